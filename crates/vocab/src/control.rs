@@ -1,0 +1,234 @@
+//! What agents and hub say to each other where Slack has no words: the
+//! `codebutler` object beside an envelope, and the bodies of `/agent/v1/…`.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Decision, DecisionRequest, Entry, ReserveId, Role, Sha256Hex, ThreadId, TokenUsage, Usd, UserId,
+};
+
+/// Which life of an agent process speaks. The hub refuses an older one, so a
+/// role and repo have one voice even when two processes run.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(transparent)]
+pub struct Epoch(pub u64);
+
+impl fmt::Display for Epoch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)
+    }
+}
+
+/// The `codebutler` object that the hub puts beside Slack's fields in an envelope.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stamp {
+    /// The event's place in the hub's log.
+    pub seq: u64,
+    /// The role that caused it, from its token; nothing when a person did.
+    #[serde(default)]
+    pub from: Option<Role>,
+    /// The roles it is addressed to.
+    #[serde(default)]
+    pub to: Vec<Role>,
+    /// What it is.
+    pub kind: StampKind,
+    /// The body of a hand-over, or the request of a decision.
+    #[serde(default, rename = "ref")]
+    pub reference: Option<String>,
+    /// The role that was last at work in this thread when it happened.
+    #[serde(default)]
+    pub active: Option<Role>,
+    /// The thread, also where Slack's event does not say it (reactions).
+    #[serde(default)]
+    pub thread: Option<ThreadId>,
+}
+
+/// What an envelope is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StampKind {
+    /// Somebody wrote.
+    Message,
+    /// A role handed over.
+    HandOver,
+    /// A person decided about a card; `ref` is the request.
+    Decision,
+    /// A reaction was added or removed.
+    Reaction,
+    /// A role began, parked or ended work.
+    Activity,
+    /// Anything else: edits, deletions, joins.
+    Other,
+}
+
+/// `POST /agent/v1/activity`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Activity {
+    /// Where.
+    pub thread: ThreadId,
+    /// What the calling role does there.
+    pub state: ActivityState,
+    /// What people read on the status line, as in "running cargo test".
+    #[serde(default)]
+    pub step: Option<String>,
+    /// Without a further word for so long the role counts as gone.
+    #[serde(default = "default_lease")]
+    pub lease_seconds: u32,
+}
+
+fn default_lease() -> u32 {
+    30
+}
+
+/// What a role does in a thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ActivityState {
+    /// A model or a tool is running.
+    Working,
+    /// Waiting for somebody.
+    Parked,
+    /// Nothing to do.
+    Idle,
+}
+
+/// `POST /agent/v1/reserve`: set the worst case of a model call aside.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reservation {
+    /// Made by the caller; a repeat with the same id is one reservation.
+    pub id: ReserveId,
+    /// Whose purse.
+    pub thread: ThreadId,
+    /// On whose behalf, for caps per person.
+    #[serde(default)]
+    pub person: Option<UserId>,
+    /// The worst case.
+    pub amount: Usd,
+}
+
+/// The answer to a reservation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "answer", rename_all = "snake_case")]
+pub enum ReserveAnswer {
+    /// Go ahead.
+    Granted {
+        /// Spent and reserved in this thread so far, this one included.
+        thread_total: Usd,
+        /// The cap of the thread.
+        thread_cap: Usd,
+    },
+    /// Not enough left.
+    Refused(PurseRefusal),
+}
+
+/// Which purse is too small.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PurseRefusal {
+    /// `thread`, `day`, `person`, `calls`.
+    pub purse: String,
+    /// Its cap.
+    pub cap: Usd,
+    /// Already spent and reserved.
+    pub used: Usd,
+}
+
+/// `POST /agent/v1/settle`: the call is over.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Settlement {
+    /// Which reservation.
+    pub id: ReserveId,
+    /// What it cost.
+    pub cost: Usd,
+    /// What the provider counted.
+    pub usage: TokenUsage,
+    /// The model.
+    pub model: String,
+}
+
+/// `POST /agent/v1/records`: journal lines for the page. Idempotent by thread,
+/// role (from the token), log name and sequence number.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RecordBatch {
+    /// Whose thread.
+    pub thread: ThreadId,
+    /// The lines.
+    pub entries: Vec<Entry>,
+}
+
+/// `GET /agent/v1/decisions/<request>`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DecisionView {
+    /// The card.
+    pub asked: DecisionRequest,
+    /// What was decided, if anything was.
+    pub decided: Option<Decision>,
+}
+
+/// Where the hub keeps the body of a hand-over: its own hash, so that a body
+/// cannot change under a reference.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct BodyRef(String);
+
+impl BodyRef {
+    /// Takes the text as it is.
+    #[must_use]
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    /// The reference of a body with this hash.
+    #[must_use]
+    pub fn of(sha256: &Sha256Hex) -> Self {
+        Self(sha256.as_str().to_owned())
+    }
+
+    /// Its text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn control_words_survive_json() {
+        let thread: ThreadId = "C1/1700000000.000100".parse().unwrap();
+        let stamp = Stamp {
+            seq: 7,
+            from: Some(Role::Pm),
+            to: vec![Role::Coder],
+            kind: StampKind::HandOver,
+            reference: Some("r".into()),
+            active: None,
+            thread: Some(thread.clone()),
+        };
+        let json = serde_json::to_value(&stamp).unwrap();
+        assert_eq!(json["ref"], "r");
+        assert_eq!(serde_json::from_value::<Stamp>(json).unwrap(), stamp);
+
+        let activity: Activity =
+            serde_json::from_value(json!({"thread": thread, "state": "working"})).unwrap();
+        assert_eq!(activity.lease_seconds, 30);
+
+        let refused = ReserveAnswer::Refused(PurseRefusal {
+            purse: "thread".into(),
+            cap: Usd::from_cents(500),
+            used: Usd::from_cents(499),
+        });
+        let json = serde_json::to_string(&refused).unwrap();
+        assert_eq!(
+            serde_json::from_str::<ReserveAnswer>(&json).unwrap(),
+            refused
+        );
+    }
+}

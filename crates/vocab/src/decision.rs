@@ -1,0 +1,222 @@
+//! A decision is a record that the hub writes when a person clicks. An agent's
+//! word never counts: executors compare the record's hash with what they hold.
+
+use std::{fmt, str::FromStr};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{IdError, MessageTs, RequestId, Role, Sha256Hex, ThreadId, UserId};
+
+/// What is being decided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum DecisionKind {
+    /// A plan: Approve, Modify, Reject.
+    Plan,
+    /// A destructive command: Approve, Reject.
+    Command,
+    /// One proposed learning: Accept, Reject.
+    Learning,
+    /// The merge of a pull request: Merge, Hold, Close.
+    Merge,
+    /// A spending cap was reached: Raise, Stop.
+    Cap,
+}
+
+impl DecisionKind {
+    /// The buttons of such a card, in order.
+    #[must_use]
+    pub const fn choices(self) -> &'static [Choice] {
+        match self {
+            DecisionKind::Plan => &[Choice::Approve, Choice::Modify, Choice::Reject],
+            DecisionKind::Command => &[Choice::Approve, Choice::Reject],
+            DecisionKind::Learning => &[Choice::Accept, Choice::Reject],
+            DecisionKind::Merge => &[Choice::Merge, Choice::Hold, Choice::Close],
+            DecisionKind::Cap => &[Choice::Raise, Choice::Stop],
+        }
+    }
+}
+
+/// What a person chose.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Choice {
+    /// Do it.
+    Approve,
+    /// Not like this: the person says what to change.
+    Modify,
+    /// Do not do it.
+    Reject,
+    /// Keep the learning.
+    Accept,
+    /// Merge the pull request.
+    Merge,
+    /// Leave the pull request open.
+    Hold,
+    /// Close the pull request without merging.
+    Close,
+    /// Raise the cap.
+    Raise,
+    /// Stop here.
+    Stop,
+}
+
+impl Choice {
+    const ALL: [Choice; 9] = [
+        Choice::Approve,
+        Choice::Modify,
+        Choice::Reject,
+        Choice::Accept,
+        Choice::Merge,
+        Choice::Hold,
+        Choice::Close,
+        Choice::Raise,
+        Choice::Stop,
+    ];
+
+    /// The word in ids and files.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Choice::Approve => "approve",
+            Choice::Modify => "modify",
+            Choice::Reject => "reject",
+            Choice::Accept => "accept",
+            Choice::Merge => "merge",
+            Choice::Hold => "hold",
+            Choice::Close => "close",
+            Choice::Raise => "raise",
+            Choice::Stop => "stop",
+        }
+    }
+
+    /// The text on the button.
+    #[must_use]
+    pub const fn label(self) -> &'static str {
+        match self {
+            Choice::Approve => "Approve",
+            Choice::Modify => "Modify",
+            Choice::Reject => "Reject",
+            Choice::Accept => "Accept",
+            Choice::Merge => "Merge",
+            Choice::Hold => "Hold",
+            Choice::Close => "Close without merge",
+            Choice::Raise => "Raise",
+            Choice::Stop => "Stop",
+        }
+    }
+}
+
+/// The `action_id` of a button: which card, which choice. It grants nothing by
+/// itself; the hub looks the card up and checks the message it stands on.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct ActionId {
+    /// The card.
+    pub request: RequestId,
+    /// The choice on it.
+    pub choice: Choice,
+}
+
+impl fmt::Display for ActionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "cb:{}:{}", self.request, self.choice.as_str())
+    }
+}
+
+impl FromStr for ActionId {
+    type Err = IdError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let read = || {
+            let (request, word) = text.strip_prefix("cb:")?.split_once(':')?;
+            let choice = Choice::ALL.into_iter().find(|c| c.as_str() == word)?;
+            let plain = !request.is_empty() && request.bytes().all(|b| b.is_ascii_alphanumeric());
+            plain.then(|| ActionId {
+                request: RequestId::new(request),
+                choice,
+            })
+        };
+        read().ok_or_else(|| IdError {
+            what: "decision button",
+            value: text.to_owned(),
+            expected: "cb:<request>:<choice>",
+        })
+    }
+}
+
+/// A card that was posted and waits for a person; written when the post is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DecisionRequest {
+    /// Its id.
+    pub request: RequestId,
+    /// What is being decided.
+    pub kind: DecisionKind,
+    /// The hash of exactly what would happen.
+    pub sha256: Sha256Hex,
+    /// Where it was asked.
+    pub thread: ThreadId,
+    /// Who asked.
+    pub from: Role,
+    /// The message that carries the buttons. A click anywhere else is ignored.
+    pub message: MessageTs,
+}
+
+/// What a person decided about a card.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Decision {
+    /// The card.
+    pub request: RequestId,
+    /// What was decided.
+    pub kind: DecisionKind,
+    /// The hash of what was shown.
+    pub sha256: Sha256Hex,
+    /// Where.
+    pub thread: ThreadId,
+    /// What was chosen.
+    pub choice: Choice,
+    /// By whom.
+    pub person: UserId,
+    /// The message that was clicked.
+    pub message: MessageTs,
+    /// When, in milliseconds since 1970.
+    pub at_ms: i64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_button_of_every_card_reads_back() {
+        let kinds = [
+            DecisionKind::Plan,
+            DecisionKind::Command,
+            DecisionKind::Learning,
+            DecisionKind::Merge,
+            DecisionKind::Cap,
+        ];
+        for choice in kinds.iter().flat_map(|kind| kind.choices()) {
+            let id = ActionId {
+                request: RequestId::new("k3m9qa"),
+                choice: *choice,
+            };
+            assert_eq!(id.to_string().parse::<ActionId>().unwrap(), id);
+        }
+    }
+
+    #[test]
+    fn foreign_action_ids_are_not_ours() {
+        for text in [
+            "",
+            "cb:",
+            "cb:x",
+            "cb::approve",
+            "cb:a b:approve",
+            "cb:a:explode",
+            "plan_approve",
+        ] {
+            assert!(text.parse::<ActionId>().is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! What one role gives another. The body is kept by the hub under a `ref`; the
+//! message that people read is rendered from it, and its metadata points to it.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{BranchName, CommitSha, PrNumber, Receipt, Role, Usd, Verdict};
+
+/// A typed hand-over.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum HandOver {
+    /// An approved plan for the Coder.
+    Task(Box<Task>),
+    /// The Artist's design, which becomes part of the plan.
+    Design {
+        /// Layout, interaction, responsive behaviour, assets.
+        text: String,
+    },
+    /// One role asks another.
+    Question {
+        /// Whom.
+        to: Role,
+        /// What.
+        text: String,
+    },
+    /// The answer to a question.
+    Answer {
+        /// To whom.
+        to: Role,
+        /// What.
+        text: String,
+    },
+    /// The Coder is done: the runtime has committed, pushed and opened the pull request.
+    ReadyForReview {
+        /// What was done, for the Reviewer.
+        summary: String,
+        /// The branch.
+        branch: BranchName,
+        /// Its head.
+        head: CommitSha,
+        /// The pull request.
+        pr: PrNumber,
+        /// The checks of exactly this tree; without one the message says "unverified".
+        receipt: Option<Receipt>,
+        /// Which review round this starts, from 1.
+        round: u32,
+    },
+    /// What the Reviewer decided.
+    Verdict {
+        /// The verdict itself.
+        verdict: Verdict,
+        /// The pull request.
+        pr: PrNumber,
+    },
+    /// The Lead's look back.
+    Retrospective(Box<Retrospective>),
+}
+
+/// The kind of a hand-over, as in message metadata.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum HandOverKind {
+    /// [`HandOver::Task`].
+    Task,
+    /// [`HandOver::Design`].
+    Design,
+    /// [`HandOver::Question`].
+    Question,
+    /// [`HandOver::Answer`].
+    Answer,
+    /// [`HandOver::ReadyForReview`].
+    ReadyForReview,
+    /// [`HandOver::Verdict`].
+    Verdict,
+    /// [`HandOver::Retrospective`].
+    Retrospective,
+}
+
+impl HandOver {
+    /// Its kind.
+    #[must_use]
+    pub const fn kind(&self) -> HandOverKind {
+        match self {
+            HandOver::Task(_) => HandOverKind::Task,
+            HandOver::Design { .. } => HandOverKind::Design,
+            HandOver::Question { .. } => HandOverKind::Question,
+            HandOver::Answer { .. } => HandOverKind::Answer,
+            HandOver::ReadyForReview { .. } => HandOverKind::ReadyForReview,
+            HandOver::Verdict { .. } => HandOverKind::Verdict,
+            HandOver::Retrospective(_) => HandOverKind::Retrospective,
+        }
+    }
+
+    /// Who gets it. A verdict that asks for changes goes back to the Coder, an
+    /// approving one on to the Lead.
+    #[must_use]
+    pub const fn to(&self) -> Option<Role> {
+        match self {
+            HandOver::Task(_) => Some(Role::Coder),
+            HandOver::Design { .. } => Some(Role::Pm),
+            HandOver::Question { to, .. } | HandOver::Answer { to, .. } => Some(*to),
+            HandOver::ReadyForReview { .. } => Some(Role::Reviewer),
+            HandOver::Verdict { verdict, .. } if verdict.approved => Some(Role::Lead),
+            HandOver::Verdict { .. } => Some(Role::Coder),
+            HandOver::Retrospective(_) => None,
+        }
+    }
+}
+
+/// What the Coder needs so that it need not explore again.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Task {
+    /// The person's own words.
+    pub request: String,
+    /// What was approved.
+    pub plan: Plan,
+    /// The Artist's design, when there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub design: Option<String>,
+    /// The branch to work on.
+    pub branch: BranchName,
+}
+
+/// A plan that a person can approve. Its hash is what the approval binds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    /// One line.
+    pub title: String,
+    /// A paragraph: what and why.
+    pub summary: String,
+    /// What will be done, in order.
+    pub steps: Vec<PlanStep>,
+    /// How a person can tell that it is done.
+    pub criteria: Vec<String>,
+    /// Files expected to change.
+    #[serde(default)]
+    pub files: Vec<String>,
+    /// Options that were looked at and left, with the reason.
+    #[serde(default)]
+    pub rejected: Vec<String>,
+    /// How hard it is; the Coder's model follows from it.
+    pub complexity: Complexity,
+    /// What it is expected to cost, from similar threads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub estimate: Option<(Usd, Usd)>,
+}
+
+/// One step of a plan.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlanStep {
+    /// What.
+    pub text: String,
+    /// Where, `path:line`, when it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<String>,
+}
+
+/// How hard a plan is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Complexity {
+    /// A few lines in a few files.
+    Simple,
+    /// The usual.
+    Medium,
+    /// Needs the strongest model.
+    Complex,
+}
+
+/// The Lead's look back, in the fixed form.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Retrospective {
+    /// What went well, three at most.
+    pub well: Vec<String>,
+    /// Where it rubbed, three at most.
+    pub friction: Vec<String>,
+    /// One change of the process.
+    pub process: Option<String>,
+    /// One change of a prompt.
+    pub prompt: Option<String>,
+}

@@ -1,0 +1,46 @@
+//! The words every room shares, and nothing that acts.
+//!
+//! Two rooms that would otherwise each invent a shape for the same thing meet
+//! here: who speaks ([`Role`]), where ([`ThreadId`]), what it costs ([`Usd`]),
+//! what was said to a model ([`ModelMessage`]), what one agent gives another
+//! ([`HandOver`]), what a person decided ([`Decision`]) and what is written to
+//! disk about all of it ([`Record`]).
+//!
+//! No clock, no disk, no network, no async. Everything that crosses a process
+//! boundary serialises, and what was serialised by an older build still reads.
+
+mod control;
+mod decision;
+mod fault;
+mod hand_over;
+mod id;
+mod mention;
+mod money;
+mod post;
+mod record;
+mod review;
+mod role;
+mod secret;
+mod talk;
+mod tool;
+
+pub use control::{
+    Activity, ActivityState, BodyRef, DecisionView, Epoch, PurseRefusal, RecordBatch, Reservation,
+    ReserveAnswer, Settlement, Stamp, StampKind,
+};
+pub use decision::{ActionId, Choice, Decision, DecisionKind, DecisionRequest};
+pub use fault::{FAULT_VARIABLE, FaultPoint, fault, on_fault};
+pub use hand_over::{Complexity, HandOver, HandOverKind, Plan, PlanStep, Retrospective, Task};
+pub use id::{
+    BranchName, CallId, ChannelId, CommitSha, EventId, IdError, Idem, MessageTs, Origin, PrNumber,
+    RequestId, ReserveId, Sha256Hex, ThreadId, TreeHash, UserId,
+};
+pub use mention::{mentions, without_code};
+pub use money::{Price, TokenUsage, Usd};
+pub use post::{CardTag, HandOverTag, POST_EVENT_TYPE, PostTag, TagError};
+pub use record::{Ending, Entry, Record, Speaker, Waiting};
+pub use review::{CheckCounts, CheckRun, Finding, FindingKind, Receipt, Risk, Severity, Verdict};
+pub use role::{Role, UnknownRole};
+pub use secret::Secret;
+pub use talk::{Image, ModelMessage, ModelReply, RepliedCall, ToolCall, ToolSpec};
+pub use tool::{Confidence, CrashClass, Then, Tier, ToolOutcome};

@@ -1,0 +1,414 @@
+//! The complete list of what a conversation log can hold. `journal` stores
+//! these, `turn::fold` is the only place that gives them a meaning.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{
+    CallId, Choice, CrashClass, DecisionKind, EventId, Idem, Image, MessageTs, Receipt, RequestId,
+    ReserveId, Role, Sha256Hex, TokenUsage, ToolCall, ToolOutcome, ToolSpec, Usd, UserId,
+};
+
+/// One line of a log: a record, its place and its time.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Entry {
+    /// From 1, without gaps.
+    pub seq: u64,
+    /// The owner that wrote it.
+    pub epoch: u64,
+    /// Milliseconds since 1970.
+    pub at_ms: i64,
+    /// What happened.
+    pub record: Record,
+}
+
+/// Something that happened in one role's work on one thread.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "t", rename_all = "snake_case")]
+pub enum Record {
+    /// A new stretch of work began.
+    ActivationStarted {
+        /// From 1, per role and thread.
+        activation: u32,
+    },
+    /// It is over.
+    ActivationEnded {
+        /// Which one.
+        activation: u32,
+        /// How.
+        ending: Ending,
+    },
+    /// The prompt and the tools from here on; written when they differ from the last.
+    Prompt {
+        /// The system prompt.
+        text: String,
+        /// The tools offered, in their fixed order.
+        tools: Vec<ToolSpec>,
+    },
+    /// Something was said to this role.
+    User {
+        /// The event it came with, so that a redelivery is recognised.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        event: Option<EventId>,
+        /// The message it was, when it was one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        ts: Option<MessageTs>,
+        /// Who spoke.
+        speaker: Speaker,
+        /// What.
+        text: String,
+        /// Pictures that came along.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        images: Vec<Image>,
+    },
+    /// The model answered.
+    Assistant {
+        /// Which turn of the activation, from 1.
+        turn: u32,
+        /// Its text.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        text: Option<String>,
+        /// Its tool calls, with our ids.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        calls: Vec<ToolCall>,
+        /// The provider's reasoning blocks.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reasoning: Option<Value>,
+        /// The model that was asked.
+        model: String,
+        /// What the provider counted, for the size of the next request.
+        #[serde(default)]
+        usage: TokenUsage,
+    },
+    /// A tool is about to run.
+    ToolIntent {
+        /// Which call.
+        call: CallId,
+        /// Which tool.
+        tool: String,
+        /// What to do if no result follows.
+        crash: CrashClass,
+        /// The hash of its arguments.
+        sha256: Sha256Hex,
+        /// What the tool needs to find out what happened: hashes before and
+        /// after, a key, a head.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        trace: Option<Value>,
+    },
+    /// A tool has run, or was refused.
+    ToolResult {
+        /// Which call.
+        call: CallId,
+        /// What came out.
+        outcome: ToolOutcome,
+    },
+    /// The activation sleeps.
+    Parked {
+        /// For whom or what.
+        waiting: Waiting,
+    },
+    /// A card was posted.
+    DecisionAsked {
+        /// The card.
+        request: RequestId,
+        /// What is being decided.
+        kind: DecisionKind,
+        /// The hash of what would happen.
+        sha256: Sha256Hex,
+        /// The thing itself, as the executor will need it.
+        subject: Value,
+    },
+    /// A decision was taken up. A command's approval is used up by this line.
+    DecisionUsed {
+        /// The card.
+        request: RequestId,
+        /// What the person chose.
+        choice: Choice,
+        /// Who.
+        person: UserId,
+    },
+    /// Money was set aside for a model call.
+    Reserved {
+        /// The reservation.
+        reserve: ReserveId,
+        /// Its worst case.
+        amount: Usd,
+    },
+    /// The call is over and paid.
+    Settled {
+        /// The reservation.
+        reserve: ReserveId,
+        /// What it cost.
+        cost: Usd,
+        /// What the provider counted.
+        usage: TokenUsage,
+        /// The model that was asked.
+        model: String,
+    },
+    /// A message was posted.
+    Posted {
+        /// Its key.
+        idem: Idem,
+        /// Its first part.
+        ts: MessageTs,
+    },
+    /// The checks ran.
+    Checked {
+        /// What they left.
+        receipt: Receipt,
+    },
+    /// The middle of the conversation was replaced by a summary.
+    Summary {
+        /// Records up to this sequence number are covered by it.
+        upto: u64,
+        /// The summary, written by the model.
+        text: String,
+    },
+    /// Another model answers from here on.
+    Model {
+        /// Which.
+        model: String,
+        /// Why.
+        reason: String,
+    },
+    /// A remark of the runtime to the model.
+    Note {
+        /// Its text.
+        text: String,
+    },
+}
+
+/// Who said something to a role.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "who", rename_all = "snake_case")]
+pub enum Speaker {
+    /// A person of the workspace.
+    Person {
+        /// Their id.
+        user: UserId,
+        /// The name people see.
+        name: String,
+    },
+    /// Another role.
+    Agent {
+        /// Which.
+        role: Role,
+    },
+    /// The runtime itself.
+    Runtime,
+    /// Text from outside (web, issue, MCP): data, never instruction.
+    Outside {
+        /// Where it came from.
+        origin: String,
+    },
+}
+
+/// How an activation ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "how", rename_all = "snake_case")]
+pub enum Ending {
+    /// With an answer, a card or a hand-over.
+    Done,
+    /// A person stopped it.
+    Stopped,
+    /// It used all its turns.
+    TurnLimit,
+    /// No money left in a purse.
+    OutOfMoney,
+    /// It was going in circles.
+    Stuck,
+    /// It failed; any message resumes it.
+    Failed {
+        /// Why, in one sentence for people.
+        reason: String,
+    },
+}
+
+/// What a parked activation waits for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "for", rename_all = "snake_case")]
+pub enum Waiting {
+    /// A message for this role; without one by the deadline it wakes with "no answer".
+    Reply {
+        /// Milliseconds since 1970.
+        deadline_ms: i64,
+    },
+    /// A person's word. No deadline.
+    Person,
+    /// A decision card. No deadline.
+    Decision {
+        /// Which.
+        request: RequestId,
+    },
+    /// A worktree that another activation holds.
+    Worktree,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::{CheckRun, CommitSha, Finding, FindingKind, HandOver, PrNumber, Severity, Verdict};
+
+    fn records() -> Vec<Record> {
+        let call = CallId::new("abcdefghi");
+        vec![
+            Record::ActivationStarted { activation: 1 },
+            Record::Prompt {
+                text: "You are the Coder.".into(),
+                tools: vec![ToolSpec {
+                    name: "Read".into(),
+                    description: "Reads.".into(),
+                    parameters: json!({"type": "object"}),
+                }],
+            },
+            Record::User {
+                event: Some(EventId::new("Ev1")),
+                ts: Some("1700000000.000100".parse().unwrap()),
+                speaker: Speaker::Person {
+                    user: UserId::new("U1"),
+                    name: "ana".into(),
+                },
+                text: "hi".into(),
+                images: vec![],
+            },
+            Record::Assistant {
+                turn: 1,
+                text: None,
+                calls: vec![ToolCall {
+                    id: call.clone(),
+                    name: "Read".into(),
+                    arguments: json!({"path": "a"}),
+                    problem: None,
+                }],
+                reasoning: Some(json!([{"type": "reasoning.text", "text": "hm"}])),
+                model: "m".into(),
+                usage: TokenUsage::default(),
+            },
+            Record::ToolIntent {
+                call: call.clone(),
+                tool: "Read".into(),
+                crash: CrashClass::Pure,
+                sha256: Sha256Hex::of("x"),
+                trace: None,
+            },
+            Record::ToolResult {
+                call,
+                outcome: ToolOutcome::ok("text").then(crate::Then::Park {
+                    waiting: Waiting::Decision {
+                        request: RequestId::new("abc123"),
+                    },
+                }),
+            },
+            Record::Parked {
+                waiting: Waiting::Reply { deadline_ms: 5 },
+            },
+            Record::DecisionAsked {
+                request: RequestId::new("abc123"),
+                kind: DecisionKind::Plan,
+                sha256: Sha256Hex::of("plan"),
+                subject: json!({"title": "t"}),
+            },
+            Record::DecisionUsed {
+                request: RequestId::new("abc123"),
+                choice: Choice::Approve,
+                person: UserId::new("U1"),
+            },
+            Record::Reserved {
+                reserve: ReserveId::new("r"),
+                amount: Usd::from_cents(3),
+            },
+            Record::Settled {
+                reserve: ReserveId::new("r"),
+                cost: Usd::from_cents(1),
+                usage: TokenUsage::default(),
+                model: "m".into(),
+            },
+            Record::Posted {
+                idem: Idem::new("i"),
+                ts: "1700000000.000200".parse().unwrap(),
+            },
+            Record::Checked {
+                receipt: Receipt {
+                    tree: crate::TreeHash::new("t"),
+                    checks: vec![CheckRun {
+                        name: "test".into(),
+                        command: "make test".into(),
+                        exit_code: Some(0),
+                        duration_ms: 5,
+                        counts: None,
+                    }],
+                    flags: vec![],
+                },
+            },
+            Record::Summary {
+                upto: 9,
+                text: "so far".into(),
+            },
+            Record::Model {
+                model: "m2".into(),
+                reason: "stuck".into(),
+            },
+            Record::Note {
+                text: "two turns left".into(),
+            },
+            Record::ActivationEnded {
+                activation: 1,
+                ending: Ending::Failed {
+                    reason: "no key".into(),
+                },
+            },
+        ]
+    }
+
+    #[test]
+    fn every_record_survives_its_line() {
+        for (seq, record) in (1..).zip(records()) {
+            let entry = Entry {
+                seq,
+                epoch: 1,
+                at_ms: 2,
+                record,
+            };
+            let line = serde_json::to_string(&entry).unwrap();
+            assert!(!line.contains('\n'));
+            assert_eq!(
+                serde_json::from_str::<Entry>(&line).unwrap(),
+                entry,
+                "{line}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_verdict_finds_its_way_by_what_it_says() {
+        let verdict = |approved| HandOver::Verdict {
+            pr: PrNumber(1),
+            verdict: Verdict {
+                head: CommitSha::new("a"),
+                tree: crate::TreeHash::new("b"),
+                approved,
+                round: 1,
+                summary: "s".into(),
+                invariants: vec![],
+                risks: vec![],
+                findings: vec![Finding {
+                    id: "F1".into(),
+                    kind: FindingKind::Test,
+                    severity: Severity::High,
+                    place: "a.rs:1".into(),
+                    evidence: "e".into(),
+                    fix: "f".into(),
+                }],
+            },
+        };
+        assert_eq!(verdict(true).to(), Some(Role::Lead));
+        assert_eq!(verdict(false).to(), Some(Role::Coder));
+        let json = serde_json::to_string(&verdict(false)).unwrap();
+        assert_eq!(
+            serde_json::from_str::<HandOver>(&json).unwrap(),
+            verdict(false)
+        );
+    }
+}

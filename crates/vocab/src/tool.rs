@@ -1,0 +1,129 @@
+//! What the rooms agree on about a tool call: how risky it is, what a crash in
+//! the middle of it means, what came out, and what the loop does next.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::Waiting;
+
+/// How far the effect of a call reaches. The order is the order of risk.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum Tier {
+    /// Looks, changes nothing.
+    Read,
+    /// Changes files of the worktree.
+    WriteLocal,
+    /// Others see it: a post, a push, a pull request.
+    WriteVisible,
+    /// Needs a person's click.
+    Destructive,
+}
+
+impl Tier {
+    /// The word in files and output, `WRITE_LOCAL`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Tier::Read => "READ",
+            Tier::WriteLocal => "WRITE_LOCAL",
+            Tier::WriteVisible => "WRITE_VISIBLE",
+            Tier::Destructive => "DESTRUCTIVE",
+        }
+    }
+}
+
+/// What to do with a call whose intent is on disk and whose result is not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CrashClass {
+    /// Run it again: it only looks.
+    Pure,
+    /// Run it again: a repeat costs time and nothing else.
+    Rerunnable,
+    /// Compare with what should be there, and complete it.
+    Convergent,
+    /// Ask the other side whether it happened, and complete it.
+    Checkable,
+    /// Never repeat: tell the model that it was interrupted.
+    Opaque,
+}
+
+/// How sure the Lead is of a learning.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Confidence {
+    /// Seen often, or stated by a person.
+    High,
+    /// Seen more than once.
+    Medium,
+    /// A guess worth keeping for now.
+    Low,
+}
+
+/// What a tool gave back. A refusal is a normal answer, with `ok` false.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolOutcome {
+    /// Whether the tool did what was asked.
+    pub ok: bool,
+    /// What the model reads: verdict first, then data, then the next step.
+    pub text: String,
+    /// What the loop does after this call.
+    #[serde(default, skip_serializing_if = "Then::is_go_on")]
+    pub then: Then,
+}
+
+impl ToolOutcome {
+    /// A success.
+    #[must_use]
+    pub fn ok(text: impl Into<String>) -> Self {
+        Self {
+            ok: true,
+            text: text.into(),
+            then: Then::GoOn,
+        }
+    }
+
+    /// A failure or refusal that says what to try.
+    #[must_use]
+    pub fn error(text: impl Into<String>) -> Self {
+        Self {
+            ok: false,
+            text: text.into(),
+            then: Then::GoOn,
+        }
+    }
+
+    /// The same outcome with another continuation.
+    #[must_use]
+    pub fn then(mut self, then: Then) -> Self {
+        self.then = then;
+        self
+    }
+}
+
+/// What the loop does after a call.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "do", rename_all = "snake_case")]
+pub enum Then {
+    /// The next turn.
+    #[default]
+    GoOn,
+    /// The activation ends here: the call was a hand-over, or an answer to a person.
+    End,
+    /// The activation sleeps until a message, a decision or the deadline.
+    Park {
+        /// Whom or what it waits for.
+        waiting: Waiting,
+    },
+}
+
+impl Then {
+    /// Whether the loop simply goes on.
+    #[must_use]
+    pub fn is_go_on(&self) -> bool {
+        matches!(self, Then::GoOn)
+    }
+}
