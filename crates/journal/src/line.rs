@@ -30,6 +30,17 @@ pub(crate) fn decode(line: &[u8]) -> Result<Entry, String> {
     serde_json::from_slice(bytes).map_err(|error| format!("its record is not understood: {error}"))
 }
 
+/// Whether a bad line has a good one inside, which means that a newline is gone.
+pub(crate) fn hides_another(line: &[u8]) -> bool {
+    let starts = line
+        .windows(OPEN.len())
+        .enumerate()
+        .filter(|(_, bytes)| *bytes == OPEN.as_bytes());
+    starts
+        .filter(|(at, _)| *at > 0)
+        .any(|(at, _)| decode(&line[at..]).is_ok())
+}
+
 fn body(line: &[u8]) -> Option<(&[u8], &[u8])> {
     let rest = line.strip_prefix(OPEN.as_bytes())?;
     let (crc, rest) = rest.split_at_checked(CRC_DIGITS)?;

@@ -222,3 +222,28 @@ pub fn is_owned(path: &Path) -> Result<bool, JournalError> {
         Err(TryLockError::Error(error)) => Err(JournalError::io("lock", path)(error)),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn after_a_failed_write_nothing_more_is_taken_until_the_log_is_opened_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("coder.jsonl");
+        let note = || Record::Note { text: "x".into() };
+        let (mut journal, _) = Journal::open(&path, Epoch(1)).unwrap();
+        journal.append(note(), 1).unwrap();
+        // A descriptor without the right to write fails as a full disk does.
+        let writable = std::mem::replace(&mut journal.file, File::open(&path).unwrap());
+        let problem = journal.append(note(), 2).unwrap_err();
+        assert!(matches!(problem, JournalError::Io { .. }), "{problem}");
+        journal.file = writable;
+        let problem = journal.append(note(), 3).unwrap_err();
+        assert!(matches!(problem, JournalError::Closed { .. }), "{problem}");
+        drop(journal);
+        let (mut journal, entries) = Journal::open(&path, Epoch(1)).unwrap();
+        assert_eq!(entries.len(), 1);
+        assert_eq!(journal.append(note(), 4).unwrap().seq, 2);
+    }
+}

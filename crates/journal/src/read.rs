@@ -53,7 +53,8 @@ pub fn read(path: &Path) -> Result<Log, JournalError> {
 
 /// A line without its newline was torn. So was a last line whose bytes did not
 /// all arrive: a crash may keep the end of a write and lose its middle. A bad
-/// line with anything behind it is damage.
+/// line with anything behind it is damage, also when the newline between the
+/// two is what was damaged.
 pub(crate) fn parse(path: &Path, bytes: &[u8]) -> Result<Log, JournalError> {
     let mut entries: Vec<Entry> = Vec::new();
     let mut good = 0;
@@ -65,7 +66,7 @@ pub(crate) fn parse(path: &Path, bytes: &[u8]) -> Result<Log, JournalError> {
         let decoded = line::decode(line).and_then(|entry| in_order(entry, expected));
         match decoded {
             Ok(entry) if end.is_some() => entries.push(entry),
-            Err(problem) if next < bytes.len() => {
+            Err(problem) if next < bytes.len() || line::hides_another(line) => {
                 return Err(JournalError::Damaged {
                     path: path.to_owned(),
                     line: expected,
