@@ -22,14 +22,18 @@ pub fn split(text: &str, limit: usize) -> Vec<String> {
     let mut fenced = false;
     for line in text.split_inclusive('\n') {
         for piece in pieces(line, limit - FENCE_ROOM) {
-            let closing = if fenced { FENCE.len() + 1 } else { 0 };
+            let toggles = fences_in(piece) % 2 == 1;
+            // A part that a fence is still open in needs room to close it.
+            let closing = if fenced || toggles {
+                FENCE.len() + 1
+            } else {
+                0
+            };
             if !part.is_empty() && part.len() + piece.len() + closing > limit {
                 close(&mut parts, &mut part, fenced);
             }
             part.push_str(piece);
-            if fences_in(piece) % 2 == 1 {
-                fenced = !fenced;
-            }
+            fenced ^= toggles;
         }
     }
     if !part.trim().is_empty() {
