@@ -21,7 +21,9 @@ fn likeness(wanted: &str, name: &str) -> Option<u32> {
     if name == wanted {
         return Some(1000);
     }
-    if wanted.len() >= 3 && (name.contains(wanted) || wanted.contains(name.as_str()) && name.len() >= 3) {
+    if wanted.len() >= 3
+        && (name.contains(wanted) || wanted.contains(name.as_str()) && name.len() >= 3)
+    {
         return Some(800);
     }
     let ratio = pair_ratio(wanted, &name);
@@ -85,7 +87,10 @@ mod tests {
         };
         assert_eq!(near("readme.md", &["README.md", "main.rs"]), ["README.md"]);
         assert_eq!(near("run_checks", &["RunChecks", "Read"]), ["RunChecks"]);
-        assert_eq!(near("cofnig.toml", &["config.toml", "zebra"]), ["config.toml"]);
+        assert_eq!(
+            near("cofnig.toml", &["config.toml", "zebra"]),
+            ["config.toml"]
+        );
         assert_eq!(near("u\u{308}ber.txt", &["über.txt"]), ["über.txt"]);
         assert!(near("Teleport", &["Read", "Grep"]).is_empty());
     }

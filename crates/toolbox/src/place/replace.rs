@@ -81,7 +81,10 @@ impl Workplace {
             FileType::RegularFile => Ok(()),
             FileType::Directory => Err(PlaceError::Folder { path: shown() }),
             FileType::Symlink => Err(PlaceError::Link {
-                target: self.open_file(path).ok().map(|opened| opened.real.shown().to_owned()),
+                target: self
+                    .open_file(path)
+                    .ok()
+                    .map(|opened| opened.real.shown().to_owned()),
                 path: shown(),
             }),
             _ => Err(PlaceError::Special {
@@ -126,7 +129,10 @@ impl Workplace {
             .is_some_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Symlink);
         if is_link {
             return PlaceError::Link {
-                target: self.open_folder(here).ok().map(|(_, real)| real.shown().to_owned()),
+                target: self
+                    .open_folder(here)
+                    .ok()
+                    .map(|(_, real)| real.shown().to_owned()),
                 path: here.shown().to_owned(),
             };
         }
@@ -141,8 +147,7 @@ fn draft_name(name: &str) -> String {
 }
 
 fn create_draft(parent: &OwnedFd, draft: &str) -> Result<OwnedFd, Errno> {
-    let flags =
-        OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let mode = Mode::from_raw_mode(0o666);
     match rustix::fs::openat(parent, draft, flags, mode) {
         Err(Errno::EXIST) => {
