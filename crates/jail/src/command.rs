@@ -1,0 +1,100 @@
+//! What is to be run, and how it ended.
+
+use std::{
+    collections::BTreeMap,
+    ffi::OsString,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+/// A program with everything it is given. Nothing is inherited from the caller.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Command {
+    /// The program and its arguments. A name without a slash is looked up in
+    /// the `PATH` of `env`.
+    pub argv: Vec<OsString>,
+    /// Where it starts; must be visible inside.
+    pub cwd: PathBuf,
+    /// Its whole environment, see [`crate::scrubbed_env`].
+    pub env: BTreeMap<OsString, OsString>,
+    /// What it reads.
+    pub stdin: Stdin,
+}
+
+/// What a command reads from its standard input. There is never a terminal.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Stdin {
+    /// Nothing.
+    #[default]
+    Null,
+    /// These bytes, then the end.
+    Bytes(Vec<u8>),
+}
+
+/// A shell command line as the Bash tool runs it: no profile, no rc file, an
+/// environment built from nothing.
+#[must_use]
+pub fn shell(command: &str, cwd: impl Into<PathBuf>) -> Command {
+    let mut argv: Vec<OsString> = match ["/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash"]
+        .into_iter()
+        .find(|bash| Path::new(bash).exists())
+    {
+        Some(bash) => vec![bash.into(), "--noprofile".into(), "--norc".into()],
+        None => vec!["/bin/sh".into()],
+    };
+    argv.extend(["-c".into(), command.into()]);
+    Command {
+        argv,
+        cwd: cwd.into(),
+        env: crate::scrubbed_env(&crate::env::home(), []),
+        stdin: Stdin::Null,
+    }
+}
+
+/// How a command ended and what it wrote.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Exit {
+    /// Its exit code, unless a signal ended it.
+    pub code: Option<i32>,
+    /// The signal that ended it.
+    pub signal: Option<i32>,
+    /// Standard output and error as they came, mixed; when there was more than
+    /// [`crate::Limits::output_bytes`], its head and its tail.
+    pub output: Vec<u8>,
+    /// How many bytes are left out between head and tail.
+    pub cut: u64,
+    /// Where in `output` they are left out; the length when nothing is.
+    pub cut_at: usize,
+    /// Why it ended.
+    pub ended: Ended,
+    /// From the call to the end of its last process.
+    pub duration: Duration,
+}
+
+impl Exit {
+    /// Whether the command ended by itself with code 0.
+    #[must_use]
+    pub fn success(&self) -> bool {
+        self.ended == Ended::Itself && self.code == Some(0)
+    }
+}
+
+/// Why a command ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ended {
+    /// By itself, or by a signal from inside.
+    Itself,
+    /// [`crate::Limits::wall`] was over.
+    TimedOut,
+    /// The caller's token was cancelled.
+    Cancelled,
+    /// Its processes together held more than [`crate::Limits::memory_bytes`].
+    OutOfMemory,
+    /// It had more than [`crate::Limits::processes`].
+    TooManyProcesses,
+    /// It wrote more than [`crate::Limits::disk_bytes`], or the disk ran full.
+    DiskFull,
+    /// It wrote many times more output than anybody keeps.
+    OutputFlood,
+}

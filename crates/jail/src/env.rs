@@ -1,0 +1,99 @@
+//! The environment of a confined command, built from nothing: what is not named
+//! here is not there. No token of the caller can leak through a variable.
+
+use std::{
+    collections::BTreeMap,
+    ffi::{OsStr, OsString},
+    path::Path,
+};
+
+/// The home directory inside: empty, writable, gone afterwards.
+pub const HOME: &str = "/tmp/home";
+/// The directory for temporary files inside: private, gone afterwards.
+pub const TMP: &str = "/tmp";
+
+/// Variables that say where a toolchain lives, and where it is below a home
+/// directory when the variable is not set. `HOME` is another one inside, so what
+/// a tool would find there by itself must be said.
+const PLACES: [(&str, Option<&str>); 9] = [
+    ("CARGO_HOME", Some(".cargo")),
+    ("RUSTUP_HOME", Some(".rustup")),
+    ("PYENV_ROOT", Some(".pyenv")),
+    ("RBENV_ROOT", Some(".rbenv")),
+    ("VOLTA_HOME", Some(".volta")),
+    ("NVM_DIR", Some(".nvm")),
+    ("SDKMAN_DIR", Some(".sdkman")),
+    ("GOROOT", None),
+    ("JAVA_HOME", None),
+];
+
+/// `PATH`, `HOME`, `TMPDIR`, `LANG`, `TERM` and where the toolchains are, plus
+/// `extra`. `home` is the person's home directory: toolchains that live below it
+/// are named, nothing else of it is. Names in `extra` that would change which
+/// program runs are dropped.
+#[must_use]
+pub fn scrubbed_env(
+    home: &Path,
+    extra: impl IntoIterator<Item = (OsString, OsString)>,
+) -> BTreeMap<OsString, OsString> {
+    let mut env = BTreeMap::new();
+    let mut set = |name: &str, value: OsString| env.insert(OsString::from(name), value);
+    set("PATH", search_path(std::env::var_os("PATH").as_deref()));
+    set("HOME", HOME.into());
+    set("TMPDIR", TMP.into());
+    set("LANG", "C.UTF-8".into());
+    set("TERM", "dumb".into());
+    for (name, below_home) in PLACES {
+        let told = std::env::var_os(name).filter(|place| Path::new(place).is_absolute());
+        let found = || {
+            let place = home.join(below_home?);
+            place.is_dir().then(|| place.into_os_string())
+        };
+        if let Some(place) = told.or_else(found) {
+            set(name, place);
+        }
+    }
+    env.extend(extra.into_iter().filter(|(name, _)| !steers(name)));
+    env
+}
+
+/// The absolute entries of the caller's `PATH`: a relative one would let the
+/// worktree decide what `git` is.
+fn search_path(path: Option<&OsStr>) -> OsString {
+    const USUAL: &str = "/usr/local/bin:/usr/bin:/bin";
+    let entries = path
+        .map(|path| {
+            std::env::split_paths(path)
+                .filter(|entry| entry.is_absolute())
+                .collect::<Vec<_>>()
+        })
+        .unwrap_or_default();
+    match std::env::join_paths(&entries) {
+        Ok(joined) if !entries.is_empty() => joined,
+        _ => USUAL.into(),
+    }
+}
+
+/// Whether a variable changes what a shell or the loader runs.
+fn steers(name: &OsStr) -> bool {
+    const NAMES: [&str; 9] = [
+        "BASH_ENV",
+        "ENV",
+        "PS4",
+        "PROMPT_COMMAND",
+        "IFS",
+        "SHELLOPTS",
+        "BASHOPTS",
+        "CDPATH",
+        "GLOBIGNORE",
+    ];
+    let name = name.to_string_lossy();
+    name.starts_with("LD_") || name.starts_with("BASH_FUNC_") || NAMES.contains(&name.as_ref())
+}
+
+/// The person's home directory; `/` when nobody says.
+pub(crate) fn home() -> std::path::PathBuf {
+    std::env::home_dir()
+        .filter(|home| home.is_absolute())
+        .unwrap_or_else(|| "/".into())
+}

@@ -1,0 +1,148 @@
+//! The folder of one thread: where each file is, and how a whole file is
+//! replaced so that a reader sees the old or the new one, never half of either.
+
+use std::{
+    fs::{self, DirBuilder, File},
+    io::{self, Write},
+    os::unix::fs::DirBuilderExt,
+    path::{Path, PathBuf},
+};
+
+use butler_vocab::{RequestId, Role, ThreadId, fault};
+
+use crate::JournalError;
+
+/// The files of one thread, `<threads>/<thread>/…`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ThreadDir {
+    root: PathBuf,
+}
+
+impl ThreadDir {
+    /// The folder of `thread` under `threads`. Nothing is made yet.
+    #[must_use]
+    pub fn new(threads: &Path, thread: &ThreadId) -> Self {
+        Self {
+            root: threads.join(thread.dir_name()),
+        }
+    }
+
+    /// Every thread under `threads`, oldest name first; other folders are passed over.
+    ///
+    /// # Errors
+    /// When the folder is there and cannot be listed.
+    pub fn list(threads: &Path) -> Result<Vec<ThreadId>, JournalError> {
+        let listing = match fs::read_dir(threads) {
+            Ok(listing) => listing,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(JournalError::io("list", threads)(error)),
+        };
+        let mut found = Vec::new();
+        for item in listing {
+            let item = item.map_err(JournalError::io("list", threads))?;
+            let name = item.file_name();
+            if let Some(Ok(thread)) = name.to_str().map(ThreadId::from_dir_name) {
+                found.push(thread);
+            }
+        }
+        found.sort();
+        Ok(found)
+    }
+
+    /// The folder itself.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The role's talk with the model.
+    #[must_use]
+    pub fn conversation(&self, role: Role) -> PathBuf {
+        self.root.join(format!("conversations/{role}.jsonl"))
+    }
+
+    /// One research request's talk with the model.
+    #[must_use]
+    pub fn research(&self, request: &RequestId) -> PathBuf {
+        let name = format!("{}-{request}.jsonl", Role::Researcher);
+        self.root.join("conversations").join(name)
+    }
+
+    /// What the role spent.
+    #[must_use]
+    pub fn usage(&self, role: Role) -> PathBuf {
+        self.root.join(format!("usage/{role}.jsonl"))
+    }
+
+    /// What the role chose, and why.
+    #[must_use]
+    pub fn decisions(&self, role: Role) -> PathBuf {
+        self.root.join(format!("decisions/{role}.jsonl"))
+    }
+
+    /// The plan, as people read it. Written by the PM only.
+    #[must_use]
+    pub fn plan(&self) -> PathBuf {
+        self.root.join("plan.md")
+    }
+
+    /// What is known about the thread. Written by the PM only.
+    #[must_use]
+    pub fn facts(&self) -> PathBuf {
+        self.root.join("thread.json")
+    }
+
+    /// Files that people attached.
+    #[must_use]
+    pub fn files(&self) -> PathBuf {
+        self.root.join("files")
+    }
+}
+
+/// Replaces a whole file. A crash leaves the old one or the new one.
+///
+/// # Errors
+/// When the disk says no; the old file is then still there.
+pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), JournalError> {
+    let parent = path.parent().unwrap_or(Path::new("."));
+    create_dirs(parent)?;
+    let mut temporary =
+        tempfile::NamedTempFile::new_in(parent).map_err(JournalError::io("write in", parent))?;
+    temporary
+        .write_all(bytes)
+        .and_then(|()| temporary.as_file().sync_all())
+        .map_err(JournalError::io("write", path))?;
+    fault("journal.before-replace");
+    temporary
+        .persist(path)
+        .map_err(|error| JournalError::io("replace", path)(error.error))?;
+    sync_dir(parent)?;
+    fault("journal.after-replace");
+    Ok(())
+}
+
+/// Makes the folders that are missing, private, each durable in the one above it.
+pub(crate) fn create_dirs(path: &Path) -> Result<(), JournalError> {
+    if path.as_os_str().is_empty() || path.is_dir() {
+        return Ok(());
+    }
+    let parent = path.parent().unwrap_or(Path::new("."));
+    create_dirs(parent)?;
+    match DirBuilder::new().mode(0o700).create(path) {
+        Ok(()) => sync_dir(parent),
+        // Another role of the same thread was faster.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        Err(error) => Err(JournalError::io("create", path)(error)),
+    }
+}
+
+pub(crate) fn sync_dir(path: &Path) -> Result<(), JournalError> {
+    let path = if path.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        path
+    };
+    File::open(path)
+        .and_then(|folder| folder.sync_all())
+        .map_err(JournalError::io("flush", path))
+}

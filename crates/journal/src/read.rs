@@ -1,0 +1,98 @@
+//! Reading a log: by its owner before it writes, and by anybody else at any time.
+
+use std::{fs, io, path::Path};
+
+use butler_vocab::Entry;
+
+use crate::{JournalError, line};
+
+/// What a log holds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Log {
+    /// Every whole line, in order.
+    pub entries: Vec<Entry>,
+    /// Whether something stands behind the last whole line.
+    pub tail: Tail,
+}
+
+/// What stands behind the last whole line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tail {
+    /// Nothing.
+    Clean,
+    /// The beginning of a line: being written now, or torn by a crash.
+    Torn {
+        /// Bytes of whole lines before it.
+        good_bytes: u64,
+    },
+}
+
+impl Log {
+    /// Whether the last line is not whole.
+    #[must_use]
+    pub fn torn(&self) -> bool {
+        self.tail != Tail::Clean
+    }
+}
+
+/// Reads a log without owning it, and never changes it. A log that does not
+/// exist yet is empty.
+///
+/// # Errors
+/// When the file cannot be read, or a line before the last is damaged.
+pub fn read(path: &Path) -> Result<Log, JournalError> {
+    match fs::read(path) {
+        Ok(bytes) => parse(path, &bytes),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Log {
+            entries: Vec::new(),
+            tail: Tail::Clean,
+        }),
+        Err(error) => Err(JournalError::io("read", path)(error)),
+    }
+}
+
+/// A line without its newline was torn. So was a last line whose bytes did not
+/// all arrive: a crash may keep the end of a write and lose its middle. A bad
+/// line with anything behind it is damage, also when the newline between the
+/// two is what was damaged.
+pub(crate) fn parse(path: &Path, bytes: &[u8]) -> Result<Log, JournalError> {
+    let mut entries: Vec<Entry> = Vec::new();
+    let mut good = 0;
+    while good < bytes.len() {
+        let rest = &bytes[good..];
+        let end = rest.iter().position(|byte| *byte == b'\n');
+        let (line, next) = end.map_or((rest, bytes.len()), |end| (&rest[..end], good + end + 1));
+        let expected = entries.len() as u64 + 1;
+        let decoded = line::decode(line).and_then(|entry| in_order(entry, expected));
+        match decoded {
+            Ok(entry) if end.is_some() => entries.push(entry),
+            Err(problem) if next < bytes.len() || line::hides_another(line) => {
+                return Err(JournalError::Damaged {
+                    path: path.to_owned(),
+                    line: expected,
+                    problem,
+                });
+            }
+            _ => {
+                let good_bytes = good as u64;
+                return Ok(Log {
+                    entries,
+                    tail: Tail::Torn { good_bytes },
+                });
+            }
+        }
+        good = next;
+    }
+    Ok(Log {
+        entries,
+        tail: Tail::Clean,
+    })
+}
+
+fn in_order(entry: Entry, expected: u64) -> Result<Entry, String> {
+    if entry.seq == expected {
+        Ok(entry)
+    } else {
+        Err(format!("it has number {} instead of {expected}", entry.seq))
+    }
+}

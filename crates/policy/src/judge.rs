@@ -1,0 +1,265 @@
+//! The one function that every call passes, native or MCP.
+//!
+//! In order: the role's right, the plan gate, how far the call reaches, whether
+//! a person must click, and whether one did. The worst of all findings counts;
+//! nothing that allows ends the search early.
+//!
+//! **Plan gate.** Until a plan is approved the Coder may read, think and talk:
+//! locked are the tools that change the worktree or run its code (Write, Edit,
+//! Bash, RunChecks, GitCommit, GitPush, GHCreatePR) and MCP tools that are not
+//! read-only. Bash is locked as a whole: there are reading tools for reading.
+//!
+//! **Taint.** With text from outside in its context an activation stays in its
+//! own thread and branch: what others see elsewhere, and what the team will
+//! remember, asks first.
+
+use butler_vocab::{Role, Tier, ToolCall};
+
+use crate::{
+    Circumstances, Judgement, Permit, Question, Refusal, Right, RiskContext, Scope, assess, right,
+    subject,
+};
+
+/// Coder tools that wait for an approved plan.
+const BEHIND_THE_PLAN: [&str; 7] = [
+    "Write",
+    "Edit",
+    "Bash",
+    "RunChecks",
+    "GitCommit",
+    "GitPush",
+    "GHCreatePR",
+];
+
+/// What the team remembers; text from outside must not get there unseen.
+const MEMORY: [&str; 3] = ["SaveMemory", "Roadmap", "ProposeLearnings"];
+
+/// Visible, but within the activation's own thread and branch.
+const AT_HOME: [&str; 11] = [
+    "SendMessage",
+    "AskUser",
+    "HandOver",
+    "Research",
+    "ProposePlan",
+    "ProposeLearnings",
+    "ProposeMerge",
+    "GitCommit",
+    "GitPush",
+    "GHCreatePR",
+    "Checklist",
+];
+
+/// Decides about one call.
+///
+/// `base_tier` is what the tool declares; Bash is assessed by its command
+/// instead. `scripts` are the repo files that the command names, with the
+/// hashes of their content: they are part of what an approval binds.
+#[must_use]
+pub fn judge(
+    call: &ToolCall,
+    base_tier: Tier,
+    scripts: &[(String, butler_vocab::Sha256Hex)],
+    c: &Circumstances<'_>,
+) -> Judgement {
+    match permitted_scope(call, base_tier, c) {
+        Err(refusal) => Judgement::Refuse(refusal),
+        Ok(scope) => match weigh(call, base_tier, c) {
+            Err(refusal) => Judgement::Refuse(refusal),
+            Ok(weight) => decide(call, scope, weight, scripts, c),
+        },
+    }
+}
+
+/// How heavy a call is.
+struct Weight {
+    tier: Tier,
+    /// Why a person is asked, if one is.
+    ask: Option<String>,
+    part: Option<String>,
+    /// Whether an approval opens the network.
+    network: bool,
+}
+
+/// Right of the role, then the plan gate.
+fn permitted_scope(
+    call: &ToolCall,
+    base_tier: Tier,
+    c: &Circumstances<'_>,
+) -> Result<Option<Scope>, Refusal> {
+    if let Some(problem) = &call.problem {
+        return Err(refusal(problem, "send the call again with valid arguments"));
+    }
+    let scope = match own_right(&call.name, c) {
+        Right::No => {
+            return Err(refusal(
+                format!("{} may not use {}", c.role.title(), call.name),
+                "use one of the tools you were offered, or hand over to the role that may",
+            ));
+        }
+        Right::Yes => None,
+        Right::Scoped(scope) => Some(scope),
+    };
+    let locked = BEHIND_THE_PLAN.contains(&call.name.as_str())
+        || (mcp_server(&call.name).is_some() && base_tier > Tier::Read);
+    if c.role == Role::Coder && locked && !c.plan_approved {
+        return Err(refusal(
+            format!("{} waits until a person has approved the plan", call.name),
+            "read and ask until then; the PM proposes the plan",
+        ));
+    }
+    Ok(scope)
+}
+
+/// The table, and for MCP tools what a person agreed to.
+fn own_right(tool: &str, c: &Circumstances<'_>) -> Right {
+    let Some(server) = mcp_server(tool) else {
+        return right(c.role, tool);
+    };
+    match c.overrides.mcp.get(server) {
+        Some(grant) if grant.roles.contains(&c.role) => Right::Yes,
+        _ => Right::No,
+    }
+}
+
+/// The server in `mcp__<server>__<tool>`.
+fn mcp_server(tool: &str) -> Option<&str> {
+    let (server, name) = tool.strip_prefix("mcp__")?.split_once("__")?;
+    (!server.is_empty() && !name.is_empty()).then_some(server)
+}
+
+fn weigh(call: &ToolCall, base_tier: Tier, c: &Circumstances<'_>) -> Result<Weight, Refusal> {
+    if call.name == "Bash" {
+        return weigh_bash(call, c);
+    }
+    let ask = destination(call, c)
+        .or_else(|| taint(call, base_tier, c))
+        .or_else(|| {
+            (base_tier == Tier::Destructive).then(|| format!("{} is destructive", call.name))
+        });
+    Ok(Weight {
+        tier: base_tier,
+        ask,
+        part: None,
+        network: false,
+    })
+}
+
+fn weigh_bash(call: &ToolCall, c: &Circumstances<'_>) -> Result<Weight, Refusal> {
+    let Some(command) = call.arguments.get("command").and_then(|v| v.as_str()) else {
+        return Err(refusal(
+            "Bash needs `command`, a string",
+            "send the call again with it",
+        ));
+    };
+    let assessment = assess(
+        command,
+        &RiskContext {
+            cwd: c.root,
+            root: c.root,
+            home: c.home,
+            overrides: c.overrides,
+        },
+    );
+    let ask = if assessment.tier == Tier::Destructive {
+        Some(assessment.reason)
+    } else if !c.sandboxed {
+        Some("no sandbox confines commands on this machine, so each one asks".to_owned())
+    } else if c.tainted && assessment.tier == Tier::WriteVisible {
+        Some(format!(
+            "{}, and text from outside is in the context",
+            assessment.reason
+        ))
+    } else {
+        None
+    };
+    Ok(Weight {
+        tier: assessment.tier,
+        ask,
+        part: assessment.part,
+        network: assessment.network,
+    })
+}
+
+/// Calls that ask by where they go, whatever their tier.
+fn destination(call: &ToolCall, c: &Circumstances<'_>) -> Option<String> {
+    let text = |key: &str| call.arguments.get(key).and_then(|value| value.as_str());
+    match call.name.as_str() {
+        "GHMergePR" => Some("a merge needs a person's word".to_owned()),
+        "GHRelease" => Some("a release needs a person's word".to_owned()),
+        "GitPush" => ["branch", "to", "ref"]
+            .into_iter()
+            .filter_map(text)
+            .find(|branch| c.overrides.is_protected(branch))
+            .map(|branch| format!("pushes to `{branch}` need approval")),
+        "GHCreatePR" if c.overrides.asks_for_base(text("base")) => {
+            Some("pull requests to this base need approval".to_owned())
+        }
+        name => {
+            let grant = c.overrides.mcp.get(mcp_server(name)?)?;
+            grant
+                .approval
+                .then(|| format!("calls of `{name}` need approval"))
+        }
+    }
+}
+
+fn taint(call: &ToolCall, base_tier: Tier, c: &Circumstances<'_>) -> Option<String> {
+    if !c.tainted {
+        return None;
+    }
+    let name = call.name.as_str();
+    let writes_memory = MEMORY.contains(&name)
+        || (matches!(name, "Write" | "Edit") && own_right(name, c) == Right::Scoped(Scope::Memory));
+    let abroad = base_tier >= Tier::WriteVisible && !AT_HOME.contains(&name);
+    (writes_memory || abroad)
+        .then(|| format!("text from outside is in the context, so {name} asks"))
+}
+
+fn decide(
+    call: &ToolCall,
+    scope: Option<Scope>,
+    weight: Weight,
+    scripts: &[(String, butler_vocab::Sha256Hex)],
+    c: &Circumstances<'_>,
+) -> Judgement {
+    let permit = |approval, network| {
+        Judgement::Run(Permit {
+            tool: call.name.clone(),
+            call: call.id.clone(),
+            tier: weight.tier,
+            scope,
+            network,
+            approval,
+        })
+    };
+    let Some(reason) = weight.ask else {
+        return permit(None, false);
+    };
+    let subject = subject::subject(call, scripts, weight.network, c);
+    let sha256 = subject::hash(&subject);
+    let click = c
+        .approvals
+        .iter()
+        .find(|approval| approval.covers(&sha256, c.thread, c.now_ms));
+    match click {
+        Some(click) => permit(Some(click.request.clone()), weight.network),
+        None => Judgement::Ask(Question {
+            tier: weight.tier,
+            reason,
+            part: weight.part,
+            subject,
+            sha256,
+        }),
+    }
+}
+
+fn refusal(rule: impl Into<String>, instead: &str) -> Refusal {
+    Refusal {
+        rule: rule.into(),
+        instead: instead.to_owned(),
+    }
+}
+
+#[cfg(test)]
+#[path = "judge_tests.rs"]
+mod tests;

@@ -1,0 +1,33 @@
+//! What an agent may do, decided by plain functions.
+//!
+//! Four questions are answered here, and nowhere else:
+//!
+//! - may this role use this tool, and on which paths ([`right`])?
+//! - how far does this shell command reach ([`assess`])?
+//! - does this call run, wait for a person, or not happen ([`judge`])? A tool
+//!   runs only with a [`Permit`], and only this crate can make one;
+//! - what must not leave the machine as text ([`Redactor`]), and what may be
+//!   spent ([`Purse`])?
+//!
+//! No disk, no clock, no network, no async: time, hashes of scripts and
+//! approvals come in as arguments, verdicts go out as values. The analysis of a
+//! command decides when to ask a person; what a command can do anyway is
+//! decided by the kernel, in `jail`.
+
+mod glob;
+mod judge;
+mod overrides;
+mod permit;
+mod purse;
+mod redact;
+mod rights;
+mod risk;
+mod subject;
+
+pub use judge::judge;
+pub use overrides::{BashOverrides, McpGrant, Overrides, RequireApproval, ToolOverrides};
+pub use permit::{APPROVAL_MINUTES, Approval, Circumstances, Judgement, Permit, Question, Refusal};
+pub use purse::{Purse, ReserveError, reserve_all};
+pub use redact::{CustomPattern, Found, PatternError, Redacted, Redaction, Redactor};
+pub use rights::{Right, Scope, default_tools, right};
+pub use risk::{Assessment, RiskContext, assess};

@@ -1,0 +1,163 @@
+//! The words of a judgement: permit, question, refusal.
+//!
+//! A [`Permit`] has private fields and no public maker, so the compiler checks
+//! that every call that runs was judged. It is used up by the run it allows and
+//! cannot be copied.
+
+use std::fmt;
+
+use butler_vocab::{CallId, RequestId, Role, Sha256Hex, ThreadId, Tier, UserId};
+use serde_json::Value;
+
+use crate::{Overrides, Scope};
+
+/// How long a click counts.
+pub const APPROVAL_MINUTES: i64 = 30;
+
+/// How far the clocks of hub and agent may disagree before a click from the
+/// future is ignored. A clock set back must not lengthen an approval.
+const CLOCK_SKEW_MS: i64 = 60_000;
+
+/// The right to run one call, once.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Permit {
+    pub(crate) tool: String,
+    pub(crate) call: CallId,
+    pub(crate) tier: Tier,
+    pub(crate) scope: Option<Scope>,
+    pub(crate) network: bool,
+    pub(crate) approval: Option<RequestId>,
+}
+
+impl Permit {
+    /// The tool it is for.
+    #[must_use]
+    pub fn tool(&self) -> &str {
+        &self.tool
+    }
+
+    /// The call it is for.
+    #[must_use]
+    pub fn call(&self) -> &CallId {
+        &self.call
+    }
+
+    /// How far the call reaches.
+    #[must_use]
+    pub fn tier(&self) -> Tier {
+        self.tier
+    }
+
+    /// The limits that the tool must apply, if the role has any.
+    #[must_use]
+    pub fn scope(&self) -> Option<Scope> {
+        self.scope
+    }
+
+    /// Whether the sandbox opens the network for this call.
+    #[must_use]
+    pub fn network(&self) -> bool {
+        self.network
+    }
+
+    /// The approval that this permit uses up. The caller records its use before
+    /// the call starts and never offers it again.
+    #[must_use]
+    pub fn approval(&self) -> Option<&RequestId> {
+        self.approval.as_ref()
+    }
+}
+
+/// Everything besides the call that a judgement depends on.
+#[derive(Debug, Clone, Copy)]
+pub struct Circumstances<'a> {
+    /// Who calls.
+    pub role: Role,
+    /// Where.
+    pub thread: &'a ThreadId,
+    /// Whether a person approved this thread's plan (or the plan gate is open
+    /// for another reason of the design; the caller knows).
+    pub plan_approved: bool,
+    /// Now, in milliseconds since 1970.
+    pub now_ms: i64,
+    /// Approvals of this thread that were not used yet.
+    pub approvals: &'a [Approval],
+    /// What the policy in force changes.
+    pub overrides: &'a Overrides,
+    /// The worktree.
+    pub root: &'a str,
+    /// The home directory that commands see.
+    pub home: &'a str,
+    /// Whether text from outside is in the activation's context.
+    pub tainted: bool,
+    /// Whether the kernel confines what runs.
+    pub sandboxed: bool,
+}
+
+/// A person's click, from the hub's decision record. Valid once, for
+/// [`APPROVAL_MINUTES`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Approval {
+    /// The card.
+    pub request: RequestId,
+    /// The hash of what was shown.
+    pub sha256: Sha256Hex,
+    /// Where.
+    pub thread: ThreadId,
+    /// By whom.
+    pub person: UserId,
+    /// When, in milliseconds since 1970.
+    pub clicked_at_ms: i64,
+}
+
+impl Approval {
+    /// Whether this click covers that subject, here and now.
+    #[must_use]
+    pub fn covers(&self, sha256: &Sha256Hex, thread: &ThreadId, now_ms: i64) -> bool {
+        let age = now_ms.saturating_sub(self.clicked_at_ms);
+        self.sha256 == *sha256
+            && self.thread == *thread
+            && (-CLOCK_SKEW_MS..=APPROVAL_MINUTES * 60_000).contains(&age)
+    }
+}
+
+/// What happens with a call.
+#[derive(Debug, PartialEq)]
+pub enum Judgement {
+    /// It runs.
+    Run(Permit),
+    /// A person is asked first.
+    Ask(Question),
+    /// It does not happen; the model is told.
+    Refuse(Refusal),
+}
+
+/// What a person is asked.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Question {
+    /// How far the call reaches.
+    pub tier: Tier,
+    /// Why it asks, in a sentence.
+    pub reason: String,
+    /// The part of a command that caused it.
+    pub part: Option<String>,
+    /// Exactly what would happen; canonical JSON.
+    pub subject: Value,
+    /// The hash of the subject, which an approval must carry.
+    pub sha256: Sha256Hex,
+}
+
+/// Why a call does not happen. Displays as one line for the model.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal {
+    /// The rule that forbids it.
+    pub rule: String,
+    /// What to do instead.
+    pub instead: String,
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "refused: {}; {}", self.rule, self.instead)
+    }
+}

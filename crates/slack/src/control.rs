@@ -1,0 +1,160 @@
+//! What agents say to the hub where Slack has no words: `/agent/v1/…`. Every
+//! call is idempotent by the id in it, so all of them are repeated blindly.
+
+use std::time::Duration;
+
+use butler_vocab::{
+    Activity, BodyRef, DecisionView, RecordBatch, RequestId, Reservation, ReserveAnswer, Secret,
+    Settlement, Sha256Hex,
+};
+use reqwest::Response;
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::Value;
+use url::Url;
+
+use crate::{SharedEpoch, SlackError, http::Caller};
+
+/// The hub's control calls for one role and repo.
+#[derive(Debug, Clone)]
+pub struct Control {
+    caller: Caller,
+}
+
+impl Control {
+    /// Speaks to the hub at `base` with an agent's bot token.
+    ///
+    /// # Errors
+    /// When `base` has no host.
+    pub fn new(base: &Url, token: Secret, epoch: SharedEpoch) -> Result<Self, SlackError> {
+        Ok(Self {
+            caller: Caller::new(base, token, epoch)?,
+        })
+    }
+
+    /// The same client with another limit on how long a call is repeated while
+    /// the hub does not answer.
+    #[must_use]
+    pub fn with_patience(mut self, patience: Duration) -> Self {
+        self.caller.patience = patience;
+        self
+    }
+
+    /// Says what this role does in a thread; repeated as a heartbeat while working.
+    ///
+    /// # Errors
+    /// A refusal or no answer.
+    pub async fn activity(&self, activity: &Activity) -> Result<(), SlackError> {
+        self.post::<Value>("activity", activity).await.map(drop)
+    }
+
+    /// Sets money aside for a model call.
+    ///
+    /// # Errors
+    /// A refusal of the call itself or no answer; an empty purse is an answer.
+    pub async fn reserve(&self, reservation: &Reservation) -> Result<ReserveAnswer, SlackError> {
+        self.post("reserve", reservation).await
+    }
+
+    /// Says what a model call cost.
+    ///
+    /// # Errors
+    /// A refusal or no answer.
+    pub async fn settle(&self, settlement: &Settlement) -> Result<(), SlackError> {
+        self.post::<Value>("settle", settlement).await.map(drop)
+    }
+
+    /// Hands journal lines to the page.
+    ///
+    /// # Errors
+    /// A refusal or no answer.
+    pub async fn records(&self, batch: &RecordBatch) -> Result<(), SlackError> {
+        self.post::<Value>("records", batch).await.map(drop)
+    }
+
+    /// What was asked on a card, and what was decided. The hub's word is the
+    /// only one that counts.
+    ///
+    /// # Errors
+    /// `unknown_request`, or no answer.
+    pub async fn decision(&self, request: &RequestId) -> Result<DecisionView, SlackError> {
+        let path = format!("agent/v1/decisions/{request}");
+        let url = self.caller.url(&path)?;
+        let answer = self.caller.send(&path, |c| c.get(url.clone())).await?;
+        json_of(&path, answer).await
+    }
+
+    /// Keeps a body at the hub under its own hash.
+    ///
+    /// # Errors
+    /// A refusal or no answer.
+    pub async fn put_body(&self, bytes: &[u8]) -> Result<BodyRef, SlackError> {
+        let body = BodyRef::of(&Sha256Hex::of(bytes));
+        let path = format!("agent/v1/bodies/{}", body.as_str());
+        let url = self.caller.url(&path)?;
+        let answer = self
+            .caller
+            .send(&path, |c| c.put(url.clone()).body(bytes.to_vec()))
+            .await?;
+        json_of::<Value>(&path, answer).await?;
+        Ok(body)
+    }
+
+    /// Fetches a body; what does not have the hash it is named by is refused.
+    ///
+    /// # Errors
+    /// `unknown_body`, a body that does not match its name, or no answer.
+    pub async fn get_body(&self, body: &BodyRef) -> Result<Vec<u8>, SlackError> {
+        let path = format!("agent/v1/bodies/{}", body.as_str());
+        let url = self.caller.url(&path)?;
+        let answer = self.caller.send(&path, |c| c.get(url.clone())).await?;
+        if !answer.status().is_success() {
+            return json_of::<Value>(&path, answer).await.map(|_| Vec::new());
+        }
+        let bytes = answer.bytes().await.map_err(|error| SlackError::Answer {
+            method: path.clone(),
+            detail: error.without_url().to_string(),
+        })?;
+        if Sha256Hex::of(&bytes).as_str() != body.as_str() {
+            return Err(SlackError::Answer {
+                method: path,
+                detail: "the body does not have the hash it is named by".to_owned(),
+            });
+        }
+        Ok(bytes.to_vec())
+    }
+
+    async fn post<T: DeserializeOwned>(
+        &self,
+        what: &str,
+        body: &impl Serialize,
+    ) -> Result<T, SlackError> {
+        let path = format!("agent/v1/{what}");
+        let url = self.caller.url(&path)?;
+        let answer = self
+            .caller
+            .send(&path, |c| c.post(url.clone()).json(body))
+            .await?;
+        json_of(&path, answer).await
+    }
+}
+
+/// The answer's JSON, or the refusal it names (`{"error": "…"}`).
+async fn json_of<T: DeserializeOwned>(method: &str, answer: Response) -> Result<T, SlackError> {
+    let odd = |detail: String| SlackError::Answer {
+        method: method.to_owned(),
+        detail,
+    };
+    let status = answer.status();
+    let body: Value = answer
+        .json()
+        .await
+        .map_err(|error| odd(error.without_url().to_string()))?;
+    if !status.is_success() {
+        let code = body["error"].as_str().unwrap_or("refused").to_owned();
+        return Err(SlackError::Api {
+            method: method.to_owned(),
+            code,
+        });
+    }
+    T::deserialize(body).map_err(|error| odd(error.to_string()))
+}

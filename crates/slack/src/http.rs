@@ -1,0 +1,176 @@
+//! One HTTP call, repeated until it is answered. Every call that goes through
+//! here is idempotent on the other side, so repeating blindly is right; what is
+//! not repeated is an answer that says no.
+
+use std::{
+    hash::{BuildHasher, RandomState},
+    net::IpAddr,
+    time::Duration,
+};
+
+use butler_vocab::Secret;
+use reqwest::{Client, RequestBuilder, Response, StatusCode, header::RETRY_AFTER};
+use tokio::time::{Instant, sleep, timeout};
+use url::{Host, Url};
+
+use crate::{EPOCH_HEADER, SharedEpoch, SlackError};
+
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+/// How long a call waits for the socket to learn a newer epoch: the hub raises
+/// it a moment before its `hello` reaches us.
+const EPOCH_GRACE: Duration = Duration::from_secs(5);
+
+/// A client bound to one workspace and one token.
+#[derive(Debug, Clone)]
+pub(crate) struct Caller {
+    client: Client,
+    root: Url,
+    token: Secret,
+    epoch: SharedEpoch,
+    pub(crate) patience: Duration,
+}
+
+impl Caller {
+    pub(crate) fn new(root: &Url, token: Secret, epoch: SharedEpoch) -> Result<Self, SlackError> {
+        Ok(Self {
+            client: client_for(root)?,
+            root: as_folder(root),
+            token,
+            epoch,
+            patience: Duration::from_secs(120),
+        })
+    }
+
+    pub(crate) fn url(&self, path: &str) -> Result<Url, SlackError> {
+        self.root.join(path).map_err(|_| SlackError::Address {
+            base: self.root.to_string(),
+        })
+    }
+
+    /// Sends what `build` makes until there is an answer below 500 that is not
+    /// "too many requests".
+    pub(crate) async fn send(
+        &self,
+        method: &str,
+        build: impl Fn(&Client) -> RequestBuilder,
+    ) -> Result<Response, SlackError> {
+        let give_up = Instant::now() + self.patience;
+        let mut pause = FIRST_PAUSE;
+        loop {
+            let epoch = self.epoch.get();
+            let mut request = build(&self.client).bearer_auth(self.token.expose());
+            if epoch.0 > 0 {
+                request = request.header(EPOCH_HEADER, epoch.0);
+            }
+            let outcome = request.send().await;
+            let wait = match outcome {
+                Ok(answer) if answer.status() == StatusCode::TOO_MANY_REQUESTS => {
+                    asked_to_wait(&answer).unwrap_or(LONGEST_PAUSE)
+                }
+                Ok(answer) if answer.status() == StatusCode::CONFLICT => {
+                    // The hub's way to say "stale epoch" on control calls.
+                    if timeout(EPOCH_GRACE, self.epoch.past(epoch)).await.is_err() {
+                        return Err(SlackError::StaleEpoch {
+                            method: method.to_owned(),
+                        });
+                    }
+                    Duration::ZERO
+                }
+                Ok(answer) if answer.status().is_server_error() => {
+                    if Instant::now() + pause > give_up {
+                        return Err(SlackError::Answer {
+                            method: method.to_owned(),
+                            detail: format!("HTTP {}", answer.status()),
+                        });
+                    }
+                    jittered(pause)
+                }
+                Ok(answer) => return Ok(answer),
+                Err(source) => {
+                    if Instant::now() + pause > give_up {
+                        return Err(SlackError::Unreachable {
+                            method: method.to_owned(),
+                            source: source.without_url(),
+                        });
+                    }
+                    jittered(pause)
+                }
+            };
+            pause = (pause * 2).min(LONGEST_PAUSE);
+            sleep(wait).await;
+        }
+    }
+
+    /// Waits a moment for a newer epoch; `Ok` when the call may be repeated.
+    pub(crate) async fn newer_epoch(
+        &self,
+        method: &str,
+        old: butler_vocab::Epoch,
+    ) -> Result<(), SlackError> {
+        timeout(EPOCH_GRACE, self.epoch.past(old))
+            .await
+            .map_err(|_| SlackError::StaleEpoch {
+                method: method.to_owned(),
+            })
+    }
+
+    pub(crate) fn epoch(&self) -> butler_vocab::Epoch {
+        self.epoch.get()
+    }
+}
+
+fn asked_to_wait(answer: &Response) -> Option<Duration> {
+    let seconds: u64 = answer
+        .headers()
+        .get(RETRY_AFTER)?
+        .to_str()
+        .ok()?
+        .trim()
+        .parse()
+        .ok()?;
+    Some(Duration::from_secs(seconds.min(300)))
+}
+
+/// Full jitter: anything between nothing and `pause`.
+pub(crate) fn jittered(pause: Duration) -> Duration {
+    let millis = u64::try_from(pause.as_millis()).unwrap_or(u64::MAX);
+    Duration::from_millis(RandomState::new().hash_one(0u8) % millis.saturating_add(1))
+}
+
+fn as_folder(root: &Url) -> Url {
+    let mut root = root.clone();
+    if !root.path().ends_with('/') {
+        root.set_path(&format!("{}/", root.path()));
+    }
+    root
+}
+
+/// A client that never sends calls for this machine to a proxy.
+fn client_for(root: &Url) -> Result<Client, SlackError> {
+    crate::socket::install_tls();
+    let bad = || SlackError::Address {
+        base: root.to_string(),
+    };
+    if root.host().is_none() {
+        return Err(bad());
+    }
+    let builder = Client::builder()
+        .connect_timeout(Duration::from_secs(10))
+        .timeout(Duration::from_secs(60));
+    let builder = if is_loopback(root) {
+        builder.no_proxy()
+    } else {
+        builder
+    };
+    builder.build().map_err(|_| bad())
+}
+
+fn is_loopback(root: &Url) -> bool {
+    match root.host() {
+        Some(Host::Domain(name)) => name == "localhost",
+        Some(Host::Ipv4(address)) => IpAddr::V4(address).is_loopback(),
+        Some(Host::Ipv6(address)) => IpAddr::V6(address).is_loopback(),
+        None => false,
+    }
+}

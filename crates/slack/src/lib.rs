@@ -1,0 +1,29 @@
+//! Slack's words, and a client that speaks them.
+//!
+//! One set of types serves all sides: an agent that talks to the hub, the hub
+//! that talks to Slack, and the hub that plays Slack itself. [`Web`] calls
+//! methods, [`Socket`] receives envelopes and acknowledges them, [`Control`]
+//! says to the hub what Slack has no words for. [`mrkdwn`] turns what models
+//! write into what Slack shows, [`blocks`] draws the decision cards.
+//!
+//! Nothing here decides anything: who is addressed is decided by the receiver,
+//! what may be said is decided by the hub's last gate.
+
+pub mod blocks;
+mod control;
+mod epoch;
+mod error;
+mod http;
+pub mod mrkdwn;
+mod socket;
+mod web;
+mod wire;
+
+pub use control::Control;
+pub use epoch::{EPOCH_HEADER, SharedEpoch};
+pub use error::SlackError;
+pub use socket::{Acker, Ended, Socket};
+pub use web::{Post, Posted, Web};
+pub use wire::{
+    BlockAction, Envelope, EnvelopeId, EnvelopeKind, Event, File, Message, Reaction, ReactionEvent,
+};

@@ -1,0 +1,10 @@
+//! Slack's own text format, `mrkdwn`: what models write is turned into it, what
+//! people write is read from it, and long text is cut where it does not hurt.
+
+mod escape;
+mod markdown;
+mod split;
+
+pub use escape::{escape, unescape};
+pub use markdown::from_markdown;
+pub use split::{LIMIT, split};

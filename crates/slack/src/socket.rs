@@ -1,0 +1,155 @@
+//! Socket Mode, kept alive. [`Socket`] is the reader's end; a keeper task owns
+//! the connections, one link task owns each WebSocket.
+//!
+//! ```text
+//! reader ── Socket ──(acks)──▶ keeper ──(frames)──▶ link ── WebSocket
+//!              ◀──(envelopes)──       ◀──(reports)──
+//! ```
+//!
+//! Promises: before a refresh ends the old connection the next one is open; an
+//! envelope that was acknowledged here is never given out again, also when the
+//! acknowledgement was lost with its connection; every pause is jittered.
+
+mod keeper;
+mod link;
+
+use std::{fmt, sync::Arc, sync::OnceLock};
+
+use butler_vocab::{Epoch, Secret};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+use url::Url;
+
+use crate::{Envelope, EnvelopeId, SharedEpoch, SlackError};
+
+/// Why a socket is over for good.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ended {
+    /// We were told to stop.
+    Cancelled,
+    /// A newer process speaks for this role.
+    Displaced,
+    /// Socket Mode was switched off in the app's settings.
+    Disabled,
+    /// The token is not accepted; Slack's name of the error.
+    Refused(String),
+}
+
+impl fmt::Display for Ended {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Ended::Cancelled => f.write_str("stopped"),
+            Ended::Displaced => f.write_str("another process speaks for this role now"),
+            Ended::Disabled => f.write_str("Socket Mode is switched off for this app"),
+            Ended::Refused(code) => write!(f, "the app token is not accepted ({code})"),
+        }
+    }
+}
+
+/// The receiving end of a workspace.
+#[derive(Debug)]
+pub struct Socket {
+    envelopes: mpsc::Receiver<Envelope>,
+    acks: mpsc::Sender<EnvelopeId>,
+    epoch: SharedEpoch,
+    ended: Arc<OnceLock<Ended>>,
+}
+
+impl Socket {
+    /// Connects to the workspace at `base` and returns after its first `hello`,
+    /// however long that takes. From then on it reconnects by itself until
+    /// `cancel`, or until there is no use in trying.
+    ///
+    /// # Errors
+    /// [`SlackError::Ended`] when the token is refused or `cancel` comes first;
+    /// [`SlackError::Address`] when `base` cannot be used.
+    pub async fn open(
+        base: &Url,
+        app_token: Secret,
+        cancel: CancellationToken,
+    ) -> Result<Self, SlackError> {
+        let (given_out, envelopes) = mpsc::channel(64);
+        let (acks, acked) = mpsc::channel(256);
+        let epoch = SharedEpoch::default();
+        let ended = Arc::new(OnceLock::new());
+        let ready = keeper::start(keeper::Ends {
+            base: base.clone(),
+            app_token,
+            given_out,
+            acked,
+            epoch: epoch.clone(),
+            ended: Arc::clone(&ended),
+            cancel,
+        })?;
+        // Dropped without a word means that the keeper has ended.
+        if ready.await.is_err() {
+            return Err(SlackError::Ended(
+                ended.get().cloned().unwrap_or(Ended::Cancelled),
+            ));
+        }
+        Ok(Self {
+            envelopes,
+            acks,
+            epoch,
+            ended,
+        })
+    }
+
+    /// The next envelope; `None` when the socket has ended for good, see
+    /// [`Socket::ended`]. Safe to drop between two calls.
+    pub async fn next(&mut self) -> Option<Envelope> {
+        self.envelopes.recv().await
+    }
+
+    /// Acknowledges an envelope. Call it once what it says is on disk.
+    ///
+    /// # Errors
+    /// When the socket has ended; the envelope will be delivered again.
+    pub async fn ack(&self, id: &EnvelopeId) -> Result<(), SlackError> {
+        self.acks
+            .send(id.clone())
+            .await
+            .map_err(|_| SlackError::Ended(self.ended.get().cloned().unwrap_or(Ended::Cancelled)))
+    }
+
+    /// A handle that acknowledges, for tasks that do not own the socket.
+    #[must_use]
+    pub fn acker(&self) -> Acker {
+        Acker(self.acks.clone())
+    }
+
+    /// The epoch that the hub gave this process; zero with real Slack.
+    #[must_use]
+    pub fn epoch(&self) -> Epoch {
+        self.epoch.get()
+    }
+
+    /// The epoch to give to [`crate::Web`] and [`crate::Control`], so that they
+    /// speak for this connection.
+    #[must_use]
+    pub fn shared_epoch(&self) -> SharedEpoch {
+        self.epoch.clone()
+    }
+
+    /// Why it ended, once it has.
+    #[must_use]
+    pub fn ended(&self) -> Option<Ended> {
+        self.ended.get().cloned()
+    }
+}
+
+/// Acknowledges envelopes on behalf of a [`Socket`].
+#[derive(Debug, Clone)]
+pub struct Acker(mpsc::Sender<EnvelopeId>);
+
+impl Acker {
+    /// As [`Socket::ack`]; false when the socket has ended.
+    pub async fn ack(&self, id: &EnvelopeId) -> bool {
+        self.0.send(id.clone()).await.is_ok()
+    }
+}
+
+/// TLS needs a provider once per process; whoever comes first sets it.
+pub(crate) fn install_tls() {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+}

@@ -1,0 +1,378 @@
+//! Keeps at least one link open and passes envelopes on. All decisions about
+//! reconnecting are made here, in one place, from the links' reports.
+
+use std::{
+    collections::{HashMap, HashSet, VecDeque},
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
+
+use butler_vocab::Secret;
+use serde_json::json;
+use tokio::{
+    sync::{mpsc, oneshot},
+    time::{Instant, sleep_until},
+};
+use tokio_util::sync::CancellationToken;
+use tracing::{debug, info, warn};
+use url::Url;
+
+use super::{
+    Ended,
+    link::{self, Line, LinkNumber, Report, What},
+};
+use crate::{Envelope, EnvelopeId, SharedEpoch, SlackError, Web, http::jittered};
+
+const FIRST_PAUSE: Duration = Duration::from_millis(200);
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+/// A connection that has not said hello by then is given up.
+const HELLO_LIMIT: Duration = Duration::from_secs(20);
+/// Acknowledgements that are remembered, in case they were lost on the way.
+const REMEMBERED: usize = 4096;
+/// Envelopes that wait for the reader before the links have to.
+const BACKLOG: usize = 256;
+
+pub(super) struct Ends {
+    pub(super) base: Url,
+    pub(super) app_token: Secret,
+    pub(super) given_out: mpsc::Sender<Envelope>,
+    pub(super) acked: mpsc::Receiver<EnvelopeId>,
+    pub(super) epoch: SharedEpoch,
+    pub(super) ended: Arc<OnceLock<Ended>>,
+    pub(super) cancel: CancellationToken,
+}
+
+/// Starts the keeper; the receiver resolves at the first hello.
+pub(super) fn start(ends: Ends) -> Result<oneshot::Receiver<()>, SlackError> {
+    // Opening carries no epoch: it is how a process gets one.
+    let web = Web::new(&ends.base, ends.app_token.clone(), SharedEpoch::default())?
+        .with_patience(Duration::ZERO);
+    let (ready, waiting) = oneshot::channel();
+    tokio::spawn(async move {
+        let ended = Arc::clone(&ends.ended);
+        let reason = Keeper::new(ends, web, ready).run().await;
+        info!(%reason, "socket ended");
+        let _ = ended.set(reason);
+    });
+    Ok(waiting)
+}
+
+type Opening = tokio::task::JoinHandle<Result<String, SlackError>>;
+
+struct Keeper {
+    ends: Ends,
+    web: Web,
+    ready: Option<oneshot::Sender<()>>,
+    reports: mpsc::Sender<Report>,
+    inbox: mpsc::Receiver<Report>,
+    lines: HashMap<LinkNumber, Line>,
+    /// The link that said hello last; acknowledgements go there by default.
+    current: Option<LinkNumber>,
+    /// The link that has not said hello yet, and until when it may.
+    dialing: Option<(LinkNumber, Instant)>,
+    opening: Option<Opening>,
+    last_number: LinkNumber,
+    came_by: HashMap<EnvelopeId, LinkNumber>,
+    done: Remembered,
+    backlog: VecDeque<Envelope>,
+    pause: Duration,
+    dial_at: Option<Instant>,
+}
+
+enum Step {
+    GoOn,
+    End(Ended),
+}
+
+enum Happening {
+    ReaderGone,
+    Room(mpsc::OwnedPermit<Envelope>),
+    Acked(EnvelopeId),
+    Report(Report),
+    Opened(Result<String, SlackError>),
+    TimeToDial,
+    NoHello,
+}
+
+/// Resolves at `when`, or never.
+async fn at(when: Option<Instant>) {
+    match when {
+        Some(when) => sleep_until(when).await,
+        None => std::future::pending().await,
+    }
+}
+
+impl Keeper {
+    fn new(ends: Ends, web: Web, ready: oneshot::Sender<()>) -> Self {
+        let (reports, inbox) = mpsc::channel(64);
+        Self {
+            ends,
+            web,
+            ready: Some(ready),
+            reports,
+            inbox,
+            lines: HashMap::new(),
+            current: None,
+            dialing: None,
+            opening: None,
+            last_number: 0,
+            came_by: HashMap::new(),
+            done: Remembered::default(),
+            backlog: VecDeque::new(),
+            pause: FIRST_PAUSE,
+            dial_at: Some(Instant::now()),
+        }
+    }
+
+    async fn run(mut self) -> Ended {
+        let cancel = self.ends.cancel.clone();
+        let ended = loop {
+            let step = tokio::select! {
+                () = cancel.cancelled() => break Ended::Cancelled,
+                step = self.step() => step,
+            };
+            if let Step::End(ended) = step {
+                break ended;
+            }
+        };
+        for line in self.lines.values() {
+            line.stop.cancel();
+        }
+        if let Some(opening) = self.opening.take() {
+            opening.abort();
+        }
+        ended
+    }
+
+    /// Waits for one thing to happen. Everything awaited here can be dropped
+    /// and awaited again without a loss.
+    async fn happening(&mut self) -> Happening {
+        let dial_at = self.dial_at;
+        let hello_by = self.dialing.map(|(_, limit)| limit);
+        let opening = async {
+            match &mut self.opening {
+                Some(opening) => opening.await.unwrap_or_else(|error| {
+                    Err(SlackError::Answer {
+                        method: "apps.connections.open".to_owned(),
+                        detail: error.to_string(),
+                    })
+                }),
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            permit = self.ends.given_out.clone().reserve_owned(), if !self.backlog.is_empty() => {
+                permit.map_or(Happening::ReaderGone, Happening::Room)
+            }
+            id = self.ends.acked.recv() => id.map_or(Happening::ReaderGone, Happening::Acked),
+            // Full backlog: the links wait, and with them the workspace.
+            Some(report) = self.inbox.recv(), if self.backlog.len() < BACKLOG => {
+                Happening::Report(report)
+            }
+            opened = opening => Happening::Opened(opened),
+            () = at(dial_at) => Happening::TimeToDial,
+            () = at(hello_by) => Happening::NoHello,
+        }
+    }
+
+    async fn step(&mut self) -> Step {
+        match self.happening().await {
+            Happening::ReaderGone => return Step::End(Ended::Cancelled),
+            Happening::Room(permit) => {
+                if let Some(envelope) = self.backlog.pop_front() {
+                    permit.send(envelope);
+                }
+            }
+            Happening::Acked(id) => self.acknowledge(id).await,
+            Happening::Report(report) => return self.hear(report).await,
+            Happening::Opened(opened) => {
+                self.opening = None;
+                return self.opened(opened);
+            }
+            Happening::TimeToDial => {
+                self.dial_at = None;
+                self.dial();
+            }
+            Happening::NoHello => {
+                if let Some((link, _)) = self.dialing.take() {
+                    debug!(link, "no hello in time");
+                    self.hang_up(link);
+                    self.dial_later();
+                }
+            }
+        }
+        Step::GoOn
+    }
+
+    /// Asks for the address of a new connection.
+    fn dial(&mut self) {
+        if self.opening.is_some() || self.dialing.is_some() {
+            return;
+        }
+        let web = self.web.clone();
+        self.opening = Some(tokio::spawn(async move {
+            let answer = web.call("apps.connections.open", json!({})).await?;
+            let url = answer["url"].as_str().unwrap_or_default().to_owned();
+            Ok(url)
+        }));
+    }
+
+    fn opened(&mut self, opened: Result<String, SlackError>) -> Step {
+        match opened {
+            Ok(url) => {
+                // Tells the hub that this client understands its words; Slack ignores it.
+                let url = format!("{url}&codebutler=1");
+                self.last_number += 1;
+                let link = self.last_number;
+                let line = link::start(
+                    link,
+                    url,
+                    self.reports.clone(),
+                    self.ends.cancel.child_token(),
+                );
+                self.lines.insert(link, line);
+                self.dialing = Some((link, Instant::now() + HELLO_LIMIT));
+            }
+            Err(error) => match error.code() {
+                Some(code) if is_final(code) => return Step::End(Ended::Refused(code.to_owned())),
+                _ => {
+                    debug!(%error, "cannot open a socket yet");
+                    self.dial_later();
+                }
+            },
+        }
+        Step::GoOn
+    }
+
+    fn dial_later(&mut self) {
+        self.dial_at = Some(Instant::now() + jittered(self.pause));
+        self.pause = (self.pause * 2).min(LONGEST_PAUSE);
+    }
+
+    async fn hear(&mut self, Report { link, what }: Report) -> Step {
+        match what {
+            What::Hello(epoch) => self.greeted(link, epoch),
+            What::Envelope(envelope) => self.received(link, *envelope).await,
+            What::Disconnect(reason) => return self.warned(link, &reason),
+            What::Closed => self.closed(link),
+        }
+        Step::GoOn
+    }
+
+    fn greeted(&mut self, link: LinkNumber, epoch: Option<butler_vocab::Epoch>) {
+        if let Some(epoch) = epoch {
+            self.ends.epoch.raise(epoch);
+        }
+        if self.dialing.is_some_and(|(dialed, _)| dialed == link) {
+            self.dialing = None;
+        }
+        self.current = Some(link);
+        self.pause = FIRST_PAUSE;
+        if let Some(ready) = self.ready.take() {
+            let _ = ready.send(());
+        }
+    }
+
+    async fn received(&mut self, link: LinkNumber, envelope: Envelope) {
+        self.came_by.insert(envelope.id.clone(), link);
+        if self.done.contains(&envelope.id) {
+            // The acknowledgement was lost with its connection: say it again.
+            self.acknowledge(envelope.id).await;
+        } else {
+            self.backlog.push_back(envelope);
+        }
+    }
+
+    async fn acknowledge(&mut self, id: EnvelopeId) {
+        self.done.insert(id.clone());
+        let came_by = self.came_by.remove(&id);
+        let line = came_by
+            .and_then(|link| self.lines.get(&link))
+            .or_else(|| self.lines.get(&self.current?));
+        if let Some(line) = line {
+            // A link that just died loses it; the redelivery is answered above.
+            let _ = line.acks.send(id).await;
+        }
+    }
+
+    fn warned(&mut self, link: LinkNumber, reason: &str) -> Step {
+        info!(link, reason, "the workspace announces a disconnect");
+        match reason {
+            "link_disabled" => return Step::End(Ended::Disabled),
+            // On a link that we replaced ourselves this is only its end.
+            "stale_epoch" if self.current == Some(link) && self.dialing.is_none() => {
+                return Step::End(Ended::Displaced);
+            }
+            "stale_epoch" => self.hang_up(link),
+            "too_many_websockets" => {
+                warn!("too many connections of this app are open");
+                self.pause = LONGEST_PAUSE;
+                self.hang_up(link);
+                self.dial_later();
+            }
+            // A refresh: the next connection opens while this one is still read.
+            _ => self.dial(),
+        }
+        Step::GoOn
+    }
+
+    fn closed(&mut self, link: LinkNumber) {
+        self.lines.remove(&link);
+        self.came_by.retain(|_, by| *by != link);
+        let was_dialing = self.dialing.is_some_and(|(dialed, _)| dialed == link);
+        if was_dialing {
+            self.dialing = None;
+        }
+        if self.current == Some(link) {
+            self.current = None;
+        }
+        let another = self.dialing.is_some() || self.opening.is_some();
+        if (was_dialing || self.current.is_none()) && !another && self.dial_at.is_none() {
+            self.dial_later();
+        }
+    }
+
+    fn hang_up(&mut self, link: LinkNumber) {
+        if let Some(line) = self.lines.get(&link) {
+            line.stop.cancel();
+        }
+    }
+}
+
+/// Errors that a second try cannot cure.
+fn is_final(code: &str) -> bool {
+    matches!(
+        code,
+        "invalid_auth"
+            | "not_authed"
+            | "account_inactive"
+            | "token_revoked"
+            | "token_expired"
+            | "not_allowed_token_type"
+            | "missing_scope"
+    )
+}
+
+/// The last acknowledged ids, oldest forgotten first.
+#[derive(Default)]
+struct Remembered {
+    known: HashSet<EnvelopeId>,
+    order: VecDeque<EnvelopeId>,
+}
+
+impl Remembered {
+    fn contains(&self, id: &EnvelopeId) -> bool {
+        self.known.contains(id)
+    }
+
+    fn insert(&mut self, id: EnvelopeId) {
+        if self.known.insert(id.clone()) {
+            self.order.push_back(id);
+        }
+        if self.order.len() > REMEMBERED
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.known.remove(&oldest);
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! One WebSocket. It reads frames, answers and sends pings, and gives up when
+//! nothing at all has come for a while: a half-open connection is silent.
+
+use std::time::Duration;
+
+use butler_vocab::Epoch;
+use futures_util::{SinkExt, StreamExt};
+use serde::Deserialize;
+use serde_json::Value;
+use tokio::{
+    sync::mpsc,
+    time::{Instant, MissedTickBehavior, interval, sleep_until},
+};
+use tokio_tungstenite::{connect_async, tungstenite};
+use tokio_util::sync::CancellationToken;
+use tracing::debug;
+use tungstenite::protocol::Message as Frame;
+
+use crate::{Envelope, EnvelopeId};
+
+const PING_EVERY: Duration = Duration::from_secs(12);
+const SILENCE_LIMIT: Duration = Duration::from_secs(70);
+
+/// Which connection of this process, counted from 1.
+pub(super) type LinkNumber = u64;
+
+/// What a link tells the keeper.
+#[derive(Debug)]
+pub(super) struct Report {
+    pub(super) link: LinkNumber,
+    pub(super) what: What,
+}
+
+#[derive(Debug)]
+pub(super) enum What {
+    Hello(Option<Epoch>),
+    Envelope(Box<Envelope>),
+    Disconnect(String),
+    Closed,
+}
+
+/// The keeper's end of a link.
+#[derive(Debug)]
+pub(super) struct Line {
+    pub(super) acks: mpsc::Sender<EnvelopeId>,
+    pub(super) stop: CancellationToken,
+}
+
+/// Connects to `url` in a task of its own.
+pub(super) fn start(
+    link: LinkNumber,
+    url: String,
+    reports: mpsc::Sender<Report>,
+    stop: CancellationToken,
+) -> Line {
+    let (acks, to_send) = mpsc::channel(256);
+    let line = Line {
+        acks,
+        stop: stop.clone(),
+    };
+    tokio::spawn(async move {
+        let work = run(link, &url, &reports, to_send);
+        tokio::select! {
+            () = work => {}
+            () = stop.cancelled() => {}
+        }
+        let _ = reports
+            .send(Report {
+                link,
+                what: What::Closed,
+            })
+            .await;
+    });
+    line
+}
+
+async fn run(
+    link: LinkNumber,
+    url: &str,
+    reports: &mpsc::Sender<Report>,
+    mut to_send: mpsc::Receiver<EnvelopeId>,
+) {
+    let mut stream = match connect_async(url).await {
+        Ok((stream, _)) => stream,
+        Err(error) => {
+            debug!(link, %error, "cannot open the socket");
+            return;
+        }
+    };
+    let mut pings = interval(PING_EVERY);
+    pings.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut give_up = Instant::now() + SILENCE_LIMIT;
+    loop {
+        let outgoing = tokio::select! {
+            frame = stream.next() => {
+                give_up = Instant::now() + SILENCE_LIMIT;
+                match frame {
+                    Some(Ok(Frame::Text(text))) => {
+                        let Some(what) = understand(&text) else { continue };
+                        if reports.send(Report { link, what }).await.is_err() {
+                            return;
+                        }
+                        continue;
+                    }
+                    // Pongs are queued by the library and go out with the next flush.
+                    Some(Ok(Frame::Ping(_))) => None,
+                    Some(Ok(Frame::Close(_)) | Err(_)) | None => return,
+                    Some(Ok(_)) => continue,
+                }
+            }
+            id = to_send.recv() => match id {
+                Some(id) => Some(Frame::text(serde_json::json!({"envelope_id": id}).to_string())),
+                None => return,
+            },
+            _ = pings.tick() => Some(Frame::Ping(tungstenite::Bytes::from_static(b"codebutler"))),
+            () = sleep_until(give_up) => {
+                debug!(link, "the socket has been silent for too long");
+                return;
+            }
+        };
+        let sent = match outgoing {
+            Some(frame) => stream.send(frame).await,
+            None => stream.flush().await,
+        };
+        if sent.is_err() {
+            return;
+        }
+    }
+}
+
+/// Reads a frame; what is not JSON, or neither greeting nor envelope, is skipped.
+fn understand(text: &str) -> Option<What> {
+    let frame: Value = serde_json::from_str(text).ok()?;
+    match frame.get("type")?.as_str()? {
+        "hello" => {
+            let epoch = frame.get("codebutler").and_then(|ours| ours.get("epoch"));
+            Some(What::Hello(
+                epoch.and_then(|epoch| Epoch::deserialize(epoch).ok()),
+            ))
+        }
+        "disconnect" => {
+            let reason = frame.get("reason").and_then(Value::as_str);
+            Some(What::Disconnect(reason.unwrap_or("warning").to_owned()))
+        }
+        _ => match serde_json::from_value(frame) {
+            Ok(envelope) => Some(What::Envelope(Box::new(envelope))),
+            Err(error) => {
+                debug!(%error, "a frame that is no envelope");
+                None
+            }
+        },
+    }
+}

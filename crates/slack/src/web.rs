@@ -1,0 +1,280 @@
+//! The Web API: any method by name, and the ones we use typed.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use butler_vocab::{ChannelId, MessageTs, PostTag, Secret, ThreadId, UserId};
+use serde_json::{Value, json};
+use url::Url;
+
+use crate::{Message, SharedEpoch, SlackError, http::Caller};
+
+/// Calls methods of one workspace with one token.
+#[derive(Debug, Clone)]
+pub struct Web {
+    caller: Caller,
+    names: Arc<Mutex<HashMap<UserId, String>>>,
+}
+
+/// A message to post.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Post {
+    /// Where.
+    pub channel: ChannelId,
+    /// In which thread; none starts one.
+    pub thread: Option<MessageTs>,
+    /// The text, in mrkdwn; with blocks it is the fallback people hear read out.
+    pub text: String,
+    /// Block Kit.
+    pub blocks: Option<Value>,
+    /// The name people see, as in `codebutler.pm`.
+    pub username: Option<String>,
+    /// An emoji with colons, as in `:robot_face:`.
+    pub icon: Option<String>,
+    /// Key, address, hand-over and card of this post.
+    pub tag: PostTag,
+}
+
+/// Where a post went.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Posted {
+    /// The channel.
+    pub channel: ChannelId,
+    /// The first part, when it was split.
+    pub ts: MessageTs,
+}
+
+impl Web {
+    /// A client of the workspace at `base` (`https://slack.com/`, or the hub's
+    /// own address), speaking with the given bot token.
+    ///
+    /// # Errors
+    /// When `base` has no host.
+    pub fn new(base: &Url, token: Secret, epoch: SharedEpoch) -> Result<Self, SlackError> {
+        Ok(Self {
+            caller: Caller::new(base, token, epoch)?,
+            names: Arc::default(),
+        })
+    }
+
+    /// The same client with another limit on how long a call is repeated while
+    /// the workspace does not answer.
+    #[must_use]
+    pub fn with_patience(mut self, patience: Duration) -> Self {
+        self.caller.patience = patience;
+        self
+    }
+
+    /// Calls a method. Arguments are sent as a form, nested values as JSON:
+    /// the one shape that every method of Slack understands.
+    ///
+    /// # Errors
+    /// `ok: false`, no answer, or an answer that is not JSON.
+    pub async fn call(&self, method: &str, args: Value) -> Result<Value, SlackError> {
+        let url = self.caller.url(&format!("api/{method}"))?;
+        let form = as_form(args);
+        loop {
+            let epoch = self.caller.epoch();
+            let answer = self
+                .caller
+                .send(method, |client| client.post(url.clone()).form(&form))
+                .await?;
+            let body: Value = answer.json().await.map_err(|error| SlackError::Answer {
+                method: method.to_owned(),
+                detail: error.without_url().to_string(),
+            })?;
+            if body["ok"] == json!(true) {
+                return Ok(body);
+            }
+            let code = body["error"].as_str().unwrap_or("no error name");
+            if code != "stale_epoch" {
+                return Err(SlackError::Api {
+                    method: method.to_owned(),
+                    code: code.to_owned(),
+                });
+            }
+            self.caller.newer_epoch(method, epoch).await?;
+        }
+    }
+
+    /// Posts a message. The same key gets the first answer again.
+    ///
+    /// # Errors
+    /// As [`Web::call`].
+    pub async fn post(&self, post: &Post) -> Result<Posted, SlackError> {
+        let mut args = json!({
+            "channel": post.channel, "text": post.text, "metadata": post.tag.to_metadata(),
+            "unfurl_links": false, "unfurl_media": false,
+        });
+        let optional = [
+            ("thread_ts", post.thread.as_ref().map(|ts| json!(ts))),
+            ("blocks", post.blocks.clone()),
+            ("username", post.username.as_ref().map(|name| json!(name))),
+            ("icon_emoji", post.icon.as_ref().map(|icon| json!(icon))),
+        ];
+        for (key, value) in optional {
+            if let Some(value) = value {
+                args[key] = value;
+            }
+        }
+        let answer = self.call("chat.postMessage", args).await?;
+        Ok(Posted {
+            channel: read("chat.postMessage", &answer, "channel")?,
+            ts: read("chat.postMessage", &answer, "ts")?,
+        })
+    }
+
+    /// Replaces text and blocks of our own message; no blocks removes them.
+    ///
+    /// # Errors
+    /// As [`Web::call`].
+    pub async fn update(
+        &self,
+        channel: &ChannelId,
+        ts: &MessageTs,
+        text: &str,
+        blocks: Option<&Value>,
+    ) -> Result<(), SlackError> {
+        let mut args = json!({"channel": channel, "ts": ts, "text": text});
+        if let Some(blocks) = blocks {
+            args["blocks"] = blocks.clone();
+        }
+        self.call("chat.update", args).await.map(drop)
+    }
+
+    /// Adds a reaction; one that is there already is fine.
+    ///
+    /// # Errors
+    /// As [`Web::call`].
+    pub async fn react(
+        &self,
+        channel: &ChannelId,
+        ts: &MessageTs,
+        name: &str,
+    ) -> Result<(), SlackError> {
+        let args = json!({"channel": channel, "timestamp": ts, "name": name});
+        forgiving(self.call("reactions.add", args).await, "already_reacted")
+    }
+
+    /// Takes a reaction back; one that is gone already is fine.
+    ///
+    /// # Errors
+    /// As [`Web::call`].
+    pub async fn unreact(
+        &self,
+        channel: &ChannelId,
+        ts: &MessageTs,
+        name: &str,
+    ) -> Result<(), SlackError> {
+        let args = json!({"channel": channel, "timestamp": ts, "name": name});
+        forgiving(self.call("reactions.remove", args).await, "no_reaction")
+    }
+
+    /// All messages of a thread, root first, with their metadata.
+    ///
+    /// # Errors
+    /// As [`Web::call`].
+    pub async fn replies(&self, thread: &ThreadId) -> Result<Vec<Message>, SlackError> {
+        const METHOD: &str = "conversations.replies";
+        let mut found = BTreeMap::new();
+        let mut cursor = String::new();
+        loop {
+            let mut args = json!({"channel": thread.channel, "ts": thread.root, "limit": 200,
+                "include_all_metadata": true});
+            if !cursor.is_empty() {
+                args["cursor"] = json!(cursor);
+            }
+            let answer = self.call(METHOD, args).await?;
+            // Slack may repeat the root on each page.
+            let page: Vec<Message> = read(METHOD, &answer, "messages")?;
+            found.extend(
+                page.into_iter()
+                    .map(|message| (message.ts.clone(), message)),
+            );
+            match answer["response_metadata"]["next_cursor"].as_str() {
+                Some(next) if !next.is_empty() && next != cursor => next.clone_into(&mut cursor),
+                _ => return Ok(found.into_values().collect()),
+            }
+        }
+    }
+
+    /// The name people see for a user, remembered after the first look.
+    ///
+    /// # Errors
+    /// As [`Web::call`].
+    pub async fn user_name(&self, user: &UserId) -> Result<String, SlackError> {
+        let known = |names: &Mutex<HashMap<UserId, String>>| {
+            let names = names.lock().unwrap_or_else(PoisonError::into_inner);
+            names.get(user).cloned()
+        };
+        if let Some(name) = known(&self.names) {
+            return Ok(name);
+        }
+        let answer = self.call("users.info", json!({"user": user})).await?;
+        let profile = &answer["user"];
+        let name = [&profile["profile"]["display_name"], &profile["name"]]
+            .into_iter()
+            .filter_map(Value::as_str)
+            .find(|name| !name.is_empty())
+            .unwrap_or(user.as_str())
+            .to_owned();
+        let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
+        names.insert(user.clone(), name.clone());
+        Ok(name)
+    }
+}
+
+fn forgiving(outcome: Result<Value, SlackError>, fine: &str) -> Result<(), SlackError> {
+    match outcome {
+        Err(error) if error.code() == Some(fine) => Ok(()),
+        other => other.map(drop),
+    }
+}
+
+fn read<T: serde::de::DeserializeOwned>(
+    method: &str,
+    answer: &Value,
+    field: &str,
+) -> Result<T, SlackError> {
+    T::deserialize(&answer[field]).map_err(|error| SlackError::Answer {
+        method: method.to_owned(),
+        detail: format!("`{field}`: {error}"),
+    })
+}
+
+fn as_form(args: Value) -> Vec<(String, String)> {
+    let Value::Object(args) = args else {
+        return Vec::new();
+    };
+    let text = |value: Value| match value {
+        Value::Null => None,
+        Value::String(text) => Some(text),
+        other => Some(other.to_string()),
+    };
+    args.into_iter()
+        .filter_map(|(key, value)| Some((key, text(value)?)))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_become_a_form_with_nested_json() {
+        let form = as_form(json!({"a": "x", "b": true, "c": [1], "d": null, "e": {"k": "v"}}));
+        let pairs: Vec<_> = form.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
+        assert_eq!(
+            pairs,
+            [
+                ("a", "x"),
+                ("b", "true"),
+                ("c", "[1]"),
+                ("e", r#"{"k":"v"}"#)
+            ]
+        );
+    }
+}

@@ -1,0 +1,161 @@
+//! What a call may use, and where it leaves what is not text for the model.
+//!
+//! The driver makes one desk per activation and keeps it; the executor lends
+//! each call a copy with a cancel token of its own.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use butler_vocab::{CallId, Receipt, TreeHash};
+use futures_util::future::BoxFuture;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use crate::{Workplace, tools::Step};
+
+/// Computes the hash of the working files, `.codebutler/` left out.
+pub type TreeHasher =
+    Arc<dyn Fn(CancellationToken) -> BoxFuture<'static, Result<TreeHash, String>> + Send + Sync>;
+
+/// Makes the unified diff of the working files against the base branch.
+pub type DiffMaker =
+    Arc<dyn Fn(CancellationToken) -> BoxFuture<'static, Result<String, String>> + Send + Sync>;
+
+/// What a call may use. Cheap to clone; clones share everything.
+#[derive(Clone)]
+pub struct Desk {
+    workplace: Arc<Workplace>,
+    cancel: CancellationToken,
+    tree: Option<TreeHasher>,
+    diff: Option<DiffMaker>,
+    base: Option<Arc<Receipt>>,
+    progress: Option<mpsc::Sender<String>>,
+    shelf: Arc<Mutex<Shelf>>,
+}
+
+/// What calls leave behind.
+#[derive(Default)]
+struct Shelf {
+    receipts: HashMap<CallId, Receipt>,
+    checklist: Vec<Step>,
+}
+
+impl Desk {
+    /// A desk for one workplace; `cancel` ends whatever runs on it.
+    #[must_use]
+    pub fn new(workplace: Arc<Workplace>, cancel: CancellationToken) -> Self {
+        Self {
+            workplace,
+            cancel,
+            tree: None,
+            diff: None,
+            base: None,
+            progress: None,
+            shelf: Arc::default(),
+        }
+    }
+
+    /// RunChecks needs this to leave receipts.
+    #[must_use]
+    pub fn with_tree(mut self, tree: TreeHasher) -> Self {
+        self.tree = Some(tree);
+        self
+    }
+
+    /// With this, receipts flag changed check files and removed assertions.
+    #[must_use]
+    pub fn with_diff(mut self, diff: DiffMaker) -> Self {
+        self.diff = Some(diff);
+        self
+    }
+
+    /// The receipt of the base branch, which new ones are compared with.
+    #[must_use]
+    pub fn with_base_receipt(mut self, base: Receipt) -> Self {
+        self.base = Some(Arc::new(base));
+        self
+    }
+
+    /// Where lines for the status card go; they are dropped when it is full.
+    #[must_use]
+    pub fn with_progress(mut self, progress: mpsc::Sender<String>) -> Self {
+        self.progress = Some(progress);
+        self
+    }
+
+    /// The steps as they were before a restart.
+    #[must_use]
+    pub fn with_checklist(self, steps: Vec<Step>) -> Self {
+        self.set_checklist(steps);
+        self
+    }
+
+    /// The folder the tools work in.
+    #[must_use]
+    pub fn workplace(&self) -> &Arc<Workplace> {
+        &self.workplace
+    }
+
+    /// Cancelled when the call must end.
+    #[must_use]
+    pub fn cancel(&self) -> &CancellationToken {
+        &self.cancel
+    }
+
+    /// The same desk with a token that ends one call only.
+    #[must_use]
+    pub fn for_call(&self) -> Self {
+        Self {
+            cancel: self.cancel.child_token(),
+            ..self.clone()
+        }
+    }
+
+    /// Says on the status card what happens.
+    pub fn progress(&self, line: impl Into<String>) {
+        if let Some(progress) = &self.progress {
+            // A full status card is no reason to wait.
+            let _ = progress.try_send(line.into());
+        }
+    }
+
+    pub(crate) fn tree(&self) -> Option<&TreeHasher> {
+        self.tree.as_ref()
+    }
+
+    pub(crate) fn diff(&self) -> Option<&DiffMaker> {
+        self.diff.as_ref()
+    }
+
+    pub(crate) fn base(&self) -> Option<&Receipt> {
+        self.base.as_deref()
+    }
+
+    /// Leaves a receipt for the driver to store with the call's result.
+    pub fn leave_receipt(&self, call: &CallId, receipt: Receipt) {
+        self.shelf().receipts.insert(call.clone(), receipt);
+    }
+
+    /// Takes the receipt that a call left.
+    #[must_use]
+    pub fn take_receipt(&self, call: &CallId) -> Option<Receipt> {
+        self.shelf().receipts.remove(call)
+    }
+
+    /// The steps of the plan with their state.
+    #[must_use]
+    pub fn checklist(&self) -> Vec<Step> {
+        self.shelf().checklist.clone()
+    }
+
+    pub(crate) fn set_checklist(&self, steps: Vec<Step>) {
+        self.shelf().checklist = steps;
+    }
+
+    fn shelf(&self) -> std::sync::MutexGuard<'_, Shelf> {
+        // A tool that panicked while it held this left whole values behind.
+        self.shelf.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

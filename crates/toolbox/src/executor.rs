@@ -1,0 +1,222 @@
+//! The one way from a model's call to a running tool.
+//!
+//! [`Executor::judge`] repairs and checks the call and asks `policy`;
+//! [`Executor::run`] takes the permit and runs the tool with deadline, cancel
+//! and caps. Nothing else runs tools.
+
+use std::{panic::AssertUnwindSafe, time::Duration};
+
+use butler_policy::{Circumstances, Judgement, Permit, Refusal};
+use butler_vocab::{CrashClass, Sha256Hex, ToolCall, ToolOutcome};
+use futures_util::{FutureExt, future::BoxFuture};
+use serde_json::Value;
+
+use crate::{Desk, Registry, Tool, clip, repair, scripts};
+
+/// How long a tool that was told to stop gets to say how far it came.
+const LAST_WORDS: Duration = Duration::from_secs(3);
+
+/// Judges and runs calls.
+pub struct Executor {
+    registry: Registry,
+}
+
+/// What the driver writes to the log before a call runs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Intent {
+    /// What a crash means.
+    pub crash: CrashClass,
+    /// The hash of the arguments.
+    pub sha256: Sha256Hex,
+    /// What the tool needs to find out what happened.
+    pub trace: Option<Value>,
+}
+
+impl Executor {
+    /// An executor for these tools.
+    #[must_use]
+    pub fn new(registry: Registry) -> Self {
+        Self { registry }
+    }
+
+    /// Its tools.
+    #[must_use]
+    pub fn registry(&self) -> &Registry {
+        &self.registry
+    }
+
+    /// Whether a call runs, waits for a person, or is refused. Files that a
+    /// command names are read beneath `c.root`.
+    #[must_use]
+    pub fn judge(&self, call: &ToolCall, c: &Circumstances<'_>) -> Judgement {
+        let Some(tool) = self.registry.get(&call.name) else {
+            return Judgement::Refuse(self.unknown(&call.name));
+        };
+        if let Some(problem) = &call.problem {
+            return Judgement::Refuse(Refusal {
+                rule: problem.clone(),
+                instead: format!("send the call of {} again", call.name),
+            });
+        }
+        let call = match fitted(tool, call) {
+            Ok(call) => call,
+            Err(refusal) => return Judgement::Refuse(refusal),
+        };
+        let scripts = if call.name == "Bash" {
+            scripts::named_in(&call, c.root)
+        } else {
+            Vec::new()
+        };
+        butler_policy::judge(&call, tool.tier(), &scripts, c)
+    }
+
+    /// What is written to the log before the call runs; nothing for a call
+    /// that cannot run.
+    #[must_use]
+    pub fn intent(&self, call: &ToolCall, desk: &Desk) -> Option<Intent> {
+        let tool = self.registry.get(&call.name)?;
+        let fitted = fitted(tool, call).ok()?;
+        Some(Intent {
+            crash: tool.crash(),
+            sha256: Sha256Hex::of(call.arguments.to_string()),
+            trace: tool.trace(&fitted.arguments, desk),
+        })
+    }
+
+    /// Runs a call that was permitted.
+    pub async fn run(&self, call: &ToolCall, permit: Permit, desk: &Desk) -> ToolOutcome {
+        let prepared = self.prepare(call, &permit);
+        let (tool, input) = match prepared {
+            Ok(prepared) => prepared,
+            Err(outcome) => return outcome,
+        };
+        let own = desk.for_call();
+        let deadline = tool.deadline(&input);
+        supervise(tool, deadline, &own, tool.run(&permit, &input, &own)).await
+    }
+
+    /// Finishes or reports a call that a crash interrupted.
+    pub async fn recover(
+        &self,
+        call: &ToolCall,
+        permit: Permit,
+        trace: Option<&Value>,
+        desk: &Desk,
+    ) -> ToolOutcome {
+        let (tool, input) = match self.prepare(call, &permit) {
+            Ok(prepared) => prepared,
+            Err(outcome) => return outcome,
+        };
+        let own = desk.for_call();
+        let deadline = tool.deadline(&input);
+        let work = tool.recover(&permit, &input, trace, &own);
+        supervise(tool, deadline, &own, work).await
+    }
+
+    fn prepare(&self, call: &ToolCall, permit: &Permit) -> Result<(&dyn Tool, Value), ToolOutcome> {
+        let Some(tool) = self.registry.get(&call.name) else {
+            return Err(ToolOutcome::error(self.unknown(&call.name).to_string()));
+        };
+        if permit.tool() != call.name || *permit.call() != call.id {
+            return Err(ToolOutcome::error(
+                "refused: the permit is for another call; this is a fault of the runtime",
+            ));
+        }
+        match fitted(tool, call) {
+            Ok(call) => Ok((tool, call.arguments)),
+            Err(refusal) => Err(ToolOutcome::error(refusal.to_string())),
+        }
+    }
+
+    fn unknown(&self, name: &str) -> Refusal {
+        let near = self.registry.nearest(name);
+        Refusal {
+            rule: format!("there is no tool `{name}`"),
+            instead: if near.is_empty() {
+                "use one of the tools you were offered".to_owned()
+            } else {
+                format!("did you mean {}?", near.join(" or "))
+            },
+        }
+    }
+}
+
+/// The call with its arguments as the tool's schema wants them.
+fn fitted(tool: &dyn Tool, call: &ToolCall) -> Result<ToolCall, Refusal> {
+    let spec = tool.spec();
+    match repair::fit(&spec.parameters, &call.arguments) {
+        Ok(arguments) => Ok(ToolCall {
+            arguments,
+            ..call.clone()
+        }),
+        Err(problem) => Err(Refusal {
+            rule: format!("bad input for {}: {problem}", call.name),
+            instead: format!("the fields are {}", fields(&spec.parameters)),
+        }),
+    }
+}
+
+fn fields(schema: &Value) -> String {
+    let Some(fields) = schema["properties"].as_object() else {
+        return "none".to_owned();
+    };
+    let required = schema["required"].as_array();
+    let names: Vec<String> = fields
+        .keys()
+        .map(|name| {
+            let needed = required.is_some_and(|list| list.iter().any(|field| field == name));
+            format!("`{name}`{}", if needed { "" } else { " (optional)" })
+        })
+        .collect();
+    names.join(", ")
+}
+
+/// Waits for a tool within its deadline, and catches what should not happen.
+async fn supervise(
+    tool: &dyn Tool,
+    deadline: Duration,
+    desk: &Desk,
+    work: BoxFuture<'_, ToolOutcome>,
+) -> ToolOutcome {
+    let mut work = AssertUnwindSafe(work).catch_unwind();
+    let name = tool.name();
+    let stopped = tokio::select! {
+        biased;
+        done = &mut work => return finish(name, done),
+        () = desk.cancel().cancelled() => format!("stopped: {name} was stopped by a person or by the shutdown"),
+        () = tokio::time::sleep(deadline) => format!("timed out: {name} did not finish within {} s; ask for less at once", deadline.as_secs()),
+    };
+    // Reaches child processes and walks; what they have so far is worth keeping.
+    desk.cancel().cancel();
+    match tokio::time::timeout(LAST_WORDS, &mut work).await {
+        Ok(Ok(last)) => finish(
+            name,
+            Ok(ToolOutcome {
+                ok: false,
+                text: format!("{stopped}\n{}", last.text),
+                then: last.then,
+            }),
+        ),
+        Ok(Err(panic)) => finish(name, Err(panic)),
+        Err(_) => ToolOutcome::error(stopped),
+    }
+}
+
+fn finish(name: &str, done: Result<ToolOutcome, Box<dyn std::any::Any + Send>>) -> ToolOutcome {
+    match done {
+        Ok(mut outcome) => {
+            outcome.text = clip::head_and_tail(
+                &outcome.text,
+                clip::RESULT_BYTES + 1024,
+                "ask for less at once",
+            );
+            outcome
+        }
+        Err(_) => {
+            tracing::error!(tool = name, "a tool panicked");
+            ToolOutcome::error(format!(
+                "{name} failed inside CodeButler; this is a fault of the runtime, try another way"
+            ))
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! The tools of an agent, and the one way to run them.
+//!
+//! A model's call comes in as a `ToolCall`. The [`Executor`] repairs it (usual
+//! aliases, loose types), refuses what it does not know or cannot read, and
+//! lets `policy` judge it. With the permit that `policy` gives, and with nothing
+//! else, the tool runs: on a [`Desk`] that lends it a [`Workplace`], a jail for
+//! commands, a cancel token, and a shelf for what is not text (receipts, the
+//! checklist).
+//!
+//! ```text
+//! call ── judge ── Ask ──▶ a person's click ──┐
+//!           │                                 │
+//!           ├── Refuse ──▶ the model is told  │
+//!           └── Run(permit) ◀─────────────────┘
+//!                 │  intent to the log (trace)
+//!                 └── run(call, permit, desk) ──▶ outcome, receipt
+//! ```
+//!
+//! Every file is opened beneath the workplace's root by descriptor; every result
+//! has a cap and says what was left out; every refusal names a way on. Tools
+//! that need chat or models are added by `team`.
+
+mod batch;
+mod clip;
+mod desk;
+mod executor;
+mod nearest;
+mod place;
+mod registry;
+mod repair;
+mod schema;
+mod scripts;
+mod text;
+mod tool;
+pub mod tools;
+
+pub use batch::batches;
+pub use desk::{Desk, DiffMaker, TreeHasher};
+pub use executor::{Executor, Intent};
+pub use place::{Check, Inside, Opened, PlaceError, Surroundings, Workplace};
+pub use registry::Registry;
+pub use schema::flat as flat_schema;
+pub use tool::{DEFAULT_DEADLINE, Tool};

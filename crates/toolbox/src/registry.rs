@@ -1,0 +1,72 @@
+//! The tools by name, in the order in which they were added.
+
+use butler_vocab::ToolSpec;
+
+use crate::{Tool, nearest, tools};
+
+/// All tools of a process.
+#[derive(Default)]
+pub struct Registry {
+    tools: Vec<Box<dyn Tool>>,
+}
+
+impl Registry {
+    /// Without any tool.
+    #[must_use]
+    pub fn empty() -> Self {
+        Self::default()
+    }
+
+    /// With the tools that need neither chat nor model.
+    #[must_use]
+    pub fn native() -> Self {
+        let mut registry = Self::empty();
+        for tool in tools::native() {
+            registry.add(tool);
+        }
+        registry
+    }
+
+    /// Adds a tool. One that is there already wins, so that nothing can stand
+    /// in for a native tool.
+    pub fn add(&mut self, tool: Box<dyn Tool>) {
+        if self.get(tool.name()).is_some() {
+            tracing::warn!(tool = tool.name(), "a tool of this name exists already");
+            return;
+        }
+        self.tools.push(tool);
+    }
+
+    /// What a model is offered: the named tools that exist, in the given order.
+    #[must_use]
+    pub fn offered(&self, names: &[&str]) -> Vec<ToolSpec> {
+        names
+            .iter()
+            .filter_map(|name| self.get(name))
+            .map(Tool::spec)
+            .collect()
+    }
+
+    /// A tool by its exact name.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&dyn Tool> {
+        self.tools
+            .iter()
+            .find(|tool| tool.name() == name)
+            .map(Box::as_ref)
+    }
+
+    /// The names, in order.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+        self.tools.iter().map(|tool| tool.name())
+    }
+
+    /// Names that look like one that does not exist.
+    #[must_use]
+    pub fn nearest(&self, name: &str) -> Vec<&str> {
+        let close = nearest::nearest(name, self.names().map(str::to_owned), 3);
+        self.names()
+            .filter(|known| close.iter().any(|name| name == known))
+            .collect()
+    }
+}

@@ -1,0 +1,125 @@
+//! The repo files that a command names: their hashes are part of what a person
+//! approves, so that a script cannot change between the click and the run.
+//!
+//! Naming is taken generously: every word that is a file beneath the root, and
+//! the files that build tools read without being told. One file too many only
+//! means that its change asks again.
+
+use std::{collections::BTreeMap, path::Path};
+
+use butler_vocab::{Sha256Hex, ToolCall};
+
+use crate::{Surroundings, Workplace};
+
+/// Larger files are not scripts.
+const CAP: u64 = 4 * 1024 * 1024;
+
+/// More words than this are not looked at.
+const WORDS: usize = 256;
+
+/// What programs read without being told.
+const IMPLIED: &[(&[&str], &[&str])] = &[
+    (&["make", "gmake"], &["Makefile", "makefile", "GNUmakefile"]),
+    (&["npm", "npx", "yarn", "pnpm", "bun"], &["package.json"]),
+    (&["just"], &["justfile", "Justfile"]),
+    (
+        &["cargo"],
+        &["Cargo.toml", "build.rs", ".cargo/config.toml"],
+    ),
+    (&["rake"], &["Rakefile"]),
+    (
+        &["gradle", "gradlew"],
+        &["build.gradle", "build.gradle.kts"],
+    ),
+    (&["task"], &["Taskfile.yml"]),
+];
+
+/// The files named by a Bash call, with the hashes of their content.
+pub(crate) fn named_in(call: &ToolCall, root: &str) -> Vec<(String, Sha256Hex)> {
+    let Some(command) = call
+        .arguments
+        .get("command")
+        .and_then(|value| value.as_str())
+    else {
+        return Vec::new();
+    };
+    let Ok(place) = Workplace::open(Path::new(root), Vec::new(), Surroundings::default()) else {
+        return Vec::new();
+    };
+    let mut named = BTreeMap::new();
+    for word in words(command) {
+        let program = word.rsplit('/').next().unwrap_or(word);
+        let implied = IMPLIED
+            .iter()
+            .filter(|(programs, _)| programs.contains(&program))
+            .flat_map(|(_, files)| files.iter().copied());
+        for path in implied.chain([word]) {
+            if let Some((path, sha256)) = hash(&place, path) {
+                named.insert(path, sha256);
+            }
+        }
+    }
+    named.into_iter().collect()
+}
+
+fn hash(place: &Workplace, path: &str) -> Option<(String, Sha256Hex)> {
+    let inside = place.locate(path).ok()?;
+    let opened = place.open_file(&inside).ok()?;
+    let bytes = opened.read(CAP, "").ok()?;
+    Some((inside.as_str().to_owned(), Sha256Hex::of(bytes)))
+}
+
+/// Everything between white space, quotes and shell signs.
+fn words(command: &str) -> impl Iterator<Item = &str> {
+    command
+        .split(|c: char| c.is_whitespace() || "'\"`;&|<>(){}$=,:".contains(c))
+        .filter(|word| !word.is_empty())
+        .take(WORDS)
+}
+
+#[cfg(test)]
+mod tests {
+    use butler_vocab::CallId;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn named_and_implied_files_are_hashed() {
+        let root = tempfile::tempdir().unwrap();
+        std::fs::create_dir(root.path().join("scripts")).unwrap();
+        std::fs::write(root.path().join("scripts/deploy.sh"), "echo one").unwrap();
+        std::fs::write(root.path().join("Makefile"), "all:").unwrap();
+        let named = |command: &str| {
+            let call = ToolCall {
+                id: CallId::new("c"),
+                name: "Bash".into(),
+                arguments: json!({"command": command}),
+                problem: None,
+            };
+            named_in(&call, root.path().to_str().unwrap())
+                .into_iter()
+                .map(|(path, _)| path)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(
+            named("bash -c './scripts/deploy.sh --now'"),
+            ["scripts/deploy.sh"]
+        );
+        assert_eq!(named("FOO=1 make deploy"), ["Makefile"]);
+        assert_eq!(named("cat ../x /etc/passwd missing"), [""; 0]);
+        let before = named_in_hash(root.path());
+        std::fs::write(root.path().join("scripts/deploy.sh"), "echo two").unwrap();
+        assert_ne!(before, named_in_hash(root.path()));
+    }
+
+    fn named_in_hash(root: &Path) -> Vec<(String, Sha256Hex)> {
+        let call = ToolCall {
+            id: CallId::new("c"),
+            name: "Bash".into(),
+            arguments: json!({"command": "sh scripts/deploy.sh"}),
+            problem: None,
+        };
+        named_in(&call, root.to_str().unwrap())
+    }
+}

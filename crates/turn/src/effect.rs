@@ -1,0 +1,199 @@
+//! What the machine wants done. The driver carries effects out in order; an
+//! `Append` must be durable before the next effect begins.
+
+use butler_vocab::{
+    ActivityState, CallId, Choice, CrashClass, DecisionKind, Ending, Idem, MessageTs, ModelMessage,
+    PurseRefusal, Record, RequestId, ReserveId, TokenUsage, ToolCall, Usd, UserId, Waiting,
+};
+use serde_json::Value;
+
+/// Something to do.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Effect {
+    /// Write to the log, durably. Neighbouring appends may go out as one write.
+    Append(Record),
+    /// Set the worst case of a model call aside; answer with `Event::Reserved`.
+    Reserve(Reserve),
+    /// Book a finished call at the hub. Idempotent; no answer is expected.
+    Settle(Settle),
+    /// Ask the model with `Machine::messages()` and `Machine::tools()` as they
+    /// are now, before the next event is fed; answer with `Replied` or `ModelFailed`.
+    CallModel(ModelCall),
+    /// Compaction: ask the model with these messages and no tools; answer with `Summarised`.
+    Summarise {
+        /// What to ask, with which reservation.
+        call: ModelCall,
+        /// The whole request.
+        messages: Vec<ModelMessage>,
+    },
+    /// Judge, write intents (tell `Machine::wrote`), run; one `ToolDone` per call, in any order.
+    RunTools(Vec<ToolCall>),
+    /// A crash left these with an intent and no result. Settle each by its
+    /// class and answer with `ToolDone`, exactly as for `RunTools`.
+    RecoverTools(Vec<Interrupted>),
+    /// Cancel the model call and the tools that run now.
+    Cancel,
+    /// Post to the thread; answer with `Posted`. The same key is one message.
+    Post(Outgoing),
+    /// The role did not end as it should: make its default hand-over, or tell
+    /// the person. Answer with `Posted`.
+    HandOverByDefault {
+        /// The key of the post.
+        idem: Idem,
+        /// What the model said last.
+        text: String,
+    },
+    /// The role goes in circles: hand the matter to whoever is next (the Coder
+    /// to the PM, the others to the person). Answer with `Posted`.
+    Escalate {
+        /// The key of the post.
+        idem: Idem,
+        /// What was tried and what repeats.
+        text: String,
+    },
+    /// Post the Cap card (Raise, Stop), write `DecisionAsked`; answer with `Asked`.
+    AskForMoney {
+        /// The card.
+        request: RequestId,
+        /// Which purse is too small.
+        refusal: PurseRefusal,
+    },
+    /// Do what a person decided, without a model call; answer with `CarriedOut`.
+    CarryOut(Order),
+    /// Show text beside tool calls on the status line. It is not a post.
+    Progress(String),
+    /// Put a mark on a message; a mark that is there already is no error.
+    React {
+        /// The message.
+        ts: MessageTs,
+        /// Which mark.
+        mark: Mark,
+    },
+    /// Tell the hub what this role does.
+    Activity {
+        /// Working, parked, idle.
+        state: ActivityState,
+        /// What people read, as in "running Bash".
+        step: Option<String>,
+    },
+    /// A choice of the machine, for the decision log.
+    Chose {
+        /// What.
+        what: String,
+        /// Why.
+        why: String,
+    },
+    /// Sleep: nothing runs until a message, a decision, a free worktree, or
+    /// (for `Waiting::Reply`) `Event::Deadline`.
+    Park(Waiting),
+    /// The activation is over, and the log says so. Release what it held.
+    End(Ending),
+}
+
+/// The money question before a model call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reserve {
+    /// Made from where the machine stands: a repeat after a crash is the same.
+    pub id: ReserveId,
+    /// The model that will be asked.
+    pub model: String,
+    /// Bytes of the request, for a worst case when nothing better is known.
+    pub input_bytes: u64,
+    /// Tokens of the request by the provider's own counts, once there are any.
+    pub input_tokens: Option<u64>,
+    /// Tokens the answer may have.
+    pub max_tokens: u32,
+}
+
+/// A finished call, for the hub's books.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settle {
+    /// Which reservation.
+    pub id: ReserveId,
+    /// What it cost; the whole reservation when a crash hid the answer.
+    pub cost: Usd,
+    /// What the provider counted.
+    pub usage: TokenUsage,
+    /// The model that was asked.
+    pub model: String,
+}
+
+/// One call to a model.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ModelCall {
+    /// Which turn of the activation, from 1.
+    pub turn: u32,
+    /// The model.
+    pub model: String,
+    /// The reservation that pays for it.
+    pub reserve: ReserveId,
+    /// Tokens the answer may have.
+    pub max_tokens: u32,
+}
+
+/// A call that a crash caught between its intent and its result.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Interrupted {
+    /// The call.
+    pub call: ToolCall,
+    /// What its tool said a crash means.
+    pub crash: CrashClass,
+    /// What its tool left to find out what happened.
+    pub trace: Option<Value>,
+}
+
+impl Interrupted {
+    /// Which call.
+    #[must_use]
+    pub fn id(&self) -> &CallId {
+        &self.call.id
+    }
+}
+
+/// A message for the thread. It wakes no other role: only tools do that.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outgoing {
+    /// The same key is one message.
+    pub idem: Idem,
+    /// Its text.
+    pub text: String,
+    /// What it is, for buttons and looks.
+    pub kind: PostKind,
+}
+
+/// What a post of the machine is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum PostKind {
+    /// The model's answer to a person.
+    Answer,
+    /// All turns are used: what next?
+    TurnLimit,
+    /// It failed; wants a Retry button.
+    Failure,
+    /// The thread's budget is nearly used up.
+    BudgetWarning,
+    /// The roles talked among themselves for long: go on?
+    GoOn,
+}
+
+/// A decision to carry out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Order {
+    /// The card.
+    pub request: RequestId,
+    /// What was decided about.
+    pub kind: DecisionKind,
+    /// What was chosen.
+    pub choice: Choice,
+    /// By whom.
+    pub person: UserId,
+}
+
+/// A mark on a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Mark {
+    /// 👀: work has begun.
+    Seen,
+    /// ✅: it is answered.
+    Answered,
+}
