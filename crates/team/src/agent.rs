@@ -1,0 +1,96 @@
+//! The agent process: connects to the hub, takes up what its logs left open,
+//! and hands each envelope to the worker of its thread.
+
+use std::sync::Arc;
+
+use butler_jail::Jail;
+use butler_journal::ThreadDir;
+use butler_model::ModelClient;
+use butler_slack::{Control, Socket, Web};
+use butler_worktree::{LocalForge, Repo};
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+use tracing::{info, warn};
+
+use crate::{
+    AgentConfig, TeamError,
+    crew::Crew,
+    intake::{Intake, Sorted},
+    line::Line,
+    office::Office,
+};
+
+/// Works until cancelled. `ready` is called once the hub has said hello.
+///
+/// # Errors
+/// When the hub refuses this role, or the repository cannot be used.
+pub async fn run(
+    config: AgentConfig,
+    cancel: CancellationToken,
+    ready: impl FnOnce(),
+) -> Result<(), TeamError> {
+    let mut socket =
+        Socket::open(&config.hub, config.app_token.clone(), cancel.child_token()).await?;
+    let office = Arc::new(open_office(config, &socket).await?);
+    let mut crew = Crew::new(Arc::clone(&office), cancel.child_token());
+    take_up(&office, &mut crew)?;
+    ready();
+    info!(role = %office.role(), epoch = %office.epoch, "listening");
+    let intake = Intake::new(Arc::clone(&office), socket.acker());
+    loop {
+        let envelope = tokio::select! {
+            () = cancel.cancelled() => break,
+            envelope = socket.next() => envelope,
+        };
+        let Some(envelope) = envelope else {
+            warn!(reason = ?socket.ended(), "the hub does not talk to us any more");
+            break;
+        };
+        match intake.sort(envelope).await {
+            Ok(Sorted::For(thread, mail)) => crew.deliver(&thread, mail).await,
+            Ok(Sorted::NotForUs) => {}
+            // Not acknowledged: the hub delivers it again.
+            Err(error) => warn!(%error, "an event could not be taken in"),
+        }
+    }
+    crew.ended().await;
+    match socket.ended() {
+        Some(ended) if !cancel.is_cancelled() => {
+            Err(TeamError::Hub(butler_slack::SlackError::Ended(ended)))
+        }
+        _ => Ok(()),
+    }
+}
+
+async fn open_office(config: AgentConfig, socket: &Socket) -> Result<Office, TeamError> {
+    let epoch = socket.shared_epoch();
+    let line = Line {
+        role: config.role,
+        web: Web::new(&config.hub, config.bot_token.clone(), epoch.clone())?,
+        control: Control::new(&config.hub, config.bot_token.clone(), epoch)?,
+    };
+    let repo = Repo::open(&config.repo).await?;
+    let forge = LocalForge::new(&repo)?;
+    Ok(Office {
+        line,
+        forge,
+        repo,
+        model: ModelClient::new(config.client.clone())?,
+        jail: Arc::new(Jail::new(config.jail_helper.clone())?),
+        desks: Arc::new(Semaphore::new(config.threads_at_once.max(1))),
+        epoch: socket.epoch(),
+        config,
+    })
+}
+
+/// Threads whose log does not end with the end of an activation go on.
+fn take_up(office: &Arc<Office>, crew: &mut Crew) -> Result<(), TeamError> {
+    let threads = office.threads();
+    for thread in ThreadDir::list(&threads)? {
+        let path = ThreadDir::new(&threads, &thread).conversation(office.role());
+        if path.exists() {
+            crew.wake(&thread);
+        }
+    }
+    Ok(())
+}

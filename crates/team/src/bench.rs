@@ -1,0 +1,177 @@
+//! The bench of one activation: the folder its tools work in, the tools
+//! themselves, and what the person has allowed. Opened at the first tool call,
+//! given back when the activation ends or sleeps.
+
+use std::{path::PathBuf, sync::Arc};
+
+use butler_policy::{Approval, Circumstances, Right, Scope, default_tools, right};
+use butler_toolbox::{Desk, Executor, Registry, Surroundings, TreeHasher, Workplace};
+use butler_vocab::{Choice, DecisionKind, Role, ToolSpec};
+use butler_worktree::{Worktree, WorktreeLock};
+use tokio_util::sync::CancellationToken;
+
+use crate::{TeamError, office::now_ms, seat::Seat, tools};
+
+/// What tool calls of one activation share.
+pub struct Bench {
+    /// The one way to run a tool.
+    pub executor: Arc<Executor>,
+    /// What calls may use.
+    pub desk: Desk,
+    root: String,
+    plan_approved: bool,
+    approvals: Vec<Approval>,
+    sandboxed: bool,
+    /// Held as long as files may be changed.
+    _lock: Option<WorktreeLock>,
+}
+
+/// Which folder a role's tools work in.
+enum Place {
+    /// The thread's worktree, to be changed.
+    Own(Box<Worktree>),
+    /// Somewhere to look: the worktree, the head of the pull request, the default branch.
+    Look(PathBuf),
+}
+
+impl Bench {
+    /// Opens the bench. Waits for the worktree when another activation holds it.
+    pub async fn open(seat: &Seat, cancel: &CancellationToken) -> Result<Self, TeamError> {
+        let office = &seat.office;
+        let place = place(seat, cancel).await?;
+        let (folder, lock, tree) = match place {
+            Place::Own(worktree) => {
+                let lock = worktree.lock().await?;
+                (worktree.path.clone(), Some(lock), Some(tree_of(*worktree)))
+            }
+            Place::Look(folder) => (folder, None, None),
+        };
+        let surroundings = Surroundings {
+            home: office.config.person_home.clone(),
+            hidden: vec![office.config.home.clone(), office.threads()],
+            ..Surroundings::default()
+        };
+        let workplace = Workplace::open(&folder, office.config.checks.clone(), surroundings)?;
+        let root = workplace.root().display().to_string();
+        let mut desk = Desk::new(Arc::new(workplace), cancel.clone()).with_jail(Arc::clone(&office.jail));
+        if let Some(tree) = tree {
+            desk = desk.with_tree(tree);
+        }
+        Ok(Self {
+            executor: Arc::new(Executor::new(registry(seat))),
+            desk,
+            root,
+            plan_approved: plan_approved(seat).await?,
+            approvals: approvals(seat).await?,
+            sandboxed: office.jail.strength().confines(),
+            _lock: lock,
+        })
+    }
+
+    /// What a judgement depends on, now.
+    pub fn circumstances<'a>(&'a self, seat: &'a Seat) -> Circumstances<'a> {
+        Circumstances {
+            role: seat.role(),
+            thread: &seat.thread,
+            plan_approved: self.plan_approved,
+            now_ms: now_ms(),
+            approvals: &self.approvals,
+            overrides: &seat.office.config.overrides,
+            root: &self.root,
+            home: butler_jail::HOME,
+            tainted: false,
+            sandboxed: self.sandboxed,
+        }
+    }
+
+    /// An approval that was used up is never offered again.
+    pub fn forget_approval(&mut self, request: &butler_vocab::RequestId) {
+        self.approvals.retain(|approval| approval.request != *request);
+    }
+}
+
+/// The native tools and those that need chat.
+pub fn registry(seat: &Seat) -> Registry {
+    let mut registry = Registry::native();
+    for tool in tools::chat_tools(seat) {
+        registry.add(tool);
+    }
+    registry
+}
+
+/// What a role's model is offered.
+pub fn offered(seat: &Seat) -> Vec<ToolSpec> {
+    registry(seat).offered(default_tools(seat.role()))
+}
+
+async fn place(seat: &Seat, cancel: &CancellationToken) -> Result<Place, TeamError> {
+    let repo = &seat.office.repo;
+    let role = seat.role();
+    if right(role, "RunChecks") == Right::Scoped(Scope::PullRequestHead) {
+        let ready = seat.facts().ready.clone();
+        if let Some(ready) = ready {
+            let folder = repo
+                .review_checkout(&seat.thread, &ready.head, cancel)
+                .await?;
+            return Ok(Place::Look(folder));
+        }
+    }
+    match repo.find(&seat.thread).await? {
+        Some(worktree) if changes_files(role) => Ok(Place::Own(Box::new(worktree))),
+        Some(worktree) => Ok(Place::Look(worktree.path)),
+        None => Ok(Place::Look(repo.base(cancel).await?)),
+    }
+}
+
+fn changes_files(role: Role) -> bool {
+    right(role, "Write") == Right::Scoped(Scope::Worktree)
+}
+
+fn tree_of(worktree: Worktree) -> TreeHasher {
+    Arc::new(move |_cancel| {
+        let worktree = worktree.clone();
+        Box::pin(async move { worktree.tree().await.map_err(|error| error.to_string()) })
+    })
+}
+
+/// The hub's own record decides, and it must be about exactly the plan that
+/// this role was given.
+async fn plan_approved(seat: &Seat) -> Result<bool, TeamError> {
+    let Some((request, plan)) = seat.facts().task.clone() else {
+        return Ok(false);
+    };
+    let view = seat.office.line.control.decision(&request).await?;
+    Ok(view.decided.is_some_and(|decision| {
+        decision.kind == DecisionKind::Plan
+            && decision.choice == Choice::Approve
+            && decision.thread == seat.thread
+            && decision.sha256 == plan.sha256()
+    }))
+}
+
+/// Clicks on command cards of this role that were not used yet.
+async fn approvals(seat: &Seat) -> Result<Vec<Approval>, TeamError> {
+    let open: Vec<_> = seat
+        .facts()
+        .asked
+        .iter()
+        .filter(|(_, asked)| asked.kind == DecisionKind::Command && asked.used.is_none())
+        .map(|(request, _)| request.clone())
+        .collect();
+    let mut approvals = Vec::new();
+    for request in open {
+        let view = seat.office.line.control.decision(&request).await?;
+        if let Some(decision) = view.decided
+            && decision.choice == Choice::Approve
+        {
+            approvals.push(Approval {
+                request,
+                sha256: decision.sha256,
+                thread: decision.thread,
+                person: decision.person,
+                clicked_at_ms: decision.at_ms,
+            });
+        }
+    }
+    Ok(approvals)
+}

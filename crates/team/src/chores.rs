@@ -1,0 +1,98 @@
+//! Small things that are told to the hub in order and that nobody waits for:
+//! what the role is doing, marks on messages, log lines for the page, the books.
+//! A failed chore is logged and forgotten; nothing depends on it.
+
+use std::{sync::Arc, time::Duration};
+
+use butler_slack::SlackError;
+use butler_vocab::{
+    Activity, ActivityState, Entry, MessageTs, RecordBatch, Settlement, ThreadId,
+};
+use tokio::sync::mpsc;
+use tracing::warn;
+
+use crate::office::Office;
+
+/// Well inside the lease of 30 s.
+const HEARTBEAT: Duration = Duration::from_secs(10);
+const QUEUE: usize = 256;
+
+/// One chore.
+#[derive(Debug)]
+pub enum Chore {
+    /// What the role does now.
+    Activity(ActivityState, Option<String>),
+    /// A mark on a message.
+    React(MessageTs, &'static str),
+    /// Log lines for the page.
+    Records(Vec<Entry>),
+    /// A finished model call.
+    Settle(Settlement),
+}
+
+/// The sending end. Chores are done in order by one task, which ends when this
+/// is dropped.
+#[derive(Debug, Clone)]
+pub struct Chores(mpsc::Sender<Chore>);
+
+impl Chores {
+    /// Starts the task; await the handle to see the last chore done.
+    pub fn start(office: Arc<Office>, thread: ThreadId) -> (Self, tokio::task::JoinHandle<()>) {
+        let (sender, receiver) = mpsc::channel(QUEUE);
+        let task = tokio::spawn(work(office, thread, receiver));
+        (Self(sender), task)
+    }
+
+    /// Adds a chore; waits while very many are open.
+    pub async fn add(&self, chore: Chore) {
+        let _ = self.0.send(chore).await;
+    }
+}
+
+async fn work(office: Arc<Office>, thread: ThreadId, mut chores: mpsc::Receiver<Chore>) {
+    let mut step: Option<Activity> = None;
+    loop {
+        let chore = tokio::select! {
+            chore = chores.recv() => chore,
+            () = tokio::time::sleep(HEARTBEAT), if step.is_some() => {
+                if let Some(activity) = &step {
+                    report(office.line.control.activity(activity).await, "heartbeat");
+                }
+                continue;
+            }
+        };
+        let Some(chore) = chore else { return };
+        match chore {
+            Chore::Activity(state, text) => {
+                let activity = Activity {
+                    thread: thread.clone(),
+                    state,
+                    step: text,
+                    lease_seconds: 30,
+                };
+                report(office.line.control.activity(&activity).await, "activity");
+                step = (state == ActivityState::Working).then_some(activity);
+            }
+            Chore::React(ts, name) => {
+                let answer = office.line.web.react(&thread.channel, &ts, name).await;
+                report(answer, "reaction");
+            }
+            Chore::Records(entries) => {
+                let batch = RecordBatch {
+                    thread: thread.clone(),
+                    entries,
+                };
+                report(office.line.control.records(&batch).await, "records");
+            }
+            Chore::Settle(settlement) => {
+                report(office.line.control.settle(&settlement).await, "settlement");
+            }
+        }
+    }
+}
+
+fn report(answer: Result<(), SlackError>, what: &str) {
+    if let Err(error) = answer {
+        warn!(%error, what, "the hub did not take it");
+    }
+}

@@ -1,0 +1,46 @@
+//! What one agent process is told by the binary; nothing of the rest of the
+//! configuration reaches this room.
+
+use std::path::PathBuf;
+
+use butler_model::ClientConfig;
+use butler_policy::Overrides;
+use butler_toolbox::Check;
+use butler_turn::{Limits, Models};
+use butler_vocab::{Role, Secret, Usd};
+use url::Url;
+
+/// Everything an agent process needs to work.
+#[derive(Debug, Clone)]
+pub struct AgentConfig {
+    /// Who it is.
+    pub role: Role,
+    /// The person's clone of the repo.
+    pub repo: PathBuf,
+    /// `~/.codebutler`: hidden from every command.
+    pub home: PathBuf,
+    /// The home of the person who runs it: where credentials lie.
+    pub person_home: PathBuf,
+    /// Where the hub listens.
+    pub hub: Url,
+    /// What the hub knows this role by.
+    pub bot_token: Secret,
+    /// What opens the socket.
+    pub app_token: Secret,
+    /// How to reach the model.
+    pub client: ClientConfig,
+    /// Which models to ask.
+    pub models: Models,
+    /// How far an activation may go.
+    pub limits: Limits,
+    /// What a thread may cost; shown on plans, enforced by the hub.
+    pub thread_cap: Usd,
+    /// The repo's checks.
+    pub checks: Vec<Check>,
+    /// What the policy in force changes.
+    pub overrides: Overrides,
+    /// The executable that is started again as `__jail`.
+    pub jail_helper: PathBuf,
+    /// Threads at work at the same time.
+    pub threads_at_once: usize,
+}

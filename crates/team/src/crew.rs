@@ -1,0 +1,143 @@
+//! The workers of all active threads. A worker that fails, or panics, takes
+//! nothing else with it: its thread is told, and its log takes up the work
+//! again after a pause.
+
+use std::{collections::HashMap, panic::AssertUnwindSafe, sync::Arc, time::Duration};
+
+use butler_vocab::{Idem, ThreadId};
+use futures_util::FutureExt;
+use tokio::sync::mpsc;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tracing::{error, info_span, Instrument};
+
+use crate::{
+    TeamError,
+    intake::Mail,
+    office::{Office, now_ms},
+    worker,
+};
+
+const INBOX: usize = 64;
+/// Long enough not to flood a log, short enough that nobody wonders.
+const PAUSE: Duration = Duration::from_secs(2);
+
+/// Finds or starts the worker of a thread.
+pub struct Crew {
+    office: Arc<Office>,
+    inboxes: HashMap<ThreadId, mpsc::Sender<Mail>>,
+    tasks: TaskTracker,
+    cancel: CancellationToken,
+}
+
+impl Crew {
+    /// Nobody at work yet.
+    pub fn new(office: Arc<Office>, cancel: CancellationToken) -> Self {
+        Self {
+            office,
+            inboxes: HashMap::new(),
+            tasks: TaskTracker::new(),
+            cancel,
+        }
+    }
+
+    /// Makes sure that a thread has a worker; it takes up what its log asks for.
+    pub fn wake(&mut self, thread: &ThreadId) {
+        self.inbox(thread);
+    }
+
+    /// Gives mail to the worker of its thread, in order.
+    pub async fn deliver(&mut self, thread: &ThreadId, mut mail: Mail) {
+        // A worker may end between two messages; then a new one takes it.
+        loop {
+            match self.inbox(thread).send(mail).await {
+                Ok(()) => return,
+                Err(returned) => {
+                    mail = returned.0;
+                    self.inboxes.remove(thread);
+                }
+            }
+        }
+    }
+
+    /// Gives mail to every thread at work.
+    pub fn threads(&self) -> Vec<ThreadId> {
+        self.inboxes.keys().cloned().collect()
+    }
+
+    /// Waits until all workers have ended; call after cancelling.
+    pub async fn ended(self) {
+        drop(self.inboxes);
+        self.tasks.close();
+        self.tasks.wait().await;
+    }
+
+    fn inbox(&mut self, thread: &ThreadId) -> mpsc::Sender<Mail> {
+        self.inboxes.retain(|_, sender| !sender.is_closed());
+        if let Some(sender) = self.inboxes.get(thread) {
+            return sender.clone();
+        }
+        let (sender, receiver) = mpsc::channel(INBOX);
+        let span = info_span!("thread", thread = %thread, role = %self.office.role());
+        let work = keep(
+            Arc::clone(&self.office),
+            thread.clone(),
+            receiver,
+            self.cancel.clone(),
+        );
+        self.tasks.spawn(work.instrument(span));
+        self.inboxes.insert(thread.clone(), sender.clone());
+        sender
+    }
+}
+
+async fn keep(
+    office: Arc<Office>,
+    thread: ThreadId,
+    receiver: mpsc::Receiver<Mail>,
+    cancel: CancellationToken,
+) {
+    let mut inbox = receiver;
+    loop {
+        let work = worker::run(
+            Arc::clone(&office),
+            thread.clone(),
+            &mut inbox,
+            cancel.clone(),
+        );
+        let reason = match AssertUnwindSafe(work).catch_unwind().await {
+            Ok(Ok(())) => return,
+            Ok(Err(failure)) => explain(&failure),
+            Err(_) => "an internal error (see the log)".to_owned(),
+        };
+        if cancel.is_cancelled() {
+            return;
+        }
+        error!(reason, "the thread's work stopped; it is taken up again");
+        tell(&office, &thread, &reason).await;
+        tokio::select! {
+            () = cancel.cancelled() => return,
+            () = tokio::time::sleep(PAUSE) => {}
+        }
+    }
+}
+
+fn explain(failure: &TeamError) -> String {
+    let mut text = failure.to_string();
+    let mut source = std::error::Error::source(failure);
+    while let Some(cause) = source {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        source = cause.source();
+    }
+    text
+}
+
+/// One line in the thread, at most one a minute.
+async fn tell(office: &Office, thread: &ThreadId, reason: &str) {
+    let minute = now_ms() / 60_000;
+    let idem = Idem::new(format!("{}-{}-trouble-{minute}", thread.short(), office.role()));
+    let text = format!("I had to stop for a moment: {reason}. I take it up again by myself.");
+    if let Err(error) = office.line.say(thread, idem, &text, Vec::new()).await {
+        error!(%error, "the thread could not be told");
+    }
+}

@@ -1,0 +1,30 @@
+//! What can end a worker or the whole process.
+
+use butler_journal::JournalError;
+use butler_slack::SlackError;
+
+/// Why an agent, or one of its threads, cannot go on.
+#[derive(Debug, thiserror::Error)]
+pub enum TeamError {
+    /// The hub does not answer, or refuses us.
+    #[error("the hub")]
+    Hub(#[from] SlackError),
+    /// The log cannot be read or written: no effect without its record.
+    #[error("the conversation log")]
+    Journal(#[from] JournalError),
+    /// Git or the forge.
+    #[error("the repository")]
+    Repo(#[from] butler_worktree::Error),
+    /// The model client could not be made.
+    #[error("the model client")]
+    Model(#[from] butler_model::ModelError),
+    /// Commands cannot be confined.
+    #[error("the sandbox")]
+    Jail(#[from] butler_jail::JailError),
+    /// The folder of the tools.
+    #[error("the worktree's folder")]
+    Place(#[from] butler_toolbox::PlaceError),
+    /// Something that should have been there is not.
+    #[error("{0}")]
+    Missing(String),
+}

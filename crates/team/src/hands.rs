@@ -1,0 +1,240 @@
+//! The long things a worker does for its machine: money, model, tools, posts.
+//! Each is a future that owns what it needs and ends in a [`Done`].
+
+use std::sync::Arc;
+
+use butler_model::{CacheLife, ErrorClass, ModelError, ModelRequest};
+use butler_policy::Permit;
+use butler_toolbox::{Desk, Executor};
+use butler_turn::{Event, FailureKind, ModelCall, ModelFailure, Order, Outgoing, Purse, Reserve};
+use butler_vocab::{
+    HandOver, Idem, ModelMessage, ModelReply, Reservation, ReserveAnswer, Role, TokenUsage,
+    ToolCall, ToolOutcome, ToolSpec, Usd,
+};
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use crate::{TeamError, bench::Bench, orders, seat::Seat};
+
+/// How something long ended.
+pub enum Done {
+    /// Feed this to the machine.
+    Event(Event),
+    /// The tools can work.
+    Bench(Box<Bench>),
+    /// The worker cannot go on; the log knows where to take it up again.
+    Failed(TeamError),
+}
+
+impl From<TeamError> for Done {
+    fn from(error: TeamError) -> Self {
+        Done::Failed(error)
+    }
+}
+
+/// Sets the worst case of a call aside.
+pub async fn reserve(seat: Seat, reserve: Reserve) -> Done {
+    let config = &seat.office.config.client;
+    let price = config
+        .prices
+        .reserve_price(&reserve.model, &config.upper_price);
+    let worst = TokenUsage {
+        // Two bytes a token until the provider's own counts are known.
+        input: reserve.input_tokens.unwrap_or(reserve.input_bytes / 2 + 1),
+        output: u64::from(reserve.max_tokens),
+        ..TokenUsage::default()
+    };
+    let amount = price.of(&worst);
+    let reservation = Reservation {
+        id: reserve.id.clone(),
+        thread: seat.thread.clone(),
+        person: seat.facts().request.as_ref().map(|r| r.person.clone()),
+        amount,
+    };
+    let answer = match seat.office.line.control.reserve(&reservation).await {
+        Ok(ReserveAnswer::Granted {
+            thread_total,
+            thread_cap,
+        }) => Purse::Granted {
+            amount,
+            max_tokens: reserve.max_tokens,
+            thread_total,
+            thread_cap,
+        },
+        Ok(ReserveAnswer::Refused(refusal)) => Purse::Refused(refusal),
+        Err(error) => return Done::Failed(error.into()),
+    };
+    Done::Event(Event::Reserved {
+        reserve: reserve.id,
+        answer,
+    })
+}
+
+/// What is asked of the model.
+pub struct Question {
+    /// Turn, model, reservation, limit.
+    pub call: ModelCall,
+    /// The conversation.
+    pub messages: Vec<ModelMessage>,
+    /// The tools offered; none for a summary.
+    pub tools: Vec<ToolSpec>,
+}
+
+/// Asks the model.
+pub async fn ask_model(seat: Seat, question: Question, cancel: CancellationToken) -> Done {
+    let reserve = question.call.reserve.clone();
+    Done::Event(match complete(&seat, question, &cancel).await {
+        Ok(reply) => Event::Replied { reserve, reply },
+        Err(failure) => Event::ModelFailed { reserve, failure },
+    })
+}
+
+/// Asks the model for a summary.
+pub async fn summarise(seat: Seat, question: Question, cancel: CancellationToken) -> Done {
+    let reserve = question.call.reserve.clone();
+    let result = complete(&seat, question, &cancel).await;
+    Done::Event(Event::Summarised { reserve, result })
+}
+
+async fn complete(
+    seat: &Seat,
+    question: Question,
+    cancel: &CancellationToken,
+) -> Result<ModelReply, ModelFailure> {
+    let model = question.call.model.clone();
+    let mut request = ModelRequest::new(model.clone(), question.messages);
+    request.tools = question.tools;
+    request.max_tokens = question.call.max_tokens;
+    request.session = Some(format!("{}-{}", seat.thread.short(), seat.role()));
+    request.cache = CacheLife::Short;
+    seat.office
+        .model
+        .complete(&request, cancel, None)
+        .await
+        .map_err(|error| failure(&error, model))
+}
+
+fn failure(error: &ModelError, model: String) -> ModelFailure {
+    let kind = match error.class() {
+        ErrorClass::Cancelled => FailureKind::Cancelled,
+        ErrorClass::ContextTooLong => FailureKind::ContextTooLong,
+        ErrorClass::RateLimited
+        | ErrorClass::Overloaded
+        | ErrorClass::Timeout
+        | ErrorClass::Malformed => FailureKind::Unavailable,
+        _ => FailureKind::Refused,
+    };
+    ModelFailure {
+        kind,
+        text: error.to_string(),
+        cost: Usd::ZERO,
+        usage: TokenUsage::default(),
+        model,
+    }
+}
+
+/// Opens the bench.
+pub async fn open_bench(seat: Seat, cancel: CancellationToken) -> Done {
+    match Bench::open(&seat, &cancel).await {
+        Ok(bench) => Done::Bench(Box::new(bench)),
+        Err(error) => Done::Failed(error),
+    }
+}
+
+/// A tool call that was judged and whose intent is on disk.
+pub struct Permitted {
+    /// The call.
+    pub call: ToolCall,
+    /// The right to run it.
+    pub permit: Permit,
+    /// Set when a crash interrupted an earlier run of it.
+    pub recovery: Option<Option<Value>>,
+}
+
+/// Runs, or recovers, one call.
+pub async fn run_tool(executor: Arc<Executor>, desk: Desk, permitted: Permitted) -> Done {
+    let Permitted {
+        call,
+        permit,
+        recovery,
+    } = permitted;
+    let outcome = match recovery {
+        None => executor.run(&call, permit, &desk).await,
+        Some(trace) => executor.recover(&call, permit, trace.as_ref(), &desk).await,
+    };
+    let receipt = desk.take_receipt(&call.id);
+    tool_done(&call, outcome, receipt)
+}
+
+/// The end of a call.
+pub fn tool_done(
+    call: &ToolCall,
+    outcome: ToolOutcome,
+    receipt: Option<butler_vocab::Receipt>,
+) -> Done {
+    Done::Event(Event::ToolDone {
+        call: call.id.clone(),
+        outcome,
+        receipt,
+    })
+}
+
+/// Posts what the machine has to say.
+pub async fn post(seat: Seat, outgoing: Outgoing) -> Done {
+    say(&seat, outgoing.idem, &outgoing.text).await
+}
+
+/// A role that did not end as it should: the person is told what it said last.
+pub async fn default_hand_over(seat: Seat, idem: Idem, text: String) -> Done {
+    let text = format!(
+        "{text}\n\n_(I did not pass this on to anybody. Answer here, or mention the role that should go on.)_"
+    );
+    say(&seat, idem, &text).await
+}
+
+/// A role that goes in circles hands the matter up.
+pub async fn escalate(seat: Seat, idem: Idem, text: String) -> Done {
+    let above = match seat.role() {
+        Role::Coder => Role::Pm,
+        _ => return say(&seat, idem, &text).await,
+    };
+    let body = HandOver::Question { to: above, text };
+    let posted = seat
+        .office
+        .line
+        .hand_over(&seat.thread, idem.clone(), &body)
+        .await;
+    match posted {
+        Ok(posted) => Done::Event(Event::Posted {
+            idem,
+            ts: posted.ts,
+        }),
+        Err(error) => Done::Failed(error.into()),
+    }
+}
+
+async fn say(seat: &Seat, idem: Idem, text: &str) -> Done {
+    let posted = seat
+        .office
+        .line
+        .say(&seat.thread, idem.clone(), text, Vec::new())
+        .await;
+    match posted {
+        Ok(posted) => Done::Event(Event::Posted {
+            idem,
+            ts: posted.ts,
+        }),
+        Err(error) => Done::Failed(error.into()),
+    }
+}
+
+/// Carries a decision out.
+pub async fn carry_out(seat: Seat, order: Order, cancel: CancellationToken) -> Done {
+    match orders::carry_out(&seat, &order, &cancel).await {
+        Ok(outcome) => Done::Event(Event::CarriedOut {
+            request: order.request,
+            outcome,
+        }),
+        Err(error) => Done::Failed(error),
+    }
+}

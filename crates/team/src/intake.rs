@@ -1,0 +1,264 @@
+//! From an envelope to mail for a thread, by string match and stamp alone. No
+//! model is asked. What is not for this role is acknowledged at once.
+
+use std::sync::Arc;
+
+use butler_slack::{Acker, Envelope, EnvelopeId, Event as SlackEvent, Message, mrkdwn};
+use butler_turn::{
+    Heard,
+    route::{Addressed, Author, Command, Ear, RespondTo, addressed, is_stop_reaction},
+};
+use butler_vocab::{
+    BodyRef, Decision, HandOver, RequestId, Sha256Hex, Speaker, Stamp, StampKind,
+    ThreadId,
+};
+use tracing::warn;
+
+use crate::{TeamError, office::Office, render};
+
+/// Something for the worker of a thread.
+pub enum Mail {
+    /// Somebody spoke to this role.
+    Heard {
+        /// What the model will read.
+        heard: Heard,
+        /// The typed body, when it was a hand-over.
+        hand_over: Option<Box<HandOver>>,
+        /// Sent once it is in the log.
+        ack: Option<Ack>,
+    },
+    /// A card of this role was decided.
+    Decided {
+        /// The hub's record.
+        decision: Box<Decision>,
+        /// Sent once it is in the log.
+        ack: Option<Ack>,
+    },
+    /// Stop now.
+    Stop {
+        /// Who wants that.
+        by: String,
+        /// Sent once it has taken effect.
+        ack: Option<Ack>,
+    },
+}
+
+/// The acknowledgement of one envelope.
+pub struct Ack {
+    acker: Acker,
+    id: EnvelopeId,
+}
+
+impl Ack {
+    /// Tells the hub that the envelope is in the log.
+    pub async fn send(self) {
+        // A closed socket means that the hub delivers it again.
+        let _ = self.acker.ack(&self.id).await;
+    }
+}
+
+/// Whom an envelope is for.
+pub enum Sorted {
+    /// A thread's worker.
+    For(ThreadId, Mail),
+    /// Others; already acknowledged.
+    NotForUs,
+}
+
+/// Sorts envelopes.
+pub struct Intake {
+    office: Arc<Office>,
+    acker: Acker,
+}
+
+impl Intake {
+    /// For one socket.
+    pub fn new(office: Arc<Office>, acker: Acker) -> Self {
+        Self { office, acker }
+    }
+
+    /// Sorts one envelope.
+    ///
+    /// # Errors
+    /// When the hub cannot be asked for what the envelope points to.
+    pub async fn sort(&self, envelope: Envelope) -> Result<Sorted, TeamError> {
+        let ack = Ack {
+            acker: self.acker.clone(),
+            id: envelope.id.clone(),
+        };
+        let sorted = match &envelope.stamp {
+            None => None,
+            Some(stamp) => self.by_stamp(&envelope, stamp).await?,
+        };
+        match sorted {
+            None => {
+                ack.send().await;
+                Ok(Sorted::NotForUs)
+            }
+            Some((thread, mail)) => Ok(Sorted::For(thread, with_ack(mail, ack))),
+        }
+    }
+
+    async fn by_stamp(
+        &self,
+        envelope: &Envelope,
+        stamp: &Stamp,
+    ) -> Result<Option<(ThreadId, Mail)>, TeamError> {
+        match stamp.kind {
+            StampKind::Decision => self.decision(stamp).await,
+            StampKind::Reaction => self.reaction(envelope, stamp).await,
+            StampKind::Message | StampKind::HandOver => self.message(envelope, stamp).await,
+            StampKind::Activity | StampKind::Other => Ok(None),
+        }
+    }
+
+    async fn decision(&self, stamp: &Stamp) -> Result<Option<(ThreadId, Mail)>, TeamError> {
+        let Some(reference) = &stamp.reference else {
+            return Ok(None);
+        };
+        let view = self
+            .office
+            .line
+            .control
+            .decision(&RequestId::new(reference.clone()))
+            .await?;
+        if view.asked.from != self.office.role() {
+            return Ok(None);
+        }
+        Ok(view.decided.map(|decision| {
+            let mail = Mail::Decided {
+                decision: Box::new(decision),
+                ack: None,
+            };
+            (view.asked.thread, mail)
+        }))
+    }
+
+    async fn reaction(
+        &self,
+        envelope: &Envelope,
+        stamp: &Stamp,
+    ) -> Result<Option<(ThreadId, Mail)>, TeamError> {
+        let (Some(SlackEvent::Reaction(reaction)), Some(thread)) =
+            (envelope.event(), stamp.thread.clone())
+        else {
+            return Ok(None);
+        };
+        if !reaction.added || !is_stop_reaction(&reaction.name) || stamp.from.is_some() {
+            return Ok(None);
+        }
+        let by = self.office.line.web.user_name(&reaction.user).await?;
+        Ok(Some((thread, Mail::Stop { by, ack: None })))
+    }
+
+    async fn message(
+        &self,
+        envelope: &Envelope,
+        stamp: &Stamp,
+    ) -> Result<Option<(ThreadId, Mail)>, TeamError> {
+        let Some(SlackEvent::Message { channel, message }) = envelope.event() else {
+            return Ok(None);
+        };
+        let thread = message.thread(&channel);
+        let ear = Ear {
+            role: self.office.role(),
+            bot: None,
+            respond_to: RespondTo::All,
+        };
+        match addressed(&ear, stamp, author(&message, stamp), &message.text, true) {
+            Addressed::Me | Addressed::Steers => {}
+            Addressed::Command(Command::Stop) => {
+                let by = self.speaker_name(&message).await?;
+                return Ok(Some((thread, Mail::Stop { by, ack: None })));
+            }
+            _ => return Ok(None),
+        }
+        let hand_over = self.body(stamp, &message).await?;
+        let text = hand_over
+            .as_ref()
+            .map_or_else(|| mrkdwn::unescape(&message.text), render::briefing);
+        let heard = Heard {
+            event: envelope.event_id(),
+            ts: Some(message.ts.clone()),
+            speaker: self.speaker(&message, stamp).await?,
+            text,
+            images: Vec::new(),
+        };
+        let mail = Mail::Heard {
+            heard,
+            hand_over: hand_over.map(Box::new),
+            ack: None,
+        };
+        Ok(Some((thread, mail)))
+    }
+
+    /// The body of a hand-over, checked against the hash in the message.
+    async fn body(
+        &self,
+        stamp: &Stamp,
+        message: &Message,
+    ) -> Result<Option<HandOver>, TeamError> {
+        let (StampKind::HandOver, Some(reference)) = (stamp.kind, &stamp.reference) else {
+            return Ok(None);
+        };
+        let bytes = self
+            .office
+            .line
+            .control
+            .get_body(&BodyRef::new(reference.clone()))
+            .await?;
+        let promised = message.tag().and_then(|tag| tag.hand_over);
+        if promised.is_some_and(|tag| tag.sha256 != Sha256Hex::of(&bytes)) {
+            warn!(reference, "a hand-over's body is not what its message promised");
+            return Ok(None);
+        }
+        Ok(serde_json::from_slice(&bytes).ok())
+    }
+
+    async fn speaker(&self, message: &Message, stamp: &Stamp) -> Result<Speaker, TeamError> {
+        match (stamp.from, &message.user) {
+            (Some(role), _) => Ok(Speaker::Agent { role }),
+            (None, Some(user)) => Ok(Speaker::Person {
+                user: user.clone(),
+                name: self.office.line.web.user_name(user).await?,
+            }),
+            (None, None) => Ok(Speaker::Outside {
+                origin: "another app of the workspace".to_owned(),
+            }),
+        }
+    }
+
+    async fn speaker_name(&self, message: &Message) -> Result<String, TeamError> {
+        match &message.user {
+            Some(user) => Ok(self.office.line.web.user_name(user).await?),
+            None => Ok("somebody".to_owned()),
+        }
+    }
+}
+
+fn author(message: &Message, stamp: &Stamp) -> Author {
+    match (stamp.from, &message.user, &message.bot_id) {
+        (Some(_), _, _) | (None, Some(_), None) => Author::Ours,
+        _ => Author::ForeignBot { allowed: false },
+    }
+}
+
+fn with_ack(mail: Mail, sent: Ack) -> Mail {
+    match mail {
+        Mail::Heard {
+            heard, hand_over, ..
+        } => Mail::Heard {
+            heard,
+            hand_over,
+            ack: Some(sent),
+        },
+        Mail::Decided { decision, .. } => Mail::Decided {
+            decision,
+            ack: Some(sent),
+        },
+        Mail::Stop { by, .. } => Mail::Stop {
+            by,
+            ack: Some(sent),
+        },
+    }
+}

@@ -1,0 +1,37 @@
+//! One role at work. The process listens to the hub, decides by string match
+//! which messages are for it, and keeps a worker per active thread:
+//!
+//! ```text
+//! hub ── socket ── agent ──(routed mail)── worker of thread A ── machine (turn, pure)
+//!                    │                       │   ▲ events          │ effects
+//!                    │                       │   └──── hands ◀─────┘
+//!                    │                       └── journal: durable before the effect it announces
+//!                    └── worker of thread B …
+//! ```
+//!
+//! [`turn`](butler_turn) decides, [`journal`](butler_journal) remembers, this
+//! room acts: model calls, tools, posts, decisions carried out. It holds no
+//! rule about what a role may do (`policy`), and knows no model or scenario.
+
+mod agent;
+mod arguments;
+mod bench;
+mod chores;
+mod config;
+mod context;
+mod crew;
+mod error;
+mod facts;
+mod hands;
+mod intake;
+mod line;
+mod office;
+mod orders;
+mod render;
+mod seat;
+mod tools;
+mod worker;
+
+pub use agent::run;
+pub use config::AgentConfig;
+pub use error::TeamError;

@@ -1,0 +1,102 @@
+//! The role's line to the thread: posts under its own name, typed hand-overs,
+//! decision cards. Every post has a key, so the hub makes a repeat harmless.
+
+use butler_slack::{Control, Post, Posted, SlackError, Web, blocks::Card, mrkdwn};
+use butler_vocab::{
+    CardTag, HandOver, HandOverTag, Idem, MessageTs, PostTag, Role, Sha256Hex, ThreadId,
+};
+use serde_json::Value;
+
+use crate::render;
+
+/// Posts as one role.
+#[derive(Debug, Clone)]
+pub struct Line {
+    /// The role that speaks.
+    pub role: Role,
+    /// Slack's own methods.
+    pub web: Web,
+    /// What Slack has no words for.
+    pub control: Control,
+}
+
+impl Line {
+    /// Says something in the thread, in Markdown. `to` wakes other roles.
+    pub async fn say(
+        &self,
+        thread: &ThreadId,
+        idem: Idem,
+        markdown: &str,
+        to: Vec<Role>,
+    ) -> Result<Posted, SlackError> {
+        let text = mrkdwn::from_markdown(markdown);
+        self.post(thread, text, None, PostTag::message(idem, to))
+            .await
+    }
+
+    /// Hands over: the body goes to the hub, the message points to it.
+    pub async fn hand_over(
+        &self,
+        thread: &ThreadId,
+        idem: Idem,
+        body: &HandOver,
+    ) -> Result<Posted, SlackError> {
+        let bytes = serde_json::to_vec(body).unwrap_or_default();
+        let sha256 = Sha256Hex::of(&bytes);
+        let reference = self.control.put_body(&bytes).await?;
+        let mut tag = PostTag::message(idem, body.to().into_iter().collect());
+        tag.hand_over = Some(HandOverTag {
+            kind: body.kind(),
+            body: reference,
+            sha256,
+        });
+        let text = mrkdwn::from_markdown(&render::hand_over(body));
+        self.post(thread, text, None, tag).await
+    }
+
+    /// Posts a card that waits for a person.
+    pub async fn ask(
+        &self,
+        thread: &ThreadId,
+        idem: Idem,
+        card: Card,
+        tag: CardTag,
+    ) -> Result<Posted, SlackError> {
+        let mut post_tag = PostTag::message(idem, Vec::new());
+        post_tag.card = Some(tag);
+        self.post(thread, card.text, Some(card.blocks), post_tag)
+            .await
+    }
+
+    /// Replaces a card by what came of it.
+    pub async fn replace(
+        &self,
+        thread: &ThreadId,
+        ts: &MessageTs,
+        card: &Card,
+    ) -> Result<(), SlackError> {
+        self.web
+            .update(&thread.channel, ts, &card.text, Some(&card.blocks))
+            .await
+    }
+
+    async fn post(
+        &self,
+        thread: &ThreadId,
+        text: String,
+        blocks: Option<Value>,
+        tag: PostTag,
+    ) -> Result<Posted, SlackError> {
+        self.web
+            .post(&Post {
+                channel: thread.channel.clone(),
+                thread: Some(thread.root.clone()),
+                text,
+                blocks,
+                username: Some(self.role.user_name()),
+                icon: Some(self.role.icon().to_owned()),
+                tag,
+            })
+            .await
+    }
+}

@@ -1,0 +1,272 @@
+//! What people and models read of a hand-over, a plan or a verdict. Pure: the
+//! typed value in, Markdown out. The mention that wakes a role stands in the
+//! metadata; the one in the text is for people.
+
+use std::fmt::Write;
+
+use butler_vocab::{
+    Finding, HandOver, Plan, Receipt, Retrospective, Risk, Task, Usd, Verdict,
+};
+
+/// A hand-over as a message in the thread.
+pub fn hand_over(body: &HandOver) -> String {
+    let text = match body {
+        HandOver::Task(task) => format!(
+            "the plan **{}** is approved, it is yours on `{}`.",
+            task.plan.title, task.branch
+        ),
+        HandOver::Design { text } | HandOver::Question { text, .. } | HandOver::Answer { text, .. } => {
+            text.clone()
+        }
+        HandOver::ReadyForReview {
+            summary,
+            head,
+            pr,
+            receipt,
+            round,
+            ..
+        } => format!(
+            "pull request {pr} is ready, round {round}, at `{}`.\n\n{summary}\n\n{}",
+            short_sha(head.as_str()),
+            checks_line(receipt.as_ref())
+        ),
+        HandOver::Verdict { verdict, pr } => verdict_text(verdict, &pr.to_string()),
+        HandOver::Retrospective(look_back) => retrospective(look_back),
+    };
+    match body.to() {
+        Some(role) => format!("{} {text}", role.mention()),
+        None => text,
+    }
+}
+
+/// A hand-over as the model of the receiving role reads it: everything in it.
+pub fn briefing(body: &HandOver) -> String {
+    match body {
+        HandOver::Task(task) => task_briefing(task),
+        HandOver::ReadyForReview { branch, head, .. } => {
+            format!("{}\n\nBranch {branch}, head {head}.", hand_over(body))
+        }
+        other => hand_over(other),
+    }
+}
+
+fn task_briefing(task: &Task) -> String {
+    let mut text = format!(
+        "A plan was approved. Build it on branch {}.\n\nWhat the person asked for, in their words:\n{}\n\n{}",
+        task.branch,
+        quote(&task.request),
+        plan(&task.plan)
+    );
+    if let Some(design) = &task.design {
+        let _ = write!(text, "\n\nDesign:\n{design}");
+    }
+    text
+}
+
+/// A plan as Markdown, for the card and for the Coder.
+pub fn plan(plan: &Plan) -> String {
+    let mut text = format!("**{}**\n\n{}\n", plan.title, plan.summary);
+    text.push_str("\n**Steps**\n\n");
+    for (number, step) in (1..).zip(&plan.steps) {
+        let _ = match &step.place {
+            Some(place) => writeln!(text, "{number}. {} (`{place}`)", step.text),
+            None => writeln!(text, "{number}. {}", step.text),
+        };
+    }
+    bullets(&mut text, "Done when", &plan.criteria);
+    bullets(&mut text, "Files", &plan.files);
+    bullets(&mut text, "Not chosen", &plan.rejected);
+    text.trim_end().to_owned()
+}
+
+/// The small print under a plan: how hard, what it may cost.
+pub fn plan_context(plan: &Plan, cap: Usd) -> String {
+    let complexity = format!("{:?}", plan.complexity).to_lowercase();
+    match plan.estimate {
+        Some((low, high)) => format!("{complexity} · about {low} to {high} · cap {cap}"),
+        None => format!("{complexity} · no history to estimate from yet · cap {cap}"),
+    }
+}
+
+fn verdict_text(verdict: &Verdict, pr: &str) -> String {
+    let word = if verdict.approved {
+        "approved"
+    } else {
+        "asks for changes"
+    };
+    let mut text = format!(
+        "review of {pr} at `{}`, round {}: {word}.\n\n{}\n",
+        short_sha(verdict.head.as_str()),
+        verdict.round,
+        verdict.summary
+    );
+    bullets(&mut text, "Must always hold", &verdict.invariants);
+    bullets(&mut text, "Risks", verdict.risks.iter().map(risk));
+    bullets(&mut text, "Findings", verdict.findings.iter().map(finding));
+    text.trim_end().to_owned()
+}
+
+fn risk(risk: &Risk) -> String {
+    format!(
+        "{}/{}: {}",
+        risk.area,
+        format!("{:?}", risk.severity).to_lowercase(),
+        risk.note
+    )
+}
+
+fn finding(finding: &Finding) -> String {
+    format!(
+        "{} [{}/{}] {} {} → {}",
+        finding.id,
+        format!("{:?}", finding.kind).to_lowercase(),
+        format!("{:?}", finding.severity).to_lowercase(),
+        finding.place,
+        finding.evidence,
+        finding.fix
+    )
+}
+
+/// What went well and where it rubbed, in the fixed form.
+pub fn retrospective(look_back: &Retrospective) -> String {
+    let mut text = String::from("**Looking back**\n");
+    bullets(&mut text, "Went well", &look_back.well);
+    bullets(&mut text, "Rubbed", &look_back.friction);
+    bullets(&mut text, "Process", &look_back.process);
+    bullets(&mut text, "Prompt", &look_back.prompt);
+    text.trim_end().to_owned()
+}
+
+/// What the runtime saw of the checks. An agent cannot write this line.
+pub fn checks_line(receipt: Option<&Receipt>) -> String {
+    let Some(receipt) = receipt else {
+        return "Checks: **unverified**, no run of the checks for exactly this tree.".to_owned();
+    };
+    let runs: Vec<String> = receipt
+        .checks
+        .iter()
+        .map(|check| {
+            let result = match (check.exit_code, check.counts) {
+                (Some(0), Some(counts)) => format!("{} passed", counts.passed),
+                (Some(0), None) => "passed".to_owned(),
+                (Some(code), _) => format!("failed with exit code {code}"),
+                (None, _) => "was killed".to_owned(),
+            };
+            format!("`{}` {result}", check.command)
+        })
+        .collect();
+    let mut line = format!("Checks on this tree: {}", runs.join(", "));
+    for flag in &receipt.flags {
+        let _ = write!(line, "\n⚠ {flag}");
+    }
+    line
+}
+
+fn bullets<I>(text: &mut String, title: &str, items: I)
+where
+    I: IntoIterator,
+    I::Item: AsRef<str>,
+{
+    let mut items = items.into_iter().peekable();
+    if items.peek().is_some() {
+        let _ = write!(text, "\n**{title}**\n\n");
+    }
+    for item in items {
+        let _ = writeln!(text, "- {}", item.as_ref());
+    }
+}
+
+fn quote(text: &str) -> String {
+    text.lines()
+        .map(|line| format!("> {line}"))
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+/// Enough of a hash for people.
+pub fn short_sha(sha: &str) -> &str {
+    sha.get(..8).unwrap_or(sha)
+}
+
+#[cfg(test)]
+mod tests {
+    use butler_vocab::{
+        BranchName, CheckCounts, CheckRun, CommitSha, Complexity, PlanStep, PrNumber, RequestId,
+        TreeHash,
+    };
+
+    use super::*;
+
+    fn sample_plan() -> Plan {
+        Plan {
+            title: "Add --json".into(),
+            summary: "Machines want to read the list.".into(),
+            steps: vec![
+                PlanStep {
+                    text: "Parse the flag".into(),
+                    place: Some("notes.sh:40".into()),
+                },
+                PlanStep {
+                    text: "Test it".into(),
+                    place: None,
+                },
+            ],
+            criteria: vec!["`list --json` prints an array".into()],
+            files: vec!["notes.sh".into()],
+            rejected: vec![],
+            complexity: Complexity::Simple,
+            estimate: None,
+        }
+    }
+
+    #[test]
+    fn a_plan_reads_as_steps_with_places_and_leaves_empty_parts_out() {
+        let text = plan(&sample_plan());
+        assert!(text.contains("1. Parse the flag (`notes.sh:40`)\n2. Test it\n"));
+        assert!(text.contains("**Done when**\n\n- `list --json` prints an array"));
+        assert!(!text.contains("Not chosen"));
+    }
+
+    #[test]
+    fn the_coder_is_given_the_persons_own_words() {
+        let task = HandOver::Task(Box::new(Task {
+            request: "add a --json flag\nplease".into(),
+            plan: sample_plan(),
+            design: None,
+            branch: BranchName::new("codebutler/x"),
+            approval: RequestId::new("abc123"),
+        }));
+        assert!(briefing(&task).contains("> add a --json flag\n> please"));
+        assert!(hand_over(&task).starts_with("@codebutler.coder "));
+    }
+
+    #[test]
+    fn only_a_receipt_says_that_checks_passed() {
+        let ready = |receipt| HandOver::ReadyForReview {
+            summary: "all green, trust me".into(),
+            branch: BranchName::new("b"),
+            head: CommitSha::new("0123456789abcdef"),
+            pr: PrNumber(3),
+            receipt,
+            round: 1,
+        };
+        assert!(hand_over(&ready(None)).contains("**unverified**"));
+        let receipt = Receipt {
+            tree: TreeHash::new("t"),
+            checks: vec![CheckRun {
+                name: "test".into(),
+                command: "make test".into(),
+                exit_code: Some(0),
+                duration_ms: 1,
+                counts: Some(CheckCounts {
+                    passed: 4,
+                    ..CheckCounts::default()
+                }),
+            }],
+            flags: vec!["tests/run.sh changed".into()],
+        };
+        let text = hand_over(&ready(Some(receipt)));
+        assert!(text.contains("`make test` 4 passed\n⚠ tests/run.sh changed"), "{text}");
+        assert!(text.contains("`01234567`"));
+    }
+}

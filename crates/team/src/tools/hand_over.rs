@@ -1,0 +1,297 @@
+//! HandOver: the one way to pass work on. For `ready_for_review` the runtime
+//! commits, pushes and opens the pull request, and says what it saw of the
+//! checks; for a verdict it names the head and tree that were read.
+
+use butler_policy::{Permit, right};
+use butler_toolbox::{Desk, Tool};
+use butler_vocab::{
+    CallId, CrashClass, HandOver, Receipt, Role, Then, Tier, ToolOutcome, ToolSpec, Verdict,
+    Waiting,
+};
+use butler_worktree::{Author, Forge, NewComment, NewPull, Worktree, tree_of};
+use futures_util::future::BoxFuture;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{failed, spec};
+use crate::{arguments, facts::UNVERIFIED, office::now_ms, render, seat::Seat};
+
+/// How long a role waits for the answer to a question.
+const WAIT_MINUTES: i64 = 10;
+
+pub struct HandOverTool(pub Seat);
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct Input {
+    /// What kind of hand-over this is.
+    kind: Kind,
+    /// What the other side needs to know, in Markdown.
+    text: String,
+    /// For a question or answer: who gets it.
+    #[serde(default)]
+    to: Option<Role>,
+    /// For a verdict: whether it may be merged.
+    #[serde(default)]
+    approved: Option<bool>,
+    /// For a verdict, one line each: "[kind/severity] path:line what is there -> what to do".
+    #[serde(default)]
+    findings: Vec<String>,
+    /// For a verdict, one line each: "area/severity: note".
+    #[serde(default)]
+    risks: Vec<String>,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Kind {
+    Question,
+    Answer,
+    ReadyForReview,
+    Verdict,
+}
+
+impl Tool for HandOverTool {
+    fn name(&self) -> &'static str {
+        "HandOver"
+    }
+
+    fn spec(&self) -> ToolSpec {
+        spec::<Input>(
+            self.name(),
+            "Passes work to another role; it is the usual end of your work. question and answer go \
+             to the role in `to`, and a question sleeps until it is answered. ready_for_review \
+             (Coder): the runtime commits, pushes, opens the pull request and calls the Reviewer; \
+             run RunChecks first. verdict (Reviewer): approved, findings and risks. For a person \
+             use AskUser; for a remark that passes nothing on use SendMessage. Example: {\"kind\": \
+             \"question\", \"to\": \"pm\", \"text\": \"Should --json also apply to remove?\"}",
+        )
+    }
+
+    fn tier(&self) -> Tier {
+        Tier::WriteVisible
+    }
+
+    fn crash(&self) -> CrashClass {
+        CrashClass::Checkable
+    }
+
+    fn deadline(&self, _input: &Value) -> std::time::Duration {
+        // A push may be slow.
+        std::time::Duration::from_secs(300)
+    }
+
+    fn run<'a>(
+        &'a self,
+        permit: &'a Permit,
+        input: &'a Value,
+        desk: &'a Desk,
+    ) -> BoxFuture<'a, ToolOutcome> {
+        Box::pin(async move {
+            let input: Input = match Input::deserialize(input) {
+                Ok(input) => input,
+                Err(error) => return ToolOutcome::error(format!("bad input: {error}")),
+            };
+            let made = match input.kind {
+                Kind::Question | Kind::Answer => word(&self.0, &input),
+                Kind::ReadyForReview => ready(&self.0, permit.call(), &input, desk).await,
+                Kind::Verdict => verdict(&self.0, &input, desk).await,
+            };
+            match made {
+                Ok(body) => send(&self.0, permit.call(), &body).await,
+                Err(refusal) => refusal,
+            }
+        })
+    }
+
+    /// Commit, push, pull request and post each recognise their own repeat.
+    fn recover<'a>(
+        &'a self,
+        permit: &'a Permit,
+        input: &'a Value,
+        _trace: Option<&'a Value>,
+        desk: &'a Desk,
+    ) -> BoxFuture<'a, ToolOutcome> {
+        self.run(permit, input, desk)
+    }
+}
+
+async fn send(seat: &Seat, call: &CallId, body: &HandOver) -> ToolOutcome {
+    let posted = seat
+        .office
+        .line
+        .hand_over(&seat.thread, seat.idem(call), body)
+        .await;
+    match (posted, body) {
+        (Err(error), _) => failed("the hand-over was not posted", &error),
+        (Ok(_), HandOver::Question { .. }) => {
+            let deadline_ms = now_ms() + WAIT_MINUTES * 60_000;
+            ToolOutcome::ok("asked; waiting for the answer").then(Then::Park {
+                waiting: Waiting::Reply { deadline_ms },
+            })
+        }
+        (Ok(_), _) => ToolOutcome::ok("handed over").then(Then::End),
+    }
+}
+
+fn word(seat: &Seat, input: &Input) -> Result<HandOver, ToolOutcome> {
+    let Some(to) = input.to.filter(|to| *to != seat.role()) else {
+        return Err(ToolOutcome::error(
+            "`to` is missing: name the other role that gets it",
+        ));
+    };
+    let text = input.text.clone();
+    Ok(match input.kind {
+        Kind::Question => HandOver::Question { to, text },
+        _ => HandOver::Answer { to, text },
+    })
+}
+
+async fn ready(
+    seat: &Seat,
+    call: &CallId,
+    input: &Input,
+    desk: &Desk,
+) -> Result<HandOver, ToolOutcome> {
+    may(seat, "GHCreatePR", "only the Coder hands over for review")?;
+    let office = &seat.office;
+    let worktree = office
+        .repo
+        .find(&seat.thread)
+        .await
+        .map_err(|error| failed("the worktree could not be found", &error))?
+        .ok_or_else(|| ToolOutcome::error("refused: this thread has no branch yet"))?;
+    let tree = worktree
+        .tree()
+        .await
+        .map_err(|error| failed("the files could not be hashed", &error))?;
+    let (receipt, unverified, round, plan) = {
+        let facts = seat.facts();
+        let plan = facts.task.as_ref().map(|(_, plan)| plan.clone());
+        (facts.receipt.clone(), facts.unverified, facts.rounds + 1, plan)
+    };
+    let receipt = receipt.filter(|receipt| receipt.tree == tree);
+    if !receipt.as_ref().is_some_and(Receipt::green) && unverified == 0 {
+        return Err(ToolOutcome::error(format!(
+            "{UNVERIFIED}; run RunChecks last, mend what fails, then hand over. If they cannot pass, say why in the text and hand over again: it will be marked unverified."
+        )));
+    }
+    let title = plan.map_or_else(|| first_line(&input.text), |plan| plan.title);
+    let head = publish(seat, &worktree, call, &title, desk).await?;
+    let pr = office
+        .forge
+        .create(
+            &NewPull {
+                branch: worktree.branch.clone(),
+                title,
+                body: input.text.clone(),
+            },
+            desk.cancel(),
+        )
+        .await
+        .map_err(|error| failed("the pull request could not be opened", &error))?;
+    Ok(HandOver::ReadyForReview {
+        summary: input.text.clone(),
+        branch: worktree.branch,
+        head,
+        pr: pr.number,
+        receipt,
+        round,
+    })
+}
+
+/// Commits what there is and pushes; both recognise their own repeat.
+async fn publish(
+    seat: &Seat,
+    worktree: &Worktree,
+    call: &CallId,
+    title: &str,
+    desk: &Desk,
+) -> Result<butler_vocab::CommitSha, ToolOutcome> {
+    let mut trailers = vec![
+        ("CodeButler-Thread".to_owned(), seat.thread.to_string()),
+        ("CodeButler-Call".to_owned(), call.to_string()),
+    ];
+    if let Some(request) = &seat.facts().request {
+        trailers.push(("Requested-by".to_owned(), request.name.clone()));
+    }
+    worktree
+        .commit_all(seat.role(), title, &trailers, desk.cancel())
+        .await
+        .map_err(|error| failed("the change could not be committed", &error))?;
+    worktree
+        .push(desk.cancel())
+        .await
+        .map_err(|error| failed("the branch could not be pushed", &error))
+}
+
+async fn verdict(seat: &Seat, input: &Input, desk: &Desk) -> Result<HandOver, ToolOutcome> {
+    if right(seat.role(), "RunChecks") != right(Role::Reviewer, "RunChecks") {
+        return Err(ToolOutcome::error("refused: only the Reviewer gives a verdict"));
+    }
+    let Some(ready) = seat.facts().ready.clone() else {
+        return Err(ToolOutcome::error(
+            "refused: nothing was handed over for review in this thread",
+        ));
+    };
+    let approved = input.approved.ok_or_else(|| {
+        ToolOutcome::error("`approved` is missing: true when it may be merged, else false")
+    })?;
+    let findings = (1..)
+        .zip(&input.findings)
+        .map(|(number, text)| arguments::finding(number, text))
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(ToolOutcome::error)?;
+    if !approved && findings.is_empty() {
+        return Err(ToolOutcome::error(
+            "`findings` is missing: say what has to change, one line each, or approve",
+        ));
+    }
+    let risks = input
+        .risks
+        .iter()
+        .map(|text| arguments::risk(text))
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(ToolOutcome::error)?;
+    let tree = tree_of(seat.office.repo.git(), ready.head.as_str())
+        .await
+        .map_err(|error| failed("the reviewed commit could not be read", &error))?;
+    let verdict = Verdict {
+        head: ready.head,
+        tree,
+        approved,
+        round: ready.round,
+        summary: input.text.clone(),
+        invariants: Vec::new(),
+        risks,
+        findings,
+    };
+    let body = HandOver::Verdict {
+        verdict,
+        pr: ready.pr,
+    };
+    let comment = NewComment {
+        author: Author::Role(seat.role()),
+        body: render::hand_over(&body),
+        place: None,
+        key: format!("verdict-{}-{}", seat.thread.short(), ready.round),
+    };
+    seat.office
+        .forge
+        .comment(ready.pr, &comment, desk.cancel())
+        .await
+        .map_err(|error| failed("the verdict could not be put on the pull request", &error))?;
+    Ok(body)
+}
+
+fn may(seat: &Seat, tool: &str, otherwise: &str) -> Result<(), ToolOutcome> {
+    if right(seat.role(), tool) == butler_policy::Right::No {
+        return Err(ToolOutcome::error(format!("refused: {otherwise}")));
+    }
+    Ok(())
+}
+
+fn first_line(text: &str) -> String {
+    let line = text.lines().find(|line| !line.trim().is_empty());
+    line.unwrap_or("Changes").trim().chars().take(72).collect()
+}

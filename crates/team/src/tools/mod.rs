@@ -1,0 +1,46 @@
+//! The tools that need chat, git hosting or a person: one file each. They are
+//! registered here because the toolbox never holds a token.
+
+mod ask_user;
+mod hand_over;
+mod propose_merge;
+mod propose_plan;
+mod send_message;
+
+use butler_toolbox::Tool;
+use butler_vocab::{ToolOutcome, ToolSpec};
+use schemars::JsonSchema;
+
+pub use propose_merge::MergeSubject;
+
+use crate::seat::Seat;
+
+/// Every chat tool, in a fixed order. Who may use which is `policy`'s business.
+pub fn chat_tools(seat: &Seat) -> Vec<Box<dyn Tool>> {
+    vec![
+        Box::new(send_message::SendMessage(seat.clone())),
+        Box::new(ask_user::AskUser(seat.clone())),
+        Box::new(propose_plan::ProposePlan(seat.clone())),
+        Box::new(hand_over::HandOverTool(seat.clone())),
+        Box::new(propose_merge::ProposeMerge(seat.clone())),
+    ]
+}
+
+fn spec<T: JsonSchema>(name: &str, description: &str) -> ToolSpec {
+    ToolSpec {
+        name: name.to_owned(),
+        description: description.split_whitespace().collect::<Vec<_>>().join(" "),
+        parameters: butler_toolbox::flat_schema::<T>(),
+    }
+}
+
+/// Something outside did not work; the model may try again.
+fn failed(what: &str, error: &dyn std::error::Error) -> ToolOutcome {
+    let mut text = format!("failed: {what}: {error}");
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text.push_str(&format!(": {cause}"));
+        source = cause.source();
+    }
+    ToolOutcome::error(text)
+}

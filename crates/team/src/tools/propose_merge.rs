@@ -1,0 +1,181 @@
+//! ProposeMerge: the Lead's look back and the merge card. The card binds the
+//! reviewed head; a new head voids it.
+
+use butler_policy::Permit;
+use butler_slack::blocks;
+use butler_toolbox::{Desk, Tool};
+use butler_vocab::{
+    CallId, CardTag, CommitSha, CrashClass, DecisionKind, PrNumber, Record, Retrospective,
+    Sha256Hex, Then, Tier, ToolOutcome, ToolSpec, TreeHash, Waiting,
+};
+use butler_worktree::Forge;
+use futures_util::future::BoxFuture;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::{failed, spec};
+use crate::{
+    render,
+    seat::{Seat, request_of},
+};
+
+pub struct ProposeMerge(pub Seat);
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct Input {
+    /// The title of the merged commit, one line.
+    title: String,
+    /// Its description: summary, changes, decisions, open concerns.
+    description: String,
+    /// What went well, three at most.
+    #[serde(default)]
+    well: Vec<String>,
+    /// Where it rubbed, three at most.
+    #[serde(default)]
+    friction: Vec<String>,
+}
+
+/// Exactly what a click on Merge does.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct MergeSubject {
+    pub pr: PrNumber,
+    /// The reviewed head; nothing else is merged.
+    pub head: CommitSha,
+    /// The reviewed tree.
+    pub tree: TreeHash,
+    pub title: String,
+    pub description: String,
+}
+
+impl MergeSubject {
+    pub fn sha256(&self) -> Sha256Hex {
+        Sha256Hex::of(serde_json::to_string(self).unwrap_or_default())
+    }
+}
+
+impl Tool for ProposeMerge {
+    fn name(&self) -> &'static str {
+        "ProposeMerge"
+    }
+
+    fn spec(&self) -> ToolSpec {
+        spec::<Input>(
+            self.name(),
+            "Shows the person the approved pull request with Merge, Hold and Close, together with \
+             your look back, and sleeps until they choose. Use it once the Reviewer has approved \
+             and you have read the diff. The runtime merges after the click, and only the head \
+             that was reviewed. Example: {\"title\": \"notes: add list --json\", \"description\": \
+             \"…\", \"well\": [\"one review round\"], \"friction\": []}",
+        )
+    }
+
+    fn tier(&self) -> Tier {
+        Tier::WriteVisible
+    }
+
+    fn crash(&self) -> CrashClass {
+        CrashClass::Checkable
+    }
+
+    fn run<'a>(
+        &'a self,
+        permit: &'a Permit,
+        input: &'a Value,
+        desk: &'a Desk,
+    ) -> BoxFuture<'a, ToolOutcome> {
+        Box::pin(async move {
+            match Input::deserialize(input) {
+                Ok(input) => propose(&self.0, permit.call(), input, desk).await,
+                Err(error) => ToolOutcome::error(format!("bad input: {error}")),
+            }
+        })
+    }
+
+    fn recover<'a>(
+        &'a self,
+        permit: &'a Permit,
+        input: &'a Value,
+        _trace: Option<&'a Value>,
+        desk: &'a Desk,
+    ) -> BoxFuture<'a, ToolOutcome> {
+        self.run(permit, input, desk)
+    }
+}
+
+async fn propose(seat: &Seat, call: &CallId, input: Input, desk: &Desk) -> ToolOutcome {
+    let Some((verdict, pr)) = seat.facts().verdict.clone() else {
+        return ToolOutcome::error(
+            "refused: there is no verdict of the Reviewer in this thread; wait for its hand-over",
+        );
+    };
+    if !verdict.approved {
+        return ToolOutcome::error(
+            "refused: the Reviewer has not approved this head; decide with SendMessage or AskUser what should happen",
+        );
+    }
+    let view = match seat.office.forge.view(pr, desk.cancel()).await {
+        Ok(view) => view,
+        Err(error) => return failed("the pull request could not be read", &error),
+    };
+    if view.head != verdict.head {
+        return ToolOutcome::error(format!(
+            "refused: {pr} has moved to {} since the Reviewer read {}; it needs another review",
+            render::short_sha(view.head.as_str()),
+            render::short_sha(verdict.head.as_str())
+        ));
+    }
+    let look_back = Retrospective {
+        well: input.well,
+        friction: input.friction,
+        ..Retrospective::default()
+    };
+    let subject = MergeSubject {
+        pr,
+        head: verdict.head,
+        tree: verdict.tree,
+        title: input.title,
+        description: input.description,
+    };
+    ask(seat, call, &subject, &look_back).await
+}
+
+async fn ask(
+    seat: &Seat,
+    call: &CallId,
+    subject: &MergeSubject,
+    look_back: &Retrospective,
+) -> ToolOutcome {
+    let request = request_of(call);
+    let body = format!(
+        "**{}**\n\n{}\n\n{}",
+        subject.title,
+        subject.description,
+        render::retrospective(look_back)
+    );
+    let context = format!(
+        "{} · reviewed at {}",
+        subject.pr,
+        render::short_sha(subject.head.as_str())
+    );
+    let card = blocks::card(DecisionKind::Merge, &request, "Ready to merge", &body, &context);
+    let tag = CardTag {
+        request: request.clone(),
+        kind: DecisionKind::Merge,
+        sha256: subject.sha256(),
+    };
+    match seat.office.line.ask(&seat.thread, seat.idem(call), card, tag).await {
+        Err(error) => failed("the merge card was not posted", &error),
+        Ok(posted) => {
+            seat.write(Record::DecisionAsked {
+                request: request.clone(),
+                kind: DecisionKind::Merge,
+                sha256: subject.sha256(),
+                subject: json!({"merge": subject, "message": posted.ts}),
+            });
+            ToolOutcome::ok("the merge card is before the person").then(Then::Park {
+                waiting: Waiting::Decision { request },
+            })
+        }
+    }
+}

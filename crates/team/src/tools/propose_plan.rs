@@ -1,0 +1,133 @@
+//! ProposePlan: a plan becomes a card that a person can approve. The approval
+//! is bound to the hash of exactly this plan.
+
+use butler_policy::Permit;
+use butler_slack::blocks;
+use butler_toolbox::{Desk, Tool};
+use butler_vocab::{
+    CallId, CardTag, CrashClass, DecisionKind, Plan, Record, Then, Tier, ToolOutcome, ToolSpec,
+    Waiting,
+};
+use futures_util::future::BoxFuture;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{failed, spec};
+use crate::{
+    arguments, render,
+    seat::{Seat, request_of},
+};
+
+pub struct ProposePlan(pub Seat);
+
+/// For the schema only; `arguments::plan` reads and checks it.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[expect(dead_code, reason = "the fields are the schema that the model is shown")]
+struct Input {
+    /// One line that names the change.
+    title: String,
+    /// A paragraph: what, why, and what you rejected.
+    summary: String,
+    /// The steps in order, each with its place: "Parse the flag — notes.sh:40".
+    steps: Vec<String>,
+    /// What a person can check when it is done.
+    criteria: Vec<String>,
+    /// Files expected to change.
+    #[serde(default)]
+    files: Vec<String>,
+    /// simple, medium or complex; it chooses the Coder's model.
+    complexity: butler_vocab::Complexity,
+}
+
+impl Tool for ProposePlan {
+    fn name(&self) -> &'static str {
+        "ProposePlan"
+    }
+
+    fn spec(&self) -> ToolSpec {
+        spec::<Input>(
+            self.name(),
+            "Shows the person a plan with Approve, Modify and Reject, and sleeps until they \
+             choose. Use it once you have read the code that will change; nothing is built before \
+             it is approved. Not for questions (AskUser). After Approve the Coder gets the plan by \
+             itself; after Modify or Reject you are told what the person wants. Example: \
+             {\"title\": \"Add list --json\", \"summary\": \"…\", \"steps\": [\"Parse the flag — \
+             notes.sh:40\"], \"criteria\": [\"notes.sh list --json prints an array\"], \"files\": \
+             [\"notes.sh\"], \"complexity\": \"simple\"}",
+        )
+    }
+
+    fn tier(&self) -> Tier {
+        Tier::WriteVisible
+    }
+
+    fn crash(&self) -> CrashClass {
+        CrashClass::Checkable
+    }
+
+    fn deadline(&self, _input: &Value) -> std::time::Duration {
+        // Making the worktree fetches from the remote.
+        std::time::Duration::from_secs(300)
+    }
+
+    fn run<'a>(
+        &'a self,
+        permit: &'a Permit,
+        input: &'a Value,
+        desk: &'a Desk,
+    ) -> BoxFuture<'a, ToolOutcome> {
+        Box::pin(async move {
+            match arguments::plan(input) {
+                Err(problem) => ToolOutcome::error(problem),
+                Ok(plan) => propose(&self.0, permit.call(), &plan, desk).await,
+            }
+        })
+    }
+
+    /// Every step of it can be repeated: the worktree is found, the card has a key.
+    fn recover<'a>(
+        &'a self,
+        permit: &'a Permit,
+        input: &'a Value,
+        _trace: Option<&'a Value>,
+        desk: &'a Desk,
+    ) -> BoxFuture<'a, ToolOutcome> {
+        self.run(permit, input, desk)
+    }
+}
+
+async fn propose(seat: &Seat, call: &CallId, plan: &Plan, desk: &Desk) -> ToolOutcome {
+    // Made now, so that it is ready when the person approves.
+    let made = seat
+        .office
+        .repo
+        .create(&seat.thread, &plan.title, desk.cancel())
+        .await;
+    if let Err(error) = made {
+        return failed("the branch for this thread could not be made", &error);
+    }
+    let request = request_of(call);
+    let body = render::plan(plan);
+    let context = render::plan_context(plan, seat.office.config.thread_cap);
+    let card = blocks::card(DecisionKind::Plan, &request, "Plan", &body, &context);
+    let tag = CardTag {
+        request: request.clone(),
+        kind: DecisionKind::Plan,
+        sha256: plan.sha256(),
+    };
+    match seat.office.line.ask(&seat.thread, seat.idem(call), card, tag).await {
+        Err(error) => failed("the plan was not posted", &error),
+        Ok(posted) => {
+            seat.write(Record::DecisionAsked {
+                request: request.clone(),
+                kind: DecisionKind::Plan,
+                sha256: plan.sha256(),
+                subject: json!({"plan": plan, "message": posted.ts}),
+            });
+            ToolOutcome::ok("the plan is before the person").then(Then::Park {
+                waiting: Waiting::Decision { request },
+            })
+        }
+    }
+}

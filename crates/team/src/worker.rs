@@ -1,0 +1,586 @@
+//! One thread's worker: a flat loop that feeds events to the machine and
+//! carries its effects out. Appends are durable before the next effect begins;
+//! mail is acknowledged once it is in the log.
+
+use std::{collections::VecDeque, future::Future, pin::Pin, sync::Arc, time::Duration};
+
+use butler_journal::{Journal, ThreadDir};
+use butler_policy::{Judgement, Question as Asking};
+use butler_slack::blocks;
+use butler_toolbox::batches;
+use butler_turn::{Effect, Event, Interrupted, Machine, Mark, ModelCall, Setup, StopCause};
+use butler_vocab::{
+    CardTag, DecisionKind, Entry, HandOver, PurseRefusal, Record, RequestId, Settlement, Then,
+    ThreadId, ToolCall, ToolOutcome, Waiting, fault,
+};
+use futures_util::{StreamExt, stream::FuturesUnordered};
+use serde_json::json;
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use tokio_util::sync::CancellationToken;
+use tracing::{debug, info};
+
+use crate::{
+    TeamError,
+    bench::{self, Bench},
+    chores::{Chore, Chores},
+    context,
+    facts::Facts,
+    hands::{self, Done, Permitted, Question},
+    intake::{Ack, Mail},
+    office::{Office, now_ms},
+    seat::{Seat, request_of},
+};
+
+/// A worker without work goes away after this; its log brings it back.
+const IDLE: Duration = Duration::from_secs(60);
+
+type Doing = Pin<Box<dyn Future<Output = Done> + Send>>;
+
+/// The worker of one thread.
+pub struct Worker {
+    seat: Seat,
+    journal: Journal,
+    machine: Machine,
+    chores: Chores,
+    bench: Option<Bench>,
+    /// Calls that wait for the bench or for an earlier batch.
+    waiting: VecDeque<Vec<Waiter>>,
+    running: usize,
+    doing: FuturesUnordered<Doing>,
+    queue: VecDeque<Effect>,
+    deadline_ms: Option<i64>,
+    turn_of: Option<OwnedSemaphorePermit>,
+    /// Cancelled by a stop; replaced afterwards.
+    work: CancellationToken,
+    process: CancellationToken,
+}
+
+/// A call to run, or to recover.
+struct Waiter {
+    call: ToolCall,
+    recovery: Option<Option<serde_json::Value>>,
+}
+
+/// Runs a thread until it is idle or the process ends.
+pub async fn run(
+    office: Arc<Office>,
+    thread: ThreadId,
+    inbox: &mut mpsc::Receiver<Mail>,
+    process: CancellationToken,
+) -> Result<(), TeamError> {
+    let (chores, chores_done) = Chores::start(Arc::clone(&office), thread.clone());
+    let mut worker = Worker::open(office, thread, chores, process).await?;
+    let result = worker.work(inbox).await;
+    drop(worker);
+    let _ = chores_done.await;
+    result
+}
+
+impl Worker {
+    async fn open(
+        office: Arc<Office>,
+        thread: ThreadId,
+        chores: Chores,
+        process: CancellationToken,
+    ) -> Result<Self, TeamError> {
+        let path = ThreadDir::new(&office.threads(), &thread).conversation(office.role());
+        let (journal, log) = tokio::task::block_in_place(|| Journal::open(&path, office.epoch))?;
+        let seat = Seat::new(Arc::clone(&office), thread.clone(), Facts::of(&log));
+        let setup = Setup {
+            thread,
+            role: office.role(),
+            models: office.config.models.clone(),
+            prompt: office.prompt().await,
+            tools: bench::offered(&seat),
+            limits: office.config.limits,
+            first_activation: 1,
+        };
+        let machine = Machine::new(setup, &log);
+        Ok(Self {
+            seat,
+            journal,
+            machine,
+            chores,
+            bench: None,
+            waiting: VecDeque::new(),
+            running: 0,
+            doing: FuturesUnordered::new(),
+            queue: VecDeque::new(),
+            deadline_ms: None,
+            turn_of: None,
+            work: process.child_token(),
+            process,
+        })
+    }
+
+    /// Receive, ask the machine, carry out; until there is nothing left to wait for.
+    async fn work(&mut self, inbox: &mut mpsc::Receiver<Mail>) -> Result<(), TeamError> {
+        self.feed(Event::Begin { now_ms: now_ms() });
+        loop {
+            self.carry_out_all().await?;
+            let process = self.process.clone();
+            let pause = self.pause();
+            tokio::select! {
+                () = process.cancelled() => return Ok(()),
+                Some(done) = self.doing.next() => self.on_done(done).await?,
+                mail = inbox.recv() => match mail {
+                    Some(mail) => self.on_mail(mail).await?,
+                    None => return Ok(()),
+                },
+                () = tokio::time::sleep(pause), if self.doing.is_empty() => {
+                    if self.deadline_ms.is_none() {
+                        return Ok(());
+                    }
+                    self.feed(Event::Deadline { now_ms: now_ms() });
+                }
+            }
+        }
+    }
+
+    /// Until the deadline of a sleeping activation, or until the worker is idle.
+    fn pause(&self) -> Duration {
+        match self.deadline_ms {
+            None => IDLE,
+            Some(deadline) => {
+                let left = deadline.saturating_sub(now_ms()).max(0);
+                Duration::from_millis(u64::try_from(left).unwrap_or(0) + 1)
+            }
+        }
+    }
+
+    fn feed(&mut self, event: Event) {
+        let effects = self.machine.on(event);
+        self.queue.extend(effects);
+    }
+
+    async fn on_mail(&mut self, mail: Mail) -> Result<(), TeamError> {
+        let ack = match mail {
+            Mail::Heard {
+                heard,
+                hand_over,
+                ack,
+            } => {
+                self.note_context(heard.ts.as_ref()).await?;
+                if let Some(body) = hand_over {
+                    self.receive(&heard.event, *body).await?;
+                }
+                self.feed(Event::Heard(vec![heard]));
+                ack
+            }
+            Mail::Decided { decision, ack } => {
+                self.feed(Event::Decided(*decision));
+                ack
+            }
+            Mail::Stop { by, ack } => {
+                self.feed(Event::Stop {
+                    by: StopCause::Person(by),
+                });
+                ack
+            }
+        };
+        self.write_ahead().await?;
+        acknowledge(ack).await;
+        Ok(())
+    }
+
+    /// The first thing in a new log is what was said before this role was called.
+    async fn note_context(
+        &mut self,
+        until: Option<&butler_vocab::MessageTs>,
+    ) -> Result<(), TeamError> {
+        if self.journal.next_seq() > 1 {
+            return Ok(());
+        }
+        let thread = self.seat.thread.clone();
+        let messages = self.seat.office.line.web.replies(&thread).await?;
+        if let Some(text) = context::so_far(&messages, until) {
+            self.write(vec![Record::Note { text }]).await?;
+        }
+        Ok(())
+    }
+
+    async fn receive(
+        &mut self,
+        event: &butler_vocab::EventId,
+        body: HandOver,
+    ) -> Result<(), TeamError> {
+        if self.seat.facts().has_received(event) {
+            return Ok(());
+        }
+        let record = Record::Received {
+            event: event.clone(),
+            hand_over: Box::new(body),
+        };
+        self.write(vec![record]).await
+    }
+
+    async fn on_done(&mut self, done: Done) -> Result<(), TeamError> {
+        match done {
+            Done::Failed(error) => return Err(error),
+            Done::Bench(bench) => {
+                self.bench = Some(*bench);
+                self.running -= 1;
+                self.next_batch().await?;
+            }
+            Done::Event(event) => {
+                if matches!(event, Event::ToolDone { .. }) {
+                    let records = self.seat.take_written();
+                    self.write(records).await?;
+                    self.running -= 1;
+                }
+                self.feed(event);
+                self.write_ahead().await?;
+                self.next_batch().await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Carries the appends at the head of the queue out, as one write.
+    async fn write_ahead(&mut self) -> Result<(), TeamError> {
+        let mut records = Vec::new();
+        while let Some(Effect::Append(_)) = self.queue.front() {
+            if let Some(Effect::Append(record)) = self.queue.pop_front() {
+                records.push(record);
+            }
+        }
+        self.append(records).await.map(drop)
+    }
+
+    /// A line that the worker writes itself; the machine takes note of it.
+    async fn write(&mut self, records: Vec<Record>) -> Result<(), TeamError> {
+        for entry in self.append(records).await? {
+            self.machine.wrote(&entry);
+        }
+        Ok(())
+    }
+
+    async fn append(&mut self, records: Vec<Record>) -> Result<Vec<Entry>, TeamError> {
+        if records.is_empty() {
+            return Ok(Vec::new());
+        }
+        for record in &records {
+            self.seat.facts().note(record);
+        }
+        fault("team.before-append");
+        let entries =
+            tokio::task::block_in_place(|| self.journal.append_all(records, now_ms()))?;
+        fault("team.after-append");
+        self.chores.add(Chore::Records(entries.clone())).await;
+        Ok(entries)
+    }
+
+    async fn carry_out_all(&mut self) -> Result<(), TeamError> {
+        loop {
+            self.write_ahead().await?;
+            let Some(effect) = self.queue.pop_front() else {
+                return Ok(());
+            };
+            self.carry_out(effect).await?;
+        }
+    }
+
+    /// One effect. What takes long goes to `doing` and comes back as an event.
+    async fn carry_out(&mut self, effect: Effect) -> Result<(), TeamError> {
+        debug!(?effect, "effect");
+        let seat = self.seat.clone();
+        match effect {
+            Effect::Append(record) => drop(self.append(vec![record]).await?),
+            Effect::Reserve(reserve) => {
+                self.take_turn().await;
+                self.start(hands::reserve(seat, reserve));
+            }
+            Effect::CallModel(call) => self.call_model(call),
+            Effect::Summarise { call, messages } => {
+                let question = Question {
+                    call,
+                    messages,
+                    tools: Vec::new(),
+                };
+                self.start(hands::summarise(seat, question, self.work.clone()));
+            }
+            Effect::RunTools(calls) => self.line_up(calls).await?,
+            Effect::RecoverTools(interrupted) => self.line_up_recoveries(interrupted).await?,
+            Effect::Post(outgoing) => self.start(hands::post(seat, outgoing)),
+            Effect::HandOverByDefault { idem, text } => {
+                self.start(hands::default_hand_over(seat, idem, text));
+            }
+            Effect::Escalate { idem, text } => self.start(hands::escalate(seat, idem, text)),
+            Effect::AskForMoney { request, refusal } => self.ask_for_money(request, refusal).await?,
+            Effect::CarryOut(order) => {
+                self.start(hands::carry_out(seat, order, self.work.clone()));
+            }
+            Effect::Cancel => self.stop_work(),
+            Effect::Park(waiting) => self.rest(Some(&waiting)),
+            Effect::End(ending) => {
+                info!(?ending, "the activation is over");
+                self.rest(None);
+            }
+            other => self.chore(other).await,
+        }
+        Ok(())
+    }
+
+    fn start(&self, future: impl Future<Output = Done> + Send + 'static) {
+        self.doing.push(Box::pin(future));
+    }
+
+    /// Waits for a free place among the threads that may work at once.
+    async fn take_turn(&mut self) {
+        if self.turn_of.is_none() {
+            let desks = Arc::clone(&self.seat.office.desks);
+            // The semaphore is never closed.
+            self.turn_of = desks.acquire_owned().await.ok();
+        }
+    }
+
+    fn call_model(&mut self, call: ModelCall) {
+        let question = Question {
+            call,
+            messages: self.machine.messages(),
+            tools: self.machine.tools().to_vec(),
+        };
+        self.start(hands::ask_model(
+            self.seat.clone(),
+            question,
+            self.work.clone(),
+        ));
+    }
+
+    /// Gives back what an activation holds while it sleeps or is over.
+    fn rest(&mut self, waiting: Option<&Waiting>) {
+        self.deadline_ms = match waiting {
+            Some(Waiting::Reply { deadline_ms }) => Some(*deadline_ms),
+            _ => None,
+        };
+        self.bench = None;
+        self.turn_of = None;
+    }
+
+    fn stop_work(&mut self) {
+        self.work.cancel();
+        self.work = self.process.child_token();
+        self.waiting.clear();
+        self.bench = None;
+    }
+
+    async fn chore(&mut self, effect: Effect) {
+        let chore = match effect {
+            Effect::Settle(settle) => Chore::Settle(Settlement {
+                id: settle.id,
+                cost: settle.cost,
+                usage: settle.usage,
+                model: settle.model,
+            }),
+            Effect::React { ts, mark } => Chore::React(
+                ts,
+                match mark {
+                    Mark::Seen => "eyes",
+                    Mark::Answered => "white_check_mark",
+                },
+            ),
+            Effect::Activity { state, step } => Chore::Activity(state, step),
+            Effect::Progress(text) => {
+                Chore::Activity(butler_vocab::ActivityState::Working, Some(text))
+            }
+            Effect::Chose { what, why } => {
+                info!(what, why, "choice");
+                return;
+            }
+            _ => return,
+        };
+        self.chores.add(chore).await;
+    }
+
+    async fn line_up(&mut self, calls: Vec<ToolCall>) -> Result<(), TeamError> {
+        for batch in batches(&calls) {
+            let waiters = batch
+                .into_iter()
+                .filter_map(|index| calls.get(index))
+                .map(|call| Waiter {
+                    call: call.clone(),
+                    recovery: None,
+                })
+                .collect();
+            self.waiting.push_back(waiters);
+        }
+        self.next_batch().await
+    }
+
+    async fn line_up_recoveries(&mut self, calls: Vec<Interrupted>) -> Result<(), TeamError> {
+        for interrupted in calls {
+            self.waiting.push_back(vec![Waiter {
+                call: interrupted.call,
+                recovery: Some(interrupted.trace),
+            }]);
+        }
+        self.next_batch().await
+    }
+
+    /// Starts the next batch once the one before it is done and the bench is open.
+    async fn next_batch(&mut self) -> Result<(), TeamError> {
+        while self.running == 0 && !self.waiting.is_empty() {
+            if self.bench.is_none() {
+                self.running = 1;
+                self.start(hands::open_bench(self.seat.clone(), self.work.clone()));
+                return Ok(());
+            }
+            if let Some(batch) = self.waiting.pop_front() {
+                for waiter in batch {
+                    self.begin_call(waiter).await?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Judges a call, writes its intent, starts it. A refusal is a normal result.
+    async fn begin_call(&mut self, waiter: Waiter) -> Result<(), TeamError> {
+        let Some(bench) = &self.bench else {
+            return Err(TeamError::Missing("the bench is not open".to_owned()));
+        };
+        let executor = Arc::clone(&bench.executor);
+        let desk = bench.desk.clone();
+        let judgement = executor.judge(&waiter.call, &bench.circumstances(&self.seat));
+        self.running += 1;
+        let outcome = match judgement {
+            Judgement::Run(permit) => {
+                if let Some(request) = permit.approval().cloned() {
+                    self.use_approval(&request).await?;
+                }
+                if waiter.recovery.is_none() {
+                    self.write_intent(&executor, &waiter.call, &desk).await?;
+                }
+                let permitted = Permitted {
+                    call: waiter.call,
+                    permit,
+                    recovery: waiter.recovery,
+                };
+                self.start(hands::run_tool(executor, desk, permitted));
+                return Ok(());
+            }
+            Judgement::Ask(asking) => self.ask_for_command(&waiter.call, asking).await?,
+            Judgement::Refuse(refusal) => ToolOutcome::error(refusal.to_string()),
+        };
+        let done = hands::tool_done(&waiter.call, outcome, None);
+        self.start(std::future::ready(done));
+        Ok(())
+    }
+
+    async fn write_intent(
+        &mut self,
+        executor: &butler_toolbox::Executor,
+        call: &ToolCall,
+        desk: &butler_toolbox::Desk,
+    ) -> Result<(), TeamError> {
+        let Some(intent) = executor.intent(call, desk) else {
+            return Ok(());
+        };
+        self.write(vec![Record::ToolIntent {
+            call: call.id.clone(),
+            tool: call.name.clone(),
+            crash: intent.crash,
+            sha256: intent.sha256,
+            trace: intent.trace,
+        }])
+        .await
+    }
+
+    /// Used up before the command starts: a crash in between needs a new click.
+    async fn use_approval(&mut self, request: &RequestId) -> Result<(), TeamError> {
+        let view = self.seat.office.line.control.decision(request).await?;
+        if let Some(decision) = view.decided {
+            self.write(vec![Record::DecisionUsed {
+                request: request.clone(),
+                choice: decision.choice,
+                person: decision.person,
+            }])
+            .await?;
+        }
+        if let Some(bench) = &mut self.bench {
+            bench.forget_approval(request);
+        }
+        Ok(())
+    }
+
+    /// Posts what would run and why it was caught; the model hears of the click.
+    async fn ask_for_command(
+        &mut self,
+        call: &ToolCall,
+        asking: Asking,
+    ) -> Result<ToolOutcome, TeamError> {
+        let request = request_of(&call.id);
+        let command = call.arguments["command"]
+            .as_str()
+            .map_or_else(|| call.arguments.to_string(), str::to_owned);
+        let body = format!("```\n{command}\n```\n\n{}", asking.reason);
+        let card = blocks::card(
+            DecisionKind::Command,
+            &request,
+            "May I run this?",
+            &body,
+            asking.tier.as_str(),
+        );
+        let tag = CardTag {
+            request: request.clone(),
+            kind: DecisionKind::Command,
+            sha256: asking.sha256.clone(),
+        };
+        let line = &self.seat.office.line;
+        let idem = self.seat.idem(&call.id);
+        let posted = line.ask(&self.seat.thread, idem, card, tag).await?;
+        self.write(vec![Record::DecisionAsked {
+            request: request.clone(),
+            kind: DecisionKind::Command,
+            sha256: asking.sha256,
+            subject: json!({"command": command, "message": posted.ts}),
+        }])
+        .await?;
+        Ok(ToolOutcome::error(format!(
+            "not run yet: {}. A person was asked (card {request}); you will be told.",
+            asking.reason
+        ))
+        .then(Then::Park {
+            waiting: Waiting::Decision { request },
+        }))
+    }
+
+    async fn ask_for_money(
+        &mut self,
+        request: RequestId,
+        refusal: PurseRefusal,
+    ) -> Result<(), TeamError> {
+        let subject = json!({"cap": refusal});
+        let sha256 = butler_vocab::Sha256Hex::of(subject.to_string());
+        let body = format!(
+            "The {} purse holds {} and {} are spent or set aside. Work pauses here; nothing is lost.",
+            refusal.purse, refusal.cap, refusal.used
+        );
+        let card = blocks::card(DecisionKind::Cap, &request, "Out of money", &body, "");
+        let tag = CardTag {
+            request: request.clone(),
+            kind: DecisionKind::Cap,
+            sha256: sha256.clone(),
+        };
+        let line = &self.seat.office.line;
+        let idem = self.seat.idem_for(&request, "cap");
+        let posted = line.ask(&self.seat.thread, idem, card, tag).await?;
+        self.write(vec![Record::DecisionAsked {
+            request: request.clone(),
+            kind: DecisionKind::Cap,
+            sha256,
+            subject: json!({"cap": refusal, "message": posted.ts}),
+        }])
+        .await?;
+        self.feed(Event::Asked { request });
+        Ok(())
+    }
+}
+
+async fn acknowledge(ack: Option<Ack>) {
+    if let Some(ack) = ack {
+        fault("team.before-ack");
+        ack.send().await;
+        fault("team.after-ack");
+    }
+}
