@@ -3,9 +3,12 @@
 
 use butler_vocab::{
     ActivityState, CallId, Choice, CrashClass, DecisionKind, Ending, Idem, MessageTs, ModelMessage,
-    PurseRefusal, Record, RequestId, ReserveId, TokenUsage, ToolCall, Usd, UserId, Waiting,
+    ModelReply, PurseRefusal, Record, RequestId, ReserveId, TokenUsage, ToolCall, Usd, UserId,
+    Waiting,
 };
 use serde_json::Value;
+
+use crate::ModelFailure;
 
 /// Something to do.
 #[derive(Debug, Clone, PartialEq)]
@@ -116,6 +119,28 @@ pub struct Settle {
     pub usage: TokenUsage,
     /// The model that was asked.
     pub model: String,
+}
+
+impl Settle {
+    /// The bill of an answered call.
+    pub(crate) fn reply(id: &ReserveId, reply: &ModelReply) -> Self {
+        Self {
+            id: id.clone(),
+            cost: reply.cost,
+            usage: reply.usage,
+            model: reply.model.clone(),
+        }
+    }
+
+    /// The bill of a failed call.
+    pub(crate) fn failure(id: &ReserveId, failure: &ModelFailure) -> Self {
+        Self {
+            id: id.clone(),
+            cost: failure.cost,
+            usage: failure.usage,
+            model: failure.model.clone(),
+        }
+    }
 }
 
 /// One call to a model.

@@ -1,31 +1,58 @@
-//! The machine itself.
+//! The machine: takes an event, writes down what it means, and then asks the
+//! [ladder](crate::ladder) what is next.
 
 use std::collections::HashSet;
 
-use butler_vocab::{Entry, EventId, Record};
+use butler_vocab::{
+    Entry, Idem, ModelMessage, Origin, Record, RequestId, ReserveId, ToolSpec, Waiting,
+};
 
-use crate::{Effect, Event, Setup};
+use crate::{Effect, Event, Setup, ending::Posting, money::Purpose, state::State};
 
 /// One role at work in one thread.
 #[derive(Debug)]
 pub struct Machine {
-    setup: Setup,
-    heard: HashSet<EventId>,
+    pub(crate) setup: Setup,
+    pub(crate) state: State,
+    pub(crate) doing: Doing,
+    /// Posts that nothing waits for.
+    pub(crate) outgoing: HashSet<Idem>,
+    /// The books of the run before this one were looked at.
+    pub(crate) books_checked: bool,
 }
+
+/// What the machine waits for an answer to. Only this is lost in a crash, and
+/// the ladder finds it again from the log.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Doing {
+    Nothing,
+    Reserving(ReserveId, Purpose),
+    Calling(ReserveId),
+    Summarising(ReserveId, u64),
+    Tools,
+    Posting(Posting),
+    AskingForMoney(RequestId),
+    CarryingOut(RequestId),
+}
+
+pub(crate) type Out = Vec<Effect>;
 
 impl Machine {
     /// Rebuilds the state from the log. With an unfinished activation in it the
     /// machine goes on in the middle, at [`Event::Begin`].
     #[must_use]
     pub fn new(setup: Setup, log: &[Entry]) -> Self {
-        let mut machine = Self {
-            setup,
-            heard: HashSet::new(),
-        };
+        let mut state = State::new();
         for entry in log {
-            machine.wrote(entry);
+            state.apply(entry.seq, &entry.record);
         }
-        machine
+        Self {
+            setup,
+            state,
+            doing: Doing::Nothing,
+            outgoing: HashSet::new(),
+            books_checked: false,
+        }
     }
 
     /// What the machine was told at the start.
@@ -34,36 +61,124 @@ impl Machine {
         &self.setup
     }
 
+    /// The messages of the next request.
+    #[must_use]
+    pub fn messages(&self) -> Vec<ModelMessage> {
+        self.state.talk.messages()
+    }
+
+    /// The tools of the next request; within an activation they do not change.
+    #[must_use]
+    pub fn tools(&self) -> &[ToolSpec] {
+        self.state.talk.tools()
+    }
+
+    /// Nothing is going on and nothing waits to begin: the machine may be dropped.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        !self.state.open && (self.state.unseen.is_empty() || self.state.hold)
+    }
+
+    /// What a sleeping activation waits for. It may be dropped too, and built
+    /// again when something happens or the deadline has come.
+    #[must_use]
+    pub fn parked(&self) -> Option<&Waiting> {
+        if self.state.open {
+            self.state.waiting()
+        } else {
+            None
+        }
+    }
+
+    /// The number of the activation that is going on.
+    #[must_use]
+    pub fn activation(&self) -> Option<u32> {
+        self.state.open.then_some(self.state.activation)
+    }
+
+    /// Turns taken in the activation so far.
+    #[must_use]
+    pub fn turn(&self) -> u32 {
+        self.state.round.turn
+    }
+
+    /// Where a call stands, for ids that the driver makes (cards, posts of tools).
+    #[must_use]
+    pub fn origin(&self, index: u32) -> Origin {
+        Origin {
+            thread: self.setup.thread.clone(),
+            role: self.setup.role,
+            activation: self.state.activation,
+            turn: self.state.round.turn,
+            index,
+        }
+    }
+
     /// Takes note of a line that the driver wrote itself: intents, cards asked
     /// for, a command's approval used up. Lines from `Append` are known already.
     pub fn wrote(&mut self, entry: &Entry) {
-        if let Record::User {
-            event: Some(event), ..
-        } = &entry.record
-        {
-            self.heard.insert(event.clone());
-        }
+        self.state.apply(entry.seq, &entry.record);
     }
 
     /// Feeds one event. Carry the effects out in order; an `Append` must be
     /// durable before the next effect is begun.
     pub fn on(&mut self, event: Event) -> Vec<Effect> {
-        let Event::Heard(messages) = event else {
-            return Vec::new();
-        };
-        let fresh = messages
-            .into_iter()
-            .filter(|message| self.heard.insert(message.event.clone()));
-        fresh
-            .map(|message| {
-                Effect::Append(Record::User {
-                    event: Some(message.event),
-                    ts: message.ts,
-                    speaker: message.speaker,
-                    text: message.text,
-                    images: message.images,
-                })
-            })
-            .collect()
+        let mut out = Vec::new();
+        match event {
+            Event::Begin { now_ms } => self.on_begin(now_ms, &mut out),
+            Event::Heard(messages) => self.on_heard(messages, &mut out),
+            Event::Decided(decision) => self.on_decided(&decision, &mut out),
+            Event::Reserved { reserve, answer } => self.on_reserved(&reserve, answer, &mut out),
+            Event::Replied { reserve, reply } => self.on_replied(&reserve, reply, &mut out),
+            Event::ModelFailed { reserve, failure } => {
+                self.on_model_failed(&reserve, &failure, &mut out);
+            }
+            Event::Summarised { reserve, result } => {
+                self.on_summarised(&reserve, result, &mut out);
+            }
+            Event::ToolDone {
+                call,
+                outcome,
+                receipt,
+            } => self.on_tool_done(&call, outcome, receipt, &mut out),
+            Event::Posted { idem, ts } => self.on_posted(&idem, &ts, &mut out),
+            Event::Asked { request } => self.on_asked(&request, &mut out),
+            Event::CarriedOut { request, outcome } => {
+                self.on_carried_out(&request, outcome, &mut out);
+            }
+            Event::Deadline { now_ms } => self.on_deadline(now_ms, &mut out),
+            Event::WorktreeFree => self.on_worktree_free(&mut out),
+            Event::Stop { by } => self.on_stop(&by, &mut out),
+        }
+        out
+    }
+
+    /// Writes a line: known at once, durable before the next effect.
+    pub(crate) fn append(&mut self, record: Record, out: &mut Out) {
+        self.state.apply(self.state.next_seq, &record);
+        out.push(Effect::Append(record));
+    }
+
+    /// A place outside all activations, for what is said once per thread.
+    pub(crate) fn thread_origin(&self) -> Origin {
+        Origin {
+            activation: 0,
+            turn: 0,
+            ..self.origin(0)
+        }
+    }
+
+    /// The place of the turn that comes next.
+    pub(crate) fn next_origin(&self, index: u32) -> Origin {
+        Origin {
+            turn: self.state.round.turn + 1,
+            ..self.origin(index)
+        }
+    }
+
+    /// The model that answers now.
+    pub(crate) fn model(&self) -> &str {
+        let switched = self.state.round.model.as_deref();
+        switched.unwrap_or(&self.setup.models.usual)
     }
 }

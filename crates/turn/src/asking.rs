@@ -1,0 +1,98 @@
+//! What the model answered, or why it did not.
+
+use butler_vocab::{ModelReply, Record, RepliedCall, ReserveId, ToolCall};
+
+use crate::{
+    Effect, FailureKind, Machine, ModelFailure, Settle,
+    machine::{Doing, Out},
+    words,
+};
+
+impl Machine {
+    /// The bill is written before the answer: if a crash keeps only one of
+    /// them, the answer is asked for again and nothing is paid twice unseen.
+    pub(crate) fn on_replied(&mut self, reserve: &ReserveId, reply: ModelReply, out: &mut Out) {
+        let mine = self.doing == Doing::Calling(reserve.clone());
+        let told = self
+            .book(Settle::reply(reserve, &reply), out)
+            .map(Effect::Settle);
+        if !mine {
+            out.extend(told);
+            return;
+        }
+        self.doing = Doing::Nothing;
+        let turn = self.state.round.turn + 1;
+        let calls = self.named(reply.calls);
+        let only_text = calls.is_empty();
+        let progress = reply.text.clone().filter(|_| !only_text);
+        let record = Record::Assistant {
+            turn,
+            text: reply.text,
+            calls,
+            reasoning: reply.reasoning,
+            model: reply.model,
+            usage: reply.usage,
+        };
+        self.append(record, out);
+        if only_text && reply.cut {
+            self.note(&[words::CUT.to_owned()], out);
+        }
+        out.extend(told);
+        out.extend(progress.map(Effect::Progress));
+        self.advance(out);
+    }
+
+    /// Gives each call our own id, made from its place.
+    fn named(&self, calls: Vec<RepliedCall>) -> Vec<ToolCall> {
+        let with_index = (0u32..).zip(calls);
+        with_index
+            .map(|(index, call)| ToolCall {
+                id: self.next_origin(index).call(),
+                name: call.name,
+                arguments: call.arguments,
+                problem: call.problem,
+            })
+            .collect()
+    }
+
+    pub(crate) fn on_model_failed(
+        &mut self,
+        reserve: &ReserveId,
+        failure: &ModelFailure,
+        out: &mut Out,
+    ) {
+        let mine = self.doing == Doing::Calling(reserve.clone());
+        self.settle(Settle::failure(reserve, failure), out);
+        if !mine {
+            return;
+        }
+        self.doing = Doing::Nothing;
+        match failure.kind {
+            FailureKind::Cancelled => {}
+            FailureKind::ContextTooLong => self.too_long(out),
+            FailureKind::Unavailable if self.fall_back(&failure.text, out) => self.advance(out),
+            FailureKind::Unavailable | FailureKind::Refused => self.fail(&failure.text, out),
+        }
+    }
+
+    /// Lets the fallback model answer from here on; false when there is none left.
+    pub(crate) fn fall_back(&mut self, why: &str, out: &mut Out) -> bool {
+        let Some(model) = self.setup.models.fallback.clone() else {
+            return false;
+        };
+        if self.model() == model {
+            return false;
+        }
+        self.switch(model, why, out);
+        true
+    }
+
+    pub(crate) fn switch(&mut self, model: String, why: &str, out: &mut Out) {
+        out.push(Effect::Chose {
+            what: format!("{model} answers from here on"),
+            why: why.to_owned(),
+        });
+        let reason = why.to_owned();
+        self.append(Record::Model { model, reason }, out);
+    }
+}

@@ -1,0 +1,238 @@
+//! How an activation comes to its end: a text that may be an answer, the limits,
+//! a failure, a stop.
+
+use butler_vocab::{ActivityState, Ending, Idem, MessageTs, Record, ToolOutcome, Waiting};
+
+use crate::{
+    Effect, Machine, Mark, Outgoing, PostKind, StopCause,
+    ladder::Step,
+    machine::{Doing, Out},
+    reply::{self, Quality},
+    round::Last,
+    words,
+};
+
+/// A post that has to be in the thread before the machine goes on.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Posting {
+    pub(crate) idem: Idem,
+    /// How the activation ends then; nothing when it only sleeps.
+    pub(crate) ending: Option<Ending>,
+}
+
+impl Machine {
+    /// A text without calls is an answer to a person, a loose end, or unusable.
+    pub(crate) fn after_text(&mut self, out: &mut Out) -> Step {
+        let Last::Text {
+            text,
+            handled: false,
+        } = &self.state.round.last
+        else {
+            return Step::Pass;
+        };
+        let text = text.clone().unwrap_or_default();
+        let quality = reply::judge(Some(&text));
+        let round = &self.state.round;
+        if quality != Quality::Usable {
+            return self.unusable(quality, out);
+        }
+        if round.spoke {
+            // People have read it already; the text stays in the log.
+            self.end(Ending::Done, out);
+            return Step::Again;
+        }
+        if round.person {
+            return self.post_and_end(PostKind::Answer, text, Ending::Done, out);
+        }
+        if round.loose_ends < 2 {
+            self.note(&[words::nudge(quality).to_owned()], out);
+            return Step::Again;
+        }
+        let idem = self.origin(0).idem("hand-over");
+        self.publish(
+            idem.clone(),
+            Ending::Done,
+            out,
+            Effect::HandOverByDefault { idem, text },
+        )
+    }
+
+    /// One nudge, then the other model with another one, then the end. Such a
+    /// text is never posted.
+    fn unusable(&mut self, quality: Quality, out: &mut Out) -> Step {
+        if self.state.round.bad > 1 && !self.fall_back("two unusable answers in a row", out) {
+            self.fail(words::NO_USABLE_ANSWER, out);
+            return Step::Wait;
+        }
+        self.note(&[words::nudge(quality).to_owned()], out);
+        Step::Again
+    }
+
+    /// At the limit the role says where it stands and asks.
+    pub(crate) fn turn_limit(&mut self, out: &mut Out) -> Step {
+        let turns = self.setup.limits.max_turns;
+        if self.state.round.turn < turns {
+            return Step::Pass;
+        }
+        let text = words::turn_limit(turns, self.state.round.progress.as_deref());
+        self.post_and_end(PostKind::TurnLimit, text, Ending::TurnLimit, out)
+    }
+
+    /// Roles that talk among themselves for too long pause and ask. Only a
+    /// person's word goes on from there.
+    pub(crate) fn pause_chatter(&mut self, out: &mut Out) -> Step {
+        let heard = self.state.agent_words;
+        if heard < self.setup.limits.agent_messages {
+            return Step::Pass;
+        }
+        let label = format!("go on {}", self.state.person_words);
+        let idem = self.thread_origin().idem(&label);
+        if self.state.posted.contains(&idem) {
+            let waiting = Waiting::Person;
+            self.append(Record::Parked { waiting }, out);
+            return Step::Again;
+        }
+        out.push(Effect::Post(Outgoing {
+            idem: idem.clone(),
+            text: words::go_on(heard),
+            kind: PostKind::GoOn,
+        }));
+        self.doing = Doing::Posting(Posting { idem, ending: None });
+        Step::Wait
+    }
+
+    /// Ends with a reason for people. Any message starts again from here.
+    pub(crate) fn fail(&mut self, reason: &str, out: &mut Out) {
+        let ending = Ending::Failed {
+            reason: reason.to_owned(),
+        };
+        self.post_and_end(PostKind::Failure, reason.to_owned(), ending, out);
+        self.advance(out);
+    }
+
+    fn post_and_end(
+        &mut self,
+        kind: PostKind,
+        text: String,
+        ending: Ending,
+        out: &mut Out,
+    ) -> Step {
+        let label = match kind {
+            PostKind::Answer => "answer",
+            PostKind::TurnLimit => "turn limit",
+            PostKind::Failure => "failure",
+            PostKind::BudgetWarning => "budget",
+            PostKind::GoOn => "go on",
+        };
+        let idem = self.origin(0).idem(label);
+        let effect = Effect::Post(Outgoing {
+            idem: idem.clone(),
+            text,
+            kind,
+        });
+        self.publish(idem, ending, out, effect)
+    }
+
+    /// Posts and then ends; a post that the log knows of is not made again.
+    pub(crate) fn publish(
+        &mut self,
+        idem: Idem,
+        ending: Ending,
+        out: &mut Out,
+        effect: Effect,
+    ) -> Step {
+        if self.state.posted.contains(&idem) {
+            self.end(ending, out);
+            return Step::Again;
+        }
+        out.push(effect);
+        let ending = Some(ending);
+        self.doing = Doing::Posting(Posting { idem, ending });
+        Step::Wait
+    }
+
+    pub(crate) fn on_posted(&mut self, idem: &Idem, ts: &MessageTs, out: &mut Out) {
+        let mine = matches!(&self.doing, Doing::Posting(posting) if posting.idem == *idem);
+        let warning = self.outgoing.remove(idem);
+        if (mine || warning) && !self.state.posted.contains(idem) {
+            let (idem, ts) = (idem.clone(), ts.clone());
+            self.append(Record::Posted { idem, ts }, out);
+        }
+        if !mine {
+            return;
+        }
+        let doing = std::mem::replace(&mut self.doing, Doing::Nothing);
+        if let Doing::Posting(Posting {
+            ending: Some(ending),
+            ..
+        }) = doing
+        {
+            self.end(ending, out);
+        }
+        self.advance(out);
+    }
+
+    /// Writes the end; whoever was answered sees a mark.
+    pub(crate) fn end(&mut self, ending: Ending, out: &mut Out) {
+        let answered = std::mem::take(&mut self.state.round.asked);
+        let record = Record::ActivationEnded {
+            activation: self.state.activation,
+            ending: ending.clone(),
+        };
+        self.append(record, out);
+        if ending == Ending::Done {
+            out.extend(answered.into_iter().map(|ts| Effect::React {
+                ts,
+                mark: Mark::Answered,
+            }));
+        }
+        out.push(Effect::Activity {
+            state: ActivityState::Idle,
+            step: None,
+        });
+        out.push(Effect::End(ending));
+    }
+
+    /// Ends at once. Open calls are closed here, so that the stop holds even if
+    /// the process dies before its children do.
+    pub(crate) fn on_stop(&mut self, by: &StopCause, out: &mut Out) {
+        if !self.state.open {
+            return;
+        }
+        out.push(Effect::Cancel);
+        for call in self.state.open_calls() {
+            let outcome = ToolOutcome::error(words::stopped_call(by));
+            let call = call.id;
+            self.append(Record::ToolResult { call, outcome }, out);
+        }
+        self.doing = Doing::Nothing;
+        self.end(Ending::Stopped, out);
+    }
+
+    /// Remarks that are due before the next turn.
+    pub(crate) fn remarks(&self) -> Vec<String> {
+        let left = self
+            .setup
+            .limits
+            .max_turns
+            .saturating_sub(self.state.round.turn);
+        let words = match left {
+            2 => words::TWO_TURNS_LEFT,
+            1 => words::LAST_TURN,
+            _ => return Vec::new(),
+        };
+        vec![words.to_owned()]
+    }
+
+    /// Writes one note with everything that is to be said before the next turn.
+    pub(crate) fn note(&mut self, first: &[String], out: &mut Out) {
+        let mut parts = first.to_vec();
+        for remark in self.remarks() {
+            if !parts.contains(&remark) {
+                parts.push(remark);
+            }
+        }
+        let text = parts.join("\n\n");
+        self.append(Record::Note { text }, out);
+    }
+}

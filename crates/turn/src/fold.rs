@@ -1,0 +1,321 @@
+//! The only fold from the log to what the model sees.
+//!
+//! [`Talk`] takes record after record and keeps the conversation in *pieces*
+//! that are never split: something that was said, or an answer of the model
+//! together with the results of its tool calls in call order. What is heard
+//! while a request is out or tools are running comes after them, so every
+//! request is the one before plus what was added. A call whose result never came
+//! is closed with a remark, because providers refuse a call without a result.
+
+use butler_vocab::{CallId, Entry, Image, ModelMessage, Record, ToolCall, ToolSpec};
+
+use crate::label;
+
+/// Bytes that stand for a picture when the size of a request is estimated.
+const IMAGE_BYTES: u64 = 4800;
+/// Bytes per token when no provider has counted.
+pub(crate) const BYTES_PER_TOKEN: u64 = 3;
+const NO_RESULT: &str = "Interrupted: no result of this call was recorded. \
+     It may have run or not; look before you try again.";
+const EMPTY_REPLY: &str = "(empty reply)";
+
+/// The messages for the model, from a whole log.
+#[must_use]
+pub fn fold(log: &[Entry]) -> Vec<ModelMessage> {
+    let mut talk = Talk::default();
+    for entry in log {
+        talk.push(entry.seq, &entry.record);
+    }
+    talk.messages()
+}
+
+/// A conversation that grows record by record.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Talk {
+    prompt: Option<(String, Vec<ToolSpec>)>,
+    /// Bytes of the prompt and the tools.
+    prompt_bytes: u64,
+    summary: Option<String>,
+    pieces: Vec<Piece>,
+    open: Option<Answer>,
+    /// Heard while a request was out or tools were running.
+    late: Vec<Piece>,
+    request_out: bool,
+    /// Tokens by the provider's count, and our bytes at that moment.
+    counted: Option<(u64, u64)>,
+}
+
+/// What is never split.
+#[derive(Debug, Clone)]
+pub(crate) struct Piece {
+    /// The sequence number of its last record.
+    pub(crate) last: u64,
+    pub(crate) messages: Vec<ModelMessage>,
+    pub(crate) bytes: u64,
+}
+
+impl Piece {
+    fn new(last: u64, messages: Vec<ModelMessage>) -> Self {
+        let bytes = messages.iter().map(message_bytes).sum();
+        Self {
+            last,
+            messages,
+            bytes,
+        }
+    }
+
+    fn said(seq: u64, text: String, images: &[Image]) -> Self {
+        let images = images.to_vec();
+        Self::new(seq, vec![ModelMessage::User { text, images }])
+    }
+}
+
+/// An answer whose tool results are not all there.
+#[derive(Debug, Clone)]
+struct Answer {
+    last: u64,
+    message: ModelMessage,
+    results: Vec<(CallId, Option<String>)>,
+}
+
+impl Answer {
+    fn new(seq: u64, message: ModelMessage, calls: &[ToolCall]) -> Self {
+        let results = calls.iter().map(|call| (call.id.clone(), None)).collect();
+        Self {
+            last: seq,
+            message,
+            results,
+        }
+    }
+
+    fn complete(&self) -> bool {
+        self.results.iter().all(|(_, text)| text.is_some())
+    }
+
+    fn close(self) -> Piece {
+        let results = self
+            .results
+            .into_iter()
+            .map(|(call, text)| ModelMessage::Tool {
+                call,
+                text: text.unwrap_or_else(|| NO_RESULT.to_owned()),
+            });
+        let messages = std::iter::once(self.message).chain(results).collect();
+        Piece::new(self.last, messages)
+    }
+}
+
+impl Talk {
+    /// Takes the next record.
+    pub(crate) fn push(&mut self, seq: u64, record: &Record) {
+        match record {
+            Record::Prompt { text, tools } => {
+                let offered: usize = tools.iter().map(tool_bytes).sum();
+                self.prompt_bytes = (text.len() + offered) as u64;
+                self.prompt = Some((text.clone(), tools.clone()));
+            }
+            Record::User {
+                speaker,
+                text,
+                images,
+                ..
+            } => self.say(Piece::said(seq, label::spoken(speaker, text), images)),
+            Record::Note { text } => self.say(Piece::said(seq, label::note(text), &[])),
+            Record::Reserved { .. } => {
+                self.catch_up();
+                self.request_out = true;
+            }
+            Record::Assistant { .. } => self.answer(seq, record),
+            Record::ToolResult { call, outcome } => self.result(seq, call, &outcome.text),
+            Record::Summary { upto, text } => {
+                self.catch_up();
+                self.pieces.retain(|piece| piece.last > *upto);
+                self.summary = Some(label::summary(text));
+                self.counted = None;
+            }
+            Record::ActivationStarted { .. } | Record::ActivationEnded { .. } => {
+                self.close_open();
+                self.catch_up();
+            }
+            _ => {}
+        }
+    }
+
+    fn say(&mut self, piece: Piece) {
+        if self.request_out || self.open.is_some() {
+            self.late.push(piece);
+        } else {
+            self.pieces.push(piece);
+        }
+    }
+
+    fn answer(&mut self, seq: u64, record: &Record) {
+        let Record::Assistant {
+            text,
+            calls,
+            reasoning,
+            usage,
+            ..
+        } = record
+        else {
+            return;
+        };
+        self.close_open();
+        let text = match text {
+            None if calls.is_empty() => Some(EMPTY_REPLY.to_owned()),
+            text => text.clone(),
+        };
+        let message = ModelMessage::Assistant {
+            text,
+            calls: calls.clone(),
+            reasoning: reasoning.clone(),
+        };
+        if usage.input > 0 {
+            let late: u64 = self.late.iter().map(|piece| piece.bytes).sum();
+            let ours = self.bytes() - late + message_bytes(&message);
+            self.counted = Some((usage.input + usage.output, ours));
+        }
+        let answer = Answer::new(seq, message, calls);
+        self.request_out = false;
+        if answer.complete() {
+            self.pieces.push(answer.close());
+            self.catch_up();
+        } else {
+            self.open = Some(answer);
+        }
+    }
+
+    /// The first result of a call counts; one for a closed call is too late.
+    fn result(&mut self, seq: u64, call: &CallId, text: &str) {
+        let Some(open) = &mut self.open else { return };
+        let slot = open.results.iter_mut().find(|(id, _)| id == call);
+        if let Some((_, slot @ None)) = slot {
+            *slot = Some(text.to_owned());
+            open.last = seq;
+        }
+        if open.complete() {
+            self.close_open();
+            self.catch_up();
+        }
+    }
+
+    fn close_open(&mut self) {
+        if let Some(open) = self.open.take() {
+            self.pieces.push(open.close());
+        }
+    }
+
+    fn catch_up(&mut self) {
+        self.request_out = false;
+        if self.open.is_none() {
+            self.pieces.append(&mut self.late);
+        }
+    }
+
+    /// The messages as they would be sent now.
+    pub(crate) fn messages(&self) -> Vec<ModelMessage> {
+        let mut out = Vec::new();
+        if let Some((text, _)) = &self.prompt {
+            out.push(ModelMessage::System { text: text.clone() });
+        }
+        if let Some(text) = &self.summary {
+            out.push(ModelMessage::User {
+                text: text.clone(),
+                images: Vec::new(),
+            });
+        }
+        let open = self.open.clone().map(Answer::close);
+        let pieces = self.pieces.iter().chain(&open).chain(&self.late);
+        for message in pieces.flat_map(|piece| &piece.messages) {
+            add(&mut out, message);
+        }
+        out
+    }
+
+    /// The tools that go with the prompt.
+    pub(crate) fn tools(&self) -> &[ToolSpec] {
+        self.prompt.as_ref().map_or(&[], |(_, tools)| tools)
+    }
+
+    /// Whether this prompt and these tools are the last ones written.
+    pub(crate) fn has_prompt(&self, text: &str, tools: &[ToolSpec]) -> bool {
+        self.prompt
+            .as_ref()
+            .is_some_and(|(ours, theirs)| ours == text && theirs == tools)
+    }
+
+    /// The pieces after the summary, oldest first.
+    pub(crate) fn pieces(&self) -> &[Piece] {
+        &self.pieces
+    }
+
+    /// The text of the last summary, label included.
+    pub(crate) fn summary(&self) -> Option<&str> {
+        self.summary.as_deref()
+    }
+
+    /// Bytes of the next request.
+    pub(crate) fn bytes(&self) -> u64 {
+        let summary = self.summary.as_ref().map_or(0, |text| text.len() as u64);
+        let open = self.open.clone().map_or(0, |open| open.close().bytes);
+        let pieces = self.pieces.iter().chain(&self.late);
+        self.prompt_bytes + summary + open + pieces.map(|piece| piece.bytes).sum::<u64>()
+    }
+
+    /// Tokens of the next request, once a provider has counted one before it.
+    pub(crate) fn counted_tokens(&self) -> Option<u64> {
+        let (tokens, bytes) = self.counted?;
+        Some(tokens + self.bytes().saturating_sub(bytes) / BYTES_PER_TOKEN)
+    }
+
+    /// Tokens of the next request: counted if possible, else estimated.
+    pub(crate) fn tokens(&self) -> u64 {
+        self.counted_tokens()
+            .unwrap_or_else(|| self.bytes() / BYTES_PER_TOKEN)
+    }
+}
+
+/// Adjacent user messages become one: strict chat templates refuse two.
+fn add(out: &mut Vec<ModelMessage>, message: &ModelMessage) {
+    if let (
+        Some(ModelMessage::User { text, images }),
+        ModelMessage::User {
+            text: more,
+            images: others,
+        },
+    ) = (out.last_mut(), message)
+    {
+        text.push_str("\n\n");
+        text.push_str(more);
+        images.extend(others.iter().cloned());
+    } else {
+        out.push(message.clone());
+    }
+}
+
+fn message_bytes(message: &ModelMessage) -> u64 {
+    let json = |value: &serde_json::Value| value.to_string().len();
+    match message {
+        ModelMessage::System { text } => text.len() as u64,
+        ModelMessage::Tool { text, .. } => (text.len() + 20) as u64,
+        ModelMessage::User { text, images } => {
+            text.len() as u64 + images.len() as u64 * IMAGE_BYTES
+        }
+        ModelMessage::Assistant {
+            text,
+            calls,
+            reasoning,
+        } => {
+            let calls: usize = calls
+                .iter()
+                .map(|call| call.name.len() + json(&call.arguments) + 40)
+                .sum();
+            let text = text.as_ref().map_or(0, String::len);
+            (text + calls + reasoning.as_ref().map_or(0, json)) as u64
+        }
+    }
+}
+
+fn tool_bytes(tool: &ToolSpec) -> usize {
+    tool.name.len() + tool.description.len() + tool.parameters.to_string().len()
+}

@@ -1,0 +1,25 @@
+//! The few tool names that mean something to the loop itself. Everything else
+//! about tools is somebody else's business.
+
+/// Tools after which people or other roles have been told: a text that follows
+/// one of them is not posted again.
+pub(crate) const SPEAKING: [&str; 6] = [
+    "SendMessage",
+    "AskUser",
+    "HandOver",
+    "ProposePlan",
+    "ProposeLearnings",
+    "ProposeMerge",
+];
+
+/// Tools that change the file named by their `path`.
+pub(crate) const WRITING: [&str; 2] = ["Write", "Edit"];
+
+/// The tool whose result is the list of steps with their state.
+pub(crate) const CHECKLIST: &str = "Checklist";
+
+/// The tool whose arguments are the plan.
+pub(crate) const PLAN: &str = "ProposePlan";
+
+/// The tool whose arguments are a question to a person.
+pub(crate) const QUESTION: &str = "AskUser";

@@ -1,0 +1,140 @@
+//! What is next? The rungs are asked from the top; the first that has something
+//! to do does it. After a restart the same questions get the same answers,
+//! because every rung looks at the log only.
+
+use butler_vocab::{ActivityState, Ending, Record, Then};
+
+use crate::{
+    Effect, Machine,
+    machine::{Doing, Out},
+};
+
+/// What a rung says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// Not my case.
+    Pass,
+    /// Something was written: ask again from the top.
+    Again,
+    /// Now wait for an event.
+    Wait,
+}
+
+type Rung = fn(&mut Machine, &mut Out) -> Step;
+
+const LADDER: [Rung; 13] = [
+    Machine::close_books,
+    Machine::start,
+    Machine::sleep,
+    Machine::carry_out,
+    Machine::run_tools,
+    Machine::after_calls,
+    Machine::after_text,
+    Machine::money_gone,
+    Machine::pause_chatter,
+    Machine::turn_limit,
+    Machine::remark,
+    Machine::compact,
+    Machine::ask_model,
+];
+
+impl Machine {
+    /// Climbs until something has to be waited for. Does nothing while an
+    /// answer is outstanding.
+    pub(crate) fn advance(&mut self, out: &mut Out) {
+        while self.doing == Doing::Nothing {
+            let step = LADDER
+                .iter()
+                .map(|rung| rung(self, out))
+                .find(|step| *step != Step::Pass);
+            if step != Some(Step::Again) {
+                return;
+            }
+        }
+    }
+
+    /// Begins an activation when something was said. The prompt is written
+    /// first: an activation that has begun keeps the prompt it began with.
+    fn start(&mut self, out: &mut Out) -> Step {
+        if self.state.open {
+            return Step::Pass;
+        }
+        if self.is_idle() {
+            return Step::Wait;
+        }
+        let (prompt, tools) = (&self.setup.prompt, &self.setup.tools);
+        if !self.state.talk.has_prompt(prompt, tools) {
+            let record = Record::Prompt {
+                text: prompt.clone(),
+                tools: tools.clone(),
+            };
+            self.append(record, out);
+        }
+        let activation = (self.state.activation + 1).max(self.setup.first_activation);
+        self.append(Record::ActivationStarted { activation }, out);
+        out.push(Effect::Activity {
+            state: ActivityState::Working,
+            step: None,
+        });
+        Step::Again
+    }
+
+    fn sleep(&mut self, out: &mut Out) -> Step {
+        let Some(waiting) = self.state.waiting().cloned() else {
+            return Step::Pass;
+        };
+        out.push(Effect::Activity {
+            state: ActivityState::Parked,
+            step: None,
+        });
+        out.push(Effect::Park(waiting));
+        Step::Wait
+    }
+
+    fn carry_out(&mut self, out: &mut Out) -> Step {
+        let Some(order) = self.state.orders.first().cloned() else {
+            return Step::Pass;
+        };
+        self.doing = Doing::CarryingOut(order.request.clone());
+        out.push(Effect::CarryOut(order));
+        Step::Wait
+    }
+
+    /// All results are in: what did the tools ask for? A message that came in
+    /// meanwhile is what a sleeper would wait for, so it does not sleep.
+    fn after_calls(&mut self, out: &mut Out) -> Step {
+        match self.state.round.then() {
+            Then::GoOn => Step::Pass,
+            Then::End => {
+                self.end(Ending::Done, out);
+                Step::Again
+            }
+            Then::Park { .. } if !self.state.unseen.is_empty() => Step::Pass,
+            Then::Park { waiting } => {
+                self.append(Record::Parked { waiting }, out);
+                Step::Again
+            }
+        }
+    }
+
+    fn money_gone(&mut self, out: &mut Out) -> Step {
+        if !self.state.round.out_of_money {
+            return Step::Pass;
+        }
+        self.end(Ending::OutOfMoney, out);
+        Step::Again
+    }
+
+    /// Says what the model should know before its next turn, once per turn.
+    fn remark(&mut self, out: &mut Out) -> Step {
+        if self.state.round.noted {
+            return Step::Pass;
+        }
+        let remarks = self.remarks();
+        if remarks.is_empty() {
+            return Step::Pass;
+        }
+        self.note(&remarks, out);
+        Step::Again
+    }
+}

@@ -1,0 +1,187 @@
+//! What must survive a summary word for word, because a model's summary may
+//! forget it: the task, what people and other roles said, the plan, the
+//! checklist, the files that were changed, the last receipt, open questions and
+//! open cards. Collected by code while the log grows.
+
+use std::collections::{HashMap, VecDeque};
+
+use butler_vocab::{CallId, Receipt, Record, RequestId, Speaker, ToolCall};
+use serde_json::Value;
+
+use crate::{
+    known::{CHECKLIST, PLAN, QUESTION, WRITING},
+    label,
+};
+
+/// How many messages are kept besides the task.
+const LATER_MESSAGES: usize = 12;
+/// How many files are named.
+const FILES: usize = 80;
+
+/// What is kept.
+#[derive(Debug, Default)]
+pub(crate) struct Pins {
+    task: Vec<String>,
+    begun: bool,
+    later: VecDeque<String>,
+    plan: Option<String>,
+    checklist: Option<String>,
+    question: Option<String>,
+    files: Vec<String>,
+    receipt: Option<Receipt>,
+    cards: Vec<RequestId>,
+    /// Calls whose result decides whether they count.
+    calls: HashMap<CallId, ToolCall>,
+}
+
+impl Pins {
+    /// Takes the next record.
+    pub(crate) fn push(&mut self, record: &Record) {
+        match record {
+            Record::User { speaker, text, .. } => self.said(speaker, text),
+            Record::Assistant { calls, .. } => {
+                self.begun = true;
+                let kept = calls.iter().filter(|call| is_kept(&call.name));
+                self.calls = kept.map(|call| (call.id.clone(), call.clone())).collect();
+            }
+            Record::ToolResult { call, outcome } if outcome.ok => {
+                if let Some(call) = self.calls.remove(call) {
+                    self.did(&call, &outcome.text);
+                }
+            }
+            Record::Checked { receipt } => self.receipt = Some(receipt.clone()),
+            Record::DecisionAsked { request, .. } => self.cards.push(request.clone()),
+            Record::DecisionUsed { request, .. } => self.cards.retain(|card| card != request),
+            _ => {}
+        }
+    }
+
+    fn said(&mut self, speaker: &Speaker, text: &str) {
+        if matches!(speaker, Speaker::Runtime | Speaker::Outside { .. }) {
+            return;
+        }
+        if matches!(speaker, Speaker::Person { .. }) {
+            self.question = None;
+        }
+        let text = label::spoken(speaker, text);
+        if self.begun {
+            self.later.push_back(text);
+            if self.later.len() > LATER_MESSAGES {
+                self.later.pop_front();
+            }
+        } else {
+            self.task.push(text);
+        }
+    }
+
+    fn did(&mut self, call: &ToolCall, result: &str) {
+        match call.name.as_str() {
+            CHECKLIST => self.checklist = Some(result.to_owned()),
+            PLAN => self.plan = Some(arguments(call)),
+            QUESTION => self.question = Some(arguments(call)),
+            _ => {
+                if let Some(path) = call.arguments.get("path").and_then(Value::as_str) {
+                    self.files.retain(|file| file != path);
+                    self.files.push(path.to_owned());
+                }
+            }
+        }
+    }
+
+    /// Everything kept, within about so many bytes.
+    pub(crate) fn render(&self, bytes: usize) -> String {
+        let share = |per_cent: usize| bytes * per_cent / 100;
+        let later = newest(&self.later, share(25));
+        let files = self.files.iter().rev().take(FILES).rev();
+        let files: Vec<&str> = files.map(String::as_str).collect();
+        let receipt = self.receipt.as_ref().map(receipt_lines);
+        let cards: Vec<&str> = self.cards.iter().map(RequestId::as_str).collect();
+        let sections = [
+            ("The task", Some(clip(&self.task.join("\n\n"), share(35)))),
+            (
+                "The plan that was proposed",
+                self.plan.as_deref().map(|text| clip(text, share(15))),
+            ),
+            ("Said since then, newest last", later),
+            (
+                "The checklist",
+                self.checklist.as_deref().map(|text| clip(text, share(10))),
+            ),
+            (
+                "Files changed so far",
+                Some(clip(&files.join("\n"), share(8))),
+            ),
+            (
+                "The last run of the checks",
+                receipt.map(|text| clip(&text, share(4))),
+            ),
+            (
+                "Asked and not answered",
+                self.question.as_deref().map(|text| clip(text, share(3))),
+            ),
+            (
+                "Cards that nobody has decided about",
+                Some(cards.join(", ")),
+            ),
+        ];
+        let filled = sections
+            .into_iter()
+            .filter_map(|(title, text)| Some((title, text.filter(|text| !text.is_empty())?)));
+        let parts: Vec<String> = filled
+            .map(|(title, text)| format!("## {title}\n{text}"))
+            .collect();
+        parts.join("\n\n")
+    }
+}
+
+fn is_kept(tool: &str) -> bool {
+    [CHECKLIST, PLAN, QUESTION].contains(&tool) || WRITING.contains(&tool)
+}
+
+fn arguments(call: &ToolCall) -> String {
+    serde_json::to_string_pretty(&call.arguments).unwrap_or_default()
+}
+
+fn receipt_lines(receipt: &Receipt) -> String {
+    let line = |check: &butler_vocab::CheckRun| {
+        let end = check
+            .exit_code
+            .map_or_else(|| "killed".to_owned(), |code| format!("exit {code}"));
+        format!("{}: {} ({end})", check.name, check.command)
+    };
+    let mut lines: Vec<String> = receipt.checks.iter().map(line).collect();
+    lines.push(format!("on tree {}", receipt.tree));
+    lines.join("\n")
+}
+
+/// The newest messages that fit, oldest of them first; nothing when there are none.
+fn newest(messages: &VecDeque<String>, bytes: usize) -> Option<String> {
+    let mut left = bytes;
+    let mut kept = Vec::new();
+    for message in messages.iter().rev() {
+        // One long message must not push all the others out.
+        let text = clip(message, bytes / 3);
+        if text.len() > left {
+            break;
+        }
+        left -= text.len();
+        kept.push(text);
+    }
+    kept.reverse();
+    (!kept.is_empty()).then(|| kept.join("\n"))
+}
+
+/// The text, or its beginning and its end when it is longer than `bytes`.
+pub(crate) fn clip(text: &str, bytes: usize) -> String {
+    if text.len() <= bytes {
+        return text.to_owned();
+    }
+    let head = text.floor_char_boundary(bytes * 2 / 3);
+    let tail = text.ceil_char_boundary(text.len() - bytes / 3);
+    let left_out = tail - head;
+    format!(
+        "{}\n[… {left_out} bytes left out …]\n{}",
+        &text[..head],
+        &text[tail..]
+    )
+}

@@ -1,0 +1,285 @@
+//! Everything the machine knows, as a pure function of the log.
+//!
+//! The same reducer runs when a log is read back and when the machine writes a
+//! new line, so a restart cannot know more or less than the run before it did.
+
+use std::collections::{HashMap, HashSet};
+
+use butler_vocab::{
+    Choice, DecisionKind, Ending, EventId, Idem, MessageTs, Record, RequestId, ReserveId, Speaker,
+    ToolCall, Usd, UserId, Waiting,
+};
+
+use crate::{Order, Settle, fold::Talk, pins::Pins, reply, round::Round};
+
+/// What the log says.
+#[derive(Debug, Default)]
+pub(crate) struct State {
+    /// The number of the next line.
+    pub(crate) next_seq: u64,
+    pub(crate) talk: Talk,
+    pub(crate) heard: HashSet<EventId>,
+    /// Said to this role and not yet in a request that was answered.
+    pub(crate) unseen: Vec<Unseen>,
+    /// How many of these were in the last request.
+    in_request: usize,
+    /// The last activation, and whether it is still going on.
+    pub(crate) activation: u32,
+    pub(crate) open: bool,
+    /// The last ending asks for a new word before anything starts again.
+    pub(crate) hold: bool,
+    pub(crate) round: Round,
+    /// Reserved and not settled.
+    pub(crate) unsettled: Vec<(ReserveId, Usd)>,
+    /// The last settlement, which the hub may not have heard of.
+    pub(crate) last_settle: Option<Settle>,
+    /// Cards that were asked for.
+    pub(crate) cards: HashMap<RequestId, DecisionKind>,
+    pub(crate) used: HashSet<RequestId>,
+    /// Decisions to carry out without a model call, oldest first.
+    pub(crate) orders: Vec<Order>,
+    /// Decisions that were carried out.
+    carried: HashSet<RequestId>,
+    /// Settled reservations.
+    settled: HashSet<ReserveId>,
+    /// What must survive a summary.
+    pub(crate) pins: Pins,
+    pub(crate) posted: HashSet<Idem>,
+    /// Messages from other roles since a person last spoke.
+    pub(crate) agent_words: u32,
+    /// How often a person has spoken.
+    pub(crate) person_words: u32,
+}
+
+/// A message that waits to be seen by the model.
+#[derive(Debug, Clone)]
+pub(crate) struct Unseen {
+    pub(crate) event: Option<EventId>,
+    pub(crate) ts: Option<MessageTs>,
+    pub(crate) person: bool,
+}
+
+impl Unseen {
+    fn is_one_of(&self, events: &HashSet<EventId>) -> bool {
+        self.event
+            .as_ref()
+            .is_some_and(|event| events.contains(event))
+    }
+}
+
+/// The event under which a person's decision enters the log.
+pub(crate) fn decision_event(request: &RequestId) -> EventId {
+    EventId::new(format!("decision:{request}"))
+}
+
+/// The event under which the outcome of a decision enters the log.
+pub(crate) fn carried_event(request: &RequestId) -> EventId {
+    EventId::new(format!("carried:{request}"))
+}
+
+/// Which decisions the runtime carries out by itself.
+fn is_order(kind: DecisionKind, choice: Choice) -> bool {
+    matches!(
+        (kind, choice),
+        (DecisionKind::Plan, Choice::Approve)
+            | (
+                DecisionKind::Merge,
+                Choice::Merge | Choice::Hold | Choice::Close
+            )
+            | (DecisionKind::Learning, Choice::Accept | Choice::Reject)
+    )
+}
+
+impl State {
+    /// An empty log.
+    pub(crate) fn new() -> Self {
+        Self {
+            next_seq: 1,
+            ..Self::default()
+        }
+    }
+
+    /// Takes the line with number `seq`.
+    pub(crate) fn apply(&mut self, seq: u64, record: &Record) {
+        self.next_seq = seq + 1;
+        self.talk.push(seq, record);
+        self.pins.push(record);
+        match record {
+            Record::ActivationStarted { activation } => {
+                self.activation = *activation;
+                self.open = true;
+            }
+            Record::ActivationEnded { ending, .. } => self.ended(ending),
+            Record::User {
+                event, ts, speaker, ..
+            } => self.said(event.as_ref(), ts.as_ref(), speaker),
+            Record::Assistant { .. } => self.answered(record),
+            Record::ToolIntent {
+                call, crash, trace, ..
+            } => self.round.intent(call, *crash, trace.as_ref()),
+            Record::ToolResult { call, outcome } => self.round.result(call, outcome),
+            Record::Parked { waiting } => {
+                self.round.park(waiting);
+                self.forget_carried();
+            }
+            Record::DecisionAsked { request, kind, .. } => {
+                self.cards.insert(request.clone(), *kind);
+                if *kind == DecisionKind::Cap {
+                    self.round.cap_card = Some(request.clone());
+                }
+            }
+            Record::DecisionUsed {
+                request,
+                choice,
+                person,
+            } => self.decided(request, *choice, person),
+            Record::Reserved { reserve, amount } => {
+                self.unsettled.push((reserve.clone(), *amount));
+                self.in_request = self.unseen.len();
+                self.round.attempts += 1;
+            }
+            Record::Settled { .. } => self.settled(record),
+            Record::Posted { idem, .. } => {
+                self.posted.insert(idem.clone());
+            }
+            Record::Model { model, .. } => self.round.switch(model),
+            Record::Note { .. } => self.round.note(),
+            Record::Summary { .. } => self.round.summaries += 1,
+            Record::Checked { receipt } => self.round.checked(receipt.green()),
+            Record::Prompt { .. } => {}
+        }
+    }
+
+    fn said(&mut self, event: Option<&EventId>, ts: Option<&MessageTs>, speaker: &Speaker) {
+        let decision = event.is_some_and(|event| event.as_str().starts_with("decision:"));
+        let person = decision || matches!(speaker, Speaker::Person { .. });
+        if let Some(event) = event {
+            self.heard.insert(event.clone());
+            self.finish_order(event);
+        }
+        if person {
+            self.agent_words = 0;
+            self.person_words += 1;
+        } else if matches!(speaker, Speaker::Agent { .. }) {
+            self.agent_words += 1;
+        }
+        self.hold = false;
+        self.round.waiting = None;
+        self.round.person |= person;
+        self.unseen.push(Unseen {
+            event: event.cloned(),
+            ts: ts.cloned(),
+            person,
+        });
+    }
+
+    fn answered(&mut self, record: &Record) {
+        let seen = self.in_request.min(self.unseen.len());
+        let asked = self.unseen.drain(..seen).filter(|said| said.person);
+        self.round.asked.extend(asked.filter_map(|said| said.ts));
+        self.in_request = 0;
+        if let Record::Assistant {
+            turn, text, calls, ..
+        } = record
+        {
+            self.round.answer(*turn, text.as_deref(), calls);
+            if calls.is_empty() {
+                self.round.count_plain(reply::judge(text.as_deref()));
+            }
+        }
+    }
+
+    fn decided(&mut self, request: &RequestId, choice: Choice, person: &UserId) {
+        let fresh = self.used.insert(request.clone());
+        let kind = self.cards.get(request).copied();
+        if self.round.cap_card.as_ref() == Some(request) {
+            self.round.cap_card = None;
+            self.round.out_of_money |= choice == Choice::Stop;
+        }
+        if let Some(kind) = kind
+            && fresh
+            && is_order(kind, choice)
+        {
+            self.orders.push(Order {
+                request: request.clone(),
+                kind,
+                choice,
+                person: person.clone(),
+            });
+        }
+    }
+
+    fn finish_order(&mut self, event: &EventId) {
+        let done = |order: &Order| carried_event(&order.request) == *event;
+        if let Some(at) = self.orders.iter().position(done) {
+            let order = self.orders.remove(at);
+            self.carried.insert(order.request);
+        }
+    }
+
+    /// What the runtime carried out by itself needs no model to look at it.
+    fn forget_carried(&mut self) {
+        let quiet = self.carried_events();
+        self.unseen.retain(|said| !said.is_one_of(&quiet));
+        self.carried.clear();
+    }
+
+    /// Whether something besides decisions that were carried out waits for the model.
+    pub(crate) fn has_other_unseen(&self) -> bool {
+        let quiet = self.carried_events();
+        self.unseen.iter().any(|said| !said.is_one_of(&quiet))
+    }
+
+    fn carried_events(&self) -> HashSet<EventId> {
+        let both = |request| [decision_event(request), carried_event(request)];
+        self.carried.iter().flat_map(both).collect()
+    }
+
+    /// Whether the log has ever held this reservation.
+    pub(crate) fn knows_reserve(&self, id: &ReserveId) -> bool {
+        self.settled.contains(id) || self.unsettled.iter().any(|(open, _)| open == id)
+    }
+
+    fn settled(&mut self, record: &Record) {
+        if let Record::Settled {
+            reserve,
+            cost,
+            usage,
+            model,
+        } = record
+        {
+            self.unsettled.retain(|(id, _)| id != reserve);
+            self.settled.insert(reserve.clone());
+            self.last_settle = Some(Settle {
+                id: reserve.clone(),
+                cost: *cost,
+                usage: *usage,
+                model: model.clone(),
+            });
+        }
+    }
+
+    fn ended(&mut self, ending: &Ending) {
+        self.open = false;
+        self.hold = matches!(
+            ending,
+            Ending::Stopped | Ending::Failed { .. } | Ending::OutOfMoney
+        );
+        self.forget_carried();
+        self.in_request = 0;
+        self.round = Round {
+            person: self.unseen.iter().any(|said| said.person),
+            ..Round::default()
+        };
+    }
+
+    /// The calls of the last answer that have no result yet.
+    pub(crate) fn open_calls(&self) -> Vec<ToolCall> {
+        self.round.open_calls().cloned().collect()
+    }
+
+    /// What the activation sleeps for.
+    pub(crate) fn waiting(&self) -> Option<&Waiting> {
+        self.round.waiting.as_ref()
+    }
+}

@@ -1,0 +1,88 @@
+//! The calls of an answer: which run, which are recovered after a crash, and
+//! which are answered on the spot.
+
+use butler_vocab::{ActivityState, CallId, Receipt, Record, ToolCall, ToolOutcome};
+
+use crate::{
+    Effect, Interrupted, Machine,
+    ladder::Step,
+    machine::{Doing, Out},
+};
+
+impl Machine {
+    /// Result there: used. Intent without result: recovered. Neither: run.
+    pub(crate) fn run_tools(&mut self, out: &mut Out) -> Step {
+        if self.state.round.open_calls().next().is_none() {
+            return Step::Pass;
+        }
+        self.answer_on_the_spot(out);
+        let mut run = Vec::new();
+        let mut recover = Vec::new();
+        for called in self.state.round.calls() {
+            let call = called.call.clone();
+            match (&called.outcome, &called.intent) {
+                (Some(_), _) => {}
+                (None, None) => run.push(call),
+                (None, Some((crash, trace))) => recover.push(Interrupted {
+                    call,
+                    crash: *crash,
+                    trace: trace.clone(),
+                }),
+            }
+        }
+        if run.is_empty() && recover.is_empty() {
+            return Step::Again;
+        }
+        self.doing = Doing::Tools;
+        out.push(Effect::Activity {
+            state: ActivityState::Working,
+            step: Some(step_text(
+                run.iter().chain(recover.iter().map(|one| &one.call)),
+            )),
+        });
+        if !recover.is_empty() {
+            out.push(Effect::RecoverTools(recover));
+        }
+        if !run.is_empty() {
+            out.push(Effect::RunTools(run));
+        }
+        Step::Wait
+    }
+
+    /// A call that could not be read never reaches a tool.
+    fn answer_on_the_spot(&mut self, out: &mut Out) {
+        for call in self.state.open_calls() {
+            if let Some(problem) = &call.problem {
+                let outcome = ToolOutcome::error(problem.clone());
+                let call = call.id;
+                self.append(Record::ToolResult { call, outcome }, out);
+            }
+        }
+    }
+
+    pub(crate) fn on_tool_done(
+        &mut self,
+        call: &CallId,
+        outcome: ToolOutcome,
+        receipt: Option<Receipt>,
+        out: &mut Out,
+    ) {
+        if !self.state.round.open_calls().any(|open| open.id == *call) {
+            return;
+        }
+        if let Some(receipt) = receipt {
+            self.append(Record::Checked { receipt }, out);
+        }
+        let call = call.clone();
+        self.append(Record::ToolResult { call, outcome }, out);
+        if self.state.round.open_calls().next().is_none() && self.doing == Doing::Tools {
+            self.doing = Doing::Nothing;
+            self.advance(out);
+        }
+    }
+}
+
+fn step_text<'a>(calls: impl Iterator<Item = &'a ToolCall>) -> String {
+    let names: Vec<&str> = calls.map(|call| call.name.as_str()).collect();
+    format!("running {}", names.join(", "))
+}

@@ -1,0 +1,121 @@
+//! What wakes the machine from outside: messages, decisions, the clock, a free
+//! worktree.
+
+use butler_vocab::{
+    Choice, Decision, DecisionKind, Ending, EventId, Record, RequestId, Speaker, Then, ToolOutcome,
+    Waiting,
+};
+
+use crate::{
+    Heard, Machine,
+    machine::{Doing, Out},
+    state::{carried_event, decision_event},
+    words,
+};
+
+impl Machine {
+    pub(crate) fn on_begin(&mut self, now_ms: i64, out: &mut Out) {
+        if self.doing == Doing::Nothing && self.deadline_passed(now_ms) {
+            self.tell(None, words::NO_ANSWER, out);
+        }
+        self.advance(out);
+    }
+
+    /// Writes what is new; it joins before the next turn.
+    pub(crate) fn on_heard(&mut self, messages: Vec<Heard>, out: &mut Out) {
+        for message in messages {
+            if self.state.heard.contains(&message.event) {
+                continue;
+            }
+            let record = Record::User {
+                event: Some(message.event),
+                ts: message.ts,
+                speaker: message.speaker,
+                text: message.text,
+                images: message.images,
+            };
+            self.append(record, out);
+        }
+        self.advance(out);
+    }
+
+    /// A decision enters the log once: as the line that uses it up, then as a
+    /// remark to the model. A command's approval is used up by whoever runs it.
+    pub(crate) fn on_decided(&mut self, decision: &Decision, out: &mut Out) {
+        let request = &decision.request;
+        let kind = decision.kind;
+        self.state.cards.entry(request.clone()).or_insert(kind);
+        let asks_us = self.state.round.cap_card.as_ref() == Some(request);
+        if kind != DecisionKind::Command && !self.state.used.contains(request) {
+            let record = Record::DecisionUsed {
+                request: request.clone(),
+                choice: decision.choice,
+                person: decision.person.clone(),
+            };
+            self.append(record, out);
+        }
+        // "Stop" on the card of an activation that is over has nothing to stop.
+        let moot = decision.choice == Choice::Stop && !asks_us;
+        let event = decision_event(request);
+        if !moot && !self.state.heard.contains(&event) {
+            let person = decision.person.as_str();
+            let text = words::decided(request, kind, decision.choice, person);
+            self.tell(Some(event), &text, out);
+        }
+        self.advance(out);
+    }
+
+    /// A decision was carried out: its outcome is written, and what it says
+    /// about going on holds once no other decision waits.
+    pub(crate) fn on_carried_out(
+        &mut self,
+        request: &RequestId,
+        outcome: ToolOutcome,
+        out: &mut Out,
+    ) {
+        if self.doing != Doing::CarryingOut(request.clone()) {
+            return;
+        }
+        self.doing = Doing::Nothing;
+        self.tell(Some(carried_event(request)), &outcome.text, out);
+        let busy = self.state.has_other_unseen()
+            || !self.state.orders.is_empty()
+            || self.state.round.busy();
+        match outcome.then {
+            Then::End if !busy => self.end(Ending::Done, out),
+            Then::Park { waiting } if !busy => self.append(Record::Parked { waiting }, out),
+            _ => {}
+        }
+        self.advance(out);
+    }
+
+    pub(crate) fn on_deadline(&mut self, now_ms: i64, out: &mut Out) {
+        if self.doing == Doing::Nothing && self.deadline_passed(now_ms) {
+            self.tell(None, words::NO_ANSWER, out);
+            self.advance(out);
+        }
+    }
+
+    pub(crate) fn on_worktree_free(&mut self, out: &mut Out) {
+        if self.parked() == Some(&Waiting::Worktree) {
+            self.tell(None, words::WORKTREE_FREE, out);
+            self.advance(out);
+        }
+    }
+
+    fn deadline_passed(&self, now_ms: i64) -> bool {
+        matches!(self.parked(), Some(Waiting::Reply { deadline_ms }) if now_ms >= *deadline_ms)
+    }
+
+    /// Something the runtime has to say that also wakes a sleeper.
+    fn tell(&mut self, event: Option<EventId>, text: &str, out: &mut Out) {
+        let record = Record::User {
+            event,
+            ts: None,
+            speaker: Speaker::Runtime,
+            text: text.to_owned(),
+            images: Vec::new(),
+        };
+        self.append(record, out);
+    }
+}

@@ -1,0 +1,191 @@
+//! What a person's click does.
+
+use butler_turn::{Effect, Event};
+use butler_vocab::{
+    Choice, Decision, DecisionKind, Ending, ModelMessage, Record, RequestId, Sha256Hex, Then,
+    ToolOutcome, UserId, Waiting,
+};
+use serde_json::json;
+
+use crate::bench::{Bench, calls, to_run};
+
+pub(crate) fn decision(request: &RequestId, kind: DecisionKind, choice: Choice) -> Decision {
+    Decision {
+        request: request.clone(),
+        kind,
+        sha256: Sha256Hex::of("x"),
+        thread: "C1/1700000000.000100".parse().unwrap(),
+        choice,
+        person: UserId::new("U1"),
+        message: "1700000000.000500".parse().unwrap(),
+        at_ms: 0,
+    }
+}
+
+pub(crate) fn cap(request: &RequestId, choice: Choice) -> Decision {
+    decision(request, DecisionKind::Cap, choice)
+}
+
+/// A PM that asked for a decision and sleeps.
+fn asking(kind: DecisionKind) -> (Bench, RequestId) {
+    let request = RequestId::new("abc234");
+    let mut bench = Bench::pm();
+    let effects = bench.ana("go");
+    let effects = bench.model(&effects, calls(&[("ProposePlan", json!({}))]));
+    let run = to_run(&effects);
+    bench.write(Record::DecisionAsked {
+        request: request.clone(),
+        kind,
+        sha256: Sha256Hex::of("x"),
+        subject: json!({}),
+    });
+    let waiting = Waiting::Decision {
+        request: request.clone(),
+    };
+    bench.tool(
+        &run[0].id,
+        ToolOutcome::ok("asked").then(Then::Park { waiting }),
+    );
+    (bench, request)
+}
+
+fn used(bench: &Bench) -> usize {
+    let used = |record: &Record| matches!(record, Record::DecisionUsed { .. });
+    bench.log.iter().filter(|entry| used(&entry.record)).count()
+}
+
+#[test]
+fn an_approved_plan_is_carried_out_without_a_model_call() {
+    let (mut bench, request) = asking(DecisionKind::Plan);
+    let approve = decision(&request, DecisionKind::Plan, Choice::Approve);
+    let effects = bench.on(Event::Decided(approve.clone()));
+    assert!(matches!(&effects[..], [Effect::CarryOut(order)] if order.request == request));
+    assert!(
+        bench.on(Event::Decided(approve)).is_empty(),
+        "a redelivery changes nothing"
+    );
+
+    let again = bench.restart();
+    assert!(
+        again
+            .iter()
+            .any(|effect| matches!(effect, Effect::CarryOut(_))),
+        "a crash repeats it"
+    );
+    let outcome = ToolOutcome::ok("handed to the Coder").then(Then::End);
+    let effects = bench.on(Event::CarriedOut { request, outcome });
+    assert!(effects.contains(&Effect::End(Ending::Done)));
+    assert!(bench.machine.is_idle());
+    assert!(
+        bench
+            .restart()
+            .iter()
+            .all(|effect| !matches!(effect, Effect::CarryOut(_)))
+    );
+    assert_eq!(used(&bench), 1);
+}
+
+#[test]
+fn a_decision_that_could_not_be_carried_out_is_told_to_the_model() {
+    let (mut bench, request) = asking(DecisionKind::Plan);
+    bench.on(Event::Decided(decision(
+        &request,
+        DecisionKind::Plan,
+        Choice::Approve,
+    )));
+    let outcome = ToolOutcome::error("the branch could not be pushed");
+    let effects = bench.on(Event::CarriedOut { request, outcome });
+    bench.grant(&effects);
+    let last = bench.machine.messages().pop();
+    assert!(
+        matches!(last, Some(ModelMessage::User { text, .. }) if text.contains("could not be pushed"))
+    );
+}
+
+#[test]
+fn a_decision_on_a_card_of_an_activation_that_is_over_is_carried_out_too() {
+    let request = RequestId::new("abc234");
+    let mut bench = Bench::pm();
+    bench.write(Record::DecisionAsked {
+        request: request.clone(),
+        kind: DecisionKind::Merge,
+        sha256: Sha256Hex::of("x"),
+        subject: json!({}),
+    });
+    let effects = bench.on(Event::Decided(decision(
+        &request,
+        DecisionKind::Merge,
+        Choice::Merge,
+    )));
+    assert!(matches!(effects.last(), Some(Effect::CarryOut(_))));
+    let outcome = ToolOutcome::ok("merged").then(Then::End);
+    bench.on(Event::CarriedOut { request, outcome });
+    assert!(bench.machine.is_idle());
+}
+
+#[test]
+fn two_cards_decided_at_once_are_carried_out_one_after_the_other() {
+    let (mut bench, first) = asking(DecisionKind::Learning);
+    let second = RequestId::new("def567");
+    bench.write(Record::DecisionAsked {
+        request: second.clone(),
+        kind: DecisionKind::Learning,
+        sha256: Sha256Hex::of("y"),
+        subject: json!({}),
+    });
+    bench.on(Event::Decided(decision(
+        &first,
+        DecisionKind::Learning,
+        Choice::Accept,
+    )));
+    assert!(
+        bench
+            .on(Event::Decided(decision(
+                &second,
+                DecisionKind::Learning,
+                Choice::Reject
+            )))
+            .is_empty()
+    );
+    let done = || ToolOutcome::ok("kept").then(Then::End);
+    let effects = bench.on(Event::CarriedOut {
+        request: first,
+        outcome: done(),
+    });
+    assert!(matches!(&effects[..], [Effect::CarryOut(order)] if order.request == second));
+    let effects = bench.on(Event::CarriedOut {
+        request: second,
+        outcome: done(),
+    });
+    assert!(effects.contains(&Effect::End(Ending::Done)));
+}
+
+#[test]
+fn other_choices_wake_the_model_with_the_persons_choice() {
+    for (kind, choice, words) in [
+        (DecisionKind::Plan, Choice::Modify, "pressed Modify"),
+        (DecisionKind::Plan, Choice::Reject, "pressed Reject"),
+        (
+            DecisionKind::Command,
+            Choice::Approve,
+            "exactly the same command",
+        ),
+    ] {
+        let (mut bench, request) = asking(kind);
+        let effects = bench.on(Event::Decided(decision(&request, kind, choice)));
+        bench.grant(&effects);
+        let last = bench.machine.messages().pop();
+        assert!(matches!(last, Some(ModelMessage::User { text, .. }) if text.contains(words)));
+        // A command's approval is used up by whoever runs it, not here.
+        assert_eq!(used(&bench), usize::from(kind != DecisionKind::Command));
+    }
+}
+
+#[test]
+fn stop_on_the_cap_card_ends_the_activation() {
+    let (mut bench, request) = asking(DecisionKind::Cap);
+    let effects = bench.on(Event::Decided(cap(&request, Choice::Stop)));
+    assert!(effects.contains(&Effect::End(Ending::OutOfMoney)));
+    assert!(bench.machine.is_idle());
+    assert!(bench.restart().is_empty());
+}

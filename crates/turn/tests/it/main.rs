@@ -1,0 +1,10 @@
+//! The machine from outside: events in, effects out.
+#![expect(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+
+mod bench;
+mod decisions;
+mod folding;
+mod plain;
+mod restart;
+mod routing;
+mod stopping;

@@ -1,0 +1,180 @@
+//! Killed anywhere: what the log asks for is what happens next.
+
+use butler_turn::{Effect, Event};
+use butler_vocab::{CrashClass, Ending, Record, Sha256Hex, Then, ToolOutcome, Usd, Waiting};
+use serde_json::json;
+
+use crate::bench::{Bench, calls, granted, post_text, text, to_run};
+
+#[test]
+fn a_message_that_was_heard_and_not_begun_begins() {
+    let mut bench = Bench::pm();
+    bench.ana("go");
+    bench.log.truncate(1);
+    let effects = bench.restart();
+    bench.grant(&effects);
+}
+
+#[test]
+fn a_call_without_an_answer_is_paid_for_and_made_again() {
+    let mut bench = Bench::pm();
+    let effects = bench.ana("go");
+    let first = bench.grant(&effects);
+    let effects = bench.restart();
+    let Some(Effect::Settle(settle)) = effects.first() else {
+        panic!("{effects:#?}")
+    };
+    assert_eq!(
+        (&settle.id, settle.cost),
+        (&first.reserve, Usd::from_cents(2))
+    );
+    let second = bench.grant(&effects);
+    assert_ne!(first.reserve, second.reserve);
+    assert_eq!(second.turn, 1);
+    assert!(bench.restart().len() > 1);
+    let settled = |record: &Record| matches!(record, Record::Settled { .. });
+    assert_eq!(
+        bench
+            .log
+            .iter()
+            .filter(|entry| settled(&entry.record))
+            .count(),
+        2
+    );
+}
+
+#[test]
+fn a_reservation_that_was_not_written_is_asked_for_with_the_same_id() {
+    let mut bench = Bench::pm();
+    let effects = bench.ana("go");
+    let Some(Effect::Reserve(first)) = effects.last().cloned() else {
+        panic!("{effects:#?}")
+    };
+    let effects = bench.restart();
+    let Some(Effect::Reserve(second)) = effects.last().cloned() else {
+        panic!("{effects:#?}")
+    };
+    assert_eq!(first.id, second.id);
+}
+
+#[test]
+fn calls_with_results_are_used_interrupted_ones_recovered_new_ones_run() {
+    let mut bench = Bench::pm();
+    let effects = bench.ana("go");
+    let reply = calls(&[
+        ("Read", json!({})),
+        ("Bash", json!({})),
+        ("Edit", json!({})),
+    ]);
+    let effects = bench.model(&effects, reply);
+    let run = to_run(&effects);
+    bench.tool(&run[0].id, ToolOutcome::ok("A"));
+    bench.write(Record::ToolIntent {
+        call: run[1].id.clone(),
+        tool: "Bash".into(),
+        crash: CrashClass::Opaque,
+        sha256: Sha256Hex::of("x"),
+        trace: Some(json!({"pid": 1})),
+    });
+    let effects = bench.restart();
+    let recovered = effects.iter().find_map(|effect| match effect {
+        Effect::RecoverTools(calls) => Some(calls.clone()),
+        _ => None,
+    });
+    let recovered = recovered.unwrap();
+    assert_eq!(recovered.len(), 1);
+    assert_eq!(
+        (recovered[0].id(), recovered[0].crash),
+        (&run[1].id, CrashClass::Opaque)
+    );
+    assert_eq!(recovered[0].trace, Some(json!({"pid": 1})));
+    assert_eq!(to_run(&effects), [run[2].clone()]);
+    bench.tool(&run[2].id, ToolOutcome::ok("C"));
+    let effects = bench.tool(&run[1].id, ToolOutcome::error("interrupted"));
+    bench.grant(&effects);
+}
+
+#[test]
+fn an_answer_that_was_not_posted_is_posted_with_the_same_key_even_if_somebody_spoke() {
+    let mut bench = Bench::pm();
+    let effects = bench.ana("go");
+    let effects = bench.model(&effects, text("Here."));
+    let [_, Effect::Post(first)] = &effects[..] else {
+        panic!("{effects:#?}")
+    };
+    bench.ana("hello?");
+    let effects = bench.restart();
+    let again = effects.iter().find_map(|effect| match effect {
+        Effect::Post(post) => Some(post.clone()),
+        _ => None,
+    });
+    assert_eq!(again.as_ref(), Some(first));
+    let effects = bench.posted(&effects);
+    assert!(effects.contains(&Effect::End(Ending::Done)));
+    bench.grant(&effects);
+}
+
+#[test]
+fn a_post_that_the_log_knows_is_not_made_again() {
+    let mut bench = Bench::pm();
+    let effects = bench.ana("go");
+    let effects = bench.model(&effects, text("Here."));
+    bench.posted(&effects);
+    let at = bench
+        .log
+        .iter()
+        .position(|entry| matches!(entry.record, Record::Posted { .. }));
+    bench.log.truncate(at.unwrap() + 1);
+    let effects = bench.restart();
+    assert_eq!(post_text(&effects), None);
+    assert!(effects.contains(&Effect::End(Ending::Done)));
+}
+
+#[test]
+fn a_sleeper_sleeps_on_and_wakes_if_its_time_has_come() {
+    let waiting = Waiting::Reply { deadline_ms: 1000 };
+    let mut bench = Bench::pm();
+    let effects = bench.ana("go");
+    let effects = bench.model(&effects, calls(&[("SendMessage", json!({}))]));
+    let run = to_run(&effects);
+    let then = Then::Park {
+        waiting: waiting.clone(),
+    };
+    bench.tool(&run[0].id, ToolOutcome::ok("sent").then(then));
+    // The sleep itself may be the line that was lost.
+    bench.log.pop();
+    let effects = bench.restart();
+    assert!(effects.contains(&Effect::Park(waiting.clone())));
+    let effects = bench.restart();
+    assert!(effects.contains(&Effect::Park(waiting)));
+    let effects = bench.on(Event::Begin { now_ms: 1000 });
+    bench.grant(&effects);
+}
+
+#[test]
+fn the_prompt_of_a_running_activation_stays_and_a_new_one_gets_the_new() {
+    let mut bench = Bench::pm();
+    let effects = bench.ana("go");
+    let Some(Effect::Reserve(_)) = effects.last() else {
+        panic!("{effects:#?}")
+    };
+    let mut setup = bench.machine.setup().clone();
+    setup.prompt = "You are new.".into();
+    bench.machine = butler_turn::Machine::new(setup, &bench.log);
+    let effects = bench.on(Event::Begin { now_ms: 0 });
+    let effects = bench.model(&effects, text("Here."));
+    bench.posted(&effects);
+    let prompts = |bench: &Bench| {
+        let prompt = |record: &Record| matches!(record, Record::Prompt { .. });
+        bench
+            .log
+            .iter()
+            .filter(|entry| prompt(&entry.record))
+            .count()
+    };
+    assert_eq!(prompts(&bench), 1);
+    let effects = bench.ana("more");
+    bench.grant(&effects);
+    assert_eq!(prompts(&bench), 2);
+    let _ = granted();
+}
