@@ -1,19 +1,25 @@
-//! The caller's side: probe once, then start, feed, watch and end helpers.
+//! The caller's side: probe once, then start, watch and end helpers.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, sync::Arc, time::Instant};
 
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
-use crate::{Command, Exit, JailError, Profile, SelfTest};
+use crate::{
+    Command, Exit, JailError, Limits, Network, Profile, SelfTest, Stdin, run,
+    spawn::{self, Prepared},
+    spec::{Os, Report, Spec, VERSION, Walls},
+    system,
+    view::{self, Step},
+};
 
 /// How strong the walls are that this kernel gives us.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Strength {
     /// Namespaces, seccomp and (where offered) Landlock.
     Namespaces,
-    /// Landlock and seccomp: no sockets at all, no read-only places inside the
-    /// worktree, everything else as promised.
+    /// Landlock and seccomp: no sockets at all, protected places are read-only
+    /// only where they lie outside the worktree, everything else as promised.
     LandlockOnly {
         /// Why there are no namespaces.
         reason: String,
@@ -25,23 +31,41 @@ pub enum Strength {
     },
 }
 
-/// Runs commands confined.
+/// Runs commands confined. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Jail {
     helper: PathBuf,
     strength: Strength,
+    base: Arc<[Step]>,
 }
 
 impl Jail {
-    /// Finds out what the kernel offers. `helper` is re-executed as
-    /// `<helper> __jail`: the codebutler binary, which calls `helper_main` then.
+    /// Finds out what the kernel offers by building the walls once. `helper` is
+    /// re-executed as `<helper> __jail`: the codebutler binary, which calls
+    /// [`crate::helper_main`] then. Blocks for some milliseconds.
     pub fn new(helper: PathBuf) -> Result<Self, JailError> {
-        Ok(Self {
+        let mut jail = Self {
             helper,
-            strength: Strength::None {
-                reason: "the helper is not built yet".to_owned(),
-            },
-        })
+            strength: Strength::Namespaces,
+            base: system::base().into(),
+        };
+        if let Err(reason) = jail.probe()? {
+            jail = jail.without_namespaces(&reason)?;
+        }
+        Ok(jail)
+    }
+
+    /// The same jail with the weaker walls, for kernels that only some of a
+    /// fleet's machines have, and for trying them.
+    pub fn without_namespaces(mut self, reason: &str) -> Result<Self, JailError> {
+        self.strength = Strength::LandlockOnly {
+            reason: reason.to_owned(),
+        };
+        if let Err(landlock) = self.probe()? {
+            let reason = format!("no namespaces ({reason}), no Landlock ({landlock})");
+            self.strength = Strength::None { reason };
+        }
+        Ok(self)
     }
 
     /// How strong the walls are, with reasons.
@@ -62,14 +86,113 @@ impl Jail {
         cancel: &CancellationToken,
         output: Option<mpsc::Sender<Vec<u8>>>,
     ) -> Result<Exit, JailError> {
-        let _ = (command, profile, cancel, output, &self.helper);
-        Err(JailError::Unconfined {
-            reason: "the helper is not built yet".to_owned(),
-        })
+        let since = Instant::now();
+        if let Strength::None { reason } = &self.strength {
+            return Err(JailError::Unconfined {
+                reason: reason.clone(),
+            });
+        }
+        let (jail, wanted, walls) = (self.clone(), command.clone(), profile.clone());
+        let (sender, started) = oneshot::channel();
+        spawn::start(
+            self.helper.clone(),
+            move || jail.prepare(wanted, &walls),
+            move |answer| {
+                // A caller that is gone drops the helper, which ends it.
+                let _ = sender.send(answer);
+            },
+        );
+        let started = started.await.map_err(|_| lost("starting it"))??;
+        let program = command.argv.first().cloned().unwrap_or_default();
+        run::to_the_end(started, &program, &profile.limits, cancel, output, since).await
     }
 
     /// Attacks the walls from inside; see [`SelfTest::holds`].
     pub async fn self_test(&self) -> SelfTest {
         SelfTest::default()
     }
+
+    fn prepare(&self, command: Command, profile: &Profile) -> Result<Prepared, JailError> {
+        let mut base = self.base.to_vec();
+        if profile.network == Network::Host {
+            base.extend(system::resolver());
+        }
+        let view = view::plan(&base, profile)?;
+        let (length, stdin) = match command.stdin {
+            Stdin::Null => (None, Vec::new()),
+            Stdin::Bytes(bytes) => (Some(bytes.len() as u64), bytes),
+        };
+        let spec = Spec {
+            argv: command.argv.into_iter().map(Os).collect(),
+            env: command
+                .env
+                .into_iter()
+                .map(|(n, v)| (Os(n), Os(v)))
+                .collect(),
+            cwd: command.cwd.into(),
+            stdin: length,
+            ..self.spec(view.steps, profile.network, profile.limits)
+        };
+        Ok(Prepared {
+            spec,
+            stdin,
+            placeholders: view.placeholders,
+        })
+    }
+
+    /// A spec that runs nothing.
+    fn spec(&self, steps: Vec<Step>, network: Network, limits: Limits) -> Spec {
+        let walls = match self.strength {
+            Strength::Namespaces => Walls::Namespaces { steps, network },
+            _ => view::for_landlock(steps),
+        };
+        Spec {
+            version: VERSION,
+            caller: std::process::id().cast_signed(),
+            argv: Vec::new(),
+            env: Vec::new(),
+            cwd: PathBuf::from("/").into(),
+            stdin: None,
+            walls,
+            limits,
+        }
+    }
+
+    /// Builds the walls around nothing. The inner error is the kernel's.
+    fn probe(&self) -> Result<Result<(), String>, JailError> {
+        let spec = self.spec(self.base.to_vec(), Network::Loopback, Limits::default());
+        let (sender, started) = std::sync::mpsc::channel();
+        let prepared = Prepared {
+            spec,
+            stdin: Vec::new(),
+            placeholders: Vec::new(),
+        };
+        spawn::start(
+            self.helper.clone(),
+            move || Ok(prepared),
+            move |answer| {
+                let _ = sender.send(answer);
+            },
+        );
+        let started = started.recv().map_err(|_| lost("probing"))??;
+        let text = std::io::read_to_string(started.report).map_err(|source| JailError::Lost {
+            step: "probing",
+            source,
+        })?;
+        started.leash.wait().map_err(|source| JailError::Lost {
+            step: "probing",
+            source,
+        })?;
+        Ok(match run::first_report(&text) {
+            Ok(Report::Exited(0)) => Ok(()),
+            Ok(Report::SetUp { step, detail }) => Err(format!("{step}: {detail}")),
+            Ok(other) => Err(format!("unexpected report {other:?}")),
+            Err(text) => Err(text),
+        })
+    }
+}
+
+pub(crate) fn lost(step: &'static str) -> JailError {
+    let source = std::io::Error::from(std::io::ErrorKind::BrokenPipe);
+    JailError::Lost { step, source }
 }

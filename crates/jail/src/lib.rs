@@ -22,13 +22,23 @@
 mod command;
 mod env;
 mod error;
+mod helper;
 mod jail;
+mod output;
+mod placeholder;
 mod profile;
+mod run;
 mod self_test;
+mod spawn;
+mod spec;
+mod system;
+mod toolchain;
+mod view;
 
 pub use command::{Command, Ended, Exit, Stdin, shell};
 pub use env::{HOME, TMP, scrubbed_env};
 pub use error::JailError;
+pub use helper::helper_main;
 pub use jail::{Jail, Strength};
 pub use profile::{Limits, Network, Profile};
 pub use self_test::{Probe, SelfTest};

@@ -1,0 +1,68 @@
+//! The weaker walls, where no namespaces can be made: Landlock for files, no
+//! sockets, and a first process that collects and kills its descendants.
+
+use std::{os::fd::OwnedFd, path::Path, process::exit};
+
+use rustix::process::{Signal, getpid, set_child_subreaper};
+
+use super::{Doing, Failed, Wires, confine, filter, init, landlock, start, sys, tree};
+use crate::spec::{Os, Report, Spec};
+
+/// Restricts this process, runs the command, returns when nothing of it is left.
+pub(super) fn enter(
+    spec: &Spec,
+    read: &[Os],
+    write: &[Os],
+    stdin: Option<Vec<u8>>,
+    wires: &Wires,
+) -> Result<(), Failed> {
+    sys::block(&[libc::SIGTERM, libc::SIGCHLD]);
+    // Not killed with the caller but told: it has descendants to kill.
+    confine::die_with_parent(Some(spec.caller), Signal::TERM)?;
+    confine::first_to_go_when_memory_is_short();
+    set_child_subreaper(Some(getpid())).doing("collect orphans")?;
+    let stdin = start::stdin(stdin)?;
+    match sys::fork().doing("fork the command")? {
+        Some(_) if spec.argv.is_empty() => Ok(()),
+        Some(command) => {
+            drop(stdin);
+            supervise(command, spec, write, wires);
+            Ok(())
+        }
+        None => confined(spec, read, write, &stdin, wires),
+    }
+}
+
+fn supervise(command: rustix::process::Pid, spec: &Spec, write: &[Os], wires: &Wires) {
+    let places = write.iter().map(Os::path);
+    init::run(
+        command,
+        &spec.limits,
+        places,
+        init::Members::Descendants,
+        wires,
+    );
+    tree::kill_descendants();
+}
+
+fn confined(spec: &Spec, read: &[Os], write: &[Os], stdin: &OwnedFd, wires: &Wires) -> ! {
+    let restrict = || {
+        rustix::process::setsid().doing("start a session")?;
+        rustix::thread::set_no_new_privs(true).doing("give up new privileges")?;
+        confine::drop_bounding_set()?;
+        confine::give_up_capabilities()?;
+        let read: Vec<&Path> = read.iter().map(Os::path).collect();
+        let write: Vec<&Path> = write.iter().map(Os::path).collect();
+        landlock::restrict(&read, &write)?;
+        filter::install(filter::Sockets::None)
+    };
+    if let Err(Failed { step, detail }) = restrict() {
+        wires.tell(&Report::SetUp { step, detail });
+        exit(71)
+    }
+    if spec.argv.is_empty() {
+        wires.tell(&Report::Exited(0));
+        exit(0)
+    }
+    start::exec(spec, stdin, wires)
+}

@@ -1,0 +1,180 @@
+//! System calls that rustix does not have, each wrapped so that nothing unsafe
+//! leaves this file.
+#![expect(
+    unsafe_code,
+    reason = "fork, signal waits and newer mount calls have no safe wrapper"
+)]
+
+use std::{
+    io, mem,
+    os::fd::{AsFd, AsRawFd, OwnedFd},
+    time::Duration,
+};
+
+use rustix::process::Pid;
+
+use super::Wires;
+
+/// Moves output and report away from 1 and 2, closes whatever else was
+/// inherited. Afterwards 0 is the spec and 1 and 2 are `/dev/null`.
+pub(super) fn take_wires() -> io::Result<Wires> {
+    // SAFETY: closes descriptors nobody in this fresh process owns yet.
+    unsafe {
+        libc::syscall(libc::SYS_close_range, 3u32, u32::MAX, 0u32);
+    }
+    let wires = Wires {
+        output: rustix::io::fcntl_dupfd_cloexec(io::stdout(), 3)?,
+        report: rustix::io::fcntl_dupfd_cloexec(io::stderr(), 3)?,
+    };
+    let null = std::fs::File::options()
+        .read(true)
+        .write(true)
+        .open("/dev/null")?;
+    rustix::stdio::dup2_stdout(&null)?;
+    rustix::stdio::dup2_stderr(&null)?;
+    Ok(wires)
+}
+
+/// Marks everything above standard error to be closed at exec.
+pub(super) fn close_on_exec() {
+    // SAFETY: only sets a flag on descriptors.
+    unsafe {
+        libc::syscall(
+            libc::SYS_close_range,
+            3u32,
+            u32::MAX,
+            libc::CLOSE_RANGE_CLOEXEC,
+        );
+    }
+}
+
+/// Forks. `None` in the child.
+pub(super) fn fork() -> io::Result<Option<Pid>> {
+    // SAFETY: the helper has one thread, so the child may run any code.
+    match unsafe { libc::fork() } {
+        -1 => Err(io::Error::last_os_error()),
+        0 => Ok(None),
+        pid => Ok(Pid::from_raw(pid)),
+    }
+}
+
+/// Keeps `signals` from being delivered, so that [`wait_signal`] sees them.
+pub(super) fn block(signals: &[i32]) {
+    // SAFETY: plain calls on a local set.
+    unsafe {
+        let set = signal_set(signals);
+        libc::sigprocmask(libc::SIG_BLOCK, &set, std::ptr::null_mut());
+    }
+}
+
+/// Waits for one of the blocked `signals`, at most so long.
+pub(super) fn wait_signal(signals: &[i32], at_most: Option<Duration>) -> Option<i32> {
+    let set = signal_set(signals);
+    let time = at_most.map(|time| libc::timespec {
+        tv_sec: time.as_secs() as libc::time_t,
+        tv_nsec: time.subsec_nanos().into(),
+    });
+    let time = time.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
+    // SAFETY: set and time live across the call; no information is asked for.
+    let signal = unsafe { libc::sigtimedwait(&set, std::ptr::null_mut(), time) };
+    (signal > 0).then_some(signal)
+}
+
+fn signal_set(signals: &[i32]) -> libc::sigset_t {
+    // SAFETY: sigemptyset initialises the set before it is used.
+    unsafe {
+        let mut set = mem::zeroed();
+        libc::sigemptyset(&mut set);
+        for signal in signals {
+            libc::sigaddset(&mut set, *signal);
+        }
+        set
+    }
+}
+
+/// Sets and clears attributes of a mount and of all mounts below it.
+pub(super) fn set_mount_attributes(
+    mount: impl AsFd,
+    set: u64,
+    clear: u64,
+    recursive: bool,
+) -> io::Result<()> {
+    #[repr(C)]
+    struct MountAttr {
+        set: u64,
+        clear: u64,
+        propagation: u64,
+        user_namespace: u64,
+    }
+    let attr = MountAttr {
+        set,
+        clear,
+        propagation: 0,
+        user_namespace: 0,
+    };
+    let deep = if recursive { libc::AT_RECURSIVE } else { 0 };
+    // SAFETY: an empty path with AT_EMPTY_PATH, and a structure of the given size.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_mount_setattr,
+            mount.as_fd().as_raw_fd(),
+            c"".as_ptr(),
+            libc::AT_EMPTY_PATH | deep,
+            &raw const attr,
+            mem::size_of::<MountAttr>(),
+        )
+    };
+    if result == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
+
+/// Brings the loopback device of this network namespace up.
+pub(super) fn loopback_up() -> io::Result<()> {
+    use rustix::net::{AddressFamily, SocketType, socket};
+    let socket: OwnedFd = socket(AddressFamily::INET, SocketType::DGRAM, None)?;
+    // SAFETY: all-zero is a valid request; name and flags are set before the call.
+    unsafe {
+        let mut request: libc::ifreq = mem::zeroed();
+        request.ifr_name[0] = b'l' as libc::c_char;
+        request.ifr_name[1] = b'o' as libc::c_char;
+        request.ifr_ifru.ifru_flags = (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short;
+        if libc::ioctl(
+            socket.as_raw_fd(),
+            libc::SIOCSIFFLAGS as _,
+            &raw const request,
+        ) != 0
+        {
+            return Err(io::Error::last_os_error());
+        }
+    }
+    Ok(())
+}
+
+/// Leaves namespaces of the caller.
+pub(super) fn unshare(flags: rustix::thread::UnshareFlags) -> io::Result<()> {
+    // SAFETY: the helper has one thread, and the descriptor table is not among the flags.
+    unsafe { rustix::thread::unshare_unsafe(flags) }.map_err(Into::into)
+}
+
+/// The version of Landlock this kernel speaks; 0 when it does not.
+pub(super) fn landlock_version() -> i32 {
+    const VERSION: u32 = 1;
+    let nothing = std::ptr::null::<libc::c_void>();
+    // SAFETY: no structure is passed, only the version is asked for.
+    let version = unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, nothing, 0, VERSION) };
+    version.max(0) as i32
+}
+
+/// Whether the process limit of an ordinary user counts only processes of its
+/// own user namespace (Linux 5.14); before, it would count all of the person's.
+pub(super) fn counts_processes_per_namespace() -> bool {
+    let release = rustix::system::uname();
+    let release = release.release().to_string_lossy();
+    let mut parts = release
+        .split(['.', '-'])
+        .map(|part| part.parse().unwrap_or(0));
+    (parts.next().unwrap_or(0), parts.next().unwrap_or(0)) >= (5, 14)
+}

@@ -1,0 +1,125 @@
+//! Limits over all processes of a command, measured: memory, number of
+//! processes, disk. Used where the kernel has no limit that binds root, and
+//! cheap enough to be used always.
+
+use std::{fs, path::Path, time::SystemTime};
+
+use super::{init::Members, tree};
+use crate::{Ended, Limits};
+
+/// Free space that no command may use up.
+const RESERVE: u64 = 256 << 20;
+/// What a kernel page holds; `statm` counts in pages.
+const PAGE: u64 = 4096;
+
+pub(super) struct Watch {
+    limits: Limits,
+    members: Members,
+    started: SystemTime,
+    /// Writable places on disk with their free bytes at the start.
+    places: Vec<(std::path::PathBuf, u64)>,
+}
+
+impl Watch {
+    /// Watches what belongs to a command from now on, and what is written below
+    /// `places`.
+    pub(super) fn new<'a>(
+        limits: Limits,
+        members: Members,
+        places: impl Iterator<Item = &'a Path>,
+    ) -> Self {
+        Self {
+            limits,
+            members,
+            started: SystemTime::now(),
+            places: places
+                .filter_map(|place| Some((place.to_owned(), free(place)?)))
+                .collect(),
+        }
+    }
+
+    /// Which limit is passed, if one is.
+    pub(super) fn look(&self) -> Option<Ended> {
+        let members = tree::members(self.members);
+        if members.len() as u64 > u64::from(self.limits.processes) + 300 {
+            return Some(Ended::TooManyProcesses);
+        }
+        if self.memory(&members) > self.limits.memory_bytes {
+            return Some(Ended::OutOfMemory);
+        }
+        self.disk_is_full().then_some(Ended::DiskFull)
+    }
+
+    /// Memory of all processes. First the sum of what each holds, which counts
+    /// shared pages several times; only when that is too much, the exact sum.
+    fn memory(&self, members: &[i32]) -> u64 {
+        let scratch = match self.members {
+            Members::Namespace => used(Path::new(crate::TMP)),
+            Members::Descendants => 0,
+        };
+        let rough: u64 = members.iter().map(|pid| resident(*pid)).sum();
+        if rough + scratch <= self.limits.memory_bytes {
+            return rough + scratch;
+        }
+        let exact = members
+            .iter()
+            .map(|pid| proportional(*pid).unwrap_or_else(|| resident(*pid)));
+        exact.sum::<u64>() + scratch
+    }
+
+    /// Others write to the same disk, so a drop in free space is only a reason
+    /// to count what this command wrote.
+    fn disk_is_full(&self) -> bool {
+        self.places.iter().any(|(place, before)| {
+            let Some(now) = free(place) else { return false };
+            let gone = before.saturating_sub(now);
+            (gone > self.limits.disk_bytes && written(place, self.started) > self.limits.disk_bytes)
+                || (now < RESERVE && gone > RESERVE)
+        })
+    }
+}
+
+fn free(place: &Path) -> Option<u64> {
+    let found = rustix::fs::statvfs(place).ok()?;
+    Some(found.f_bavail * found.f_frsize)
+}
+
+fn used(place: &Path) -> u64 {
+    rustix::fs::statvfs(place).map_or(0, |found| (found.f_blocks - found.f_bfree) * found.f_frsize)
+}
+
+/// Bytes on disk of the files below `place` that changed since `since`.
+fn written(place: &Path, since: SystemTime) -> u64 {
+    use std::os::unix::fs::MetadataExt;
+    let since = since
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .map_or(0, |time| time.as_secs() as i64);
+    let mut sum = 0;
+    let mut folders = vec![place.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            match entry.metadata() {
+                Ok(found) if found.is_dir() => folders.push(entry.path()),
+                Ok(found) if found.ctime() >= since => sum += found.blocks() * 512,
+                _ => {}
+            }
+        }
+    }
+    sum
+}
+
+fn resident(pid: i32) -> u64 {
+    let read = || {
+        let text = fs::read_to_string(format!("/proc/{pid}/statm")).ok()?;
+        text.split(' ').nth(1)?.parse::<u64>().ok()
+    };
+    read().unwrap_or(0) * PAGE
+}
+
+/// Each page divided by the number of processes that share it.
+fn proportional(pid: i32) -> Option<u64> {
+    let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("Pss:"))?;
+    let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kilobytes << 10)
+}

@@ -1,0 +1,69 @@
+//! An empty folder in the place of a protected path that does not exist.
+//!
+//! Something must be there to be covered. It is a folder even where a file is
+//! expected, because git does not see empty folders and because only an empty one
+//! can be removed. Its mode marks it as ours, so that one left behind by a crash
+//! is recognised and goes with the next command.
+
+use std::{
+    collections::BTreeMap,
+    fs, io,
+    os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt},
+    path::{Path, PathBuf},
+    sync::{Mutex, PoisonError},
+};
+
+/// Readable, not writable, sticky: nobody makes such a folder by accident.
+const MARK: u32 = 0o1555;
+
+/// How many running commands hold each one: removing it under a running command
+/// would take the cover off.
+static HELD: Mutex<BTreeMap<PathBuf, usize>> = Mutex::new(BTreeMap::new());
+
+/// One held placeholder; removed when the last holder lets go.
+#[derive(Debug)]
+pub(crate) struct Placeholder {
+    path: PathBuf,
+}
+
+impl Placeholder {
+    /// Puts one at `path`, whose parent exists.
+    pub(crate) fn take(path: &Path) -> io::Result<Self> {
+        let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
+        match fs::DirBuilder::new().mode(0o755).create(path) {
+            // Set afterwards: the mode given to mkdir passes through the umask.
+            Ok(()) => fs::set_permissions(path, fs::Permissions::from_mode(MARK))?,
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+        *held.entry(path.to_owned()).or_default() += 1;
+        Ok(Self {
+            path: path.to_owned(),
+        })
+    }
+
+    /// Whether a placeholder stands at `path`.
+    pub(crate) fn is_at(path: &Path) -> bool {
+        fs::symlink_metadata(path)
+            .is_ok_and(|found| found.is_dir() && found.mode() & 0o7777 == MARK)
+            && fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none())
+    }
+}
+
+impl Drop for Placeholder {
+    fn drop(&mut self) {
+        let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(count) = held.get_mut(&self.path) else {
+            return;
+        };
+        *count -= 1;
+        if *count == 0 {
+            held.remove(&self.path);
+            if Self::is_at(&self.path)
+                && let Err(error) = fs::remove_dir(&self.path)
+            {
+                tracing::warn!(path = %self.path.display(), %error, "a placeholder stays behind");
+            }
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! What caller and helper say to each other. The spec goes in through the
+//! helper's standard input (never its arguments, which others on the machine can
+//! read), reports come back as JSON lines on its standard error.
+
+use std::{
+    ffi::{OsStr, OsString},
+    fmt,
+    os::unix::ffi::{OsStrExt, OsStringExt},
+    path::{Path, PathBuf},
+};
+
+use serde::{
+    Deserialize, Deserializer, Serialize, Serializer,
+    de::{SeqAccess, Visitor},
+};
+
+use crate::{Ended, Limits, Network, view::Step};
+
+/// Raised whenever [`Spec`] changes, so that a helper that was replaced on disk
+/// under a running caller says so instead of guessing.
+pub(crate) const VERSION: u32 = 1;
+
+/// Everything the helper needs to know.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Spec {
+    pub version: u32,
+    /// The caller's process id: when it is not our parent, the caller is gone.
+    pub caller: i32,
+    /// Empty: only build the walls and report.
+    pub argv: Vec<Os>,
+    pub env: Vec<(Os, Os)>,
+    pub cwd: Os,
+    /// How many bytes follow the spec for the command to read.
+    pub stdin: Option<u64>,
+    pub walls: Walls,
+    pub limits: Limits,
+}
+
+/// Which walls to build.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Walls {
+    /// A file system view of its own, in namespaces.
+    Namespaces { steps: Vec<Step>, network: Network },
+    /// The host's file system, seen through Landlock.
+    Landlock { read: Vec<Os>, write: Vec<Os> },
+}
+
+/// How it went, one JSON line.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Report {
+    /// The walls could not be built.
+    SetUp { step: String, detail: String },
+    /// The program could not be started.
+    Program { detail: String },
+    /// The command ended with this code.
+    Exited(i32),
+    /// A signal ended the command.
+    Signalled(i32),
+    /// A limit was passed and everything was killed.
+    Stopped(Ended),
+}
+
+/// Bytes from the operating system: text in JSON when they are text.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Os(pub OsString);
+
+impl Os {
+    pub(crate) fn path(&self) -> &Path {
+        Path::new(&self.0)
+    }
+}
+
+impl From<&Path> for Os {
+    fn from(path: &Path) -> Self {
+        Self(path.as_os_str().to_owned())
+    }
+}
+
+impl From<PathBuf> for Os {
+    fn from(path: PathBuf) -> Self {
+        Self(path.into_os_string())
+    }
+}
+
+impl From<&OsStr> for Os {
+    fn from(text: &OsStr) -> Self {
+        Self(text.to_owned())
+    }
+}
+
+impl Serialize for Os {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0.to_str() {
+            Some(text) => serializer.serialize_str(text),
+            None => self.0.as_bytes().serialize(serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Os {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Either;
+        impl<'de> Visitor<'de> for Either {
+            type Value = Os;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("text or a list of bytes")
+            }
+
+            fn visit_str<E>(self, text: &str) -> Result<Os, E> {
+                Ok(Os(text.into()))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Os, A::Error> {
+                let mut bytes = Vec::new();
+                while let Some(byte) = seq.next_element()? {
+                    bytes.push(byte);
+                }
+                Ok(Os(OsString::from_vec(bytes)))
+            }
+        }
+        deserializer.deserialize_any(Either)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_are_not_text_survive_the_way_to_the_helper() {
+        for bytes in [
+            &b"/plain"[..],
+            b"",
+            b"caf\xc3\xa9",
+            b"bad\xff\xfe",
+            b"a\nb\"c",
+        ] {
+            let before = Os(OsString::from_vec(bytes.to_vec()));
+            let json = serde_json::to_string(&before).unwrap();
+            assert_eq!(serde_json::from_str::<Os>(&json).unwrap(), before, "{json}");
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! Where the compilers and interpreters of this machine live, beyond `/usr`:
+//! what `PATH` and a few variables point at. A person's home is otherwise not
+//! readable, so of each toolchain only what it needs is named, never a folder
+//! that also keeps its credentials.
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use crate::env::home;
+
+/// Folders in a home that programs share with private data.
+const SHARED: [&str; 5] = [".local", ".config", ".cache", ".ssh", ".cargo"];
+
+/// Every place that must be readable, as it is on disk.
+pub(crate) fn places() -> BTreeSet<PathBuf> {
+    let home = home();
+    let mut places = BTreeSet::new();
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    for entry in std::env::split_paths(&path).filter(|entry| entry.is_absolute()) {
+        let real = fs::canonicalize(&entry);
+        for entry in [Some(entry), real.ok()].into_iter().flatten() {
+            if entry.is_dir() {
+                places.insert(around(&home, &entry));
+            }
+        }
+    }
+    let at = |name: &str, below: &str| {
+        std::env::var_os(name)
+            .map(PathBuf::from)
+            .filter(|place| place.is_absolute())
+            .unwrap_or_else(|| home.join(below))
+    };
+    places.extend(cargo(&at("CARGO_HOME", ".cargo")));
+    places.extend([
+        at("RUSTUP_HOME", ".rustup"),
+        at("NVM_DIR", ".nvm").join("versions"),
+        at("SDKMAN_DIR", ".sdkman").join("candidates"),
+        at("GOMODCACHE", "go/pkg/mod"),
+        home.join(".local/lib"),
+        home.join(".local/share/pipx"),
+        home.join(".local/share/uv"),
+        home.join(".local/share/mise/installs"),
+        home.join(".local/share/fnm/node-versions"),
+    ]);
+    for name in ["GOROOT", "JAVA_HOME"] {
+        places.extend(std::env::var_os(name).map(PathBuf::from));
+    }
+    // A folder above the home would show the home.
+    places.retain(|place| place.is_absolute() && place.exists() && !home.starts_with(place));
+    places
+}
+
+/// The folder that a program directory needs around it: `…/node/bin` is nothing
+/// without `…/node/lib`. A plain folder of scripts is shown alone.
+fn around(home: &Path, entry: &Path) -> PathBuf {
+    let bare = || entry.to_owned();
+    let (Some(name), Some(parent)) = (entry.file_name(), entry.parent()) else {
+        return bare();
+    };
+    if !["bin", "sbin", "shims"].iter().any(|known| name == *known) {
+        return bare();
+    }
+    let shared = SHARED.iter().any(|shared| parent == home.join(shared));
+    if shared || home.starts_with(parent) || parent.parent().is_none() {
+        return bare();
+    }
+    let dotted = parent
+        .file_name()
+        .is_some_and(|name| name.to_string_lossy().starts_with('.'));
+    let installed = ["lib", "libexec", "pkg"]
+        .iter()
+        .any(|part| parent.join(part).is_dir());
+    if (dotted && parent.parent() == Some(home)) || installed {
+        parent.to_owned()
+    } else {
+        bare()
+    }
+}
+
+/// Cargo keeps its login beside its programs: only these parts are shown.
+fn cargo(cargo_home: &Path) -> Vec<PathBuf> {
+    let mut parts: Vec<_> = ["bin", "registry", "git", "env"]
+        .map(|part| cargo_home.join(part))
+        .into();
+    for name in ["config.toml", "config"] {
+        let config = cargo_home.join(name);
+        let keeps_no_secret = fs::read_to_string(&config).is_ok_and(|text| {
+            let text = text.to_ascii_lowercase();
+            !["token", "password", "secret", "credential", "@"]
+                .iter()
+                .any(|word| text.contains(word))
+        });
+        if keeps_no_secret {
+            parts.push(config);
+        }
+    }
+    parts
+}

@@ -1,0 +1,384 @@
+//! Which files a command sees, as a list of steps for the helper. The new root
+//! starts empty, so a place that no step names does not exist inside.
+//!
+//! Three things are easy to get wrong here, and an attacker tries them first:
+//! a protected file that does not exist yet (its first missing component is
+//! covered), a protected file whose *folder* is renamed away (every folder on the
+//! way becomes a mount point, which cannot be renamed), and links (paths below a
+//! writable place are walked without following any).
+
+use std::{
+    collections::BTreeMap,
+    fs, io,
+    path::{Component, Path, PathBuf},
+};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    JailError, Profile,
+    placeholder::Placeholder,
+    spec::{Os, Walls},
+};
+
+/// One step in building the new root. Paths are the same inside and outside.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Step {
+    /// A symbolic link of the host, made again.
+    Link { at: Os, to: Os },
+    /// The host's file or folder, with everything mounted below it.
+    Show { path: Os, write: bool },
+    /// An empty folder (which may hold the way to `below`) or an unreadable file
+    /// in the place of what is there.
+    Cover {
+        path: Os,
+        folder: bool,
+        below: Option<Os>,
+    },
+}
+
+/// The steps for one command, and what must be tidied up after it.
+#[derive(Debug, Default)]
+pub(crate) struct View {
+    pub steps: Vec<Step>,
+    pub placeholders: Vec<Placeholder>,
+}
+
+/// What happens at one path; the later variant wins.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Fate {
+    Link(PathBuf),
+    Write,
+    Read,
+    Cover { folder: bool },
+}
+
+/// Works out the view of `profile` on top of what every command sees.
+pub(crate) fn plan(base: &[Step], profile: &Profile) -> Result<View, JailError> {
+    let mut draft = Draft::new(profile)?;
+    draft.take_base(base);
+    let protected = sorted(&profile.protected);
+    for path in &protected {
+        draft.protect(path)?;
+    }
+    for path in sorted(&profile.hidden) {
+        draft.hide(&path)?;
+    }
+    Ok(draft.finish())
+}
+
+fn sorted(paths: &[PathBuf]) -> Vec<PathBuf> {
+    let mut paths = paths.to_vec();
+    paths.sort_by_key(|path| path.components().count());
+    paths
+}
+
+struct Draft {
+    root: PathBuf,
+    /// The root as the caller wrote it; protected paths are written below it.
+    given_root: PathBuf,
+    /// Writable places: the root and the caches.
+    areas: Vec<PathBuf>,
+    /// Hidden places outside of the root; nothing but the root shows below them.
+    hidden: Vec<PathBuf>,
+    fates: BTreeMap<PathBuf, Fate>,
+    placeholders: Vec<Placeholder>,
+}
+
+impl Draft {
+    fn new(profile: &Profile) -> Result<Self, JailError> {
+        let root = usable("worktree", &profile.root)?;
+        let mut draft = Self {
+            hidden: Vec::new(),
+            areas: vec![root.clone()],
+            fates: BTreeMap::from([(root.clone(), Fate::Write)]),
+            placeholders: Vec::new(),
+            given_root: lexical(&profile.root),
+            root,
+        };
+        for path in &profile.hidden {
+            let path = draft.real(path);
+            if !path.starts_with(&draft.root) {
+                draft.hidden.push(path);
+            }
+        }
+        for path in &profile.writable {
+            fs::create_dir_all(path).map_err(|source| unusable("writable path", path, source))?;
+            let path = usable("writable path", path)?;
+            if !draft.is_hidden(&path) {
+                draft.fates.insert(path.clone(), Fate::Write);
+                draft.areas.push(path);
+            }
+        }
+        Ok(draft)
+    }
+
+    fn take_base(&mut self, base: &[Step]) {
+        for step in base {
+            let (path, fate) = match step {
+                Step::Link { at, to } => (at, Fate::Link(to.path().to_owned())),
+                Step::Show { path, .. } => (path, Fate::Read),
+                Step::Cover { .. } => continue,
+            };
+            // A toolchain below the worktree is the worktree's.
+            let path = path.path();
+            if !self.is_hidden(path) && self.area_of(path).is_none() {
+                self.fates.entry(path.to_owned()).or_insert(fate);
+            }
+        }
+    }
+
+    fn protect(&mut self, path: &Path) -> Result<(), JailError> {
+        let path = self.real(path);
+        if self.is_hidden(&path) {
+            return Ok(());
+        }
+        match self.area_of(&path) {
+            Some(area) => self.guard(&area, &path, &Fate::Read),
+            None => {
+                if path.exists() {
+                    self.set(path, Fate::Read);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn hide(&mut self, path: &Path) -> Result<(), JailError> {
+        let path = self.real(path);
+        let cover = Fate::Cover {
+            folder: path.is_dir(),
+        };
+        if let Some(area) = self.area_of(&path).filter(|area| *area != path) {
+            return self.guard(&area, &path, &cover);
+        }
+        // Nothing shows where nothing was put; only what lies below a shown
+        // place needs a cover.
+        if path.exists() && self.is_shown(&path) {
+            self.set(path, cover);
+        }
+        Ok(())
+    }
+
+    /// Makes `path`, below the writable `area`, hold against everything a
+    /// command can do to the folders on the way.
+    fn guard(&mut self, area: &Path, path: &Path, fate: &Fate) -> Result<(), JailError> {
+        let Ok(way) = path.strip_prefix(area) else {
+            return Ok(());
+        };
+        let mut here = area.to_owned();
+        let mut parts = way.components().peekable();
+        while let Some(part) = parts.next() {
+            if self.is_sealed(area, &here) && *fate == Fate::Read {
+                return Ok(());
+            }
+            here.push(part);
+            let last = parts.peek().is_none();
+            match fs::symlink_metadata(&here) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    return self.cover_missing(area, here);
+                }
+                Err(source) => return Err(unusable("protected path", &here, source)),
+                Ok(_) if Placeholder::is_at(&here) => return self.cover_missing(area, here),
+                Ok(found) if found.is_symlink() => {
+                    return self.guard_link(area, here, path, fate);
+                }
+                Ok(found) if last => {
+                    let fate = match fate {
+                        Fate::Cover { .. } => Fate::Cover {
+                            folder: found.is_dir(),
+                        },
+                        other => other.clone(),
+                    };
+                    self.set(here.clone(), fate);
+                }
+                Ok(found) if found.is_dir() => {
+                    if !self.is_sealed(area, &here) {
+                        self.set(here.clone(), Fate::Write);
+                    }
+                }
+                Ok(_) => {
+                    // A file where a folder should be: it must stay a file.
+                    self.set(here, Fate::Read);
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The first missing component cannot be created: something empty is there.
+    fn cover_missing(&mut self, area: &Path, path: PathBuf) -> Result<(), JailError> {
+        if self.is_sealed(area, &path) {
+            return Ok(());
+        }
+        let placeholder =
+            Placeholder::take(&path).map_err(|source| unusable("protected path", &path, source))?;
+        self.placeholders.push(placeholder);
+        self.set(path, Fate::Cover { folder: true });
+        Ok(())
+    }
+
+    /// A link on the way stays what it is; what it leads to is guarded where it
+    /// is writable.
+    fn guard_link(
+        &mut self,
+        area: &Path,
+        link: PathBuf,
+        path: &Path,
+        fate: &Fate,
+    ) -> Result<(), JailError> {
+        if !self.is_sealed(area, &link) {
+            self.set(link, Fate::Read);
+        }
+        match fs::canonicalize(path) {
+            Ok(target) if target != path => match self.area_of(&target) {
+                Some(area) if area != target => self.guard(&area, &target, fate),
+                _ => Ok(()),
+            },
+            _ => Ok(()),
+        }
+    }
+
+    fn set(&mut self, path: PathBuf, fate: Fate) {
+        let entry = self.fates.entry(path).or_insert_with(|| fate.clone());
+        if *entry < fate {
+            *entry = fate;
+        }
+    }
+
+    /// The writable place that `path` lies in: the deepest.
+    fn area_of(&self, path: &Path) -> Option<PathBuf> {
+        let inside = self.areas.iter().filter(|area| path.starts_with(area));
+        inside.max_by_key(|area| area.as_os_str().len()).cloned()
+    }
+
+    /// Whether `path` is read-only or covered already, by itself or from above,
+    /// within its writable area.
+    fn is_sealed(&self, area: &Path, path: &Path) -> bool {
+        path.ancestors()
+            .take_while(|above| *above != area)
+            .any(|above| matches!(self.fates.get(above), Some(Fate::Read | Fate::Cover { .. })))
+    }
+
+    fn is_shown(&self, path: &Path) -> bool {
+        path.ancestors()
+            .any(|above| matches!(self.fates.get(above), Some(Fate::Read | Fate::Write)))
+    }
+
+    /// Whether a hidden place holds `path`, unless the root lies in between.
+    fn is_hidden(&self, path: &Path) -> bool {
+        !path.starts_with(&self.root) && self.hidden.iter().any(|hidden| path.starts_with(hidden))
+    }
+
+    /// The path without links on the way, as far as it exists. Below the root
+    /// links are left alone: whoever may write there could change them.
+    fn real(&self, path: &Path) -> PathBuf {
+        let path = lexical(path);
+        for root in [&self.given_root, &self.root] {
+            if let Ok(rest) = path.strip_prefix(root) {
+                return join(&self.root, rest);
+            }
+        }
+        for above in path.ancestors() {
+            if let Ok(real) = fs::canonicalize(above) {
+                let rest = path.strip_prefix(above).unwrap_or(Path::new(""));
+                return join(&real, rest);
+            }
+        }
+        path
+    }
+
+    fn finish(self) -> View {
+        let mut fates: Vec<_> = self.fates.into_iter().collect();
+        fates.sort_by_key(|(path, _)| path.components().count());
+        let root = self.root;
+        let steps = fates
+            .into_iter()
+            .map(|(path, fate)| match fate {
+                Fate::Link(to) => Step::Link {
+                    at: path.into(),
+                    to: to.into(),
+                },
+                Fate::Write => Step::Show {
+                    path: path.into(),
+                    write: true,
+                },
+                Fate::Read => Step::Show {
+                    path: path.into(),
+                    write: false,
+                },
+                Fate::Cover { folder } => Step::Cover {
+                    folder,
+                    below: root.strip_prefix(&path).ok().map(Os::from),
+                    path: path.into(),
+                },
+            })
+            .collect();
+        View {
+            steps,
+            placeholders: self.placeholders,
+        }
+    }
+}
+
+/// Joins without the trailing slash that joining nothing leaves.
+fn join(base: &Path, rest: &Path) -> PathBuf {
+    if rest.as_os_str().is_empty() {
+        base.to_owned()
+    } else {
+        base.join(rest)
+    }
+}
+
+/// Takes `.` and `..` out by text alone.
+fn lexical(path: &Path) -> PathBuf {
+    let mut clean = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                clean.pop();
+            }
+            other => clean.push(other),
+        }
+    }
+    clean
+}
+
+fn usable(what: &'static str, path: &Path) -> Result<PathBuf, JailError> {
+    let real = fs::canonicalize(path).map_err(|source| unusable(what, path, source))?;
+    if !real.is_dir() || real.parent().is_none() {
+        let source = io::Error::new(io::ErrorKind::InvalidInput, "it must be a folder below /");
+        return Err(unusable(what, path, source));
+    }
+    Ok(real)
+}
+
+fn unusable(what: &'static str, path: &Path, source: io::Error) -> JailError {
+    JailError::Path {
+        what,
+        path: path.to_owned(),
+        source,
+    }
+}
+
+/// The same places for a kernel without namespaces. Landlock can only add
+/// rights, so what is protected or hidden below the root stays as writable as
+/// the root; `Strength` says so.
+pub(crate) fn for_landlock(steps: Vec<Step>) -> Walls {
+    let (mut read, mut write) = (Vec::new(), Vec::new());
+    for step in steps {
+        match step {
+            Step::Show { path, write: true } => write.push(path),
+            Step::Show { path, write: false } => read.push(path),
+            Step::Link { .. } | Step::Cover { .. } => {}
+        }
+    }
+    read.push(PathBuf::from("/proc").into());
+    for device in ["null", "zero", "full", "random", "urandom"] {
+        write.push(Path::new("/dev").join(device).into());
+    }
+    Walls::Landlock { read, write }
+}

@@ -1,0 +1,253 @@
+//! Protected, hidden and writable places, against somebody who tries.
+
+use std::{
+    fs,
+    os::unix::fs::{PermissionsExt, symlink},
+};
+
+use butler_jail::shell;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use crate::world::{World, canary, text};
+
+/// A worktree with a `.git` pointer, a policy and sources.
+fn repo() -> World {
+    let mut world = World::new();
+    world.write(".git", "gitdir: elsewhere\n");
+    world.write(".codebutler/policy.json", "{}\n");
+    world.write("src/main.rs", "fn main() {}\n");
+    world.profile.protected = [
+        ".git",
+        ".codebutler/policy.json",
+        ".codebutler/mcp.json",
+        ".vscode/tasks.json",
+    ]
+    .map(|name| world.root().join(name))
+    .into();
+    world
+}
+
+#[tokio::test]
+async fn protected_files_can_be_read_and_nothing_else() {
+    let world = repo();
+    for attempt in [
+        "echo x > .git",
+        "echo x >> .codebutler/policy.json",
+        "rm -f .codebutler/policy.json",
+        "mv .codebutler/policy.json away",
+        "cp /dev/null .codebutler/policy.json",
+        "ln -f src/main.rs .codebutler/policy.json",
+        "mv src/main.rs .codebutler/policy.json",
+        "chmod 777 .git",
+        "touch .git",
+        "truncate -s 0 .git",
+    ] {
+        let exit = world.sh(attempt).await;
+        assert_ne!(exit.code, Some(0), "{attempt}: {}", text(&exit));
+    }
+    assert_eq!(
+        world.ok("cat .git .codebutler/policy.json").await,
+        "gitdir: elsewhere\n{}\n"
+    );
+    world.ok("echo new > src/other.rs && rm src/main.rs").await;
+    world.ok("echo note > .codebutler/note.md").await;
+}
+
+#[tokio::test]
+async fn a_folder_on_the_way_to_a_protected_file_cannot_be_moved_away() {
+    let world = repo();
+    for attempt in [
+        "mv .codebutler gone",
+        "mv -T src .codebutler",
+        "rm -rf .codebutler; test ! -e .codebutler",
+        "mkdir evil; cp .codebutler/* evil; mv --exchange evil .codebutler",
+    ] {
+        let exit = world.sh(attempt).await;
+        assert_ne!(exit.code, Some(0), "{attempt}: {}", text(&exit));
+    }
+    assert_eq!(world.ok("cat .codebutler/policy.json").await, "{}\n");
+}
+
+#[tokio::test]
+async fn a_protected_file_that_does_not_exist_cannot_be_created() {
+    let world = repo();
+    for attempt in [
+        "echo '{}' > .codebutler/mcp.json",
+        "ln -s /etc/passwd .codebutler/mcp.json",
+        "echo '{}' > .codebutler/mcp.json/x",
+        "rmdir .codebutler/mcp.json",
+        "mv .codebutler/mcp.json elsewhere",
+        "mkdir -p .vscode/deep",
+        "echo '{}' > .vscode/tasks.json",
+        "rm -r .vscode",
+        "mv .vscode away",
+        "ln -s src .vscode",
+    ] {
+        let exit = world.sh(attempt).await;
+        assert_ne!(exit.code, Some(0), "{attempt}: {}", text(&exit));
+    }
+    // Nothing stays behind that git or a reader could stumble over.
+    assert!(!world.root().join(".codebutler/mcp.json").exists());
+    assert!(!world.root().join(".vscode").exists());
+}
+
+#[tokio::test]
+async fn a_cover_left_by_a_crash_goes_with_the_next_command() {
+    let world = repo();
+    let left = world.root().join(".vscode");
+    fs::create_dir(&left).unwrap();
+    fs::set_permissions(&left, fs::Permissions::from_mode(0o1555)).unwrap();
+    world.sh("touch .vscode/tasks.json").await;
+    assert!(!left.exists());
+    // A folder that somebody made stays.
+    fs::create_dir(&left).unwrap();
+    world.ok("true").await;
+    assert!(left.exists());
+}
+
+#[tokio::test]
+async fn a_second_command_does_not_uncover_the_first() {
+    let world = repo();
+    world.ok("mkfifo go").await;
+    let (sender, mut receiver) = mpsc::channel(1);
+    let script = "echo up; read x < go; mkdir .vscode 2>&1; echo '{}' > .vscode/tasks.json";
+    let long = shell(script, world.root());
+    let cancel = CancellationToken::new();
+    let first = world.jail.run(&long, &world.profile, &cancel, Some(sender));
+    let second = async {
+        receiver.recv().await.unwrap();
+        world.ok("true").await;
+        tokio::fs::write(world.root().join("go"), "now\n")
+            .await
+            .unwrap();
+        while receiver.recv().await.is_some() {}
+    };
+    let (exit, ()) = tokio::join!(first, second);
+    let exit = exit.unwrap();
+    assert_ne!(exit.code, Some(0), "{}", text(&exit));
+    assert!(!world.root().join(".vscode").exists());
+}
+
+#[tokio::test]
+async fn a_protected_link_stays_what_it_is() {
+    let mut world = repo();
+    world.write("AGENTS.md", "rules\n");
+    symlink("AGENTS.md", world.root().join("CLAUDE.md")).unwrap();
+    world.profile.protected.push(world.root().join("CLAUDE.md"));
+    for attempt in [
+        "ln -sfn src/main.rs CLAUDE.md",
+        "rm CLAUDE.md",
+        "mv CLAUDE.md away",
+        "echo evil > CLAUDE.md",
+        "echo evil > AGENTS.md",
+    ] {
+        let exit = world.sh(attempt).await;
+        assert_ne!(exit.code, Some(0), "{attempt}: {}", text(&exit));
+    }
+    assert_eq!(world.ok("cat CLAUDE.md").await, "rules\n");
+    assert_eq!(world.ok("readlink CLAUDE.md").await, "AGENTS.md\n");
+}
+
+#[tokio::test]
+async fn a_protected_folder_protects_all_of_it() {
+    let mut world = repo();
+    world.write("hooks/pre-commit", "#!/bin/sh\n");
+    world.profile.protected.push(world.root().join("hooks"));
+    world
+        .profile
+        .protected
+        .push(world.root().join("hooks/deep/er"));
+    for attempt in [
+        "echo x >> hooks/pre-commit",
+        "touch hooks/new",
+        "mkdir -p hooks/deep/er",
+        "mv hooks gone",
+    ] {
+        let exit = world.sh(attempt).await;
+        assert_ne!(exit.code, Some(0), "{attempt}: {}", text(&exit));
+    }
+}
+
+#[tokio::test]
+async fn what_is_hidden_cannot_be_read_wherever_it_lies() {
+    let mut world = repo();
+    world.write(".env", &canary());
+    world.write("keys/deep/id", &canary());
+    fs::create_dir_all(world.outside("cache/private")).unwrap();
+    fs::write(world.outside("cache/private/token"), canary()).unwrap();
+    world.profile.writable = vec![world.outside("cache")];
+    world.profile.hidden = vec![
+        world.root().join(".env"),
+        world.root().join("keys/deep"),
+        world.root().join("keys/later"),
+        world.outside("cache/private"),
+        world.outside("secret"),
+        world.outside("never"),
+    ];
+    let outside = world.outside("");
+    let outside = outside.display();
+    let script = format!(
+        "cat .env keys/deep/id {outside}/cache/private/token {outside}/secret; \
+         mv keys k2; cat k2/deep/id; mkdir -p keys/later/x; ls -laR . {outside}; \
+         cp -r keys copy; cat copy/deep/id; cat copy/*/*; ln .env env2; cat env2"
+    );
+    let exit = world.sh(&script).await;
+    assert!(!text(&exit).contains(&canary()), "{}", text(&exit));
+    assert!(!world.root().join("keys/later").exists());
+    world.ok(&format!("touch {outside}/cache/fine")).await;
+}
+
+#[tokio::test]
+async fn a_worktree_inside_a_hidden_place_shows_alone() {
+    let mut world = World::new();
+    fs::create_dir_all(world.outside("branches/mine")).unwrap();
+    fs::create_dir_all(world.outside("branches/other")).unwrap();
+    fs::write(world.outside("branches/other/secret"), canary()).unwrap();
+    world.profile.root = world.outside("branches/mine");
+    // The whole neighbourhood is shown, then hidden again, then the root put in.
+    world.profile.writable = vec![world.outside("")];
+    world.profile.hidden = vec![world.outside("branches"), world.outside("secret")];
+    let other = world.outside("branches/other/secret");
+    let script = format!(
+        "touch here; ls ..; ls ../..; cat {} ../../secret",
+        other.display()
+    );
+    let exit = world.sh(&script).await;
+    assert!(text(&exit).starts_with("mine\n"), "{}", text(&exit));
+    assert!(!text(&exit).contains(&canary()), "{}", text(&exit));
+    assert!(world.root().join("here").exists());
+}
+
+#[tokio::test]
+async fn a_place_outside_that_is_protected_can_be_read() {
+    let mut world = repo();
+    fs::create_dir(world.outside("common.git")).unwrap();
+    fs::write(world.outside("common.git/HEAD"), "ref\n").unwrap();
+    let common = world.outside("common.git");
+    world.profile.protected.push(common.clone());
+    let common = common.display();
+    assert_eq!(world.ok(&format!("cat {common}/HEAD")).await, "ref\n");
+    let exit = world
+        .sh(&format!("echo x > {common}/HEAD || mkdir {common}/hooks"))
+        .await;
+    assert_ne!(exit.code, Some(0));
+}
+
+#[tokio::test]
+async fn hidden_wins_over_protected_and_writable() {
+    let mut world = World::new();
+    fs::create_dir_all(world.outside("state/cache")).unwrap();
+    fs::write(world.outside("state/config.json"), canary()).unwrap();
+    fs::write(world.outside("state/cache/x"), canary()).unwrap();
+    world.profile.hidden = vec![world.outside("state")];
+    world.profile.protected = vec![world.outside("state/config.json")];
+    world.profile.writable = vec![world.outside("state/cache")];
+    let state = world.outside("state");
+    let state = state.display();
+    let exit = world
+        .sh(&format!("cat {state}/config.json {state}/cache/x"))
+        .await;
+    assert_eq!(exit.code, Some(1));
+    assert!(!text(&exit).contains(&canary()));
+}
