@@ -8,12 +8,13 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
+use butler_jail::Jail;
 use butler_vocab::{CallId, Receipt, TreeHash};
 use futures_util::future::BoxFuture;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::{Workplace, tools::Step};
+use crate::{Jobs, Workplace, tools::Step};
 
 /// Computes the hash of the working files, `.codebutler/` left out.
 pub type TreeHasher =
@@ -27,7 +28,9 @@ pub type DiffMaker =
 #[derive(Clone)]
 pub struct Desk {
     workplace: Arc<Workplace>,
+    jail: Option<Arc<Jail>>,
     cancel: CancellationToken,
+    jobs: Arc<Jobs>,
     tree: Option<TreeHasher>,
     diff: Option<DiffMaker>,
     base: Option<Arc<Receipt>>,
@@ -48,6 +51,8 @@ impl Desk {
     pub fn new(workplace: Arc<Workplace>, cancel: CancellationToken) -> Self {
         Self {
             workplace,
+            jail: None,
+            jobs: Arc::new(Jobs::new(&cancel)),
             cancel,
             tree: None,
             diff: None,
@@ -55,6 +60,13 @@ impl Desk {
             progress: None,
             shelf: Arc::default(),
         }
+    }
+
+    /// Without a jail no command runs.
+    #[must_use]
+    pub fn with_jail(mut self, jail: Arc<Jail>) -> Self {
+        self.jail = Some(jail);
+        self
     }
 
     /// RunChecks needs this to leave receipts.
@@ -119,6 +131,16 @@ impl Desk {
             // A full status card is no reason to wait.
             let _ = progress.try_send(line.into());
         }
+    }
+
+    /// The background commands; the driver stops them when the activation ends.
+    #[must_use]
+    pub fn jobs(&self) -> &Arc<Jobs> {
+        &self.jobs
+    }
+
+    pub(crate) fn jail(&self) -> Option<&Arc<Jail>> {
+        self.jail.as_ref()
     }
 
     pub(crate) fn tree(&self) -> Option<&TreeHasher> {

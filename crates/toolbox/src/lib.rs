@@ -22,10 +22,14 @@
 
 mod batch;
 mod clip;
+mod confine;
 mod desk;
+mod diff;
 mod executor;
+mod jobs;
 mod nearest;
 mod place;
+mod receipt;
 mod registry;
 mod repair;
 mod schema;
@@ -33,10 +37,12 @@ mod scripts;
 mod text;
 mod tool;
 pub mod tools;
+mod walk;
 
 pub use batch::batches;
 pub use desk::{Desk, DiffMaker, TreeHasher};
 pub use executor::{Executor, Intent};
+pub use jobs::Jobs;
 pub use place::{Check, Inside, Opened, PlaceError, Surroundings, Workplace};
 pub use registry::Registry;
 pub use schema::flat as flat_schema;

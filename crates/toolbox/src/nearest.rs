@@ -56,7 +56,7 @@ fn unaccented(c: char) -> char {
 }
 
 /// How many neighbouring pairs of characters two names share, in thousandths.
-fn pair_ratio(a: &str, b: &str) -> u32 {
+pub(crate) fn pair_ratio(a: &str, b: &str) -> u32 {
     let pairs = |text: &str| -> Vec<(char, char)> {
         let chars: Vec<char> = text.chars().take(64).collect();
         chars.windows(2).map(|pair| (pair[0], pair[1])).collect()

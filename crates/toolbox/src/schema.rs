@@ -59,7 +59,16 @@ fn flatten(schema: &Value) -> Value {
             }
         }
     }
-    Value::Object(flat)
+    Value::Object(ordered(flat))
+}
+
+/// Keywords in one order everywhere, whatever order the derive macro made.
+fn ordered(flat: Map<String, Value>) -> Map<String, Value> {
+    const ORDER: [&str; 3] = ["type", "description", "enum"];
+    let rank = |key: &str| ORDER.iter().position(|known| *known == key);
+    let mut entries: Vec<(String, Value)> = flat.into_iter().collect();
+    entries.sort_by_key(|(key, _)| rank(key).unwrap_or(ORDER.len()));
+    entries.into_iter().collect()
 }
 
 /// `anyOf [X, null]` and `allOf [X]` are X.
@@ -98,7 +107,7 @@ fn string_choices(schema: &Map<String, Value>) -> Option<Value> {
     }
     let own = schema.get("description").and_then(Value::as_str);
     let text: Vec<String> = own.map(one_line).into_iter().chain(notes).collect();
-    Some(json!({"description": text.join(" "), "type": "string", "enum": names}))
+    Some(json!({"type": "string", "description": text.join(" "), "enum": names}))
 }
 
 /// A comment on the field is nearer to its use than one on its type.
@@ -163,21 +172,21 @@ mod tests {
             json!({
                 "type": "object",
                 "properties": {
-                    "path": {"description": "Where it is.", "type": "string"},
-                    "offset": {"description": "From 1.", "type": "integer", "minimum": 1},
+                    "path": {"type": "string", "description": "Where it is."},
+                    "offset": {"type": "integer", "description": "From 1.", "minimum": 1},
                     "mode": {
-                        "description": "How. lines: One by one. files: Names.",
-                        "type": "string", "enum": ["lines", "files"]
+                        "type": "string",
+                        "description": "How. lines: One by one. files: Names.", "enum": ["lines", "files"]
                     },
                     "other": {
-                        "description": "Maybe how. lines: One by one. files: Names.",
-                        "type": "string", "enum": ["lines", "files"]
+                        "type": "string",
+                        "description": "Maybe how. lines: One by one. files: Names.", "enum": ["lines", "files"]
                     },
                     "edits": {
-                        "description": "Several.", "type": "array",
+                        "type": "array", "description": "Several.",
                         "items": {
                             "type": "object",
-                            "properties": {"old": {"description": "Before.", "type": "string"}},
+                            "properties": {"old": {"type": "string", "description": "Before."}},
                             "required": ["old"]
                         }
                     }

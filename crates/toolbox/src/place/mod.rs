@@ -17,7 +17,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use butler_jail::Limits;
+
 pub use beneath::Opened;
+pub(crate) use beneath::is_dependency;
 pub use error::PlaceError;
 pub(crate) use guard::holds_secrets;
 pub use path::Inside;
@@ -39,10 +42,14 @@ pub struct Surroundings {
     pub home: PathBuf,
     /// Not readable for commands, also when they do not exist yet.
     pub hidden: Vec<PathBuf>,
+    /// Visible read-only: the common git directory of a linked worktree.
+    pub readable: Vec<PathBuf>,
     /// Writable besides the root, as caches of build tools are.
     pub writable: Vec<PathBuf>,
     /// Added to the scrubbed environment, from the machine's own config.
     pub env: BTreeMap<OsString, OsString>,
+    /// How much a command may use; the time is set by the tool.
+    pub limits: Limits,
 }
 
 /// One folder the tools work in. Holds a directory descriptor; every path is

@@ -68,6 +68,16 @@ impl Inside {
         Ok(Self(parts.join("/")))
     }
 
+    /// A path that a walk put together from names it found.
+    pub(crate) fn from_walk(path: &str) -> Self {
+        Self(path.to_owned())
+    }
+
+    /// Whether walks leave out the entry `name` of this folder.
+    pub(crate) fn hides_from_walks(&self, name: &str) -> bool {
+        super::guard::is_hidden_from_walks(self, name)
+    }
+
     /// The text, `/` between the parts; empty for the root.
     #[must_use]
     pub fn as_str(&self) -> &str {

@@ -1,10 +1,24 @@
 //! The native tools, one file each.
 
+mod bash;
+mod change;
 mod checklist;
+mod edit;
+mod glob;
+mod grep;
+mod mismatch;
 mod read;
+mod run_checks;
+mod write;
 
+pub use bash::Bash;
 pub use checklist::{Checklist, Step, StepState};
+pub use edit::Edit;
+pub use glob::Glob;
+pub use grep::Grep;
 pub use read::Read;
+pub use run_checks::RunChecks;
+pub use write::Write;
 
 use butler_policy::{Permit, Scope};
 use butler_vocab::{ToolOutcome, ToolSpec};
@@ -16,7 +30,16 @@ use crate::{Desk, Inside, PlaceError, Tool, schema};
 
 /// Every native tool, in a fixed order.
 pub(crate) fn native() -> Vec<Box<dyn Tool>> {
-    vec![Box::new(Read), Box::new(Checklist)]
+    vec![
+        Box::new(Read),
+        Box::new(Grep),
+        Box::new(Glob),
+        Box::new(Write),
+        Box::new(Edit),
+        Box::new(Bash),
+        Box::new(RunChecks),
+        Box::new(Checklist),
+    ]
 }
 
 /// A spec whose schema comes from the input type.

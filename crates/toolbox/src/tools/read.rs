@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{blocking, failed, in_scope, locate, parse, spec};
-use crate::{Desk, PlaceError, Tool, Workplace, clip, place::holds_secrets, text};
+use crate::{Desk, PlaceError, Tool, clip, place::holds_secrets, text};
 
 /// A larger file is read in parts by other means.
 const FILE_BYTES: u64 = 32 * 1024 * 1024;
@@ -79,7 +79,7 @@ impl Tool for Read {
                     Ok(opened)
                 });
                 match opened {
-                    Ok(opened) => show(&place, opened, &input).unwrap_or_else(|e| failed(&e)),
+                    Ok(opened) => show(opened, &input).unwrap_or_else(|e| failed(&e)),
                     Err(error) => failed(&error),
                 }
             })
@@ -88,11 +88,7 @@ impl Tool for Read {
     }
 }
 
-fn show(
-    _place: &Workplace,
-    opened: crate::Opened,
-    input: &Input,
-) -> Result<ToolOutcome, PlaceError> {
+fn show(opened: crate::Opened, input: &Input) -> Result<ToolOutcome, PlaceError> {
     let path = opened.real.clone();
     let name = path
         .split()

@@ -1,0 +1,135 @@
+//! The walls around commands of a workplace, in the jail's words.
+
+use std::{path::PathBuf, time::Duration};
+
+use butler_jail::{Command, Ended, Exit, Limits, Network, Profile};
+use butler_policy::Permit;
+
+use crate::{Desk, Workplace, clip};
+
+/// Where people keep credentials below their home.
+const CREDENTIALS: &[&str] = &[
+    ".codebutler",
+    ".ssh",
+    ".gnupg",
+    ".aws",
+    ".azure",
+    ".kube",
+    ".docker",
+    ".config/gh",
+    ".config/gcloud",
+    ".config/git",
+    ".netrc",
+    ".git-credentials",
+    ".gitconfig",
+    ".npmrc",
+    ".pypirc",
+    ".cargo/credentials",
+    ".cargo/credentials.toml",
+    ".local/share/keyrings",
+    ".password-store",
+];
+
+/// Below the root: what commands may read and never change.
+const PROTECTED: &[&str] = &[".git", ".codebutler"];
+
+/// The profile of one command. Only an approved call opens the network.
+pub(crate) fn profile(place: &Workplace, permit: &Permit, wall: Duration) -> Profile {
+    let around = place.surroundings();
+    let mut profile = Profile::new(place.root());
+    profile.protected = PROTECTED
+        .iter()
+        .map(|name| place.root().join(name))
+        .collect();
+    profile.protected.extend(around.readable.iter().cloned());
+    profile.hidden = around.hidden.clone();
+    if around.home.is_absolute() {
+        let below_home = |name: &&str| -> PathBuf { around.home.join(name) };
+        profile.hidden.extend(CREDENTIALS.iter().map(below_home));
+    }
+    profile.writable = around.writable.clone();
+    profile.network = if permit.network() {
+        Network::Host
+    } else {
+        Network::Loopback
+    };
+    profile.limits = Limits {
+        wall,
+        ..around.limits
+    };
+    profile
+}
+
+/// A shell command in the root, with an environment built from nothing.
+pub(crate) fn shell(place: &Workplace, command: &str) -> Command {
+    let around = place.surroundings();
+    let mut shell = butler_jail::shell(command, place.root());
+    if around.home.is_absolute() {
+        let extra = around.env.clone();
+        shell.env = butler_jail::scrubbed_env(&around.home, extra);
+    }
+    shell
+}
+
+/// Runs a command to its end, in the jail or not at all.
+pub(crate) async fn run(
+    desk: &Desk,
+    permit: &Permit,
+    command: &str,
+    wall: Duration,
+) -> Result<Exit, String> {
+    let Some(jail) = desk.jail() else {
+        return Err(NO_JAIL.to_owned());
+    };
+    let place = desk.workplace();
+    let profile = profile(place, permit, wall);
+    jail.run(&shell(place, command), &profile, desk.cancel(), None)
+        .await
+        .map_err(|error| format!("failed: {}", chain(&error)))
+}
+
+/// What a model reads where nothing confines commands.
+pub(crate) const NO_JAIL: &str = "failed: commands cannot be confined here, so none runs; a person has to look at `codebutler doctor`";
+
+/// How a command ended, in a few words.
+pub(crate) fn verdict(exit: &Exit) -> String {
+    let after = format!("after {:.1} s", exit.duration.as_secs_f64());
+    match (exit.ended, exit.code, exit.signal) {
+        (Ended::Itself, Some(code), _) => format!("exit {code} {after}"),
+        (Ended::Itself, None, Some(signal)) => format!("killed by signal {signal} {after}"),
+        (Ended::Itself, None, None) => format!("ended {after}"),
+        (Ended::TimedOut, ..) => format!("timed out {after} and was killed"),
+        (Ended::Cancelled, ..) => format!("stopped {after}"),
+        (Ended::OutOfMemory, ..) => format!("killed {after}: it used too much memory"),
+        (Ended::TooManyProcesses, ..) => format!("killed {after}: it started too many processes"),
+        (Ended::DiskFull, ..) => format!("killed {after}: it wrote too much to the disk"),
+        (Ended::OutputFlood, ..) => format!("killed {after}: it wrote far too much output"),
+    }
+}
+
+/// The output as a model reads it, what was left out marked.
+pub(crate) fn output(exit: &Exit, cap: usize) -> String {
+    let text = if exit.cut > 0 {
+        let (head, tail) = exit.output.split_at(exit.cut_at.min(exit.output.len()));
+        format!(
+            "{}\n[… {} bytes left out]\n{}",
+            clip::plain(head),
+            exit.cut,
+            clip::plain(tail)
+        )
+    } else {
+        clip::plain(&exit.output)
+    };
+    clip::head_and_tail(&text, cap, "write the output to a file and Read or Grep it")
+}
+
+/// An error with its causes.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(&format!(": {error}"));
+        cause = error.source();
+    }
+    text
+}

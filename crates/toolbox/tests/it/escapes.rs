@@ -1,0 +1,393 @@
+//! Ways out of the root. Each is refused, and what lies outside stays as it was.
+
+use std::{
+    os::unix::{fs::symlink, net::UnixListener},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use rustix::fs::{CWD, FileType, Mode};
+use serde_json::json;
+
+use crate::room::Room;
+
+const SECRET: &str = "canary-outside";
+
+/// A root next to a secret, with every kind of link to it.
+fn hostile() -> Room {
+    let room = Room::new();
+    room.outside("secret", &format!("{SECRET}\n"));
+    room.outside("folder/secret", &format!("{SECRET}\n"));
+    room.write("plain.txt", "inside\n");
+    room.write("sub/file.txt", "inside\n");
+    let link = |target: &str, name: &str| symlink(target, room.root.join(name)).unwrap();
+    link("../secret", "rel");
+    link("../folder", "reldir");
+    let scratch = room.scratch.path().canonicalize().unwrap();
+    symlink(scratch.join("secret"), room.root.join("abs")).unwrap();
+    symlink(scratch.join("folder"), room.root.join("absdir")).unwrap();
+    link("rel", "chain");
+    link("sub/../../secret", "winding");
+    link("..", "up");
+    link("/proc/self/root", "procroot");
+    link("/proc/self/cwd", "proccwd");
+    link("/proc/self/fd/0", "fd");
+    link("/proc/self/environ", "environ");
+    link("/dev/zero", "zero");
+    link("loop2", "loop1");
+    link("loop1", "loop2");
+    link(".git", "gitlink");
+    room.write(".git/config", SECRET);
+    room
+}
+
+fn ways_to_the_secret(room: &Room) -> Vec<String> {
+    let scratch = room.scratch.path().canonicalize().unwrap();
+    let mut ways: Vec<String> = [
+        "../secret",
+        "./../secret",
+        "sub/../../secret",
+        "rel",
+        "reldir/secret",
+        "abs",
+        "absdir/secret",
+        "chain",
+        "winding",
+        "up/secret",
+        "up/folder/secret",
+        "loop1",
+        "environ",
+        "procroot/etc/hostname",
+        "proccwd/Cargo.toml",
+        "fd",
+        "zero",
+        "/proc/self/environ",
+        "/proc/self/root/etc/hostname",
+        "/etc/passwd",
+        "/dev/zero",
+        "/dev/stdin",
+        "~/.ssh/id_rsa",
+        "gitlink/config",
+        ".git/config",
+        ".GIT/config",
+        "sub/../.git/config",
+        "plain.txt/../../secret",
+    ]
+    .map(str::to_owned)
+    .to_vec();
+    ways.push(scratch.join("secret").display().to_string());
+    ways.push(format!("{}-evil/secret", room.root.display()));
+    ways.push(format!("{}/../secret", room.root.display()));
+    ways.push(format!("{}/rel", room.root.display()));
+    ways
+}
+
+#[tokio::test]
+async fn no_spelling_and_no_link_reads_or_writes_outside() {
+    let room = hostile();
+    for way in ways_to_the_secret(&room) {
+        for (tool, arguments) in [
+            ("Read", json!({"path": way})),
+            ("Grep", json!({"pattern": "canary", "path": way})),
+            ("Glob", json!({"pattern": "**", "path": way})),
+            ("Write", json!({"path": way, "content": "overwritten"})),
+            (
+                "Edit",
+                json!({"path": way, "old": "canary", "new": "overwritten"}),
+            ),
+        ] {
+            let outcome = room.call(tool, arguments).await;
+            assert!(!outcome.ok, "{tool} {way}: {}", outcome.text);
+            assert!(
+                !outcome.text.contains(SECRET),
+                "{tool} {way}: {}",
+                outcome.text
+            );
+        }
+    }
+    let outside = |name: &str| std::fs::read_to_string(room.scratch.path().join(name)).unwrap();
+    assert_eq!(outside("secret"), format!("{SECRET}\n"));
+    assert_eq!(outside("folder/secret"), format!("{SECRET}\n"));
+    assert_eq!(room.read(".git/config"), SECRET);
+    let names: Vec<_> = std::fs::read_dir(room.scratch.path()).unwrap().collect();
+    assert_eq!(names.len(), 3, "nothing new next to the root: {names:?}");
+}
+
+#[tokio::test]
+async fn searches_do_not_follow_links() {
+    let room = hostile();
+    let found = room.call("Grep", json!({"pattern": "canary"})).await;
+    assert!(found.text.starts_with("no line matches"), "{}", found.text);
+    let listed = room.call("Glob", json!({"pattern": "**/*"})).await;
+    assert_eq!(listed.text, "2 files\nplain.txt\nsub/file.txt\n");
+}
+
+#[tokio::test]
+async fn links_that_stay_inside_are_read_and_not_written_through() {
+    let room = Room::new();
+    room.write("AGENTS.md", "rules\n");
+    room.write("docs/a.md", "text\n");
+    symlink("AGENTS.md", room.root.join("CLAUDE.md")).unwrap();
+    symlink("docs", room.root.join("manual")).unwrap();
+    assert!(
+        room.call("Read", json!({"path": "CLAUDE.md"}))
+            .await
+            .text
+            .contains("rules")
+    );
+    assert!(
+        room.call("Read", json!({"path": "manual/a.md"}))
+            .await
+            .text
+            .contains("text")
+    );
+    let refused = room
+        .call(
+            "Edit",
+            json!({"path": "CLAUDE.md", "old": "rules", "new": "x"}),
+        )
+        .await;
+    assert!(
+        refused
+            .text
+            .contains("symbolic link to `AGENTS.md`: name the real file"),
+        "{}",
+        refused.text
+    );
+    let refused = room
+        .call("Write", json!({"path": "manual/b.md", "content": "x"}))
+        .await;
+    assert!(refused.text.contains("link to `docs`"), "{}", refused.text);
+    assert!(room.root.join("CLAUDE.md").is_symlink());
+}
+
+#[tokio::test]
+async fn pipes_devices_and_sockets_are_refused_without_waiting() {
+    let room = Room::new();
+    let make = |name: &str, kind: FileType| {
+        rustix::fs::mknodat(
+            CWD,
+            room.root.join(name),
+            kind,
+            Mode::from_raw_mode(0o666),
+            0,
+        )
+    };
+    make("pipe", FileType::Fifo).unwrap();
+    std::fs::create_dir(room.root.join("folder")).unwrap();
+    rustix::fs::mknodat(
+        CWD,
+        room.root.join("folder/.gitignore"),
+        FileType::Fifo,
+        Mode::from_raw_mode(0o666),
+        0,
+    )
+    .unwrap();
+    let _socket = UnixListener::bind(room.root.join("socket")).unwrap();
+    let mut names = vec!["pipe", "socket"];
+    // Only root may make a device.
+    let zero = rustix::fs::makedev(1, 5);
+    if rustix::fs::mknodat(
+        CWD,
+        room.root.join("device"),
+        FileType::CharacterDevice,
+        Mode::from_raw_mode(0o666),
+        zero,
+    )
+    .is_ok()
+    {
+        names.push("device");
+    }
+    for name in names {
+        for (tool, arguments) in [
+            ("Read", json!({"path": name})),
+            ("Write", json!({"path": name, "content": "x"})),
+            ("Edit", json!({"path": name, "old": "a", "new": "b"})),
+        ] {
+            let refused = room.call(tool, arguments).await;
+            assert!(!refused.ok, "{tool} {name}");
+            assert!(!refused.text.starts_with("timed out"), "{tool} {name}");
+        }
+    }
+    let found = room.call("Grep", json!({"pattern": "."})).await;
+    assert!(found.text.starts_with("no line matches"), "{}", found.text);
+}
+
+#[tokio::test]
+async fn hard_links_are_neither_read_nor_written_through() {
+    let room = Room::new();
+    let secret = room.outside("secret", &format!("{SECRET}\n"));
+    std::fs::hard_link(&secret, room.root.join("hard")).unwrap();
+    room.write("node_modules/x/index.js", "dependency\n");
+    std::fs::hard_link(
+        room.root.join("node_modules/x/index.js"),
+        room.scratch.path().join("store"),
+    )
+    .unwrap();
+    let read = room.call("Read", json!({"path": "hard"})).await;
+    assert!(
+        read.text.contains("2 hard links") && !read.text.contains(SECRET),
+        "{}",
+        read.text
+    );
+    let found = room.call("Grep", json!({"pattern": "canary"})).await;
+    assert!(found.text.contains("1 files skipped"), "{}", found.text);
+    let edit = room
+        .call("Edit", json!({"path": "hard", "old": "canary", "new": "x"}))
+        .await;
+    assert!(!edit.ok, "{}", edit.text);
+    let _ = room
+        .call("Write", json!({"path": "hard", "content": "mine\n"}))
+        .await;
+    assert_eq!(
+        std::fs::read_to_string(&secret).unwrap(),
+        format!("{SECRET}\n")
+    );
+    // Package managers link files of their store; those stay readable.
+    let read = room
+        .call("Read", json!({"path": "node_modules/x/index.js"}))
+        .await;
+    assert!(read.ok, "{}", read.text);
+}
+
+#[tokio::test]
+async fn odd_names_are_ordinary_files() {
+    let room = Room::new();
+    for name in [
+        " leading",
+        "trailing ",
+        "tab\there",
+        "new\nline",
+        "-rf",
+        "*",
+        "a:b",
+        "ünï",
+        "u\u{308}",
+        "名前",
+        "..x",
+        "x..",
+        "...",
+        "CON",
+        "$(id)",
+        "`id`",
+        "a\\b",
+        "\u{202e}gpj",
+        "~tilde",
+    ] {
+        let path = format!("odd/{name}");
+        let written = room
+            .call(
+                "Write",
+                json!({"path": path, "content": format!("{name}\n")}),
+            )
+            .await;
+        assert!(written.ok, "{name:?}: {}", written.text);
+        assert_eq!(room.read(&path), format!("{name}\n"));
+        assert!(
+            room.call("Read", json!({"path": path})).await.ok,
+            "{name:?}"
+        );
+    }
+    // Case and normal form tell files apart, as the file system does.
+    for name in ["File", "file", "é", "e\u{301}"] {
+        assert!(
+            room.call(
+                "Write",
+                json!({"path": format!("case/{name}"), "content": name})
+            )
+            .await
+            .ok
+        );
+    }
+    assert_eq!(
+        std::fs::read_dir(room.root.join("case")).unwrap().count(),
+        4
+    );
+    let long = "x".repeat(255);
+    assert!(
+        room.call("Write", json!({"path": long, "content": "x"}))
+            .await
+            .ok
+    );
+    let longer = "x".repeat(256);
+    assert!(
+        !room
+            .call("Write", json!({"path": longer, "content": "x"}))
+            .await
+            .ok
+    );
+    let deep = "d/".repeat(60) + "f";
+    assert!(
+        room.call("Write", json!({"path": deep, "content": "x"}))
+            .await
+            .ok
+    );
+}
+
+/// A thread swaps a folder, and a file, for links to the outside and back as
+/// fast as it can, while tools use them.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_racing_swap_never_leads_out() {
+    let room = Room::new();
+    room.outside("folder/file.txt", &format!("{SECRET}\n"));
+    room.write("real/file.txt", "inside\n");
+    let done = Arc::new(AtomicBool::new(false));
+    let swapper = std::thread::spawn({
+        let (root, done) = (room.root.clone(), done.clone());
+        move || {
+            let (spot, link, kept) = (root.join("spot"), root.join(".link"), root.join(".kept"));
+            symlink("../folder", &link).unwrap();
+            std::fs::rename(root.join("real"), &spot).unwrap();
+            let mut swaps = 0_u32;
+            while !done.load(Ordering::Relaxed) {
+                std::fs::rename(&spot, &kept).unwrap();
+                std::fs::rename(&link, &spot).unwrap();
+                std::fs::rename(&spot, &link).unwrap();
+                // A write may have made the folder anew meanwhile.
+                if std::fs::rename(&kept, &spot).is_err() {
+                    std::fs::remove_dir_all(&spot).unwrap();
+                    std::fs::rename(&kept, &spot).unwrap();
+                }
+                swaps += 1;
+            }
+            swaps
+        }
+    });
+    let mut good = 0;
+    for round in 0..400 {
+        for (tool, arguments) in [
+            ("Read", json!({"path": "spot/file.txt"})),
+            ("Grep", json!({"pattern": "canary"})),
+            ("Grep", json!({"pattern": "canary", "path": "spot"})),
+            (
+                "Write",
+                json!({"path": "spot/file.txt", "content": format!("inside {round}\n")}),
+            ),
+            ("Write", json!({"path": "spot/new.txt", "content": "new\n"})),
+            (
+                "Edit",
+                json!({"path": "spot/file.txt", "old": "inside", "new": "inside still"}),
+            ),
+        ] {
+            let outcome = room.call(tool, arguments).await;
+            assert!(!outcome.text.contains(SECRET), "{tool}: {}", outcome.text);
+            good += u32::from(outcome.ok && tool != "Grep");
+        }
+    }
+    done.store(true, Ordering::Relaxed);
+    let swaps = swapper.join().unwrap();
+    assert!(swaps > 100, "the race was not run: {swaps}");
+    assert!(good > 0, "no call hit the folder while it was there");
+    let folder = room.scratch.path().join("folder");
+    assert_eq!(
+        std::fs::read_to_string(folder.join("file.txt")).unwrap(),
+        format!("{SECRET}\n")
+    );
+    assert_eq!(
+        std::fs::read_dir(&folder).unwrap().count(),
+        1,
+        "nothing was made outside"
+    );
+}

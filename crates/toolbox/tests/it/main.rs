@@ -1,0 +1,10 @@
+//! What the toolbox promises, tried through the executor as an agent would.
+#![expect(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+
+mod changes;
+mod escapes;
+mod execution;
+mod reading;
+mod room;
+mod searching;
+mod specs;

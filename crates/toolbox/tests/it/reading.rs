@@ -1,0 +1,181 @@
+//! Read.
+
+use butler_vocab::Role;
+use serde_json::json;
+
+use crate::room::Room;
+
+#[tokio::test]
+async fn lines_are_numbered_and_long_files_come_in_parts() {
+    let room = Room::new();
+    let text: String = (1..=2500).map(|n| format!("line {n}\n")).collect();
+    room.write("src/long.txt", text);
+    let first = room.call("Read", json!({"path": "src/long.txt"})).await;
+    assert!(first.ok);
+    assert!(
+        first
+            .text
+            .starts_with("src/long.txt, lines 1-1000 of 2500\n     1\tline 1\n")
+    );
+    assert!(
+        first.text.ends_with("[1500 more lines: offset=1001]"),
+        "{}",
+        first.text
+    );
+    let middle = room
+        .call("Read", json!({"path": "src/long.txt", "offset": 2499}))
+        .await;
+    assert_eq!(
+        middle.text,
+        "src/long.txt, lines 2499-2500 of 2500\n  2499\tline 2499\n  2500\tline 2500\n"
+    );
+    let behind = room
+        .call("Read", json!({"path": "src/long.txt", "offset": 2501}))
+        .await;
+    assert!(
+        !behind.ok && behind.text.contains("has 2500 lines"),
+        "{}",
+        behind.text
+    );
+}
+
+#[tokio::test]
+async fn huge_lines_and_files_are_capped_and_say_so() {
+    let room = Room::new();
+    room.write("one-line.json", "x".repeat(3_000_000));
+    let shown = room.call("Read", json!({"path": "one-line.json"})).await;
+    assert!(shown.ok && shown.text.len() < 2000, "{}", shown.text.len());
+    assert!(shown.text.contains("[… 2999000 characters]"));
+    room.write("wide.txt", format!("{}\n", "y".repeat(900)).repeat(900));
+    let shown = room.call("Read", json!({"path": "wide.txt"})).await;
+    assert!(shown.text.len() < 60_000);
+    assert!(
+        shown.text.contains("more lines: offset="),
+        "{}",
+        &shown.text[shown.text.len() - 80..]
+    );
+    let file = std::fs::File::create(room.root.join("sparse")).unwrap();
+    file.set_len(1 << 40).unwrap();
+    let shown = room.call("Read", json!({"path": "sparse"})).await;
+    assert!(
+        !shown.ok && shown.text.contains("more than the"),
+        "{}",
+        shown.text
+    );
+}
+
+#[tokio::test]
+async fn binary_is_named_and_odd_encodings_are_read() {
+    let room = Room::new();
+    room.write("a.png", b"\x89PNG\r\n\x1a\n\0\0\0");
+    room.write("b.bin", b"ab\0cd");
+    room.write("c.txt", b"\xff\xfeh\0i\0");
+    room.write("d.txt", "one\r\ntwo\r\n");
+    room.write("e.txt", "");
+    let text = |path: &'static str| {
+        let room = &room;
+        async move { room.call("Read", json!({"path": path})).await }
+    };
+    assert!(
+        text("a.png")
+            .await
+            .text
+            .contains("is a PNG picture, 11 bytes")
+    );
+    assert!(!text("b.bin").await.ok);
+    assert!(text("c.txt").await.text.contains("     1\thi"));
+    assert!(
+        text("d.txt")
+            .await
+            .text
+            .ends_with("     1\tone\n     2\ttwo\n")
+    );
+    assert_eq!(text("e.txt").await.text, "`e.txt` is empty");
+}
+
+#[tokio::test]
+async fn a_missing_file_names_what_looks_like_it() {
+    let room = Room::new();
+    room.write("src/Settings.rs", "");
+    room.write("src/u\u{308}ber.txt", "");
+    let near = room.call("Read", json!({"path": "src/settings.rs"})).await;
+    assert_eq!(
+        near.text,
+        "failed: `src/settings.rs` does not exist: did you mean src/Settings.rs?"
+    );
+    let other_form = room.call("Read", json!({"path": "src/über.txt"})).await;
+    assert!(
+        other_form
+            .text
+            .contains("did you mean src/u\u{308}ber.txt?"),
+        "{}",
+        other_form.text
+    );
+    let none = room.call("Read", json!({"path": "nowhere/x"})).await;
+    assert!(none.text.contains("look for it with Glob"), "{}", none.text);
+    let folder = room.call("Read", json!({"path": "src"})).await;
+    assert!(
+        folder.text.contains("is a folder: use Glob"),
+        "{}",
+        folder.text
+    );
+    let through = room
+        .call("Read", json!({"path": "src/Settings.rs/x"}))
+        .await;
+    assert!(through.text.contains("not a folder"), "{}", through.text);
+}
+
+#[tokio::test]
+async fn values_of_env_files_are_hidden() {
+    let room = Room::new();
+    let value = ["hun", "ter2"].concat();
+    room.write(".env.local", format!("TOKEN={value}\n"));
+    let shown = room.call("Read", json!({"path": ".env.local"})).await;
+    assert!(
+        shown.ok && shown.text.contains("TOKEN=[hidden]"),
+        "{}",
+        shown.text
+    );
+    let found = room.call("Grep", json!({"pattern": value})).await;
+    assert!(found.text.starts_with("no line matches"), "{}", found.text);
+    let found = room
+        .call("Grep", json!({"pattern": value, "path": ".env.local"}))
+        .await;
+    assert!(found.text.starts_with("no line matches"), "{}", found.text);
+}
+
+#[tokio::test]
+async fn the_researcher_reads_research_only_also_through_links() {
+    let room = Room::new();
+    room.write(".codebutler/research/a.md", "kept\n");
+    room.write("src/main.rs", "code\n");
+    std::os::unix::fs::symlink(
+        "../../src/main.rs",
+        room.root.join(".codebutler/research/b.md"),
+    )
+    .unwrap();
+    let read = |path: &'static str| {
+        let room = &room;
+        async move {
+            room.call_as(Role::Researcher, "Read", json!({"path": path}))
+                .await
+        }
+    };
+    assert!(read(".codebutler/research/a.md").await.ok);
+    for path in ["src/main.rs", ".codebutler/research/b.md"] {
+        let refused = read(path).await;
+        assert!(
+            !refused.ok && refused.text.contains("not among the files"),
+            "{}",
+            refused.text
+        );
+    }
+    for tool in ["Grep", "Glob"] {
+        let pattern = if tool == "Grep" { "kept|code" } else { "**/*" };
+        let found = room
+            .call_as(Role::Researcher, tool, json!({"pattern": pattern}))
+            .await;
+        assert!(found.text.contains("research/a.md"), "{}", found.text);
+        assert!(!found.text.contains("main.rs"), "{}", found.text);
+    }
+}

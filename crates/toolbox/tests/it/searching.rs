@@ -1,0 +1,194 @@
+//! Grep and Glob.
+
+use serde_json::json;
+
+use crate::room::Room;
+
+fn sample() -> Room {
+    let room = Room::new();
+    room.write(".gitignore", "target/\n*.log\n!keep.log\n/only-root\n");
+    room.write("src/main.rs", "fn main() {\n    start();\n}\n");
+    room.write("src/deep/.gitignore", "generated.rs\n");
+    room.write("src/deep/generated.rs", "start();\n");
+    room.write("src/deep/hand.rs", "// calls start();\nfn other() {}\n");
+    room.write("target/out.rs", "start();\n");
+    room.write("a.log", "start();\n");
+    room.write("keep.log", "start();\n");
+    room.write("only-root", "start();\n");
+    room.write("src/only-root", "start();\n");
+    room.write(".github/ci.yml", "run: start();\n");
+    room.write(".git/HEAD", "start();\n");
+    room.write(".codebutler/threads/x/plan.md", "start();\n");
+    room.write("bin.dat", b"start();\n\0\0");
+    room
+}
+
+#[tokio::test]
+async fn grep_honours_ignore_files_and_skips_binary() {
+    let room = sample();
+    let found = room.call("Grep", json!({"pattern": r"start\(\)"})).await;
+    assert_eq!(
+        found.text,
+        "5 matching lines in 5 files\n.github/ci.yml\n1:run: start();\nkeep.log\n1:start();\nsrc/deep/hand.rs\n1:// calls start();\nsrc/main.rs\n2:    start();\nsrc/only-root\n1:start();\n"
+    );
+    let named = room
+        .call("Grep", json!({"pattern": "start", "path": "target"}))
+        .await;
+    assert!(named.text.contains("target/out.rs"), "{}", named.text);
+    let below = room
+        .call("Grep", json!({"pattern": "start", "path": "src/deep"}))
+        .await;
+    assert!(!below.text.contains("generated"), "{}", below.text);
+    let file = room
+        .call("Grep", json!({"pattern": "start", "path": "a.log"}))
+        .await;
+    assert!(file.text.contains("a.log\n1:start();"), "{}", file.text);
+    let missing = room
+        .call("Grep", json!({"pattern": "x", "path": "scr"}))
+        .await;
+    assert!(
+        missing.text.contains("did you mean src?"),
+        "{}",
+        missing.text
+    );
+}
+
+#[tokio::test]
+async fn grep_shows_context_files_and_counts() {
+    let room = sample();
+    let context = room
+        .call(
+            "Grep",
+            json!({"pattern": "start", "glob": "src/*.rs", "context": 1}),
+        )
+        .await;
+    assert!(
+        context
+            .text
+            .contains("src/main.rs\n1-fn main() {\n2:    start();\n3-}\n"),
+        "{}",
+        context.text
+    );
+    let files = room
+        .call(
+            "Grep",
+            json!({"pattern": "start", "glob": "*.rs", "mode": "files"}),
+        )
+        .await;
+    assert_eq!(files.text, "2 files match\nsrc/deep/hand.rs\nsrc/main.rs\n");
+    let count = room
+        .call(
+            "Grep",
+            json!({"pattern": "n", "glob": "*.rs", "mode": "count"}),
+        )
+        .await;
+    assert!(
+        count.text.contains("src/deep/hand.rs: 1\n"),
+        "{}",
+        count.text
+    );
+    let lines = room
+        .call("Grep", json!({"pattern": r"main\(\) \{\n\s+start"}))
+        .await;
+    assert!(
+        lines.text.contains("1:fn main() {\n2:    start();"),
+        "{}",
+        lines.text
+    );
+    let nothing = room.call("Grep", json!({"pattern": "absent_word"})).await;
+    assert!(
+        nothing.ok && nothing.text.starts_with("no line matches"),
+        "{}",
+        nothing.text
+    );
+    let plain = room.call("Grep", json!({"pattern": "start("})).await;
+    assert!(
+        plain.text.contains("src/main.rs"),
+        "a broken pattern is taken as text: {}",
+        plain.text
+    );
+}
+
+#[tokio::test]
+async fn caps_say_how_to_see_the_rest() {
+    let room = Room::new();
+    room.write("many.txt", "hit\n".repeat(500));
+    let found = room
+        .call("Grep", json!({"pattern": "hit", "limit": 3}))
+        .await;
+    assert_eq!(
+        found.text,
+        "500 matching lines in 1 files\nmany.txt\n1:hit\n2:hit\n3:hit\n[497 more matching lines: narrow `pattern`, `path` or `glob`, or raise `limit`]"
+    );
+    for n in 0..20 {
+        room.write(&format!("d/{n:02}.txt"), "");
+    }
+    let listed = room
+        .call("Glob", json!({"pattern": "d/*", "limit": 2}))
+        .await;
+    assert_eq!(
+        listed.text,
+        "20 files\nd/00.txt\nd/01.txt\n[18 more: narrow `pattern` or `path`, or raise `limit`]"
+    );
+}
+
+#[tokio::test]
+async fn glob_lists_sorted_and_knows_its_wildcards() {
+    let room = sample();
+    room.write("src/ünï\n.rs", "");
+    for (pattern, expected) in [
+        (
+            "*.rs",
+            "3 files\nsrc/deep/hand.rs\nsrc/main.rs\nsrc/ünï\n.rs\n",
+        ),
+        ("src/*.rs", "2 files\nsrc/main.rs\nsrc/ünï\n.rs\n"),
+        (
+            "**/deep/*",
+            "2 files\nsrc/deep/.gitignore\nsrc/deep/hand.rs\n",
+        ),
+        ("./src/main.rs", "1 files\nsrc/main.rs\n"),
+        ("{keep,none}.log", "1 files\nkeep.log\n"),
+    ] {
+        let found = room.call("Glob", json!({"pattern": pattern})).await;
+        assert_eq!(found.text, expected, "{pattern}");
+    }
+    let below = room
+        .call("Glob", json!({"pattern": "deep/*.rs", "path": "src"}))
+        .await;
+    assert_eq!(below.text, "1 files\nsrc/deep/hand.rs\n");
+    let absolute = format!("{}/src/*.rs", room.root.display());
+    assert!(room.call("Glob", json!({"pattern": absolute})).await.ok);
+    for pattern in ["../*", "/etc/*", "a/../../*"] {
+        let refused = room.call("Glob", json!({"pattern": pattern})).await;
+        assert!(
+            !refused.ok && refused.text.contains("outside"),
+            "{pattern}: {}",
+            refused.text
+        );
+    }
+    let broken = room.call("Glob", json!({"pattern": "src/[a"})).await;
+    assert!(
+        broken.text.contains("check its brackets"),
+        "{}",
+        broken.text
+    );
+}
+
+#[tokio::test]
+async fn a_wide_folder_is_searched_whole() {
+    let room = Room::new();
+    for n in 0..1500 {
+        room.write(&format!("wide/{n}.txt"), format!("number {n}\n"));
+    }
+    let found = room
+        .call(
+            "Grep",
+            json!({"pattern": "number", "mode": "files", "limit": 1}),
+        )
+        .await;
+    assert!(found.text.starts_with("1500 files match"), "{}", found.text);
+    let listed = room
+        .call("Glob", json!({"pattern": "wide/*", "limit": 1}))
+        .await;
+    assert!(listed.text.starts_with("1500 files"), "{}", listed.text);
+}

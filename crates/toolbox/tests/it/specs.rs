@@ -1,0 +1,84 @@
+//! What models are told about the tools, checked without a model.
+
+use butler_policy::default_tools;
+use butler_toolbox::Registry;
+use butler_vocab::Role;
+use serde_json::Value;
+
+/// Words that some providers refuse in a schema.
+const REFUSED: [&str; 10] = [
+    "$ref", "$defs", "oneOf", "anyOf", "allOf", "nullable", "format", "const", "$schema", "title",
+];
+
+fn keys(value: &Value, into: &mut Vec<String>) {
+    match value {
+        Value::Object(map) => {
+            for (key, value) in map {
+                // Names of fields are not words of the schema.
+                if key == "properties" {
+                    for field in value.as_object().unwrap().values() {
+                        keys(field, into);
+                    }
+                } else {
+                    into.push(key.clone());
+                    keys(value, into);
+                }
+            }
+        }
+        Value::Array(items) => items.iter().for_each(|item| keys(item, into)),
+        _ => {}
+    }
+}
+
+#[test]
+fn schemas_are_flat_small_and_explained() {
+    let registry = Registry::native();
+    for name in registry.names() {
+        let spec = registry.get(name).unwrap().spec();
+        let words = spec.description.split_whitespace().count();
+        assert!(words <= 120, "{name}: {words} words");
+        assert!(
+            spec.description.contains("Example: {"),
+            "{name} has no example"
+        );
+        let mut found = Vec::new();
+        keys(&spec.parameters, &mut found);
+        for refused in REFUSED {
+            assert!(!found.iter().any(|key| key == refused), "{name}: {refused}");
+        }
+        assert_eq!(spec.parameters["type"], "object", "{name}");
+        let fields = spec.parameters["properties"].as_object().unwrap();
+        assert!(fields.len() <= 6, "{name} has {} fields", fields.len());
+        for (field, schema) in fields {
+            assert!(schema["type"].is_string(), "{name}.{field}: {schema}");
+            assert!(
+                schema["description"].is_string(),
+                "{name}.{field} is not explained"
+            );
+        }
+        let again = registry.get(name).unwrap().spec();
+        assert_eq!(again.parameters.to_string(), spec.parameters.to_string());
+    }
+}
+
+#[test]
+fn offers_keep_the_asked_order_and_leave_out_what_is_unknown() {
+    let registry = Registry::native();
+    let offered = registry.offered(default_tools(Role::Coder));
+    let names: Vec<&str> = offered.iter().map(|spec| spec.name.as_str()).collect();
+    assert_eq!(
+        names,
+        [
+            "Read",
+            "Grep",
+            "Glob",
+            "Write",
+            "Edit",
+            "Bash",
+            "RunChecks",
+            "Checklist"
+        ]
+    );
+    assert_eq!(registry.nearest("read_file"), ["Read"]);
+    assert_eq!(registry.nearest("run_checks"), ["RunChecks"]);
+}
