@@ -1,0 +1,214 @@
+//! The client: retries, breakers, fallback, prices.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, PoisonError, RwLock},
+};
+
+use butler_vocab::{ModelMessage, ModelReply, Price, Usd};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    Breaker, ClientConfig, ModelError, ModelInfo, ModelRequest, OnText, PriceBook, Trouble,
+    attempt::Call, catalog, retry, transport, wire,
+};
+
+/// Talks to one endpoint. Cheap to share behind an `Arc`; one per endpoint, so
+/// that breakers and prices are shared by all threads of a process.
+#[derive(Debug)]
+pub struct ModelClient {
+    http: reqwest::Client,
+    config: ClientConfig,
+    prices: RwLock<Arc<PriceBook>>,
+    breakers: Mutex<BTreeMap<String, Breaker>>,
+}
+
+impl ModelClient {
+    /// A client for the endpoint of `config`. Nothing is sent yet.
+    ///
+    /// # Errors
+    /// [`ModelError::Setup`] when address, key, headers, proxy or certificates cannot be used.
+    pub fn new(config: ClientConfig) -> Result<Self, ModelError> {
+        Ok(Self {
+            http: transport::build(&config)?,
+            prices: RwLock::new(Arc::new(config.prices.clone())),
+            breakers: Mutex::default(),
+            config,
+        })
+    }
+
+    /// How it was configured.
+    #[must_use]
+    pub const fn config(&self) -> &ClientConfig {
+        &self.config
+    }
+
+    /// One call: retries by class of error, the fallback when the model is down,
+    /// repair, price. `cancel` ends it at once.
+    ///
+    /// The reply's `model` is the one that answered; when it is not the one
+    /// asked for, the fallback did, and the thread should be told once. Its
+    /// `cost` includes failed attempts that were probably charged.
+    ///
+    /// # Errors
+    /// See [`crate::ErrorClass`]; [`ModelError::spent`] is what the failed call cost.
+    pub async fn complete(
+        &self,
+        request: &ModelRequest,
+        cancel: &CancellationToken,
+        on_text: Option<OnText<'_>>,
+    ) -> Result<ModelReply, ModelError> {
+        let error = match self.guarded(request, cancel, on_text).await {
+            Err(error) if error.class().counts_for_breaker() => error,
+            settled => return settled,
+        };
+        let Some(fallback) = request.fallback.as_ref().filter(|id| **id != request.model) else {
+            return Err(error);
+        };
+        tracing::warn!(model = request.model, fallback, error = %error, "the fallback model answers");
+        let mut second = request.clone();
+        second.model.clone_from(fallback);
+        let spent = error.spent();
+        match self.guarded(&second, cancel, on_text).await {
+            Ok(mut reply) => {
+                reply.cost += spent;
+                Ok(reply)
+            }
+            Err(second) => Err(second.and_spent(spent)),
+        }
+    }
+
+    /// One model behind its breaker.
+    async fn guarded(
+        &self,
+        request: &ModelRequest,
+        cancel: &CancellationToken,
+        on_text: Option<OnText<'_>>,
+    ) -> Result<ModelReply, ModelError> {
+        if cancel.is_cancelled() {
+            return Err(ModelError::Cancelled { spent: Usd::ZERO });
+        }
+        let admitted = self.at_breaker(&request.model, |b| b.admit(Instant::now()));
+        if let Err(wait) = admitted {
+            let detail = "it failed several times in a row and is left alone for a while";
+            let mut trouble = Trouble::new(&request.model, detail);
+            trouble.retry_after = Some(wait);
+            return Err(ModelError::Overloaded(trouble));
+        }
+        let mut result = self.retried(request, cancel, on_text).await;
+        if let Err(error) = &result
+            && let Some(stripped) = without_reasoning(request, error)
+        {
+            tracing::warn!(model = request.model, error = %error, "asking again without reasoning blocks");
+            result = self.retried(&stripped, cancel, on_text).await;
+        }
+        self.at_breaker(&request.model, |breaker| match &result {
+            Ok(_) => breaker.succeeded(),
+            Err(error) if error.class().counts_for_breaker() => breaker.failed(Instant::now()),
+            Err(_) => breaker.abandoned(Instant::now()),
+        });
+        result
+    }
+
+    async fn retried(
+        &self,
+        request: &ModelRequest,
+        cancel: &CancellationToken,
+        on_text: Option<OnText<'_>>,
+    ) -> Result<ModelReply, ModelError> {
+        let body = wire::body(request, self.config.endpoint.kind).to_string();
+        self.log_body("request", &body);
+        let prices = self.prices();
+        let call = Call {
+            http: &self.http,
+            config: &self.config,
+            prices: &prices,
+            url: self.config.endpoint.url("chat/completions"),
+            body: body.into_bytes(),
+            request,
+            cancel,
+            on_text,
+        };
+        let (mut reply, wasted) =
+            retry::run(&self.config.retry, cancel, |number| call.attempt(number)).await?;
+        reply.cost += wasted;
+        if let Ok(text) = serde_json::to_string(&reply) {
+            self.log_body("reply", &text);
+        }
+        Ok(reply)
+    }
+
+    /// The models of the endpoint; their prices are remembered.
+    ///
+    /// # Errors
+    /// As for a call, without retries.
+    pub async fn models(&self) -> Result<Vec<ModelInfo>, ModelError> {
+        let models = catalog::fetch(&self.http, &self.config).await?;
+        self.learn(&models);
+        Ok(models)
+    }
+
+    /// Takes prices from a list, perhaps one that was kept on disk.
+    pub fn learn(&self, models: &[ModelInfo]) {
+        let mut book = self.prices.write().unwrap_or_else(PoisonError::into_inner);
+        let book = Arc::make_mut(&mut book);
+        for model in models {
+            if let Some(price) = &model.price {
+                book.list(&model.id, price.clone());
+            }
+        }
+    }
+
+    /// The prices it knows now.
+    #[must_use]
+    pub fn prices(&self) -> Arc<PriceBook> {
+        let book = self.prices.read().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(&book)
+    }
+
+    /// The price to reserve a call of `model` at, for [`crate::worst_case`].
+    #[must_use]
+    pub fn reserve_price(&self, model: &str) -> Price {
+        self.prices().reserve_price(model, &self.config.upper_price)
+    }
+
+    fn at_breaker<R>(&self, model: &str, act: impl FnOnce(&mut Breaker) -> R) -> R {
+        let mut breakers = self.breakers.lock().unwrap_or_else(PoisonError::into_inner);
+        act(breakers.entry(model.to_owned()).or_default())
+    }
+
+    fn log_body(&self, what: &str, body: &str) {
+        match &self.config.redact {
+            Some(redact) if tracing::enabled!(tracing::Level::DEBUG) => {
+                tracing::debug!(
+                    bytes = body.len(),
+                    body = redact.apply(body),
+                    "model {what}"
+                );
+            }
+            _ => tracing::debug!(bytes = body.len(), "model {what}"),
+        }
+    }
+}
+
+/// A signed reasoning block that the provider no longer accepts fails every
+/// later turn: ask once more with none at all.
+fn without_reasoning(request: &ModelRequest, error: &ModelError) -> Option<ModelRequest> {
+    let ModelError::Rejected(trouble) = error else {
+        return None;
+    };
+    let detail = trouble.detail.to_lowercase();
+    let about_it = ["thinking", "reasoning", "signature"];
+    if !about_it.iter().any(|word| detail.contains(word)) {
+        return None;
+    }
+    let mut stripped = request.clone();
+    let mut any = false;
+    for message in &mut stripped.messages {
+        if let ModelMessage::Assistant { reasoning, .. } = message {
+            any |= reasoning.take().is_some();
+        }
+    }
+    any.then_some(stripped)
+}

@@ -1,0 +1,63 @@
+//! One client for every OpenAI-compatible model endpoint.
+//!
+//! A caller hands [`ModelClient::complete`] a [`ModelRequest`] in our own words
+//! and gets a [`butler_vocab::ModelReply`] back that is already read, repaired
+//! and priced. In between this room puts the conversation on the wire so that
+//! each request is the previous one plus what was appended ([`wire`]), reads
+//! the stream piece by piece ([`Gather`]), sorts what went wrong before anything
+//! is retried ([`ModelError`], [`ErrorClass`]), waits with full jitter
+//! ([`RetryPolicy`]), and gives up on a model that keeps failing ([`Breaker`])
+//! in favour of its fallback.
+//!
+//! What it leaves out: compaction (the loop does it when a request is too
+//! long), caps and purses (`policy` and the hub), and any knowledge of roles.
+//! No model id stands in this code; they all come from configuration.
+//!
+//! | module | what it decides |
+//! | --- | --- |
+//! | `endpoint`, `config` | whom we talk to, with which key, and how patiently |
+//! | `wire` | the bytes of a request; reading a request back (for servers that play a model) |
+//! | `sse`, `gather` | bytes to events, events to one raw answer |
+//! | `repair`, `relaxed`, `text_calls`, `names`, `reply` | a raw answer to a reply that can be stored |
+//! | `classify`, `error` | what went wrong, and what people should do |
+//! | `retry`, `breaker` | whether to try again, when, and with whom |
+//! | `price`, `catalog` | what it costs, which models there are |
+//! | `transport`, `attempt`, `client` | the only code that touches the network |
+
+mod attempt;
+mod breaker;
+mod catalog;
+mod classify;
+mod client;
+mod config;
+mod decimal;
+mod endpoint;
+mod error;
+mod gather;
+mod names;
+mod price;
+mod relaxed;
+mod repair;
+mod reply;
+mod request;
+mod retry;
+mod retry_after;
+mod sse;
+mod text_calls;
+mod transport;
+pub mod wire;
+
+pub use breaker::{Breaker, BreakerState};
+pub use catalog::{ModelInfo, read_models};
+pub use classify::{Refusal, classify};
+pub use client::ModelClient;
+pub use config::{ClientConfig, Redact};
+pub use endpoint::{Endpoint, EndpointKind};
+pub use error::{ErrorClass, ModelError, Trouble};
+pub use gather::{Gather, RawReply};
+pub use price::{ListPrice, PriceBook, worst_case};
+pub use repair::{Arguments, repair_arguments};
+pub use reply::read_reply;
+pub use request::{CacheLife, Effort, Heard, ModelRequest, OnText};
+pub use retry::{Pace, RetryPolicy, run};
+pub use sse::EventReader;

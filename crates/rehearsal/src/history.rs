@@ -1,0 +1,153 @@
+//! What a request says about what came before.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use butler_vocab::{ModelMessage, ToolCall};
+
+/// A stretch of conversation, from its beginning.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct History<'a> {
+    messages: &'a [ModelMessage],
+    pub(crate) tools_offered: bool,
+}
+
+/// One answer of the model.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Said<'a> {
+    pub(crate) text: Option<&'a str>,
+    pub(crate) calls: &'a [ToolCall],
+}
+
+impl<'a> History<'a> {
+    pub(crate) const fn new(messages: &'a [ModelMessage], tools_offered: bool) -> Self {
+        Self {
+            messages,
+            tools_offered,
+        }
+    }
+
+    /// Each answer, with what came before it.
+    pub(crate) fn answers(self) -> impl Iterator<Item = (History<'a>, Said<'a>)> {
+        self.messages
+            .iter()
+            .enumerate()
+            .filter_map(move |(place, message)| match message {
+                ModelMessage::Assistant { text, calls, .. } => Some((
+                    // Whoever was answered had offered tools: summaries leave no answer here.
+                    History::new(&self.messages[..place], true),
+                    Said {
+                        text: text.as_deref(),
+                        calls,
+                    },
+                )),
+                _ => None,
+            })
+    }
+
+    /// Messages to the model.
+    pub(crate) fn users(self) -> impl DoubleEndedIterator<Item = &'a str> {
+        self.messages.iter().filter_map(|message| match message {
+            ModelMessage::User { text, .. } => Some(text.as_str()),
+            _ => None,
+        })
+    }
+
+    /// All tool results.
+    pub(crate) fn results(self) -> impl DoubleEndedIterator<Item = &'a str> {
+        self.messages.iter().filter_map(|message| match message {
+            ModelMessage::Tool { text, .. } => Some(text.as_str()),
+            _ => None,
+        })
+    }
+
+    /// The results since the last answer, with the names of their tools.
+    pub(crate) fn newest_results(self) -> Vec<(&'a str, &'a str)> {
+        let start = self
+            .messages
+            .iter()
+            .rposition(|message| matches!(message, ModelMessage::Assistant { .. }))
+            .unwrap_or(0);
+        let newest = &self.messages[start..];
+        let Some(ModelMessage::Assistant { calls, .. }) = newest.first() else {
+            return Vec::new();
+        };
+        newest
+            .iter()
+            .filter_map(|message| match message {
+                ModelMessage::Tool { call, text } => {
+                    let name = calls.iter().find(|made| made.id == *call);
+                    Some((name.map_or("", |made| made.name.as_str()), text.as_str()))
+                }
+                _ => None,
+            })
+            .collect()
+    }
+
+    pub(crate) fn is_interrupted(self) -> bool {
+        let newest = self.newest_results();
+        newest
+            .iter()
+            .any(|(_, text)| text.to_lowercase().contains("interrupted"))
+    }
+
+    /// How many answers there are.
+    pub(crate) fn answer_count(self) -> usize {
+        self.answers().count()
+    }
+
+    /// How many answers there are since the newest message to the model.
+    pub(crate) fn answers_since_user(self) -> usize {
+        let tail = self.messages.iter().rev();
+        tail.take_while(|message| !matches!(message, ModelMessage::User { .. }))
+            .filter(|message| matches!(message, ModelMessage::Assistant { .. }))
+            .count()
+    }
+
+    /// The place of a conversation: the task, the answers and the results. A
+    /// nudge after an empty reply does not move it.
+    pub(crate) fn place(self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        self.users().next().hash(&mut hasher);
+        for message in self.messages {
+            match message {
+                ModelMessage::Assistant { text, calls, .. } => {
+                    text.hash(&mut hasher);
+                    for call in calls {
+                        call.name.hash(&mut hasher);
+                        call.arguments.to_string().hash(&mut hasher);
+                    }
+                }
+                ModelMessage::Tool { text, .. } => text.hash(&mut hasher),
+                ModelMessage::System { .. } | ModelMessage::User { .. } => {}
+            }
+        }
+        hasher.finish()
+    }
+
+    /// The newest message, for error texts.
+    pub(crate) fn newest(self) -> String {
+        let short = |text: &str| {
+            let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+            match line.char_indices().nth(160) {
+                Some((end, _)) => format!("{}…", &line[..end]),
+                None => line,
+            }
+        };
+        match self.messages.last() {
+            Some(ModelMessage::User { text, .. }) => format!("a message: “{}”", short(text)),
+            Some(ModelMessage::Tool { text, .. }) => {
+                let newest = self.newest_results();
+                let name = newest.last().map_or("", |(name, _)| *name);
+                format!("a result of {name}: “{}”", short(text))
+            }
+            Some(ModelMessage::Assistant { text, .. }) => {
+                format!(
+                    "an answer: “{}”",
+                    short(text.as_deref().unwrap_or_default())
+                )
+            }
+            Some(ModelMessage::System { .. }) => "the prompt alone".to_owned(),
+            None => "no message at all".to_owned(),
+        }
+    }
+}

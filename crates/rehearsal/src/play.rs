@@ -1,0 +1,405 @@
+//! Which step answers a request. Pure: the same request, the same answer.
+
+use butler_model::wire::Chat;
+use butler_vocab::Role;
+use serde_json::{Map, Value};
+
+use crate::{
+    Fault, OffScript, Scenario,
+    fault::FaultKind,
+    history::{History, Said},
+    render::{Values, fill, fill_arguments},
+    scenario::{ReadyStep, ReadyWhen},
+    script::{StepUsage, Texts},
+};
+
+/// The answer to a request.
+#[derive(Debug, Clone)]
+pub struct Played {
+    /// Whose step.
+    pub role: Role,
+    /// Which step of the role, from 0; nothing for a built-in answer.
+    pub step: Option<usize>,
+    /// Text.
+    pub say: Option<String>,
+    /// Tool calls.
+    pub calls: Vec<PlayedCall>,
+    /// What goes wrong.
+    pub fault: Option<Fault>,
+    /// Milliseconds before it begins.
+    pub delay_ms: u64,
+    /// Milliseconds between its pieces.
+    pub pace_ms: u64,
+    /// Tokens to report.
+    pub usage: Option<StepUsage>,
+}
+
+/// A tool call with its values filled in.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PlayedCall {
+    /// The tool.
+    pub tool: String,
+    /// Its arguments.
+    pub arguments: Value,
+}
+
+/// How far a conversation has come.
+struct Progress {
+    counts: Vec<u32>,
+    /// The last step without `when` that appears.
+    furthest: Option<usize>,
+    values: Values,
+}
+
+impl Scenario {
+    /// The answer of `role` to a request. `spent` says whether the fault of a
+    /// step was already played often enough at this place.
+    ///
+    /// # Errors
+    /// [`OffScript`] with what came and what was expected.
+    pub fn play(
+        &self,
+        role: Role,
+        chat: &Chat,
+        spent: &dyn Fn(usize) -> bool,
+    ) -> Result<Played, OffScript> {
+        let history = History::new(&chat.messages, !chat.tools.is_empty());
+        let steps = self.roles.get(&role).map(Vec::as_slice).unwrap_or_default();
+        let mut progress = self.progress(steps, history);
+        for (place, ready) in steps.iter().enumerate() {
+            // A fault without an answer is over once it was played.
+            if ready.step.say.is_none() && ready.step.call.is_empty() && spent(place) {
+                progress.counts[place] = u32::MAX;
+            }
+        }
+        let off_script = |expected: Vec<String>| OffScript {
+            role,
+            title: self.script.title.clone(),
+            came: history.newest(),
+            expected,
+        };
+        let Some(place) = choose(steps, history, &progress) else {
+            if !history.tools_offered {
+                return Ok(built_in(role, &self.script.title, history));
+            }
+            return Err(off_script(waiting(steps, history, &progress)));
+        };
+        let ready = &steps[place];
+        let unmet = ready.expect.as_ref();
+        if let Some(reason) = unmet.and_then(|expect| expect.failure(steps, history, &progress)) {
+            return Err(off_script(vec![format!("{}: {reason}", ready.name())]));
+        }
+        let mut played = render(role, place, ready, history, &mut progress.values)
+            .map_err(|reason| off_script(vec![format!("{}: {reason}", ready.name())]))?;
+        let once_only = played
+            .fault
+            .as_ref()
+            .is_some_and(|f| !f.kind.is_in_answer());
+        if once_only && spent(place) {
+            played.fault = None;
+        }
+        Ok(played)
+    }
+
+    /// Matches the answers of the history with the steps.
+    fn progress(&self, steps: &[ReadyStep], history: History<'_>) -> Progress {
+        let mut progress = Progress {
+            counts: vec![0; steps.len()],
+            furthest: None,
+            values: self.script.vars.clone(),
+        };
+        for (before, said) in history.answers() {
+            let open = |place: &usize| progress.counts[*place] < steps[*place].times();
+            let likely = choose(steps, before, &progress);
+            let candidates = likely.into_iter().chain((0..steps.len()).filter(open));
+            let found = candidates.into_iter().find_map(|place| {
+                let mut values = progress.values.clone();
+                fits(&steps[place], before, said, &mut values).then_some((place, values))
+            });
+            if let Some((place, values)) = found {
+                progress.counts[place] = progress.counts[place].saturating_add(1);
+                progress.values = values;
+                if steps[place].when.is_none() {
+                    progress.furthest = progress.furthest.max(Some(place));
+                }
+            }
+        }
+        progress
+    }
+}
+
+/// The step that answers a history, by the rules of the crate's page.
+fn choose(steps: &[ReadyStep], history: History<'_>, progress: &Progress) -> Option<usize> {
+    let holds = |place: usize| match &steps[place].when {
+        Some(when) => when.failure(steps, history, progress).is_none(),
+        None => history.tools_offered && progress.furthest.is_none_or(|furthest| place >= furthest),
+    };
+    let open = |place: &usize| progress.counts[*place] < steps[*place].times() && holds(*place);
+    let emergency = (0..steps.len()).find(|place| steps[*place].is_emergency() && open(place));
+    emergency.or_else(|| (0..steps.len()).find(open))
+}
+
+/// Whether an answer of the history is this step's. A step with calls is known
+/// by its calls: the text beside them is progress, and may be dropped.
+fn fits(ready: &ReadyStep, before: History<'_>, said: Said<'_>, values: &mut Values) -> bool {
+    let step = &ready.step;
+    if step.call.len() != said.calls.len() || (step.call.is_empty() && step.say.is_none()) {
+        return false;
+    }
+    let same_tools = step.call.iter().zip(said.calls);
+    if !same_tools
+        .clone()
+        .all(|(ours, theirs)| fold(&ours.tool) == fold(&theirs.name))
+    {
+        return false;
+    }
+    let Ok(played) = render(Role::Pm, 0, ready, before, values) else {
+        return false;
+    };
+    if played.calls.is_empty() {
+        let text = said.text.map(words);
+        return text.is_some() && text == played.say.as_deref().map(words);
+    }
+    let unreadable = step.fault.as_ref().is_some_and(|fault| {
+        matches!(
+            fault.kind,
+            FaultKind::BrokenArguments | FaultKind::OutputLimit
+        )
+    });
+    unreadable
+        || played
+            .calls
+            .iter()
+            .zip(said.calls)
+            .all(|(ours, theirs)| ours.arguments == theirs.arguments)
+}
+
+fn fold(name: &str) -> String {
+    name.chars()
+        .filter(char::is_ascii_alphanumeric)
+        .map(|c| c.to_ascii_lowercase())
+        .collect()
+}
+
+fn words(text: &str) -> Vec<&str> {
+    text.split_whitespace().collect()
+}
+
+/// Fills in a step; its captures stay for later steps.
+fn render(
+    role: Role,
+    place: usize,
+    ready: &ReadyStep,
+    history: History<'_>,
+    values: &mut Values,
+) -> Result<Played, String> {
+    for catch in &ready.catches {
+        let found = catch.find(history).ok_or_else(|| {
+            let from = catch.from.as_str();
+            format!(
+                "capture `{}` finds `{}` in no {from}",
+                catch.name, catch.regex
+            )
+        })?;
+        values.insert(catch.name.clone(), found);
+    }
+    let missing = |name: String| format!("`${{{name}}}` has no value yet");
+    let step = &ready.step;
+    let calls = step.call.iter().map(|call| {
+        Ok(PlayedCall {
+            tool: call.tool.clone(),
+            arguments: fill_arguments(&call.with, values)?,
+        })
+    });
+    Ok(Played {
+        role,
+        step: Some(place),
+        calls: calls.collect::<Result<_, String>>().map_err(missing)?,
+        say: step
+            .say
+            .as_deref()
+            .map(|text| fill(text, values))
+            .transpose()
+            .map_err(missing)?,
+        fault: step.fault.clone(),
+        delay_ms: step.delay_ms,
+        pace_ms: step.pace_ms,
+        usage: step.usage,
+    })
+}
+
+/// The answer to a request without tools for which the scenario has no step:
+/// a summary of the conversation, from its own facts.
+fn built_in(role: Role, title: &str, history: History<'_>) -> Played {
+    let mut used = Map::new();
+    for (_, said) in history.answers() {
+        for call in said.calls {
+            let count = used.get(&call.name).and_then(Value::as_u64).unwrap_or(0);
+            used.insert(call.name.clone(), Value::from(count + 1));
+        }
+    }
+    let tools: Vec<String> = used
+        .iter()
+        .map(|(tool, n)| format!("{tool} {n}×"))
+        .collect();
+    let first: String = history
+        .users()
+        .next()
+        .unwrap_or_default()
+        .chars()
+        .take(400)
+        .collect();
+    let say = format!(
+        "This is a rehearsal of “{title}”; a script answers. The task so far: {first}\nAnswers: {}. Tools used: {}.",
+        history.answer_count(),
+        if tools.is_empty() {
+            "none".to_owned()
+        } else {
+            tools.join(", ")
+        },
+    );
+    Played::text(role, say)
+}
+
+/// What the open steps wait for, the first few.
+fn waiting(steps: &[ReadyStep], history: History<'_>, progress: &Progress) -> Vec<String> {
+    let open = (0..steps.len()).filter(|place| progress.counts[*place] < steps[*place].times());
+    open.filter_map(|place| {
+        let reason = steps[place]
+            .when
+            .as_ref()?
+            .failure(steps, history, progress)?;
+        Some(format!("{}: {reason}", steps[place].name()))
+    })
+    .take(5)
+    .collect()
+}
+
+impl ReadyWhen {
+    /// The first condition that does not hold, in words.
+    fn failure(
+        &self,
+        steps: &[ReadyStep],
+        history: History<'_>,
+        progress: &Progress,
+    ) -> Option<String> {
+        let when = &self.when;
+        if when.tools_offered.unwrap_or(true) != history.tools_offered {
+            return Some("tools are offered or not".to_owned());
+        }
+        self.about_users(history)
+            .or_else(|| self.about_results(history))
+            .or_else(|| self.about_counts(history))
+            .or_else(|| {
+                let played = |id: &String| {
+                    let place = steps.iter().position(|s| s.step.id.as_ref() == Some(id));
+                    place.is_some_and(|place| progress.counts[place] > 0)
+                };
+                let missing = texts(&when.played).iter().find(|id| !played(id));
+                let early = texts(&when.not_played).iter().find(|id| played(id));
+                missing
+                    .map(|id| format!("step `{id}` was not played"))
+                    .or_else(|| early.map(|id| format!("step `{id}` was played")))
+            })
+    }
+
+    fn about_users(&self, history: History<'_>) -> Option<String> {
+        let when = &self.when;
+        let first = history.users().next().unwrap_or_default();
+        let last = history.users().next_back().unwrap_or_default();
+        lacks("the first message", first, &when.first_user_contains)
+            .or_else(|| lacks("the newest message", last, &when.last_user_contains))
+            .or_else(|| {
+                let wanted = texts(&when.any_user_contains).iter();
+                wanted
+                    .filter(|text| !history.users().any(|user| user.contains(text.as_str())))
+                    .map(|text| format!("no message contains “{text}”"))
+                    .next()
+            })
+    }
+
+    fn about_results(&self, history: History<'_>) -> Option<String> {
+        let when = &self.when;
+        let newest = history.newest_results();
+        let joined = newest
+            .iter()
+            .map(|(_, text)| *text)
+            .collect::<Vec<_>>()
+            .join("\n");
+        let tools = texts(&when.last_tool);
+        if !tools.is_empty()
+            && !newest
+                .iter()
+                .any(|(name, _)| tools.iter().any(|t| t == name))
+        {
+            return Some(format!(
+                "the newest result is not of {}",
+                tools.join(" or ")
+            ));
+        }
+        if let Some(reason) = lacks("the newest results", &joined, &when.tool_result_contains) {
+            return Some(reason);
+        }
+        if let Some(text) = texts(&when.tool_result_lacks)
+            .iter()
+            .find(|t| joined.contains(*t))
+        {
+            return Some(format!("the newest results contain “{text}”"));
+        }
+        if let Some(regex) = self
+            .matches
+            .as_ref()
+            .filter(|regex| !regex.is_match(&joined))
+        {
+            return Some(format!("the newest results do not match `{regex}`"));
+        }
+        match when.interrupted {
+            Some(wanted) if wanted != history.is_interrupted() => {
+                let not = if wanted {
+                    "nothing was"
+                } else {
+                    "something was"
+                };
+                Some(format!("{not} interrupted"))
+            }
+            _ => None,
+        }
+    }
+
+    fn about_counts(&self, history: History<'_>) -> Option<String> {
+        let check = |what: &str, wanted: Option<u32>, found: usize| {
+            wanted
+                .filter(|wanted| *wanted as usize != found)
+                .map(|wanted| format!("this would be {what} {found}, not {wanted}"))
+        };
+        check("answer", self.when.nth, history.answer_count() + 1)
+            .or_else(|| check("turn", self.when.turn, history.answers_since_user() + 1))
+    }
+}
+
+fn texts(texts: &Option<Texts>) -> &[String] {
+    texts.as_ref().map(Texts::as_slice).unwrap_or_default()
+}
+
+fn lacks(what: &str, text: &str, wanted: &Option<Texts>) -> Option<String> {
+    let missing = texts(wanted)
+        .iter()
+        .find(|wanted| !text.contains(*wanted))?;
+    Some(format!("{what} does not contain “{missing}”"))
+}
+
+impl Played {
+    /// A plain text that no step asked for.
+    pub(crate) fn text(role: Role, say: String) -> Self {
+        Self {
+            role,
+            step: None,
+            say: Some(say),
+            calls: Vec::new(),
+            fault: None,
+            delay_ms: 0,
+            pace_ms: 0,
+            usage: None,
+        }
+    }
+}

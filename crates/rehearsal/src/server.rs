@@ -1,0 +1,306 @@
+//! The server around a scenario.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    io,
+    net::SocketAddr,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use axum::{
+    Json, Router,
+    body::{Body, Bytes},
+    extract::State,
+    http::{HeaderValue, Response, header},
+    routing::{get, post},
+};
+use butler_model::wire::Chat;
+use butler_vocab::Role;
+use futures_util::stream;
+use serde_json::{Value, json};
+use tokio::{net::TcpListener, task::JoinHandle};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    Played, Scenario,
+    answer::{Answer, Part, answer},
+    history::History,
+};
+
+/// A conversation with many pictures is still smaller than this.
+const LARGEST_REQUEST: usize = 64 << 20;
+
+/// A server that could not be started.
+#[derive(Debug, thiserror::Error)]
+#[error("rehearsal cannot listen on {address}")]
+pub struct RehearsalError {
+    /// Where it should have listened.
+    pub address: SocketAddr,
+    /// Why it could not.
+    pub source: io::Error,
+}
+
+/// A running rehearsal. It ends when its token is cancelled or it is dropped.
+#[derive(Debug)]
+pub struct Rehearsal {
+    address: SocketAddr,
+    stage: Arc<Stage>,
+    cancel: CancellationToken,
+    task: JoinHandle<()>,
+}
+
+/// What all requests share.
+#[derive(Debug)]
+struct Stage {
+    scenario: Scenario,
+    strict: bool,
+    cancel: CancellationToken,
+    /// How often the fault of a step was played at a place of a conversation.
+    faults: Mutex<BTreeMap<(Role, usize, u64), u32>>,
+    given: Mutex<BTreeSet<(Role, usize)>>,
+}
+
+impl Rehearsal {
+    /// Starts to play `scenario`. In strict mode a request that is off the
+    /// script is refused with what came and what was expected.
+    ///
+    /// # Errors
+    /// When it cannot listen there.
+    pub async fn start(
+        listen: SocketAddr,
+        scenario: Scenario,
+        strict: bool,
+        cancel: CancellationToken,
+    ) -> Result<Self, RehearsalError> {
+        let failed = |source| RehearsalError {
+            address: listen,
+            source,
+        };
+        let listener = TcpListener::bind(listen).await.map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
+        let cancel = cancel.child_token();
+        let stage = Arc::new(Stage {
+            scenario,
+            strict,
+            cancel: cancel.clone(),
+            faults: Mutex::default(),
+            given: Mutex::default(),
+        });
+        let task = tokio::spawn(serve(listener, router(Arc::clone(&stage)), cancel.clone()));
+        Ok(Self {
+            address,
+            stage,
+            cancel,
+            task,
+        })
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub const fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The base address for a model client.
+    #[must_use]
+    pub fn base_url(&self) -> String {
+        format!("http://{}/v1", self.address)
+    }
+
+    /// The steps that were never given, in words: what a test of a whole story
+    /// wants to be empty. Branches (steps with `when`) are not counted.
+    #[must_use]
+    pub fn left_over(&self) -> Vec<String> {
+        let given = self
+            .stage
+            .given
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let mut left = Vec::new();
+        for (role, steps) in &self.stage.scenario.roles {
+            for (place, ready) in steps.iter().enumerate() {
+                if ready.when.is_none() && !given.contains(&(*role, place)) {
+                    left.push(format!("{role}: {}", ready.name()));
+                }
+            }
+        }
+        left
+    }
+
+    /// Ends it and waits until it has ended.
+    pub async fn stop(mut self) {
+        self.cancel.cancel();
+        let _ = (&mut self.task).await;
+    }
+}
+
+impl Drop for Rehearsal {
+    fn drop(&mut self) {
+        self.cancel.cancel();
+    }
+}
+
+pub(crate) async fn serve(listener: TcpListener, router: Router, cancel: CancellationToken) {
+    let ended = cancel.clone();
+    let serving = axum::serve(listener, router)
+        .with_graceful_shutdown(async move { ended.cancelled().await });
+    if let Err(error) = serving.await {
+        tracing::error!(%error, "rehearsal server ended");
+    }
+}
+
+fn router(stage: Arc<Stage>) -> Router {
+    Router::new()
+        .route("/v1/models", get(models))
+        .route("/v1/chat/completions", post(complete))
+        .layer(axum::extract::DefaultBodyLimit::max(LARGEST_REQUEST))
+        .with_state(stage)
+}
+
+async fn models(State(stage): State<Arc<Stage>>) -> Json<Value> {
+    let price = stage.scenario.price();
+    let per_token = |dollars: f64| format!("{:.12}", dollars / 1e6);
+    let models: Vec<Value> = Role::ALL
+        .iter()
+        .map(|role| {
+            json!({
+                "id": format!("rehearsal/{role}"),
+                "object": "model",
+                "name": format!("Rehearsal of “{}”: {}", stage.scenario.title(), role.title()),
+                "context_length": stage.scenario.script.context,
+                "pricing": {"prompt": per_token(price.input), "completion": per_token(price.output)},
+                "supported_parameters": ["tools", "tool_choice", "max_tokens"],
+            })
+        })
+        .collect();
+    Json(json!({"object": "list", "data": models}))
+}
+
+async fn complete(State(stage): State<Arc<Stage>>, body: Bytes) -> Response<Body> {
+    let answer = match serde_json::from_slice::<Value>(&body) {
+        Ok(body) => stage.answer(&body),
+        Err(error) => Answer::refusal(400, "invalid_request", &format!("no JSON: {error}")),
+    };
+    respond(answer, &stage.cancel)
+}
+
+impl Stage {
+    fn answer(&self, body: &Value) -> Answer {
+        let chat = match Chat::read(body) {
+            Ok(chat) => chat,
+            Err(error) => return Answer::refusal(400, "invalid_request", &error.to_string()),
+        };
+        let word = chat.model.rsplit('/').next().unwrap_or_default();
+        let Ok(role) = word.parse::<Role>() else {
+            let message = format!("there is no model `{}`: use rehearsal/<role>", chat.model);
+            return Answer::refusal(404, "not_found", &message);
+        };
+        let place = History::new(&chat.messages, !chat.tools.is_empty()).place();
+        let spent = |step: usize| self.is_spent(role, step, place);
+        let played = match self.scenario.play(role, &chat, &spent) {
+            Ok(played) => played,
+            Err(off) if self.strict => {
+                tracing::error!(%off, "rehearsal");
+                return Answer::refusal(400, "off_script", &off.to_string());
+            }
+            Err(off) => Played::text(role, off.friendly()),
+        };
+        self.note(role, &played, place);
+        let usage = self.usage(&chat, &played);
+        answer(&played, &chat, &usage)
+    }
+
+    fn is_spent(&self, role: Role, step: usize, place: u64) -> bool {
+        let ready = self
+            .scenario
+            .roles
+            .get(&role)
+            .and_then(|steps| steps.get(step));
+        let Some(fault) = ready.and_then(|ready| ready.step.fault.as_ref()) else {
+            return false;
+        };
+        let faults = self.faults.lock().unwrap_or_else(PoisonError::into_inner);
+        faults
+            .get(&(role, step, place))
+            .is_some_and(|times| *times >= fault.times)
+    }
+
+    fn note(&self, role: Role, played: &Played, place: u64) {
+        let Some(step) = played.step else {
+            return;
+        };
+        let mut given = self.given.lock().unwrap_or_else(PoisonError::into_inner);
+        given.insert((role, step));
+        if played.fault.is_some() {
+            let mut faults = self.faults.lock().unwrap_or_else(PoisonError::into_inner);
+            *faults.entry((role, step, place)).or_default() += 1;
+        }
+    }
+
+    /// Tokens as the step says, else four bytes each, at the scenario's price.
+    fn usage(&self, chat: &Chat, played: &Played) -> Value {
+        let said = played.say.as_deref().unwrap_or_default().len()
+            + played
+                .calls
+                .iter()
+                .map(|c| c.arguments.to_string().len())
+                .sum::<usize>();
+        let heard = serde_json::to_string(&chat.messages).map_or(0, |text| text.len());
+        let offered = serde_json::to_string(&chat.tools).map_or(0, |text| text.len());
+        let counted = played.usage.unwrap_or_default();
+        let (input, output) = match played.usage {
+            Some(usage) => (usage.input, usage.output),
+            None => (
+                (heard + offered).div_ceil(4) as u64,
+                said.div_ceil(4) as u64,
+            ),
+        };
+        let price = self.scenario.price();
+        let listed = (input as f64 * price.input + output as f64 * price.output) / 1e6;
+        json!({
+            "prompt_tokens": input,
+            "completion_tokens": output,
+            "total_tokens": input + output,
+            "cost": counted.cost.unwrap_or(listed),
+            "prompt_tokens_details": {"cached_tokens": counted.cached},
+        })
+    }
+}
+
+/// Carries an answer out. Waits end when the server does.
+fn respond(answer: Answer, cancel: &CancellationToken) -> Response<Body> {
+    let cancel = cancel.clone();
+    let parts = stream::unfold(answer.parts.into_iter(), move |mut parts| {
+        let cancel = cancel.clone();
+        async move {
+            loop {
+                match parts.next()? {
+                    Part::Bytes(bytes) => return Some((Ok(Bytes::from(bytes)), parts)),
+                    Part::Wait(millis) => tokio::select! {
+                        () = cancel.cancelled() => return None,
+                        () = tokio::time::sleep(Duration::from_millis(millis)) => {}
+                    },
+                    Part::Stall => {
+                        cancel.cancelled().await;
+                        return None;
+                    }
+                    Part::Break => return Some((Err(io::Error::other("broken off")), parts)),
+                }
+            }
+        }
+    });
+    let mut response = Response::new(Body::from_stream(parts));
+    *response.status_mut() = axum::http::StatusCode::from_u16(answer.status).unwrap_or_default();
+    let kind = if answer.streams {
+        "text/event-stream"
+    } else {
+        "application/json"
+    };
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+    if let Some(millis) = answer.retry_after_ms {
+        headers.insert("retry-after-ms", HeaderValue::from(millis));
+    }
+    response
+}
