@@ -4,6 +4,7 @@
 
 use std::{path::PathBuf, sync::Arc};
 
+use butler_jail::Strength;
 use butler_policy::{Approval, Circumstances, Right, Scope, default_tools, right};
 use butler_toolbox::{Desk, Executor, Registry, Surroundings, TreeHasher, Workplace};
 use butler_vocab::{Choice, DecisionKind, Role, ToolSpec};
@@ -63,7 +64,7 @@ impl Bench {
             root,
             plan_approved: plan_approved(seat).await?,
             approvals: approvals(seat).await?,
-            sandboxed: office.jail.strength().confines(),
+            sandboxed: !matches!(office.jail.strength(), Strength::None { .. }),
             _lock: lock,
         })
     }

@@ -101,7 +101,7 @@ async fn merge(
     forge.edit(subject.pr, &words, cancel).await?;
     let merged = match forge.merge(subject.pr, &subject.head, cancel).await {
         Ok(commit) => commit,
-        Err(error) if error.is_moved() => {
+        Err(error @ butler_worktree::Error::HeadMoved { .. }) => {
             return Ok(ToolOutcome::error(format!(
                 "not merged: {error}. The card was for {}; it needs another review and a new card.",
                 render::short_sha(subject.head.as_str())

@@ -8,10 +8,10 @@ use butler_journal::{Journal, ThreadDir};
 use butler_policy::{Judgement, Question as Asking};
 use butler_slack::blocks;
 use butler_toolbox::batches;
-use butler_turn::{Effect, Event, Interrupted, Machine, Mark, ModelCall, Setup, StopCause};
+use butler_turn::{Effect, Event, Heard, Interrupted, Machine, Mark, ModelCall, Setup, StopCause};
 use butler_vocab::{
-    CardTag, DecisionKind, Entry, HandOver, PurseRefusal, Record, RequestId, Settlement, Then,
-    ThreadId, ToolCall, ToolOutcome, Waiting, fault,
+    CardTag, DecisionKind, Entry, EventId, HandOver, MessageTs, PurseRefusal, Record, RequestId,
+    Settlement, Speaker, Then, ThreadId, ToolCall, ToolOutcome, Waiting, fault,
 };
 use futures_util::{StreamExt, stream::FuturesUnordered};
 use serde_json::json;
@@ -49,6 +49,8 @@ pub struct Worker {
     doing: FuturesUnordered<Doing>,
     queue: VecDeque<Effect>,
     deadline_ms: Option<i64>,
+    /// Whether the log says anything yet.
+    joined: bool,
     turn_of: Option<OwnedSemaphorePermit>,
     /// Cancelled by a stop; replaced afterwards.
     work: CancellationToken,
@@ -96,7 +98,9 @@ impl Worker {
             first_activation: 1,
         };
         let machine = Machine::new(setup, &log);
+        let joined = !log.is_empty();
         Ok(Self {
+            joined,
             seat,
             journal,
             machine,
@@ -160,11 +164,12 @@ impl Worker {
                 hand_over,
                 ack,
             } => {
-                self.note_context(heard.ts.as_ref()).await?;
+                let mut all = self.context(heard.ts.as_ref()).await?;
                 if let Some(body) = hand_over {
                     self.receive(&heard.event, *body).await?;
                 }
-                self.feed(Event::Heard(vec![heard]));
+                all.push(heard);
+                self.feed(Event::Heard(all));
                 ack
             }
             Mail::Decided { decision, ack } => {
@@ -184,24 +189,25 @@ impl Worker {
     }
 
     /// The first thing in a new log is what was said before this role was called.
-    async fn note_context(
-        &mut self,
-        until: Option<&butler_vocab::MessageTs>,
-    ) -> Result<(), TeamError> {
-        if self.journal.next_seq() > 1 {
-            return Ok(());
+    async fn context(&mut self, until: Option<&MessageTs>) -> Result<Vec<Heard>, TeamError> {
+        if self.joined {
+            return Ok(Vec::new());
         }
-        let thread = self.seat.thread.clone();
-        let messages = self.seat.office.line.web.replies(&thread).await?;
-        if let Some(text) = context::so_far(&messages, until) {
-            self.write(vec![Record::Note { text }]).await?;
-        }
-        Ok(())
+        let thread = &self.seat.thread;
+        let messages = self.seat.office.line.web.replies(thread).await?;
+        let heard = context::so_far(&messages, until).map(|text| Heard {
+            event: EventId::new(format!("context:{thread}")),
+            ts: None,
+            speaker: Speaker::Runtime,
+            text,
+            images: Vec::new(),
+        });
+        Ok(heard.into_iter().collect())
     }
 
     async fn receive(
         &mut self,
-        event: &butler_vocab::EventId,
+        event: &EventId,
         body: HandOver,
     ) -> Result<(), TeamError> {
         if self.seat.facts().has_received(event) {
@@ -266,6 +272,7 @@ impl Worker {
         let entries =
             tokio::task::block_in_place(|| self.journal.append_all(records, now_ms()))?;
         fault("team.after-append");
+        self.joined = true;
         self.chores.add(Chore::Records(entries.clone())).await;
         Ok(entries)
     }
