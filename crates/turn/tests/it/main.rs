@@ -4,6 +4,7 @@
 mod bench;
 mod decisions;
 mod folding;
+mod manners;
 mod plain;
 mod restart;
 mod routing;
