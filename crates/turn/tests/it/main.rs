@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
 mod bench;
+mod circles;
 mod decisions;
 mod folding;
 mod manners;
