@@ -3,6 +3,7 @@
 
 mod bench;
 mod circles;
+mod compaction;
 mod decisions;
 mod folding;
 mod manners;
