@@ -4,9 +4,14 @@ use butler_vocab::{ModelReply, Record, RepliedCall, ReserveId, ToolCall};
 
 use crate::{
     Effect, FailureKind, Machine, ModelFailure, Settle,
+    ladder::Step,
     machine::{Doing, Out},
+    stuck::Escape,
     words,
 };
+
+/// Red runs of the checks in a row before a stronger model takes over.
+const RED_CHECKS: u32 = 3;
 
 impl Machine {
     /// The bill is written before the answer: if a crash keeps only one of
@@ -80,11 +85,33 @@ impl Machine {
         let Some(model) = self.setup.models.fallback.clone() else {
             return false;
         };
-        if self.model() == model {
+        if self.model() == model || self.state.round.models.contains(&model) {
             return false;
         }
         self.switch(model, why, out);
         true
+    }
+
+    /// Moves up to the stronger model, once, when the usual one does not get on.
+    pub(crate) fn raise_model(&mut self, out: &mut Out) -> Step {
+        let Some(model) = self.setup.models.stronger.clone() else {
+            return Step::Pass;
+        };
+        let round = &self.state.round;
+        if self.model() == model || round.models.contains(&model) {
+            return Step::Pass;
+        }
+        let why = if round.stuck.escape() >= Escape::Refuse {
+            "going in circles, and two hints did not help"
+        } else if round.red_checks >= RED_CHECKS {
+            "the checks keep failing"
+        } else if round.turn > 0 && round.turn * 2 >= self.setup.limits.max_turns {
+            "half of the turns are used"
+        } else {
+            return Step::Pass;
+        };
+        self.switch(model, why, out);
+        Step::Again
     }
 
     pub(crate) fn switch(&mut self, model: String, why: &str, out: &mut Out) {

@@ -7,6 +7,7 @@ use butler_vocab::{ModelMessage, ModelReply, Record, ReserveId};
 use crate::{
     Effect, FailureKind, Machine, ModelCall, ModelFailure, Settle,
     fold::BYTES_PER_TOKEN,
+    label,
     ladder::Step,
     machine::{Doing, Out},
     money::Purpose,
@@ -49,11 +50,11 @@ impl Machine {
     }
 
     /// The last line that the summary would cover: everything but the newest
-    /// pieces, which may fill a quarter of the window, and nothing the model
-    /// has not seen.
+    /// pieces, which may fill a quarter of the window (or be half of what there
+    /// is, when a provider finds that too much), and nothing the model has not seen.
     fn covered(&self) -> Option<u64> {
         let pieces = self.state.talk.pieces();
-        let room = self.window_bytes() / 4;
+        let room = (self.window_bytes() / 4).min(self.state.talk.bytes() / 2);
         let mut size = 0;
         let fitting = pieces.iter().rev().take_while(|piece| {
             size += piece.bytes;
@@ -128,8 +129,9 @@ impl Machine {
             ),
         };
         format!(
-            "{}\n\n{pins}\n\n## What happened so far\n{rest}",
-            words::SUMMARY_OPENING
+            "{}\n\n{pins}\n\n## What happened so far\n{}",
+            words::SUMMARY_OPENING,
+            label::escaped(&rest)
         )
     }
 

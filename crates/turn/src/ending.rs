@@ -9,6 +9,7 @@ use crate::{
     machine::{Doing, Out},
     reply::{self, Quality},
     round::Last,
+    stuck::Escape,
     words,
 };
 
@@ -209,19 +210,33 @@ impl Machine {
         self.end(Ending::Stopped, out);
     }
 
+    /// The last escape step: somebody else has to help.
+    pub(crate) fn give_up(&mut self, out: &mut Out) -> Step {
+        let stuck = &self.state.round.stuck;
+        if stuck.escape() != Escape::GiveUp {
+            return Step::Pass;
+        }
+        let text = words::escalation(stuck.why(), self.state.round.progress.as_deref());
+        let idem = self.origin(0).idem("stuck");
+        let effect = Effect::Escalate {
+            idem: idem.clone(),
+            text,
+        };
+        self.publish(idem, Ending::Stuck, out, effect)
+    }
+
     /// Remarks that are due before the next turn.
     pub(crate) fn remarks(&self) -> Vec<String> {
-        let left = self
-            .setup
-            .limits
-            .max_turns
-            .saturating_sub(self.state.round.turn);
-        let words = match left {
-            2 => words::TWO_TURNS_LEFT,
-            1 => words::LAST_TURN,
-            _ => return Vec::new(),
+        let round = &self.state.round;
+        let left = self.setup.limits.max_turns.saturating_sub(round.turn);
+        let last_turns = match left {
+            2 => Some(words::TWO_TURNS_LEFT.to_owned()),
+            1 => Some(words::LAST_TURN.to_owned()),
+            _ => None,
         };
-        vec![words.to_owned()]
+        let stuck = round.stuck.begins(round.turn);
+        let stuck = stuck.map(|escape| words::escape(escape, round.stuck.why()));
+        stuck.into_iter().chain(last_turns).collect()
     }
 
     /// Writes one note with everything that is to be said before the next turn.

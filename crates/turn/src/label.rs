@@ -33,18 +33,22 @@ pub(crate) fn note(text: &str) -> String {
     tagged("note", "", text)
 }
 
-/// What replaces the middle of a long conversation.
+/// What replaces the middle of a long conversation. Its text is put together
+/// from labelled and [escaped] parts, so it is taken as it is.
 pub(crate) fn summary(text: &str) -> String {
-    tagged("summary", "", text)
+    format!("<summary>\n{}\n</summary>", text.trim_end())
 }
 
 fn tagged(tag: &str, attributes: &str, text: &str) -> String {
-    format!("<{tag}{attributes}>\n{}\n</{tag}>", body(text.trim_end()))
+    format!(
+        "<{tag}{attributes}>\n{}\n</{tag}>",
+        escaped(text.trim_end())
+    )
 }
 
 /// Escapes every `<` that begins one of our tags, in any case and with any
 /// blanks, and leaves all other text (code, mostly) as it is.
-fn body(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(at) = rest.find('<') {

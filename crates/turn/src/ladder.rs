@@ -7,6 +7,7 @@ use butler_vocab::{ActivityState, Ending, Record, Then};
 use crate::{
     Effect, Machine,
     machine::{Doing, Out},
+    words,
 };
 
 /// What a rung says.
@@ -22,7 +23,7 @@ pub(crate) enum Step {
 
 type Rung = fn(&mut Machine, &mut Out) -> Step;
 
-const LADDER: [Rung; 13] = [
+const LADDER: [Rung; 15] = [
     Machine::close_books,
     Machine::start,
     Machine::sleep,
@@ -31,8 +32,10 @@ const LADDER: [Rung; 13] = [
     Machine::after_calls,
     Machine::after_text,
     Machine::money_gone,
+    Machine::give_up,
     Machine::pause_chatter,
     Machine::turn_limit,
+    Machine::raise_model,
     Machine::remark,
     Machine::compact,
     Machine::ask_model,
@@ -133,6 +136,13 @@ impl Machine {
         let remarks = self.remarks();
         if remarks.is_empty() {
             return Step::Pass;
+        }
+        let stuck = &self.state.round.stuck;
+        if let Some(escape) = stuck.begins(self.state.round.turn) {
+            out.push(Effect::Chose {
+                what: words::escape_name(escape).to_owned(),
+                why: stuck.why().to_owned(),
+            });
         }
         self.note(&remarks, out);
         Step::Again

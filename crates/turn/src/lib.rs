@@ -41,6 +41,7 @@ mod round;
 pub mod route;
 mod setup;
 mod state;
+mod stuck;
 mod tools;
 mod waking;
 mod words;

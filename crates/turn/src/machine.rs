@@ -178,7 +178,7 @@ impl Machine {
 
     /// The model that answers now.
     pub(crate) fn model(&self) -> &str {
-        let switched = self.state.round.model.as_deref();
+        let switched = self.state.round.models.last();
         switched.unwrap_or(&self.setup.models.usual)
     }
 }

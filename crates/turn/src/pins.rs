@@ -76,13 +76,13 @@ impl Pins {
 
     fn did(&mut self, call: &ToolCall, result: &str) {
         match call.name.as_str() {
-            CHECKLIST => self.checklist = Some(result.to_owned()),
+            CHECKLIST => self.checklist = Some(label::escaped(result)),
             PLAN => self.plan = Some(arguments(call)),
             QUESTION => self.question = Some(arguments(call)),
             _ => {
                 if let Some(path) = call.arguments.get("path").and_then(Value::as_str) {
-                    self.files.retain(|file| file != path);
-                    self.files.push(path.to_owned());
+                    self.files.retain(|file| *file != label::escaped(path));
+                    self.files.push(label::escaped(path));
                 }
             }
         }
@@ -139,7 +139,7 @@ fn is_kept(tool: &str) -> bool {
 }
 
 fn arguments(call: &ToolCall) -> String {
-    serde_json::to_string_pretty(&call.arguments).unwrap_or_default()
+    label::escaped(&serde_json::to_string_pretty(&call.arguments).unwrap_or_default())
 }
 
 fn receipt_lines(receipt: &Receipt) -> String {

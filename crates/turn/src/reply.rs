@@ -18,7 +18,7 @@ pub(crate) enum Quality {
 }
 
 /// Beginnings of the markup that models leak when a call goes wrong.
-const MARKUP: [&str; 14] = [
+const MARKUP: &[&str] = &[
     "<tool_call",
     "</tool_call",
     "<function_call",
@@ -27,16 +27,16 @@ const MARKUP: [&str; 14] = [
     "<invoke ",
     "<tool_use",
     "<|tool_call",
-    "<|tool_calls",
     "<|python_tag|>",
+    "<|channel|>commentary to=",
     "<｜tool",
     "[tool_calls]",
     "[tool_call]",
-    "<|channel|>commentary to=",
+    "\naction input:",
 ];
 
 /// How a sentence begins that announces the writer's own next step.
-const OPENINGS: [&str; 22] = [
+const OPENINGS: &[&str] = &[
     "i will now ",
     "i'll now ",
     "i am going to ",
@@ -50,19 +50,33 @@ const OPENINGS: [&str; 22] = [
     "next, i'll ",
     "first, i will ",
     "first, i'll ",
+    "i will start by ",
+    "i'll start by ",
+    "i'll begin by ",
+    "i will go ahead and ",
+    "i'll go ahead and ",
+    "i will proceed to ",
+    "i'll proceed to ",
+    "i'll get started",
+    "i'll get right on ",
+    "i'll take a look",
     "let me start by ",
     "let me begin by ",
     "let me first ",
     "let me now ",
     "let me check ",
     "let me look ",
+    "let me take a look",
     "let me read ",
     "let me run ",
-    "i'll start by ",
+    "let me fix ",
+    "let me implement ",
+    "let me update ",
+    "let me search ",
 ];
 
 /// What an announced step is not: waiting for the reader is a proper ending.
-const WAITING: [&str; 8] = [
+const WAITING: &[&str] = &[
     "wait",
     "hand ",
     "stop",
@@ -79,9 +93,16 @@ pub(crate) fn judge(text: Option<&str>) -> Quality {
     if text.is_empty() {
         return Quality::Empty;
     }
-    // Somebody may explain markup in a code block.
-    let prose = without_code(text).replace('’', "'").to_lowercase();
-    if MARKUP.iter().any(|mark| prose.contains(mark)) || is_bare_call(text) {
+    // Somebody may explain markup in a code block; a text that is nothing but
+    // a block explains nothing.
+    let prose = match only_block(text) {
+        Some(("tool_code", _)) => return Quality::Markup,
+        Some((_, inner)) => inner.to_owned(),
+        None => without_code(text),
+    };
+    let prose = prose.replace('’', "'").to_lowercase();
+    let leaks = MARKUP.iter().any(|mark| prose.contains(mark));
+    if leaks || prose.starts_with("functions.") || is_bare_call(&prose) {
         return Quality::Markup;
     }
     if is_promise(&prose) {
@@ -90,14 +111,16 @@ pub(crate) fn judge(text: Option<&str>) -> Quality {
     Quality::Usable
 }
 
-/// The whole text, or its only code block, is the JSON of a call.
+/// The language and the inside of a code block that is the whole text.
+fn only_block(text: &str) -> Option<(&str, &str)> {
+    let inner = text.strip_prefix("```")?.strip_suffix("```")?;
+    let (language, inner) = inner.split_once('\n')?;
+    (!inner.contains("```")).then_some((language.trim(), inner))
+}
+
+/// The text is the JSON of a call.
 fn is_bare_call(text: &str) -> bool {
-    let inner = text
-        .strip_prefix("```json")
-        .or_else(|| text.strip_prefix("```"))
-        .and_then(|rest| rest.strip_suffix("```"))
-        .unwrap_or(text);
-    let Ok(serde_json::Value::Object(object)) = serde_json::from_str(inner.trim()) else {
+    let Ok(serde_json::Value::Object(object)) = serde_json::from_str(text.trim()) else {
         return false;
     };
     let named = ["name", "tool", "function"]

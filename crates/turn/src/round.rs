@@ -5,15 +5,15 @@ use butler_vocab::{
 };
 use serde_json::Value;
 
-use crate::{known::SPEAKING, reply::Quality};
+use crate::{known::SPEAKING, reply::Quality, stuck::Stuck};
 
 /// One activation so far.
 #[derive(Debug, Default)]
 pub(crate) struct Round {
     /// Answers of the model.
     pub(crate) turn: u32,
-    /// The model that took over, if one did.
-    pub(crate) model: Option<String>,
+    /// The models that took over, the one that answers now last.
+    pub(crate) models: Vec<String>,
     /// A person is part of what caused it.
     pub(crate) person: bool,
     /// Messages of people that the model has seen.
@@ -37,6 +37,7 @@ pub(crate) struct Round {
     pub(crate) out_of_money: bool,
     /// Red runs of the checks in a row.
     pub(crate) red_checks: u32,
+    pub(crate) stuck: Stuck,
 }
 
 /// What the model did last.
@@ -48,7 +49,11 @@ pub(crate) enum Last {
     /// It answered in text; `handled` once a remark about it is written.
     Text { text: Option<String>, handled: bool },
     /// It called tools; `parked` once the sleep they asked for is written.
-    Calls { calls: Vec<Called>, parked: bool },
+    Calls {
+        text: Option<String>,
+        calls: Vec<Called>,
+        parked: bool,
+    },
 }
 
 /// One call of the last answer.
@@ -76,6 +81,7 @@ impl Round {
             self.loose_ends = 0;
             self.progress = text.map(str::to_owned).or(self.progress.take());
             Last::Calls {
+                text: text.map(str::to_owned),
                 calls: calls.iter().cloned().map(Called::new).collect(),
                 parked: false,
             }
@@ -102,13 +108,18 @@ impl Round {
         let Some(called) = self.called(call) else {
             return;
         };
-        if called.outcome.is_none() {
-            called.outcome = Some(outcome.clone());
+        if called.outcome.is_some() {
+            return;
         }
-        if let Last::Calls { calls, .. } = &self.last
+        called.outcome = Some(outcome.clone());
+        if let Last::Calls { text, calls, .. } = &self.last
             && calls.iter().all(|called| called.outcome.is_some())
         {
             self.spoke = calls.iter().any(Called::spoke);
+            let results = calls
+                .iter()
+                .filter_map(|called| Some((&called.call, called.outcome.as_ref()?)));
+            self.stuck.observe(self.turn, text.as_deref(), results);
         }
     }
 
@@ -128,7 +139,7 @@ impl Round {
     }
 
     pub(crate) fn switch(&mut self, model: &str) {
-        self.model = Some(model.to_owned());
+        self.models.push(model.to_owned());
     }
 
     pub(crate) fn checked(&mut self, green: bool) {
@@ -160,7 +171,7 @@ impl Round {
     /// What the last calls ask the loop to do. An end wins over a sleep: what
     /// would have woken the sleeper starts a new activation just as well.
     pub(crate) fn then(&self) -> Then {
-        let Last::Calls { calls, parked } = &self.last else {
+        let Last::Calls { calls, parked, .. } = &self.last else {
             return Then::GoOn;
         };
         let all = || {

@@ -7,6 +7,7 @@ use crate::{
     Effect, Interrupted, Machine,
     ladder::Step,
     machine::{Doing, Out},
+    words,
 };
 
 impl Machine {
@@ -49,14 +50,19 @@ impl Machine {
         Step::Wait
     }
 
-    /// A call that could not be read never reaches a tool.
+    /// A call that could not be read, or that goes in circles, never reaches a
+    /// tool. The tools on offer stay as they are, for the provider's cache.
     fn answer_on_the_spot(&mut self, out: &mut Out) {
         for call in self.state.open_calls() {
-            if let Some(problem) = &call.problem {
-                let outcome = ToolOutcome::error(problem.clone());
-                let call = call.id;
-                self.append(Record::ToolResult { call, outcome }, out);
-            }
+            let refused = self.state.round.stuck.refuses(&call);
+            let text = match call.problem {
+                Some(problem) => problem,
+                None if refused => words::REFUSED.to_owned(),
+                None => continue,
+            };
+            let outcome = ToolOutcome::error(text);
+            let call = call.id;
+            self.append(Record::ToolResult { call, outcome }, out);
         }
     }
 

@@ -3,7 +3,7 @@
 
 use butler_vocab::{Choice, DecisionKind, RequestId};
 
-use crate::{StopCause, reply::Quality};
+use crate::{StopCause, reply::Quality, stuck::Escape};
 
 pub(crate) const LOOSE_END: &str = "Your text was not sent to anybody: nobody is waiting for an \
      answer here. End with a hand-over (HandOver), a message to a role or a person (SendMessage), \
@@ -114,3 +114,45 @@ pub(crate) const SUMMARY_PROMPT: &str = "You write the memory of a colleague who
 
 pub(crate) const SUMMARY_OPENING: &str = "The conversation before this point was replaced by this \
      summary. What stands under the first headings is kept word for word.";
+
+pub(crate) const REFUSED: &str = "Refused: this call has been made several times and nothing \
+     changed. Do something else: read what the last results say, try another tool or other \
+     arguments, or ask for help.";
+
+pub(crate) fn escape_name(escape: Escape) -> &'static str {
+    match escape {
+        Escape::None => "nothing",
+        Escape::Reflect => "asked for reflection",
+        Escape::List => "asked for what was tried and for something new",
+        Escape::Refuse => "refused the call that repeats",
+        Escape::GiveUp => "escalated and stopped",
+    }
+}
+
+pub(crate) fn escape(escape: Escape, why: &str) -> String {
+    let next = match escape {
+        Escape::None | Escape::GiveUp => "",
+        Escape::Reflect => {
+            "Stop and think: what do the results tell you, what did you expect, and what is the \
+             smallest step that would tell you more? Then take that step."
+        }
+        Escape::List => {
+            "List what you have tried and why each did not work. Then do something that is not on \
+             the list. If you lack something, ask for it."
+        }
+        Escape::Refuse => {
+            "This call is refused from now on, until something else has worked. Take another way, \
+             or say what you need."
+        }
+    };
+    format!("You are going in circles: {why}. {next}")
+}
+
+pub(crate) fn escalation(why: &str, progress: Option<&str>) -> String {
+    let last = progress.map_or_else(String::new, |text| format!("\n\nLast I noted: {text}"));
+    format!(
+        "I am stuck and stopped here: {why}. I was asked to reflect, to list what I tried and to \
+         take another way, and it did not help.{last}\n\nEverything is kept. Tell me what to do \
+         differently, and I go on from here."
+    )
+}

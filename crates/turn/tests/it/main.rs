@@ -2,8 +2,11 @@
 #![expect(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
 mod bench;
+mod circles;
+mod compaction;
 mod decisions;
 mod folding;
+mod manners;
 mod plain;
 mod restart;
 mod routing;

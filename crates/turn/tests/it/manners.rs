@@ -1,0 +1,229 @@
+//! A collection of bad replies, each with the reaction it must get, and of good
+//! ones that look a little like them.
+
+use butler_turn::{Effect, Event, PostKind};
+use butler_vocab::{Ending, ModelReply, Record, Role, Then, ToolOutcome};
+use serde_json::json;
+
+use crate::bench::{Bench, calls, coder, post_text, setup, text, to_run};
+
+/// What happens to a reply without calls when a person asked.
+#[derive(Debug, PartialEq)]
+enum Reaction {
+    Posted,
+    /// Not posted; the model is told, with these words.
+    Nudged(&'static str),
+}
+
+const EMPTY: Reaction = Reaction::Nudged("was empty");
+const MARKUP: Reaction = Reaction::Nudged("text of a tool call");
+const PROMISE: Reaction = Reaction::Nudged("announced a step");
+
+fn check(reply: &str, expected: &Reaction) {
+    let mut bench = Bench::pm();
+    let effects = bench.ana("please do it");
+    let effects = bench.model(&effects, text(reply));
+    match expected {
+        Reaction::Posted => {
+            assert_eq!(post_text(&effects).as_deref(), Some(reply));
+            assert!(bench.notes().is_empty(), "{reply}: {:?}", bench.notes());
+        }
+        Reaction::Nudged(words) => {
+            assert_eq!(post_text(&effects), None, "{reply}");
+            assert!(
+                bench.notes()[0].contains(words),
+                "{reply}: {:?}",
+                bench.notes()
+            );
+            bench.grant(&effects);
+        }
+    }
+}
+
+#[test]
+fn replies_that_nobody_may_read() {
+    for reply in ["", " ", "\n\n"] {
+        check(reply, &EMPTY);
+    }
+    for reply in [
+        "<tool_call>{\"name\": \"Read\", \"arguments\": {\"path\": \"a\"}}</tool_call>",
+        "Sure.\n<tool_call>\n<function=Read>",
+        "<function_call>Read(a)</function_call>",
+        "[TOOL_CALLS][{\"name\": \"Read\", \"arguments\": {}}]",
+        "<|python_tag|>Read.call(path=\"a\")",
+        "<|tool_calls_section_begin|>",
+        "<｜tool▁calls▁begin｜>",
+        "<invoke name=\"Read\">",
+        "functions.Read({\"path\": \"a\"})",
+        "```json\n{\"name\": \"Read\", \"arguments\": {\"path\": \"a\"}}\n```",
+        "{\"tool\": \"Read\", \"input\": {\"path\": \"a\"}}",
+        "```tool_code\nread(\"a\")\n```",
+        "```xml\n<tool_call>Read</tool_call>\n```",
+        "Thought: look first\nAction: Read\nAction Input: {\"path\": \"a\"}",
+    ] {
+        check(reply, &MARKUP);
+    }
+    for reply in [
+        "I will now read the file.",
+        "I’ll now run the tests:",
+        "Sure! Let me look at main.rs.",
+        "Understood. I'm going to implement this.",
+        "The bug is in `parse`. Let me fix it…",
+        "Plan:\n- read\n- write\n\nI'll start by reading the code.",
+        "Great idea!\n\n**Let me check the tests first.**",
+        "I'll get started right away!",
+    ] {
+        check(reply, &PROMISE);
+    }
+}
+
+#[test]
+fn replies_that_only_look_bad() {
+    for reply in [
+        "Done.",
+        "The model wrote `<tool_call>` as text, which is why nothing ran.",
+        "It looks like this:\n```\n<tool_call>x</tool_call>\n```\nand is refused.",
+        "```rust\nfn main() {}\n```",
+        "The config is:\n```json\n{\"name\": \"x\", \"arguments\": []}\n```",
+        "{\"answer\": 42}",
+        "Let me know if you need anything else.",
+        "I will now wait for your approval.",
+        "I'm going to need your decision first.",
+        "I'll now hand this over as soon as you say so.",
+        "Let me check with you: tabs or spaces?",
+        "Should I go on? Next, I'll write the tests.",
+        "I'm going to the plan in three steps. It is attached.",
+        "Thanks! Thank you!",
+        "Ich sehe mir das an und melde mich.",
+    ] {
+        check(reply, &Reaction::Posted);
+    }
+}
+
+#[test]
+fn one_nudge_then_the_fallback_model_then_people_are_told() {
+    let mut bench = Bench::pm();
+    let effects = bench.ana("go");
+    let effects = bench.model(&effects, text(""));
+    let effects = bench.model(&effects, text("I will now begin."));
+    let made = bench.grant(&effects);
+    assert_eq!(made.model, "fallback");
+    let effects = bench.on(Event::Replied {
+        reserve: made.reserve,
+        reply: text("<tool_call>"),
+    });
+    let failed =
+        |effect: &Effect| matches!(effect, Effect::Post(post) if post.kind == PostKind::Failure);
+    assert!(effects.iter().any(failed), "{effects:#?}");
+    bench.posted(&effects);
+    assert!(matches!(&bench.endings()[..], [Ending::Failed { .. }]));
+    assert_eq!(bench.notes().len(), 2);
+}
+
+#[test]
+fn without_a_fallback_the_second_bad_reply_is_the_last() {
+    let mut setup = setup(Role::Pm, 15);
+    setup.models.fallback = None;
+    let mut bench = Bench::new(setup);
+    let effects = bench.ana("go");
+    let effects = bench.model(&effects, text(""));
+    let effects = bench.model(&effects, text(""));
+    bench.posted(&effects);
+    assert!(matches!(&bench.endings()[..], [Ending::Failed { .. }]));
+}
+
+#[test]
+fn work_in_between_makes_a_bad_reply_the_first_again() {
+    let mut bench = Bench::pm();
+    let effects = bench.ana("go");
+    let effects = bench.model(&effects, text(""));
+    let effects = bench.model(&effects, calls(&[("Read", json!({}))]));
+    let run = to_run(&effects);
+    let effects = bench.tool(&run[0].id, ToolOutcome::ok("x"));
+    let effects = bench.model(&effects, text(""));
+    assert_eq!(bench.grant(&effects).model, "usual");
+}
+
+#[test]
+fn a_cut_answer_is_asked_for_again() {
+    let mut bench = Bench::pm();
+    let effects = bench.ana("go");
+    let reply = ModelReply {
+        cut: true,
+        ..text("A long story that")
+    };
+    let effects = bench.model(&effects, reply);
+    assert_eq!(post_text(&effects), None);
+    assert!(bench.notes()[0].contains("cut off"));
+    bench.grant(&effects);
+}
+
+#[test]
+fn a_text_that_answers_no_person_gets_one_nudge_and_then_the_default_hand_over() {
+    let mut bench = Bench::new(setup(Role::Coder, 15));
+    let effects = bench.says(coder(), "here is your task");
+    let effects = bench.model(&effects, text("All done."));
+    assert!(bench.notes()[0].contains("hand-over"));
+    let effects = bench.model(&effects, text("It is done."));
+    let handed = |effect: &Effect| matches!(effect, Effect::HandOverByDefault { text, .. } if text == "It is done.");
+    assert!(effects.iter().any(handed), "{effects:#?}");
+
+    let again = bench.restart();
+    assert!(again.iter().any(handed), "a crash repeats it");
+    let effects = bench.posted(&again);
+    assert!(effects.contains(&Effect::End(Ending::Done)));
+}
+
+#[test]
+fn the_nudge_and_the_last_turns_are_said_in_one_note() {
+    let mut bench = Bench::new(setup(Role::Coder, 2));
+    let effects = bench.says(coder(), "task");
+    bench.model(&effects, text("Done."));
+    let notes = bench.notes();
+    assert_eq!(notes.len(), 2);
+    assert!(
+        notes[1].contains("hand-over") && notes[1].contains("last turn"),
+        "{notes:?}"
+    );
+}
+
+#[test]
+fn a_text_after_a_message_stays_in_the_log() {
+    let mut bench = Bench::pm();
+    let effects = bench.ana("go");
+    let effects = bench.model(&effects, calls(&[("SendMessage", json!({}))]));
+    let run = to_run(&effects);
+    let effects = bench.tool(&run[0].id, ToolOutcome::ok("sent"));
+    let effects = bench.model(&effects, text("I told them."));
+    assert_eq!(post_text(&effects), None);
+    assert!(effects.contains(&Effect::End(Ending::Done)));
+}
+
+#[test]
+fn a_text_after_a_message_that_failed_is_posted() {
+    let mut bench = Bench::pm();
+    let effects = bench.ana("go");
+    let effects = bench.model(&effects, calls(&[("SendMessage", json!({}))]));
+    let run = to_run(&effects);
+    let effects = bench.tool(&run[0].id, ToolOutcome::error("refused").then(Then::GoOn));
+    let effects = bench.model(&effects, text("I could not tell them."));
+    assert!(post_text(&effects).is_some());
+}
+
+#[test]
+fn bad_replies_count_as_turns() {
+    let mut bench = Bench::new(setup(Role::Coder, 1));
+    let effects = bench.ana("go");
+    let effects = bench.model(&effects, text(""));
+    bench.posted(&effects);
+    assert_eq!(bench.endings(), [Ending::TurnLimit]);
+    let answers = |record: &Record| matches!(record, Record::Assistant { .. });
+    assert_eq!(
+        bench
+            .log
+            .iter()
+            .filter(|entry| answers(&entry.record))
+            .count(),
+        1
+    );
+}
