@@ -1,0 +1,8 @@
+//! What the tests of several rooms share. Never part of the product.
+//!
+//! A test kit stops at the first surprise: its functions panic with the command
+//! and its output instead of returning errors, and keep tests short.
+
+mod scratch;
+
+pub use scratch::{Checkout, ScratchRepo, git};

@@ -1,0 +1,175 @@
+//! Commits by the team: every working file, the role as author, and a key by
+//! which a repeat after a crash finds the commit it already made.
+//!
+//! Built from plumbing (`write-tree`, `commit-tree`, `update-ref`): no hook, no
+//! editor, no signing program, and the person's own index and identity play no part.
+
+use butler_vocab::{CommitSha, Role, fault};
+use tokio_util::sync::CancellationToken;
+
+use crate::{Error, Git, Result, Worktree, status::unfinished, tree};
+
+/// The trailer that makes a commit repeatable: give it the id of the step.
+pub const KEY_TRAILER: &str = "CodeButler-Key";
+
+impl Worktree {
+    /// Commits every working file (tracked, and new but not ignored). Nothing
+    /// to commit gives nothing. With a [`KEY_TRAILER`] among the trailers, a
+    /// repeat gives the commit that already carries that key.
+    ///
+    /// # Errors
+    /// When a rebase or merge is unfinished here, or git fails.
+    pub async fn commit_all(
+        &self,
+        role: Role,
+        message: &str,
+        trailers: &[(String, String)],
+        cancel: &CancellationToken,
+    ) -> Result<Option<CommitSha>> {
+        let writer = self.writer(cancel).await?;
+        if let Some(operation) = unfinished(&self.git().git_dir()?) {
+            return Err(Error::Unfinished {
+                operation,
+                path: self.path.clone(),
+            });
+        }
+        if let Some((_, key)) = trailers.iter().find(|(name, _)| name == KEY_TRAILER)
+            && let Some(mine) = self.with_key(key, cancel).await?
+        {
+            return Ok(Some(mine));
+        }
+        let head = self.head().await?;
+        let tree = tree::working_tree(self.git(), cancel).await?;
+        let head_tree = self
+            .git()
+            .call(["rev-parse", &format!("{head}^{{tree}}")])
+            .run(cancel)
+            .await?;
+        if tree == head_tree.text() {
+            return Ok(None);
+        }
+        let text = with_trailers(message, trailers);
+        let made = Commit {
+            tree: &tree,
+            parents: &[head.as_str()],
+            message: &text,
+            role,
+        };
+        let made = made.write(self.git(), cancel).await?;
+        fault("worktree.before-commit");
+        self.git()
+            .call(["update-ref", "--no-deref", "-m", "codebutler: commit"])
+            .arg(format!("refs/heads/{}", self.branch))
+            .args([made.as_str(), head.as_str()])
+            .holding(&writer)
+            .run(cancel)
+            .await?;
+        fault("worktree.after-commit");
+        // The index still shows the old commit; a crash before this line is
+        // mended by the next commit, which starts from the files.
+        self.git()
+            .call(["read-tree", "-m", "HEAD"])
+            .holding(&writer)
+            .run(cancel)
+            .await?;
+        Ok(Some(made))
+    }
+
+    /// The commit of this branch that carries a key.
+    async fn with_key(&self, key: &str, cancel: &CancellationToken) -> Result<Option<CommitSha>> {
+        let log = self
+            .git()
+            .call(["log", "--format=%H%n%B", "-z", "--max-count=1000", "HEAD"])
+            .args(["--not", &self.repo().default_ref(), "--"])
+            .run(cancel)
+            .await?;
+        let wanted = format!("{KEY_TRAILER}: {}", one_line(key));
+        Ok(log.fields().find_map(|entry| {
+            let text = String::from_utf8_lossy(entry);
+            let (sha, body) = text.split_once('\n')?;
+            body.lines()
+                .any(|line| line == wanted)
+                .then(|| CommitSha::new(sha))
+        }))
+    }
+}
+
+/// A commit to be written.
+pub(crate) struct Commit<'a> {
+    pub tree: &'a str,
+    pub parents: &'a [&'a str],
+    pub message: &'a str,
+    pub role: Role,
+}
+
+impl Commit<'_> {
+    /// Writes the commit object; no ref moves.
+    pub(crate) async fn write(&self, git: &Git, cancel: &CancellationToken) -> Result<CommitSha> {
+        let parents = self.parents.iter().flat_map(|parent| ["-p", parent]);
+        let call = git
+            .call(["commit-tree", "--no-gpg-sign", self.tree])
+            .args(parents)
+            .input(self.message);
+        let made = by(call, self.role).run(cancel).await?;
+        Ok(CommitSha::new(made.text()))
+    }
+}
+
+/// Sets author and committer to a role.
+pub(crate) fn by(call: crate::Call<'_>, role: Role) -> crate::Call<'_> {
+    let (name, mail) = identity(role);
+    call.variable("GIT_AUTHOR_NAME", &name)
+        .variable("GIT_AUTHOR_EMAIL", &mail)
+        .variable("GIT_COMMITTER_NAME", &name)
+        .variable("GIT_COMMITTER_EMAIL", &mail)
+}
+
+/// The name and address that a role commits under; the address leads nowhere.
+pub(crate) fn identity(role: Role) -> (String, String) {
+    (
+        format!("CodeButler {role}"),
+        format!("{role}@codebutler.invalid"),
+    )
+}
+
+/// A message with its trailers as the last paragraph.
+pub(crate) fn with_trailers(message: &str, trailers: &[(String, String)]) -> String {
+    let mut text = message.trim().replace('\0', "");
+    if text.is_empty() {
+        text = "work in progress".to_owned();
+    }
+    text.push('\n');
+    if !trailers.is_empty() {
+        text.push('\n');
+    }
+    for (name, value) in trailers {
+        text.push_str(&format!("{}: {}\n", one_line(name), one_line(value)));
+    }
+    text
+}
+
+/// A trailer is one line, whatever was put into it.
+fn one_line(text: &str) -> String {
+    text.replace('\0', "")
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn trailers_are_one_line_each_in_a_last_paragraph() {
+        let trailers = [
+            ("A".to_owned(), "x\ny".to_owned()),
+            ("B".into(), "z".into()),
+        ];
+        assert_eq!(
+            with_trailers("title\n\nbody\n\n", &trailers),
+            "title\n\nbody\n\nA: x y\nB: z\n"
+        );
+        assert_eq!(with_trailers("", &[]), "work in progress\n");
+    }
+}

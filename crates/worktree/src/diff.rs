@@ -1,0 +1,62 @@
+//! Differences for people and models. New files that are not yet committed are
+//! part of them, which plain `git diff` would leave out.
+
+use tokio_util::sync::CancellationToken;
+
+use crate::{Git, Result, Worktree, tree};
+
+/// Which difference is meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DiffOf {
+    /// Everything this thread has done: from where it left the default branch
+    /// to the working files.
+    Thread,
+    /// From the last commit to the working files.
+    Uncommitted,
+}
+
+impl Worktree {
+    /// A unified diff.
+    ///
+    /// # Errors
+    /// When the worktree is gone or the diff is larger than we are willing to hold.
+    pub async fn diff(&self, of: DiffOf, cancel: &CancellationToken) -> Result<String> {
+        let from = match of {
+            DiffOf::Uncommitted => "HEAD".to_owned(),
+            DiffOf::Thread => self.fork_point(cancel).await?,
+        };
+        let to = tree::working_tree(self.git(), cancel).await?;
+        between(self.git(), &from, &to, cancel).await
+    }
+
+    /// The commit where this branch left the default branch.
+    pub(crate) async fn fork_point(&self, cancel: &CancellationToken) -> Result<String> {
+        let output = self
+            .git()
+            .call(["merge-base", "HEAD", &self.repo().default_ref()])
+            .accept(&[0, 1])
+            .run(cancel)
+            .await?;
+        Ok(match output.text() {
+            // Unrelated histories: there is nothing to measure from.
+            none if none.is_empty() => "HEAD".to_owned(),
+            base => base,
+        })
+    }
+}
+
+/// The unified diff of two trees, with no program of the repository's taking part.
+pub(crate) async fn between(
+    git: &Git,
+    from: &str,
+    to: &str,
+    cancel: &CancellationToken,
+) -> Result<String> {
+    let output = git
+        .call(["diff", "--no-ext-diff", "--no-textconv", "--no-color"])
+        .args(["--submodule=short", "--find-renames", "--end-of-options"])
+        .args([from, to, "--"])
+        .run(cancel)
+        .await?;
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}

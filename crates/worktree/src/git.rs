@@ -1,0 +1,104 @@
+//! Runs the git command line, always in one folder and always with settings
+//! under which the repository cannot make it run anything of its own: no hooks,
+//! filters, drivers, monitors, pagers, prompts or helpers that came with the repo.
+//!
+//! Who may decide what: the person's own git config may say how to reach a
+//! remote (credentials, proxies, ssh); a repository's config may not.
+
+mod call;
+mod local_config;
+mod process;
+mod settings;
+
+use std::{
+    ffi::OsStr,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+pub(crate) use call::path_of;
+pub use call::{Call, Output};
+pub use settings::Settings;
+
+use crate::{Error, Result};
+
+/// Git in one folder. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Git {
+    dir: PathBuf,
+    settings: Arc<Settings>,
+    guard: Arc<local_config::Guard>,
+}
+
+impl Git {
+    /// Git in `dir`, with the environment of this process, scrubbed.
+    #[must_use]
+    pub fn at(dir: &Path) -> Self {
+        Self::with(dir, Arc::new(Settings::from_process()))
+    }
+
+    /// Git in `dir` with given settings.
+    #[must_use]
+    pub fn with(dir: &Path, settings: Arc<Settings>) -> Self {
+        let dir = dir.canonicalize().unwrap_or_else(|_| dir.to_owned());
+        Self {
+            guard: Arc::new(local_config::Guard::new(&dir)),
+            dir,
+            settings,
+        }
+    }
+
+    /// The same settings in another folder.
+    #[must_use]
+    pub fn elsewhere(&self, dir: &Path) -> Self {
+        Self::with(dir, Arc::clone(&self.settings))
+    }
+
+    /// The folder.
+    #[must_use]
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Prepares a command; nothing runs before [`Call::run`].
+    pub fn call<I, S>(&self, args: I) -> Call<'_>
+    where
+        I: IntoIterator<Item = S>,
+        S: AsRef<OsStr>,
+    {
+        Call::new(self, args)
+    }
+
+    /// Keys of the repository's own config that we do not obey, for people.
+    ///
+    /// # Errors
+    /// When the config cannot be read or includes other files.
+    pub async fn disarmed(&self) -> Result<Vec<String>> {
+        let overrides = self.guard.overrides(&self.settings).await?;
+        Ok(overrides.iter().map(|(key, _)| key.clone()).collect())
+    }
+
+    /// The folder that all worktrees of this repository share.
+    ///
+    /// # Errors
+    /// When `dir` is not the top of a repository or worktree.
+    pub fn common_dir(&self) -> Result<PathBuf> {
+        local_config::places(&self.dir)
+            .map(|places| places.common)
+            .ok_or_else(|| Error::NotARepo {
+                path: self.dir.clone(),
+            })
+    }
+
+    /// The folder of this worktree's own git state.
+    ///
+    /// # Errors
+    /// When `dir` is not the top of a repository or worktree.
+    pub fn git_dir(&self) -> Result<PathBuf> {
+        local_config::places(&self.dir)
+            .map(|places| places.own)
+            .ok_or_else(|| Error::NotARepo {
+                path: self.dir.clone(),
+            })
+    }
+}

@@ -1,0 +1,245 @@
+//! The settings under which git runs for us: which of this process's variables
+//! it sees, which config we force, and what we take over from the person's own
+//! git config (how to reach remotes, and nothing else).
+
+use std::{ffi::OsString, time::Duration};
+
+use tokio::sync::OnceCell;
+
+use super::process::{Ask, Input, run};
+use crate::Result;
+
+/// What git needs of our environment to reach a remote. Everything else, and
+/// above all every `GIT_DIR`, `GIT_INDEX_FILE` and token of ours, stays here.
+const PASSED: &[&str] = &[
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "TMPDIR",
+    "XDG_CONFIG_HOME",
+    "XDG_CACHE_HOME",
+    "XDG_RUNTIME_DIR",
+    "XDG_STATE_HOME",
+    "SSH_AUTH_SOCK",
+    "SSH_AGENT_PID",
+    "GIT_SSH_COMMAND",
+    "GIT_SSL_CAINFO",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "http_proxy",
+    "https_proxy",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "ALL_PROXY",
+    "NO_PROXY",
+    "no_proxy",
+    "GH_TOKEN",
+    "GITHUB_TOKEN",
+    "GH_HOST",
+    "GH_ENTERPRISE_TOKEN",
+    "GH_CONFIG_DIR",
+];
+
+/// Variables that hold whatever the process says.
+const FORCED: &[(&str, &str)] = &[
+    ("LC_ALL", "C"),
+    ("NO_COLOR", "1"),
+    ("GIT_CONFIG_NOSYSTEM", "1"),
+    ("GIT_CONFIG_GLOBAL", "/dev/null"),
+    ("GIT_ATTR_NOSYSTEM", "1"),
+    ("GIT_TERMINAL_PROMPT", "0"),
+    ("GIT_ASKPASS", "true"),
+    ("SSH_ASKPASS", "true"),
+    ("GIT_EDITOR", "true"),
+    ("GIT_SEQUENCE_EDITOR", "true"),
+    ("GIT_PAGER", "cat"),
+    ("GIT_OPTIONAL_LOCKS", "0"),
+    ("GIT_ALLOW_PROTOCOL", "file:git:http:https:ssh"),
+    ("GIT_NO_REPLACE_OBJECTS", "1"),
+    ("GIT_MERGE_AUTOEDIT", "no"),
+    ("GH_PROMPT_DISABLED", "1"),
+    ("GH_NO_UPDATE_NOTIFIER", "1"),
+];
+
+/// Config that holds whatever the repository says.
+const CONFIG: &[(&str, &str)] = &[
+    ("core.hooksPath", "/dev/null"),
+    ("core.fsmonitor", "false"),
+    ("core.untrackedCache", "false"),
+    ("core.splitIndex", "false"),
+    ("core.ignoreStat", "false"),
+    ("core.trustctime", "true"),
+    ("core.checkStat", "default"),
+    ("core.quotePath", "true"),
+    ("core.alternateRefsCommand", "true"),
+    ("core.askPass", "true"),
+    ("core.protectNTFS", "true"),
+    ("credential.helper", ""),
+    ("protocol.ext.allow", "never"),
+    ("safe.bareRepository", "explicit"),
+    ("submodule.recurse", "false"),
+    ("fetch.recurseSubmodules", "false"),
+    ("fetch.fsckObjects", "true"),
+    ("fetch.writeCommitGraph", "false"),
+    ("push.recurseSubmodules", "no"),
+    ("push.gpgSign", "false"),
+    ("push.followTags", "false"),
+    ("commit.gpgSign", "false"),
+    ("diff.ignoreSubmodules", "dirty"),
+    ("diff.noprefix", "false"),
+    ("diff.mnemonicPrefix", "false"),
+    ("diff.renames", "true"),
+    ("merge.renames", "true"),
+    ("merge.conflictStyle", "merge"),
+    ("rebase.updateRefs", "false"),
+    ("rebase.autoSquash", "false"),
+    ("rebase.autoStash", "false"),
+    ("rerere.enabled", "false"),
+    ("gc.auto", "0"),
+    ("maintenance.auto", "false"),
+    ("advice.detachedHead", "false"),
+    ("log.showSignature", "false"),
+];
+
+/// Keys of the person's own config that say how to reach a remote.
+const FROM_PERSON: &[&str] = &["credential.", "url.", "http.", "ssh.", "safe.directory"];
+
+/// How git runs here. See the module's own words.
+#[derive(Debug)]
+pub struct Settings {
+    variables: Vec<(OsString, OsString)>,
+    person: OnceCell<Vec<(String, String)>>,
+    /// How long a command may take that does not leave this machine.
+    pub local_deadline: Duration,
+    /// How long a fetch or push may take.
+    pub remote_deadline: Duration,
+}
+
+impl Settings {
+    /// From this process's environment.
+    #[must_use]
+    pub fn from_process() -> Self {
+        Self::from_variables(std::env::vars_os())
+    }
+
+    /// From a given environment, which is scrubbed like a process's own.
+    #[must_use]
+    pub fn from_variables(variables: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
+        let variables = variables
+            .into_iter()
+            .filter(|(name, _)| PASSED.iter().any(|passed| name == passed))
+            .collect();
+        Self {
+            variables,
+            person: OnceCell::new(),
+            local_deadline: Duration::from_secs(300),
+            remote_deadline: Duration::from_secs(600),
+        }
+    }
+
+    /// The whole environment of a command, `config` put last so that it wins.
+    pub(crate) async fn environment(
+        &self,
+        config: &[(String, String)],
+    ) -> Result<Vec<(OsString, OsString)>> {
+        let mut all = self.plain();
+        let person = self.person().await?;
+        let forced = CONFIG.iter().map(|(k, v)| ((*k).into(), (*v).into()));
+        let config: Vec<(String, String)> = forced
+            .chain(self.ssh_command(person))
+            .chain(config.iter().cloned())
+            .chain(person.iter().cloned())
+            .collect();
+        all.push(("GIT_CONFIG_COUNT".into(), config.len().to_string().into()));
+        for (index, (key, value)) in config.into_iter().enumerate() {
+            all.push((format!("GIT_CONFIG_KEY_{index}").into(), key.into()));
+            all.push((format!("GIT_CONFIG_VALUE_{index}").into(), value.into()));
+        }
+        Ok(all)
+    }
+
+    /// The scrubbed environment without any config.
+    pub(crate) fn plain(&self) -> Vec<(OsString, OsString)> {
+        let forced = FORCED.iter().map(|(k, v)| ((*k).into(), (*v).into()));
+        self.variables.iter().cloned().chain(forced).collect()
+    }
+
+    /// A repository must not choose the program that we start as ssh.
+    fn ssh_command(&self, person: &[(String, String)]) -> Option<(String, String)> {
+        let chosen = person.iter().any(|(key, _)| key == "core.sshcommand");
+        (!chosen).then(|| ("core.sshCommand".into(), "ssh".into()))
+    }
+
+    /// Reads the person's system and global config once.
+    async fn person(&self) -> Result<&Vec<(String, String)>> {
+        self.person
+            .get_or_try_init(|| async {
+                let mut variables = self.plain();
+                variables.retain(|(name, _)| {
+                    name != "GIT_CONFIG_NOSYSTEM" && name != "GIT_CONFIG_GLOBAL"
+                });
+                // No repository is looked at: an empty GIT_DIR is none.
+                variables.push(("GIT_DIR".into(), "/dev/null".into()));
+                let output = run(Ask {
+                    program: "git",
+                    dir: None,
+                    args: &["config", "--list", "--includes", "-z"].map(OsString::from),
+                    variables: &variables,
+                    input: Input::Nothing,
+                    deadline: self.local_deadline,
+                    cancel: None,
+                })
+                .await?;
+                Ok(person_keys(&output.stdout))
+            })
+            .await
+    }
+}
+
+fn person_keys(listing: &[u8]) -> Vec<(String, String)> {
+    config_entries(listing)
+        .filter(|(key, _)| {
+            key == "core.sshcommand" || FROM_PERSON.iter().any(|start| key.starts_with(start))
+        })
+        .collect()
+}
+
+/// The entries of `git config --list -z`: key, newline, value.
+pub(crate) fn config_entries(listing: &[u8]) -> impl Iterator<Item = (String, String)> {
+    listing.split(|b| *b == 0).filter_map(|entry| {
+        let text = String::from_utf8_lossy(entry);
+        let (key, value) = text.split_once('\n').unwrap_or((&text, "true"));
+        (!key.is_empty()).then(|| (key.to_owned(), value.to_owned()))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_ways_to_a_remote_are_taken_from_the_person() {
+        let listing = b"user.name\nana\0credential.helper\nstore\0core.hookspath\n/x\0alias.st\n!rm\0http.https://x/.proxy\np\0core.sshcommand\nssh -i k\0filter.a.clean\ncat\0";
+        let keys: Vec<_> = person_keys(listing).into_iter().map(|(k, _)| k).collect();
+        assert_eq!(
+            keys,
+            [
+                "credential.helper",
+                "http.https://x/.proxy",
+                "core.sshcommand"
+            ]
+        );
+    }
+
+    #[test]
+    fn the_environment_is_an_allow_list() {
+        let settings = Settings::from_variables(
+            [("GIT_DIR", "/x"), ("SLACK_TOKEN", "t"), ("PATH", "/bin")]
+                .map(|(k, v)| (k.into(), v.into())),
+        );
+        let names: Vec<_> = settings.plain().into_iter().map(|(k, _)| k).collect();
+        assert!(names.contains(&"PATH".into()));
+        assert!(!names.contains(&"GIT_DIR".into()) && !names.contains(&"SLACK_TOKEN".into()));
+    }
+}

@@ -1,0 +1,52 @@
+//! Git for a team of agents.
+//!
+//! One thread is one branch is one pull request. A [`Repo`] is the person's
+//! clone; [`Repo::create`] gives a thread its own [`Worktree`] under
+//! `.codebutler/branches`, and the worktree commits, rebases and pushes. A
+//! [`Forge`] holds the pull requests: GitHub where the remote is GitHub, and
+//! otherwise the [`LocalForge`], which keeps them as refs on the remote itself.
+//!
+//! Three things hold everywhere:
+//!
+//! * git runs with settings under which a repository cannot make it run
+//!   anything of its own ([`Git`]);
+//! * every step can be repeated: the repeat finds what the first one did;
+//! * nothing uncommitted or unpushed is thrown away. Before anything forceful
+//!   the state is kept under `refs/codebutler/saved/…`.
+//!
+//! Left out on purpose: submodules are not initialised, hooks are not run, and
+//! no branch but our own `codebutler/*` is ever pushed to by force.
+
+mod checkout;
+mod commit;
+mod create;
+mod diff;
+mod error;
+mod forge;
+mod git;
+mod lock;
+mod name;
+mod push;
+mod remove;
+mod repo;
+mod save;
+mod squash;
+mod status;
+mod tree;
+mod worktree;
+
+pub use commit::KEY_TRAILER;
+pub use diff::DiffOf;
+pub use error::{Error, Result};
+pub use forge::{
+    Author, Check, CheckState, Comment, Edit, Forge, LocalForge, NewComment, NewPull, Place,
+    PullRequest, PullState,
+};
+pub use git::{Call, Git, Output, Settings};
+pub use lock::WorktreeLock;
+pub use name::{BRANCH_PREFIX, branch, is_ours, knowledge_branch, short_of, slug};
+pub use repo::{Remote, Repo};
+pub use save::Saved;
+pub use status::{Change, Status};
+pub use tree::tree_of;
+pub use worktree::Worktree;

@@ -1,0 +1,127 @@
+//! Taking a thread's worktree away, without losing anything: what is not on the
+//! remote is saved first.
+
+use std::{fs, os::unix::fs::PermissionsExt, path::Path};
+
+use butler_vocab::{ThreadId, fault};
+use tokio_util::sync::CancellationToken;
+
+use crate::{Error, Repo, Result, checkout::review_name, create::MAKING, name, repo::resolve};
+
+impl Repo {
+    /// Removes a thread's worktree, local branch and review checkout. Anything
+    /// that is only there is kept under `refs/codebutler/saved/<id>/…` first.
+    /// The remote branch stays. Removing what is not there is fine.
+    ///
+    /// # Errors
+    /// [`Error::Busy`] while somebody holds the worktree's lock.
+    pub async fn remove(&self, thread: &ThreadId, cancel: &CancellationToken) -> Result<()> {
+        let short = thread.short();
+        let _held = self.try_lock(thread)?.ok_or_else(|| Error::Busy {
+            what: format!("the worktree of {short}"),
+        })?;
+        let _writer = self.writer(&short, cancel).await?;
+        let review = self.branches().join(review_name(thread));
+        for entry in self.entries(cancel).await? {
+            let mine = entry
+                .branch
+                .as_ref()
+                .is_some_and(|branch| name::belongs_to(branch, thread));
+            // A rebase detaches the head, so the folder's name counts too.
+            let folder = entry.path.starts_with(self.branches())
+                && entry.path.to_string_lossy().ends_with(&format!("-{short}"))
+                && !entry.path.ends_with(format!("_knowledge-{short}"));
+            if mine || folder || entry.path == review {
+                self.take_away(&entry.path, &short, cancel).await?;
+            }
+        }
+        self.drop_branches(thread, cancel).await
+    }
+
+    /// Saves and removes one worktree.
+    pub(crate) async fn take_away(
+        &self,
+        path: &Path,
+        short: &str,
+        cancel: &CancellationToken,
+    ) -> Result<()> {
+        let git = self.git().elsewhere(path);
+        let making = git
+            .git_dir()
+            .ok()
+            .and_then(|dir| fs::read_to_string(dir.join("locked")).ok())
+            .is_some_and(|reason| reason.trim() == MAKING);
+        if path.join(".git").exists() && !making {
+            self.save_state(&git, short, "worktree removed", cancel)
+                .await?;
+        }
+        let alone = self.alone(cancel).await?;
+        fault("worktree.before-remove");
+        if let Err(error) = self.forget(path, &alone, cancel).await {
+            // Build tools leave folders that nobody may write to.
+            make_writable(path);
+            tracing::debug!(%error, "removing again after opening the folders");
+            if path.exists() {
+                fs::remove_dir_all(path).map_err(Error::file(path))?;
+            }
+            if self.entries(cancel).await?.iter().any(|e| e.path == path) {
+                self.forget(path, &alone, cancel).await?;
+            }
+        }
+        fault("worktree.after-remove");
+        Ok(())
+    }
+
+    /// Deletes the thread's local branches; saves those that nothing else holds.
+    async fn drop_branches(&self, thread: &ThreadId, cancel: &CancellationToken) -> Result<()> {
+        while let Some(branch) = self.local_branch_of(thread, cancel).await? {
+            let local = format!("refs/heads/{branch}");
+            let Some(tip) = resolve(self.git(), &local).await? else {
+                break;
+            };
+            if !self.is_kept(&tip, cancel).await? {
+                self.save_commit(&tip, &thread.short(), "branch removed", cancel)
+                    .await?;
+            }
+            self.git()
+                .call(["update-ref", "-d", &local, tip.as_str()])
+                .run(cancel)
+                .await?;
+        }
+        Ok(())
+    }
+
+    async fn local_branch_of(
+        &self,
+        thread: &ThreadId,
+        cancel: &CancellationToken,
+    ) -> Result<Option<butler_vocab::BranchName>> {
+        let branch = self.branch_of(thread, cancel).await?;
+        Ok(match branch {
+            Some(branch)
+                if self
+                    .resolve(&format!("refs/heads/{branch}"))
+                    .await?
+                    .is_some() =>
+            {
+                Some(branch)
+            }
+            _ => None,
+        })
+    }
+}
+
+fn make_writable(path: &Path) {
+    let Ok(meta) = fs::symlink_metadata(path) else {
+        return;
+    };
+    if !meta.is_dir() {
+        return;
+    }
+    let mut mode = meta.permissions();
+    mode.set_mode(mode.mode() | 0o700);
+    let _ = fs::set_permissions(path, mode);
+    for entry in fs::read_dir(path).into_iter().flatten().flatten() {
+        make_writable(&entry.path());
+    }
+}

@@ -1,0 +1,327 @@
+//! The person's clone: where its remote is, which branch is the default, and
+//! where our worktrees live. We never touch the person's own working files,
+//! index or branches; we add refs, objects and worktrees beside them.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use butler_vocab::{BranchName, CommitSha, ThreadId};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    Error, Git, Result,
+    lock::{FileLock, WorktreeLock},
+};
+
+/// A clone that the team works in. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Repo {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    root: PathBuf,
+    git: Git,
+    common: PathBuf,
+    remote: Option<Remote>,
+    default_branch: BranchName,
+}
+
+/// The remote that we fetch from and push to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Remote {
+    /// As in `origin`.
+    pub name: String,
+    /// Where it is.
+    pub url: String,
+}
+
+impl Repo {
+    /// Opens the clone whose top folder is `root`.
+    ///
+    /// # Errors
+    /// When `root` is not the top of a repository, its config includes other
+    /// files, or its remote or default branch cannot be told.
+    pub async fn open(root: &Path) -> Result<Self> {
+        Self::open_with(Git::at(root)).await
+    }
+
+    /// Opens the clone that `git` runs in.
+    ///
+    /// # Errors
+    /// As for [`Repo::open`].
+    pub async fn open_with(git: Git) -> Result<Self> {
+        let root = git.dir().to_owned();
+        let not_a_repo = || Error::NotARepo { path: root.clone() };
+        let common = git.common_dir()?;
+        let top = git.call(["rev-parse", "--show-toplevel"]).finish().await;
+        let top = top.map_err(|error| match error {
+            Error::Failed { .. } => not_a_repo(),
+            other => other,
+        })?;
+        if Path::new(&top.text()).canonicalize().ok().as_deref() != Some(&root) {
+            return Err(not_a_repo());
+        }
+        let remote = choose_remote(&git).await?;
+        let default_branch = default_branch(&git, remote.as_ref()).await?;
+        let disarmed = git.disarmed().await?;
+        if !disarmed.is_empty() {
+            tracing::warn!(keys = ?disarmed, "the repository's git config names programs; they are not run");
+        }
+        Ok(Self {
+            inner: Arc::new(Inner {
+                root,
+                git,
+                common,
+                remote,
+                default_branch,
+            }),
+        })
+    }
+
+    /// The top folder of the clone.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        &self.inner.root
+    }
+
+    /// Git in the clone.
+    #[must_use]
+    pub fn git(&self) -> &Git {
+        &self.inner.git
+    }
+
+    /// The remote, when there is one.
+    #[must_use]
+    pub fn remote(&self) -> Option<&Remote> {
+        self.inner.remote.as_ref()
+    }
+
+    /// The branch that pull requests are merged into.
+    #[must_use]
+    pub fn default_branch(&self) -> &BranchName {
+        &self.inner.default_branch
+    }
+
+    /// The folder of all worktrees, `.codebutler/branches`.
+    #[must_use]
+    pub fn branches(&self) -> PathBuf {
+        self.root().join(".codebutler").join("branches")
+    }
+
+    /// The last fetched default branch; the local one without a remote.
+    #[must_use]
+    pub fn default_ref(&self) -> String {
+        self.tracking_ref(self.default_branch())
+    }
+
+    /// Where a branch of the remote is kept in this clone.
+    pub(crate) fn tracking_ref(&self, branch: &BranchName) -> String {
+        match self.remote() {
+            Some(remote) => format!("refs/remotes/{}/{branch}", remote.name),
+            None => format!("refs/heads/{branch}"),
+        }
+    }
+
+    /// Fetches the default branch and every branch of ours; forgets those that
+    /// are gone from the remote. Without a remote there is nothing to do.
+    ///
+    /// # Errors
+    /// When the remote cannot be reached.
+    pub async fn fetch(&self, cancel: &CancellationToken) -> Result<()> {
+        let Some(remote) = self.remote() else {
+            return Ok(());
+        };
+        let default = self.default_branch();
+        let specs = [
+            format!("+refs/heads/{default}:{}", self.default_ref()),
+            format!(
+                "+refs/heads/codebutler/*:refs/remotes/{}/codebutler/*",
+                remote.name
+            ),
+        ];
+        self.fetch_refs(&specs, cancel).await
+    }
+
+    /// Fetches by refspecs, one fetch at a time: two that move the same ref
+    /// would trip over each other.
+    pub(crate) async fn fetch_refs(
+        &self,
+        specs: &[String],
+        cancel: &CancellationToken,
+    ) -> Result<()> {
+        let remote = self.need_remote()?;
+        let _alone = FileLock::take(&self.lock_file("fetch"), cancel).await?;
+        self.git()
+            .call(["fetch", "--quiet", "--no-tags", "--prune"])
+            .args(["--no-write-fetch-head", "--no-auto-maintenance"])
+            .args(["--end-of-options", &remote.name])
+            .args(specs)
+            .remote()
+            .run(cancel)
+            .await
+            .map(drop)
+    }
+
+    pub(crate) fn need_remote(&self) -> Result<&Remote> {
+        self.remote().ok_or_else(|| Error::NoRemote {
+            path: self.root().to_owned(),
+        })
+    }
+
+    /// The commit that a name stands for, if there is one.
+    ///
+    /// # Errors
+    /// When git cannot be run.
+    pub async fn resolve(&self, name: &str) -> Result<Option<CommitSha>> {
+        resolve(self.git(), name).await
+    }
+
+    /// The lock of a thread's worktree, if it is free.
+    ///
+    /// # Errors
+    /// When the lock file cannot be made.
+    pub fn try_lock(&self, thread: &ThreadId) -> Result<Option<WorktreeLock>> {
+        self.try_lock_short(&thread.short())
+    }
+
+    pub(crate) fn try_lock_short(&self, short: &str) -> Result<Option<WorktreeLock>> {
+        let path = self.lock_file(&format!("{short}.activation"));
+        Ok(FileLock::try_take(&path)?.map(|held| WorktreeLock::new(held, path)))
+    }
+
+    /// Lock files live beside the refs, not in the worktrees, so that they
+    /// outlive them.
+    pub(crate) fn lock_file(&self, name: &str) -> PathBuf {
+        self.inner
+            .common
+            .join("codebutler")
+            .join("locks")
+            .join(name)
+    }
+
+    /// The lock that git needs around adding and removing worktrees.
+    pub(crate) async fn alone(&self, cancel: &CancellationToken) -> Result<FileLock> {
+        FileLock::take(&self.lock_file("worktrees"), cancel).await
+    }
+
+    /// The right to run commands that change one worktree's index, refs or
+    /// files. Shared with the git child, so that a crash of ours cannot leave
+    /// two writers behind.
+    pub(crate) async fn writer(&self, name: &str, cancel: &CancellationToken) -> Result<FileLock> {
+        FileLock::take(&self.lock_file(&format!("{name}.writer")), cancel).await
+    }
+
+    /// Makes `.codebutler/branches`, refuses a link in its place, and keeps it
+    /// out of the person's `git status`.
+    pub(crate) fn make_room(&self) -> Result<PathBuf> {
+        let branches = self.branches();
+        fs::create_dir_all(&branches).map_err(Error::file(&branches))?;
+        for path in [self.root().join(".codebutler"), branches.clone()] {
+            let meta = fs::symlink_metadata(&path).map_err(Error::file(&path))?;
+            if meta.is_symlink() {
+                return Err(Error::Link { path });
+            }
+        }
+        let exclude = self.inner.common.join("info").join("exclude");
+        let line = "/.codebutler/branches/";
+        let text = fs::read_to_string(&exclude).unwrap_or_default();
+        if !text.lines().any(|l| l == line) {
+            let gap = if text.is_empty() || text.ends_with('\n') {
+                ""
+            } else {
+                "\n"
+            };
+            fs::create_dir_all(self.inner.common.join("info"))
+                .and_then(|()| fs::write(&exclude, format!("{text}{gap}{line}\n")))
+                .map_err(Error::file(&exclude))?;
+        }
+        Ok(branches)
+    }
+}
+
+/// The commit that a name stands for, if there is one.
+pub(crate) async fn resolve(git: &Git, name: &str) -> Result<Option<CommitSha>> {
+    let output = git
+        .call(["rev-parse", "--verify", "--quiet", "--end-of-options"])
+        .arg(format!("{name}^{{commit}}"))
+        .accept(&[0, 1, 128])
+        .finish()
+        .await?;
+    let text = output.text();
+    Ok((output.code == 0 && !text.is_empty()).then(|| CommitSha::new(text)))
+}
+
+async fn choose_remote(git: &Git) -> Result<Option<Remote>> {
+    let names: Vec<String> = git.call(["remote"]).finish().await?.lines().collect();
+    let name = match names.as_slice() {
+        [] => return Ok(None),
+        [only] => only,
+        several => several
+            .iter()
+            .find(|name| *name == "origin")
+            .ok_or_else(|| Error::WhichRemote {
+                names: several.join(", "),
+            })?,
+    };
+    let url = git
+        .call(["remote", "get-url", "--end-of-options", name])
+        .finish()
+        .await?
+        .text();
+    Ok(Some(Remote {
+        name: name.clone(),
+        url,
+    }))
+}
+
+async fn default_branch(git: &Git, remote: Option<&Remote>) -> Result<BranchName> {
+    let Some(remote) = remote else {
+        let head = git
+            .call(["symbolic-ref", "--quiet", "--short", "HEAD"])
+            .accept(&[0, 1])
+            .finish()
+            .await?;
+        return match head.text() {
+            name if name.is_empty() => Err(Error::NoDefaultBranch {
+                remote: git.dir().display().to_string(),
+            }),
+            name => Ok(BranchName::new(name)),
+        };
+    };
+    let prefix = format!("refs/remotes/{}/", remote.name);
+    let known = git
+        .call(["symbolic-ref", "--quiet", &format!("{prefix}HEAD")])
+        .accept(&[0, 1])
+        .finish()
+        .await?
+        .text();
+    if let Some(name) = known.strip_prefix(&prefix) {
+        return Ok(BranchName::new(name));
+    }
+    // A clone made before the first push does not know it: ask.
+    let asked = git
+        .call([
+            "ls-remote",
+            "--symref",
+            "--end-of-options",
+            &remote.name,
+            "HEAD",
+        ])
+        .remote()
+        .finish()
+        .await?;
+    asked
+        .lines()
+        .find_map(|line| {
+            let name = line.strip_prefix("ref: refs/heads/")?.split('\t').next()?;
+            Some(BranchName::new(name))
+        })
+        .ok_or_else(|| Error::NoDefaultBranch {
+            remote: remote.name.clone(),
+        })
+}

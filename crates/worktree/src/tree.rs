@@ -1,0 +1,108 @@
+//! Hashes of what is there. A receipt names the tree it was made on; to see
+//! whether it still counts, the tree of the working files and the tree of a
+//! commit must be the same number when their contents are the same.
+//!
+//! `.codebutler/` is left out of both, so that a journal or a learning does not
+//! make a receipt stale.
+
+use std::fs;
+
+use butler_vocab::TreeHash;
+use tokio_util::sync::CancellationToken;
+
+use crate::{Error, Git, Result, git::Output};
+
+/// The tree of a commit (or any tree), `.codebutler/` left out.
+///
+/// # Errors
+/// When there is no such commit.
+pub async fn tree_of(git: &Git, commit: &str) -> Result<TreeHash> {
+    left_out(git, commit).await
+}
+
+/// Every working file that git would commit: tracked, and untracked but not
+/// ignored. Neither the index nor any file is touched.
+pub(crate) async fn working_tree(git: &Git, cancel: &CancellationToken) -> Result<String> {
+    let scratch = ScratchIndex::of(git)?;
+    stage(git, &scratch, cancel).await?;
+    let written = scratch.on(git.call(["write-tree"])).run(cancel).await?;
+    Ok(written.text())
+}
+
+/// Puts every working file into the scratch index, by the plumbing commands:
+/// `git add` would look into nested repositories, which runs git with *their*
+/// config. Nested repositories are left out; git lists them with a slash.
+async fn stage(git: &Git, scratch: &ScratchIndex, cancel: &CancellationToken) -> Result<()> {
+    let listing = scratch
+        .on(git.call(["ls-files", "-z", "--modified", "--others"]))
+        .args(["--exclude-standard", "--full-name"])
+        .run(cancel)
+        .await?;
+    let paths: Vec<&[u8]> = listing.fields().filter(|p| !p.ends_with(b"/")).collect();
+    if !paths.is_empty() {
+        let mut input = paths.join(&0);
+        input.push(0);
+        scratch
+            .on(git.call(["update-index", "--add", "--remove", "--replace"]))
+            .args(["-z", "--stdin"])
+            .input(input)
+            .run(cancel)
+            .await?;
+    }
+    Ok(())
+}
+
+async fn left_out(git: &Git, tree: &str) -> Result<TreeHash> {
+    let name = format!("{tree}^{{tree}}");
+    let whole = git
+        .call(["rev-parse", "--verify", "--end-of-options", &name])
+        .finish()
+        .await?;
+    let listing: Output = git.call(["ls-tree", "-z", &whole.text()]).finish().await?;
+    let ours = |entry: &&[u8]| {
+        let path = entry.split(|b| *b == b'\t').nth(1);
+        path == Some(b".codebutler".as_slice())
+    };
+    let kept: Vec<&[u8]> = listing.fields().filter(|entry| !ours(entry)).collect();
+    if kept.len() == listing.fields().count() {
+        return Ok(TreeHash::new(whole.text()));
+    }
+    let mut input = kept.join(&0);
+    if !input.is_empty() {
+        input.push(0);
+    }
+    let made = git.call(["mktree", "-z"]).input(input).finish().await?;
+    Ok(TreeHash::new(made.text()))
+}
+
+/// A copy of a worktree's index that may be changed freely.
+struct ScratchIndex {
+    folder: tempfile::TempDir,
+}
+
+impl ScratchIndex {
+    fn of(git: &Git) -> Result<Self> {
+        let real = git.git_dir()?.join("index");
+        let folder = tempfile::Builder::new()
+            .prefix("codebutler-index-")
+            .tempdir()
+            .map_err(Error::file(std::env::temp_dir()))?;
+        let copy = folder.path().join("index");
+        if real.exists() {
+            // Git tells by the index's own time which entries it must not
+            // trust, so the copy has to keep that time.
+            let times = fs::metadata(&real).and_then(|meta| meta.modified());
+            fs::copy(&real, &copy).map_err(Error::file(&real))?;
+            fs::File::options()
+                .write(true)
+                .open(&copy)
+                .and_then(|file| file.set_modified(times?))
+                .map_err(Error::file(&copy))?;
+        }
+        Ok(Self { folder })
+    }
+
+    fn on<'a>(&self, call: crate::git::Call<'a>) -> crate::git::Call<'a> {
+        call.variable("GIT_INDEX_FILE", self.folder.path().join("index"))
+    }
+}
