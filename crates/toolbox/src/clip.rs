@@ -63,7 +63,7 @@ pub(crate) fn plain(bytes: &[u8]) -> String {
 fn skip_escape(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) {
     match chars.next() {
         Some('[') => {
-            while let Some(c) = chars.next() {
+            for c in chars.by_ref() {
                 if ('@'..='~').contains(&c) {
                     break;
                 }

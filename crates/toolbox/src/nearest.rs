@@ -26,8 +26,11 @@ fn likeness(wanted: &str, name: &str) -> Option<u32> {
     {
         return Some(800);
     }
+    if sorted(wanted) == sorted(&name) {
+        return Some(750);
+    }
     let ratio = pair_ratio(wanted, &name);
-    (ratio >= 600).then_some(ratio.min(799))
+    (ratio >= 600).then_some(ratio.min(749))
 }
 
 /// Case, dashes and marks that combine with a letter do not count.
@@ -53,6 +56,13 @@ fn unaccented(c: char) -> char {
         'ý' | 'ÿ' => 'y',
         c => c,
     }
+}
+
+/// Swapped letters are the usual slip.
+fn sorted(text: &str) -> Vec<char> {
+    let mut letters: Vec<char> = text.chars().collect();
+    letters.sort_unstable();
+    letters
 }
 
 /// How many neighbouring pairs of characters two names share, in thousandths.

@@ -274,7 +274,7 @@ fn check_regular(path: &Inside, stat: &Stat) -> Result<(), PlaceError> {
             kind,
         });
     }
-    let links = u64::from(stat.st_nlink);
+    let links = stat.st_nlink;
     if links > 1 && !is_dependency(path) {
         return Err(PlaceError::Shared {
             path: path_text(),

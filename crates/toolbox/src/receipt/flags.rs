@@ -189,11 +189,9 @@ impl Hunk {
         let mut words = header.split(' ');
         let mut length = |sign: char| -> Option<usize> {
             let range = words.next()?.strip_prefix(sign)?;
-            Some(
-                range
-                    .split_once(',')
-                    .map_or(Some(1), |(_, length)| length.parse().ok())?,
-            )
+            range
+                .split_once(',')
+                .map_or(Some(1), |(_, length)| length.parse().ok())
         };
         Some(Self {
             old: length('-')?,

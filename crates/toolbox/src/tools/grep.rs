@@ -107,7 +107,7 @@ impl Tool for Grep {
             };
             let (desk, scope) = (desk.clone(), permit.scope());
             blocking(move || match search(&desk, scope, &input) {
-                Ok(found) => shown(found, &input),
+                Ok(found) => shown(&found, &input),
                 Err(Failed::Place(error)) => failed(&error),
                 Err(Failed::Pattern(text)) => ToolOutcome::error(text),
             })
@@ -368,7 +368,7 @@ impl Sink for Collect<'_> {
     }
 }
 
-fn shown(found: Findings, input: &Input) -> ToolOutcome {
+fn shown(found: &Findings, input: &Input) -> ToolOutcome {
     let skipped = match found.skipped {
         0 => String::new(),
         n => format!(" ({n} files skipped: too large, secrets, or linked from elsewhere)"),

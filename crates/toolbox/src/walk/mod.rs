@@ -120,7 +120,7 @@ impl Job {
                 let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
                 // What vanished or became a link meanwhile is not there for us.
                 match rustix::fs::openat(&parent, &name, flags, Mode::empty()) {
-                    Ok(fd) => list(Arc::new(fd), &path, rules, buffer, visit),
+                    Ok(fd) => list(&Arc::new(fd), &path, rules, buffer, visit),
                     Err(_) => Vec::new(),
                 }
             }
@@ -129,7 +129,7 @@ impl Job {
 }
 
 fn list(
-    folder: Arc<OwnedFd>,
+    folder: &Arc<OwnedFd>,
     path: &str,
     rules: Option<Arc<Rules>>,
     buffer: &mut [MaybeUninit<u8>],

@@ -337,19 +337,13 @@ async fn a_racing_swap_never_leads_out() {
     let swapper = std::thread::spawn({
         let (root, done) = (room.root.clone(), done.clone());
         move || {
-            let (spot, link, kept) = (root.join("spot"), root.join(".link"), root.join(".kept"));
+            let (spot, link) = (root.join("spot"), root.join(".link"));
             symlink("../folder", &link).unwrap();
             std::fs::rename(root.join("real"), &spot).unwrap();
             let mut swaps = 0_u32;
             while !done.load(Ordering::Relaxed) {
-                std::fs::rename(&spot, &kept).unwrap();
-                std::fs::rename(&link, &spot).unwrap();
-                std::fs::rename(&spot, &link).unwrap();
-                // A write may have made the folder anew meanwhile.
-                if std::fs::rename(&kept, &spot).is_err() {
-                    std::fs::remove_dir_all(&spot).unwrap();
-                    std::fs::rename(&kept, &spot).unwrap();
-                }
+                let exchange = rustix::fs::RenameFlags::EXCHANGE;
+                rustix::fs::renameat_with(CWD, &spot, CWD, &link, exchange).unwrap();
                 swaps += 1;
             }
             swaps

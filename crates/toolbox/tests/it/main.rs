@@ -2,6 +2,8 @@
 #![expect(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
 mod changes;
+mod checks;
+mod commands;
 mod escapes;
 mod execution;
 mod reading;

@@ -2,9 +2,9 @@
 
 use std::{path::PathBuf, sync::Arc};
 
-use butler_policy::{Circumstances, Judgement, Overrides, Permit};
+use butler_policy::{Approval, Circumstances, Judgement, Overrides, Permit};
 use butler_toolbox::{Check, Desk, Executor, Registry, Surroundings, Workplace};
-use butler_vocab::{CallId, Role, ThreadId, ToolCall, ToolOutcome};
+use butler_vocab::{CallId, RequestId, Role, ThreadId, ToolCall, ToolOutcome, UserId};
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
@@ -52,6 +52,15 @@ impl Room {
         }
     }
 
+    /// With the real jail of this machine.
+    pub fn with_jail(checks: Vec<Check>) -> Self {
+        let mut room = Self::with_checks(checks);
+        let helper = PathBuf::from(env!("CARGO_BIN_EXE_butler-toolbox-jail"));
+        let jail = butler_jail::Jail::new(helper).unwrap();
+        room.desk = room.desk.with_jail(Arc::new(jail));
+        room
+    }
+
     pub fn write(&self, path: &str, content: impl AsRef<[u8]>) {
         let path = self.root.join(path);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -71,6 +80,10 @@ impl Room {
     }
 
     pub fn judge(&self, role: Role, call: &ToolCall) -> Judgement {
+        self.judge_with(role, call, &[])
+    }
+
+    fn judge_with(&self, role: Role, call: &ToolCall, approvals: &[Approval]) -> Judgement {
         let overrides = Overrides::default();
         let thread = thread();
         self.executor.judge(
@@ -80,7 +93,7 @@ impl Room {
                 thread: &thread,
                 plan_approved: true,
                 now_ms: 0,
-                approvals: &[],
+                approvals,
                 overrides: &overrides,
                 root: self.root.to_str().unwrap(),
                 home: "/home/you",
@@ -90,20 +103,37 @@ impl Room {
         )
     }
 
-    pub fn permit(&self, role: Role, call: &ToolCall) -> Permit {
+    /// The judgement when a person approves whatever asks.
+    fn approved(&self, role: Role, call: &ToolCall) -> Judgement {
         match self.judge(role, call) {
+            Judgement::Ask(question) => {
+                let click = Approval {
+                    request: RequestId::new("abc123"),
+                    sha256: question.sha256,
+                    thread: thread(),
+                    person: UserId::new("you"),
+                    clicked_at_ms: 0,
+                };
+                self.judge_with(role, call, &[click])
+            }
+            judgement => judgement,
+        }
+    }
+
+    pub fn permit(&self, role: Role, call: &ToolCall) -> Permit {
+        match self.approved(role, call) {
             Judgement::Run(permit) => permit,
             other => panic!("{} was not permitted: {other:?}", call.name),
         }
     }
 
-    /// Judges and runs, as the driver does.
+    /// Judges and runs, as the driver does, with a person who approves.
     pub async fn call_as(&self, role: Role, tool: &str, arguments: Value) -> ToolOutcome {
         let call = call(tool, arguments);
-        match self.judge(role, &call) {
+        match self.approved(role, &call) {
             Judgement::Run(permit) => self.executor.run(&call, permit, &self.desk).await,
             Judgement::Refuse(refusal) => ToolOutcome::error(refusal.to_string()),
-            Judgement::Ask(question) => panic!("{tool} asks: {}", question.reason),
+            Judgement::Ask(question) => panic!("{tool} asks twice: {}", question.reason),
         }
     }
 
