@@ -68,7 +68,7 @@ impl Worktree {
         // The index still shows the old commit; a crash before this line is
         // mended by the next commit, which starts from the files.
         self.git()
-            .call(["read-tree", "-m", "HEAD"])
+            .call(["read-tree", "--reset", "HEAD"])
             .holding(&writer)
             .run(cancel)
             .await?;

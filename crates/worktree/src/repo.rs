@@ -16,6 +16,10 @@ use crate::{
     lock::{FileLock, WorktreeLock},
 };
 
+/// The far end's program, said on every call: of two values in the config git
+/// takes the first, so a later one of ours would not win over the repository's.
+const UPLOAD_PACK: &str = "--upload-pack=git-upload-pack";
+
 /// A clone that the team works in. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Repo {
@@ -157,7 +161,7 @@ impl Repo {
         let remote = self.need_remote()?;
         let _alone = FileLock::take(&self.lock_file("fetch"), cancel).await?;
         self.git()
-            .call(["fetch", "--quiet", "--no-tags", "--prune"])
+            .call(["fetch", "--quiet", "--no-tags", "--prune", UPLOAD_PACK])
             .args(["--no-write-fetch-head", "--no-auto-maintenance"])
             .args(["--end-of-options", &remote.name])
             .args(specs)
@@ -305,13 +309,8 @@ async fn default_branch(git: &Git, remote: Option<&Remote>) -> Result<BranchName
     }
     // A clone made before the first push does not know it: ask.
     let asked = git
-        .call([
-            "ls-remote",
-            "--symref",
-            "--end-of-options",
-            &remote.name,
-            "HEAD",
-        ])
+        .call(["ls-remote", "--symref", UPLOAD_PACK, "--end-of-options"])
+        .args([&remote.name, "HEAD"])
         .remote()
         .finish()
         .await?;

@@ -151,12 +151,15 @@ fn harmless(key: &str) -> Option<&'static str> {
         ("merge", "driver") => Some("git merge-file -q %A %O %B"),
         ("diff", "command" | "external" | "textconv") => Some(""),
         ("diff", "cachetextconv") => Some("false"),
+        // Listed for people only: of two values git takes the first, so every
+        // fetch and push names the programs itself.
         ("remote", "uploadpack") => Some("git-upload-pack"),
         ("remote", "receivepack") => Some("git-receive-pack"),
         ("remote", "mirror" | "prune" | "prunetags") => Some("false"),
         ("credential", "helper") => Some(""),
         ("gpg", "program" | "defaultkeycommand") => Some("false"),
         ("trailer", "command" | "cmd") => Some("true"),
+        // Here too the first wins; GIT_PROXY_COMMAND is what takes it away.
         ("core", "gitproxy") => Some(""),
         ("core", "sshcommand") => Some("ssh"),
         ("core", "pager" | "editor") | ("sequence", "editor") => Some("true"),
