@@ -107,7 +107,12 @@ impl<'a> History<'a> {
     /// nudge after an empty reply does not move it.
     pub(crate) fn place(self) -> u64 {
         let mut hasher = DefaultHasher::new();
-        self.users().next().hash(&mut hasher);
+        // Adjacent messages arrive merged, so only the first paragraph stays the same.
+        let task = self
+            .users()
+            .next()
+            .and_then(|text| text.split("\n\n").next());
+        task.hash(&mut hasher);
         for message in self.messages {
             match message {
                 ModelMessage::Assistant { text, calls, .. } => {

@@ -58,6 +58,7 @@ mod render;
 mod scenario;
 mod script;
 mod server;
+mod unify;
 
 pub use fault::{Fault, FaultKind};
 pub use off_script::OffScript;

@@ -11,6 +11,7 @@ use crate::{
     render::{Values, fill, fill_arguments},
     scenario::{ReadyStep, ReadyWhen},
     script::{StepUsage, Texts},
+    unify,
 };
 
 /// The answer to a request.
@@ -153,12 +154,17 @@ fn fits(ready: &ReadyStep, before: History<'_>, said: Said<'_>, values: &mut Val
     {
         return false;
     }
-    let Ok(played) = render(Role::Pm, 0, ready, before, values) else {
-        return false;
-    };
-    if played.calls.is_empty() {
-        let text = said.text.map(words);
-        return text.is_some() && text == played.say.as_deref().map(words);
+    for catch in &ready.catches {
+        if let Some(found) = catch.find(before) {
+            values.insert(catch.name.clone(), found);
+        }
+    }
+    if step.call.is_empty() {
+        let ours = step.say.as_deref().map(words);
+        let theirs = said.text.map(words);
+        return ours
+            .zip(theirs)
+            .is_some_and(|(ours, theirs)| unify::text(&ours, &theirs, values));
     }
     let unreadable = step.fault.as_ref().is_some_and(|fault| {
         matches!(
@@ -166,12 +172,8 @@ fn fits(ready: &ReadyStep, before: History<'_>, said: Said<'_>, values: &mut Val
             FaultKind::BrokenArguments | FaultKind::OutputLimit
         )
     });
-    unreadable
-        || played
-            .calls
-            .iter()
-            .zip(said.calls)
-            .all(|(ours, theirs)| ours.arguments == theirs.arguments)
+    let mut calls = step.call.iter().zip(said.calls);
+    unreadable || calls.all(|(ours, theirs)| unify::object(&ours.with, &theirs.arguments, values))
 }
 
 fn fold(name: &str) -> String {
@@ -181,8 +183,8 @@ fn fold(name: &str) -> String {
         .collect()
 }
 
-fn words(text: &str) -> Vec<&str> {
-    text.split_whitespace().collect()
+fn words(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Fills in a step; its captures stay for later steps.

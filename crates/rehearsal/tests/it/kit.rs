@@ -1,0 +1,150 @@
+//! A rehearsal, a client that does not really wait, and short ways to write messages.
+
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use butler_model::{
+    ClientConfig, Endpoint, EndpointKind, ModelClient, ModelError, ModelRequest, Pace, wire::Chat,
+};
+use butler_rehearsal::{OffScript, Played, Rehearsal, Scenario};
+use butler_vocab::{CallId, ModelMessage, ModelReply, Role, ToolCall, ToolSpec};
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+/// The waits that were asked for.
+pub type Waits = Arc<Mutex<Vec<Duration>>>;
+
+pub struct Stage {
+    pub rehearsal: Rehearsal,
+    pub client: ModelClient,
+    pub waits: Waits,
+    pub cancel: CancellationToken,
+}
+
+/// Plays a scenario strictly; the client's waits are noted and not waited.
+pub async fn stage(yaml: &str) -> Stage {
+    stage_with(yaml, true, |_| {}).await
+}
+
+pub async fn stage_with(yaml: &str, strict: bool, adjust: impl FnOnce(&mut ClientConfig)) -> Stage {
+    let cancel = CancellationToken::new();
+    let scenario = Scenario::parse(yaml).unwrap();
+    let listen = "127.0.0.1:0".parse().unwrap();
+    let rehearsal = Rehearsal::start(listen, scenario, strict, cancel.clone())
+        .await
+        .unwrap();
+    let url = rehearsal.base_url().parse().unwrap();
+    let mut config = ClientConfig::new(Endpoint::new(EndpointKind::Openrouter, url));
+    let waits = Waits::default();
+    let noted = Arc::clone(&waits);
+    config.retry.pace = Pace::new(
+        move |wait| {
+            noted.lock().unwrap().push(wait);
+            std::future::ready(())
+        },
+        || 0.5,
+    );
+    adjust(&mut config);
+    Stage {
+        client: ModelClient::new(config).unwrap(),
+        rehearsal,
+        waits,
+        cancel,
+    }
+}
+
+impl Stage {
+    pub async fn ask(&self, request: &ModelRequest) -> Result<ModelReply, ModelError> {
+        self.client
+            .complete(request, &CancellationToken::new(), None)
+            .await
+    }
+
+    pub fn waits(&self) -> usize {
+        self.waits.lock().unwrap().len()
+    }
+}
+
+pub fn tools() -> Vec<ToolSpec> {
+    ["Read", "Grep", "Edit", "Bash", "RunChecks", "HandOver"]
+        .map(|name| ToolSpec {
+            name: name.into(),
+            description: format!("{name} something"),
+            parameters: json!({"type": "object", "properties": {}}),
+        })
+        .into()
+}
+
+pub fn request(role: &str, messages: Vec<ModelMessage>) -> ModelRequest {
+    let mut request = ModelRequest::new(format!("rehearsal/{role}"), messages);
+    request.tools = tools();
+    request
+}
+
+pub fn user(text: &str) -> ModelMessage {
+    ModelMessage::User {
+        text: text.into(),
+        images: Vec::new(),
+    }
+}
+
+pub fn said(text: &str) -> ModelMessage {
+    ModelMessage::Assistant {
+        text: Some(text.into()),
+        calls: Vec::new(),
+        reasoning: None,
+    }
+}
+
+pub fn called(id: &str, name: &str, arguments: Value) -> ModelMessage {
+    ModelMessage::Assistant {
+        text: None,
+        calls: vec![ToolCall {
+            id: CallId::new(id),
+            name: name.into(),
+            arguments,
+            problem: None,
+        }],
+        reasoning: None,
+    }
+}
+
+pub fn result(id: &str, text: &str) -> ModelMessage {
+    ModelMessage::Tool {
+        call: CallId::new(id),
+        text: text.into(),
+    }
+}
+
+pub fn chat(messages: Vec<ModelMessage>) -> Chat {
+    Chat {
+        model: "rehearsal/coder".into(),
+        messages,
+        tools: tools(),
+        stream: true,
+        include_usage: true,
+        max_tokens: None,
+    }
+}
+
+/// Plays the coder's answer to a history.
+pub fn play(yaml: &str, messages: Vec<ModelMessage>) -> Result<Played, OffScript> {
+    let scenario = Scenario::parse(yaml).unwrap();
+    scenario.play(Role::Coder, &chat(messages), &|_| false)
+}
+
+/// What the coder answers, in short: its text, or its calls.
+pub fn short(yaml: &str, messages: Vec<ModelMessage>) -> String {
+    match play(yaml, messages) {
+        Ok(played) if played.calls.is_empty() => played.say.unwrap_or_default(),
+        Ok(played) => {
+            let calls = played.calls.iter();
+            calls
+                .map(|call| format!("{}{}", call.tool, call.arguments))
+                .collect()
+        }
+        Err(off) => format!("off: {off}"),
+    }
+}
