@@ -1,0 +1,177 @@
+//! Rules that tie several keys of one file together.
+
+use std::{collections::BTreeMap, path::Path};
+
+use butler_vocab::Sha256Hex;
+use serde_json::{Map, Value};
+use url::{Host, Url};
+
+use crate::{
+    consent,
+    document::{Document, Field, Kind, Node},
+    machine::Machine,
+    problem::Problem,
+};
+
+/// Of the machine's file: the default endpoint exists, no role has two, and
+/// with several endpoints it is clear which one is asked.
+pub(crate) fn machine(document: &Document) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    let mut report = |line, key: &str, what: &str, remedy: String| {
+        problems.push(Problem {
+            file: document.file.clone(),
+            line: Some(line),
+            key: key.to_owned(),
+            what: what.to_owned(),
+            remedy,
+        });
+    };
+    let Some(models) = document.root.get("models").map(|field| &field.value) else {
+        return problems;
+    };
+    let endpoints = models
+        .get("endpoints")
+        .map_or(&[][..], |field| field.value.fields());
+    let short = ["openrouter", "openai"];
+    let short = short
+        .into_iter()
+        .filter(|name| document.root.get(name).is_some());
+    let names: Vec<&str> = endpoints
+        .iter()
+        .map(|one| one.key.as_str())
+        .chain(short)
+        .collect();
+    if let Some(default) = models.get("default")
+        && let Kind::Text(name) = &default.value.kind
+        && !names.contains(&name.as_str())
+    {
+        let remedy = format!("Name one of: {}", names.join(", "));
+        report(default.line, "models.default", "names no endpoint", remedy);
+    }
+    let mut claimed: Vec<&str> = Vec::new();
+    for endpoint in endpoints {
+        for role in texts(endpoint.value.get("roles")) {
+            if claimed.contains(&role) {
+                let key = format!("models.endpoints.{}.roles", endpoint.key);
+                let remedy = format!("Name {role} in one endpoint only");
+                report(
+                    endpoint.line,
+                    &key,
+                    "another endpoint has this role",
+                    remedy,
+                );
+            }
+            claimed.push(role);
+        }
+    }
+    let free = endpoints
+        .iter()
+        .filter(|one| texts(one.value.get("roles")).next().is_none());
+    if free.count() > 1 && models.get("default").is_none() && !names.contains(&"openrouter") {
+        let remedy = "Add \"default\" with the name of one".to_owned();
+        let line = models
+            .get("endpoints")
+            .map_or(models.line, |field| field.line);
+        report(
+            line,
+            "models.default",
+            "several endpoints and no default",
+            remedy,
+        );
+    }
+    problems
+}
+
+/// Of `mcp.json`: a server is a command or an address, not both, not neither.
+pub(crate) fn mcp(document: &Document) -> Vec<Problem> {
+    let wrong = servers(document).filter_map(|(key, server)| {
+        let (what, remedy) = match (server.value.get("command"), server.value.get("url")) {
+            (Some(_), None) | (None, Some(_)) => return None,
+            (None, None) => ("neither a command nor a url", "Add \"command\" or \"url\""),
+            (Some(_), Some(_)) => ("both a command and a url", "Keep one of the two"),
+        };
+        Some(Problem {
+            file: document.file.clone(),
+            line: Some(server.line),
+            key,
+            what: what.to_owned(),
+            remedy: remedy.to_owned(),
+        })
+    });
+    wrong.collect()
+}
+
+/// The hash of each server's exact command, as written: what `${NAME}` stands
+/// for is this machine's own, and may be a secret.
+pub(crate) fn mcp_hashes(document: &Document) -> BTreeMap<String, Sha256Hex> {
+    let mut hashes = BTreeMap::new();
+    for (_, server) in servers(document) {
+        let parts = ["command", "args", "env", "url"]
+            .into_iter()
+            .filter_map(|key| {
+                let value = server.value.get(key)?.value.to_json();
+                Some((key.to_owned(), value))
+            });
+        let command = Value::Object(Map::from_iter(parts));
+        // `servers` comes first and wins, as in `McpConfig::all`.
+        hashes
+            .entry(server.key.clone())
+            .or_insert_with(|| consent::hash("mcp", &command));
+    }
+    hashes
+}
+
+fn servers(document: &Document) -> impl Iterator<Item = (String, &Field)> {
+    ["servers", "mcpServers"].into_iter().flat_map(|group| {
+        let fields = document
+            .root
+            .get(group)
+            .map_or(&[][..], |field| field.value.fields());
+        fields
+            .iter()
+            .map(move |server| (format!("{group}.{}", server.key), server))
+    })
+}
+
+fn texts(field: Option<&Field>) -> impl Iterator<Item = &str> {
+    let items = match field.map(|field| &field.value) {
+        Some(Node {
+            kind: Kind::List(items),
+            ..
+        }) => items.as_slice(),
+        _ => &[],
+    };
+    items.iter().filter_map(|item| match &item.kind {
+        Kind::Text(text) => Some(text.as_str()),
+        _ => None,
+    })
+}
+
+/// A key that travels in the clear is worth a word.
+pub(crate) fn machine_notices(machine: &Machine, file: &Path) -> Vec<Problem> {
+    let endpoints = machine.endpoints().into_iter();
+    let clear = endpoints.filter(|(_, one)| one.api_key.is_some() && in_the_clear(&one.base_url));
+    clear
+        .map(|(name, _)| Problem {
+            key: format!("models.endpoints.{name}.baseUrl"),
+            ..Problem::with_file(
+                file,
+                "the key travels over http, readable by everybody on the way",
+                "Use https",
+            )
+        })
+        .collect()
+}
+
+fn in_the_clear(address: &str) -> bool {
+    let Ok(url) = Url::parse(address) else {
+        return false;
+    };
+    let loopback = match url.host() {
+        Some(Host::Ipv4(ip)) => ip.is_loopback(),
+        Some(Host::Ipv6(ip)) => ip.is_loopback(),
+        Some(Host::Domain(name)) => name == "localhost",
+        None => false,
+    };
+    url.scheme() == "http" && !loopback
+}

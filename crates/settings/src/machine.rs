@@ -1,0 +1,171 @@
+//! What one machine knows and no repository may say: tokens, model endpoints
+//! with their keys, where the hub is, who may approve, and what a person on
+//! this machine has agreed to.
+
+use std::{collections::BTreeMap, net::SocketAddr};
+
+use butler_vocab::{Role, Secret, UserId};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// The machine's own settings, `~/.codebutler/config.json`; private to its owner.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub struct Machine {
+    /// Slack tokens. Without them the built-in workspace is used.
+    pub slack: SlackTokens,
+    /// Short form of an `openrouter` endpoint: just its key.
+    pub openrouter: KeyOnly,
+    /// Short form of an `openai` endpoint (images and voice): just its key.
+    pub openai: KeyOnly,
+    /// Where models answer.
+    pub models: MachineModels,
+    /// The hub that the agents of this machine talk to.
+    pub hub: HubAddress,
+    /// User ids of the people who may approve destructive commands. Empty: every person in the channel.
+    #[schemars(with = "Vec<String>")]
+    pub approvers: Vec<UserId>,
+    /// Upper bounds for every repo on this machine, whatever its own limits say.
+    pub ceilings: Ceilings,
+    /// Certificates and the like for networks that need them.
+    pub network: MachineNetwork,
+    /// What a person on this machine has agreed to; written by `codebutler policy accept`.
+    pub consents: Consents,
+}
+
+/// The two tokens of a Slack app.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub struct SlackTokens {
+    /// The bot token, `xoxb-…`.
+    #[schemars(with = "Option<String>", extend("x-secret" = true, "pattern" = "^xoxb-"))]
+    pub bot_token: Option<Secret>,
+    /// The app-level token for Socket Mode, `xapp-…`.
+    #[schemars(with = "Option<String>", extend("x-secret" = true, "pattern" = "^xapp-"))]
+    pub app_token: Option<Secret>,
+}
+
+/// A provider of which only the key is of interest.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub struct KeyOnly {
+    /// The API key; it is sent to this provider's host only.
+    #[schemars(with = "Option<String>", extend("x-secret" = true))]
+    pub api_key: Option<Secret>,
+}
+
+/// Model endpoints of this machine.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub struct MachineModels {
+    /// Endpoints by a name of your choice.
+    pub endpoints: BTreeMap<String, Endpoint>,
+    /// The endpoint for roles that no endpoint names. Needed only with several endpoints.
+    pub default: Option<String>,
+}
+
+/// One place where models answer, with the key that is sent there and nowhere else.
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Endpoint {
+    /// Which dialect it speaks.
+    #[serde(default)]
+    pub kind: EndpointKind,
+    /// Its address up to and including `/v1` or the like.
+    #[schemars(extend("format" = "uri"))]
+    pub base_url: String,
+    /// The key, when it needs one.
+    #[serde(default)]
+    #[schemars(with = "Option<String>", extend("x-secret" = true))]
+    pub api_key: Option<Secret>,
+    /// Further headers of every request, for company gateways.
+    #[serde(default)]
+    #[schemars(with = "BTreeMap<String, String>", extend("x-secret" = true))]
+    pub headers: BTreeMap<String, Secret>,
+    /// The roles whose models are asked here. Empty: those that nobody else claims.
+    #[serde(default)]
+    pub roles: Vec<Role>,
+}
+
+/// The dialects of the chat-completions API that we know.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum EndpointKind {
+    /// OpenRouter: prices, routing and cache fields of its own.
+    OpenRouter,
+    /// OpenAI itself.
+    OpenAi,
+    /// Anything else that is compatible: Ollama, vLLM, llama.cpp, LiteLLM, a gateway.
+    #[default]
+    Generic,
+}
+
+/// Where the hub listens, and where it is reached from elsewhere.
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub struct HubAddress {
+    /// Address and port on which `codebutler up` and `codebutler hub` listen.
+    #[schemars(with = "String", extend("format" = "socket-address"))]
+    pub listen: SocketAddr,
+    /// A hub on another machine; agents then connect there instead of to `listen`.
+    #[schemars(extend("format" = "uri"))]
+    pub url: Option<String>,
+    /// The token that a hub on another machine issued to this one.
+    #[schemars(with = "Option<String>", extend("x-secret" = true))]
+    pub token: Option<Secret>,
+    /// The page's address as people reach it; links to the page are posted only when this is set.
+    #[schemars(extend("format" = "uri"))]
+    pub public_url: Option<String>,
+}
+
+impl Default for HubAddress {
+    fn default() -> Self {
+        Self {
+            listen: SocketAddr::from(([127, 0, 0, 1], 7878)),
+            url: None,
+            token: None,
+            public_url: None,
+        }
+    }
+}
+
+/// Upper bounds that no repository can raise.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub struct Ceilings {
+    /// No thread may cost more, in US dollars.
+    #[schemars(range(min = 0))]
+    pub max_cost_per_thread: Option<f64>,
+    /// No repo may cost more in a day, in US dollars.
+    #[schemars(range(min = 0))]
+    pub max_cost_per_day: Option<f64>,
+}
+
+/// What this machine's network needs.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub struct MachineNetwork {
+    /// A PEM file with further certificate authorities.
+    pub ca_file: Option<String>,
+}
+
+/// What a person on this machine has agreed to, each bound to a repo and a hash.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub struct Consents {
+    /// Policies whose loosening parts may take effect.
+    pub policy: Vec<Consent>,
+    /// MCP servers that may be started.
+    pub mcp: Vec<Consent>,
+}
+
+/// One thing that was agreed to.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Consent {
+    /// The root folder of the repo.
+    pub repo: String,
+    /// The hash of exactly what was shown.
+    #[schemars(regex(pattern = "^[0-9a-f]{64}$"))]
+    pub sha256: String,
+}

@@ -1,0 +1,290 @@
+//! Which model each role talks to. A repo chooses models, never hosts.
+
+use std::collections::BTreeMap;
+
+use butler_vocab::{Complexity, Role};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A cheap model with tools and a long context.
+const QUICK: &str = "moonshotai/kimi-k2.6";
+/// A good all-rounder.
+const SOUND: &str = "anthropic/claude-sonnet-5";
+/// The best coder.
+const STRONG: &str = "anthropic/claude-opus-4.6";
+
+/// The models of the six roles.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub struct Models {
+    /// The PM: a default, and a pool to swap from with `!pm <name>`.
+    pub pm: PmModels,
+    /// The Coder: one model, or one per complexity of the plan.
+    pub coder: CoderModels,
+    /// The Reviewer: a full pass, and optionally a cheap one before it.
+    pub reviewer: ReviewerModels,
+    /// The Researcher.
+    pub researcher: ResearcherModel,
+    /// The Artist: one model that talks, one that paints.
+    pub artist: ArtistModels,
+    /// The Lead.
+    pub lead: LeadModel,
+    /// Turns voice messages into text.
+    pub transcription: Transcription,
+}
+
+/// How much a model can be asked to handle at once.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Profile {
+    /// A hosted model of the usual size.
+    #[default]
+    Full,
+    /// A local model: fewer tools, shorter prompt and results, one call per turn.
+    Small,
+}
+
+/// The models of the PM.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub struct PmModels {
+    /// The model that answers unless a thread swapped it.
+    pub default: String,
+    /// Short names for `!pm <name>`.
+    pub pool: BTreeMap<String, String>,
+    /// Answers while the other one is down.
+    pub fallback_model: Option<String>,
+    /// How much it can handle.
+    pub profile: Profile,
+}
+
+impl Default for PmModels {
+    fn default() -> Self {
+        let pool = [
+            ("kimi", QUICK),
+            ("claude", SOUND),
+            ("gpt", "openai/gpt-6-luna"),
+        ];
+        Self {
+            default: QUICK.into(),
+            pool: pool.map(|(name, model)| (name.into(), model.into())).into(),
+            fallback_model: Some(SOUND.into()),
+            profile: Profile::default(),
+        }
+    }
+}
+
+/// The models of the Coder.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub struct CoderModels {
+    /// The model for a complexity that has none of its own.
+    pub default: Option<String>,
+    /// Another word for `default`, as the other roles have it.
+    pub model: Option<String>,
+    /// For plans that the PM called simple.
+    pub simple: Option<String>,
+    /// For plans that the PM called medium.
+    pub medium: Option<String>,
+    /// For plans that the PM called complex.
+    pub complex: Option<String>,
+    /// Answers while the other one is down.
+    pub fallback_model: Option<String>,
+    /// How much it can handle.
+    pub profile: Profile,
+}
+
+impl Default for CoderModels {
+    fn default() -> Self {
+        Self {
+            default: None,
+            model: None,
+            simple: None,
+            medium: None,
+            complex: None,
+            fallback_model: Some(SOUND.into()),
+            profile: Profile::default(),
+        }
+    }
+}
+
+impl CoderModels {
+    /// The model for a plan of this complexity. The built-in choices count only
+    /// where the repo is silent: one model named for everything means everything.
+    #[must_use]
+    pub fn for_complexity(&self, complexity: Complexity) -> &str {
+        let (own, built_in) = match complexity {
+            Complexity::Simple => (&self.simple, SOUND),
+            Complexity::Medium => (&self.medium, STRONG),
+            Complexity::Complex => (&self.complex, STRONG),
+        };
+        let named = own.as_ref().or(self.default.as_ref());
+        named
+            .or(self.model.as_ref())
+            .map_or(built_in, String::as_str)
+    }
+}
+
+/// The models of the Reviewer.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub struct ReviewerModels {
+    /// The model of the full pass.
+    pub model: String,
+    /// The model of the cheap first pass.
+    pub first_pass: Option<String>,
+    /// Whether a cheap pass comes before the full one.
+    pub two_pass: bool,
+    /// Answers while the other one is down.
+    pub fallback_model: Option<String>,
+    /// How much it can handle.
+    pub profile: Profile,
+}
+
+impl Default for ReviewerModels {
+    fn default() -> Self {
+        Self {
+            model: SOUND.into(),
+            first_pass: Some(QUICK.into()),
+            two_pass: false,
+            fallback_model: Some(QUICK.into()),
+            profile: Profile::default(),
+        }
+    }
+}
+
+/// The model of the Researcher.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub struct ResearcherModel {
+    /// Its model.
+    pub model: String,
+    /// Answers while the other one is down.
+    pub fallback_model: Option<String>,
+    /// How much it can handle.
+    pub profile: Profile,
+}
+
+impl Default for ResearcherModel {
+    fn default() -> Self {
+        Self {
+            model: QUICK.into(),
+            fallback_model: Some(SOUND.into()),
+            profile: Profile::default(),
+        }
+    }
+}
+
+/// The models of the Artist.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub struct ArtistModels {
+    /// Proposes designs.
+    pub ux_model: String,
+    /// Makes images; asked at the `openai` endpoint.
+    pub image_model: String,
+    /// Answers while `uxModel` is down.
+    pub fallback_model: Option<String>,
+    /// How much it can handle.
+    pub profile: Profile,
+}
+
+impl Default for ArtistModels {
+    fn default() -> Self {
+        Self {
+            ux_model: SOUND.into(),
+            image_model: "gpt-image-2.5-flare".into(),
+            fallback_model: Some(QUICK.into()),
+            profile: Profile::default(),
+        }
+    }
+}
+
+/// The model of the Lead.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub struct LeadModel {
+    /// Its model.
+    pub model: String,
+    /// Answers while the other one is down.
+    pub fallback_model: Option<String>,
+    /// How much it can handle.
+    pub profile: Profile,
+}
+
+impl Default for LeadModel {
+    fn default() -> Self {
+        Self {
+            model: SOUND.into(),
+            fallback_model: Some(QUICK.into()),
+            profile: Profile::default(),
+        }
+    }
+}
+
+/// The model that turns voice into text.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct Transcription(pub String);
+
+impl Default for Transcription {
+    fn default() -> Self {
+        Self("gpt-transcribe".into())
+    }
+}
+
+/// What one role's process needs to know about its model.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ModelChoice {
+    /// The model to ask.
+    pub model: String,
+    /// The one to ask while the first is down.
+    pub fallback: Option<String>,
+    /// How much it can handle.
+    pub profile: Profile,
+}
+
+impl Models {
+    /// The model a role starts with. The Coder's may rise with the plan, see [`CoderModels`].
+    #[must_use]
+    pub fn of(&self, role: Role) -> ModelChoice {
+        let (model, fallback, profile) = match role {
+            Role::Pm => (
+                self.pm.default.as_str(),
+                &self.pm.fallback_model,
+                self.pm.profile,
+            ),
+            Role::Coder => (
+                self.coder.for_complexity(Complexity::Medium),
+                &self.coder.fallback_model,
+                self.coder.profile,
+            ),
+            Role::Reviewer => (
+                self.reviewer.model.as_str(),
+                &self.reviewer.fallback_model,
+                self.reviewer.profile,
+            ),
+            Role::Researcher => (
+                self.researcher.model.as_str(),
+                &self.researcher.fallback_model,
+                self.researcher.profile,
+            ),
+            Role::Artist => (
+                self.artist.ux_model.as_str(),
+                &self.artist.fallback_model,
+                self.artist.profile,
+            ),
+            Role::Lead => (
+                self.lead.model.as_str(),
+                &self.lead.fallback_model,
+                self.lead.profile,
+            ),
+        };
+        ModelChoice {
+            model: model.to_owned(),
+            // A fallback to itself would only ask the same broken model twice.
+            fallback: fallback.clone().filter(|other| other != model),
+            profile,
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! From a file on disk to a typed value, with its problems collected.
+
+use std::{
+    fs::File,
+    io::{self, Read as _},
+    os::unix::fs::PermissionsExt,
+    path::Path,
+};
+
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::{
+    check::{Measure, check},
+    document::Document,
+    problem::Problem,
+    schema::{SchemaName, schema},
+    variables::{self, Environment},
+};
+
+/// More than any person writes; a larger file is a mistake.
+const MAX_BYTES: u64 = 1024 * 1024;
+
+/// The text of a file that anybody may see; none when it is not there.
+pub(crate) fn committed(file: &Path) -> Result<Option<String>, Problem> {
+    open(file)?.map(|open| text(file, open)).transpose()
+}
+
+/// The text of a file that only its owner may read.
+pub(crate) fn private(file: &Path) -> Result<Option<String>, Problem> {
+    let Some(open) = open(file)? else {
+        return Ok(None);
+    };
+    // Asked of the open file, so that nobody can swap it in between.
+    let mode = open
+        .metadata()
+        .map_err(|error| unreadable(file, &error))?
+        .permissions()
+        .mode();
+    if mode & 0o077 != 0 {
+        return Err(Problem::with_file(
+            file,
+            format!(
+                "holds secrets but others can use it (mode {:03o})",
+                mode & 0o777
+            ),
+            format!("Run `chmod 600 {}`", file.display()),
+        ));
+    }
+    text(file, open).map(Some)
+}
+
+fn open(file: &Path) -> Result<Option<File>, Problem> {
+    match File::open(file) {
+        Ok(open) => Ok(Some(open)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(unreadable(file, &error)),
+    }
+}
+
+fn text(file: &Path, open: File) -> Result<String, Problem> {
+    let mut text = String::new();
+    let size = open
+        .take(MAX_BYTES + 1)
+        .read_to_string(&mut text)
+        .map_err(|error| unreadable(file, &error))?;
+    if size as u64 > MAX_BYTES {
+        return Err(Problem::with_file(
+            file,
+            "larger than 1 MB",
+            "Is it the right file?",
+        ));
+    }
+    Ok(text)
+}
+
+fn unreadable(file: &Path, error: &io::Error) -> Problem {
+    Problem::with_file(
+        file,
+        format!("cannot be read: {error}"),
+        "Check the file and its permissions",
+    )
+}
+
+/// A value and the documents it came from; none when there was no file.
+pub(crate) struct Read<T> {
+    pub value: T,
+    /// As written, `${NAME}` included.
+    pub written: Option<Document>,
+    /// With the variables filled.
+    pub filled: Option<Value>,
+}
+
+/// Reads one file after the other and remembers what was wrong.
+pub(crate) struct Reading<'a> {
+    env: Environment<'a>,
+    machine_schema: Value,
+    pub problems: Vec<Problem>,
+}
+
+impl<'a> Reading<'a> {
+    pub(crate) fn new(env: Environment<'a>) -> Self {
+        Self {
+            env,
+            machine_schema: schema(SchemaName::Machine),
+            problems: Vec::new(),
+        }
+    }
+
+    /// Reads the machine's file.
+    pub(crate) fn machine<T: DeserializeOwned + Default>(
+        &mut self,
+        file: &Path,
+        text: Option<&str>,
+    ) -> Read<T> {
+        let schema = self.machine_schema.clone();
+        let measure = Measure {
+            schema: &schema,
+            machine: None,
+        };
+        self.read(file, text, &measure)
+    }
+
+    /// Reads a file of the repo, in which the machine's keys are forbidden.
+    pub(crate) fn repo<T: DeserializeOwned + Default>(
+        &mut self,
+        name: SchemaName,
+        file: &Path,
+        text: Option<&str>,
+    ) -> Read<T> {
+        let machine = self.machine_schema.clone();
+        let measure = Measure {
+            schema: &schema(name),
+            machine: Some(&machine),
+        };
+        self.read(file, text, &measure)
+    }
+
+    fn read<T: DeserializeOwned + Default>(
+        &mut self,
+        file: &Path,
+        text: Option<&str>,
+        measure: &Measure<'_>,
+    ) -> Read<T> {
+        let parsed = text.map(|text| Document::parse(file, text)).transpose();
+        let written = parsed.unwrap_or_else(|problem| {
+            self.problems.push(problem);
+            None
+        });
+        let mut read = Read {
+            value: T::default(),
+            written,
+            filled: None,
+        };
+        let Some(mut document) = read.written.clone() else {
+            return read;
+        };
+        let mut problems = Vec::new();
+        variables::fill(&mut document.root, self.env, file, &mut problems);
+        problems.extend(check(&document, measure));
+        problems.sort_by_key(|problem| problem.line);
+        if problems.is_empty() {
+            let mut json = document.root.to_json();
+            if let Value::Object(map) = &mut json {
+                map.remove("$schema");
+            }
+            match serde_json::from_value(json.clone()) {
+                Ok(value) => read.value = value,
+                Err(_) => problems.push(Problem::with_file(
+                    file,
+                    "does not fit its schema",
+                    "Please report this; a property test should have found it",
+                )),
+            }
+            read.filled = Some(json);
+        }
+        self.problems.extend(problems);
+        read
+    }
+}

@@ -1,0 +1,143 @@
+//! What a team agrees on in its repository, `<repo>/.codebutler/config.json`.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{limits::Limits, models::Models};
+
+/// The repo's settings; committed, so they hold no secret and name no host.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub struct RepoConfig {
+    /// The channel of this repo.
+    pub slack: Channel,
+    /// Which model each role talks to.
+    pub models: Models,
+    /// What protects your purse and your patience.
+    pub limits: Limits,
+    /// The commands that tell whether the code is good, by name; run by RunChecks in their order.
+    #[schemars(with = "BTreeMap<String, String>")]
+    pub checks: Checks,
+    /// Commands that make a fresh worktree ready to build.
+    pub prepare: Vec<String>,
+    /// Which language is written where.
+    pub language: Language,
+    /// Where the story of a thread is committed.
+    pub journal: JournalPlace,
+    /// Days until the folder of a closed thread is packed into an archive.
+    pub retention_days: RetentionDays,
+    /// How long research stays fresh.
+    pub research: Research,
+}
+
+/// Checks by name, in the order in which the file has them.
+pub type Checks = serde_json::Map<String, serde_json::Value>;
+
+/// One named check.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Check {
+    /// As in `test`.
+    pub name: String,
+    /// As in `cargo test`.
+    pub command: String,
+}
+
+impl RepoConfig {
+    /// The checks as a list, in the order of the file.
+    #[must_use]
+    pub fn checks(&self) -> Vec<Check> {
+        let named = self.checks.iter();
+        named
+            .filter_map(|(name, command)| {
+                Some(Check {
+                    name: name.clone(),
+                    command: command.as_str()?.to_owned(),
+                })
+            })
+            .collect()
+    }
+}
+
+/// The channel and how the team behaves in it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub struct Channel {
+    /// Slack's id of the channel, `C…`. The built-in workspace needs only the name.
+    #[serde(rename = "channelID")]
+    pub channel_id: Option<String>,
+    /// The channel's name. Unset: `codebutler-<repo>`.
+    pub channel_name: Option<String>,
+    /// Which messages of people start work.
+    pub respond_to: RespondTo,
+    /// Bot ids that count as people; all other bots are ignored.
+    pub allowed_bots: Vec<String>,
+}
+
+/// Which messages start work.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum RespondTo {
+    /// Every message of a person: a channel of its own.
+    #[default]
+    All,
+    /// Only messages that mention the team: a channel that people share.
+    Mention,
+}
+
+/// Which language is written where.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub struct Language {
+    /// The language of code, commits, pull requests and memory.
+    pub repo: String,
+    /// The language of answers: a name, or `auto` for that of the person who asked.
+    pub reply: String,
+}
+
+impl Default for Language {
+    fn default() -> Self {
+        Self {
+            repo: "English".into(),
+            reply: "auto".into(),
+        }
+    }
+}
+
+/// Where the story of a thread is committed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum JournalPlace {
+    /// In the thread's pull request.
+    #[default]
+    Pr,
+    /// On a ref beside the branches.
+    Ref,
+}
+
+/// Days until a closed thread is packed away.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct RetentionDays(#[schemars(range(min = 1))] pub u32);
+
+impl Default for RetentionDays {
+    fn default() -> Self {
+        Self(90)
+    }
+}
+
+/// How long research stays fresh.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub struct Research {
+    /// Days after which a finding is looked up again.
+    #[schemars(range(min = 1))]
+    pub max_age_days: u32,
+}
+
+impl Default for Research {
+    fn default() -> Self {
+        Self { max_age_days: 90 }
+    }
+}

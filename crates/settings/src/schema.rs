@@ -1,0 +1,76 @@
+//! The JSON Schemas of the four files, made from the types that read them. They
+//! serve editors, the reference page, and our own check of a file.
+
+use schemars::{JsonSchema, generate::SchemaSettings};
+use serde_json::{Value, json};
+
+use crate::{Machine, McpConfig, RepoConfig, RepoPolicy};
+
+/// A file that people write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SchemaName {
+    /// `~/.codebutler/config.json`
+    Machine,
+    /// `<repo>/.codebutler/config.json`
+    Repo,
+    /// `<repo>/.codebutler/policy.json`
+    Policy,
+    /// `<repo>/.codebutler/mcp.json`
+    Mcp,
+}
+
+impl SchemaName {
+    /// Every file, in the order in which the reference shows them.
+    pub const ALL: [SchemaName; 4] = [
+        SchemaName::Machine,
+        SchemaName::Repo,
+        SchemaName::Policy,
+        SchemaName::Mcp,
+    ];
+
+    /// The word for commands and file names.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            SchemaName::Machine => "machine",
+            SchemaName::Repo => "repo",
+            SchemaName::Policy => "policy",
+            SchemaName::Mcp => "mcp",
+        }
+    }
+
+    /// Where people find the file.
+    #[must_use]
+    pub const fn file(self) -> &'static str {
+        match self {
+            SchemaName::Machine => "~/.codebutler/config.json",
+            SchemaName::Repo => "<repo>/.codebutler/config.json",
+            SchemaName::Policy => "<repo>/.codebutler/policy.json",
+            SchemaName::Mcp => "<repo>/.codebutler/mcp.json",
+        }
+    }
+}
+
+/// The JSON Schema of a file.
+#[must_use]
+pub fn schema(name: SchemaName) -> Value {
+    let mut schema = match name {
+        SchemaName::Machine => of::<Machine>(),
+        SchemaName::Repo => of::<RepoConfig>(),
+        SchemaName::Policy => of::<RepoPolicy>(),
+        SchemaName::Mcp => of::<McpConfig>(),
+    };
+    // Lets a file name its schema for editors.
+    schema["properties"]["$schema"] = json!({
+        "description": "The schema of this file, for editors.",
+        "type": "string",
+    });
+    schema
+}
+
+fn of<T: JsonSchema>() -> Value {
+    SchemaSettings::draft2020_12()
+        .into_generator()
+        .into_root_schema_for::<T>()
+        .to_value()
+}
