@@ -108,7 +108,7 @@ impl Node {
     }
 }
 
-fn options() -> ParseOptions {
+pub(crate) fn options() -> ParseOptions {
     ParseOptions {
         allow_comments: true,
         allow_trailing_commas: true,

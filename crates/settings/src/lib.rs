@@ -16,10 +16,12 @@
 //! This room reads files and the environment it is handed. It calls nobody:
 //! whether a key works is for `doctor` to find out.
 
+mod agree;
 mod check;
 mod consent;
 mod cross;
 mod document;
+mod edit;
 mod endpoints;
 mod format;
 mod limits;
@@ -37,7 +39,9 @@ mod repo;
 mod schema;
 mod variables;
 
+pub use agree::{AgreeError, Agreement, agree, write_private};
 pub use consent::Loosening;
+pub use edit::{Change, EditError, edit};
 pub use limits::{Limits, MaxTurns};
 pub use load::{RepoFiles, Settings};
 pub use lookup::{FOLDER, HOME_VARIABLE, machine_folder, repository_root, set_up_root};

@@ -1,0 +1,131 @@
+//! The tree of commands. A command is one file under `commands/` with its
+//! arguments and `run(args, ui)`; it is registered here in three places: the
+//! enum, `run`, and its group of the help page.
+
+use std::process::ExitCode;
+
+use clap::{Command as Clap, CommandFactory, FromArgMatches, Parser, Subcommand};
+
+use crate::{
+    commands::{completions, doctor, init, schema, validate},
+    error::CliError,
+    exit::Exit,
+    ui::Ui,
+};
+
+/// Version and commit, as `--version` shows them.
+pub const VERSION: &str = env!("CODEBUTLER_VERSION");
+
+/// A software team that lives in a Slack channel
+///
+/// Describe what you want in a thread; the team asks, plans, builds, reviews and
+/// opens a pull request. Works with Slack, or with the workspace it brings along.
+#[derive(Debug, Parser)]
+#[command(name = "codebutler", version = VERSION, disable_help_subcommand = true)]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What can be asked of the binary
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    Init(init::Args),
+    Doctor(doctor::Args),
+    Validate(validate::Args),
+    Schema(schema::Args),
+    Completions(completions::Args),
+}
+
+impl Command {
+    /// Runs the chosen command.
+    pub fn run(self, ui: &Ui) -> Result<Exit, CliError> {
+        match self {
+            Command::Init(args) => init::run(&args, ui),
+            Command::Doctor(args) => doctor::run(&args, ui),
+            Command::Validate(args) => validate::run(&args, ui),
+            Command::Schema(args) => schema::run(&args, ui),
+            Command::Completions(args) => completions::run(&args, ui),
+        }
+    }
+}
+
+/// The groups of the help page, in their order. A group without commands is not shown.
+const GROUPS: [(&str, &[&str]); 5] = [
+    ("Try", &[]),
+    ("Set up", &["init", "doctor", "validate"]),
+    ("Run", &[]),
+    ("Look", &[]),
+    ("Debug", &["schema", "completions"]),
+];
+
+/// Reads the command line. What clap wants to say instead of running something
+/// (help, version, a mistake) is the error.
+pub fn parse() -> Result<Command, clap::Error> {
+    let matches = command().try_get_matches()?;
+    Cli::from_arg_matches(&matches).map(|cli| cli.command)
+}
+
+/// Says what clap wants to say.
+pub fn answer(answer: &clap::Error) -> ExitCode {
+    // Help that nobody reads to the end is not a failure.
+    let _ = answer.print();
+    if answer.use_stderr() {
+        Exit::Usage.into()
+    } else {
+        Exit::Done.into()
+    }
+}
+
+/// The whole tree, its commands grouped.
+pub fn command() -> Clap {
+    let command = Cli::command();
+    let groups = groups(&command);
+    command.help_template(format!(
+        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{groups}Options:\n{{options}}\n\
+             \nHelp on a command: codebutler <command> --help\n"
+    ))
+}
+
+fn groups(command: &Clap) -> String {
+    let width = command.get_subcommands().map(|sub| sub.get_name().len());
+    let width = width.max().unwrap_or(0);
+    let mut text = String::new();
+    for (title, names) in GROUPS.iter().filter(|(_, names)| !names.is_empty()) {
+        text.push_str(&format!("{title}:\n"));
+        for name in *names {
+            let about = command.find_subcommand(name).and_then(Clap::get_about);
+            let about = about.map(ToString::to_string).unwrap_or_default();
+            text.push_str(&format!("  {name:width$}  {about}\n"));
+        }
+        text.push('\n');
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tree_is_sound_and_every_command_stands_in_one_group() {
+        command().debug_assert();
+        let listed: Vec<_> = GROUPS.iter().flat_map(|(_, names)| names.iter()).collect();
+        for sub in command().get_subcommands().filter(|sub| !sub.is_hide_set()) {
+            let times = listed.iter().filter(|name| ***name == sub.get_name());
+            assert_eq!(
+                times.count(),
+                1,
+                "{} must stand in one group",
+                sub.get_name()
+            );
+            assert!(sub.get_about().is_some(), "{} says nothing", sub.get_name());
+        }
+        for name in listed {
+            assert!(
+                command().find_subcommand(name).is_some(),
+                "{name} does not exist"
+            );
+        }
+    }
+}

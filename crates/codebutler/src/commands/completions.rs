@@ -1,0 +1,19 @@
+//! `codebutler completions`: what a shell needs to complete our commands.
+
+use clap_complete::{Shell, generate};
+
+use crate::{cli, error::CliError, exit::Exit, ui::Ui};
+
+/// Print the completions for a shell
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The shell
+    shell: Shell,
+}
+
+pub fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
+    let mut script = Vec::new();
+    generate(args.shell, &mut cli::command(), "codebutler", &mut script);
+    ui.raw(&script)?;
+    Ok(Exit::Done)
+}

@@ -1,0 +1,275 @@
+//! The three questions of `init`: which channel, which model, which checks. An
+//! answer comes from a flag, from the person, or is the default, in this order.
+
+use std::path::Path;
+
+use butler_settings::Machine;
+use butler_vocab::{Role, Secret};
+use inquire::{Confirm, InquireError, Password, Select, Text, validator::Validation};
+use serde_json::{Value, json};
+
+use super::{Args, detect::Detected};
+use crate::{commands::environment, error::CliError, ui::Ui};
+
+/// What was decided before anything is written.
+#[derive(Debug)]
+pub struct Answers {
+    /// The channel's name.
+    pub channel: String,
+    /// Checks by name.
+    pub checks: Vec<(String, String)>,
+    /// Commands that make a fresh worktree ready.
+    pub prepare: Vec<String>,
+    model: Model,
+}
+
+/// Where models answer.
+#[derive(Debug)]
+enum Model {
+    /// The machine has an endpoint already.
+    Known,
+    /// OpenRouter with this key.
+    OpenRouter(Secret),
+    /// Another endpoint, with or without a key.
+    Other { url: String, key: Option<Secret> },
+    /// Not now.
+    Later,
+}
+
+impl Answers {
+    /// Collects them.
+    pub fn collect(
+        args: &Args,
+        root: &Path,
+        detected: &Detected,
+        machine: &Machine,
+        ui: &Ui,
+    ) -> Result<Self, CliError> {
+        let ask = !args.yes && ui.can_ask();
+        if !args.yes && !ui.can_ask() {
+            return Err(CliError::user("there is no terminal to ask questions on")
+                .hint("run `codebutler init --yes`, with flags for what should differ from the defaults"));
+        }
+        // A repo that has its file keeps it, so the questions about it are answered.
+        let new_repo = !root.join(".codebutler/config.json").exists();
+        let channel = channel(args.channel.as_deref(), root, ask && new_repo)?;
+        let key = environment(&args.model_key_env).filter(|key| !key.is_empty());
+        let model = model(
+            args.model_url.as_deref(),
+            key.map(Secret::new),
+            machine,
+            ask,
+        )?;
+        let checks = checks(&args.checks, detected, ask && new_repo)?;
+        Ok(Self {
+            channel,
+            checks,
+            prepare: detected.prepare.clone(),
+            model,
+        })
+    }
+
+    /// Keys to set in the machine's file.
+    pub fn machine_keys(&self) -> Vec<(Vec<&'static str>, Value)> {
+        match &self.model {
+            Model::Known | Model::Later => Vec::new(),
+            Model::OpenRouter(key) => {
+                vec![(vec!["openrouter", "apiKey"], json!(key.expose()))]
+            }
+            Model::Other { url, key } => {
+                let mut endpoint = json!({"kind": "generic", "baseUrl": url});
+                if let Some(key) = key {
+                    endpoint["apiKey"] = json!(key.expose());
+                }
+                vec![
+                    (vec!["models", "endpoints", "main"], endpoint),
+                    (vec!["models", "default"], json!("main")),
+                ]
+            }
+        }
+    }
+
+    /// What was decided, with the key that changes it.
+    pub fn summary(&self) -> Vec<(&'static str, String)> {
+        let checks = match self.checks.as_slice() {
+            [] => "none found; add commands that tell whether the code is good".to_owned(),
+            checks => joined(checks),
+        };
+        let model = match &self.model {
+            Model::Known => "as it was".to_owned(),
+            Model::OpenRouter(_) => "OpenRouter".to_owned(),
+            Model::Other { url, .. } => url.clone(),
+            Model::Later => {
+                "none yet; run init again with a key, or edit the machine's file".to_owned()
+            }
+        };
+        vec![
+            ("slack.channelName", self.channel.clone()),
+            ("checks", checks),
+            ("prepare", self.prepare.join("; ")),
+            ("models (machine)", model),
+        ]
+    }
+}
+
+fn joined(checks: &[(String, String)]) -> String {
+    let checks = checks
+        .iter()
+        .map(|(name, command)| format!("{name} = {command}"));
+    checks.collect::<Vec<_>>().join("; ")
+}
+
+fn channel(given: Option<&str>, root: &Path, ask: bool) -> Result<String, CliError> {
+    let default = channel_name(&root.file_name().unwrap_or_default().to_string_lossy());
+    let name = match given {
+        Some(name) => name.to_owned(),
+        None if ask => Text::new("Channel for this repository?")
+            .with_help_message("where you and the team talk")
+            .with_default(&default)
+            .with_validator(|name: &str| {
+                Ok(match channel_problem(name) {
+                    None => Validation::Valid,
+                    Some(problem) => Validation::Invalid(problem.into()),
+                })
+            })
+            .prompt()
+            .map_err(stopped)?,
+        None => default,
+    };
+    match channel_problem(&name) {
+        None => Ok(name),
+        Some(problem) => Err(CliError::user(format!(
+            "the channel name {name}: {problem}"
+        ))),
+    }
+}
+
+/// Slack's rules: lower case, no spaces, at most 80 characters.
+fn channel_problem(name: &str) -> Option<&'static str> {
+    let allowed = |c: char| c.is_alphanumeric() && !c.is_uppercase() || matches!(c, '-' | '_');
+    if name.is_empty() || name.chars().count() > 80 {
+        Some("must have 1 to 80 characters")
+    } else if !name.chars().all(allowed) {
+        Some("only lower-case letters, digits, - and _")
+    } else {
+        None
+    }
+}
+
+/// `codebutler-<repo>` within those rules.
+fn channel_name(repo: &str) -> String {
+    let lower = repo.to_lowercase();
+    let plain = lower.chars().map(|c| {
+        if c.is_alphanumeric() || c == '_' {
+            c
+        } else {
+            '-'
+        }
+    });
+    let name: String = "codebutler-".chars().chain(plain).take(80).collect();
+    name.trim_end_matches('-').to_owned()
+}
+
+fn model(
+    url: Option<&str>,
+    key: Option<Secret>,
+    machine: &Machine,
+    ask: bool,
+) -> Result<Model, CliError> {
+    if let Some(url) = url {
+        let url = url.to_owned();
+        return Ok(Model::Other { url, key });
+    }
+    if Role::ALL
+        .into_iter()
+        .all(|role| machine.endpoint_for(role).is_some())
+    {
+        return Ok(Model::Known);
+    }
+    if let Some(key) = key {
+        return Ok(Model::OpenRouter(key));
+    }
+    if !ask {
+        return Ok(Model::Later);
+    }
+    const CHOICES: [&str; 3] = [
+        "OpenRouter, I have a key",
+        "another OpenAI-compatible endpoint (Ollama, vLLM, a gateway)",
+        "later",
+    ];
+    let choice = Select::new("Where do the models answer?", CHOICES.to_vec())
+        .with_help_message("stored in the machine's private file, never in the repository")
+        .raw_prompt()
+        .map_err(stopped)?;
+    Ok(match choice.index {
+        0 => Model::OpenRouter(secret("OpenRouter key:")?),
+        1 => {
+            let url = Text::new("Address:").with_default("http://127.0.0.1:11434/v1");
+            let url = url.prompt().map_err(stopped)?;
+            let key = secret("Key (empty for none):")?;
+            let key = (!key.expose().is_empty()).then_some(key);
+            Model::Other { url, key }
+        }
+        _ => Model::Later,
+    })
+}
+
+fn secret(question: &str) -> Result<Secret, CliError> {
+    let answer = Password::new(question).without_confirmation().prompt();
+    answer.map(|key| Secret::new(key.trim())).map_err(stopped)
+}
+
+fn checks(
+    given: &[(String, String)],
+    detected: &Detected,
+    ask: bool,
+) -> Result<Vec<(String, String)>, CliError> {
+    if !given.is_empty() {
+        return Ok(given.to_vec());
+    }
+    if !ask || detected.checks.is_empty() {
+        return Ok(detected.checks.clone());
+    }
+    let question = format!("Run these checks? {}", joined(&detected.checks));
+    let take = Confirm::new(&question)
+        .with_default(true)
+        .with_help_message("they tell the team whether a change is good")
+        .prompt()
+        .map_err(stopped)?;
+    Ok(if take {
+        detected.checks.clone()
+    } else {
+        Vec::new()
+    })
+}
+
+fn stopped(error: InquireError) -> CliError {
+    match error {
+        InquireError::OperationCanceled | InquireError::OperationInterrupted => {
+            CliError::user("stopped; nothing was written")
+        }
+        other => CliError::internal(other),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn channel_names_keep_to_slacks_rules() {
+        for (repo, name) in [
+            ("app", "codebutler-app"),
+            ("My App.rs", "codebutler-my-app-rs"),
+            ("", "codebutler"),
+            ("über_x", "codebutler-über_x"),
+        ] {
+            assert_eq!(channel_name(repo), name);
+            assert_eq!(channel_problem(&channel_name(repo)), None, "{repo}");
+        }
+        assert_eq!(channel_name(&"x".repeat(200)).len(), 80);
+        for bad in ["", "Has Space", "UPPER", &"x".repeat(81)] {
+            assert!(channel_problem(bad).is_some(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! `codebutler init`: sets up a repository, and once the machine.
+//!
+//! First everything is looked at and decided, then every file is written to a
+//! temporary neighbour, and only when all of that worked are they moved into
+//! place. So a folder that cannot be written stays as it was. What is there
+//! already is kept, so running it again is safe.
+
+mod answers;
+mod detect;
+mod seed;
+mod stage;
+
+use std::{env, path::Path};
+
+use butler_settings::{FOLDER, Settings, machine_folder, repository_root};
+
+use crate::{
+    commands::{
+        environment,
+        init::{answers::Answers, detect::Detected, stage::Staged},
+    },
+    error::{CliError, show_problems},
+    exit::Exit,
+    ui::Ui,
+};
+
+/// Set up this repository, and this machine once
+///
+/// Asks three questions at most, or none with --yes. Keeps what is there already,
+/// so it can be run again.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Take the defaults and ask nothing
+    #[arg(long, short)]
+    yes: bool,
+    /// Name of the channel [default: codebutler-<repository>]
+    #[arg(long, value_name = "NAME")]
+    channel: Option<String>,
+    /// Address of an OpenAI-compatible model endpoint [default: OpenRouter]
+    #[arg(long, value_name = "URL")]
+    model_url: Option<String>,
+    /// Name of the environment variable that holds the endpoint's key
+    #[arg(long, value_name = "NAME", default_value = "OPENROUTER_API_KEY")]
+    model_key_env: String,
+    /// A check as NAME=COMMAND instead of the detected ones; may be repeated
+    #[arg(long = "check", value_name = "NAME=COMMAND", value_parser = detect::named_check)]
+    checks: Vec<(String, String)>,
+}
+
+pub fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
+    let here = env::current_dir()?;
+    let root = repository_root(&here).ok_or_else(|| {
+        CliError::user(format!("{} is not in a git repository", here.display()))
+            .hint("run `git init` here first, or go to a repository")
+    })?;
+    let home = machine_folder(&environment).ok_or_else(|| {
+        CliError::user("the home folder is not known").hint("set HOME or CODEBUTLER_HOME")
+    })?;
+    let (machine, _) = Settings::machine(&environment)?;
+    let detected = Detected::of(&root);
+    let answers = Answers::collect(args, &root, &detected, &machine, ui)?;
+
+    let mut staged = Staged::new();
+    seed::machine(&home, &answers, &mut staged)?;
+    seed::repository(&root, &answers, &mut staged)?;
+    let written = staged.persist()?;
+
+    report(&root, &written, &answers, ui)?;
+    check_result(&root, ui)
+}
+
+fn report(
+    root: &Path,
+    written: &stage::Written,
+    answers: &Answers,
+    ui: &Ui,
+) -> Result<(), CliError> {
+    for path in &written.made {
+        ui.line(format_args!("wrote    {}", path.display()))?;
+    }
+    for path in &written.kept {
+        ui.line(format_args!("kept     {}", path.display()))?;
+    }
+    if written.made.is_empty() {
+        ui.line(format_args!("{} is already set up", root.display()))?;
+        return Ok(());
+    }
+    ui.line("")?;
+    for (key, value) in answers.summary() {
+        ui.line(format_args!("{key:20} {value}"))?;
+    }
+    ui.line(format_args!(
+        "\nChange any of this in {}; `codebutler doctor` says what is still missing.",
+        root.join(FOLDER).join("config.json").display()
+    ))?;
+    Ok(())
+}
+
+/// What a person had written before may have problems of its own.
+fn check_result(root: &Path, ui: &Ui) -> Result<Exit, CliError> {
+    let settings = Settings::load(root, &environment)?;
+    show_problems(&settings.notices, ui);
+    Ok(Exit::Done)
+}

@@ -1,0 +1,145 @@
+//! What the seeded files say. They hold what is particular to this repository
+//! and this machine; everything else is a default that `docs/configuration.md`
+//! lists.
+
+use std::{fs, io, path::Path};
+
+use butler_settings::{Change, FOLDER, edit};
+use serde_json::{Value, json};
+
+use super::{
+    answers::Answers,
+    stage::{Access, Staged},
+};
+use crate::error::CliError;
+
+/// Folders of `.codebutler/` that never leave this machine.
+const IGNORED: [&str; 3] = ["threads", "branches", "images"];
+
+const CONFIG: &str = "\
+// What this team agrees on. Committed; holds no secret.
+// All keys with their defaults: docs/configuration.md, or `codebutler schema repo`.
+{}
+";
+
+const POLICY: &str = "\
+// The repo's own rules. What tightens holds at once; what loosens holds on a
+// machine only after a person there agreed to it.
+{
+  // \"tool_overrides\": { \"bash\": { \"destructive\": [\"npm publish\"], \"safe\": [] } },
+  // \"require_approval\": { \"git_push_to\": [\"release/*\"] }
+}
+";
+
+const MCP: &str = "\
+// MCP servers for the team. Each starts only after a person on the machine agreed to it.
+{
+  \"servers\": {
+    // \"github\": {
+    //   \"command\": \"npx\",
+    //   \"args\": [\"-y\", \"@modelcontextprotocol/server-github\"],
+    //   \"env\": { \"GITHUB_PERSONAL_ACCESS_TOKEN\": \"${GITHUB_TOKEN}\" },
+    //   \"roles\": [\"pm\", \"coder\", \"reviewer\", \"lead\"]
+    // }
+  }
+}
+";
+
+const MACHINE: &str = "\
+// This machine's own settings: keys, endpoints, hub, approvers. Keep it private (mode 600).
+// All keys with their defaults: docs/configuration.md, or `codebutler schema machine`.
+{}
+";
+
+/// Files that the team's playbook brings along, as path below `.codebutler/` and
+/// text. Role files and skills join here when that room is wired in.
+fn playbook() -> &'static [(&'static str, &'static str)] {
+    &[]
+}
+
+/// Stages the machine's file: new, or with the endpoint added that was asked for.
+pub fn machine(home: &Path, answers: &Answers, staged: &mut Staged) -> Result<(), CliError> {
+    let file = home.join("config.json");
+    let old = read(&file)?;
+    let mut text = old.clone().unwrap_or_else(|| MACHINE.to_owned());
+    for (path, value) in answers.machine_keys() {
+        text = edit(&text, &path, &Change::Set(value)).map_err(CliError::internal)?;
+    }
+    if old.as_ref() == Some(&text) {
+        staged.add(&file, &text, Access::Private)
+    } else {
+        staged.replace(&file, &text, Access::Private)
+    }
+}
+
+/// Stages the repo's folder and the lines of `.gitignore`.
+pub fn repository(root: &Path, answers: &Answers, staged: &mut Staged) -> Result<(), CliError> {
+    let folder = root.join(FOLDER);
+    let files = [
+        ("config.json", config(answers)?),
+        ("policy.json", POLICY.to_owned()),
+        ("mcp.json", MCP.to_owned()),
+    ];
+    for (name, text) in &files {
+        staged.add(&folder.join(name), text, Access::Shared)?;
+    }
+    for (name, text) in playbook() {
+        staged.add(&folder.join(name), text, Access::Shared)?;
+    }
+    ignore(root, staged)
+}
+
+fn config(answers: &Answers) -> Result<String, CliError> {
+    let checks: serde_json::Map<String, Value> = answers
+        .checks
+        .iter()
+        .map(|(name, command)| (name.clone(), json!(command)))
+        .collect();
+    let keys = [
+        (vec!["slack", "channelName"], json!(answers.channel)),
+        (vec!["checks"], Value::Object(checks)),
+        (vec!["prepare"], json!(answers.prepare)),
+    ];
+    let mut text = CONFIG.to_owned();
+    for (path, value) in keys {
+        text = edit(&text, &path, &Change::Set(value)).map_err(CliError::internal)?;
+    }
+    Ok(text)
+}
+
+/// Adds the lines that are missing, and leaves the rest of the file alone.
+fn ignore(root: &Path, staged: &mut Staged) -> Result<(), CliError> {
+    let file = root.join(".gitignore");
+    let old = read(&file)?.unwrap_or_default();
+    let covered = |name: &str| {
+        let mut lines = old.lines().map(|line| line.trim().trim_start_matches('/'));
+        lines.any(|line| line.trim_end_matches('/') == format!("{FOLDER}/{name}"))
+    };
+    let missing: Vec<_> = IGNORED.into_iter().filter(|name| !covered(name)).collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let mut text = old;
+    if !text.is_empty() && !text.ends_with('\n') {
+        text.push('\n');
+    }
+    if !text.is_empty() {
+        text.push('\n');
+    }
+    text.push_str("# CodeButler's working files\n");
+    for name in missing {
+        text.push_str(&format!("/{FOLDER}/{name}/\n"));
+    }
+    staged.replace(&file, &text, Access::Shared)
+}
+
+fn read(file: &Path) -> Result<Option<String>, CliError> {
+    match fs::read_to_string(file) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(CliError::user(format!(
+            "cannot read {}: {error}",
+            file.display()
+        ))),
+    }
+}

@@ -1,0 +1,37 @@
+//! `codebutler schema`: the JSON Schemas of the files people write, for editors.
+
+use butler_settings::{SchemaName, schema};
+use clap::{ValueEnum, builder::PossibleValue};
+
+use crate::{error::CliError, exit::Exit, ui::Ui};
+
+/// Print the JSON Schema of a configuration file
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Which file
+    name: Name,
+}
+
+#[derive(Debug, Clone)]
+struct Name(SchemaName);
+
+impl ValueEnum for Name {
+    fn value_variants<'a>() -> &'a [Self] {
+        const ALL: [Name; 4] = [
+            Name(SchemaName::Machine),
+            Name(SchemaName::Repo),
+            Name(SchemaName::Policy),
+            Name(SchemaName::Mcp),
+        ];
+        &ALL
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(PossibleValue::new(self.0.as_str()).help(self.0.file()))
+    }
+}
+
+pub fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
+    ui.line(format_args!("{:#}", schema(args.name.0)))?;
+    Ok(Exit::Done)
+}

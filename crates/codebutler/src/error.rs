@@ -1,0 +1,128 @@
+//! What went wrong, for the person at the terminal: what, where, what to do.
+//!
+//! Three kinds, because they ask for three different things: do it differently
+//! (user), correct a file (configuration), look into the machine or report a
+//! bug (internal).
+
+use std::{fmt::Display, io};
+
+use butler_settings::{Problem, Problems};
+use owo_colors::OwoColorize;
+
+use crate::ui::Ui;
+
+/// Whose turn it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// The person asked for something that cannot be done like this.
+    User,
+    /// A file must be corrected first.
+    Configuration,
+    /// The machine or the program failed.
+    Internal,
+}
+
+/// An error with what to do about it.
+#[derive(Debug)]
+pub struct CliError {
+    kind: Kind,
+    cause: anyhow::Error,
+    problems: Vec<Problem>,
+    hints: Vec<String>,
+}
+
+impl CliError {
+    /// The person asked for something that cannot be done like this.
+    pub fn user(what: impl Display) -> Self {
+        Self::new(Kind::User, anyhow::anyhow!("{what}"))
+    }
+
+    /// The machine or the program failed.
+    pub fn internal(cause: impl Into<anyhow::Error>) -> Self {
+        Self::new(Kind::Internal, cause.into())
+    }
+
+    fn new(kind: Kind, cause: anyhow::Error) -> Self {
+        Self {
+            kind,
+            cause,
+            problems: Vec::new(),
+            hints: Vec::new(),
+        }
+    }
+
+    /// Adds what to do about it.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hints.push(hint.into());
+        self
+    }
+
+    /// Whose turn it is.
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// Says it on the error stream. A reader that went away is no error to speak of.
+    pub fn show(&self, ui: &Ui) {
+        if self.is_broken_pipe() {
+            return;
+        }
+        let mut causes = self.cause.chain();
+        if let Some(first) = causes.next() {
+            ui.note(format_args!("{} {first}", "error:".red().bold()));
+        }
+        for cause in causes {
+            ui.note(format_args!("  caused by: {cause}"));
+        }
+        show_problems(&self.problems, ui);
+        for hint in &self.hints {
+            ui.note(format_args!("{} {hint}", "hint:".cyan()));
+        }
+    }
+
+    fn is_broken_pipe(&self) -> bool {
+        let error = self.cause.downcast_ref::<io::Error>();
+        error.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+    }
+}
+
+/// Shows problems in two lines each: where and what, then the remedy.
+pub fn show_problems(problems: &[Problem], ui: &Ui) {
+    for problem in problems {
+        let place = match problem.line {
+            Some(line) => format!("{}:{line}", problem.file.display()),
+            None => problem.file.display().to_string(),
+        };
+        let key = match problem.key.as_str() {
+            "" => String::new(),
+            key => format!("{}: ", key.bold()),
+        };
+        ui.note(format_args!("  {place}: {key}{}", problem.what));
+        ui.note(format_args!("    {}", problem.remedy.dimmed()));
+    }
+}
+
+impl From<Problems> for CliError {
+    fn from(problems: Problems) -> Self {
+        let count = problems.0.len();
+        let plural = if count == 1 { "" } else { "s" };
+        let cause = anyhow::anyhow!("{count} problem{plural} in the configuration");
+        Self {
+            problems: problems.0,
+            ..Self::new(Kind::Configuration, cause)
+        }
+    }
+}
+
+impl From<io::Error> for CliError {
+    fn from(error: io::Error) -> Self {
+        Self::internal(error)
+    }
+}
+
+impl From<anyhow::Error> for CliError {
+    fn from(error: anyhow::Error) -> Self {
+        Self::new(Kind::Internal, error)
+    }
+}
