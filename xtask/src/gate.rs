@@ -1,0 +1,157 @@
+//! What must hold before anything is merged.
+
+use anyhow::Result;
+
+use crate::{
+    Place, licences, parts,
+    steps::{Steps, answers},
+};
+
+/// How much is tested.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Depth {
+    /// Unit tests only, for the minutes between two edits.
+    Quick,
+    /// Everything.
+    Full,
+}
+
+/// Tests build without debug information and without incremental files.
+const PROFILE: &str = "ci";
+
+/// Formatting, lints, licences, and the tests.
+pub fn test(place: &Place, depth: Depth) -> Result<bool> {
+    let mut steps = Steps::default();
+    if depth == Depth::Full {
+        parts_step(&mut steps, place);
+    }
+    lints(&mut steps, place);
+    let parts = place.parts.to_string_lossy();
+    // Tests look here for what is no system package.
+    let vars = [("CODEBUTLER_PARTS", &*parts)];
+    let nextest = answers(&place.root, &["cargo", "nextest", "--version"]);
+    let words = test_words(nextest, depth);
+    steps.command("tests", &place.root, &with_lock(words, place.ci), &vars);
+    if depth == Depth::Full {
+        let words = vec![
+            "cargo",
+            "test",
+            "--workspace",
+            "--doc",
+            "--profile",
+            PROFILE,
+            "--quiet",
+        ];
+        steps.command(
+            "examples in the docs",
+            &place.root,
+            &with_lock(words, place.ci),
+            &vars,
+        );
+    }
+    Ok(steps.finish())
+}
+
+/// Formatting, lints, licences.
+pub fn lint(place: &Place) -> Result<bool> {
+    let mut steps = Steps::default();
+    lints(&mut steps, place);
+    Ok(steps.finish())
+}
+
+/// Fetches what later runs need, so that they need no network.
+pub fn setup(place: &Place) -> Result<bool> {
+    let mut steps = Steps::default();
+    let words = with_lock(vec!["cargo", "fetch"], place.ci);
+    steps.command("crates", &place.root, &words, &[]);
+    parts_step(&mut steps, place);
+    Ok(steps.finish())
+}
+
+fn parts_step(steps: &mut Steps, place: &Place) {
+    steps.run("outside parts", || Ok(parts::see_to(parts::PARTS, place)));
+}
+
+fn lints(steps: &mut Steps, place: &Place) {
+    let fmt = ["cargo", "fmt", "--all", "--check"];
+    steps.command("formatting", &place.root, &fmt, &[]);
+    steps.run("licences and bans", || licences::check(place));
+    let clippy = vec![
+        "cargo",
+        "clippy",
+        "--workspace",
+        "--all-targets",
+        "--profile",
+        PROFILE,
+        "--quiet",
+    ];
+    let mut clippy = with_lock(clippy, place.ci);
+    clippy.extend(["--", "-D", "warnings"]);
+    steps.command("lints", &place.root, &clippy, &[]);
+}
+
+/// nextest where it is installed, else cargo's own runner; both run all tests.
+fn test_words(nextest: bool, depth: Depth) -> Vec<&'static str> {
+    let mut words = if nextest {
+        vec![
+            "cargo",
+            "nextest",
+            "run",
+            "--workspace",
+            "--no-fail-fast",
+            "--cargo-profile",
+            PROFILE,
+        ]
+    } else {
+        vec![
+            "cargo",
+            "test",
+            "--workspace",
+            "--no-fail-fast",
+            "--profile",
+            PROFILE,
+        ]
+    };
+    match (depth, nextest) {
+        (Depth::Quick, _) => words.extend(["--lib", "--bins"]),
+        // Cargo's runner would add the examples of the docs, which are a step of their own.
+        (Depth::Full, false) => words.extend(["--lib", "--bins", "--tests"]),
+        (Depth::Full, true) => {}
+    }
+    words
+}
+
+/// In CI the lock file must be the one that was committed.
+fn with_lock(mut words: Vec<&str>, ci: bool) -> Vec<&str> {
+    if ci {
+        words.push("--locked");
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_full_gate_leaves_no_kind_of_test_out() {
+        let cargo = test_words(false, Depth::Full);
+        assert!(
+            ["--lib", "--bins", "--tests"]
+                .iter()
+                .all(|word| cargo.contains(word))
+        );
+        // Without a choice of targets nextest runs all of them.
+        assert!(!test_words(true, Depth::Full).contains(&"--lib"));
+        for nextest in [true, false] {
+            let words = test_words(nextest, Depth::Full);
+            assert!(words.contains(&"--workspace") && words.contains(&"--no-fail-fast"));
+        }
+    }
+
+    #[test]
+    fn ci_insists_on_the_lock_file() {
+        assert_eq!(with_lock(vec!["x"], true), ["x", "--locked"]);
+        assert_eq!(with_lock(vec!["x"], false), ["x"]);
+    }
+}
