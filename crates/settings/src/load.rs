@@ -166,6 +166,24 @@ impl Settings {
         }
     }
 
+    /// Reads a text as if it were the machine's file, before it is written.
+    ///
+    /// # Errors
+    /// All problems it would have.
+    pub fn check_machine(
+        file: &Path,
+        text: &str,
+        env: Environment<'_>,
+    ) -> Result<Machine, Problems> {
+        let mut reading = Reading::new(env);
+        let machine = machine_text(file, Some(text), &mut reading);
+        if reading.problems.is_empty() {
+            Ok(machine)
+        } else {
+            Err(Problems(reading.problems))
+        }
+    }
+
     /// The hash of an MCP server's exact command, to be agreed to.
     #[must_use]
     pub fn mcp_hash(&self, server: &str) -> Option<&Sha256Hex> {
@@ -230,7 +248,11 @@ fn machine(home: &Path, reading: &mut Reading<'_>) -> Machine {
         reading.problems.push(problem);
         None
     });
-    let read = reading.machine::<Machine>(&file, text.as_deref());
+    machine_text(&file, text.as_deref(), reading)
+}
+
+fn machine_text(file: &Path, text: Option<&str>, reading: &mut Reading<'_>) -> Machine {
+    let read = reading.machine::<Machine>(file, text);
     reading
         .problems
         .extend(read.written.iter().flat_map(cross::machine));

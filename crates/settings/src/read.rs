@@ -94,7 +94,6 @@ pub(crate) struct Read<T> {
 /// Reads one file after the other and remembers what was wrong.
 pub(crate) struct Reading<'a> {
     env: Environment<'a>,
-    machine_schema: Value,
     pub problems: Vec<Problem>,
 }
 
@@ -102,7 +101,6 @@ impl<'a> Reading<'a> {
     pub(crate) fn new(env: Environment<'a>) -> Self {
         Self {
             env,
-            machine_schema: schema(SchemaName::Machine),
             problems: Vec::new(),
         }
     }
@@ -113,9 +111,8 @@ impl<'a> Reading<'a> {
         file: &Path,
         text: Option<&str>,
     ) -> Read<T> {
-        let schema = self.machine_schema.clone();
         let measure = Measure {
-            schema: &schema,
+            schema: schema(SchemaName::Machine),
             machine: None,
         };
         self.read(file, text, &measure)
@@ -128,10 +125,9 @@ impl<'a> Reading<'a> {
         file: &Path,
         text: Option<&str>,
     ) -> Read<T> {
-        let machine = self.machine_schema.clone();
         let measure = Measure {
-            schema: &schema(name),
-            machine: Some(&machine),
+            schema: schema(name),
+            machine: Some(schema(SchemaName::Machine)),
         };
         self.read(file, text, &measure)
     }

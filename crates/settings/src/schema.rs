@@ -1,6 +1,8 @@
 //! The JSON Schemas of the four files, made from the types that read them. They
 //! serve editors, the reference page, and our own check of a file.
 
+use std::sync::OnceLock;
+
 use schemars::{JsonSchema, generate::SchemaSettings};
 use serde_json::{Value, json};
 
@@ -51,9 +53,14 @@ impl SchemaName {
     }
 }
 
-/// The JSON Schema of a file.
+/// The JSON Schema of a file; made once.
 #[must_use]
-pub fn schema(name: SchemaName) -> Value {
+pub fn schema(name: SchemaName) -> &'static Value {
+    static SCHEMAS: [OnceLock<Value>; 4] = [const { OnceLock::new() }; 4];
+    SCHEMAS[name as usize].get_or_init(|| generate(name))
+}
+
+fn generate(name: SchemaName) -> Value {
     let mut schema = match name {
         SchemaName::Machine => of::<Machine>(),
         SchemaName::Repo => of::<RepoConfig>(),

@@ -53,13 +53,7 @@ impl Answers {
         // A repo that has its file keeps it, so the questions about it are answered.
         let new_repo = !root.join(".codebutler/config.json").exists();
         let channel = channel(args.channel.as_deref(), root, ask && new_repo)?;
-        let key = environment(&args.model_key_env).filter(|key| !key.is_empty());
-        let model = model(
-            args.model_url.as_deref(),
-            key.map(Secret::new),
-            machine,
-            ask,
-        )?;
+        let model = model(args, machine, ask)?;
         let checks = checks(&args.checks, detected, ask && new_repo)?;
         Ok(Self {
             channel,
@@ -170,14 +164,10 @@ fn channel_name(repo: &str) -> String {
     name.trim_end_matches('-').to_owned()
 }
 
-fn model(
-    url: Option<&str>,
-    key: Option<Secret>,
-    machine: &Machine,
-    ask: bool,
-) -> Result<Model, CliError> {
-    if let Some(url) = url {
-        let url = url.to_owned();
+fn model(args: &Args, machine: &Machine, ask: bool) -> Result<Model, CliError> {
+    if let Some(url) = args.model_url.clone() {
+        // Only a key that was named for it: OpenRouter's must not go to another host.
+        let key = args.model_key_env.as_deref().map(named_key).transpose()?;
         return Ok(Model::Other { url, key });
     }
     if Role::ALL
@@ -186,7 +176,10 @@ fn model(
     {
         return Ok(Model::Known);
     }
-    if let Some(key) = key {
+    if let Some(name) = &args.model_key_env {
+        return named_key(name).map(Model::OpenRouter);
+    }
+    if let Ok(key) = named_key("OPENROUTER_API_KEY") {
         return Ok(Model::OpenRouter(key));
     }
     if !ask {
@@ -212,6 +205,12 @@ fn model(
         }
         _ => Model::Later,
     })
+}
+
+fn named_key(variable: &str) -> Result<Secret, CliError> {
+    let key = environment(variable).filter(|key| !key.is_empty());
+    key.map(Secret::new)
+        .ok_or_else(|| CliError::user(format!("the environment variable {variable} is not set")))
 }
 
 fn secret(question: &str) -> Result<Secret, CliError> {

@@ -39,9 +39,9 @@ pub struct Args {
     /// Address of an OpenAI-compatible model endpoint [default: OpenRouter]
     #[arg(long, value_name = "URL")]
     model_url: Option<String>,
-    /// Name of the environment variable that holds the endpoint's key
-    #[arg(long, value_name = "NAME", default_value = "OPENROUTER_API_KEY")]
-    model_key_env: String,
+    /// Environment variable that holds the endpoint's key [default for OpenRouter: OPENROUTER_API_KEY]
+    #[arg(long, value_name = "NAME")]
+    model_key_env: Option<String>,
     /// A check as NAME=COMMAND instead of the detected ones; may be repeated
     #[arg(long = "check", value_name = "NAME=COMMAND", value_parser = detect::named_check)]
     checks: Vec<(String, String)>,

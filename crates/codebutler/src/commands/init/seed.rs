@@ -4,14 +4,14 @@
 
 use std::{fs, io, path::Path};
 
-use butler_settings::{Change, FOLDER, edit};
+use butler_settings::{Change, FOLDER, Settings, edit};
 use serde_json::{Value, json};
 
 use super::{
     answers::Answers,
     stage::{Access, Staged},
 };
-use crate::error::CliError;
+use crate::{commands::environment, error::CliError};
 
 /// Folders of `.codebutler/` that never leave this machine.
 const IGNORED: [&str; 3] = ["threads", "branches", "images"];
@@ -65,6 +65,7 @@ pub fn machine(home: &Path, answers: &Answers, staged: &mut Staged) -> Result<()
     for (path, value) in answers.machine_keys() {
         text = edit(&text, &path, &Change::Set(value)).map_err(CliError::internal)?;
     }
+    Settings::check_machine(&file, &text, &environment)?;
     if old.as_ref() == Some(&text) {
         staged.add(&file, &text, Access::Private)
     } else {

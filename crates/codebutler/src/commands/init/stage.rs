@@ -109,6 +109,7 @@ impl Staged {
                     .hint(format!("{} could not be moved into place", path.display()))
                     .hint("run `codebutler init` again; what was written is kept")
             })?;
+            sync_folder(&path)?;
             fault("init.after-file");
             made.push(path);
         }
@@ -117,6 +118,11 @@ impl Staged {
             kept: std::mem::take(&mut self.kept),
         })
     }
+}
+
+/// Makes a rename last through a power cut.
+fn sync_folder(path: &Path) -> io::Result<()> {
+    fs::File::open(path.parent().unwrap_or(Path::new(".")))?.sync_all()
 }
 
 impl Drop for Staged {

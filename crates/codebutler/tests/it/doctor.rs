@@ -1,0 +1,75 @@
+//! `doctor` looks, says how to fix, and tells scripts by its exit code.
+
+use std::{fs, os::unix::fs::PermissionsExt};
+
+use crate::scratch::{Scratch, git};
+
+fn level(json: &str, name: &str) -> String {
+    let findings: Vec<serde_json::Value> = serde_json::from_str(json).unwrap();
+    let found = findings.iter().find(|one| one["name"] == name);
+    found.unwrap_or_else(|| panic!("{name}: {json}"))["level"]
+        .as_str()
+        .unwrap()
+        .to_owned()
+}
+
+#[test]
+fn a_repo_that_is_not_set_up_fails_with_the_fix() {
+    let run = Scratch::new().run(&["doctor"]);
+    assert_eq!(run.code, 5, "{run:?}");
+    assert!(
+        run.out.contains("failed   configuration") && run.out.contains("codebutler init"),
+        "{run:?}"
+    );
+    let outside = Scratch::without_git().run(&["doctor"]);
+    assert_eq!(outside.code, 5, "{outside:?}");
+    assert!(outside.out.contains("git init"), "{outside:?}");
+}
+
+#[test]
+fn a_repo_in_order_passes() {
+    let scratch = Scratch::new();
+    scratch.write("go.mod", "module x\n");
+    git(
+        &scratch.root(),
+        &["commit", "--quiet", "--allow-empty", "-m", "first"],
+    );
+    git(&scratch.root(), &["remote", "add", "origin", "../bare.git"]);
+    let url = "http://127.0.0.1:1/v1";
+    assert_eq!(scratch.run(&["init", "--yes", "--model-url", url]).code, 0);
+    let run = scratch.run(&["doctor", "--json"]);
+    assert_eq!(run.code, 0, "{run:?}");
+    for name in [
+        "git",
+        "remote",
+        "default branch",
+        "configuration",
+        "checks",
+        "model endpoint",
+    ] {
+        assert_eq!(level(&run.out, name), "ok", "{name}: {run:?}");
+    }
+}
+
+#[test]
+fn problems_of_the_configuration_are_findings_with_their_place() {
+    let scratch = Scratch::new();
+    assert_eq!(scratch.run(&["init", "--yes"]).code, 0);
+    scratch.write(".codebutler/config.json", "{\n\"journal\": 1}");
+    let run = scratch.run(&["doctor"]);
+    assert_eq!(run.code, 5, "{run:?}");
+    assert!(run.out.contains("config.json:2: journal"), "{run:?}");
+}
+
+#[test]
+fn an_open_machine_folder_is_a_warning() {
+    let scratch = Scratch::new();
+    assert_eq!(scratch.run(&["init", "--yes"]).code, 0);
+    fs::set_permissions(scratch.home(), fs::Permissions::from_mode(0o755)).unwrap();
+    let run = scratch.run(&["doctor", "--json"]);
+    assert_eq!(
+        (run.code, level(&run.out, "machine folder").as_str()),
+        (0, "warning"),
+        "{run:?}"
+    );
+}

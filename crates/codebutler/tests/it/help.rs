@@ -1,0 +1,76 @@
+//! What the binary says about itself.
+
+use std::process::Stdio;
+
+use crate::scratch::Scratch;
+
+#[test]
+fn the_version_has_a_number_and_a_commit() {
+    let run = Scratch::without_git().run(&["--version"]);
+    assert_eq!(run.code, 0);
+    let words: Vec<&str> = run.out.split_whitespace().collect();
+    assert_eq!(words[..2], ["codebutler", env!("CARGO_PKG_VERSION")]);
+    // Without git at build time there is no commit, and that is fine.
+    if let [_, _, label, commit] = words[..] {
+        assert_eq!(label, "(commit");
+        let commit = commit.trim_end_matches(')');
+        assert!(
+            commit.len() >= 7 && commit.bytes().all(|b| b.is_ascii_hexdigit()),
+            "{run:?}"
+        );
+    }
+}
+
+#[test]
+fn help_shows_the_commands_in_groups() {
+    let run = Scratch::without_git().run(&["-h"]);
+    assert_eq!(run.code, 0);
+    insta::assert_snapshot!(run.out);
+}
+
+#[test]
+fn every_command_has_help_and_an_unknown_one_is_a_usage_error() {
+    let scratch = Scratch::without_git();
+    for name in ["init", "doctor", "validate", "schema", "completions"] {
+        let run = scratch.run(&[name, "--help"]);
+        assert!(
+            run.code == 0 && run.out.contains("Usage:"),
+            "{name}: {run:?}"
+        );
+    }
+    let run = scratch.run(&["inti"]);
+    assert_eq!(run.code, 2, "{run:?}");
+    assert!(
+        run.err.contains("init"),
+        "the nearest command is named: {run:?}"
+    );
+    assert_eq!(scratch.run(&[]).code, 2);
+}
+
+#[test]
+fn schemas_are_json_and_completions_name_our_commands() {
+    let scratch = Scratch::without_git();
+    for name in ["machine", "repo", "policy", "mcp"] {
+        let run = scratch.run(&["schema", name]);
+        let schema: serde_json::Value = serde_json::from_str(&run.out).unwrap();
+        assert!(schema["properties"].is_object(), "{name}");
+    }
+    for shell in ["bash", "zsh", "fish"] {
+        let run = scratch.run(&["completions", shell]);
+        assert!(run.code == 0 && run.out.contains("validate"), "{shell}");
+    }
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let scratch = Scratch::without_git();
+    let mut command = scratch.codebutler(&["schema", "repo"]);
+    let mut child = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+}

@@ -1,0 +1,9 @@
+//! The binary as people and scripts meet it.
+#![expect(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+
+mod doctor;
+mod help;
+mod init;
+mod read_only;
+mod scratch;
+mod validate;
