@@ -4,10 +4,11 @@
 
 use std::process::ExitCode;
 
+use butler_vocab::Role;
 use clap::{Command as Clap, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::{
-    commands::{completions, doctor, init, schema, validate},
+    commands::{agent, completions, demo, doctor, hub, init, schema, up, validate},
     error::CliError,
     exit::Exit,
     ui::Ui,
@@ -22,14 +23,34 @@ pub const VERSION: &str = env!("CODEBUTLER_VERSION");
 /// opens a pull request. Works with Slack, or with the workspace it brings along.
 #[derive(Debug, Parser)]
 #[command(name = "codebutler", version = VERSION, disable_help_subcommand = true)]
+#[command(arg_required_else_help = true, args_conflicts_with_subcommands = true)]
 pub struct Cli {
+    /// Run one agent in the foreground
+    #[arg(long, value_name = "ROLE")]
+    pub role: Option<Role>,
+
     #[command(subcommand)]
-    pub command: Command,
+    pub command: Option<Command>,
+}
+
+impl Cli {
+    /// Runs what was chosen.
+    pub fn run(self, ui: &Ui) -> Result<Exit, CliError> {
+        match (self.command, self.role) {
+            (Some(command), _) => command.run(ui),
+            (None, Some(role)) => agent::run(role, ui),
+            // Clap shows the help instead.
+            (None, None) => Ok(Exit::Usage),
+        }
+    }
 }
 
 /// What can be asked of the binary
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    Demo(demo::Args),
+    Up(up::Args),
+    Hub(hub::Args),
     Init(init::Args),
     Doctor(doctor::Args),
     Validate(validate::Args),
@@ -39,8 +60,11 @@ pub enum Command {
 
 impl Command {
     /// Runs the chosen command.
-    pub fn run(self, ui: &Ui) -> Result<Exit, CliError> {
+    fn run(self, ui: &Ui) -> Result<Exit, CliError> {
         match self {
+            Command::Demo(args) => demo::run(&args, ui),
+            Command::Up(args) => up::run(&args, ui),
+            Command::Hub(args) => hub::run(&args, ui),
             Command::Init(args) => init::run(&args, ui),
             Command::Doctor(args) => doctor::run(&args, ui),
             Command::Validate(args) => validate::run(&args, ui),
@@ -52,18 +76,18 @@ impl Command {
 
 /// The groups of the help page, in their order. A group without commands is not shown.
 const GROUPS: [(&str, &[&str]); 5] = [
-    ("Try", &[]),
+    ("Try", &["demo"]),
     ("Set up", &["init", "doctor", "validate"]),
-    ("Run", &[]),
+    ("Run", &["up", "hub"]),
     ("Look", &[]),
     ("Debug", &["schema", "completions"]),
 ];
 
 /// Reads the command line. What clap wants to say instead of running something
 /// (help, version, a mistake) is the error.
-pub fn parse() -> Result<Command, clap::Error> {
+pub fn parse() -> Result<Cli, clap::Error> {
     let matches = command().try_get_matches()?;
-    Cli::from_arg_matches(&matches).map(|cli| cli.command)
+    Cli::from_arg_matches(&matches)
 }
 
 /// Says what clap wants to say.

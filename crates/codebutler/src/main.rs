@@ -8,7 +8,10 @@ mod cli;
 mod commands;
 mod error;
 mod exit;
+mod process;
+mod supervise;
 mod ui;
+mod wiring;
 
 use std::process::ExitCode;
 
@@ -19,9 +22,13 @@ fn main() -> ExitCode {
     // else. The only error is that one is installed already, which is as good.
     let _ = rustls::crypto::ring::default_provider().install_default();
 
+    // The helper that confines a command: it restricts itself and never returns.
+    if std::env::args_os().nth(1).is_some_and(|word| word == "__jail") {
+        butler_jail::helper_main();
+    }
     let ui = Ui::new();
     let outcome = match cli::parse() {
-        Ok(command) => command.run(&ui),
+        Ok(cli) => cli.run(&ui),
         Err(answer) => return cli::answer(&answer),
     };
     match outcome {

@@ -1,9 +1,13 @@
 //! One file or folder per command.
 
+pub mod agent;
 pub mod completions;
+pub mod demo;
 pub mod doctor;
+pub mod hub;
 pub mod init;
 pub mod schema;
+pub mod up;
 pub mod validate;
 
 use std::{env, path::PathBuf};

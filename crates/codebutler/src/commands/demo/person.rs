@@ -1,0 +1,84 @@
+//! A person of the workspace, by the same JSON API that scripts use.
+
+use butler_hub::Tokens;
+use butler_settings::Settings;
+use butler_vocab::{ChannelId, MessageTs, Secret};
+use serde_json::{Value, json};
+use url::Url;
+
+use crate::{error::CliError, wiring};
+
+/// Talks to the hub as a person.
+pub struct Person {
+    client: reqwest::Client,
+    base: Url,
+    token: Secret,
+    channel: ChannelId,
+}
+
+impl Person {
+    /// The person called `you`, in the repo's channel.
+    pub fn join(settings: &Settings, url: &str) -> Result<Self, CliError> {
+        let mut tokens = Tokens::open(&wiring::hub_folder(settings)).map_err(CliError::internal)?;
+        let repo = tokens
+            .ensure_repo(
+                &wiring::repo_name(&settings.root),
+                &wiring::channel_name(settings),
+            )
+            .map_err(CliError::internal)?;
+        let person = tokens.ensure_person("you").map_err(CliError::internal)?;
+        Ok(Self {
+            client: reqwest::Client::builder()
+                .no_proxy()
+                .build()
+                .map_err(CliError::internal)?,
+            base: Url::parse(url).map_err(CliError::internal)?,
+            token: person.token,
+            channel: repo.channel,
+        })
+    }
+
+    /// Posts in the channel; the answer is the root of the new thread.
+    pub async fn say(&self, text: &str) -> Result<MessageTs, CliError> {
+        let body = json!({"channel": self.channel, "text": text});
+        let answer = self.post("v1/messages", &body).await?;
+        let ts = answer["ts"].as_str().unwrap_or_default();
+        ts.parse().map_err(CliError::internal)
+    }
+
+    /// Presses a button.
+    pub async fn click(&self, message: &str, action: &str) -> Result<(), CliError> {
+        let body = json!({"channel": self.channel, "ts": message, "action_id": action});
+        self.post("v1/actions", &body).await.map(drop)
+    }
+
+    /// The thread as the page shows it.
+    pub async fn thread(&self, root: &MessageTs) -> Result<Value, CliError> {
+        let url = self.url(&format!("v1/threads/{}/{root}", self.channel))?;
+        let request = self.client.get(url).bearer_auth(self.token.expose());
+        answer(request).await
+    }
+
+    async fn post(&self, path: &str, body: &Value) -> Result<Value, CliError> {
+        let request = self
+            .client
+            .post(self.url(path)?)
+            .bearer_auth(self.token.expose())
+            .json(body);
+        answer(request).await
+    }
+
+    fn url(&self, path: &str) -> Result<Url, CliError> {
+        self.base.join(path).map_err(CliError::internal)
+    }
+}
+
+async fn answer(request: reqwest::RequestBuilder) -> Result<Value, CliError> {
+    let response = request.send().await.map_err(CliError::internal)?;
+    let status = response.status();
+    let body: Value = response.json().await.map_err(CliError::internal)?;
+    if status.is_success() {
+        return Ok(body);
+    }
+    Err(CliError::user(format!("the hub answered {status}: {body}")))
+}

@@ -1,0 +1,189 @@
+//! From settings to what each room is told. Every room gets its own small
+//! configuration; only this file knows how they follow from the files people
+//! write.
+
+use std::{
+    env,
+    path::{Path, PathBuf},
+};
+
+use butler_hub::{Caps, HubConfig, Tokens};
+use butler_model::{ClientConfig, Endpoint, EndpointKind};
+use butler_policy::{CustomPattern, Overrides, Redactor};
+use butler_settings::{EndpointKind as Kind, Settings};
+use butler_team::AgentConfig;
+use butler_toolbox::Check;
+use butler_turn::{Limits, Models};
+use butler_vocab::Role;
+use url::Url;
+
+use crate::{cli::VERSION, error::CliError};
+
+/// Where a hub that runs on this machine says how to reach it.
+const ADDRESS_FILE: &str = "address";
+
+/// The hub's folder below the machine's.
+pub fn hub_folder(settings: &Settings) -> PathBuf {
+    settings.home.join("hub")
+}
+
+/// What the hub is told.
+pub fn hub_config(settings: &Settings) -> Result<HubConfig, CliError> {
+    let redactor = Redactor::new(&settings.machine.secrets(), &custom_patterns(settings)).map_err(CliError::internal)?;
+    let listen = settings.machine.hub.listen;
+    let mut config = HubConfig::new(listen, hub_folder(settings), redactor);
+    config.caps = Caps {
+        thread: settings.repo.limits.thread_cap(),
+        day: settings.repo.limits.day_cap(),
+        ..Caps::default()
+    };
+    config.approvers = settings.machine.approvers.clone();
+    config.version = VERSION.to_owned();
+    Ok(config)
+}
+
+fn custom_patterns(settings: &Settings) -> Vec<CustomPattern> {
+    let patterns = &settings.policy.redaction.patterns;
+    patterns
+        .iter()
+        .map(|pattern| CustomPattern {
+            name: pattern.name.clone(),
+            regex: pattern.regex.clone(),
+        })
+        .collect()
+}
+
+/// The channel of this repo in the built-in workspace.
+pub fn channel_name(settings: &Settings) -> String {
+    let slack = &settings.repo.slack;
+    slack
+        .channel_name
+        .clone()
+        .unwrap_or_else(|| format!("codebutler-{}", repo_name(&settings.root)))
+}
+
+/// The repo by name, for tokens and service files.
+pub fn repo_name(root: &Path) -> String {
+    let name = root.file_name().map(|name| name.to_string_lossy().to_lowercase());
+    let name = name.unwrap_or_default();
+    let plain: String = name
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
+        .collect();
+    let plain = plain.trim_matches('-').to_owned();
+    if plain.is_empty() {
+        "repo".to_owned()
+    } else {
+        plain
+    }
+}
+
+/// Remembers where the hub listens, for processes that start later.
+pub fn remember_hub(settings: &Settings, url: &str) -> Result<(), CliError> {
+    let folder = hub_folder(settings);
+    std::fs::create_dir_all(&folder)?;
+    std::fs::write(folder.join(ADDRESS_FILE), url)?;
+    Ok(())
+}
+
+/// Where the hub listens: as configured, else as it last said itself.
+pub fn hub_url(settings: &Settings) -> Result<Url, CliError> {
+    let text = match &settings.machine.hub.url {
+        Some(url) => url.clone(),
+        None => std::fs::read_to_string(hub_folder(settings).join(ADDRESS_FILE))
+            .map_err(|_| no_hub())?,
+    };
+    Url::parse(text.trim()).map_err(|_| no_hub())
+}
+
+fn no_hub() -> CliError {
+    CliError::user("no hub runs on this machine")
+        .hint("`codebutler up` starts the hub and all agents; `codebutler hub` the hub alone")
+}
+
+/// What one agent is told.
+pub fn agent_config(settings: &Settings, role: Role) -> Result<AgentConfig, CliError> {
+    let hub = hub_url(settings)?;
+    let mut tokens = Tokens::open(&hub_folder(settings)).map_err(CliError::internal)?;
+    let mut repo = tokens
+        .ensure_repo(&repo_name(&settings.root), &channel_name(settings))
+        .map_err(CliError::internal)?;
+    let own = repo
+        .agents
+        .remove(&role)
+        .ok_or_else(|| CliError::user(format!("the hub has no token for {role}")))?;
+    let choice = settings.repo.models.of(role);
+    let limits = &settings.repo.limits;
+    Ok(AgentConfig {
+        role,
+        repo: settings.root.clone(),
+        home: settings.home.clone(),
+        person_home: env::var_os("HOME").map_or_else(|| PathBuf::from("/"), PathBuf::from),
+        hub,
+        bot_token: own.bot,
+        app_token: own.app,
+        client: client_config(settings, role)?,
+        models: Models {
+            usual: choice.model,
+            fallback: choice.fallback,
+            stronger: None,
+            window_tokens: 128_000,
+            max_tokens: 8_192,
+        },
+        limits: Limits::with_turns(limits.max_turns.of(role)),
+        thread_cap: limits.thread_cap(),
+        checks: settings
+            .repo
+            .checks()
+            .into_iter()
+            .map(|check| Check {
+                name: check.name,
+                command: check.command,
+            })
+            .collect(),
+        overrides: overrides(settings),
+        jail_helper: env::current_exe()?,
+        threads_at_once: usize::try_from(limits.max_concurrent_threads).unwrap_or(1),
+    })
+}
+
+/// The part of the repo's policy that judges calls. Settings have already left
+/// out what loosens without consent.
+fn overrides(settings: &Settings) -> Overrides {
+    let policy = &settings.policy;
+    let mut overrides = Overrides::default();
+    let bash = &mut overrides.tool_overrides.bash;
+    bash.destructive.clone_from(&policy.tool_overrides.bash.destructive);
+    bash.safe.clone_from(&policy.tool_overrides.bash.safe);
+    let asks = &mut overrides.require_approval;
+    asks.git_push_to.clone_from(&policy.require_approval.git_push_to);
+    asks.create_pr_to.clone_from(&policy.require_approval.create_pr_to);
+    overrides
+}
+
+fn client_config(settings: &Settings, role: Role) -> Result<ClientConfig, CliError> {
+    let (name, endpoint) = settings.machine.endpoint_for(role).ok_or_else(|| {
+        CliError::user(format!("no model endpoint is configured for {role}")).hint(format!(
+            "add one under models.endpoints in {}/config.json, or an OpenRouter key",
+            settings.home.display()
+        ))
+    })?;
+    let base_url = Url::parse(&endpoint.base_url).map_err(|error| {
+        CliError::user(format!("baseUrl of {name}, {}: {error}", endpoint.base_url))
+    })?;
+    let kind = match endpoint.kind {
+        Kind::OpenRouter => EndpointKind::Openrouter,
+        Kind::OpenAi => EndpointKind::Openai,
+        Kind::Generic => EndpointKind::Generic,
+    };
+    let mut target = Endpoint::new(kind, base_url);
+    target.key = endpoint.api_key;
+    target.headers = endpoint
+        .headers
+        .into_iter()
+        .map(|(name, value)| (name, value.expose().to_owned()))
+        .collect();
+    let mut config = ClientConfig::new(target);
+    config.ca_file = settings.machine.network.ca_file.clone().map(PathBuf::from);
+    Ok(config)
+}
