@@ -1,14 +1,18 @@
 //! The caller's side: probe once, then start, watch and end helpers.
 
-use std::{path::PathBuf, sync::Arc, time::Instant};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Instant,
+};
 
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Command, Exit, JailError, Limits, Network, Profile, SelfTest, Stdin, run,
+    Command, Exit, JailError, Limits, Network, Profile, SelfTest, Stdin, run, self_test,
     spawn::{self, Prepared},
-    spec::{Os, Report, Spec, VERSION, Walls},
+    spec::{Os, Report, Request, Spec, VERSION, Walls},
     system,
     view::{self, Step},
 };
@@ -109,7 +113,12 @@ impl Jail {
 
     /// Attacks the walls from inside; see [`SelfTest::holds`].
     pub async fn self_test(&self) -> SelfTest {
-        SelfTest::default()
+        self_test::run(self).await
+    }
+
+    /// The executable that is re-executed.
+    pub(crate) fn helper(&self) -> &Path {
+        &self.helper
     }
 
     fn prepare(&self, command: Command, profile: &Profile) -> Result<Prepared, JailError> {
@@ -118,9 +127,10 @@ impl Jail {
             base.extend(system::resolver());
         }
         let view = view::plan(&base, profile)?;
-        let (length, stdin) = match command.stdin {
-            Stdin::Null => (None, Vec::new()),
-            Stdin::Bytes(bytes) => (Some(bytes.len() as u64), bytes),
+        let reads = command.stdin != Stdin::Null;
+        let stdin = match command.stdin {
+            Stdin::Null => Vec::new(),
+            Stdin::Bytes(bytes) => bytes,
         };
         let spec = Spec {
             argv: command.argv.into_iter().map(Os).collect(),
@@ -130,11 +140,11 @@ impl Jail {
                 .map(|(n, v)| (Os(n), Os(v)))
                 .collect(),
             cwd: command.cwd.into(),
-            stdin: length,
+            stdin: reads,
             ..self.spec(view.steps, profile.network, profile.limits)
         };
         Ok(Prepared {
-            spec,
+            request: Request::Run(Box::new(spec)),
             stdin,
             placeholders: view.placeholders,
         })
@@ -152,7 +162,7 @@ impl Jail {
             argv: Vec::new(),
             env: Vec::new(),
             cwd: PathBuf::from("/").into(),
-            stdin: None,
+            stdin: false,
             walls,
             limits,
         }
@@ -163,7 +173,7 @@ impl Jail {
         let spec = self.spec(self.base.to_vec(), Network::Loopback, Limits::default());
         let (sender, started) = std::sync::mpsc::channel();
         let prepared = Prepared {
-            spec,
+            request: Request::Run(Box::new(spec)),
             stdin: Vec::new(),
             placeholders: Vec::new(),
         };

@@ -16,7 +16,7 @@ use rustix::{
     process::{Pid, Signal, kill_process},
 };
 
-use crate::{JailError, placeholder::Placeholder, spec::Spec};
+use crate::{JailError, placeholder::Placeholder, spec::Request};
 
 type Job = Box<dyn FnOnce() + Send>;
 
@@ -24,7 +24,7 @@ static THREAD: OnceLock<mpsc::Sender<Job>> = OnceLock::new();
 
 /// What a helper is started with.
 pub(crate) struct Prepared {
-    pub spec: Spec,
+    pub request: Request,
     pub stdin: Vec<u8>,
     pub placeholders: Vec<Placeholder>,
 }
@@ -46,7 +46,7 @@ pub(crate) fn start(
 ) {
     let job: Job = Box::new(move || {
         let started = prepare().and_then(|prepared| {
-            let mut started = spawn(&helper, &prepared.spec, &prepared.stdin)?;
+            let mut started = spawn(&helper, &prepared.request, &prepared.stdin)?;
             started.leash.placeholders = prepared.placeholders;
             Ok(started)
         });
@@ -74,12 +74,12 @@ fn thread() -> &'static mpsc::Sender<Job> {
     })
 }
 
-fn spawn(helper: &Path, spec: &Spec, stdin: &[u8]) -> Result<Started, JailError> {
+fn spawn(helper: &Path, request: &Request, stdin: &[u8]) -> Result<Started, JailError> {
     let failed = |source| JailError::Helper {
         path: helper.to_owned(),
         source,
     };
-    let input = spec_file(spec, stdin).map_err(failed)?;
+    let input = request_file(request, stdin).map_err(failed)?;
     let (output, output_end) = io::pipe().map_err(failed)?;
     let (report, report_end) = io::pipe().map_err(failed)?;
     let child = Command::new(helper)
@@ -101,9 +101,9 @@ fn spawn(helper: &Path, spec: &Spec, stdin: &[u8]) -> Result<Started, JailError>
     })
 }
 
-/// The spec as one line, then the command's bytes, in memory only.
-fn spec_file(spec: &Spec, stdin: &[u8]) -> io::Result<File> {
-    let mut line = serde_json::to_vec(spec)?;
+/// The request as one line, then the command's bytes, in memory only.
+fn request_file(request: &Request, stdin: &[u8]) -> io::Result<File> {
+    let mut line = serde_json::to_vec(request)?;
     line.push(b'\n');
     let mut file = File::from(memfd_create("spec", MemfdFlags::CLOEXEC)?);
     file.write_all(&line)?;

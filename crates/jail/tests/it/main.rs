@@ -2,5 +2,9 @@
 #![expect(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
 mod basics;
+mod builds;
+mod death;
+mod floods;
+mod hostile;
 mod places;
 mod world;
