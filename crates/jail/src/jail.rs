@@ -6,15 +6,18 @@ use std::{
     time::Instant,
 };
 
+use tempfile::TempDir;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Command, Exit, JailError, Limits, Network, Profile, SelfTest, Stdin, run, self_test,
-    spawn::{self, Prepared},
+    Command, Exit, HOME, JailError, Limits, Network, Profile, SelfTest, Stdin, TMP, run,
+    seal::Seals,
+    self_test,
+    spawn::{self, Prepared, Traces},
     spec::{Os, Report, Request, Spec, VERSION, Walls},
     system,
-    view::{self, Step},
+    view::{self, Step, View},
 };
 
 /// How strong the walls are that this kernel gives us.
@@ -22,8 +25,10 @@ use crate::{
 pub enum Strength {
     /// Namespaces, seccomp and (where offered) Landlock.
     Namespaces,
-    /// Landlock and seccomp: no sockets at all, protected places are read-only
-    /// only where they lie outside the worktree, everything else as promised.
+    /// Landlock and seccomp. No sockets at all. Inside the worktree nothing can be
+    /// hidden, and a change of a protected place is noticed afterwards
+    /// ([`JailError::Tampered`]) instead of prevented. Names and sizes of files
+    /// and command lines of processes of the host can be seen.
     LandlockOnly {
         /// Why there are no namespaces.
         reason: String,
@@ -90,6 +95,25 @@ impl Jail {
         cancel: &CancellationToken,
         output: Option<mpsc::Sender<Vec<u8>>>,
     ) -> Result<Exit, JailError> {
+        self.run_noticing(true, command, profile, cancel, output)
+            .await
+    }
+
+    /// Attacks the walls from inside; see [`SelfTest::holds`].
+    pub async fn self_test(&self) -> SelfTest {
+        self_test::run(self).await
+    }
+
+    /// Runs a command; `changes` of protected places are an error, or allowed to
+    /// the self-test, which reports them itself.
+    pub(crate) async fn run_noticing(
+        &self,
+        changes: bool,
+        command: &Command,
+        profile: &Profile,
+        cancel: &CancellationToken,
+        output: Option<mpsc::Sender<Vec<u8>>>,
+    ) -> Result<Exit, JailError> {
         let since = Instant::now();
         if let Strength::None { reason } = &self.strength {
             return Err(JailError::Unconfined {
@@ -100,7 +124,7 @@ impl Jail {
         let (sender, started) = oneshot::channel();
         spawn::start(
             self.helper.clone(),
-            move || jail.prepare(wanted, &walls),
+            move || jail.prepare(wanted, &walls, changes),
             move |answer| {
                 // A caller that is gone drops the helper, which ends it.
                 let _ = sender.send(answer);
@@ -111,22 +135,30 @@ impl Jail {
         run::to_the_end(started, &program, &profile.limits, cancel, output, since).await
     }
 
-    /// Attacks the walls from inside; see [`SelfTest::holds`].
-    pub async fn self_test(&self) -> SelfTest {
-        self_test::run(self).await
-    }
-
     /// The executable that is re-executed.
     pub(crate) fn helper(&self) -> &Path {
         &self.helper
     }
 
-    fn prepare(&self, command: Command, profile: &Profile) -> Result<Prepared, JailError> {
+    fn prepare(
+        &self,
+        mut command: Command,
+        profile: &Profile,
+        changes: bool,
+    ) -> Result<Prepared, JailError> {
         let mut base = self.base.to_vec();
         if profile.network == Network::Host {
             base.extend(system::resolver());
         }
-        let view = view::plan(&base, profile)?;
+        let mut view = view::plan(&base, profile)?;
+        let scratch = match self.strength {
+            Strength::Namespaces => None,
+            _ => Some(scratch(&mut command, &mut view)?),
+        };
+        let seals = match self.strength {
+            Strength::LandlockOnly { .. } if changes => Seals::of(&view.steps),
+            _ => Seals::default(),
+        };
         let reads = command.stdin != Stdin::Null;
         let stdin = match command.stdin {
             Stdin::Null => Vec::new(),
@@ -146,7 +178,11 @@ impl Jail {
         Ok(Prepared {
             request: Request::Run(Box::new(spec)),
             stdin,
-            placeholders: view.placeholders,
+            traces: Traces {
+                placeholders: view.placeholders,
+                scratch,
+            },
+            seals,
         })
     }
 
@@ -175,7 +211,8 @@ impl Jail {
         let prepared = Prepared {
             request: Request::Run(Box::new(spec)),
             stdin: Vec::new(),
-            placeholders: Vec::new(),
+            traces: Traces::default(),
+            seals: Seals::default(),
         };
         spawn::start(
             self.helper.clone(),
@@ -200,6 +237,27 @@ impl Jail {
             Err(text) => Err(text),
         })
     }
+}
+
+/// Without namespaces home and temporary folder are real ones, so every value
+/// that names those inside is changed to them.
+fn scratch(command: &mut Command, view: &mut View) -> Result<TempDir, JailError> {
+    let folder = tempfile::Builder::new().prefix("codebutler-").tempdir();
+    let folder = folder.map_err(|source| JailError::Path {
+        what: "temporary folder",
+        path: std::env::temp_dir(),
+        source,
+    })?;
+    for value in command.env.values_mut() {
+        if value == HOME || value == TMP {
+            *value = folder.path().into();
+        }
+    }
+    view.steps.push(Step::Show {
+        path: folder.path().into(),
+        write: true,
+    });
+    Ok(folder)
 }
 
 pub(crate) fn lost(step: &'static str) -> JailError {

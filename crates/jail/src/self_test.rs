@@ -81,7 +81,7 @@ async fn attempts(jail: &Jail) -> Result<Vec<Attempt>, String> {
     };
     let profile = stage.profile(jail.helper());
     let exit = jail
-        .run(&command, &profile, &CancellationToken::new(), None)
+        .run_noticing(false, &command, &profile, &CancellationToken::new(), None)
         .await
         .map_err(|error| error.to_string())?;
     let text = String::from_utf8_lossy(&exit.output);

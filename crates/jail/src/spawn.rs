@@ -11,12 +11,14 @@ use std::{
     sync::{OnceLock, mpsc},
 };
 
+use tempfile::TempDir;
+
 use rustix::{
     fs::{MemfdFlags, memfd_create},
     process::{Pid, Signal, kill_process},
 };
 
-use crate::{JailError, placeholder::Placeholder, spec::Request};
+use crate::{JailError, placeholder::Placeholder, seal::Seals, spec::Request};
 
 type Job = Box<dyn FnOnce() + Send>;
 
@@ -26,7 +28,17 @@ static THREAD: OnceLock<mpsc::Sender<Job>> = OnceLock::new();
 pub(crate) struct Prepared {
     pub request: Request,
     pub stdin: Vec<u8>,
+    pub traces: Traces,
+    pub seals: Seals,
+}
+
+/// What a command leaves on the host until its last process is gone.
+#[derive(Debug, Default)]
+#[expect(dead_code, reason = "held to be dropped, which tidies up")]
+pub(crate) struct Traces {
     pub placeholders: Vec<Placeholder>,
+    /// Its home and temporary folder, where it has no file system of its own.
+    pub scratch: Option<TempDir>,
 }
 
 /// A started helper with the ends of its pipes.
@@ -35,6 +47,7 @@ pub(crate) struct Started {
     pub leash: Leash,
     pub output: PipeReader,
     pub report: PipeReader,
+    pub seals: Seals,
 }
 
 /// Starts `<helper> __jail`. `prepare` runs on the thread too, because it touches
@@ -47,7 +60,8 @@ pub(crate) fn start(
     let job: Job = Box::new(move || {
         let started = prepare().and_then(|prepared| {
             let mut started = spawn(&helper, &prepared.request, &prepared.stdin)?;
-            started.leash.placeholders = prepared.placeholders;
+            started.leash.traces = prepared.traces;
+            started.seals = prepared.seals;
             Ok(started)
         });
         // A caller that went away drops the leash, which ends the helper.
@@ -94,10 +108,11 @@ fn spawn(helper: &Path, request: &Request, stdin: &[u8]) -> Result<Started, Jail
     Ok(Started {
         leash: Leash {
             child: Some(child),
-            placeholders: Vec::new(),
+            traces: Traces::default(),
         },
         output,
         report,
+        seals: Seals::default(),
     })
 }
 
@@ -116,7 +131,7 @@ fn request_file(request: &Request, stdin: &[u8]) -> io::Result<File> {
 #[derive(Debug)]
 pub(crate) struct Leash {
     child: Option<Child>,
-    placeholders: Vec<Placeholder>,
+    traces: Traces,
 }
 
 impl Leash {
@@ -142,11 +157,11 @@ impl Leash {
     }
 
     /// Waits for the helper, which by then has said all it had to say.
-    pub(crate) fn wait(mut self) -> io::Result<()> {
-        match self.child.take() {
-            Some(mut child) => child.wait().map(drop),
-            None => Ok(()),
+    pub(crate) fn wait(mut self) -> io::Result<Traces> {
+        if let Some(mut child) = self.child.take() {
+            child.wait()?;
         }
+        Ok(std::mem::take(&mut self.traces))
     }
 }
 
@@ -158,7 +173,7 @@ impl Drop for Leash {
         self.ask();
         let mut rest = Leash {
             child: self.child.take(),
-            placeholders: std::mem::take(&mut self.placeholders),
+            traces: std::mem::take(&mut self.traces),
         };
         // Waiting must not block the caller, and placeholders must not go before
         // the processes that they protect against.

@@ -4,6 +4,7 @@
 mod basics;
 mod builds;
 mod death;
+mod fallback;
 mod floods;
 mod hostile;
 mod places;

@@ -7,7 +7,6 @@ use std::{
         linux::net::SocketAddrExt,
         unix::net::{SocketAddr as UnixAddr, UnixStream},
     },
-    path::Path,
     time::Duration,
 };
 
@@ -101,9 +100,6 @@ fn sockets() -> Tried {
         if let Some(found) = entries.map(|entry| entry.path()).next() {
             return Ok(format!("found {}", found.display()));
         }
-    }
-    if Path::new("/var/lib").exists() {
-        return Ok("found /var/lib".to_owned());
     }
     Err("they are empty".to_owned())
 }
