@@ -196,16 +196,22 @@ impl State {
             self.round.cap_card = None;
             self.round.out_of_money |= choice == Choice::Stop;
         }
-        if let Some(kind) = kind
-            && fresh
-            && is_order(kind, choice)
-        {
+        let Some(kind) = kind.filter(|_| fresh) else {
+            return;
+        };
+        let order = is_order(kind, choice);
+        if order {
             self.orders.push(Order {
                 request: request.clone(),
                 kind,
                 choice,
                 person: person.clone(),
             });
+        }
+        // Nothing has to be said to the model for these to go on.
+        let sleeps = matches!(&self.round.waiting, Some(Waiting::Decision { request: awaited }) if awaited == request);
+        if sleeps && (order || kind == DecisionKind::Cap) {
+            self.round.waiting = None;
         }
     }
 

@@ -18,6 +18,9 @@ use super::{
     people,
 };
 
+/// Crashes are bounded, so that a run comes to its end.
+const MOST_CRASHES: u32 = 12;
+
 /// Something in flight that ends in an event. It dies with the process.
 enum Op {
     Reserved(ReserveId, Purse),
@@ -130,8 +133,7 @@ impl World {
 
     /// One step; false when nothing is left to happen.
     pub(crate) fn step(&mut self) -> bool {
-        // The number of crashes is bounded, so that a run comes to its end.
-        if self.crashes < 25 && self.dice.percent(self.crash_percent) {
+        if self.crashes < MOST_CRASHES && self.dice.percent(self.crash_percent) {
             self.crash();
             return true;
         }
@@ -142,7 +144,7 @@ impl World {
         if let Some(read) = self.reading.take() {
             self.hub.mail[read].acknowledged = true;
         }
-        if self.dice.percent(8) {
+        if self.dice.percent(5) {
             self.check_parity();
         }
         if !self.ops.is_empty() && self.dice.percent(60) {
@@ -323,7 +325,7 @@ impl World {
     /// Writes intents, then starts; a crash may come after any of them.
     fn run_tools(&mut self, calls: &[ToolCall]) {
         for call in calls {
-            if self.crashes < 25 && self.dice.percent(self.crash_percent) {
+            if self.crashes < MOST_CRASHES && self.dice.percent(self.crash_percent) {
                 self.crash();
                 return;
             }
