@@ -29,7 +29,7 @@ impl Machine {
             return Step::Pass;
         }
         self.books_checked = true;
-        if self.state.open {
+        if self.state.open || self.state.ends_settled {
             out.extend(self.state.last_settle.clone().map(Effect::Settle));
         }
         for (id, amount) in self.state.unsettled.clone() {

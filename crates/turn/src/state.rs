@@ -31,8 +31,10 @@ pub(crate) struct State {
     pub(crate) round: Round,
     /// Reserved and not settled.
     pub(crate) unsettled: Vec<(ReserveId, Usd)>,
-    /// The last settlement, which the hub may not have heard of.
+    /// The last settlement, and whether it is the last line: then the hub may
+    /// not have heard of it.
     pub(crate) last_settle: Option<Settle>,
+    pub(crate) ends_settled: bool,
     /// Cards that were asked for.
     pub(crate) cards: HashMap<RequestId, DecisionKind>,
     pub(crate) used: HashSet<RequestId>,
@@ -104,6 +106,7 @@ impl State {
         self.next_seq = seq + 1;
         self.talk.push(seq, record);
         self.pins.push(record);
+        self.ends_settled = matches!(record, Record::Settled { .. });
         match record {
             Record::ActivationStarted { activation } => {
                 self.activation = *activation;

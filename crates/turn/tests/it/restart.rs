@@ -178,3 +178,32 @@ fn the_prompt_of_a_running_activation_stays_and_a_new_one_gets_the_new() {
     assert_eq!(prompts(&bench), 2);
     let _ = granted();
 }
+
+#[test]
+fn a_switch_of_models_that_was_written_alone_still_gets_its_nudge() {
+    let mut bench = Bench::pm();
+    let effects = bench.ana("go");
+    let effects = bench.model(&effects, text(""));
+    bench.model(&effects, text(""));
+    let switch = |entry: &butler_vocab::Entry| matches!(entry.record, Record::Model { .. });
+    let at = bench.log.iter().position(switch).unwrap();
+    bench.log.truncate(at + 1);
+    let effects = bench.restart();
+    assert_eq!(bench.grant(&effects).model, "fallback");
+    assert_eq!(bench.notes().len(), 2);
+}
+
+#[test]
+fn a_settlement_that_the_hub_may_not_know_is_told_again() {
+    let mut bench = Bench::pm();
+    let effects = bench.ana("go");
+    let made = bench.grant(&effects);
+    bench.on(Event::Stop {
+        by: butler_turn::StopCause::Closed,
+    });
+    let failure = crate::bench::failure(butler_turn::FailureKind::Cancelled);
+    let reserve = made.reserve;
+    bench.on(Event::ModelFailed { reserve, failure });
+    let effects = bench.restart();
+    assert!(matches!(&effects[..], [Effect::Settle(_)]), "{effects:#?}");
+}

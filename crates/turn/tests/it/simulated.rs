@@ -4,11 +4,13 @@
 //!
 //! A seed that fails prints the line that replays it, step by step.
 
+mod answers;
 mod checks;
 mod dice;
 mod driver;
 mod hub;
 mod people;
+mod time;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use butler_vocab::{CallId, ModelMessage, Record, ReserveId, Speaker};
+use butler_vocab::{CallId, Ending, ModelMessage, Record, ReserveId, Speaker};
 
 use super::{driver::World, hub::Letter};
 
@@ -41,6 +41,7 @@ pub(crate) fn check_end(world: &World) {
     check_turns(world);
     check_money(world);
     check_answers(world);
+    check_endings(world);
     check_decisions(world);
     assert!(
         world.machine.is_idle() || world.machine.parked().is_some(),
@@ -141,7 +142,8 @@ fn check_money(world: &World) {
     assert!(total <= world.hub.cap);
 }
 
-/// No answer is posted twice, and one that ended an activation is posted.
+/// No answer is posted twice, none that was cut off, and what the log calls
+/// posted is there.
 fn check_answers(world: &World) {
     let mut texts = HashSet::new();
     for text in world
@@ -159,6 +161,36 @@ fn check_answers(world: &World) {
                 world.hub.posts.contains_key(idem),
                 "the log knows a post that is not there"
             );
+        }
+    }
+}
+
+/// An answer that ended an activation has been read by somebody: it is posted,
+/// handed over, or came after a tool that told people already.
+fn check_endings(world: &World) {
+    let mut spoke = false;
+    let mut last: Option<&str> = None;
+    for entry in &world.disk {
+        match &entry.record {
+            Record::Assistant { calls, text, .. } if calls.is_empty() => last = text.as_deref(),
+            Record::Assistant { calls, .. } => {
+                let tells = ["SendMessage", "AskUser", "ProposePlan", "HandOver"];
+                spoke = calls.iter().any(|call| tells.contains(&call.name.as_str()));
+                last = None;
+            }
+            Record::ActivationEnded { ending, .. } => {
+                if let (Some(text), Ending::Done) = (last, ending) {
+                    let handed = format!("handed over: {text}");
+                    let read = world
+                        .hub
+                        .posts
+                        .values()
+                        .any(|post| post == text || *post == handed);
+                    assert!(read || spoke, "{text} reached nobody");
+                }
+                (spoke, last) = (false, None);
+            }
+            _ => {}
         }
     }
 }

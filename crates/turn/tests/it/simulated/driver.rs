@@ -4,25 +4,22 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
-use butler_turn::{
-    Effect, Event, FailureKind, Interrupted, Machine, ModelCall, Order, Purse, Setup,
-};
+use butler_turn::{Effect, Event, Interrupted, Machine, ModelCall, Order, Purse, Setup};
 use butler_vocab::{
     CallId, Choice, CrashClass, Decision, DecisionKind, Ending, Entry, Idem, ModelMessage, Record,
-    RequestId, ReserveId, Sha256Hex, Then, ToolCall, ToolOutcome, UserId, Waiting,
+    RequestId, ReserveId, Sha256Hex, ToolCall, ToolOutcome, UserId,
 };
 
 use super::{
     dice::Dice,
     hub::{Hub, Letter, Mail},
-    people,
 };
 
 /// Crashes are bounded, so that a run comes to its end.
 const MOST_CRASHES: u32 = 12;
 
 /// Something in flight that ends in an event. It dies with the process.
-enum Op {
+pub(crate) enum Op {
     Reserved(ReserveId, Purse),
     Model(ModelCall),
     Summary(ModelCall),
@@ -41,26 +38,26 @@ pub(crate) struct World {
     pub(crate) now_ms: i64,
     pub(crate) hub: Hub,
     pub(crate) disk: Vec<Entry>,
-    setup: Setup,
+    pub(crate) setup: Setup,
     pub(crate) machine: Machine,
-    effects: VecDeque<Effect>,
-    ops: Vec<Op>,
+    pub(crate) effects: VecDeque<Effect>,
+    pub(crate) ops: Vec<Op>,
     /// The letter whose effects are being carried out.
-    reading: Option<usize>,
+    pub(crate) reading: Option<usize>,
     /// What the provider really charged.
     pub(crate) charged: HashMap<ReserveId, i64>,
-    amounts: HashMap<ReserveId, i64>,
+    pub(crate) amounts: HashMap<ReserveId, i64>,
     pub(crate) started: HashMap<CallId, u32>,
-    results: HashMap<CallId, ToolOutcome>,
+    pub(crate) results: HashMap<CallId, ToolOutcome>,
     /// The last request that was answered, for the promise that the next one
     /// begins with it.
-    answered: Option<Vec<ModelMessage>>,
-    asked: Vec<ModelMessage>,
+    pub(crate) answered: Option<Vec<ModelMessage>>,
+    pub(crate) asked: Vec<ModelMessage>,
     pub(crate) requests: Vec<String>,
     pub(crate) crashes: u32,
-    crash_percent: u64,
-    replies: u64,
-    extra_words: u32,
+    pub(crate) crash_percent: u64,
+    pub(crate) replies: u64,
+    pub(crate) extra_words: u32,
     pub(crate) trace: bool,
 }
 
@@ -173,7 +170,7 @@ impl World {
         self.feed(Event::Begin { now_ms });
     }
 
-    fn feed(&mut self, event: Event) {
+    pub(crate) fn feed(&mut self, event: Event) {
         if self.trace {
             println!("{:>6} > {event:?}", self.now_ms);
         }
@@ -268,7 +265,7 @@ impl World {
     }
 
     /// Cards are written, then shown; both once.
-    fn ask(&mut self, request: &RequestId, kind: DecisionKind, then: Option<Op>) {
+    pub(crate) fn ask(&mut self, request: &RequestId, kind: DecisionKind, then: Option<Op>) {
         let asked = |entry: &Entry| matches!(&entry.record, Record::DecisionAsked { request: known, .. } if known == request);
         if !self.disk.iter().any(asked) {
             self.write_own(Record::DecisionAsked {
@@ -362,225 +359,10 @@ impl World {
         self.ops = kept;
     }
 
-    fn finish_any(&mut self) -> bool {
-        match self.ops.pop() {
-            Some(op) => {
-                self.finish(op);
-                true
-            }
-            None => false,
-        }
-    }
-
-    fn finish(&mut self, op: Op) {
-        match op {
-            Op::Reserved(reserve, answer) => self.feed(Event::Reserved { reserve, answer }),
-            Op::Model(call) => self.answer(call),
-            Op::Summary(call) => {
-                let cost = self.charged[&call.reserve];
-                let result = if self.dice.percent(80) {
-                    let mut reply = crate::bench::text("a summary");
-                    reply.cost = butler_vocab::Usd::from_nanos(cost);
-                    Ok(reply)
-                } else {
-                    Err(people::failure(FailureKind::Unavailable, cost))
-                };
-                let reserve = call.reserve;
-                self.feed(Event::Summarised { reserve, result });
-            }
-            Op::Tool { call, ran: None } => {
-                let outcome = self.run(&call);
-                self.ops.push(Op::Tool {
-                    call,
-                    ran: Some(outcome),
-                });
-            }
-            Op::Tool {
-                call,
-                ran: Some(outcome),
-            } => self.tool_done(call.id, outcome),
-            Op::Recover(interrupted) => self.recover(interrupted),
-            Op::Posted(idem) => {
-                let ts = "1700000000.000900".parse().unwrap();
-                self.feed(Event::Posted { idem, ts });
-            }
-            Op::Asked(request) => self.feed(Event::Asked { request }),
-            Op::CarriedOut(order) => self.carried_out(order),
-        }
-    }
-
-    fn answer(&mut self, call: ModelCall) {
-        self.replies += 1;
-        let cost = self.charged[&call.reserve];
-        let reserve = call.reserve;
-        // After a stop the driver hears that its call was cancelled.
-        let stopped = self.machine.activation().is_none();
-        match people::reply(&mut self.dice, self.replies, cost) {
-            _ if stopped => {
-                let failure = people::failure(FailureKind::Cancelled, cost);
-                self.feed(Event::ModelFailed { reserve, failure });
-            }
-            Ok(reply) => {
-                self.feed(Event::Replied { reserve, reply });
-                // The answer of a call that was stopped is not taken.
-                let taken =
-                    |effect: &Effect| matches!(effect, Effect::Append(Record::Assistant { .. }));
-                if self.effects.iter().any(taken) {
-                    self.answered = Some(std::mem::take(&mut self.asked));
-                }
-            }
-            Err(failure) => {
-                self.feed(Event::ModelFailed { reserve, failure });
-            }
-        }
-    }
-
-    fn run(&mut self, call: &ToolCall) -> ToolOutcome {
-        let count = self.started.entry(call.id.clone()).or_default();
-        *count += 1;
-        assert!(
-            *count == 1 || call.name != "Bash",
-            "an opaque command started twice"
-        );
-        let outcome = people::outcome(&mut self.dice, call, self.now_ms);
-        if let Then::Park {
-            waiting: Waiting::Decision { request },
-        } = &outcome.then
-        {
-            self.ask(request, DecisionKind::Plan, None);
-        }
-        self.results.insert(call.id.clone(), outcome.clone());
-        outcome
-    }
-
-    fn recover(&mut self, interrupted: Interrupted) {
-        let known = self.results.get(interrupted.id()).cloned();
-        let outcome = match (interrupted.crash, known) {
-            (CrashClass::Opaque, _) => ToolOutcome::error("interrupted: look before you try again"),
-            (CrashClass::Checkable, Some(outcome)) => outcome,
-            _ => self.run(&interrupted.call),
-        };
-        self.tool_done(interrupted.call.id, outcome);
-    }
-
-    fn tool_done(&mut self, call: CallId, outcome: ToolOutcome) {
-        let event = Event::ToolDone {
-            call,
-            outcome,
-            receipt: None,
-        };
-        if self.dice.percent(10) {
-            self.feed(event.clone());
-            self.drain();
-        }
-        self.feed(event);
-    }
-
-    fn carried_out(&mut self, order: Order) {
-        let outcome = match self.dice.below(4) {
-            0 => ToolOutcome::error("it did not work"),
-            _ => ToolOutcome::ok("done").then(Then::End),
-        };
-        let request = order.request;
-        self.feed(Event::CarriedOut { request, outcome });
-    }
-
     /// Everything that was asked for is carried out before the next event.
-    fn drain(&mut self) {
+    pub(crate) fn drain(&mut self) {
         while let Some(effect) = self.effects.pop_front() {
             self.carry_out(effect);
-        }
-    }
-
-    /// Letters come in order, until they are acknowledged; now and then one
-    /// comes again all the same.
-    fn deliver(&mut self) -> bool {
-        let due = |mail: &Mail| !mail.acknowledged && mail.at_ms <= self.now_ms;
-        let next = self.hub.mail.iter().position(due);
-        let acknowledged: Vec<usize> = (0..self.hub.mail.len())
-            .filter(|at| self.hub.mail[*at].acknowledged)
-            .collect();
-        if !acknowledged.is_empty() && self.dice.percent(3) {
-            let again = acknowledged[self.dice.index(acknowledged.len())];
-            // A stop is acted upon when it comes; the hub keeps it from coming twice.
-            if !matches!(self.hub.mail[again].letter, Letter::Stop) {
-                self.read(again);
-                return true;
-            }
-        }
-        match next {
-            Some(next) => {
-                self.read(next);
-                true
-            }
-            None => false,
-        }
-    }
-
-    fn read(&mut self, at: usize) {
-        self.reading = Some(at);
-        match self.hub.mail[at].letter.clone() {
-            Letter::Message(message) => self.feed(Event::Heard(vec![message])),
-            Letter::Decision(decision) => {
-                self.hub.decided(&decision);
-                self.feed(Event::Decided(decision));
-            }
-            Letter::Stop => self.feed(Event::Stop {
-                by: butler_turn::StopCause::Person("ana".into()),
-            }),
-        }
-    }
-
-    /// Nothing is due: the clock goes on, or jumps. False when nothing waits for it.
-    fn pass_time(&mut self) -> bool {
-        let waiting = self.machine.parked().cloned();
-        match waiting {
-            Some(Waiting::Worktree) => {
-                self.feed(Event::WorktreeFree);
-                return true;
-            }
-            Some(Waiting::Reply { deadline_ms }) if self.dice.percent(50) => {
-                self.now_ms = self.now_ms.max(deadline_ms);
-                let now_ms = self.now_ms;
-                self.feed(Event::Deadline { now_ms });
-                return true;
-            }
-            _ => {}
-        }
-        let next = self
-            .hub
-            .mail
-            .iter()
-            .filter(|mail| !mail.acknowledged)
-            .map(|mail| mail.at_ms)
-            .min();
-        if let Some(next) = next {
-            self.now_ms =
-                next.max(self.now_ms) + i64::try_from(self.dice.below(3)).unwrap() * 60_000;
-            return true;
-        }
-        match waiting {
-            Some(Waiting::Reply { deadline_ms }) => {
-                self.now_ms = deadline_ms;
-                self.feed(Event::Deadline {
-                    now_ms: deadline_ms,
-                });
-                true
-            }
-            Some(Waiting::Person) if self.extra_words > 0 => {
-                self.extra_words -= 1;
-                let number = 100 + self.extra_words;
-                let message =
-                    crate::bench::heard(number, crate::bench::ana(), &format!("word-{number}-"));
-                let at_ms = self.now_ms;
-                self.hub.mail.push(Mail {
-                    letter: Letter::Message(message),
-                    at_ms,
-                    acknowledged: false,
-                });
-                true
-            }
-            _ => false,
         }
     }
 
