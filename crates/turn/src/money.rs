@@ -2,7 +2,9 @@
 //! that the hub granted and the log holds; whatever happened to the call, its
 //! reservation is settled, in the next run if need be.
 
-use butler_vocab::{PurseRefusal, Record, RequestId, ReserveId, TokenUsage, Usd, Waiting};
+use butler_vocab::{
+    ActivityState, PurseRefusal, Record, RequestId, ReserveId, TokenUsage, Usd, Waiting,
+};
 
 use crate::{
     Effect, Machine, Mark, ModelCall, Outgoing, PostKind, Purse, Reserve, Settle,
@@ -142,6 +144,11 @@ impl Machine {
         match purpose {
             Purpose::Turn => {
                 self.mark_seen(out);
+                // Also after a sleep: the hub has to know who is at work.
+                out.push(Effect::Activity {
+                    state: ActivityState::Working,
+                    step: Some("thinking".to_owned()),
+                });
                 self.doing = Doing::Calling(call.reserve.clone());
                 out.push(Effect::CallModel(call));
             }

@@ -4,7 +4,7 @@ use butler_turn::{Effect, Event};
 use butler_vocab::{CrashClass, Ending, Record, Sha256Hex, Then, ToolOutcome, Usd, Waiting};
 use serde_json::json;
 
-use crate::bench::{Bench, calls, granted, post_text, text, to_run};
+use crate::bench::{Bench, calls, post_text, text, to_run};
 
 #[test]
 fn a_message_that_was_heard_and_not_begun_begins() {
@@ -176,7 +176,6 @@ fn the_prompt_of_a_running_activation_stays_and_a_new_one_gets_the_new() {
     let effects = bench.ana("more");
     bench.grant(&effects);
     assert_eq!(prompts(&bench), 2);
-    let _ = granted();
 }
 
 #[test]
