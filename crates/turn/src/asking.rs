@@ -6,8 +6,8 @@ use crate::{
     Effect, FailureKind, Machine, ModelFailure, Settle,
     ladder::Step,
     machine::{Doing, Out},
+    reply::marked_as_cut,
     stuck::Escape,
-    words,
 };
 
 /// Red runs of the checks in a row before a stronger model takes over.
@@ -30,18 +30,19 @@ impl Machine {
         let calls = self.named(reply.calls);
         let only_text = calls.is_empty();
         let progress = reply.text.clone().filter(|_| !only_text);
+        let text = match reply.text {
+            text if only_text && reply.cut => Some(marked_as_cut(text.as_deref())),
+            text => text,
+        };
         let record = Record::Assistant {
             turn,
-            text: reply.text,
+            text,
             calls,
             reasoning: reply.reasoning,
             model: reply.model,
             usage: reply.usage,
         };
         self.append(record, out);
-        if only_text && reply.cut {
-            self.note(&[words::CUT.to_owned()], out);
-        }
         out.extend(told);
         out.extend(progress.map(Effect::Progress));
         self.advance(out);

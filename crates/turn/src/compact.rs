@@ -62,8 +62,11 @@ impl Machine {
         });
         let least = self.state.unseen.len() + 1;
         let kept = fitting.count().max(least);
-        let covered = pieces.len().checked_sub(kept + 1)?;
-        Some(pieces[covered].last)
+        let (covered, kept) = pieces.split_at(pieces.len().checked_sub(kept)?);
+        // What came too late for an answer is covered together with it.
+        let first_kept = kept.first()?.last;
+        let ends = covered.iter().rev().map(|piece| piece.last);
+        ends.into_iter().find(|last| *last < first_kept)
     }
 
     fn window_bytes(&self) -> u64 {

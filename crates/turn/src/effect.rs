@@ -89,7 +89,8 @@ pub enum Effect {
     /// Sleep: nothing runs until a message, a decision, a free worktree, or
     /// (for `Waiting::Reply`) `Event::Deadline`.
     Park(Waiting),
-    /// The activation is over, and the log says so. Release what it held.
+    /// The activation is over, and the log says so. Release what it held. A
+    /// crash can swallow this one: what is held must not outlive the process.
     End(Ending),
 }
 

@@ -61,7 +61,9 @@ impl Machine {
     /// One nudge, then the other model with another one, then the end. Such a
     /// text is never posted.
     fn unusable(&mut self, quality: Quality, out: &mut Out) -> Step {
-        if self.state.round.bad > 1 && !self.fall_back("two unusable answers in a row", out) {
+        // After a crash the switch may be written and the nudge not.
+        let again = self.state.round.bad > 1 && !self.state.round.switched;
+        if again && !self.fall_back("two unusable answers in a row", out) {
             self.fail(words::NO_USABLE_ANSWER, out);
             return Step::Wait;
         }

@@ -48,7 +48,8 @@ pub(crate) struct Talk {
 /// What is never split.
 #[derive(Debug, Clone)]
 pub(crate) struct Piece {
-    /// The sequence number of its last record.
+    /// The line up to which a summary must reach to cover it: the number of its
+    /// last record, or of the answer that it came too late for.
     pub(crate) last: u64,
     pub(crate) messages: Vec<ModelMessage>,
     pub(crate) bytes: u64,
@@ -145,8 +146,16 @@ impl Talk {
         if self.request_out || self.open.is_some() {
             self.late.push(piece);
         } else {
-            self.pieces.push(piece);
+            self.place(piece);
         }
+    }
+
+    /// Pieces stand in the order in which the model reads them, and what covers
+    /// a piece covers those before it.
+    fn place(&mut self, mut piece: Piece) {
+        let before = self.pieces.last().map_or(0, |piece| piece.last);
+        piece.last = piece.last.max(before);
+        self.pieces.push(piece);
     }
 
     fn answer(&mut self, seq: u64, record: &Record) {
@@ -178,7 +187,7 @@ impl Talk {
         let answer = Answer::new(seq, message, calls);
         self.request_out = false;
         if answer.complete() {
-            self.pieces.push(answer.close());
+            self.place(answer.close());
             self.catch_up();
         } else {
             self.open = Some(answer);
@@ -201,14 +210,16 @@ impl Talk {
 
     fn close_open(&mut self) {
         if let Some(open) = self.open.take() {
-            self.pieces.push(open.close());
+            self.place(open.close());
         }
     }
 
     fn catch_up(&mut self) {
         self.request_out = false;
         if self.open.is_none() {
-            self.pieces.append(&mut self.late);
+            for piece in std::mem::take(&mut self.late) {
+                self.place(piece);
+            }
         }
     }
 

@@ -73,7 +73,9 @@ impl Machine {
         self.state.talk.tools()
     }
 
-    /// Nothing is going on and nothing waits to begin: the machine may be dropped.
+    /// Nothing is going on and nothing waits to begin: the machine may be
+    /// dropped. After a stop, feed what the cancelled model call cost first;
+    /// otherwise the next machine books its worst case.
     #[must_use]
     pub fn is_idle(&self) -> bool {
         !self.state.open && (self.state.unseen.is_empty() || self.state.hold)

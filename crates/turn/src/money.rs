@@ -2,7 +2,9 @@
 //! that the hub granted and the log holds; whatever happened to the call, its
 //! reservation is settled, in the next run if need be.
 
-use butler_vocab::{PurseRefusal, Record, RequestId, ReserveId, TokenUsage, Usd, Waiting};
+use butler_vocab::{
+    ActivityState, PurseRefusal, Record, RequestId, ReserveId, TokenUsage, Usd, Waiting,
+};
 
 use crate::{
     Effect, Machine, Mark, ModelCall, Outgoing, PostKind, Purse, Reserve, Settle,
@@ -29,7 +31,7 @@ impl Machine {
             return Step::Pass;
         }
         self.books_checked = true;
-        if self.state.open {
+        if self.state.open || self.state.ends_settled {
             out.extend(self.state.last_settle.clone().map(Effect::Settle));
         }
         for (id, amount) in self.state.unsettled.clone() {
@@ -142,6 +144,11 @@ impl Machine {
         match purpose {
             Purpose::Turn => {
                 self.mark_seen(out);
+                // Also after a sleep: the hub has to know who is at work.
+                out.push(Effect::Activity {
+                    state: ActivityState::Working,
+                    step: Some("thinking".to_owned()),
+                });
                 self.doing = Doing::Calling(call.reserve.clone());
                 out.push(Effect::CallModel(call));
             }

@@ -21,9 +21,9 @@ const FILES: usize = 80;
 /// What is kept.
 #[derive(Debug, Default)]
 pub(crate) struct Pins {
-    task: Vec<String>,
+    task: Vec<(Speaker, String)>,
     begun: bool,
-    later: VecDeque<String>,
+    later: VecDeque<(Speaker, String)>,
     plan: Option<String>,
     checklist: Option<String>,
     question: Option<String>,
@@ -63,14 +63,14 @@ impl Pins {
         if matches!(speaker, Speaker::Person { .. }) {
             self.question = None;
         }
-        let text = label::spoken(speaker, text);
+        let said = (speaker.clone(), text.to_owned());
         if self.begun {
-            self.later.push_back(text);
+            self.later.push_back(said);
             if self.later.len() > LATER_MESSAGES {
                 self.later.pop_front();
             }
         } else {
-            self.task.push(text);
+            self.task.push(said);
         }
     }
 
@@ -91,13 +91,14 @@ impl Pins {
     /// Everything kept, within about so many bytes.
     pub(crate) fn render(&self, bytes: usize) -> String {
         let share = |per_cent: usize| bytes * per_cent / 100;
+        let task = whole(&self.task, share(35));
         let later = newest(&self.later, share(25));
         let files = self.files.iter().rev().take(FILES).rev();
         let files: Vec<&str> = files.map(String::as_str).collect();
         let receipt = self.receipt.as_ref().map(receipt_lines);
         let cards: Vec<&str> = self.cards.iter().map(RequestId::as_str).collect();
         let sections = [
-            ("The task", Some(clip(&self.task.join("\n\n"), share(35)))),
+            ("The task", Some(task)),
             (
                 "The plan that was proposed",
                 self.plan.as_deref().map(|text| clip(text, share(15))),
@@ -154,18 +155,28 @@ fn receipt_lines(receipt: &Receipt) -> String {
     lines.join("\n")
 }
 
+/// All messages, each with its share of the room; labels are never cut.
+fn whole(messages: &[(Speaker, String)], bytes: usize) -> String {
+    let room = bytes / messages.len().max(1);
+    let parts: Vec<String> = messages
+        .iter()
+        .map(|(speaker, text)| label::spoken(speaker, &clip(text, room)))
+        .collect();
+    parts.join("\n")
+}
+
 /// The newest messages that fit, oldest of them first; nothing when there are none.
-fn newest(messages: &VecDeque<String>, bytes: usize) -> Option<String> {
+fn newest(messages: &VecDeque<(Speaker, String)>, bytes: usize) -> Option<String> {
     let mut left = bytes;
     let mut kept = Vec::new();
-    for message in messages.iter().rev() {
+    for (speaker, text) in messages.iter().rev() {
         // One long message must not push all the others out.
-        let text = clip(message, bytes / 3);
+        let text = clip(text, bytes / 3);
         if text.len() > left {
             break;
         }
         left -= text.len();
-        kept.push(text);
+        kept.push(label::spoken(speaker, &text));
     }
     kept.reverse();
     (!kept.is_empty()).then(|| kept.join("\n"))

@@ -1,6 +1,6 @@
-//! Is an answer without tool calls fit to be read by people? Three kinds are
-//! not: an empty one, one with the markup of a tool call in it, and one that
-//! announces work and stops there.
+//! Is an answer without tool calls fit to be read by people? Four kinds are
+//! not: an empty one, one with the markup of a tool call in it, one that
+//! announces work and stops there, and one that was cut off.
 
 use butler_vocab::without_code;
 
@@ -15,6 +15,19 @@ pub(crate) enum Quality {
     Markup,
     /// "I will now …", and then nothing.
     Promise,
+    /// Cut off at the length limit.
+    Cut,
+}
+
+/// Stands at the end of a text that was cut off. It is part of what is written
+/// to the log, so that a restart knows, and of what the model reads of itself.
+const CUT_MARK: &str = "[cut off at the length limit]";
+
+/// The text of an answer without calls that was cut off.
+pub(crate) fn marked_as_cut(text: Option<&str>) -> String {
+    format!("{} {CUT_MARK}", text.unwrap_or_default())
+        .trim()
+        .to_owned()
 }
 
 /// Beginnings of the markup that models leak when a call goes wrong.
@@ -92,6 +105,9 @@ pub(crate) fn judge(text: Option<&str>) -> Quality {
     let text = text.unwrap_or_default().trim();
     if text.is_empty() {
         return Quality::Empty;
+    }
+    if text.ends_with(CUT_MARK) {
+        return Quality::Cut;
     }
     // Somebody may explain markup in a code block; a text that is nothing but
     // a block explains nothing.

@@ -14,6 +14,8 @@ pub(crate) struct Round {
     pub(crate) turn: u32,
     /// The models that took over, the one that answers now last.
     pub(crate) models: Vec<String>,
+    /// One of them took over after the last answer.
+    pub(crate) switched: bool,
     /// A person is part of what caused it.
     pub(crate) person: bool,
     /// Messages of people that the model has seen.
@@ -67,6 +69,7 @@ pub(crate) struct Called {
 impl Round {
     pub(crate) fn answer(&mut self, turn: u32, text: Option<&str>, calls: &[ToolCall]) {
         self.turn = turn;
+        self.switched = false;
         self.noted = false;
         self.attempts = 0;
         self.parkings = 0;
@@ -140,6 +143,7 @@ impl Round {
 
     pub(crate) fn switch(&mut self, model: &str) {
         self.models.push(model.to_owned());
+        self.switched = true;
     }
 
     pub(crate) fn checked(&mut self, green: bool) {

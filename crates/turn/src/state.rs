@@ -31,8 +31,10 @@ pub(crate) struct State {
     pub(crate) round: Round,
     /// Reserved and not settled.
     pub(crate) unsettled: Vec<(ReserveId, Usd)>,
-    /// The last settlement, which the hub may not have heard of.
+    /// The last settlement, and whether it is the last line: then the hub may
+    /// not have heard of it.
     pub(crate) last_settle: Option<Settle>,
+    pub(crate) ends_settled: bool,
     /// Cards that were asked for.
     pub(crate) cards: HashMap<RequestId, DecisionKind>,
     pub(crate) used: HashSet<RequestId>,
@@ -104,6 +106,7 @@ impl State {
         self.next_seq = seq + 1;
         self.talk.push(seq, record);
         self.pins.push(record);
+        self.ends_settled = matches!(record, Record::Settled { .. });
         match record {
             Record::ActivationStarted { activation } => {
                 self.activation = *activation;
@@ -196,16 +199,22 @@ impl State {
             self.round.cap_card = None;
             self.round.out_of_money |= choice == Choice::Stop;
         }
-        if let Some(kind) = kind
-            && fresh
-            && is_order(kind, choice)
-        {
+        let Some(kind) = kind.filter(|_| fresh) else {
+            return;
+        };
+        let order = is_order(kind, choice);
+        if order {
             self.orders.push(Order {
                 request: request.clone(),
                 kind,
                 choice,
                 person: person.clone(),
             });
+        }
+        // Nothing has to be said to the model for these to go on.
+        let sleeps = matches!(&self.round.waiting, Some(Waiting::Decision { request: awaited }) if awaited == request);
+        if sleeps && (order || kind == DecisionKind::Cap) {
+            self.round.waiting = None;
         }
     }
 

@@ -6,7 +6,7 @@
 //! something else bring it back to nothing.
 
 use std::{
-    collections::VecDeque,
+    collections::{BTreeSet, VecDeque},
     hash::{DefaultHasher, Hash, Hasher},
 };
 
@@ -175,19 +175,16 @@ impl Stuck {
         })
     }
 
+    /// Several calls of one turn that fail alike count once.
     fn same_error(&self, turn: u32) -> Option<Pattern> {
         let failed = |seen: &&Seen| !seen.ok && seen.turn == turn;
         self.calls.iter().filter(failed).find_map(|seen| {
             let same = |other: &&Seen| !other.ok && other.result == seen.result;
-            let calls: Vec<u64> = self
-                .calls
-                .iter()
-                .filter(same)
-                .map(|other| other.call)
-                .collect();
-            (calls.len() >= REPEATS).then(|| Pattern {
-                why: format!("{} gave the same error {} times", seen.name, calls.len()),
-                calls,
+            let alike = || self.calls.iter().filter(same);
+            let turns: BTreeSet<u32> = alike().map(|other| other.turn).collect();
+            (turns.len() >= REPEATS).then(|| Pattern {
+                why: format!("{} gave the same error {} times", seen.name, turns.len()),
+                calls: alike().map(|other| other.call).collect(),
             })
         })
     }
@@ -219,7 +216,8 @@ impl Stuck {
 
     fn only_errors(&self) -> Option<Pattern> {
         let last: Vec<&Seen> = self.calls.iter().rev().take(RUN).collect();
-        let all = last.len() == RUN && last.iter().all(|seen| !seen.ok);
+        let turns: BTreeSet<u32> = last.iter().map(|seen| seen.turn).collect();
+        let all = last.len() == RUN && turns.len() > 1 && last.iter().all(|seen| !seen.ok);
         all.then(|| Pattern {
             why: format!("the last {RUN} calls all failed"),
             calls: vec![last[0].call],

@@ -9,9 +9,6 @@ pub(crate) const LOOSE_END: &str = "Your text was not sent to anybody: nobody is
      answer here. End with a hand-over (HandOver), a message to a role or a person (SendMessage), \
      or a card. If there is nothing left to do, hand over what you have.";
 
-pub(crate) const CUT: &str = "Your answer was cut off at the length limit and was not sent. \
-     Answer again, shorter, or do the work in smaller tool calls.";
-
 pub(crate) const TWO_TURNS_LEFT: &str =
     "Two turns are left in this activation. Bring the work to a point where it can be left.";
 
@@ -43,6 +40,10 @@ pub(crate) fn nudge(quality: Quality) -> &'static str {
         Quality::Promise => {
             "You announced a step and stopped. Nothing was sent. Take the step now with a tool \
              call, or, if you are done, say what the result is."
+        }
+        Quality::Cut => {
+            "Your answer was cut off at the length limit and was not sent. Answer again, shorter, \
+             or do the work in smaller tool calls."
         }
     }
 }

@@ -262,3 +262,16 @@ fn the_stronger_model_takes_over_when_the_checks_stay_red() {
     }
     assert_eq!(model_now(&mut test), "strong");
 }
+
+#[test]
+fn calls_of_one_turn_that_fail_alike_are_no_circle() {
+    let mut test = Loop::new();
+    let many: Vec<(&str, Value)> = (0..7).map(|n| ("Read", json!({"n": n}))).collect();
+    let effects = test.bench.model(&test.effects, calls(&many));
+    for call in to_run(&effects) {
+        test.effects = test
+            .bench
+            .tool(&call.id, ToolOutcome::error("no such file"));
+    }
+    assert!(test.bench.notes().is_empty());
+}

@@ -1,5 +1,6 @@
 //! The machine from outside: events in, effects out.
 #![expect(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+#![expect(clippy::print_stdout, reason = "a replayed simulation shows its steps")]
 
 mod bench;
 mod circles;
@@ -10,4 +11,5 @@ mod manners;
 mod plain;
 mod restart;
 mod routing;
+mod simulated;
 mod stopping;

@@ -7,9 +7,7 @@ use butler_vocab::{
 };
 use serde_json::json;
 
-use crate::bench::{
-    Bench, ana, call, calls, coder, granted, heard, post_text, setup, text, to_run,
-};
+use crate::bench::{Bench, ana, call, calls, coder, heard, post_text, setup, text, to_run};
 
 #[test]
 fn a_question_is_answered_and_the_machine_is_idle_again() {
@@ -202,7 +200,21 @@ fn a_parked_activation_sleeps_until_a_message_or_its_deadline() {
     assert_eq!(bench.machine.parked(), Some(&waiting));
     assert!(bench.on(Event::Deadline { now_ms: 999 }).is_empty());
     let effects = bench.says(coder(), "done");
-    let made = bench.grant(&effects);
+    let effects = bench.grant_all(&effects);
+    let working = |effect: &Effect| {
+        matches!(
+            effect,
+            Effect::Activity {
+                state: ActivityState::Working,
+                ..
+            }
+        )
+    };
+    assert!(
+        effects.iter().any(working),
+        "the hub hears that it is awake"
+    );
+    let made = call(&effects);
     assert_eq!((made.turn, bench.machine.activation()), (2, Some(1)));
 
     let mut bench = Bench::pm();
@@ -366,5 +378,4 @@ fn roles_that_only_talk_to_each_other_pause_for_a_person() {
     assert_eq!(post_text(&effects), None, "people are asked once");
     let effects = bench.ana("go on");
     bench.grant(&effects);
-    let _ = granted();
 }

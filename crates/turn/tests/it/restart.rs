@@ -4,7 +4,7 @@ use butler_turn::{Effect, Event};
 use butler_vocab::{CrashClass, Ending, Record, Sha256Hex, Then, ToolOutcome, Usd, Waiting};
 use serde_json::json;
 
-use crate::bench::{Bench, calls, granted, post_text, text, to_run};
+use crate::bench::{Bench, calls, post_text, text, to_run};
 
 #[test]
 fn a_message_that_was_heard_and_not_begun_begins() {
@@ -176,5 +176,33 @@ fn the_prompt_of_a_running_activation_stays_and_a_new_one_gets_the_new() {
     let effects = bench.ana("more");
     bench.grant(&effects);
     assert_eq!(prompts(&bench), 2);
-    let _ = granted();
+}
+
+#[test]
+fn a_switch_of_models_that_was_written_alone_still_gets_its_nudge() {
+    let mut bench = Bench::pm();
+    let effects = bench.ana("go");
+    let effects = bench.model(&effects, text(""));
+    bench.model(&effects, text(""));
+    let switch = |entry: &butler_vocab::Entry| matches!(entry.record, Record::Model { .. });
+    let at = bench.log.iter().position(switch).unwrap();
+    bench.log.truncate(at + 1);
+    let effects = bench.restart();
+    assert_eq!(bench.grant(&effects).model, "fallback");
+    assert_eq!(bench.notes().len(), 2);
+}
+
+#[test]
+fn a_settlement_that_the_hub_may_not_know_is_told_again() {
+    let mut bench = Bench::pm();
+    let effects = bench.ana("go");
+    let made = bench.grant(&effects);
+    bench.on(Event::Stop {
+        by: butler_turn::StopCause::Closed,
+    });
+    let failure = crate::bench::failure(butler_turn::FailureKind::Cancelled);
+    let reserve = made.reserve;
+    bench.on(Event::ModelFailed { reserve, failure });
+    let effects = bench.restart();
+    assert!(matches!(&effects[..], [Effect::Settle(_)]), "{effects:#?}");
 }

@@ -1,0 +1,129 @@
+//! The simulated hub: posts by key, money by reservation, cards by request, and
+//! letters that are delivered until they are acknowledged.
+
+use std::collections::{HashMap, HashSet};
+
+use butler_turn::{Heard, Order, Purse, Reserve, Settle};
+use butler_vocab::{Choice, Decision, DecisionKind, Idem, PurseRefusal, RequestId, ReserveId, Usd};
+
+use super::dice::Dice;
+
+#[derive(Debug, Clone)]
+pub(crate) enum Letter {
+    Message(Heard),
+    Decision(Decision),
+    Stop,
+}
+
+pub(crate) struct Mail {
+    pub(crate) letter: Letter,
+    /// Not before this time.
+    pub(crate) at_ms: i64,
+    pub(crate) acknowledged: bool,
+}
+
+#[derive(Default)]
+pub(crate) struct Hub {
+    pub(crate) mail: Vec<Mail>,
+    pub(crate) posts: HashMap<Idem, String>,
+    pub(crate) cards: HashSet<RequestId>,
+    pub(crate) carried_out: HashMap<RequestId, u32>,
+    pub(crate) cap: i64,
+    raised: HashSet<RequestId>,
+    answers: HashMap<ReserveId, Purse>,
+    reserved: HashMap<ReserveId, i64>,
+    pub(crate) settled: HashMap<ReserveId, i64>,
+}
+
+impl Hub {
+    pub(crate) fn new(cap: i64) -> Self {
+        Self {
+            cap,
+            ..Self::default()
+        }
+    }
+
+    /// The same key is one message, and says the same.
+    pub(crate) fn post(&mut self, idem: &Idem, text: &str) {
+        let kept = self
+            .posts
+            .entry(idem.clone())
+            .or_insert_with(|| text.to_owned());
+        let answer = text.starts_with("answer");
+        assert!(
+            !answer || kept == text,
+            "one key, two texts: {kept:?} and {text:?}"
+        );
+    }
+
+    pub(crate) fn used(&self) -> i64 {
+        self.reserved.values().sum::<i64>() + self.settled.values().sum::<i64>()
+    }
+
+    /// A repeat of an id gets the first answer again.
+    pub(crate) fn reserve(&mut self, asked: &Reserve, amount: i64) -> Purse {
+        if let Some(answer) = self.answers.get(&asked.id) {
+            return answer.clone();
+        }
+        let cap = Usd::from_nanos(self.cap);
+        let answer = if self.used() + amount > self.cap {
+            Purse::Refused(PurseRefusal {
+                purse: "thread".into(),
+                cap,
+                used: Usd::from_nanos(self.used()),
+            })
+        } else {
+            self.reserved.insert(asked.id.clone(), amount);
+            Purse::Granted {
+                amount: Usd::from_nanos(amount),
+                max_tokens: asked.max_tokens,
+                thread_total: Usd::from_nanos(self.used()),
+                thread_cap: cap,
+            }
+        };
+        assert!(self.used() <= self.cap);
+        self.answers.insert(asked.id.clone(), answer.clone());
+        answer
+    }
+
+    /// The first settlement of a reservation counts.
+    pub(crate) fn settle(&mut self, bill: &Settle) {
+        if self.reserved.remove(&bill.id).is_some() {
+            self.settled.insert(bill.id.clone(), bill.cost.nanos());
+        }
+        assert!(self.used() <= self.cap, "settled more than was set aside");
+    }
+
+    /// Shows a card; somebody will decide about it some time later.
+    pub(crate) fn ask(
+        &mut self,
+        request: &RequestId,
+        kind: DecisionKind,
+        at_ms: i64,
+        dice: &mut Dice,
+    ) {
+        if !self.cards.insert(request.clone()) {
+            return;
+        }
+        let choices = kind.choices();
+        let choice = choices[dice.index(choices.len())];
+        let decision = super::driver::decision(request, kind, choice);
+        let at_ms = at_ms + i64::try_from(dice.below(5000)).unwrap();
+        self.mail.push(Mail {
+            letter: Letter::Decision(decision),
+            at_ms,
+            acknowledged: false,
+        });
+    }
+
+    pub(crate) fn carry_out(&mut self, order: &Order) {
+        *self.carried_out.entry(order.request.clone()).or_default() += 1;
+    }
+
+    /// A raised cap is raised when the hub writes the decision, once.
+    pub(crate) fn decided(&mut self, decision: &Decision) {
+        if decision.choice == Choice::Raise && self.raised.insert(decision.request.clone()) {
+            self.cap += 60;
+        }
+    }
+}
