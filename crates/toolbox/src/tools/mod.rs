@@ -4,6 +4,10 @@ mod bash;
 mod change;
 mod checklist;
 mod edit;
+mod git;
+mod git_diff;
+mod git_log;
+mod git_status;
 mod glob;
 mod grep;
 mod mismatch;
@@ -14,6 +18,9 @@ mod write;
 pub use bash::Bash;
 pub use checklist::{Checklist, Step, StepState};
 pub use edit::Edit;
+pub use git_diff::GitDiff;
+pub use git_log::GitLog;
+pub use git_status::GitStatus;
 pub use glob::Glob;
 pub use grep::Grep;
 pub use read::Read;
@@ -39,6 +46,9 @@ pub(crate) fn native() -> Vec<Box<dyn Tool>> {
         Box::new(Bash),
         Box::new(RunChecks),
         Box::new(Checklist),
+        Box::new(GitStatus),
+        Box::new(GitLog),
+        Box::new(GitDiff),
     ]
 }
 

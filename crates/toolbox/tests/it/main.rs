@@ -6,6 +6,7 @@ mod checks;
 mod commands;
 mod escapes;
 mod execution;
+mod history;
 mod reading;
 mod room;
 mod searching;
