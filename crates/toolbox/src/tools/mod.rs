@@ -13,6 +13,8 @@ mod grep;
 mod mismatch;
 mod read;
 mod run_checks;
+mod web_fetch;
+mod web_search;
 mod write;
 
 pub use bash::Bash;
@@ -25,6 +27,8 @@ pub use glob::Glob;
 pub use grep::Grep;
 pub use read::Read;
 pub use run_checks::RunChecks;
+pub use web_fetch::WebFetch;
+pub use web_search::WebSearch;
 pub use write::Write;
 
 use butler_policy::{Permit, Scope};
@@ -49,6 +53,7 @@ pub(crate) fn native() -> Vec<Box<dyn Tool>> {
         Box::new(GitStatus),
         Box::new(GitLog),
         Box::new(GitDiff),
+        Box::new(WebFetch::default()),
     ]
 }
 

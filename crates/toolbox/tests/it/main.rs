@@ -11,3 +11,4 @@ mod reading;
 mod room;
 mod searching;
 mod specs;
+mod web;
