@@ -22,6 +22,7 @@ mod purse;
 mod redact;
 mod rights;
 mod risk;
+mod shell;
 mod subject;
 
 pub use judge::judge;

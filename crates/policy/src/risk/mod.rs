@@ -1,8 +1,42 @@
 //! How far a shell command reaches.
+//!
+//! The text is parsed; every simple command in it is expanded as far as that is
+//! possible without running anything, its wrappers are peeled, and what is left
+//! is judged by the rules of its program. The verdict is the worst of all
+//! findings; nothing that looks harmless ends the search. What cannot be read,
+//! is too long, or hides its command word asks.
+//!
+//! | file | what |
+//! | --- | --- |
+//! | `walk` | lists, pipelines, branches, functions |
+//! | `simple` | one simple command: assignments, redirections, dispatch |
+//! | `expand`, `text`, `state` | words to texts, and what is known on the way |
+//! | `place` | where a path lies |
+//! | `builtins`, `wrappers`, `shells` | commands that run other commands |
+//! | `rules/` | programs by what they can do |
+//! | `bodies/` | small languages inside arguments: awk, sed, SQL, scripts |
+
+mod args;
+mod bodies;
+mod builtins;
+mod expand;
+mod place;
+mod rules;
+mod shells;
+mod simple;
+mod state;
+mod text;
+mod walk;
+mod wrappers;
 
 use butler_vocab::Tier;
 
-use crate::Overrides;
+use crate::{Overrides, shell};
+use state::State;
+use walk::Walk;
+
+/// Longer commands are not read; a script belongs in a file.
+const MAX_BYTES: usize = 256 * 1024;
 
 /// What a command is judged against. All paths are absolute.
 #[derive(Debug, Clone, Copy)]
@@ -30,13 +64,33 @@ pub struct Assessment {
     pub network: bool,
 }
 
-/// Judges a command.
+/// Judges a command. Pure and linear in the length of the text.
 #[must_use]
-pub fn assess(command: &str, _ctx: &RiskContext<'_>) -> Assessment {
-    Assessment {
+pub fn assess(command: &str, ctx: &RiskContext<'_>) -> Assessment {
+    let unreadable = |reason: String| Assessment {
         tier: Tier::Destructive,
-        reason: "commands cannot be read yet, so each one asks".to_owned(),
-        part: Some(command.to_owned()),
+        reason,
+        part: None,
         network: false,
+    };
+    if command.len() > MAX_BYTES {
+        return unreadable(format!("it is longer than {} KiB", MAX_BYTES / 1024));
     }
+    if let Some(odd) = command.chars().find(|c| is_odd(*c)) {
+        return unreadable(format!("it contains the control character {odd:?}"));
+    }
+    let nodes = match shell::parse(command) {
+        Ok(nodes) => nodes,
+        Err(problem) => return unreadable(format!("it cannot be read: {problem}")),
+    };
+    let mut walk = Walk::new(*ctx);
+    let mut state = State::new(ctx);
+    walk.nodes(&nodes, &mut state, &state::Feed::None);
+    walk.finish(&mut state)
+}
+
+/// Characters that no honest command has and that terminals and shells treat
+/// in ways of their own.
+fn is_odd(c: char) -> bool {
+    c == '\0' || c == '\u{1b}' || c == '\u{8}' || c == '\u{7f}'
 }

@@ -1,0 +1,144 @@
+//! Arguments of a program: flags merged, split, reordered, before `--`.
+
+use super::text::Text;
+
+/// The words behind a program's name.
+#[derive(Clone, Copy)]
+pub(super) struct Args<'a>(pub &'a [Text]);
+
+impl<'a> Args<'a> {
+    pub(super) fn iter(self) -> impl Iterator<Item = &'a Text> {
+        self.0.iter()
+    }
+
+    /// Words before `--`.
+    fn before_end(self) -> impl Iterator<Item = &'a Text> {
+        self.0.iter().take_while(|word| word.text != "--")
+    }
+
+    /// A one-letter flag, alone or merged with others.
+    pub(super) fn short(self, letter: char) -> bool {
+        self.before_end().any(|word| {
+            word.text
+                .strip_prefix('-')
+                .is_some_and(|rest| !rest.starts_with('-') && rest.contains(letter))
+        })
+    }
+
+    /// A long flag, also shortened as GNU programs allow, with or without a value.
+    pub(super) fn long(self, name: &str) -> bool {
+        self.before_end().any(|word| {
+            let flag = word.text.split('=').next().unwrap_or_default();
+            flag.len() >= 3 && flag.starts_with("--") && name.starts_with(flag)
+        })
+    }
+
+    /// A flag written exactly so.
+    pub(super) fn has(self, flag: &str) -> bool {
+        self.before_end().any(|word| word.text == flag)
+    }
+
+    /// Any of these words, wherever they stand.
+    pub(super) fn any(self, words: &[&str]) -> bool {
+        self.0.iter().any(|word| words.contains(&word.as_str()))
+    }
+
+    /// The word at a place.
+    pub(super) fn get(self, index: usize) -> Option<&'a str> {
+        self.0.get(index).map(Text::as_str)
+    }
+
+    /// The values of a flag: `-o x`, `-ox`, `--out x`, `--out=x`.
+    pub(super) fn values(self, flags: &[&str]) -> Vec<Text> {
+        let mut found = Vec::new();
+        let mut words = self.0.iter();
+        while let Some(word) = words.next() {
+            if word.text == "--" {
+                break;
+            }
+            if flags.contains(&word.as_str()) {
+                found.extend(words.next().cloned());
+                continue;
+            }
+            for flag in flags {
+                let joined = if flag.starts_with("--") {
+                    word.strip(&format!("{flag}="))
+                } else if flag.len() == 2 {
+                    word.strip(flag)
+                } else {
+                    word.strip(&format!("{flag}="))
+                };
+                found.extend(joined);
+            }
+        }
+        found
+    }
+
+    /// Words that are neither flags nor values of these flags.
+    pub(super) fn operands(self, with_value: &[&str]) -> Vec<&'a Text> {
+        let mut found = Vec::new();
+        let mut words = self.0.iter();
+        while let Some(word) = words.next() {
+            if word.text == "--" {
+                found.extend(words);
+                break;
+            }
+            if with_value.contains(&word.as_str()) {
+                words.next();
+            } else if word.text == "-" || !word.text.starts_with('-') {
+                found.push(word);
+            }
+        }
+        found
+    }
+
+    /// The first operand: the subcommand of many programs.
+    pub(super) fn subcommand(self, with_value: &[&str]) -> Option<(&'a str, Args<'a>)> {
+        let mut index = 0;
+        while let Some(word) = self.0.get(index) {
+            if with_value.contains(&word.as_str()) {
+                index += 2;
+            } else if word.text.starts_with('-') && word.text != "-" {
+                index += 1;
+            } else {
+                return Some((word.as_str(), Args(&self.0[index + 1..])));
+            }
+        }
+        None
+    }
+}
+
+/// The name of a program without its folder.
+pub(super) fn basename(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(words: &[&str]) -> Vec<Text> {
+        words.iter().copied().map(Text::exact).collect()
+    }
+
+    #[test]
+    fn flags_in_every_spelling() {
+        let words = texts(&[
+            "-vrf", "--recurs", "--out=a", "-ob", "-o", "c", "x", "--", "-q",
+        ]);
+        let args = Args(&words);
+        assert!(args.short('r') && args.short('f') && !args.short('q'));
+        assert!(args.long("--recursive") && !args.long("--force"));
+        let values: Vec<_> = args.values(&["-o", "--out"]);
+        assert_eq!(values, texts(&["a", "b", "c"]));
+        let operands: Vec<_> = args
+            .operands(&["-o"])
+            .into_iter()
+            .map(Text::as_str)
+            .collect();
+        assert_eq!(operands, ["x", "-q"]);
+        let words = texts(&["-C", "d", "--quiet", "push", "-f"]);
+        let (name, rest) = Args(&words).subcommand(&["-C"]).unwrap();
+        assert!(name == "push" && rest.short('f'));
+    }
+}

@@ -1,0 +1,215 @@
+//! Small languages inside arguments.
+//!
+//! A body is not run and not fully parsed; it is searched for the few calls
+//! that start a shell, delete recursively or write outside, with the contents
+//! of its strings taken out first, so that a word in a message is not a call.
+
+pub(super) mod awk;
+mod calls;
+pub(super) mod sed;
+pub(super) mod sql;
+
+use super::{args::Args, state::State, text::Text, walk::Walk};
+
+/// A language whose programs may stand in an argument.
+pub(super) struct Language {
+    pub name: &'static str,
+    /// Letters that take a program text.
+    text: &'static str,
+    /// Letters that take another value.
+    value: &'static str,
+    /// Long flags that take a program text.
+    long: &'static [&'static str],
+}
+
+const LANGUAGES: &[(&[&str], Language)] = &[
+    (
+        &["python", "pypy", "ipython"],
+        language("python", "c", "WX", &[]),
+    ),
+    (
+        &["node", "nodejs", "ts-node", "tsx"],
+        language("node", "ep", "rC", &["--eval", "--print"]),
+    ),
+    (&["perl"], language("perl", "eE", "", &[])),
+    (&["ruby", "jruby"], language("ruby", "e", "", &[])),
+    (&["php"], language("php", "rBRE", "dcz", &["--run"])),
+    (&["lua", "luajit", "texlua"], language("lua", "e", "l", &[])),
+    (&["Rscript", "R"], language("r", "e", "", &[])),
+    (&["julia"], language("julia", "eE", "", &["--eval"])),
+    (&["elixir", "iex"], language("elixir", "e", "", &["--eval"])),
+    (&["osascript"], language("osascript", "e", "l", &[])),
+    (&["groovy", "scala"], language("groovy", "e", "", &[])),
+    (
+        &["pwsh", "powershell"],
+        language(
+            "powershell",
+            "",
+            "",
+            &[
+                "-Command",
+                "-command",
+                "-c",
+                "-C",
+                "-EncodedCommand",
+                "-enc",
+                "-e",
+            ],
+        ),
+    ),
+    (&["tclsh", "wish", "expect"], language("tcl", "c", "", &[])),
+];
+
+const fn language(
+    name: &'static str,
+    text: &'static str,
+    value: &'static str,
+    long: &'static [&'static str],
+) -> Language {
+    Language {
+        name,
+        text,
+        value,
+        long,
+    }
+}
+
+/// The language of a program, also with a version as in `python3.12`.
+pub(super) fn language_of(program: &str) -> Option<&'static Language> {
+    let bare = program.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+    LANGUAGES
+        .iter()
+        .find(|(names, _)| names.contains(&program) || names.contains(&bare))
+        .map(|(_, language)| language)
+}
+
+/// Where a program text comes from.
+pub(super) enum Inline {
+    Text(Text),
+    /// `python -m name …`
+    Module(String, Vec<Text>),
+    /// A file, and what it is given.
+    File(Text, Vec<Text>),
+    /// Standard input.
+    Standard,
+    /// Nowhere: `--version`.
+    Nothing,
+}
+
+/// Finds the program text among the arguments.
+pub(super) fn inline(language: &Language, args: Args<'_>) -> Inline {
+    let mut texts: Vec<Text> = Vec::new();
+    let mut index = 0;
+    while let Some(word) = args.0.get(index) {
+        index += 1;
+        let text = word.as_str();
+        if language.long.contains(&text) {
+            texts.extend(args.0.get(index).cloned());
+            index += 1;
+            continue;
+        }
+        if let Some(body) = language
+            .long
+            .iter()
+            .find_map(|flag| word.strip(&format!("{flag}=")))
+        {
+            texts.push(body);
+            continue;
+        }
+        match text {
+            "-" => return Inline::Standard,
+            "--version" | "--help" | "-V" | "-h" | "--test" => return Inline::Nothing,
+            "-v" if language.name != "perl" => return Inline::Nothing,
+            "-m" if language.name == "python" => {
+                let name = args.get(index).unwrap_or_default().to_owned();
+                return Inline::Module(name, args.0.get(index + 1..).unwrap_or_default().to_vec());
+            }
+            "--require" | "--import" | "--loader" => index += 1,
+            "--" => {}
+            _ if text.starts_with("--") => {}
+            _ if text.starts_with('-') => match letters(language, word, args.0.get(index)) {
+                Letters::Text(body, used) => {
+                    texts.push(body);
+                    index += used;
+                }
+                Letters::Value(used) => index += used,
+                Letters::Plain => {}
+            },
+            _ if texts.is_empty() => {
+                return Inline::File(word.clone(), args.0[index..].to_vec());
+            }
+            _ => break,
+        }
+    }
+    if texts.is_empty() {
+        return Inline::Standard;
+    }
+    let exact = texts.iter().all(|text| text.exact);
+    let placed = texts.iter().all(|text| text.placed);
+    let lines: Vec<&str> = texts.iter().map(Text::as_str).collect();
+    Inline::Text(Text {
+        exact,
+        placed,
+        ..Text::exact(lines.join("\n"))
+    })
+}
+
+enum Letters {
+    Text(Text, usize),
+    Value(usize),
+    Plain,
+}
+
+/// Reads merged one-letter flags: `-lane 'body'`, `-Ic 'body'`, `-i.bak`.
+fn letters(language: &Language, word: &Text, next: Option<&Text>) -> Letters {
+    for (at, letter) in word.text.char_indices().skip(1) {
+        let rest = &word.text[at + letter.len_utf8()..];
+        if language.text.contains(letter) {
+            // `-pe` is two such letters in node; the body is still the next word.
+            if rest.is_empty() || (language.name == "node" && rest.len() == 1) {
+                return match next {
+                    Some(body) => Letters::Text(body.clone(), 1),
+                    None => Letters::Plain,
+                };
+            }
+            let body = Text {
+                text: rest.to_owned(),
+                ..word.clone()
+            };
+            return Letters::Text(body, 0);
+        }
+        if language.value.contains(letter) {
+            return Letters::Value(usize::from(rest.is_empty()));
+        }
+        // Perl's and ruby's `-i.bak`, `-Mmodule`, `-F,`, `-0777`.
+        if matches!(letter, 'M' | 'm' | 'F' | 'I' | 'C' | 'x')
+            && matches!(language.name, "perl" | "ruby")
+        {
+            return Letters::Plain;
+        }
+    }
+    Letters::Plain
+}
+
+/// Why a body needs a click, if it does.
+pub(super) fn judge(
+    walk: &Walk<'_>,
+    language: &Language,
+    body: &str,
+    state: &State,
+) -> Option<String> {
+    let name = language.name;
+    if let Some(call) = calls::found(name, body) {
+        return Some(format!("the {name} text calls `{call}`"));
+    }
+    calls::written(body)
+        .into_iter()
+        .find(|path| {
+            let place = walk.place(&Text::exact(path.as_str()), state);
+            matches!(
+                place,
+                super::place::Place::Outside(_) | super::place::Place::Protected(_)
+            ) || path.starts_with('~')
+        })
+        .map(|path| format!("the {name} text writes to {path}, outside the worktree"))
+}

@@ -1,0 +1,209 @@
+//! What the shell itself does: folders, variables, `eval`, `trap`, `alias`.
+
+use butler_vocab::Tier;
+
+use super::{
+    args::Args,
+    place::resolve,
+    simple::Call,
+    state::{Feed, Output, State},
+    text::{HOLE, Text},
+    walk::Walk,
+};
+
+impl Walk<'_> {
+    /// Judges a builtin; nothing if it is none.
+    pub(super) fn builtin(&mut self, call: &Call<'_>, state: &mut State) -> Option<Output> {
+        if call.path.contains('/') {
+            return None;
+        }
+        let args = call.args;
+        match call.name {
+            "cd" | "pushd" | "popd" => self.change_folder(call.name, args, state),
+            "export" | "declare" | "local" | "readonly" | "typeset" => self.declare(args, state),
+            "unset" => {
+                for name in args.operands(&[]) {
+                    state.variables.remove(&name.text);
+                    state.functions.remove(&name.text);
+                }
+            }
+            "read" | "mapfile" | "readarray" | "getopts" => {
+                for name in args.operands(&["-p", "-d", "-n", "-t", "-u", "-i"]) {
+                    let name = name.text.clone();
+                    state.variables.insert(name, vec![Text::hole()]);
+                }
+            }
+            "set" => {
+                if let Some(at) = args.iter().position(|word| word.text == "--") {
+                    state.positional = Some(args.0[at + 1..].to_vec());
+                }
+            }
+            "shift" => {
+                if let Some(values) = &mut state.positional
+                    && !values.is_empty()
+                {
+                    values.remove(0);
+                }
+            }
+            "eval" => return Some(self.eval(args, state, call.feed)),
+            "trap" => self.trap(args, state),
+            "alias" => define_aliases(args, state),
+            "hash" if args.short('p') => {
+                self.ask("`hash -p` gives a program another name", false);
+            }
+            "enable" if args.short('f') => self.ask("it loads code into the shell", false),
+            "printf" if args.get(0) == Some("-v") => {
+                if let Some(name) = args.get(1) {
+                    state.variables.insert(name.to_owned(), vec![Text::hole()]);
+                }
+            }
+            "exit" | "return" | "break" | "continue" | "wait" | "jobs" | "fg" | "bg" | "disown"
+            | "times" | "let" | "shopt" | "umask" | "ulimit" | "bind" | "complete" | "history"
+            | "caller" | "dirs" | "unalias" | "suspend" | "logout" | "hash" => {}
+            _ => return None,
+        }
+        Some(Output::nothing())
+    }
+
+    fn change_folder(&mut self, name: &str, args: Args<'_>, state: &mut State) {
+        let target = args.operands(&[]).first().map(|text| (*text).clone());
+        let next = match target {
+            _ if name == "popd" => state.before.clone(),
+            None if name == "pushd" => state.before.clone(),
+            None => Some(self.ctx.home.to_owned()),
+            Some(target) if target.text == "-" => state.before.clone(),
+            Some(target) if target.placed => resolve(&target.text, state),
+            Some(_) => None,
+        };
+        state.before = std::mem::replace(&mut state.cwd, next);
+    }
+
+    /// `export x=1`, `local y`: the words are assignments.
+    fn declare(&mut self, args: Args<'_>, state: &mut State) {
+        for word in args.operands(&[]) {
+            let Some((name, value)) = word.text.split_once('=') else {
+                continue;
+            };
+            let value = Text {
+                text: value.to_owned(),
+                ..word.clone()
+            };
+            let name = name.trim_end_matches('+').to_owned();
+            self.environment(&name, &value, state);
+            state.variables.insert(name, vec![value]);
+        }
+    }
+
+    fn eval(&mut self, args: Args<'_>, state: &mut State, feed: &Feed) -> Output {
+        let words: Vec<&str> = args.iter().map(Text::as_str).collect();
+        let text = words.join(" ");
+        self.inner(&text, args.iter().all(|word| word.exact), state, feed)
+    }
+
+    /// A command text inside a command: judged if it is known, asked if not.
+    pub(super) fn inner(
+        &mut self,
+        text: &str,
+        exact: bool,
+        state: &mut State,
+        feed: &Feed,
+    ) -> Output {
+        if !exact && text.contains(HOLE) {
+            self.ask("it runs a text that is not known before it runs", false);
+            return Output::Unknown;
+        }
+        self.script(text, state, feed)
+    }
+
+    fn trap(&mut self, args: Args<'_>, state: &mut State) {
+        if let Some(action) = args.operands(&[]).first() {
+            self.inner(&action.text, action.exact, &mut state.clone(), &Feed::None);
+        }
+    }
+
+    /// Variables that change what runs. Judged where they are set.
+    pub(super) fn environment(&mut self, name: &str, value: &Text, state: &State) {
+        match name {
+            "GIT_SSH_COMMAND"
+            | "GIT_SSH"
+            | "GIT_EDITOR"
+            | "GIT_SEQUENCE_EDITOR"
+            | "GIT_PAGER"
+            | "PAGER"
+            | "EDITOR"
+            | "VISUAL"
+            | "GIT_EXTERNAL_DIFF"
+            | "GIT_PROXY_COMMAND"
+            | "GIT_ASKPASS"
+            | "SSH_ASKPASS"
+            | "MANPAGER"
+            | "BROWSER"
+            | "RSYNC_RSH"
+            | "PROMPT_COMMAND" => {
+                self.inner(&value.text, value.exact, &mut state.clone(), &Feed::None);
+            }
+            "LESSOPEN" | "LESSCLOSE" => {
+                let command = value.text.trim_start_matches(['|', '-', '"']);
+                self.inner(command, value.exact, &mut state.clone(), &Feed::None);
+            }
+            "BASH_ENV"
+            | "LD_PRELOAD"
+            | "LD_AUDIT"
+            | "DYLD_INSERT_LIBRARIES"
+            | "PERL5OPT"
+            | "RUBYOPT"
+            | "GIT_TEMPLATE_DIR"
+            | "GIT_EXEC_PATH"
+            | "GIT_CONFIG_GLOBAL"
+            | "GIT_CONFIG_SYSTEM"
+            | "GIT_CONFIG_PARAMETERS"
+                if !value.text.is_empty() && value.text != "/dev/null" =>
+            {
+                self.ask(format!("{name} makes other programs run code"), false);
+            }
+            "ENV" if value.text.contains('/') => {
+                self.ask("ENV makes other shells run a file", false);
+            }
+            "NODE_OPTIONS" if loads_code(&value.text) => {
+                self.ask("NODE_OPTIONS makes node load code", false);
+            }
+            "JAVA_TOOL_OPTIONS" if value.text.contains("agent") => {
+                self.ask("JAVA_TOOL_OPTIONS makes java load code", false);
+            }
+            "TAR_OPTIONS" if value.text.contains("checkpoint-action") => {
+                self.ask("TAR_OPTIONS makes tar run a command", false);
+            }
+            "PS4" | "PS1" if value.text.contains(['`', HOLE]) || value.text.contains("$(") => {
+                self.ask(format!("{name} runs a command at each step"), false);
+            }
+            name if name.starts_with("GIT_CONFIG_KEY_") => {
+                if super::rules::executes(&value.text) {
+                    self.ask(format!("git's {} runs a command", value.text), false);
+                }
+            }
+            _ => self.find(Tier::Read, "", false),
+        }
+    }
+}
+
+fn loads_code(options: &str) -> bool {
+    options.split_whitespace().any(|word| {
+        [
+            "-r",
+            "--require",
+            "--import",
+            "--loader",
+            "--experimental-loader",
+        ]
+        .iter()
+        .any(|flag| word == *flag || word.starts_with(&format!("{flag}=")))
+    })
+}
+
+fn define_aliases(args: Args<'_>, state: &mut State) {
+    for word in args.operands(&[]) {
+        if let Some((name, value)) = word.text.split_once('=') {
+            state.aliases.insert(name.to_owned(), value.to_owned());
+        }
+    }
+}

@@ -1,0 +1,399 @@
+//! Programs that write, move and remove files.
+
+use butler_vocab::Tier;
+
+use super::super::{
+    args::Args,
+    place::{Place, resolve},
+    simple::Call,
+    state::{Made, Output, State},
+    text::Text,
+    walk::Walk,
+};
+
+pub(super) fn judge(walk: &mut Walk<'_>, call: &Call<'_>, state: &mut State) -> Option<Output> {
+    let args = call.args;
+    let name = call.name.strip_prefix('g').filter(|name| {
+        matches!(
+            *name,
+            "rm" | "cp" | "mv" | "ln" | "install" | "dd" | "tar" | "touch" | "mkdir"
+        )
+    });
+    match name.unwrap_or(call.name) {
+        "rm" | "unlink" | "rmdir" => remove(walk, args, state),
+        "shred" | "srm" | "wipe" | "scrub" => {
+            walk.ask(format!("`{}` destroys files", call.name), false)
+        }
+        "mv" | "rename" => move_files(walk, call, state),
+        "cp" | "install" => copy(walk, call, state),
+        "ln" | "link" => link(walk, args, state),
+        "touch" | "mkdir" | "truncate" | "mkfifo" | "mknod" | "fallocate" => {
+            let with_value = [
+                "-m",
+                "-d",
+                "-t",
+                "-r",
+                "-s",
+                "-l",
+                "-o",
+                "--mode",
+                "--date",
+                "--size",
+                "--reference",
+            ];
+            writes(walk, &args.operands(&with_value), state, "writes to");
+        }
+        "tee" | "sponge" => {
+            writes(walk, &args.operands(&[]), state, "writes to");
+            return Some(copy_through(call, args, state));
+        }
+        "dd" => {
+            for path in args.iter().filter_map(|word| word.strip("of=")) {
+                writes(walk, &[&path], state, "writes to");
+            }
+        }
+        "chmod" | "chown" | "chgrp" | "setfacl" | "setcap" | "chattr" | "chcon" => {
+            permissions(walk, call, state)
+        }
+        "tar" | "bsdtar" | "star" => tar(walk, args, state),
+        "unzip" | "unrar" | "7z" | "7za" | "7zr" | "cpio" | "ditto" | "pax" => {
+            unpack(walk, call, state)
+        }
+        "zip" | "gzip" | "gunzip" | "bzip2" | "bunzip2" | "xz" | "unxz" | "zstd" | "unzstd"
+        | "lz4" | "compress" | "uncompress" | "brotli" => {
+            return Some(compress(walk, call, state));
+        }
+        "base64" | "base32" | "xxd" | "uudecode" | "basenc" => {
+            return Some(decode(walk, call, state));
+        }
+        "split" | "csplit" => {
+            let prefix = args.operands(&["-b", "-l", "-n", "-a", "-C", "-f"]);
+            writes(
+                walk,
+                prefix.get(1..).unwrap_or_default(),
+                state,
+                "writes to",
+            );
+        }
+        "patch" => {
+            let targets = args.values(&["-d", "-o", "--directory", "--output"]);
+            writes(
+                walk,
+                &targets.iter().collect::<Vec<_>>(),
+                state,
+                "writes to",
+            );
+        }
+        "gcc" | "g++" | "cc" | "c++" | "clang" | "clang++" | "ld" | "rustc" | "tsc" | "javac"
+        | "nasm" | "as" | "objcopy" | "strip" | "pandoc" | "protoc" | "dot" | "esbuild"
+        | "webpack" | "nvcc" | "ghc" | "swiftc" => {
+            let flags = [
+                "-o",
+                "-d",
+                "--output",
+                "--out-dir",
+                "--outDir",
+                "--outFile",
+                "--outfile",
+                "--outdir",
+                "--output-path",
+            ];
+            let targets = args.values(&flags);
+            let targets: Vec<&Text> = targets
+                .iter()
+                .filter(|text| text.text.contains('/') || !text.placed)
+                .collect();
+            writes(walk, &targets, state, "writes to");
+        }
+        _ => return None,
+    }
+    Some(Output::nothing())
+}
+
+fn writes(walk: &mut Walk<'_>, paths: &[&Text], state: &State, verb: &str) {
+    walk.find(Tier::WriteLocal, "it changes files of the worktree", false);
+    for path in paths {
+        walk.write(path, state, verb);
+    }
+}
+
+fn remove(walk: &mut Walk<'_>, args: Args<'_>, state: &mut State) {
+    if args.short('r') || args.short('R') || args.long("--recursive") {
+        walk.ask("it removes recursively", false);
+    }
+    let operands = args.operands(&[]);
+    writes(walk, &operands, state, "removes");
+    for path in operands {
+        let unknown = !path.exact && path.placed;
+        let beneath_temp = resolve(&path.text, state).is_some_and(|full| full.starts_with("/tmp/"));
+        if unknown && !beneath_temp && path.text.contains(super::super::text::HOLE) {
+            walk.ask("it removes a path that is not known before it runs", false);
+        }
+        if let Place::Inside(full) = walk.place(path, state) {
+            if full == walk.ctx.root {
+                walk.ask("it removes the worktree", false);
+            }
+            state.files.remove(&full);
+        }
+    }
+}
+
+fn move_files(walk: &mut Walk<'_>, call: &Call<'_>, state: &mut State) {
+    let targets = call.args.values(&["-t", "--target-directory"]);
+    let operands = call.args.operands(&["-t", "-S", "--suffix"]);
+    if call.name == "rename" {
+        writes(
+            walk,
+            operands.get(1..).unwrap_or_default(),
+            state,
+            "renames",
+        );
+        return;
+    }
+    writes(walk, &operands, state, "moves");
+    writes(
+        walk,
+        &targets.iter().collect::<Vec<_>>(),
+        state,
+        "moves into",
+    );
+    if let [from, to] = operands.as_slice() {
+        carry(walk, from, to, state);
+    }
+}
+
+fn copy(walk: &mut Walk<'_>, call: &Call<'_>, state: &mut State) {
+    let args = call.args;
+    let targets = args.values(&["-t", "--target-directory"]);
+    let operands = args.operands(&[
+        "-t", "-S", "-m", "-o", "-g", "--mode", "--owner", "--group", "--suffix",
+    ]);
+    if call.name == "install" {
+        if args.short('d') {
+            writes(walk, &operands, state, "writes to");
+            return;
+        }
+        if !args.values(&["-o", "-g", "--owner", "--group"]).is_empty() {
+            walk.ask("it changes who owns files", false);
+        }
+    }
+    match targets.first() {
+        Some(target) => writes(walk, &[target], state, "writes to"),
+        None => writes(
+            walk,
+            operands
+                .last()
+                .map(std::slice::from_ref)
+                .unwrap_or_default(),
+            state,
+            "writes to",
+        ),
+    }
+    if let [from, to] = operands.as_slice() {
+        carry(walk, from, to, state);
+    }
+}
+
+/// What this text made stays known under its new name.
+fn carry(walk: &Walk<'_>, from: &Text, to: &Text, state: &mut State) {
+    let made = resolve(&from.text, state).and_then(|path| state.files.get(&path).cloned());
+    if let (Some(made), Place::Inside(path)) = (made, walk.place(to, state)) {
+        state.files.insert(path, made);
+    }
+}
+
+fn link(walk: &mut Walk<'_>, args: Args<'_>, state: &mut State) {
+    let targets = args.values(&["-t", "--target-directory"]);
+    let operands = args.operands(&["-t", "-S"]);
+    match (targets.first(), operands.as_slice()) {
+        (Some(folder), _) => writes(walk, &[folder], state, "links in"),
+        (None, [_]) => writes(walk, &[], state, "links"),
+        (None, [.., to]) => writes(walk, &[to], state, "links"),
+        (None, []) => {}
+    }
+    if let [target, name] = operands.as_slice()
+        && let (Some(from), Some(to)) = (resolve(&name.text, state), resolve(&target.text, state))
+        && from != to
+    {
+        state.links.insert(from, to);
+    }
+}
+
+/// `tee` passes its input on and keeps it.
+fn copy_through(call: &Call<'_>, args: Args<'_>, state: &mut State) -> Output {
+    let super::super::state::Feed::Text(text) = call.feed else {
+        return Output::Unknown;
+    };
+    for path in args.operands(&[]) {
+        if let Some(full) = resolve(&path.text, state) {
+            state.files.insert(full, Made::Text(text.clone()));
+        }
+    }
+    Output::Text(text.clone())
+}
+
+/// Making a file of the worktree executable is ordinary work; all else asks.
+fn permissions(walk: &mut Walk<'_>, call: &Call<'_>, state: &State) {
+    let operands = call.args.operands(&["--reference"]);
+    let mode = operands.first().map_or("", |word| word.as_str());
+    let plain = call.name == "chmod"
+        && matches!(mode, "+x" | "u+x" | "a+x" | "ug+x" | "ugo+x")
+        && !call.args.short('R')
+        && operands[1..]
+            .iter()
+            .all(|path| path.exact && matches!(walk.place(path, state), Place::Inside(_)));
+    if plain {
+        walk.find(Tier::WriteLocal, "it makes a file executable", false);
+    } else {
+        walk.ask(
+            format!("`{}` changes permissions or ownership", call.name),
+            false,
+        );
+    }
+}
+
+fn tar(walk: &mut Walk<'_>, args: Args<'_>, state: &State) {
+    const COMPRESSORS: [&str; 11] = [
+        "gzip", "pigz", "bzip2", "pbzip2", "xz", "pxz", "zstd", "zstdmt", "lz4", "lzma", "brotli",
+    ];
+    walk.find(Tier::WriteLocal, "it packs or unpacks files", false);
+    for word in args.iter() {
+        let runs = [
+            "--checkpoint-action",
+            "--to-command",
+            "--info-script",
+            "--new-volume-script",
+            "--rsh-command",
+        ];
+        if runs.iter().any(|flag| word.text.starts_with(flag)) {
+            walk.ask("tar runs a command", false);
+        }
+        if word.text.starts_with("--remove-files") || word.text.starts_with("--recursive-unlink") {
+            walk.ask("tar removes files", false);
+        }
+    }
+    for program in args.values(&["-I", "--use-compress-program"]) {
+        let first = program.text.split_whitespace().next().unwrap_or_default();
+        if !COMPRESSORS.contains(&first) {
+            walk.ask(format!("tar runs `{}`", program.text), false);
+        }
+    }
+    let first = args.get(0).unwrap_or_default();
+    let letters =
+        |letter: char| args.short(letter) || (!first.starts_with('-') && first.contains(letter));
+    let extracts = letters('x') || args.long("--extract") || args.long("--get");
+    let lists = letters('t') || args.long("--list");
+    if args.short('P') && extracts {
+        walk.ask("tar writes to absolute paths", false);
+    }
+    let folders = args.values(&["-C", "--directory", "--one-top-level"]);
+    if extracts {
+        writes(
+            walk,
+            &folders.iter().collect::<Vec<_>>(),
+            state,
+            "unpacks into",
+        );
+        if folders.is_empty() {
+            writes(walk, &[&Text::exact(".")], state, "unpacks into");
+        }
+    } else if !lists {
+        let mut archive = args.values(&["-f", "--file"]);
+        // `czf name`, `-czf name`: the word behind the letters.
+        for pair in args.0.windows(2) {
+            let flags = pair[0].as_str();
+            if flags.ends_with('f')
+                && flags.len() > 2
+                && !flags.starts_with("--")
+                && archive.is_empty()
+            {
+                archive.push(pair[1].clone());
+            }
+        }
+        archive.retain(|path| path.text != "-");
+        writes(
+            walk,
+            &archive.iter().collect::<Vec<_>>(),
+            state,
+            "writes to",
+        );
+    }
+}
+
+fn unpack(walk: &mut Walk<'_>, call: &Call<'_>, state: &State) {
+    let args = call.args;
+    walk.find(Tier::WriteLocal, "it unpacks files", false);
+    let mut targets = args.values(&["-d", "-D", "--directory"]);
+    if call.name.starts_with("7z") {
+        targets = args.iter().filter_map(|word| word.strip("-o")).collect();
+    }
+    writes(
+        walk,
+        &targets.iter().collect::<Vec<_>>(),
+        state,
+        "unpacks into",
+    );
+}
+
+fn compress(walk: &mut Walk<'_>, call: &Call<'_>, state: &State) -> Output {
+    let args = call.args;
+    walk.find(Tier::WriteLocal, "it packs or unpacks files", false);
+    if call.name == "zip" {
+        if args.has("-T") || args.has("--unzip-command") || args.has("-TT") {
+            if !args.values(&["-TT", "--unzip-command"]).is_empty() {
+                walk.ask("zip runs a command", false);
+            }
+        }
+        if args.has("-m") || args.has("--move") {
+            walk.ask("zip removes what it packs", false);
+        }
+        let archive = args.operands(&["-x", "-i"]);
+        writes(
+            walk,
+            archive
+                .first()
+                .map(std::slice::from_ref)
+                .unwrap_or_default(),
+            state,
+            "writes to",
+        );
+        return Output::Unknown;
+    }
+    let unpacks = call.name.starts_with("un")
+        || call.name.starts_with("gun")
+        || call.name.starts_with("bun")
+        || args.short('d');
+    if args.short('c') || args.long("--stdout") || args.operands(&[]).is_empty() {
+        return if unpacks {
+            Output::Foreign
+        } else {
+            Output::Unknown
+        };
+    }
+    writes(walk, &args.operands(&["-o", "-S"]), state, "writes to");
+    Output::Unknown
+}
+
+fn decode(walk: &mut Walk<'_>, call: &Call<'_>, state: &State) -> Output {
+    let args = call.args;
+    let decodes = args.short('d')
+        || args.short('D')
+        || args.long("--decode")
+        || args.short('r')
+        || call.name == "uudecode";
+    if call.name == "xxd" {
+        writes(
+            walk,
+            args.operands(&["-l", "-s", "-c", "-g", "-o"])
+                .get(1..)
+                .unwrap_or_default(),
+            state,
+            "writes to",
+        );
+    }
+    if decodes {
+        Output::Foreign
+    } else {
+        Output::Unknown
+    }
+}

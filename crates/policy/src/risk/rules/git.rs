@@ -1,0 +1,677 @@
+//! git: what leaves the machine, rewrites history, or makes git run things.
+
+use butler_vocab::Tier;
+
+use super::super::{
+    args::Args,
+    place::resolve,
+    simple::Call,
+    state::{Feed, Output, State},
+    text::Text,
+    walk::Walk,
+};
+
+const READS: &[&str] = &[
+    "status",
+    "log",
+    "diff",
+    "show",
+    "blame",
+    "ls-files",
+    "ls-tree",
+    "ls-remote",
+    "rev-parse",
+    "rev-list",
+    "describe",
+    "shortlog",
+    "grep",
+    "cat-file",
+    "merge-base",
+    "name-rev",
+    "for-each-ref",
+    "show-ref",
+    "show-branch",
+    "whatchanged",
+    "count-objects",
+    "fsck",
+    "verify-commit",
+    "verify-tag",
+    "var",
+    "help",
+    "version",
+    "check-ignore",
+    "check-attr",
+    "diff-tree",
+    "diff-files",
+    "diff-index",
+    "range-diff",
+    "annotate",
+    "cherry",
+    "symbolic-ref",
+    "interpret-trailers",
+    "merge-tree",
+    "patch-id",
+    "check-ref-format",
+    "column",
+    "stripspace",
+    "get-tar-commit-id",
+    "fmt-merge-msg",
+    "hash-object",
+    "bugreport",
+    "diagnose",
+];
+
+/// Flags before the subcommand that take the next word.
+const GLOBAL: [&str; 9] = [
+    "-C",
+    "-c",
+    "--git-dir",
+    "--work-tree",
+    "--namespace",
+    "--exec-path",
+    "--super-prefix",
+    "--config-env",
+    "--attr-source",
+];
+
+pub(super) fn judge(walk: &mut Walk<'_>, call: &Call<'_>, state: &mut State) -> Option<Output> {
+    if call.name == "gh" || call.name == "hub" || call.name == "glab" {
+        return Some(forge(walk, call.args));
+    }
+    if call.name == "git-lfs" || call.name == "bfg" || call.name == "git-filter-repo" {
+        if call.name != "git-lfs" {
+            walk.ask("it rewrites history", false);
+        }
+        return Some(Output::Unknown);
+    }
+    if call.name != "git" {
+        return None;
+    }
+    let args = call.args;
+    let mut own = state.clone();
+    let mut elsewhere = None;
+    let Some((name, rest)) = args.subcommand(&GLOBAL) else {
+        return Some(Output::Unknown);
+    };
+    let globals = Args(&args.0[..args.0.len() - rest.0.len() - 1]);
+    for folder in globals.values(&["-C", "--git-dir", "--work-tree"]) {
+        own.cwd = folder.placed.then(|| resolve(&folder.text, &own)).flatten();
+        let inside = own.cwd.as_deref().is_some_and(|cwd| walk.is_inside(cwd));
+        if !inside {
+            elsewhere = Some(folder.text.clone());
+        }
+    }
+    let mut alias = None;
+    for setting in globals.values(&["-c", "--config-env"]) {
+        let (key, value) = setting
+            .text
+            .split_once('=')
+            .unwrap_or((&setting.text, "true"));
+        if let Some(body) = key.to_lowercase().strip_prefix("alias.") {
+            alias = (body == name.to_lowercase())
+                .then(|| value.to_owned())
+                .or(alias);
+        }
+        setting_runs(walk, key, value, setting.exact);
+    }
+    if let Some(alias) = alias {
+        let text = match alias.strip_prefix('!') {
+            Some(command) => command.to_owned(),
+            None => format!("git {alias}"),
+        };
+        return Some(walk.script(&text, &mut own, call.feed));
+    }
+    let output = subcommand(walk, name, rest, &mut own);
+    if let Some(folder) = elsewhere
+        && !READS.contains(&name)
+    {
+        walk.ask(
+            format!("git works in {folder}, outside the worktree"),
+            false,
+        );
+    }
+    Some(output)
+}
+
+fn subcommand(walk: &mut Walk<'_>, name: &str, args: Args<'_>, state: &mut State) -> Output {
+    if READS.contains(&name) {
+        return read(walk, name, args, state);
+    }
+    walk.find(Tier::WriteLocal, "it changes the local repository", false);
+    match name {
+        "push" => push(walk, args),
+        "clean" => {
+            let dry = args.short('n') || args.long("--dry-run");
+            if !dry && !args.short('h') {
+                walk.ask("it removes files that git does not know", false);
+            }
+        }
+        "config" => config(walk, args, state),
+        "filter-branch" | "filter-repo" | "replace" | "prune" => {
+            walk.ask("it rewrites or drops history", false)
+        }
+        "reflog" => {
+            if args.any(&["expire", "delete"]) {
+                walk.ask("it drops the reflog", false);
+            }
+        }
+        "gc" => {
+            if args.iter().any(|word| word.text.starts_with("--prune="))
+                || args.has("--aggressive") && args.long("--prune")
+            {
+                walk.ask("it drops unreachable history", false);
+            }
+        }
+        "update-ref" => {
+            if args.short('d') || args.has("--stdin") {
+                walk.ask("it deletes or moves refs", false);
+            }
+        }
+        "branch" => {
+            if args.short('D') || args.short('d') || args.long("--delete") {
+                walk.ask("it deletes a branch", false);
+            }
+        }
+        "tag" => {
+            if args.short('d') || args.long("--delete") {
+                walk.ask("it deletes a tag", false);
+            }
+        }
+        "stash" => {
+            if args.any(&["drop", "clear"]) {
+                walk.ask("it drops stashed work", false);
+            }
+        }
+        "worktree" => worktree(walk, args, state),
+        "rm" => {
+            if args.short('r') && !args.has("--cached") && !args.short('n') {
+                walk.ask("it removes recursively", false);
+            }
+        }
+        "rebase" => {
+            for text in args.values(&["-x", "--exec"]) {
+                walk.inner(&text.text, text.exact, &mut state.clone(), &Feed::None);
+            }
+        }
+        "bisect" => {
+            if args.get(0) == Some("run") {
+                walk.nested(&args.0[1..], &mut state.clone(), &Feed::None);
+            }
+        }
+        "submodule" => submodule(walk, args, state),
+        "difftool" | "mergetool" => {
+            for text in args.values(&["-x", "--extcmd"]) {
+                walk.inner(&text.text, text.exact, &mut state.clone(), &Feed::None);
+            }
+        }
+        "clone" | "init" => place(walk, name, args, state),
+        "fetch" | "pull" => {
+            for text in args.values(&["--upload-pack"]) {
+                walk.ask(format!("git runs `{}`", text.text), true);
+            }
+            if name == "fetch" && args.iter().any(|word| word.text.starts_with("ext::")) {
+                walk.ask("the remote is a command", true);
+            }
+        }
+        "credential" | "credential-store" | "credential-cache" => {
+            if !args.any(&["fill", "get"]) {
+                walk.ask("it changes stored credentials", false);
+            }
+        }
+        "archive" | "format-patch" | "bundle" => {
+            let targets = args.values(&["-o", "--output", "--output-directory"]);
+            for target in &targets {
+                walk.write(target, state, "writes to");
+            }
+            for text in args.values(&["--exec"]) {
+                walk.ask(format!("git runs `{}`", text.text), false);
+            }
+        }
+        "send-email" | "imap-send" | "request-pull" => {
+            walk.find(Tier::WriteVisible, "it sends mail", true);
+        }
+        "remote" => {
+            if args.any(&["remove", "rm", "prune"]) {
+                walk.find(Tier::WriteLocal, "it changes remotes", false);
+            }
+            if args.iter().any(|word| word.text.starts_with("ext::")) {
+                walk.ask("the remote is a command", true);
+            }
+        }
+        "daemon" | "http-backend" | "upload-pack" | "receive-pack" | "shell" => {
+            walk.ask("it serves the repository", true);
+        }
+        "lfs" => {
+            if args.any(&["push"]) {
+                walk.find(Tier::WriteVisible, "it pushes", true);
+            }
+        }
+        "svn" | "p4" => {
+            if args.any(&["dcommit", "submit"]) {
+                walk.find(Tier::WriteVisible, "it pushes", true);
+            }
+        }
+        "checkout-index" => {
+            for prefix in args.values(&["--prefix"]) {
+                walk.write(&prefix, state, "writes to");
+            }
+        }
+        _ => {}
+    }
+    Output::Unknown
+}
+
+fn read(walk: &mut Walk<'_>, name: &str, args: Args<'_>, state: &State) -> Output {
+    for path in args.values(&["--output"]) {
+        walk.find(Tier::WriteLocal, "it writes a file", false);
+        walk.write(&path, state, "writes to");
+    }
+    if name == "grep" {
+        for pager in args.values(&["-O", "--open-files-in-pager"]) {
+            walk.inner(&pager.text, pager.exact, &mut state.clone(), &Feed::None);
+        }
+    }
+    if name == "symbolic-ref" && (args.short('d') || args.operands(&["-m"]).len() > 1) {
+        walk.find(Tier::WriteLocal, "it moves a ref", false);
+    }
+    if name == "ls-remote" {
+        for text in args.values(&["--upload-pack", "--exec"]) {
+            walk.ask(format!("git runs `{}`", text.text), true);
+        }
+    }
+    match (name, args.get(0)) {
+        ("rev-parse", Some("--show-toplevel")) => Output::Text(walk.ctx.root.to_owned()),
+        ("rev-parse" | "rev-list" | "describe" | "symbolic-ref" | "merge-base", _)
+            if !args.any(&[
+                "--git-dir",
+                "--git-common-dir",
+                "--git-path",
+                "--absolute-git-dir",
+            ]) =>
+        {
+            Output::Placed("0".to_owned())
+        }
+        _ => Output::Unknown,
+    }
+}
+
+fn push(walk: &mut Walk<'_>, args: Args<'_>) {
+    walk.find(Tier::WriteVisible, "it pushes", true);
+    if args.long("--dry-run") || args.has("-n") {
+        return;
+    }
+    let forced = args.short('f')
+        || args.iter().any(|word| {
+            word.text.starts_with("--force")
+                || word.text.starts_with("--mirror")
+                || word.text.starts_with("--prune")
+        })
+        || args.short('d')
+        || args.has("--delete");
+    if forced {
+        walk.ask("it overwrites or deletes what is on the remote", true);
+    }
+    if let Some(program) = args.values(&["--receive-pack", "--exec"]).first() {
+        walk.ask(format!("git runs `{}`", program.text), true);
+    }
+    let operands = args.operands(&["-o", "--push-option", "--repo", "--receive-pack", "--exec"]);
+    let Some((remote, refs)) = operands.split_first() else {
+        return;
+    };
+    let lower = remote.text.to_lowercase();
+    let deploys = [
+        "heroku",
+        "dokku",
+        "deploy",
+        "production",
+        "prod",
+        "live",
+        "staging",
+        "piku",
+        "clever",
+        "gigalixir",
+    ];
+    if deploys.iter().any(|name| lower == *name)
+        || lower.starts_with("ext::")
+        || lower.contains("git.heroku.com")
+        || lower.starts_with("dokku@")
+    {
+        walk.ask(format!("`{}` is a deployment", remote.text), true);
+    }
+    for reference in refs {
+        let text = reference.text.as_str();
+        let target = text.rsplit(':').next().unwrap_or(text);
+        if text.starts_with('+') || text.starts_with(':') {
+            walk.ask("it overwrites or deletes what is on the remote", true);
+        } else if walk.ctx.overrides.is_protected(target) {
+            walk.ask(format!("`{target}` is a protected branch"), true);
+        }
+    }
+    if args.has("--all") {
+        walk.ask("it pushes every branch, the protected ones too", true);
+    }
+}
+
+/// Keys that make git run something.
+pub(in super::super) fn executes(key: &str) -> bool {
+    let key = key.to_lowercase();
+    let last = key.rsplit('.').next().unwrap_or_default();
+    let first = key.split('.').next().unwrap_or_default();
+    matches!(
+        key.as_str(),
+        "core.hookspath"
+            | "core.fsmonitor"
+            | "core.pager"
+            | "core.editor"
+            | "core.sshcommand"
+            | "core.askpass"
+            | "core.gitproxy"
+            | "core.attributesfile"
+            | "core.worktree"
+            | "sequence.editor"
+            | "diff.external"
+            | "init.templatedir"
+            | "gpg.program"
+            | "web.browser"
+            | "instaweb.httpd"
+            | "sendemail.smtpserver"
+            | "interactive.difffilter"
+            | "uploadpack.packobjectshook"
+            | "ssh.variant"
+            | "protocol.ext.allow"
+            | "safe.directory"
+            | "core.alternaterefscommand"
+            | "receive.procreceiverefs"
+    ) || matches!(
+        first,
+        "alias" | "include" | "includeif" | "filter" | "credential" | "pager" | "url"
+    ) || matches!(
+        last,
+        "textconv"
+            | "driver"
+            | "helper"
+            | "cmd"
+            | "command"
+            | "smudge"
+            | "clean"
+            | "process"
+            | "program"
+            | "path"
+    ) && matches!(
+        first,
+        "diff"
+            | "merge"
+            | "mergetool"
+            | "difftool"
+            | "filter"
+            | "gpg"
+            | "browser"
+            | "man"
+            | "trailer"
+            | "credential"
+            | "submodule"
+            | "remote"
+    ) || last == "update" && first == "submodule"
+        || matches!(last, "vcs" | "uploadpack" | "receivepack") && first == "remote"
+}
+
+/// `git -c key=value`: harmless programs may be named.
+fn setting_runs(walk: &mut Walk<'_>, key: &str, value: &str, exact: bool) {
+    if !executes(key) {
+        return;
+    }
+    let lower = key.to_lowercase();
+    if lower.starts_with("alias.") && !value.starts_with('!')
+        || lower.starts_with("pager.") && matches!(value, "true" | "false")
+    {
+        return;
+    }
+    let first = value.split_whitespace().next().unwrap_or_default();
+    let harmless = matches!(
+        first,
+        "" | "cat"
+            | "less"
+            | "more"
+            | "true"
+            | "false"
+            | ":"
+            | "head"
+            | "delta"
+            | "bat"
+            | "vi"
+            | "vim"
+            | "nano"
+            | "/dev/null"
+            | "never"
+    ) && !value.contains([';', '|', '&', '$', '`']);
+    if harmless && exact {
+        return;
+    }
+    if lower.starts_with("safe.") {
+        return;
+    }
+    walk.ask(format!("git's {key} decides what git runs"), false);
+}
+
+fn config(walk: &mut Walk<'_>, args: Args<'_>, state: &State) {
+    let with_value = ["-f", "--file", "--blob", "--type", "--default", "-t"];
+    let operands = args.operands(&with_value);
+    let verb = operands.first().map_or("", |word| word.as_str());
+    let modern = matches!(
+        verb,
+        "set" | "unset" | "get" | "list" | "edit" | "rename-section" | "remove-section"
+    );
+    let key = if modern {
+        operands.get(1)
+    } else {
+        operands.first()
+    };
+    let value = if modern {
+        operands.get(2)
+    } else {
+        operands.get(1)
+    };
+    let reads = [
+        "--get",
+        "--get-all",
+        "--get-regexp",
+        "--list",
+        "-l",
+        "--show-origin",
+        "--get-urlmatch",
+        "--name-only",
+        "--show-scope",
+    ];
+    let removes = [
+        "--unset",
+        "--unset-all",
+        "--remove-section",
+        "--rename-section",
+    ];
+    let changes = args.iter().any(|word| removes.contains(&word.as_str()))
+        || matches!(
+            verb,
+            "set" | "unset" | "edit" | "rename-section" | "remove-section"
+        )
+        || args.has("-e")
+        || args.has("--edit")
+        || args.has("--add")
+        || args.has("--replace-all")
+        || !modern && value.is_some();
+    let looks = args.iter().any(|word| reads.contains(&word.as_str())) || !changes;
+    if looks {
+        return;
+    }
+    if args.long("--global") || args.long("--system") {
+        walk.ask("it changes git's settings for the whole machine", false);
+    }
+    for file in args.values(&["-f", "--file"]) {
+        walk.write(&file, state, "writes to");
+    }
+    if let Some(key) = key
+        && executes(&key.text)
+        && !(key.text.to_lowercase().starts_with("alias.")
+            && value.is_some_and(|value| value.exact && !value.text.starts_with('!')))
+    {
+        walk.ask(format!("git's {} decides what git runs", key.text), false);
+    }
+}
+
+fn worktree(walk: &mut Walk<'_>, args: Args<'_>, state: &State) {
+    match args.get(0) {
+        Some("add") => {
+            let operands = Args(&args.0[1..]).operands(&["-b", "-B", "--reason"]);
+            if let Some(path) = operands.first() {
+                walk.write(path, state, "writes to");
+            }
+        }
+        Some("remove") => walk.ask("it removes a worktree", false),
+        Some("move") => {
+            for path in Args(&args.0[1..]).operands(&[]) {
+                walk.write(path, state, "moves");
+            }
+        }
+        _ => {}
+    }
+}
+
+fn submodule(walk: &mut Walk<'_>, args: Args<'_>, state: &mut State) {
+    match args.subcommand(&[]) {
+        Some(("foreach", rest)) => {
+            let words = rest.operands(&[]);
+            let start = words
+                .first()
+                .and_then(|first| rest.iter().position(|word| std::ptr::eq(word, *first)));
+            let argv = &rest.0[start.unwrap_or(rest.0.len())..];
+            if let [only] = argv {
+                walk.inner(&only.text, only.exact, &mut state.clone(), &Feed::None);
+            } else {
+                walk.nested(argv, &mut state.clone(), &Feed::None);
+            }
+        }
+        Some(("deinit", rest)) if rest.short('f') || rest.long("--force") => {
+            walk.ask("it removes submodule folders", false);
+        }
+        _ => {}
+    }
+}
+
+fn place(walk: &mut Walk<'_>, name: &str, args: Args<'_>, state: &State) {
+    let with_value = [
+        "-b",
+        "--branch",
+        "-c",
+        "--config",
+        "--depth",
+        "-o",
+        "--origin",
+        "--template",
+        "-u",
+        "--upload-pack",
+        "--reference",
+        "-j",
+        "--separate-git-dir",
+        "--filter",
+        "--initial-branch",
+    ];
+    let operands = args.operands(&with_value);
+    for setting in args.values(&["-c", "--config"]) {
+        let (key, value) = setting
+            .text
+            .split_once('=')
+            .unwrap_or((&setting.text, "true"));
+        setting_runs(walk, key, value, setting.exact);
+    }
+    if let Some(program) = args.values(&["-u", "--upload-pack"]).first() {
+        walk.ask(format!("git runs `{}`", program.text), true);
+    }
+    if operands
+        .first()
+        .is_some_and(|url| url.text.starts_with("ext::"))
+    {
+        walk.ask("the remote is a command", true);
+    }
+    let target = operands.get(usize::from(name == "clone"));
+    let here = Text::exact(".");
+    walk.write(target.copied().unwrap_or(&here), state, "writes to");
+}
+
+/// gh and its kin.
+fn forge(walk: &mut Walk<'_>, args: Args<'_>) -> Output {
+    let Some((group, rest)) = args.subcommand(&["-R", "--repo"]) else {
+        return Output::Unknown;
+    };
+    let verb = rest
+        .subcommand(&["-R", "--repo"])
+        .map_or("", |(verb, _)| verb);
+    let reads = [
+        "view", "list", "status", "checks", "diff", "ls", "search", "get", "download", "watch",
+        "browse", "",
+    ];
+    match (group, verb) {
+        ("auth", "status" | "token") => {}
+        ("auth", _) => walk.ask("it changes stored credentials", true),
+        (
+            "secret" | "variable" | "ssh-key" | "gpg-key" | "token",
+            "set" | "add" | "delete" | "remove",
+        ) => {
+            walk.ask("it changes stored credentials", true);
+        }
+        ("release", "create" | "upload" | "delete" | "edit" | "delete-asset") => {
+            walk.ask("it publishes or changes a release", true);
+        }
+        (
+            "repo",
+            "delete" | "archive" | "rename" | "edit" | "create" | "transfer" | "deploy-key"
+            | "sync",
+        ) => {
+            walk.ask("it changes the repository on the forge", true);
+        }
+        ("pr" | "mr", "merge") => walk.ask("a merge needs a person's word", true),
+        (_, "delete" | "remove" | "transfer") => walk.ask("it deletes on the forge", true),
+        ("workflow", "run") => {
+            let named = rest.iter().any(|word| {
+                super::script_name(&format!(
+                    "./{}",
+                    word.text.trim_end_matches(".yml").trim_end_matches(".yaml")
+                ))
+                .is_some()
+            });
+            if named {
+                walk.ask("it starts a deployment", true);
+            }
+            walk.find(Tier::WriteVisible, "it starts a workflow", true);
+        }
+        ("workflow", "disable" | "enable") => {
+            walk.ask("it changes the repository on the forge", true)
+        }
+        ("api", _) => {
+            let method = rest.values(&["-X", "--method"]);
+            let method = method
+                .first()
+                .map_or("", |text| text.text.as_str())
+                .to_uppercase();
+            if method == "DELETE" {
+                walk.ask("it deletes on the forge", true);
+            } else if matches!(method.as_str(), "POST" | "PUT" | "PATCH")
+                || rest.iter().any(|word| {
+                    matches!(
+                        word.as_str(),
+                        "-f" | "-F" | "--field" | "--raw-field" | "--input"
+                    )
+                }) && method != "GET"
+            {
+                walk.find(Tier::WriteVisible, "it writes on the forge", true);
+            }
+        }
+        ("extension", "install" | "upgrade") => walk.ask("it installs an extension", true),
+        ("alias", "set" | "import") => walk.ask("it defines a command", false),
+        ("config", "set") => walk.ask("it changes settings of the machine", false),
+        ("codespace", verb) if !reads.contains(&verb) => {
+            walk.ask("it changes a remote machine", true)
+        }
+        (_, verb) if reads.contains(&verb) => {}
+        _ => walk.find(Tier::WriteVisible, "it writes on the forge", true),
+    }
+    Output::Unknown
+}

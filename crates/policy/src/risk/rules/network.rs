@@ -1,0 +1,424 @@
+//! Programs that talk to other machines.
+
+use butler_vocab::Tier;
+
+use super::super::{
+    args::Args,
+    place::{Place, resolve},
+    simple::Call,
+    state::{Made, Output, State},
+    text::Text,
+    walk::Walk,
+};
+
+pub(super) fn judge(walk: &mut Walk<'_>, call: &Call<'_>, state: &mut State) -> Option<Output> {
+    match call.name {
+        "curl" => Some(curl(walk, call.args, state)),
+        "wget" | "wget2" => Some(wget(walk, call.args, state)),
+        "aria2c" | "axel" | "http" | "https" | "xh" | "lynx" | "w3m" | "links" | "fetch"
+        | "ftp" | "lftp" | "tftp" => Some(other_client(walk, call, state)),
+        "scp" | "sftp" | "rsync" | "rclone" => Some(copy(walk, call, state)),
+        "nc" | "ncat" | "netcat" | "socat" | "telnet" | "openssl" => sockets(walk, call, state),
+        "ping" | "dig" | "nslookup" | "host" | "traceroute" | "whois" | "mtr" => {
+            walk.find(Tier::WriteVisible, "it talks to another machine", true);
+            Some(Output::Unknown)
+        }
+        _ => None,
+    }
+}
+
+/// A download lands here; what is fetched is not ours to run.
+fn saved(walk: &mut Walk<'_>, path: &Text, state: &mut State) {
+    walk.find(Tier::WriteLocal, "it downloads a file", true);
+    walk.write(path, state, "downloads to");
+    if let Place::Inside(full) = walk.place(path, state) {
+        state.files.insert(full, Made::Foreign);
+    }
+}
+
+fn last_part(url: &Text) -> Text {
+    let bare = url.text.split(['?', '#']).next().unwrap_or_default();
+    let name = bare.rsplit('/').next().unwrap_or_default();
+    Text {
+        text: name.to_owned(),
+        ..url.clone()
+    }
+}
+
+const CURL_VALUES: &[&str] = &[
+    "-o",
+    "-H",
+    "-d",
+    "-X",
+    "-A",
+    "-b",
+    "-c",
+    "-e",
+    "-u",
+    "-x",
+    "-F",
+    "-T",
+    "-w",
+    "-m",
+    "-D",
+    "-E",
+    "-K",
+    "-r",
+    "-y",
+    "-Y",
+    "-z",
+    "-C",
+    "-P",
+    "-Q",
+    "-t",
+    "--output",
+    "--header",
+    "--data",
+    "--request",
+    "--user-agent",
+    "--cookie",
+    "--cookie-jar",
+    "--referer",
+    "--user",
+    "--proxy",
+    "--form",
+    "--upload-file",
+    "--write-out",
+    "--max-time",
+    "--dump-header",
+    "--cert",
+    "--config",
+    "--range",
+    "--retry",
+    "--connect-timeout",
+    "--data-binary",
+    "--data-raw",
+    "--data-urlencode",
+    "--json",
+    "--output-dir",
+    "--resolve",
+    "--cacert",
+    "--key",
+    "--url",
+    "--trace",
+    "--trace-ascii",
+    "--stderr",
+    "--unix-socket",
+    "--retry-delay",
+    "--limit-rate",
+    "--interface",
+];
+
+fn curl(walk: &mut Walk<'_>, args: Args<'_>, state: &mut State) -> Output {
+    walk.find(Tier::WriteLocal, "it talks to another machine", true);
+    let method = args.values(&["-X", "--request"]);
+    if method
+        .iter()
+        .any(|text| text.text.eq_ignore_ascii_case("delete"))
+    {
+        walk.ask("it deletes on another machine", true);
+    }
+    let sends = args.iter().any(|word| {
+        [
+            "-d",
+            "-F",
+            "-T",
+            "--data",
+            "--form",
+            "--upload-file",
+            "--json",
+        ]
+        .iter()
+        .any(|flag| word.text == *flag || flag.len() > 2 && word.text.starts_with(flag))
+    }) || method
+        .iter()
+        .any(|text| matches!(text.text.to_uppercase().as_str(), "POST" | "PUT" | "PATCH"));
+    if sends {
+        walk.find(Tier::WriteVisible, "it sends data to another machine", true);
+    }
+    if !args.values(&["-K", "--config"]).is_empty() {
+        walk.find(Tier::WriteVisible, "it takes its orders from a file", true);
+    }
+    let folder = args.values(&["--output-dir"]).into_iter().next();
+    let mut targets = args.values(&[
+        "-o",
+        "--output",
+        "-D",
+        "--dump-header",
+        "-c",
+        "--cookie-jar",
+        "--trace",
+        "--trace-ascii",
+        "--stderr",
+    ]);
+    // `-sSLo file`: o merged behind other letters.
+    for pair in args.0.windows(2) {
+        let flags = pair[0].as_str();
+        let letters = flags.len() > 2
+            && flags.starts_with('-')
+            && flags[1..].bytes().all(|b| b.is_ascii_alphabetic());
+        if letters && flags.ends_with('o') {
+            targets.push(pair[1].clone());
+        }
+    }
+    let urls = args.operands(CURL_VALUES);
+    let remote_name = args.short('O') || args.has("--remote-name") || args.has("--remote-name-all");
+    if remote_name {
+        targets.extend(urls.iter().map(|url| last_part(url)));
+    }
+    targets.retain(|target| target.text != "-");
+    let to_file = !targets.is_empty();
+    for target in targets {
+        let target = match &folder {
+            Some(folder) => Text {
+                text: format!("{}/{}", folder.text, target.text),
+                exact: false,
+                placed: folder.placed && target.placed,
+                glob: false,
+            },
+            None => target,
+        };
+        saved(walk, &target, state);
+    }
+    if to_file {
+        Output::nothing()
+    } else {
+        Output::Foreign
+    }
+}
+
+fn wget(walk: &mut Walk<'_>, args: Args<'_>, state: &mut State) -> Output {
+    walk.find(Tier::WriteLocal, "it talks to another machine", true);
+    if args
+        .iter()
+        .any(|word| word.text.starts_with("--post-") || word.text.starts_with("--body-"))
+    {
+        walk.find(Tier::WriteVisible, "it sends data to another machine", true);
+    }
+    for program in args.values(&["--use-askpass"]) {
+        walk.ask(format!("wget runs `{}`", program.text), true);
+    }
+    if args.iter().any(|word| {
+        word.text.starts_with("-e") && word.text.contains("output_document")
+            || word.text.starts_with("--execute")
+    }) {
+        walk.find(
+            Tier::WriteVisible,
+            "it takes settings from the command",
+            true,
+        );
+    }
+    let mut document = args.values(&["-O", "--output-document"]);
+    let mut quiet_pipe = false;
+    for (index, word) in args.0.iter().enumerate() {
+        let text = word.as_str();
+        let letters = text.starts_with('-') && !text.starts_with("--") && text.len() > 2;
+        if letters && (text.ends_with("O-") || text.ends_with("O -")) {
+            quiet_pipe = true;
+        } else if letters && text.ends_with('O') {
+            document.extend(args.0.get(index + 1).cloned());
+        }
+    }
+    for log in args.values(&["-o", "-a", "--output-file"]) {
+        walk.write(&log, state, "writes to");
+    }
+    if quiet_pipe
+        || document
+            .iter()
+            .any(|path| path.text == "-" || path.text.starts_with("/dev/"))
+    {
+        return Output::Foreign;
+    }
+    let folder = args
+        .values(&["-P", "--directory-prefix"])
+        .into_iter()
+        .next();
+    if let Some(path) = document.first() {
+        saved(walk, path, state);
+        return Output::nothing();
+    }
+    for url in args.operands(&[
+        "-O",
+        "-P",
+        "-o",
+        "-a",
+        "-U",
+        "-t",
+        "-T",
+        "-w",
+        "-A",
+        "-R",
+        "-D",
+        "-e",
+        "-Q",
+        "--header",
+        "--user",
+        "--password",
+        "--post-data",
+        "-i",
+    ]) {
+        let name = last_part(url);
+        let path = match &folder {
+            Some(folder) => Text {
+                text: format!("{}/{}", folder.text, name.text),
+                placed: folder.placed && name.placed,
+                exact: false,
+                glob: false,
+            },
+            None => name,
+        };
+        if !path.text.is_empty() {
+            saved(walk, &path, state);
+        }
+    }
+    Output::nothing()
+}
+
+fn other_client(walk: &mut Walk<'_>, call: &Call<'_>, state: &mut State) -> Output {
+    walk.find(Tier::WriteVisible, "it talks to another machine", true);
+    if call.args.any(&["DELETE", "delete"]) {
+        walk.ask("it deletes on another machine", true);
+    }
+    for path in call.args.values(&["-o", "--output", "--out", "--download"]) {
+        saved(walk, &path, state);
+    }
+    Output::Foreign
+}
+
+/// `host:path`, but not `C:\` and not a path with a colon behind a slash.
+fn is_remote(word: &str) -> bool {
+    word.contains("::")
+        || word.starts_with("rsync://")
+        || word.starts_with("sftp://")
+        || word
+            .split_once(':')
+            .is_some_and(|(host, _)| !host.is_empty() && !host.contains('/'))
+}
+
+fn copy(walk: &mut Walk<'_>, call: &Call<'_>, state: &mut State) -> Output {
+    let args = call.args;
+    walk.find(Tier::WriteLocal, "it copies files", false);
+    if args
+        .iter()
+        .any(|word| word.text.starts_with("--del") || word.text.starts_with("--remove-source"))
+    {
+        walk.ask("it removes files while copying", true);
+    }
+    for program in args.values(&["-e", "--rsh", "--rsync-path", "-S"]) {
+        let first = program.text.split_whitespace().next().unwrap_or_default();
+        if first != "ssh" || program.text.contains("ProxyCommand") {
+            walk.ask(format!("{} runs `{}`", call.name, program.text), true);
+        }
+    }
+    if args.iter().any(|word| word.text.contains("ProxyCommand")) {
+        walk.ask("the ssh option runs a command here", true);
+    }
+    if call.name == "rclone" {
+        let looks = [
+            "ls",
+            "lsl",
+            "lsd",
+            "lsf",
+            "lsjson",
+            "size",
+            "check",
+            "version",
+            "listremotes",
+            "cat",
+            "about",
+            "tree",
+            "md5sum",
+        ];
+        if !args.get(0).is_some_and(|verb| looks.contains(&verb)) {
+            walk.ask("it changes remote storage", true);
+        }
+        return Output::Unknown;
+    }
+    let with_value = [
+        "-P",
+        "-i",
+        "-o",
+        "-F",
+        "-l",
+        "-c",
+        "-J",
+        "-S",
+        "-e",
+        "-f",
+        "-T",
+        "--exclude",
+        "--include",
+        "--rsh",
+        "--exclude-from",
+        "--include-from",
+        "--files-from",
+        "--rsync-path",
+        "-B",
+    ];
+    let operands = args.operands(&with_value);
+    let dry = call.name == "rsync" && (args.short('n') || args.long("--dry-run"));
+    match operands.last() {
+        Some(target) if is_remote(&target.text) && (operands.len() > 1 || call.name == "sftp") => {
+            if call.name == "sftp" {
+                walk.find(Tier::WriteVisible, "it talks to another machine", true);
+            } else if !dry {
+                walk.ask("it copies files to another machine", true);
+            }
+        }
+        Some(target) if operands.len() > 1 => {
+            walk.write(target, state, "writes to");
+            if operands.iter().any(|word| is_remote(&word.text))
+                && let Some(full) = resolve(&target.text, state)
+            {
+                walk.find(Tier::WriteLocal, "it copies files", true);
+                state.files.insert(full, Made::Foreign);
+            }
+        }
+        _ => {}
+    }
+    Output::Unknown
+}
+
+fn sockets(walk: &mut Walk<'_>, call: &Call<'_>, state: &mut State) -> Option<Output> {
+    let args = call.args;
+    if call.name == "openssl" {
+        match args.get(0) {
+            Some("s_client" | "s_server") => {
+                walk.find(Tier::WriteVisible, "it talks to another machine", true)
+            }
+            Some("enc") => {
+                return Some(if args.short('d') {
+                    Output::Foreign
+                } else {
+                    Output::Unknown
+                });
+            }
+            Some("base64") if args.short('d') => return Some(Output::Foreign),
+            _ => {}
+        }
+        walk.find(Tier::WriteLocal, "it writes a file", false);
+        for path in args.values(&["-out", "-keyout"]) {
+            walk.write(&path, state, "writes to");
+        }
+        return Some(Output::Unknown);
+    }
+    walk.find(Tier::WriteVisible, "it talks to another machine", true);
+    let runs = match call.name {
+        "socat" => args.iter().any(|word| {
+            let upper = word.text.to_uppercase();
+            upper.starts_with("EXEC:") || upper.starts_with("SYSTEM:") || upper.contains("EXEC:")
+        }),
+        "telnet" => false,
+        _ => {
+            args.short('e')
+                || args.short('c') && call.name != "nc"
+                || args.has("--exec")
+                || args.has("--sh-exec")
+                || args.has("-c")
+        }
+    };
+    if runs {
+        walk.ask("it connects a command to the network", true);
+    }
+    Some(Output::Foreign)
+}

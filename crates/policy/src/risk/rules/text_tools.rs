@@ -1,0 +1,209 @@
+//! sed, awk, sort, editors: tools for text that can also write and run.
+
+use butler_vocab::Tier;
+
+use super::super::{
+    args::Args,
+    bodies::{awk, sed},
+    simple::Call,
+    state::{Output, State},
+    text::{HOLE, Text},
+    walk::Walk,
+};
+
+pub(super) fn judge(walk: &mut Walk<'_>, call: &Call<'_>, state: &mut State) -> Option<Output> {
+    let args = call.args;
+    match call.name {
+        "sed" | "gsed" | "ssed" => judge_sed(walk, args, state),
+        "awk" | "gawk" | "mawk" | "nawk" => judge_awk(walk, args, state),
+        "sort" | "gsort" => {
+            write_all(walk, &args.values(&["-o", "--output"]), state);
+            if let Some(program) = args.values(&["--compress-program"]).first() {
+                walk.ask(format!("sort runs `{}`", program.text), false);
+            }
+        }
+        "uniq" => {
+            let operands = args.operands(&["-f", "-s", "-w"]);
+            write_all(
+                walk,
+                &operands
+                    .get(1)
+                    .map(|w| (*w).clone())
+                    .into_iter()
+                    .collect::<Vec<_>>(),
+                state,
+            );
+        }
+        "yq" => {
+            if args.short('i') || args.has("--inplace") {
+                write_operands(walk, &args.operands(&[]), state, 1);
+            }
+        }
+        "vim" | "vi" | "nvim" | "ex" | "view" | "gvim" => editor(walk, args, state),
+        "emacs" | "emacsclient" => {
+            for text in args.values(&["--eval", "-eval", "--execute"]) {
+                let runs = [
+                    "shell-command",
+                    "call-process",
+                    "delete-directory",
+                    "start-process",
+                ];
+                if runs.iter().any(|call| text.text.contains(call)) {
+                    walk.ask("the editor runs a command", false);
+                }
+            }
+            walk.find(Tier::WriteLocal, "it edits", false);
+        }
+        "ed" => walk.find(Tier::WriteLocal, "it edits", false),
+        "nano" | "pico" | "micro" | "code" => walk.find(Tier::WriteLocal, "it edits", false),
+        _ => return None,
+    }
+    Some(Output::Unknown)
+}
+
+fn write_all(walk: &mut Walk<'_>, paths: &[Text], state: &State) {
+    for path in paths {
+        walk.find(Tier::WriteLocal, "it writes a file", false);
+        walk.write(path, state, "writes to");
+    }
+}
+
+fn write_operands(walk: &mut Walk<'_>, operands: &[&Text], state: &State, skip: usize) {
+    walk.find(Tier::WriteLocal, "it edits files in place", false);
+    for path in operands.iter().skip(skip) {
+        walk.write(path, state, "edits");
+    }
+}
+
+fn judge_sed(walk: &mut Walk<'_>, args: Args<'_>, state: &State) {
+    let mut scripts = args.values(&["-e", "--expression"]);
+    // `-ne 'script'`, `-Ee 'script'`: e merged behind other letters.
+    for pair in args.0.windows(2) {
+        let flags = pair[0].as_str();
+        if flags.len() > 2
+            && flags.starts_with('-')
+            && !flags.starts_with("--")
+            && flags.ends_with('e')
+        {
+            scripts.push(pair[1].clone());
+        }
+    }
+    let operands = args.operands(&["-e", "--expression", "-f", "--file", "-l"]);
+    let from_file = !args.values(&["-f", "--file"]).is_empty();
+    let given = usize::from(scripts.is_empty() && !from_file);
+    if given == 1 {
+        scripts.extend(operands.first().map(|word| (*word).clone()));
+    }
+    for script in &scripts {
+        let effects = sed::effects(&script.text);
+        if effects.runs {
+            walk.ask("the sed script runs a command", false);
+        }
+        for path in effects.writes {
+            walk.find(Tier::WriteLocal, "it writes a file", false);
+            walk.write(&Text::read(&path), state, "writes to");
+        }
+        if script.text.trim() == HOLE.to_string() {
+            walk.ask("the sed script is not known before it runs", false);
+        }
+    }
+    let in_place = args.iter().any(|word| {
+        let text = word.as_str();
+        text.starts_with("--in-place")
+            || text.starts_with("-i")
+            || (text.starts_with('-')
+                && !text.starts_with("--")
+                && text.len() < 6
+                && text[1..].bytes().all(|b| b.is_ascii_alphabetic())
+                && text.contains('i'))
+    });
+    if in_place {
+        let merged = args.0.iter().filter(|w| {
+            let t = w.as_str();
+            t.len() > 2 && t.starts_with('-') && !t.starts_with("--") && t.ends_with('e')
+        });
+        write_operands(walk, &operands, state, given + merged.count());
+    }
+}
+
+fn judge_awk(walk: &mut Walk<'_>, args: Args<'_>, state: &State) {
+    let with_value = [
+        "-F",
+        "-v",
+        "-f",
+        "--file",
+        "--assign",
+        "--field-separator",
+        "-i",
+        "--include",
+        "-e",
+        "--source",
+        "-E",
+        "-l",
+    ];
+    let mut programs = args.values(&["-e", "--source"]);
+    let from_file = !args.values(&["-f", "--file", "-E"]).is_empty();
+    let operands = args.operands(&with_value);
+    let given = usize::from(programs.is_empty() && !from_file);
+    if given == 1 {
+        programs.extend(operands.first().map(|word| (*word).clone()));
+    }
+    for program in programs {
+        let effects = awk::effects(&program.text);
+        if effects.runs {
+            walk.ask("the awk program runs a command", false);
+        }
+        for path in effects.writes {
+            walk.find(Tier::WriteLocal, "it writes a file", false);
+            // A computed name stays where awk runs in all honest uses.
+            if let Some(path) = path {
+                walk.write(&Text::read(&path), state, "writes to");
+            }
+        }
+        if program.text.trim() == HOLE.to_string() {
+            walk.ask("the awk program is not known before it runs", false);
+        }
+    }
+    if args
+        .values(&["-i", "--include"])
+        .iter()
+        .any(|name| name.text == "inplace")
+    {
+        write_operands(walk, &operands, state, given);
+    }
+}
+
+fn editor(walk: &mut Walk<'_>, args: Args<'_>, state: &State) {
+    walk.find(Tier::WriteLocal, "it edits", false);
+    let mut commands = args.values(&["-c", "--cmd", "-S"]);
+    commands.extend(args.iter().filter_map(|word| word.strip("+")));
+    for command in commands {
+        let text = command.text.trim_start_matches([':', ' ']);
+        let runs = text.contains('!') && !text.ends_with('!') && !is_forced(text)
+            || [
+                "system(", "py ", "py3 ", "python ", "python3 ", "lua ", "perl ", "ruby ",
+                "terminal",
+            ]
+            .iter()
+            .any(|call| text.contains(call));
+        if runs {
+            walk.ask("the editor runs a command", false);
+        }
+        if let Some(path) = text.strip_prefix("w ").or(text.strip_prefix("w! ")) {
+            walk.write(&Text::read(path.trim()), state, "writes to");
+        }
+    }
+}
+
+/// `wq!`, `q!`, `w! file`: the sign means "do it anyway".
+fn is_forced(text: &str) -> bool {
+    text.split('|').all(|command| {
+        let command = command.trim();
+        !command.contains('!')
+            || [
+                "q!", "wq!", "w!", "x!", "e!", "qa!", "wqa!", "bd!", "g!", "normal!",
+            ]
+            .iter()
+            .any(|forced| command.starts_with(forced))
+    })
+}

@@ -1,0 +1,222 @@
+//! Programs that run a program text: shells, `source`, and languages.
+
+use butler_vocab::Tier;
+
+use super::{
+    args::Args,
+    bodies,
+    place::resolve,
+    rules,
+    simple::Call,
+    state::{Feed, Made, Output, State},
+    text::{HOLE, Text},
+    walk::Walk,
+};
+
+const SHELLS: [&str; 12] = [
+    "sh", "bash", "zsh", "dash", "ksh", "mksh", "ash", "fish", "rbash", "yash", "csh", "tcsh",
+];
+
+impl Walk<'_> {
+    /// Judges a shell, `source`, or a language; nothing if it is none.
+    pub(super) fn shell(&mut self, call: &Call<'_>, state: &mut State) -> Option<Output> {
+        if SHELLS.contains(&call.name) {
+            return Some(self.shell_program(call, state));
+        }
+        if matches!(call.name, "source" | ".") && !call.path.contains('/') {
+            return Some(self.source(call, state));
+        }
+        let language = bodies::language_of(call.name)?;
+        Some(self.language(language, call, state))
+    }
+
+    fn shell_program(&mut self, call: &Call<'_>, state: &mut State) -> Output {
+        self.find(Tier::WriteLocal, "it runs a script", false);
+        let mut index = 0;
+        let mut own = state.clone();
+        while let Some(word) = call.args.0.get(index) {
+            let text = word.as_str();
+            index += 1;
+            match text {
+                "--rcfile" | "--init-file" | "-o" | "+o" | "-O" | "+O" => index += 1,
+                "--" | "-" => break,
+                _ if text.starts_with("--") => {}
+                _ if is_flags(text) => {
+                    if text.contains('c') {
+                        return self.dash_c(Args(&call.args.0[index..]), &mut own, call.feed);
+                    }
+                    if text.starts_with('-') && text.contains('n') {
+                        // Only checks the syntax.
+                        return Output::Unknown;
+                    }
+                    if text.contains('s') {
+                        own.positional = Some(call.args.0[index..].to_vec());
+                        return self.fed(call.feed, &mut own);
+                    }
+                    // `-o pipefail` merged, as in `-euo pipefail`.
+                    if text.ends_with('o') || text.ends_with('O') {
+                        index += 1;
+                    }
+                }
+                _ => {
+                    index -= 1;
+                    break;
+                }
+            }
+        }
+        match call.args.0.get(index) {
+            Some(script) => {
+                self.run_file(script, state, call.feed);
+                Output::Unknown
+            }
+            None => self.fed(call.feed, &mut own),
+        }
+    }
+
+    /// `-c text name args…`, flags may stand between.
+    fn dash_c(&mut self, rest: Args<'_>, state: &mut State, feed: &Feed) -> Output {
+        let mut words = rest.0;
+        while let [word, more @ ..] = words
+            && (is_flags(&word.text) || word.text == "--")
+        {
+            words = if word.text.ends_with('o') {
+                more.get(1..).unwrap_or_default()
+            } else {
+                more
+            };
+        }
+        let Some((text, positional)) = words.split_first() else {
+            return Output::nothing();
+        };
+        state.positional = positional.get(1..).map(<[Text]>::to_vec);
+        self.inner(&text.text, text.exact, state, feed)
+    }
+
+    /// A shell without a script runs what stands on its input.
+    fn fed(&mut self, feed: &Feed, state: &mut State) -> Output {
+        match feed {
+            Feed::None => Output::Unknown,
+            Feed::Text(text) => {
+                let text = text.clone();
+                let exact = !text.contains(HOLE);
+                self.inner(&text, exact, state, &Feed::None)
+            }
+            Feed::Unknown => {
+                self.ask("a shell runs whatever is piped into it", true);
+                Output::Unknown
+            }
+        }
+    }
+
+    fn source(&mut self, call: &Call<'_>, state: &mut State) -> Output {
+        self.find(Tier::WriteLocal, "it runs a script", false);
+        if let Some(script) = call.args.0.first() {
+            self.run_file(script, state, call.feed);
+        }
+        Output::Unknown
+    }
+
+    /// A file is run as a program.
+    pub(super) fn run_file(&mut self, file: &Text, state: &mut State, feed: &Feed) {
+        let stream = file.text.starts_with("/dev/fd/")
+            || file.text.starts_with("/proc/self/fd/")
+            || file.text == "/dev/stdin"
+            || file.text == "-";
+        if stream {
+            let whole = file.exact && file.text != "/dev/fd/63";
+            match feed {
+                Feed::Text(text) if whole && !text.contains(HOLE) => {
+                    let text = text.clone();
+                    self.script(&text, state, &Feed::None);
+                }
+                _ => self.ask("it runs the output of another command", true),
+            }
+            return;
+        }
+        if !file.placed {
+            self.ask("it runs a file that is not known before it runs", false);
+            return;
+        }
+        match resolve(&file.text, state).and_then(|path| state.files.get(&path).cloned()) {
+            Some(Made::Foreign) => self.ask("it runs what it has downloaded or decoded", true),
+            Some(Made::Text(text)) => {
+                self.inner(&text, false, &mut state.clone(), feed);
+            }
+            None => {}
+        }
+        if let Some(reason) = rules::script_name(&file.text) {
+            self.ask(reason, true);
+        }
+    }
+
+    fn language(
+        &mut self,
+        language: &bodies::Language,
+        call: &Call<'_>,
+        state: &mut State,
+    ) -> Output {
+        self.find(Tier::WriteLocal, "it runs a program text", false);
+        let mut printed = Output::Unknown;
+        let body = bodies::inline(language, call.args);
+        match &body {
+            bodies::Inline::Text(text) => {
+                self.body(language, text, state);
+                if language.name == "awk" || language.name == "sed" {
+                    printed = Output::Unknown;
+                }
+            }
+            bodies::Inline::Module(name, rest) => {
+                return rules::module(self, name, Args(rest), call, state);
+            }
+            bodies::Inline::File(file, rest) => {
+                self.language_file(language, file, rest, call, state);
+            }
+            bodies::Inline::Standard => match call.feed {
+                Feed::None => {}
+                Feed::Text(text) => {
+                    let text = Text::read(text);
+                    self.body(language, &text, state);
+                }
+                Feed::Unknown => self.ask(
+                    format!("{} runs whatever is piped into it", call.name),
+                    true,
+                ),
+            },
+            bodies::Inline::Nothing => {}
+        }
+        printed
+    }
+
+    fn language_file(
+        &mut self,
+        language: &bodies::Language,
+        file: &Text,
+        rest: &[Text],
+        call: &Call<'_>,
+        state: &mut State,
+    ) {
+        let made = resolve(&file.text, state).and_then(|path| state.files.get(&path).cloned());
+        if let Some(Made::Text(text)) = made {
+            self.body(language, &Text::read(&text), state);
+        } else {
+            self.run_file(file, state, call.feed);
+        }
+        rules::script(self, &file.text, Args(rest));
+    }
+
+    fn body(&mut self, language: &bodies::Language, text: &Text, state: &State) {
+        if !text.placed && text.text.trim() == HOLE.to_string() {
+            self.ask("it runs a text that is not known before it runs", false);
+            return;
+        }
+        if let Some(reason) = bodies::judge(self, language, &text.text, state) {
+            self.ask(reason, false);
+        }
+    }
+}
+
+fn is_flags(text: &str) -> bool {
+    text.len() > 1
+        && text.starts_with(['-', '+'])
+        && text[1..].bytes().all(|b| b.is_ascii_alphabetic())
+}

@@ -1,0 +1,262 @@
+//! One simple command: assignments, redirections, then its words.
+
+use butler_vocab::Tier;
+
+use super::{
+    args::{Args, basename},
+    place::Place,
+    rules,
+    state::{Feed, Made, Output, State},
+    text::Text,
+    walk::Walk,
+};
+use crate::shell::{Assignment, Redirect, Simple, Target};
+
+impl Walk<'_> {
+    pub(super) fn simple(&mut self, simple: &Simple, state: &mut State, feed: &Feed) -> Output {
+        simple.source.clone_into(&mut self.part);
+        for assignment in &simple.assignments {
+            self.assignment(assignment, simple.words.is_empty(), state);
+        }
+        let argv = self.expand_all(&simple.words, state);
+        simple.source.clone_into(&mut self.part);
+        let feed = self.redirects(&simple.redirects, state, feed, &Output::nothing());
+        if argv.is_empty() {
+            if !simple.words.is_empty() {
+                self.ask("the command word is not known before it runs", false);
+            }
+            return Output::nothing();
+        }
+        let output = self.argv(&argv, state, &feed);
+        simple.source.clone_into(&mut self.part);
+        self.redirects(&simple.redirects, state, &feed, &output);
+        output
+    }
+
+    /// A command as expanded words.
+    pub(super) fn argv(&mut self, argv: &[Text], state: &mut State, feed: &Feed) -> Output {
+        let Some((program, args)) = argv.split_first() else {
+            return Output::nothing();
+        };
+        let globbed = program.glob && program.text != "[";
+        if !program.exact || globbed || program.text.is_empty() {
+            self.ask("the command word is not known before it runs", false);
+            return Output::Unknown;
+        }
+        if program.text.chars().any(char::is_control) {
+            self.ask("the command word contains control characters", false);
+        }
+        match self.overridden(argv, state) {
+            Some(Tier::Destructive) => self.ask("the repo's policy says so", true),
+            Some(tier) => {
+                self.find(tier, "the policy calls it safe", false);
+                return Output::Unknown;
+            }
+            None => {}
+        }
+        let name = program.text.as_str();
+        if state.functions.contains_key(name) {
+            return self.call(name, args, state, feed);
+        }
+        if let Some(alias) = state.aliases.get(name).cloned() {
+            state.aliases.remove(name);
+            let rest: Vec<&str> = args.iter().map(Text::as_str).collect();
+            return self.script(&format!("{alias} {}", rest.join(" ")), state, feed);
+        }
+        let call = Call {
+            path: name,
+            name: basename(name),
+            args: Args(args),
+            feed,
+        };
+        if let Some(output) = self.builtin(&call, state) {
+            return output;
+        }
+        if let Some(output) = self.wrapper(&call, state) {
+            return output;
+        }
+        if let Some(output) = self.shell(&call, state) {
+            return output;
+        }
+        rules::judge(self, &call, state)
+    }
+
+    fn overridden(&self, argv: &[Text], state: &State) -> Option<Tier> {
+        let bash = &self.ctx.overrides.tool_overrides.bash;
+        if bash
+            .destructive
+            .iter()
+            .any(|p| rules::promotes(p, argv, state))
+        {
+            return Some(Tier::Destructive);
+        }
+        let safe = bash.safe.iter().any(|p| rules::demotes(p, argv));
+        safe.then_some(Tier::WriteLocal)
+    }
+
+    /// Sets a variable, or judges one given to a command.
+    pub(super) fn assignment(&mut self, assignment: &Assignment, stays: bool, state: &mut State) {
+        let name = &assignment.name;
+        let values = if assignment.array {
+            self.expand(&assignment.value, state)
+        } else {
+            vec![self.expand_one(&assignment.value, state)]
+        };
+        if let [value] = values.as_slice() {
+            self.environment(name, value, state);
+        }
+        if !stays {
+            return;
+        }
+        let values = match state.variables.get(name) {
+            Some(old) if assignment.append && assignment.array => [old.clone(), values].concat(),
+            Some(old) if assignment.append => {
+                let (old, new) = (old.first().cloned(), values.into_iter().next());
+                vec![joined(old, new)]
+            }
+            None if assignment.append => vec![Text::hole()],
+            _ => values,
+        };
+        state.variables.insert(name.clone(), values);
+    }
+
+    /// Judges redirections and says what stands on standard input. Called twice:
+    /// before the command for its input, after it with what it printed.
+    pub(super) fn redirects(
+        &mut self,
+        redirects: &[Redirect],
+        state: &mut State,
+        feed: &Feed,
+        output: &Output,
+    ) -> Feed {
+        let mut feed = feed.clone();
+        for redirect in redirects {
+            match &redirect.target {
+                Target::Document(slot) => {
+                    let text = slot.get().map(|word| self.expand_one(word, state));
+                    feed = known_feed(text);
+                }
+                Target::Word(word) => {
+                    let target = self.expand_one(word, state);
+                    match redirect.operator {
+                        "<<<" => {
+                            let text = Text {
+                                text: format!("{}\n", target.text),
+                                ..target
+                            };
+                            feed = known_feed(Some(text));
+                        }
+                        "<" => feed = self.input(&target, state),
+                        "<&" => {}
+                        operator => self.output_file(operator, &target, state, output),
+                    }
+                }
+            }
+        }
+        feed
+    }
+
+    fn input(&mut self, target: &Text, state: &State) -> Feed {
+        if is_socket(&target.text) {
+            self.ask("it reads from a network connection", true);
+        }
+        match super::place::resolve(&target.text, state).and_then(|path| state.files.get(&path)) {
+            Some(Made::Text(text)) => Feed::Text(text.clone()),
+            _ => Feed::Unknown,
+        }
+    }
+
+    fn output_file(&mut self, operator: &str, target: &Text, state: &mut State, output: &Output) {
+        let descriptor = target.text == "-"
+            || target
+                .text
+                .trim_end_matches('-')
+                .bytes()
+                .all(|b| b.is_ascii_digit());
+        if operator == ">&" && descriptor && !target.text.is_empty() {
+            return;
+        }
+        if is_socket(&target.text) {
+            self.ask("it writes to a network connection", true);
+            return;
+        }
+        self.find(Tier::WriteLocal, "it writes a file", false);
+        self.write(target, state, "writes to");
+        if let Place::Inside(path) = self.place(target, state) {
+            let made = match output {
+                Output::Text(text) => Some(Made::Text(text.clone())),
+                Output::Foreign => Some(Made::Foreign),
+                _ => None,
+            };
+            match (made, state.files.get_mut(&path)) {
+                (Some(Made::Text(new)), Some(Made::Text(old))) if operator.ends_with(">>") => {
+                    old.push_str(&new);
+                }
+                (Some(made), _) => {
+                    state.files.insert(path, made);
+                }
+                (None, _) => {
+                    state.files.remove(&path);
+                }
+            }
+        }
+    }
+
+    /// A path is written, removed, moved or linked: it must be ours.
+    pub(super) fn write(&mut self, path: &Text, state: &State, verb: &str) {
+        match self.place(path, state) {
+            Place::Inside(_) | Place::Device => {}
+            Place::Protected(path) => {
+                self.ask(
+                    format!("it {verb} {path}, which decides what may run"),
+                    false,
+                );
+            }
+            Place::Outside(path) if path.contains(super::text::HOLE) => {
+                self.ask(
+                    format!("it {verb} a path that is not known before it runs"),
+                    false,
+                );
+            }
+            Place::Outside(path) => {
+                self.ask(format!("it {verb} {path}, outside the worktree"), false)
+            }
+        }
+    }
+}
+
+/// A program with its arguments.
+pub(super) struct Call<'c> {
+    /// As written.
+    pub path: &'c str,
+    /// Without its folder.
+    pub name: &'c str,
+    pub args: Args<'c>,
+    pub feed: &'c Feed,
+}
+
+fn known_feed(text: Option<Text>) -> Feed {
+    match text {
+        Some(text) if text.exact => Feed::Text(text.text),
+        // Holes stay visible to whoever reads the text as a program.
+        Some(text) => Feed::Text(text.text),
+        None => Feed::Unknown,
+    }
+}
+
+fn joined(old: Option<Text>, new: Option<Text>) -> Text {
+    match (old, new) {
+        (Some(old), Some(new)) => Text {
+            text: old.text + &new.text,
+            exact: old.exact && new.exact,
+            placed: old.placed && new.placed,
+            glob: old.glob || new.glob,
+        },
+        (Some(one), None) | (None, Some(one)) => one,
+        (None, None) => Text::hole(),
+    }
+}
+
+fn is_socket(path: &str) -> bool {
+    path.starts_with("/dev/tcp/") || path.starts_with("/dev/udp/")
+}

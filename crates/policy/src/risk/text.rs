@@ -1,0 +1,71 @@
+//! A word after expansion, with what is known about it.
+
+/// An expanded word.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Text {
+    /// The text; holes show as [`HOLE`].
+    pub text: String,
+    /// Every character is known.
+    pub exact: bool,
+    /// Every hole is something without a slash or within a known folder, so a
+    /// path made of it stays where it seems to be.
+    pub placed: bool,
+    /// It has an unquoted `*`, `?` or `[`.
+    pub glob: bool,
+}
+
+/// Stands for what is not known.
+pub(super) const HOLE: char = '\u{fffd}';
+
+impl Text {
+    pub(super) fn exact(text: impl Into<String>) -> Self {
+        Self {
+            text: text.into(),
+            exact: true,
+            placed: true,
+            glob: false,
+        }
+    }
+
+    /// A text that may have holes from an earlier reading.
+    pub(super) fn read(text: &str) -> Self {
+        let whole = !text.contains(HOLE);
+        Self {
+            text: text.to_owned(),
+            exact: whole,
+            placed: whole,
+            glob: false,
+        }
+    }
+
+    /// A text of which only the place is known.
+    pub(super) fn placed(text: impl Into<String>) -> Self {
+        Self {
+            exact: false,
+            ..Self::exact(text)
+        }
+    }
+
+    /// Nothing is known.
+    pub(super) fn hole() -> Self {
+        Self {
+            text: HOLE.to_string(),
+            exact: false,
+            placed: false,
+            glob: false,
+        }
+    }
+
+    pub(super) fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// The part behind a prefix, with the same knowledge.
+    pub(super) fn strip(&self, prefix: &str) -> Option<Text> {
+        let rest = self.text.strip_prefix(prefix)?;
+        Some(Text {
+            text: rest.to_owned(),
+            ..self.clone()
+        })
+    }
+}

@@ -1,0 +1,302 @@
+//! Lists, pipelines, branches, loops, functions; and the ledger of findings.
+
+use butler_vocab::Tier;
+
+use super::{
+    Assessment, RiskContext,
+    state::{Feed, Output, State},
+    text::Text,
+};
+use crate::shell::{self, Block, BlockKind, Node};
+
+/// Commands inside commands (`sh -c`, `eval`, …) are followed so deep.
+const MAX_NESTING: usize = 8;
+
+/// A text may make us judge so many simple commands, loops unrolled.
+const MAX_COMMANDS: usize = 4000;
+
+/// Loops over a known list are followed value by value up to this length.
+const MAX_ROUNDS: usize = 12;
+
+/// One judgement under way.
+pub(super) struct Walk<'a> {
+    pub ctx: RiskContext<'a>,
+    worst: Assessment,
+    /// The source of the simple command being judged.
+    pub part: String,
+    nesting: usize,
+    commands: usize,
+    /// Functions being called, with how many pipelines were around them.
+    calls: Vec<(String, usize)>,
+    /// Pipelines and background jobs around this point.
+    forks: usize,
+    /// Functions that were defined and not called yet.
+    uncalled: Vec<String>,
+}
+
+impl<'a> Walk<'a> {
+    pub(super) fn new(ctx: RiskContext<'a>) -> Self {
+        Self {
+            ctx,
+            worst: Assessment {
+                tier: Tier::Read,
+                reason: "it only looks".to_owned(),
+                part: None,
+                network: false,
+            },
+            part: String::new(),
+            nesting: 0,
+            commands: 0,
+            calls: Vec::new(),
+            forks: 0,
+            uncalled: Vec::new(),
+        }
+    }
+
+    /// The verdict, after the functions that nobody called.
+    pub(super) fn finish(mut self, state: &mut State) -> Assessment {
+        for name in std::mem::take(&mut self.uncalled) {
+            if let Some(body) = state.functions.get(&name).cloned() {
+                state.positional = None;
+                self.node(&body, state, &Feed::None);
+            }
+        }
+        self.worst
+    }
+
+    /// A person must be asked.
+    pub(super) fn ask(&mut self, reason: impl Into<String>, network: bool) {
+        self.find(Tier::Destructive, reason, network);
+    }
+
+    /// Notes a finding; the first of the worst ones is shown.
+    pub(super) fn find(&mut self, tier: Tier, reason: impl Into<String>, network: bool) {
+        if tier > self.worst.tier {
+            self.worst.tier = tier;
+            self.worst.reason = reason.into();
+            self.worst.part = Some(self.part.clone()).filter(|part| !part.is_empty());
+        }
+        self.worst.network |= network;
+    }
+
+    pub(super) fn nodes(&mut self, nodes: &[Node], state: &mut State, feed: &Feed) -> Output {
+        let mut printed = Output::nothing();
+        for node in nodes {
+            let more = self.node(node, state, feed);
+            printed = after(printed, more);
+        }
+        printed
+    }
+
+    pub(super) fn node(&mut self, node: &Node, state: &mut State, feed: &Feed) -> Output {
+        match node {
+            Node::Simple(simple) => {
+                self.commands += 1;
+                if self.commands > MAX_COMMANDS {
+                    self.ask("it runs too many commands to judge", false);
+                    return Output::Unknown;
+                }
+                self.simple(simple, state, feed)
+            }
+            Node::Pipeline(stages) => self.pipeline(stages, state, feed),
+            Node::Background(inner) => {
+                self.forks += 1;
+                let output = self.node(inner, &mut state.clone(), feed);
+                self.forks -= 1;
+                output
+            }
+            Node::Function(function) => {
+                state
+                    .functions
+                    .insert(function.name.clone(), function.body.clone());
+                self.uncalled.push(function.name.clone());
+                Output::nothing()
+            }
+            Node::Block(block) => self.block(block, state, feed),
+        }
+    }
+
+    fn pipeline(&mut self, stages: &[Node], state: &mut State, feed: &Feed) -> Output {
+        self.forks += 1;
+        let mut feed = feed.clone();
+        let mut output = Output::nothing();
+        let mut foreign = false;
+        for stage in stages {
+            // Each stage is a process of its own; what it makes stays.
+            let mut own = state.clone();
+            output = self.node(stage, &mut own, &feed);
+            state.files.extend(own.files);
+            state.links.extend(own.links);
+            foreign |= output == Output::Foreign;
+            feed = output.feed();
+        }
+        self.forks -= 1;
+        if foreign && output == Output::Unknown {
+            output = Output::Foreign;
+        }
+        output
+    }
+
+    fn block(&mut self, block: &Block, state: &mut State, feed: &Feed) -> Output {
+        let feed = self.redirects(&block.redirects, state, feed, &Output::Unknown);
+        match &block.kind {
+            BlockKind::Group => {
+                let nodes = block.bodies.iter().flatten();
+                let mut printed = Output::nothing();
+                for node in nodes {
+                    let more = self.node(node, state, &feed);
+                    printed = after(printed, more);
+                }
+                printed
+            }
+            BlockKind::Subshell => {
+                let mut own = state.clone();
+                let mut printed = Output::nothing();
+                for body in &block.bodies {
+                    printed = self.nodes(body, &mut own, &feed);
+                }
+                state.files.extend(own.files);
+                state.links.extend(own.links);
+                printed
+            }
+            BlockKind::Test => {
+                self.expand_all(&block.words, state);
+                Output::nothing()
+            }
+            BlockKind::Branches => {
+                self.expand_all(&block.words, state);
+                self.branches(&block.bodies, state, &feed)
+            }
+            BlockKind::Each { name, listed } => self.each(name, *listed, block, state, &feed),
+        }
+    }
+
+    /// Bodies of which some run, perhaps more than once: judged until what is
+    /// known no longer changes, at most twice.
+    fn branches(&mut self, bodies: &[Vec<Node>], state: &mut State, feed: &Feed) -> Output {
+        for _ in 0..2 {
+            let before = state.clone();
+            for body in bodies {
+                let mut own = state.clone();
+                self.nodes(body, &mut own, feed);
+                let walk = &*self;
+                state.join(own, |cwd| walk.is_inside(cwd));
+            }
+            if before.variables == state.variables && before.cwd == state.cwd {
+                break;
+            }
+        }
+        Output::Unknown
+    }
+
+    fn each(
+        &mut self,
+        name: &str,
+        listed: bool,
+        block: &Block,
+        state: &mut State,
+        feed: &Feed,
+    ) -> Output {
+        let values = if listed {
+            self.expand_all(&block.words, state)
+        } else {
+            state.positional.clone().unwrap_or(vec![Text::hole()])
+        };
+        let rounds = if values.len() <= MAX_ROUNDS {
+            values
+        } else if values.iter().all(|value| value.placed) {
+            vec![Text::placed(values[0].text.clone())]
+        } else {
+            vec![Text::hole()]
+        };
+        for value in rounds {
+            state.variables.insert(name.to_owned(), vec![value]);
+            self.branches(&block.bodies, state, feed);
+        }
+        Output::Unknown
+    }
+
+    /// `$( … )`: runs elsewhere, prints here.
+    pub(super) fn substitution(&mut self, nodes: &[Node], state: &State) -> Output {
+        self.aside(|walk| walk.nodes(nodes, &mut state.clone(), &Feed::None))
+    }
+
+    /// Judges a command text found inside another command.
+    pub(super) fn script(&mut self, text: &str, state: &mut State, feed: &Feed) -> Output {
+        if self.nesting >= MAX_NESTING {
+            self.ask("commands are nested too deep in commands", false);
+            return Output::Unknown;
+        }
+        match shell::parse(text) {
+            Ok(nodes) => {
+                self.nesting += 1;
+                let output = self.aside(|walk| walk.nodes(&nodes, state, feed));
+                self.nesting -= 1;
+                output
+            }
+            Err(problem) => {
+                self.ask(
+                    format!("the command inside cannot be read: {problem}"),
+                    false,
+                );
+                Output::Unknown
+            }
+        }
+    }
+
+    /// Judges a command inside a command, up to a depth.
+    pub(super) fn deeper(&mut self, judge: impl FnOnce(&mut Self) -> Output) -> Output {
+        if self.nesting >= MAX_NESTING {
+            self.ask("commands are nested too deep in commands", false);
+            return Output::Unknown;
+        }
+        self.nesting += 1;
+        let output = judge(self);
+        self.nesting -= 1;
+        output
+    }
+
+    /// Runs something and goes on with the part that was being judged.
+    fn aside<T>(&mut self, run: impl FnOnce(&mut Self) -> T) -> T {
+        let part = self.part.clone();
+        let result = run(self);
+        self.part = part;
+        result
+    }
+
+    /// Calls a function of the text.
+    pub(super) fn call(
+        &mut self,
+        name: &str,
+        args: &[Text],
+        state: &mut State,
+        feed: &Feed,
+    ) -> Output {
+        let Some(body) = state.functions.get(name).cloned() else {
+            return Output::Unknown;
+        };
+        if let Some((_, forks)) = self.calls.iter().find(|(called, _)| called == name) {
+            if self.forks > *forks {
+                self.ask("it multiplies itself without end", false);
+            }
+            return Output::Unknown;
+        }
+        self.uncalled.retain(|uncalled| uncalled != name);
+        self.calls.push((name.to_owned(), self.forks));
+        let outer = state.positional.replace(args.to_vec());
+        let output = self.aside(|walk| walk.node(&body, state, feed));
+        state.positional = outer;
+        self.calls.pop();
+        output
+    }
+}
+
+/// What two commands print one after the other.
+fn after(first: Output, second: Output) -> Output {
+    match (first, second) {
+        (Output::Text(first), Output::Text(second)) => Output::Text(first + &second),
+        (Output::Text(empty), other) | (other, Output::Text(empty)) if empty.is_empty() => other,
+        (Output::Foreign, _) | (_, Output::Foreign) => Output::Foreign,
+        _ => Output::Unknown,
+    }
+}

@@ -1,0 +1,666 @@
+//! Commands that run another command given to them as words or as a string.
+//! The wrapper is peeled and what is inside is judged.
+
+use butler_vocab::Tier;
+
+use super::{
+    args::Args,
+    place::resolve,
+    simple::Call,
+    state::{Feed, Output, State},
+    text::Text,
+    walk::Walk,
+};
+
+/// How a plain wrapper is written: `name [flags] [positions] command…`.
+struct Plain {
+    names: &'static [&'static str],
+    /// Flags that take the next word.
+    with_value: &'static [&'static str],
+    /// Words of its own before the command.
+    positions: usize,
+}
+
+const PLAIN: &[Plain] = &[
+    plain(&["command", "builtin"], &[], 0),
+    plain(&["exec"], &["-a"], 0),
+    plain(
+        &[
+            "nohup",
+            "setsid",
+            "unbuffer",
+            "fakeroot",
+            "catchsegv",
+            "caffeinate",
+            "rlwrap",
+            "linux32",
+            "linux64",
+            "time-it",
+        ],
+        &[],
+        0,
+    ),
+    plain(&["nice"], &["-n", "--adjustment"], 0),
+    plain(
+        &["ionice"],
+        &["-c", "-n", "-p", "--class", "--classdata"],
+        0,
+    ),
+    plain(
+        &["stdbuf"],
+        &["-i", "-o", "-e", "--input", "--output", "--error"],
+        0,
+    ),
+    plain(
+        &["timeout", "gtimeout"],
+        &["-k", "-s", "--kill-after", "--signal"],
+        1,
+    ),
+    plain(&["time", "gtime"], &["-f", "-o", "--format", "--output"], 0),
+    plain(&["chrt", "taskset"], &["-p"], 1),
+    plain(
+        &["strace", "ltrace"],
+        &[
+            "-o", "-e", "-p", "-s", "-E", "-u", "-a", "-O", "-S", "-P", "-X", "-b",
+        ],
+        0,
+    ),
+    plain(&["valgrind", "heaptrack", "rr"], &[], 0),
+    plain(
+        &[
+            "unshare", "nsenter", "firejail", "proot", "setarch", "setpriv", "prlimit", "cpulimit",
+        ],
+        &["-t", "-S", "-G", "-R", "-w", "-l"],
+        0,
+    ),
+    plain(&["chroot"], &["--userspec", "--groups"], 1),
+    plain(
+        &["flock"],
+        &["-w", "-E", "--timeout", "--wait", "--conflict-exit-code"],
+        1,
+    ),
+    plain(&["busybox", "toybox"], &[], 0),
+    plain(&["watch"], &["-n", "--interval"], 0),
+    plain(
+        &[
+            "cross-env",
+            "cross-env-shell",
+            "env-cmd",
+            "dotenv",
+            "dotenvx",
+            "chronic",
+            "sem",
+            "ts-lock",
+            "softlimit",
+            "chpst",
+            "entr",
+        ],
+        &["-e", "-f"],
+        0,
+    ),
+    plain(
+        &["npx", "bunx", "pnpx", "uvx"],
+        &[
+            "-p",
+            "--package",
+            "--from",
+            "--with",
+            "-c",
+            "--call",
+            "--python",
+            "--prefix",
+            "-w",
+            "--workspace",
+        ],
+        0,
+    ),
+    plain(
+        &[
+            "xvfb-run",
+            "dbus-run-session",
+            "gdb",
+            "winpty",
+            "arch",
+            "doppler-run",
+            "tini",
+            "dumb-init",
+        ],
+        &["-n", "-s", "-a", "-x", "-ex"],
+        0,
+    ),
+    plain(&["direnv-exec"], &[], 1),
+];
+
+const fn plain(
+    names: &'static [&'static str],
+    with_value: &'static [&'static str],
+    positions: usize,
+) -> Plain {
+    Plain {
+        names,
+        with_value,
+        positions,
+    }
+}
+
+/// `program subcommand command…`.
+const SUBCOMMANDS: &[(&str, &[&str])] = &[
+    ("poetry", &["run"]),
+    ("uv", &["run"]),
+    ("pipenv", &["run"]),
+    ("pdm", &["run"]),
+    ("rye", &["run"]),
+    ("hatch", &["run"]),
+    ("pipx", &["run"]),
+    ("conda", &["run"]),
+    ("mamba", &["run"]),
+    ("bundle", &["exec"]),
+    ("npm", &["exec", "x"]),
+    ("pnpm", &["exec", "dlx"]),
+    ("yarn", &["exec", "dlx"]),
+    ("bun", &["x"]),
+    ("mise", &["exec", "x"]),
+    ("asdf", &["exec"]),
+    ("rbenv", &["exec"]),
+    ("pyenv", &["exec"]),
+    ("nodenv", &["exec"]),
+    ("direnv", &["exec"]),
+    ("rustup", &["run"]),
+    ("opam", &["exec"]),
+    ("doppler", &["run"]),
+    ("op", &["run"]),
+    ("perf", &["stat", "record", "trace"]),
+    ("lerna", &["exec"]),
+    ("stack", &["exec"]),
+    ("cabal", &["exec"]),
+    ("volta", &["run"]),
+    ("fnm", &["exec"]),
+    ("dotenvx", &["run"]),
+    ("aws-vault", &["exec"]),
+    ("chamber", &["exec"]),
+];
+
+impl Walk<'_> {
+    /// Peels a wrapper and judges the inside; nothing if it is none.
+    pub(super) fn wrapper(&mut self, call: &Call<'_>, state: &mut State) -> Option<Output> {
+        let args = call.args;
+        match call.name {
+            "command" if args.short('v') || args.short('V') => return Some(Output::Unknown),
+            "env" => return Some(self.env(args, state, call.feed)),
+            "xargs" | "gxargs" => return Some(self.xargs(args, state, call.feed)),
+            "parallel" => return Some(self.parallel(args, state, call.feed)),
+            "find" | "gfind" => return Some(self.find_files(args, state)),
+            "fd" | "fdfind" => return Some(self.fd(args, state)),
+            "script" => {
+                return Some(self.string_flag(
+                    args,
+                    &["-c", "--command", "-qc", "-qec", "-ec"],
+                    state,
+                ));
+            }
+            "flock" if args.has("-c") || args.has("--command") => {
+                return Some(self.string_flag(args, &["-c", "--command"], state));
+            }
+            "watch"
+            | "hyperfine"
+            | "concurrently"
+            | "npm-run-all"
+            | "entr"
+            | "wait-on"
+            | "start-server-and-test" => return Some(self.strings(call, state)),
+            "nodemon" => return Some(self.string_flag(args, &["-x", "--exec"], state)),
+            "nix-shell" | "nix" => {
+                let flags = ["--run", "--command", "-c"];
+                return Some(self.string_flag(args, &flags, state));
+            }
+            "tmux" | "screen" => return Some(self.strings(call, state)),
+            "npx" if matches!(args.get(0), Some("-c" | "--call")) => {
+                return Some(self.string_flag(args, &["-c", "--call"], state));
+            }
+            "ssh" | "mosh" | "autossh" => return Some(self.ssh(args, state)),
+            _ => {}
+        }
+        if let Some(wrapper) = PLAIN.iter().find(|plain| plain.names.contains(&call.name)) {
+            let inner = peel(args.0, wrapper.with_value, wrapper.positions);
+            return Some(self.peeled(inner, state, call.feed));
+        }
+        let (name, rest) = args.subcommand(&[
+            "-C",
+            "--cwd",
+            "--prefix",
+            "--filter",
+            "-F",
+            "-w",
+            "--workspace",
+        ])?;
+        let runs = SUBCOMMANDS
+            .iter()
+            .any(|(program, names)| *program == call.name && names.contains(&name));
+        if !runs {
+            return None;
+        }
+        let positions = usize::from(
+            matches!(
+                (call.name, name),
+                ("direnv" | "aws-vault" | "chamber", "exec") | ("rustup" | "volta", "run")
+            ) && rest.get(0) != Some("--"),
+        );
+        let inner = peel(
+            rest.0,
+            &[
+                "-n",
+                "--name",
+                "-p",
+                "--python",
+                "--with",
+                "--package",
+                "--env-file",
+                "-e",
+                "--extra",
+                "--group",
+                "--from",
+                "-o",
+            ],
+            positions,
+        );
+        Some(self.peeled(inner, state, call.feed))
+    }
+
+    /// What stands inside a wrapper.
+    fn peeled(&mut self, inner: &[Text], state: &mut State, feed: &Feed) -> Output {
+        self.find(Tier::Read, "", false);
+        // Assignments before the command, as `cross-env A=1 x`.
+        let start = inner.iter().position(|word| !is_assignment(&word.text));
+        for word in &inner[..start.unwrap_or(inner.len())] {
+            self.set_for(word, state);
+        }
+        match start {
+            Some(start) => self.nested(&inner[start..], state, feed),
+            None => Output::Unknown,
+        }
+    }
+
+    /// A command in a command: counted, so that no chain is endless.
+    pub(super) fn nested(&mut self, argv: &[Text], state: &mut State, feed: &Feed) -> Output {
+        self.deeper(|walk| walk.argv(argv, state, feed))
+    }
+
+    fn set_for(&mut self, word: &Text, state: &State) {
+        if let Some((name, value)) = word.text.split_once('=') {
+            let value = Text {
+                text: value.to_owned(),
+                ..word.clone()
+            };
+            self.environment(name, &value, state);
+        }
+    }
+
+    fn env(&mut self, args: Args<'_>, state: &mut State, feed: &Feed) -> Output {
+        let mut index = 0;
+        let mut own = state.clone();
+        while let Some(word) = args.0.get(index) {
+            let text = word.as_str();
+            index += 1;
+            let split = word
+                .strip("--split-string=")
+                .or_else(|| word.strip("-S").filter(|rest| !rest.text.is_empty()))
+                .or_else(|| word.strip("-vS"));
+            match text {
+                "-S" | "--split-string" | "-vS" | "-iS" => {
+                    return self.env_string(
+                        args.0.get(index),
+                        &args.0[(index + 1).min(args.0.len())..],
+                        &mut own,
+                        feed,
+                    );
+                }
+                _ if split.is_some() => {
+                    return self.env_string(split.as_ref(), &args.0[index..], &mut own, feed);
+                }
+                "-u" | "--unset" => index += 1,
+                "-C" | "--chdir" => {
+                    own.cwd = args.0.get(index).and_then(|dir| resolve(&dir.text, state));
+                    index += 1;
+                }
+                _ if text.starts_with("--chdir=") => own.cwd = resolve(&text[8..], state),
+                "--" => {}
+                _ if text.starts_with('-') => {}
+                _ if is_assignment(text) => self.set_for(word, state),
+                _ => return self.nested(&args.0[index - 1..], &mut own, feed),
+            }
+        }
+        Output::Unknown
+    }
+
+    fn env_string(
+        &mut self,
+        text: Option<&Text>,
+        rest: &[Text],
+        state: &mut State,
+        feed: &Feed,
+    ) -> Output {
+        let Some(text) = text else {
+            return Output::nothing();
+        };
+        let more: Vec<&str> = rest.iter().map(Text::as_str).collect();
+        let command = format!("env {} {}", text.text, more.join(" "));
+        self.inner(
+            &command,
+            text.exact && rest.iter().all(|word| word.exact),
+            state,
+            feed,
+        )
+    }
+
+    fn xargs(&mut self, args: Args<'_>, state: &mut State, feed: &Feed) -> Output {
+        const WITH_VALUE: [&str; 14] = [
+            "-a",
+            "-d",
+            "-E",
+            "-I",
+            "-L",
+            "-n",
+            "-P",
+            "-s",
+            "--arg-file",
+            "--delimiter",
+            "--max-args",
+            "--max-procs",
+            "--max-lines",
+            "--replace",
+        ];
+        let mut inner = peel(args.0, &WITH_VALUE, 0).to_vec();
+        let args = Args(&args.0[..args.0.len() - inner.len()]);
+        let mark = args.values(&["-I", "--replace"]).into_iter().next();
+        let mark = mark.or_else(|| args.short('i').then(|| Text::exact("{}")));
+        let mut own = state.clone();
+        let names = match feed {
+            Feed::Text(text) if !args.has("-a") => {
+                text.split_whitespace().map(Text::read).collect()
+            }
+            _ => vec![Text::hole()],
+        };
+        match mark {
+            Some(mark) => {
+                let value = names.into_iter().next().unwrap_or_else(Text::hole);
+                for word in &mut inner {
+                    if word.text.contains(&mark.text) && word.text.trim() == mark.text {
+                        *word = value.clone();
+                    }
+                }
+                own.placeholder = Some((mark.text, value));
+            }
+            None => inner.extend(names),
+        }
+        self.removes_each(&inner);
+        self.nested(&inner, &mut own, &Feed::Unknown)
+    }
+
+    /// Removing whatever a search or a list finds is recursive in all but name.
+    fn removes_each(&mut self, inner: &[Text]) {
+        let name = inner.first().map(|word| super::args::basename(&word.text));
+        if matches!(name, Some("rm" | "unlink" | "shred" | "rmdir")) {
+            self.ask("it removes everything that a search or list finds", false);
+        }
+    }
+
+    fn parallel(&mut self, args: Args<'_>, state: &mut State, feed: &Feed) -> Output {
+        const WITH_VALUE: [&str; 7] = [
+            "-j",
+            "--jobs",
+            "-a",
+            "--arg-file",
+            "-S",
+            "--sshlogin",
+            "--joblog",
+        ];
+        let inner = peel(args.0, &WITH_VALUE, 0);
+        let end = inner
+            .iter()
+            .position(|word| word.text.starts_with(":::"))
+            .unwrap_or(inner.len());
+        let values: Vec<Text> = inner[end..]
+            .iter()
+            .filter(|word| !word.text.starts_with(":::"))
+            .cloned()
+            .collect();
+        let mut own = state.clone();
+        let command = inner[..end].to_vec();
+        let known = !values.is_empty();
+        let value = if known {
+            values[0].clone()
+        } else {
+            Text::hole()
+        };
+        self.removes_each(&command);
+        if command.is_empty() {
+            // Each line, or each value, is a command.
+            for value in &values {
+                self.inner(&value.text, value.exact, &mut own, feed);
+            }
+            if !known {
+                self.fed_lines(feed, &mut own);
+            }
+            return Output::Unknown;
+        }
+        own.placeholder = Some(("{}".to_owned(), value.clone()));
+        let joined: Vec<&str> = command.iter().map(Text::as_str).collect();
+        let exact = command.iter().all(|word| word.exact);
+        self.inner(&joined.join(" "), exact, &mut own, feed)
+    }
+
+    fn fed_lines(&mut self, feed: &Feed, state: &mut State) {
+        match feed {
+            Feed::Text(text) => {
+                let text = text.clone();
+                self.inner(&text, false, state, &Feed::None);
+            }
+            Feed::Unknown => self.ask("it runs each line that is piped into it", false),
+            Feed::None => {}
+        }
+    }
+
+    fn find_files(&mut self, args: Args<'_>, state: &mut State) -> Output {
+        let mut index = 0;
+        let starts: Vec<&Text> = args
+            .iter()
+            .take_while(|word| !word.text.starts_with(['-', '(', '!']))
+            .collect();
+        let placed = starts
+            .iter()
+            .all(|word| matches!(self.place(word, state), super::place::Place::Inside(_)));
+        let found = if placed {
+            Text::placed(starts.first().map_or(".", |s| s.as_str()))
+        } else {
+            Text::hole()
+        };
+        while let Some(word) = args.0.get(index) {
+            index += 1;
+            match word.as_str() {
+                "-delete" => self.ask("it removes everything it finds", false),
+                "-exec" | "-execdir" | "-ok" | "-okdir" => {
+                    let end = args.0[index..]
+                        .iter()
+                        .position(|word| matches!(word.as_str(), ";" | "+"))
+                        .map_or(args.0.len(), |end| index + end);
+                    let inner = args.0[index..end].to_vec();
+                    self.removes_each(&inner);
+                    let mut own = state.clone();
+                    own.placeholder = Some(("{}".to_owned(), found.clone()));
+                    let inner: Vec<Text> = inner
+                        .into_iter()
+                        .map(|word| {
+                            if word.text == "{}" {
+                                found.clone()
+                            } else {
+                                word
+                            }
+                        })
+                        .collect();
+                    self.nested(&inner, &mut own, &Feed::None);
+                    index = end;
+                }
+                "-fprint" | "-fprintf" | "-fls" | "-fprint0" => {
+                    self.find(Tier::WriteLocal, "it writes a file", false);
+                    if let Some(path) = args.0.get(index) {
+                        self.write(path, state, "writes to");
+                    }
+                }
+                _ => {}
+            }
+        }
+        Output::Unknown
+    }
+
+    fn fd(&mut self, args: Args<'_>, state: &mut State) -> Output {
+        let at = args
+            .iter()
+            .position(|word| matches!(word.as_str(), "-x" | "-X" | "--exec" | "--exec-batch"));
+        if let Some(at) = at {
+            let mut inner = args.0[at + 1..].to_vec();
+            self.removes_each(&inner);
+            let found = Text::placed("found");
+            let mut own = state.clone();
+            own.placeholder = Some(("{}".to_owned(), found.clone()));
+            inner.push(found);
+            self.nested(&inner, &mut own, &Feed::None);
+        }
+        Output::Unknown
+    }
+
+    /// A flag whose value is a command text.
+    fn string_flag(&mut self, args: Args<'_>, flags: &[&str], state: &mut State) -> Output {
+        self.find(Tier::WriteLocal, "it runs a command", false);
+        for text in args.values(flags) {
+            self.inner(&text.text, text.exact, &mut state.clone(), &Feed::None);
+        }
+        Output::Unknown
+    }
+
+    /// Operands that are command texts: each alone, and all as one.
+    fn strings(&mut self, call: &Call<'_>, state: &mut State) -> Output {
+        self.find(Tier::WriteLocal, "it runs a command", false);
+        let with_value = [
+            "-n",
+            "--interval",
+            "-s",
+            "-t",
+            "-c",
+            "-w",
+            "--warmup",
+            "-r",
+            "--runs",
+            "-S",
+            "--shell",
+            "-x",
+            "-y",
+        ];
+        let mut operands = call.args.operands(&with_value);
+        let setup = call
+            .args
+            .values(&["--prepare", "-p", "--setup", "--cleanup"]);
+        if matches!(call.name, "tmux" | "screen") {
+            let sub = [
+                "new",
+                "new-session",
+                "new-window",
+                "split-window",
+                "send-keys",
+                "send",
+                "run-shell",
+                "if-shell",
+            ];
+            operands.retain(|word| !sub.contains(&word.as_str()));
+        }
+        if call.name == "concurrently" || call.name == "hyperfine" || operands.len() == 1 {
+            for text in operands.into_iter().chain(&setup) {
+                self.inner(&text.text, text.exact, &mut state.clone(), &Feed::None);
+            }
+        } else if let Some(first) = operands.first() {
+            let start = call.args.iter().position(|word| std::ptr::eq(word, *first));
+            let argv = &call.args.0[start.unwrap_or(0)..];
+            self.nested(argv, &mut state.clone(), &Feed::None);
+            let text: Vec<&str> = argv.iter().map(Text::as_str).collect();
+            if call.name != "entr" {
+                self.inner(
+                    &text.join(" "),
+                    argv.iter().all(|w| w.exact),
+                    &mut state.clone(),
+                    &Feed::None,
+                );
+            }
+        }
+        Output::Unknown
+    }
+
+    fn ssh(&mut self, args: Args<'_>, state: &mut State) -> Output {
+        const WITH_VALUE: [&str; 21] = [
+            "-B", "-b", "-c", "-D", "-E", "-e", "-F", "-I", "-i", "-J", "-L", "-l", "-m", "-O",
+            "-o", "-p", "-Q", "-R", "-S", "-W", "-w",
+        ];
+        self.find(Tier::WriteVisible, "it talks to another machine", true);
+        for option in args.values(&["-o"]) {
+            let lower = option.text.to_lowercase();
+            let runs = [
+                "proxycommand",
+                "localcommand",
+                "knownhostscommand",
+                "permitlocalcommand",
+            ];
+            if runs.iter().any(|key| lower.starts_with(key)) && !lower.ends_with("=none") {
+                self.ask("the ssh option runs a command here", true);
+            }
+        }
+        let operands = args.operands(&WITH_VALUE);
+        let Some(host) = operands.first() else {
+            return Output::Unknown;
+        };
+        let at = args
+            .iter()
+            .position(|word| std::ptr::eq(word, *host))
+            .unwrap_or(0);
+        let rest = &args.0[at + 1..];
+        if !rest.is_empty() {
+            let text: Vec<&str> = rest.iter().map(Text::as_str).collect();
+            let mut own = state.clone();
+            own.remote = true;
+            self.inner(
+                &text.join(" "),
+                rest.iter().all(|word| word.exact),
+                &mut own,
+                &Feed::None,
+            );
+        }
+        Output::Foreign
+    }
+}
+
+/// The words behind a wrapper's own flags and positions.
+fn peel<'t>(words: &'t [Text], with_value: &[&str], positions: usize) -> &'t [Text] {
+    let (mut index, mut left) = (0, positions);
+    while let Some(word) = words.get(index) {
+        let text = word.as_str();
+        if text == "--" && left == 0 {
+            return &words[index + 1..];
+        }
+        if with_value.contains(&text) {
+            index += 2;
+        } else if text.starts_with('-') && text.len() > 1 {
+            index += 1;
+        } else if left > 0 {
+            left -= 1;
+            index += 1;
+        } else {
+            break;
+        }
+    }
+    words.get(index..).unwrap_or_default()
+}
+
+pub(super) fn is_assignment(word: &str) -> bool {
+    word.split_once('=').is_some_and(|(name, _)| {
+        !name.is_empty()
+            && !name.starts_with(|c: char| c.is_ascii_digit())
+            && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+    })
+}

@@ -1,0 +1,48 @@
+//! The lists of commands, scored as a whole: precision and recall.
+
+use butler_policy::{Assessment, Overrides, RiskContext, assess};
+use butler_vocab::Tier;
+
+pub fn judge(command: &str) -> Assessment {
+    let overrides = Overrides::default();
+    let ctx = RiskContext {
+        cwd: "/work/repo",
+        root: "/work/repo",
+        home: "/home/you",
+        overrides: &overrides,
+    };
+    assess(command, &ctx)
+}
+
+/// Lines of a list, comments left out, `␤` read as a newline.
+pub fn lines(list: &str) -> Vec<String> {
+    list.lines()
+        .filter(|line| !line.trim().is_empty() && !line.starts_with("## "))
+        .map(|line| line.replace('␤', "\n"))
+        .collect()
+}
+
+#[test]
+fn precision_and_recall_on_our_own_lists() {
+    let destructive = lines(include_str!("risk/destructive.txt"));
+    let harmless = lines(include_str!("risk/harmless.txt"));
+    let asks = |command: &String| judge(command).tier == Tier::Destructive;
+    let missed: Vec<_> = destructive.iter().filter(|c| !asks(c)).collect();
+    let alarms: Vec<_> = harmless.iter().filter(|c| asks(c)).collect();
+    for command in &missed {
+        println!("missed: {command}");
+    }
+    for command in &alarms {
+        println!("false alarm: {command} ({})", judge(command).reason);
+    }
+    let hits = (destructive.len() - missed.len()) as f64;
+    let recall = hits / destructive.len() as f64;
+    let precision = hits / (hits + alarms.len() as f64);
+    println!(
+        "{} destructive, {} harmless: recall {recall:.3}, precision {precision:.3}",
+        destructive.len(),
+        harmless.len()
+    );
+    assert!(destructive.len() + harmless.len() > 600);
+    assert!(recall >= 0.97 && precision >= 0.97);
+}
