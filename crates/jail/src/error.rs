@@ -45,6 +45,12 @@ pub enum JailError {
         /// Why.
         source: io::Error,
     },
+    /// Only under the weaker walls: the command changed a protected place.
+    #[error("the command changed {}, which is protected", path.display())]
+    Tampered {
+        /// The protected place.
+        path: PathBuf,
+    },
     /// Talking to the helper failed.
     #[error("lost the jail helper while {step}")]
     Lost {

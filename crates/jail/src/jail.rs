@@ -1,16 +1,23 @@
 //! The caller's side: probe once, then start, watch and end helpers.
 
-use std::{path::PathBuf, sync::Arc, time::Instant};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Instant,
+};
 
+use tempfile::TempDir;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Command, Exit, JailError, Limits, Network, Profile, SelfTest, Stdin, run,
-    spawn::{self, Prepared},
-    spec::{Os, Report, Spec, VERSION, Walls},
+    Command, Exit, HOME, JailError, Limits, Network, Profile, SelfTest, Stdin, TMP, run,
+    seal::Seals,
+    self_test,
+    spawn::{self, Prepared, Traces},
+    spec::{Os, Report, Request, Spec, VERSION, Walls},
     system,
-    view::{self, Step},
+    view::{self, Step, View},
 };
 
 /// How strong the walls are that this kernel gives us.
@@ -18,8 +25,10 @@ use crate::{
 pub enum Strength {
     /// Namespaces, seccomp and (where offered) Landlock.
     Namespaces,
-    /// Landlock and seccomp: no sockets at all, protected places are read-only
-    /// only where they lie outside the worktree, everything else as promised.
+    /// Landlock and seccomp. No sockets at all. Inside the worktree nothing can be
+    /// hidden, and a change of a protected place is noticed afterwards
+    /// ([`JailError::Tampered`]) instead of prevented. Names and sizes of files
+    /// and command lines of processes of the host can be seen.
     LandlockOnly {
         /// Why there are no namespaces.
         reason: String,
@@ -86,6 +95,25 @@ impl Jail {
         cancel: &CancellationToken,
         output: Option<mpsc::Sender<Vec<u8>>>,
     ) -> Result<Exit, JailError> {
+        self.run_noticing(true, command, profile, cancel, output)
+            .await
+    }
+
+    /// Attacks the walls from inside; see [`SelfTest::holds`].
+    pub async fn self_test(&self) -> SelfTest {
+        self_test::run(self).await
+    }
+
+    /// Runs a command; `changes` of protected places are an error, or allowed to
+    /// the self-test, which reports them itself.
+    pub(crate) async fn run_noticing(
+        &self,
+        changes: bool,
+        command: &Command,
+        profile: &Profile,
+        cancel: &CancellationToken,
+        output: Option<mpsc::Sender<Vec<u8>>>,
+    ) -> Result<Exit, JailError> {
         let since = Instant::now();
         if let Strength::None { reason } = &self.strength {
             return Err(JailError::Unconfined {
@@ -96,7 +124,7 @@ impl Jail {
         let (sender, started) = oneshot::channel();
         spawn::start(
             self.helper.clone(),
-            move || jail.prepare(wanted, &walls),
+            move || jail.prepare(wanted, &walls, changes),
             move |answer| {
                 // A caller that is gone drops the helper, which ends it.
                 let _ = sender.send(answer);
@@ -107,20 +135,34 @@ impl Jail {
         run::to_the_end(started, &program, &profile.limits, cancel, output, since).await
     }
 
-    /// Attacks the walls from inside; see [`SelfTest::holds`].
-    pub async fn self_test(&self) -> SelfTest {
-        SelfTest::default()
+    /// The executable that is re-executed.
+    pub(crate) fn helper(&self) -> &Path {
+        &self.helper
     }
 
-    fn prepare(&self, command: Command, profile: &Profile) -> Result<Prepared, JailError> {
+    fn prepare(
+        &self,
+        mut command: Command,
+        profile: &Profile,
+        changes: bool,
+    ) -> Result<Prepared, JailError> {
         let mut base = self.base.to_vec();
         if profile.network == Network::Host {
             base.extend(system::resolver());
         }
-        let view = view::plan(&base, profile)?;
-        let (length, stdin) = match command.stdin {
-            Stdin::Null => (None, Vec::new()),
-            Stdin::Bytes(bytes) => (Some(bytes.len() as u64), bytes),
+        let mut view = view::plan(&base, profile)?;
+        let scratch = match self.strength {
+            Strength::Namespaces => None,
+            _ => Some(scratch(&mut command, &mut view)?),
+        };
+        let seals = match self.strength {
+            Strength::LandlockOnly { .. } if changes => Seals::of(&view.steps),
+            _ => Seals::default(),
+        };
+        let reads = command.stdin != Stdin::Null;
+        let stdin = match command.stdin {
+            Stdin::Null => Vec::new(),
+            Stdin::Bytes(bytes) => bytes,
         };
         let spec = Spec {
             argv: command.argv.into_iter().map(Os).collect(),
@@ -130,13 +172,17 @@ impl Jail {
                 .map(|(n, v)| (Os(n), Os(v)))
                 .collect(),
             cwd: command.cwd.into(),
-            stdin: length,
+            stdin: reads,
             ..self.spec(view.steps, profile.network, profile.limits)
         };
         Ok(Prepared {
-            spec,
+            request: Request::Run(Box::new(spec)),
             stdin,
-            placeholders: view.placeholders,
+            traces: Traces {
+                placeholders: view.placeholders,
+                scratch,
+            },
+            seals,
         })
     }
 
@@ -152,7 +198,7 @@ impl Jail {
             argv: Vec::new(),
             env: Vec::new(),
             cwd: PathBuf::from("/").into(),
-            stdin: None,
+            stdin: false,
             walls,
             limits,
         }
@@ -163,9 +209,10 @@ impl Jail {
         let spec = self.spec(self.base.to_vec(), Network::Loopback, Limits::default());
         let (sender, started) = std::sync::mpsc::channel();
         let prepared = Prepared {
-            spec,
+            request: Request::Run(Box::new(spec)),
             stdin: Vec::new(),
-            placeholders: Vec::new(),
+            traces: Traces::default(),
+            seals: Seals::default(),
         };
         spawn::start(
             self.helper.clone(),
@@ -190,6 +237,27 @@ impl Jail {
             Err(text) => Err(text),
         })
     }
+}
+
+/// Without namespaces home and temporary folder are real ones, so every value
+/// that names those inside is changed to them.
+fn scratch(command: &mut Command, view: &mut View) -> Result<TempDir, JailError> {
+    let folder = tempfile::Builder::new().prefix("codebutler-").tempdir();
+    let folder = folder.map_err(|source| JailError::Path {
+        what: "temporary folder",
+        path: std::env::temp_dir(),
+        source,
+    })?;
+    for value in command.env.values_mut() {
+        if value == HOME || value == TMP {
+            *value = folder.path().into();
+        }
+    }
+    view.steps.push(Step::Show {
+        path: folder.path().into(),
+        write: true,
+    });
+    Ok(folder)
 }
 
 pub(crate) fn lost(step: &'static str) -> JailError {

@@ -28,6 +28,7 @@ mod output;
 mod placeholder;
 mod profile;
 mod run;
+mod seal;
 mod self_test;
 mod spawn;
 mod spec;

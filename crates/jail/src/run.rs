@@ -33,6 +33,7 @@ pub(crate) async fn to_the_end(
         leash,
         output,
         report,
+        seals,
     } = started;
     let mut session = Session {
         output: Some(reader(output)?),
@@ -58,12 +59,18 @@ pub(crate) async fn to_the_end(
         }
     }
     let waited = tokio::task::spawn_blocking(move || leash.wait()).await;
-    waited
+    // Held until the seals are checked: a placeholder is one of the protected places.
+    let _traces = waited
         .unwrap_or_else(|_| Err(io::ErrorKind::Other.into()))
         .map_err(|source| JailError::Lost {
             step: "waiting for it",
             source,
         })?;
+    if let Some(path) = seals.broken() {
+        return Err(JailError::Tampered {
+            path: path.to_owned(),
+        });
+    }
     session.exit(program, why, since)
 }
 

@@ -11,12 +11,14 @@ use std::{
     sync::{OnceLock, mpsc},
 };
 
+use tempfile::TempDir;
+
 use rustix::{
     fs::{MemfdFlags, memfd_create},
     process::{Pid, Signal, kill_process},
 };
 
-use crate::{JailError, placeholder::Placeholder, spec::Spec};
+use crate::{JailError, placeholder::Placeholder, seal::Seals, spec::Request};
 
 type Job = Box<dyn FnOnce() + Send>;
 
@@ -24,9 +26,19 @@ static THREAD: OnceLock<mpsc::Sender<Job>> = OnceLock::new();
 
 /// What a helper is started with.
 pub(crate) struct Prepared {
-    pub spec: Spec,
+    pub request: Request,
     pub stdin: Vec<u8>,
+    pub traces: Traces,
+    pub seals: Seals,
+}
+
+/// What a command leaves on the host until its last process is gone.
+#[derive(Debug, Default)]
+#[expect(dead_code, reason = "held to be dropped, which tidies up")]
+pub(crate) struct Traces {
     pub placeholders: Vec<Placeholder>,
+    /// Its home and temporary folder, where it has no file system of its own.
+    pub scratch: Option<TempDir>,
 }
 
 /// A started helper with the ends of its pipes.
@@ -35,6 +47,7 @@ pub(crate) struct Started {
     pub leash: Leash,
     pub output: PipeReader,
     pub report: PipeReader,
+    pub seals: Seals,
 }
 
 /// Starts `<helper> __jail`. `prepare` runs on the thread too, because it touches
@@ -46,8 +59,9 @@ pub(crate) fn start(
 ) {
     let job: Job = Box::new(move || {
         let started = prepare().and_then(|prepared| {
-            let mut started = spawn(&helper, &prepared.spec, &prepared.stdin)?;
-            started.leash.placeholders = prepared.placeholders;
+            let mut started = spawn(&helper, &prepared.request, &prepared.stdin)?;
+            started.leash.traces = prepared.traces;
+            started.seals = prepared.seals;
             Ok(started)
         });
         // A caller that went away drops the leash, which ends the helper.
@@ -74,12 +88,12 @@ fn thread() -> &'static mpsc::Sender<Job> {
     })
 }
 
-fn spawn(helper: &Path, spec: &Spec, stdin: &[u8]) -> Result<Started, JailError> {
+fn spawn(helper: &Path, request: &Request, stdin: &[u8]) -> Result<Started, JailError> {
     let failed = |source| JailError::Helper {
         path: helper.to_owned(),
         source,
     };
-    let input = spec_file(spec, stdin).map_err(failed)?;
+    let input = request_file(request, stdin).map_err(failed)?;
     let (output, output_end) = io::pipe().map_err(failed)?;
     let (report, report_end) = io::pipe().map_err(failed)?;
     let child = Command::new(helper)
@@ -94,16 +108,17 @@ fn spawn(helper: &Path, spec: &Spec, stdin: &[u8]) -> Result<Started, JailError>
     Ok(Started {
         leash: Leash {
             child: Some(child),
-            placeholders: Vec::new(),
+            traces: Traces::default(),
         },
         output,
         report,
+        seals: Seals::default(),
     })
 }
 
-/// The spec as one line, then the command's bytes, in memory only.
-fn spec_file(spec: &Spec, stdin: &[u8]) -> io::Result<File> {
-    let mut line = serde_json::to_vec(spec)?;
+/// The request as one line, then the command's bytes, in memory only.
+fn request_file(request: &Request, stdin: &[u8]) -> io::Result<File> {
+    let mut line = serde_json::to_vec(request)?;
     line.push(b'\n');
     let mut file = File::from(memfd_create("spec", MemfdFlags::CLOEXEC)?);
     file.write_all(&line)?;
@@ -116,7 +131,7 @@ fn spec_file(spec: &Spec, stdin: &[u8]) -> io::Result<File> {
 #[derive(Debug)]
 pub(crate) struct Leash {
     child: Option<Child>,
-    placeholders: Vec<Placeholder>,
+    traces: Traces,
 }
 
 impl Leash {
@@ -142,11 +157,11 @@ impl Leash {
     }
 
     /// Waits for the helper, which by then has said all it had to say.
-    pub(crate) fn wait(mut self) -> io::Result<()> {
-        match self.child.take() {
-            Some(mut child) => child.wait().map(drop),
-            None => Ok(()),
+    pub(crate) fn wait(mut self) -> io::Result<Traces> {
+        if let Some(mut child) = self.child.take() {
+            child.wait()?;
         }
+        Ok(std::mem::take(&mut self.traces))
     }
 }
 
@@ -158,7 +173,7 @@ impl Drop for Leash {
         self.ask();
         let mut rest = Leash {
             child: self.child.take(),
-            placeholders: std::mem::take(&mut self.placeholders),
+            traces: std::mem::take(&mut self.traces),
         };
         // Waiting must not block the caller, and placeholders must not go before
         // the processes that they protect against.

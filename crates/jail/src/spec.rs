@@ -14,13 +14,23 @@ use serde::{
     de::{SeqAccess, Visitor},
 };
 
-use crate::{Ended, Limits, Network, view::Step};
+use crate::{Ended, Limits, Network, helper::attack::Targets, view::Step};
 
 /// Raised whenever [`Spec`] changes, so that a helper that was replaced on disk
 /// under a running caller says so instead of guessing.
 pub(crate) const VERSION: u32 = 1;
 
-/// Everything the helper needs to know.
+/// What the helper is to do: one JSON line.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Request {
+    /// Build walls and run a command inside.
+    Run(Box<Spec>),
+    /// Already inside: try to get out.
+    Attack(Box<Targets>),
+}
+
+/// Everything the helper needs to know to run a command.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Spec {
     pub version: u32,
@@ -30,8 +40,8 @@ pub(crate) struct Spec {
     pub argv: Vec<Os>,
     pub env: Vec<(Os, Os)>,
     pub cwd: Os,
-    /// How many bytes follow the spec for the command to read.
-    pub stdin: Option<u64>,
+    /// Whether what follows the line is for the command to read.
+    pub stdin: bool,
     pub walls: Walls,
     pub limits: Limits,
 }

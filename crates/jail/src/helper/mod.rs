@@ -5,6 +5,7 @@
 //! output and the report line as standard error, and with nothing else: an empty
 //! environment and no other descriptor.
 
+pub(crate) mod attack;
 mod confine;
 mod fallback;
 mod filter;
@@ -23,7 +24,7 @@ use std::{
     os::fd::OwnedFd,
 };
 
-use crate::spec::{Report, Spec, VERSION, Walls};
+use crate::spec::{Report, Request, Spec, VERSION, Walls};
 
 /// A step of the set-up that failed.
 #[derive(Debug)]
@@ -78,11 +79,9 @@ pub fn helper_main() -> ! {
             std::process::exit(70)
         }
     };
-    let result = read_spec().and_then(|(spec, stdin)| match &spec.walls {
-        Walls::Namespaces { steps, network } => {
-            namespaces::enter(&spec, steps, *network, stdin, &wires)
-        }
-        Walls::Landlock { read, write } => fallback::enter(&spec, read, write, stdin, &wires),
+    let result = read_request().and_then(|(request, rest)| match request {
+        Request::Run(spec) => run(&spec, rest, &wires),
+        Request::Attack(targets) => attack(&targets, &wires),
     });
     if let Err(Failed { step, detail }) = result {
         wires.tell(&Report::SetUp { step, detail });
@@ -91,8 +90,32 @@ pub fn helper_main() -> ! {
     std::process::exit(0)
 }
 
-/// Reads the spec and leaves only the command's own bytes behind.
-fn read_spec() -> Result<(Spec, Option<Vec<u8>>), Failed> {
+fn run(spec: &Spec, rest: Vec<u8>, wires: &Wires) -> Result<(), Failed> {
+    if spec.version != VERSION {
+        let detail = "the executable was replaced while the caller was running";
+        return Err(Failed::new("understand the spec", detail));
+    }
+    let stdin = spec.stdin.then_some(rest);
+    match &spec.walls {
+        Walls::Namespaces { steps, network } => {
+            namespaces::enter(spec, steps, *network, stdin, wires)
+        }
+        Walls::Landlock { read, write } => fallback::enter(spec, read, write, stdin, wires),
+    }
+}
+
+/// Confined already: tries to get out, and writes one line per attempt.
+fn attack(targets: &attack::Targets, wires: &Wires) -> Result<(), Failed> {
+    for attempt in attack::all(targets) {
+        let mut line = serde_json::to_vec(&attempt).doing("describe an attack")?;
+        line.push(b'\n');
+        rustix::io::write(&wires.output, &line).doing("describe an attack")?;
+    }
+    Ok(())
+}
+
+/// Reads the request, one line, and what follows it.
+fn read_request() -> Result<(Request, Vec<u8>), Failed> {
     let mut all = Vec::new();
     std::io::stdin()
         .read_to_end(&mut all)
@@ -101,16 +124,7 @@ fn read_spec() -> Result<(Spec, Option<Vec<u8>>), Failed> {
         .iter()
         .position(|byte| *byte == b'\n')
         .ok_or_else(|| Failed::new("read the spec", "it is not complete"))?;
-    let spec: Spec = serde_json::from_slice(&all[..end]).doing("understand the spec")?;
-    if spec.version != VERSION {
-        let detail = "the executable was replaced while the caller was running";
-        return Err(Failed::new("understand the spec", detail));
-    }
-    let stdin = spec.stdin.map(|length| {
-        all.split_off(end + 1)
-            .into_iter()
-            .take(length as usize)
-            .collect()
-    });
-    Ok((spec, stdin))
+    let rest = all.split_off(end);
+    let request = serde_json::from_slice(&all).doing("understand the spec")?;
+    Ok((request, rest[1..].to_vec()))
 }

@@ -53,6 +53,7 @@ fn prepare(spec: &Spec, stdin: &OwnedFd, wires: &Wires) -> Result<(), Failed> {
     rustix::stdio::dup2_stdout(&wires.output).doing(connect)?;
     rustix::stdio::dup2_stderr(&wires.output).doing(connect)?;
     sys::close_on_exec();
+    sys::reset_signals();
     let cwd = spec.cwd.path();
     rustix::process::chdir(cwd).doing(format!("enter {}", cwd.display()))?;
     confine::limit(&spec.limits, sys::counts_processes_per_namespace())

@@ -67,6 +67,20 @@ pub(super) fn block(signals: &[i32]) {
     }
 }
 
+/// Gives a command the signals that every program starts with: none blocked,
+/// none ignored (the Rust runtime ignores one, the caller's parent maybe others).
+pub(super) fn reset_signals() {
+    // SAFETY: plain calls on a local set, and a default disposition.
+    unsafe {
+        let set = signal_set(&[]);
+        libc::sigprocmask(libc::SIG_SETMASK, &set, std::ptr::null_mut());
+        for signal in 1..=64 {
+            // Refused for the two that cannot be ignored and the C library's own two.
+            libc::signal(signal, libc::SIG_DFL);
+        }
+    }
+}
+
 /// Waits for one of the blocked `signals`, at most so long.
 pub(super) fn wait_signal(signals: &[i32], at_most: Option<Duration>) -> Option<i32> {
     let set = signal_set(signals);
@@ -177,4 +191,35 @@ pub(super) fn counts_processes_per_namespace() -> bool {
         .split(['.', '-'])
         .map(|part| part.parse().unwrap_or(0));
     (parts.next().unwrap_or(0), parts.next().unwrap_or(0)) >= (5, 14)
+}
+
+/// Makes a call with nothing but zeros, to see whether it is let through.
+pub(super) fn attempt(call: libc::c_long) -> Result<String, String> {
+    attempt_with(call, 0)
+}
+
+/// The same with a first argument.
+pub(super) fn attempt_with(call: libc::c_long, first: i32) -> Result<String, String> {
+    let zero = 0usize;
+    // SAFETY: every pointer argument is null, which the kernel refuses to follow,
+    // and no number given here does anything to this process that it relies on.
+    let result = unsafe { libc::syscall(call, first, zero, zero, zero, zero, zero) };
+    judge(result)
+}
+
+/// Tries a request on standard input.
+pub(super) fn attempt_ioctl(request: libc::c_ulong) -> Result<String, String> {
+    // SAFETY: the pointer is null, and descriptor 0 is open.
+    judge(unsafe { libc::syscall(libc::SYS_ioctl, 0, request, 0usize) })
+}
+
+fn judge(result: libc::c_long) -> Result<String, String> {
+    if result >= 0 {
+        return Ok("it worked".to_owned());
+    }
+    let error = io::Error::last_os_error();
+    match error.raw_os_error() {
+        Some(libc::EPERM | libc::ENOSYS | libc::EACCES) => Err(error.to_string()),
+        _ => Ok(format!("the call got through: {error}")),
+    }
 }

@@ -172,3 +172,18 @@ async fn what_a_command_leaves_in_the_background_ends_with_it() {
     assert_eq!(text(&exit), "started\n");
     assert!(exit.success());
 }
+
+#[tokio::test]
+async fn a_command_starts_with_no_signal_blocked_or_ignored() {
+    let world = World::new();
+    let said = world
+        .ok("grep -hoP 'Sig(Blk|Ign):\\t\\K.*' /proc/self/status")
+        .await;
+    // The C library keeps two numbers for itself.
+    const OWN: u64 = 0b11 << 31;
+    let sets: Vec<_> = said
+        .lines()
+        .map(|set| u64::from_str_radix(set, 16).unwrap() & !OWN)
+        .collect();
+    assert_eq!(sets, [0, 0], "{said}");
+}

@@ -2,5 +2,10 @@
 #![expect(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
 mod basics;
+mod builds;
+mod death;
+mod fallback;
+mod floods;
+mod hostile;
 mod places;
 mod world;

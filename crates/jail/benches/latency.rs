@@ -1,0 +1,79 @@
+//! What the walls cost: `bash -c 'exit 0'` plain and confined, in turns, in one
+//! run. `cargo bench -p butler-jail` prints medians and what was added.
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a bench stops at the first surprise and prints its figures"
+)]
+
+use std::{
+    process::Stdio,
+    time::{Duration, Instant},
+};
+
+use butler_jail::{Jail, Profile, shell};
+use tokio_util::sync::CancellationToken;
+
+const ROUNDS: usize = 300;
+
+#[tokio::main]
+async fn main() {
+    let folder = tempfile::tempdir().unwrap();
+    let jail = Jail::new(env!("CARGO_BIN_EXE_butler-jail-helper").into()).unwrap();
+    let weaker = jail.clone().without_namespaces("bench").unwrap();
+    let mut profile = Profile::new(folder.path());
+    profile.protected = [".git", ".codebutler/policy.json", ".codebutler/mcp.json"]
+        .map(|name| folder.path().join(name))
+        .into();
+    std::fs::create_dir(folder.path().join(".git")).unwrap();
+    let (mut plain, mut walls, mut landlock) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        plain.push(bare().await);
+        walls.push(confined(&jail, &profile).await);
+        landlock.push(confined(&weaker, &profile).await);
+    }
+    println!(
+        "`bash -c 'exit 0'`, {ROUNDS} rounds in turns, {:?}",
+        jail.strength()
+    );
+    let (base, _) = report("plain spawn", plain, None);
+    report("namespaces", walls, Some(base));
+    report("landlock only", landlock, Some(base));
+}
+
+async fn bare() -> Duration {
+    let since = Instant::now();
+    let status = tokio::process::Command::new("/bin/bash")
+        .args(["--noprofile", "--norc", "-c", "exit 0"])
+        .env_clear()
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .status()
+        .await;
+    assert!(status.unwrap().success());
+    since.elapsed()
+}
+
+async fn confined(jail: &Jail, profile: &Profile) -> Duration {
+    let command = shell("exit 0", &profile.root);
+    let since = Instant::now();
+    let exit = jail
+        .run(&command, profile, &CancellationToken::new(), None)
+        .await;
+    assert!(exit.unwrap().success());
+    since.elapsed()
+}
+
+fn report(name: &str, mut times: Vec<Duration>, base: Option<Duration>) -> (Duration, Duration) {
+    times.sort();
+    let (median, slow) = (times[times.len() / 2], times[times.len() * 9 / 10]);
+    let added = base.map_or(String::new(), |base| {
+        format!(
+            ", added {:.2} ms",
+            (median.saturating_sub(base)).as_secs_f64() * 1e3
+        )
+    });
+    let (m, s) = (median.as_secs_f64() * 1e3, slow.as_secs_f64() * 1e3);
+    println!("{name:>14}: median {m:.2} ms, p90 {s:.2} ms{added}");
+    (median, slow)
+}

@@ -1,0 +1,107 @@
+//! The weaker walls: what they hold, and exactly what they do not.
+
+use std::collections::BTreeSet;
+
+use butler_jail::{Ended, JailError, Strength, shell};
+use tokio_util::sync::CancellationToken;
+
+use crate::world::{World, canary, text};
+
+fn weaker() -> World {
+    let mut world = World::new();
+    world.jail = world.jail.without_namespaces("asked for").unwrap();
+    assert_eq!(
+        world.jail.strength(),
+        Strength::LandlockOnly {
+            reason: "asked for".to_owned()
+        }
+    );
+    world
+}
+
+#[tokio::test]
+async fn without_namespaces_only_the_known_gaps_are_open() {
+    let test = weaker().jail.self_test().await;
+    let open: BTreeSet<_> = test
+        .probes
+        .iter()
+        .filter(|probe| !probe.refused)
+        .map(|probe| probe.name.as_str())
+        .collect();
+    // Landlock cannot take back inside the worktree what it gave to all of it,
+    // and it hides contents, not existence.
+    let known = BTreeSet::from([
+        "learn the size of a secret",
+        "read a hidden file",
+        "move a hidden file",
+        "change a protected file",
+        "replace a protected file",
+        "move a protected folder away",
+        "see processes of the host",
+    ]);
+    assert_eq!(open, known, "{test:#?}");
+    assert!(!test.holds());
+}
+
+#[tokio::test]
+async fn without_namespaces_commands_run_with_a_home_and_without_sockets() {
+    let world = weaker();
+    let exit = world
+        .sh("echo x > file && touch $HOME/a $TMPDIR/b && ls $HOME | wc -l; cat ../secret; : < /dev/tcp/127.0.0.1/1")
+        .await;
+    let said = text(&exit);
+    assert!(said.starts_with("2\n"), "{said}");
+    assert!(!said.contains(&canary()), "{said}");
+    assert!(said.contains("Operation not permitted"), "{said}");
+}
+
+#[tokio::test]
+async fn without_namespaces_nothing_survives_either() {
+    let mut world = weaker();
+    world.profile.limits.wall = std::time::Duration::from_millis(300);
+    let script = "trap '' TERM; (setsid sh -c 'trap \"\" TERM; while :; do sleep 0.01; date +%N > alive; done' &); sleep 100";
+    let exit = world.sh(script).await;
+    assert_eq!(exit.ended, Ended::TimedOut);
+    std::fs::write(world.root().join("alive"), "over").unwrap();
+    world.profile.limits.wall = std::time::Duration::from_secs(60);
+    world.ok("sleep 0.1").await;
+    let alive = std::fs::read_to_string(world.root().join("alive")).unwrap();
+    assert_eq!(alive, "over");
+}
+
+#[tokio::test]
+async fn without_namespaces_a_changed_protected_place_is_noticed() {
+    for (attack, place) in [
+        ("echo evil >> .git", ".git"),
+        ("rm .git; echo 'gitdir: x' > .git", ".git"),
+        (
+            "mv rules r2; mkdir rules; cp r2/* rules",
+            "rules/policy.json",
+        ),
+        ("chmod +x hooks/pre-commit", "hooks"),
+        ("touch hooks/new; rm hooks/new", "hooks"),
+        (
+            "rmdir .vscode; mkdir .vscode; echo '{}' > .vscode/tasks.json",
+            ".vscode",
+        ),
+    ] {
+        let mut world = weaker();
+        world.write(".git", "gitdir: x\n");
+        world.write("rules/policy.json", "{}");
+        world.write("hooks/pre-commit", "");
+        world.profile.protected = [".git", "rules/policy.json", "hooks", ".vscode/tasks.json"]
+            .map(|name| world.root().join(name))
+            .into();
+        world.ok("cat .git rules/* hooks/* && touch fine").await;
+        let command = shell(attack, world.root());
+        let cancel = CancellationToken::new();
+        let result = world
+            .jail
+            .run(&command, &world.profile, &cancel, None)
+            .await;
+        let Err(JailError::Tampered { path }) = result else {
+            panic!("{attack}: {result:?}");
+        };
+        assert_eq!(path, world.root().join(place), "{attack}");
+    }
+}
