@@ -102,7 +102,7 @@ impl Repo {
         let entries = self.entries(cancel).await?;
         Ok(entries
             .into_iter()
-            .filter(|entry| !entry.making && entry.path.is_dir())
+            .filter(|entry| !entry.making && entry.path.join(".git").exists())
             .filter_map(|entry| {
                 let branch = entry.branch.filter(name::is_ours)?;
                 let hidden = entry.path.file_name()?.to_str()?.starts_with('_');
@@ -236,6 +236,7 @@ impl Repo {
                 return Ok(entry.making);
             }
             // Its folder was deleted by hand; git only remembers it.
+            put_aside(path)?;
             self.forget(path, alone, cancel).await?;
         }
         put_aside(path)?;

@@ -235,7 +235,8 @@ impl crate::Repo {
         let mut call = self
             .git()
             .call(["push", "--quiet", "--porcelain", "--no-verify"])
-            .args(["--no-follow-tags", "--no-signed"]);
+            .args(["--no-follow-tags", "--no-signed"])
+            .arg("--receive-pack=git-receive-pack");
         if changes.len() > 1 {
             call = call.arg("--atomic");
         }

@@ -13,8 +13,13 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     Error, Git, Result,
+    git::RULES,
     lock::{FileLock, WorktreeLock},
 };
+
+/// The far end's program, said on every call: of two values in the config git
+/// takes the first, so a later one of ours would not win over the repository's.
+const UPLOAD_PACK: &str = "--upload-pack=git-upload-pack";
 
 /// A clone that the team works in. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -58,6 +63,7 @@ impl Repo {
         let root = git.dir().to_owned();
         let not_a_repo = || Error::NotARepo { path: root.clone() };
         let common = git.common_dir()?;
+        write_rules(&common)?;
         let top = git.call(["rev-parse", "--show-toplevel"]).finish().await;
         let top = top.map_err(|error| match error {
             Error::Failed { .. } => not_a_repo(),
@@ -157,7 +163,7 @@ impl Repo {
         let remote = self.need_remote()?;
         let _alone = FileLock::take(&self.lock_file("fetch"), cancel).await?;
         self.git()
-            .call(["fetch", "--quiet", "--no-tags", "--prune"])
+            .call(["fetch", "--quiet", "--no-tags", "--prune", UPLOAD_PACK])
             .args(["--no-write-fetch-head", "--no-auto-maintenance"])
             .args(["--end-of-options", &remote.name])
             .args(specs)
@@ -244,6 +250,24 @@ impl Repo {
     }
 }
 
+/// How our own append-only files are merged: both sides' lines are kept.
+const MERGE_RULES: &str = "\
+/.codebutler/journals/** merge=union
+/.codebutler/**/*.jsonl merge=union
+/.codebutler/JOURNEY.md merge=union
+";
+
+fn write_rules(common: &Path) -> Result<()> {
+    let file = common.join(RULES);
+    if fs::read(&file).is_ok_and(|there| there == MERGE_RULES.as_bytes()) {
+        return Ok(());
+    }
+    let folder = common.join("codebutler");
+    fs::create_dir_all(&folder)
+        .and_then(|()| fs::write(&file, MERGE_RULES))
+        .map_err(Error::file(&file))
+}
+
 /// The commit that a name stands for, if there is one.
 pub(crate) async fn resolve(git: &Git, name: &str) -> Result<Option<CommitSha>> {
     let output = git
@@ -305,13 +329,8 @@ async fn default_branch(git: &Git, remote: Option<&Remote>) -> Result<BranchName
     }
     // A clone made before the first push does not know it: ask.
     let asked = git
-        .call([
-            "ls-remote",
-            "--symref",
-            "--end-of-options",
-            &remote.name,
-            "HEAD",
-        ])
+        .call(["ls-remote", "--symref", UPLOAD_PACK, "--end-of-options"])
+        .args([&remote.name, "HEAD"])
         .remote()
         .finish()
         .await?;

@@ -10,7 +10,10 @@ use std::fs;
 use butler_vocab::TreeHash;
 use tokio_util::sync::CancellationToken;
 
-use crate::{Error, Git, Result, git::Output};
+use crate::{
+    Error, Git, Result,
+    git::{Output, path_of},
+};
 
 /// The tree of a commit (or any tree), `.codebutler/` left out.
 ///
@@ -38,18 +41,17 @@ async fn stage(git: &Git, scratch: &ScratchIndex, cancel: &CancellationToken) ->
         .args(["--exclude-standard", "--full-name"])
         .run(cancel)
         .await?;
-    let paths: Vec<&[u8]> = listing.fields().filter(|p| !p.ends_with(b"/")).collect();
-    if !paths.is_empty() {
-        let mut input = paths.join(&0);
-        input.push(0);
-        scratch
-            .on(git.call(["update-index", "--add", "--remove", "--replace"]))
-            .args(["-z", "--stdin"])
-            .input(input)
-            .run(cancel)
-            .await?;
-    }
-    Ok(())
+    // A file that became a folder is gone; what is in the folder is listed by
+    // itself. A folder with a `.git` is a submodule and stays one.
+    let became_folder = |path: &&[u8]| {
+        let place = git.dir().join(path_of(path));
+        let real = fs::symlink_metadata(&place).is_ok_and(|meta| meta.is_dir());
+        real && !place.join(".git").exists()
+    };
+    let paths = listing.fields().filter(|p| !p.ends_with(b"/"));
+    let (gone, changed): (Vec<&[u8]>, Vec<&[u8]>) = paths.partition(became_folder);
+    scratch.update(git, "--force-remove", &gone, cancel).await?;
+    scratch.update(git, "--remove", &changed, cancel).await
 }
 
 async fn left_out(git: &Git, tree: &str) -> Result<TreeHash> {
@@ -100,6 +102,26 @@ impl ScratchIndex {
                 .map_err(Error::file(&copy))?;
         }
         Ok(Self { folder })
+    }
+
+    async fn update(
+        &self,
+        git: &Git,
+        how: &str,
+        paths: &[&[u8]],
+        cancel: &CancellationToken,
+    ) -> Result<()> {
+        if paths.is_empty() {
+            return Ok(());
+        }
+        let mut input = paths.join(&0);
+        input.push(0);
+        self.on(git.call(["update-index", "--add", "--replace", how]))
+            .args(["-z", "--stdin"])
+            .input(input)
+            .run(cancel)
+            .await
+            .map(drop)
     }
 
     fn on<'a>(&self, call: crate::git::Call<'a>) -> crate::git::Call<'a> {

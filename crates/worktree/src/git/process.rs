@@ -168,9 +168,9 @@ async fn read(pipe: Option<impl AsyncRead + Unpin>, command: &str) -> Result<Vec
 async fn end(child: &mut Child, group: Option<Pid>) {
     if let Some(group) = group {
         let _ = kill_process_group(group, Signal::TERM);
-        if tokio::time::timeout(GRACE, child.wait()).await.is_err() {
-            let _ = kill_process_group(group, Signal::KILL);
-        }
+        let _ = tokio::time::timeout(GRACE, child.wait()).await;
+        // Whoever is still there, git itself or what it had started.
+        let _ = kill_process_group(group, Signal::KILL);
     }
     let _ = child.kill().await;
 }

@@ -51,6 +51,8 @@ const FORCED: &[(&str, &str)] = &[
     ("GIT_TERMINAL_PROMPT", "0"),
     ("GIT_ASKPASS", "true"),
     ("SSH_ASKPASS", "true"),
+    // Empty is "no proxy", and keeps git from looking into the config for one.
+    ("GIT_PROXY_COMMAND", ""),
     ("GIT_EDITOR", "true"),
     ("GIT_SEQUENCE_EDITOR", "true"),
     ("GIT_PAGER", "cat"),
