@@ -37,7 +37,7 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::{Desk, Inside, PlaceError, Tool, schema};
+use crate::{Desk, Inside, PlaceError, Tool, Workplace, schema};
 
 /// Every native tool, in a fixed order.
 pub(crate) fn native() -> Vec<Box<dyn Tool>> {
@@ -78,6 +78,14 @@ fn locate(permit: &Permit, desk: &Desk, path: &str) -> Result<Inside, PlaceError
     let inside = desk.workplace().locate(path)?;
     in_scope(permit.scope(), &inside)?;
     Ok(inside)
+}
+
+/// Where a search starts; nothing, and what models write for nothing, is the root.
+fn folder(place: &Workplace, path: Option<&str>) -> Result<Inside, PlaceError> {
+    match path.map(str::trim) {
+        None | Some("" | "/") => Ok(Inside::root()),
+        Some(path) => place.locate(path),
+    }
 }
 
 /// Whether the role's limits allow a path.
