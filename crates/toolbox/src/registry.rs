@@ -2,7 +2,7 @@
 
 use butler_vocab::ToolSpec;
 
-use crate::{Tool, nearest, tools};
+use crate::{Search, Tool, Web, nearest, tools};
 
 /// All tools of a process.
 #[derive(Default)]
@@ -23,6 +23,23 @@ impl Registry {
         let mut registry = Self::empty();
         for tool in tools::native() {
             registry.add(tool);
+        }
+        registry
+    }
+
+    /// The native tools with another way to the web, and with a search engine
+    /// when there is one; without one WebSearch is not offered.
+    #[must_use]
+    pub fn native_with(web: Web, engine: Option<Box<dyn Search>>) -> Self {
+        let mut registry = Self::empty();
+        registry.add(Box::new(tools::WebFetch::new(web)));
+        if let Some(engine) = engine {
+            registry.add(Box::new(tools::WebSearch::new(engine)));
+        }
+        for tool in tools::native() {
+            if registry.get(tool.name()).is_none() {
+                registry.add(tool);
+            }
         }
         registry
     }

@@ -15,6 +15,8 @@ pub fn flat<T: JsonSchema>() -> Value {
     // The struct's own comment is for people who read the code; the tool has a description.
     if let Value::Object(map) = &mut value {
         map.shift_remove("description");
+        // A tool without fields still says that it takes an object of none.
+        map.entry("properties").or_insert_with(|| json!({}));
     }
     value
 }

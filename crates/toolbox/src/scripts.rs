@@ -5,17 +5,23 @@
 //! the files that build tools read without being told. One file too many only
 //! means that its change asks again.
 
-use std::{collections::BTreeMap, path::Path};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+};
 
 use butler_vocab::{Sha256Hex, ToolCall};
 
-use crate::{Surroundings, Workplace};
+use crate::{Inside, Surroundings, Workplace};
 
 /// Larger files are not scripts.
 const CAP: u64 = 4 * 1024 * 1024;
 
 /// More words than this are not looked at.
 const WORDS: usize = 256;
+
+/// Folders that are looked into besides the root.
+const FOLDERS: usize = 8;
 
 /// What programs read without being told.
 const IMPLIED: &[(&[&str], &[&str])] = &[
@@ -46,33 +52,57 @@ pub(crate) fn named_in(call: &ToolCall, root: &str) -> Vec<(String, Sha256Hex)> 
     let Ok(place) = Workplace::open(Path::new(root), Vec::new(), Surroundings::default()) else {
         return Vec::new();
     };
+    let words: BTreeSet<&str> = words(command).collect();
+    let folders = folders(&place, &words);
     let mut named = BTreeMap::new();
-    for word in words(command) {
+    for word in words {
         let program = word.rsplit('/').next().unwrap_or(word);
         let implied = IMPLIED
             .iter()
             .filter(|(programs, _)| programs.contains(&program))
             .flat_map(|(_, files)| files.iter().copied());
         for path in implied.chain([word]) {
-            if let Some((path, sha256)) = hash(&place, path) {
-                named.insert(path, sha256);
+            for folder in &folders {
+                if let Some((path, sha256)) = hash(&place, folder, path) {
+                    named.insert(path, sha256);
+                }
             }
         }
     }
     named.into_iter().collect()
 }
 
-fn hash(place: &Workplace, path: &str) -> Option<(String, Sha256Hex)> {
-    let inside = place.locate(path).ok()?;
+/// The root, and the folders that the command names: it may go there first.
+fn folders(place: &Workplace, words: &BTreeSet<&str>) -> Vec<Inside> {
+    let mut folders = vec![Inside::root()];
+    let named = words
+        .iter()
+        .filter_map(|word| place.locate(word).ok())
+        .filter(|path| !path.is_root() && place.open_folder(path).is_ok());
+    folders.extend(named.take(FOLDERS));
+    folders
+}
+
+fn hash(place: &Workplace, folder: &Inside, path: &str) -> Option<(String, Sha256Hex)> {
+    let inside = if folder.is_root() || path.starts_with('/') {
+        place.locate(path).ok()?
+    } else {
+        place.locate(folder.join(path).as_str()).ok()?
+    };
     let opened = place.open_file(&inside).ok()?;
     let bytes = opened.read(CAP, "").ok()?;
     Some((inside.as_str().to_owned(), Sha256Hex::of(bytes)))
 }
 
-/// Everything between white space, quotes and shell signs.
+/// Everything between white space, quotes and shell signs, and what stands
+/// between quotes as a whole: a name may have spaces.
 fn words(command: &str) -> impl Iterator<Item = &str> {
+    let single = command.split('\'').skip(1).step_by(2);
+    let double = command.split('"').skip(1).step_by(2);
     command
         .split(|c: char| c.is_whitespace() || "'\"`;&|<>(){}$=,:".contains(c))
+        .chain(single)
+        .chain(double)
         .filter(|word| !word.is_empty())
         .take(WORDS)
 }
@@ -107,6 +137,13 @@ mod tests {
             ["scripts/deploy.sh"]
         );
         assert_eq!(named("FOO=1 make deploy"), ["Makefile"]);
+        std::fs::write(root.path().join("scripts/two words"), "x").unwrap();
+        assert_eq!(
+            named("cd scripts && sh deploy.sh"),
+            ["scripts/deploy.sh"],
+            "a command may go somewhere first"
+        );
+        assert_eq!(named("sh './scripts/two words'"), ["scripts/two words"]);
         assert_eq!(named("cat ../x /etc/passwd missing"), [""; 0]);
         let before = named_in_hash(root.path());
         std::fs::write(root.path().join("scripts/deploy.sh"), "echo two").unwrap();

@@ -7,7 +7,7 @@
 use butler_vocab::{CommitSha, Role, fault};
 use tokio_util::sync::CancellationToken;
 
-use crate::{Error, Git, Result, Worktree, status::unfinished, tree};
+use crate::{Error, Git, Result, Worktree, reconcile::move_stale_lock, status::unfinished, tree};
 
 /// The trailer that makes a commit repeatable: give it the id of the step.
 pub const KEY_TRAILER: &str = "CodeButler-Key";
@@ -27,6 +27,7 @@ impl Worktree {
         cancel: &CancellationToken,
     ) -> Result<Option<CommitSha>> {
         let writer = self.writer(cancel).await?;
+        move_stale_lock(&self.git().git_dir()?);
         if let Some(operation) = unfinished(&self.git().git_dir()?) {
             return Err(Error::Unfinished {
                 operation,

@@ -18,6 +18,7 @@ use std::{
 
 pub(crate) use call::path_of;
 pub use call::{Call, Output};
+pub(crate) use local_config::RULES;
 pub use settings::Settings;
 
 use crate::{Error, Result};
@@ -75,7 +76,8 @@ impl Git {
     /// When the config cannot be read or includes other files.
     pub async fn disarmed(&self) -> Result<Vec<String>> {
         let overrides = self.guard.overrides(&self.settings).await?;
-        Ok(overrides.iter().map(|(key, _)| key.clone()).collect())
+        let keys = overrides.iter().map(|(key, _)| key.clone());
+        Ok(keys.filter(|key| key != "core.attributesFile").collect())
     }
 
     /// The folder that all worktrees of this repository share.

@@ -22,11 +22,16 @@ mod commit;
 mod create;
 mod diff;
 mod error;
+mod forecast;
 mod forge;
 mod git;
+mod knowledge;
 mod lock;
+mod merged;
 mod name;
+mod notes;
 mod push;
+mod reconcile;
 mod remove;
 mod repo;
 mod save;
@@ -38,13 +43,17 @@ mod worktree;
 pub use commit::KEY_TRAILER;
 pub use diff::DiffOf;
 pub use error::{Error, Result};
+pub use forecast::{Clash, Footprint, Forecast, Stale};
 pub use forge::{
     Author, Check, CheckState, Comment, Edit, Forge, LocalForge, NewComment, NewPull, Place,
     PullRequest, PullState,
 };
 pub use git::{Call, Git, Output, Settings};
 pub use lock::WorktreeLock;
+pub use merged::Merged;
 pub use name::{BRANCH_PREFIX, branch, is_ours, knowledge_branch, short_of, slug};
+pub use notes::{PullEvent, Reminder, Seen, news, reminders};
+pub use reconcile::{Odd, Oddity};
 pub use repo::{Remote, Repo};
 pub use save::Saved;
 pub use status::{Change, Status};

@@ -75,11 +75,27 @@ pub(crate) fn belongs_to(branch: &BranchName, thread: &ThreadId) -> bool {
     short_of(branch) == Some(thread.short().as_str()) && *branch != knowledge_branch(thread)
 }
 
+/// The name under which a branch's worktree is locked and saved: the thread's
+/// short id, `_knowledge-<id>` for its knowledge.
+#[must_use]
+pub(crate) fn lock_name(branch: &BranchName) -> String {
+    match short_of(branch) {
+        Some(short) if is_knowledge(branch) => format!("_{KNOWLEDGE}-{short}"),
+        Some(short) => short.to_owned(),
+        None => "unnamed".to_owned(),
+    }
+}
+
+fn is_knowledge(branch: &BranchName) -> bool {
+    let name = branch.as_str().trim_start_matches(BRANCH_PREFIX);
+    short_of(branch).is_some_and(|short| name == format!("{KNOWLEDGE}-{short}"))
+}
+
 /// The folder of a branch's worktree.
 #[must_use]
 pub(crate) fn folder(branches: &Path, branch: &BranchName) -> PathBuf {
     let name = branch.as_str().trim_start_matches(BRANCH_PREFIX);
-    if short_of(branch).is_some_and(|short| name == format!("{KNOWLEDGE}-{short}")) {
+    if is_knowledge(branch) {
         return branches.join(format!("_{name}"));
     }
     branches.join(name)

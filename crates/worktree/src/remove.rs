@@ -3,10 +3,10 @@
 
 use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 
-use butler_vocab::{ThreadId, fault};
+use butler_vocab::{BranchName, ThreadId, fault};
 use tokio_util::sync::CancellationToken;
 
-use crate::{Error, Repo, Result, checkout::review_name, create::MAKING, name, repo::resolve};
+use crate::{Error, Repo, Result, checkout::review_name, create::MAKING, name};
 
 impl Repo {
     /// Removes a thread's worktree, local branch and review checkout. Anything
@@ -75,39 +75,44 @@ impl Repo {
     /// Deletes the thread's local branches; saves those that nothing else holds.
     async fn drop_branches(&self, thread: &ThreadId, cancel: &CancellationToken) -> Result<()> {
         while let Some(branch) = self.local_branch_of(thread, cancel).await? {
-            let local = format!("refs/heads/{branch}");
-            let Some(tip) = resolve(self.git(), &local).await? else {
-                break;
-            };
-            if !self.is_kept(&tip, cancel).await? {
-                self.save_commit(&tip, &thread.short(), "branch removed", cancel)
-                    .await?;
-            }
-            self.git()
-                .call(["update-ref", "-d", &local, tip.as_str()])
-                .run(cancel)
-                .await?;
+            self.drop_branch(&branch, &thread.short(), cancel).await?;
         }
         Ok(())
+    }
+
+    /// Deletes one local branch; saves it if nothing else holds it.
+    pub(crate) async fn drop_branch(
+        &self,
+        branch: &BranchName,
+        name: &str,
+        cancel: &CancellationToken,
+    ) -> Result<()> {
+        let local = format!("refs/heads/{branch}");
+        let Some(tip) = self.resolve(&local).await? else {
+            return Ok(());
+        };
+        if !self.is_kept(&tip, cancel).await? {
+            self.save_commit(&tip, name, "branch removed", cancel)
+                .await?;
+        }
+        fault("worktree.before-branch-drop");
+        self.git()
+            .call(["update-ref", "-d", &local, tip.as_str()])
+            .run(cancel)
+            .await
+            .map(drop)
     }
 
     async fn local_branch_of(
         &self,
         thread: &ThreadId,
         cancel: &CancellationToken,
-    ) -> Result<Option<butler_vocab::BranchName>> {
-        let branch = self.branch_of(thread, cancel).await?;
-        Ok(match branch {
-            Some(branch)
-                if self
-                    .resolve(&format!("refs/heads/{branch}"))
-                    .await?
-                    .is_some() =>
-            {
-                Some(branch)
-            }
-            _ => None,
-        })
+    ) -> Result<Option<BranchName>> {
+        let Some(branch) = self.branch_of(thread, cancel).await? else {
+            return Ok(None);
+        };
+        let there = self.resolve(&format!("refs/heads/{branch}")).await?;
+        Ok(there.map(|_| branch))
     }
 }
 

@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     Error, Git, Result,
+    git::RULES,
     lock::{FileLock, WorktreeLock},
 };
 
@@ -62,6 +63,7 @@ impl Repo {
         let root = git.dir().to_owned();
         let not_a_repo = || Error::NotARepo { path: root.clone() };
         let common = git.common_dir()?;
+        write_rules(&common)?;
         let top = git.call(["rev-parse", "--show-toplevel"]).finish().await;
         let top = top.map_err(|error| match error {
             Error::Failed { .. } => not_a_repo(),
@@ -246,6 +248,24 @@ impl Repo {
         }
         Ok(branches)
     }
+}
+
+/// How our own append-only files are merged: both sides' lines are kept.
+const MERGE_RULES: &str = "\
+/.codebutler/journals/** merge=union
+/.codebutler/**/*.jsonl merge=union
+/.codebutler/JOURNEY.md merge=union
+";
+
+fn write_rules(common: &Path) -> Result<()> {
+    let file = common.join(RULES);
+    if fs::read(&file).is_ok_and(|there| there == MERGE_RULES.as_bytes()) {
+        return Ok(());
+    }
+    let folder = common.join("codebutler");
+    fs::create_dir_all(&folder)
+        .and_then(|()| fs::write(&file, MERGE_RULES))
+        .map_err(Error::file(&file))
 }
 
 /// The commit that a name stands for, if there is one.

@@ -55,7 +55,8 @@ impl Worktree {
     /// # Errors
     /// When the lock file cannot be made.
     pub async fn lock(&self) -> Result<WorktreeLock> {
-        let path = self.repo.lock_file(&format!("{}.activation", self.short()));
+        let name = format!("{}.activation", name::lock_name(&self.branch));
+        let path = self.repo.lock_file(&name);
         let held = FileLock::take(&path, &CancellationToken::new()).await?;
         Ok(WorktreeLock::new(held, path))
     }
@@ -65,7 +66,7 @@ impl Worktree {
     /// # Errors
     /// When the lock file cannot be made.
     pub fn try_lock(&self) -> Result<Option<WorktreeLock>> {
-        self.repo.try_lock_short(self.short())
+        self.repo.try_lock_short(&name::lock_name(&self.branch))
     }
 
     /// The commit that is checked out.
@@ -92,6 +93,8 @@ impl Worktree {
 
     /// The right to run commands that change this worktree.
     pub(crate) async fn writer(&self, cancel: &CancellationToken) -> Result<FileLock> {
-        self.repo.writer(self.short(), cancel).await
+        self.repo
+            .writer(&name::lock_name(&self.branch), cancel)
+            .await
     }
 }

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use super::{blocking, failed, parse, spec};
+use super::{blocking, failed, folder, parse, spec};
 use crate::{Desk, Inside, PlaceError, Tool, Workplace, clip, walk};
 
 const DEFAULT_LIMIT: u32 = 200;
@@ -67,10 +67,7 @@ impl Tool for Glob {
             let (desk, scope) = (desk.clone(), permit.scope());
             blocking(move || {
                 let place = desk.workplace();
-                let folder = input
-                    .path
-                    .as_deref()
-                    .map_or(Ok(Inside::root()), |path| place.locate(path));
+                let folder = folder(place, input.path.as_deref());
                 let filter = folder.and_then(|folder| {
                     let filter = Filter::new(place, &folder, &input.pattern)?;
                     Ok((folder, filter))

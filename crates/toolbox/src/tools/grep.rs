@@ -16,7 +16,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{blocking, failed, glob::Filter, in_scope, parse, spec};
+use super::{blocking, failed, folder, glob::Filter, in_scope, parse, spec};
 use crate::{
     Desk, Inside, PlaceError, Tool, clip,
     place::{holds_secrets, is_dependency},
@@ -144,10 +144,7 @@ struct Findings {
 
 fn search(desk: &Desk, scope: Option<Scope>, input: &Input) -> Result<Findings, Failed> {
     let place = desk.workplace();
-    let start = match &input.path {
-        Some(path) => place.locate(path)?,
-        None => Inside::root(),
-    };
+    let start = folder(place, input.path.as_deref())?;
     let engine = Engine {
         matcher: matcher(&input.pattern).map_err(Failed::Pattern)?,
         filter: match &input.glob {

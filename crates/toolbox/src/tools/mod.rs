@@ -4,20 +4,31 @@ mod bash;
 mod change;
 mod checklist;
 mod edit;
+mod git;
+mod git_diff;
+mod git_log;
+mod git_status;
 mod glob;
 mod grep;
 mod mismatch;
 mod read;
 mod run_checks;
+mod web_fetch;
+mod web_search;
 mod write;
 
 pub use bash::Bash;
 pub use checklist::{Checklist, Step, StepState};
 pub use edit::Edit;
+pub use git_diff::GitDiff;
+pub use git_log::GitLog;
+pub use git_status::GitStatus;
 pub use glob::Glob;
 pub use grep::Grep;
 pub use read::Read;
 pub use run_checks::RunChecks;
+pub use web_fetch::WebFetch;
+pub use web_search::WebSearch;
 pub use write::Write;
 
 use butler_policy::{Permit, Scope};
@@ -26,7 +37,7 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::{Desk, Inside, PlaceError, Tool, schema};
+use crate::{Desk, Inside, PlaceError, Tool, Workplace, schema};
 
 /// Every native tool, in a fixed order.
 pub(crate) fn native() -> Vec<Box<dyn Tool>> {
@@ -39,6 +50,10 @@ pub(crate) fn native() -> Vec<Box<dyn Tool>> {
         Box::new(Bash),
         Box::new(RunChecks),
         Box::new(Checklist),
+        Box::new(GitStatus),
+        Box::new(GitLog),
+        Box::new(GitDiff),
+        Box::new(WebFetch::default()),
     ]
 }
 
@@ -63,6 +78,14 @@ fn locate(permit: &Permit, desk: &Desk, path: &str) -> Result<Inside, PlaceError
     let inside = desk.workplace().locate(path)?;
     in_scope(permit.scope(), &inside)?;
     Ok(inside)
+}
+
+/// Where a search starts; nothing, and what models write for nothing, is the root.
+fn folder(place: &Workplace, path: Option<&str>) -> Result<Inside, PlaceError> {
+    match path.map(str::trim) {
+        None | Some("" | "/") => Ok(Inside::root()),
+        Some(path) => place.locate(path),
+    }
 }
 
 /// Whether the role's limits allow a path.

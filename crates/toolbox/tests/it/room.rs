@@ -61,6 +61,17 @@ impl Room {
         room
     }
 
+    /// In a folder that is there already.
+    pub fn at(root: &std::path::Path) -> Self {
+        let place = Workplace::open(root, Vec::new(), Surroundings::default()).unwrap();
+        Self {
+            root: place.root().to_owned(),
+            desk: Desk::new(Arc::new(place), CancellationToken::new()),
+            executor: Executor::new(Registry::native()),
+            scratch: tempfile::tempdir().unwrap(),
+        }
+    }
+
     pub fn write(&self, path: &str, content: impl AsRef<[u8]>) {
         let path = self.root.join(path);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();

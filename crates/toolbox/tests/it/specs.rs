@@ -1,9 +1,11 @@
 //! What models are told about the tools, checked without a model.
 
-use butler_policy::default_tools;
+use butler_policy::{Judgement, default_tools};
 use butler_toolbox::Registry;
 use butler_vocab::Role;
 use serde_json::Value;
+
+use crate::room::{Room, call};
 
 /// Words that some providers refuse in a schema.
 const REFUSED: [&str; 10] = [
@@ -58,6 +60,31 @@ fn schemas_are_flat_small_and_explained() {
         }
         let again = registry.get(name).unwrap().spec();
         assert_eq!(again.parameters.to_string(), spec.parameters.to_string());
+    }
+}
+
+/// The example in each description is a call that its tool takes.
+#[test]
+fn examples_validate() {
+    let room = Room::new();
+    let registry = room.executor.registry();
+    for name in registry.names() {
+        let spec = registry.get(name).unwrap().spec();
+        let example = spec.description.split("Example: ").nth(1).unwrap();
+        let arguments: Value =
+            serde_json::from_str(example).unwrap_or_else(|e| panic!("{name}: {e}"));
+        for field in arguments.as_object().unwrap().keys() {
+            assert!(
+                spec.parameters["properties"][field].is_object(),
+                "{name}: {field}"
+            );
+        }
+        let role = Role::ALL
+            .into_iter()
+            .find(|role| butler_policy::right(*role, name) != butler_policy::Right::No)
+            .unwrap_or_else(|| panic!("no role may use {name}"));
+        let judged = room.judge(role, &call(name, arguments));
+        assert!(matches!(judged, Judgement::Run(_)), "{name}: {judged:?}");
     }
 }
 

@@ -51,6 +51,9 @@ pub(crate) fn places(dir: &Path) -> Option<Places> {
     })
 }
 
+/// Where our own merge rules are kept, beside the repository's config.
+pub(crate) const RULES: &str = "codebutler/attributes";
+
 type Overrides = Arc<Vec<(String, String)>>;
 /// Modification time, size and inode: enough to see that a file was replaced.
 type Stamp = [Option<(i64, i64, u64, u64)>; 2];
@@ -87,7 +90,12 @@ impl Guard {
                 return Ok(Arc::clone(overrides));
             }
         }
-        let fresh = Arc::new(look(&self.dir, settings).await?);
+        let mut fresh = look(&self.dir, settings).await?;
+        let rules = places.common.join(RULES);
+        if rules.exists() {
+            fresh.push(("core.attributesFile".into(), rules.display().to_string()));
+        }
+        let fresh = Arc::new(fresh);
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         *last = Some((now, Arc::clone(&fresh)));
         Ok(fresh)

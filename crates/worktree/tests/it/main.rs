@@ -1,11 +1,16 @@
 //! Everything here runs the real git against a real bare remote.
 #![expect(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
+mod forecasting;
 mod forge_suite;
 mod hostile;
+mod knowledge;
 mod lifecycle;
 mod locks;
+mod merge_detection;
 mod receipts;
 mod saving;
+mod start_up;
 mod support;
 mod syncing;
+mod together;

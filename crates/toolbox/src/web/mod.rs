@@ -1,0 +1,284 @@
+//! Fetching pages without reaching what only this machine can reach.
+//!
+//! A model names the address, so every hop is checked: scheme, port, and every
+//! address the name resolves to. The connection then goes to exactly those
+//! addresses, whatever the name resolves to a moment later. Redirects are ours
+//! to follow, one checked hop at a time.
+
+mod address;
+mod html;
+mod page;
+mod search;
+mod tls;
+
+use std::{io, net::SocketAddr, sync::Arc, time::Duration};
+
+use futures_util::{StreamExt, future::BoxFuture};
+pub(crate) use page::text_of;
+use reqwest::{
+    Client, Response,
+    dns::{Addrs, Name, Resolve, Resolving},
+    header, redirect,
+};
+pub use search::{Brave, Hit, SearXng, Search};
+use url::{Host, Url};
+
+/// Hops after the first address.
+const HOPS: usize = 5;
+const CONNECT: Duration = Duration::from_secs(10);
+const WHOLE: Duration = Duration::from_secs(40);
+/// Decoded bytes that are read of one page.
+const BODY: usize = 3 * 1024 * 1024;
+
+/// Looks a name up.
+pub type Lookup =
+    Arc<dyn Fn(String, u16) -> BoxFuture<'static, io::Result<Vec<SocketAddr>>> + Send + Sync>;
+
+/// A guarded way to the web.
+#[derive(Clone)]
+pub struct Web {
+    lookup: Lookup,
+    opened: Vec<String>,
+}
+
+impl Default for Web {
+    fn default() -> Self {
+        let lookup: Lookup = Arc::new(|host, port| {
+            Box::pin(async move { Ok(tokio::net::lookup_host((host, port)).await?.collect()) })
+        });
+        Self {
+            lookup,
+            opened: Vec::new(),
+        }
+    }
+}
+
+/// Why a page was not fetched, for the model.
+#[derive(Debug, thiserror::Error)]
+pub enum WebError {
+    /// Not an address that may be fetched at all.
+    #[error("refused: {url} {why}")]
+    Refused {
+        /// The address.
+        url: String,
+        /// The rule.
+        why: String,
+    },
+    /// It may be fetched, but that failed.
+    #[error("failed: {url}: {why}")]
+    Failed {
+        /// The address.
+        url: String,
+        /// What happened.
+        why: String,
+    },
+}
+
+/// A page as it came.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Page {
+    /// Where it was found in the end.
+    pub url: Url,
+    /// Its media type, lower case, without parameters.
+    pub media_type: String,
+    /// The character set that was named.
+    pub charset: Option<String>,
+    /// Its bytes, decompressed.
+    pub body: Vec<u8>,
+    /// There was more.
+    pub cut: bool,
+}
+
+impl Web {
+    /// Looks names up in another way.
+    #[must_use]
+    pub fn with_lookup(mut self, lookup: Lookup) -> Self {
+        self.lookup = lookup;
+        self
+    }
+
+    /// Opens hosts inside the own network, as `wiki.internal:8080`. They come
+    /// from the machine's own config, never from a repo or a model.
+    #[must_use]
+    pub fn with_opened(mut self, hosts: impl IntoIterator<Item = String>) -> Self {
+        self.opened
+            .extend(hosts.into_iter().map(|host| host.to_ascii_lowercase()));
+        self
+    }
+
+    /// Fetches a page, following redirects that lead to permitted places.
+    pub async fn fetch(&self, address: &str) -> Result<Page, WebError> {
+        let url = Url::parse(address).map_err(|error| WebError::Refused {
+            url: crate::clip::line(address).into_owned(),
+            why: format!("is not an address: {error}"),
+        })?;
+        let whole = tokio::time::timeout(WHOLE, self.follow(url));
+        match whole.await {
+            Ok(result) => result,
+            Err(_) => Err(WebError::Failed {
+                url: crate::clip::line(address).into_owned(),
+                why: format!("took longer than {} s", WHOLE.as_secs()),
+            }),
+        }
+    }
+
+    async fn follow(&self, mut url: Url) -> Result<Page, WebError> {
+        for _ in 0..=HOPS {
+            let response = self.hop(&url).await?;
+            let Some(next) = redirect_of(&response) else {
+                return read(url, response).await;
+            };
+            let next = url
+                .join(&next)
+                .map_err(|error| failed(&url, error.to_string()))?;
+            if url.scheme() == "https" && next.scheme() != "https" {
+                return Err(refused(&next, "would leave https"));
+            }
+            tracing::debug!(from = %url, to = %next, "redirected");
+            url = next;
+        }
+        Err(failed(&url, format!("more than {HOPS} redirects")))
+    }
+
+    /// One request to a checked address.
+    async fn hop(&self, url: &Url) -> Result<Response, WebError> {
+        let addresses = self.check(url).await?;
+        tracing::info!(host = url.host_str(), %url, "fetching a page");
+        let client = client(addresses).map_err(|error| failed(url, error))?;
+        client
+            .get(url.clone())
+            .header(
+                header::ACCEPT,
+                "text/html,text/markdown,text/plain,application/json;q=0.9,*/*;q=0.1",
+            )
+            .send()
+            .await
+            .map_err(|error| failed(url, innermost(&error)))
+    }
+
+    /// The addresses of a host, all of them permitted.
+    async fn check(&self, url: &Url) -> Result<Vec<SocketAddr>, WebError> {
+        if !matches!(url.scheme(), "http" | "https") {
+            return Err(refused(url, "is neither http nor https"));
+        }
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err(refused(url, "carries a user name"));
+        }
+        let port = url.port_or_known_default().unwrap_or(0);
+        let host = url.host().ok_or_else(|| refused(url, "names no host"))?;
+        let name = host.to_string().to_ascii_lowercase();
+        let name = name.trim_end_matches('.');
+        let opened = self.opened.contains(&format!("{name}:{port}"));
+        if !opened && !matches!(port, 80 | 443) {
+            return Err(refused(url, "uses a port other than 80 and 443"));
+        }
+        let addresses = match host {
+            Host::Ipv4(address) => vec![SocketAddr::new(address.into(), port)],
+            Host::Ipv6(address) => vec![SocketAddr::new(address.into(), port)],
+            Host::Domain(_) => (self.lookup)(name.to_owned(), port)
+                .await
+                .map_err(|error| failed(url, format!("the name was not found: {error}")))?,
+        };
+        if addresses.is_empty() {
+            return Err(failed(url, "the name has no address"));
+        }
+        // One inner address among outer ones is how rebinding looks.
+        let inner = addresses
+            .iter()
+            .find(|found| !address::is_public(found.ip()));
+        match inner {
+            Some(_) if !opened => Err(refused(url, "leads into a private network")),
+            _ => Ok(addresses),
+        }
+    }
+}
+
+/// A client that connects to these addresses and no other.
+fn client(addresses: Vec<SocketAddr>) -> Result<Client, String> {
+    Client::builder()
+        .tls_backend_preconfigured(tls::config()?)
+        .dns_resolver(Arc::new(Fixed(addresses)))
+        .no_proxy()
+        .redirect(redirect::Policy::none())
+        .retry(reqwest::retry::never())
+        .referer(false)
+        .connect_timeout(CONNECT)
+        .user_agent(concat!("codebutler/", env!("CARGO_PKG_VERSION")))
+        .build()
+        .map_err(|error| error.to_string())
+}
+
+/// Answers every name with the addresses that were checked.
+struct Fixed(Vec<SocketAddr>);
+
+impl Resolve for Fixed {
+    fn resolve(&self, _: Name) -> Resolving {
+        let addresses: Addrs = Box::new(self.0.clone().into_iter());
+        Box::pin(std::future::ready(Ok(addresses)))
+    }
+}
+
+fn redirect_of(response: &Response) -> Option<String> {
+    if !response.status().is_redirection() {
+        return None;
+    }
+    let next = response.headers().get(header::LOCATION)?;
+    Some(next.to_str().ok()?.to_owned())
+}
+
+async fn read(url: Url, response: Response) -> Result<Page, WebError> {
+    let status = response.status();
+    if !status.is_success() {
+        return Err(failed(&url, format!("answered {status}")));
+    }
+    let kind = response.headers().get(header::CONTENT_TYPE);
+    let kind = kind
+        .and_then(|kind| kind.to_str().ok())
+        .unwrap_or("text/plain");
+    let (media_type, charset) = page::media_type(kind);
+    if !page::is_readable(&media_type) {
+        return Err(refused(&url, &format!("is {media_type}, not text")));
+    }
+    let mut body = Vec::new();
+    let mut cut = false;
+    let mut stream = response.bytes_stream();
+    while let Some(chunk) = stream.next().await {
+        let chunk = chunk.map_err(|error| failed(&url, innermost(&error)))?;
+        let room = BODY - body.len();
+        body.extend_from_slice(&chunk[..chunk.len().min(room)]);
+        if chunk.len() > room {
+            cut = true;
+            break;
+        }
+    }
+    Ok(Page {
+        url,
+        media_type,
+        charset,
+        body,
+        cut,
+    })
+}
+
+fn refused(url: &Url, why: &str) -> WebError {
+    WebError::Refused {
+        url: crate::clip::line(url.as_str()).into_owned(),
+        why: why.to_owned(),
+    }
+}
+
+fn failed(url: &Url, why: impl Into<String>) -> WebError {
+    WebError::Failed {
+        url: crate::clip::line(url.as_str()).into_owned(),
+        why: why.into(),
+    }
+}
+
+/// The cause at the bottom: the outer texts only repeat the address.
+fn innermost(error: &dyn std::error::Error) -> String {
+    let mut error = error;
+    while let Some(cause) = error.source() {
+        error = cause;
+    }
+    error.to_string()
+}

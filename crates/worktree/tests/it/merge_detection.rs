@@ -1,0 +1,60 @@
+//! After a squash git says "not merged"; we say how we know that it is.
+
+use butler_testkit::{ScratchRepo, git};
+use butler_worktree::{Forge, LocalForge, Merged};
+
+use crate::support::*;
+
+#[tokio::test]
+async fn a_squashed_branch_is_recognised_and_later_work_is_not_lost() {
+    let scratch = ScratchRepo::new();
+    let repo = open(&scratch).await;
+    let worktree = repo.create(&thread(1), "x", &go()).await.unwrap();
+    deliver(&worktree, "a.txt", "1\n").await;
+    deliver(&worktree, "a.txt", "2\n").await;
+    let head = worktree.head().await.unwrap();
+    assert_eq!(repo.merged(&head, None, &go()).await.unwrap(), None);
+    let forge = LocalForge::new(&repo).unwrap();
+    let opened = forge.create(&pull(&worktree.branch), &go()).await.unwrap();
+    assert_eq!(
+        repo.merged(&head, Some(&opened), &go()).await.unwrap(),
+        None
+    );
+    forge.merge(opened.number, &head, &go()).await.unwrap();
+    let merged = forge.view(opened.number, &go()).await.unwrap();
+    assert_eq!(
+        repo.merged(&head, Some(&merged), &go()).await.unwrap(),
+        Some(Merged::ByPull)
+    );
+    assert_eq!(
+        repo.merged(&head, None, &go()).await.unwrap(),
+        Some(Merged::ByContent)
+    );
+    // Main goes on and takes the lines away again: still recognised by its patch.
+    scratch.push_to_main("a.txt", "2\nmore\n");
+    scratch.push_to_main("a.txt", "2\n");
+    repo.fetch(&go()).await.unwrap();
+    git(scratch.root(), &["cherry", "origin/main", head.as_str()]);
+    assert!(repo.merged(&head, None, &go()).await.unwrap().is_some());
+    scratch.push_to_main("a.txt", "rewritten\n");
+    repo.fetch(&go()).await.unwrap();
+    assert_eq!(
+        repo.merged(&head, None, &go()).await.unwrap(),
+        Some(Merged::ByPatch)
+    );
+    let base = repo.resolve("origin/main").await.unwrap().unwrap();
+    assert_eq!(
+        repo.merged(&base, None, &go()).await.unwrap(),
+        Some(Merged::ByHistory)
+    );
+    write(&worktree, "later.txt", "later");
+    let later = worktree
+        .commit_all(butler_vocab::Role::Coder, "later", &[], &go())
+        .await
+        .unwrap()
+        .unwrap();
+    assert_eq!(
+        repo.merged(&later, Some(&merged), &go()).await.unwrap(),
+        None
+    );
+}
