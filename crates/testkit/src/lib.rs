@@ -3,6 +3,9 @@
 //! A test kit stops at the first surprise: its functions panic with the command
 //! and its output instead of returning errors, and keep tests short.
 
+mod github;
+mod github_routes;
 mod scratch;
 
+pub use github::{GitHub, PersonComment};
 pub use scratch::{Checkout, ScratchRepo, git};

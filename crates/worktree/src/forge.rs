@@ -4,16 +4,33 @@
 //!
 //! Every call may be repeated: the repeat finds what the first one did.
 
+mod gh;
+mod github;
 mod local;
 mod store;
+mod wire;
+
+use std::sync::Arc;
 
 use butler_vocab::{BranchName, CommitSha, PrNumber, Role};
 use futures_util::future::BoxFuture;
+pub use github::GitHubForge;
 pub use local::LocalForge;
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
-use crate::Result;
+use crate::{Repo, Result};
+
+/// The forge of a clone: GitHub where its remote is GitHub, else the local one.
+///
+/// # Errors
+/// When the clone has no remote.
+pub fn forge_of(repo: &Repo) -> Result<Arc<dyn Forge>> {
+    Ok(match GitHubForge::of(repo) {
+        Some(forge) => Arc::new(forge),
+        None => Arc::new(LocalForge::new(repo)?),
+    })
+}
 
 /// A pull request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,7 +52,7 @@ pub struct PullRequest {
     /// Where people look at it, if it has a page of its own.
     #[serde(default)]
     pub url: Option<String>,
-    /// What was said about it, oldest first.
+    /// What was said about it, oldest first. [`Forge::view`] fills it; lists may not.
     #[serde(default)]
     pub comments: Vec<Comment>,
 }

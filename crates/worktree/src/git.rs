@@ -19,6 +19,7 @@ use std::{
 pub(crate) use call::path_of;
 pub use call::{Call, Output};
 pub(crate) use local_config::RULES;
+pub(crate) use process::{Ask, Input, run};
 pub use settings::Settings;
 
 use crate::{Error, Result};
@@ -59,6 +60,10 @@ impl Git {
     #[must_use]
     pub fn dir(&self) -> &Path {
         &self.dir
+    }
+
+    pub(crate) fn settings(&self) -> &Settings {
+        &self.settings
     }
 
     /// Prepares a command; nothing runs before [`Call::run`].

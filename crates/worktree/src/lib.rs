@@ -45,8 +45,8 @@ pub use diff::DiffOf;
 pub use error::{Error, Result};
 pub use forecast::{Clash, Footprint, Forecast, Stale};
 pub use forge::{
-    Author, Check, CheckState, Comment, Edit, Forge, LocalForge, NewComment, NewPull, Place,
-    PullRequest, PullState,
+    Author, Check, CheckState, Comment, Edit, Forge, GitHubForge, LocalForge, NewComment, NewPull,
+    Place, PullRequest, PullState, forge_of,
 };
 pub use git::{Call, Git, Output, Settings};
 pub use lock::WorktreeLock;

@@ -15,11 +15,14 @@ use crate::{
     Error, Git, Result,
     git::RULES,
     lock::{FileLock, WorktreeLock},
+    push::jitter,
 };
 
 /// The far end's program, said on every call: of two values in the config git
 /// takes the first, so a later one of ours would not win over the repository's.
 const UPLOAD_PACK: &str = "--upload-pack=git-upload-pack";
+
+const FETCHES: u32 = 6;
 
 /// A clone that the team works in. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -153,15 +156,28 @@ impl Repo {
         self.fetch_refs(&specs, cancel).await
     }
 
-    /// Fetches by refspecs, one fetch at a time: two that move the same ref
-    /// would trip over each other.
+    /// Fetches by refspecs, one fetch at a time. A push from another worktree
+    /// moves the same refs (git notes what it pushed); then git ends with 1
+    /// and the fetch is simply made again.
     pub(crate) async fn fetch_refs(
         &self,
         specs: &[String],
         cancel: &CancellationToken,
     ) -> Result<()> {
-        let remote = self.need_remote()?;
         let _alone = FileLock::take(&self.lock_file("fetch"), cancel).await?;
+        for attempt in 0..FETCHES {
+            match self.fetch_once(specs, cancel).await {
+                Err(error) if error.is_exit(1) && attempt + 1 < FETCHES => {
+                    jitter(attempt, cancel).await?;
+                }
+                outcome => return outcome,
+            }
+        }
+        Ok(())
+    }
+
+    async fn fetch_once(&self, specs: &[String], cancel: &CancellationToken) -> Result<()> {
+        let remote = self.need_remote()?;
         self.git()
             .call(["fetch", "--quiet", "--no-tags", "--prune", UPLOAD_PACK])
             .args(["--no-write-fetch-head", "--no-auto-maintenance"])

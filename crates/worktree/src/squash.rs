@@ -1,6 +1,8 @@
 //! A squash commit, made without any worktree: the merge is computed by
 //! `git merge-tree`, and the commit names everybody who worked on it.
 
+use std::path::PathBuf;
+
 use butler_vocab::{CommitSha, Role};
 use tokio_util::sync::CancellationToken;
 
@@ -41,24 +43,15 @@ impl Squash<'_> {
     }
 
     async fn tree(&self, cancel: &CancellationToken) -> Result<String> {
-        let merged = self
-            .repo
-            .git()
-            .call(["merge-tree", "--write-tree", "-z", "--name-only"])
-            .args(["--no-messages", self.base.as_str(), self.pull.head.as_str()])
-            .accept(&[0, 1])
-            .run(cancel)
-            .await?;
-        let mut fields = merged.fields();
-        let tree = fields.next().ok_or_else(|| merged.unreadable())?;
-        if merged.code == 0 {
-            return Ok(String::from_utf8_lossy(tree).into_owned());
+        let (base, head) = (self.base.as_str(), self.pull.head.as_str());
+        match merge(self.repo, base, head, cancel).await? {
+            Ok(tree) => Ok(tree),
+            Err(files) => Err(Error::Conflict {
+                ours: self.pull.branch.to_string(),
+                theirs: self.pull.base.to_string(),
+                files,
+            }),
         }
-        Err(Error::Conflict {
-            ours: self.pull.branch.to_string(),
-            theirs: self.pull.base.to_string(),
-            files: fields.map(path_of).collect(),
-        })
     }
 
     /// Authors and co-authors of the squashed commits, each once.
@@ -87,4 +80,39 @@ impl Squash<'_> {
         people.remove(0);
         Ok(people)
     }
+}
+
+/// The files in which two commits do not merge.
+pub(crate) async fn conflicts(
+    repo: &Repo,
+    base: &str,
+    head: &str,
+    cancel: &CancellationToken,
+) -> Result<Vec<PathBuf>> {
+    Ok(merge(repo, base, head, cancel)
+        .await?
+        .err()
+        .unwrap_or_default())
+}
+
+/// Merges on paper: the tree, or the files in conflict.
+async fn merge(
+    repo: &Repo,
+    base: &str,
+    head: &str,
+    cancel: &CancellationToken,
+) -> Result<std::result::Result<String, Vec<PathBuf>>> {
+    let merged = repo
+        .git()
+        .call(["merge-tree", "--write-tree", "-z", "--name-only"])
+        .args(["--no-messages", base, head])
+        .accept(&[0, 1])
+        .run(cancel)
+        .await?;
+    let mut fields = merged.fields();
+    let tree = fields.next().ok_or_else(|| merged.unreadable())?;
+    Ok(match merged.code {
+        0 => Ok(String::from_utf8_lossy(tree).into_owned()),
+        _ => Err(fields.map(path_of).collect()),
+    })
 }

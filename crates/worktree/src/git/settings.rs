@@ -74,6 +74,9 @@ const CONFIG: &[(&str, &str)] = &[
     ("core.trustctime", "true"),
     ("core.checkStat", "default"),
     ("core.quotePath", "true"),
+    // Sixteen worktrees share one store of refs: wait for each other's locks.
+    ("core.filesRefLockTimeout", "10000"),
+    ("core.packedRefsTimeout", "10000"),
     ("core.alternateRefsCommand", "true"),
     ("core.askPass", "true"),
     ("core.protectNTFS", "true"),
@@ -159,6 +162,12 @@ impl Settings {
             all.push((format!("GIT_CONFIG_VALUE_{index}").into(), value.into()));
         }
         Ok(all)
+    }
+
+    /// A variable that is passed on, as text.
+    pub(crate) fn value(&self, name: &str) -> Option<String> {
+        let found = self.variables.iter().find(|(n, _)| n == name)?;
+        found.1.to_str().map(str::to_owned)
     }
 
     /// The scrubbed environment without any config.

@@ -3,6 +3,7 @@
 
 mod forecasting;
 mod forge_suite;
+mod github;
 mod hostile;
 mod knowledge;
 mod lifecycle;

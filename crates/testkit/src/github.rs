@@ -1,0 +1,249 @@
+//! A GitHub stand-in for the real `gh`: it answers on a unix socket, and git
+//! reaches the scratch remote by a pretended ssh. No port, no TLS, no host but
+//! this one; `gh` and git believe that they talk to github.com.
+//!
+//! Pull requests live in memory, branches in the scratch repository's bare
+//! remote, and merges are made by git there.
+
+use std::{
+    ffi::OsString,
+    fs,
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use serde_json::{Value, json};
+use tokio::{net::UnixListener, task::JoinHandle};
+
+use crate::{ScratchRepo, git, github_routes};
+
+/// The stand-in; it stops when dropped.
+#[derive(Debug)]
+pub struct GitHub {
+    home: PathBuf,
+    state: Arc<Mutex<State>>,
+    server: JoinHandle<()>,
+}
+
+/// What the stand-in knows.
+#[derive(Debug)]
+pub(crate) struct State {
+    pub remote: PathBuf,
+    pub pulls: Vec<Pull>,
+    pub checks: Vec<Value>,
+    pub lost_answers: u32,
+    pub requests: Vec<String>,
+    next_comment: u64,
+}
+
+/// A pull request of the stand-in.
+#[derive(Debug, Clone)]
+pub(crate) struct Pull {
+    pub number: usize,
+    pub title: String,
+    pub body: String,
+    pub branch: String,
+    pub base: String,
+    pub last_head: String,
+    pub closed: bool,
+    pub merge_commit: Option<String>,
+    pub notes: Vec<Value>,
+    pub lines: Vec<Value>,
+}
+
+/// A comment that a person leaves on the page.
+#[derive(Debug, Clone, Copy)]
+pub struct PersonComment<'a> {
+    /// Which pull request.
+    pub number: usize,
+    /// Who.
+    pub login: &'a str,
+    /// What.
+    pub body: &'a str,
+}
+
+impl GitHub {
+    /// Puts a scratch repository on GitHub: its first clone's remote becomes
+    /// `git@github.com:you/scratch.git`.
+    ///
+    /// Must be called inside a tokio runtime.
+    #[must_use]
+    pub fn serve(scratch: &ScratchRepo) -> Self {
+        let home = scratch.folder().join("github-home");
+        fs::create_dir_all(home.join("gh")).expect("a folder");
+        let socket = home.join("gh.sock");
+        let config = format!("http_unix_socket: {}\n", socket.display());
+        fs::write(home.join("gh/config.yml"), config).expect("gh's config");
+        pretend_ssh(&home.join("ssh"), &scratch.remote());
+        git(
+            scratch.root(),
+            &[
+                "remote",
+                "set-url",
+                "origin",
+                "git@github.com:you/scratch.git",
+            ],
+        );
+        let state = Arc::new(Mutex::new(State {
+            remote: scratch.remote(),
+            pulls: Vec::new(),
+            checks: Vec::new(),
+            lost_answers: 0,
+            requests: Vec::new(),
+            next_comment: 1,
+        }));
+        let listener = UnixListener::bind(&socket).expect("a socket");
+        let app = github_routes::router(Arc::clone(&state));
+        let server = tokio::spawn(async move {
+            axum::serve(listener, app)
+                .await
+                .expect("the stand-in serves");
+        });
+        Self {
+            home,
+            state,
+            server,
+        }
+    }
+
+    /// The environment in which git and gh talk to the stand-in.
+    #[must_use]
+    pub fn variables(&self) -> Vec<(OsString, OsString)> {
+        let home: &Path = &self.home;
+        let mut all: Vec<(OsString, OsString)> = std::env::vars_os()
+            .filter(|(name, _)| name == "PATH" || name == "TMPDIR")
+            .collect();
+        all.extend([
+            ("HOME".into(), home.into()),
+            ("XDG_CONFIG_HOME".into(), home.into()),
+            ("XDG_CACHE_HOME".into(), home.join("cache").into()),
+            ("XDG_STATE_HOME".into(), home.join("state").into()),
+            ("GH_CONFIG_DIR".into(), home.join("gh").into()),
+            ("GH_TOKEN".into(), "not-a-token".into()),
+            ("GIT_SSH_COMMAND".into(), home.join("ssh").into()),
+        ]);
+        all
+    }
+
+    /// The next so many changing requests are carried out, and their answers
+    /// are lost on the way: the caller sees a bad gateway.
+    pub fn lose_answers(&self, count: u32) {
+        self.state().lost_answers = count;
+    }
+
+    /// A person comments on the page.
+    pub fn say(&self, comment: PersonComment<'_>) {
+        let mut state = self.state();
+        let id = state.comment_id();
+        let note = note(id, comment.login, comment.body);
+        state.pulls[comment.number - 1].notes.push(note);
+    }
+
+    /// A check of a commit ends.
+    pub fn check(&self, head: &str, name: &str, conclusion: &str) {
+        let run = json!({"name": name, "head_sha": head, "conclusion": conclusion});
+        self.state().checks.push(run);
+    }
+
+    /// How often a request with this method and path ending came in.
+    #[must_use]
+    pub fn count(&self, method: &str, ending: &str) -> usize {
+        let fits = |r: &&String| r.starts_with(method) && r.ends_with(ending);
+        self.state().requests.iter().filter(fits).count()
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        lock(&self.state)
+    }
+}
+
+impl Drop for GitHub {
+    fn drop(&mut self) {
+        self.server.abort();
+    }
+}
+
+pub(crate) fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl State {
+    pub(crate) fn comment_id(&mut self) -> u64 {
+        self.next_comment += 1;
+        self.next_comment - 1
+    }
+
+    /// Runs git on the bare remote; nothing when it fails.
+    pub(crate) fn try_git(&self, args: &[&str]) -> Option<String> {
+        let output = std::process::Command::new("git")
+            .arg("--git-dir")
+            .arg(&self.remote)
+            .args([
+                "-c",
+                "user.name=GitHub",
+                "-c",
+                "user.email=noreply@github.invalid",
+            ])
+            .args(args)
+            .output()
+            .expect("git runs");
+        let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+        output.status.success().then_some(text)
+    }
+
+    pub(crate) fn tip(&self, branch: &str) -> Option<String> {
+        self.try_git(&[
+            "rev-parse",
+            "--verify",
+            "--quiet",
+            &format!("refs/heads/{branch}"),
+        ])
+    }
+
+    /// A pull request as GitHub writes it.
+    pub(crate) fn shown(&self, pull: &Pull) -> Value {
+        let open = !pull.closed;
+        let head = open.then(|| self.tip(&pull.branch)).flatten();
+        let head = head.unwrap_or_else(|| pull.last_head.clone());
+        let merges = || {
+            self.try_git(&["merge-tree", "--write-tree", &pull.base, &head])
+                .is_some()
+        };
+        json!({
+            "number": pull.number,
+            "title": pull.title,
+            "body": pull.body,
+            "state": if open { "open" } else { "closed" },
+            "head": { "ref": pull.branch, "sha": head },
+            "base": { "ref": pull.base },
+            "merged": pull.merge_commit.is_some(),
+            "merged_at": pull.merge_commit.as_ref().map(|_| "2026-01-02T03:04:05Z"),
+            "merge_commit_sha": pull.merge_commit,
+            "mergeable": if open { json!(merges()) } else { Value::Null },
+            "html_url": format!("https://github.com/you/scratch/pull/{}", pull.number),
+        })
+    }
+}
+
+/// A comment as GitHub writes it.
+pub(crate) fn note(id: u64, login: &str, body: &str) -> Value {
+    json!({
+        "id": id,
+        "body": body,
+        "user": { "login": login },
+        "created_at": format!("2026-01-02T03:{:02}:{:02}Z", id / 60 % 60, id % 60),
+    })
+}
+
+/// git calls this as ssh; whatever host it wants, it gets the scratch remote.
+fn pretend_ssh(script: &Path, remote: &Path) {
+    let remote = remote.display();
+    let text = format!(
+        "#!/bin/sh\nfor last; do :; done\ncase \"$last\" in\n\
+         git-upload-pack*) exec git upload-pack '{remote}' ;;\n\
+         git-receive-pack*) exec git receive-pack '{remote}' ;;\nesac\nexit 1\n"
+    );
+    fs::write(script, text).expect("the script");
+    fs::set_permissions(script, PermissionsExt::from_mode(0o755)).expect("its mode");
+}

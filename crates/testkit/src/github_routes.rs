@@ -1,0 +1,268 @@
+//! The part of GitHub's REST interface that a forge needs, with its refusals:
+//! a second pull request for a branch, a branch that is not there, a head that
+//! moved, a merge that conflicts.
+
+use std::sync::{Arc, Mutex};
+
+use axum::{
+    Json, Router,
+    body::{Body, to_bytes},
+    extract::{Path, Query, Request, State as Axum},
+    http::{HeaderMap, Method, StatusCode, header},
+    middleware::{self, Next},
+    response::{IntoResponse, Response},
+    routing::{get, put},
+};
+use serde_json::{Value, json};
+use std::collections::HashMap;
+
+use crate::github::{Pull, State, lock, note};
+
+type Shared = Arc<Mutex<State>>;
+type Where = Axum<Shared>;
+
+/// All routes, below `repos/<owner>/<name>`.
+pub(crate) fn router(state: Shared) -> Router {
+    let repo = Router::new()
+        .route("/pulls", get(list).post(create))
+        .route("/pulls/{number}", get(view).patch(edit))
+        .route("/pulls/{number}/comments", get(lines).post(say_line))
+        .route("/pulls/{number}/merge", put(merge))
+        .route("/issues/{number}/comments", get(notes).post(say))
+        .route("/commits/{sha}/check-runs", get(checks))
+        .route("/commits/{sha}/status", get(statuses))
+        .route("/git/ref/heads/{*branch}", get(branch))
+        .route(
+            "/git/refs/heads/{*branch}",
+            axum::routing::delete(delete_branch),
+        );
+    Router::new()
+        .nest("/repos/you/scratch", repo)
+        .layer(middleware::from_fn_with_state(Arc::clone(&state), lossy))
+        .with_state(state)
+}
+
+/// Notes each request, and loses answers where the test wants it.
+async fn lossy(Axum(state): Where, request: Request, next: Next) -> Response {
+    let changing = request.method() != Method::GET;
+    let line = format!("{} {}", request.method(), request.uri().path());
+    lock(&state).requests.push(line);
+    let answer = next.run(request).await;
+    let mut state = lock(&state);
+    if changing && state.lost_answers > 0 {
+        state.lost_answers -= 1;
+        return refuse(StatusCode::BAD_GATEWAY, "Bad Gateway");
+    }
+    answer
+}
+
+fn refuse(status: StatusCode, message: &str) -> Response {
+    (status, Json(json!({ "message": message }))).into_response()
+}
+
+fn missing() -> Response {
+    refuse(StatusCode::NOT_FOUND, "Not Found")
+}
+
+fn page(items: Vec<Value>, query: &HashMap<String, String>) -> Response {
+    let number = |name: &str, default| {
+        let value = query.get(name).and_then(|v| v.parse().ok());
+        value.unwrap_or(default)
+    };
+    let (size, page) = (number("per_page", 30), number("page", 1));
+    let part: Vec<Value> = items
+        .into_iter()
+        .skip(size * (page - 1))
+        .take(size)
+        .collect();
+    Json(part).into_response()
+}
+
+type Asked = Query<HashMap<String, String>>;
+
+async fn list(Axum(state): Where, Query(query): Asked) -> Response {
+    let state = lock(&state);
+    let head = query.get("head").and_then(|h| h.split_once(':'));
+    let open_only = query.get("state").is_none_or(|s| s == "open");
+    let wanted = state.pulls.iter().rev().filter(|pull| {
+        head.is_none_or(|(_, branch)| branch == pull.branch) && (!open_only || !pull.closed)
+    });
+    page(wanted.map(|pull| state.shown(pull)).collect(), &query)
+}
+
+async fn create(Axum(state): Where, Json(body): Json<Value>) -> Response {
+    let mut state = lock(&state);
+    let text = |name: &str| body[name].as_str().unwrap_or_default().to_owned();
+    let branch = text("head");
+    let Some(head) = state.tip(&branch) else {
+        return refuse(StatusCode::UNPROCESSABLE_ENTITY, "Validation Failed");
+    };
+    if state.pulls.iter().any(|p| p.branch == branch && !p.closed) {
+        return refuse(StatusCode::UNPROCESSABLE_ENTITY, "Validation Failed");
+    }
+    let pull = Pull {
+        number: state.pulls.len() + 1,
+        title: text("title"),
+        body: text("body"),
+        branch,
+        base: text("base"),
+        last_head: head,
+        closed: false,
+        merge_commit: None,
+        notes: Vec::new(),
+        lines: Vec::new(),
+    };
+    let shown = state.shown(&pull);
+    state.pulls.push(pull);
+    (StatusCode::CREATED, Json(shown)).into_response()
+}
+
+async fn view(Axum(state): Where, Path(number): Path<usize>, headers: HeaderMap) -> Response {
+    let state = lock(&state);
+    let Some(pull) = state.pulls.get(number.wrapping_sub(1)) else {
+        return missing();
+    };
+    let accept = headers.get(header::ACCEPT).and_then(|a| a.to_str().ok());
+    if accept.is_some_and(|a| a.contains("diff")) {
+        let shown = state.shown(pull);
+        let head = shown["head"]["sha"].as_str().unwrap_or_default();
+        let range = format!("{}...{head}", pull.base);
+        return Body::from(state.try_git(&["diff", &range]).unwrap_or_default()).into_response();
+    }
+    Json(state.shown(pull)).into_response()
+}
+
+async fn edit(Axum(state): Where, Path(number): Path<usize>, Json(body): Json<Value>) -> Response {
+    let mut state = lock(&state);
+    let Some(mut pull) = state.pulls.get(number.wrapping_sub(1)).cloned() else {
+        return missing();
+    };
+    if let Some(title) = body["title"].as_str() {
+        title.clone_into(&mut pull.title);
+    }
+    if let Some(text) = body["body"].as_str() {
+        text.clone_into(&mut pull.body);
+    }
+    if body["state"] == "closed" {
+        pull.last_head = state.tip(&pull.branch).unwrap_or(pull.last_head);
+        pull.closed = true;
+    }
+    let shown = state.shown(&pull);
+    state.pulls[number - 1] = pull;
+    Json(shown).into_response()
+}
+
+async fn notes(Axum(state): Where, Path(number): Path<usize>, Query(query): Asked) -> Response {
+    match lock(&state).pulls.get(number.wrapping_sub(1)) {
+        Some(pull) => page(pull.notes.clone(), &query),
+        None => missing(),
+    }
+}
+
+async fn lines(Axum(state): Where, Path(number): Path<usize>, Query(query): Asked) -> Response {
+    match lock(&state).pulls.get(number.wrapping_sub(1)) {
+        Some(pull) => page(pull.lines.clone(), &query),
+        None => missing(),
+    }
+}
+
+async fn say(Axum(state): Where, Path(number): Path<usize>, Json(body): Json<Value>) -> Response {
+    let mut state = lock(&state);
+    let id = state.comment_id();
+    let made = note(id, "you", body["body"].as_str().unwrap_or_default());
+    match state.pulls.get_mut(number.wrapping_sub(1)) {
+        Some(pull) => pull.notes.push(made.clone()),
+        None => return missing(),
+    }
+    (StatusCode::CREATED, Json(made)).into_response()
+}
+
+async fn say_line(Axum(state): Where, Path(number): Path<usize>, request: Request) -> Response {
+    let bytes = to_bytes(request.into_body(), 1 << 20)
+        .await
+        .unwrap_or_default();
+    let body: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+    let mut state = lock(&state);
+    let known = |name: &str| body[name].is_string();
+    if !known("commit_id") || !known("path") || body["line"].as_u64().is_none() {
+        return refuse(StatusCode::UNPROCESSABLE_ENTITY, "Validation Failed");
+    }
+    let id = state.comment_id();
+    let mut made = note(id, "you", body["body"].as_str().unwrap_or_default());
+    made["path"] = body["path"].clone();
+    made["line"] = body["line"].clone();
+    match state.pulls.get_mut(number.wrapping_sub(1)) {
+        Some(pull) => pull.lines.push(made.clone()),
+        None => return missing(),
+    }
+    (StatusCode::CREATED, Json(made)).into_response()
+}
+
+async fn merge(Axum(state): Where, Path(number): Path<usize>, Json(body): Json<Value>) -> Response {
+    let mut state = lock(&state);
+    let Some(mut pull) = state.pulls.get(number.wrapping_sub(1)).cloned() else {
+        return missing();
+    };
+    let not_now = StatusCode::METHOD_NOT_ALLOWED;
+    let (Some(head), Some(base)) = (state.tip(&pull.branch), state.tip(&pull.base)) else {
+        return refuse(not_now, "Pull Request is not mergeable");
+    };
+    if pull.closed {
+        return refuse(not_now, "Pull Request is not mergeable");
+    }
+    if body["sha"].as_str().is_some_and(|sha| sha != head) {
+        return refuse(StatusCode::CONFLICT, "Head branch was modified.");
+    }
+    let Some(tree) = state.try_git(&["merge-tree", "--write-tree", &base, &head]) else {
+        return refuse(not_now, "Pull Request is not mergeable");
+    };
+    let message = format!(
+        "{}\n\n{}",
+        body["commit_title"].as_str().unwrap_or("squash"),
+        body["commit_message"].as_str().unwrap_or_default()
+    );
+    let made = state.try_git(&["commit-tree", &tree, "-p", &base, "-m", &message]);
+    let Some(made) = made else {
+        return refuse(StatusCode::INTERNAL_SERVER_ERROR, "no commit");
+    };
+    let target = format!("refs/heads/{}", pull.base);
+    state.try_git(&["update-ref", &target, &made, &base]);
+    pull.last_head = head;
+    pull.closed = true;
+    pull.merge_commit = Some(made.clone());
+    state.pulls[number - 1] = pull;
+    Json(json!({ "sha": made, "merged": true })).into_response()
+}
+
+async fn checks(Axum(state): Where, Path(sha): Path<String>) -> Response {
+    let state = lock(&state);
+    let runs: Vec<&Value> = state
+        .checks
+        .iter()
+        .filter(|c| c["head_sha"] == sha.as_str())
+        .collect();
+    Json(json!({ "total_count": runs.len(), "check_runs": runs })).into_response()
+}
+
+async fn statuses(Path(_sha): Path<String>) -> Response {
+    Json(json!({ "state": "pending", "statuses": [] })).into_response()
+}
+
+async fn branch(Axum(state): Where, Path(branch): Path<String>) -> Response {
+    match lock(&state).tip(&branch) {
+        Some(sha) => Json(json!({ "object": { "sha": sha } })).into_response(),
+        None => missing(),
+    }
+}
+
+async fn delete_branch(Axum(state): Where, Path(branch): Path<String>) -> Response {
+    let state = lock(&state);
+    let target = format!("refs/heads/{branch}");
+    match state.tip(&branch) {
+        Some(_) => {
+            state.try_git(&["update-ref", "-d", &target]);
+            StatusCode::NO_CONTENT.into_response()
+        }
+        None => refuse(StatusCode::UNPROCESSABLE_ENTITY, "Reference does not exist"),
+    }
+}

@@ -1,0 +1,211 @@
+//! One request to GitHub through the person's own `gh`: it holds the token,
+//! knows the host and the proxy, and we never see any of it.
+//!
+//! `gh api` rather than `gh pr …`: the porcelain's exit codes differ between
+//! versions, and `gh pr merge --delete-branch` switches branches in worktrees.
+//! The REST interface underneath is stable, and says by status what happened.
+
+use std::ffi::OsString;
+
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    Error, Output, Repo, Result,
+    git::{Ask, Input, run},
+};
+
+/// Where a repository lives on GitHub.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Address {
+    pub host: String,
+    pub owner: String,
+    pub name: String,
+}
+
+impl Address {
+    /// Reads `git@host:owner/name.git`, `ssh://…` or `https://…`; nothing when
+    /// the host is not one of `hosts`.
+    pub(super) fn of(url: &str, hosts: &[String]) -> Option<Self> {
+        let rest = match url.split_once("://") {
+            Some(("https" | "http" | "ssh" | "git", rest)) => rest.replacen('/', ":", 1),
+            Some(_) => return None,
+            None => url.to_owned(),
+        };
+        let (host, path) = rest.split_once(':')?;
+        let host = host.rsplit('@').next()?.to_ascii_lowercase();
+        let path = path.trim_matches('/');
+        // ssh://host:22/owner/name has lost its port to the split above.
+        let path = match path.split_once('/') {
+            Some((port, rest)) if port.parse::<u16>().is_ok() => rest,
+            _ => path,
+        };
+        let (owner, name) = path.split_once('/')?;
+        let name = name.strip_suffix(".git").unwrap_or(name);
+        let plain = |part: &str| {
+            !part.is_empty()
+                && part
+                    .bytes()
+                    .all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b))
+        };
+        let known = host == "github.com" || host.ends_with(".ghe.com") || hosts.contains(&host);
+        (known && plain(owner) && plain(name)).then(|| Self {
+            host,
+            owner: owner.to_owned(),
+            name: name.to_owned(),
+        })
+    }
+}
+
+/// A request.
+#[derive(Debug, Default)]
+pub(super) struct Request<'a> {
+    pub method: &'a str,
+    /// Below `repos/<owner>/<name>/`.
+    pub path: String,
+    pub body: Option<Value>,
+    pub accept: Option<&'a str>,
+}
+
+/// GitHub's answer; any status is one.
+#[derive(Debug)]
+pub(super) struct Answer {
+    pub status: u16,
+    pub body: Vec<u8>,
+    command: String,
+}
+
+impl Answer {
+    /// The body as JSON, if the request went well.
+    pub(super) fn json(&self) -> Result<Value> {
+        if !(200..300).contains(&self.status) {
+            return Err(self.refusal());
+        }
+        serde_json::from_slice(&self.body).map_err(|_| self.refusal())
+    }
+
+    /// The answer as an error, in GitHub's words.
+    pub(super) fn refusal(&self) -> Error {
+        let said = serde_json::from_slice::<Value>(&self.body).ok();
+        let message = said
+            .as_ref()
+            .and_then(|json| json["message"].as_str())
+            .unwrap_or("no reason given");
+        Error::Refused {
+            name: self.command.clone(),
+            reason: format!("{message} (HTTP {})", self.status),
+        }
+    }
+
+    /// Whether nobody can say if it was done: ask before doing it again.
+    pub(super) fn is_unclear(&self) -> bool {
+        self.status >= 500 || self.status == 429
+    }
+}
+
+/// Sends a request.
+pub(super) async fn send(
+    repo: &Repo,
+    address: &Address,
+    request: Request<'_>,
+    cancel: &CancellationToken,
+) -> Result<Answer> {
+    let Address { host, owner, name } = address;
+    let path = format!("repos/{owner}/{name}/{}", request.path);
+    let mut args: Vec<OsString> = ["api", "--include", "--hostname", host, "--method"]
+        .into_iter()
+        .chain([request.method, &path])
+        .map(Into::into)
+        .collect();
+    if let Some(accept) = request.accept {
+        args.extend(["--header".into(), format!("Accept: {accept}").into()]);
+    }
+    let input = match request.body {
+        Some(body) => {
+            args.extend(["--input".into(), "-".into()]);
+            Input::Bytes(body.to_string().into_bytes())
+        }
+        None => Input::Nothing,
+    };
+    let settings = repo.git().settings();
+    let ended = run(Ask {
+        program: "gh",
+        dir: Some(repo.root()),
+        args: &args,
+        variables: &settings.plain(),
+        input,
+        deadline: settings.remote_deadline,
+        cancel: Some(cancel),
+    })
+    .await?;
+    let command = ended.command.clone();
+    match read(&ended.stdout) {
+        Some((status, body)) => Ok(Answer {
+            status,
+            body: body.to_vec(),
+            command,
+        }),
+        // Nothing came back: no network, no login, no such host.
+        None => Err(Output::check(ended, &[]).map_or_else(|error| error, |o| o.unreadable())),
+    }
+}
+
+/// Splits `HTTP/1.1 200 OK`, headers, an empty line, and the body.
+fn read(stdout: &[u8]) -> Option<(u16, &[u8])> {
+    let end = stdout
+        .windows(2)
+        .position(|two| two == b"\n\n")
+        .map(|at| (at, 2))
+        .or_else(|| {
+            let at = stdout.windows(4).position(|four| four == b"\r\n\r\n")?;
+            Some((at, 4))
+        })?;
+    let head = String::from_utf8_lossy(&stdout[..end.0]);
+    let status = head.strip_prefix("HTTP/")?.split_whitespace().nth(1)?;
+    Some((status.parse().ok()?, &stdout[end.0 + end.1..]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_read_in_every_spelling_and_other_hosts_are_not() {
+        let hosts = ["git.example.invalid".to_owned()];
+        for url in [
+            "git@github.com:ana/tool.git",
+            "https://github.com/ana/tool",
+            "https://x-token@GitHub.com/ana/tool.git",
+            "ssh://git@github.com/ana/tool.git",
+            "ssh://git@github.com:22/ana/tool.git",
+        ] {
+            let read = Address::of(url, &hosts).unwrap();
+            let parts = (read.host.as_str(), read.owner.as_str(), read.name.as_str());
+            assert_eq!(parts, ("github.com", "ana", "tool"), "{url}");
+        }
+        assert!(Address::of("https://git.example.invalid/a/b", &hosts).is_some());
+        for url in [
+            "/srv/git/tool.git",
+            "https://gitlab.com/a/b",
+            "git@github.com:a/b/../../c",
+            "https://github.com/a/b?x",
+            "file:///github.com/a/b",
+            "git@github.com:only",
+        ] {
+            assert_eq!(Address::of(url, &hosts), None, "{url}");
+        }
+    }
+
+    #[test]
+    fn an_answer_is_split_at_the_first_empty_line() {
+        assert_eq!(
+            read(b"HTTP/1.1 201 Created\r\nA: b\r\n\r\n{\"x\":\"\\n\"}"),
+            Some((201, b"{\"x\":\"\\n\"}".as_slice()))
+        );
+        assert_eq!(
+            read(b"HTTP/2.0 404 Not Found\nA: b\n\nx\n\ny"),
+            Some((404, b"x\n\ny".as_slice()))
+        );
+        assert_eq!(read(b"gh: no login"), None);
+    }
+}
