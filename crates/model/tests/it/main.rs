@@ -5,6 +5,8 @@ mod bounds;
 mod breaking;
 mod endpoints;
 mod kit;
+mod listing;
 mod prefix;
+mod probing;
 mod sharing;
 mod tls;
