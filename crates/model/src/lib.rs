@@ -21,12 +21,14 @@
 //! | `repair`, `relaxed`, `text_calls`, `names`, `reply` | a raw answer to a reply that can be stored |
 //! | `classify`, `error` | what went wrong, and what people should do |
 //! | `retry`, `breaker` | whether to try again, when, and with whom |
-//! | `price`, `catalog` | what it costs, which models there are |
+//! | `price`, `catalog`, `catalog_file`, `resolve` | what it costs, which models there are, and which was meant |
+//! | `probe` | whether a model is fit for a role |
 //! | `transport`, `attempt`, `client` | the only code that touches the network |
 
 mod attempt;
 mod breaker;
 mod catalog;
+mod catalog_file;
 mod classify;
 mod client;
 mod config;
@@ -36,10 +38,12 @@ mod error;
 mod gather;
 mod names;
 mod price;
+mod probe;
 mod relaxed;
 mod repair;
 mod reply;
 mod request;
+mod resolve;
 mod retry;
 mod retry_after;
 mod sse;
@@ -49,6 +53,7 @@ pub mod wire;
 
 pub use breaker::{Breaker, BreakerState};
 pub use catalog::{ModelInfo, read_models};
+pub use catalog_file::{Catalog, CatalogWriteError};
 pub use classify::{Refusal, classify};
 pub use client::ModelClient;
 pub use config::{ClientConfig, Redact};
@@ -56,8 +61,10 @@ pub use endpoint::{Endpoint, EndpointKind};
 pub use error::{ErrorClass, ModelError, Trouble};
 pub use gather::{Gather, RawReply};
 pub use price::{ListPrice, PriceBook, worst_case};
+pub use probe::{ToolFitness, WindowFitness};
 pub use repair::{Arguments, repair_arguments};
 pub use reply::read_reply;
 pub use request::{CacheLife, Effort, Heard, ModelRequest, OnText};
+pub use resolve::{Resolved, resolve};
 pub use retry::{Pace, RetryPolicy, run};
 pub use sse::EventReader;

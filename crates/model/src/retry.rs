@@ -138,7 +138,9 @@ impl Tally {
             && asked.is_none_or(|wait| wait <= policy.longest);
         willing.then(|| {
             let doubled = policy.base.saturating_mul(1 << (self.all - 1).min(16));
-            let jitter = doubled.min(policy.cap).mul_f64(fraction.clamp(0.0, 1.0));
+            // Who was told when to come should not come much later.
+            let ceiling = asked.map_or(policy.cap, |wait| wait.max(policy.base).min(policy.cap));
+            let jitter = doubled.min(ceiling).mul_f64(fraction.clamp(0.0, 1.0));
             asked.unwrap_or_default() + jitter
         })
     }

@@ -6,7 +6,9 @@
 //!
 //! # The scenario file
 //!
-//! YAML, one file per story; `Scenario::schema` is its JSON Schema.
+//! YAML, one file per story. `scenario.schema.json` beside this crate is its JSON
+//! Schema ([`Scenario::schema`]), for editors; [`Scenario::parse`] reads it, and
+//! [`Scenario::check`] finds tools and fields that do not exist.
 //!
 //! ```yaml
 //! title: add a --shout flag
@@ -50,8 +52,11 @@
 //! retry of a request that met a 429 has the same history as the request itself.
 
 mod answer;
+mod check;
 mod fault;
 mod history;
+mod letter;
+mod mailbox;
 mod off_script;
 mod play;
 mod render;
@@ -61,6 +66,7 @@ mod server;
 mod unify;
 
 pub use fault::{Fault, FaultKind};
+pub use mailbox::{Mailbox, MailboxError, mailbox};
 pub use off_script::OffScript;
 pub use play::{Played, PlayedCall};
 pub use scenario::{Scenario, ScenarioError};

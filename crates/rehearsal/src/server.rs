@@ -29,7 +29,7 @@ use crate::{
 };
 
 /// A conversation with many pictures is still smaller than this.
-const LARGEST_REQUEST: usize = 64 << 20;
+pub(crate) const LARGEST_REQUEST: usize = 64 << 20;
 
 /// A server that could not be started.
 #[derive(Debug, thiserror::Error)]
@@ -269,7 +269,7 @@ impl Stage {
 }
 
 /// Carries an answer out. Waits end when the server does.
-fn respond(answer: Answer, cancel: &CancellationToken) -> Response<Body> {
+pub(crate) fn respond(answer: Answer, cancel: &CancellationToken) -> Response<Body> {
     let cancel = cancel.clone();
     let parts = stream::unfold(answer.parts.into_iter(), move |mut parts| {
         let cancel = cancel.clone();

@@ -4,5 +4,6 @@
 mod choosing;
 mod faults;
 mod kit;
+mod mailing;
 mod parsing;
 mod speaking;

@@ -1,0 +1,12 @@
+#![expect(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+//! The client against servers that behave like the real ones.
+
+mod bounds;
+mod breaking;
+mod endpoints;
+mod kit;
+mod listing;
+mod prefix;
+mod probing;
+mod sharing;
+mod tls;

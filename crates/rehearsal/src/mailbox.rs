@@ -1,0 +1,288 @@
+//! Parks each model request as a file and waits for an answer file, so that a
+//! person, or any model reached by hand, plays the model through the real
+//! product.
+//!
+//! ```text
+//! <dir>/waiting/<role>-<id>.md     a request; gone when it is answered or given up
+//! <dir>/answers/<role>-<id>.yaml   write this: plain text, or say/call (see the request)
+//! <dir>/answers/<role>-<id>.problem   what was wrong with an answer; mend the .yaml
+//! ```
+//!
+//! The id is made from the request, so an agent that was killed and asks again
+//! gets the answer that is already there. `scripts/mailbox.sh` lists and answers.
+
+use std::{
+    io,
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use axum::{
+    Json, Router,
+    body::{Body, Bytes},
+    extract::State,
+    http::{HeaderValue, Response, header},
+    routing::{get, post},
+};
+use butler_model::wire::Chat;
+use butler_vocab::{Role, Sha256Hex};
+use futures_util::stream;
+use serde_json::{Value, json};
+use tokio::{net::TcpListener, task::JoinHandle};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    answer::{Answer, Part, answer},
+    letter, server,
+};
+
+/// How often the folder is looked at.
+const LOOK: Duration = Duration::from_millis(200);
+/// A sign of life for the client's idle timer, every so many looks.
+const LOOKS_PER_SIGN: u32 = 25;
+
+/// A mailbox that could not be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum MailboxError {
+    /// The folder cannot be used.
+    #[error("mailbox folder {path}")]
+    Folder {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The port cannot be used.
+    #[error("mailbox cannot listen on {address}")]
+    Listen {
+        /// Where.
+        address: SocketAddr,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+/// An open mailbox. It closes when its token is cancelled or it is dropped.
+#[derive(Debug)]
+pub struct Mailbox {
+    address: SocketAddr,
+    cancel: CancellationToken,
+    task: JoinHandle<()>,
+}
+
+/// Opens a mailbox in `dir`, serving on `listen`.
+///
+/// # Errors
+/// [`MailboxError`] naming the folder or the address.
+pub async fn mailbox(
+    dir: &Path,
+    listen: SocketAddr,
+    cancel: CancellationToken,
+) -> Result<Mailbox, MailboxError> {
+    for folder in ["waiting", "answers"] {
+        let path = dir.join(folder);
+        let made = tokio::fs::create_dir_all(&path).await;
+        made.map_err(|source| MailboxError::Folder { path, source })?;
+    }
+    let failed = |source| MailboxError::Listen {
+        address: listen,
+        source,
+    };
+    let listener = TcpListener::bind(listen).await.map_err(failed)?;
+    let address = listener.local_addr().map_err(failed)?;
+    let cancel = cancel.child_token();
+    let desk = Arc::new(Desk {
+        dir: dir.to_owned(),
+        cancel: cancel.clone(),
+    });
+    let router = Router::new()
+        .route("/v1/models", get(models))
+        .route("/v1/chat/completions", post(complete))
+        .layer(axum::extract::DefaultBodyLimit::max(
+            server::LARGEST_REQUEST,
+        ))
+        .with_state(desk);
+    let task = tokio::spawn(server::serve(listener, router, cancel.clone()));
+    Ok(Mailbox {
+        address,
+        cancel,
+        task,
+    })
+}
+
+impl Mailbox {
+    /// Where it listens.
+    #[must_use]
+    pub const fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The base address for a model client.
+    #[must_use]
+    pub fn base_url(&self) -> String {
+        format!("http://{}/v1", self.address)
+    }
+
+    /// Closes it and waits until it has closed.
+    pub async fn close(mut self) {
+        self.cancel.cancel();
+        let _ = (&mut self.task).await;
+    }
+}
+
+impl Drop for Mailbox {
+    fn drop(&mut self) {
+        self.cancel.cancel();
+    }
+}
+
+#[derive(Debug)]
+struct Desk {
+    dir: PathBuf,
+    cancel: CancellationToken,
+}
+
+async fn models() -> Json<Value> {
+    let models = Role::ALL.map(|role| {
+        json!({"id": format!("mailbox/{role}"), "object": "model", "context_length": 200_000,
+               "pricing": {"prompt": "0", "completion": "0"}, "supported_parameters": ["tools"]})
+    });
+    Json(json!({"object": "list", "data": models}))
+}
+
+async fn complete(State(desk): State<Arc<Desk>>, body: Bytes) -> Response<Body> {
+    let read = serde_json::from_slice::<Value>(&body)
+        .map_err(|error| error.to_string())
+        .and_then(|body| Chat::read(&body).map_err(|error| error.to_string()));
+    let chat = match read {
+        Ok(chat) => chat,
+        Err(problem) => {
+            let refusal = Answer::refusal(400, "invalid_request", &problem);
+            return server::respond(refusal, &desk.cancel);
+        }
+    };
+    let letter = match Letter::park(&desk.dir, chat).await {
+        Ok(letter) => letter,
+        Err(error) => {
+            let text = format!("the request cannot be parked: {error}");
+            return server::respond(Answer::refusal(503, "mailbox", &text), &desk.cancel);
+        }
+    };
+    let streams = letter.chat.stream;
+    let waiting = Waiting::Looking { letter, looks: 0 };
+    let cancel = desk.cancel.clone();
+    let pieces = stream::unfold(waiting, move |waiting| {
+        let cancel = cancel.clone();
+        async move { waiting.next(&cancel).await }
+    });
+    let mut response = Response::new(Body::from_stream(pieces));
+    let kind = if streams {
+        "text/event-stream"
+    } else {
+        "application/json"
+    };
+    let kind = HeaderValue::from_static(kind);
+    response.headers_mut().insert(header::CONTENT_TYPE, kind);
+    response
+}
+
+/// A parked request. Its file goes away with it.
+#[derive(Debug)]
+struct Letter {
+    chat: Chat,
+    role: Role,
+    waiting: PathBuf,
+    answer: PathBuf,
+    problem: PathBuf,
+}
+
+impl Letter {
+    async fn park(dir: &Path, chat: Chat) -> io::Result<Self> {
+        let word = chat.model.rsplit('/').next().unwrap_or_default();
+        // Any model name may come in; the PM's chair is the one that is always there.
+        let role = word.parse::<Role>().unwrap_or(Role::Pm);
+        let told = serde_json::to_vec(&(&chat.model, &chat.messages))?;
+        let id = format!("{role}-{}", &Sha256Hex::of(told).as_str()[..10]);
+        let letter = Self {
+            role,
+            waiting: dir.join("waiting").join(format!("{id}.md")),
+            answer: dir.join("answers").join(format!("{id}.yaml")),
+            problem: dir.join("answers").join(format!("{id}.problem")),
+            chat,
+        };
+        let page = letter::write_request(&id, &letter.chat);
+        // Readers list `*.md`, so a half-written page must not have that name.
+        let draft = letter.waiting.with_extension("draft");
+        tokio::fs::write(&draft, page).await?;
+        tokio::fs::rename(&draft, &letter.waiting).await?;
+        Ok(letter)
+    }
+
+    /// The answer, when there is one that can be read.
+    async fn look(&self) -> Option<crate::Played> {
+        let text = tokio::fs::read_to_string(&self.answer).await.ok()?;
+        match letter::read_answer(self.role, &text) {
+            Ok(played) => {
+                let _ = tokio::fs::remove_file(&self.problem).await;
+                Some(played)
+            }
+            Err(problem) => {
+                let known = tokio::fs::read_to_string(&self.problem).await;
+                if known.ok().as_ref() != Some(&problem) {
+                    let _ = tokio::fs::write(&self.problem, &problem).await;
+                    tracing::warn!(file = %self.answer.display(), problem, "unreadable answer");
+                }
+                None
+            }
+        }
+    }
+}
+
+impl Drop for Letter {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.waiting);
+    }
+}
+
+/// The body of an answer that is not there yet.
+enum Waiting {
+    Looking { letter: Letter, looks: u32 },
+    Telling { parts: std::vec::IntoIter<Part> },
+}
+
+impl Waiting {
+    async fn next(self, cancel: &CancellationToken) -> Option<(io::Result<Bytes>, Self)> {
+        match self {
+            Waiting::Telling { mut parts } => match parts.next()? {
+                Part::Bytes(bytes) => Some((Ok(bytes.into()), Waiting::Telling { parts })),
+                _ => None,
+            },
+            Waiting::Looking { letter, mut looks } => loop {
+                if let Some(played) = letter.look().await {
+                    let usage = json!({"prompt_tokens": 0, "completion_tokens": 0, "cost": 0});
+                    let answer = answer(&played, &letter.chat, &usage);
+                    // The file goes first, so that nobody answers twice.
+                    drop(letter);
+                    let parts = answer.parts.into_iter();
+                    return Box::pin(Waiting::Telling { parts }.next(cancel)).await;
+                }
+                looks += 1;
+                if looks.is_multiple_of(LOOKS_PER_SIGN) {
+                    let sign: &[u8] = if letter.chat.stream {
+                        b": waiting\n\n"
+                    } else {
+                        b" "
+                    };
+                    let sign = Bytes::from_static(sign);
+                    return Some((Ok(sign), Waiting::Looking { letter, looks }));
+                }
+                tokio::select! {
+                    () = cancel.cancelled() => return None,
+                    () = tokio::time::sleep(LOOK) => {}
+                }
+            },
+        }
+    }
+}
