@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::{Command as Clap, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::{
-    commands::{completions, doctor, init, schema, validate},
+    commands::{completions, doctor, init, policy, schema, validate},
     error::CliError,
     exit::Exit,
     ui::Ui,
@@ -33,6 +33,7 @@ pub enum Command {
     Init(init::Args),
     Doctor(doctor::Args),
     Validate(validate::Args),
+    Policy(policy::Args),
     Schema(schema::Args),
     Completions(completions::Args),
 }
@@ -44,6 +45,7 @@ impl Command {
             Command::Init(args) => init::run(&args, ui),
             Command::Doctor(args) => doctor::run(&args, ui),
             Command::Validate(args) => validate::run(&args, ui),
+            Command::Policy(args) => policy::run(&args, ui),
             Command::Schema(args) => schema::run(&args, ui),
             Command::Completions(args) => completions::run(&args, ui),
         }
@@ -56,7 +58,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ("Set up", &["init", "doctor", "validate"]),
     ("Run", &[]),
     ("Look", &[]),
-    ("Debug", &["schema", "completions"]),
+    ("Debug", &["policy", "schema", "completions"]),
 ];
 
 /// Reads the command line. What clap wants to say instead of running something

@@ -101,24 +101,35 @@ pub(crate) fn mcp(document: &Document) -> Vec<Problem> {
     wrong.collect()
 }
 
-/// The hash of each server's exact command, as written: what `${NAME}` stands
-/// for is this machine's own, and may be a secret.
-pub(crate) fn mcp_hashes(document: &Document) -> BTreeMap<String, Sha256Hex> {
-    let mut hashes = BTreeMap::new();
+/// What a person agrees to when a server may start.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct McpOffer {
+    /// The hash of its exact command.
+    pub sha256: Sha256Hex,
+    /// The same as the file has it: what `${NAME}` stands for is this machine's
+    /// own, and may be a secret.
+    pub shown: String,
+}
+
+/// What each server asks a person to agree to.
+pub(crate) fn mcp_offers(document: &Document) -> BTreeMap<String, McpOffer> {
+    let mut offers = BTreeMap::new();
     for (_, server) in servers(document) {
-        let parts = ["command", "args", "env", "url"]
-            .into_iter()
-            .filter_map(|key| {
-                let value = server.value.get(key)?.value.to_json();
-                Some((key.to_owned(), value))
-            });
+        let keys = ["command", "args", "env", "url"].into_iter();
+        let parts = keys.filter_map(|key| {
+            let value = server.value.get(key)?.value.to_json();
+            Some((key.to_owned(), value))
+        });
         let command = Value::Object(Map::from_iter(parts));
         // `servers` comes first and wins, as in `McpConfig::all`.
-        hashes
+        offers
             .entry(server.key.clone())
-            .or_insert_with(|| consent::hash("mcp", &command));
+            .or_insert_with(|| McpOffer {
+                sha256: consent::hash("mcp", &command),
+                shown: command.to_string(),
+            });
     }
-    hashes
+    offers
 }
 
 fn servers(document: &Document) -> impl Iterator<Item = (String, &Field)> {

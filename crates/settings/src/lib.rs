@@ -35,12 +35,14 @@ mod path;
 mod policy;
 mod problem;
 mod read;
+mod reference;
 mod repo;
 mod schema;
 mod variables;
 
 pub use agree::{AgreeError, Agreement, agree, write_private};
 pub use consent::Loosening;
+pub use cross::McpOffer;
 pub use edit::{Change, EditError, edit};
 pub use limits::{Limits, MaxTurns};
 pub use load::{RepoFiles, Settings};
@@ -59,6 +61,7 @@ pub use policy::{
     RepoPolicy, RequireApproval, Sandbox, ToolOverrides,
 };
 pub use problem::{Problem, Problems};
+pub use reference::reference;
 pub use repo::{
     Channel, Check, Checks, JournalPlace, Language, RepoConfig, Research, RespondTo, RetentionDays,
 };

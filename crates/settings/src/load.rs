@@ -9,7 +9,7 @@ use butler_vocab::Sha256Hex;
 
 use crate::{
     consent::{self, Loosening},
-    cross,
+    cross::{self, McpOffer},
     limits::Limits,
     lookup::{self, FOLDER},
     machine::Machine,
@@ -41,7 +41,7 @@ pub struct Settings {
     pub loosening: Option<Loosening>,
     /// What deserves a word but is no error.
     pub notices: Vec<Problem>,
-    mcp_hashes: BTreeMap<String, Sha256Hex>,
+    mcp_offers: BTreeMap<String, McpOffer>,
 }
 
 /// The texts of a repo's three files; none stands for a file that is not there.
@@ -132,10 +132,10 @@ impl Settings {
         }
         let mut settings = Self {
             repo: repo.value,
-            mcp_hashes: mcp
+            mcp_offers: mcp
                 .written
                 .as_ref()
-                .map(cross::mcp_hashes)
+                .map(cross::mcp_offers)
                 .unwrap_or_default(),
             mcp: mcp.value,
             loosening: None,
@@ -184,18 +184,18 @@ impl Settings {
         }
     }
 
-    /// The hash of an MCP server's exact command, to be agreed to.
+    /// What a person agrees to when this MCP server may start.
     #[must_use]
-    pub fn mcp_hash(&self, server: &str) -> Option<&Sha256Hex> {
-        self.mcp_hashes.get(server)
+    pub fn mcp_offer(&self, server: &str) -> Option<&McpOffer> {
+        self.mcp_offers.get(server)
     }
 
     /// Whether a person on this machine has agreed to that exact server.
     #[must_use]
     pub fn mcp_agreed(&self, server: &str) -> bool {
         let consents = &self.machine.consents.mcp;
-        self.mcp_hash(server)
-            .is_some_and(|hash| consent::agreed(consents, &self.root, hash))
+        self.mcp_offer(server)
+            .is_some_and(|offer| consent::agreed(consents, &self.root, &offer.sha256))
     }
 
     fn hold_below_ceilings(&mut self) {

@@ -78,7 +78,8 @@ impl Default for PmModels {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct CoderModels {
-    /// The model for a complexity that has none of its own.
+    /// The model for a complexity that has none of its own. Unset: `anthropic/claude-opus-4.6`,
+    /// and `anthropic/claude-sonnet-5` for simple plans.
     pub default: Option<String>,
     /// Another word for `default`, as the other roles have it.
     pub model: Option<String>,

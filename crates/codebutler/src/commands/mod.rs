@@ -3,6 +3,7 @@
 pub mod completions;
 pub mod doctor;
 pub mod init;
+pub mod policy;
 pub mod schema;
 pub mod validate;
 

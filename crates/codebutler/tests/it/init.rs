@@ -30,6 +30,12 @@ fn an_empty_repository_is_set_up_and_sound() {
             .read(".codebutler/config.json")
             .contains("codebutler-app")
     );
+    for name in ["pm.md", "coder.md", "global.md", "policy.json", "mcp.json"] {
+        assert!(
+            !scratch.read(&format!(".codebutler/{name}")).is_empty(),
+            "{name}"
+        );
+    }
     for line in [
         "/.codebutler/threads/",
         "/.codebutler/branches/",
@@ -129,10 +135,12 @@ fn what_a_person_wrote_is_kept() {
     let scratch = Scratch::new();
     let mine = "{ \"checks\": { \"mine\": \"true\" } } // mine\n";
     scratch.write(".codebutler/config.json", mine);
+    scratch.write(".codebutler/coder.md", "our own rules\n");
     scratch.write(".gitignore", "a\n\n.codebutler/threads\nb");
     scratch.machine("// also mine\n{}\n");
     assert_eq!(scratch.run(&["init", "--yes"]).code, 0);
     assert_eq!(scratch.read(".codebutler/config.json"), mine);
+    assert_eq!(scratch.read(".codebutler/coder.md"), "our own rules\n");
     let ignored = scratch.read(".gitignore");
     assert!(
         ignored.starts_with("a\n\n.codebutler/threads\nb\n"),

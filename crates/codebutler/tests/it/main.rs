@@ -4,6 +4,7 @@
 mod doctor;
 mod help;
 mod init;
+mod policy;
 mod read_only;
 mod scratch;
 mod validate;

@@ -96,7 +96,7 @@ fn an_mcp_server_starts_only_as_exactly_what_was_agreed_to() {
         .variable("KEY", "one");
     let settings = scratch.load().unwrap();
     assert!(!settings.mcp_agreed("x") && !settings.mcp_agreed("y"));
-    let hash = settings.mcp_hash("x").unwrap();
+    let hash = &settings.mcp_offer("x").unwrap().sha256;
     agree(&scratch.home(), Agreement::Mcp, &scratch.root(), hash).unwrap();
     // The key itself is the machine's own; another one needs no new consent.
     let scratch = scratch.variable("KEY", "two");

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
 mod defaults;
+mod docs;
 mod endpoints;
 mod fit;
 mod loosening;

@@ -4,6 +4,7 @@
 
 use std::{fs, io, path::Path};
 
+use butler_playbook::builtin_files;
 use butler_settings::{Change, FOLDER, Settings, edit};
 use serde_json::{Value, json};
 
@@ -51,12 +52,6 @@ const MACHINE: &str = "\
 {}
 ";
 
-/// Files that the team's playbook brings along, as path below `.codebutler/` and
-/// text. Role files and skills join here when that room is wired in.
-fn playbook() -> &'static [(&'static str, &'static str)] {
-    &[]
-}
-
 /// Stages the machine's file: new, or with the endpoint added that was asked for.
 pub fn machine(home: &Path, answers: &Answers, staged: &mut Staged) -> Result<(), CliError> {
     let file = home.join("config.json");
@@ -84,8 +79,9 @@ pub fn repository(root: &Path, answers: &Answers, staged: &mut Staged) -> Result
     for (name, text) in &files {
         staged.add(&folder.join(name), text, Access::Shared)?;
     }
-    for (name, text) in playbook() {
-        staged.add(&folder.join(name), text, Access::Shared)?;
+    // Role files belong to the team from here on; later runs keep what it made of them.
+    for file in builtin_files() {
+        staged.add(&folder.join(file.name), file.text, Access::Shared)?;
     }
     ignore(root, staged)
 }
