@@ -4,6 +4,7 @@
 //! outside parts that tests need, installs them where it can and names them
 //! where it cannot. After a first `setup` it needs no network.
 
+mod facts;
 mod gate;
 mod licences;
 mod parts;
@@ -27,6 +28,7 @@ Usage: cargo xtask <verb>
   test           formatting, lints, licences and every test; what CI runs
   test --quick   the same with unit tests only
   lint           formatting, lints and licences
+  facts          build the release binary and measure what the README says about it
   setup          fetch crates and the outside parts that tests need
 ";
 
@@ -38,6 +40,7 @@ fn main() -> ExitCode {
         ["test", "--quick"] => run(|place| gate::test(place, gate::Depth::Quick)),
         ["lint"] => run(gate::lint),
         ["setup"] => run(gate::setup),
+        ["facts"] => run(facts::measure),
         ["help" | "--help" | "-h"] => {
             say::line(HELP);
             Ok(true)
@@ -62,6 +65,8 @@ fn main() -> ExitCode {
 pub struct Place {
     /// The root of the workspace.
     pub root: PathBuf,
+    /// Where cargo builds.
+    pub target: PathBuf,
     /// Outside parts that are not system packages live here.
     pub parts: PathBuf,
     /// Whether this is CI, where nothing may be skipped.
@@ -79,6 +84,7 @@ fn run(verb: impl Fn(&Place) -> Result<bool>) -> Result<bool> {
     verb(&Place {
         root: root.to_owned(),
         parts: target.join("parts"),
+        target,
         ci: matches!(env::var("CI").as_deref(), Ok("true" | "1")),
     })
 }

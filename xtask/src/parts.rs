@@ -206,6 +206,7 @@ mod tests {
             let place = Place {
                 root: root.path().to_owned(),
                 parts: root.path().join("parts"),
+                target: root.path().to_owned(),
                 ci,
             };
             see_to(&[part(found)], &place)

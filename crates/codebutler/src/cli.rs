@@ -8,7 +8,7 @@ use butler_vocab::Role;
 use clap::{Command as Clap, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::{
-    commands::{agent, completions, demo, doctor, hub, init, schema, up, validate},
+    commands::{agent, completions, demo, doctor, hub, init, policy, schema, up, validate},
     error::CliError,
     exit::Exit,
     ui::Ui,
@@ -54,6 +54,7 @@ pub enum Command {
     Init(init::Args),
     Doctor(doctor::Args),
     Validate(validate::Args),
+    Policy(policy::Args),
     Schema(schema::Args),
     Completions(completions::Args),
 }
@@ -68,6 +69,7 @@ impl Command {
             Command::Init(args) => init::run(&args, ui),
             Command::Doctor(args) => doctor::run(&args, ui),
             Command::Validate(args) => validate::run(&args, ui),
+            Command::Policy(args) => policy::run(&args, ui),
             Command::Schema(args) => schema::run(&args, ui),
             Command::Completions(args) => completions::run(&args, ui),
         }
@@ -80,7 +82,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ("Set up", &["init", "doctor", "validate"]),
     ("Run", &["up", "hub"]),
     ("Look", &[]),
-    ("Debug", &["schema", "completions"]),
+    ("Debug", &["policy", "schema", "completions"]),
 ];
 
 /// Reads the command line. What clap wants to say instead of running something

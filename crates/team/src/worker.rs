@@ -71,10 +71,14 @@ pub async fn run(
     process: CancellationToken,
 ) -> Result<(), TeamError> {
     let (chores, chores_done) = Chores::start(Arc::clone(&office), thread.clone());
-    let mut worker = Worker::open(office, thread, chores, process).await?;
+    let mut worker = Worker::open(office, thread, chores, process.clone()).await?;
     let result = worker.work(inbox).await;
     drop(worker);
-    let _ = chores_done.await;
+    // A hub that stops at the same time must not hold us up.
+    tokio::select! {
+        _ = chores_done => {}
+        () = process.cancelled() => {}
+    }
     result
 }
 

@@ -6,6 +6,7 @@ pub mod demo;
 pub mod doctor;
 pub mod hub;
 pub mod init;
+pub mod policy;
 pub mod schema;
 pub mod up;
 pub mod validate;

@@ -2,7 +2,7 @@
 
 use std::{fs, os::unix::fs::PermissionsExt};
 
-use crate::scratch::{Scratch, git};
+use crate::scratch::{Scratch, git, ran};
 
 fn level(json: &str, name: &str) -> String {
     let findings: Vec<serde_json::Value> = serde_json::from_str(json).unwrap();
@@ -70,6 +70,32 @@ fn an_open_machine_folder_is_a_warning() {
     assert_eq!(
         (run.code, level(&run.out, "machine folder").as_str()),
         (0, "warning"),
+        "{run:?}"
+    );
+}
+
+#[test]
+fn a_github_remote_needs_gh_and_proxies_are_shown_without_their_password() {
+    let scratch = Scratch::new();
+    git(
+        &scratch.root(),
+        &["remote", "add", "origin", "git@github.com:you/app.git"],
+    );
+    let mut command = scratch.codebutler(&["doctor", "--json"]);
+    // A folder with git alone, so that no gh of the tester's machine is found.
+    let tools = scratch.home();
+    fs::create_dir_all(&tools).unwrap();
+    let found = std::env::split_paths(&std::env::var_os("PATH").unwrap())
+        .find(|dir| dir.join("git").exists());
+    std::os::unix::fs::symlink(found.unwrap().join("git"), tools.join("git")).unwrap();
+    command
+        .env("PATH", &tools)
+        .env("HTTPS_PROXY", "http://you:hidden@proxy:3128");
+    let run = ran(&mut command);
+    assert_eq!(level(&run.out, "gh"), "failed", "{run:?}");
+    assert_eq!(level(&run.out, "git"), "ok", "{run:?}");
+    assert!(
+        run.out.contains("proxy:3128") && !run.out.contains("hidden"),
         "{run:?}"
     );
 }

@@ -5,6 +5,7 @@ mod doctor;
 mod help;
 mod init;
 mod policy;
+mod questions;
 mod read_only;
 mod scratch;
 mod validate;

@@ -96,7 +96,7 @@ fn default_branch(root: &Path) -> Finding {
 }
 
 /// What git answers about a folder, when it succeeds and says something.
-fn git(folder: &Path, args: &[&str]) -> Option<String> {
+pub(super) fn git(folder: &Path, args: &[&str]) -> Option<String> {
     let output = Command::new("git")
         // The repository is not ours: its config must not make git run programs.
         .args([

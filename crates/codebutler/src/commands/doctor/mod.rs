@@ -4,7 +4,9 @@
 mod disk;
 mod files;
 mod finding;
+mod forge;
 mod git;
+mod network;
 
 use std::{env, path::PathBuf};
 
@@ -40,7 +42,13 @@ pub type Probe = fn(&Place) -> Vec<Finding>;
 
 /// All parts, in the order in which people read them. A room that needs
 /// something of the machine adds its probe here.
-const PROBES: &[Probe] = &[git::examine, files::examine, disk::examine];
+const PROBES: &[Probe] = &[
+    git::examine,
+    forge::examine,
+    files::examine,
+    network::examine,
+    disk::examine,
+];
 
 pub fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
     let here = env::current_dir()?;
