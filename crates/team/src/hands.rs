@@ -20,16 +20,12 @@ use crate::{TeamError, bench::Bench, orders, seat::Seat};
 pub enum Done {
     /// Feed this to the machine.
     Event(Event),
+    /// Nothing follows from it.
+    Nothing,
     /// The tools can work.
     Bench(Box<Bench>),
     /// The worker cannot go on; the log knows where to take it up again.
     Failed(TeamError),
-}
-
-impl From<TeamError> for Done {
-    fn from(error: TeamError) -> Self {
-        Done::Failed(error)
-    }
 }
 
 /// Sets the worst case of a call aside.

@@ -1,10 +1,10 @@
 //! What a decision sets in motion without a model: an approved plan goes to the
 //! Coder, a merge is carried out. Everything here recognises its own repeat.
 
-use butler_slack::{SlackError, blocks};
+use butler_slack::blocks;
 use butler_turn::Order;
 use butler_vocab::{
-    Choice, DecisionKind, HandOver, MessageTs, Plan, Task, Then, ToolOutcome, Waiting,
+    Choice, Decision, DecisionKind, HandOver, MessageTs, Plan, Task, Then, ToolOutcome, Waiting,
 };
 use butler_worktree::{Edit, Forge};
 use serde::Deserialize;
@@ -12,7 +12,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
-use crate::{TeamError, facts::Asked, render, seat::Seat, tools::MergeSubject};
+use crate::{TeamError, facts::Asked, hands::Done, render, seat::Seat, tools::MergeSubject};
 
 /// Does what a person decided.
 pub async fn carry_out(
@@ -24,7 +24,7 @@ pub async fn carry_out(
         return Ok(ToolOutcome::error("the card is not known any more"));
     };
     let person = seat.office.line.web.user_name(&order.person).await?;
-    close_card(seat, &asked, order, &person).await;
+    close_card(seat, &asked, order.choice, &person).await;
     match (order.kind, order.choice) {
         (DecisionKind::Plan, Choice::Approve) => start(seat, order, &asked, cancel).await,
         (DecisionKind::Plan, Choice::Modify) => Ok(told(
@@ -154,25 +154,27 @@ fn subject(order: &Order, asked: &Asked) -> Result<MergeSubject, TeamError> {
     Ok(subject)
 }
 
-/// The buttons go, the decision stays. Cosmetic: the hub has the record.
-async fn close_card(seat: &Seat, asked: &Asked, order: &Order, person: &str) {
-    if let Err(error) = try_close_card(seat, asked, order, person).await {
-        warn!(%error, request = %order.request, "the card could not be updated");
+/// A command card was answered: its buttons go.
+pub async fn answered(seat: &Seat, decision: &Decision) -> Done {
+    let asked = seat.facts().asked.get(&decision.request).cloned();
+    let person = seat.office.line.web.user_name(&decision.person).await;
+    if let (Some(asked), Ok(person)) = (asked, person) {
+        close_card(seat, &asked, decision.choice, &person).await;
     }
+    Done::Nothing
 }
 
-async fn try_close_card(
-    seat: &Seat,
-    asked: &Asked,
-    order: &Order,
-    person: &str,
-) -> Result<(), SlackError> {
+/// The buttons go, the decision stays. Cosmetic: the hub has the record.
+async fn close_card(seat: &Seat, asked: &Asked, choice: Choice, person: &str) {
     let Ok(message) = MessageTs::deserialize(&asked.subject["message"]) else {
-        return Ok(());
+        return;
     };
     let (title, body) = card_text(&asked.subject);
-    let card = blocks::decided(title, &body, "", order.choice, person);
-    seat.office.line.replace(&seat.thread, &message, &card).await
+    let card = blocks::decided(title, &body, "", choice, person);
+    let replaced = seat.office.line.replace(&seat.thread, &message, &card).await;
+    if let Err(error) = replaced {
+        warn!(%error, %message, "the card could not be updated");
+    }
 }
 
 fn card_text(subject: &Value) -> (&'static str, String) {
@@ -186,5 +188,5 @@ fn card_text(subject: &Value) -> (&'static str, String) {
         );
     }
     let command = subject["command"].as_str().unwrap_or_default();
-    ("Decision", format!("```\n{command}\n```"))
+    ("May I run this?", format!("```\n{command}\n```"))
 }

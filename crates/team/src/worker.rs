@@ -28,6 +28,7 @@ use crate::{
     hands::{self, Done, Permitted, Question},
     intake::{Ack, Mail},
     office::{Office, now_ms},
+    orders,
     seat::{Seat, request_of},
 };
 
@@ -177,6 +178,13 @@ impl Worker {
                 ack
             }
             Mail::Decided { decision, ack } => {
+                // What a click on a command sets in motion is the model's next
+                // call; the other kinds are carried out, and close their card then.
+                if decision.kind == DecisionKind::Command {
+                    let seat = self.seat.clone();
+                    let decided = (*decision).clone();
+                    self.start(async move { orders::answered(&seat, &decided).await });
+                }
                 self.feed(Event::Decided(*decision));
                 ack
             }
@@ -227,6 +235,7 @@ impl Worker {
     async fn on_done(&mut self, done: Done) -> Result<(), TeamError> {
         match done {
             Done::Failed(error) => return Err(error),
+            Done::Nothing => {}
             Done::Bench(bench) => {
                 self.bench = Some(*bench);
                 self.running -= 1;

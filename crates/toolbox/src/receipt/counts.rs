@@ -86,6 +86,8 @@ static WORDS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
         r"(?m)^=*\s*((?:\d+ (?:failed|passed|skipped|error|errors|xfailed|xpassed|deselected|warnings?|rerun)(?:, )?)+) in [\d.]+s",
         // jest
         r"(?m)^Tests:\s+((?:\d+ (?:failed|passed|skipped|todo)(?:, )?)+), \d+ total",
+        // home-made runners: the counts alone on a line
+        r"(?m)^(?:\w+: )?(\d+ passed, \d+ failed(?:, \d+ skipped)?)$",
         // vitest
         r"(?m)^\s*Tests\s+((?:\d+ (?:failed|passed|skipped|todo)(?: \| )?)+) \(\d+\)",
     ]

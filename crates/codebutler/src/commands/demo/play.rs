@@ -54,6 +54,7 @@ pub async fn play(
 /// Follows the thread, presses the buttons, and returns the thread once it is merged.
 async fn watch(person: &Person, root: &MessageTs, ui: &Ui) -> Result<Value, CliError> {
     let mut shown = BTreeSet::new();
+    let mut pressed = BTreeSet::new();
     loop {
         let thread = person.thread(root).await?;
         let messages = thread["messages"].as_array().cloned().unwrap_or_default();
@@ -62,7 +63,9 @@ async fn watch(person: &Person, root: &MessageTs, ui: &Ui) -> Result<Value, CliE
             if shown.insert(ts.clone()) {
                 print(message, ui)?;
             }
-            if let Some(action) = wanted(message) {
+            if let Some(action) = wanted(message)
+                && pressed.insert(ts.clone())
+            {
                 ui.line(format_args!("{}", format!("you press {}", action.choice.label()).cyan()))?;
                 person.click(&ts, &action.to_string()).await?;
             }
