@@ -8,4 +8,6 @@ mod policy;
 mod questions;
 mod read_only;
 mod scratch;
+mod story;
+mod team;
 mod validate;

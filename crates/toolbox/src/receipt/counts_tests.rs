@@ -14,7 +14,7 @@ fn check(output: &str, passed: u64, failed: u64, skipped: u64) {
 #[test]
 fn every_pattern_compiles() {
     assert_eq!(SUMMARIES.len(), 11);
-    assert_eq!(WORDS.len(), 3);
+    assert_eq!(WORDS.len(), 4);
     for row in LINES.iter().chain(EACH.iter()) {
         assert!(row.iter().all(Option::is_some));
     }
@@ -146,4 +146,11 @@ fn what_is_no_summary_counts_nothing() {
     ] {
         assert_eq!(counts(output), None, "{output}");
     }
+}
+
+#[test]
+fn home_made_runners_that_end_with_the_counts() {
+    check("ok 1\n5 passed, 0 failed\n", 5, 0, 0);
+    check("tests: 5 passed, 1 failed, 2 skipped\n", 5, 1, 2);
+    assert_eq!(counts("we saw 5 passed, 0 failed in the logs\n"), None);
 }

@@ -4,6 +4,7 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use butler_settings::Settings;
+use butler_slack::mrkdwn;
 use butler_vocab::{ActionId, Choice, MessageTs, Usd};
 use owo_colors::OwoColorize;
 use serde_json::Value;
@@ -102,21 +103,32 @@ fn wanted(message: &Value) -> Option<ActionId> {
 fn print(message: &Value, ui: &Ui) -> Result<(), CliError> {
     let who = message["username"].as_str().unwrap_or("you");
     ui.line(format_args!("\n{}", who.bold()))?;
-    let text = message["text"].as_str().unwrap_or_default();
-    for line in text.lines() {
+    for line in words(message).lines() {
         ui.line(format_args!("  {line}"))?;
     }
     Ok(())
 }
 
+/// What the message says: the body of a card, else its text.
+fn words(message: &Value) -> String {
+    let blocks = message["blocks"].as_array().into_iter().flatten();
+    let body = blocks
+        .filter(|block| block["type"] == "markdown")
+        .find_map(|block| block["text"].as_str());
+    let text = body.or_else(|| message["text"].as_str());
+    mrkdwn::unescape(text.unwrap_or_default())
+}
+
 fn bill(thread: &Value, ui: &Ui) -> Result<(), CliError> {
     ui.line(format_args!("\n{}", "What it would have cost".bold()))?;
     let cost = &thread["cost"];
-    for (role, amount) in cost["roles"].as_object().into_iter().flatten() {
-        let amount = Usd::from_nanos(amount.as_i64().unwrap_or(0));
-        ui.line(format_args!("  {role:<11} {amount}"))?;
+    for call in cost["calls"].as_array().into_iter().flatten() {
+        let role = call["role"].as_str().unwrap_or_default();
+        let count = call["calls"].as_i64().unwrap_or(0);
+        let amount = Usd::from_nanos(call["cost"].as_i64().unwrap_or(0));
+        ui.line(format_args!("  {role:<11} {amount}  {count} calls"))?;
     }
-    let total = Usd::from_nanos(cost["total"].as_i64().unwrap_or(0));
-    ui.line(format_args!("  {:<11} {total}  (rehearsal prices)", "together"))?;
+    let total = Usd::from_nanos(cost["used"].as_i64().unwrap_or(0));
+    ui.line(format_args!("  {:<11} {total}  at rehearsal prices", "together"))?;
     Ok(())
 }

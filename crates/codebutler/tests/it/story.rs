@@ -1,0 +1,181 @@
+//! The thin path: one whole story through every room, as real processes.
+
+use std::{collections::BTreeSet, fs, process::Command};
+
+use assert_cmd::cargo::cargo_bin;
+use butler_vocab::Role;
+use serde_json::Value;
+
+use crate::team::{Team, keys, story};
+
+const SCENARIO: &str = include_str!("../../demo/scenarios/json-flag.yaml");
+const REQUEST: &str = "add a --json flag";
+
+/// What people read, in order; the ids in it differ from run to run.
+const STORY: [&str; 7] = [
+    "you: add a --json flag",
+    "codebutler.pm: Plan",
+    "codebutler.pm: @codebutler.coder the plan *Add list --json* is approved",
+    "codebutler.coder: @codebutler.reviewer pull request #1 is ready, round 1",
+    "codebutler.reviewer: @codebutler.lead review of #1",
+    "codebutler.lead: Ready to merge",
+    "codebutler.lead: Merged #1 as",
+];
+
+fn merged(thread: &Value) -> bool {
+    story(thread)
+        .iter()
+        .any(|line| line.starts_with("codebutler.lead: Merged"))
+}
+
+fn assert_story(thread: &Value) {
+    let lines = story(thread);
+    assert_eq!(lines.len(), STORY.len(), "{lines:#?}");
+    for (line, start) in lines.iter().zip(STORY) {
+        assert!(line.starts_with(start), "{line}\nshould start with {start}");
+    }
+    let all = keys(thread);
+    let once: BTreeSet<_> = all.iter().collect();
+    assert_eq!(once.len(), all.len(), "a key was posted twice: {all:?}");
+}
+
+/// The change is on the default branch of the remote, and nothing else is there.
+fn assert_remote(team: &Team) {
+    let scratch = &team.scratch;
+    assert_eq!(scratch.remote_branches(), ["main"]);
+    let program = scratch.remote_file("main", "notes.sh").unwrap();
+    assert!(program.contains("list_json()"));
+    let files = scratch.remote_git(&["ls-tree", "-r", "--name-only", "main"]);
+    let files: BTreeSet<_> = files.lines().collect();
+    let expected = [
+        ".codebutler/.gitignore",
+        ".codebutler/config.json",
+        "README.md",
+        "notes.sh",
+        "tests/run.sh",
+    ];
+    for file in expected {
+        assert!(files.contains(file), "{file} is missing: {files:?}");
+    }
+    assert!(!files.iter().any(|file| file.contains("threads")));
+    let branches = scratch.root().join(".codebutler/branches");
+    let left: Vec<_> = fs::read_dir(branches)
+        .map(|all| all.flatten().map(|one| one.file_name()).collect())
+        .unwrap_or_default();
+    let left: Vec<_> = left
+        .iter()
+        .filter(|name| !name.to_string_lossy().starts_with(['_', '.']))
+        .collect();
+    assert!(left.is_empty(), "a worktree stayed behind: {left:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_request_becomes_a_merge() {
+    let team = Team::start(SCENARIO, &[]).await;
+    let root = team.say(REQUEST).await;
+    team.press(&root, "approve").await;
+    team.press(&root, "merge").await;
+    for role in Role::ALL {
+        only_hub_and_model(&team, role);
+    }
+    let thread = team.until(&root, "the merge", merged).await;
+    assert_story(&thread);
+    assert_remote(&team);
+    assert_eq!(team.model.left_over(), Vec::<String>::new());
+    assert!(thread["cost"]["used"].as_i64().unwrap() > 0, "{}", thread["cost"]);
+}
+
+/// An agent listens nowhere, talks to hub and model only, and holds no Slack token.
+fn only_hub_and_model(team: &Team, role: Role) {
+    let pid = team.pid(role.as_str()).unwrap();
+    let allowed = [port(&team.hub), port(&team.model.base_url())];
+    let inodes = sockets(pid);
+    for table in ["tcp", "tcp6", "udp", "udp6"] {
+        let lines = fs::read_to_string(format!("/proc/{pid}/net/{table}")).unwrap_or_default();
+        for line in lines.lines().skip(1) {
+            let fields: Vec<&str> = line.split_whitespace().collect();
+            if !inodes.contains(fields[9]) {
+                continue;
+            }
+            let (_, peer) = fields[2].rsplit_once(':').unwrap();
+            let peer = u16::from_str_radix(peer, 16).unwrap();
+            assert!(allowed.contains(&peer), "{role} talks to port {peer}: {line}");
+        }
+    }
+    let variables = fs::read(format!("/proc/{pid}/environ")).unwrap();
+    let variables = String::from_utf8_lossy(&variables);
+    assert!(!variables.contains("xoxb-") && !variables.contains("xapp-"));
+}
+
+fn sockets(pid: i32) -> BTreeSet<String> {
+    let all = fs::read_dir(format!("/proc/{pid}/fd")).unwrap();
+    all.flatten()
+        .filter_map(|one| fs::read_link(one.path()).ok())
+        .filter_map(|link| {
+            let link = link.to_string_lossy().into_owned();
+            Some(link.strip_prefix("socket:[")?.strip_suffix(']')?.to_owned())
+        })
+        .collect()
+}
+
+fn port(url: &str) -> u16 {
+    url::Url::parse(url).unwrap().port().unwrap()
+}
+
+/// The Coder dies between its first edit and its last, the hub right after it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_killed_coder_and_a_killed_hub_lose_and_double_nothing() {
+    let team = Team::start(SCENARIO, &[]).await;
+    let root = team.say(REQUEST).await;
+    team.press(&root, "approve").await;
+    let at_work = || team.log(&root, "coder").matches("\"tool_intent\"").count() >= 3;
+    while !at_work() {
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+    team.kill("coder");
+    team.kill("hub");
+    team.press(&root, "merge").await;
+    let thread = team.until(&root, "the merge", merged).await;
+    assert_story(&thread);
+    assert_remote(&team);
+}
+
+#[test]
+fn the_demo_plays_to_the_merge_and_leaves_nothing_behind() {
+    let scratch = tempfile::tempdir().unwrap();
+    let (home, temporary) = (scratch.path().join("home"), scratch.path().join("tmp"));
+    fs::create_dir(&home).unwrap();
+    fs::create_dir(&temporary).unwrap();
+    let output = Command::new(cargo_bin!("codebutler"))
+        .args(["demo", "--play"])
+        .current_dir(scratch.path())
+        .env("HOME", &home)
+        .env("TMPDIR", &temporary)
+        .env_remove("CODEBUTLER_HOME")
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    let complaints = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{said}\n{complaints}");
+    let mut rest = said.as_ref();
+    for part in [
+        "add a --json flag",
+        "Done when",
+        "you press Approve",
+        "Checks on this tree: `sh tests/run.sh` 5 passed",
+        "approved",
+        "you press Merge",
+        "Merged #1",
+        "+list_json() {",
+        "together",
+    ] {
+        let at = rest.find(part);
+        let at = at.unwrap_or_else(|| panic!("`{part}` is missing or out of order in\n{said}"));
+        rest = &rest[at + part.len()..];
+    }
+    assert!(!rest.contains("$0.00 "), "the bill is empty: {rest}");
+    for folder in [&home, &temporary] {
+        let left: Vec<_> = fs::read_dir(folder).unwrap().flatten().map(|one| one.path()).collect();
+        assert!(left.is_empty(), "left behind: {left:?}");
+    }
+}

@@ -1,0 +1,242 @@
+//! A whole team on a sample project: `codebutler up` as a real process with hub
+//! and six agents below it, the rehearsal model, a bare remote, and a person who
+//! talks to the hub as scripts do.
+
+use std::{
+    fs,
+    io::{BufRead, BufReader},
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    time::Duration,
+};
+
+use assert_cmd::cargo::cargo_bin;
+use butler_rehearsal::{Rehearsal, Scenario};
+use butler_testkit::ScratchRepo;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+/// Generous: the machine may be busy. Reaching it is a failure, not a measure.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+pub struct Team {
+    pub scratch: ScratchRepo,
+    pub model: Rehearsal,
+    up: Child,
+    pub hub: String,
+    token: String,
+    channel: String,
+    client: reqwest::Client,
+}
+
+impl Team {
+    /// Sets the sample project up and starts everything.
+    pub async fn start(scenario: &str, variables: &[(&str, &str)]) -> Self {
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let any = ([127, 0, 0, 1], 0).into();
+        let scenario = Scenario::parse(scenario).unwrap();
+        let model = Rehearsal::start(any, scenario, true, CancellationToken::new())
+            .await
+            .unwrap();
+        let scratch = ScratchRepo::new();
+        set_up(&scratch, &model.base_url());
+        let (up, hub) = start_up(&scratch, variables);
+        let tokens = tokens(&scratch);
+        Self {
+            scratch,
+            model,
+            up,
+            hub,
+            token: text(&tokens["people"]["you"]["token"]),
+            channel: text(&tokens["channel"]),
+            client: reqwest::Client::builder().no_proxy().build().unwrap(),
+        }
+    }
+
+    /// Posts in the channel; returns the thread.
+    pub async fn say(&self, words: &str) -> String {
+        let body = json!({"channel": self.channel, "text": words});
+        text(&self.post("v1/messages", &body).await["ts"])
+    }
+
+    pub async fn post(&self, path: &str, body: &Value) -> Value {
+        let url = format!("{}{path}", self.hub);
+        let request = self.client.post(url).bearer_auth(&self.token).json(body);
+        request.send().await.unwrap().json().await.unwrap()
+    }
+
+    /// The thread as the page shows it; nothing while the hub is away.
+    pub async fn thread(&self, root: &str) -> Option<Value> {
+        let url = format!("{}v1/threads/{}/{root}", self.hub, self.channel);
+        let request = self.client.get(url).bearer_auth(&self.token);
+        request.send().await.ok()?.json().await.ok()
+    }
+
+    /// Waits until the thread satisfies `enough`.
+    pub async fn until(&self, root: &str, what: &str, enough: impl Fn(&Value) -> bool) -> Value {
+        let look = async {
+            loop {
+                if let Some(thread) = self.thread(root).await
+                    && enough(&thread)
+                {
+                    return thread;
+                }
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
+        match tokio::time::timeout(PATIENCE, look).await {
+            Ok(thread) => thread,
+            Err(_) => {
+                let thread = self.thread(root).await.unwrap_or(Value::Null);
+                panic!("{what} did not happen; the thread says:\n{:#?}", story(&thread));
+            }
+        }
+    }
+
+    /// Waits for a card with this button and presses it.
+    pub async fn press(&self, root: &str, choice: &str) {
+        let ending = format!(":{choice}");
+        let thread = self
+            .until(root, choice, |thread| button(thread, &ending).is_some())
+            .await;
+        let (ts, action) = button(&thread, &ending).unwrap();
+        let body = json!({"channel": self.channel, "ts": ts, "action_id": action});
+        let answer = self.post("v1/actions", &body).await;
+        assert_eq!(answer["ok"], json!(true), "{answer}");
+    }
+
+    /// The process of the hub or a role, as the supervisor noted it.
+    pub fn pid(&self, name: &str) -> Option<i32> {
+        let file = self.home().join(format!("run/{name}.pid"));
+        fs::read_to_string(file).ok()?.trim().parse().ok()
+    }
+
+    /// `kill -9`.
+    pub fn kill(&self, name: &str) {
+        let pid = self.pid(name).unwrap();
+        let status = Command::new("kill").args(["-9", &pid.to_string()]).status();
+        assert!(status.unwrap().success());
+    }
+
+    pub fn home(&self) -> PathBuf {
+        home(&self.scratch)
+    }
+
+    /// The conversation log of a role in a thread.
+    pub fn log(&self, root: &str, role: &str) -> String {
+        let folder = format!("{}-{}", self.channel, root.replace('.', "-"));
+        let threads = self.scratch.root().join(".codebutler/threads");
+        let file = threads.join(folder).join(format!("conversations/{role}.jsonl"));
+        fs::read_to_string(file).unwrap_or_default()
+    }
+}
+
+impl Drop for Team {
+    fn drop(&mut self) {
+        // Closing its input is not needed: `up` ends on SIGTERM, and its children with it.
+        let _ = Command::new("kill").arg(self.up.id().to_string()).status();
+        let _ = self.up.wait();
+    }
+}
+
+/// Who said what, in one line each.
+pub fn story(thread: &Value) -> Vec<String> {
+    let messages = thread["messages"].as_array().into_iter().flatten();
+    messages
+        .map(|message| {
+            let who = message["username"].as_str().unwrap_or("you");
+            let line = text(&message["text"]);
+            let line: String = line.lines().next().unwrap_or_default().chars().take(60).collect();
+            format!("{who}: {line}")
+        })
+        .collect()
+}
+
+/// The keys of our posts.
+pub fn keys(thread: &Value) -> Vec<String> {
+    let messages = thread["messages"].as_array().into_iter().flatten();
+    messages
+        .filter_map(|message| message["metadata"]["event_payload"]["idem"].as_str())
+        .map(str::to_owned)
+        .collect()
+}
+
+fn button(thread: &Value, ending: &str) -> Option<(String, String)> {
+    let messages = thread["messages"].as_array()?;
+    messages.iter().find_map(|message| {
+        let blocks = message["blocks"].as_array()?;
+        let elements = blocks.iter().filter_map(|block| block["elements"].as_array());
+        let action = elements
+            .flatten()
+            .filter_map(|element| element["action_id"].as_str())
+            .find(|action| action.ends_with(ending))?;
+        Some((text(&message["ts"]), action.to_owned()))
+    })
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}
+
+fn home(scratch: &ScratchRepo) -> PathBuf {
+    scratch.folder().join("machine")
+}
+
+fn set_up(scratch: &ScratchRepo, model_url: &str) {
+    let sample = Path::new(env!("CARGO_MANIFEST_DIR")).join("demo/sample");
+    let root = scratch.root();
+    fs::create_dir_all(root.join("tests")).unwrap();
+    for name in ["notes.sh", "tests/run.sh", "README.md"] {
+        fs::copy(sample.join(name), root.join(name)).unwrap();
+    }
+    let home = home(scratch);
+    fs::create_dir_all(&home).unwrap();
+    let machine = json!({"models": {"endpoints": {"rehearsal": {"kind": "generic", "baseUrl": model_url}}}});
+    butler_settings::write_private(&home.join("config.json"), &machine.to_string()).unwrap();
+    let config = json!({
+        "models": {
+            "pm": {"default": "rehearsal/pm"}, "coder": {"default": "rehearsal/coder"},
+            "reviewer": {"model": "rehearsal/reviewer"}, "researcher": {"model": "rehearsal/researcher"},
+            "artist": {"uxModel": "rehearsal/artist"}, "lead": {"model": "rehearsal/lead"},
+        },
+        "checks": {"test": "sh tests/run.sh"},
+    });
+    fs::create_dir_all(root.join(".codebutler")).unwrap();
+    fs::write(root.join(".codebutler/config.json"), config.to_string()).unwrap();
+    fs::write(root.join(".codebutler/.gitignore"), "threads/\nbranches/\n").unwrap();
+    butler_testkit::git(root, &["add", "--all"]);
+    butler_testkit::git(root, &["commit", "--quiet", "--message", "the sample project"]);
+    butler_testkit::git(root, &["push", "--quiet", "origin", "HEAD:main"]);
+}
+
+fn command(scratch: &ScratchRepo) -> Command {
+    let mut command = Command::new(cargo_bin!("codebutler"));
+    command
+        .current_dir(scratch.root())
+        .env("CODEBUTLER_HOME", home(scratch))
+        .env("NO_COLOR", "1");
+    command
+}
+
+/// Starts `up` and waits until it says where the page is.
+fn start_up(scratch: &ScratchRepo, variables: &[(&str, &str)]) -> (Child, String) {
+    let log = fs::File::create(scratch.folder().join("up.log")).unwrap();
+    let mut up = command(scratch)
+        .args(["up", "--listen", "127.0.0.1:0"])
+        .envs(variables.iter().copied())
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(log)
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(up.stdout.take().unwrap()).lines();
+    let line = lines.next().unwrap().unwrap();
+    let at = line.find("http://").unwrap();
+    let url = line[at..].split("login").next().unwrap().to_owned();
+    (up, url)
+}
+
+fn tokens(scratch: &ScratchRepo) -> Value {
+    let output = command(scratch).args(["hub", "tokens", "--json"]).output().unwrap();
+    serde_json::from_slice(&output.stdout).unwrap()
+}
