@@ -131,7 +131,7 @@ fn weigh(call: &ToolCall, base_tier: Tier, c: &Circumstances<'_>) -> Result<Weig
     if call.name == "Bash" {
         return weigh_bash(call, c);
     }
-    let ask = destination(call, c)
+    let ask = destination(call, base_tier, c)
         .or_else(|| taint(call, base_tier, c))
         .or_else(|| {
             (base_tier == Tier::Destructive).then(|| format!("{} is destructive", call.name))
@@ -181,7 +181,7 @@ fn weigh_bash(call: &ToolCall, c: &Circumstances<'_>) -> Result<Weight, Refusal>
 }
 
 /// Calls that ask by where they go, whatever their tier.
-fn destination(call: &ToolCall, c: &Circumstances<'_>) -> Option<String> {
+fn destination(call: &ToolCall, base_tier: Tier, c: &Circumstances<'_>) -> Option<String> {
     let text = |key: &str| call.arguments.get(key).and_then(|value| value.as_str());
     match call.name.as_str() {
         "GHMergePR" => Some("a merge needs a person's word".to_owned()),
@@ -196,8 +196,7 @@ fn destination(call: &ToolCall, c: &Circumstances<'_>) -> Option<String> {
         }
         name => {
             let grant = c.overrides.mcp.get(mcp_server(name)?)?;
-            grant
-                .approval
+            (grant.approval && base_tier > Tier::Read)
                 .then(|| format!("calls of `{name}` need approval"))
         }
     }

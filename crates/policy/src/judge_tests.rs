@@ -1,1 +1,372 @@
+//! Every way a call can go.
 
+use butler_vocab::{CallId, RequestId, Sha256Hex, ThreadId, UserId};
+use serde_json::json;
+
+use super::*;
+use crate::{APPROVAL_MINUTES, Approval, McpGrant, Overrides};
+
+const NOW: i64 = 1_700_000_000_000;
+
+struct Desk {
+    thread: ThreadId,
+    overrides: Overrides,
+    approvals: Vec<Approval>,
+}
+
+impl Desk {
+    fn new() -> Self {
+        Self {
+            thread: "C1/1700000000.000100".parse().unwrap(),
+            overrides: Overrides::default(),
+            approvals: Vec::new(),
+        }
+    }
+
+    fn circumstances(&self, role: Role) -> Circumstances<'_> {
+        Circumstances {
+            role,
+            thread: &self.thread,
+            plan_approved: true,
+            now_ms: NOW,
+            approvals: &self.approvals,
+            overrides: &self.overrides,
+            root: "/work/repo",
+            home: "/home/you",
+            tainted: false,
+            sandboxed: true,
+        }
+    }
+
+    fn approve(&mut self, question: &Question) {
+        self.approvals.push(Approval {
+            request: RequestId::new("k3m9qa"),
+            sha256: question.sha256.clone(),
+            thread: self.thread.clone(),
+            person: UserId::new("U1"),
+            clicked_at_ms: NOW,
+        });
+    }
+}
+
+fn call(name: &str, arguments: serde_json::Value) -> ToolCall {
+    ToolCall {
+        id: CallId::new("abcdefghi"),
+        name: name.to_owned(),
+        arguments,
+        problem: None,
+    }
+}
+
+fn bash(command: &str) -> ToolCall {
+    call("Bash", json!({"command": command}))
+}
+
+fn asked(judgement: Judgement) -> Question {
+    match judgement {
+        Judgement::Ask(question) => question,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn ran(judgement: Judgement) -> Permit {
+    match judgement {
+        Judgement::Run(permit) => permit,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn refused(judgement: Judgement) -> Refusal {
+    match judgement {
+        Judgement::Refuse(refusal) => refusal,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_permit_names_what_it_is_for() {
+    let desk = Desk::new();
+    let c = desk.circumstances(Role::Coder);
+    let permit = ran(judge(&bash("cargo test"), Tier::WriteLocal, &[], &c));
+    assert_eq!(
+        (permit.tool(), permit.call().as_str()),
+        ("Bash", "abcdefghi")
+    );
+    assert_eq!(permit.tier(), Tier::WriteLocal);
+    assert_eq!(permit.scope(), Some(Scope::Worktree));
+    assert!(!permit.network() && permit.approval().is_none());
+}
+
+#[test]
+fn a_role_without_the_right_is_told_so() {
+    let desk = Desk::new();
+    for (role, tool) in [
+        (Role::Pm, "Bash"),
+        (Role::Reviewer, "Write"),
+        (Role::Researcher, "Bash"),
+        (Role::Coder, "GHMergePR"),
+        (Role::Coder, "NoSuchTool"),
+        (Role::Coder, "mcp__files__read"),
+    ] {
+        let c = desk.circumstances(role);
+        let line = refused(judge(&call(tool, json!({})), Tier::Read, &[], &c)).to_string();
+        assert!(line.contains(tool) && !line.contains('\n'), "{line}");
+    }
+}
+
+#[test]
+fn before_the_plan_the_coder_reads_and_talks() {
+    let desk = Desk::new();
+    let mut c = desk.circumstances(Role::Coder);
+    c.plan_approved = false;
+    for tool in BEHIND_THE_PLAN {
+        let call = call(tool, json!({"command": "ls"}));
+        let refusal = refused(judge(&call, Tier::WriteLocal, &[], &c));
+        assert!(refusal.rule.contains("plan"), "{tool}: {refusal}");
+    }
+    for tool in ["Read", "Grep", "Glob", "GitLog"] {
+        ran(judge(&call(tool, json!({})), Tier::Read, &[], &c));
+    }
+    for tool in ["SendMessage", "AskUser", "HandOver", "Research"] {
+        ran(judge(&call(tool, json!({})), Tier::WriteVisible, &[], &c));
+    }
+    let mut lead = desk.circumstances(Role::Lead);
+    lead.plan_approved = false;
+    ran(judge(
+        &call("Edit", json!({})),
+        Tier::WriteLocal,
+        &[],
+        &lead,
+    ));
+}
+
+#[test]
+fn a_destructive_command_runs_once_a_person_has_clicked() {
+    let mut desk = Desk::new();
+    let command = bash("npm install left-pad");
+    let question = asked(judge(
+        &command,
+        Tier::WriteLocal,
+        &[],
+        &desk.circumstances(Role::Coder),
+    ));
+    assert_eq!(question.tier, Tier::Destructive);
+    assert_eq!(question.part.as_deref(), Some("npm install left-pad"));
+    assert_eq!(
+        question.subject["arguments"]["command"],
+        "npm install left-pad"
+    );
+    assert_eq!(question.sha256, Sha256Hex::of(question.subject.to_string()));
+    desk.approve(&question);
+    let permit = ran(judge(
+        &command,
+        Tier::WriteLocal,
+        &[],
+        &desk.circumstances(Role::Coder),
+    ));
+    assert_eq!(permit.approval(), Some(&RequestId::new("k3m9qa")));
+    assert!(permit.network());
+    assert_eq!(permit.tier(), Tier::Destructive);
+}
+
+#[test]
+fn an_approval_of_a_removal_does_not_open_the_network() {
+    let mut desk = Desk::new();
+    let command = bash("rm -rf build");
+    let question = asked(judge(
+        &command,
+        Tier::WriteLocal,
+        &[],
+        &desk.circumstances(Role::Coder),
+    ));
+    assert_eq!(question.subject["network"], false);
+    desk.approve(&question);
+    let permit = ran(judge(
+        &command,
+        Tier::WriteLocal,
+        &[],
+        &desk.circumstances(Role::Coder),
+    ));
+    assert!(!permit.network());
+}
+
+#[test]
+fn an_approval_is_void_when_anything_changed() {
+    let mut desk = Desk::new();
+    let script = |text: &str| vec![("deploy.sh".to_owned(), Sha256Hex::of(text))];
+    let command = bash("./deploy.sh");
+    let question = asked(judge(
+        &command,
+        Tier::WriteLocal,
+        &script("a"),
+        &desk.circumstances(Role::Coder),
+    ));
+    desk.approve(&question);
+    let c = desk.circumstances(Role::Coder);
+    ran(judge(&command, Tier::WriteLocal, &script("a"), &c));
+    asked(judge(
+        &bash("./deploy.sh "),
+        Tier::WriteLocal,
+        &script("a"),
+        &c,
+    ));
+    asked(judge(&command, Tier::WriteLocal, &script("b"), &c));
+    asked(judge(&command, Tier::WriteLocal, &[], &c));
+    let other_call = ToolCall {
+        id: CallId::new("zzzzzzzzz"),
+        ..command.clone()
+    };
+    asked(judge(&other_call, Tier::WriteLocal, &script("a"), &c));
+    let elsewhere: ThreadId = "C1/1700000009.000100".parse().unwrap();
+    let mut moved = c;
+    moved.thread = &elsewhere;
+    asked(judge(&command, Tier::WriteLocal, &script("a"), &moved));
+    let mut late = c;
+    late.now_ms = NOW + APPROVAL_MINUTES * 60_000 + 1;
+    asked(judge(&command, Tier::WriteLocal, &script("a"), &late));
+    let mut back = c;
+    back.now_ms = NOW - 3_600_000;
+    asked(judge(&command, Tier::WriteLocal, &script("a"), &back));
+}
+
+#[test]
+fn the_order_of_arguments_does_not_matter_for_the_hash() {
+    let desk = Desk::new();
+    let mut c = desk.circumstances(Role::Lead);
+    c.tainted = true;
+    let one = call("GHMergePR", json!({"pr": 1, "how": {"a": 1, "b": 2}}));
+    let two = call("GHMergePR", json!({"how": {"b": 2, "a": 1}, "pr": 1}));
+    let hash = |call| asked(judge(call, Tier::WriteVisible, &[], &c)).sha256;
+    assert_eq!(hash(&one), hash(&two));
+}
+
+#[test]
+fn without_a_sandbox_every_command_asks() {
+    let desk = Desk::new();
+    let mut c = desk.circumstances(Role::Coder);
+    c.sandboxed = false;
+    let question = asked(judge(&bash("ls"), Tier::WriteLocal, &[], &c));
+    assert!(question.reason.contains("sandbox"));
+}
+
+#[test]
+fn text_from_outside_keeps_an_activation_at_home() {
+    let desk = Desk::new();
+    let tainted = |role| Circumstances {
+        tainted: true,
+        ..desk.circumstances(role)
+    };
+    for (role, tool, tier) in [
+        (Role::Pm, "GHComment", Tier::WriteVisible),
+        (Role::Pm, "Roadmap", Tier::WriteLocal),
+        (Role::Coder, "SaveMemory", Tier::WriteLocal),
+        (Role::Lead, "Edit", Tier::WriteLocal),
+        (Role::Lead, "GHEditPR", Tier::WriteVisible),
+    ] {
+        asked(judge(&call(tool, json!({})), tier, &[], &tainted(role)));
+        ran(judge(
+            &call(tool, json!({})),
+            tier,
+            &[],
+            &desk.circumstances(role),
+        ));
+    }
+    for (role, tool, tier) in [
+        (Role::Coder, "Edit", Tier::WriteLocal),
+        (Role::Coder, "GitPush", Tier::WriteVisible),
+        (Role::Pm, "SendMessage", Tier::WriteVisible),
+        (Role::Researcher, "SaveResearch", Tier::WriteLocal),
+    ] {
+        ran(judge(&call(tool, json!({})), tier, &[], &tainted(role)));
+    }
+    asked(judge(
+        &bash("git push origin x"),
+        Tier::WriteLocal,
+        &[],
+        &tainted(Role::Coder),
+    ));
+}
+
+#[test]
+fn merges_releases_and_named_branches_ask() {
+    let mut desk = Desk::new();
+    asked(judge(
+        &call("GHMergePR", json!({})),
+        Tier::WriteVisible,
+        &[],
+        &desk.circumstances(Role::Lead),
+    ));
+    asked(judge(
+        &call("GHRelease", json!({})),
+        Tier::WriteVisible,
+        &[],
+        &desk.circumstances(Role::Pm),
+    ));
+    let push = call("GitPush", json!({"branch": "main"}));
+    asked(judge(
+        &push,
+        Tier::WriteVisible,
+        &[],
+        &desk.circumstances(Role::Coder),
+    ));
+    let pr = call("GHCreatePR", json!({"base": "main"}));
+    ran(judge(
+        &pr,
+        Tier::WriteVisible,
+        &[],
+        &desk.circumstances(Role::Coder),
+    ));
+    desk.overrides.require_approval.create_pr_to = vec!["main".into()];
+    asked(judge(
+        &pr,
+        Tier::WriteVisible,
+        &[],
+        &desk.circumstances(Role::Coder),
+    ));
+}
+
+#[test]
+fn mcp_tools_belong_to_whom_they_were_granted() {
+    let mut desk = Desk::new();
+    let read = call("mcp__linear__list", json!({}));
+    refused(judge(&read, Tier::Read, &[], &desk.circumstances(Role::Pm)));
+    let grant = McpGrant {
+        roles: vec![Role::Pm],
+        approval: false,
+    };
+    desk.overrides.mcp.insert("linear".into(), grant);
+    ran(judge(&read, Tier::Read, &[], &desk.circumstances(Role::Pm)));
+    refused(judge(
+        &read,
+        Tier::Read,
+        &[],
+        &desk.circumstances(Role::Coder),
+    ));
+    desk.overrides.mcp.get_mut("linear").unwrap().approval = true;
+    asked(judge(
+        &read,
+        Tier::WriteVisible,
+        &[],
+        &desk.circumstances(Role::Pm),
+    ));
+    ran(judge(&read, Tier::Read, &[], &desk.circumstances(Role::Pm)));
+}
+
+#[test]
+fn a_call_that_could_not_be_read_is_never_run() {
+    let desk = Desk::new();
+    let mut broken = bash("ls");
+    broken.problem = Some("arguments are not JSON".into());
+    let c = desk.circumstances(Role::Coder);
+    assert!(
+        refused(judge(&broken, Tier::WriteLocal, &[], &c))
+            .rule
+            .contains("JSON")
+    );
+    refused(judge(
+        &call("Bash", json!({"cmd": "ls"})),
+        Tier::WriteLocal,
+        &[],
+        &c,
+    ));
+}

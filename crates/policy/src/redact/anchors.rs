@@ -1,0 +1,136 @@
+//! The one pass: where could something begin?
+
+use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
+use butler_vocab::Secret;
+
+use super::{address, assignment, known::Known, pem, spans::Spans, url, vendor};
+
+/// Words that name a secret in `name = value`.
+const NAMES: [&str; 12] = [
+    "password",
+    "passwd",
+    "passphrase",
+    "pwd",
+    "secret",
+    "token",
+    "api_key",
+    "apikey",
+    "api-key",
+    "access_key",
+    "credential",
+    "auth",
+];
+
+/// More such words, less common.
+const MORE_NAMES: [&str; 14] = [
+    "access-key",
+    "accesskey",
+    "private_key",
+    "privatekey",
+    "private-key",
+    "signing_key",
+    "signingkey",
+    "encryption_key",
+    "encryptionkey",
+    "_pass",
+    "\"pass",
+    "account_key",
+    "accountkey",
+    "master_key",
+];
+
+/// Beginnings of other rules.
+const PEM_BEGIN: &str = "-----begin";
+const PEM_END: &str = "-----end";
+const PUTTY: &str = "private-lines:";
+const URL: &str = "://";
+const DSN: &str = "@tcp(";
+const NETS: [&str; 5] = ["10.", "172.", "192.168.", "169.254.", "100."];
+
+#[derive(Debug, Clone, Copy)]
+enum Anchor {
+    Name,
+    PemBegin,
+    PemEnd,
+    Putty,
+    Url,
+    Dsn,
+    Net,
+    Vendor(usize),
+    Known(usize),
+}
+
+/// The automaton of all anchors.
+#[derive(Debug, Clone)]
+pub(super) struct Anchors {
+    automaton: Option<AhoCorasick>,
+    anchors: Vec<Anchor>,
+    known: Known,
+}
+
+impl Anchors {
+    pub(super) fn new(secrets: &[Secret]) -> Self {
+        let known = Known::new(secrets);
+        let mut words: Vec<Vec<u8>> = Vec::new();
+        let mut anchors = Vec::new();
+        let mut add = |word: &[u8], anchor: Anchor| {
+            words.push(word.to_vec());
+            anchors.push(anchor);
+        };
+        for name in NAMES.into_iter().chain(MORE_NAMES) {
+            add(name.as_bytes(), Anchor::Name);
+        }
+        for (word, anchor) in [
+            (PEM_BEGIN, Anchor::PemBegin),
+            (PEM_END, Anchor::PemEnd),
+            (PUTTY, Anchor::Putty),
+            (URL, Anchor::Url),
+            (DSN, Anchor::Dsn),
+        ] {
+            add(word.as_bytes(), anchor);
+        }
+        for net in NETS {
+            add(net.as_bytes(), Anchor::Net);
+        }
+        for (index, prefix) in vendor::prefixes().enumerate() {
+            add(prefix.as_bytes(), Anchor::Vendor(index));
+        }
+        for (index, form) in known.heads().enumerate() {
+            add(form, Anchor::Known(index));
+        }
+        let automaton = AhoCorasick::builder()
+            .ascii_case_insensitive(true)
+            .match_kind(MatchKind::Standard)
+            .kind(Some(AhoCorasickKind::DFA))
+            .build(&words)
+            .ok();
+        Self {
+            automaton,
+            anchors,
+            known,
+        }
+    }
+
+    /// Looks closer wherever an anchor stands.
+    pub(super) fn search(&self, text: &str, spans: &mut Spans) {
+        let Some(automaton) = &self.automaton else {
+            // Cannot happen with our word list; if it does, nothing leaves.
+            spans.add(0, text.len(), "secret".into());
+            return;
+        };
+        for hit in automaton.find_overlapping_iter(text) {
+            let (start, end) = (hit.start(), hit.end());
+            match self.anchors[hit.pattern().as_usize()] {
+                Anchor::Name => assignment::look(text, start, end, spans),
+                Anchor::PemBegin => pem::begin(text, start, spans),
+                Anchor::PemEnd => pem::end(text, start, spans),
+                Anchor::Putty => pem::putty(text, end, spans),
+                Anchor::Url => url::look(text, start, spans),
+                Anchor::Dsn => url::dsn(text, start, spans),
+                Anchor::Net => address::look(text, start, spans),
+                Anchor::Vendor(rule) => vendor::look(rule, text, start, spans),
+                Anchor::Known(form) => self.known.look(form, text, start, spans),
+            }
+        }
+    }
+}

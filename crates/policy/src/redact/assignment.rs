@@ -1,0 +1,559 @@
+//! `name = value`, where the name says secret and the value looks like one.
+//!
+//! The name is read to both sides of the word that was found, so that
+//! `max_tokens` and `password_hash` are known for what they are. Then comes a
+//! sign, then a value in quotes or bare; code that names, fetches or computes a
+//! value is left alone.
+
+use super::{
+    spans::{Spans, touches_marker},
+    value::{is_figure, is_member, is_placeholder, is_type, is_uuid, is_wordy, shape},
+};
+
+/// What kind of name it is, by how much its value must look like a secret.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Name {
+    /// People choose passwords: almost any literal will do.
+    Password,
+    /// Machines make keys and tokens: they look made.
+    Key,
+    /// `Authorization` and `auth`.
+    Header,
+}
+
+/// Words in a name that say that its value is something else.
+const OTHER: &[&str] = &[
+    "hash",
+    "hashed",
+    "digest",
+    "id",
+    "ids",
+    "name",
+    "names",
+    "type",
+    "types",
+    "count",
+    "counts",
+    "len",
+    "length",
+    "limit",
+    "limits",
+    "max",
+    "min",
+    "num",
+    "total",
+    "url",
+    "uri",
+    "endpoint",
+    "path",
+    "paths",
+    "file",
+    "files",
+    "filename",
+    "dir",
+    "field",
+    "fields",
+    "label",
+    "labels",
+    "title",
+    "expiry",
+    "expires",
+    "expiration",
+    "ttl",
+    "age",
+    "policy",
+    "regex",
+    "pattern",
+    "placeholder",
+    "hint",
+    "error",
+    "errors",
+    "message",
+    "prompt",
+    "reset",
+    "required",
+    "valid",
+    "validator",
+    "validation",
+    "strength",
+    "input",
+    "form",
+    "page",
+    "link",
+    "public",
+    "manager",
+    "store",
+    "provider",
+    "service",
+    "factory",
+    "generator",
+    "reader",
+    "parser",
+    "stream",
+    "usage",
+    "budget",
+    "window",
+    "eos",
+    "bos",
+    "pad",
+    "unk",
+    "sep",
+    "cls",
+    "mask",
+    "special",
+    "stop",
+    "next",
+    "prev",
+    "continuation",
+    "cancel",
+    "cancellation",
+    "syntax",
+    "version",
+    "status",
+    "state",
+    "scope",
+    "scopes",
+    "format",
+    "algorithm",
+    "method",
+    "mode",
+    "enabled",
+    "disabled",
+    "show",
+    "hide",
+    "is",
+    "has",
+    "no",
+    "use",
+    "with",
+    "ref",
+    "arn",
+    "prefix",
+    "suffix",
+    "header",
+    "column",
+    "index",
+    "estimate",
+    "rate",
+    "per",
+    "cost",
+    "price",
+    "input_tokens",
+    "position",
+    "kind",
+    "class",
+    "style",
+    "icon",
+    "text",
+    "help",
+    "docs",
+    "example",
+    "env",
+    "var",
+    "variable",
+    "created",
+    "updated",
+    "at",
+    "rotation",
+    "rules",
+    "rule",
+    "test",
+    "size",
+    "bytes",
+    "start",
+    "end",
+    "address",
+    "symbol",
+    "contract",
+    "csrf",
+    "xsrf",
+    "bucket",
+    "author",
+    "authority",
+    "module",
+    "encoding",
+    "sharing",
+    "mount",
+];
+
+pub(super) fn look(text: &str, start: usize, end: usize, spans: &mut Spans) {
+    let bytes = text.as_bytes();
+    let mut first = start;
+    while first > 0 && start - first < 40 && is_name_byte(bytes[first - 1], true) {
+        first -= 1;
+    }
+    let mut last = end;
+    while last < bytes.len() && last - end < 40 && is_name_byte(bytes[last], false) {
+        last += 1;
+    }
+    // Behind an escape, as in `\npassword=`, the letter belongs to the escape.
+    if first > 0 && bytes[first - 1] == b'\\' && first < start {
+        first += 1;
+    }
+    let Some(kind) = kind(&text[first..last], &text[start..end]) else {
+        return;
+    };
+    let Some(sign) = sign(bytes, first, last) else {
+        return;
+    };
+    let Some(value) = value(text, sign.end, kind) else {
+        return;
+    };
+    let found = &text[value.start..value.end];
+    if spans.covers(value.start, value.end) || touches_marker(text, first, value.end) {
+        return;
+    }
+    if accepts(kind, &text[first..last], found, &value, &sign) {
+        spans.add(value.start, value.end, "secret".into());
+    }
+}
+
+fn is_name_byte(b: u8, before: bool) -> bool {
+    b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-') || before && b == b'.'
+}
+
+/// The words of a name: split at signs and capitals.
+fn words(name: &str) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    let mut open = false;
+    let mut upper_before = false;
+    for c in name.chars() {
+        if !c.is_ascii_alphanumeric() {
+            open = false;
+            continue;
+        }
+        let upper = c.is_ascii_uppercase();
+        if !open || upper && !upper_before {
+            words.push(String::new());
+        }
+        if let Some(word) = words.last_mut() {
+            word.push(c.to_ascii_lowercase());
+        }
+        open = true;
+        upper_before = upper;
+    }
+    words
+}
+
+fn kind(name: &str, found: &str) -> Option<Name> {
+    let words = words(name);
+    if words.iter().any(|word| OTHER.contains(&word.as_str())) {
+        return None;
+    }
+    let lower = found.to_ascii_lowercase();
+    if lower == "auth" {
+        let last = words.last().map_or("", String::as_str);
+        return matches!(last, "auth" | "authorization").then_some(Name::Header);
+    }
+    let bare = lower.trim_start_matches(['_', '"']);
+    // `tokenize`, `secretary`, `tokens`: the word must be whole.
+    let compact: String = bare.chars().filter(char::is_ascii_alphanumeric).collect();
+    let ends = (0..words.len()).any(|from| {
+        (from + 1..=words.len().min(from + 3)).any(|to| {
+            let joined = words[from..to].concat();
+            joined
+                .trim_end_matches(|c: char| c.is_ascii_digit())
+                .ends_with(&compact)
+        })
+    });
+    if !ends {
+        return None;
+    }
+    Some(match bare {
+        "password" | "passwd" | "passphrase" | "pwd" | "pass" => Name::Password,
+        _ => Name::Key,
+    })
+}
+
+/// The sign between name and value.
+struct Sign {
+    end: usize,
+    /// `NAME=value`, without a blank.
+    tight: bool,
+    /// `:`, as in YAML, JSON and prose.
+    colon: bool,
+    /// `is`: only a quoted value counts.
+    prose: bool,
+}
+
+fn sign(bytes: &[u8], first: usize, last: usize) -> Option<Sign> {
+    let mut at = last;
+    let peek = |at: usize| bytes.get(at).copied().unwrap_or(0);
+    while at - last < 5 && matches!(peek(at), b'"' | b'\'' | b'`' | b'\\' | b']' | b'*') {
+        at += 1;
+    }
+    let before = at;
+    while at - before < 12 && matches!(peek(at), b' ' | b'\t') {
+        at += 1;
+    }
+    let spaced = at > before;
+    let sign = |end: usize, colon: bool| {
+        Some(Sign {
+            end,
+            tight: !spaced && !matches!(peek(end), b' ' | b'\t'),
+            colon,
+            prose: false,
+        })
+    };
+    let flag =
+        first >= 2 && bytes[first - 2..first] == *b"--" || first < last && bytes[first] == b'-';
+    match (peek(at), peek(at + 1)) {
+        (b'=', b'>') | (b':', b'=') => sign(at + 2, false),
+        (b'=', b'=' | b'~') | (b':', b':' | b'/') => None,
+        (b'=', _) => sign(at + 1, false),
+        (b':', _) => sign(at + 1, true),
+        (b'>', _) if first > 0 && bytes[first - 1] == b'<' => sign(at + 1, false),
+        (b'i', b's') if spaced && peek(at + 2) == b' ' => Some(Sign {
+            end: at + 3,
+            tight: false,
+            colon: true,
+            prose: true,
+        }),
+        _ if flag && spaced && at == before + 1 => Some(Sign {
+            end: at,
+            tight: true,
+            colon: false,
+            prose: false,
+        }),
+        _ => None,
+    }
+}
+
+struct Value {
+    start: usize,
+    end: usize,
+    quoted: bool,
+    /// What follows it.
+    next: u8,
+}
+
+fn value(text: &str, from: usize, kind: Name) -> Option<Value> {
+    let bytes = text.as_bytes();
+    let peek = |at: usize| bytes.get(at).copied().unwrap_or(0);
+    let mut at = from;
+    while at - from < 12 && matches!(peek(at), b' ' | b'\t' | b'*') {
+        at += 1;
+    }
+    at = behind_annotation(text, at).unwrap_or(at);
+    // `r"…"`, `b'…'`, `@"…"`.
+    if matches!(peek(at), b'r' | b'b' | b'f' | b'u' | b'@') && matches!(peek(at + 1), b'"' | b'\'')
+    {
+        at += 1;
+    }
+    let escaped = peek(at) == b'\\' && matches!(peek(at + 1), b'"' | b'\'');
+    if escaped {
+        at += 1;
+    }
+    let quote = peek(at);
+    if matches!(quote, b'"' | b'\'' | b'`') {
+        return quoted(text, at, quote, escaped, kind);
+    }
+    if kind == Name::Header {
+        at = behind_scheme(text, at)?;
+    }
+    let length = bytes[at.min(bytes.len())..]
+        .iter()
+        .take(2048)
+        .take_while(|b| {
+            !b.is_ascii_whitespace()
+                && !matches!(
+                    b,
+                    b'"' | b'\''
+                        | b'`'
+                        | b','
+                        | b';'
+                        | b'<'
+                        | b'>'
+                        | b'|'
+                        | b')'
+                        | b'}'
+                        | b']'
+                        | b'\\'
+                        | b'&'
+                )
+        })
+        .count();
+    let mut end = at + length;
+    while end > at && matches!(bytes[end - 1], b'.' | b':' | b'*' | b'!' | b'?') {
+        end -= 1;
+    }
+    let whole = end > at && text.is_char_boundary(at) && text.is_char_boundary(end);
+    whole.then(|| Value {
+        start: at,
+        end,
+        quoted: false,
+        next: peek(end),
+    })
+}
+
+/// `password: str = "…"`: the value stands behind the second sign.
+fn behind_annotation(text: &str, at: usize) -> Option<usize> {
+    let rest = text.get(at..)?;
+    let kind = rest
+        .bytes()
+        .take(40)
+        .take_while(|b| {
+            b.is_ascii_alphanumeric()
+                || matches!(b, b'_' | b'[' | b']' | b'.' | b'<' | b'>' | b'&' | b'?')
+        })
+        .count();
+    let after = rest.get(kind..)?.trim_start_matches(' ');
+    let behind = after.strip_prefix('=')?;
+    let value = behind.trim_start_matches(' ');
+    (kind > 0 && value.starts_with(['"', '\''])).then(|| at + rest.len() - value.len())
+}
+
+fn quoted(text: &str, at: usize, quote: u8, escaped: bool, kind: Name) -> Option<Value> {
+    let bytes = text.as_bytes();
+    let mut start = at + 1;
+    let mut end = start;
+    while end < bytes.len() && end - start < 4096 && bytes[end] != b'\n' {
+        match bytes[end] {
+            b'\\' if !escaped => end += 1,
+            b'\\' if escaped && bytes.get(end + 1) == Some(&quote) => break,
+            b if b == quote => break,
+            _ => {}
+        }
+        end += 1;
+    }
+    let end = end.min(bytes.len());
+    if kind == Name::Header {
+        start = behind_scheme(text, start).unwrap_or(start).min(end);
+    }
+    let whole = start < end && text.is_char_boundary(start) && text.is_char_boundary(end);
+    whole.then(|| Value {
+        start,
+        end,
+        quoted: true,
+        next: bytes.get(end).copied().unwrap_or(0),
+    })
+}
+
+/// `Bearer `, `Basic `, `token ` of an Authorization header.
+fn behind_scheme(text: &str, at: usize) -> Option<usize> {
+    let rest = text.get(at..)?;
+    ["bearer ", "basic ", "token ", "apikey ", "key ", "digest "]
+        .into_iter()
+        .find_map(|scheme| {
+            rest.get(..scheme.len())?
+                .eq_ignore_ascii_case(scheme)
+                .then(|| {
+                    at + scheme.len()
+                        + rest[scheme.len()..]
+                            .bytes()
+                            .take_while(|b| *b == b' ')
+                            .count()
+                })
+        })
+}
+
+fn accepts(kind: Name, name: &str, found: &str, value: &Value, sign: &Sign) -> bool {
+    let plain = found.trim_end_matches('=');
+    let reference = found.starts_with(['/', '.', '~'])
+        || found.contains("://")
+        || [
+            "arn:",
+            "sha256:",
+            "sha512-",
+            "sha256-",
+            "sha1-",
+            "env:",
+            "file:",
+            "vault:",
+            "ref:",
+            "ENC[",
+            "kms:",
+            "ssm:",
+            "process.env",
+            "os.",
+            "env.",
+            "import.",
+            "std::",
+            "self.",
+        ]
+        .iter()
+        .any(|start| found.starts_with(start));
+    if is_placeholder(found) || reference || sign.prose && !value.quoted {
+        return false;
+    }
+    let shape = shape(found);
+    if found.contains(char::is_whitespace) {
+        let phrase = name.to_ascii_lowercase().contains("passphrase");
+        return phrase && value.quoted && found.split_whitespace().count() >= 4 && shape.upper == 0;
+    }
+    if is_uuid(found) {
+        let lower = name.to_ascii_lowercase();
+        return [
+            "api_key",
+            "apikey",
+            "api-key",
+            "secret",
+            "password",
+            "access_token",
+            "auth_token",
+        ]
+        .iter()
+        .any(|word| lower.ends_with(word));
+    }
+    let code = !value.quoted
+        && (value.next == b'('
+            || found.contains(['(', '{', '['])
+            || is_member(found)
+            || is_type(found));
+    if code || is_type(found) && !value.quoted {
+        return false;
+    }
+    match kind {
+        Name::Header => {
+            shape.length >= 8 && (shape.mixed() || shape.length >= 20) && !is_wordy(plain)
+        }
+        Name::Password => password(name, found, value, sign),
+        Name::Key => {
+            let made = shape.mixed() && shape.length >= 8
+                || shape.length >= 20 && shape.upper > 2 && shape.lower > 2;
+            made && !is_wordy(plain) && !is_figure(found) && !names_itself(name, found)
+        }
+    }
+}
+
+fn password(name: &str, found: &str, value: &Value, sign: &Sign) -> bool {
+    let shape = shape(found);
+    if names_itself(name, found) {
+        return false;
+    }
+    if shape.digits == shape.length {
+        return value.quoted && shape.length >= 4;
+    }
+    if is_figure(found) {
+        return value.quoted && shape.length >= 8;
+    }
+    let shouted = name.bytes().all(|b| !b.is_ascii_lowercase());
+    if shape.letters() == shape.length {
+        let lower_word = shape.upper == 0 && shape.length >= 6;
+        let made = shape.upper > 1 && shape.lower > 1 && shape.length >= 10;
+        return made && value.quoted || lower_word && (value.quoted || shouted && sign.tight);
+    }
+    if value.quoted {
+        // Keys of translations and form fields: `auth.password.label`.
+        return shape.length >= 4 && !(is_wordy(found) && shape.digits == 0);
+    }
+    let identifier = found
+        .bytes()
+        .all(|b| b.is_ascii_alphanumeric() || b == b'_');
+    let in_code = !sign.colon && !sign.tight && matches!(value.next, b';' | b',' | b')');
+    if identifier && in_code || shape.length < 5 {
+        return false;
+    }
+    shape.mixed() || shape.signs > 0 && shape.length >= 8 && !is_wordy(found)
+}
+
+/// `token = token2`, `password=password_1`.
+fn names_itself(name: &str, found: &str) -> bool {
+    let last = words(name).pop().unwrap_or_default();
+    let lower = found.to_ascii_lowercase();
+    let rest = lower.strip_prefix(&last);
+    last.len() > 2
+        && rest.is_some_and(|rest| {
+            rest.len() <= 3 && rest.bytes().all(|b| b.is_ascii_digit() || b == b'_')
+        })
+}

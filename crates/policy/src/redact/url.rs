@@ -1,0 +1,87 @@
+//! Connection strings: a URL with a password in it goes as a whole.
+
+use super::{spans::Spans, value};
+
+/// Schemes whose passwords may hold a slash.
+const STORES: [&str; 14] = [
+    "postgres",
+    "postgresql",
+    "mysql",
+    "mariadb",
+    "mongodb",
+    "mongodb+srv",
+    "redis",
+    "rediss",
+    "amqp",
+    "amqps",
+    "mssql",
+    "sqlserver",
+    "clickhouse",
+    "cockroachdb",
+];
+
+/// At `://`.
+pub(super) fn look(text: &str, at: usize, spans: &mut Spans) {
+    let bytes = text.as_bytes();
+    let mut start = at;
+    while start > 0 && at - start < 24 && is_scheme(bytes[start - 1]) {
+        start -= 1;
+    }
+    let after = at + 3;
+    let run = bytes[after..]
+        .iter()
+        .take(4096)
+        .take_while(|b| !ends_url(**b))
+        .count();
+    if start == at || run == 0 || !text.is_char_boundary(after + run) {
+        return;
+    }
+    let rest = &text[after..after + run];
+    let store = STORES
+        .iter()
+        .any(|scheme| text[start..at].eq_ignore_ascii_case(scheme));
+    let authority = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let Some(sign) = rest[..authority]
+        .rfind('@')
+        .or_else(|| store.then(|| rest.rfind('@')).flatten())
+    else {
+        return;
+    };
+    let Some((_, password)) = rest[..sign].split_once(':') else {
+        return;
+    };
+    if password.is_empty() || value::is_placeholder(password) || password.starts_with('[') {
+        return;
+    }
+    let whole =
+        rest.trim_end_matches(['.', ',', ';', ':', '!', '?', ')', ']', '}', '*', '_', '\\']);
+    let end = after + whole.len().max(sign + 1);
+    spans.add(start, end, "connection_string".into());
+}
+
+/// At `@tcp(`: `user:password@tcp(host:3306)/name`.
+pub(super) fn dsn(text: &str, at: usize, spans: &mut Spans) {
+    let bytes = text.as_bytes();
+    let mut start = at;
+    while start > 0 && at - start < 256 && !ends_url(bytes[start - 1]) {
+        start -= 1;
+    }
+    while !text.is_char_boundary(start) {
+        start += 1;
+    }
+    let Some((_, password)) = text[start..at].split_once(':') else {
+        return;
+    };
+    let end = at + bytes[at..].iter().take_while(|b| !ends_url(**b)).count();
+    if !password.is_empty() && !value::is_placeholder(password) && text.is_char_boundary(end) {
+        spans.add(start, end, "connection_string".into());
+    }
+}
+
+fn is_scheme(b: u8) -> bool {
+    b.is_ascii_alphanumeric() || matches!(b, b'+' | b'.' | b'-')
+}
+
+fn ends_url(b: u8) -> bool {
+    b.is_ascii_whitespace() || matches!(b, b'"' | b'\'' | b'`' | b'<' | b'>' | b'|')
+}

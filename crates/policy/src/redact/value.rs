@@ -1,0 +1,325 @@
+//! Does a text look like a value, or like something that stands for one?
+
+/// Names of types, states and stand-ins that are never a secret themselves.
+const STAND_INS: &[&str] = &[
+    "password",
+    "passwd",
+    "passphrase",
+    "pass",
+    "pwd",
+    "secret",
+    "secrets",
+    "token",
+    "tokens",
+    "apikey",
+    "api_key",
+    "api-key",
+    "key",
+    "changeme",
+    "change-me",
+    "change_me",
+    "example",
+    "placeholder",
+    "redacted",
+    "hidden",
+    "masked",
+    "none",
+    "null",
+    "nil",
+    "undefined",
+    "true",
+    "false",
+    "yes",
+    "no",
+    "on",
+    "off",
+    "string",
+    "str",
+    "text",
+    "bytes",
+    "boolean",
+    "bool",
+    "number",
+    "integer",
+    "object",
+    "array",
+    "any",
+    "unknown",
+    "optional",
+    "required",
+    "default",
+    "empty",
+    "missing",
+    "invalid",
+    "valid",
+    "expired",
+    "revoked",
+    "disabled",
+    "enabled",
+    "bearer",
+    "basic",
+    "digest",
+    "oauth",
+    "oauth2",
+    "jwt",
+    "opaque",
+    "plain",
+    "plaintext",
+    "encrypted",
+    "hashed",
+    "base64",
+    "sha256",
+    "sha512",
+    "bcrypt",
+    "argon2",
+    "argon2id",
+    "scrypt",
+    "md5",
+    "hmac",
+    "varchar",
+    "input",
+    "output",
+    "prompt",
+    "username",
+    "user",
+    "value",
+    "varchar2",
+    "nvarchar",
+    "utf8",
+    "ascii",
+    "test",
+    "testing",
+    "dummy",
+    "sample",
+    "foobar",
+    "self",
+    "this",
+    "inherit",
+    "always",
+    "never",
+    "manual",
+    "automatic",
+    "generated",
+    "random",
+    "rotate",
+    "rotation",
+    "header",
+    "cookie",
+    "query",
+    "session",
+    "environment",
+    "config",
+    "vault",
+    "keychain",
+    "keyring",
+    "stdin",
+    "oauth1",
+    "saml2",
+    "http2",
+    "ed25519",
+    "rsa2048",
+    "rsa4096",
+    "es256",
+    "hs256",
+    "rs256",
+    "aes256",
+    "x25519",
+    "secp256k1",
+    "pbkdf2",
+    "totp",
+];
+
+/// A variable, a template, a mask: something that is filled in elsewhere.
+pub(super) fn is_template(text: &str) -> bool {
+    let bare = text.trim_matches(['"', '\'', '`']);
+    bare.is_empty()
+        || bare.starts_with(['$', '<', '{', '[', '(', '&', '|'])
+        || bare.starts_with('%')
+            && bare[1..].starts_with(|c: char| c.is_ascii_alphabetic() || c == '(' || c == '{')
+        || bare.starts_with("@{")
+        || bare.starts_with("!ref")
+        || bare.contains("${")
+        || bare.contains("{{")
+        || bare.contains("...")
+        || bare.contains('…')
+        || bare.contains("***")
+        || is_mask(bare)
+}
+
+/// One character over and over, or nearly so: `xxxx-xxxx`, `••••`.
+fn is_mask(text: &str) -> bool {
+    let mut letters: Vec<char> = text
+        .chars()
+        .filter(|c| !matches!(c, '-' | '_' | '.' | ' '))
+        .collect();
+    letters.sort_unstable();
+    letters.dedup();
+    letters.len() <= 1
+        || letters.len() <= 2 && text.len() >= 8 && !text.bytes().any(|b| b.is_ascii_digit())
+}
+
+/// A template, or a word that stands where a value will be.
+pub(super) fn is_placeholder(text: &str) -> bool {
+    if is_template(text) {
+        return true;
+    }
+    let lower = text.to_lowercase();
+    STAND_INS.contains(&lower.as_str())
+        || [
+            "your", "my-", "my_", "some-", "some_", "insert", "enter", "replace", "todo", "fixme",
+            "put-", "put_", "the-", "the_", "fake-", "fake_", "dummy",
+        ]
+        .iter()
+        .any(|start| lower.starts_with(start))
+        || ["-here", "_here", "placeholder", "changeme", "example.com"]
+            .iter()
+            .any(|part| lower.contains(part))
+}
+
+/// What a value is made of.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Shape {
+    pub digits: usize,
+    pub lower: usize,
+    pub upper: usize,
+    pub signs: usize,
+    pub length: usize,
+}
+
+pub(super) fn shape(text: &str) -> Shape {
+    let mut shape = Shape::default();
+    for c in text.chars() {
+        shape.length += 1;
+        match c {
+            '0'..='9' => shape.digits += 1,
+            'a'..='z' => shape.lower += 1,
+            'A'..='Z' => shape.upper += 1,
+            _ => shape.signs += 1,
+        }
+    }
+    shape
+}
+
+impl Shape {
+    pub(super) fn letters(&self) -> usize {
+        self.lower + self.upper
+    }
+
+    /// Letters and digits in one.
+    pub(super) fn mixed(&self) -> bool {
+        self.digits > 0 && self.letters() > 0
+    }
+}
+
+/// Words joined by signs, as names of things are: `my-tls-secret`, `app.v2`,
+/// `projects/x/versions/1`.
+pub(super) fn is_wordy(text: &str) -> bool {
+    let pieces = text.split(['-', '_', '.', '/', ':', '@']);
+    let mut count = 0;
+    for piece in pieces {
+        count += 1;
+        let shape = shape(piece);
+        let word = shape.digits == 0
+            && shape.signs == 0
+            && !(shape.upper > 1 && shape.lower > 1 && shape.length > 12);
+        let short = shape.length <= 4 && shape.signs == 0;
+        let numbered = shape.signs == 0
+            && shape.digits <= 2
+            && shape.digits > 0
+            && shape.length <= 10
+            && piece
+                .trim_end_matches(|c: char| c.is_ascii_digit())
+                .bytes()
+                .all(|b| b.is_ascii_lowercase());
+        if !(word || short || numbered) {
+            return false;
+        }
+    }
+    count > 1 || shape(text).digits == 0
+}
+
+/// `u32`, `int64_t`, `Vec<u8>`, `utf8mb4`: names of types with digits.
+pub(super) fn is_type(text: &str) -> bool {
+    let lower = text.to_lowercase();
+    let bare = lower
+        .trim_end_matches("_t")
+        .trim_end_matches(|c: char| c.is_ascii_digit());
+    matches!(
+        bare,
+        "u" | "i"
+            | "f"
+            | "int"
+            | "uint"
+            | "float"
+            | "char"
+            | "varchar"
+            | "decimal"
+            | "bigint"
+            | "tinyint"
+            | "utf"
+            | "utf-"
+            | "sha"
+            | "sha-"
+            | "base"
+            | "md"
+            | "aes-"
+            | "aes"
+            | "hs"
+            | "rs"
+            | "es"
+            | "v"
+            | "oauth"
+            | "http"
+            | "p"
+            | "x"
+            | "text"
+            | "string"
+            | "bytes"
+            | "blob"
+    ) || lower == "utf8mb4"
+}
+
+/// `user.password`, `config.db.token2`, `Self::x`: code that names a place.
+pub(super) fn is_member(text: &str) -> bool {
+    let parts: Vec<&str> = text
+        .split(['.', ':'])
+        .filter(|part| !part.is_empty())
+        .collect();
+    parts.len() > 1
+        && parts.iter().all(|part| {
+            part.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+                && part.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+                && part.len() < 24
+        })
+}
+
+/// Dates, versions, durations, plain numbers.
+pub(super) fn is_figure(text: &str) -> bool {
+    let digits = text.bytes().filter(u8::is_ascii_digit).count();
+    let only = text.bytes().all(|b| {
+        b.is_ascii_digit()
+            || matches!(
+                b,
+                b'.' | b',' | b'_' | b'-' | b':' | b'+' | b'T' | b'Z' | b'e' | b'%'
+            )
+    });
+    let unit = text
+        .trim_end_matches(|c: char| c.is_ascii_alphabetic())
+        .len();
+    only && digits > 0
+        || unit > 0
+            && text.len() - unit <= 3
+            && text[..unit]
+                .bytes()
+                .all(|b| b.is_ascii_digit() || b == b'.')
+        || text.len() >= 10
+            && text.as_bytes()[4] == b'-'
+            && text.as_bytes()[..4].iter().all(u8::is_ascii_digit)
+            && text.as_bytes()[7] == b'-'
+}
+
+/// `550e8400-e29b-41d4-a716-446655440000`.
+pub(super) fn is_uuid(text: &str) -> bool {
+    let lengths: Vec<usize> = text.split('-').map(str::len).collect();
+    lengths == [8, 4, 4, 4, 12] && text.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-')
+}

@@ -1,0 +1,198 @@
+//! A second look at lines in which something was put between the letters:
+//! zero-width characters, `\u0041`, `%41`, markdown marks.
+
+/// A stretch of the text with those taken out, and where each byte came from.
+pub(super) struct View {
+    text: String,
+    /// For each byte of `text`, and one past the end, its place in the original.
+    places: Vec<usize>,
+}
+
+/// A longer line is looked at in pieces.
+const LONGEST: usize = 16 * 1024;
+
+impl View {
+    pub(super) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The place in the original of a place in the view.
+    pub(super) fn original(&self, start: usize, end: usize) -> (usize, usize) {
+        (self.places[start], self.places[end])
+    }
+}
+
+/// Calls back for each line that needs a second look.
+pub(super) fn each(text: &str, mut look: impl FnMut(&View)) {
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    while let Some(found) = next_trigger(bytes, at) {
+        let mut start = memrchr_newline(bytes, found).max(found.saturating_sub(LONGEST));
+        let mut end = memchr_newline(bytes, found).min(found + LONGEST);
+        while !text.is_char_boundary(start) {
+            start -= 1;
+        }
+        while !text.is_char_boundary(end) {
+            end += 1;
+        }
+        look(&view(&text[start..end], start));
+        at = end.max(found + 1);
+    }
+}
+
+fn memrchr_newline(bytes: &[u8], at: usize) -> usize {
+    bytes[..at]
+        .iter()
+        .rposition(|b| *b == b'\n')
+        .map_or(0, |at| at + 1)
+}
+
+fn memchr_newline(bytes: &[u8], at: usize) -> usize {
+    bytes[at..]
+        .iter()
+        .position(|b| *b == b'\n')
+        .map_or(bytes.len(), |end| at + end)
+}
+
+/// The next byte that may hide something.
+fn next_trigger(bytes: &[u8], from: usize) -> Option<usize> {
+    let mut at = from;
+    while at < bytes.len() {
+        at += bytes[at..].iter().position(|b| TRIGGER[usize::from(*b)])?;
+        if hides(bytes, at) {
+            return Some(at);
+        }
+        at += 1;
+    }
+    None
+}
+
+const TRIGGER: [bool; 256] = {
+    let mut table = [false; 256];
+    let marks = [b'%', b'\\', b'*', b'`', b'~', 0xe2, 0xef, 0xc2, 0xcd, 0xe1];
+    let mut i = 0;
+    while i < marks.len() {
+        table[marks[i] as usize] = true;
+        i += 1;
+    }
+    table
+};
+
+fn hides(bytes: &[u8], at: usize) -> bool {
+    match bytes[at] {
+        b'%' => hex(bytes, at + 1, 2).is_some(),
+        b'\\' => {
+            bytes.get(at + 1) == Some(&b'u') && hex(bytes, at + 2, 4).is_some()
+                || is_escaped_mark(bytes, at)
+        }
+        b'*' | b'`' | b'~' => mark_length(bytes, at) > 0,
+        _ => invisible(bytes, at) > 0,
+    }
+}
+
+/// A backslash that markdown puts before a sign: `ghp\_abc`.
+fn is_escaped_mark(bytes: &[u8], at: usize) -> bool {
+    matches!(bytes.get(at + 1), Some(b'_' | b'-' | b'.' | b'/' | b'*'))
+        && at > 0
+        && bytes[at - 1].is_ascii_alphanumeric()
+}
+
+/// Marks between two characters of a word.
+fn mark_length(bytes: &[u8], at: usize) -> usize {
+    let mark = bytes[at];
+    let length = bytes[at..]
+        .iter()
+        .take(4)
+        .take_while(|b| **b == mark)
+        .count();
+    let word =
+        |b: Option<&u8>| b.is_some_and(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'));
+    let before = at.checked_sub(1).and_then(|at| bytes.get(at));
+    if length <= 3 && word(before) && word(bytes.get(at + length)) {
+        length
+    } else {
+        0
+    }
+}
+
+/// The length of a zero-width character.
+fn invisible(bytes: &[u8], at: usize) -> usize {
+    match &bytes[at..] {
+        [0xe2, 0x80, 0x8b..=0x8f | 0xaa..=0xae, ..] => 3,
+        [0xe2, 0x81, 0xa0..=0xaf, ..] => 3,
+        [0xef, 0xbb, 0xbf, ..] => 3,
+        [0xc2, 0xad, ..] | [0xcd, 0x8f, ..] => 2,
+        [0xe1, 0xa0, 0x8e, ..] => 3,
+        _ => 0,
+    }
+}
+
+fn hex(bytes: &[u8], at: usize, digits: usize) -> Option<u32> {
+    let text = bytes.get(at..at + digits)?;
+    text.iter().try_fold(0, |value, b| {
+        Some(value * 16 + char::from(*b).to_digit(16)?)
+    })
+}
+
+fn view(text: &str, offset: usize) -> View {
+    let bytes = text.as_bytes();
+    let mut out: Vec<u8> = Vec::with_capacity(bytes.len());
+    let mut places = Vec::with_capacity(bytes.len() + 1);
+    let mut at = 0;
+    while at < bytes.len() {
+        let (byte, length) = step(bytes, at);
+        if let Some(byte) = byte {
+            out.push(byte);
+            places.push(offset + at);
+        }
+        at += length;
+    }
+    places.push(offset + bytes.len());
+    match String::from_utf8(out) {
+        Ok(text) => View { text, places },
+        // Percent codes of other bytes: keep the text's own letters only.
+        Err(broken) => {
+            let text: String = broken
+                .into_bytes()
+                .iter()
+                .map(|b| if b.is_ascii() { char::from(*b) } else { '?' })
+                .collect();
+            View { text, places }
+        }
+    }
+}
+
+/// What stands for the bytes at a place, and how many they are.
+fn step(bytes: &[u8], at: usize) -> (Option<u8>, usize) {
+    let plain = (Some(bytes[at]), 1);
+    match bytes[at] {
+        b'%' => match hex(bytes, at + 1, 2).and_then(|code| u8::try_from(code).ok()) {
+            Some(code) if code.is_ascii_graphic() || code == b' ' || code == b'\n' => {
+                (Some(code), 3)
+            }
+            _ => plain,
+        },
+        b'\\' if bytes.get(at + 1) == Some(&b'u') => {
+            match hex(bytes, at + 2, 4).and_then(|code| u8::try_from(code).ok()) {
+                Some(code) if code.is_ascii() && code >= 32 => (Some(code), 6),
+                _ if hex(bytes, at + 2, 4).is_some_and(|code| {
+                    (0x200b..=0x200f).contains(&code) || code == 0xfeff || code == 0x2060
+                }) =>
+                {
+                    (None, 6)
+                }
+                _ => plain,
+            }
+        }
+        b'\\' if is_escaped_mark(bytes, at) => (None, 1),
+        b'*' | b'`' | b'~' => match mark_length(bytes, at) {
+            0 => plain,
+            length => (None, length),
+        },
+        0xe2 | 0xef | 0xc2 | 0xcd | 0xe1 => match invisible(bytes, at) {
+            0 => plain,
+            length => (None, length),
+        },
+        _ => plain,
+    }
+}
