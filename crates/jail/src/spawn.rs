@@ -15,12 +15,12 @@ use std::{
     sync::{OnceLock, mpsc},
 };
 
-use tempfile::TempDir;
-
+use butler_vocab::fault;
 use rustix::{
     fs::{MemfdFlags, memfd_create},
     process::{Pid, Signal, kill_process},
 };
+use tempfile::TempDir;
 
 use crate::{
     JailError,
@@ -70,11 +70,13 @@ pub(crate) fn start(
         let mut suits = false;
         let started = prepare().and_then(|prepared| {
             suits = prepared.request.suits_waiting();
+            fault("jail.before-start");
             let mut started = waiting
                 .give(&helper, suits, &prepared)
                 .map_or_else(|| fresh(&helper, &prepared), Ok)?;
             started.leash.traces = prepared.traces;
             started.seals = prepared.seals;
+            fault("jail.after-start");
             Ok(started)
         });
         // A caller that went away drops the leash, which ends the helper.
