@@ -97,3 +97,50 @@ pub(crate) fn home() -> std::path::PathBuf {
         .filter(|home| home.is_absolute())
         .unwrap_or_else(|| "/".into())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_of_the_caller_is_taken_over_but_paths() {
+        let extra = [
+            ("APP_PORT", "80"),
+            ("LD_PRELOAD", "x"),
+            ("BASH_ENV", "x"),
+            ("ENV", "x"),
+        ];
+        let extra = extra.map(|(name, value)| (name.into(), value.into()));
+        let env = scrubbed_env(Path::new("/nobody"), extra);
+        let known = ["PATH", "HOME", "TMPDIR", "LANG", "TERM", "APP_PORT"];
+        for name in env.keys() {
+            let place = PLACES.iter().any(|(place, _)| name == place);
+            assert!(place || known.iter().any(|known| name == known), "{name:?}");
+        }
+        assert_eq!(env["HOME".as_ref() as &OsStr], HOME);
+        assert_eq!(env["APP_PORT".as_ref() as &OsStr], "80");
+    }
+
+    #[test]
+    fn a_toolchain_below_the_home_is_named_because_home_is_another_one_inside() {
+        let home = tempfile::tempdir().unwrap();
+        std::fs::create_dir(home.path().join(".volta")).unwrap();
+        let env = scrubbed_env(home.path(), []);
+        if std::env::var_os("VOLTA_HOME").is_none() {
+            assert_eq!(
+                env["VOLTA_HOME".as_ref() as &OsStr],
+                home.path().join(".volta")
+            );
+        }
+    }
+
+    #[test]
+    fn relative_entries_of_the_search_path_are_dropped() {
+        let check = |path: Option<&str>, kept: &str| {
+            assert_eq!(search_path(path.map(OsStr::new)), kept, "{path:?}");
+        };
+        check(Some("/a:.:b/c::/d"), "/a:/d");
+        check(Some("node_modules/.bin"), "/usr/local/bin:/usr/bin:/bin");
+        check(None, "/usr/local/bin:/usr/bin:/bin");
+    }
+}

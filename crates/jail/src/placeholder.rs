@@ -13,6 +13,8 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
+use butler_vocab::fault;
+
 /// Readable, not writable, sticky: nobody makes such a folder by accident.
 const MARK: u32 = 0o1555;
 
@@ -30,12 +32,14 @@ impl Placeholder {
     /// Puts one at `path`, whose parent exists.
     pub(crate) fn take(path: &Path) -> io::Result<Self> {
         let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
+        fault("jail.before-placeholder");
         match fs::DirBuilder::new().mode(0o755).create(path) {
             // Set afterwards: the mode given to mkdir passes through the umask.
             Ok(()) => fs::set_permissions(path, fs::Permissions::from_mode(MARK))?,
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(error),
         }
+        fault("jail.after-placeholder");
         *held.entry(path.to_owned()).or_default() += 1;
         Ok(Self {
             path: path.to_owned(),

@@ -12,7 +12,11 @@ use tokio::{io::AsyncReadExt, net::unix::pipe, sync::mpsc, time};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Ended, Exit, JailError, Limits, jail::lost, output::Output, spawn::Started, spec::Report,
+    Ended, Exit, JailError, Limits,
+    jail::lost,
+    output::Output,
+    spawn::{Leash, Started, Traces},
+    spec::Report,
 };
 
 /// How long the helper may take to end everything when asked, before it is killed.
@@ -48,30 +52,36 @@ pub(crate) async fn to_the_end(
         () = deadline => Some(Ended::TimedOut),
         () = cancel.cancelled() => Some(Ended::Cancelled),
     };
-    if why.is_some() {
-        session.stream = None;
-        leash.ask();
-        if time::timeout(PATIENCE, session.drain_all()).await.is_err() {
-            leash.kill();
-            time::timeout(AT_MOST, session.drain_all())
-                .await
-                .map_err(|_| lost("ending a command"))?;
-        }
-    }
-    let waited = tokio::task::spawn_blocking(move || leash.wait()).await;
     // Held until the seals are checked: a placeholder is one of the protected places.
-    let _traces = waited
-        .unwrap_or_else(|_| Err(io::ErrorKind::Other.into()))
-        .map_err(|source| JailError::Lost {
-            step: "waiting for it",
-            source,
-        })?;
+    let _traces = match why {
+        None => leash.let_go(),
+        Some(_) => end(&mut session, leash).await?,
+    };
     if let Some(path) = seals.broken() {
         return Err(JailError::Tampered {
             path: path.to_owned(),
         });
     }
     session.exit(program, why, since)
+}
+
+/// Ends everything and returns when it is over.
+async fn end(session: &mut Session, leash: Leash) -> Result<Traces, JailError> {
+    session.stream = None;
+    leash.ask();
+    if time::timeout(PATIENCE, session.drain_all()).await.is_ok() {
+        return Ok(leash.let_go());
+    }
+    leash.kill();
+    let gone = time::timeout(AT_MOST, session.drain_all()).await;
+    gone.map_err(|_| lost("ending a command"))?;
+    let waited = tokio::task::spawn_blocking(move || leash.wait()).await;
+    waited
+        .unwrap_or_else(|_| Err(io::ErrorKind::Other.into()))
+        .map_err(|source| JailError::Lost {
+            step: "waiting for it",
+            source,
+        })
 }
 
 fn reader(pipe: PipeReader) -> Result<pipe::Receiver, JailError> {

@@ -30,6 +30,10 @@ pub(crate) enum Request {
     Attack(Box<Targets>),
 }
 
+/// The variable that makes a helper leave the host's namespaces before it has a
+/// request; its value is the caller's process id.
+pub(crate) const WAITING: &str = "CODEBUTLER_JAIL_WAITING";
+
 /// Everything the helper needs to know to run a command.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Spec {
@@ -79,6 +83,22 @@ pub(crate) struct Os(pub OsString);
 impl Os {
     pub(crate) fn path(&self) -> &Path {
         Path::new(&self.0)
+    }
+}
+
+impl Request {
+    /// Whether a helper that left the host's namespaces in advance can do this.
+    pub(crate) fn suits_waiting(&self) -> bool {
+        match self {
+            Request::Run(spec) => matches!(
+                spec.walls,
+                Walls::Namespaces {
+                    network: Network::Loopback,
+                    ..
+                }
+            ),
+            Request::Attack(_) => false,
+        }
     }
 }
 

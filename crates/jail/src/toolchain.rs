@@ -99,3 +99,50 @@ fn cargo(cargo_home: &Path) -> Vec<PathBuf> {
     }
     parts
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn around_a_program_folder_its_installation_is_shown_and_never_the_home() {
+        let home = tempfile::tempdir().unwrap();
+        let home = home.path();
+        for folder in [
+            "bin",
+            ".local/bin",
+            ".cargo/bin",
+            ".pyenv/shims",
+            "node/bin",
+            "node/lib",
+            "work/bin",
+        ] {
+            fs::create_dir_all(home.join(folder)).unwrap();
+        }
+        let check = |entry: &str, shown: &str| {
+            assert_eq!(around(home, &home.join(entry)), home.join(shown), "{entry}");
+        };
+        check("bin", "bin");
+        check(".local/bin", ".local/bin");
+        check(".cargo/bin", ".cargo/bin");
+        check(".pyenv/shims", ".pyenv");
+        check("node/bin", "node");
+        check("work/bin", "work/bin");
+    }
+
+    #[test]
+    fn of_cargo_only_what_holds_no_login_is_shown() {
+        let home = tempfile::tempdir().unwrap();
+        let config = home.path().join("config.toml");
+        fs::write(&config, "[build]\njobs = 2\n").unwrap();
+        assert!(cargo(home.path()).contains(&config));
+        fs::write(&config, "[registry]\ntoken = \"x\"\n").unwrap();
+        assert!(!cargo(home.path()).contains(&config));
+        let shown = cargo(home.path());
+        assert!(
+            !shown
+                .iter()
+                .any(|path| path.ends_with("credentials.toml") || path == home.path())
+        );
+    }
+}

@@ -24,7 +24,10 @@ use std::{
     os::fd::OwnedFd,
 };
 
-use crate::spec::{Report, Request, Spec, VERSION, Walls};
+use crate::{
+    Network,
+    spec::{Report, Request, Spec, VERSION, WAITING, Walls},
+};
 
 /// A step of the set-up that failed.
 #[derive(Debug)]
@@ -79,18 +82,28 @@ pub fn helper_main() -> ! {
             std::process::exit(70)
         }
     };
-    let result = read_request().and_then(|(request, rest)| match request {
-        Request::Run(spec) => run(&spec, rest, &wires),
-        Request::Attack(targets) => attack(&targets, &wires),
-    });
-    if let Err(Failed { step, detail }) = result {
+    if let Err(Failed { step, detail }) = serve(&wires) {
         wires.tell(&Report::SetUp { step, detail });
         std::process::exit(71)
     }
     std::process::exit(0)
 }
 
-fn run(spec: &Spec, rest: Vec<u8>, wires: &Wires) -> Result<(), Failed> {
+fn serve(wires: &Wires) -> Result<(), Failed> {
+    let waiting = std::env::var(WAITING)
+        .ok()
+        .and_then(|caller| caller.parse().ok());
+    if let Some(caller) = waiting {
+        namespaces::leave_host(caller, Network::Loopback)?;
+    }
+    match read_request()? {
+        None => Ok(()),
+        Some((Request::Run(spec), rest)) => run(&spec, rest, waiting.is_some(), wires),
+        Some((Request::Attack(targets), _)) => attack(&targets, wires),
+    }
+}
+
+fn run(spec: &Spec, rest: Vec<u8>, outside: bool, wires: &Wires) -> Result<(), Failed> {
     if spec.version != VERSION {
         let detail = "the executable was replaced while the caller was running";
         return Err(Failed::new("understand the spec", detail));
@@ -98,6 +111,9 @@ fn run(spec: &Spec, rest: Vec<u8>, wires: &Wires) -> Result<(), Failed> {
     let stdin = spec.stdin.then_some(rest);
     match &spec.walls {
         Walls::Namespaces { steps, network } => {
+            if !outside {
+                namespaces::leave_host(spec.caller, *network)?;
+            }
             namespaces::enter(spec, steps, *network, stdin, wires)
         }
         Walls::Landlock { read, write } => fallback::enter(spec, read, write, stdin, wires),
@@ -114,17 +130,21 @@ fn attack(targets: &attack::Targets, wires: &Wires) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Reads the request, one line, and what follows it.
-fn read_request() -> Result<(Request, Vec<u8>), Failed> {
+/// Reads the request, one line, and what follows it. Nothing when the caller
+/// went away without one.
+fn read_request() -> Result<Option<(Request, Vec<u8>)>, Failed> {
     let mut all = Vec::new();
     std::io::stdin()
         .read_to_end(&mut all)
         .doing("read the spec")?;
+    if all.is_empty() {
+        return Ok(None);
+    }
     let end = all
         .iter()
         .position(|byte| *byte == b'\n')
         .ok_or_else(|| Failed::new("read the spec", "it is not complete"))?;
     let rest = all.split_off(end);
     let request = serde_json::from_slice(&all).doing("understand the spec")?;
-    Ok((request, rest[1..].to_vec()))
+    Ok(Some((request, rest[1..].to_vec())))
 }

@@ -19,7 +19,23 @@ use crate::{
     view::Step,
 };
 
-/// Builds the walls, runs the command, returns when all of it is over.
+/// Leaves the host's namespaces, bound to the life of `caller`. What this costs
+/// is the same for every command, so a helper may do it before it has one.
+pub(super) fn leave_host(caller: i32, network: Network) -> Result<(), Failed> {
+    sys::block(&[libc::SIGTERM, libc::SIGCHLD]);
+    confine::die_with_parent(Some(caller), Signal::KILL)?;
+    confine::first_to_go_when_memory_is_short();
+    unshare(network)?;
+    // Making a user namespace may clear it.
+    confine::die_with_parent(Some(caller), Signal::KILL)?;
+    if network == Network::Loopback {
+        sys::loopback_up().doing("bring up the loopback device")?;
+    }
+    Ok(())
+}
+
+/// Builds the walls, runs the command, returns when all of it is over. The
+/// host's namespaces are left behind already.
 pub(super) fn enter(
     spec: &Spec,
     steps: &[Step],
@@ -27,15 +43,6 @@ pub(super) fn enter(
     stdin: Option<Vec<u8>>,
     wires: &Wires,
 ) -> Result<(), Failed> {
-    sys::block(&[libc::SIGTERM, libc::SIGCHLD]);
-    confine::die_with_parent(Some(spec.caller), Signal::KILL)?;
-    confine::first_to_go_when_memory_is_short();
-    unshare(network)?;
-    // Making a user namespace may clear it.
-    confine::die_with_parent(Some(spec.caller), Signal::KILL)?;
-    if network == Network::Loopback {
-        sys::loopback_up().doing("bring up the loopback device")?;
-    }
     // The first process cannot see its parent from inside, so it learns from
     // this pipe that the helper was still there once its death signal was set.
     let (ready, go) =

@@ -3,7 +3,10 @@
 
 use std::{collections::BTreeMap, fs};
 
-use rustix::process::{Pid, Signal, WaitOptions, kill_process, wait};
+use rustix::{
+    io::Errno,
+    process::{Pid, Signal, WaitOptions, kill_process, wait},
+};
 
 use super::init::Members;
 
@@ -20,16 +23,17 @@ pub(super) fn members(which: Members) -> Vec<i32> {
 /// stopped first, so that each round finds fewer that can still fork.
 pub(super) fn kill_descendants() {
     loop {
-        let all = descendants(std::process::id() as i32);
-        if all.is_empty() {
+        // Orphans become our children, so without a child nobody is left.
+        while let Ok(Some(_)) = wait(WaitOptions::NOHANG) {}
+        if matches!(wait(WaitOptions::NOHANG), Err(Errno::CHILD)) {
             return;
         }
+        let all = descendants(std::process::id() as i32);
         for signal in [Signal::STOP, Signal::KILL] {
             for pid in all.iter().filter_map(|pid| Pid::from_raw(*pid)) {
                 let _ = kill_process(pid, signal);
             }
         }
-        while let Ok(Some(_)) = wait(WaitOptions::NOHANG) {}
     }
 }
 

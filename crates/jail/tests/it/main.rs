@@ -7,5 +7,6 @@ mod death;
 mod fallback;
 mod floods;
 mod hostile;
+mod ordinary;
 mod places;
 mod world;
