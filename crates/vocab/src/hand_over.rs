@@ -4,7 +4,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{BranchName, CommitSha, PrNumber, Receipt, Role, Usd, Verdict};
+use crate::{BranchName, CommitSha, PrNumber, Receipt, RequestId, Role, Sha256Hex, Usd, Verdict};
 
 /// A typed hand-over.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -120,6 +120,9 @@ pub struct Task {
     pub design: Option<String>,
     /// The branch to work on.
     pub branch: BranchName,
+    /// The card on which a person approved exactly this plan. The Coder's
+    /// runtime looks the decision up at the hub; this field alone opens no gate.
+    pub approval: RequestId,
 }
 
 /// A plan that a person can approve. Its hash is what the approval binds.
@@ -144,6 +147,15 @@ pub struct Plan {
     /// What it is expected to cost, from similar threads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub estimate: Option<(Usd, Usd)>,
+}
+
+impl Plan {
+    /// The hash that an approval of this plan is bound to.
+    #[must_use]
+    pub fn sha256(&self) -> Sha256Hex {
+        let text = serde_json::to_string(self).unwrap_or_default();
+        Sha256Hex::of(text)
+    }
 }
 
 /// One step of a plan.

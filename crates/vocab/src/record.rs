@@ -5,8 +5,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    CallId, Choice, CrashClass, DecisionKind, EventId, Idem, Image, MessageTs, Receipt, RequestId,
-    ReserveId, Role, Sha256Hex, TokenUsage, ToolCall, ToolOutcome, ToolSpec, Usd, UserId,
+    CallId, Choice, CrashClass, DecisionKind, EventId, HandOver, Idem, Image, MessageTs, Receipt,
+    RequestId, ReserveId, Role, Sha256Hex, TokenUsage, ToolCall, ToolOutcome, ToolSpec, Usd,
+    UserId,
 };
 
 /// One line of a log: a record, its place and its time.
@@ -60,6 +61,13 @@ pub enum Record {
         /// Pictures that came along.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         images: Vec<Image>,
+    },
+    /// A hand-over came in; the `User` record beside it is what the model reads.
+    Received {
+        /// The event it came with.
+        event: EventId,
+        /// Its body, as the sender wrote it.
+        hand_over: Box<HandOver>,
     },
     /// The model answered.
     Assistant {

@@ -1,0 +1,76 @@
+//! The files that `init` seeds a repo with, built into the binary.
+
+use butler_vocab::Role;
+
+/// A file of the playbook as shipped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BuiltinFile {
+    /// Its name below `.codebutler/`.
+    pub name: &'static str,
+    /// Its text.
+    pub text: &'static str,
+}
+
+/// Every shipped file, in the order in which they are seeded.
+#[must_use]
+pub const fn builtin_files() -> &'static [BuiltinFile] {
+    &FILES
+}
+
+/// The shipped file of a role.
+#[must_use]
+pub const fn role_file(role: Role) -> BuiltinFile {
+    match role {
+        Role::Pm => FILES[0],
+        Role::Coder => FILES[1],
+        Role::Reviewer => FILES[2],
+        Role::Researcher => FILES[3],
+        Role::Artist => FILES[4],
+        Role::Lead => FILES[5],
+    }
+}
+
+macro_rules! shipped {
+    ($name:literal) => {
+        BuiltinFile {
+            name: $name,
+            text: include_str!(concat!("../../../roles/", $name)),
+        }
+    };
+}
+
+const FILES: [BuiltinFile; 8] = [
+    shipped!("pm.md"),
+    shipped!("coder.md"),
+    shipped!("reviewer.md"),
+    shipped!("researcher.md"),
+    shipped!("artist.md"),
+    shipped!("lead.md"),
+    shipped!("global.md"),
+    shipped!("workflows.md"),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_role_has_its_own_file_with_the_headings_that_learnings_need() {
+        for role in Role::ALL {
+            let file = role_file(role);
+            assert_eq!(file.name, format!("{role}.md"));
+            assert!(
+                file.text.starts_with(&format!("# {}\n", role.title())),
+                "{role}"
+            );
+            for heading in [
+                "## Project Map",
+                "## Learnings",
+                "## Working With Other Roles",
+                "## Archived Learnings",
+            ] {
+                assert!(file.text.contains(heading), "{role} lacks {heading}");
+            }
+        }
+    }
+}
