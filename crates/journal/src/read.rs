@@ -96,3 +96,54 @@ fn in_order(entry: Entry, expected: u64) -> Result<Entry, String> {
         Err(format!("it has number {} instead of {expected}", entry.seq))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use butler_vocab::Record;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn log(texts: &[String]) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        for (seq, text) in (1..).zip(texts) {
+            let record = Record::Note { text: text.clone() };
+            let entry = Entry {
+                seq,
+                epoch: 1,
+                at_ms: 0,
+                record,
+            };
+            line::encode(&entry, &mut bytes).unwrap();
+        }
+        bytes
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+            let _ = parse(Path::new("x"), &bytes);
+        }
+
+        /// Whatever one changed byte does, no line before it is lost without a word.
+        #[test]
+        fn a_changed_byte_never_goes_unnoticed(
+            texts in prop::collection::vec(".{0,20}", 1..5), at: prop::sample::Index, change in 1u8..
+        ) {
+            let whole = log(&texts);
+            let mut bytes = whole.clone();
+            let at = at.index(bytes.len());
+            bytes[at] ^= change;
+            let line = whole[..at].iter().filter(|byte| **byte == b'\n').count();
+            match parse(Path::new("x"), &bytes) {
+                Err(JournalError::Damaged { line: named, .. }) => prop_assert_eq!(named, line as u64 + 1),
+                Err(other) => prop_assert!(false, "{}", other),
+                Ok(log) => {
+                    prop_assert!(log.torn());
+                    prop_assert_eq!(log.entries.len(), line);
+                    prop_assert_eq!(line + 1, texts.len());
+                }
+            }
+        }
+    }
+}

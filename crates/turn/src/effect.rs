@@ -103,7 +103,8 @@ pub struct Reserve {
     pub model: String,
     /// Bytes of the request, for a worst case when nothing better is known.
     pub input_bytes: u64,
-    /// Tokens of the request by the provider's own counts, once there are any.
+    /// Tokens of the request by the provider's own count of the last one, with
+    /// two bytes a token for what came since; nothing before the first count.
     pub input_tokens: Option<u64>,
     /// Tokens the answer may have.
     pub max_tokens: u32,

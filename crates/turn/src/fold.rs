@@ -13,8 +13,10 @@ use crate::label;
 
 /// Bytes that stand for a picture when the size of a request is estimated.
 const IMAGE_BYTES: u64 = 4800;
-/// Bytes per token when no provider has counted.
+/// Bytes per token when no provider has counted, as a fair guess.
 pub(crate) const BYTES_PER_TOKEN: u64 = 3;
+/// Bytes per token where a guess must not be too low.
+const WORST_BYTES_PER_TOKEN: u64 = 2;
 const NO_RESULT: &str = "Interrupted: no result of this call was recorded. \
      It may have run or not; look before you try again.";
 const EMPTY_REPLY: &str = "(empty reply)";
@@ -273,16 +275,23 @@ impl Talk {
         self.prompt_bytes + summary + open + pieces.map(|piece| piece.bytes).sum::<u64>()
     }
 
-    /// Tokens of the next request, once a provider has counted one before it.
-    pub(crate) fn counted_tokens(&self) -> Option<u64> {
-        let (tokens, bytes) = self.counted?;
-        Some(tokens + self.bytes().saturating_sub(bytes) / BYTES_PER_TOKEN)
+    /// The most tokens the next request can have, once a provider has counted
+    /// one before it: what came since counts at two bytes each, because money
+    /// is set aside by this figure.
+    pub(crate) fn most_tokens(&self) -> Option<u64> {
+        self.counted_at(WORST_BYTES_PER_TOKEN)
     }
 
     /// Tokens of the next request: counted if possible, else estimated.
     pub(crate) fn tokens(&self) -> u64 {
-        self.counted_tokens()
+        self.counted_at(BYTES_PER_TOKEN)
             .unwrap_or_else(|| self.bytes() / BYTES_PER_TOKEN)
+    }
+
+    fn counted_at(&self, bytes_per_token: u64) -> Option<u64> {
+        let (tokens, bytes) = self.counted?;
+        let since = self.bytes().saturating_sub(bytes);
+        Some(tokens + since.div_ceil(bytes_per_token))
     }
 }
 

@@ -11,8 +11,8 @@
 //!
 //! 1. Effects are carried out in order, and an [`Effect::Append`] is on the disk
 //!    before the next effect begins. Neighbouring appends may share one write.
-//! 2. A line that the driver writes itself (`ToolIntent`, `DecisionAsked`, and
-//!    `DecisionUsed` when an approved command runs) is shown to
+//! 2. A line that the driver writes itself (`ToolIntent`, `DecisionAsked`,
+//!    `Received`, and `DecisionUsed` when an approved command runs) is shown to
 //!    [`Machine::wrote`] before the next event.
 //! 3. Every request effect is answered by one event, in any order and at any
 //!    time: `Reserve` by `Reserved`, `CallModel` by `Replied` or `ModelFailed`,

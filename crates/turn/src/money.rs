@@ -90,7 +90,7 @@ impl Machine {
             id: id.clone(),
             model: self.model().to_owned(),
             input_bytes: self.state.talk.bytes(),
-            input_tokens: self.state.talk.counted_tokens(),
+            input_tokens: self.state.talk.most_tokens(),
             max_tokens: self.setup.models.max_tokens,
         }));
         self.doing = Doing::Reserving(id, purpose);

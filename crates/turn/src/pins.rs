@@ -5,7 +5,9 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use butler_vocab::{CallId, Receipt, Record, RequestId, Speaker, ToolCall};
+use butler_vocab::{
+    CallId, Finding, HandOver, Plan, Receipt, Record, RequestId, Speaker, ToolCall,
+};
 use serde_json::Value;
 
 use crate::{
@@ -25,6 +27,7 @@ pub(crate) struct Pins {
     begun: bool,
     later: VecDeque<(Speaker, String)>,
     plan: Option<String>,
+    findings: String,
     checklist: Option<String>,
     question: Option<String>,
     files: Vec<String>,
@@ -49,6 +52,7 @@ impl Pins {
                     self.did(&call, &outcome.text);
                 }
             }
+            Record::Received { hand_over, .. } => self.received(hand_over),
             Record::Checked { receipt } => self.receipt = Some(receipt.clone()),
             Record::DecisionAsked { request, .. } => self.cards.push(request.clone()),
             Record::DecisionUsed { request, .. } => self.cards.retain(|card| card != request),
@@ -71,6 +75,19 @@ impl Pins {
             }
         } else {
             self.task.push(said);
+        }
+    }
+
+    /// What was handed over is kept in its own form, whatever its message said.
+    fn received(&mut self, hand_over: &HandOver) {
+        match hand_over {
+            HandOver::Task(task) => self.plan = Some(label::escaped(&plan_lines(&task.plan))),
+            HandOver::Verdict { verdict, .. } => {
+                let findings = verdict.findings.iter().map(finding_line);
+                let findings: Vec<String> = findings.collect();
+                self.findings = label::escaped(&findings.join("\n"));
+            }
+            _ => {}
         }
     }
 
@@ -100,8 +117,12 @@ impl Pins {
         let sections = [
             ("The task", Some(task)),
             (
-                "The plan that was proposed",
+                "The plan",
                 self.plan.as_deref().map(|text| clip(text, share(15))),
+            ),
+            (
+                "Findings of the last review",
+                Some(clip(&self.findings, share(15))),
             ),
             ("Said since then, newest last", later),
             (
@@ -141,6 +162,35 @@ fn is_kept(tool: &str) -> bool {
 
 fn arguments(call: &ToolCall) -> String {
     label::escaped(&serde_json::to_string_pretty(&call.arguments).unwrap_or_default())
+}
+
+fn plan_lines(plan: &Plan) -> String {
+    let steps = (1..).zip(&plan.steps).map(|(number, step)| {
+        let place = step.place.as_ref();
+        let place = place.map_or_else(String::new, |place| format!(" ({place})"));
+        format!("{number}. {}{place}", step.text)
+    });
+    let criteria = plan
+        .criteria
+        .iter()
+        .map(|text| format!("criterion: {text}"));
+    let first = format!("{}: {}", plan.title, plan.summary);
+    let lines: Vec<String> = std::iter::once(first)
+        .chain(steps)
+        .chain(criteria)
+        .collect();
+    lines.join("\n")
+}
+
+fn finding_line(finding: &Finding) -> String {
+    let Finding {
+        id,
+        place,
+        evidence,
+        fix,
+        ..
+    } = finding;
+    format!("{id} {place}: {evidence} Fix: {fix}")
 }
 
 fn receipt_lines(receipt: &Receipt) -> String {

@@ -379,3 +379,23 @@ fn roles_that_only_talk_to_each_other_pause_for_a_person() {
     let effects = bench.ana("go on");
     bench.grant(&effects);
 }
+
+#[test]
+fn money_is_set_aside_for_what_was_counted_and_for_all_that_came_since() {
+    let mut bench = Bench::pm();
+    let effects = bench.ana("go");
+    assert!(
+        matches!(effects.last(), Some(Effect::Reserve(reserve)) if reserve.input_tokens.is_none() && reserve.input_bytes > 0)
+    );
+    let mut reply = calls(&[("Read", json!({}))]);
+    reply.usage.input = 1000;
+    reply.usage.output = 10;
+    let effects = bench.model(&effects, reply);
+    let run = to_run(&effects);
+    let effects = bench.tool(&run[0].id, ToolOutcome::ok("x".repeat(3000)));
+    let Some(Effect::Reserve(reserve)) = effects.last() else {
+        panic!("{effects:#?}")
+    };
+    let tokens = reserve.input_tokens.unwrap();
+    assert!((2510..2600).contains(&tokens), "{tokens}");
+}
