@@ -58,6 +58,8 @@ async fn usual_aliases_are_taken_silently() {
             .ok
     );
     assert_eq!(room.read("a.txt"), "two\n");
+    let todo = json!({"todos": [{"content": "one", "status": "done"}]});
+    assert!(room.call("Checklist", todo).await.ok);
 }
 
 #[test]

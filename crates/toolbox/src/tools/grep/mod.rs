@@ -116,7 +116,13 @@ impl From<PlaceError> for Failed {
 
 fn search(desk: &Desk, scope: Option<Scope>, input: &Input) -> Result<Findings, Failed> {
     let place = desk.workplace();
-    let start = folder(place, input.path.as_deref())?;
+    let asked = folder(place, input.path.as_deref())?;
+    let file = place.open_file(&asked);
+    // Found paths count from where a link leads.
+    let start = match &file {
+        Ok(opened) => opened.real.clone(),
+        Err(_) => place.open_folder(&asked)?.1,
+    };
     let engine = Engine {
         matcher: engine::matcher(&input.pattern).map_err(Failed::Pattern)?,
         filter: match &input.glob {
@@ -129,7 +135,7 @@ fn search(desk: &Desk, scope: Option<Scope>, input: &Input) -> Result<Findings, 
         per_file: input.limit.unwrap_or(DEFAULT_LIMIT) as usize,
         kept: AtomicUsize::new(0),
     };
-    if let Ok(opened) = place.open_file(&start) {
+    if let Ok(opened) = file {
         in_scope(scope, &opened.real)?;
         return Ok(engine.one_file(opened));
     }
