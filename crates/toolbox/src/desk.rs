@@ -14,7 +14,7 @@ use futures_util::future::BoxFuture;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::{Jobs, Workplace, tools::Step};
+use crate::{Jobs, Workplace, clip, tools::Step};
 
 /// Computes the hash of the working files, `.codebutler/` left out.
 pub type TreeHasher =
@@ -35,6 +35,7 @@ pub struct Desk {
     diff: Option<DiffMaker>,
     base: Option<Arc<Receipt>>,
     progress: Option<mpsc::Sender<String>>,
+    result_bytes: usize,
     shelf: Arc<Mutex<Shelf>>,
 }
 
@@ -58,6 +59,8 @@ impl Desk {
             diff: None,
             base: None,
             progress: None,
+            // Tools keep their own cap; this leaves room for verdict and hints.
+            result_bytes: clip::RESULT_BYTES + 1024,
             shelf: Arc::default(),
         }
     }
@@ -94,6 +97,13 @@ impl Desk {
     #[must_use]
     pub fn with_progress(mut self, progress: mpsc::Sender<String>) -> Self {
         self.progress = Some(progress);
+        self
+    }
+
+    /// A smaller cap for results, as small models need.
+    #[must_use]
+    pub fn with_result_bytes(mut self, bytes: usize) -> Self {
+        self.result_bytes = self.result_bytes.min(bytes.max(1024));
         self
     }
 
@@ -141,6 +151,10 @@ impl Desk {
 
     pub(crate) fn jail(&self) -> Option<&Arc<Jail>> {
         self.jail.as_ref()
+    }
+
+    pub(crate) fn result_bytes(&self) -> usize {
+        self.result_bytes
     }
 
     pub(crate) fn tree(&self) -> Option<&TreeHasher> {

@@ -95,6 +95,19 @@ impl Executor {
         supervise(tool, deadline, &own, tool.run(&permit, &input, &own)).await
     }
 
+    /// Runs the calls of one batch (see [`batches`](crate::batches)) at the same
+    /// time; the outcomes come in the order of the calls.
+    pub async fn run_batch(
+        &self,
+        calls: impl IntoIterator<Item = (&ToolCall, Permit)>,
+        desk: &Desk,
+    ) -> Vec<ToolOutcome> {
+        let runs = calls
+            .into_iter()
+            .map(|(call, permit)| self.run(call, permit, desk));
+        futures_util::future::join_all(runs).await
+    }
+
     /// Finishes or reports a call that a crash interrupted.
     pub async fn recover(
         &self,
@@ -182,7 +195,7 @@ async fn supervise(
     let name = tool.name();
     let stopped = tokio::select! {
         biased;
-        done = &mut work => return finish(name, done),
+        done = &mut work => return finish(name, desk, done),
         () = desk.cancel().cancelled() => format!("stopped: {name} was stopped by a person or by the shutdown"),
         () = tokio::time::sleep(deadline) => format!("timed out: {name} did not finish within {} s; ask for less at once", deadline.as_secs()),
     };
@@ -191,25 +204,27 @@ async fn supervise(
     match tokio::time::timeout(LAST_WORDS, &mut work).await {
         Ok(Ok(last)) => finish(
             name,
+            desk,
             Ok(ToolOutcome {
                 ok: false,
                 text: format!("{stopped}\n{}", last.text),
                 then: last.then,
             }),
         ),
-        Ok(Err(panic)) => finish(name, Err(panic)),
+        Ok(Err(panic)) => finish(name, desk, Err(panic)),
         Err(_) => ToolOutcome::error(stopped),
     }
 }
 
-fn finish(name: &str, done: Result<ToolOutcome, Box<dyn std::any::Any + Send>>) -> ToolOutcome {
+fn finish(
+    name: &str,
+    desk: &Desk,
+    done: Result<ToolOutcome, Box<dyn std::any::Any + Send>>,
+) -> ToolOutcome {
     match done {
         Ok(mut outcome) => {
-            outcome.text = clip::head_and_tail(
-                &outcome.text,
-                clip::RESULT_BYTES + 1024,
-                "ask for less at once",
-            );
+            outcome.text =
+                clip::head_and_tail(&outcome.text, desk.result_bytes(), "ask for less at once");
             outcome
         }
         Err(_) => {

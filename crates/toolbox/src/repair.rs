@@ -29,6 +29,9 @@ const ALIASES: &[(&str, &str)] = &[
     ("head_limit", "limit"),
     ("output_mode", "mode"),
     ("todos", "steps"),
+    ("content", "text"),
+    ("title", "text"),
+    ("status", "state"),
     ("href", "url"),
     ("q", "query"),
 ];

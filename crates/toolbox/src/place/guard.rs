@@ -60,6 +60,10 @@ pub(super) fn may_write(path: &Inside) -> Result<(), PlaceError> {
 
 /// Whether a walk leaves this entry out.
 pub(super) fn is_hidden_from_walks(parent: &Inside, name: &str) -> bool {
+    // Walks ask for every entry: most names need no folding.
+    if is_plain(name) && !name.starts_with(['.', 'g', 'G', 't', 'T', 'b', 'B']) {
+        return false;
+    }
     let name = folded(name);
     if is_git(&name) {
         return true;
@@ -72,6 +76,9 @@ pub(super) fn is_hidden_from_walks(parent: &Inside, name: &str) -> bool {
 
 /// Whether a file is one where secrets are kept by custom.
 pub(crate) fn holds_secrets(name: &str) -> bool {
+    if is_plain(name) && !name.starts_with('.') {
+        return false;
+    }
     let name = folded(name);
     if !(name == ".env" || name.starts_with(".env.") || name == ".envrc") {
         return false;
@@ -83,6 +90,13 @@ pub(crate) fn holds_secrets(name: &str) -> bool {
 
 fn is_git(folded: &str) -> bool {
     folded == ".git" || folded == "git~1"
+}
+
+/// Whether folding a name only changes its case.
+fn is_plain(name: &str) -> bool {
+    name.bytes()
+        .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-'))
+        && !name.ends_with('.')
 }
 
 /// A name as a case-blind, normalising file system would compare it.

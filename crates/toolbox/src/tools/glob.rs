@@ -69,6 +69,8 @@ impl Tool for Glob {
                 let place = desk.workplace();
                 let folder = folder(place, input.path.as_deref());
                 let filter = folder.and_then(|folder| {
+                    // Found paths count from where a link leads.
+                    let (_, folder) = place.open_folder(&folder)?;
                     let filter = Filter::new(place, &folder, &input.pattern)?;
                     Ok((folder, filter))
                 });

@@ -250,6 +250,57 @@ async fn an_interrupted_change_is_finished_confirmed_or_reported() {
     }
 }
 
+/// The other half of the next test: it runs in a process of its own, which is
+/// killed at the fault point that its environment names.
+#[tokio::test]
+async fn child_that_is_killed() {
+    let Ok(root) = std::env::var("TOOLBOX_TEST_ROOT") else {
+        return;
+    };
+    butler_vocab::on_fault(|name| {
+        if std::env::var("TOOLBOX_TEST_FAULT").is_ok_and(|fault| fault == name) {
+            let own = rustix::process::getpid();
+            rustix::process::kill_process(own, rustix::process::Signal::KILL).unwrap();
+        }
+    });
+    let room = Room::at(std::path::Path::new(&root));
+    room.call("Write", json!({"path": "a.txt", "content": "new\n"}))
+        .await;
+}
+
+#[tokio::test]
+async fn killed_around_the_rename_the_change_is_completed() {
+    for (fault, expected) in [
+        ("toolbox.before-replace", "rewrote `a.txt`"),
+        ("toolbox.after-replace", "before CodeButler was restarted"),
+    ] {
+        let room = Room::new();
+        room.write("a.txt", "old\n");
+        let write = call("Write", json!({"path": "a.txt", "content": "new\n"}));
+        let intent = room.executor.intent(&write, &room.desk).unwrap();
+        let died = std::process::Command::new(std::env::current_exe().unwrap())
+            .args(["changes::child_that_is_killed", "--exact"])
+            .env("TOOLBOX_TEST_ROOT", &room.root)
+            .env("TOOLBOX_TEST_FAULT", fault)
+            .output()
+            .unwrap();
+        assert_eq!(died.status.code(), None, "{fault} was passed: {died:?}");
+        let permit = room.permit(Role::Coder, &write);
+        let outcome = room
+            .executor
+            .recover(&write, permit, intent.trace.as_ref(), &room.desk)
+            .await;
+        assert!(
+            outcome.ok && outcome.text.contains(expected),
+            "{fault}: {}",
+            outcome.text
+        );
+        assert_eq!(room.read("a.txt"), "new\n");
+        let left = std::fs::read_dir(&room.root).unwrap().count();
+        assert_eq!(left, 1, "{fault}: no draft is left");
+    }
+}
+
 #[tokio::test]
 async fn what_a_crash_left_is_cleaned_up() {
     let room = Room::new();

@@ -58,6 +58,8 @@ async fn usual_aliases_are_taken_silently() {
             .ok
     );
     assert_eq!(room.read("a.txt"), "two\n");
+    let todo = json!({"todos": [{"content": "one", "status": "done"}]});
+    assert!(room.call("Checklist", todo).await.ok);
 }
 
 #[test]
@@ -288,4 +290,85 @@ async fn the_checklist_is_kept_on_the_desk() {
         "an empty list only shows: {}",
         seen.text
     );
+}
+
+/// Stands in for a reader that waits until another call of its batch runs.
+struct Meets(Arc<tokio::sync::Barrier>);
+
+impl Tool for Meets {
+    fn name(&self) -> &'static str {
+        "Grep"
+    }
+
+    fn spec(&self) -> ToolSpec {
+        ToolSpec {
+            name: "Grep".into(),
+            description: String::new(),
+            parameters: json!({"type": "object", "properties": {"path": {"type": "string"}}}),
+        }
+    }
+
+    fn tier(&self) -> Tier {
+        Tier::Read
+    }
+
+    fn crash(&self) -> CrashClass {
+        CrashClass::Pure
+    }
+
+    fn run<'a>(
+        &'a self,
+        _: &'a Permit,
+        input: &'a Value,
+        _: &'a Desk,
+    ) -> BoxFuture<'a, ToolOutcome> {
+        Box::pin(async move {
+            self.0.wait().await;
+            ToolOutcome::ok(input["path"].as_str().unwrap())
+        })
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_batch_runs_at_once_and_answers_in_order() {
+    let room = Room::new();
+    let mut registry = Registry::empty();
+    registry.add(Box::new(Meets(Arc::new(tokio::sync::Barrier::new(3)))));
+    let executor = Executor::new(registry);
+    let calls: Vec<_> = ["c", "a", "b"]
+        .map(|name| {
+            let mut call = call("Grep", json!({"pattern": "x", "path": name}));
+            call.id = butler_vocab::CallId::new(name);
+            call
+        })
+        .to_vec();
+    assert_eq!(butler_toolbox::batches(&calls), [[0, 1, 2]]);
+    let permitted = calls
+        .iter()
+        .map(|call| (call, room.permit(Role::Coder, call)));
+    let outcomes = executor.run_batch(permitted, &room.desk).await;
+    let texts: Vec<&str> = outcomes
+        .iter()
+        .map(|outcome| outcome.text.as_str())
+        .collect();
+    assert_eq!(
+        texts,
+        ["c", "a", "b"],
+        "alone each would wait until its deadline"
+    );
+}
+
+#[tokio::test]
+async fn a_small_model_gets_small_results() {
+    let mut room = Room::new();
+    room.desk = room.desk.clone().with_result_bytes(8 * 1024);
+    room.write("long.txt", "some words on a line\n".repeat(1500));
+    let shown = room.call("Read", json!({"path": "long.txt"})).await;
+    assert!(
+        shown.ok && shown.text.len() < 9 * 1024,
+        "{}",
+        shown.text.len()
+    );
+    assert!(shown.text.contains("left out: ask for less at once"));
+    assert!(shown.text.ends_with("[500 more lines: offset=1001]"));
 }

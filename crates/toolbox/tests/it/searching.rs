@@ -43,6 +43,23 @@ async fn grep_honours_ignore_files_and_skips_binary() {
         .call("Grep", json!({"pattern": "start", "path": "a.log"}))
         .await;
     assert!(file.text.contains("a.log\n1:start();"), "{}", file.text);
+    std::os::unix::fs::symlink("src", room.root.join("short")).unwrap();
+    for (tool, arguments) in [
+        (
+            "Grep",
+            json!({"pattern": "other", "path": "short", "glob": "deep/*.rs"}),
+        ),
+        ("Glob", json!({"pattern": "deep/*nd.rs", "path": "short"})),
+        ("Glob", json!({"pattern": "d*/h[a]nd.rs", "path": "short/"})),
+        ("Grep", json!({"pattern": "other", "path": ""})),
+    ] {
+        let found = room.call(tool, arguments).await;
+        assert!(
+            found.text.contains("src/deep/hand.rs"),
+            "{tool}: {}",
+            found.text
+        );
+    }
     let missing = room
         .call("Grep", json!({"pattern": "x", "path": "scr"}))
         .await;
