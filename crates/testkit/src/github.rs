@@ -146,6 +146,14 @@ impl GitHub {
         self.state().checks.push(run);
     }
 
+    /// How many comments a pull request has.
+    #[must_use]
+    pub fn comments(&self, number: usize) -> usize {
+        let state = self.state();
+        let pull = &state.pulls[number - 1];
+        pull.notes.len() + pull.lines.len()
+    }
+
     /// How often a request with this method and path ending came in.
     #[must_use]
     pub fn count(&self, method: &str, ending: &str) -> usize {

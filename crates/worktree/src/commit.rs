@@ -7,7 +7,10 @@
 use butler_vocab::{CommitSha, Role, fault};
 use tokio_util::sync::CancellationToken;
 
-use crate::{Error, Git, Result, Worktree, reconcile::move_stale_lock, status::unfinished, tree};
+use crate::{
+    Error, Git, Result, Worktree, lock::FileLock, name, reconcile::move_stale_lock,
+    status::unfinished, tree,
+};
 
 /// The trailer that makes a commit repeatable: give it the id of the step.
 pub const KEY_TRAILER: &str = "CodeButler-Key";
@@ -37,6 +40,7 @@ impl Worktree {
         if let Some((_, key)) = trailers.iter().find(|(name, _)| name == KEY_TRAILER)
             && let Some(mine) = self.with_key(key, cancel).await?
         {
+            self.mend_index(&writer, cancel).await?;
             return Ok(Some(mine));
         }
         let head = self.head().await?;
@@ -47,6 +51,7 @@ impl Worktree {
             .run(cancel)
             .await?;
         if tree == head_tree.text() {
+            self.mend_index(&writer, cancel).await?;
             return Ok(None);
         }
         let text = with_trailers(message, trailers);
@@ -66,14 +71,45 @@ impl Worktree {
             .run(cancel)
             .await?;
         fault("worktree.after-commit");
-        // The index still shows the old commit; a crash before this line is
-        // mended by the next commit, which starts from the files.
-        self.git()
-            .call(["read-tree", "--reset", "HEAD"])
-            .holding(&writer)
+        self.mend_index(&writer, cancel).await?;
+        Ok(Some(made))
+    }
+
+    /// Brings the index to the commit. A crash between the two leaves it at the
+    /// commit before; anything else that is only staged is saved first.
+    async fn mend_index(&self, writer: &FileLock, cancel: &CancellationToken) -> Result<()> {
+        let git = self.git();
+        let index = git
+            .call(["write-tree"])
+            .accept(&[0, 128])
+            .run(cancel)
+            .await?
+            .text();
+        let known = git
+            .call([
+                "log",
+                "--format=%T",
+                "--max-count=2",
+                "--first-parent",
+                "HEAD",
+            ])
             .run(cancel)
             .await?;
-        Ok(Some(made))
+        let known: Vec<String> = known.lines().collect();
+        if known.first() == Some(&index) {
+            return Ok(());
+        }
+        if !known.contains(&index) {
+            let why = "staged files that differ from the working files";
+            self.repo()
+                .save_state(git, &name::lock_name(&self.branch), why, cancel)
+                .await?;
+        }
+        git.call(["read-tree", "--reset", "HEAD"])
+            .holding(writer)
+            .run(cancel)
+            .await
+            .map(drop)
     }
 
     /// The commit of this branch that carries a key.

@@ -124,12 +124,12 @@ impl Repo {
         cancel: &CancellationToken,
     ) -> Result<Forecast> {
         let names: BTreeSet<&BranchName> = branches.iter().collect();
-        let looked: Vec<Option<Footprint>> = stream::iter(names)
-            .map(|branch| self.footprint(branch, cancel))
+        let tips = self.tips(&names, cancel).await?;
+        let found: Vec<Footprint> = stream::iter(tips)
+            .map(|(branch, head)| self.footprint(branch, head, cancel))
             .buffered(4)
             .try_collect()
             .await?;
-        let found: Vec<Footprint> = looked.into_iter().flatten().collect();
         let default = self.resolve(&self.default_ref()).await?;
         let default = default.ok_or_else(|| Error::Empty {
             branch: self.default_branch().clone(),
@@ -164,14 +164,40 @@ impl Repo {
         Ok(forecast)
     }
 
+    /// The tips of those branches that are still there, by one git process.
+    async fn tips(
+        &self,
+        names: &BTreeSet<&BranchName>,
+        cancel: &CancellationToken,
+    ) -> Result<Vec<(BranchName, CommitSha)>> {
+        if names.is_empty() {
+            return Ok(Vec::new());
+        }
+        let listing = self
+            .git()
+            .call(["for-each-ref", "--format=%(objectname) %(refname)"])
+            .args(names.iter().map(|name| self.tracking_ref(name)))
+            .run(cancel)
+            .await?;
+        let root = self.tracking_ref(&BranchName::new(""));
+        Ok(listing
+            .lines()
+            .filter_map(|line| {
+                let (head, name) = line.split_once(' ')?;
+                let branch = BranchName::new(name.strip_prefix(&root)?);
+                names
+                    .contains(&branch)
+                    .then(|| (branch, CommitSha::new(head)))
+            })
+            .collect())
+    }
+
     async fn footprint(
         &self,
-        branch: &BranchName,
+        branch: BranchName,
+        head: CommitSha,
         cancel: &CancellationToken,
-    ) -> Result<Option<Footprint>> {
-        let Some(head) = self.resolve(&self.tracking_ref(branch)).await? else {
-            return Ok(None);
-        };
+    ) -> Result<Footprint> {
         let range = format!("{}...{head}", self.default_ref());
         let listing = self
             .git()
@@ -180,11 +206,11 @@ impl Repo {
             .args([&range, "--"])
             .run(cancel)
             .await?;
-        Ok(Some(Footprint {
-            branch: branch.clone(),
+        Ok(Footprint {
+            branch,
             head,
             files: listing.fields().map(path_of).collect(),
-        }))
+        })
     }
 
     /// Merges each asked pair ("a b" per line) on paper: the files in conflict,

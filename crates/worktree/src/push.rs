@@ -41,6 +41,22 @@ impl Worktree {
             jitter(attempt, cancel).await?;
             self.fetch_own(cancel).await?;
             let theirs = self.repo().tracking_ref(&self.branch);
+            let Some(tip) = self.repo().resolve(&theirs).await? else {
+                continue;
+            };
+            if self.was_rebased_from(&tip, cancel).await? {
+                // A rebase on the default branch was killed before its push.
+                let why = "before a rebase";
+                self.repo()
+                    .save_commit(&tip, self.short(), why, cancel)
+                    .await?;
+                let head = self.head().await?;
+                let lease = Some(tip.as_str());
+                if self.push_once(&head, lease, cancel).await? == Pushed::Done {
+                    return Ok(head);
+                }
+                continue;
+            }
             self.rebase_on(&theirs, &writer, cancel).await?;
         }
         Err(Error::Outpaced {
@@ -114,6 +130,32 @@ impl Worktree {
                 attempts: 1,
             }),
         }
+    }
+
+    /// Whether our head is the remote tip's work on a newer default branch:
+    /// every patch that is there is also here. Only then may it be replaced.
+    async fn was_rebased_from(&self, tip: &CommitSha, cancel: &CancellationToken) -> Result<bool> {
+        let git = self.git();
+        let default = self.repo().default_ref();
+        let base = async |commit: &str| {
+            let found = git.call(["merge-base", &default, commit]).accept(&[0, 1]);
+            found.run(cancel).await.map(|output| output.text())
+        };
+        let (ours, theirs) = (base("HEAD").await?, base(tip.as_str()).await?);
+        if ours.is_empty() || theirs.is_empty() || ours == theirs || !name::is_ours(&self.branch) {
+            return Ok(false);
+        }
+        let newer = git
+            .call(["merge-base", "--is-ancestor", &theirs, &ours])
+            .accept(&[0, 1])
+            .run(cancel)
+            .await?;
+        // One commit per line; `+` marks a patch that we do not have.
+        let patches = git
+            .call(["cherry", "HEAD", tip.as_str(), &theirs])
+            .run(cancel)
+            .await?;
+        Ok(newer.code == 0 && patches.lines().all(|line| line.starts_with('-')))
     }
 
     /// Fetches this branch alone.

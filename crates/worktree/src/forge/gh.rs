@@ -27,19 +27,21 @@ impl Address {
     /// Reads `git@host:owner/name.git`, `ssh://…` or `https://…`; nothing when
     /// the host is not one of `hosts`.
     pub(super) fn of(url: &str, hosts: &[String]) -> Option<Self> {
-        let rest = match url.split_once("://") {
-            Some(("https" | "http" | "ssh" | "git", rest)) => rest.replacen('/', ":", 1),
+        let (host, path) = match url.split_once("://") {
+            Some(("https" | "http" | "ssh" | "git", rest)) => {
+                let (place, path) = rest.split_once('/')?;
+                let host = place.rsplit('@').next()?;
+                // Without the port, if one is given.
+                (host.split(':').next()?, path)
+            }
             Some(_) => return None,
-            None => url.to_owned(),
+            None => {
+                let (place, path) = url.split_once(':')?;
+                (place.rsplit('@').next()?, path)
+            }
         };
-        let (host, path) = rest.split_once(':')?;
-        let host = host.rsplit('@').next()?.to_ascii_lowercase();
+        let host = host.to_ascii_lowercase();
         let path = path.trim_matches('/');
-        // ssh://host:22/owner/name has lost its port to the split above.
-        let path = match path.split_once('/') {
-            Some((port, rest)) if port.parse::<u16>().is_ok() => rest,
-            _ => path,
-        };
         let (owner, name) = path.split_once('/')?;
         let name = name.strip_suffix(".git").unwrap_or(name);
         let plain = |part: &str| {

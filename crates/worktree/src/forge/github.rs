@@ -1,7 +1,7 @@
 //! Pull requests on GitHub. Each call looks before it acts, and looks again
 //! when an answer was lost, so that a repeat never does a thing twice.
 
-use butler_vocab::{BranchName, CommitSha, PrNumber};
+use butler_vocab::{BranchName, CommitSha, PrNumber, fault};
 use futures_util::{FutureExt, future::BoxFuture};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -38,7 +38,15 @@ impl GitHubForge {
     }
 
     async fn ask(&self, request: Request<'_>, cancel: &CancellationToken) -> Result<Answer> {
-        send(&self.repo, &self.address, request, cancel).await
+        let changing = request.method != "GET";
+        if changing {
+            fault("forge.before-request");
+        }
+        let answer = send(&self.repo, &self.address, request, cancel).await;
+        if changing {
+            fault("forge.after-request");
+        }
+        answer
     }
 
     /// Reads; a lost answer is asked for again.

@@ -32,7 +32,6 @@ async fn stage() -> Option<Stage> {
             std::env::var_os("CODEBUTLER_REQUIRE_GH").is_none(),
             "gh is required here and not installed"
         );
-        println!("skipped: gh is not installed");
         return None;
     }
     let scratch = ScratchRepo::new();

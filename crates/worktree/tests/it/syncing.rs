@@ -92,3 +92,42 @@ async fn a_rebase_on_the_default_branch_keeps_the_old_tip_and_never_overwrites_o
     );
     assert_eq!(here.rebase_on_default(&go()).await.unwrap(), new);
 }
+
+#[tokio::test]
+async fn a_rebase_that_was_killed_before_its_push_is_pushed_and_copies_nothing() {
+    let scratch = ScratchRepo::new();
+    let repo = open(&scratch).await;
+    let here = repo.create(&thread(1), "x", &go()).await.unwrap();
+    deliver(&here, "ours.txt", "ours").await;
+    scratch.push_to_main("main.txt", "main");
+    repo.fetch(&go()).await.unwrap();
+    git(&here.path, &["rebase", "--quiet", "origin/main"]);
+    let head = here.head().await.unwrap();
+    assert_eq!(here.push(&go()).await.unwrap(), head);
+    let branch = here.branch.as_str();
+    assert_eq!(
+        scratch.remote_git(&["rev-list", "--count", &format!("main..{branch}")]),
+        "1"
+    );
+    assert_eq!(
+        repo.saved(&thread(1).short(), &go()).await.unwrap().len(),
+        1
+    );
+
+    // The same, but somebody added to the branch meanwhile: that must not go.
+    let there = Repo::open(scratch.clone_as("other").root()).await.unwrap();
+    let there = there.find(&thread(1)).await.unwrap().unwrap();
+    deliver(&there, "theirs.txt", "theirs").await;
+    scratch.push_to_main("main.txt", "more");
+    repo.fetch(&go()).await.unwrap();
+    git(&here.path, &["rebase", "--quiet", "origin/main"]);
+    here.push(&go()).await.unwrap();
+    assert_eq!(
+        scratch.remote_file(branch, "theirs.txt").as_deref(),
+        Some("theirs")
+    );
+    assert_eq!(
+        scratch.remote_file(branch, "ours.txt").as_deref(),
+        Some("ours")
+    );
+}
