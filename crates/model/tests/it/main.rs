@@ -8,5 +8,6 @@ mod kit;
 mod listing;
 mod prefix;
 mod probing;
+mod real;
 mod sharing;
 mod tls;
