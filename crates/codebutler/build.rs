@@ -1,7 +1,7 @@
 //! Tells the binary which commit it was built from. Works without git, without
 //! a repository and without network; packagers may set `CODEBUTLER_COMMIT`.
 
-use std::process::Command;
+use std::{fs, process::Command};
 
 fn main() {
     println!("cargo::rerun-if-env-changed=CODEBUTLER_COMMIT");
@@ -12,13 +12,21 @@ fn main() {
         }
     }
     let given = std::env::var("CODEBUTLER_COMMIT").ok();
-    let commit = given.or_else(|| git(&["rev-parse", "--short=12", "HEAD"]));
+    let commit = given.or_else(|| git(&["rev-parse", "--short=12", "HEAD"]).filter(|_| is_ours()));
     let version = env!("CARGO_PKG_VERSION");
     let line = match commit.filter(|commit| !commit.is_empty()) {
         Some(commit) => format!("{version} (commit {commit})"),
         None => version.to_owned(),
     };
     println!("cargo::rustc-env=CODEBUTLER_VERSION={line}");
+}
+
+/// Whether the repository around us is this one, and not one that an unpacked
+/// archive happens to lie in.
+fn is_ours() -> bool {
+    let top = git(&["rev-parse", "--show-toplevel"]).and_then(|top| fs::canonicalize(top).ok());
+    let root = fs::canonicalize(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).ok();
+    top.is_some() && top == root
 }
 
 /// What git answers, when there is a git, a repository and an answer.

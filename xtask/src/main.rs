@@ -7,6 +7,8 @@
 mod facts;
 mod gate;
 mod licences;
+#[cfg(test)]
+mod links;
 mod parts;
 mod say;
 mod spdx;

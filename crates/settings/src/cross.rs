@@ -115,7 +115,7 @@ pub struct McpOffer {
 pub(crate) fn mcp_offers(document: &Document) -> BTreeMap<String, McpOffer> {
     let mut offers = BTreeMap::new();
     for (_, server) in servers(document) {
-        let keys = ["command", "args", "env", "url"].into_iter();
+        let keys = ["command", "args", "env", "url", "headers"].into_iter();
         let parts = keys.filter_map(|key| {
             let value = server.value.get(key)?.value.to_json();
             Some((key.to_owned(), value))

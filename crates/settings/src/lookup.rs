@@ -22,7 +22,8 @@ pub const HOME_VARIABLE: &str = "CODEBUTLER_HOME";
 pub fn machine_folder(env: Environment<'_>) -> Option<PathBuf> {
     let set = |name| env(name).filter(|value: &String| !value.is_empty());
     match set(HOME_VARIABLE) {
-        Some(folder) => Some(PathBuf::from(folder)),
+        // Agents run in other folders than the command that started them.
+        Some(folder) => std::path::absolute(folder).ok(),
         None => set("HOME").map(|home| Path::new(&home).join(FOLDER)),
     }
 }
@@ -198,6 +199,7 @@ mod tests {
         assert_eq!(env(Some("/h"), None), Some("/h/.codebutler".into()));
         assert_eq!(env(Some("/h"), Some("")), Some("/h/.codebutler".into()));
         assert_eq!(env(Some("/h"), Some("/own")), Some("/own".into()));
+        assert!(env(None, Some("own")).unwrap().is_absolute());
         assert_eq!(env(None, None), None);
     }
 }

@@ -31,6 +31,12 @@ pub struct McpServer {
     /// The address of a streamable HTTP server, instead of a command.
     #[schemars(extend("format" = "uri"))]
     pub url: Option<String>,
+    /// Headers of every request to `url`.
+    #[schemars(with = "BTreeMap<String, String>", extend("x-secret" = true))]
+    pub headers: BTreeMap<String, Secret>,
+    /// Accepted from other tools' files; `command` or `url` decides.
+    #[serde(rename = "type")]
+    pub transport: Option<String>,
     /// The roles that get its tools. Empty: all.
     pub roles: Vec<Role>,
     /// Seconds until a call is given up.
@@ -49,6 +55,8 @@ impl Default for McpServer {
             args: Vec::new(),
             env: BTreeMap::new(),
             url: None,
+            headers: BTreeMap::new(),
+            transport: None,
             roles: Vec::new(),
             timeout: 30,
             tools: Vec::new(),

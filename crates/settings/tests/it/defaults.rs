@@ -106,7 +106,7 @@ fn checks_keep_the_order_of_the_file() {
 fn mcp_servers_are_read_in_both_shapes_and_by_role() {
     let text = r#"{
       "servers": {"a": {"command": "x", "roles": ["pm"]}, "off": {"command": "x", "disabled": true}},
-      "mcpServers": {"b": {"url": "https://example.org/mcp", "timeout": 5}}
+      "mcpServers": {"b": {"type": "http", "url": "https://example.org/mcp", "headers": {"X": "y"}}}
     }"#;
     let mcp = Scratch::new().repo("mcp.json", text).load().unwrap().mcp;
     let names = |role| mcp.of(role).into_keys().collect::<Vec<_>>();
