@@ -1,0 +1,280 @@
+//! What people do, whichever way they do it (page, script): say, click, react.
+
+use std::sync::Arc;
+
+use butler_slack::{EnvelopeKind, mrkdwn};
+use butler_vocab::{
+    ActionId, ChannelId, Choice, Decision, MessageTs, StampKind, ThreadId, UserId, mentions,
+};
+use serde_json::{Value, json};
+
+use crate::{
+    app::App,
+    desk::Desk,
+    error::{Trouble, refuse},
+    identity::Person,
+    log::{self, Happening},
+    names::BOT_USER,
+    workspace::{
+        channels,
+        decide::{self, Click, Rules},
+        files,
+        message::{self, Author, Draft},
+        react::{self, Reactor},
+    },
+};
+
+/// The most that a person can say at once.
+const TEXT_LIMIT: usize = 40_000;
+
+/// What a person wants to say.
+#[derive(Debug)]
+pub(crate) struct Saying {
+    pub(crate) channel: ChannelId,
+    pub(crate) thread: Option<MessageTs>,
+    pub(crate) text: String,
+    pub(crate) uploads: Vec<Upload>,
+    /// How the caller reaches us, for the addresses of files.
+    pub(crate) base: String,
+}
+
+/// A file that comes along.
+#[derive(Debug)]
+pub(crate) struct Upload {
+    pub(crate) name: String,
+    pub(crate) bytes: Vec<u8>,
+}
+
+/// A person says something; `approve <id>` also decides.
+pub(crate) async fn say(
+    app: &Arc<App>,
+    person: Person,
+    saying: Saying,
+) -> Result<(MessageTs, Value), Trouble> {
+    let text = saying.text.trim_end().to_owned();
+    if text.is_empty() && saying.uploads.is_empty() {
+        return refuse("no_text");
+    }
+    if text.len() > TEXT_LIMIT {
+        return refuse("msg_too_long");
+    }
+    let rules = app.rules.clone();
+    app.store
+        .change(move |desk| {
+            let channel = saying.channel;
+            let repo = channels::get(desk.db(), &channel)?.repo;
+            let author = Author::Person(person.id.clone());
+            let mut draft = Draft::new(channel.clone(), saying.thread, author);
+            draft.to = mentions(&text, Some(&UserId::new(BOT_USER)));
+            draft.text = mrkdwn::escape(&text);
+            for upload in &saying.uploads {
+                let file = keep(desk, &person, &channel, upload)?;
+                draft.files.push(files::shown(&file, &saying.base));
+            }
+            let written = message::write(desk, draft)?;
+            if let Some(request) = decide::approval_in_words(&text) {
+                let root = written.1["thread_ts"].as_str();
+                approve_in_words(desk, &rules, &person, &repo, &request, root)?;
+            }
+            Ok(written)
+        })
+        .await
+}
+
+fn keep(
+    desk: &Desk<'_>,
+    person: &Person,
+    channel: &ChannelId,
+    upload: &Upload,
+) -> Result<files::File, Trouble> {
+    let owner = person.id.as_str();
+    let wish = files::Wish {
+        owner: owner.to_owned(),
+        user: owner.to_owned(),
+        name: upload.name.clone(),
+        length: upload.bytes.len() as u64,
+    };
+    let (id, key) = files::announce(desk.db(), &wish)?;
+    files::fill(desk.db(), &id, &key, &upload.bytes)?;
+    files::settle(desk.db(), owner, &id, None, Some(channel))
+}
+
+/// The words count in the card's own thread; anywhere else they are only words.
+fn approve_in_words(
+    desk: &mut Desk<'_>,
+    rules: &Rules,
+    person: &Person,
+    repo: &str,
+    request: &butler_vocab::RequestId,
+    root: Option<&str>,
+) -> Result<(), Trouble> {
+    let Some(view) = decide::view(desk.db(), repo, request)? else {
+        return Ok(());
+    };
+    let asked = view.asked;
+    if view.decided.is_some()
+        || !decide::approves_by_word(asked.kind)
+        || root != Some(asked.thread.root.as_str())
+    {
+        return Ok(());
+    }
+    let click = Click {
+        channel: asked.thread.channel,
+        message: asked.message,
+        action: ActionId {
+            request: asked.request,
+            choice: Choice::Approve,
+        },
+    };
+    ignore_refusal(desk.attempt(|desk| decide::decide(desk, rules, person, &click)))
+}
+
+/// A word or thumb of somebody who may not decide stays a word or a thumb.
+fn ignore_refusal(outcome: Result<Decision, Trouble>) -> Result<(), Trouble> {
+    match outcome {
+        Ok(_) | Err(Trouble::Refused(_)) => Ok(()),
+        Err(trouble) => Err(trouble),
+    }
+}
+
+/// What a person did to an element of a message.
+#[derive(Debug, Clone, Default, serde::Deserialize)]
+pub(crate) struct Press {
+    pub(crate) action_id: String,
+    #[serde(default)]
+    pub(crate) value: Option<String>,
+    /// For checkboxes and selects: Slack's own fields of the action.
+    #[serde(default)]
+    pub(crate) selected_options: Option<Value>,
+    #[serde(default)]
+    pub(crate) selected_option: Option<Value>,
+    /// The state of all inputs, as Slack sends it under `state.values`.
+    #[serde(default)]
+    pub(crate) state: Option<Value>,
+}
+
+/// A person uses a button or another element. On one of our cards this is a
+/// decision; on anything else the agents of the channel are told.
+pub(crate) async fn press(
+    app: &Arc<App>,
+    person: Person,
+    channel: ChannelId,
+    ts: MessageTs,
+    press: Press,
+) -> Result<Option<Decision>, Trouble> {
+    let rules = app.rules.clone();
+    app.store
+        .change(move |desk| {
+            if press.action_id.starts_with("cb:") {
+                let Ok(action) = press.action_id.parse() else {
+                    return refuse("unknown_action");
+                };
+                let click = Click {
+                    channel,
+                    message: ts,
+                    action,
+                };
+                return decide::decide(desk, &rules, &person, &click).map(Some);
+            }
+            press_other(desk, &person, &channel, &ts, press)?;
+            Ok(None)
+        })
+        .await
+}
+
+fn press_other(
+    desk: &mut Desk<'_>,
+    person: &Person,
+    channel: &ChannelId,
+    ts: &MessageTs,
+    press: Press,
+) -> Result<(), Trouble> {
+    let Some(target) = message::find(desk.db(), channel, ts)? else {
+        return refuse("message_not_found");
+    };
+    if target.role.is_none() {
+        return refuse("unknown_action");
+    }
+    let Some(mut element) = element_of(&target.body["blocks"], &press.action_id) else {
+        return refuse("unknown_action");
+    };
+    let given = [
+        ("value", press.value.map(Value::String)),
+        ("selected_options", press.selected_options),
+        ("selected_option", press.selected_option),
+    ];
+    for (field, value) in given {
+        if let Some(value) = value {
+            element[field] = value;
+        }
+    }
+    let thread = ThreadId::new(channel.clone(), target.root);
+    let payload = decide::block_actions(desk, person, &thread, ts, element, press.state)?;
+    log::append(
+        desk,
+        Happening {
+            thread,
+            from: None,
+            to: target.role.into_iter().collect(),
+            stamp: StampKind::Other,
+            reference: None,
+            kind: EnvelopeKind::Interactive,
+            body: payload,
+            delivered: true,
+        },
+    )?;
+    Ok(())
+}
+
+/// The element with this id anywhere in the blocks, with the id of its block.
+fn element_of(blocks: &Value, action_id: &str) -> Option<Value> {
+    blocks.as_array()?.iter().find_map(|block| {
+        let inside = block["elements"].as_array().map_or(&[][..], Vec::as_slice);
+        let mut candidates = inside
+            .iter()
+            .chain([&block["accessory"], &block["element"]]);
+        let mut element = candidates
+            .find(|element| element["action_id"] == json!(action_id))?
+            .clone();
+        element["block_id"] = block["block_id"].clone();
+        Some(element)
+    })
+}
+
+/// A person reacts; 👍 on an open card approves where that is unambiguous.
+pub(crate) async fn react(
+    app: &Arc<App>,
+    person: Person,
+    channel: ChannelId,
+    ts: MessageTs,
+    name: String,
+    add: bool,
+) -> Result<(), Trouble> {
+    let rules = app.rules.clone();
+    app.store
+        .change(move |desk| {
+            channels::get(desk.db(), &channel)?;
+            let reactor = Reactor::Person(person.id.clone());
+            react::react(desk, &reactor, &channel, &ts, &name, add)?;
+            if !add || !decide::is_thumb(&name) {
+                return Ok(());
+            }
+            match decide::open_card(desk.db(), &channel, &ts)? {
+                Some((request, kind)) if decide::approves_by_word(kind) => {
+                    let click = Click {
+                        channel,
+                        message: ts,
+                        action: ActionId {
+                            request,
+                            choice: Choice::Approve,
+                        },
+                    };
+                    ignore_refusal(
+                        desk.attempt(|desk| decide::decide(desk, &rules, &person, &click)),
+                    )
+                }
+                _ => Ok(()),
+            }
+        })
+        .await
+}

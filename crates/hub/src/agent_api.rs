@@ -1,0 +1,262 @@
+//! `/agent/v1/…`: what agents say to the hub where Slack has no words. Bot token
+//! and epoch on every call; every call is idempotent by the id in it.
+
+use std::sync::Arc;
+
+use axum::{
+    Json, Router,
+    body::Bytes,
+    extract::{DefaultBodyLimit, FromRequestParts, Path, State},
+    http::{StatusCode, request::Parts},
+    response::{IntoResponse, Response},
+    routing::{get, post},
+};
+use butler_slack::EnvelopeKind;
+use butler_vocab::{
+    Activity, DecisionView, Epoch, RecordBatch, RequestId, Reservation, ReserveAnswer, Settlement,
+    Sha256Hex, StampKind, fault,
+};
+use rusqlite::{OptionalExtension, params};
+use serde_json::{Value, json};
+
+use crate::{
+    activity, api,
+    app::App,
+    desk::now_ms,
+    error::{Trouble, refuse},
+    gate,
+    identity::{Agent, Identity},
+    log::{self, Happening},
+    notice::Notice,
+    purse,
+    refusal::Refusal,
+    workspace::decide,
+};
+
+/// The most that a body or a batch of records may hold.
+const BODY_LIMIT: usize = 16 * 1024 * 1024;
+
+pub(crate) fn routes() -> Router<Arc<App>> {
+    Router::new()
+        .route("/agent/v1/activity", post(note_activity))
+        .route("/agent/v1/reserve", post(reserve))
+        .route("/agent/v1/settle", post(settle))
+        .route("/agent/v1/records", post(records))
+        .route("/agent/v1/decisions/{request}", get(decision))
+        .route("/agent/v1/bodies/{hash}", get(get_body).put(put_body))
+        .layer(DefaultBodyLimit::max(BODY_LIMIT))
+}
+
+/// An agent that has shown its token.
+pub(crate) struct Caller {
+    agent: Agent,
+    epoch: Option<Epoch>,
+}
+
+impl FromRequestParts<Arc<App>> for Caller {
+    type Rejection = Refusal;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Refusal> {
+        let Some(token) = api::bearer(&parts.headers) else {
+            return Err(Refusal::new(StatusCode::UNAUTHORIZED, "not_authed"));
+        };
+        match app.identify(&token).await? {
+            Some(Identity::Bot(agent)) => Ok(Self {
+                agent,
+                epoch: api::epoch_of(&parts.headers),
+            }),
+            _ => Err(Refusal::new(StatusCode::UNAUTHORIZED, "invalid_auth")),
+        }
+    }
+}
+
+async fn note_activity(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Json(mut activity): Json<Activity>,
+) -> Result<Json<Value>, Refusal> {
+    if let Some(step) = &mut activity.step {
+        gate::clean_text(&app.redactor, step);
+    }
+    app.store
+        .change(move |desk| {
+            let agent = &caller.agent;
+            agent.check_epoch(desk.db(), caller.epoch)?;
+            agent.may_use(desk.db(), &activity.thread.channel)?;
+            fault("hub.before-activity");
+            let changed = activity::note(desk.db(), agent.role, &activity, now_ms())?;
+            fault("hub.after-activity");
+            if !changed {
+                desk.say(Notice::Page {
+                    channel: activity.thread.channel,
+                    root: activity.thread.root,
+                });
+                return Ok(());
+            }
+            let body = json!({"type": "activity", "role": agent.role,
+                "state": activity.state, "step": activity.step});
+            log::append(
+                desk,
+                Happening {
+                    thread: activity.thread,
+                    from: Some(agent.role),
+                    to: Vec::new(),
+                    stamp: StampKind::Activity,
+                    reference: None,
+                    kind: EnvelopeKind::EventsApi,
+                    body,
+                    // The stamp of later events says it; nobody else needs it.
+                    delivered: false,
+                },
+            )?;
+            Ok(())
+        })
+        .await?;
+    Ok(Json(json!({"ok": true})))
+}
+
+async fn reserve(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Json(wanted): Json<Reservation>,
+) -> Result<Json<ReserveAnswer>, Refusal> {
+    let caps = app.rules.caps.clone();
+    let answer = app
+        .store
+        .change(move |desk| {
+            let agent = &caller.agent;
+            agent.check_epoch(desk.db(), caller.epoch)?;
+            agent.may_use(desk.db(), &wanted.thread.channel)?;
+            let answer =
+                purse::reserve(desk.db(), &agent.repo, agent.role, &wanted, &caps, now_ms())?;
+            desk.say(Notice::Page {
+                channel: wanted.thread.channel,
+                root: wanted.thread.root,
+            });
+            Ok(answer)
+        })
+        .await?;
+    Ok(Json(answer))
+}
+
+async fn settle(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Json(settlement): Json<Settlement>,
+) -> Result<Json<Value>, Refusal> {
+    app.store
+        .change(move |desk| {
+            // A settlement of an older process is still true: the money is spent.
+            let thread = purse::settle(desk.db(), &caller.agent.repo, &settlement)?;
+            if let Some(thread) = thread {
+                desk.say(Notice::Page {
+                    channel: thread.channel,
+                    root: thread.root,
+                });
+            }
+            Ok(())
+        })
+        .await?;
+    Ok(Json(json!({"ok": true})))
+}
+
+async fn records(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Json(batch): Json<RecordBatch>,
+) -> Result<Json<Value>, Refusal> {
+    let mut lines = Vec::with_capacity(batch.entries.len());
+    for entry in &batch.entries {
+        let mut line = serde_json::to_value(entry).map_err(Trouble::Json)?;
+        gate::clean_value(&app.redactor, &mut line["record"]);
+        lines.push((entry.seq, line.to_string()));
+    }
+    let thread = batch.thread;
+    app.store
+        .change(move |desk| {
+            let agent = &caller.agent;
+            agent.check_epoch(desk.db(), caller.epoch)?;
+            agent.may_use(desk.db(), &thread.channel)?;
+            let mut insert = desk.db().prepare_cached(
+                "INSERT OR IGNORE INTO records (channel, root, role, seq, entry)
+                 VALUES (?1, ?2, ?3, ?4, ?5)",
+            )?;
+            for (seq, line) in lines {
+                insert.execute(params![
+                    thread.channel.as_str(),
+                    thread.root.as_str(),
+                    agent.role.as_str(),
+                    i64::try_from(seq).unwrap_or(i64::MAX),
+                    line
+                ])?;
+            }
+            desk.say(Notice::Page {
+                channel: thread.channel,
+                root: thread.root,
+            });
+            Ok(())
+        })
+        .await?;
+    Ok(Json(json!({"ok": true})))
+}
+
+async fn decision(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path(request): Path<String>,
+) -> Result<Json<DecisionView>, Refusal> {
+    let view = app
+        .store
+        .look(move |db| decide::view(db, &caller.agent.repo, &RequestId::new(request)))
+        .await?;
+    view.map(Json)
+        .ok_or(Refusal::new(StatusCode::NOT_FOUND, "unknown_request"))
+}
+
+async fn put_body(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path(hash): Path<String>,
+    body: Bytes,
+) -> Result<Json<Value>, Refusal> {
+    if Sha256Hex::of(&body).as_str() != hash {
+        return Err(Refusal::new(StatusCode::BAD_REQUEST, "hash_mismatch"));
+    }
+    app.store
+        .change(move |desk| {
+            caller.agent.check_epoch(desk.db(), caller.epoch)?;
+            fault("hub.before-body");
+            desk.db().execute(
+                "INSERT OR IGNORE INTO bodies (repo, sha256, bytes) VALUES (?1, ?2, ?3)",
+                params![caller.agent.repo, hash, body.as_ref()],
+            )?;
+            fault("hub.after-body");
+            Ok(())
+        })
+        .await?;
+    Ok(Json(json!({"ok": true})))
+}
+
+async fn get_body(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path(hash): Path<String>,
+) -> Result<Response, Refusal> {
+    let bytes = app
+        .store
+        .look(move |db| {
+            let found: Option<Vec<u8>> = db
+                .query_row(
+                    "SELECT bytes FROM bodies WHERE repo = ?1 AND sha256 = ?2",
+                    params![caller.agent.repo, hash],
+                    |row| row.get(0),
+                )
+                .optional()?;
+            match found {
+                Some(bytes) => Ok(bytes),
+                None => refuse("unknown_body"),
+            }
+        })
+        .await?;
+    Ok(([("content-type", "application/octet-stream")], bytes).into_response())
+}

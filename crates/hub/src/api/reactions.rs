@@ -1,0 +1,59 @@
+//! Reactions by agents.
+
+use serde_json::{Value, json};
+
+use super::Call;
+use crate::{
+    error::{Trouble, refuse},
+    workspace::{
+        message,
+        react::{self, Reactor},
+        read,
+    },
+};
+
+pub(super) async fn add(call: Call) -> Result<Value, Trouble> {
+    change(call, true).await
+}
+
+pub(super) async fn remove(call: Call) -> Result<Value, Trouble> {
+    change(call, false).await
+}
+
+async fn change(call: Call, add: bool) -> Result<Value, Trouble> {
+    let (agent, epoch, channel) = (call.agent.clone(), call.epoch, call.args.channel()?);
+    let name = call.args.need("name", "invalid_name")?;
+    let Some(ts) = call.args.ts("timestamp", "bad_timestamp")? else {
+        return refuse("no_item_specified");
+    };
+    call.app
+        .store
+        .change(move |desk| {
+            agent.check_epoch(desk.db(), epoch)?;
+            agent.may_use(desk.db(), &channel)?;
+            let reactor = Reactor::Role(agent.role);
+            react::react(desk, &reactor, &channel, &ts, &name, add)
+        })
+        .await?;
+    Ok(json!({}))
+}
+
+pub(super) async fn get(call: Call) -> Result<Value, Trouble> {
+    let (agent, channel) = (call.agent.clone(), call.args.channel()?);
+    let Some(ts) = call.args.ts("timestamp", "bad_timestamp")? else {
+        return refuse("no_item_specified");
+    };
+    let answered = channel.clone();
+    let message = call
+        .app
+        .store
+        .look(move |db| {
+            agent.may_use(db, &channel)?;
+            match message::find(db, &channel, &ts)? {
+                Some(stored) => read::shown(db, &channel, stored, false),
+                None => refuse("message_not_found"),
+            }
+        })
+        .await?;
+    Ok(json!({"type": "message", "channel": answered, "message": message}))
+}

@@ -1,0 +1,64 @@
+//! What every handler shares.
+
+use std::{
+    collections::HashMap,
+    net::SocketAddr,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use butler_policy::Redactor;
+use butler_vocab::Sha256Hex;
+use tokio::sync::broadcast;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    error::Trouble,
+    identity::{self, Identity},
+    link::Tickets,
+    notice::Notice,
+    store::Store,
+    workspace::decide::Rules,
+};
+
+/// The hub's insides.
+pub(crate) struct App {
+    pub(crate) store: Store,
+    pub(crate) notices: broadcast::Sender<Arc<Notice>>,
+    pub(crate) redactor: Redactor,
+    pub(crate) rules: Rules,
+    pub(crate) tickets: Tickets,
+    pub(crate) test_hooks: bool,
+    pub(crate) version: String,
+    pub(crate) address: SocketAddr,
+    /// Names besides loopback under which the page may be asked for.
+    pub(crate) hosts: Vec<String>,
+    pub(crate) cancel: CancellationToken,
+    /// Tokens that were looked up; they never change hands.
+    pub(crate) known: Mutex<HashMap<Sha256Hex, Identity>>,
+}
+
+impl App {
+    /// Whom a token belongs to.
+    pub(crate) async fn identify(&self, token: &str) -> Result<Option<Identity>, Trouble> {
+        let hash = Sha256Hex::of(token);
+        let remembered = self
+            .known
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get(&hash)
+            .cloned();
+        if remembered.is_some() {
+            return Ok(remembered);
+        }
+        let token = token.to_owned();
+        let found = self
+            .store
+            .look(move |db| identity::of_token(db, &token))
+            .await?;
+        if let Some(identity) = &found {
+            let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+            known.insert(hash, identity.clone());
+        }
+        Ok(found)
+    }
+}

@@ -1,0 +1,80 @@
+//! What can go wrong: at start (for the operator), and in a call (for the caller).
+
+use std::{io, net::SocketAddr, path::PathBuf};
+
+/// The hub cannot start, or its store cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum HubError {
+    /// The folder of the hub cannot be made.
+    #[error("cannot make the folder {}", path.display())]
+    Folder {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// The store cannot be opened.
+    #[error("cannot open the store {}", path.display())]
+    Store {
+        /// Which file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: rusqlite::Error,
+    },
+    /// The address cannot be listened on.
+    #[error("cannot listen on {address}")]
+    Listen {
+        /// Which.
+        address: SocketAddr,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// The address can be reached from outside and nobody consented to that.
+    #[error("{0} can be reached from other machines; that needs explicit consent")]
+    NotLoopback(SocketAddr),
+    /// Another hub has the folder.
+    #[error("another hub runs on {}", .0.display())]
+    Running(PathBuf),
+    /// A step on the store failed.
+    #[error("the store refused: {0}")]
+    Step(#[from] Trouble),
+}
+
+/// A call that was not carried out. `Refused` is an answer for the caller, in
+/// Slack's words; `Store` is our fault and is logged.
+#[derive(Debug, thiserror::Error)]
+pub enum Trouble {
+    /// Slack's (or our own) name of the refusal.
+    #[error("{0}")]
+    Refused(&'static str),
+    /// SQLite failed.
+    #[error("store")]
+    Store(#[from] rusqlite::Error),
+    /// What the store holds cannot be read.
+    #[error("stored JSON")]
+    Json(#[from] serde_json::Error),
+    /// The store's thread is gone, or its last commit failed.
+    #[error("the store is closed")]
+    Closed,
+}
+
+impl Trouble {
+    /// The word that the caller gets.
+    pub(crate) fn code(&self) -> &'static str {
+        match self {
+            Trouble::Refused(code) => code,
+            other => {
+                tracing::error!(error = ?other, "a call failed in the store");
+                "internal_error"
+            }
+        }
+    }
+}
+
+/// Refuses with one of Slack's error names.
+pub(crate) fn refuse<T>(code: &'static str) -> Result<T, Trouble> {
+    Err(Trouble::Refused(code))
+}

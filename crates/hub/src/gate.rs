@@ -1,0 +1,106 @@
+//! The last gate: every outbound text, block, name and title passes the
+//! redactor here as well, whatever the sender did before.
+
+use butler_policy::Redactor;
+use serde_json::Value;
+
+use crate::error::{Trouble, refuse};
+
+/// Takes secrets out of text; true when something was taken out.
+pub(crate) fn clean_text(redactor: &Redactor, text: &mut String) -> bool {
+    let redaction = redactor.redact(text);
+    let altered = redaction.text != *text;
+    if altered {
+        for found in &redaction.findings {
+            tracing::warn!(
+                kind = found.kind,
+                length_bytes = found.length,
+                "redacted outbound text"
+            );
+        }
+        *text = redaction.text;
+    }
+    altered
+}
+
+/// The same for every string inside a value, keys left alone.
+pub(crate) fn clean_value(redactor: &Redactor, value: &mut Value) -> bool {
+    match value {
+        Value::String(text) => clean_text(redactor, text),
+        Value::Array(items) => clean_each(redactor, items.iter_mut()),
+        Value::Object(fields) => clean_each(redactor, fields.values_mut()),
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+    }
+}
+
+/// All of them, also after the first that was altered.
+fn clean_each<'a>(redactor: &Redactor, values: impl Iterator<Item = &'a mut Value>) -> bool {
+    let altered = values.filter_map(|value| clean_value(redactor, value).then_some(()));
+    altered.count() > 0
+}
+
+/// What an agent wants to say: text, blocks, metadata.
+pub(crate) struct Outbound<'a> {
+    pub(crate) text: &'a mut String,
+    pub(crate) blocks: Option<&'a mut Value>,
+    pub(crate) metadata: Option<&'a mut Value>,
+    pub(crate) names: Vec<&'a mut String>,
+}
+
+/// Cleans all of it. A card must be shown as it is or not at all: a person
+/// would otherwise approve something else than what they read.
+pub(crate) fn pass(redactor: &Redactor, out: Outbound<'_>, is_card: bool) -> Result<(), Trouble> {
+    let mut altered = clean_text(redactor, out.text);
+    for name in out.names {
+        altered |= clean_text(redactor, name);
+    }
+    if let Some(blocks) = out.blocks {
+        altered |= clean_value(redactor, blocks);
+    }
+    if let Some(metadata) = out.metadata {
+        altered |= clean_value(redactor, metadata);
+    }
+    if altered && is_card {
+        return refuse("card_would_be_redacted");
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use butler_vocab::Secret;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn nothing_known_leaves_in_any_string_and_a_card_is_refused() {
+        let secret = ["hunter2-", "correct-horse"].concat();
+        let redactor = Redactor::new(&[Secret::new(secret.clone())], &[]).unwrap();
+        let mut text = format!("the key is {secret}");
+        let mut blocks = json!([{"type": "section", "text": {"text": text.clone()},
+            "accessory": {"value": secret.clone(), "alt_text": secret.clone()}}]);
+        let mut name = secret.clone();
+        let outbound = Outbound {
+            text: &mut text,
+            blocks: Some(&mut blocks),
+            metadata: None,
+            names: vec![&mut name],
+        };
+        pass(&redactor, outbound, false).unwrap();
+        assert!(!format!("{text}{blocks}{name}").contains(&secret));
+        assert!(text.starts_with("the key is "), "{text}");
+
+        let mut text = secret;
+        let outbound = Outbound {
+            text: &mut text,
+            blocks: None,
+            metadata: None,
+            names: vec![],
+        };
+        assert!(matches!(
+            pass(&redactor, outbound, true),
+            Err(Trouble::Refused("card_would_be_redacted"))
+        ));
+    }
+}

@@ -1,0 +1,202 @@
+//! Starting and stopping.
+
+use std::{
+    collections::HashMap,
+    fs::File,
+    io::ErrorKind,
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex},
+};
+
+use axum::{
+    Router, middleware,
+    routing::{any, get},
+};
+use butler_policy::Redactor;
+use butler_vocab::UserId;
+use tokio::{net::TcpListener, sync::broadcast, task::JoinHandle};
+use tokio_util::sync::CancellationToken;
+use tracing::{error, info};
+
+use crate::{
+    Caps, HubError, agent_api, api, app::App, file_door, guard, link, metrics, page, person_api,
+    store::Store, workspace::decide::Rules,
+};
+
+/// Ports that are tried when the wished one is taken.
+const PORTS: u16 = 20;
+
+/// What a hub needs to know.
+#[derive(Debug, Clone)]
+pub struct HubConfig {
+    /// Where to listen; when the port is taken the next free one is used.
+    pub listen: SocketAddr,
+    /// Where the store lives.
+    pub data_dir: PathBuf,
+    /// The last gate.
+    pub redactor: Redactor,
+    /// How much may be spent.
+    pub caps: Caps,
+    /// Who may approve commands and merges; empty means everybody.
+    pub approvers: Vec<UserId>,
+    /// Whether tests may shake connections.
+    pub test_hooks: bool,
+    /// Shown on the page and told to agents.
+    pub version: String,
+    /// Names besides loopback under which the page may be asked for.
+    pub hosts: Vec<String>,
+    /// Consent to listen where other machines can reach it.
+    pub reachable: bool,
+}
+
+impl HubConfig {
+    /// A hub on loopback with the usual caps.
+    #[must_use]
+    pub fn new(listen: SocketAddr, data_dir: PathBuf, redactor: Redactor) -> Self {
+        Self {
+            listen,
+            data_dir,
+            redactor,
+            caps: Caps::default(),
+            approvers: Vec::new(),
+            test_hooks: false,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            hosts: Vec::new(),
+            reachable: false,
+        }
+    }
+}
+
+/// A running hub.
+#[derive(Debug)]
+pub struct Hub {
+    address: SocketAddr,
+    server: JoinHandle<()>,
+}
+
+impl Hub {
+    /// Opens the store and listens. Everything it starts ends with `cancel`.
+    ///
+    /// # Errors
+    /// When the address, the folder or the store cannot be used, or another hub
+    /// has the folder.
+    pub async fn start(config: HubConfig, cancel: CancellationToken) -> Result<Self, HubError> {
+        if !config.listen.ip().is_loopback() && !config.reachable {
+            return Err(HubError::NotLoopback(config.listen));
+        }
+        let (notices, _) = broadcast::channel(4096);
+        let dir = config.data_dir.clone();
+        let said = notices.clone();
+        let opened = tokio::task::spawn_blocking(move || {
+            let store = Store::open(&dir, said)?;
+            Ok::<_, HubError>((store, lock(&dir)?))
+        });
+        let (store, lock) = opened
+            .await
+            .map_err(|_| HubError::Step(crate::Trouble::Closed))??;
+        let listener = listen(config.listen).await?;
+        let address = listener.local_addr().map_err(|source| HubError::Listen {
+            address: config.listen,
+            source,
+        })?;
+        let app = Arc::new(App {
+            store,
+            notices,
+            redactor: config.redactor,
+            rules: Rules {
+                approvers: config.approvers,
+                caps: config.caps,
+            },
+            tickets: link::Tickets::default(),
+            test_hooks: config.test_hooks,
+            version: config.version,
+            address,
+            hosts: config.hosts,
+            cancel: cancel.clone(),
+            known: Mutex::new(HashMap::new()),
+        });
+        let router = router(app);
+        info!(%address, "the hub listens");
+        let server = tokio::spawn(async move {
+            let serving = axum::serve(listener, router)
+                .with_graceful_shutdown(cancel.cancelled_owned())
+                .await;
+            if let Err(error) = serving {
+                error!(%error, "the hub stopped serving");
+            }
+            drop(lock);
+        });
+        Ok(Self { address, server })
+    }
+
+    /// Where it really listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Waits until it has stopped; cancel the token it was started with first.
+    pub async fn wait(self) {
+        // A panic of the server was already reported by the runtime.
+        let _ = self.server.await;
+    }
+}
+
+/// One hub per folder: two would each believe to be the only writer.
+fn lock(dir: &Path) -> Result<File, HubError> {
+    let path = dir.join("hub.lock");
+    let failed = |source| HubError::Folder {
+        path: path.clone(),
+        source,
+    };
+    let file = File::options()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(&path)
+        .map_err(failed)?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(std::fs::TryLockError::WouldBlock) => Err(HubError::Running(dir.to_owned())),
+        Err(std::fs::TryLockError::Error(source)) => Err(failed(source)),
+    }
+}
+
+async fn listen(wished: SocketAddr) -> Result<TcpListener, HubError> {
+    let mut address = wished;
+    for _ in 0..PORTS {
+        match TcpListener::bind(address).await {
+            Err(error) if error.kind() == ErrorKind::AddrInUse && wished.port() != 0 => {
+                address.set_port(address.port().saturating_add(1));
+            }
+            Ok(listener) => return Ok(listener),
+            Err(source) => return Err(HubError::Listen { address, source }),
+        }
+    }
+    Err(HubError::Listen {
+        address: wished,
+        source: ErrorKind::AddrInUse.into(),
+    })
+}
+
+/// Agents come by token and need no guard; people's doors check host and origin.
+fn router(app: Arc<App>) -> Router {
+    let people = Router::new()
+        .merge(person_api::routes())
+        .merge(page::routes())
+        .route("/metrics", get(metrics::handle))
+        .layer(middleware::from_fn_with_state(
+            Arc::clone(&app),
+            guard::check_host,
+        ));
+    Router::new()
+        .route("/api/{method}", any(api::handle))
+        .route("/link", get(link::handle))
+        .route("/link/", get(link::handle))
+        .merge(agent_api::routes())
+        .merge(file_door::routes())
+        .route("/healthz", get(|| async { "ok\n" }))
+        .merge(people)
+        .with_state(app)
+}

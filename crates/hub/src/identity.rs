@@ -1,0 +1,129 @@
+//! Who calls. A token names exactly one of these, and nothing in a request can
+//! change it.
+
+use butler_vocab::{ChannelId, Epoch, Role, Sha256Hex, UserId};
+use rusqlite::{Connection, OptionalExtension, params};
+
+use crate::{
+    error::{Trouble, refuse},
+    notice::AgentKey,
+};
+
+/// One role of one repo.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Agent {
+    pub(crate) key: AgentKey,
+    pub(crate) repo: String,
+    pub(crate) role: Role,
+}
+
+/// A human of the workspace.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Person {
+    pub(crate) id: UserId,
+    pub(crate) name: String,
+}
+
+/// What a token stands for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Identity {
+    /// `xoxb-…`: the Web API and the control API.
+    Bot(Agent),
+    /// `xapp-…`: `apps.connections.open` only.
+    App(Agent),
+    /// `xoxp-…`: `/v1`.
+    Person(Person),
+}
+
+/// Finds whom a token belongs to.
+pub(crate) fn of_token(db: &Connection, token: &str) -> Result<Option<Identity>, Trouble> {
+    let hash = Sha256Hex::of(token);
+    let found = db
+        .prepare_cached("SELECT kind, agent, person FROM tokens WHERE sha256 = ?1")?
+        .query_row([hash.as_str()], |row| {
+            Ok((
+                row.get::<_, String>(0)?,
+                row.get::<_, Option<i64>>(1)?,
+                row.get::<_, Option<String>>(2)?,
+            ))
+        })
+        .optional()?;
+    Ok(match found {
+        Some((kind, Some(agent), _)) => {
+            let agent = agent_by_key(db, agent)?;
+            Some(if kind == "app" {
+                Identity::App(agent)
+            } else {
+                Identity::Bot(agent)
+            })
+        }
+        Some((_, None, Some(person))) => person_by_id(db, &person)?.map(Identity::Person),
+        _ => None,
+    })
+}
+
+fn agent_by_key(db: &Connection, key: AgentKey) -> Result<Agent, Trouble> {
+    let (repo, role): (String, String) = db
+        .prepare_cached("SELECT repo, role FROM agents WHERE id = ?1")?
+        .query_row([key], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let Ok(role) = role.parse() else {
+        return refuse("invalid_auth");
+    };
+    Ok(Agent { key, repo, role })
+}
+
+/// A person by id.
+pub(crate) fn person_by_id(db: &Connection, id: &str) -> Result<Option<Person>, Trouble> {
+    Ok(db
+        .prepare_cached("SELECT name FROM people WHERE id = ?1")?
+        .query_row([id], |row| {
+            Ok(Person {
+                id: UserId::new(id),
+                name: row.get(0)?,
+            })
+        })
+        .optional()?)
+}
+
+impl Agent {
+    /// Refuses a channel of another repo as if it did not exist.
+    pub(crate) fn may_use(&self, db: &Connection, channel: &ChannelId) -> Result<(), Trouble> {
+        let repo: Option<String> = db
+            .prepare_cached("SELECT repo FROM channels WHERE id = ?1")?
+            .query_row([channel.as_str()], |row| row.get(0))
+            .optional()?;
+        if repo.as_deref() == Some(self.repo.as_str()) {
+            Ok(())
+        } else {
+            refuse("channel_not_found")
+        }
+    }
+
+    /// Refuses a process that a newer one has replaced. Slack's own SDKs send no
+    /// epoch; for them only the socket is fenced.
+    pub(crate) fn check_epoch(&self, db: &Connection, epoch: Option<Epoch>) -> Result<(), Trouble> {
+        let Some(epoch) = epoch else { return Ok(()) };
+        if epoch < self.current_epoch(db)? {
+            return refuse("stale_epoch");
+        }
+        Ok(())
+    }
+
+    /// The epoch of the newest connection.
+    pub(crate) fn current_epoch(&self, db: &Connection) -> Result<Epoch, Trouble> {
+        let epoch: i64 = db
+            .prepare_cached("SELECT epoch FROM agents WHERE id = ?1")?
+            .query_row([self.key], |row| row.get(0))?;
+        Ok(Epoch(u64::try_from(epoch).unwrap_or(0)))
+    }
+
+    /// A newer connection: the next epoch.
+    pub(crate) fn raise_epoch(&self, db: &Connection, now_ms: i64) -> Result<Epoch, Trouble> {
+        let epoch: i64 = db
+            .prepare_cached(
+                "UPDATE agents SET epoch = epoch + 1, seen_ms = ?2 WHERE id = ?1 RETURNING epoch",
+            )?
+            .query_row(params![self.key, now_ms], |row| row.get(0))?;
+        Ok(Epoch(u64::try_from(epoch).unwrap_or(0)))
+    }
+}

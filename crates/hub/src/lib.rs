@@ -1,0 +1,45 @@
+//! The workspace that people and agents share.
+//!
+//! Without Slack the hub *is* the workspace: channels, threads, people,
+//! reactions, decision cards, in one SQLite file, spoken to in Slack's own
+//! protocol (`/api`, `/link`), by agents in a few words of our own
+//! (`/agent/v1`), and by people on a page and through `/v1`.
+//!
+//! What it promises: an event is on disk before anybody is told; every agent of
+//! a channel gets every event, in order per thread, until it acknowledges; the
+//! same post is made once however often it is asked for; a decision is written
+//! once and only by a person's hand; nothing leaves without passing the
+//! redactor. What it does not do: it never asks a model, never runs a command,
+//! and never decides whom a message is for.
+
+mod activity;
+mod acts;
+mod agent_api;
+mod api;
+mod app;
+mod desk;
+mod error;
+mod file_door;
+mod gate;
+mod guard;
+mod hub;
+mod identity;
+mod link;
+mod log;
+mod metrics;
+mod names;
+mod notice;
+mod overview;
+mod page;
+mod person_api;
+mod purse;
+mod refusal;
+mod saying;
+mod store;
+mod tokens;
+mod workspace;
+
+pub use error::{HubError, Trouble};
+pub use hub::{Hub, HubConfig};
+pub use purse::Caps;
+pub use tokens::{AgentTokens, PersonToken, RepoTokens, Tokens};

@@ -1,0 +1,231 @@
+//! The event log. An event is written together with what it is about, in one
+//! transaction, and with one delivery per subscriber; it is sent afterwards, as
+//! often as it takes.
+
+use std::sync::Arc;
+
+use butler_slack::EnvelopeKind;
+use butler_vocab::{ChannelId, Role, StampKind, ThreadId};
+use rusqlite::{Connection, Row, params};
+use serde_json::{Value, json};
+
+use crate::{
+    activity,
+    desk::{Desk, now_ms},
+    error::Trouble,
+    names::{APP, BOT_USER, TEAM},
+    notice::{AgentKey, LoggedEvent, Notice},
+};
+
+/// Something to be written to the log.
+pub(crate) struct Happening {
+    pub(crate) thread: ThreadId,
+    /// The role that caused it; it does not get it back.
+    pub(crate) from: Option<Role>,
+    pub(crate) to: Vec<Role>,
+    pub(crate) stamp: StampKind,
+    pub(crate) reference: Option<String>,
+    pub(crate) kind: EnvelopeKind,
+    /// The inner event, or the whole payload of clicks and commands.
+    pub(crate) body: Value,
+    /// Whether agents get it; the page always does.
+    pub(crate) delivered: bool,
+}
+
+/// Appends to the log and queues a delivery for every other role of the channel.
+pub(crate) fn append(desk: &mut Desk<'_>, what: Happening) -> Result<u64, Trouble> {
+    let at_ms = now_ms();
+    let active = activity::active(desk.db(), &what.thread, at_ms)?;
+    let name = what.body["type"].as_str().unwrap_or("event").to_owned();
+    let payload = match what.kind {
+        EnvelopeKind::EventsApi => callback(&what.body, at_ms),
+        EnvelopeKind::Interactive | EnvelopeKind::SlashCommands => what.body,
+    };
+    let frame = json!({
+        "type": what.kind,
+        "accepts_response_payload": what.kind != EnvelopeKind::EventsApi,
+        "payload": payload,
+        "codebutler": {
+            "seq": 0, "from": what.from, "to": what.to, "kind": what.stamp,
+            "ref": what.reference, "active": active, "thread": what.thread,
+        },
+    });
+    let channel = what.thread.channel;
+    let root = what.thread.root.as_str().to_owned();
+    desk.db()
+        .prepare_cached(
+            "INSERT INTO events (channel, root, from_role, kind, frame, at_ms)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        )?
+        .execute(params![
+            channel.as_str(),
+            root,
+            what.from.map(Role::as_str),
+            name,
+            frame.to_string(),
+            at_ms
+        ])?;
+    let seq = desk.db().last_insert_rowid();
+    let targets = if what.delivered {
+        queue(desk.db(), seq, &channel, &root, what.from)?
+    } else {
+        Vec::new()
+    };
+    let seq = u64::try_from(seq).unwrap_or(0);
+    desk.say(Notice::Event(Arc::new(LoggedEvent {
+        seq,
+        channel,
+        root,
+        from: what.from,
+        kind: name,
+        frame,
+        at_ms,
+        targets,
+    })));
+    Ok(seq)
+}
+
+/// One delivery for every role of the channel's repo but the one that caused it.
+fn queue(
+    db: &Connection,
+    seq: i64,
+    channel: &ChannelId,
+    root: &str,
+    from: Option<Role>,
+) -> Result<Vec<AgentKey>, Trouble> {
+    let mut statement = db.prepare_cached(
+        "INSERT INTO deliveries (agent, seq, thread)
+         SELECT agents.id, ?1, ?2 FROM agents
+         JOIN channels ON channels.repo = agents.repo
+         WHERE channels.id = ?3 AND agents.role IS NOT ?4
+         RETURNING agent",
+    )?;
+    let rows = statement.query_map(
+        params![
+            seq,
+            format!("{channel}/{root}"),
+            channel.as_str(),
+            from.map(Role::as_str)
+        ],
+        |row| row.get(0),
+    )?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// The Events API wrapper; its `event_id` is set when it is sent.
+fn callback(event: &Value, at_ms: i64) -> Value {
+    json!({
+        "token": "", "team_id": TEAM, "api_app_id": APP, "type": "event_callback",
+        "event_id": "", "event_time": at_ms / 1000, "is_ext_shared_channel": false,
+        "authorizations": [{"enterprise_id": null, "team_id": TEAM, "user_id": BOT_USER,
+            "is_bot": true, "is_enterprise_install": false}],
+        "event": event,
+    })
+}
+
+impl LoggedEvent {
+    /// The envelope for one subscriber. Its id stays the same however often it
+    /// is sent, so that an acknowledgement over any connection counts.
+    pub(crate) fn envelope(&self, agent: AgentKey, attempt: u32) -> Value {
+        let mut frame = self.frame.clone();
+        frame["envelope_id"] = json!(envelope_id(agent, self.seq));
+        frame["codebutler"]["seq"] = json!(self.seq);
+        if frame["type"] == json!("events_api") {
+            frame["payload"]["event_id"] = json!(format!("Ev{:X}S{}", self.at_ms, self.seq));
+            frame["retry_attempt"] = json!(attempt);
+            frame["retry_reason"] = json!(if attempt > 0 { "timeout" } else { "" });
+        }
+        frame
+    }
+}
+
+fn envelope_id(agent: AgentKey, seq: u64) -> String {
+    format!("cb-{agent}-{seq}")
+}
+
+/// The event that an acknowledgement of this agent is about.
+pub(crate) fn acknowledged(agent: AgentKey, envelope_id: &str) -> Option<u64> {
+    let rest = envelope_id.strip_prefix("cb-")?;
+    let (owner, seq) = rest.split_once('-')?;
+    (owner.parse::<AgentKey>().ok()? == agent)
+        .then(|| seq.parse().ok())
+        .flatten()
+}
+
+/// What an agent has not acknowledged yet, above `after`, oldest first.
+pub(crate) fn undelivered(
+    db: &Connection,
+    agent: AgentKey,
+    after: u64,
+) -> Result<Vec<(u64, String)>, Trouble> {
+    let mut statement = db.prepare_cached(
+        "SELECT seq, thread FROM deliveries WHERE agent = ?1 AND seq > ?2 ORDER BY seq",
+    )?;
+    let rows = statement.query_map(
+        params![agent, i64::try_from(after).unwrap_or(i64::MAX)],
+        |row| Ok((row.get::<_, i64>(0)?.unsigned_abs(), row.get(1)?)),
+    )?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// One event of the log.
+pub(crate) fn event(db: &Connection, seq: u64) -> Result<LoggedEvent, Trouble> {
+    Ok(db
+        .prepare_cached(
+            "SELECT seq, channel, root, from_role, kind, frame, at_ms FROM events WHERE seq = ?1",
+        )?
+        .query_row([i64::try_from(seq).unwrap_or(i64::MAX)], read_event)?)
+}
+
+/// Events above `after`, oldest first, at most `limit`.
+pub(crate) fn events_after(
+    db: &Connection,
+    after: u64,
+    limit: u32,
+) -> Result<Vec<LoggedEvent>, Trouble> {
+    let mut statement = db.prepare_cached(
+        "SELECT seq, channel, root, from_role, kind, frame, at_ms FROM events
+         WHERE seq > ?1 ORDER BY seq LIMIT ?2",
+    )?;
+    let rows = statement.query_map(
+        params![i64::try_from(after).unwrap_or(i64::MAX), limit],
+        read_event,
+    )?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+fn read_event(row: &Row<'_>) -> rusqlite::Result<LoggedEvent> {
+    let frame: String = row.get(5)?;
+    let from: Option<String> = row.get(3)?;
+    Ok(LoggedEvent {
+        seq: row.get::<_, i64>(0)?.unsigned_abs(),
+        channel: ChannelId::new(row.get::<_, String>(1)?),
+        root: row.get(2)?,
+        from: from.and_then(|role| role.parse().ok()),
+        kind: row.get(4)?,
+        frame: serde_json::from_str(&frame).unwrap_or(Value::Null),
+        at_ms: row.get(6)?,
+        targets: Vec::new(),
+    })
+}
+
+/// Forgets a delivery; refused when a newer process speaks for the agent.
+pub(crate) fn acknowledge(db: &Connection, agent: AgentKey, seq: u64) -> Result<(), Trouble> {
+    db.prepare_cached("DELETE FROM deliveries WHERE agent = ?1 AND seq = ?2")?
+        .execute(params![agent, i64::try_from(seq).unwrap_or(i64::MAX)])?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_acknowledgement_counts_only_for_its_own_agent() {
+        assert_eq!(acknowledged(7, &envelope_id(7, 12)), Some(12));
+        assert_eq!(acknowledged(8, &envelope_id(7, 12)), None);
+        for odd in ["", "cb-", "cb-7", "cb-7-x", "7-12"] {
+            assert_eq!(acknowledged(7, odd), None, "{odd}");
+        }
+    }
+}

@@ -1,0 +1,280 @@
+//! `/v1/…`: JSON of everything the page shows, and everything a person can do
+//! on it, for scripts and tests.
+
+use std::{convert::Infallible, sync::Arc};
+
+use axum::{
+    Json, Router,
+    extract::{DefaultBodyLimit, Path, Query, Request, State},
+    http::{HeaderMap, StatusCode},
+    response::sse::{Event as SseEvent, KeepAlive, Sse},
+    routing::{get, post},
+};
+use butler_vocab::{ChannelId, MessageTs, ThreadId};
+use futures_util::{Stream, StreamExt};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::sync::broadcast::error::RecvError;
+
+use crate::{
+    acts::{self, Press},
+    app::App,
+    guard::Somebody,
+    log,
+    notice::{LoggedEvent, Notice, Shake},
+    overview,
+    refusal::Refusal,
+    saying,
+    workspace::{channels, decide, read},
+};
+
+type Answer = Result<Json<Value>, Refusal>;
+
+pub(crate) fn routes() -> Router<Arc<App>> {
+    Router::new()
+        .route("/v1/me", get(me))
+        .route("/v1/messages", post(say))
+        .route("/v1/actions", post(press))
+        .route("/v1/reactions", post(react).delete(unreact))
+        .route("/v1/channels", get(list_channels))
+        .route("/v1/channels/{channel}/messages", get(channel_messages))
+        .route("/v1/threads/{channel}/{ts}", get(thread))
+        .route("/v1/decisions", get(decisions))
+        .route("/v1/agents", get(agents))
+        .route("/v1/events", get(events))
+        .route("/v1/test/shake", post(shake))
+        .layer(DefaultBodyLimit::max(saying::BODY_LIMIT))
+}
+
+async fn me(Somebody(person): Somebody) -> Json<Value> {
+    Json(json!({"ok": true, "user": person.id, "name": person.name}))
+}
+
+/// JSON, or a form with files (`channel`, `text`, `thread_ts`, `file`…).
+async fn say(State(app): State<Arc<App>>, Somebody(person): Somebody, request: Request) -> Answer {
+    let saying = saying::read(request, None).await?;
+    let channel = saying.channel.clone();
+    let (ts, message) = acts::say(&app, person, saying).await?;
+    Ok(Json(
+        json!({"ok": true, "channel": channel, "ts": ts, "message": message}),
+    ))
+}
+
+#[derive(Deserialize)]
+struct Pressing {
+    channel: ChannelId,
+    ts: MessageTs,
+    #[serde(flatten)]
+    press: Press,
+}
+
+async fn press(
+    State(app): State<Arc<App>>,
+    Somebody(person): Somebody,
+    Json(pressing): Json<Pressing>,
+) -> Answer {
+    let Pressing { channel, ts, press } = pressing;
+    let decision = acts::press(&app, person, channel, ts, press).await?;
+    Ok(Json(json!({"ok": true, "decision": decision})))
+}
+
+#[derive(Deserialize)]
+struct Reacting {
+    channel: ChannelId,
+    ts: MessageTs,
+    name: String,
+}
+
+async fn react(
+    State(app): State<Arc<App>>,
+    Somebody(person): Somebody,
+    Json(r): Json<Reacting>,
+) -> Answer {
+    acts::react(&app, person, r.channel, r.ts, r.name, true).await?;
+    Ok(Json(json!({"ok": true})))
+}
+
+async fn unreact(
+    State(app): State<Arc<App>>,
+    Somebody(person): Somebody,
+    Json(r): Json<Reacting>,
+) -> Answer {
+    acts::react(&app, person, r.channel, r.ts, r.name, false).await?;
+    Ok(Json(json!({"ok": true})))
+}
+
+async fn list_channels(State(app): State<Arc<App>>, _somebody: Somebody) -> Answer {
+    let all = app.store.look(|db| channels::list(db, None)).await?;
+    let shown: Vec<Value> = all.iter().map(channels::shown).collect();
+    Ok(Json(json!({"ok": true, "channels": shown})))
+}
+
+#[derive(Deserialize)]
+struct Paging {
+    #[serde(default)]
+    limit: Option<usize>,
+    #[serde(default)]
+    cursor: Option<String>,
+}
+
+impl Paging {
+    fn range(self) -> read::Range {
+        read::Range {
+            limit: self.limit.unwrap_or(200).clamp(1, 999),
+            cursor: self.cursor.filter(|cursor| !cursor.is_empty()),
+            all_metadata: true,
+            ..read::Range::default()
+        }
+    }
+}
+
+async fn channel_messages(
+    State(app): State<Arc<App>>,
+    _somebody: Somebody,
+    Path(channel): Path<ChannelId>,
+    Query(paging): Query<Paging>,
+) -> Answer {
+    let range = paging.range();
+    let page = app
+        .store
+        .look(move |db| {
+            channels::get(db, &channel)?;
+            read::history(db, &channel, &range)
+        })
+        .await?;
+    Ok(Json(json!({"ok": true, "messages": page.messages,
+        "response_metadata": {"next_cursor": page.next_cursor}})))
+}
+
+async fn thread(
+    State(app): State<Arc<App>>,
+    _somebody: Somebody,
+    Path((channel, ts)): Path<(ChannelId, MessageTs)>,
+) -> Answer {
+    let caps = app.rules.caps.clone();
+    let view = app
+        .store
+        .look(move |db| overview::thread(db, &ThreadId::new(channel, ts), &caps))
+        .await?;
+    let mut answer = serde_json::to_value(view).map_err(crate::error::Trouble::Json)?;
+    answer["ok"] = json!(true);
+    Ok(Json(answer))
+}
+
+#[derive(Deserialize)]
+struct Which {
+    #[serde(default)]
+    open: Option<String>,
+}
+
+async fn decisions(
+    State(app): State<Arc<App>>,
+    _somebody: Somebody,
+    Query(which): Query<Which>,
+) -> Answer {
+    let open_only = matches!(which.open.as_deref(), Some("1" | "true"));
+    let all = app
+        .store
+        .look(move |db| decide::list(db, open_only))
+        .await?;
+    Ok(Json(json!({"ok": true, "decisions": all})))
+}
+
+async fn agents(State(app): State<Arc<App>>, _somebody: Somebody) -> Answer {
+    let all = app.store.look(overview::agents).await?;
+    Ok(Json(
+        json!({"ok": true, "agents": all, "version": app.version}),
+    ))
+}
+
+#[derive(Deserialize)]
+struct Since {
+    #[serde(default)]
+    after: Option<u64>,
+}
+
+/// Everything that happens, as server-sent events. `Last-Event-ID` (or `after`)
+/// resumes where a reader stopped.
+async fn events(
+    State(app): State<Arc<App>>,
+    _somebody: Somebody,
+    Query(since): Query<Since>,
+    headers: HeaderMap,
+) -> Result<Sse<impl Stream<Item = Result<SseEvent, Infallible>>>, Refusal> {
+    let last = headers
+        .get("last-event-id")
+        .and_then(|value| value.to_str().ok()?.parse().ok())
+        .or(since.after);
+    let mut notices = app.notices.subscribe();
+    let missed = match last {
+        Some(after) => {
+            let look = move |db: &rusqlite::Connection| log::events_after(db, after, 1000);
+            app.store.look(look).await?
+        }
+        None => Vec::new(),
+    };
+    let already = missed.last().map_or(0, |event| event.seq);
+    let cancel = app.cancel.clone();
+    let old = futures_util::stream::iter(missed.into_iter().map(|event| told(&event)));
+    let (sender, receiver) = tokio::sync::mpsc::channel(64);
+    tokio::spawn(async move {
+        loop {
+            let notice = tokio::select! {
+                () = cancel.cancelled() => return,
+                () = sender.closed() => return,
+                notice = notices.recv() => notice,
+            };
+            let event = match notice {
+                Ok(notice) => match &*notice {
+                    Notice::Event(event) if event.seq > already => told(event),
+                    Notice::Page { channel, root } => page_changed(channel, root),
+                    _ => continue,
+                },
+                // Too slow: the page must look at everything again.
+                Err(RecvError::Lagged(_)) => SseEvent::default().event("reload").data("{}"),
+                Err(RecvError::Closed) => return,
+            };
+            if sender.send(event).await.is_err() {
+                return;
+            }
+        }
+    });
+    let live = futures_util::stream::unfold(receiver, |mut receiver| async move {
+        receiver.recv().await.map(|event| (event, receiver))
+    });
+    Ok(Sse::new(old.chain(live).map(Ok)).keep_alive(KeepAlive::default()))
+}
+
+fn told(event: &LoggedEvent) -> SseEvent {
+    let data = json!({"seq": event.seq, "channel": event.channel, "root": event.root,
+        "kind": event.kind, "at_ms": event.at_ms, "from": event.from,
+        "payload": event.frame["payload"], "codebutler": event.frame["codebutler"]});
+    SseEvent::default()
+        .id(event.seq.to_string())
+        .event("event")
+        .data(data.to_string())
+}
+
+fn page_changed(channel: &ChannelId, root: &MessageTs) -> SseEvent {
+    SseEvent::default()
+        .event("page")
+        .data(json!({"channel": channel, "root": root}).to_string())
+}
+
+#[derive(Deserialize)]
+struct Shaking {
+    kind: Shake,
+}
+
+/// For tests: disconnect frames, or all sockets dropped.
+async fn shake(
+    State(app): State<Arc<App>>,
+    _somebody: Somebody,
+    Json(shaking): Json<Shaking>,
+) -> Answer {
+    if !app.test_hooks {
+        return Err(Refusal::new(StatusCode::NOT_FOUND, "no_test_hooks"));
+    }
+    let _ = app.notices.send(Arc::new(Notice::Shake(shaking.kind)));
+    Ok(Json(json!({"ok": true})))
+}

@@ -1,0 +1,261 @@
+//! Money set aside and settled, durable and idempotent by the caller's id. The
+//! rules are those of `policy::Purse`, kept as sums over one table so that a
+//! reservation costs the same however long the day was.
+
+use butler_vocab::{
+    PurseRefusal, Reservation, ReserveAnswer, Role, Settlement, ThreadId, Usd, UserId, fault,
+};
+use rusqlite::{Connection, OptionalExtension, params};
+
+use crate::error::{Trouble, refuse};
+
+/// How much may be spent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Caps {
+    /// In one thread.
+    pub thread: Usd,
+    /// On one day, in all threads.
+    pub day: Usd,
+    /// By one person on one day; none means no such cap.
+    pub person: Option<Usd>,
+}
+
+impl Default for Caps {
+    /// Five dollars a thread, fifty a day.
+    fn default() -> Self {
+        Self {
+            thread: Usd::from_cents(500),
+            day: Usd::from_cents(5_000),
+            person: None,
+        }
+    }
+}
+
+/// Whose purse, under which cap.
+struct Purse {
+    name: &'static str,
+    owner: String,
+    cap: Usd,
+    used: Usd,
+}
+
+/// Sets money aside, or says which purse is too small. A repeat keeps the first
+/// amount; an id whose call is over is refused.
+pub(crate) fn reserve(
+    db: &Connection,
+    repo: &str,
+    role: Role,
+    wanted: &Reservation,
+    caps: &Caps,
+    now_ms: i64,
+) -> Result<ReserveAnswer, Trouble> {
+    if wanted.amount < Usd::ZERO {
+        return refuse("invalid_amount");
+    }
+    let known: Option<Option<i64>> = db
+        .prepare_cached("SELECT cost FROM reservations WHERE repo = ?1 AND id = ?2")?
+        .query_row(params![repo, wanted.id.as_str()], |row| row.get(0))
+        .optional()?;
+    match known {
+        Some(Some(_)) => return refuse("already_settled"),
+        Some(None) => return granted(db, &wanted.thread, caps),
+        None => {}
+    }
+    let day = day_of(now_ms);
+    for purse in purses(db, &wanted.thread, wanted.person.as_ref(), &day, caps)? {
+        // Wide sums: a saturated total must not look as if it fitted.
+        let total = i128::from(purse.used.nanos()) + i128::from(wanted.amount.nanos());
+        if total > i128::from(purse.cap.nanos()) {
+            return turn_down(db, &wanted.thread, &purse);
+        }
+    }
+    fault("hub.before-reserve");
+    db.prepare_cached(
+        "INSERT INTO reservations (repo, id, channel, root, role, person, day, amount, at_ms)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+    )?
+    .execute(params![
+        repo,
+        wanted.id.as_str(),
+        wanted.thread.channel.as_str(),
+        wanted.thread.root.as_str(),
+        role.as_str(),
+        wanted.person.as_ref().map(UserId::as_str),
+        day,
+        wanted.amount.nanos(),
+        now_ms
+    ])?;
+    fault("hub.after-reserve");
+    granted(db, &wanted.thread, caps)
+}
+
+fn granted(db: &Connection, thread: &ThreadId, caps: &Caps) -> Result<ReserveAnswer, Trouble> {
+    let purse = thread_purse(db, thread, caps)?;
+    Ok(ReserveAnswer::Granted {
+        thread_total: purse.used,
+        thread_cap: purse.cap,
+    })
+}
+
+/// Refuses, and remembers the purse: it is the one a Raise is about.
+fn turn_down(db: &Connection, thread: &ThreadId, purse: &Purse) -> Result<ReserveAnswer, Trouble> {
+    db.prepare_cached(
+        "INSERT OR REPLACE INTO refusals (channel, root, purse, owner) VALUES (?1, ?2, ?3, ?4)",
+    )?
+    .execute(params![
+        thread.channel.as_str(),
+        thread.root.as_str(),
+        purse.name,
+        purse.owner
+    ])?;
+    Ok(ReserveAnswer::Refused(PurseRefusal {
+        purse: purse.name.to_owned(),
+        cap: purse.cap,
+        used: purse.used,
+    }))
+}
+
+fn purses(
+    db: &Connection,
+    thread: &ThreadId,
+    person: Option<&UserId>,
+    day: &str,
+    caps: &Caps,
+) -> Result<Vec<Purse>, Trouble> {
+    let mut found = vec![thread_purse(db, thread, caps)?, day_purse(db, day, caps)?];
+    if let (Some(person), Some(cap)) = (person, caps.person) {
+        let owner = format!("{day}/{person}");
+        let used = sum(
+            db,
+            "SELECT sum(coalesce(cost, amount)) FROM reservations WHERE day = ?1 AND person = ?2",
+            &[day, person.as_str()],
+        )?;
+        found.push(Purse {
+            cap: cap + raised(db, "person", &owner)?,
+            name: "person",
+            owner,
+            used,
+        });
+    }
+    Ok(found)
+}
+
+fn thread_purse(db: &Connection, thread: &ThreadId, caps: &Caps) -> Result<Purse, Trouble> {
+    let owner = thread.to_string();
+    Ok(Purse {
+        cap: caps.thread + raised(db, "thread", &owner)?,
+        name: "thread",
+        owner,
+        used: spent_in_thread(db, thread)?,
+    })
+}
+
+fn day_purse(db: &Connection, day: &str, caps: &Caps) -> Result<Purse, Trouble> {
+    Ok(Purse {
+        cap: caps.day + raised(db, "day", day)?,
+        name: "day",
+        owner: day.to_owned(),
+        used: sum(
+            db,
+            "SELECT sum(coalesce(cost, amount)) FROM reservations WHERE day = ?1",
+            &[day],
+        )?,
+    })
+}
+
+/// Settled and set aside in a thread.
+pub(crate) fn spent_in_thread(db: &Connection, thread: &ThreadId) -> Result<Usd, Trouble> {
+    sum(
+        db,
+        "SELECT sum(coalesce(cost, amount)) FROM reservations WHERE channel = ?1 AND root = ?2",
+        &[thread.channel.as_str(), thread.root.as_str()],
+    )
+}
+
+/// The cap of a thread with what people added to it.
+pub(crate) fn thread_cap(db: &Connection, thread: &ThreadId, caps: &Caps) -> Result<Usd, Trouble> {
+    Ok(caps.thread + raised(db, "thread", &thread.to_string())?)
+}
+
+fn sum(db: &Connection, sql: &str, keys: &[&str]) -> Result<Usd, Trouble> {
+    let total: Option<i64> = db
+        .prepare_cached(sql)?
+        .query_row(rusqlite::params_from_iter(keys), |row| row.get(0))?;
+    Ok(Usd::from_nanos(total.unwrap_or(0)))
+}
+
+fn raised(db: &Connection, purse: &str, owner: &str) -> Result<Usd, Trouble> {
+    let extra: Option<i64> = db
+        .prepare_cached("SELECT extra FROM raises WHERE purse = ?1 AND owner = ?2")?
+        .query_row([purse, owner], |row| row.get(0))
+        .optional()?;
+    Ok(Usd::from_nanos(extra.unwrap_or(0)))
+}
+
+/// A person pressed Raise: the purse that refused this thread last grows by one
+/// configured cap.
+pub(crate) fn raise(db: &Connection, thread: &ThreadId, caps: &Caps) -> Result<(), Trouble> {
+    let refused: Option<(String, String)> = db
+        .prepare_cached("SELECT purse, owner FROM refusals WHERE channel = ?1 AND root = ?2")?
+        .query_row(
+            params![thread.channel.as_str(), thread.root.as_str()],
+            |row| Ok((row.get(0)?, row.get(1)?)),
+        )
+        .optional()?;
+    let (purse, owner) = refused.unwrap_or_else(|| ("thread".to_owned(), thread.to_string()));
+    let extra = match purse.as_str() {
+        "day" => caps.day,
+        "person" => caps.person.unwrap_or(caps.thread),
+        _ => caps.thread,
+    };
+    db.execute(
+        "INSERT INTO raises (purse, owner, extra) VALUES (?1, ?2, ?3)
+         ON CONFLICT (purse, owner) DO UPDATE SET extra = extra + excluded.extra",
+        params![purse, owner, extra.nanos()],
+    )?;
+    Ok(())
+}
+
+/// The call is over. A repeat changes nothing; a dearer call is recorded whole;
+/// what was never set aside belongs to no thread and is refused.
+pub(crate) fn settle(
+    db: &Connection,
+    repo: &str,
+    settlement: &Settlement,
+) -> Result<Option<ThreadId>, Trouble> {
+    fault("hub.before-settle");
+    db.prepare_cached(
+        "UPDATE reservations SET cost = ?3, model = ?4, usage = ?5
+         WHERE repo = ?1 AND id = ?2 AND cost IS NULL",
+    )?
+    .execute(params![
+        repo,
+        settlement.id.as_str(),
+        settlement.cost.max(Usd::ZERO).nanos(),
+        settlement.model,
+        serde_json::to_string(&settlement.usage)?
+    ])?;
+    fault("hub.after-settle");
+    let thread: Option<(String, String)> = db
+        .prepare_cached("SELECT channel, root FROM reservations WHERE repo = ?1 AND id = ?2")?
+        .query_row(params![repo, settlement.id.as_str()], |row| {
+            Ok((row.get(0)?, row.get(1)?))
+        })
+        .optional()?;
+    match thread {
+        Some((channel, root)) => Ok(format!("{channel}/{root}").parse().ok()),
+        None => refuse("unknown_reservation"),
+    }
+}
+
+/// The day that money is counted under, in UTC.
+fn day_of(now_ms: i64) -> String {
+    jiff::Timestamp::from_millisecond(now_ms).map_or_else(
+        |_| "1970-01-01".to_owned(),
+        |time| time.strftime("%Y-%m-%d").to_string(),
+    )
+}
+
+#[cfg(test)]
+#[path = "purse_tests.rs"]
+mod tests;

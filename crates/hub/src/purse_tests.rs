@@ -1,0 +1,100 @@
+use butler_vocab::{ReserveId, TokenUsage};
+
+use super::*;
+
+fn db() -> Connection {
+    let db = Connection::open_in_memory().unwrap();
+    db.execute_batch(include_str!("schema.sql")).unwrap();
+    db
+}
+
+fn thread(n: u32) -> ThreadId {
+    format!("C1/1700000000.{n:06}").parse().unwrap()
+}
+
+fn caps() -> Caps {
+    Caps {
+        thread: Usd::from_cents(100),
+        day: Usd::from_cents(150),
+        person: None,
+    }
+}
+
+fn ask(db: &Connection, id: &str, n: u32, cents: i64) -> ReserveAnswer {
+    let wanted = Reservation {
+        id: ReserveId::new(id),
+        thread: thread(n),
+        person: None,
+        amount: Usd::from_cents(cents),
+    };
+    reserve(db, "repo", Role::Pm, &wanted, &caps(), 1_700_000_000_000).unwrap()
+}
+
+fn pay(db: &Connection, id: &str, cents: i64) {
+    let settlement = Settlement {
+        id: ReserveId::new(id),
+        cost: Usd::from_cents(cents),
+        usage: TokenUsage::default(),
+        model: "m".into(),
+    };
+    settle(db, "repo", &settlement).unwrap();
+}
+
+fn refused_by(answer: ReserveAnswer) -> String {
+    match answer {
+        ReserveAnswer::Refused(refusal) => refusal.purse,
+        ReserveAnswer::Granted { .. } => "nobody".to_owned(),
+    }
+}
+
+#[test]
+fn reserved_and_settled_never_pass_the_cap_by_a_reservation() {
+    let db = db();
+    assert_eq!(refused_by(ask(&db, "a", 1, 60)), "nobody");
+    assert_eq!(refused_by(ask(&db, "a", 1, 60)), "nobody");
+    assert_eq!(refused_by(ask(&db, "b", 1, 50)), "thread");
+    pay(&db, "a", 10);
+    assert_eq!(refused_by(ask(&db, "b", 1, 50)), "nobody");
+    pay(&db, "a", 99);
+    assert_eq!(
+        spent_in_thread(&db, &thread(1)).unwrap(),
+        Usd::from_cents(60)
+    );
+    assert_eq!(refused_by(ask(&db, "c", 2, 95)), "day");
+}
+
+#[test]
+fn a_call_that_is_over_needs_a_new_id_and_a_dearer_one_is_recorded() {
+    let db = db();
+    ask(&db, "a", 1, 10);
+    pay(&db, "a", 140);
+    assert_eq!(
+        spent_in_thread(&db, &thread(1)).unwrap(),
+        Usd::from_cents(140)
+    );
+    let wanted = Reservation {
+        id: ReserveId::new("a"),
+        thread: thread(1),
+        person: None,
+        amount: Usd::from_cents(1),
+    };
+    let again = reserve(&db, "repo", Role::Pm, &wanted, &caps(), 0);
+    assert!(matches!(again, Err(Trouble::Refused("already_settled"))));
+    assert_eq!(refused_by(ask(&db, "b", 1, 1)), "thread");
+}
+
+#[test]
+fn raise_grows_the_purse_that_refused() {
+    let db = db();
+    ask(&db, "a", 1, 100);
+    assert_eq!(refused_by(ask(&db, "b", 1, 30)), "thread");
+    raise(&db, &thread(1), &caps()).unwrap();
+    assert_eq!(refused_by(ask(&db, "b", 1, 30)), "nobody");
+    assert_eq!(refused_by(ask(&db, "c", 2, 30)), "day");
+    raise(&db, &thread(2), &caps()).unwrap();
+    assert_eq!(refused_by(ask(&db, "c", 2, 30)), "nobody");
+    assert_eq!(
+        thread_cap(&db, &thread(2), &caps()).unwrap(),
+        Usd::from_cents(100)
+    );
+}

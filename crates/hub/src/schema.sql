@@ -1,0 +1,191 @@
+-- The workspace, its event log and what agents keep at the hub. Times are
+-- milliseconds since 1970, money is whole nanodollars, `ts` sorts as text.
+
+CREATE TABLE IF NOT EXISTS channels (
+    id          TEXT PRIMARY KEY,
+    name        TEXT NOT NULL UNIQUE,
+    repo        TEXT NOT NULL,
+    created_ms  INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE IF NOT EXISTS people (
+    id          TEXT PRIMARY KEY,
+    name        TEXT NOT NULL UNIQUE,
+    created_ms  INTEGER NOT NULL
+) STRICT;
+
+-- One row per role and repo: a subscriber with its epoch.
+CREATE TABLE IF NOT EXISTS agents (
+    id          INTEGER PRIMARY KEY,
+    repo        TEXT NOT NULL,
+    role        TEXT NOT NULL,
+    epoch       INTEGER NOT NULL DEFAULT 0,
+    seen_ms     INTEGER,
+    UNIQUE (repo, role)
+) STRICT;
+
+-- Looked up by hash; the secret itself is kept because `hub tokens` lists it.
+CREATE TABLE IF NOT EXISTS tokens (
+    sha256      TEXT PRIMARY KEY,
+    secret      TEXT NOT NULL,
+    kind        TEXT NOT NULL CHECK (kind IN ('bot', 'app', 'person')),
+    agent       INTEGER REFERENCES agents (id),
+    person      TEXT REFERENCES people (id)
+) STRICT;
+
+CREATE TABLE IF NOT EXISTS login_codes (
+    sha256      TEXT PRIMARY KEY,
+    person      TEXT NOT NULL REFERENCES people (id),
+    expires_ms  INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE IF NOT EXISTS sessions (
+    sha256      TEXT PRIMARY KEY,
+    person      TEXT NOT NULL REFERENCES people (id),
+    expires_ms  INTEGER NOT NULL
+) STRICT;
+
+-- `body` is the message in Slack's shape, without reactions and reply counts.
+CREATE TABLE IF NOT EXISTS messages (
+    channel     TEXT NOT NULL REFERENCES channels (id),
+    ts          TEXT NOT NULL,
+    root        TEXT NOT NULL,
+    author      TEXT NOT NULL,
+    role        TEXT,
+    body        TEXT NOT NULL,
+    PRIMARY KEY (channel, ts)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS messages_by_thread ON messages (channel, root, ts);
+
+CREATE TABLE IF NOT EXISTS reactions (
+    channel     TEXT NOT NULL,
+    ts          TEXT NOT NULL,
+    name        TEXT NOT NULL,
+    user        TEXT NOT NULL,
+    at_ms       INTEGER NOT NULL,
+    PRIMARY KEY (channel, ts, name, user)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE IF NOT EXISTS files (
+    id          TEXT PRIMARY KEY,
+    channel     TEXT,
+    owner       TEXT NOT NULL,
+    user        TEXT NOT NULL,
+    name        TEXT NOT NULL,
+    title       TEXT NOT NULL,
+    length      INTEGER NOT NULL,
+    upload_key  TEXT,
+    bytes       BLOB,
+    created_ms  INTEGER NOT NULL
+) STRICT;
+
+-- What happened, in order. `frame` is the envelope without its per-subscriber id.
+CREATE TABLE IF NOT EXISTS events (
+    seq         INTEGER PRIMARY KEY AUTOINCREMENT,
+    channel     TEXT NOT NULL,
+    root        TEXT NOT NULL,
+    from_role   TEXT,
+    kind        TEXT NOT NULL,
+    frame       TEXT NOT NULL,
+    at_ms       INTEGER NOT NULL
+) STRICT;
+CREATE INDEX IF NOT EXISTS events_by_thread ON events (channel, root, seq);
+
+-- An envelope stays here until its subscriber has acknowledged it.
+CREATE TABLE IF NOT EXISTS deliveries (
+    agent       INTEGER NOT NULL REFERENCES agents (id),
+    seq         INTEGER NOT NULL REFERENCES events (seq),
+    thread      TEXT NOT NULL,
+    PRIMARY KEY (agent, seq)
+) STRICT, WITHOUT ROWID;
+
+-- Posts by their key: the same key gets the first answer again.
+CREATE TABLE IF NOT EXISTS outbox (
+    agent       INTEGER NOT NULL REFERENCES agents (id),
+    idem        TEXT NOT NULL,
+    state       TEXT NOT NULL CHECK (state IN ('pending', 'done')),
+    parts       TEXT NOT NULL,
+    answer      TEXT,
+    PRIMARY KEY (agent, idem)
+) STRICT, WITHOUT ROWID;
+
+-- Cards, and what a person decided about them: written once, by the hub.
+CREATE TABLE IF NOT EXISTS cards (
+    repo        TEXT NOT NULL,
+    request     TEXT NOT NULL,
+    kind        TEXT NOT NULL,
+    sha256      TEXT NOT NULL,
+    channel     TEXT NOT NULL,
+    root        TEXT NOT NULL,
+    message     TEXT NOT NULL,
+    from_role   TEXT NOT NULL,
+    asked_ms    INTEGER NOT NULL,
+    choice      TEXT,
+    person      TEXT,
+    decided_ms  INTEGER,
+    PRIMARY KEY (repo, request)
+) STRICT, WITHOUT ROWID;
+CREATE UNIQUE INDEX IF NOT EXISTS cards_by_message ON cards (channel, message);
+
+CREATE TABLE IF NOT EXISTS activity (
+    channel     TEXT NOT NULL,
+    root        TEXT NOT NULL,
+    role        TEXT NOT NULL,
+    state       TEXT NOT NULL,
+    step        TEXT,
+    since_ms    INTEGER NOT NULL,
+    heard_ms    INTEGER NOT NULL,
+    lease_ms    INTEGER NOT NULL,
+    PRIMARY KEY (channel, root, role)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE IF NOT EXISTS reservations (
+    repo        TEXT NOT NULL,
+    id          TEXT NOT NULL,
+    channel     TEXT NOT NULL,
+    root        TEXT NOT NULL,
+    role        TEXT NOT NULL,
+    person      TEXT,
+    day         TEXT NOT NULL,
+    amount      INTEGER NOT NULL,
+    cost        INTEGER,
+    model       TEXT,
+    usage       TEXT,
+    at_ms       INTEGER NOT NULL,
+    PRIMARY KEY (repo, id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS reservations_by_thread ON reservations (channel, root);
+CREATE INDEX IF NOT EXISTS reservations_by_day ON reservations (day, person);
+
+-- What a person added to a purse (`thread`, `day`, `person`) by pressing Raise.
+CREATE TABLE IF NOT EXISTS raises (
+    purse       TEXT NOT NULL,
+    owner       TEXT NOT NULL,
+    extra       INTEGER NOT NULL,
+    PRIMARY KEY (purse, owner)
+) STRICT, WITHOUT ROWID;
+
+-- Which purse refused a thread last: that is the one Raise is about.
+CREATE TABLE IF NOT EXISTS refusals (
+    channel     TEXT NOT NULL,
+    root        TEXT NOT NULL,
+    purse       TEXT NOT NULL,
+    owner       TEXT NOT NULL,
+    PRIMARY KEY (channel, root)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE IF NOT EXISTS records (
+    channel     TEXT NOT NULL,
+    root        TEXT NOT NULL,
+    role        TEXT NOT NULL,
+    seq         INTEGER NOT NULL,
+    entry       TEXT NOT NULL,
+    PRIMARY KEY (channel, root, role, seq)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE IF NOT EXISTS bodies (
+    repo        TEXT NOT NULL,
+    sha256      TEXT NOT NULL,
+    bytes       BLOB NOT NULL,
+    PRIMARY KEY (repo, sha256)
+) STRICT, WITHOUT ROWID;

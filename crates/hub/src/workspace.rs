@@ -1,0 +1,10 @@
+//! The embedded workspace: what Slack would keep. Plain functions over the
+//! store; who calls them and how is none of their business.
+
+pub(crate) mod channels;
+pub(crate) mod decide;
+pub(crate) mod files;
+pub(crate) mod message;
+pub(crate) mod outbox;
+pub(crate) mod react;
+pub(crate) mod read;

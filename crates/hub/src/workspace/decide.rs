@@ -1,0 +1,288 @@
+//! Decisions: what was asked, and what a person decided. Only the hub writes
+//! them, only from a person's own hand, and only once.
+
+use butler_slack::EnvelopeKind;
+use butler_vocab::{
+    ActionId, ChannelId, Choice, Decision, DecisionKind, DecisionRequest, DecisionView, MessageTs,
+    RequestId, Role, StampKind, ThreadId, UserId, fault,
+};
+use rusqlite::{Connection, OptionalExtension, Row, params};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{channels, message};
+use crate::{
+    desk::{Desk, now_ms},
+    error::{Trouble, refuse},
+    identity::Person,
+    log::{self, Happening},
+    names::{APP, TEAM},
+    purse::{self, Caps},
+};
+
+/// A click (or its equal in words) on an element of a message.
+#[derive(Debug, Clone)]
+pub(crate) struct Click {
+    pub(crate) channel: ChannelId,
+    pub(crate) message: MessageTs,
+    pub(crate) action: ActionId,
+}
+
+/// What deciding needs to know about the house.
+#[derive(Debug, Clone)]
+pub(crate) struct Rules {
+    /// Who may decide about what cannot be undone; empty means everybody.
+    pub(crate) approvers: Vec<UserId>,
+    pub(crate) caps: Caps,
+}
+
+/// Writes a person's decision down and tells every agent of the channel.
+pub(crate) fn decide(
+    desk: &mut Desk<'_>,
+    rules: &Rules,
+    person: &Person,
+    click: &Click,
+) -> Result<Decision, Trouble> {
+    let repo = channels::get(desk.db(), &click.channel)?.repo;
+    let Some(view) = view(desk.db(), &repo, &click.action.request)? else {
+        return refuse("unknown_request");
+    };
+    let asked = view.asked;
+    if asked.thread.channel != click.channel || asked.message != click.message {
+        return refuse("not_the_card");
+    }
+    if !asked.kind.choices().contains(&click.action.choice) {
+        return refuse("invalid_choice");
+    }
+    let restricted = matches!(asked.kind, DecisionKind::Command | DecisionKind::Merge);
+    if restricted && !rules.approvers.is_empty() && !rules.approvers.contains(&person.id) {
+        return refuse("not_an_approver");
+    }
+    if view.decided.is_some() {
+        return refuse("already_decided");
+    }
+    let decision = Decision {
+        request: asked.request,
+        kind: asked.kind,
+        sha256: asked.sha256,
+        thread: asked.thread,
+        choice: click.action.choice,
+        person: person.id.clone(),
+        message: asked.message,
+        at_ms: now_ms(),
+    };
+    fault("hub.before-decision");
+    desk.db()
+        .prepare_cached(
+            "UPDATE cards SET choice = ?3, person = ?4, decided_ms = ?5
+             WHERE repo = ?1 AND request = ?2 AND choice IS NULL",
+        )?
+        .execute(params![
+            repo,
+            decision.request.as_str(),
+            decision.choice.as_str(),
+            person.id.as_str(),
+            decision.at_ms
+        ])?;
+    fault("hub.after-decision");
+    if decision.choice == Choice::Raise {
+        purse::raise(desk.db(), &decision.thread, &rules.caps)?;
+    }
+    tell(desk, person, &decision, asked.from)?;
+    Ok(decision)
+}
+
+fn tell(
+    desk: &mut Desk<'_>,
+    person: &Person,
+    decision: &Decision,
+    asked_by: Role,
+) -> Result<(), Trouble> {
+    let action = ActionId {
+        request: decision.request.clone(),
+        choice: decision.choice,
+    };
+    let element = json!({"type": "button", "action_id": action.to_string(),
+        "block_id": format!("cb:{}", decision.request), "value": decision.request,
+        "text": {"type": "plain_text", "text": decision.choice.label()}});
+    let thread = decision.thread.clone();
+    let payload = block_actions(desk, person, &thread, &decision.message, element, None)?;
+    log::append(
+        desk,
+        Happening {
+            thread,
+            from: None,
+            to: vec![asked_by],
+            stamp: StampKind::Decision,
+            reference: Some(decision.request.as_str().to_owned()),
+            kind: EnvelopeKind::Interactive,
+            body: payload,
+            delivered: true,
+        },
+    )?;
+    Ok(())
+}
+
+/// The payload of a click as Slack sends it.
+pub(crate) fn block_actions(
+    desk: &mut Desk<'_>,
+    person: &Person,
+    thread: &ThreadId,
+    ts: &MessageTs,
+    mut element: Value,
+    state: Option<Value>,
+) -> Result<Value, Trouble> {
+    let channel = channels::get(desk.db(), &thread.channel)?;
+    let body = message::find(desk.db(), &thread.channel, ts)?
+        .map(|stored| stored.body)
+        .ok_or(Trouble::Refused("message_not_found"))?;
+    let action_ts = desk.next_ts();
+    element["action_ts"] = json!(action_ts);
+    Ok(json!({
+        "type": "block_actions",
+        "team": {"id": TEAM, "domain": "codebutler"},
+        "user": {"id": person.id, "username": person.name, "name": person.name, "team_id": TEAM},
+        "api_app_id": APP, "token": "",
+        "container": {"type": "message", "message_ts": ts, "channel_id": channel.id,
+            "thread_ts": thread.root, "is_ephemeral": false},
+        "trigger_id": format!("{action_ts}.{TEAM}"),
+        "channel": {"id": channel.id, "name": channel.name},
+        "message": body,
+        "state": {"values": state.unwrap_or_else(|| json!({}))},
+        "actions": [element],
+    }))
+}
+
+/// The open card that stands on a message, if one does.
+pub(crate) fn open_card(
+    db: &Connection,
+    channel: &ChannelId,
+    message: &MessageTs,
+) -> Result<Option<(RequestId, DecisionKind)>, Trouble> {
+    let found: Option<(String, String)> = db
+        .prepare_cached(
+            "SELECT request, kind FROM cards WHERE channel = ?1 AND message = ?2 AND choice IS NULL",
+        )?
+        .query_row(params![channel.as_str(), message.as_str()], |row| {
+            Ok((row.get(0)?, row.get(1)?))
+        })
+        .optional()?;
+    Ok(found.and_then(|(request, kind)| {
+        let kind = DecisionKind::deserialize(json!(kind)).ok()?;
+        Some((RequestId::new(request), kind))
+    }))
+}
+
+/// What was asked and decided under a request.
+pub(crate) fn view(
+    db: &Connection,
+    repo: &str,
+    request: &RequestId,
+) -> Result<Option<DecisionView>, Trouble> {
+    let sql = format!("SELECT {COLUMNS} FROM cards WHERE repo = ?1 AND request = ?2");
+    let found = db
+        .prepare_cached(&sql)?
+        .query_row(params![repo, request.as_str()], read_row)
+        .optional()?;
+    Ok(found.map(read_view).transpose()?)
+}
+
+/// Cards of all repos, newest first; open ones only, or all.
+pub(crate) fn list(db: &Connection, open_only: bool) -> Result<Vec<DecisionView>, Trouble> {
+    let sql = format!(
+        "SELECT {COLUMNS} FROM cards WHERE NOT ?1 OR choice IS NULL ORDER BY asked_ms DESC LIMIT 500"
+    );
+    let mut statement = db.prepare_cached(&sql)?;
+    let rows = statement.query_map([open_only], read_row)?;
+    let mut found = Vec::new();
+    for row in rows {
+        found.push(read_view(row?)?);
+    }
+    Ok(found)
+}
+
+/// Cards of one thread, oldest first.
+pub(crate) fn of_thread(db: &Connection, thread: &ThreadId) -> Result<Vec<DecisionView>, Trouble> {
+    let sql = format!(
+        "SELECT {COLUMNS} FROM cards WHERE channel = ?1 AND root = ?2 ORDER BY asked_ms, request"
+    );
+    let mut statement = db.prepare_cached(&sql)?;
+    let rows = statement.query_map(
+        params![thread.channel.as_str(), thread.root.as_str()],
+        read_row,
+    )?;
+    let mut found = Vec::new();
+    for row in rows {
+        found.push(read_view(row?)?);
+    }
+    Ok(found)
+}
+
+const COLUMNS: &str =
+    "request, kind, sha256, channel, root, message, from_role, choice, person, decided_ms";
+
+/// A row as JSON fields, which the shared types read back.
+fn read_row(row: &Row<'_>) -> rusqlite::Result<Value> {
+    let text = |at| row.get::<_, String>(at);
+    Ok(json!({
+        "request": text(0)?, "kind": text(1)?, "sha256": text(2)?,
+        "thread": {"channel": text(3)?, "root": text(4)?},
+        "message": text(5)?, "from": text(6)?,
+        "choice": row.get::<_, Option<String>>(7)?,
+        "person": row.get::<_, Option<String>>(8)?,
+        "at_ms": row.get::<_, Option<i64>>(9)?,
+    }))
+}
+
+fn read_view(row: Value) -> Result<DecisionView, serde_json::Error> {
+    let asked = DecisionRequest::deserialize(&row)?;
+    let decided = if row["choice"].is_null() {
+        None
+    } else {
+        Some(Decision::deserialize(row)?)
+    };
+    Ok(DecisionView { asked, decided })
+}
+
+/// What a person's words or thumb say about an open card, where that is
+/// unambiguous: `approve <id>` in its thread, 👍 on the card itself.
+pub(crate) fn approval_in_words(text: &str) -> Option<RequestId> {
+    let mut words = text.split_whitespace();
+    let approve = words.next()?.eq_ignore_ascii_case("approve");
+    let id = words.next()?;
+    let plain = (4..=12).contains(&id.len()) && id.bytes().all(|b| b.is_ascii_alphanumeric());
+    (approve && plain && words.next().is_none()).then(|| RequestId::new(id.to_ascii_lowercase()))
+}
+
+/// Whether a thumb or words can approve such a card.
+pub(crate) const fn approves_by_word(kind: DecisionKind) -> bool {
+    matches!(kind, DecisionKind::Plan | DecisionKind::Command)
+}
+
+/// Whether this emoji is a thumb up.
+pub(crate) fn is_thumb(name: &str) -> bool {
+    matches!(name.split("::").next(), Some("+1" | "thumbsup"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_exact_words_approve() {
+        assert_eq!(
+            approval_in_words(" Approve K3M9QA "),
+            Some(RequestId::new("k3m9qa"))
+        );
+        for text in [
+            "approve",
+            "approve it now",
+            "approve k3m9qa please",
+            "i approve k3m9qa",
+            "approve <!channel>",
+        ] {
+            assert_eq!(approval_in_words(text), None, "{text}");
+        }
+        assert!(is_thumb("+1") && is_thumb("thumbsup::skin-tone-2") && !is_thumb("thumbsdown"));
+    }
+}

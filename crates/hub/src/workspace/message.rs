@@ -1,0 +1,296 @@
+//! Messages: written, changed, deleted, each together with its event.
+
+use butler_slack::EnvelopeKind;
+use butler_vocab::{ChannelId, MessageTs, Role, StampKind, ThreadId, UserId};
+use rusqlite::{Connection, OptionalExtension, params};
+use serde_json::{Map, Value, json};
+
+use crate::{
+    desk::Desk,
+    error::{Trouble, refuse},
+    log::{self, Happening},
+    names::{APP, BOT, BOT_NAME, BOT_USER, TEAM},
+};
+
+/// Who wrote a message.
+#[derive(Debug, Clone)]
+pub(crate) enum Author {
+    Person(UserId),
+    Role {
+        role: Role,
+        username: Option<String>,
+        icon_emoji: Option<String>,
+        icon_url: Option<String>,
+    },
+}
+
+/// A message to be written.
+#[derive(Debug, Clone)]
+pub(crate) struct Draft {
+    pub(crate) channel: ChannelId,
+    /// The thread; none makes the message a root.
+    pub(crate) root: Option<MessageTs>,
+    pub(crate) author: Author,
+    pub(crate) text: String,
+    pub(crate) blocks: Option<Value>,
+    pub(crate) metadata: Option<Value>,
+    pub(crate) files: Vec<Value>,
+    pub(crate) broadcast: bool,
+    pub(crate) stamp: StampKind,
+    pub(crate) to: Vec<Role>,
+    pub(crate) reference: Option<String>,
+}
+
+impl Draft {
+    /// Plain text by somebody, everything else left out.
+    pub(crate) fn new(channel: ChannelId, root: Option<MessageTs>, author: Author) -> Self {
+        Self {
+            channel,
+            root,
+            author,
+            text: String::new(),
+            blocks: None,
+            metadata: None,
+            files: Vec::new(),
+            broadcast: false,
+            stamp: StampKind::Message,
+            to: Vec::new(),
+            reference: None,
+        }
+    }
+}
+
+/// A message as it stands in the store.
+#[derive(Debug, Clone)]
+pub(crate) struct Stored {
+    pub(crate) ts: MessageTs,
+    pub(crate) root: MessageTs,
+    pub(crate) role: Option<Role>,
+    pub(crate) body: Value,
+}
+
+/// Writes a message and its event; gives back the message in Slack's shape.
+pub(crate) fn write(desk: &mut Desk<'_>, draft: Draft) -> Result<(MessageTs, Value), Trouble> {
+    let root = match &draft.root {
+        Some(ts) => Some(root_of(desk.db(), &draft.channel, ts)?),
+        None => None,
+    };
+    let ts = desk.next_ts();
+    let body = body_of(&draft, &ts, root.as_ref());
+    let thread = ThreadId::new(draft.channel.clone(), root.unwrap_or_else(|| ts.clone()));
+    let (author, role) = match &draft.author {
+        Author::Person(user) => (user.as_str(), None),
+        Author::Role { role, .. } => (BOT_USER, Some(*role)),
+    };
+    desk.db()
+        .prepare_cached(
+            "INSERT INTO messages (channel, ts, root, author, role, body)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        )?
+        .execute(params![
+            draft.channel.as_str(),
+            ts.as_str(),
+            thread.root.as_str(),
+            author,
+            role.map(Role::as_str),
+            body.to_string()
+        ])?;
+    let mut event = body.clone();
+    event["channel"] = json!(draft.channel);
+    event["channel_type"] = json!("channel");
+    event["event_ts"] = json!(ts);
+    log::append(
+        desk,
+        Happening {
+            thread,
+            from: role,
+            to: draft.to,
+            stamp: draft.stamp,
+            reference: draft.reference,
+            kind: EnvelopeKind::EventsApi,
+            body: event,
+            delivered: true,
+        },
+    )?;
+    Ok((ts, body))
+}
+
+fn body_of(draft: &Draft, ts: &MessageTs, root: Option<&MessageTs>) -> Value {
+    let mut body = Map::new();
+    body.insert("type".into(), json!("message"));
+    let mut subtype = match (&draft.author, draft.files.is_empty(), draft.broadcast) {
+        (_, false, _) => Some("file_share"),
+        (_, _, true) if root.is_some() => Some("thread_broadcast"),
+        _ => None,
+    };
+    match &draft.author {
+        Author::Person(user) => {
+            body.insert("user".into(), json!(user));
+            body.insert("client_msg_id".into(), json!(format!("m-{ts}")));
+        }
+        Author::Role {
+            username: Some(username),
+            icon_emoji,
+            icon_url,
+            ..
+        } => {
+            subtype = subtype.or(Some("bot_message"));
+            body.insert("username".into(), json!(username));
+            body.insert("bot_id".into(), json!(BOT));
+            body.insert("app_id".into(), json!(APP));
+            if let Some(emoji) = icon_emoji {
+                body.insert("icons".into(), json!({"emoji": emoji}));
+            } else if let Some(url) = icon_url {
+                body.insert("icons".into(), json!({"image_48": url}));
+            }
+        }
+        Author::Role { .. } => {
+            body.insert("user".into(), json!(BOT_USER));
+            body.insert("bot_id".into(), json!(BOT));
+            body.insert("app_id".into(), json!(APP));
+            body.insert(
+                "bot_profile".into(),
+                json!({"id": BOT, "app_id": APP, "name": BOT_NAME, "deleted": false,
+                    "team_id": TEAM}),
+            );
+        }
+    }
+    if let Some(subtype) = subtype {
+        body.insert("subtype".into(), json!(subtype));
+    }
+    body.insert("text".into(), json!(draft.text));
+    body.insert("ts".into(), json!(ts));
+    body.insert("team".into(), json!(TEAM));
+    if let Some(root) = root {
+        body.insert("thread_ts".into(), json!(root));
+    }
+    if let Some(blocks) = &draft.blocks {
+        body.insert("blocks".into(), blocks.clone());
+    }
+    if let Some(metadata) = &draft.metadata {
+        body.insert("metadata".into(), metadata.clone());
+    }
+    if !draft.files.is_empty() {
+        body.insert("files".into(), json!(draft.files));
+    }
+    Value::Object(body)
+}
+
+/// The root of the thread that `ts` is in: posting below a reply joins its thread.
+pub(crate) fn root_of(
+    db: &Connection,
+    channel: &ChannelId,
+    ts: &MessageTs,
+) -> Result<MessageTs, Trouble> {
+    match find(db, channel, ts)? {
+        Some(found) => Ok(found.root),
+        None => refuse("thread_not_found"),
+    }
+}
+
+/// One message.
+pub(crate) fn find(
+    db: &Connection,
+    channel: &ChannelId,
+    ts: &MessageTs,
+) -> Result<Option<Stored>, Trouble> {
+    let found = db
+        .prepare_cached("SELECT ts, root, role, body FROM messages WHERE channel = ?1 AND ts = ?2")?
+        .query_row(params![channel.as_str(), ts.as_str()], read)
+        .optional()?;
+    found.transpose()
+}
+
+/// Reads a row of ts, root, role, body.
+pub(crate) fn read(row: &rusqlite::Row<'_>) -> rusqlite::Result<Result<Stored, Trouble>> {
+    let (ts, root): (String, String) = (row.get(0)?, row.get(1)?);
+    let (role, body): (Option<String>, String) = (row.get(2)?, row.get(3)?);
+    Ok((|| {
+        let odd = || Trouble::Refused("internal_error");
+        Ok(Stored {
+            ts: ts.parse().map_err(|_| odd())?,
+            root: root.parse().map_err(|_| odd())?,
+            role: role.and_then(|role| role.parse().ok()),
+            body: serde_json::from_str(&body)?,
+        })
+    })())
+}
+
+/// Replaces the body of a message and logs the change.
+pub(crate) fn replace(
+    desk: &mut Desk<'_>,
+    channel: &ChannelId,
+    old: &Stored,
+    body: &Value,
+) -> Result<(), Trouble> {
+    desk.db()
+        .prepare_cached("UPDATE messages SET body = ?3 WHERE channel = ?1 AND ts = ?2")?
+        .execute(params![channel.as_str(), old.ts.as_str(), body.to_string()])?;
+    let event_ts = desk.next_ts();
+    log::append(
+        desk,
+        Happening {
+            thread: ThreadId::new(channel.clone(), old.root.clone()),
+            from: old.role,
+            to: Vec::new(),
+            stamp: StampKind::Other,
+            reference: None,
+            kind: EnvelopeKind::EventsApi,
+            body: json!({"type": "message", "subtype": "message_changed", "hidden": true,
+                "channel": channel, "channel_type": "channel", "ts": event_ts,
+                "event_ts": event_ts, "message": body, "previous_message": old.body}),
+            delivered: true,
+        },
+    )?;
+    Ok(())
+}
+
+/// Deletes a message and logs it. A root with replies leaves a marker, so that
+/// its thread stays.
+pub(crate) fn delete(
+    desk: &mut Desk<'_>,
+    channel: &ChannelId,
+    old: &Stored,
+) -> Result<(), Trouble> {
+    let replies: i64 = desk
+        .db()
+        .prepare_cached(
+            "SELECT count(*) FROM messages WHERE channel = ?1 AND root = ?2 AND ts <> ?2",
+        )?
+        .query_row(params![channel.as_str(), old.ts.as_str()], |row| row.get(0))?;
+    if replies > 0 {
+        let marker = json!({"type": "message", "subtype": "tombstone", "hidden": true,
+            "text": "This message was deleted.", "user": "USLACKBOT", "ts": old.ts,
+            "thread_ts": old.root});
+        desk.db().execute(
+            "UPDATE messages SET body = ?3 WHERE channel = ?1 AND ts = ?2",
+            params![channel.as_str(), old.ts.as_str(), marker.to_string()],
+        )?;
+    } else {
+        desk.db().execute(
+            "DELETE FROM messages WHERE channel = ?1 AND ts = ?2",
+            params![channel.as_str(), old.ts.as_str()],
+        )?;
+    }
+    desk.db().execute(
+        "DELETE FROM reactions WHERE channel = ?1 AND ts = ?2",
+        params![channel.as_str(), old.ts.as_str()],
+    )?;
+    let event_ts = desk.next_ts();
+    log::append(
+        desk,
+        Happening {
+            thread: ThreadId::new(channel.clone(), old.root.clone()),
+            from: old.role,
+            to: Vec::new(),
+            stamp: StampKind::Other,
+            reference: None,
+            kind: EnvelopeKind::EventsApi,
+            body: json!({"type": "message", "subtype": "message_deleted", "hidden": true,
+                "channel": channel, "channel_type": "channel", "ts": event_ts,
+                "event_ts": event_ts, "deleted_ts": old.ts, "previous_message": old.body}),
+            delivered: true,
+        },
+    )?;
+    Ok(())
+}

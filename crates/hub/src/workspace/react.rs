@@ -1,0 +1,136 @@
+//! Reactions. Like Slack, one user reacts with one emoji once; all roles are
+//! one user.
+
+use butler_slack::EnvelopeKind;
+use butler_vocab::{ChannelId, MessageTs, Role, StampKind, ThreadId, UserId};
+use rusqlite::{Connection, params};
+use serde_json::{Value, json};
+
+use super::message;
+use crate::{
+    desk::{Desk, now_ms},
+    error::{Trouble, refuse},
+    log::{self, Happening},
+    names::BOT_USER,
+};
+
+/// Who reacts.
+#[derive(Debug, Clone)]
+pub(crate) enum Reactor {
+    Person(UserId),
+    Role(Role),
+}
+
+impl Reactor {
+    fn user(&self) -> &str {
+        match self {
+            Reactor::Person(user) => user.as_str(),
+            Reactor::Role(_) => BOT_USER,
+        }
+    }
+
+    fn role(&self) -> Option<Role> {
+        match self {
+            Reactor::Person(_) => None,
+            Reactor::Role(role) => Some(*role),
+        }
+    }
+}
+
+/// Adds or removes a reaction and logs it.
+pub(crate) fn react(
+    desk: &mut Desk<'_>,
+    reactor: &Reactor,
+    channel: &ChannelId,
+    ts: &MessageTs,
+    name: &str,
+    add: bool,
+) -> Result<(), Trouble> {
+    let name = name.trim_matches(':');
+    if !is_emoji_name(name) {
+        return refuse("invalid_name");
+    }
+    let Some(target) = message::find(desk.db(), channel, ts)? else {
+        return refuse("message_not_found");
+    };
+    let user = reactor.user();
+    let key = params![channel.as_str(), ts.as_str(), name, user];
+    let changed = if add {
+        desk.db().execute(
+            "INSERT OR IGNORE INTO reactions (channel, ts, name, user, at_ms)
+             VALUES (?1, ?2, ?3, ?4, ?5)",
+            params![channel.as_str(), ts.as_str(), name, user, now_ms()],
+        )?
+    } else {
+        desk.db().execute(
+            "DELETE FROM reactions WHERE channel = ?1 AND ts = ?2 AND name = ?3 AND user = ?4",
+            key,
+        )?
+    };
+    if changed == 0 {
+        return refuse(if add {
+            "already_reacted"
+        } else {
+            "no_reaction"
+        });
+    }
+    let event_ts = desk.next_ts();
+    let mut event = json!({
+        "type": if add { "reaction_added" } else { "reaction_removed" },
+        "user": user, "reaction": name, "event_ts": event_ts,
+        "item": {"type": "message", "channel": channel, "ts": ts},
+    });
+    // As in Slack: a post under a custom name has no user.
+    if let Some(author) = target.body.get("user") {
+        event["item_user"] = author.clone();
+    }
+    log::append(
+        desk,
+        Happening {
+            thread: ThreadId::new(channel.clone(), target.root),
+            from: reactor.role(),
+            to: Vec::new(),
+            stamp: StampKind::Reaction,
+            reference: None,
+            kind: EnvelopeKind::EventsApi,
+            body: event,
+            delivered: true,
+        },
+    )?;
+    Ok(())
+}
+
+/// The reactions on a message in Slack's shape, oldest first.
+pub(crate) fn of(
+    db: &Connection,
+    channel: &ChannelId,
+    ts: &MessageTs,
+) -> Result<Vec<Value>, Trouble> {
+    let mut statement = db.prepare_cached(
+        "SELECT name, user FROM reactions WHERE channel = ?1 AND ts = ?2 ORDER BY at_ms, name, user",
+    )?;
+    let rows = statement.query_map(params![channel.as_str(), ts.as_str()], |row| {
+        Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?))
+    })?;
+    let mut found: Vec<(String, Vec<String>)> = Vec::new();
+    for row in rows {
+        let (name, user) = row?;
+        match found.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, users)) => users.push(user),
+            None => found.push((name, vec![user])),
+        }
+    }
+    Ok(found
+        .into_iter()
+        .map(|(name, users)| json!({"name": name, "count": users.len(), "users": users}))
+        .collect())
+}
+
+/// `thumbsup`, `+1`, `thumbsup::skin-tone-3`: nothing that could be markup.
+fn is_emoji_name(name: &str) -> bool {
+    !name.is_empty()
+        && name.len() <= 100
+        && name
+            .chars()
+            .all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '+' | '\'' | ':'))
+}

@@ -1,0 +1,200 @@
+//! Reading messages: history, replies, pages with cursors.
+
+use butler_vocab::{ChannelId, MessageTs};
+use data_encoding::BASE64URL_NOPAD;
+use rusqlite::{Connection, params};
+use serde_json::{Value, json};
+
+use super::message::{self, Stored};
+use crate::error::{Trouble, refuse};
+
+/// What a caller wants to see.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Range {
+    pub(crate) oldest: Option<String>,
+    pub(crate) latest: Option<String>,
+    pub(crate) inclusive: bool,
+    pub(crate) limit: usize,
+    pub(crate) cursor: Option<String>,
+    pub(crate) all_metadata: bool,
+}
+
+/// One page of messages.
+pub(crate) struct Page {
+    pub(crate) messages: Vec<Value>,
+    pub(crate) next_cursor: String,
+}
+
+const COLUMNS: &str = "ts, root, role, body";
+
+/// Top-level messages of a channel, newest first.
+pub(crate) fn history(
+    db: &Connection,
+    channel: &ChannelId,
+    range: &Range,
+) -> Result<Page, Trouble> {
+    let before = match &range.cursor {
+        Some(cursor) => Some(read_cursor(cursor)?),
+        None => None,
+    };
+    let sql = format!(
+        "SELECT {COLUMNS} FROM messages WHERE channel = ?1
+           AND (ts = root OR json_extract(body, '$.subtype') = 'thread_broadcast')
+           AND (?2 IS NULL OR ts > ?2 OR (?4 AND ts = ?2))
+           AND (?3 IS NULL OR ts < ?3 OR (?4 AND ts = ?3))
+           AND (?5 IS NULL OR ts < ?5)
+         ORDER BY ts DESC LIMIT ?6"
+    );
+    let rows = select(db, &sql, channel, None, range, before.as_deref())?;
+    page(db, channel, rows, range)
+}
+
+/// A thread, root first, then oldest to newest.
+pub(crate) fn replies(
+    db: &Connection,
+    channel: &ChannelId,
+    ts: &MessageTs,
+    range: &Range,
+) -> Result<Page, Trouble> {
+    let root = message::root_of(db, channel, ts)?;
+    let after = match &range.cursor {
+        Some(cursor) => Some(read_cursor(cursor)?),
+        None => None,
+    };
+    let sql = format!(
+        "SELECT {COLUMNS} FROM messages WHERE channel = ?1 AND root = ?7
+           AND (?2 IS NULL OR ts > ?2 OR (?4 AND ts = ?2) OR ts = root)
+           AND (?3 IS NULL OR ts < ?3 OR (?4 AND ts = ?3))
+           AND (?5 IS NULL OR ts > ?5)
+         ORDER BY ts LIMIT ?6"
+    );
+    let rows = select(db, &sql, channel, Some(&root), range, after.as_deref())?;
+    page(db, channel, rows, range)
+}
+
+fn select(
+    db: &Connection,
+    sql: &str,
+    channel: &ChannelId,
+    root: Option<&MessageTs>,
+    range: &Range,
+    edge: Option<&str>,
+) -> Result<Vec<Stored>, Trouble> {
+    let mut statement = db.prepare_cached(sql)?;
+    let limit = i64::try_from(range.limit + 1).unwrap_or(1000);
+    let common = params![
+        channel.as_str(),
+        range.oldest,
+        range.latest,
+        range.inclusive,
+        edge,
+        limit
+    ];
+    let rows = match root {
+        None => statement.query_map(common, message::read)?,
+        Some(root) => statement.query_map(
+            params![
+                channel.as_str(),
+                range.oldest,
+                range.latest,
+                range.inclusive,
+                edge,
+                limit,
+                root.as_str()
+            ],
+            message::read,
+        )?,
+    };
+    let mut found = Vec::new();
+    for row in rows {
+        found.push(row??);
+    }
+    Ok(found)
+}
+
+/// Cuts what was read to the limit and dresses it; one row more was read to
+/// know whether there is a next page.
+fn page(
+    db: &Connection,
+    channel: &ChannelId,
+    mut rows: Vec<Stored>,
+    range: &Range,
+) -> Result<Page, Trouble> {
+    let more = rows.len() > range.limit;
+    rows.truncate(range.limit);
+    let next_cursor = match rows.last() {
+        Some(last) if more => BASE64URL_NOPAD.encode(format!("ts:{}", last.ts).as_bytes()),
+        _ => String::new(),
+    };
+    let messages = rows
+        .into_iter()
+        .map(|row| shown(db, channel, row, range.all_metadata))
+        .collect::<Result<_, _>>()?;
+    Ok(Page {
+        messages,
+        next_cursor,
+    })
+}
+
+fn read_cursor(cursor: &str) -> Result<String, Trouble> {
+    let text = BASE64URL_NOPAD
+        .decode(cursor.as_bytes())
+        .ok()
+        .and_then(|bytes| String::from_utf8(bytes).ok());
+    match text.as_deref().and_then(|text| text.strip_prefix("ts:")) {
+        Some(ts) if ts.parse::<MessageTs>().is_ok() => Ok(ts.to_owned()),
+        _ => refuse("invalid_cursor"),
+    }
+}
+
+/// A message in Slack's shape, with its reactions and, on a root, its replies counted.
+pub(crate) fn shown(
+    db: &Connection,
+    channel: &ChannelId,
+    stored: Stored,
+    all_metadata: bool,
+) -> Result<Value, Trouble> {
+    let mut body = stored.body;
+    let reactions = super::react::of(db, channel, &stored.ts)?;
+    if !reactions.is_empty() {
+        body["reactions"] = json!(reactions);
+    }
+    if stored.ts == stored.root {
+        add_replies(db, channel, &stored.ts, &mut body)?;
+    }
+    if !all_metadata && body.get("metadata").is_some() {
+        body["metadata"] = json!({"event_type": body["metadata"]["event_type"]});
+    }
+    Ok(body)
+}
+
+fn add_replies(
+    db: &Connection,
+    channel: &ChannelId,
+    ts: &MessageTs,
+    body: &mut Value,
+) -> Result<(), Trouble> {
+    let (count, latest): (i64, Option<String>) = db
+        .prepare_cached(
+            "SELECT count(*), max(ts) FROM messages WHERE channel = ?1 AND root = ?2 AND ts <> ?2",
+        )?
+        .query_row(params![channel.as_str(), ts.as_str()], |row| {
+            Ok((row.get(0)?, row.get(1)?))
+        })?;
+    if count == 0 {
+        return Ok(());
+    }
+    let mut statement = db.prepare_cached(
+        "SELECT DISTINCT author FROM messages WHERE channel = ?1 AND root = ?2 AND ts <> ?2
+         ORDER BY author LIMIT 5",
+    )?;
+    let users: Vec<String> = statement
+        .query_map(params![channel.as_str(), ts.as_str()], |row| row.get(0))?
+        .collect::<Result<_, _>>()?;
+    body["thread_ts"] = json!(ts);
+    body["reply_count"] = json!(count);
+    body["reply_users_count"] = json!(users.len());
+    body["reply_users"] = json!(users);
+    body["latest_reply"] = json!(latest);
+    Ok(())
+}
