@@ -100,7 +100,9 @@ pub(crate) fn note(
     let thread = &activity.thread;
     let state = state_word(activity.state);
     let before: Option<String> = db
-        .prepare_cached("SELECT state FROM activity WHERE channel = ?1 AND root = ?2 AND role = ?3")?
+        .prepare_cached(
+            "SELECT state FROM activity WHERE channel = ?1 AND root = ?2 AND role = ?3",
+        )?
         .query_row(
             params![thread.channel.as_str(), thread.root.as_str(), role.as_str()],
             |row| row.get(0),

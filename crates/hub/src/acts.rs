@@ -18,6 +18,7 @@ use crate::{
     workspace::{
         channels,
         decide::{self, Click, Rules},
+        files,
         message::{self, Author, Draft},
         react::{self, Reactor},
     },
@@ -26,17 +27,32 @@ use crate::{
 /// The most that a person can say at once.
 const TEXT_LIMIT: usize = 40_000;
 
+/// What a person wants to say.
+#[derive(Debug)]
+pub(crate) struct Saying {
+    pub(crate) channel: ChannelId,
+    pub(crate) thread: Option<MessageTs>,
+    pub(crate) text: String,
+    pub(crate) uploads: Vec<Upload>,
+    /// How the caller reaches us, for the addresses of files.
+    pub(crate) base: String,
+}
+
+/// A file that comes along.
+#[derive(Debug)]
+pub(crate) struct Upload {
+    pub(crate) name: String,
+    pub(crate) bytes: Vec<u8>,
+}
+
 /// A person says something; `approve <id>` also decides.
 pub(crate) async fn say(
     app: &Arc<App>,
     person: Person,
-    channel: ChannelId,
-    thread: Option<MessageTs>,
-    text: String,
-    files: Vec<Value>,
+    saying: Saying,
 ) -> Result<(MessageTs, Value), Trouble> {
-    let text = text.trim_end().to_owned();
-    if text.is_empty() && files.is_empty() {
+    let text = saying.text.trim_end().to_owned();
+    if text.is_empty() && saying.uploads.is_empty() {
         return refuse("no_text");
     }
     if text.len() > TEXT_LIMIT {
@@ -45,12 +61,16 @@ pub(crate) async fn say(
     let rules = app.rules.clone();
     app.store
         .change(move |desk| {
+            let channel = saying.channel;
             let repo = channels::get(desk.db(), &channel)?.repo;
             let author = Author::Person(person.id.clone());
-            let mut draft = Draft::new(channel.clone(), thread, author);
+            let mut draft = Draft::new(channel.clone(), saying.thread, author);
             draft.to = mentions(&text, Some(&UserId::new(BOT_USER)));
             draft.text = mrkdwn::escape(&text);
-            draft.files = files;
+            for upload in &saying.uploads {
+                let file = keep(desk, &person, &channel, upload)?;
+                draft.files.push(files::shown(&file, &saying.base));
+            }
             let written = message::write(desk, draft)?;
             if let Some(request) = decide::approval_in_words(&text) {
                 let root = written.1["thread_ts"].as_str();
@@ -59,6 +79,24 @@ pub(crate) async fn say(
             Ok(written)
         })
         .await
+}
+
+fn keep(
+    desk: &Desk<'_>,
+    person: &Person,
+    channel: &ChannelId,
+    upload: &Upload,
+) -> Result<files::File, Trouble> {
+    let owner = person.id.as_str();
+    let wish = files::Wish {
+        owner: owner.to_owned(),
+        user: owner.to_owned(),
+        name: upload.name.clone(),
+        length: upload.bytes.len() as u64,
+    };
+    let (id, key) = files::announce(desk.db(), &wish)?;
+    files::fill(desk.db(), &id, &key, &upload.bytes)?;
+    files::settle(desk.db(), owner, &id, None, Some(channel))
 }
 
 /// The words count in the card's own thread; anywhere else they are only words.
@@ -192,7 +230,9 @@ fn press_other(
 fn element_of(blocks: &Value, action_id: &str) -> Option<Value> {
     blocks.as_array()?.iter().find_map(|block| {
         let inside = block["elements"].as_array().map_or(&[][..], Vec::as_slice);
-        let mut candidates = inside.iter().chain([&block["accessory"], &block["element"]]);
+        let mut candidates = inside
+            .iter()
+            .chain([&block["accessory"], &block["element"]]);
         let mut element = candidates
             .find(|element| element["action_id"] == json!(action_id))?
             .clone();

@@ -4,6 +4,7 @@
 mod args;
 mod chat;
 mod conversations;
+mod files;
 mod reactions;
 mod who;
 
@@ -108,6 +109,9 @@ async fn by_method(method: &str, call: Call) -> Result<Value, Trouble> {
         "reactions.add" => reactions::add(call).await,
         "reactions.remove" => reactions::remove(call).await,
         "reactions.get" => reactions::get(call).await,
+        "files.getUploadURLExternal" => files::get_upload_url(call).await,
+        "files.completeUploadExternal" => files::complete_upload(call).await,
+        "files.info" => files::info(call).await,
         _ => refuse("unknown_method"),
     }
 }

@@ -12,7 +12,11 @@ use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    error::Trouble, identity::{self, Identity}, link::Tickets, notice::Notice, store::Store,
+    error::Trouble,
+    identity::{self, Identity},
+    link::Tickets,
+    notice::Notice,
+    store::Store,
     workspace::decide::Rules,
 };
 

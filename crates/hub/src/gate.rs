@@ -27,14 +27,16 @@ pub(crate) fn clean_text(redactor: &Redactor, text: &mut String) -> bool {
 pub(crate) fn clean_value(redactor: &Redactor, value: &mut Value) -> bool {
     match value {
         Value::String(text) => clean_text(redactor, text),
-        Value::Array(items) => items
-            .iter_mut()
-            .fold(false, |altered, item| clean_value(redactor, item) || altered),
-        Value::Object(fields) => fields
-            .values_mut()
-            .fold(false, |altered, item| clean_value(redactor, item) || altered),
+        Value::Array(items) => clean_each(redactor, items.iter_mut()),
+        Value::Object(fields) => clean_each(redactor, fields.values_mut()),
         Value::Null | Value::Bool(_) | Value::Number(_) => false,
     }
+}
+
+/// All of them, also after the first that was altered.
+fn clean_each<'a>(redactor: &Redactor, values: impl Iterator<Item = &'a mut Value>) -> bool {
+    let altered = values.filter_map(|value| clean_value(redactor, value).then_some(()));
+    altered.count() > 0
 }
 
 /// What an agent wants to say: text, blocks, metadata.

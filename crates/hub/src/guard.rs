@@ -62,7 +62,10 @@ fn is_ours(app: &App, host: &str) -> bool {
     let listening = app.address.ip().to_string();
     matches!(name.as_str(), "localhost" | "127.0.0.1" | "[::1]")
         || name.trim_matches(['[', ']']) == listening
-        || app.hosts.iter().any(|known| known.eq_ignore_ascii_case(&name))
+        || app
+            .hosts
+            .iter()
+            .any(|known| known.eq_ignore_ascii_case(&name))
 }
 
 fn without_port(host: &str) -> &str {

@@ -15,16 +15,12 @@ use axum::{
 };
 use butler_policy::Redactor;
 use butler_vocab::UserId;
-use tokio::{
-    net::TcpListener,
-    sync::broadcast,
-    task::JoinHandle,
-};
+use tokio::{net::TcpListener, sync::broadcast, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 use tracing::{error, info};
 
 use crate::{
-    Caps, HubError, agent_api, api, app::App, guard, link, metrics, page, person_api,
+    Caps, HubError, agent_api, api, app::App, file_door, guard, link, metrics, page, person_api,
     store::Store, workspace::decide::Rules,
 };
 
@@ -96,7 +92,9 @@ impl Hub {
             let store = Store::open(&dir, said)?;
             Ok::<_, HubError>((store, lock(&dir)?))
         });
-        let (store, lock) = opened.await.map_err(|_| HubError::Step(crate::Trouble::Closed))??;
+        let (store, lock) = opened
+            .await
+            .map_err(|_| HubError::Step(crate::Trouble::Closed))??;
         let listener = listen(config.listen).await?;
         let address = listener.local_addr().map_err(|source| HubError::Listen {
             address: config.listen,
@@ -197,6 +195,7 @@ fn router(app: Arc<App>) -> Router {
         .route("/link", get(link::handle))
         .route("/link/", get(link::handle))
         .merge(agent_api::routes())
+        .merge(file_door::routes())
         .route("/healthz", get(|| async { "ok\n" }))
         .merge(people)
         .with_state(app)

@@ -101,11 +101,7 @@ impl Agent {
 
     /// Refuses a process that a newer one has replaced. Slack's own SDKs send no
     /// epoch; for them only the socket is fenced.
-    pub(crate) fn check_epoch(
-        &self,
-        db: &Connection,
-        epoch: Option<Epoch>,
-    ) -> Result<(), Trouble> {
+    pub(crate) fn check_epoch(&self, db: &Connection, epoch: Option<Epoch>) -> Result<(), Trouble> {
         let Some(epoch) = epoch else { return Ok(()) };
         if epoch < self.current_epoch(db)? {
             return refuse("stale_epoch");

@@ -38,7 +38,7 @@ pub(crate) fn append(desk: &mut Desk<'_>, what: Happening) -> Result<u64, Troubl
     let active = activity::active(desk.db(), &what.thread, at_ms)?;
     let name = what.body["type"].as_str().unwrap_or("event").to_owned();
     let payload = match what.kind {
-        EnvelopeKind::EventsApi => callback(what.body, at_ms),
+        EnvelopeKind::EventsApi => callback(&what.body, at_ms),
         EnvelopeKind::Interactive | EnvelopeKind::SlashCommands => what.body,
     };
     let frame = json!({
@@ -113,7 +113,7 @@ fn queue(
 }
 
 /// The Events API wrapper; its `event_id` is set when it is sent.
-fn callback(event: Value, at_ms: i64) -> Value {
+fn callback(event: &Value, at_ms: i64) -> Value {
     json!({
         "token": "", "team_id": TEAM, "api_app_id": APP, "type": "event_callback",
         "event_id": "", "event_time": at_ms / 1000, "is_ext_shared_channel": false,
@@ -161,9 +161,10 @@ pub(crate) fn undelivered(
     let mut statement = db.prepare_cached(
         "SELECT seq, thread FROM deliveries WHERE agent = ?1 AND seq > ?2 ORDER BY seq",
     )?;
-    let rows = statement.query_map(params![agent, i64::try_from(after).unwrap_or(i64::MAX)], |row| {
-        Ok((row.get::<_, i64>(0)?.unsigned_abs(), row.get(1)?))
-    })?;
+    let rows = statement.query_map(
+        params![agent, i64::try_from(after).unwrap_or(i64::MAX)],
+        |row| Ok((row.get::<_, i64>(0)?.unsigned_abs(), row.get(1)?)),
+    )?;
     Ok(rows.collect::<Result<_, _>>()?)
 }
 

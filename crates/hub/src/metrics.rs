@@ -14,11 +14,36 @@ pub(crate) async fn handle(State(app): State<Arc<App>>) -> Result<String, Refusa
 fn render(db: &Connection) -> Result<String, Trouble> {
     let mut out = String::new();
     let counts = [
-        ("messages", "gauge", "Messages in the workspace", "SELECT count(*) FROM messages"),
-        ("events_total", "counter", "Events written to the log", "SELECT coalesce(max(seq), 0) FROM events"),
-        ("deliveries_waiting", "gauge", "Envelopes not yet acknowledged", "SELECT count(*) FROM deliveries"),
-        ("decisions_open", "gauge", "Cards that wait for a person", "SELECT count(*) FROM cards WHERE choice IS NULL"),
-        ("cost_nanodollars_total", "counter", "Settled cost of model calls", "SELECT coalesce(sum(cost), 0) FROM reservations"),
+        (
+            "messages",
+            "gauge",
+            "Messages in the workspace",
+            "SELECT count(*) FROM messages",
+        ),
+        (
+            "events_total",
+            "counter",
+            "Events written to the log",
+            "SELECT coalesce(max(seq), 0) FROM events",
+        ),
+        (
+            "deliveries_waiting",
+            "gauge",
+            "Envelopes not yet acknowledged",
+            "SELECT count(*) FROM deliveries",
+        ),
+        (
+            "decisions_open",
+            "gauge",
+            "Cards that wait for a person",
+            "SELECT count(*) FROM cards WHERE choice IS NULL",
+        ),
+        (
+            "cost_nanodollars_total",
+            "counter",
+            "Settled cost of model calls",
+            "SELECT coalesce(sum(cost), 0) FROM reservations",
+        ),
     ];
     for (name, kind, help, sql) in counts {
         let value: i64 = db.prepare_cached(sql)?.query_row([], |row| row.get(0))?;

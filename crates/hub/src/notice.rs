@@ -15,15 +15,9 @@ pub(crate) enum Notice {
     /// An event is in the log.
     Event(Arc<LoggedEvent>),
     /// A newer connection speaks for this agent.
-    Epoch {
-        agent: AgentKey,
-        epoch: Epoch,
-    },
+    Epoch { agent: AgentKey, epoch: Epoch },
     /// Something on the page changed that is no event (cost, records).
-    Page {
-        channel: ChannelId,
-        root: MessageTs,
-    },
+    Page { channel: ChannelId, root: MessageTs },
     /// Tests shake the connections.
     Shake(Shake),
 }

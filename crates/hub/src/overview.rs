@@ -89,9 +89,11 @@ fn calls(db: &Connection, thread: &ThreadId) -> Result<Vec<Value>, Trouble> {
     let rows = statement.query_map(
         params![thread.channel.as_str(), thread.root.as_str()],
         |row| {
-            Ok(json!({"role": row.get::<_, String>(0)?, "model": row.get::<_, String>(1)?,
+            Ok(
+                json!({"role": row.get::<_, String>(0)?, "model": row.get::<_, String>(1)?,
                 "calls": row.get::<_, i64>(2)?, "cost": row.get::<_, i64>(3)?,
-                "reserved": row.get::<_, i64>(4)?}))
+                "reserved": row.get::<_, i64>(4)?}),
+            )
         },
     )?;
     Ok(rows.collect::<Result<_, _>>()?)
@@ -123,9 +125,11 @@ pub(crate) fn agents(db: &Connection) -> Result<Vec<Value>, Trouble> {
          FROM agents ORDER BY repo, id",
     )?;
     let rows = statement.query_map([], |row| {
-        Ok(json!({"repo": row.get::<_, String>(0)?, "role": row.get::<_, String>(1)?,
+        Ok(
+            json!({"repo": row.get::<_, String>(0)?, "role": row.get::<_, String>(1)?,
             "epoch": row.get::<_, i64>(2)?, "connected_ms": row.get::<_, Option<i64>>(3)?,
-            "queue": row.get::<_, i64>(4)?}))
+            "queue": row.get::<_, i64>(4)?}),
+        )
     })?;
     Ok(rows.collect::<Result<_, _>>()?)
 }

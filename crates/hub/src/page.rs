@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use axum::{
     Form, Router,
-    extract::{Path, State},
+    extract::{DefaultBodyLimit, Path, Request, State},
     http::{StatusCode, header},
     response::{IntoResponse, Redirect, Response},
     routing::{get, post},
@@ -29,6 +29,7 @@ use crate::{
     identity::Person,
     overview,
     refusal::Refusal,
+    saying,
     workspace::{channels, read},
 };
 
@@ -45,59 +46,78 @@ pub(crate) fn routes() -> Router<Arc<App>> {
         .route("/c/{channel}/{ts}/live", get(thread_live))
         .route("/assets/style.css", get(style))
         .route("/assets/live.js", get(script))
+        .layer(DefaultBodyLimit::max(saying::BODY_LIMIT))
 }
 
 async fn style() -> impl IntoResponse {
-    asset("text/css; charset=utf-8", include_str!("page/assets/style.css"))
+    asset(
+        "text/css; charset=utf-8",
+        include_str!("page/assets/style.css"),
+    )
 }
 
 async fn script() -> impl IntoResponse {
-    asset("text/javascript; charset=utf-8", include_str!("page/assets/live.js"))
+    asset(
+        "text/javascript; charset=utf-8",
+        include_str!("page/assets/live.js"),
+    )
 }
 
 fn asset(kind: &'static str, text: &'static str) -> impl IntoResponse {
     (
-        [(header::CONTENT_TYPE, kind), (header::CACHE_CONTROL, "no-cache")],
+        [
+            (header::CONTENT_TYPE, kind),
+            (header::CACHE_CONTROL, "no-cache"),
+        ],
         text,
     )
 }
 
-/// A visitor of a page: without a session they are shown the way in.
-async fn home(State(app): State<Arc<App>>, visitor: Result<Somebody, Refusal>) -> Response {
-    if visitor.is_err() {
-        return Redirect::to("/login").into_response();
-    }
-    match app.store.look(|db| channels::list(db, None)).await {
-        Ok(all) => match all.first() {
-            Some(first) => Redirect::to(&format!("/c/{}", first.id)).into_response(),
-            None => layout::empty(&app.version).into_response(),
-        },
-        Err(trouble) => sorry(&trouble),
-    }
-}
-
-type Shown = Result<Markup, Response>;
-
-/// Lets a visitor in, or shows the way.
-fn visitor(visitor: Result<Somebody, Refusal>) -> Result<Person, Response> {
-    visitor.map(|somebody| somebody.0).map_err(|refusal| {
-        if refusal.status == StatusCode::UNAUTHORIZED {
-            Redirect::to("/login").into_response()
-        } else {
-            refusal.into_response()
-        }
+async fn home(
+    State(app): State<Arc<App>>,
+    somebody: Result<Somebody, Refusal>,
+) -> Result<Response, Turned> {
+    visitor(somebody)?;
+    let all = app.store.look(|db| channels::list(db, None)).await?;
+    Ok(match all.first() {
+        Some(first) => Redirect::to(&format!("/c/{}", first.id)).into_response(),
+        None => layout::empty(&app.version).into_response(),
     })
 }
 
-/// An error page that offers a way back.
-fn sorry(trouble: &Trouble) -> Response {
-    let code = trouble.code();
-    let status = match code {
-        "internal_error" => StatusCode::INTERNAL_SERVER_ERROR,
-        "channel_not_found" | "thread_not_found" => StatusCode::NOT_FOUND,
-        _ => StatusCode::BAD_REQUEST,
-    };
-    (status, layout::problem(code)).into_response()
+type Shown = Result<Markup, Turned>;
+
+/// A visitor who is shown something else than they asked for.
+struct Turned(Box<Response>);
+
+impl IntoResponse for Turned {
+    fn into_response(self) -> Response {
+        *self.0
+    }
+}
+
+impl From<Refusal> for Turned {
+    /// Without a session they are shown the way in.
+    fn from(refusal: Refusal) -> Self {
+        Self(Box::new(if refusal.status == StatusCode::UNAUTHORIZED {
+            Redirect::to("/login").into_response()
+        } else {
+            (refusal.status, layout::problem(refusal.code)).into_response()
+        }))
+    }
+}
+
+impl From<Trouble> for Turned {
+    /// An error page that offers a way back.
+    fn from(trouble: Trouble) -> Self {
+        let refusal = Refusal::from(trouble);
+        let page = layout::problem(refusal.code);
+        Self(Box::new((refusal.status, page).into_response()))
+    }
+}
+
+fn visitor(visitor: Result<Somebody, Refusal>) -> Result<Person, Turned> {
+    Ok(visitor?.0)
 }
 
 async fn channel(
@@ -119,8 +139,9 @@ async fn channel_live(
     Ok(views::channel_live(&channel_view(&app, channel).await?))
 }
 
-async fn channel_view(app: &App, id: ChannelId) -> Result<views::ChannelView, Response> {
-    app.store
+async fn channel_view(app: &App, id: ChannelId) -> Result<views::ChannelView, Turned> {
+    let view = app
+        .store
         .look(move |db| {
             let range = read::Range {
                 limit: 100,
@@ -135,8 +156,8 @@ async fn channel_view(app: &App, id: ChannelId) -> Result<views::ChannelView, Re
                 names: views::names(db)?,
             })
         })
-        .await
-        .map_err(|trouble| sorry(&trouble))
+        .await?;
+    Ok(view)
 }
 
 async fn thread(
@@ -161,9 +182,10 @@ async fn thread_live(
 async fn thread_view(
     app: &App,
     (channel, ts): (ChannelId, MessageTs),
-) -> Result<views::ThreadPage, Response> {
+) -> Result<views::ThreadPage, Turned> {
     let caps = app.rules.caps.clone();
-    app.store
+    let view = app
+        .store
         .look(move |db| {
             Ok(views::ThreadPage {
                 channel: channels::get(db, &channel)?,
@@ -172,42 +194,22 @@ async fn thread_view(
                 names: views::names(db)?,
             })
         })
-        .await
-        .map_err(|trouble| sorry(&trouble))
-}
-
-#[derive(Deserialize)]
-struct Saying {
-    text: String,
-    #[serde(default)]
-    thread_ts: Option<String>,
+        .await?;
+    Ok(view)
 }
 
 async fn say(
     State(app): State<Arc<App>>,
     somebody: Result<Somebody, Refusal>,
     Path(channel): Path<ChannelId>,
-    Form(said): Form<Saying>,
-) -> Result<Redirect, Response> {
+    request: Request,
+) -> Result<Redirect, Turned> {
     let person = visitor(somebody)?;
-    let thread = root_field(said.thread_ts)?;
-    // Browsers send line ends as CR LF.
-    let text = said.text.replace("\r\n", "\n");
-    let written = acts::say(&app, person, channel.clone(), thread.clone(), text, Vec::new())
-        .await
-        .map_err(|trouble| sorry(&trouble))?;
-    let root = thread.unwrap_or(written.0);
+    let saying = saying::read(request, Some(channel.clone())).await?;
+    let thread = saying.thread.clone();
+    let (ts, _) = acts::say(&app, person, saying).await?;
+    let root = thread.unwrap_or(ts);
     Ok(Redirect::to(&format!("/c/{channel}/{root}")))
-}
-
-fn root_field(field: Option<String>) -> Result<Option<MessageTs>, Response> {
-    match field.filter(|text| !text.is_empty()) {
-        None => Ok(None),
-        Some(text) => match text.parse() {
-            Ok(ts) => Ok(Some(ts)),
-            Err(_) => Err(sorry(&Trouble::Refused("thread_not_found"))),
-        },
-    }
 }
 
 #[derive(Deserialize)]
@@ -224,15 +226,13 @@ async fn press(
     somebody: Result<Somebody, Refusal>,
     Path(channel): Path<ChannelId>,
     Form(pressed): Form<Pressing>,
-) -> Result<Redirect, Response> {
+) -> Result<Redirect, Turned> {
     let person = visitor(somebody)?;
     let press = Press {
         action_id: pressed.action_id,
         value: pressed.value,
         ..Press::default()
     };
-    acts::press(&app, person, channel.clone(), pressed.ts, press)
-        .await
-        .map_err(|trouble| sorry(&trouble))?;
+    acts::press(&app, person, channel.clone(), pressed.ts, press).await?;
     Ok(Redirect::to(&format!("/c/{channel}/{}", pressed.root)))
 }

@@ -5,7 +5,7 @@ use std::{convert::Infallible, sync::Arc};
 
 use axum::{
     Json, Router,
-    extract::{Path, Query, State},
+    extract::{DefaultBodyLimit, Path, Query, Request, State},
     http::{HeaderMap, StatusCode},
     response::sse::{Event as SseEvent, KeepAlive, Sse},
     routing::{get, post},
@@ -24,6 +24,7 @@ use crate::{
     notice::{LoggedEvent, Notice, Shake},
     overview,
     refusal::Refusal,
+    saying,
     workspace::{channels, decide, read},
 };
 
@@ -42,28 +43,18 @@ pub(crate) fn routes() -> Router<Arc<App>> {
         .route("/v1/agents", get(agents))
         .route("/v1/events", get(events))
         .route("/v1/test/shake", post(shake))
+        .layer(DefaultBodyLimit::max(saying::BODY_LIMIT))
 }
 
 async fn me(Somebody(person): Somebody) -> Json<Value> {
     Json(json!({"ok": true, "user": person.id, "name": person.name}))
 }
 
-#[derive(Deserialize)]
-struct Saying {
-    channel: ChannelId,
-    text: String,
-    #[serde(default)]
-    thread_ts: Option<MessageTs>,
-}
-
-async fn say(
-    State(app): State<Arc<App>>,
-    Somebody(person): Somebody,
-    Json(said): Json<Saying>,
-) -> Answer {
-    let channel = said.channel.clone();
-    let (ts, message) =
-        acts::say(&app, person, said.channel, said.thread_ts, said.text, Vec::new()).await?;
+/// JSON, or a form with files (`channel`, `text`, `thread_ts`, `file`…).
+async fn say(State(app): State<Arc<App>>, Somebody(person): Somebody, request: Request) -> Answer {
+    let saying = saying::read(request, None).await?;
+    let channel = saying.channel.clone();
+    let (ts, message) = acts::say(&app, person, saying).await?;
     Ok(Json(
         json!({"ok": true, "channel": channel, "ts": ts, "message": message}),
     ))
@@ -182,13 +173,18 @@ async fn decisions(
     Query(which): Query<Which>,
 ) -> Answer {
     let open_only = matches!(which.open.as_deref(), Some("1" | "true"));
-    let all = app.store.look(move |db| decide::list(db, open_only)).await?;
+    let all = app
+        .store
+        .look(move |db| decide::list(db, open_only))
+        .await?;
     Ok(Json(json!({"ok": true, "decisions": all})))
 }
 
 async fn agents(State(app): State<Arc<App>>, _somebody: Somebody) -> Answer {
     let all = app.store.look(overview::agents).await?;
-    Ok(Json(json!({"ok": true, "agents": all, "version": app.version})))
+    Ok(Json(
+        json!({"ok": true, "agents": all, "version": app.version}),
+    ))
 }
 
 #[derive(Deserialize)]

@@ -3,7 +3,7 @@
 //! reservation costs the same however long the day was.
 
 use butler_vocab::{
-    PurseRefusal, ReserveAnswer, Reservation, Role, Settlement, ThreadId, Usd, UserId, fault,
+    PurseRefusal, Reservation, ReserveAnswer, Role, Settlement, ThreadId, Usd, UserId, fault,
 };
 use rusqlite::{Connection, OptionalExtension, params};
 
@@ -66,7 +66,7 @@ pub(crate) fn reserve(
         // Wide sums: a saturated total must not look as if it fitted.
         let total = i128::from(purse.used.nanos()) + i128::from(wanted.amount.nanos());
         if total > i128::from(purse.cap.nanos()) {
-            return turn_down(db, &wanted.thread, purse);
+            return turn_down(db, &wanted.thread, &purse);
         }
     }
     fault("hub.before-reserve");
@@ -98,11 +98,7 @@ fn granted(db: &Connection, thread: &ThreadId, caps: &Caps) -> Result<ReserveAns
 }
 
 /// Refuses, and remembers the purse: it is the one a Raise is about.
-fn turn_down(
-    db: &Connection,
-    thread: &ThreadId,
-    purse: Purse,
-) -> Result<ReserveAnswer, Trouble> {
+fn turn_down(db: &Connection, thread: &ThreadId, purse: &Purse) -> Result<ReserveAnswer, Trouble> {
     db.prepare_cached(
         "INSERT OR REPLACE INTO refusals (channel, root, purse, owner) VALUES (?1, ?2, ?3, ?4)",
     )?

@@ -56,7 +56,10 @@ fn reserved_and_settled_never_pass_the_cap_by_a_reservation() {
     pay(&db, "a", 10);
     assert_eq!(refused_by(ask(&db, "b", 1, 50)), "nobody");
     pay(&db, "a", 99);
-    assert_eq!(spent_in_thread(&db, &thread(1)).unwrap(), Usd::from_cents(60));
+    assert_eq!(
+        spent_in_thread(&db, &thread(1)).unwrap(),
+        Usd::from_cents(60)
+    );
     assert_eq!(refused_by(ask(&db, "c", 2, 95)), "day");
 }
 

@@ -31,8 +31,13 @@ impl From<Trouble> for Refusal {
             "stale_epoch" | "already_decided" => StatusCode::CONFLICT,
             "invalid_auth" | "not_authed" => StatusCode::UNAUTHORIZED,
             "not_an_approver" => StatusCode::FORBIDDEN,
-            "channel_not_found" | "message_not_found" | "thread_not_found" | "unknown_request"
-            | "unknown_body" | "unknown_reservation" | "file_not_found" => StatusCode::NOT_FOUND,
+            "channel_not_found"
+            | "message_not_found"
+            | "thread_not_found"
+            | "unknown_request"
+            | "unknown_body"
+            | "unknown_reservation"
+            | "file_not_found" => StatusCode::NOT_FOUND,
             _ => StatusCode::BAD_REQUEST,
         };
         Self { status, code }

@@ -197,7 +197,7 @@ fn ensure_agent(db: &Connection, repo: &str, role: Role) -> Result<AgentTokens, 
         params![repo, role.as_str()],
         |row| row.get(0),
     )?;
-    let mut token = |prefix: &str, kind: &str| -> Result<Secret, Trouble> {
+    let token = |prefix: &str, kind: &str| -> Result<Secret, Trouble> {
         let known: Option<String> = db
             .query_row(
                 "SELECT secret FROM tokens WHERE kind = ?1 AND agent = ?2",
@@ -282,10 +282,9 @@ pub(crate) fn use_code(db: &Connection, code: &str) -> Result<Option<(Person, St
 pub(crate) fn of_session(db: &Connection, cookie: &str) -> Result<Option<Person>, Trouble> {
     let person: Option<String> = db
         .prepare_cached("SELECT person FROM sessions WHERE sha256 = ?1 AND expires_ms > ?2")?
-        .query_row(
-            params![Sha256Hex::of(cookie).as_str(), now_ms()],
-            |row| row.get(0),
-        )
+        .query_row(params![Sha256Hex::of(cookie).as_str(), now_ms()], |row| {
+            row.get(0)
+        })
         .optional()?;
     match person {
         Some(id) => crate::identity::person_by_id(db, &id),

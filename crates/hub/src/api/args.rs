@@ -79,11 +79,7 @@ impl Args {
     }
 
     /// A timestamp that may be absent.
-    pub(crate) fn ts(
-        &self,
-        name: &str,
-        bad: &'static str,
-    ) -> Result<Option<MessageTs>, Trouble> {
+    pub(crate) fn ts(&self, name: &str, bad: &'static str) -> Result<Option<MessageTs>, Trouble> {
         self.text(name)
             .map(|text| text.parse().map_err(|_| Trouble::Refused(bad)))
             .transpose()
@@ -158,7 +154,11 @@ mod tests {
     #[tokio::test]
     async fn all_forms_mean_the_same() {
         let form = "application/x-www-form-urlencoded";
-        let args = read(form, "channel=C1&blocks=%5B1%5D&flag=1&thread_ts=1700000000.000100").await;
+        let args = read(
+            form,
+            "channel=C1&blocks=%5B1%5D&flag=1&thread_ts=1700000000.000100",
+        )
+        .await;
         let same = read(
             "application/json; charset=utf-8",
             r#"{"channel":"C1","blocks":[1],"flag":true,"thread_ts":"1700000000.000100"}"#,

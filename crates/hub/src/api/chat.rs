@@ -125,7 +125,13 @@ pub(super) async fn update(call: Call) -> Result<Value, Trouble> {
                 return refuse("cant_update_message");
             }
             let edit_ts = desk.next_ts();
-            let body = updated(old.body.clone(), text, blocks, metadata, &edit_ts.to_string());
+            let body = updated(
+                old.body.clone(),
+                &text,
+                blocks,
+                metadata,
+                &edit_ts.to_string(),
+            );
             message::replace(desk, &channel, &old, &body)?;
             Ok(json!({"channel": channel, "ts": ts, "text": body["text"], "message": body}))
         })
@@ -150,7 +156,7 @@ fn own_metadata(call: &Call) -> Result<Option<Value>, Trouble> {
 /// old fallback, metadata stays unless given, `{}` removes it.
 fn updated(
     mut body: Value,
-    text: String,
+    text: &str,
     blocks: Option<Value>,
     metadata: Option<Value>,
     edit_ts: &str,

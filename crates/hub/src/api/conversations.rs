@@ -97,7 +97,7 @@ pub(super) async fn history(call: Call) -> Result<Value, Trouble> {
             read::history(db, &channel, &range)
         })
         .await?;
-    Ok(answer(page))
+    Ok(answer(&page))
 }
 
 pub(super) async fn replies(call: Call) -> Result<Value, Trouble> {
@@ -113,10 +113,10 @@ pub(super) async fn replies(call: Call) -> Result<Value, Trouble> {
             read::replies(db, &channel, &ts, &range)
         })
         .await?;
-    Ok(answer(page))
+    Ok(answer(&page))
 }
 
-fn answer(page: read::Page) -> Value {
+fn answer(page: &read::Page) -> Value {
     json!({"messages": page.messages, "has_more": !page.next_cursor.is_empty(),
         "pin_count": 0, "response_metadata": {"next_cursor": page.next_cursor}})
 }
@@ -142,4 +142,3 @@ fn range_of(call: &Call) -> Result<read::Range, Trouble> {
         all_metadata: call.args.flag("include_all_metadata"),
     })
 }
-

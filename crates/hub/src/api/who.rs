@@ -20,8 +20,10 @@ pub(super) async fn auth_test(call: Call) -> Result<Value, Trouble> {
 }
 
 pub(super) async fn team_info(_call: Call) -> Result<Value, Trouble> {
-    Ok(json!({"team": {"id": TEAM, "name": "CodeButler", "domain": "codebutler",
-        "email_domain": "", "icon": {"image_default": true}}}))
+    Ok(
+        json!({"team": {"id": TEAM, "name": "CodeButler", "domain": "codebutler",
+        "email_domain": "", "icon": {"image_default": true}}}),
+    )
 }
 
 pub(super) async fn bots_info(call: Call) -> Result<Value, Trouble> {
@@ -34,7 +36,11 @@ pub(super) async fn bots_info(call: Call) -> Result<Value, Trouble> {
 
 pub(super) async fn users_info(call: Call) -> Result<Value, Trouble> {
     let user = UserId::new(call.args.need("user", "user_not_found")?);
-    let user = call.app.store.look(move |db| channels::user(db, &user)).await?;
+    let user = call
+        .app
+        .store
+        .look(move |db| channels::user(db, &user))
+        .await?;
     Ok(json!({"user": user}))
 }
 

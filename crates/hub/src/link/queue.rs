@@ -81,7 +81,11 @@ impl Queue {
             .map(|(thread, _)| thread.clone());
         if let Some(thread) = thread {
             self.on_its_way.remove(&thread);
-            if self.waiting.get(&thread).is_some_and(|line| !line.is_empty()) {
+            if self
+                .waiting
+                .get(&thread)
+                .is_some_and(|line| !line.is_empty())
+            {
                 self.ready.push_back(thread);
             } else {
                 self.waiting.remove(&thread);

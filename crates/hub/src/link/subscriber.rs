@@ -115,7 +115,11 @@ impl Subscriber {
         pings.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut checks = interval(Duration::from_secs(1));
         checks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let life = if self.manners.refreshes { SHORT_LIFE } else { LIFE };
+        let life = if self.manners.refreshes {
+            SHORT_LIFE
+        } else {
+            LIFE
+        };
         let old_at = Instant::now() + life;
         let cancel = self.app.cancel.clone();
         loop {
@@ -270,7 +274,9 @@ impl Subscriber {
     }
 
     async fn say(&mut self, frame: &Value) -> Result<(), axum::Error> {
-        self.socket.send(Frame::Text(frame.to_string().into())).await
+        self.socket
+            .send(Frame::Text(frame.to_string().into()))
+            .await
     }
 }
 

@@ -102,7 +102,8 @@ fn element(element: &Value, place: &Place<'_>) -> Markup {
 /// Markdown of models: raw HTML becomes text, links lead to the web only, and
 /// nothing is loaded from elsewhere.
 pub(super) fn markdown(source: &str) -> Markup {
-    let options = Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TABLES | Options::ENABLE_TASKLISTS;
+    let options =
+        Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TABLES | Options::ENABLE_TASKLISTS;
     let mut dropped = Vec::new();
     let events = Parser::new_ext(source, options).map(|event| match event {
         Event::Html(html) | Event::InlineHtml(html) => Event::Text(html),
@@ -158,7 +159,10 @@ mod tests {
         );
         let open = shown(&card.blocks, true);
         assert!(open.contains("value=\"cb:k3m9qa:approve\""), "{open}");
-        assert!(open.contains("Plan &lt;b&gt;") && open.contains("<ol>"), "{open}");
+        assert!(
+            open.contains("Plan &lt;b&gt;") && open.contains("<ol>"),
+            "{open}"
+        );
         assert!(!open.contains("<script"), "{open}");
         assert!(!shown(&card.blocks, false).contains("<button"));
     }
@@ -179,7 +183,10 @@ mod tests {
             ]),
             true,
         );
-        assert!(!html.contains("<img") && !html.contains("href=\"javascript"), "{html}");
+        assert!(
+            !html.contains("<img") && !html.contains("href=\"javascript"),
+            "{html}"
+        );
         assert!(html.contains("href=\"http://e.vil/x.png\""), "{html}");
     }
 }

@@ -45,7 +45,7 @@ pub(super) async fn enter(
             (AppendHeaders([(SET_COOKIE, cookie)]), Redirect::to("/")).into_response()
         }
         Ok(None) => (StatusCode::UNAUTHORIZED, layout::login("", true)).into_response(),
-        Err(trouble) => super::sorry(&trouble),
+        Err(trouble) => super::Turned::from(trouble).into_response(),
     }
 }
 
@@ -63,9 +63,13 @@ pub(super) async fn leave(State(app): State<Arc<App>>, headers: HeaderMap) -> Re
             })
             .await;
         if let Err(trouble) = ended {
-            return super::sorry(&trouble);
+            return super::Turned::from(trouble).into_response();
         }
     }
     let cookie = format!("{}=; Path=/; HttpOnly; Max-Age=0", guard::COOKIE);
-    (AppendHeaders([(SET_COOKIE, cookie)]), Redirect::to("/login")).into_response()
+    (
+        AppendHeaders([(SET_COOKIE, cookie)]),
+        Redirect::to("/login"),
+    )
+        .into_response()
 }

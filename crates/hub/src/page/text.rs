@@ -111,7 +111,9 @@ fn special(text: &str, at: usize, names: &Names, depth: u8) -> Option<(Markup, u
             let end = line_of(reach(body)).find('`').filter(|end| *end > 0)?;
             Some((html! { code { (unescape(&body[..end])) } }, end + 2))
         }
-        mark @ (b'*' | b'_' | b'~') if depth < DEPTH && !before.is_some_and(char::is_alphanumeric) => {
+        mark @ (b'*' | b'_' | b'~')
+            if depth < DEPTH && !before.is_some_and(char::is_alphanumeric) =>
+        {
             marked(rest, *mark as char, names, depth)
         }
         b'h' if !before.is_some_and(char::is_alphanumeric) => bare_link(rest),

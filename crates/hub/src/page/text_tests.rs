@@ -9,11 +9,17 @@ fn check(text: &str, expected: &str) {
 
 #[test]
 fn marks_links_and_mentions_are_rendered() {
-    check("hi *you* _there_ ~no~", "<p>hi <strong>you</strong> <em>there</em> <s>no</s></p>");
+    check(
+        "hi *you* _there_ ~no~",
+        "<p>hi <strong>you</strong> <em>there</em> <s>no</s></p>",
+    );
     check("a\nb\n\nc", "<p>a<br>b</p><p>c</p>");
     check("`x &lt; y`", "<p><code>x &lt; y</code></p>");
     check("```\na\n  b\n```", "<pre><code>a\n  b\n</code></pre>");
-    check("&gt; quoted\nnot", "<blockquote>quoted</blockquote><p>not</p>");
+    check(
+        "&gt; quoted\nnot",
+        "<blockquote>quoted</blockquote><p>not</p>",
+    );
     check("<@U1>", "<p><span class=\"mention\">@ana &lt;3</span></p>");
     check(
         "<https://x.y/?a=1&amp;b|see>",
@@ -39,7 +45,10 @@ fn nothing_from_outside_becomes_markup() {
         "*<img src=x onerror=alert(1)>*",
     ] {
         let html = render(probe, &Names::new()).into_string();
-        assert!(!html.contains("<script") && !html.contains("<img"), "{html}");
+        assert!(
+            !html.contains("<script") && !html.contains("<img"),
+            "{html}"
+        );
         assert!(!html.contains("href=\"javascript"), "{html}");
         assert!(!html.contains("\" on"), "{html}");
     }
@@ -49,9 +58,21 @@ fn nothing_from_outside_becomes_markup() {
 fn only_our_tags(html: &str) -> bool {
     html.match_indices('<').all(|(at, _)| {
         let tag = html[at + 1..].trim_start_matches('/');
-        ["p>", "br>", "pre>", "code>", "strong>", "em>", "s>", "blockquote>", "span", "a href", "a>"]
-            .iter()
-            .any(|ours| tag.starts_with(ours))
+        [
+            "p>",
+            "br>",
+            "pre>",
+            "code>",
+            "strong>",
+            "em>",
+            "s>",
+            "blockquote>",
+            "span",
+            "a href",
+            "a>",
+        ]
+        .iter()
+        .any(|ours| tag.starts_with(ours))
     })
 }
 

@@ -18,7 +18,10 @@ use crate::{
     identity::Person,
     names::BOT_NAME,
     overview::ThreadView,
-    workspace::channels::{self, Channel},
+    workspace::{
+        channels::{self, Channel},
+        files,
+    },
 };
 
 /// A channel as it is shown.
@@ -176,6 +179,7 @@ fn message_card(
             } @else {
                 (text::render(message["text"].as_str().unwrap_or_default(), names))
             }
+            (attached(message))
             @if let Some(decided) = card.and_then(|view| view.decided.as_ref()) {
                 p.decided {
                     (decided.choice.label()) " · "
@@ -184,6 +188,27 @@ fn message_card(
             }
             (reactions(message))
             @if in_channel { (open_thread(message, channel, &root)) }
+        }
+    }
+}
+
+/// Pictures and sounds in place, everything else as a link.
+fn attached(message: &Value) -> Markup {
+    let all = message["files"].as_array().map_or(&[][..], Vec::as_slice);
+    html! {
+        @for file in all {
+            @let link = format!("/files/{}", file["id"].as_str().unwrap_or_default());
+            @let name = file["title"].as_str().unwrap_or_default();
+            @let kind = file["mimetype"].as_str().unwrap_or_default();
+            p.file {
+                @if !files::is_shown_in_place(kind) {
+                    a href=(link) { (name) }
+                } @else if kind.starts_with("audio/") {
+                    audio controls src=(link) title=(name) {}
+                } @else {
+                    a href=(link) { img src=(link) alt=(name) loading="lazy"; }
+                }
+            }
         }
     }
 }
@@ -197,7 +222,9 @@ fn author(message: &Value, names: &Names) -> String {
 }
 
 fn reactions(message: &Value) -> Markup {
-    let all = message["reactions"].as_array().map_or(&[][..], Vec::as_slice);
+    let all = message["reactions"]
+        .as_array()
+        .map_or(&[][..], Vec::as_slice);
     html! {
         @if !all.is_empty() {
             ul.reactions {
@@ -244,11 +271,16 @@ fn open_thread(message: &Value, channel: &ChannelId, root: &MessageTs) -> Markup
 }
 
 fn composer(channel: &ChannelId, root: Option<&MessageTs>) -> Markup {
-    let label = if root.is_some() { "Reply in this thread" } else { "Start a thread" };
+    let label = if root.is_some() {
+        "Reply in this thread"
+    } else {
+        "Start a thread"
+    };
     html! {
-        form.composer method="post" action={ "/c/" (channel) "/say" } {
+        form.composer method="post" action={ "/c/" (channel) "/say" } enctype="multipart/form-data" {
             label.hidden for="text" { (label) }
-            textarea #text name="text" rows="2" placeholder=(label) required {}
+            textarea #text name="text" rows="2" placeholder=(label) {}
+            label.attach { "Attach" input type="file" name="file" multiple aria-label="Attach files"; }
             @if let Some(root) = root { input type="hidden" name="thread_ts" value=(root); }
             button.primary type="submit" { "Send" }
         }

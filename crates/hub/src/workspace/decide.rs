@@ -251,8 +251,7 @@ pub(crate) fn approval_in_words(text: &str) -> Option<RequestId> {
     let approve = words.next()?.eq_ignore_ascii_case("approve");
     let id = words.next()?;
     let plain = (4..=12).contains(&id.len()) && id.bytes().all(|b| b.is_ascii_alphanumeric());
-    (approve && plain && words.next().is_none())
-        .then(|| RequestId::new(id.to_ascii_lowercase()))
+    (approve && plain && words.next().is_none()).then(|| RequestId::new(id.to_ascii_lowercase()))
 }
 
 /// Whether a thumb or words can approve such a card.

@@ -66,7 +66,6 @@ pub(crate) struct Stored {
     pub(crate) ts: MessageTs,
     pub(crate) root: MessageTs,
     pub(crate) role: Option<Role>,
-    pub(crate) author: String,
     pub(crate) body: Value,
 }
 
@@ -78,10 +77,7 @@ pub(crate) fn write(desk: &mut Desk<'_>, draft: Draft) -> Result<(MessageTs, Val
     };
     let ts = desk.next_ts();
     let body = body_of(&draft, &ts, root.as_ref());
-    let thread = ThreadId::new(
-        draft.channel.clone(),
-        root.unwrap_or_else(|| ts.clone()),
-    );
+    let thread = ThreadId::new(draft.channel.clone(), root.unwrap_or_else(|| ts.clone()));
     let (author, role) = match &draft.author {
         Author::Person(user) => (user.as_str(), None),
         Author::Role { role, .. } => (BOT_USER, Some(*role)),
@@ -199,26 +195,22 @@ pub(crate) fn find(
     ts: &MessageTs,
 ) -> Result<Option<Stored>, Trouble> {
     let found = db
-        .prepare_cached(
-            "SELECT ts, root, role, author, body FROM messages WHERE channel = ?1 AND ts = ?2",
-        )?
+        .prepare_cached("SELECT ts, root, role, body FROM messages WHERE channel = ?1 AND ts = ?2")?
         .query_row(params![channel.as_str(), ts.as_str()], read)
         .optional()?;
     found.transpose()
 }
 
-/// Reads a row of ts, root, role, author, body.
+/// Reads a row of ts, root, role, body.
 pub(crate) fn read(row: &rusqlite::Row<'_>) -> rusqlite::Result<Result<Stored, Trouble>> {
     let (ts, root): (String, String) = (row.get(0)?, row.get(1)?);
-    let (role, author): (Option<String>, String) = (row.get(2)?, row.get(3)?);
-    let body: String = row.get(4)?;
+    let (role, body): (Option<String>, String) = (row.get(2)?, row.get(3)?);
     Ok((|| {
         let odd = || Trouble::Refused("internal_error");
         Ok(Stored {
             ts: ts.parse().map_err(|_| odd())?,
             root: root.parse().map_err(|_| odd())?,
             role: role.and_then(|role| role.parse().ok()),
-            author,
             body: serde_json::from_str(&body)?,
         })
     })())
@@ -233,11 +225,7 @@ pub(crate) fn replace(
 ) -> Result<(), Trouble> {
     desk.db()
         .prepare_cached("UPDATE messages SET body = ?3 WHERE channel = ?1 AND ts = ?2")?
-        .execute(params![
-            channel.as_str(),
-            old.ts.as_str(),
-            body.to_string()
-        ])?;
+        .execute(params![channel.as_str(), old.ts.as_str(), body.to_string()])?;
     let event_ts = desk.next_ts();
     log::append(
         desk,
@@ -266,7 +254,9 @@ pub(crate) fn delete(
 ) -> Result<(), Trouble> {
     let replies: i64 = desk
         .db()
-        .prepare_cached("SELECT count(*) FROM messages WHERE channel = ?1 AND root = ?2 AND ts <> ?2")?
+        .prepare_cached(
+            "SELECT count(*) FROM messages WHERE channel = ?1 AND root = ?2 AND ts <> ?2",
+        )?
         .query_row(params![channel.as_str(), old.ts.as_str()], |row| row.get(0))?;
     if replies > 0 {
         let marker = json!({"type": "message", "subtype": "tombstone", "hidden": true,

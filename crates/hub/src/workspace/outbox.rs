@@ -73,11 +73,7 @@ pub(crate) fn post(
     Ok(answer)
 }
 
-fn first_answer(
-    desk: &Desk<'_>,
-    agent: &Agent,
-    tag: &PostTag,
-) -> Result<Option<Value>, Trouble> {
+fn first_answer(desk: &Desk<'_>, agent: &Agent, tag: &PostTag) -> Result<Option<Value>, Trouble> {
     let answer: Option<String> = desk
         .db()
         .prepare_cached("SELECT answer FROM outbox WHERE agent = ?1 AND idem = ?2")?
@@ -171,8 +167,10 @@ fn write_parts(
     if let Some(tag) = tag {
         register_card(desk, agent, &post.channel, &ts, &message, tag)?;
     }
-    Ok(json!({"ok": true, "channel": post.channel, "ts": ts, "message": message,
-        "codebutler": {"parts": parts}}))
+    Ok(
+        json!({"ok": true, "channel": post.channel, "ts": ts, "message": message,
+        "codebutler": {"parts": parts}}),
+    )
 }
 
 /// What the other roles are told about the post; the sender comes from the token.

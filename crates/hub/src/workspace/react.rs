@@ -68,7 +68,11 @@ pub(crate) fn react(
         )?
     };
     if changed == 0 {
-        return refuse(if add { "already_reacted" } else { "no_reaction" });
+        return refuse(if add {
+            "already_reacted"
+        } else {
+            "no_reaction"
+        });
     }
     let event_ts = desk.next_ts();
     let mut event = json!({
@@ -126,7 +130,7 @@ pub(crate) fn of(
 fn is_emoji_name(name: &str) -> bool {
     !name.is_empty()
         && name.len() <= 100
-        && name.chars().all(|c| {
-            c.is_alphanumeric() || matches!(c, '_' | '-' | '+' | '\'' | ':')
-        })
+        && name
+            .chars()
+            .all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '+' | '\'' | ':'))
 }

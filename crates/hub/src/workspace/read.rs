@@ -25,7 +25,7 @@ pub(crate) struct Page {
     pub(crate) next_cursor: String,
 }
 
-const COLUMNS: &str = "ts, root, role, author, body";
+const COLUMNS: &str = "ts, root, role, body";
 
 /// Top-level messages of a channel, newest first.
 pub(crate) fn history(

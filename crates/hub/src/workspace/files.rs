@@ -1,0 +1,184 @@
+//! Files of the workspace. A file is announced, filled, then shared; what was
+//! never shared is seen by its owner only.
+
+use butler_vocab::ChannelId;
+use rusqlite::{Connection, OptionalExtension, Row, params};
+use serde_json::{Value, json};
+
+use crate::{
+    desk::now_ms,
+    error::{Trouble, refuse},
+    names::TEAM,
+    tokens::random_text,
+};
+
+/// The most that one file may hold.
+pub(crate) const SIZE_LIMIT: u64 = 32 * 1024 * 1024;
+
+/// A file without its bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct File {
+    pub(crate) id: String,
+    pub(crate) channel: Option<ChannelId>,
+    /// The repo of an agent's file, or the person's id.
+    pub(crate) owner: String,
+    /// Who shows up as its user.
+    pub(crate) user: String,
+    pub(crate) name: String,
+    pub(crate) title: String,
+    pub(crate) mimetype: &'static str,
+    pub(crate) length: u64,
+    pub(crate) filled: bool,
+    pub(crate) created_ms: i64,
+}
+
+/// What somebody wants to upload.
+#[derive(Debug, Clone)]
+pub(crate) struct Wish {
+    pub(crate) owner: String,
+    pub(crate) user: String,
+    pub(crate) name: String,
+    pub(crate) length: u64,
+}
+
+const COLUMNS: &str =
+    "id, channel, owner, user, name, title, length, bytes IS NOT NULL, created_ms";
+
+/// Announces a file; answers its id and the key with which it can be filled.
+pub(crate) fn announce(db: &Connection, wish: &Wish) -> Result<(String, String), Trouble> {
+    if wish.length == 0 || wish.length > SIZE_LIMIT {
+        return refuse("file_upload_size_restricted");
+    }
+    let id = format!("F{}", &random_text()[..10]);
+    let key = random_text();
+    db.execute(
+        "INSERT INTO files (id, owner, user, name, title, length, upload_key, created_ms)
+         VALUES (?1, ?2, ?3, ?4, ?4, ?5, ?6, ?7)",
+        params![
+            id,
+            wish.owner,
+            wish.user,
+            wish.name,
+            i64::try_from(wish.length).unwrap_or(i64::MAX),
+            key,
+            now_ms()
+        ],
+    )?;
+    Ok((id, key))
+}
+
+/// Fills a file, once per announcement and only with its key.
+pub(crate) fn fill(db: &Connection, id: &str, key: &str, bytes: &[u8]) -> Result<(), Trouble> {
+    let filled = db.execute(
+        "UPDATE files SET bytes = ?3, length = ?4 WHERE id = ?1 AND upload_key = ?2",
+        params![
+            id,
+            key,
+            bytes,
+            i64::try_from(bytes.len()).unwrap_or(i64::MAX)
+        ],
+    )?;
+    if filled == 0 {
+        return refuse("file_not_found");
+    }
+    Ok(())
+}
+
+/// One file.
+pub(crate) fn get(db: &Connection, id: &str) -> Result<File, Trouble> {
+    let sql = format!("SELECT {COLUMNS} FROM files WHERE id = ?1");
+    let found = db.prepare_cached(&sql)?.query_row([id], read).optional()?;
+    found.ok_or(Trouble::Refused("file_not_found"))
+}
+
+/// Its bytes.
+pub(crate) fn bytes(db: &Connection, id: &str) -> Result<Vec<u8>, Trouble> {
+    let found: Option<Option<Vec<u8>>> = db
+        .prepare_cached("SELECT bytes FROM files WHERE id = ?1")?
+        .query_row([id], |row| row.get(0))
+        .optional()?;
+    found.flatten().ok_or(Trouble::Refused("file_not_found"))
+}
+
+fn read(row: &Row<'_>) -> rusqlite::Result<File> {
+    let name: String = row.get(4)?;
+    Ok(File {
+        id: row.get(0)?,
+        channel: row.get::<_, Option<String>>(1)?.map(ChannelId::new),
+        owner: row.get(2)?,
+        user: row.get(3)?,
+        mimetype: mimetype_of(&name),
+        name,
+        title: row.get(5)?,
+        length: row.get::<_, i64>(6)?.unsigned_abs(),
+        filled: row.get(7)?,
+        created_ms: row.get(8)?,
+    })
+}
+
+/// Gives a file its title and, when it is shared, its channel.
+pub(crate) fn settle(
+    db: &Connection,
+    owner: &str,
+    id: &str,
+    title: Option<&str>,
+    channel: Option<&ChannelId>,
+) -> Result<File, Trouble> {
+    let file = get(db, id)?;
+    if file.owner != owner || !file.filled {
+        return refuse("file_not_found");
+    }
+    db.execute(
+        "UPDATE files SET title = coalesce(?2, title), channel = coalesce(?3, channel),
+           upload_key = NULL WHERE id = ?1",
+        params![id, title, channel.map(ChannelId::as_str)],
+    )?;
+    get(db, id)
+}
+
+/// A file in Slack's shape; `base` is how the caller reaches us.
+pub(crate) fn shown(file: &File, base: &str) -> Value {
+    let link = format!("{base}/files/{}", file.id);
+    let kind = file.name.rsplit_once('.').map_or("", |(_, end)| end);
+    json!({
+        "id": file.id, "name": file.name, "title": file.title, "mimetype": file.mimetype,
+        "filetype": kind, "pretty_type": kind.to_ascii_uppercase(), "size": file.length,
+        "user": file.user, "user_team": TEAM, "mode": "hosted", "is_external": false,
+        "is_public": true, "created": file.created_ms / 1000, "timestamp": file.created_ms / 1000,
+        "url_private": link, "url_private_download": format!("{link}?download=1"),
+        "permalink": link, "channels": file.channel.iter().collect::<Vec<_>>(),
+        "groups": [], "ims": [], "shares": {},
+    })
+}
+
+/// By the name's ending, from a short list: what is unknown is only ever
+/// downloaded, never shown.
+pub(crate) fn mimetype_of(name: &str) -> &'static str {
+    let ending = name.rsplit_once('.').map_or("", |(_, end)| end);
+    match ending.to_ascii_lowercase().as_str() {
+        "png" => "image/png",
+        "jpg" | "jpeg" => "image/jpeg",
+        "gif" => "image/gif",
+        "webp" => "image/webp",
+        "svg" => "image/svg+xml",
+        "pdf" => "application/pdf",
+        "json" => "application/json",
+        "mp3" => "audio/mpeg",
+        "m4a" => "audio/mp4",
+        "ogg" => "audio/ogg",
+        "wav" => "audio/wav",
+        "webm" => "audio/webm",
+        "zip" => "application/zip",
+        "txt" | "log" | "md" | "rs" | "toml" | "py" | "js" | "ts" | "go" | "c" | "h" | "sh"
+        | "yml" | "yaml" | "csv" | "diff" | "patch" | "html" | "css" | "sql" => "text/plain",
+        _ => "application/octet-stream",
+    }
+}
+
+/// Pictures and sounds that a browser may show in place.
+pub(crate) fn is_shown_in_place(mimetype: &str) -> bool {
+    matches!(
+        mimetype,
+        "image/png" | "image/jpeg" | "image/gif" | "image/webp"
+    ) || mimetype.starts_with("audio/")
+}

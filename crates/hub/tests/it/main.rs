@@ -1,0 +1,11 @@
+//! The hub as others meet it: over HTTP and WebSocket, with our own client.
+#![expect(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+
+mod borders;
+mod control;
+mod decisions;
+mod epochs;
+mod fan_out;
+mod page;
+mod posting;
+mod world;

@@ -1,0 +1,243 @@
+//! The page as a browser meets it.
+
+use butler_hub::Tokens;
+use butler_slack::blocks;
+use butler_vocab::{CardTag, DecisionKind, RequestId, Role, Sha256Hex};
+use reqwest::{StatusCode, header};
+
+use crate::world::World;
+
+/// A browser: a cookie and an origin.
+struct Browser<'a> {
+    world: &'a World,
+    cookie: String,
+}
+
+impl<'a> Browser<'a> {
+    async fn login(world: &'a World) -> Self {
+        let code = Tokens::open(world.dir.path())
+            .unwrap()
+            .login_link()
+            .unwrap();
+        let link = format!("login?code={}", code.expose());
+        // A preview's GET does not use the code up.
+        for _ in 0..2 {
+            let shown = world
+                .http
+                .get(world.base.join(&link).unwrap())
+                .send()
+                .await
+                .unwrap();
+            assert_eq!(shown.status(), StatusCode::OK);
+        }
+        let form = [("code", code.expose())];
+        let foreign = world
+            .http
+            .post(world.base.join("login").unwrap())
+            .header(header::ORIGIN, "http://evil.example")
+            .form(&form);
+        assert_eq!(
+            foreign.send().await.unwrap().status(),
+            StatusCode::FORBIDDEN
+        );
+        let enter = || {
+            world
+                .http
+                .post(world.base.join("login").unwrap())
+                .header(header::ORIGIN, origin(world))
+                .form(&form)
+                .send()
+        };
+        let entered = enter().await.unwrap();
+        assert_eq!(entered.status(), StatusCode::SEE_OTHER);
+        let cookie = entered.headers()[header::SET_COOKIE]
+            .to_str()
+            .unwrap()
+            .to_owned();
+        assert!(
+            cookie.contains("HttpOnly") && cookie.contains("SameSite"),
+            "{cookie}"
+        );
+        assert_eq!(enter().await.unwrap().status(), StatusCode::UNAUTHORIZED);
+        Self {
+            world,
+            cookie: cookie.split(';').next().unwrap().to_owned(),
+        }
+    }
+
+    async fn get(&self, path: &str) -> String {
+        let url = self.world.base.join(path).unwrap();
+        let request = self
+            .world
+            .http
+            .get(url)
+            .header(header::COOKIE, &self.cookie);
+        let answer = request.send().await.unwrap();
+        assert_eq!(answer.status(), StatusCode::OK, "{path}");
+        answer.text().await.unwrap()
+    }
+
+    async fn submit(&self, path: &str, form: &[(&str, &str)], origin: &str) -> StatusCode {
+        let url = self.world.base.join(path).unwrap();
+        let request = self
+            .world
+            .http
+            .post(url)
+            .header(header::COOKIE, &self.cookie)
+            .header(header::ORIGIN, origin)
+            .form(form);
+        request.send().await.unwrap().status()
+    }
+}
+
+fn origin(world: &World) -> String {
+    world.base.as_str().trim_end_matches('/').to_owned()
+}
+
+#[tokio::test]
+async fn a_person_logs_in_once_says_something_and_presses_a_button() {
+    let world = World::start().await;
+    let browser = Browser::login(&world).await;
+    let channel = world.channel();
+    assert!(
+        browser
+            .get(&format!("c/{channel}"))
+            .await
+            .contains("Nothing here yet")
+    );
+    let form = [("text", "a *bold* wish\r\nin two lines")];
+    let status = browser
+        .submit(&format!("c/{channel}/say"), &form, &origin(&world))
+        .await;
+    assert_eq!(status, StatusCode::SEE_OTHER);
+    let shown = browser.get(&format!("c/{channel}/live")).await;
+    assert!(
+        shown.contains("a <strong>bold</strong> wish<br>in two lines"),
+        "{shown}"
+    );
+    assert!(shown.contains("<strong>you</strong>"), "{shown}");
+
+    let history = world
+        .get(&world.ana, &format!("v1/channels/{channel}/messages"))
+        .await;
+    let root = history["messages"][0]["ts"]
+        .as_str()
+        .unwrap()
+        .parse()
+        .unwrap();
+    let request = RequestId::new("plan01");
+    let card = blocks::card(DecisionKind::Plan, &request, "The plan", "1. build", "");
+    let mut post = world.post(&card.text, Some(&root), "card");
+    post.blocks = Some(card.blocks);
+    post.username = Some("codebutler.pm".into());
+    post.tag.card = Some(CardTag {
+        request: request.clone(),
+        kind: DecisionKind::Plan,
+        sha256: Sha256Hex::of("p"),
+    });
+    let posted = world.web(Role::Pm).post(&post).await.unwrap();
+    let thread = format!("c/{channel}/{root}");
+    let shown = browser.get(&thread).await;
+    assert!(shown.contains("value=\"cb:plan01:approve\""), "{shown}");
+    assert!(shown.contains("codebutler.pm") && shown.contains("Nobody is working"));
+
+    let press = [
+        ("ts", posted.ts.as_str()),
+        ("root", root.as_str()),
+        ("action_id", "cb:plan01:approve"),
+    ];
+    let path = format!("c/{channel}/press");
+    let foreign = browser.submit(&path, &press, "http://evil.example").await;
+    assert_eq!(foreign, StatusCode::FORBIDDEN);
+    assert_eq!(
+        browser.submit(&path, &press, &origin(&world)).await,
+        StatusCode::SEE_OTHER
+    );
+    let decided = world
+        .control(Role::Pm)
+        .decision(&request)
+        .await
+        .unwrap()
+        .decided;
+    assert!(decided.is_some());
+    let shown = browser.get(&format!("{thread}/live")).await;
+    assert!(!shown.contains("<button"), "{shown}");
+    assert!(shown.contains("Approve · you"), "{shown}");
+}
+
+#[tokio::test]
+async fn what_people_and_models_write_is_inert() {
+    let world = World::start().await;
+    let probe = "<img src=x onerror=alert(1)>\"'><script>alert(1)</script>";
+    let root = world.say(probe, None).await;
+    let mut post = world.post(probe, Some(&root), "k");
+    post.username = Some(probe.into());
+    post.blocks = Some(serde_json::json!([
+        {"type": "section", "text": {"type": "mrkdwn", "text": probe}},
+        {"type": "markdown", "text": probe}]));
+    world.web(Role::Coder).post(&post).await.unwrap();
+    let browser = Browser::login(&world).await;
+    for path in [
+        format!("c/{}", world.channel()),
+        format!("c/{}/{root}", world.channel()),
+    ] {
+        let shown = browser.get(&path).await;
+        assert!(
+            !shown.contains("<img") && !shown.contains("<script>"),
+            "{shown}"
+        );
+        assert!(shown.contains("&lt;img src=x"), "{shown}");
+    }
+}
+
+#[tokio::test]
+async fn strangers_and_foreign_names_stay_outside() {
+    let world = World::start().await;
+    let get = |path: &str| world.http.get(world.base.join(path).unwrap());
+    let home = get("").send().await.unwrap();
+    assert_eq!(home.headers()[header::LOCATION], "/login");
+    let channel = get(&format!("c/{}", world.channel())).send().await.unwrap();
+    assert_eq!(channel.headers()[header::LOCATION], "/login");
+    for path in ["", "v1/channels", "login", "metrics"] {
+        let foreign = get(path).header(header::HOST, "evil.example:7878");
+        assert_eq!(foreign.send().await.unwrap().status(), 421, "{path}");
+    }
+    let login = get("login").send().await.unwrap();
+    let policy = login.headers()["content-security-policy"].to_str().unwrap();
+    assert!(
+        policy.contains("default-src 'none'") && !policy.contains("unsafe"),
+        "{policy}"
+    );
+    assert!(!login.text().await.unwrap().contains(" style="));
+    assert_eq!(get("healthz").send().await.unwrap().status(), 200);
+}
+
+#[tokio::test]
+async fn a_reader_is_told_live_and_can_resume() {
+    use futures_util::StreamExt;
+    let world = World::start().await;
+    world.say("first", None).await;
+    let open = |path: &str| {
+        world
+            .http
+            .get(world.base.join(path).unwrap())
+            .bearer_auth(world.ana.token.expose())
+            .send()
+    };
+    let stream = open("v1/events?after=0").await.unwrap();
+    assert_eq!(stream.headers()[header::CONTENT_TYPE], "text/event-stream");
+    let mut chunks = stream.bytes_stream();
+    let mut heard = String::new();
+    while !heard.contains("first") {
+        heard.push_str(&String::from_utf8_lossy(
+            &chunks.next().await.unwrap().unwrap(),
+        ));
+    }
+    world.say("second", None).await;
+    while !heard.contains("second") {
+        heard.push_str(&String::from_utf8_lossy(
+            &chunks.next().await.unwrap().unwrap(),
+        ));
+    }
+    assert!(heard.contains("id: 1"), "{heard}");
+}

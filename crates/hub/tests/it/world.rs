@@ -1,0 +1,194 @@
+//! A hub on a free port of this machine, with one repo, and ana and ben in it.
+
+use std::{net::SocketAddr, path::Path, time::Duration};
+
+use butler_hub::{Caps, Hub, HubConfig, PersonToken, RepoTokens, Tokens};
+use butler_policy::Redactor;
+use butler_slack::{Control, Envelope, Post, SharedEpoch, Socket, Web};
+use butler_vocab::{ChannelId, Idem, MessageTs, PostTag, Role, Secret, ThreadId, Usd, UserId};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+use url::Url;
+
+/// Far beyond what anything here takes; only a hang reaches it.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+pub struct World {
+    pub dir: TempDir,
+    pub base: Url,
+    pub repo: RepoTokens,
+    pub ana: PersonToken,
+    pub ben: PersonToken,
+    pub http: reqwest::Client,
+    approvers: Vec<UserId>,
+    running: Option<(Hub, CancellationToken)>,
+}
+
+/// What no message may ever show.
+pub fn secret() -> String {
+    ["correct-", "horse-", "battery"].concat()
+}
+
+pub fn config(dir: &Path, listen: SocketAddr) -> HubConfig {
+    let redactor = Redactor::new(&[Secret::new(secret())], &[]).unwrap();
+    let mut config = HubConfig::new(listen, dir.to_owned(), redactor);
+    config.test_hooks = true;
+    config.caps = Caps {
+        thread: Usd::from_cents(100),
+        day: Usd::from_cents(1_000),
+        person: None,
+    };
+    config
+}
+
+impl World {
+    pub async fn start() -> Self {
+        Self::with_approvers(|_, _| Vec::new()).await
+    }
+
+    pub async fn with_approvers(
+        choose: impl FnOnce(&PersonToken, &PersonToken) -> Vec<UserId>,
+    ) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let mut tokens = Tokens::open(dir.path()).unwrap();
+        let repo = tokens.ensure_repo("/home/ana/app", "app").unwrap();
+        let ana = tokens.ensure_person("ana").unwrap();
+        let ben = tokens.ensure_person("ben").unwrap();
+        let mut world = Self {
+            approvers: choose(&ana, &ben),
+            dir,
+            base: "http://127.0.0.1:0/".parse().unwrap(),
+            repo,
+            ana,
+            ben,
+            http: client(),
+            running: None,
+        };
+        world.up().await;
+        world
+    }
+
+    /// Starts the hub, on the port it had before if it had one.
+    pub async fn up(&mut self) {
+        let port = self.base.port().unwrap_or(0);
+        let mut config = config(self.dir.path(), ([127, 0, 0, 1], port).into());
+        config.approvers.clone_from(&self.approvers);
+        let cancel = CancellationToken::new();
+        let hub = Hub::start(config, cancel.clone()).await.unwrap();
+        assert!(
+            port == 0 || hub.address().port() == port,
+            "the port was taken"
+        );
+        self.base = format!("http://{}/", hub.address()).parse().unwrap();
+        self.running = Some((hub, cancel));
+    }
+
+    pub async fn down(&mut self) {
+        if let Some((hub, cancel)) = self.running.take() {
+            cancel.cancel();
+            timeout(PATIENCE, hub.wait()).await.unwrap();
+        }
+    }
+
+    pub fn channel(&self) -> ChannelId {
+        self.repo.channel.clone()
+    }
+
+    pub fn web(&self, role: Role) -> Web {
+        self.web_at(role, SharedEpoch::default())
+    }
+
+    pub fn web_at(&self, role: Role, epoch: SharedEpoch) -> Web {
+        let token = self.repo.agents[&role].bot.clone();
+        Web::new(&self.base, token, epoch).unwrap()
+    }
+
+    pub fn control(&self, role: Role) -> Control {
+        let token = self.repo.agents[&role].bot.clone();
+        Control::new(&self.base, token, SharedEpoch::default()).unwrap()
+    }
+
+    pub async fn socket(&self, role: Role) -> Socket {
+        let token = self.repo.agents[&role].app.clone();
+        let opening = Socket::open(&self.base, token, CancellationToken::new());
+        timeout(PATIENCE, opening).await.unwrap().unwrap()
+    }
+
+    /// A person's call; answers status and body.
+    pub async fn person(&self, who: &PersonToken, path: &str, body: &Value) -> (u16, Value) {
+        let request = self
+            .http
+            .post(self.base.join(path).unwrap())
+            .bearer_auth(who.token.expose())
+            .json(body);
+        let answer = request.send().await.unwrap();
+        (answer.status().as_u16(), answer.json().await.unwrap())
+    }
+
+    pub async fn get(&self, who: &PersonToken, path: &str) -> Value {
+        let request = self
+            .http
+            .get(self.base.join(path).unwrap())
+            .bearer_auth(who.token.expose());
+        request.send().await.unwrap().json().await.unwrap()
+    }
+
+    /// Ana says something.
+    pub async fn say(&self, text: &str, thread: Option<&MessageTs>) -> MessageTs {
+        let body = json!({"channel": self.channel(), "text": text, "thread_ts": thread});
+        let (status, answer) = self.person(&self.ana, "v1/messages", &body).await;
+        assert_eq!(status, 200, "{answer}");
+        answer["ts"].as_str().unwrap().parse().unwrap()
+    }
+
+    pub fn thread(&self, root: &MessageTs) -> ThreadId {
+        ThreadId::new(self.channel(), root.clone())
+    }
+
+    pub fn post(&self, text: &str, thread: Option<&MessageTs>, idem: &str) -> Post {
+        Post {
+            channel: self.channel(),
+            thread: thread.cloned(),
+            text: text.to_owned(),
+            blocks: None,
+            username: None,
+            icon: None,
+            tag: PostTag::message(Idem::new(idem), vec![]),
+        }
+    }
+}
+
+pub fn client() -> reqwest::Client {
+    // reqwest panics without a TLS provider, also for plain HTTP; making one of
+    // our own clients installs it.
+    let base = "http://127.0.0.1/".parse().unwrap();
+    Web::new(&base, Secret::new(""), SharedEpoch::default()).unwrap();
+    reqwest::Client::builder()
+        .no_proxy()
+        .redirect(reqwest::redirect::Policy::none())
+        .build()
+        .unwrap()
+}
+
+/// The next envelope, acknowledged.
+pub async fn take(socket: &mut Socket) -> Envelope {
+    let envelope = peek(socket).await;
+    socket.ack(&envelope.id).await.unwrap();
+    envelope
+}
+
+/// The next envelope, not acknowledged.
+pub async fn peek(socket: &mut Socket) -> Envelope {
+    timeout(PATIENCE, socket.next())
+        .await
+        .expect("an envelope in time")
+        .expect("the socket is open")
+}
+
+/// The text of a message envelope.
+pub fn text_of(envelope: &Envelope) -> String {
+    let event = &envelope.payload["event"];
+    event["text"].as_str().unwrap_or_default().to_owned()
+}
