@@ -16,14 +16,14 @@ roles:
     - id: edit
       capture: { file: { from: tool_result, regex: '(\S+\.rs):\d+' } }
       call: [{ tool: Edit, with: { path: "${file}", old: a, new: b } }]
-    - id: look
-      when: { interrupted: true }
-      call: [{ tool: Bash, with: { command: git status } }]
     - call: [{ tool: RunChecks }]
     - when: { last_tool: RunChecks, tool_result_contains: FAILED }
       call: [{ tool: Edit, with: { path: "${file}", old: b, new: c } }]
     - expect: { tool_result_contains: green }
       say: Done in ${file}, ${greeting}.
+    - id: look
+      when: { interrupted: true }
+      call: [{ tool: Bash, with: { command: git status } }]
 "#;
 
 fn grep() -> Vec<butler_vocab::ModelMessage> {
@@ -141,7 +141,7 @@ fn off_the_script_says_what_came_and_what_was_expected() {
         "RunChecks",
         "amber",
         "does not contain “green”",
-        "line 19",
+        "line 16",
     ] {
         assert!(off.contains(part), "{part} in {off}");
     }
