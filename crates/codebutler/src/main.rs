@@ -23,7 +23,10 @@ fn main() -> ExitCode {
     let _ = rustls::crypto::ring::default_provider().install_default();
 
     // The helper that confines a command: it restricts itself and never returns.
-    if std::env::args_os().nth(1).is_some_and(|word| word == "__jail") {
+    if std::env::args_os()
+        .nth(1)
+        .is_some_and(|word| word == "__jail")
+    {
         butler_jail::helper_main();
     }
     let ui = Ui::new();

@@ -29,7 +29,8 @@ pub fn hub_folder(settings: &Settings) -> PathBuf {
 
 /// What the hub is told.
 pub fn hub_config(settings: &Settings) -> Result<HubConfig, CliError> {
-    let redactor = Redactor::new(&settings.machine.secrets(), &custom_patterns(settings)).map_err(CliError::internal)?;
+    let redactor = Redactor::new(&settings.machine.secrets(), &custom_patterns(settings))
+        .map_err(CliError::internal)?;
     let listen = settings.machine.hub.listen;
     let mut config = HubConfig::new(listen, hub_folder(settings), redactor);
     config.caps = Caps {
@@ -64,7 +65,9 @@ pub fn channel_name(settings: &Settings) -> String {
 
 /// The repo by name, for tokens and service files.
 pub fn repo_name(root: &Path) -> String {
-    let name = root.file_name().map(|name| name.to_string_lossy().to_lowercase());
+    let name = root
+        .file_name()
+        .map(|name| name.to_string_lossy().to_lowercase());
     let name = name.unwrap_or_default();
     let plain: String = name
         .chars()
@@ -153,11 +156,14 @@ fn overrides(settings: &Settings) -> Overrides {
     let policy = &settings.policy;
     let mut overrides = Overrides::default();
     let bash = &mut overrides.tool_overrides.bash;
-    bash.destructive.clone_from(&policy.tool_overrides.bash.destructive);
+    bash.destructive
+        .clone_from(&policy.tool_overrides.bash.destructive);
     bash.safe.clone_from(&policy.tool_overrides.bash.safe);
     let asks = &mut overrides.require_approval;
-    asks.git_push_to.clone_from(&policy.require_approval.git_push_to);
-    asks.create_pr_to.clone_from(&policy.require_approval.create_pr_to);
+    asks.git_push_to
+        .clone_from(&policy.require_approval.git_push_to);
+    asks.create_pr_to
+        .clone_from(&policy.require_approval.create_pr_to);
     overrides
 }
 

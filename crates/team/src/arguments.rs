@@ -1,9 +1,7 @@
 //! From what a model wrote into a tool call to the typed thing it means. A
 //! missing or unreadable field is an error that names it, never a guess.
 
-use butler_vocab::{
-    Complexity, Finding, FindingKind, Plan, PlanStep, Risk, Severity,
-};
+use butler_vocab::{Complexity, Finding, FindingKind, Plan, PlanStep, Risk, Severity};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -28,8 +26,8 @@ pub struct PlanArguments {
 /// # Errors
 /// Names the first field that is missing or wrong, and what it should hold.
 pub fn plan(input: &Value) -> Result<Plan, String> {
-    let raw: PlanArguments =
-        PlanArguments::deserialize(input).map_err(|error| format!("the plan cannot be read: {error}"))?;
+    let raw: PlanArguments = PlanArguments::deserialize(input)
+        .map_err(|error| format!("the plan cannot be read: {error}"))?;
     let text = |field: &str, value: &str, what: &str| {
         if value.trim().is_empty() {
             Err(format!("`{field}` is missing: give {what}"))
@@ -41,7 +39,9 @@ pub fn plan(input: &Value) -> Result<Plan, String> {
         return Err("`steps` is missing: give the steps in order, each with its place, as in \"Parse the flag — notes.sh:40\"".to_owned());
     }
     if raw.criteria.is_empty() {
-        return Err("`criteria` is missing: give what a person can check when it is done".to_owned());
+        return Err(
+            "`criteria` is missing: give what a person can check when it is done".to_owned(),
+        );
     }
     Ok(Plan {
         title: text("title", &raw.title, "one line that names the change")?,
@@ -92,8 +92,12 @@ pub fn finding(number: usize, text: &str) -> Result<Finding, String> {
         .trim()
         .strip_prefix('[')
         .ok_or_else(|| bad("the opening bracket"))?;
-    let (label, rest) = rest.split_once(']').ok_or_else(|| bad("the closing bracket"))?;
-    let (kind, severity) = label.split_once('/').ok_or_else(|| bad("`kind/severity`"))?;
+    let (label, rest) = rest
+        .split_once(']')
+        .ok_or_else(|| bad("the closing bracket"))?;
+    let (kind, severity) = label
+        .split_once('/')
+        .ok_or_else(|| bad("`kind/severity`"))?;
     let (place, rest) = rest
         .trim()
         .split_once(char::is_whitespace)
@@ -173,22 +177,46 @@ mod tests {
 
     #[test]
     fn findings_are_read_or_refused_with_the_form() {
-        let finding = finding(2, "[test/high] tests/run.sh:20 empty list not covered -> add a case").unwrap();
+        let finding = finding(
+            2,
+            "[test/high] tests/run.sh:20 empty list not covered -> add a case",
+        )
+        .unwrap();
         assert_eq!(
-            (finding.id.as_str(), finding.kind, finding.severity, finding.place.as_str()),
+            (
+                finding.id.as_str(),
+                finding.kind,
+                finding.severity,
+                finding.place.as_str()
+            ),
             ("F2", FindingKind::Test, Severity::High, "tests/run.sh:20")
         );
-        assert_eq!((finding.evidence.as_str(), finding.fix.as_str()), ("empty list not covered", "add a case"));
-        for bad in ["", "it is bad", "[test] a.rs:1 x -> y", "[style/high] a.rs:1 x -> y", "[test/high] a.rs:1 x"] {
+        assert_eq!(
+            (finding.evidence.as_str(), finding.fix.as_str()),
+            ("empty list not covered", "add a case")
+        );
+        for bad in [
+            "",
+            "it is bad",
+            "[test] a.rs:1 x -> y",
+            "[style/high] a.rs:1 x -> y",
+            "[test/high] a.rs:1 x",
+        ] {
             let error = super::finding(1, bad).unwrap_err();
-            assert!(error.contains("[kind/severity] path:line"), "{bad}: {error}");
+            assert!(
+                error.contains("[kind/severity] path:line"),
+                "{bad}: {error}"
+            );
         }
     }
 
     #[test]
     fn risks_are_read_or_refused_with_the_form() {
         let risk = risk("security/low: nothing reaches a shell").unwrap();
-        assert_eq!((risk.area.as_str(), risk.severity), ("security", Severity::Low));
+        assert_eq!(
+            (risk.area.as_str(), risk.severity),
+            ("security", Severity::Low)
+        );
         assert!(super::risk("all fine").is_err());
     }
 }

@@ -54,7 +54,8 @@ impl Bench {
         };
         let workplace = Workplace::open(&folder, office.config.checks.clone(), surroundings)?;
         let root = workplace.root().display().to_string();
-        let mut desk = Desk::new(Arc::new(workplace), cancel.clone()).with_jail(Arc::clone(&office.jail));
+        let mut desk =
+            Desk::new(Arc::new(workplace), cancel.clone()).with_jail(Arc::clone(&office.jail));
         if let Some(tree) = tree {
             desk = desk.with_tree(tree);
         }
@@ -87,7 +88,8 @@ impl Bench {
 
     /// An approval that was used up is never offered again.
     pub fn forget_approval(&mut self, request: &butler_vocab::RequestId) {
-        self.approvals.retain(|approval| approval.request != *request);
+        self.approvals
+            .retain(|approval| approval.request != *request);
     }
 }
 

@@ -5,9 +5,7 @@
 use std::{sync::Arc, time::Duration};
 
 use butler_slack::SlackError;
-use butler_vocab::{
-    Activity, ActivityState, Entry, MessageTs, RecordBatch, Settlement, ThreadId,
-};
+use butler_vocab::{Activity, ActivityState, Entry, MessageTs, RecordBatch, Settlement, ThreadId};
 use tokio::sync::mpsc;
 use tracing::warn;
 

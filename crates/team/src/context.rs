@@ -50,13 +50,19 @@ mod tests {
     use super::*;
 
     fn message(ts: &str, text: &str) -> Message {
-        serde_json::from_value(json!({"ts": ts, "username": "codebutler.pm", "text": text})).unwrap()
+        serde_json::from_value(json!({"ts": ts, "username": "codebutler.pm", "text": text}))
+            .unwrap()
     }
 
     #[test]
     fn only_what_came_before_and_the_newest_when_it_is_much() {
         let messages: Vec<Message> = (0..30)
-            .map(|n| message(&format!("17000000{n:02}.000000"), &format!("{n} {}", "x".repeat(1000))))
+            .map(|n| {
+                message(
+                    &format!("17000000{n:02}.000000"),
+                    &format!("{n} {}", "x".repeat(1000)),
+                )
+            })
             .collect();
         let until: MessageTs = "1700000029.000000".parse().unwrap();
         let text = so_far(&messages, Some(&until)).unwrap();

@@ -8,7 +8,7 @@ use butler_vocab::{Idem, ThreadId};
 use futures_util::FutureExt;
 use tokio::sync::mpsc;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
-use tracing::{error, info_span, Instrument};
+use tracing::{Instrument, error, info_span};
 
 use crate::{
     TeamError,
@@ -135,7 +135,11 @@ fn explain(failure: &TeamError) -> String {
 /// One line in the thread, at most one a minute.
 async fn tell(office: &Office, thread: &ThreadId, reason: &str) {
     let minute = now_ms() / 60_000;
-    let idem = Idem::new(format!("{}-{}-trouble-{minute}", thread.short(), office.role()));
+    let idem = Idem::new(format!(
+        "{}-{}-trouble-{minute}",
+        thread.short(),
+        office.role()
+    ));
     let text = format!("I had to stop for a moment: {reason}. I take it up again by myself.");
     if let Err(error) = office.line.say(thread, idem, &text, Vec::new()).await {
         error!(%error, "the thread could not be told");

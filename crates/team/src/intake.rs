@@ -9,8 +9,7 @@ use butler_turn::{
     route::{Addressed, Author, Command, Ear, RespondTo, addressed, is_stop_reaction},
 };
 use butler_vocab::{
-    BodyRef, Decision, HandOver, RequestId, Sha256Hex, Speaker, Stamp, StampKind,
-    ThreadId,
+    BodyRef, Decision, HandOver, RequestId, Sha256Hex, Speaker, Stamp, StampKind, ThreadId,
 };
 use tracing::warn;
 
@@ -193,11 +192,7 @@ impl Intake {
     }
 
     /// The body of a hand-over, checked against the hash in the message.
-    async fn body(
-        &self,
-        stamp: &Stamp,
-        message: &Message,
-    ) -> Result<Option<HandOver>, TeamError> {
+    async fn body(&self, stamp: &Stamp, message: &Message) -> Result<Option<HandOver>, TeamError> {
         let (StampKind::HandOver, Some(reference)) = (stamp.kind, &stamp.reference) else {
             return Ok(None);
         };
@@ -209,7 +204,10 @@ impl Intake {
             .await?;
         let promised = message.tag().and_then(|tag| tag.hand_over);
         if promised.is_some_and(|tag| tag.sha256 != Sha256Hex::of(&bytes)) {
-            warn!(reference, "a hand-over's body is not what its message promised");
+            warn!(
+                reference,
+                "a hand-over's body is not what its message promised"
+            );
             return Ok(None);
         }
         Ok(serde_json::from_slice(&bytes).ok())

@@ -93,5 +93,7 @@ impl Office {
 /// Milliseconds since 1970.
 pub fn now_ms() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    since.map_or(0, |time| i64::try_from(time.as_millis()).unwrap_or(i64::MAX))
+    since.map_or(0, |time| {
+        i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
+    })
 }

@@ -44,11 +44,19 @@ pub async fn carry_out(
             let text = format!("{person} holds the merge; the pull request stays open.");
             seat.office
                 .line
-                .say(&seat.thread, seat.idem_for(&order.request, "held"), &text, Vec::new())
+                .say(
+                    &seat.thread,
+                    seat.idem_for(&order.request, "held"),
+                    &text,
+                    Vec::new(),
+                )
                 .await?;
             Ok(ToolOutcome::ok(text).then(Then::End))
         }
-        (kind, choice) => Ok(told(&format!("chose {} ({kind:?})", choice.label()), &person)),
+        (kind, choice) => Ok(told(
+            &format!("chose {} ({kind:?})", choice.label()),
+            &person,
+        )),
     }
 }
 
@@ -63,8 +71,9 @@ async fn start(
     asked: &Asked,
     cancel: &CancellationToken,
 ) -> Result<ToolOutcome, TeamError> {
-    let plan = Plan::deserialize(&asked.subject["plan"])
-        .map_err(|error| TeamError::Missing(format!("the plan of card {}: {error}", order.request)))?;
+    let plan = Plan::deserialize(&asked.subject["plan"]).map_err(|error| {
+        TeamError::Missing(format!("the plan of card {}: {error}", order.request))
+    })?;
     let worktree = seat
         .office
         .repo
@@ -117,7 +126,12 @@ async fn merge(
     );
     seat.office
         .line
-        .say(&seat.thread, seat.idem_for(&order.request, "merged"), &text, Vec::new())
+        .say(
+            &seat.thread,
+            seat.idem_for(&order.request, "merged"),
+            &text,
+            Vec::new(),
+        )
         .await?;
     Ok(ToolOutcome::ok(text).then(Then::End))
 }
@@ -136,7 +150,12 @@ async fn close(
     );
     seat.office
         .line
-        .say(&seat.thread, seat.idem_for(&order.request, "closed"), &text, Vec::new())
+        .say(
+            &seat.thread,
+            seat.idem_for(&order.request, "closed"),
+            &text,
+            Vec::new(),
+        )
         .await?;
     Ok(ToolOutcome::ok(text).then(Then::End))
 }
@@ -171,7 +190,11 @@ async fn close_card(seat: &Seat, asked: &Asked, choice: Choice, person: &str) {
     };
     let (title, body) = card_text(&asked.subject);
     let card = blocks::decided(title, &body, "", choice, person);
-    let replaced = seat.office.line.replace(&seat.thread, &message, &card).await;
+    let replaced = seat
+        .office
+        .line
+        .replace(&seat.thread, &message, &card)
+        .await;
     if let Err(error) = replaced {
         warn!(%error, %message, "the card could not be updated");
     }

@@ -4,9 +4,7 @@
 
 use std::fmt::Write;
 
-use butler_vocab::{
-    Finding, HandOver, Plan, Receipt, Retrospective, Risk, Task, Usd, Verdict,
-};
+use butler_vocab::{Finding, HandOver, Plan, Receipt, Retrospective, Risk, Task, Usd, Verdict};
 
 /// A hand-over as a message in the thread.
 pub fn hand_over(body: &HandOver) -> String {
@@ -15,9 +13,9 @@ pub fn hand_over(body: &HandOver) -> String {
             "the plan **{}** is approved, it is yours on `{}`.",
             task.plan.title, task.branch
         ),
-        HandOver::Design { text } | HandOver::Question { text, .. } | HandOver::Answer { text, .. } => {
-            text.clone()
-        }
+        HandOver::Design { text }
+        | HandOver::Question { text, .. }
+        | HandOver::Answer { text, .. } => text.clone(),
         HandOver::ReadyForReview {
             summary,
             head,
@@ -266,7 +264,10 @@ mod tests {
             flags: vec!["tests/run.sh changed".into()],
         };
         let text = hand_over(&ready(Some(receipt)));
-        assert!(text.contains("`make test` 4 passed\n⚠ tests/run.sh changed"), "{text}");
+        assert!(
+            text.contains("`make test` 4 passed\n⚠ tests/run.sh changed"),
+            "{text}"
+        );
         assert!(text.contains("`01234567`"));
     }
 }

@@ -49,12 +49,7 @@ impl Seat {
 
     /// Takes the records that calls have left.
     pub fn take_written(&self) -> Vec<Record> {
-        std::mem::take(
-            &mut *self
-                .to_write
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner),
-        )
+        std::mem::take(&mut *self.to_write.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// The key of a post made by a tool call: the same call makes the same key.

@@ -217,11 +217,7 @@ impl Worker {
         Ok(heard.into_iter().collect())
     }
 
-    async fn receive(
-        &mut self,
-        event: &EventId,
-        body: HandOver,
-    ) -> Result<(), TeamError> {
+    async fn receive(&mut self, event: &EventId, body: HandOver) -> Result<(), TeamError> {
         if self.seat.facts().has_received(event) {
             return Ok(());
         }
@@ -282,8 +278,7 @@ impl Worker {
             self.seat.facts().note(record);
         }
         fault("team.before-append");
-        let entries =
-            tokio::task::block_in_place(|| self.journal.append_all(records, now_ms()))?;
+        let entries = tokio::task::block_in_place(|| self.journal.append_all(records, now_ms()))?;
         fault("team.after-append");
         self.joined = true;
         self.chores.add(Chore::Records(entries.clone())).await;
@@ -326,7 +321,9 @@ impl Worker {
                 self.start(hands::default_hand_over(seat, idem, text));
             }
             Effect::Escalate { idem, text } => self.start(hands::escalate(seat, idem, text)),
-            Effect::AskForMoney { request, refusal } => self.ask_for_money(request, refusal).await?,
+            Effect::AskForMoney { request, refusal } => {
+                self.ask_for_money(request, refusal).await?
+            }
             Effect::CarryOut(order) => {
                 self.start(hands::carry_out(seat, order, self.work.clone()));
             }

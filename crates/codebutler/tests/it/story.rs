@@ -82,7 +82,11 @@ async fn a_request_becomes_a_merge() {
     assert_story(&thread);
     assert_remote(&team);
     assert_eq!(team.model.left_over(), Vec::<String>::new());
-    assert!(thread["cost"]["used"].as_i64().unwrap() > 0, "{}", thread["cost"]);
+    assert!(
+        thread["cost"]["used"].as_i64().unwrap() > 0,
+        "{}",
+        thread["cost"]
+    );
 }
 
 /// An agent listens nowhere, talks to hub and model only, and holds no Slack token.
@@ -99,7 +103,10 @@ fn only_hub_and_model(team: &Team, role: Role) {
             }
             let (_, peer) = fields[2].rsplit_once(':').unwrap();
             let peer = u16::from_str_radix(peer, 16).unwrap();
-            assert!(allowed.contains(&peer), "{role} talks to port {peer}: {line}");
+            assert!(
+                allowed.contains(&peer),
+                "{role} talks to port {peer}: {line}"
+            );
         }
     }
     let variables = fs::read(format!("/proc/{pid}/environ")).unwrap();
@@ -175,7 +182,11 @@ fn the_demo_plays_to_the_merge_and_leaves_nothing_behind() {
     }
     assert!(!rest.contains("$0.00 "), "the bill is empty: {rest}");
     for folder in [&home, &temporary] {
-        let left: Vec<_> = fs::read_dir(folder).unwrap().flatten().map(|one| one.path()).collect();
+        let left: Vec<_> = fs::read_dir(folder)
+            .unwrap()
+            .flatten()
+            .map(|one| one.path())
+            .collect();
         assert!(left.is_empty(), "left behind: {left:?}");
     }
 }

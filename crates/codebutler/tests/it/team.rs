@@ -88,7 +88,10 @@ impl Team {
             Ok(thread) => thread,
             Err(_) => {
                 let thread = self.thread(root).await.unwrap_or(Value::Null);
-                panic!("{what} did not happen; the thread says:\n{:#?}", story(&thread));
+                panic!(
+                    "{what} did not happen; the thread says:\n{:#?}",
+                    story(&thread)
+                );
             }
         }
     }
@@ -126,7 +129,9 @@ impl Team {
     pub fn log(&self, root: &str, role: &str) -> String {
         let folder = format!("{}-{}", self.channel, root.replace('.', "-"));
         let threads = self.scratch.root().join(".codebutler/threads");
-        let file = threads.join(folder).join(format!("conversations/{role}.jsonl"));
+        let file = threads
+            .join(folder)
+            .join(format!("conversations/{role}.jsonl"));
         fs::read_to_string(file).unwrap_or_default()
     }
 }
@@ -146,7 +151,13 @@ pub fn story(thread: &Value) -> Vec<String> {
         .map(|message| {
             let who = message["username"].as_str().unwrap_or("you");
             let line = text(&message["text"]);
-            let line: String = line.lines().next().unwrap_or_default().chars().take(60).collect();
+            let line: String = line
+                .lines()
+                .next()
+                .unwrap_or_default()
+                .chars()
+                .take(60)
+                .collect();
             format!("{who}: {line}")
         })
         .collect()
@@ -165,7 +176,9 @@ fn button(thread: &Value, ending: &str) -> Option<(String, String)> {
     let messages = thread["messages"].as_array()?;
     messages.iter().find_map(|message| {
         let blocks = message["blocks"].as_array()?;
-        let elements = blocks.iter().filter_map(|block| block["elements"].as_array());
+        let elements = blocks
+            .iter()
+            .filter_map(|block| block["elements"].as_array());
         let action = elements
             .flatten()
             .filter_map(|element| element["action_id"].as_str())
@@ -191,7 +204,8 @@ fn set_up(scratch: &ScratchRepo, model_url: &str) {
     }
     let home = home(scratch);
     fs::create_dir_all(&home).unwrap();
-    let machine = json!({"models": {"endpoints": {"rehearsal": {"kind": "generic", "baseUrl": model_url}}}});
+    let machine =
+        json!({"models": {"endpoints": {"rehearsal": {"kind": "generic", "baseUrl": model_url}}}});
     butler_settings::write_private(&home.join("config.json"), &machine.to_string()).unwrap();
     let config = json!({
         "models": {
@@ -205,7 +219,10 @@ fn set_up(scratch: &ScratchRepo, model_url: &str) {
     fs::write(root.join(".codebutler/config.json"), config.to_string()).unwrap();
     fs::write(root.join(".codebutler/.gitignore"), "threads/\nbranches/\n").unwrap();
     butler_testkit::git(root, &["add", "--all"]);
-    butler_testkit::git(root, &["commit", "--quiet", "--message", "the sample project"]);
+    butler_testkit::git(
+        root,
+        &["commit", "--quiet", "--message", "the sample project"],
+    );
     butler_testkit::git(root, &["push", "--quiet", "origin", "HEAD:main"]);
 }
 
@@ -237,6 +254,9 @@ fn start_up(scratch: &ScratchRepo, variables: &[(&str, &str)]) -> (Child, String
 }
 
 fn tokens(scratch: &ScratchRepo) -> Value {
-    let output = command(scratch).args(["hub", "tokens", "--json"]).output().unwrap();
+    let output = command(scratch)
+        .args(["hub", "tokens", "--json"])
+        .output()
+        .unwrap();
     serde_json::from_slice(&output.stdout).unwrap()
 }

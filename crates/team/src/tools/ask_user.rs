@@ -67,11 +67,11 @@ impl Tool for AskUser {
                 .await;
             match posted {
                 Err(error) => failed("the question was not posted", &error),
-                Ok(_) => ToolOutcome::ok("asked; the answer will be the next message").then(
-                    Then::Park {
+                Ok(_) => {
+                    ToolOutcome::ok("asked; the answer will be the next message").then(Then::Park {
                         waiting: Waiting::Person,
-                    },
-                ),
+                    })
+                }
             }
         })
     }

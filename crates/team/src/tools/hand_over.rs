@@ -168,7 +168,12 @@ async fn ready(
     let (receipt, unverified, round, plan) = {
         let facts = seat.facts();
         let plan = facts.task.as_ref().map(|(_, plan)| plan.clone());
-        (facts.receipt.clone(), facts.unverified, facts.rounds + 1, plan)
+        (
+            facts.receipt.clone(),
+            facts.unverified,
+            facts.rounds + 1,
+            plan,
+        )
     };
     let receipt = receipt.filter(|receipt| receipt.tree == tree);
     if !receipt.as_ref().is_some_and(Receipt::green) && unverified == 0 {
@@ -227,7 +232,9 @@ async fn publish(
 
 async fn verdict(seat: &Seat, input: &Input, desk: &Desk) -> Result<HandOver, ToolOutcome> {
     if right(seat.role(), "RunChecks") != right(Role::Reviewer, "RunChecks") {
-        return Err(ToolOutcome::error("refused: only the Reviewer gives a verdict"));
+        return Err(ToolOutcome::error(
+            "refused: only the Reviewer gives a verdict",
+        ));
     }
     let Some(ready) = seat.facts().ready.clone() else {
         return Err(ToolOutcome::error(

@@ -158,13 +158,24 @@ async fn ask(
         subject.pr,
         render::short_sha(subject.head.as_str())
     );
-    let card = blocks::card(DecisionKind::Merge, &request, "Ready to merge", &body, &context);
+    let card = blocks::card(
+        DecisionKind::Merge,
+        &request,
+        "Ready to merge",
+        &body,
+        &context,
+    );
     let tag = CardTag {
         request: request.clone(),
         kind: DecisionKind::Merge,
         sha256: subject.sha256(),
     };
-    match seat.office.line.ask(&seat.thread, seat.idem(call), card, tag).await {
+    match seat
+        .office
+        .line
+        .ask(&seat.thread, seat.idem(call), card, tag)
+        .await
+    {
         Err(error) => failed("the merge card was not posted", &error),
         Ok(posted) => {
             seat.write(Record::DecisionAsked {

@@ -23,7 +23,10 @@ pub struct ProposePlan(pub Seat);
 
 /// For the schema only; `arguments::plan` reads and checks it.
 #[derive(Debug, Deserialize, JsonSchema)]
-#[expect(dead_code, reason = "the fields are the schema that the model is shown")]
+#[expect(
+    dead_code,
+    reason = "the fields are the schema that the model is shown"
+)]
 struct Input {
     /// One line that names the change.
     title: String,
@@ -116,7 +119,12 @@ async fn propose(seat: &Seat, call: &CallId, plan: &Plan, desk: &Desk) -> ToolOu
         kind: DecisionKind::Plan,
         sha256: plan.sha256(),
     };
-    match seat.office.line.ask(&seat.thread, seat.idem(call), card, tag).await {
+    match seat
+        .office
+        .line
+        .ask(&seat.thread, seat.idem(call), card, tag)
+        .await
+    {
         Err(error) => failed("the plan was not posted", &error),
         Ok(posted) => {
             seat.write(Record::DecisionAsked {

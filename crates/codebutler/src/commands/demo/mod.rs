@@ -77,10 +77,7 @@ async fn show(
         return play::play(stage, settings, &team.url, REQUEST, ui, cancel).await;
     }
     ui.line("The team is ready. The model is scripted, everything else is real.")?;
-    ui.line(format_args!(
-        "Open  {}",
-        login_link(settings, &team.url)?
-    ))?;
+    ui.line(format_args!("Open  {}", login_link(settings, &team.url)?))?;
     ui.line(format_args!("and write:  {REQUEST}"))?;
     ui.line("Ctrl-C ends the demo and removes everything it made.")?;
     cancel.cancelled().await;

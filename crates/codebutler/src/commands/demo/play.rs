@@ -43,7 +43,9 @@ pub async fn play(
     };
     let after = git(&stage.remote(), &["rev-parse", "main"])?;
     if before == after {
-        return Err(CliError::user("the thread says merged, but main has not moved"));
+        return Err(CliError::user(
+            "the thread says merged, but main has not moved",
+        ));
     }
     ui.line(format_args!("\n{}", "What changed on main".bold()))?;
     let range = format!("{}..{}", before.trim(), after.trim());
@@ -67,12 +69,17 @@ async fn watch(person: &Person, root: &MessageTs, ui: &Ui) -> Result<Value, CliE
             if let Some(action) = wanted(message)
                 && pressed.insert(ts.clone())
             {
-                ui.line(format_args!("{}", format!("you press {}", action.choice.label()).cyan()))?;
+                ui.line(format_args!(
+                    "{}",
+                    format!("you press {}", action.choice.label()).cyan()
+                ))?;
                 person.click(&ts, &action.to_string()).await?;
             }
         }
         let done = messages.iter().any(|message| {
-            message["text"].as_str().is_some_and(|text| text.starts_with("Merged "))
+            message["text"]
+                .as_str()
+                .is_some_and(|text| text.starts_with("Merged "))
         });
         if done && idle(&thread) {
             return Ok(thread);
@@ -129,6 +136,9 @@ fn bill(thread: &Value, ui: &Ui) -> Result<(), CliError> {
         ui.line(format_args!("  {role:<11} {amount}  {count} calls"))?;
     }
     let total = Usd::from_nanos(cost["used"].as_i64().unwrap_or(0));
-    ui.line(format_args!("  {:<11} {total}  at rehearsal prices", "together"))?;
+    ui.line(format_args!(
+        "  {:<11} {total}  at rehearsal prices",
+        "together"
+    ))?;
     Ok(())
 }

@@ -16,7 +16,10 @@ use crate::error::CliError;
 /// The sample project, built into the binary.
 const SAMPLE: [(&str, &str); 3] = [
     ("notes.sh", include_str!("../../../demo/sample/notes.sh")),
-    ("tests/run.sh", include_str!("../../../demo/sample/tests/run.sh")),
+    (
+        "tests/run.sh",
+        include_str!("../../../demo/sample/tests/run.sh"),
+    ),
     ("README.md", include_str!("../../../demo/sample/README.md")),
 ];
 
@@ -28,7 +31,9 @@ pub struct Stage {
 impl Stage {
     /// Sets the stage for a model at `model_url`.
     pub fn set(model_url: &str) -> Result<Self, CliError> {
-        let folder = tempfile::Builder::new().prefix("codebutler-demo-").tempdir()?;
+        let folder = tempfile::Builder::new()
+            .prefix("codebutler-demo-")
+            .tempdir()?;
         let stage = Self { folder };
         stage.write_machine(model_url)?;
         stage.write_project()?;
@@ -53,8 +58,7 @@ impl Stage {
     /// What the configuration says, read as every process reads it.
     pub fn settings(&self) -> Result<Settings, CliError> {
         let home = self.home().display().to_string();
-        let environment =
-            move |name: &str| (name == HOME_VARIABLE).then(|| home.clone());
+        let environment = move |name: &str| (name == HOME_VARIABLE).then(|| home.clone());
         Ok(Settings::load(&self.repo(), &environment)?)
     }
 
@@ -100,12 +104,32 @@ impl Stage {
     fn commit(&self) -> Result<(), CliError> {
         let (repo, remote) = (self.repo(), self.remote());
         let remote_text = remote.display().to_string();
-        git(self.folder.path(), &["init", "--quiet", "--bare", "--initial-branch=main", &remote_text])?;
+        git(
+            self.folder.path(),
+            &[
+                "init",
+                "--quiet",
+                "--bare",
+                "--initial-branch=main",
+                &remote_text,
+            ],
+        )?;
         git(&repo, &["init", "--quiet", "--initial-branch=main"])?;
         git(&repo, &["add", "--all"])?;
-        git(&repo, &["commit", "--quiet", "--message", "notes: keep short notes in a text file"])?;
+        git(
+            &repo,
+            &[
+                "commit",
+                "--quiet",
+                "--message",
+                "notes: keep short notes in a text file",
+            ],
+        )?;
         git(&repo, &["remote", "add", "origin", &remote_text])?;
-        git(&repo, &["push", "--quiet", "--set-upstream", "origin", "main"])?;
+        git(
+            &repo,
+            &["push", "--quiet", "--set-upstream", "origin", "main"],
+        )?;
         git(&repo, &["remote", "set-head", "origin", "main"])?;
         Ok(())
     }
