@@ -12,7 +12,7 @@ use crate::shell::{self, Block, BlockKind, Node};
 /// Commands inside commands (`sh -c`, `eval`, …) are followed so deep.
 const MAX_NESTING: usize = 8;
 
-/// A text may make us judge so many simple commands, loops unrolled.
+/// A text may make us judge so many commands, loops unrolled.
 const MAX_COMMANDS: usize = 4000;
 
 /// Loops over a known list are followed value by value up to this length.
@@ -89,15 +89,13 @@ impl<'a> Walk<'a> {
     }
 
     pub(super) fn node(&mut self, node: &Node, state: &mut State, feed: &Feed) -> Output {
+        self.commands += 1;
+        if self.commands > MAX_COMMANDS {
+            self.ask("it runs too many commands to judge", false);
+            return Output::Unknown;
+        }
         match node {
-            Node::Simple(simple) => {
-                self.commands += 1;
-                if self.commands > MAX_COMMANDS {
-                    self.ask("it runs too many commands to judge", false);
-                    return Output::Unknown;
-                }
-                self.simple(simple, state, feed)
-            }
+            Node::Simple(simple) => self.simple(simple, state, feed),
             Node::Pipeline(stages) => self.pipeline(stages, state, feed),
             Node::Background(inner) => {
                 self.forks += 1;
@@ -175,6 +173,9 @@ impl<'a> Walk<'a> {
     /// known no longer changes, at most twice.
     fn branches(&mut self, bodies: &[Vec<Node>], state: &mut State, feed: &Feed) -> Output {
         for _ in 0..2 {
+            if self.commands > MAX_COMMANDS {
+                break;
+            }
             let before = state.clone();
             for body in bodies {
                 let mut own = state.clone();
@@ -210,6 +211,9 @@ impl<'a> Walk<'a> {
             vec![Text::hole()]
         };
         for value in rounds {
+            if self.commands > MAX_COMMANDS {
+                break;
+            }
             state.variables.insert(name.to_owned(), vec![value]);
             self.branches(&block.bodies, state, feed);
         }
