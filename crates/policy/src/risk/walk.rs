@@ -1,5 +1,7 @@
 //! Lists, pipelines, branches, loops, functions; and the ledger of findings.
 
+use std::rc::Rc;
+
 use butler_vocab::Tier;
 
 use super::{
@@ -31,7 +33,7 @@ pub(super) struct Walk<'a> {
     /// Pipelines and background jobs around this point.
     forks: usize,
     /// Functions that were defined and not called yet.
-    uncalled: Vec<String>,
+    uncalled: Vec<(String, Rc<Node>)>,
 }
 
 impl<'a> Walk<'a> {
@@ -55,11 +57,9 @@ impl<'a> Walk<'a> {
 
     /// The verdict, after the functions that nobody called.
     pub(super) fn finish(mut self, state: &mut State) -> Assessment {
-        for name in std::mem::take(&mut self.uncalled) {
-            if let Some(body) = state.functions.get(&name).cloned() {
-                state.positional = None;
-                self.node(&body, state, &Feed::None);
-            }
+        for (_, body) in std::mem::take(&mut self.uncalled) {
+            state.positional = None;
+            self.node(&body, state, &Feed::None);
         }
         self.worst
     }
@@ -107,7 +107,8 @@ impl<'a> Walk<'a> {
                 state
                     .functions
                     .insert(function.name.clone(), function.body.clone());
-                self.uncalled.push(function.name.clone());
+                self.uncalled
+                    .push((function.name.clone(), function.body.clone()));
                 Output::nothing()
             }
             Node::Block(block) => self.block(block, state, feed),
@@ -285,7 +286,7 @@ impl<'a> Walk<'a> {
             }
             return Output::Unknown;
         }
-        self.uncalled.retain(|uncalled| uncalled != name);
+        self.uncalled.retain(|(uncalled, _)| uncalled != name);
         self.calls.push((name.to_owned(), self.forks));
         let outer = state.positional.replace(args.to_vec());
         let output = self.aside(|walk| walk.node(&body, state, feed));

@@ -91,6 +91,9 @@ fn no_corner_of_the_grammar_hides_a_command() {
         let verdict = judge(&text);
         assert_eq!(verdict.tier, Tier::Destructive, "{text}");
         let harmless = text.replace("sudo", "true");
+        if harmless == text {
+            continue;
+        }
         let verdict = judge(&harmless);
         assert!(
             verdict.tier < Tier::Destructive,

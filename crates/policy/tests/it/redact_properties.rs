@@ -45,7 +45,7 @@ fn pieces() -> Vec<String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+    #![proptest_config(ProptestConfig { cases: 600, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn twice_is_once(parts in prop::collection::vec(prop::sample::select(pieces()), 0..12)) {

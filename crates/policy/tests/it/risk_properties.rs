@@ -37,12 +37,12 @@ const AROUND: [&str; 34] = [
     "for i in 1 2; do @; done",
     "case x in x) @;; esac",
     "f() { @; }; f",
-    "echo $(@)",
-    "x=$(@)",
-    "echo \"$(@)\"",
-    "cat <(@)",
-    "echo ${y:-$(@)}",
-    "cat <<E\n$(@)\nE",
+    "echo $( @ )",
+    "x=$( @ )",
+    "echo \"$( @ )\"",
+    "cat <( @ )",
+    "echo ${y:-$( @ )}",
+    "cat <<E\n$( @ )\nE",
     "bash <<'E'\n@\nE",
     "env A=1 @",
     "nohup @",
@@ -105,7 +105,7 @@ fn respelled(command: &str, how: u8) -> String {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn wrapped_commands_stay_destructive(
