@@ -190,20 +190,21 @@ pub(super) fn look(text: &str, start: usize, end: usize, spans: &mut Spans) {
     if first > 0 && bytes[first - 1] == b'\\' && first < start {
         first += 1;
     }
-    let Some(kind) = kind(&text[first..last], &text[start..end]) else {
+    // Cheap first: most names are not followed by a sign.
+    let Some(sign) = sign(bytes, first, last) else {
         return;
     };
-    let Some(sign) = sign(bytes, first, last) else {
+    let Some(kind) = kind(&text[first..last], &text[start..end]) else {
         return;
     };
     let Some(value) = value(text, sign.end, kind) else {
         return;
     };
     let found = &text[value.start..value.end];
-    if spans.covers(value.start, value.end) || touches_marker(text, first, value.end) {
-        return;
-    }
-    if accepts(kind, &text[first..last], found, &value, &sign) {
+    if accepts(kind, &text[first..last], found, &value, &sign)
+        && !spans.covers(value.start, value.end)
+        && !touches_marker(text, first, value.end)
+    {
         spans.add(value.start, value.end, "secret".into());
     }
 }

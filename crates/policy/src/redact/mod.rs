@@ -154,7 +154,7 @@ impl Redactor {
             }
             spans = match out {
                 None => found,
-                Some(_) => spans.with(found),
+                Some(_) => spans.with(&found),
             };
             out = Some(spans.replaced(text));
         }

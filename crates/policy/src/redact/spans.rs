@@ -74,7 +74,7 @@ impl Spans {
     }
 
     /// These places and further ones that were found in the replaced text.
-    pub(super) fn with(self, found: Spans) -> Self {
+    pub(super) fn with(self, found: &Spans) -> Self {
         let mut all = Spans::default();
         for span in &found.0 {
             let start = self.before(span.start, false);
@@ -112,7 +112,11 @@ pub(super) fn touches_marker(text: &str, start: usize, end: usize) -> bool {
     while !text.is_char_boundary(from) {
         from -= 1;
     }
-    let window = &text[from..end];
+    let mut to = (end + MARKER.len()).min(text.len());
+    while !text.is_char_boundary(to) {
+        to -= 1;
+    }
+    let window = &text[from..to];
     let mut at = 0;
     while let Some(found) = window[at..].find(MARKER) {
         let begin = from + at + found;
@@ -144,7 +148,7 @@ mod tests {
         second.add(at, at + 3, "y".into());
         let inside = out.find("REDACTED").unwrap();
         second.add(0, inside, "z".into());
-        let all = first.with(second);
+        let all = first.with(&second);
         let places: Vec<_> = all.iter().map(|span| (span.start, span.end)).collect();
         assert_eq!(places, [(0, 10), (11, 14), (15, 21)]);
     }

@@ -141,8 +141,15 @@ const RULES: &[(&str, &str)] = &[
     ("key-", r"key-[a-f0-9]{32}\b"),
     ("xkeysib-", r"xkeysib-[A-Za-z0-9-]{40,}"),
     ("re_", r"re_[A-Za-z0-9]{6,}_[A-Za-z0-9]{20,}"),
-    ("sk", r"SK[a-f0-9]{32}\b"),
-    ("-us", r"-us[0-9]{1,2}\b"),
+    ("-us1", r"-us[0-9]{1,2}\b"),
+    ("-us2", r"-us[0-9]{1,2}\b"),
+    ("-us3", r"-us[0-9]{1,2}\b"),
+    ("-us4", r"-us[0-9]{1,2}\b"),
+    ("-us5", r"-us[0-9]{1,2}\b"),
+    ("-us6", r"-us[0-9]{1,2}\b"),
+    ("-us7", r"-us[0-9]{1,2}\b"),
+    ("-us8", r"-us[0-9]{1,2}\b"),
+    ("-us9", r"-us[0-9]{1,2}\b"),
     ("lin_api_", r"lin_api_[A-Za-z0-9]{30,}"),
     ("figd_", r"figd_[A-Za-z0-9_-]{30,}"),
     ("secret_", r"secret_[A-Za-z0-9]{40,}"),
@@ -231,7 +238,7 @@ pub(super) fn look(rule: usize, text: &str, start: usize, spans: &mut Spans) {
         "eyj" => spans.add(start, trimmed(bytes, start, end), "jwt".into()),
         "bearer " | "basic " => header(text, start, end, spans),
         ":aa" => telegram(bytes, start, end, spans),
-        "-us" => mailchimp(bytes, start, end, spans),
+        prefix if prefix.starts_with("-us") => mailchimp(bytes, start, end, spans),
         ".atlasv1." => {
             let from = run_before(bytes, start, 20);
             if start - from >= 10 {
@@ -251,7 +258,7 @@ pub(super) fn look(rule: usize, text: &str, start: usize, spans: &mut Spans) {
 /// Whether a key may begin here: not inside a word, unless the letter before
 /// belongs to an escape such as `\n`.
 fn begins(bytes: &[u8], start: usize, prefix: &str) -> bool {
-    if matches!(prefix, ":aa" | "-us" | ".atlasv1.") || prefix.contains('/') {
+    if prefix.starts_with([':', '-', '.']) || prefix.contains('/') {
         return true;
     }
     match start.checked_sub(1).map(|at| bytes[at]) {

@@ -219,7 +219,7 @@ impl Walk<'_> {
                 );
             }
             Place::Outside(path) => {
-                self.ask(format!("it {verb} {path}, outside the worktree"), false)
+                self.ask(format!("it {verb} {path}, outside the worktree"), false);
             }
         }
     }

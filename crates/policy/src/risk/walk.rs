@@ -1,5 +1,7 @@
 //! Lists, pipelines, branches, loops, functions; and the ledger of findings.
 
+use std::rc::Rc;
+
 use butler_vocab::Tier;
 
 use super::{
@@ -12,7 +14,7 @@ use crate::shell::{self, Block, BlockKind, Node};
 /// Commands inside commands (`sh -c`, `eval`, …) are followed so deep.
 const MAX_NESTING: usize = 8;
 
-/// A text may make us judge so many simple commands, loops unrolled.
+/// A text may make us judge so many commands, loops unrolled.
 const MAX_COMMANDS: usize = 4000;
 
 /// Loops over a known list are followed value by value up to this length.
@@ -31,7 +33,7 @@ pub(super) struct Walk<'a> {
     /// Pipelines and background jobs around this point.
     forks: usize,
     /// Functions that were defined and not called yet.
-    uncalled: Vec<String>,
+    uncalled: Vec<(String, Rc<Node>)>,
 }
 
 impl<'a> Walk<'a> {
@@ -55,11 +57,9 @@ impl<'a> Walk<'a> {
 
     /// The verdict, after the functions that nobody called.
     pub(super) fn finish(mut self, state: &mut State) -> Assessment {
-        for name in std::mem::take(&mut self.uncalled) {
-            if let Some(body) = state.functions.get(&name).cloned() {
-                state.positional = None;
-                self.node(&body, state, &Feed::None);
-            }
+        for (_, body) in std::mem::take(&mut self.uncalled) {
+            state.positional = None;
+            self.node(&body, state, &Feed::None);
         }
         self.worst
     }
@@ -89,15 +89,13 @@ impl<'a> Walk<'a> {
     }
 
     pub(super) fn node(&mut self, node: &Node, state: &mut State, feed: &Feed) -> Output {
+        self.commands += 1;
+        if self.commands > MAX_COMMANDS {
+            self.ask("it runs too many commands to judge", false);
+            return Output::Unknown;
+        }
         match node {
-            Node::Simple(simple) => {
-                self.commands += 1;
-                if self.commands > MAX_COMMANDS {
-                    self.ask("it runs too many commands to judge", false);
-                    return Output::Unknown;
-                }
-                self.simple(simple, state, feed)
-            }
+            Node::Simple(simple) => self.simple(simple, state, feed),
             Node::Pipeline(stages) => self.pipeline(stages, state, feed),
             Node::Background(inner) => {
                 self.forks += 1;
@@ -109,7 +107,8 @@ impl<'a> Walk<'a> {
                 state
                     .functions
                     .insert(function.name.clone(), function.body.clone());
-                self.uncalled.push(function.name.clone());
+                self.uncalled
+                    .push((function.name.clone(), function.body.clone()));
                 Output::nothing()
             }
             Node::Block(block) => self.block(block, state, feed),
@@ -175,6 +174,9 @@ impl<'a> Walk<'a> {
     /// known no longer changes, at most twice.
     fn branches(&mut self, bodies: &[Vec<Node>], state: &mut State, feed: &Feed) -> Output {
         for _ in 0..2 {
+            if self.commands > MAX_COMMANDS {
+                break;
+            }
             let before = state.clone();
             for body in bodies {
                 let mut own = state.clone();
@@ -210,6 +212,9 @@ impl<'a> Walk<'a> {
             vec![Text::hole()]
         };
         for value in rounds {
+            if self.commands > MAX_COMMANDS {
+                break;
+            }
             state.variables.insert(name.to_owned(), vec![value]);
             self.branches(&block.bodies, state, feed);
         }
@@ -281,7 +286,7 @@ impl<'a> Walk<'a> {
             }
             return Output::Unknown;
         }
-        self.uncalled.retain(|uncalled| uncalled != name);
+        self.uncalled.retain(|(uncalled, _)| uncalled != name);
         self.calls.push((name.to_owned(), self.forks));
         let outer = state.positional.replace(args.to_vec());
         let output = self.aside(|walk| walk.node(&body, state, feed));

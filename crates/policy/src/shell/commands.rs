@@ -102,6 +102,10 @@ impl Parser<'_> {
             self.at += 1;
             self.take('&');
             self.gap()?;
+            // Older bashes refuse a `!` here; newer ones run what follows.
+            while self.take_keyword("!") {
+                self.blanks();
+            }
             stages.push(self.command()?);
         }
         if stages.len() == 1

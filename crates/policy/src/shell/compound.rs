@@ -110,11 +110,11 @@ impl Parser<'_> {
         self.gap()?;
         let listed = self.take_keyword("in");
         let mut words = Vec::new();
-        while listed {
+        if listed {
             self.blanks();
-            match self.word()? {
-                Some(word) => words.push(word),
-                None => break,
+            while let Some(word) = self.word()? {
+                words.push(word);
+                self.blanks();
             }
         }
         self.blanks();

@@ -203,7 +203,9 @@ impl<'a> Parser<'a> {
     }
 
     pub(super) fn source(&self, from: usize) -> String {
-        self.text[from..self.at].iter().collect()
+        // An escape at the very end steps past it.
+        let end = self.at.min(self.text.len());
+        self.text[from.min(end)..end].iter().collect()
     }
 }
 

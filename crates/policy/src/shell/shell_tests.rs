@@ -203,6 +203,9 @@ fn what_cannot_be_read_is_an_error() {
 
 #[test]
 fn hostile_text_neither_hangs_nor_aborts() {
+    for text in ["cat <<\\", "$'\\c", "`\\", "echo \\", "a <<E\\"] {
+        let _ = programs(text);
+    }
     for unit in [
         "(",
         "((",

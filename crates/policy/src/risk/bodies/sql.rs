@@ -45,8 +45,8 @@ fn without_text(text: &str) -> String {
             let digits = rest.trim_start_matches(['/', '*', '!', 'M']);
             rest = digits.trim_start_matches(|c: char| c.is_ascii_digit());
             continue;
-        } else if rest.starts_with("/*") {
-            rest[2..].find("*/").map_or(rest.len(), |at| at + 4)
+        } else if let Some(comment) = rest.strip_prefix("/*") {
+            comment.find("*/").map_or(rest.len(), |at| at + 4)
         } else if rest.starts_with("--") {
             rest.find('\n').unwrap_or(rest.len())
         } else if c == '\'' && !executes {

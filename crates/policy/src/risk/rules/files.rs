@@ -22,7 +22,7 @@ pub(super) fn judge(walk: &mut Walk<'_>, call: &Call<'_>, state: &mut State) -> 
     match name.unwrap_or(call.name) {
         "rm" | "unlink" | "rmdir" => remove(walk, args, state),
         "shred" | "srm" | "wipe" | "scrub" => {
-            walk.ask(format!("`{}` destroys files", call.name), false)
+            walk.ask(format!("`{}` destroys files", call.name), false);
         }
         "mv" | "rename" => move_files(walk, call, state),
         "cp" | "install" => copy(walk, call, state),
@@ -53,11 +53,11 @@ pub(super) fn judge(walk: &mut Walk<'_>, call: &Call<'_>, state: &mut State) -> 
             }
         }
         "chmod" | "chown" | "chgrp" | "setfacl" | "setcap" | "chattr" | "chcon" => {
-            permissions(walk, call, state)
+            permissions(walk, call, state);
         }
         "tar" | "bsdtar" | "star" => tar(walk, args, state),
         "unzip" | "unrar" | "7z" | "7za" | "7zr" | "cpio" | "ditto" | "pax" => {
-            unpack(walk, call, state)
+            unpack(walk, call, state);
         }
         "zip" | "gzip" | "gunzip" | "bzip2" | "bunzip2" | "xz" | "unxz" | "zstd" | "unzstd"
         | "lz4" | "compress" | "uncompress" | "brotli" => {
@@ -339,10 +339,10 @@ fn compress(walk: &mut Walk<'_>, call: &Call<'_>, state: &State) -> Output {
     let args = call.args;
     walk.find(Tier::WriteLocal, "it packs or unpacks files", false);
     if call.name == "zip" {
-        if args.has("-T") || args.has("--unzip-command") || args.has("-TT") {
-            if !args.values(&["-TT", "--unzip-command"]).is_empty() {
-                walk.ask("zip runs a command", false);
-            }
+        if (args.has("-T") || args.has("--unzip-command") || args.has("-TT"))
+            && !args.values(&["-TT", "--unzip-command"]).is_empty()
+        {
+            walk.ask("zip runs a command", false);
         }
         if args.has("-m") || args.has("--move") {
             walk.ask("zip removes what it packs", false);

@@ -148,55 +148,39 @@ fn subcommand(walk: &mut Walk<'_>, name: &str, args: Args<'_>, state: &mut State
         }
         "config" => config(walk, args, state),
         "filter-branch" | "filter-repo" | "replace" | "prune" => {
-            walk.ask("it rewrites or drops history", false)
+            walk.ask("it rewrites or drops history", false);
         }
-        "reflog" => {
-            if args.any(&["expire", "delete"]) {
-                walk.ask("it drops the reflog", false);
-            }
+        "reflog" if args.any(&["expire", "delete"]) => {
+            walk.ask("it drops the reflog", false);
         }
-        "gc" => {
-            if args.iter().any(|word| word.text.starts_with("--prune="))
-                || args.has("--aggressive") && args.long("--prune")
-            {
-                walk.ask("it drops unreachable history", false);
-            }
+        "gc" if (args.iter().any(|word| word.text.starts_with("--prune="))
+            || args.has("--aggressive") && args.long("--prune")) =>
+        {
+            walk.ask("it drops unreachable history", false);
         }
-        "update-ref" => {
-            if args.short('d') || args.has("--stdin") {
-                walk.ask("it deletes or moves refs", false);
-            }
+        "update-ref" if (args.short('d') || args.has("--stdin")) => {
+            walk.ask("it deletes or moves refs", false);
         }
-        "branch" => {
-            if args.short('D') || args.short('d') || args.long("--delete") {
-                walk.ask("it deletes a branch", false);
-            }
+        "branch" if (args.short('D') || args.short('d') || args.long("--delete")) => {
+            walk.ask("it deletes a branch", false);
         }
-        "tag" => {
-            if args.short('d') || args.long("--delete") {
-                walk.ask("it deletes a tag", false);
-            }
+        "tag" if (args.short('d') || args.long("--delete")) => {
+            walk.ask("it deletes a tag", false);
         }
-        "stash" => {
-            if args.any(&["drop", "clear"]) {
-                walk.ask("it drops stashed work", false);
-            }
+        "stash" if args.any(&["drop", "clear"]) => {
+            walk.ask("it drops stashed work", false);
         }
         "worktree" => worktree(walk, args, state),
-        "rm" => {
-            if args.short('r') && !args.has("--cached") && !args.short('n') {
-                walk.ask("it removes recursively", false);
-            }
+        "rm" if args.short('r') && !args.has("--cached") && !args.short('n') => {
+            walk.ask("it removes recursively", false);
         }
         "rebase" => {
             for text in args.values(&["-x", "--exec"]) {
                 walk.inner(&text.text, text.exact, &mut state.clone(), &Feed::None);
             }
         }
-        "bisect" => {
-            if args.get(0) == Some("run") {
-                walk.nested(&args.0[1..], &mut state.clone(), &Feed::None);
-            }
+        "bisect" if args.get(0) == Some("run") => {
+            walk.nested(&args.0[1..], &mut state.clone(), &Feed::None);
         }
         "submodule" => submodule(walk, args, state),
         "difftool" | "mergetool" => {
@@ -213,10 +197,8 @@ fn subcommand(walk: &mut Walk<'_>, name: &str, args: Args<'_>, state: &mut State
                 walk.ask("the remote is a command", true);
             }
         }
-        "credential" | "credential-store" | "credential-cache" => {
-            if !args.any(&["fill", "get"]) {
-                walk.ask("it changes stored credentials", false);
-            }
+        "credential" | "credential-store" | "credential-cache" if !args.any(&["fill", "get"]) => {
+            walk.ask("it changes stored credentials", false);
         }
         "archive" | "format-patch" | "bundle" => {
             let targets = args.values(&["-o", "--output", "--output-directory"]);
@@ -241,15 +223,11 @@ fn subcommand(walk: &mut Walk<'_>, name: &str, args: Args<'_>, state: &mut State
         "daemon" | "http-backend" | "upload-pack" | "receive-pack" | "shell" => {
             walk.ask("it serves the repository", true);
         }
-        "lfs" => {
-            if args.any(&["push"]) {
-                walk.find(Tier::WriteVisible, "it pushes", true);
-            }
+        "lfs" if args.any(&["push"]) => {
+            walk.find(Tier::WriteVisible, "it pushes", true);
         }
-        "svn" | "p4" => {
-            if args.any(&["dcommit", "submit"]) {
-                walk.find(Tier::WriteVisible, "it pushes", true);
-            }
+        "svn" | "p4" if args.any(&["dcommit", "submit"]) => {
+            walk.find(Tier::WriteVisible, "it pushes", true);
         }
         "checkout-index" => {
             for prefix in args.values(&["--prefix"]) {
@@ -643,7 +621,7 @@ fn forge(walk: &mut Walk<'_>, args: Args<'_>) -> Output {
             walk.find(Tier::WriteVisible, "it starts a workflow", true);
         }
         ("workflow", "disable" | "enable") => {
-            walk.ask("it changes the repository on the forge", true)
+            walk.ask("it changes the repository on the forge", true);
         }
         ("api", _) => {
             let method = rest.values(&["-X", "--method"]);
@@ -668,7 +646,7 @@ fn forge(walk: &mut Walk<'_>, args: Args<'_>) -> Output {
         ("alias", "set" | "import") => walk.ask("it defines a command", false),
         ("config", "set") => walk.ask("it changes settings of the machine", false),
         ("codespace", verb) if !reads.contains(&verb) => {
-            walk.ask("it changes a remote machine", true)
+            walk.ask("it changes a remote machine", true);
         }
         (_, verb) if reads.contains(&verb) => {}
         _ => walk.find(Tier::WriteVisible, "it writes on the forge", true),

@@ -117,9 +117,7 @@ fn is_loud(name: &str) -> bool {
     // `deploy:docs` deploys the documents; `test:deploy` tests the deployment.
     loud == 0 && !words.get(1).is_some_and(|next| is_test(next))
         || !words.iter().any(|word| QUIET.contains(word))
-        || (words[0] == "docs" || words[0] == "doc" || words[0] == "build")
-            && words.len() == 2
-            && words[0] != "build"
+        || matches!(words[0], "docs" | "doc") && words.len() == 2
 }
 
 fn is_test(word: &str) -> bool {

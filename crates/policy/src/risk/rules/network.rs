@@ -384,7 +384,7 @@ fn sockets(walk: &mut Walk<'_>, call: &Call<'_>, state: &mut State) -> Option<Ou
     if call.name == "openssl" {
         match args.get(0) {
             Some("s_client" | "s_server") => {
-                walk.find(Tier::WriteVisible, "it talks to another machine", true)
+                walk.find(Tier::WriteVisible, "it talks to another machine", true);
             }
             Some("enc") => {
                 return Some(if args.short('d') {

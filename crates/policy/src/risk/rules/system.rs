@@ -154,7 +154,7 @@ pub(super) fn judge(walk: &mut Walk<'_>, call: &Call<'_>, state: &mut State) -> 
         | "vgremove" | "pvremove" | "lvcreate" | "vgcreate" | "pvcreate" | "lvresize"
         | "badblocks" | "hdparm" | "blkdiscard" | "tune2fs" | "resize2fs" | "debugfs" | "fsck"
         | "e2fsck" | "dmsetup" | "format" | "mke2fs" | "newfs" => {
-            walk.ask("it changes disks", false)
+            walk.ask("it changes disks", false);
         }
         "useradd" | "usermod" | "userdel" | "adduser" | "deluser" | "groupadd" | "groupdel"
         | "groupmod" | "gpasswd" | "newusers" | "chage" | "addgroup" | "delgroup" | "dscl"
@@ -168,7 +168,7 @@ pub(super) fn judge(walk: &mut Walk<'_>, call: &Call<'_>, state: &mut State) -> 
         | "add-apt-repository" | "apt-key" | "update-initramfs" | "mkinitcpio" | "dracut"
         | "flashrom" | "setterm-root" => walk.ask("it changes the machine", false),
         "screencapture" | "xdotool" | "xclip" | "pbcopy" => {
-            walk.find(Tier::WriteLocal, "it runs a program", false)
+            walk.find(Tier::WriteLocal, "it runs a program", false);
         }
         name if name.starts_with("mkfs") => walk.ask("it formats a disk", false),
         _ => return None,
