@@ -147,7 +147,7 @@ mod tests {
     use super::*;
 
     fn parse(text: &str) -> Result<String, String> {
-        Inside::parse(text, &[Path::new("/work/tree")])
+        Inside::parse(text, &[Path::new("/srv/tree")])
             .map(|inside| inside.shown().to_owned())
             .map_err(|error| error.to_string())
     }
@@ -158,9 +158,9 @@ mod tests {
             ("src/main.rs", "src/main.rs"),
             ("./src//main.rs", "src/main.rs"),
             ("src/../Cargo.toml", "Cargo.toml"),
-            ("/work/tree/src", "src"),
-            ("/work/tree", "."),
-            ("/work/tree/", "."),
+            ("/srv/tree/src", "src"),
+            ("/srv/tree", "."),
+            ("/srv/tree/", "."),
             (".", "."),
             ("a b/ü\u{308}/名.txt", "a b/ü\u{308}/名.txt"),
             ("...", "..."),
@@ -178,8 +178,8 @@ mod tests {
             "a/../../x",
             "/",
             "/etc/passwd",
-            "/work/tree-evil/x",
-            "/work/tree/../other",
+            "/srv/tree-evil/x",
+            "/srv/tree/../other",
             "/proc/self/environ",
             "~",
             "~/.ssh/id_rsa",
