@@ -10,6 +10,7 @@ use crate::world::{PATIENCE, World};
 
 /// Where the SDKs are. Without them these tests are skipped at home, and fail
 /// where everything must be tried.
+#[expect(clippy::print_stderr, reason = "a skipped test must say so")]
 fn sdks() -> Option<PathBuf> {
     if let Some(dir) = std::env::var_os("CODEBUTLER_SDK_DIR") {
         return Some(dir.into());
