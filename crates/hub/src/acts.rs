@@ -17,7 +17,7 @@ use crate::{
     names::BOT_USER,
     workspace::{
         channels,
-        decide::{self, Click, Rules},
+        decide::{self, Click, Pressed, Rules},
         files,
         message::{self, Author, Draft},
         react::{self, Reactor},
@@ -176,7 +176,7 @@ pub(crate) async fn press(
                 };
                 return decide::decide(desk, &rules, &person, &click).map(Some);
             }
-            press_other(desk, &person, &channel, &ts, press)?;
+            press_other(desk, &rules, &person, &channel, &ts, press)?;
             Ok(None)
         })
         .await
@@ -184,6 +184,7 @@ pub(crate) async fn press(
 
 fn press_other(
     desk: &mut Desk<'_>,
+    rules: &Rules,
     person: &Person,
     channel: &ChannelId,
     ts: &MessageTs,
@@ -209,7 +210,13 @@ fn press_other(
         }
     }
     let thread = ThreadId::new(channel.clone(), target.root);
-    let payload = decide::block_actions(desk, person, &thread, ts, element, press.state)?;
+    let pressed = Pressed {
+        thread: &thread,
+        ts,
+        element,
+        state: press.state,
+    };
+    let payload = decide::block_actions(desk, rules, person, pressed)?;
     log::append(
         desk,
         Happening {

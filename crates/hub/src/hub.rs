@@ -11,7 +11,7 @@ use std::{
 
 use axum::{
     Router, middleware,
-    routing::{any, get},
+    routing::{any, get, post},
 };
 use butler_policy::Redactor;
 use butler_vocab::UserId;
@@ -21,7 +21,7 @@ use tracing::{error, info};
 
 use crate::{
     Caps, HubError, agent_api, api, app::App, file_door, guard, link, metrics, page, person_api,
-    store::Store, workspace::decide::Rules,
+    respond, store::Store, workspace::decide::Rules,
 };
 
 /// Ports that are tried when the wished one is taken.
@@ -107,6 +107,7 @@ impl Hub {
             rules: Rules {
                 approvers: config.approvers,
                 caps: config.caps,
+                base: format!("http://{address}"),
             },
             tickets: link::Tickets::default(),
             test_hooks: config.test_hooks,
@@ -196,6 +197,7 @@ fn router(app: Arc<App>) -> Router {
         .route("/link/", get(link::handle))
         .merge(agent_api::routes())
         .merge(file_door::routes())
+        .route("/respond/{key}", post(respond::handle))
         .route("/healthz", get(|| async { "ok\n" }))
         .merge(people)
         .with_state(app)

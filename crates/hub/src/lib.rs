@@ -34,6 +34,7 @@ mod page;
 mod person_api;
 mod purse;
 mod refusal;
+mod respond;
 mod saying;
 mod store;
 mod tokens;

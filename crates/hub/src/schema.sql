@@ -79,6 +79,15 @@ CREATE TABLE IF NOT EXISTS files (
     created_ms  INTEGER NOT NULL
 ) STRICT;
 
+-- Where a click may be answered without a token (`response_url`).
+CREATE TABLE IF NOT EXISTS responses (
+    sha256      TEXT PRIMARY KEY,
+    channel     TEXT NOT NULL,
+    ts          TEXT NOT NULL,
+    uses_left   INTEGER NOT NULL,
+    expires_ms  INTEGER NOT NULL
+) STRICT;
+
 -- What happened, in order. `frame` is the envelope without its per-subscriber id.
 CREATE TABLE IF NOT EXISTS events (
     seq         INTEGER PRIMARY KEY AUTOINCREMENT,

@@ -3,8 +3,10 @@
 
 mod escape;
 mod markdown;
+mod plain;
 mod split;
 
 pub use escape::{escape, unescape};
 pub use markdown::from_markdown;
+pub use plain::plain;
 pub use split::{LIMIT, split};

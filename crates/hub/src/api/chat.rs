@@ -8,7 +8,6 @@ use super::Call;
 use crate::{
     error::{Trouble, refuse},
     gate::{self, Outbound},
-    names::BOT_USER,
     workspace::{
         channels, message,
         outbox::{self, AgentPost},
@@ -20,7 +19,7 @@ pub(super) async fn post_message(call: Call) -> Result<Value, Trouble> {
     let (agent, epoch) = (call.agent.clone(), call.epoch);
     call.app
         .store
-        .change(move |desk| outbox::post(desk, &agent, epoch, post))
+        .change(move |desk| outbox::post(desk, &agent, epoch, &post))
         .await
 }
 
@@ -38,6 +37,7 @@ fn post_of(call: &Call) -> Result<AgentPost, Trouble> {
         icon_emoji: args.text("icon_emoji"),
         icon_url: args.text("icon_url"),
         metadata: args.json("metadata", "invalid_metadata_format")?,
+        base: format!("http://{}", call.host()),
     };
     let tag = post.metadata.as_ref().map(PostTag::from_metadata);
     let is_card = matches!(tag, Some(Ok(Some(PostTag { card: Some(_), .. }))));
@@ -125,7 +125,7 @@ pub(super) async fn update(call: Call) -> Result<Value, Trouble> {
                 return refuse("cant_update_message");
             }
             let edit_ts = desk.next_ts();
-            let body = updated(
+            let body = message::edited(
                 old.body.clone(),
                 &text,
                 blocks,
@@ -150,39 +150,6 @@ fn own_metadata(call: &Call) -> Result<Option<Value>, Trouble> {
     Ok(Some(tag.map_or(metadata, |tag| {
         PostTag { from, ..tag }.to_metadata()
     })))
-}
-
-/// Slack's rules: text without blocks removes them, blocks without text keep the
-/// old fallback, metadata stays unless given, `{}` removes it.
-fn updated(
-    mut body: Value,
-    text: &str,
-    blocks: Option<Value>,
-    metadata: Option<Value>,
-    edit_ts: &str,
-) -> Value {
-    if !text.is_empty() {
-        body["text"] = json!(text);
-        body["edited"] = json!({"user": BOT_USER, "ts": edit_ts});
-    }
-    let fields = body.as_object_mut();
-    match (fields, blocks) {
-        (Some(fields), Some(blocks)) => {
-            fields.insert("blocks".to_owned(), blocks);
-        }
-        (Some(fields), None) => {
-            fields.remove("blocks");
-        }
-        (None, _) => {}
-    }
-    if let (Some(fields), Some(metadata)) = (body.as_object_mut(), metadata) {
-        if metadata.as_object().is_some_and(serde_json::Map::is_empty) {
-            fields.remove("metadata");
-        } else {
-            fields.insert("metadata".to_owned(), metadata);
-        }
-    }
-    body
 }
 
 pub(super) async fn delete(call: Call) -> Result<Value, Trouble> {

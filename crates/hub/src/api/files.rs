@@ -97,8 +97,9 @@ pub(super) async fn complete_upload(call: Call) -> Result<Value, Trouble> {
                     icon_emoji,
                     icon_url: None,
                     metadata: None,
+                    base: base.clone(),
                 };
-                outbox::post(desk, &agent, epoch, post)?;
+                outbox::post(desk, &agent, epoch, &post)?;
             }
             Ok(json!({"files": shown}))
         })

@@ -18,6 +18,7 @@ use crate::{
     log::{self, Happening},
     names::{APP, TEAM},
     purse::{self, Caps},
+    respond,
 };
 
 /// A click (or its equal in words) on an element of a message.
@@ -34,6 +35,8 @@ pub(crate) struct Rules {
     /// Who may decide about what cannot be undone; empty means everybody.
     pub(crate) approvers: Vec<UserId>,
     pub(crate) caps: Caps,
+    /// How agents reach us, for the `response_url` of a click.
+    pub(crate) base: String,
 }
 
 /// Writes a person's decision down and tells every agent of the channel.
@@ -88,12 +91,13 @@ pub(crate) fn decide(
     if decision.choice == Choice::Raise {
         purse::raise(desk.db(), &decision.thread, &rules.caps)?;
     }
-    tell(desk, person, &decision, asked.from)?;
+    tell(desk, rules, person, &decision, asked.from)?;
     Ok(decision)
 }
 
 fn tell(
     desk: &mut Desk<'_>,
+    rules: &Rules,
     person: &Person,
     decision: &Decision,
     asked_by: Role,
@@ -106,7 +110,13 @@ fn tell(
         "block_id": format!("cb:{}", decision.request), "value": decision.request,
         "text": {"type": "plain_text", "text": decision.choice.label()}});
     let thread = decision.thread.clone();
-    let payload = block_actions(desk, person, &thread, &decision.message, element, None)?;
+    let what = Pressed {
+        thread: &thread,
+        ts: &decision.message,
+        element,
+        state: None,
+    };
+    let payload = block_actions(desk, rules, person, what)?;
     log::append(
         desk,
         Happening {
@@ -123,21 +133,31 @@ fn tell(
     Ok(())
 }
 
+/// An element of a message that a person used.
+pub(crate) struct Pressed<'a> {
+    pub(crate) thread: &'a ThreadId,
+    pub(crate) ts: &'a MessageTs,
+    pub(crate) element: Value,
+    /// The state of all inputs of the message.
+    pub(crate) state: Option<Value>,
+}
+
 /// The payload of a click as Slack sends it.
 pub(crate) fn block_actions(
     desk: &mut Desk<'_>,
+    rules: &Rules,
     person: &Person,
-    thread: &ThreadId,
-    ts: &MessageTs,
-    mut element: Value,
-    state: Option<Value>,
+    pressed: Pressed<'_>,
 ) -> Result<Value, Trouble> {
+    let (thread, ts) = (pressed.thread, pressed.ts);
     let channel = channels::get(desk.db(), &thread.channel)?;
     let body = message::find(desk.db(), &thread.channel, ts)?
         .map(|stored| stored.body)
         .ok_or(Trouble::Refused("message_not_found"))?;
     let action_ts = desk.next_ts();
+    let mut element = pressed.element;
     element["action_ts"] = json!(action_ts);
+    let key = respond::issue(desk.db(), &thread.channel, ts)?;
     Ok(json!({
         "type": "block_actions",
         "team": {"id": TEAM, "domain": "codebutler"},
@@ -148,7 +168,8 @@ pub(crate) fn block_actions(
         "trigger_id": format!("{action_ts}.{TEAM}"),
         "channel": {"id": channel.id, "name": channel.name},
         "message": body,
-        "state": {"values": state.unwrap_or_else(|| json!({}))},
+        "state": {"values": pressed.state.unwrap_or_else(|| json!({}))},
+        "response_url": format!("{}/respond/{key}", rules.base),
         "actions": [element],
     }))
 }

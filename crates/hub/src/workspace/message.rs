@@ -216,6 +216,39 @@ pub(crate) fn read(row: &rusqlite::Row<'_>) -> rusqlite::Result<Result<Stored, T
     })())
 }
 
+/// Slack's rules: text without blocks removes them, blocks without text keep the
+/// old fallback, metadata stays unless given, `{}` removes it.
+pub(crate) fn edited(
+    mut body: Value,
+    text: &str,
+    blocks: Option<Value>,
+    metadata: Option<Value>,
+    edit_ts: &str,
+) -> Value {
+    if !text.is_empty() {
+        body["text"] = json!(text);
+        body["edited"] = json!({"user": BOT_USER, "ts": edit_ts});
+    }
+    let fields = body.as_object_mut();
+    match (fields, blocks) {
+        (Some(fields), Some(blocks)) => {
+            fields.insert("blocks".to_owned(), blocks);
+        }
+        (Some(fields), None) => {
+            fields.remove("blocks");
+        }
+        (None, _) => {}
+    }
+    if let (Some(fields), Some(metadata)) = (body.as_object_mut(), metadata) {
+        if metadata.as_object().is_some_and(Map::is_empty) {
+            fields.remove("metadata");
+        } else {
+            fields.insert("metadata".to_owned(), metadata);
+        }
+    }
+    body
+}
+
 /// Replaces the body of a message and logs the change.
 pub(crate) fn replace(
     desk: &mut Desk<'_>,

@@ -2,16 +2,20 @@
 //! the answer to the key are one transaction, so there is no state between
 //! "not posted" and "posted and answered".
 
-use butler_slack::mrkdwn;
 use butler_vocab::{ChannelId, Epoch, MessageTs, PostTag, Role, StampKind, fault};
 use rusqlite::{OptionalExtension, params};
 use serde_json::{Value, json};
 
-use super::message::{self, Author, Draft};
+use super::{
+    files,
+    message::{self, Author, Draft},
+    parts::{self, Part},
+};
 use crate::{
     desk::{Desk, now_ms},
     error::{Trouble, refuse},
     identity::Agent,
+    names::BOT_USER,
 };
 
 /// A post as an agent asked for it, after the gate.
@@ -27,6 +31,8 @@ pub(crate) struct AgentPost {
     pub(crate) icon_emoji: Option<String>,
     pub(crate) icon_url: Option<String>,
     pub(crate) metadata: Option<Value>,
+    /// How the caller reaches us, for the addresses of snippets.
+    pub(crate) base: String,
 }
 
 /// Posts, or gives the first answer again. The answer is Slack's.
@@ -34,7 +40,7 @@ pub(crate) fn post(
     desk: &mut Desk<'_>,
     agent: &Agent,
     epoch: Option<Epoch>,
-    post: AgentPost,
+    post: &AgentPost,
 ) -> Result<Value, Trouble> {
     agent.check_epoch(desk.db(), epoch)?;
     agent.may_use(desk.db(), &post.channel)?;
@@ -123,43 +129,34 @@ fn check_tag(desk: &Desk<'_>, agent: &Agent, tag: Option<&PostTag>) -> Result<()
 fn write_parts(
     desk: &mut Desk<'_>,
     agent: &Agent,
-    post: AgentPost,
+    post: &AgentPost,
     tag: Option<&PostTag>,
 ) -> Result<Value, Trouble> {
-    if post.text.is_empty() && post.blocks.is_none() && post.files.is_empty() {
-        return refuse("no_text");
-    }
-    // Blocks carry their own text; only plain text is cut into parts.
-    let texts = if post.blocks.is_some() {
-        vec![post.text]
+    // Blocks and files carry their own text; only plain text is cut into parts.
+    let whole = post.blocks.is_some() || !post.files.is_empty();
+    let parts = if whole {
+        vec![Part::Text(post.text.clone())]
     } else {
-        mrkdwn::split(&post.text, mrkdwn::LIMIT)
+        parts::of(&post.text)
     };
     let mut first: Option<(MessageTs, Value)> = None;
-    let mut parts = Vec::new();
-    for text in texts {
-        let root = post
-            .thread_ts
-            .clone()
-            .or_else(|| first.as_ref().map(|(ts, _)| ts.clone()));
-        let author = Author::Role {
-            role: agent.role,
-            username: post.username.clone(),
-            icon_emoji: post.icon_emoji.clone(),
-            icon_url: post.icon_url.clone(),
-        };
-        let mut draft = Draft::new(post.channel.clone(), root, author);
-        draft.text = text;
-        draft.broadcast = post.broadcast;
-        draft.metadata = post.metadata.clone();
-        if first.is_none() {
-            draft.blocks = post.blocks.clone();
-            draft.files = post.files.clone();
+    let mut written = Vec::new();
+    for part in parts {
+        let mut draft = draft_of(agent, post, first.as_ref().map(|(ts, _)| ts));
+        match part {
+            Part::Text(text) => draft.text = text,
+            Part::Snippet { name, code } => {
+                draft.files = vec![snippet(desk, agent, post, name, &code)?];
+            }
+        }
+        if whole {
+            draft.blocks.clone_from(&post.blocks);
+            draft.files.clone_from(&post.files);
         }
         stamp(&mut draft, tag);
-        let written = message::write(desk, draft)?;
-        parts.push(written.0.clone());
-        first.get_or_insert(written);
+        let message = message::write(desk, draft)?;
+        written.push(message.0.clone());
+        first.get_or_insert(message);
     }
     let Some((ts, message)) = first else {
         return refuse("no_text");
@@ -169,8 +166,42 @@ fn write_parts(
     }
     Ok(
         json!({"ok": true, "channel": post.channel, "ts": ts, "message": message,
-        "codebutler": {"parts": parts}}),
+        "codebutler": {"parts": written}}),
     )
+}
+
+/// A message of this post; the parts of a new thread's root reply to the first.
+fn draft_of(agent: &Agent, post: &AgentPost, first: Option<&MessageTs>) -> Draft {
+    let root = post.thread_ts.as_ref().or(first).cloned();
+    let author = Author::Role {
+        role: agent.role,
+        username: post.username.clone(),
+        icon_emoji: post.icon_emoji.clone(),
+        icon_url: post.icon_url.clone(),
+    };
+    let mut draft = Draft::new(post.channel.clone(), root, author);
+    draft.broadcast = post.broadcast;
+    draft.metadata.clone_from(&post.metadata);
+    draft
+}
+
+fn snippet(
+    desk: &Desk<'_>,
+    agent: &Agent,
+    post: &AgentPost,
+    name: String,
+    code: &str,
+) -> Result<Value, Trouble> {
+    let wish = files::Wish {
+        owner: agent.repo.clone(),
+        user: BOT_USER.to_owned(),
+        name,
+        length: code.len() as u64,
+    };
+    let (id, key) = files::announce(desk.db(), &wish)?;
+    files::fill(desk.db(), &id, &key, code.as_bytes())?;
+    let file = files::settle(desk.db(), &agent.repo, &id, None, Some(&post.channel))?;
+    Ok(files::shown(&file, &post.base))
 }
 
 /// What the other roles are told about the post; the sender comes from the token.

@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use butler_slack::Ended;
 use butler_vocab::{Activity, ActivityState, Role, StampKind};
 use serde_json::json;
+use tokio::time::timeout;
 
-use crate::world::{World, peek, take, text_of};
+use crate::world::{PATIENCE, World, peek, take, text_of};
 
 #[tokio::test]
 async fn six_roles_hear_a_person_and_five_hear_a_role() {
@@ -91,6 +93,21 @@ async fn sockets_survive_drops_and_refreshes_without_loss_or_repeat() {
     }
     let expected: Vec<String> = (0..12).map(|n| n.to_string()).collect();
     assert_eq!(heard, expected);
+}
+
+#[tokio::test]
+async fn a_socket_that_was_switched_off_does_not_come_back() {
+    let world = World::start().await;
+    let mut socket = world.socket(Role::Artist).await;
+    world
+        .person(
+            &world.ana,
+            "v1/test/shake",
+            &json!({"kind": "link_disabled"}),
+        )
+        .await;
+    assert!(timeout(PATIENCE, socket.next()).await.unwrap().is_none());
+    assert_eq!(socket.ended(), Some(Ended::Disabled));
 }
 
 #[tokio::test]

@@ -6,6 +6,8 @@ mod control;
 mod decisions;
 mod epochs;
 mod fan_out;
+mod kills;
 mod page;
 mod posting;
+mod sdk;
 mod world;

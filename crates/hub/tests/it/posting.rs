@@ -74,6 +74,35 @@ async fn a_long_post_becomes_parts_that_stand_in_the_thread_once() {
 }
 
 #[tokio::test]
+async fn long_code_becomes_a_file_that_can_be_had_with_a_token() {
+    let world = World::start().await;
+    let root = world.say("show me", None).await;
+    let web = world.web(Role::Coder);
+    let code = "if a &lt; b { run(); }\n".repeat(30);
+    let text = format!("Here:\n```\n{code}```\nand\n```\n{code}```\ndone");
+    let post = world.post(&text, Some(&root), "code");
+    let first = web.post(&post).await.unwrap();
+    assert_eq!(web.post(&post).await.unwrap(), first);
+    let thread = web.replies(&world.thread(&root)).await.unwrap();
+    let kinds: Vec<_> = thread[1..].iter().map(|m| m.files.len()).collect();
+    assert_eq!(kinds, [0, 1, 0, 1, 0]);
+    let url = &thread[2].files[0].url_private;
+    assert_eq!(world.http.get(url).send().await.unwrap().status(), 401);
+    let token = world.repo.agents[&Role::Pm].bot.expose();
+    let got = world.http.get(url).bearer_auth(token).send().await.unwrap();
+    assert!(
+        got.headers()["content-disposition"]
+            .to_str()
+            .unwrap()
+            .starts_with("attachment")
+    );
+    assert_eq!(
+        got.text().await.unwrap(),
+        "if a < b { run(); }\n".repeat(30)
+    );
+}
+
+#[tokio::test]
 async fn nothing_secret_leaves_in_text_blocks_or_names() {
     let world = World::start().await;
     let root = world.say("hi", None).await;

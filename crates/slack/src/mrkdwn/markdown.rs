@@ -208,3 +208,7 @@ impl Writer {
         self.out.push_str(text);
     }
 }
+
+#[cfg(test)]
+#[path = "markdown_tests.rs"]
+mod tests;

@@ -1,0 +1,146 @@
+//! `response_url`: how an app answers a click without a token. The address is
+//! its own secret, good for five answers within half an hour.
+
+use std::sync::Arc;
+
+use axum::{
+    Json,
+    extract::{Path, State},
+};
+use butler_vocab::{ChannelId, MessageTs, Sha256Hex};
+use rusqlite::{Connection, OptionalExtension, params};
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::{
+    app::App,
+    desk::{Desk, now_ms},
+    error::{Trouble, refuse},
+    gate::{self, Outbound},
+    names::BOT_NAME,
+    refusal::Refusal,
+    tokens::random_text,
+    workspace::message::{self, Author, Draft, Stored},
+};
+
+const USES: i64 = 5;
+const LIFE_MS: i64 = 30 * 60 * 1000;
+
+/// Makes the secret part of an address for answers to a click on a message.
+pub(crate) fn issue(
+    db: &Connection,
+    channel: &ChannelId,
+    ts: &MessageTs,
+) -> Result<String, Trouble> {
+    let key = random_text();
+    db.execute("DELETE FROM responses WHERE expires_ms < ?1", [now_ms()])?;
+    db.execute(
+        "INSERT INTO responses (sha256, channel, ts, uses_left, expires_ms)
+         VALUES (?1, ?2, ?3, ?4, ?5)",
+        params![
+            Sha256Hex::of(&key).as_str(),
+            channel.as_str(),
+            ts.as_str(),
+            USES,
+            now_ms() + LIFE_MS
+        ],
+    )?;
+    Ok(key)
+}
+
+/// What an app answers.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Response {
+    #[serde(default)]
+    text: String,
+    #[serde(default)]
+    blocks: Option<Value>,
+    #[serde(default)]
+    replace_original: bool,
+    #[serde(default)]
+    delete_original: bool,
+    #[serde(default)]
+    response_type: Option<String>,
+}
+
+pub(crate) async fn handle(
+    State(app): State<Arc<App>>,
+    Path(key): Path<String>,
+    Json(mut response): Json<Response>,
+) -> Result<&'static str, Refusal> {
+    let outbound = Outbound {
+        text: &mut response.text,
+        blocks: response.blocks.as_mut(),
+        metadata: None,
+        names: Vec::new(),
+    };
+    gate::pass(&app.redactor, outbound, false)?;
+    app.store
+        .change(move |desk| {
+            let (channel, original) = redeem(desk, &key)?;
+            answer(desk, &channel, &original, response)
+        })
+        .await?;
+    Ok("ok")
+}
+
+fn redeem(desk: &Desk<'_>, key: &str) -> Result<(ChannelId, Stored), Trouble> {
+    let place: Option<(String, String)> = desk
+        .db()
+        .query_row(
+            "UPDATE responses SET uses_left = uses_left - 1
+             WHERE sha256 = ?1 AND uses_left > 0 AND expires_ms > ?2 RETURNING channel, ts",
+            params![Sha256Hex::of(key).as_str(), now_ms()],
+            |row| Ok((row.get(0)?, row.get(1)?)),
+        )
+        .optional()?;
+    let Some((channel, ts)) = place else {
+        return refuse("expired_url");
+    };
+    let channel = ChannelId::new(channel);
+    let found = match ts.parse() {
+        Ok(ts) => message::find(desk.db(), &channel, &ts)?,
+        Err(_) => None,
+    };
+    match found {
+        Some(original) => Ok((channel, original)),
+        None => refuse("message_not_found"),
+    }
+}
+
+fn answer(
+    desk: &mut Desk<'_>,
+    channel: &ChannelId,
+    original: &Stored,
+    response: Response,
+) -> Result<(), Trouble> {
+    if response.delete_original {
+        return message::delete(desk, channel, original);
+    }
+    if response.text.is_empty() && response.blocks.is_none() {
+        return refuse("no_text");
+    }
+    if response.replace_original {
+        let ts = desk.next_ts().to_string();
+        let old = original.body.clone();
+        let body = message::edited(old, &response.text, response.blocks, None, &ts);
+        return message::replace(desk, channel, original, &body);
+    }
+    // Ephemeral, as it is by default: shown to nobody here.
+    if response.response_type.as_deref() != Some("in_channel") {
+        return Ok(());
+    }
+    let Some(role) = original.role else {
+        return refuse("message_not_found");
+    };
+    let author = Author::Role {
+        role,
+        username: Some(BOT_NAME.to_owned()),
+        icon_emoji: None,
+        icon_url: None,
+    };
+    let mut draft = Draft::new(channel.clone(), Some(original.root.clone()), author);
+    draft.text = response.text;
+    draft.blocks = response.blocks;
+    message::write(desk, draft).map(drop)
+}

@@ -1,0 +1,79 @@
+//! How a long text is cut into posts: text at line and fence boundaries, long
+//! code as files, which people can open, search and save.
+
+use butler_slack::mrkdwn;
+
+/// Code of so many lines is a file.
+const LONG_CODE: usize = 20;
+
+/// One message of a post.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// Text, short enough for one message.
+    Text(String),
+    /// Code, as it was before escaping.
+    Snippet { name: String, code: String },
+}
+
+/// Cuts a text in mrkdwn; never empty unless the text is.
+pub(crate) fn of(text: &str) -> Vec<Part> {
+    let mut parts = Vec::new();
+    let mut pending = String::new();
+    let mut snippets = 0;
+    for (index, piece) in text.split("```").enumerate() {
+        let is_code = index % 2 == 1;
+        if is_code && piece.trim_matches('\n').lines().count() >= LONG_CODE {
+            flush(&mut parts, &mut pending);
+            snippets += 1;
+            parts.push(Part::Snippet {
+                name: format!("snippet-{snippets}.txt"),
+                code: mrkdwn::unescape(piece.strip_prefix('\n').unwrap_or(piece)),
+            });
+        } else if is_code {
+            pending.push_str("```");
+            pending.push_str(piece);
+            pending.push_str("```");
+        } else {
+            pending.push_str(piece);
+        }
+    }
+    flush(&mut parts, &mut pending);
+    parts
+}
+
+fn flush(parts: &mut Vec<Part>, pending: &mut String) {
+    let text = std::mem::take(pending);
+    if !text.trim().is_empty() {
+        let texts = mrkdwn::split(&text, mrkdwn::LIMIT);
+        parts.extend(texts.into_iter().map(Part::Text));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_code_becomes_a_file_and_short_code_stays() {
+        let long = "let x = a &lt; b;\n".repeat(25);
+        let text = format!("before\n```\n{long}```\nbetween ```short``` end\n```\n{long}```");
+        let parts = of(&text);
+        assert_eq!(parts.len(), 4, "{parts:?}");
+        assert_eq!(parts[0], Part::Text("before\n".into()));
+        let Part::Snippet { name, code } = &parts[1] else {
+            panic!("a snippet");
+        };
+        assert_eq!(name, "snippet-1.txt");
+        assert_eq!(code, &"let x = a < b;\n".repeat(25));
+        assert_eq!(parts[2], Part::Text("\nbetween ```short``` end\n".into()));
+        assert!(matches!(&parts[3], Part::Snippet { name, .. } if name == "snippet-2.txt"));
+    }
+
+    #[test]
+    fn plain_text_is_one_part_and_nothing_is_none() {
+        assert_eq!(of("hi"), [Part::Text("hi".into())]);
+        assert_eq!(of(" "), []);
+        let open = format!("```\n{}", "code\n".repeat(30));
+        assert!(matches!(of(&open)[..], [Part::Snippet { .. }]));
+    }
+}

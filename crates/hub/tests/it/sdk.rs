@@ -1,0 +1,93 @@
+//! Slack's own SDKs against the hub, unchanged. They live in a folder made by
+//! `tests/sdk/setup.sh <dir>` and named by `CODEBUTLER_SDK_DIR`.
+
+use std::{path::PathBuf, process::Stdio};
+
+use butler_vocab::Role;
+use tokio::{process::Command, time::timeout};
+
+use crate::world::{PATIENCE, World};
+
+/// Where the SDKs are. Without them these tests are skipped at home, and fail
+/// where everything must be tried.
+#[expect(clippy::print_stderr, reason = "a skipped test must say so")]
+fn sdks() -> Option<PathBuf> {
+    if let Some(dir) = std::env::var_os("CODEBUTLER_SDK_DIR") {
+        return Some(dir.into());
+    }
+    assert!(
+        std::env::var("CI").as_deref() != Ok("true"),
+        "CODEBUTLER_SDK_DIR is not set; crates/hub/tests/sdk/setup.sh <dir> makes the folder"
+    );
+    eprintln!(
+        "SKIPPED: no Slack SDKs; run crates/hub/tests/sdk/setup.sh <dir>, set CODEBUTLER_SDK_DIR"
+    );
+    None
+}
+
+async fn run(script: &str) {
+    let Some(dir) = sdks() else { return };
+    let world = World::start().await;
+    let scripts = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/sdk");
+    let program = if script.ends_with(".py") {
+        dir.join("venv/bin/python")
+    } else {
+        PathBuf::from("node")
+    };
+    let agent = &world.repo.agents[&Role::Coder];
+    let mut command = Command::new(program);
+    command
+        .arg(scripts.join(script))
+        .env("HUB", world.base.as_str())
+        .env("SDK_DIR", &dir)
+        .env("CHANNEL", world.channel().as_str())
+        .env("BOT_TOKEN", agent.bot.expose())
+        .env("APP_TOKEN", agent.app.expose())
+        .env("PERSON_TOKEN", world.ana.token.expose())
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .kill_on_drop(true)
+        .stdin(Stdio::null());
+    // Python's SDK would send calls to this machine through a proxy.
+    for name in [
+        "HTTP_PROXY",
+        "HTTPS_PROXY",
+        "http_proxy",
+        "https_proxy",
+        "ALL_PROXY",
+        "all_proxy",
+    ] {
+        command.env_remove(name);
+    }
+    let output = timeout(PATIENCE * 4, command.output())
+        .await
+        .unwrap()
+        .unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    assert!(
+        output.status.success() && text(&output.stdout).contains("ok"),
+        "{script}: {}\n{}\n{}",
+        output.status,
+        text(&output.stdout),
+        text(&output.stderr)
+    );
+}
+
+#[tokio::test]
+async fn python_web_client() {
+    run("web_client.py").await;
+}
+
+#[tokio::test]
+async fn python_socket_mode_client() {
+    run("socket_client.py").await;
+}
+
+#[tokio::test]
+async fn python_bolt() {
+    run("bolt_app.py").await;
+}
+
+#[tokio::test]
+async fn node_bolt() {
+    run("bolt_app.mjs").await;
+}
