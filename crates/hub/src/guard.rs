@@ -47,7 +47,9 @@ pub(crate) async fn check_host(
     for (name, value) in [
         ("content-security-policy", CONTENT_POLICY),
         ("x-content-type-options", "nosniff"),
-        ("referrer-policy", "no-referrer"),
+        // Not `no-referrer`: browsers then send `Origin: null` with our own
+        // forms, and nobody could log in. Other hosts get nothing either way.
+        ("referrer-policy", "same-origin"),
         ("cross-origin-opener-policy", "same-origin"),
     ] {
         if let Ok(value) = value.parse() {
