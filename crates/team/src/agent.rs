@@ -47,7 +47,7 @@ pub async fn run(
             break;
         };
         match intake.sort(envelope).await {
-            Ok(Sorted::For(thread, mail)) => crew.deliver(&thread, mail).await,
+            Ok(Sorted::For(thread, mail)) => crew.deliver(&thread, *mail).await,
             Ok(Sorted::NotForUs) => {}
             // Not acknowledged: the hub delivers it again.
             Err(error) => warn!(%error, "an event could not be taken in"),

@@ -6,9 +6,9 @@ use std::{path::PathBuf, sync::Arc};
 
 use butler_jail::Strength;
 use butler_policy::{Approval, Circumstances, Right, Scope, default_tools, right};
-use butler_toolbox::{Desk, Executor, Registry, Surroundings, TreeHasher, Workplace};
+use butler_toolbox::{Desk, DiffMaker, Executor, Registry, Surroundings, TreeHasher, Workplace};
 use butler_vocab::{Choice, DecisionKind, Role, ToolSpec};
-use butler_worktree::{Worktree, WorktreeLock};
+use butler_worktree::{DiffOf, Worktree, WorktreeLock};
 use tokio_util::sync::CancellationToken;
 
 use crate::{TeamError, office::now_ms, seat::Seat, tools};
@@ -40,24 +40,28 @@ impl Bench {
     pub async fn open(seat: &Seat, cancel: &CancellationToken) -> Result<Self, TeamError> {
         let office = &seat.office;
         let place = place(seat, cancel).await?;
-        let (folder, lock, tree) = match place {
-            Place::Own(worktree) => {
-                let lock = worktree.lock().await?;
-                (worktree.path.clone(), Some(lock), Some(tree_of(*worktree)))
-            }
-            Place::Look(folder) => (folder, None, None),
+        let (folder, own) = match place {
+            Place::Own(worktree) => (worktree.path.clone(), Some(*worktree)),
+            Place::Look(folder) => (folder, None),
+        };
+        let lock = match &own {
+            Some(worktree) => Some(worktree.lock().await?),
+            None => None,
         };
         let surroundings = Surroundings {
             home: office.config.person_home.clone(),
             hidden: vec![office.config.home.clone(), office.threads()],
+            readable: office.repo.git().common_dir().into_iter().collect(),
             ..Surroundings::default()
         };
         let workplace = Workplace::open(&folder, office.config.checks.clone(), surroundings)?;
         let root = workplace.root().display().to_string();
         let mut desk =
             Desk::new(Arc::new(workplace), cancel.clone()).with_jail(Arc::clone(&office.jail));
-        if let Some(tree) = tree {
-            desk = desk.with_tree(tree);
+        if let Some(worktree) = own {
+            desk = desk
+                .with_tree(tree_of(worktree.clone()))
+                .with_diff(diff_of(worktree));
         }
         Ok(Self {
             executor: Arc::new(Executor::new(registry(seat))),
@@ -134,6 +138,17 @@ fn tree_of(worktree: Worktree) -> TreeHasher {
     Arc::new(move |_cancel| {
         let worktree = worktree.clone();
         Box::pin(async move { worktree.tree().await.map_err(|error| error.to_string()) })
+    })
+}
+
+/// What the thread changed, for receipts that show weakened tests.
+fn diff_of(worktree: Worktree) -> DiffMaker {
+    Arc::new(move |cancel| {
+        let worktree = worktree.clone();
+        Box::pin(async move {
+            let diff = worktree.diff(DiffOf::Thread, &cancel).await;
+            diff.map_err(|error| error.to_string())
+        })
     })
 }
 

@@ -59,11 +59,6 @@ impl Crew {
         }
     }
 
-    /// Gives mail to every thread at work.
-    pub fn threads(&self) -> Vec<ThreadId> {
-        self.inboxes.keys().cloned().collect()
-    }
-
     /// Waits until all workers have ended; call after cancelling.
     pub async fn ended(self) {
         drop(self.inboxes);

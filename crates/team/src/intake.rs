@@ -59,7 +59,7 @@ impl Ack {
 /// Whom an envelope is for.
 pub enum Sorted {
     /// A thread's worker.
-    For(ThreadId, Mail),
+    For(ThreadId, Box<Mail>),
     /// Others; already acknowledged.
     NotForUs,
 }
@@ -94,7 +94,7 @@ impl Intake {
                 ack.send().await;
                 Ok(Sorted::NotForUs)
             }
-            Some((thread, mail)) => Ok(Sorted::For(thread, with_ack(mail, ack))),
+            Some((thread, mail)) => Ok(Sorted::For(thread, Box::new(with_ack(mail, ack)))),
         }
     }
 
@@ -175,7 +175,7 @@ impl Intake {
         let hand_over = self.body(stamp, &message).await?;
         let text = hand_over
             .as_ref()
-            .map_or_else(|| mrkdwn::unescape(&message.text), render::briefing);
+            .map_or_else(|| mrkdwn::plain(&message.text), render::briefing);
         let heard = Heard {
             event: envelope.event_id(),
             ts: Some(message.ts.clone()),

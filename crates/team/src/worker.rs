@@ -322,16 +322,16 @@ impl Worker {
             }
             Effect::Escalate { idem, text } => self.start(hands::escalate(seat, idem, text)),
             Effect::AskForMoney { request, refusal } => {
-                self.ask_for_money(request, refusal).await?
+                self.ask_for_money(request, refusal).await?;
             }
             Effect::CarryOut(order) => {
                 self.start(hands::carry_out(seat, order, self.work.clone()));
             }
-            Effect::Cancel => self.stop_work(),
-            Effect::Park(waiting) => self.rest(Some(&waiting)),
+            Effect::Cancel => self.stop_work().await,
+            Effect::Park(waiting) => self.rest(Some(&waiting)).await,
             Effect::End(ending) => {
                 info!(?ending, "the activation is over");
-                self.rest(None);
+                self.rest(None).await;
             }
             other => self.chore(other).await,
         }
@@ -344,6 +344,8 @@ impl Worker {
 
     /// Waits for a free place among the threads that may work at once.
     async fn take_turn(&mut self) {
+        // Whoever works does not wait for an answer any more.
+        self.deadline_ms = None;
         if self.turn_of.is_none() {
             let desks = Arc::clone(&self.seat.office.desks);
             // The semaphore is never closed.
@@ -365,20 +367,27 @@ impl Worker {
     }
 
     /// Gives back what an activation holds while it sleeps or is over.
-    fn rest(&mut self, waiting: Option<&Waiting>) {
+    async fn rest(&mut self, waiting: Option<&Waiting>) {
         self.deadline_ms = match waiting {
             Some(Waiting::Reply { deadline_ms }) => Some(*deadline_ms),
             _ => None,
         };
-        self.bench = None;
+        self.clear_bench().await;
         self.turn_of = None;
     }
 
-    fn stop_work(&mut self) {
+    async fn stop_work(&mut self) {
         self.work.cancel();
         self.work = self.process.child_token();
         self.waiting.clear();
-        self.bench = None;
+        self.clear_bench().await;
+    }
+
+    /// Background jobs do not outlive the activation that started them.
+    async fn clear_bench(&mut self) {
+        if let Some(bench) = self.bench.take() {
+            bench.desk.jobs().stop_all().await;
+        }
     }
 
     async fn chore(&mut self, effect: Effect) {
