@@ -45,6 +45,7 @@ const PEM_END: &str = "-----end";
 const PUTTY: &str = "private-lines:";
 const URL: &str = "://";
 const DSN: &str = "@tcp(";
+const CURL: &str = "curl ";
 const NETS: [&str; 5] = ["10.", "172.", "192.168.", "169.254.", "100."];
 
 #[derive(Debug, Clone, Copy)]
@@ -55,6 +56,7 @@ enum Anchor {
     Putty,
     Url,
     Dsn,
+    Curl,
     Net,
     Vendor(usize),
     Known(usize),
@@ -86,6 +88,7 @@ impl Anchors {
             (PUTTY, Anchor::Putty),
             (URL, Anchor::Url),
             (DSN, Anchor::Dsn),
+            (CURL, Anchor::Curl),
         ] {
             add(word.as_bytes(), anchor);
         }
@@ -127,6 +130,7 @@ impl Anchors {
                 Anchor::Putty => pem::putty(text, end, spans),
                 Anchor::Url => url::look(text, start, spans),
                 Anchor::Dsn => url::dsn(text, start, spans),
+                Anchor::Curl => url::curl(text, end, spans),
                 Anchor::Net => address::look(text, start, spans),
                 Anchor::Vendor(rule) => vendor::look(rule, text, start, spans),
                 Anchor::Known(form) => self.known.look(form, text, start, spans),

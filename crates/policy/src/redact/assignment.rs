@@ -310,7 +310,7 @@ fn sign(bytes: &[u8], first: usize, last: usize) -> Option<Sign> {
             colon: true,
             prose: true,
         }),
-        _ if flag && spaced && at == before + 1 => Some(Sign {
+        _ if (flag || is_netrc(bytes, first)) && spaced && at == before + 1 => Some(Sign {
             end: at,
             tight: true,
             colon: false,
@@ -318,6 +318,13 @@ fn sign(bytes: &[u8], first: usize, last: usize) -> Option<Sign> {
         }),
         _ => None,
     }
+}
+
+/// `machine example.com login you password …`.
+fn is_netrc(bytes: &[u8], first: usize) -> bool {
+    let before = &bytes[first.saturating_sub(160)..first];
+    let has = |word: &[u8]| before.windows(word.len()).any(|found| found == word);
+    has(b"login ") && (has(b"machine ") || has(b"default "))
 }
 
 struct Value {

@@ -39,7 +39,8 @@ impl Spans {
             .any(|span| span.start <= start && end <= span.end)
     }
 
-    /// In order, overlapping ones joined; the longest gives the kind.
+    /// In order, overlapping ones joined; the longest gives the kind, but a kind
+    /// that says more than `secret` wins over it.
     pub(super) fn merged(mut self) -> Self {
         self.0
             .sort_by(|a, b| a.start.cmp(&b.start).then(b.end.cmp(&a.end)));
@@ -47,7 +48,8 @@ impl Spans {
         for span in self.0 {
             match merged.last_mut() {
                 Some(last) if span.start < last.end => {
-                    if span.end - span.start > last.end - last.start {
+                    let longer = span.end - span.start > last.end - last.start;
+                    if last.kind == "secret" || longer && span.kind != "secret" {
                         last.kind = span.kind;
                     }
                     last.end = last.end.max(span.end);

@@ -50,7 +50,7 @@ pub(super) fn look(text: &str, at: usize, spans: &mut Spans) {
     let Some((_, password)) = rest[..sign].split_once(':') else {
         return;
     };
-    if password.is_empty() || value::is_placeholder(password) || password.starts_with('[') {
+    if password.is_empty() || value::is_template(password) || password.starts_with('[') {
         return;
     }
     let whole =
@@ -73,8 +73,33 @@ pub(super) fn dsn(text: &str, at: usize, spans: &mut Spans) {
         return;
     };
     let end = at + bytes[at..].iter().take_while(|b| !ends_url(**b)).count();
-    if !password.is_empty() && !value::is_placeholder(password) && text.is_char_boundary(end) {
+    if !password.is_empty() && !value::is_template(password) && text.is_char_boundary(end) {
         spans.add(start, end, "connection_string".into());
+    }
+}
+
+/// Behind `curl `: the password in `-u user:password`.
+pub(super) fn curl(text: &str, from: usize, spans: &mut Spans) {
+    let line = text[from..].lines().next().unwrap_or_default();
+    let mut words = line.split(' ').map(|word| {
+        // Offsets by address: the words are slices of this very line.
+        (word.as_ptr() as usize - line.as_ptr() as usize, word)
+    });
+    while let Some((_, word)) = words.next() {
+        if !matches!(word, "-u" | "--user") {
+            continue;
+        }
+        let Some((at, pair)) = words.next() else {
+            return;
+        };
+        let bare = pair.trim_matches(['"', '\'', '`']);
+        let Some((_, password)) = bare.split_once(':') else {
+            continue;
+        };
+        if !value::is_template(password) {
+            let end = from + at + pair.find(bare).unwrap_or(0) + bare.len();
+            spans.add(end - password.len(), end, "secret".into());
+        }
     }
 }
 

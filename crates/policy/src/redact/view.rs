@@ -54,29 +54,32 @@ fn memchr_newline(bytes: &[u8], at: usize) -> usize {
         .map_or(bytes.len(), |end| at + end)
 }
 
-/// The next byte that may hide something.
+/// The next byte that may hide something. Whole chunks without a candidate are
+/// passed over at once: the comparisons have no branches and run side by side.
 fn next_trigger(bytes: &[u8], from: usize) -> Option<usize> {
+    const CHUNK: usize = 64;
     let mut at = from;
     while at < bytes.len() {
-        at += bytes[at..].iter().position(|b| TRIGGER[usize::from(*b)])?;
-        if hides(bytes, at) {
-            return Some(at);
+        let end = (at + CHUNK).min(bytes.len());
+        let chunk = &bytes[at..end];
+        let any = chunk.iter().fold(false, |any, b| any | may_hide(*b));
+        if any {
+            let found = chunk.iter().enumerate().find(|(index, b)| {
+                let at = at + index;
+                may_hide(**b) && hides(bytes, at)
+            });
+            if let Some((index, _)) = found {
+                return Some(at + index);
+            }
         }
-        at += 1;
+        at = end;
     }
     None
 }
 
-const TRIGGER: [bool; 256] = {
-    let mut table = [false; 256];
-    let marks = [b'%', b'\\', b'*', b'`', b'~', 0xe2, 0xef, 0xc2, 0xcd, 0xe1];
-    let mut i = 0;
-    while i < marks.len() {
-        table[marks[i] as usize] = true;
-        i += 1;
-    }
-    table
-};
+fn may_hide(b: u8) -> bool {
+    (b == b'%') | (b == b'\\') | (b == b'*') | (b == b'`') | (b == b'~') | (b >= 0xc2)
+}
 
 fn hides(bytes: &[u8], at: usize) -> bool {
     match bytes[at] {

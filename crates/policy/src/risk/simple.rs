@@ -10,7 +10,7 @@ use super::{
     text::Text,
     walk::Walk,
 };
-use crate::shell::{Assignment, Redirect, Simple, Target};
+use crate::shell::{Assignment, Part, Redirect, Simple, Target, Word};
 
 impl Walk<'_> {
     pub(super) fn simple(&mut self, simple: &Simple, state: &mut State, feed: &Feed) -> Output {
@@ -86,7 +86,7 @@ impl Walk<'_> {
         if bash
             .destructive
             .iter()
-            .any(|p| rules::promotes(p, argv, state))
+            .any(|p| rules::promotes(p, argv, state, self.ctx.root))
         {
             return Some(Tier::Destructive);
         }
@@ -135,6 +135,13 @@ impl Walk<'_> {
                 Target::Document(slot) => {
                     let text = slot.get().map(|word| self.expand_one(word, state));
                     feed = known_feed(text);
+                }
+                Target::Word(word) if redirect.operator == "<" && is_process(word) => {
+                    for part in &word.parts {
+                        if let Part::Process { nodes, .. } = part {
+                            feed = self.substitution(nodes, state).feed();
+                        }
+                    }
                 }
                 Target::Word(word) => {
                     let target = self.expand_one(word, state);
@@ -255,6 +262,11 @@ fn joined(old: Option<Text>, new: Option<Text>) -> Text {
         (Some(one), None) | (None, Some(one)) => one,
         (None, None) => Text::hole(),
     }
+}
+
+/// `< <( … )`: what stands on the input is what that prints.
+fn is_process(word: &Word) -> bool {
+    matches!(word.parts.as_slice(), [Part::Process { reads: true, .. }])
 }
 
 fn is_socket(path: &str) -> bool {

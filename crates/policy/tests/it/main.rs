@@ -5,4 +5,5 @@ mod grammar;
 mod redact_corpus;
 mod redact_properties;
 mod risk_corpus;
+mod risk_overrides;
 mod risk_properties;

@@ -78,6 +78,8 @@ fn every_secret_goes_and_no_clean_text_changes() {
 fn spans_point_into_the_original_and_never_hold_text() {
     let key = ["ghp", "_aB3dE5fG7hI9jK1lM3nO5pQ7rS9tU1vW3xY5"].concat();
     let text = format!("ä {key} and password=hunter2");
+    let named = redactor().redact(&format!("GITHUB_TOKEN={key}")).findings;
+    assert_eq!(named[0].kind, "api_key", "the kind that says more wins");
     let redaction = redactor().with_salt(b"salt").redact(&text);
     assert_eq!(
         redaction.text,

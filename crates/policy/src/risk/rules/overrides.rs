@@ -1,18 +1,24 @@
 //! Commands that the policy in force judges otherwise. Matched on words.
 
-use super::super::{args::basename, place::resolve, state::State, text::Text};
+use super::super::{
+    args::basename,
+    place::{normal, resolve},
+    state::State,
+    text::Text,
+};
 use crate::{glob, shell};
 
 /// Whether a pattern of `tool_overrides.bash.destructive` covers this command:
 /// its words in order, flags between them, more words behind.
-pub(in super::super) fn promotes(pattern: &str, argv: &[Text], state: &State) -> bool {
+pub(in super::super) fn promotes(pattern: &str, argv: &[Text], state: &State, root: &str) -> bool {
     let words = words(pattern);
     let (Some(first), Some(program)) = (words.first(), argv.first()) else {
         return false;
     };
     let same_file = || {
-        let (a, b) = (resolve(first, state), resolve(&program.text, state));
-        first.contains('/') && a.is_some() && a == b
+        // Paths in a policy are those of the repo, wherever the command stands.
+        let named = normal(&format!("{root}/{first}"));
+        first.contains('/') && resolve(&program.text, state) == Some(named)
     };
     let named = !first.contains('/') && fits(first, basename(&program.text));
     if !(named || fits(first, &program.text) || same_file()) {
