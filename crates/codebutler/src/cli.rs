@@ -8,7 +8,10 @@ use butler_vocab::Role;
 use clap::{Command as Clap, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::{
-    commands::{agent, completions, demo, doctor, hub, init, policy, schema, up, validate},
+    commands::{
+        agent, completions, demo, doctor, hub, init, policy, redact, schema,
+        up, validate,
+    },
     error::CliError,
     exit::Exit,
     ui::Ui,
@@ -55,6 +58,7 @@ pub enum Command {
     Doctor(doctor::Args),
     Validate(validate::Args),
     Policy(policy::Args),
+    Redact(redact::Args),
     Schema(schema::Args),
     Completions(completions::Args),
 }
@@ -70,6 +74,7 @@ impl Command {
             Command::Doctor(args) => doctor::run(&args, ui),
             Command::Validate(args) => validate::run(&args, ui),
             Command::Policy(args) => policy::run(&args, ui),
+            Command::Redact(args) => redact::run(&args, ui),
             Command::Schema(args) => schema::run(&args, ui),
             Command::Completions(args) => completions::run(&args, ui),
         }
@@ -82,7 +87,15 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ("Set up", &["init", "doctor", "validate"]),
     ("Run", &["up", "hub"]),
     ("Look", &[]),
-    ("Debug", &["policy", "schema", "completions"]),
+    (
+        "Debug",
+        &[
+            "policy",
+            "redact",
+            "schema",
+            "completions",
+        ],
+    ),
 ];
 
 /// Reads the command line. What clap wants to say instead of running something

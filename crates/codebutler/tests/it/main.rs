@@ -4,9 +4,11 @@
 mod doctor;
 mod help;
 mod init;
+mod judging;
 mod policy;
 mod questions;
 mod read_only;
+mod redacting;
 mod scratch;
 mod story;
 mod team;
