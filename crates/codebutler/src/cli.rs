@@ -10,7 +10,7 @@ use clap::{Command as Clap, CommandFactory, FromArgMatches, Parser, Subcommand};
 use crate::{
     commands::{
         agent, completions, demo, doctor, hub, init, policy, redact, schema,
-        up, validate,
+        tool, up, validate,
     },
     error::CliError,
     exit::Exit,
@@ -59,6 +59,7 @@ pub enum Command {
     Validate(validate::Args),
     Policy(policy::Args),
     Redact(redact::Args),
+    Tool(tool::Args),
     Schema(schema::Args),
     Completions(completions::Args),
 }
@@ -75,6 +76,7 @@ impl Command {
             Command::Validate(args) => validate::run(&args, ui),
             Command::Policy(args) => policy::run(&args, ui),
             Command::Redact(args) => redact::run(&args, ui),
+            Command::Tool(args) => tool::run(&args, ui),
             Command::Schema(args) => schema::run(&args, ui),
             Command::Completions(args) => completions::run(&args, ui),
         }
@@ -92,6 +94,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
         &[
             "policy",
             "redact",
+            "tool",
             "schema",
             "completions",
         ],

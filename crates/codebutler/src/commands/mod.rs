@@ -10,6 +10,7 @@ mod jsonl;
 pub mod policy;
 pub mod redact;
 pub mod schema;
+pub mod tool;
 pub mod up;
 pub mod validate;
 

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
 mod doctor;
+mod hand_tools;
 mod help;
 mod init;
 mod judging;
