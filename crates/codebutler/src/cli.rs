@@ -9,7 +9,7 @@ use clap::{Command as Clap, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::{
     commands::{
-        agent, completions, demo, doctor, hub, init, policy, redact, schema,
+        agent, completions, demo, doctor, hub, init, model, policy, redact, rehearsal, schema,
         tool, up, validate,
     },
     error::CliError,
@@ -60,6 +60,8 @@ pub enum Command {
     Policy(policy::Args),
     Redact(redact::Args),
     Tool(tool::Args),
+    Model(model::Args),
+    Rehearsal(rehearsal::Args),
     Schema(schema::Args),
     Completions(completions::Args),
 }
@@ -77,6 +79,8 @@ impl Command {
             Command::Policy(args) => policy::run(&args, ui),
             Command::Redact(args) => redact::run(&args, ui),
             Command::Tool(args) => tool::run(&args, ui),
+            Command::Model(args) => model::run(&args, ui),
+            Command::Rehearsal(args) => rehearsal::run(&args, ui),
             Command::Schema(args) => schema::run(&args, ui),
             Command::Completions(args) => completions::run(&args, ui),
         }
@@ -95,6 +99,8 @@ const GROUPS: [(&str, &[&str]); 5] = [
             "policy",
             "redact",
             "tool",
+            "model",
+            "rehearsal",
             "schema",
             "completions",
         ],

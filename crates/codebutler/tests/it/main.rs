@@ -6,6 +6,7 @@ mod hand_tools;
 mod help;
 mod init;
 mod judging;
+mod models;
 mod policy;
 mod questions;
 mod read_only;
