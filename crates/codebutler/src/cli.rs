@@ -9,8 +9,8 @@ use clap::{Command as Clap, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::{
     commands::{
-        agent, completions, demo, doctor, hub, init, model, policy, redact, rehearsal, schema,
-        tool, up, validate,
+        agent, completions, demo, doctor, hub, init, model, policy, pr, redact, rehearsal, schema,
+        threads, tool, up, validate,
     },
     error::CliError,
     exit::Exit,
@@ -57,6 +57,8 @@ pub enum Command {
     Init(init::Args),
     Doctor(doctor::Args),
     Validate(validate::Args),
+    Threads(threads::Args),
+    Pr(pr::Args),
     Policy(policy::Args),
     Redact(redact::Args),
     Tool(tool::Args),
@@ -76,6 +78,8 @@ impl Command {
             Command::Init(args) => init::run(&args, ui),
             Command::Doctor(args) => doctor::run(&args, ui),
             Command::Validate(args) => validate::run(&args, ui),
+            Command::Threads(args) => threads::run(&args, ui),
+            Command::Pr(args) => pr::run(&args, ui),
             Command::Policy(args) => policy::run(&args, ui),
             Command::Redact(args) => redact::run(&args, ui),
             Command::Tool(args) => tool::run(&args, ui),
@@ -92,7 +96,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ("Try", &["demo"]),
     ("Set up", &["init", "doctor", "validate"]),
     ("Run", &["up", "hub"]),
-    ("Look", &[]),
+    ("Look", &["threads", "pr"]),
     (
         "Debug",
         &[
