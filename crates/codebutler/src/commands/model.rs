@@ -100,11 +100,7 @@ impl Desk {
         role: Role,
         cancel: &CancellationToken,
     ) -> Result<Vec<ModelInfo>, CliError> {
-        let client = self.client(role)?;
-        tokio::select! {
-            () = cancel.cancelled() => Err(CliError::user("stopped")),
-            models = client.models() => models.map_err(CliError::user),
-        }
+        listed(&self.client(role)?, cancel).await
     }
 
     /// The models to price: those that were named, else those of all roles.
@@ -119,6 +115,17 @@ impl Desk {
             all.map(move |model| (role, model))
         };
         Ok(Role::ALL.into_iter().flat_map(of).collect())
+    }
+}
+
+/// The endpoint's list; the client learns the prices in it.
+async fn listed(
+    client: &ModelClient,
+    cancel: &CancellationToken,
+) -> Result<Vec<ModelInfo>, CliError> {
+    tokio::select! {
+        () = cancel.cancelled() => Err(CliError::user("stopped")),
+        models = client.models() => models.map_err(CliError::user),
     }
 }
 
@@ -140,7 +147,7 @@ async fn ping(
     };
     let client = desk.client(role)?;
     // For the price only: not every endpoint has a list.
-    let _ = client.models().await;
+    let _ = listed(&client, cancel).await;
     let question = ModelMessage::User {
         text: PING.to_owned(),
         images: Vec::new(),

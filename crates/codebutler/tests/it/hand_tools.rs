@@ -216,6 +216,34 @@ fn one_process_serves_many_folders_and_roles() {
 }
 
 #[test]
+fn a_process_that_sees_many_folders_keeps_few_open() {
+    let scratch = Scratch::without_git();
+    let mut lines = Lines::start(&scratch);
+    let open = |lines: &Lines| {
+        let descriptors = format!("/proc/{}/fd", lines.child.id());
+        fs::read_dir(descriptors).unwrap().count()
+    };
+    let mut before = 0;
+    for id in 0..200 {
+        scratch.write(&format!("{id}/a.txt"), "text\n");
+        let root = scratch.root().join(id.to_string());
+        let input = json!({"pattern": "*.txt"});
+        let answer = lines.ask(&json!({"id": id, "root": root, "tool": "Glob", "input": input}));
+        assert_eq!(answer["ok"], true, "{answer}");
+        if id == 99 {
+            before = open(&lines);
+        }
+    }
+    // A few of the runtime's own come and go.
+    assert!(
+        open(&lines) < before + 50,
+        "{} after {before}",
+        open(&lines)
+    );
+    lines.end();
+}
+
+#[test]
 fn a_bad_line_is_answered_and_the_next_one_runs() {
     let scratch = Scratch::without_git();
     scratch.write("a.txt", "text\n");
