@@ -8,7 +8,10 @@ use butler_vocab::Role;
 use clap::{Command as Clap, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::{
-    commands::{agent, completions, demo, doctor, hub, init, policy, schema, up, validate},
+    commands::{
+        agent, completions, demo, doctor, hub, init, model, policy, pr, redact, rehearsal, schema,
+        threads, tool, up, validate,
+    },
     error::CliError,
     exit::Exit,
     ui::Ui,
@@ -54,7 +57,13 @@ pub enum Command {
     Init(init::Args),
     Doctor(doctor::Args),
     Validate(validate::Args),
+    Threads(threads::Args),
+    Pr(pr::Args),
     Policy(policy::Args),
+    Redact(redact::Args),
+    Tool(tool::Args),
+    Model(model::Args),
+    Rehearsal(rehearsal::Args),
     Schema(schema::Args),
     Completions(completions::Args),
 }
@@ -69,7 +78,13 @@ impl Command {
             Command::Init(args) => init::run(&args, ui),
             Command::Doctor(args) => doctor::run(&args, ui),
             Command::Validate(args) => validate::run(&args, ui),
+            Command::Threads(args) => threads::run(&args, ui),
+            Command::Pr(args) => pr::run(&args, ui),
             Command::Policy(args) => policy::run(&args, ui),
+            Command::Redact(args) => redact::run(&args, ui),
+            Command::Tool(args) => tool::run(&args, ui),
+            Command::Model(args) => model::run(&args, ui),
+            Command::Rehearsal(args) => rehearsal::run(&args, ui),
             Command::Schema(args) => schema::run(&args, ui),
             Command::Completions(args) => completions::run(&args, ui),
         }
@@ -81,8 +96,19 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ("Try", &["demo"]),
     ("Set up", &["init", "doctor", "validate"]),
     ("Run", &["up", "hub"]),
-    ("Look", &[]),
-    ("Debug", &["policy", "schema", "completions"]),
+    ("Look", &["threads", "pr"]),
+    (
+        "Debug",
+        &[
+            "policy",
+            "redact",
+            "tool",
+            "model",
+            "rehearsal",
+            "schema",
+            "completions",
+        ],
+    ),
 ];
 
 /// Reads the command line. What clap wants to say instead of running something

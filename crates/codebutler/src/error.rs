@@ -58,6 +58,15 @@ impl CliError {
         self
     }
 
+    /// The same in one line, for answers that programs read.
+    pub fn plain(&self) -> String {
+        let mut text = format!("{:#}", self.cause);
+        for problem in &self.problems {
+            text.push_str(&format!("; {}: {}", problem.file.display(), problem.what));
+        }
+        text
+    }
+
     /// Whose turn it is.
     pub fn kind(&self) -> Kind {
         self.kind

@@ -10,7 +10,7 @@ use std::{
 use butler_hub::{Caps, HubConfig, Tokens};
 use butler_model::{ClientConfig, Endpoint, EndpointKind};
 use butler_policy::{CustomPattern, Overrides, Redactor};
-use butler_settings::{EndpointKind as Kind, Settings};
+use butler_settings::{EndpointKind as Kind, Machine, Settings};
 use butler_team::AgentConfig;
 use butler_toolbox::Check;
 use butler_turn::{Limits, Models};
@@ -43,7 +43,8 @@ pub fn hub_config(settings: &Settings) -> Result<HubConfig, CliError> {
     Ok(config)
 }
 
-fn custom_patterns(settings: &Settings) -> Vec<CustomPattern> {
+/// The patterns that the repo has redacted besides the usual ones.
+pub fn custom_patterns(settings: &Settings) -> Vec<CustomPattern> {
     let patterns = &settings.policy.redaction.patterns;
     patterns
         .iter()
@@ -125,7 +126,7 @@ pub fn agent_config(settings: &Settings, role: Role) -> Result<AgentConfig, CliE
         hub,
         bot_token: own.bot,
         app_token: own.app,
-        client: client_config(settings, role)?,
+        client: client_config(&settings.machine, &settings.home, role)?,
         models: Models {
             usual: choice.model,
             fallback: choice.fallback,
@@ -135,24 +136,27 @@ pub fn agent_config(settings: &Settings, role: Role) -> Result<AgentConfig, CliE
         },
         limits: Limits::with_turns(limits.max_turns.of(role)),
         thread_cap: limits.thread_cap(),
-        checks: settings
-            .repo
-            .checks()
-            .into_iter()
-            .map(|check| Check {
-                name: check.name,
-                command: check.command,
-            })
-            .collect(),
+        checks: checks(settings),
         overrides: overrides(settings),
         jail_helper: env::current_exe()?,
         threads_at_once: usize::try_from(limits.max_concurrent_threads).unwrap_or(1),
     })
 }
 
+/// What RunChecks runs.
+pub fn checks(settings: &Settings) -> Vec<Check> {
+    let checks = settings.repo.checks().into_iter();
+    checks
+        .map(|check| Check {
+            name: check.name,
+            command: check.command,
+        })
+        .collect()
+}
+
 /// The part of the repo's policy that judges calls. Settings have already left
 /// out what loosens without consent.
-fn overrides(settings: &Settings) -> Overrides {
+pub fn overrides(settings: &Settings) -> Overrides {
     let policy = &settings.policy;
     let mut overrides = Overrides::default();
     let bash = &mut overrides.tool_overrides.bash;
@@ -167,11 +171,13 @@ fn overrides(settings: &Settings) -> Overrides {
     overrides
 }
 
-fn client_config(settings: &Settings, role: Role) -> Result<ClientConfig, CliError> {
-    let (name, endpoint) = settings.machine.endpoint_for(role).ok_or_else(|| {
+/// How to reach the model of a role. Only the machine's own file names hosts
+/// and keys, so no repo is needed.
+pub fn client_config(machine: &Machine, home: &Path, role: Role) -> Result<ClientConfig, CliError> {
+    let (name, endpoint) = machine.endpoint_for(role).ok_or_else(|| {
         CliError::user(format!("no model endpoint is configured for {role}")).hint(format!(
             "add one under models.endpoints in {}/config.json, or an OpenRouter key",
-            settings.home.display()
+            home.display()
         ))
     })?;
     let base_url = Url::parse(&endpoint.base_url).map_err(|error| {
@@ -190,6 +196,6 @@ fn client_config(settings: &Settings, role: Role) -> Result<ClientConfig, CliErr
         .map(|(name, value)| (name, value.expose().to_owned()))
         .collect();
     let mut config = ClientConfig::new(target);
-    config.ca_file = settings.machine.network.ca_file.clone().map(PathBuf::from);
+    config.ca_file = machine.network.ca_file.clone().map(PathBuf::from);
     Ok(config)
 }

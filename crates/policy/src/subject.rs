@@ -1,8 +1,10 @@
 //! What exactly a person approves, and its hash.
 //!
-//! The subject is the whole call with everything that gives it meaning: tool,
-//! arguments, role, thread, call, root, the repo scripts it names by hash, and
-//! whether it would get the network. Change any of it and the approval is void.
+//! The subject is everything that gives a call its meaning: tool, arguments,
+//! role, thread, root, the repo scripts it names by hash, and whether it would
+//! get the network. Change any of it and the approval is void. The call's own id
+//! is not part of it: after the click the model makes the same call again, and
+//! single use is kept by whoever records the approval as used.
 
 use butler_vocab::{Sha256Hex, ToolCall};
 use serde_json::{Map, Value, json};
@@ -24,7 +26,6 @@ pub(crate) fn subject(
     canonical(&json!({
         "tool": call.name,
         "arguments": call.arguments,
-        "call": call.id,
         "role": c.role,
         "thread": c.thread,
         "root": c.root,

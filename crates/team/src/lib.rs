@@ -35,3 +35,4 @@ mod worker;
 pub use agent::run;
 pub use config::AgentConfig;
 pub use error::TeamError;
+pub use tools::chat_specs;

@@ -6,14 +6,24 @@ pub mod demo;
 pub mod doctor;
 pub mod hub;
 pub mod init;
+mod jsonl;
+pub mod model;
 pub mod policy;
+pub mod pr;
+pub mod redact;
+pub mod rehearsal;
 pub mod schema;
+pub mod threads;
+pub mod tool;
 pub mod up;
 pub mod validate;
 
-use std::{env, path::PathBuf};
+use std::{
+    env,
+    path::{Path, PathBuf},
+};
 
-use butler_settings::{machine_folder, set_up_root};
+use butler_settings::{Settings, machine_folder, set_up_root};
 
 use crate::error::CliError;
 
@@ -29,4 +39,13 @@ pub fn set_up_here() -> Result<PathBuf, CliError> {
         CliError::user(format!("{} is not set up for CodeButler", here.display()))
             .hint("run `codebutler init` in the repository")
     })
+}
+
+/// The settings around a folder, when it is set up. What is there and cannot be
+/// read is an error: rules must not lapse because of a comma.
+pub fn settings_around(folder: &Path) -> Result<Option<Settings>, CliError> {
+    match set_up_root(folder, machine_folder(&environment).as_deref()) {
+        Some(root) => Ok(Some(Settings::load(&root, &environment)?)),
+        None => Ok(None),
+    }
 }

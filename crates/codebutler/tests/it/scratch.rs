@@ -3,9 +3,10 @@
 use std::{
     collections::BTreeMap,
     fs,
+    io::Write,
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
-    process::Command,
+    process::{Command, Stdio},
 };
 
 use assert_cmd::cargo::cargo_bin;
@@ -87,6 +88,11 @@ impl Scratch {
         ran(&mut self.codebutler(args))
     }
 
+    /// The same, with something to read.
+    pub fn fed(&self, args: &[&str], input: impl AsRef<[u8]>) -> Ran {
+        fed(&mut self.codebutler(args), input.as_ref())
+    }
+
     /// Every file below the scratch folder with its text, git's own left out.
     pub fn files(&self) -> BTreeMap<PathBuf, String> {
         let mut files = BTreeMap::new();
@@ -107,6 +113,34 @@ pub fn ran(command: &mut Command) -> Ran {
         out: text(output.stdout),
         err: text(output.stderr),
     }
+}
+
+/// Runs a command that reads `input`.
+pub fn fed(command: &mut Command, input: &[u8]) -> Ran {
+    let piped = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let mut child = piped.spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let input = input.to_owned();
+    // On a thread of its own: both sides may have more to say than a pipe holds.
+    let writer = std::thread::spawn(move || stdin.write_all(&input));
+    let output = child.wait_with_output().unwrap();
+    writer.join().unwrap().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    Ran {
+        code: output.status.code().unwrap(),
+        out: text(output.stdout),
+        err: text(output.stderr),
+    }
+}
+
+/// The lines of an output as JSON.
+pub fn json_lines(text: &str) -> Vec<serde_json::Value> {
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
 }
 
 pub fn git(dir: &Path, args: &[&str]) {

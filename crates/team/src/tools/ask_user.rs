@@ -12,6 +12,8 @@ use serde_json::Value;
 use super::{failed, spec};
 use crate::seat::Seat;
 
+const NAME: &str = "AskUser";
+
 pub struct AskUser(pub Seat);
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -20,20 +22,25 @@ struct Input {
     question: String,
 }
 
+/// What a model is told.
+pub fn told() -> ToolSpec {
+    spec::<Input>(
+        NAME,
+        "Asks the people in the thread and sleeps until one answers. For what the code cannot \
+         tell and what changes the result: at most three numbered questions, each with a \
+         suggested answer. Not for another role (HandOver), nor for approval of a plan \
+         (ProposePlan). Returns the answer as a message. Example: {\"question\": \"1. Should \
+         an empty list print [] or nothing? I would print [].\"}",
+    )
+}
+
 impl Tool for AskUser {
     fn name(&self) -> &'static str {
-        "AskUser"
+        NAME
     }
 
     fn spec(&self) -> ToolSpec {
-        spec::<Input>(
-            self.name(),
-            "Asks the people in the thread and sleeps until one answers. For what the code cannot \
-             tell and what changes the result: at most three numbered questions, each with a \
-             suggested answer. Not for another role (HandOver), nor for approval of a plan \
-             (ProposePlan). Returns the answer as a message. Example: {\"question\": \"1. Should \
-             an empty list print [] or nothing? I would print [].\"}",
-        )
+        told()
     }
 
     fn tier(&self) -> Tier {

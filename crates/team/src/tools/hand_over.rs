@@ -20,6 +20,8 @@ use crate::{arguments, facts::UNVERIFIED, office::now_ms, render, seat::Seat};
 /// How long a role waits for the answer to a question.
 const WAIT_MINUTES: i64 = 10;
 
+const NAME: &str = "HandOver";
+
 pub struct HandOverTool(pub Seat);
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -51,21 +53,26 @@ enum Kind {
     Verdict,
 }
 
+/// What a model is told.
+pub fn told() -> ToolSpec {
+    spec::<Input>(
+        NAME,
+        "Passes work to another role; it is the usual end of your work. question and answer go \
+         to the role in `to`, and a question sleeps until it is answered. ready_for_review \
+         (Coder): the runtime commits, pushes, opens the pull request and calls the Reviewer; \
+         run RunChecks first. verdict (Reviewer): approved, findings and risks. For a person \
+         use AskUser; for a remark that passes nothing on use SendMessage. Example: {\"kind\": \
+         \"question\", \"to\": \"pm\", \"text\": \"Should --json also apply to remove?\"}",
+    )
+}
+
 impl Tool for HandOverTool {
     fn name(&self) -> &'static str {
-        "HandOver"
+        NAME
     }
 
     fn spec(&self) -> ToolSpec {
-        spec::<Input>(
-            self.name(),
-            "Passes work to another role; it is the usual end of your work. question and answer go \
-             to the role in `to`, and a question sleeps until it is answered. ready_for_review \
-             (Coder): the runtime commits, pushes, opens the pull request and calls the Reviewer; \
-             run RunChecks first. verdict (Reviewer): approved, findings and risks. For a person \
-             use AskUser; for a remark that passes nothing on use SendMessage. Example: {\"kind\": \
-             \"question\", \"to\": \"pm\", \"text\": \"Should --json also apply to remove?\"}",
-        )
+        told()
     }
 
     fn tier(&self) -> Tier {

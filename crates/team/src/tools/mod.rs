@@ -26,6 +26,19 @@ pub fn chat_tools(seat: &Seat) -> Vec<Box<dyn Tool>> {
     ]
 }
 
+/// The chat tools as models see them, without a thread to use them in: for
+/// whoever checks a scenario.
+#[must_use]
+pub fn chat_specs() -> Vec<ToolSpec> {
+    vec![
+        send_message::told(),
+        ask_user::told(),
+        propose_plan::told(),
+        hand_over::told(),
+        propose_merge::told(),
+    ]
+}
+
 fn spec<T: JsonSchema>(name: &str, description: &str) -> ToolSpec {
     ToolSpec {
         name: name.to_owned(),

@@ -20,6 +20,8 @@ use crate::{
     seat::{Seat, request_of},
 };
 
+const NAME: &str = "ProposeMerge";
+
 pub struct ProposeMerge(pub Seat);
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -54,20 +56,25 @@ impl MergeSubject {
     }
 }
 
+/// What a model is told.
+pub fn told() -> ToolSpec {
+    spec::<Input>(
+        NAME,
+        "Shows the person the approved pull request with Merge, Hold and Close, together with \
+         your look back, and sleeps until they choose. Use it once the Reviewer has approved \
+         and you have read the diff. The runtime merges after the click, and only the head \
+         that was reviewed. Example: {\"title\": \"notes: add list --json\", \"description\": \
+         \"…\", \"well\": [\"one review round\"], \"friction\": []}",
+    )
+}
+
 impl Tool for ProposeMerge {
     fn name(&self) -> &'static str {
-        "ProposeMerge"
+        NAME
     }
 
     fn spec(&self) -> ToolSpec {
-        spec::<Input>(
-            self.name(),
-            "Shows the person the approved pull request with Merge, Hold and Close, together with \
-             your look back, and sleeps until they choose. Use it once the Reviewer has approved \
-             and you have read the diff. The runtime merges after the click, and only the head \
-             that was reviewed. Example: {\"title\": \"notes: add list --json\", \"description\": \
-             \"…\", \"well\": [\"one review round\"], \"friction\": []}",
-        )
+        told()
     }
 
     fn tier(&self) -> Tier {

@@ -19,6 +19,8 @@ use crate::{
     seat::{Seat, request_of},
 };
 
+const NAME: &str = "ProposePlan";
+
 pub struct ProposePlan(pub Seat);
 
 /// For the schema only; `arguments::plan` reads and checks it.
@@ -43,22 +45,27 @@ struct Input {
     complexity: butler_vocab::Complexity,
 }
 
+/// What a model is told.
+pub fn told() -> ToolSpec {
+    spec::<Input>(
+        NAME,
+        "Shows the person a plan with Approve, Modify and Reject, and sleeps until they \
+         choose. Use it once you have read the code that will change; nothing is built before \
+         it is approved. Not for questions (AskUser). After Approve the Coder gets the plan by \
+         itself; after Modify or Reject you are told what the person wants. Example: \
+         {\"title\": \"Add list --json\", \"summary\": \"…\", \"steps\": [\"Parse the flag — \
+         notes.sh:40\"], \"criteria\": [\"notes.sh list --json prints an array\"], \"files\": \
+         [\"notes.sh\"], \"complexity\": \"simple\"}",
+    )
+}
+
 impl Tool for ProposePlan {
     fn name(&self) -> &'static str {
-        "ProposePlan"
+        NAME
     }
 
     fn spec(&self) -> ToolSpec {
-        spec::<Input>(
-            self.name(),
-            "Shows the person a plan with Approve, Modify and Reject, and sleeps until they \
-             choose. Use it once you have read the code that will change; nothing is built before \
-             it is approved. Not for questions (AskUser). After Approve the Coder gets the plan by \
-             itself; after Modify or Reject you are told what the person wants. Example: \
-             {\"title\": \"Add list --json\", \"summary\": \"…\", \"steps\": [\"Parse the flag — \
-             notes.sh:40\"], \"criteria\": [\"notes.sh list --json prints an array\"], \"files\": \
-             [\"notes.sh\"], \"complexity\": \"simple\"}",
-        )
+        told()
     }
 
     fn tier(&self) -> Tier {

@@ -14,6 +14,8 @@ use crate::{office::now_ms, seat::Seat};
 /// How long a role waits for another.
 const WAIT_MINUTES: i64 = 10;
 
+const NAME: &str = "SendMessage";
+
 pub struct SendMessage(pub Seat);
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -25,21 +27,26 @@ struct Input {
     wait_for_reply: bool,
 }
 
+/// What a model is told.
+pub fn told() -> ToolSpec {
+    spec::<Input>(
+        NAME,
+        "Posts a message to the thread: progress worth knowing, or a word to another role, \
+         which wakes only if you mention it (@codebutler.coder). For a question that a person \
+         must answer use AskUser; to pass work on use HandOver; your final answer needs no \
+         tool at all. Returns when it is posted; with wait_for_reply you sleep until an answer \
+         comes or ten minutes pass. Example: {\"message\": \"@codebutler.pm is the order of \
+         the list part of the contract?\", \"wait_for_reply\": true}",
+    )
+}
+
 impl Tool for SendMessage {
     fn name(&self) -> &'static str {
-        "SendMessage"
+        NAME
     }
 
     fn spec(&self) -> ToolSpec {
-        spec::<Input>(
-            self.name(),
-            "Posts a message to the thread: progress worth knowing, or a word to another role, \
-             which wakes only if you mention it (@codebutler.coder). For a question that a person \
-             must answer use AskUser; to pass work on use HandOver; your final answer needs no \
-             tool at all. Returns when it is posted; with wait_for_reply you sleep until an answer \
-             comes or ten minutes pass. Example: {\"message\": \"@codebutler.pm is the order of \
-             the list part of the contract?\", \"wait_for_reply\": true}",
-        )
+        told()
     }
 
     fn tier(&self) -> Tier {

@@ -1,7 +1,10 @@
-//! `codebutler policy`: what a repo's rules loosen, and a person's consent to it.
+//! `codebutler policy`: what a repo's rules loosen, a person's consent to it, and
+//! what the rules say about a command (`explain`).
 //!
 //! Consent is given by somebody at a terminal, or by naming the exact hash that
 //! was shown before. There is no way to agree to whatever the file says by then.
+
+mod explain;
 
 use butler_settings::{Agreement, McpOffer, Settings, agree};
 use butler_vocab::Sha256Hex;
@@ -15,7 +18,7 @@ use crate::{
     ui::Ui,
 };
 
-/// Show what the repo's policy and MCP servers ask for, and agree to it
+/// Show what the repo's policy asks for, agree to it, and try commands against it
 #[derive(Debug, clap::Args)]
 pub struct Args {
     #[command(subcommand)]
@@ -26,6 +29,10 @@ pub struct Args {
 enum Verb {
     /// Agree to the loosening parts of this repo's policy, or to an MCP server
     Accept(Accept),
+    /// Say how far a shell command reaches, and why
+    Explain(explain::Explain),
+    /// Judge commands line by line, for scripts
+    Check(explain::Check),
 }
 
 #[derive(Debug, clap::Args)]
@@ -39,15 +46,19 @@ struct Accept {
 }
 
 pub fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
-    let root = set_up_here()?;
-    let settings = Settings::load(&root, &environment)?;
     match &args.verb {
-        None => show(&settings, ui),
+        None => show(&here()?, ui),
         Some(Verb::Accept(accept)) => match &accept.mcp {
-            Some(server) => accept_server(&settings, server, accept.hash.as_deref(), ui),
-            None => accept_policy(&settings, accept.hash.as_deref(), ui),
+            Some(server) => accept_server(&here()?, server, accept.hash.as_deref(), ui),
+            None => accept_policy(&here()?, accept.hash.as_deref(), ui),
         },
+        Some(Verb::Explain(explain)) => explain::explain(explain, ui),
+        Some(Verb::Check(check)) => explain::check(check, ui),
     }
+}
+
+fn here() -> Result<Settings, CliError> {
+    Ok(Settings::load(&set_up_here()?, &environment)?)
 }
 
 fn show(settings: &Settings, ui: &Ui) -> Result<Exit, CliError> {

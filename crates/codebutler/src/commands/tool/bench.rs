@@ -1,0 +1,200 @@
+//! Where calls by hand are judged and run. The way is that of an activation:
+//! the executor judges, the permit runs. What differs is who asks: a person, so
+//! that the plan counts as approved, and nobody is there to click on a card.
+
+use std::{
+    env, fs,
+    os::unix::fs::MetadataExt,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use butler_jail::{Jail, Strength};
+use butler_policy::{Circumstances, Judgement, Overrides, Question, default_tools};
+use butler_settings::machine_folder;
+use butler_toolbox::{Desk, Executor, Registry, Surroundings, Workplace};
+use butler_vocab::{CallId, ChannelId, MessageTs, Role, ThreadId, ToolCall, ToolOutcome};
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    commands::{environment, settings_around},
+    error::CliError,
+    wiring,
+};
+
+/// Folders kept open at once; each holds a descriptor.
+const PLACES: usize = 64;
+
+/// A call as it was typed.
+pub struct HandCall {
+    pub role: Role,
+    pub tool: String,
+    pub input: Value,
+}
+
+/// One jail, and the folders in which tools were called.
+pub struct Bench {
+    executor: Executor,
+    jail: Arc<Jail>,
+    thread: ThreadId,
+    cancel: CancellationToken,
+    calls: u64,
+    /// The one used last stands last.
+    places: Vec<Place>,
+}
+
+struct Place {
+    folder: Folder,
+    desk: Desk,
+    overrides: Overrides,
+}
+
+/// A folder, and which one: another may have taken its name since.
+#[derive(PartialEq, Eq)]
+struct Folder {
+    path: PathBuf,
+    device: u64,
+    inode: u64,
+}
+
+impl Bench {
+    pub async fn open(cancel: CancellationToken) -> Result<Self, CliError> {
+        let helper = env::current_exe()?;
+        let jail = tokio::task::spawn_blocking(move || Jail::new(helper)).await;
+        let jail = jail
+            .map_err(CliError::internal)?
+            .map_err(CliError::internal)?;
+        Ok(Self {
+            executor: Executor::new(Registry::native()),
+            jail: Arc::new(jail),
+            thread: ThreadId::new(ChannelId::new("hand"), MessageTs::from_parts(0, 0)),
+            cancel,
+            calls: 0,
+            places: Vec::new(),
+        })
+    }
+
+    /// Judges and runs one call in `root`.
+    pub async fn call(&mut self, root: &Path, call: HandCall) -> Result<ToolOutcome, CliError> {
+        if self.is_elsewhere(&call.tool) {
+            return Ok(ToolOutcome::error(format!(
+                "refused: {} needs a thread of the team and cannot be tried by hand",
+                call.tool
+            )));
+        }
+        self.calls += 1;
+        let role = call.role;
+        let call = ToolCall {
+            id: CallId::new(format!("hand{:05}", self.calls)),
+            name: call.tool,
+            arguments: call.input,
+            problem: None,
+        };
+        let at = self.place(root).await?;
+        let place = &self.places[at];
+        let root = place.desk.workplace().root().display().to_string();
+        let circumstances = Circumstances {
+            role,
+            thread: &self.thread,
+            plan_approved: true,
+            now_ms: now_ms(),
+            approvals: &[],
+            overrides: &place.overrides,
+            root: &root,
+            home: butler_jail::HOME,
+            tainted: false,
+            sandboxed: !matches!(self.jail.strength(), Strength::None { .. }),
+        };
+        Ok(match self.executor.judge(&call, &circumstances) {
+            Judgement::Run(permit) => self.executor.run(&call, permit, &place.desk).await,
+            Judgement::Ask(question) => ToolOutcome::error(refused(&question)),
+            Judgement::Refuse(refusal) => ToolOutcome::error(refusal.to_string()),
+        })
+    }
+
+    /// Ends what still runs in the background.
+    pub async fn close(self) {
+        for place in &self.places {
+            place.desk.jobs().stop_all().await;
+        }
+    }
+
+    /// Whether agents have this tool and a terminal does not.
+    fn is_elsewhere(&self, tool: &str) -> bool {
+        let known = |role: Role| default_tools(role).contains(&tool);
+        self.executor.registry().get(tool).is_none() && Role::ALL.into_iter().any(known)
+    }
+
+    /// The index of the place for `root`, opened unless it is.
+    async fn place(&mut self, root: &Path) -> Result<usize, CliError> {
+        let folder = Folder::at(root)?;
+        let place = match self.places.iter().position(|place| place.folder == folder) {
+            Some(at) => self.places.remove(at),
+            None => self.open_place(folder)?,
+        };
+        if self.places.len() >= PLACES {
+            self.places.remove(0).desk.jobs().stop_all().await;
+        }
+        self.places.push(place);
+        Ok(self.places.len() - 1)
+    }
+
+    fn open_place(&self, folder: Folder) -> Result<Place, CliError> {
+        let settings = settings_around(&folder.path)?;
+        let mut hidden: Vec<PathBuf> = machine_folder(&environment).into_iter().collect();
+        let (mut checks, mut overrides) = (Vec::new(), Overrides::default());
+        if let Some(settings) = &settings {
+            hidden.push(settings.root.join(butler_settings::FOLDER).join("threads"));
+            checks = wiring::checks(settings);
+            overrides = wiring::overrides(settings);
+        }
+        let surroundings = Surroundings {
+            home: env::var_os("HOME").map_or_else(|| PathBuf::from("/"), PathBuf::from),
+            hidden,
+            ..Surroundings::default()
+        };
+        let workplace =
+            Workplace::open(&folder.path, checks, surroundings).map_err(CliError::user)?;
+        let desk = Desk::new(Arc::new(workplace), self.cancel.child_token());
+        Ok(Place {
+            folder,
+            desk: desk.with_jail(Arc::clone(&self.jail)),
+            overrides,
+        })
+    }
+}
+
+impl Folder {
+    fn at(root: &Path) -> Result<Self, CliError> {
+        let about = |error| CliError::user(format!("folder {}: {error}", root.display()));
+        let path = fs::canonicalize(root).map_err(about)?;
+        let what = fs::metadata(&path).map_err(about)?;
+        Ok(Self {
+            path,
+            device: what.dev(),
+            inode: what.ino(),
+        })
+    }
+}
+
+/// What would be on the card, as a refusal.
+fn refused(question: &Question) -> String {
+    let tier = question.tier.as_str();
+    let part = match &question.part {
+        Some(part) => format!(" (`{part}`)"),
+        None => String::new(),
+    };
+    format!(
+        "refused: {tier}: {}{part}; in a thread a person would be asked, here nobody is",
+        question.reason
+    )
+}
+
+fn now_ms() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| {
+        i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+    })
+}
