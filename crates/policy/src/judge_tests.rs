@@ -212,11 +212,6 @@ fn an_approval_is_void_when_anything_changed() {
     ));
     asked(judge(&command, Tier::WriteLocal, &script("b"), &c));
     asked(judge(&command, Tier::WriteLocal, &[], &c));
-    let other_call = ToolCall {
-        id: CallId::new("zzzzzzzzz"),
-        ..command.clone()
-    };
-    asked(judge(&other_call, Tier::WriteLocal, &script("a"), &c));
     let elsewhere: ThreadId = "C1/1700000009.000100".parse().unwrap();
     let mut moved = c;
     moved.thread = &elsewhere;
@@ -227,6 +222,27 @@ fn an_approval_is_void_when_anything_changed() {
     let mut back = c;
     back.now_ms = NOW - 3_600_000;
     asked(judge(&command, Tier::WriteLocal, &script("a"), &back));
+}
+
+/// After the click the model is told, and makes the same call again.
+#[test]
+fn an_approval_covers_the_same_call_made_again() {
+    let mut desk = Desk::new();
+    let question = asked(judge(
+        &bash("rm -rf build"),
+        Tier::WriteLocal,
+        &[],
+        &desk.circumstances(Role::Coder),
+    ));
+    desk.approve(&question);
+    let again = ToolCall {
+        id: CallId::new("zzzzzzzzz"),
+        ..bash("rm -rf build")
+    };
+    let c = desk.circumstances(Role::Coder);
+    let permit = ran(judge(&again, Tier::WriteLocal, &[], &c));
+    assert_eq!(permit.call(), &again.id);
+    assert!(permit.approval().is_some());
 }
 
 #[test]

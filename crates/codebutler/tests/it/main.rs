@@ -1,6 +1,7 @@
 //! The binary as people and scripts meet it.
 #![expect(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
+mod approval;
 mod branches;
 mod doctor;
 mod hand_tools;

@@ -108,6 +108,18 @@ impl Team {
         assert_eq!(answer["ok"], json!(true), "{answer}");
     }
 
+    /// Presses a button of the n-th command card, from 1.
+    pub async fn press_on(&self, root: &str, number: usize, choice: &str) {
+        let thread = self.thread(root).await.unwrap();
+        let cards = thread["messages"].as_array().unwrap().iter();
+        let mut cards = cards.filter(|one| text(&one["text"]).starts_with("May I run this?"));
+        let card = json!({"messages": [cards.nth(number - 1).unwrap()]});
+        let (ts, action) = button(&card, &format!(":{choice}")).unwrap();
+        let body = json!({"channel": self.channel, "ts": ts, "action_id": action});
+        let answer = self.post("v1/actions", &body).await;
+        assert_eq!(answer["ok"], json!(true), "{answer}");
+    }
+
     /// The process of the hub or a role, as the supervisor noted it.
     pub fn pid(&self, name: &str) -> Option<i32> {
         let file = self.home().join(format!("run/{name}.pid"));
