@@ -2,13 +2,36 @@
 //! together. Text in, text out; the same sources give the same bytes, so that a
 //! provider's prompt cache keeps hitting.
 //!
+//! Files that people also edit (skills, workflows) are read tolerantly, and
+//! problems name file and line. A change is a splice into the text as it was:
+//! what is not part of the change stays, to the byte.
+//!
 //! Not here: who may do what (that is `policy`), and anything about one
 //! scenario or one model.
 
 mod builtin;
+mod intent;
+mod outline;
+mod problem;
 mod prompt;
 mod section;
+mod skill;
+mod template;
+mod tokens;
+mod trigger;
+mod validate;
+mod workflow;
 
-pub use builtin::{BuiltinFile, builtin_files, role_file};
+pub use builtin::{
+    BuiltinFile, builtin_file, builtin_files, builtin_skills, builtin_workflows, role_file,
+};
+pub use intent::{Intent, MenuItem, MenuKind, intent, menu};
+pub use problem::Problem;
 pub use prompt::{RepoRules, Sources, prompt};
 pub use section::without_section;
+pub use skill::{Skill, parse_skill, render_skill};
+pub use template::{Captures, MissingValues, Template, Variable};
+pub use tokens::tokens;
+pub use trigger::Trigger;
+pub use validate::{Skills, read_skills, validate_skills};
+pub use workflow::{Workflow, parse_workflows};

@@ -1,0 +1,4 @@
+//! What the playbook promises, checked from outside and without a model.
+#![expect(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+
+mod phrases;
