@@ -2,7 +2,8 @@
 //! together. Text in, text out; the same sources give the same bytes, so that a
 //! provider's prompt cache keeps hitting.
 //!
-//! Files that people also edit (skills, workflows) are read tolerantly, and
+//! Files that people also edit (skills, workflows, learnings,
+//! the roadmap) are read tolerantly, and
 //! problems name file and line. A change is a splice into the text as it was:
 //! what is not part of the change stays, to the byte.
 //!
@@ -11,11 +12,18 @@
 
 mod builtin;
 mod intent;
+mod learning;
+mod memory;
 mod outline;
 mod problem;
 mod prompt;
+mod relevance;
+mod roadmap;
+mod roadmap_edit;
+mod roadmap_item;
 mod section;
 mod skill;
+mod small;
 mod template;
 mod tokens;
 mod trigger;
@@ -26,10 +34,17 @@ pub use builtin::{
     BuiltinFile, builtin_file, builtin_files, builtin_skills, builtin_workflows, role_file,
 };
 pub use intent::{Intent, MenuItem, MenuKind, intent, menu};
+pub use learning::Learning;
+pub use memory::{Dispensable, Entry, FILE_BUDGET_TOKENS, Memory, MemoryError};
 pub use problem::Problem;
-pub use prompt::{RepoRules, Sources, prompt};
+pub use prompt::{Extras, Profile, RepoRules, Sources, prompt, prompt_with, skill_index};
+pub use relevance::LEARNINGS_TOKENS;
+pub use roadmap::Roadmap;
+pub use roadmap_edit::RoadmapError;
+pub use roadmap_item::{Item, Status};
 pub use section::without_section;
 pub use skill::{Skill, parse_skill, render_skill};
+pub use small::SMALL_TOKENS;
 pub use template::{Captures, MissingValues, Template, Variable};
 pub use tokens::tokens;
 pub use trigger::Trigger;
