@@ -11,12 +11,15 @@
 //! scenario or one model.
 
 mod builtin;
+mod check;
 mod intent;
 mod learning;
 mod memory;
 mod outline;
 mod problem;
 mod prompt;
+#[cfg(test)]
+mod properties;
 mod relevance;
 mod roadmap;
 mod roadmap_edit;
@@ -33,6 +36,7 @@ mod workflow;
 pub use builtin::{
     BuiltinFile, builtin_file, builtin_files, builtin_skills, builtin_workflows, role_file,
 };
+pub use check::validate;
 pub use intent::{Intent, MenuItem, MenuKind, intent, menu};
 pub use learning::Learning;
 pub use memory::{Dispensable, Entry, FILE_BUDGET_TOKENS, Memory, MemoryError};
