@@ -52,6 +52,13 @@ fn adding_puts_one_block_at_the_end_of_its_section() {
         &format!("certain\n\n{ADDED}\n## Working"),
     );
     assert_eq!(changed.text(), expected);
+    // The empty lines that somebody left before the next section stay there.
+    let airy = Memory::parse("x.md", "## Learnings\n\n\n\n## After\n");
+    let airy = airy.add(&learning("New"), FILE_BUDGET_TOKENS).unwrap();
+    assert_eq!(
+        airy.text(),
+        format!("## Learnings\n\n{ADDED}\n\n\n## After\n")
+    );
     assert_eq!(
         changed.add(&learning("new"), FILE_BUDGET_TOKENS),
         Err(MemoryError::Taken("new".into()))

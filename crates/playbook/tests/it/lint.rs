@@ -7,7 +7,7 @@ use butler_playbook::{
     role_file, validate_skills,
 };
 use butler_policy::{Right, right};
-use butler_vocab::Role;
+use butler_vocab::{FindingKind, Role, Severity};
 
 use crate::{
     offered::{existing, hand_over_kinds, offered},
@@ -161,6 +161,26 @@ fn what_is_shipped_has_no_problem() {
     for role in Role::ALL {
         let file = role_file(role);
         assert_eq!(Memory::parse(file.name, file.text).problems(), []);
+    }
+}
+
+/// The example of a finding is one that the verdict's reader would take.
+#[test]
+fn the_example_of_a_finding_has_the_form_it_teaches() {
+    let text = role_file(Role::Reviewer).text;
+    let example = text.split("Example: \"[").nth(1).unwrap();
+    let (label, rest) = example.split('"').next().unwrap().split_once("] ").unwrap();
+    let (kind, severity) = label.split_once('/').unwrap();
+    serde_json::from_value::<FindingKind>(kind.into()).unwrap();
+    serde_json::from_value::<Severity>(severity.into()).unwrap();
+    let (place, rest) = rest.split_once(' ').unwrap();
+    let (path, line) = place.split_once(':').unwrap();
+    assert!(path.contains('.') && line.parse::<u32>().is_ok(), "{place}");
+    assert!(rest.contains(" -> "), "{rest}");
+    // Every kind and severity that the text offers exists.
+    for kind in ["security", "test", "quality", "consistency", "plan"] {
+        assert!(text.contains(kind), "{kind}");
+        serde_json::from_value::<FindingKind>(kind.into()).unwrap();
     }
 }
 
