@@ -21,10 +21,7 @@ pub fn validate(files: &[(String, String)]) -> Vec<Problem> {
             path if is_skill(path) => skills.push((path.to_owned(), text.clone())),
             "workflows.md" => problems.extend(parse_workflows(path, text).1),
             "roadmap.md" => problems.extend(Roadmap::parse(text.as_str()).problems(path)),
-            "global.md" => {
-                problems.extend_from_slice(Memory::parse(path, text.as_str()).problems())
-            }
-            _ if is_role => {
+            _ if is_role || path == "global.md" => {
                 problems.extend_from_slice(Memory::parse(path, text.as_str()).problems());
             }
             _ => {}
