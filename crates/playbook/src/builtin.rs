@@ -2,6 +2,8 @@
 
 use butler_vocab::Role;
 
+use crate::{Skill, Workflow, parse_workflows, read_skills};
+
 /// A file of the playbook as shipped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BuiltinFile {
@@ -30,6 +32,31 @@ pub const fn role_file(role: Role) -> BuiltinFile {
     }
 }
 
+/// A shipped file by its name below `.codebutler/`.
+#[must_use]
+pub fn builtin_file(name: &str) -> Option<BuiltinFile> {
+    FILES.iter().find(|file| file.name == name).copied()
+}
+
+/// The shipped skills.
+#[must_use]
+pub fn builtin_skills() -> Vec<Skill> {
+    let files: Vec<_> = FILES
+        .iter()
+        .filter(|file| file.name.starts_with("skills/"))
+        .map(|file| (file.name.to_owned(), file.text.to_owned()))
+        .collect();
+    read_skills(&files).skills
+}
+
+/// The shipped workflows.
+#[must_use]
+pub fn builtin_workflows() -> Vec<Workflow> {
+    let file = builtin_file("workflows.md");
+    file.map(|file| parse_workflows(file.name, file.text).0)
+        .unwrap_or_default()
+}
+
 macro_rules! shipped {
     ($name:literal) => {
         BuiltinFile {
@@ -39,7 +66,7 @@ macro_rules! shipped {
     };
 }
 
-const FILES: [BuiltinFile; 8] = [
+const FILES: [BuiltinFile; 19] = [
     shipped!("pm.md"),
     shipped!("coder.md"),
     shipped!("reviewer.md"),
@@ -48,6 +75,17 @@ const FILES: [BuiltinFile; 8] = [
     shipped!("lead.md"),
     shipped!("global.md"),
     shipped!("workflows.md"),
+    shipped!("skills/changelog.md"),
+    shipped!("skills/docs.md"),
+    shipped!("skills/explain.md"),
+    shipped!("skills/hotfix.md"),
+    shipped!("skills/release.md"),
+    shipped!("skills/review-pr.md"),
+    shipped!("skills/security-scan.md"),
+    shipped!("skills/self-document.md"),
+    shipped!("skills/status.md"),
+    shipped!("skills/test.md"),
+    shipped!("skills/triage-issue.md"),
 ];
 
 #[cfg(test)]

@@ -2,13 +2,55 @@
 //! together. Text in, text out; the same sources give the same bytes, so that a
 //! provider's prompt cache keeps hitting.
 //!
+//! Files that people also edit (skills, workflows, learnings,
+//! the roadmap) are read tolerantly, and
+//! problems name file and line. A change is a splice into the text as it was:
+//! what is not part of the change stays, to the byte.
+//!
 //! Not here: who may do what (that is `policy`), and anything about one
 //! scenario or one model.
 
 mod builtin;
+mod check;
+mod intent;
+mod learning;
+mod memory;
+mod outline;
+mod problem;
 mod prompt;
+#[cfg(test)]
+mod properties;
+mod relevance;
+mod roadmap;
+mod roadmap_edit;
+mod roadmap_item;
 mod section;
+mod skill;
+mod small;
+mod template;
+mod tokens;
+mod trigger;
+mod validate;
+mod workflow;
 
-pub use builtin::{BuiltinFile, builtin_files, role_file};
-pub use prompt::{RepoRules, Sources, prompt};
+pub use builtin::{
+    BuiltinFile, builtin_file, builtin_files, builtin_skills, builtin_workflows, role_file,
+};
+pub use check::validate;
+pub use intent::{Intent, MenuItem, MenuKind, intent, menu};
+pub use learning::Learning;
+pub use memory::{Dispensable, Entry, FILE_BUDGET_TOKENS, Memory, MemoryError};
+pub use problem::Problem;
+pub use prompt::{Extras, Profile, RepoRules, Sources, prompt, prompt_with, skill_index};
+pub use relevance::LEARNINGS_TOKENS;
+pub use roadmap::Roadmap;
+pub use roadmap_edit::RoadmapError;
+pub use roadmap_item::{Item, Status};
 pub use section::without_section;
+pub use skill::{Skill, parse_skill, render_skill};
+pub use small::SMALL_TOKENS;
+pub use template::{Captures, MissingValues, Template, Variable};
+pub use tokens::tokens;
+pub use trigger::Trigger;
+pub use validate::{Skills, read_skills, validate_skills};
+pub use workflow::{Workflow, parse_workflows};

@@ -4,7 +4,9 @@
 
 use butler_vocab::Role;
 
-use crate::section::without_section;
+use crate::{
+    Skill, Trigger, outline::sections, parse_workflows, relevance, section::without_section, small,
+};
 
 /// More of a repo's rule file than this does not enter the prompt.
 const RULES_CAP_BYTES: usize = 8 * 1024;
@@ -31,18 +33,79 @@ pub struct RepoRules {
     pub text: String,
 }
 
+/// What a prompt may have besides its sources.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Extras<'a> {
+    /// How much room there is.
+    pub profile: Profile,
+    /// The team's skills; the PM gets their index.
+    pub skills: &'a [Skill],
+    /// What the thread is about: decides which learnings are given whole when
+    /// there are too many.
+    pub task: &'a str,
+}
+
+/// How large a prompt may be.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Profile {
+    /// For models with a usual window.
+    #[default]
+    Full,
+    /// For local models: at most [`SMALL_TOKENS`].
+    Small,
+}
+
 /// The assembled prompt.
 #[must_use]
 pub fn prompt(role: Role, sources: &Sources) -> String {
-    let mut parts = vec![live(&sources.role), live(&sources.global)];
+    prompt_with(role, sources, &Extras::default())
+}
+
+/// The assembled prompt, with skills and for a profile.
+#[must_use]
+pub fn prompt_with(role: Role, sources: &Sources, extras: &Extras<'_>) -> String {
+    let mut role_text = live(&sources.role);
+    let mut global = live(&sources.global);
+    relevance::choose([&mut role_text, &mut global], extras.task);
+    let rules = sources.rules.as_ref().map(repo_rules).unwrap_or_default();
+    if extras.profile == Profile::Small {
+        let workflows = if plans_the_process(role) {
+            workflow_names(&sources.workflows)
+        } else {
+            String::new()
+        };
+        return small::assemble(&role_text, &global, &workflows, &rules);
+    }
+    let mut parts = vec![role_text, global];
     if plans_the_process(role) {
         parts.push(live(&sources.workflows));
     }
-    if let Some(rules) = &sources.rules {
-        parts.push(repo_rules(rules));
+    if role == Role::Pm {
+        parts.push(skill_index(extras.skills));
     }
+    parts.push(rules);
     parts.retain(|part| !part.is_empty());
     parts.join("\n\n---\n\n")
+}
+
+/// The skills as the PM chooses from them.
+#[must_use]
+pub fn skill_index(skills: &[Skill]) -> String {
+    if skills.is_empty() {
+        return String::new();
+    }
+    let mut text = "# Skills\n\nCommands this team keeps. One that is said word for word is started for you; when a request means one in other words, read its file under `.codebutler/skills/` and follow its prompt, or hand that prompt to its agent.\n".to_owned();
+    for skill in skills {
+        let triggers: Vec<_> = skill.triggers.iter().map(Trigger::text).collect();
+        text.push_str(&format!(
+            "\n- {} ({}): {} Said as: {}",
+            skill.name,
+            skill.agent,
+            skill.description,
+            triggers.join(", ")
+        ));
+    }
+    text
 }
 
 /// PM and Lead choose and evolve workflows; for the others they are noise.
@@ -50,10 +113,29 @@ fn plans_the_process(role: Role) -> bool {
     matches!(role, Role::Pm | Role::Lead)
 }
 
+fn workflow_names(text: &str) -> String {
+    let (workflows, _) = parse_workflows("workflows.md", &live(text));
+    let mut list = "## Workflows\n".to_owned();
+    for workflow in &workflows {
+        list.push_str(&format!("\n- {}: {}", workflow.name, workflow.description));
+    }
+    list
+}
+
+/// A file as it enters a prompt: without the archive and without sections that
+/// nobody has filled yet.
 fn live(text: &str) -> String {
-    without_section(text, "## Archived Learnings")
-        .trim()
-        .to_owned()
+    let text = without_section(text, "## Archived Learnings");
+    let mut out = String::with_capacity(text.len());
+    let mut from = 0;
+    for section in sections(&text) {
+        if section.level == 2 && text[section.body.clone()].trim().is_empty() {
+            out.push_str(&text[from..section.range.start]);
+            from = section.range.end;
+        }
+    }
+    out.push_str(&text[from..]);
+    out.trim().to_owned()
 }
 
 fn repo_rules(rules: &RepoRules) -> String {

@@ -1,22 +1,19 @@
 //! Sections of a Markdown file, by their level-two heading.
 
+use crate::outline::lines;
+
 /// The text without the section under `heading` (as in `## Archived Learnings`):
 /// that section only, up to the next heading of the same or a higher level.
 #[must_use]
 pub fn without_section(text: &str, heading: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut inside = false;
-    let mut fence = false;
-    for line in text.split_inclusive('\n') {
-        if line.trim_start().starts_with("```") {
-            fence = !fence;
-        }
-        let is_heading = !fence && (line.starts_with("# ") || line.starts_with("## "));
-        if is_heading {
-            inside = line.trim_end() == heading;
+    for line in lines(text) {
+        if line.heading().is_some_and(|(level, _)| level <= 2) {
+            inside = line.raw.trim_end() == heading;
         }
         if !inside {
-            out.push_str(line);
+            out.push_str(line.raw);
         }
     }
     out

@@ -1,0 +1,160 @@
+//! The roadmap: what is planned, what waits for what, what could start now.
+//! Read tolerantly, because people edit it; written back by splices.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::{Item, Problem, Status, outline::sections, roadmap_item};
+
+/// `roadmap.md`, read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Roadmap {
+    pub(crate) text: String,
+    items: Vec<Item>,
+}
+
+impl Roadmap {
+    /// Reads a file. Sections whose heading has no number are a person's own.
+    #[must_use]
+    pub fn parse(text: impl Into<String>) -> Self {
+        let text = text.into();
+        let items = sections(&text)
+            .iter()
+            .filter(|section| section.level == 2)
+            .filter_map(|section| roadmap_item::read(&text, section))
+            .collect();
+        Self { items, text }
+    }
+
+    /// The file.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// All items, as the file orders them.
+    #[must_use]
+    pub fn items(&self) -> &[Item] {
+        &self.items
+    }
+
+    /// An item by its number; the first, when a number is there twice.
+    #[must_use]
+    pub fn item(&self, number: u32) -> Option<&Item> {
+        self.items.iter().find(|item| item.number == number)
+    }
+
+    /// Pending items whose dependencies are all done, as the file orders them.
+    #[must_use]
+    pub fn ready(&self) -> Vec<&Item> {
+        let pending = self
+            .items
+            .iter()
+            .filter(|item| item.status == Status::Pending);
+        pending
+            .filter(|item| self.waiting_on(item).is_empty())
+            .filter(|item| self.item(item.number) == Some(item))
+            .collect()
+    }
+
+    /// The dependencies of an item that are not done; missing ones count.
+    #[must_use]
+    pub fn waiting_on(&self, item: &Item) -> Vec<u32> {
+        let done = |number: &u32| {
+            self.item(*number)
+                .is_some_and(|item| item.status == Status::Done)
+        };
+        item.depends_on
+            .iter()
+            .copied()
+            .filter(|number| !done(number))
+            .collect()
+    }
+
+    /// Groups of items that wait for each other, each in ascending order.
+    #[must_use]
+    pub fn cycles(&self) -> Vec<Vec<u32>> {
+        let mut reach: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
+        for item in &self.items {
+            reach
+                .entry(item.number)
+                .or_insert_with(|| self.reachable(item));
+        }
+        let reaches = |from: u32, to: u32| reach.get(&from).is_some_and(|all| all.contains(&to));
+        let mut groups: Vec<Vec<u32>> = Vec::new();
+        for number in reach
+            .keys()
+            .copied()
+            .filter(|number| reaches(*number, *number))
+        {
+            if groups.iter().any(|group| group.contains(&number)) {
+                continue;
+            }
+            let both = |other: &u32| reaches(number, *other) && reaches(*other, number);
+            groups.push(reach.keys().copied().filter(both).collect());
+        }
+        groups
+    }
+
+    /// Everything an item depends on, directly or not.
+    fn reachable(&self, item: &Item) -> BTreeSet<u32> {
+        let mut seen = BTreeSet::new();
+        let mut open = item.depends_on.clone();
+        while let Some(number) = open.pop() {
+            if seen.insert(number)
+                && let Some(next) = self.item(number)
+            {
+                open.extend(&next.depends_on);
+            }
+        }
+        seen
+    }
+
+    /// What a person should mend: cycles, numbers that are missing or there
+    /// twice, words that are no status.
+    #[must_use]
+    pub fn problems(&self, file: &str) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        for item in &self.items {
+            let mut report = |what: String| problems.push(Problem::new(file, item.line, what));
+            if self.item(item.number) != Some(item) {
+                report(format!("item {} is there twice", item.number));
+            }
+            if let Status::Unknown(word) = &item.status {
+                report(format!(
+                    "item {}: status \"{word}\" is not pending, in_progress, done or blocked",
+                    item.number
+                ));
+            }
+            for missing in item
+                .depends_on
+                .iter()
+                .filter(|number| self.item(**number).is_none())
+            {
+                report(format!(
+                    "item {} depends on {missing}, which does not exist",
+                    item.number
+                ));
+            }
+        }
+        for group in self.cycles() {
+            let line = group
+                .first()
+                .and_then(|first| self.item(*first))
+                .map_or(1, |item| item.line);
+            let what = match group.as_slice() {
+                [alone] => format!("item {alone} depends on itself"),
+                several => {
+                    let names: Vec<_> = several.iter().map(ToString::to_string).collect();
+                    format!("items {} wait for each other", names.join(", "))
+                }
+            };
+            problems.push(Problem::new(file, line, what));
+        }
+        problems.sort();
+        problems
+    }
+}
+
+#[cfg(test)]
+#[path = "roadmap_tests.rs"]
+mod tests;

@@ -1,0 +1,195 @@
+//! Nothing a prompt names is missing, nothing a role has goes unexplained.
+
+use std::collections::BTreeMap;
+
+use butler_playbook::{
+    Memory, builtin_file, builtin_files, builtin_skills, builtin_workflows, parse_workflows,
+    role_file, validate_skills,
+};
+use butler_policy::{Right, right};
+use butler_vocab::{FindingKind, Role, Severity};
+
+use crate::{
+    offered::{existing, hand_over_kinds, offered},
+    spans,
+};
+
+/// Files that appear while the team works, or that are a repo's own.
+const KNOWN_FILES: [&str; 6] = [
+    "roadmap.md",
+    "JOURNEY.md",
+    "CHANGELOG.md",
+    "research/",
+    "artist/",
+    "skills/",
+];
+
+/// Every text with the roles that read it.
+fn texts() -> Vec<(String, Vec<Role>, String)> {
+    let mut texts = Vec::new();
+    for role in Role::ALL {
+        let file = role_file(role);
+        texts.push((file.name.to_owned(), vec![role], file.text.to_owned()));
+    }
+    for (name, roles) in [
+        ("global.md", Role::ALL.to_vec()),
+        ("workflows.md", vec![Role::Pm, Role::Lead]),
+    ] {
+        let file = builtin_file(name).unwrap();
+        texts.push((name.to_owned(), roles, file.text.to_owned()));
+    }
+    for skill in builtin_skills() {
+        let name = format!("skills/{}.md", skill.name);
+        texts.push((name, vec![skill.agent], skill.prompt.text().to_owned()));
+    }
+    texts
+}
+
+#[test]
+fn every_tool_a_text_names_is_offered_to_its_readers() {
+    for (file, roles, text) in texts() {
+        for tool in spans::tools(&text) {
+            assert!(
+                existing().contains(&tool),
+                "{file} names {tool}, which does not exist"
+            );
+            for role in &roles {
+                let has = offered(*role).contains(&tool);
+                assert!(has, "{file} names {tool}, which {role} is not offered");
+            }
+        }
+    }
+}
+
+#[test]
+fn every_tool_a_role_is_offered_is_explained_in_its_file() {
+    for role in Role::ALL {
+        let named = spans::tools(role_file(role).text);
+        for tool in offered(role) {
+            assert!(named.contains(&tool), "{role}.md does not explain {tool}");
+        }
+    }
+}
+
+#[test]
+fn hand_overs_are_of_a_kind_that_exists_and_go_to_a_role() {
+    let kinds = hand_over_kinds();
+    for (file, _, text) in texts() {
+        for kind in spans::arguments(&text, "kind") {
+            assert!(
+                kinds.iter().any(|known| known == kind),
+                "{file}: kind {kind}"
+            );
+        }
+        for to in spans::arguments(&text, "to") {
+            assert!(to == "…" || to.parse::<Role>().is_ok(), "{file}: to {to}");
+        }
+        for mention in text.split("@codebutler.").skip(1) {
+            let word: String = mention
+                .chars()
+                .take_while(char::is_ascii_alphabetic)
+                .collect();
+            assert!(word.parse::<Role>().is_ok(), "{file}: @codebutler.{word}");
+        }
+    }
+}
+
+#[test]
+fn every_file_a_text_names_exists_or_will() {
+    let known = |name: &str| {
+        let name = name.strip_prefix(".codebutler/").unwrap_or(name);
+        name.is_empty() || builtin_file(name).is_some() || KNOWN_FILES.contains(&name)
+    };
+    for (file, _, text) in texts() {
+        for name in spans::files(&text) {
+            assert!(known(name), "{file} names {name}");
+        }
+    }
+}
+
+#[test]
+fn workflows_refer_to_steps_that_exist() {
+    let workflows = builtin_workflows();
+    let mut references = 0;
+    for workflow in &workflows {
+        for reference in workflow.text.split("As ").skip(1) {
+            let mut words = reference.split([' ', '.', ';']);
+            let (name, step) = (words.next().unwrap(), words.nth(1).unwrap());
+            let target = workflows.iter().find(|other| other.name == name);
+            let target = target.unwrap_or_else(|| panic!("{}: As {name}", workflow.name));
+            let numbered = format!("\n{step}. ");
+            assert!(
+                target.text.contains(&numbered),
+                "{}: {name} {step}",
+                workflow.name
+            );
+            references += 1;
+        }
+        assert!(!workflow.description.is_empty(), "{}", workflow.name);
+    }
+    assert!(references >= 4);
+}
+
+#[test]
+fn no_rule_stands_in_two_files() {
+    let mut seen: BTreeMap<String, String> = BTreeMap::new();
+    for file in builtin_files() {
+        for line in file.text.lines().filter(|line| line.len() > 30) {
+            let words: String = line
+                .to_lowercase()
+                .chars()
+                .filter(|c| c.is_alphanumeric())
+                .collect();
+            if let Some(other) = seen.insert(words, file.name.to_owned()) {
+                panic!("{} and {other}: {line}", file.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_shipped_has_no_problem() {
+    let skills: Vec<_> = builtin_files()
+        .iter()
+        .filter(|file| file.name.starts_with("skills/"))
+        .map(|file| (file.name.to_owned(), file.text.to_owned()))
+        .collect();
+    assert_eq!(skills.len(), 11);
+    assert_eq!(validate_skills(&skills), []);
+    let workflows = builtin_file("workflows.md").unwrap();
+    assert_eq!(parse_workflows(workflows.name, workflows.text).1, []);
+    for role in Role::ALL {
+        let file = role_file(role);
+        assert_eq!(Memory::parse(file.name, file.text).problems(), []);
+    }
+}
+
+/// The example of a finding is one that the verdict's reader would take.
+#[test]
+fn the_example_of_a_finding_has_the_form_it_teaches() {
+    let text = role_file(Role::Reviewer).text;
+    let example = text.split("Example: \"[").nth(1).unwrap();
+    let (label, rest) = example.split('"').next().unwrap().split_once("] ").unwrap();
+    let (kind, severity) = label.split_once('/').unwrap();
+    serde_json::from_value::<FindingKind>(kind.into()).unwrap();
+    serde_json::from_value::<Severity>(severity.into()).unwrap();
+    let (place, rest) = rest.split_once(' ').unwrap();
+    let (path, line) = place.split_once(':').unwrap();
+    assert!(path.contains('.') && line.parse::<u32>().is_ok(), "{place}");
+    assert!(rest.contains(" -> "), "{rest}");
+    // Every kind and severity that the text offers exists.
+    for kind in ["security", "test", "quality", "consistency", "plan"] {
+        assert!(text.contains(kind), "{kind}");
+        serde_json::from_value::<FindingKind>(kind.into()).unwrap();
+    }
+}
+
+/// A skill may stand in for a plan only where it says so, and only the Coder
+/// can change code at all.
+#[test]
+fn skills_that_change_code_say_so_and_belong_to_a_role_that_can() {
+    for skill in builtin_skills() {
+        let can = right(skill.agent, "Bash") != Right::No;
+        assert_eq!(skill.changes_code, can, "{}", skill.name);
+    }
+}
