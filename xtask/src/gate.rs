@@ -26,9 +26,8 @@ pub fn test(place: &Place, depth: Depth) -> Result<bool> {
         parts_step(&mut steps, place);
     }
     lints(&mut steps, place);
-    let parts = place.parts.to_string_lossy();
-    // Tests look here for what is no system package.
-    let vars = [("CODEBUTLER_PARTS", &*parts)];
+    let vars = test_variables(place);
+    let vars: Vec<(&str, &str)> = vars.iter().map(|(name, value)| (*name, &**value)).collect();
     let nextest = answers(&place.root, &["cargo", "nextest", "--version"]);
     let words = test_words(nextest, depth);
     steps.command("tests", &place.root, &with_lock(words, place.ci), &vars);
@@ -50,6 +49,19 @@ pub fn test(place: &Place, depth: Depth) -> Result<bool> {
         );
     }
     Ok(steps.finish())
+}
+
+/// Where tests find what is no system package, and whether they may do without.
+fn test_variables(place: &Place) -> Vec<(&'static str, String)> {
+    let mut variables = Vec::new();
+    let slack = place.parts.join("slack");
+    if slack.join("venv").exists() {
+        variables.push(("CODEBUTLER_SDK_DIR", slack.to_string_lossy().into_owned()));
+    }
+    if place.ci {
+        variables.push(("CODEBUTLER_REQUIRE_GH", "1".to_owned()));
+    }
+    variables
 }
 
 /// Formatting, lints, licences.

@@ -31,21 +31,11 @@ pub const PARTS: &[Part] = &[
         name: "Slack's Python SDK and Bolt",
         needed_by: &["crates/hub/tests/sdk"],
         found: &[
-            "{parts}/python/bin/python",
+            "{parts}/slack/venv/bin/python",
             "-c",
-            "import slack_sdk, slack_bolt, aiohttp",
+            "import slack_sdk, slack_bolt",
         ],
-        install: &[
-            &["python3", "-m", "venv", "{parts}/python"],
-            &[
-                "{parts}/python/bin/pip",
-                "install",
-                "--quiet",
-                "slack_sdk",
-                "slack_bolt",
-                "aiohttp",
-            ],
-        ],
+        install: &[&["sh", "crates/hub/tests/sdk/setup.sh", "{parts}/slack"]],
     },
     Part {
         name: "Slack's Bolt for JavaScript",
@@ -53,28 +43,27 @@ pub const PARTS: &[Part] = &[
         found: &[
             "node",
             "-e",
-            "require('{parts}/node/node_modules/@slack/bolt')",
+            "require('{parts}/slack/node_modules/@slack/bolt')",
         ],
-        install: &[&[
-            "npm",
-            "install",
-            "--silent",
-            "--prefix",
-            "{parts}/node",
-            "@slack/bolt",
-        ]],
+        install: &[&["sh", "crates/hub/tests/sdk/setup.sh", "{parts}/slack"]],
     },
     Part {
         name: "Chromium",
         needed_by: &["crates/hub/tests/browser"],
         found: &["chromium", "--version"],
-        install: &[&["apt-get", "install", "--yes", "--quiet", "chromium"]],
+        install: &[
+            &["apt-get", "update", "--quiet"],
+            &["apt-get", "install", "--yes", "--quiet", "chromium"],
+        ],
     },
     Part {
         name: "GitHub's gh",
-        needed_by: &["crates/worktree/tests/it/gh.rs", "crates/worktree/tests/gh"],
+        needed_by: &["crates/worktree/tests/it/github.rs"],
         found: &["gh", "--version"],
-        install: &[&["apt-get", "install", "--yes", "--quiet", "gh"]],
+        install: &[
+            &["apt-get", "update", "--quiet"],
+            &["apt-get", "install", "--yes", "--quiet", "gh"],
+        ],
     },
 ];
 
