@@ -10,17 +10,41 @@ use std::{
 use butler_hub::{Caps, HubConfig, Tokens};
 use butler_model::{ClientConfig, Endpoint, EndpointKind};
 use butler_policy::{CustomPattern, Overrides, Redactor};
-use butler_settings::{EndpointKind as Kind, Machine, Settings};
+use butler_settings::{EndpointKind as Kind, FOLDER, Machine, RepoFiles, Settings};
 use butler_team::AgentConfig;
 use butler_toolbox::Check;
 use butler_turn::{Limits, Models};
 use butler_vocab::Role;
+use butler_worktree::Repo;
 use url::Url;
 
-use crate::{cli::VERSION, error::CliError};
+use crate::{cli::VERSION, commands::environment, error::CliError};
 
 /// Where a hub that runs on this machine says how to reach it.
 const ADDRESS_FILE: &str = "address";
+
+/// The settings that bind agents: the repo's files as they are on its default
+/// branch, so that no branch under work changes the rules it is worked under.
+/// Before they are committed there, the person's own working copy counts.
+pub async fn settings_in_force(root: &Path) -> Result<Settings, CliError> {
+    let repo = Repo::open(root).await.map_err(CliError::internal)?;
+    let branch = repo.default_ref();
+    let file = async |name: &str| {
+        let spec = format!("{branch}:{FOLDER}/{name}");
+        let call = repo.git().call(["cat-file", "blob", &spec]);
+        call.finish().await.ok().map(|output| output.text())
+    };
+    let files = RepoFiles {
+        folder: PathBuf::from(format!("{branch}:{FOLDER}")),
+        config: file("config.json").await,
+        policy: file("policy.json").await,
+        mcp: file("mcp.json").await,
+    };
+    if files.config.is_none() {
+        return Ok(Settings::load(root, &environment)?);
+    }
+    Ok(Settings::load_from(root, &files, &environment)?)
+}
 
 /// The hub's folder below the machine's.
 pub fn hub_folder(settings: &Settings) -> PathBuf {

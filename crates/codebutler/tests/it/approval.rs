@@ -14,7 +14,7 @@ fn cards(thread: &Value) -> usize {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_destructive_command_runs_after_the_click_and_not_without() {
-    let team = Team::start(SCENARIO, &[]).await;
+    let team = Team::start(SCENARIO).await;
     let root = team.say("the old build is in the way").await;
     team.press(&root, "approve").await;
     team.until(&root, "the first card", |thread| cards(thread) == 1)

@@ -71,7 +71,7 @@ fn assert_remote(team: &Team) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_request_becomes_a_merge() {
-    let team = Team::start(SCENARIO, &[]).await;
+    let team = Team::start(SCENARIO).await;
     let root = team.say(REQUEST).await;
     team.press(&root, "approve").await;
     team.press(&root, "merge").await;
@@ -129,10 +129,24 @@ fn port(url: &str) -> u16 {
     url::Url::parse(url).unwrap().port().unwrap()
 }
 
+/// The working copy names models that do not exist; the default branch counts.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn agents_obey_the_files_of_the_default_branch() {
+    let team = Team::start_with(SCENARIO, |root| {
+        let config = root.join(".codebutler/config.json");
+        let text = fs::read_to_string(&config).unwrap();
+        fs::write(config, text.replace("rehearsal/", "elsewhere/")).unwrap();
+    })
+    .await;
+    let root = team.say(REQUEST).await;
+    let planned = |thread: &Value| story(thread).iter().any(|line| line.contains(": Plan"));
+    team.until(&root, "the plan", planned).await;
+}
+
 /// The Coder dies between its first edit and its last, the hub right after it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_killed_coder_and_a_killed_hub_lose_and_double_nothing() {
-    let team = Team::start(SCENARIO, &[]).await;
+    let team = Team::start(SCENARIO).await;
     let root = team.say(REQUEST).await;
     team.press(&root, "approve").await;
     let at_work = || team.log(&root, "coder").matches("\"tool_intent\"").count() >= 3;

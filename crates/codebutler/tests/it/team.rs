@@ -31,7 +31,12 @@ pub struct Team {
 
 impl Team {
     /// Sets the sample project up and starts everything.
-    pub async fn start(scenario: &str, variables: &[(&str, &str)]) -> Self {
+    pub async fn start(scenario: &str) -> Self {
+        Self::start_with(scenario, |_| ()).await
+    }
+
+    /// The same, with something done to the working copy before the start.
+    pub async fn start_with(scenario: &str, prepare: impl FnOnce(&Path)) -> Self {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let any = ([127, 0, 0, 1], 0).into();
         let scenario = Scenario::parse(scenario).unwrap();
@@ -40,7 +45,8 @@ impl Team {
             .unwrap();
         let scratch = ScratchRepo::new();
         set_up(&scratch, &model.base_url());
-        let (up, hub) = start_up(&scratch, variables);
+        prepare(scratch.root());
+        let (up, hub) = start_up(&scratch);
         let tokens = tokens(&scratch);
         Self {
             scratch,
@@ -248,11 +254,10 @@ fn command(scratch: &ScratchRepo) -> Command {
 }
 
 /// Starts `up` and waits until it says where the page is.
-fn start_up(scratch: &ScratchRepo, variables: &[(&str, &str)]) -> (Child, String) {
+fn start_up(scratch: &ScratchRepo) -> (Child, String) {
     let log = fs::File::create(scratch.folder().join("up.log")).unwrap();
     let mut up = command(scratch)
         .args(["up", "--listen", "127.0.0.1:0"])
-        .envs(variables.iter().copied())
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(log)
