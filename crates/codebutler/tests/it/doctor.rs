@@ -99,3 +99,10 @@ fn a_github_remote_needs_gh_and_proxies_are_shown_without_their_password() {
         "{run:?}"
     );
 }
+
+#[test]
+fn the_sandbox_attacks_itself_and_says_how_it_went() {
+    let run = Scratch::new().run(&["doctor", "--json"]);
+    assert_eq!(level(&run.out, "sandbox"), "ok", "{run:?}");
+    assert!(run.out.contains("attacks refused"), "{run:?}");
+}

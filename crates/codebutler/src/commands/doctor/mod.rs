@@ -7,6 +7,7 @@ mod finding;
 mod forge;
 mod git;
 mod network;
+mod sandbox;
 
 use std::{env, path::PathBuf};
 
@@ -46,6 +47,7 @@ const PROBES: &[Probe] = &[
     git::examine,
     forge::examine,
     files::examine,
+    sandbox::examine,
     network::examine,
     disk::examine,
 ];
