@@ -172,7 +172,7 @@ fn message_card(
                 strong { (author(message, names)) }
                 " "
                 time datetime=(iso(&ts)) { (clock(&ts)) }
-                @if message["edited"].is_object() { span.edited { "edited" } }
+                @if message["edited"].is_object() { " " span.edited { "edited" } }
             }
             @if message["blocks"].is_array() {
                 (blocks::render(&message["blocks"], &place, names))
