@@ -51,12 +51,15 @@ pub fn hub_folder(settings: &Settings) -> PathBuf {
     settings.home.join("hub")
 }
 
+fn redactor(settings: &Settings) -> Result<Redactor, CliError> {
+    Redactor::new(&settings.machine.secrets(), &custom_patterns(settings))
+        .map_err(CliError::internal)
+}
+
 /// What the hub is told.
 pub fn hub_config(settings: &Settings) -> Result<HubConfig, CliError> {
-    let redactor = Redactor::new(&settings.machine.secrets(), &custom_patterns(settings))
-        .map_err(CliError::internal)?;
     let listen = settings.machine.hub.listen;
-    let mut config = HubConfig::new(listen, hub_folder(settings), redactor);
+    let mut config = HubConfig::new(listen, hub_folder(settings), redactor(settings)?);
     config.caps = Caps {
         thread: settings.repo.limits.thread_cap(),
         day: settings.repo.limits.day_cap(),
@@ -162,6 +165,7 @@ pub fn agent_config(settings: &Settings, role: Role) -> Result<AgentConfig, CliE
         thread_cap: limits.thread_cap(),
         checks: checks(settings),
         overrides: overrides(settings),
+        redactor: redactor(settings)?,
         jail_helper: env::current_exe()?,
         threads_at_once: usize::try_from(limits.max_concurrent_threads).unwrap_or(1),
     })

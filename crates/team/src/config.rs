@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use butler_model::ClientConfig;
-use butler_policy::Overrides;
+use butler_policy::{Overrides, Redactor};
 use butler_toolbox::Check;
 use butler_turn::{Limits, Models};
 use butler_vocab::{Role, Secret, Usd};
@@ -39,6 +39,8 @@ pub struct AgentConfig {
     pub checks: Vec<Check>,
     /// What the policy in force changes.
     pub overrides: Overrides,
+    /// Takes secrets out of commits and pull requests; the hub does it for chat.
+    pub redactor: Redactor,
     /// The executable that is started again as `__jail`.
     pub jail_helper: PathBuf,
     /// Threads at work at the same time.

@@ -42,6 +42,11 @@ impl Office {
         self.config.role
     }
 
+    /// A text for git or the forge, without secrets.
+    pub fn clean(&self, text: &str) -> String {
+        self.config.redactor.redact(text).text
+    }
+
     /// Where the logs of all threads are.
     pub fn threads(&self) -> PathBuf {
         self.config.repo.join(".codebutler/threads")

@@ -129,6 +129,36 @@ fn port(url: &str) -> u16 {
     url::Url::parse(url).unwrap().port().unwrap()
 }
 
+/// A key that a model writes down reaches neither the thread nor the pull request.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_secret_reaches_the_thread_or_the_pull_request() {
+    let key = ["ghp", "_", "16C7e42F292c6912E7710c838347Ae178B4a"].concat();
+    let scenario = SCENARIO
+        .replace("Unsure about nothing", &format!("The key is {key}"))
+        .replace("Open: one `sed`", &format!("The key is {key}; one `sed`"));
+    let team = Team::start(&scenario).await;
+    let root = team.say(REQUEST).await;
+    team.press(&root, "approve").await;
+    team.press(&root, "merge").await;
+    let thread = team.until(&root, "the merge", merged).await;
+    let said = thread["messages"].to_string();
+    assert!(said.contains("The key is [REDACTED:") && !said.contains(&key));
+    let commit = team
+        .scratch
+        .remote_git(&["log", "-1", "--format=%B", "main"]);
+    assert!(
+        commit.contains("The key is [REDACTED:") && !commit.contains(&key),
+        "{commit}"
+    );
+    let refs = team
+        .scratch
+        .remote_git(&["for-each-ref", "--format=%(refname)"]);
+    for name in refs.lines().filter(|name| name.contains("/pr/")) {
+        let pull = team.scratch.remote_git(&["log", "--patch", name]);
+        assert!(!pull.contains(&key), "{name}");
+    }
+}
+
 /// The working copy names models that do not exist; the default branch counts.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn agents_obey_the_files_of_the_default_branch() {

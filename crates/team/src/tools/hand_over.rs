@@ -188,7 +188,7 @@ async fn ready(
             "{UNVERIFIED}; run RunChecks last, mend what fails, then hand over. If they cannot pass, say why in the text and hand over again: it will be marked unverified."
         )));
     }
-    let title = plan.map_or_else(|| first_line(&input.text), |plan| plan.title);
+    let title = office.clean(&plan.map_or_else(|| first_line(&input.text), |plan| plan.title));
     let head = publish(seat, &worktree, call, &title, desk).await?;
     let pr = office
         .forge
@@ -196,7 +196,7 @@ async fn ready(
             &NewPull {
                 branch: worktree.branch.clone(),
                 title,
-                body: input.text.clone(),
+                body: office.clean(&input.text),
             },
             desk.cancel(),
         )
@@ -286,7 +286,7 @@ async fn verdict(seat: &Seat, input: &Input, desk: &Desk) -> Result<HandOver, To
     };
     let comment = NewComment {
         author: Author::Role(seat.role()),
-        body: render::hand_over(&body),
+        body: seat.office.clean(&render::hand_over(&body)),
         place: None,
         key: format!("verdict-{}-{}", seat.thread.short(), ready.round),
     };

@@ -141,8 +141,8 @@ async fn propose(seat: &Seat, call: &CallId, input: Input, desk: &Desk) -> ToolO
         pr,
         head: verdict.head,
         tree: verdict.tree,
-        title: input.title,
-        description: input.description,
+        title: seat.office.clean(&input.title),
+        description: seat.office.clean(&input.description),
     };
     ask(seat, call, &subject, &look_back).await
 }
