@@ -16,6 +16,7 @@
 mod agent;
 mod arguments;
 mod bench;
+mod cards;
 mod chores;
 mod config;
 mod context;

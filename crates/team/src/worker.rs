@@ -6,12 +6,11 @@ use std::{collections::VecDeque, future::Future, pin::Pin, sync::Arc, time::Dura
 
 use butler_journal::{Journal, ThreadDir};
 use butler_policy::{Judgement, Question as Asking};
-use butler_slack::blocks;
 use butler_toolbox::batches;
 use butler_turn::{Effect, Event, Heard, Interrupted, Machine, Mark, ModelCall, Setup, StopCause};
 use butler_vocab::{
-    CardTag, DecisionKind, Entry, EventId, HandOver, MessageTs, PurseRefusal, Record, RequestId,
-    Settlement, Speaker, Then, ThreadId, ToolCall, ToolOutcome, Waiting, fault,
+    DecisionKind, Entry, EventId, HandOver, MessageTs, PurseRefusal, Record, RequestId, Settlement,
+    Sha256Hex, Speaker, Then, ThreadId, ToolCall, ToolOutcome, Waiting, fault,
 };
 use futures_util::{StreamExt, stream::FuturesUnordered};
 use serde_json::json;
@@ -22,6 +21,7 @@ use tracing::{debug, info};
 use crate::{
     TeamError,
     bench::{self, Bench},
+    cards::{self, NewCard},
     chores::{Chore, Chores},
     context,
     facts::Facts,
@@ -540,28 +540,17 @@ impl Worker {
             .as_str()
             .map_or_else(|| call.arguments.to_string(), str::to_owned);
         let body = format!("```\n{command}\n```\n\n{}", asking.reason);
-        let card = blocks::card(
-            DecisionKind::Command,
-            &request,
-            "May I run this?",
-            &body,
-            asking.tier.as_str(),
-        );
-        let tag = CardTag {
+        let card = NewCard {
             request: request.clone(),
             kind: DecisionKind::Command,
-            sha256: asking.sha256.clone(),
-        };
-        let line = &self.seat.office.line;
-        let idem = self.seat.idem(&call.id);
-        let posted = line.ask(&self.seat.thread, idem, card, tag).await?;
-        self.write(vec![Record::DecisionAsked {
-            request: request.clone(),
-            kind: DecisionKind::Command,
+            title: "May I run this?",
+            body: &body,
+            context: asking.tier.as_str(),
             sha256: asking.sha256,
-            subject: json!({"command": command, "message": posted.ts}),
-        }])
-        .await?;
+            subject: json!({"command": command}),
+        };
+        let record = cards::post(&self.seat, self.seat.idem(&call.id), card).await?;
+        self.write(vec![record]).await?;
         Ok(ToolOutcome::error(format!(
             "not run yet: {}. A person was asked (card {request}); you will be told.",
             asking.reason
@@ -577,27 +566,22 @@ impl Worker {
         refusal: PurseRefusal,
     ) -> Result<(), TeamError> {
         let subject = json!({"cap": refusal});
-        let sha256 = butler_vocab::Sha256Hex::of(subject.to_string());
         let body = format!(
             "The {} purse holds {} and {} are spent or set aside. Work pauses here; nothing is lost.",
             refusal.purse, refusal.cap, refusal.used
         );
-        let card = blocks::card(DecisionKind::Cap, &request, "Out of money", &body, "");
-        let tag = CardTag {
+        let card = NewCard {
             request: request.clone(),
             kind: DecisionKind::Cap,
-            sha256: sha256.clone(),
+            title: "Out of money",
+            body: &body,
+            context: "",
+            sha256: Sha256Hex::of(subject.to_string()),
+            subject,
         };
-        let line = &self.seat.office.line;
         let idem = self.seat.idem_for(&request, "cap");
-        let posted = line.ask(&self.seat.thread, idem, card, tag).await?;
-        self.write(vec![Record::DecisionAsked {
-            request: request.clone(),
-            kind: DecisionKind::Cap,
-            sha256,
-            subject: json!({"cap": refusal, "message": posted.ts}),
-        }])
-        .await?;
+        let record = cards::post(&self.seat, idem, card).await?;
+        self.write(vec![record]).await?;
         self.feed(Event::Asked { request });
         Ok(())
     }

@@ -8,12 +8,15 @@ mod propose_plan;
 mod send_message;
 
 use butler_toolbox::Tool;
-use butler_vocab::{ToolOutcome, ToolSpec};
+use butler_vocab::{CallId, Then, ToolOutcome, ToolSpec, Waiting};
 use schemars::JsonSchema;
 
 pub use propose_merge::MergeSubject;
 
-use crate::seat::Seat;
+use crate::{
+    cards::{self, NewCard},
+    seat::Seat,
+};
 
 /// Every chat tool, in a fixed order. Who may use which is `policy`'s business.
 pub fn chat_tools(seat: &Seat) -> Vec<Box<dyn Tool>> {
@@ -44,6 +47,20 @@ fn spec<T: JsonSchema>(name: &str, description: &str) -> ToolSpec {
         name: name.to_owned(),
         description: description.split_whitespace().collect::<Vec<_>>().join(" "),
         parameters: butler_toolbox::flat_schema::<T>(),
+    }
+}
+
+/// Puts a card before a person and sleeps until it is decided.
+async fn decide(seat: &Seat, call: &CallId, card: NewCard<'_>, said: &str) -> ToolOutcome {
+    let request = card.request.clone();
+    match cards::post(seat, seat.idem(call), card).await {
+        Err(error) => failed("the card was not posted", &error),
+        Ok(record) => {
+            seat.write(record);
+            ToolOutcome::ok(said).then(Then::Park {
+                waiting: Waiting::Decision { request },
+            })
+        }
     }
 }
 

@@ -2,11 +2,10 @@
 //! reviewed head; a new head voids it.
 
 use butler_policy::Permit;
-use butler_slack::blocks;
 use butler_toolbox::{Desk, Tool};
 use butler_vocab::{
-    CallId, CardTag, CommitSha, CrashClass, DecisionKind, PrNumber, Record, Retrospective,
-    Sha256Hex, Then, Tier, ToolOutcome, ToolSpec, TreeHash, Waiting,
+    CallId, CommitSha, CrashClass, DecisionKind, PrNumber, Retrospective, Sha256Hex, Tier,
+    ToolOutcome, ToolSpec, TreeHash,
 };
 use butler_worktree::Forge;
 use futures_util::future::BoxFuture;
@@ -16,6 +15,7 @@ use serde_json::{Value, json};
 
 use super::{failed, spec};
 use crate::{
+    cards::NewCard,
     render,
     seat::{Seat, request_of},
 };
@@ -153,7 +153,6 @@ async fn ask(
     subject: &MergeSubject,
     look_back: &Retrospective,
 ) -> ToolOutcome {
-    let request = request_of(call);
     let body = format!(
         "**{}**\n\n{}\n\n{}",
         subject.title,
@@ -165,35 +164,14 @@ async fn ask(
         subject.pr,
         render::short_sha(subject.head.as_str())
     );
-    let card = blocks::card(
-        DecisionKind::Merge,
-        &request,
-        "Ready to merge",
-        &body,
-        &context,
-    );
-    let tag = CardTag {
-        request: request.clone(),
+    let card = NewCard {
+        request: request_of(call),
         kind: DecisionKind::Merge,
+        title: "Ready to merge",
+        body: &body,
+        context: &context,
         sha256: subject.sha256(),
+        subject: json!({"merge": subject}),
     };
-    match seat
-        .office
-        .line
-        .ask(&seat.thread, seat.idem(call), card, tag)
-        .await
-    {
-        Err(error) => failed("the merge card was not posted", &error),
-        Ok(posted) => {
-            seat.write(Record::DecisionAsked {
-                request: request.clone(),
-                kind: DecisionKind::Merge,
-                sha256: subject.sha256(),
-                subject: json!({"merge": subject, "message": posted.ts}),
-            });
-            ToolOutcome::ok("the merge card is before the person").then(Then::Park {
-                waiting: Waiting::Decision { request },
-            })
-        }
-    }
+    super::decide(seat, call, card, "the merge card is before the person").await
 }

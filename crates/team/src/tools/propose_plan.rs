@@ -2,12 +2,8 @@
 //! is bound to the hash of exactly this plan.
 
 use butler_policy::Permit;
-use butler_slack::blocks;
 use butler_toolbox::{Desk, Tool};
-use butler_vocab::{
-    CallId, CardTag, CrashClass, DecisionKind, Plan, Record, Then, Tier, ToolOutcome, ToolSpec,
-    Waiting,
-};
+use butler_vocab::{CallId, CrashClass, DecisionKind, Plan, Tier, ToolOutcome, ToolSpec};
 use futures_util::future::BoxFuture;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -15,7 +11,9 @@ use serde_json::{Value, json};
 
 use super::{failed, spec};
 use crate::{
-    arguments, render,
+    arguments,
+    cards::NewCard,
+    render,
     seat::{Seat, request_of},
 };
 
@@ -117,32 +115,16 @@ async fn propose(seat: &Seat, call: &CallId, plan: &Plan, desk: &Desk) -> ToolOu
     if let Err(error) = made {
         return failed("the branch for this thread could not be made", &error);
     }
-    let request = request_of(call);
     let body = render::plan(plan);
     let context = render::plan_context(plan, seat.office.config.thread_cap);
-    let card = blocks::card(DecisionKind::Plan, &request, "Plan", &body, &context);
-    let tag = CardTag {
-        request: request.clone(),
+    let card = NewCard {
+        request: request_of(call),
         kind: DecisionKind::Plan,
+        title: "Plan",
+        body: &body,
+        context: &context,
         sha256: plan.sha256(),
+        subject: json!({"plan": plan}),
     };
-    match seat
-        .office
-        .line
-        .ask(&seat.thread, seat.idem(call), card, tag)
-        .await
-    {
-        Err(error) => failed("the plan was not posted", &error),
-        Ok(posted) => {
-            seat.write(Record::DecisionAsked {
-                request: request.clone(),
-                kind: DecisionKind::Plan,
-                sha256: plan.sha256(),
-                subject: json!({"plan": plan, "message": posted.ts}),
-            });
-            ToolOutcome::ok("the plan is before the person").then(Then::Park {
-                waiting: Waiting::Decision { request },
-            })
-        }
-    }
+    super::decide(seat, call, card, "the plan is before the person").await
 }
