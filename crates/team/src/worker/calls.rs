@@ -1,0 +1,199 @@
+//! The tool calls of an activation: judged, written down, started batch by
+//! batch; and the cards that some of them need.
+
+use std::sync::Arc;
+
+use butler_policy::{Judgement, Question as Asking};
+use butler_toolbox::batches;
+use butler_turn::{Event, Interrupted};
+use butler_vocab::{
+    DecisionKind, PurseRefusal, Record, RequestId, Sha256Hex, Then, ToolCall, ToolOutcome, Waiting,
+};
+use serde_json::json;
+
+use super::Worker;
+use crate::{
+    TeamError,
+    cards::{self, NewCard},
+    hands::{self, Permitted},
+    seat::request_of,
+};
+
+/// A call to run, or to recover.
+pub(super) struct Waiter {
+    call: ToolCall,
+    recovery: Option<Option<serde_json::Value>>,
+}
+
+impl Worker {
+    pub(super) async fn line_up(&mut self, calls: Vec<ToolCall>) -> Result<(), TeamError> {
+        for batch in batches(&calls) {
+            let waiters = batch
+                .into_iter()
+                .filter_map(|index| calls.get(index))
+                .map(|call| Waiter {
+                    call: call.clone(),
+                    recovery: None,
+                })
+                .collect();
+            self.waiting.push_back(waiters);
+        }
+        self.next_batch().await
+    }
+
+    pub(super) async fn line_up_recoveries(
+        &mut self,
+        calls: Vec<Interrupted>,
+    ) -> Result<(), TeamError> {
+        for interrupted in calls {
+            self.waiting.push_back(vec![Waiter {
+                call: interrupted.call,
+                recovery: Some(interrupted.trace),
+            }]);
+        }
+        self.next_batch().await
+    }
+
+    /// Starts the next batch once the one before it is done and the bench is open.
+    pub(super) async fn next_batch(&mut self) -> Result<(), TeamError> {
+        while self.running == 0 && !self.waiting.is_empty() {
+            if self.bench.is_none() {
+                self.running = 1;
+                self.start(hands::open_bench(self.seat.clone(), self.work.clone()));
+                return Ok(());
+            }
+            if let Some(batch) = self.waiting.pop_front() {
+                for waiter in batch {
+                    self.begin_call(waiter).await?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Judges a call, writes its intent, starts it. A refusal is a normal result.
+    async fn begin_call(&mut self, waiter: Waiter) -> Result<(), TeamError> {
+        let Some(bench) = &self.bench else {
+            return Err(TeamError::Missing("the bench is not open".to_owned()));
+        };
+        let executor = Arc::clone(&bench.executor);
+        let desk = bench.desk.clone();
+        let judgement = executor.judge(&waiter.call, &bench.circumstances(&self.seat));
+        self.running += 1;
+        let outcome = match judgement {
+            Judgement::Run(permit) => {
+                if let Some(request) = permit.approval().cloned() {
+                    self.use_approval(&request).await?;
+                }
+                if waiter.recovery.is_none() {
+                    self.write_intent(&executor, &waiter.call, &desk).await?;
+                }
+                let permitted = Permitted {
+                    call: waiter.call,
+                    permit,
+                    recovery: waiter.recovery,
+                };
+                self.start(hands::run_tool(executor, desk, permitted));
+                return Ok(());
+            }
+            Judgement::Ask(asking) => self.ask_for_command(&waiter.call, asking).await?,
+            Judgement::Refuse(refusal) => ToolOutcome::error(refusal.to_string()),
+        };
+        let done = hands::tool_done(&waiter.call, outcome, None);
+        self.start(std::future::ready(done));
+        Ok(())
+    }
+
+    async fn write_intent(
+        &mut self,
+        executor: &butler_toolbox::Executor,
+        call: &ToolCall,
+        desk: &butler_toolbox::Desk,
+    ) -> Result<(), TeamError> {
+        let Some(intent) = executor.intent(call, desk) else {
+            return Ok(());
+        };
+        self.write(vec![Record::ToolIntent {
+            call: call.id.clone(),
+            tool: call.name.clone(),
+            crash: intent.crash,
+            sha256: intent.sha256,
+            trace: intent.trace,
+        }])
+        .await
+    }
+
+    /// Used up before the command starts: a crash in between needs a new click.
+    async fn use_approval(&mut self, request: &RequestId) -> Result<(), TeamError> {
+        let view = self.seat.office.line.control.decision(request).await?;
+        if let Some(decision) = view.decided {
+            self.write(vec![Record::DecisionUsed {
+                request: request.clone(),
+                choice: decision.choice,
+                person: decision.person,
+            }])
+            .await?;
+        }
+        if let Some(bench) = &mut self.bench {
+            bench.forget_approval(request);
+        }
+        Ok(())
+    }
+
+    /// Posts what would run and why it was caught; the model hears of the click.
+    async fn ask_for_command(
+        &mut self,
+        call: &ToolCall,
+        asking: Asking,
+    ) -> Result<ToolOutcome, TeamError> {
+        let request = request_of(&call.id);
+        let command = call.arguments["command"]
+            .as_str()
+            .map_or_else(|| call.arguments.to_string(), str::to_owned);
+        let body = format!("```\n{command}\n```\n\n{}", asking.reason);
+        let card = NewCard {
+            request: request.clone(),
+            kind: DecisionKind::Command,
+            title: "May I run this?",
+            body: &body,
+            context: asking.tier.as_str(),
+            sha256: asking.sha256,
+            subject: json!({"command": command}),
+        };
+        let record = cards::post(&self.seat, self.seat.idem(&call.id), card).await?;
+        self.write(vec![record]).await?;
+        Ok(ToolOutcome::error(format!(
+            "not run yet: {}. A person was asked (card {request}); you will be told.",
+            asking.reason
+        ))
+        .then(Then::Park {
+            waiting: Waiting::Decision { request },
+        }))
+    }
+
+    pub(super) async fn ask_for_money(
+        &mut self,
+        request: RequestId,
+        refusal: PurseRefusal,
+    ) -> Result<(), TeamError> {
+        let subject = json!({"cap": refusal});
+        let body = format!(
+            "The {} purse holds {} and {} are spent or set aside. Work pauses here; nothing is lost.",
+            refusal.purse, refusal.cap, refusal.used
+        );
+        let card = NewCard {
+            request: request.clone(),
+            kind: DecisionKind::Cap,
+            title: "Out of money",
+            body: &body,
+            context: "",
+            sha256: Sha256Hex::of(subject.to_string()),
+            subject,
+        };
+        let idem = self.seat.idem_for(&request, "cap");
+        let record = cards::post(&self.seat, idem, card).await?;
+        self.write(vec![record]).await?;
+        self.feed(Event::Asked { request });
+        Ok(())
+    }
+}
