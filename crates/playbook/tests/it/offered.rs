@@ -1,9 +1,5 @@
 //! Which tools a role is really offered: policy's list, filtered by the tools
-//! that exist. The native ones come from their registry. The chat tools need a
-//! running agent, so their names are read from the sources of `team`; that way
-//! a new one is noticed here on the day it is added.
-
-use std::{fs, path::Path};
+//! that exist, native ones and those of `team`.
 
 use butler_policy::default_tools;
 use butler_toolbox::{Hit, Registry, Search, Web};
@@ -27,43 +23,18 @@ pub fn native() -> Registry {
     Registry::native_with(Web::default(), Some(Box::new(Engine)))
 }
 
-fn team_tools() -> std::path::PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../team/src/tools")
-}
-
 /// The chat tools by name.
 pub fn chat() -> Vec<String> {
-    let mut names = Vec::new();
-    for entry in fs::read_dir(team_tools()).unwrap() {
-        let source = fs::read_to_string(entry.unwrap().path()).unwrap();
-        for body in source.split("fn name(&self) -> &'static str {").skip(1) {
-            names.extend(body.split('"').nth(1).map(str::to_owned));
-        }
-    }
-    names.sort();
-    names
+    let specs = butler_team::chat_specs().into_iter();
+    specs.map(|spec| spec.name).collect()
 }
 
 /// The kinds of hand-over that the tool takes.
 pub fn hand_over_kinds() -> Vec<String> {
-    let source = fs::read_to_string(team_tools().join("hand_over.rs")).unwrap();
-    let body = source.split("enum Kind {").nth(1).unwrap();
-    let body = body.split('}').next().unwrap();
-    let variants = body
-        .lines()
-        .filter_map(|line| line.trim().strip_suffix(','));
-    variants.map(snake).collect()
-}
-
-fn snake(variant: &str) -> String {
-    let mut out = String::new();
-    for letter in variant.chars() {
-        if letter.is_uppercase() && !out.is_empty() {
-            out.push('_');
-        }
-        out.extend(letter.to_lowercase());
-    }
-    out
+    let mut specs = butler_team::chat_specs().into_iter();
+    let spec = specs.find(|spec| spec.name == "HandOver").unwrap();
+    let kinds = &spec.parameters["properties"]["kind"]["enum"];
+    serde_json::from_value(kinds.clone()).unwrap()
 }
 
 /// Every tool there is.
@@ -80,23 +51,8 @@ pub fn offered(role: Role) -> Vec<String> {
 }
 
 #[test]
-fn the_sources_of_the_chat_tools_are_understood() {
-    let chat = chat();
-    for name in [
-        "SendMessage",
-        "AskUser",
-        "HandOver",
-        "ProposePlan",
-        "ProposeMerge",
-    ] {
-        assert!(
-            chat.iter().any(|found| found == name),
-            "{name} is not in {chat:?}"
-        );
-    }
+fn the_chat_tools_and_their_kinds_are_found() {
+    assert!(chat().contains(&"HandOver".to_owned()), "{:?}", chat());
     let kinds = hand_over_kinds();
-    assert!(
-        kinds.iter().any(|kind| kind == "ready_for_review"),
-        "{kinds:?}"
-    );
+    assert!(kinds.contains(&"ready_for_review".to_owned()), "{kinds:?}");
 }
