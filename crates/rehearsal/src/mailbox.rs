@@ -231,7 +231,10 @@ impl Letter {
             Err(problem) => {
                 let known = tokio::fs::read_to_string(&self.problem).await;
                 if known.ok().as_ref() != Some(&problem) {
-                    let _ = tokio::fs::write(&self.problem, &problem).await;
+                    // Whole or not at all: somebody may be watching for it.
+                    let draft = self.problem.with_extension("problem.draft");
+                    let _ = tokio::fs::write(&draft, &problem).await;
+                    let _ = tokio::fs::rename(&draft, &self.problem).await;
                     tracing::warn!(file = %self.answer.display(), problem, "unreadable answer");
                 }
                 None

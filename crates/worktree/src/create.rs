@@ -7,15 +7,25 @@
 use std::{
     fs,
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use butler_vocab::{BranchName, CommitSha, ThreadId, fault};
 use tokio_util::sync::CancellationToken;
 
-use crate::{Error, Repo, Result, Worktree, git::path_of, lock::FileLock, name};
+use crate::{Error, Output, Repo, Result, Worktree, git::path_of, lock::FileLock, name};
 
 /// Git's own lock on a worktree whose files are not all there yet.
 pub(crate) const MAKING: &str = "codebutler: being made";
+
+/// How long a listing waits for a worktree that is being made.
+const LIST_PAUSES: [Duration; 5] = [
+    Duration::from_millis(10),
+    Duration::from_millis(30),
+    Duration::from_millis(90),
+    Duration::from_millis(270),
+    Duration::from_millis(810),
+];
 
 /// A worktree as git lists it.
 #[derive(Debug, Clone, Default)]
@@ -270,13 +280,26 @@ impl Repo {
             .map(drop)
     }
 
+    /// Git cannot list worktrees while another process is half-way through
+    /// making one: its folder is there and its files are not. A moment later it
+    /// can; what fails every time is a real failure.
+    async fn listing(&self, cancel: &CancellationToken) -> Result<Output> {
+        let list = || {
+            let call = self.git().call(["worktree", "list", "--porcelain", "-z"]);
+            call.run(cancel)
+        };
+        for pause in LIST_PAUSES {
+            match list().await {
+                Err(error) if error.is_exit(128) => tokio::time::sleep(pause).await,
+                done => return done,
+            }
+        }
+        list().await
+    }
+
     /// Every worktree that git knows of.
     pub(crate) async fn entries(&self, cancel: &CancellationToken) -> Result<Vec<Entry>> {
-        let listing = self
-            .git()
-            .call(["worktree", "list", "--porcelain", "-z"])
-            .run(cancel)
-            .await?;
+        let listing = self.listing(cancel).await?;
         let mut entries: Vec<Entry> = Vec::new();
         for line in listing.fields() {
             let (word, rest) = match line.iter().position(|b| *b == b' ') {
