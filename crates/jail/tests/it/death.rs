@@ -31,6 +31,19 @@ async fn until_gone(mark: &str) {
         .unwrap_or_else(|_| panic!("{} still there", alive(mark)));
 }
 
+/// Waits until all three processes of [`stubborn`] have their command lines: a
+/// child that was just forked still carries its parent's.
+async fn until_up(mark: &str) {
+    let up = async {
+        while alive(mark) < 3 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), up)
+        .await
+        .unwrap_or_else(|_| panic!("only {} came up", alive(mark)));
+}
+
 /// A script that starts children which leave its group and ignore signals, and
 /// says so; every process carries `mark` in its command line.
 fn stubborn(mark: &str) -> String {
@@ -69,7 +82,7 @@ async fn kill_9_of_the_caller_leaves_no_process() {
     tokio::time::timeout(Duration::from_secs(20), started)
         .await
         .unwrap();
-    assert!(alive(&mark) >= 3, "{}", alive(&mark));
+    until_up(&mark).await;
     caller.kill().await.unwrap();
     until_gone(&mark).await;
 }
@@ -114,7 +127,7 @@ async fn a_dropped_future_leaves_no_process_and_no_placeholder() {
             _ = &mut run => panic!("it must not end"),
             line = receiver.recv() => assert_eq!(line.unwrap(), b"up\n"),
         }
-        assert!(alive(&mark) >= 3);
+        until_up(&mark).await;
         assert!(world.root().join("missing").exists());
     }
     until_gone(&mark).await;
