@@ -268,3 +268,55 @@ fn a_bad_address_is_found_before_anything_is_written() {
     assert_eq!(init.code, 3, "{init:?}");
     assert_eq!(scratch.files(), before);
 }
+
+/// An endpoint that lists these models, and nothing else.
+fn endpoint(names: &[&str]) -> String {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/v1", listener.local_addr().unwrap());
+    let models: Vec<_> = names
+        .iter()
+        .map(|name| serde_json::json!({"id": name, "object": "model"}))
+        .collect();
+    let body = serde_json::json!({"object": "list", "data": models}).to_string();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let mut request = [0; 4096];
+            let _ = std::io::Read::read(&mut stream, &mut request);
+            let answer = format!(
+                "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
+                body.len()
+            );
+            std::io::Write::write_all(&mut stream, answer.as_bytes()).unwrap();
+        }
+    });
+    url
+}
+
+#[test]
+fn an_endpoint_of_its_own_gets_models_that_it_has() {
+    let only = endpoint(&["qwen3:8b"]);
+    let two = endpoint(&["qwen3:8b", "smollm2"]);
+    let cases = [
+        (&only, None, Some("qwen3:8b")),
+        (&two, Some("smollm2"), Some("smollm2")),
+        // Nobody said which: the defaults stay, and init says what is to do.
+        (&two, None, None),
+    ];
+    for (url, named, expected) in cases {
+        let scratch = Scratch::new();
+        let mut args = vec!["init", "--yes", "--model-url", url];
+        args.extend(named.iter().flat_map(|name| ["--model", name]));
+        let init = scratch.run(&args);
+        assert_eq!(init.code, 0, "{init:?}");
+        let config = scratch.read(".codebutler/config.json");
+        match expected {
+            Some(name) => assert_eq!(config.matches(name).count(), 13, "{config}"),
+            None => {
+                assert!(!config.contains("models"), "{config}");
+                assert!(init.out.contains("--model"), "{init:?}");
+            }
+        }
+        assert_eq!(scratch.run(&["validate"]).code, 0);
+    }
+}

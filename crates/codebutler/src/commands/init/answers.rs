@@ -8,7 +8,7 @@ use butler_vocab::{Role, Secret};
 use inquire::{Confirm, InquireError, Password, Select, Text, validator::Validation};
 use serde_json::{Value, json};
 
-use super::{Args, detect::Detected};
+use super::{Args, detect::Detected, models};
 use crate::{commands::environment, error::CliError, ui::Ui};
 
 /// What was decided before anything is written.
@@ -31,7 +31,12 @@ enum Model {
     /// OpenRouter with this key.
     OpenRouter(Secret),
     /// Another endpoint, with or without a key.
-    Other { url: String, key: Option<Secret> },
+    Other {
+        url: String,
+        key: Option<Secret>,
+        /// The model that all roles ask there, once somebody has named it.
+        name: Option<String>,
+    },
     /// Not now.
     Later,
 }
@@ -70,7 +75,7 @@ impl Answers {
             Model::OpenRouter(key) => {
                 vec![(vec!["openrouter", "apiKey"], json!(key.expose()))]
             }
-            Model::Other { url, key } => {
+            Model::Other { url, key, .. } => {
                 let mut endpoint = json!({"kind": "generic", "baseUrl": url});
                 if let Some(key) = key {
                     endpoint["apiKey"] = json!(key.expose());
@@ -83,6 +88,16 @@ impl Answers {
         }
     }
 
+    /// The repo's `models`, when they differ from the defaults.
+    pub fn models(&self) -> Option<Value> {
+        match &self.model {
+            Model::Other {
+                name: Some(name), ..
+            } => Some(models::for_all_roles(name)),
+            _ => None,
+        }
+    }
+
     /// What was decided, with the key that changes it.
     pub fn summary(&self) -> Vec<(&'static str, String)> {
         let checks = match self.checks.as_slice() {
@@ -92,7 +107,15 @@ impl Answers {
         let model = match &self.model {
             Model::Known => "as it was".to_owned(),
             Model::OpenRouter(_) => "OpenRouter".to_owned(),
-            Model::Other { url, .. } => url.clone(),
+            Model::Other {
+                url,
+                name: Some(name),
+                ..
+            } => format!("{name} at {url}"),
+            Model::Other { url, .. } => format!(
+                "{url}; name its models under `models` in .codebutler/config.json, \
+                 or run init with --model"
+            ),
             Model::Later => {
                 "none yet; run init again with a key, or edit the machine's file".to_owned()
             }
@@ -168,7 +191,8 @@ fn model(args: &Args, machine: &Machine, ask: bool) -> Result<Model, CliError> {
     if let Some(url) = args.model_url.clone() {
         // Only a key that was named for it: OpenRouter's must not go to another host.
         let key = args.model_key_env.as_deref().map(named_key).transpose()?;
-        return Ok(Model::Other { url, key });
+        let name = models::choose(args.model.as_deref(), &url, key.as_ref(), ask)?;
+        return Ok(Model::Other { url, key, name });
     }
     if Role::ALL
         .into_iter()
@@ -201,7 +225,8 @@ fn model(args: &Args, machine: &Machine, ask: bool) -> Result<Model, CliError> {
             let url = url.prompt().map_err(stopped)?;
             let key = secret("Key (empty for none):")?;
             let key = (!key.expose().is_empty()).then_some(key);
-            Model::Other { url, key }
+            let name = models::choose(args.model.as_deref(), &url, key.as_ref(), ask)?;
+            Model::Other { url, key, name }
         }
         _ => Model::Later,
     })
@@ -242,7 +267,7 @@ fn checks(
     })
 }
 
-fn stopped(error: InquireError) -> CliError {
+pub fn stopped(error: InquireError) -> CliError {
     match error {
         InquireError::OperationCanceled | InquireError::OperationInterrupted => {
             CliError::user("stopped; nothing was written")

@@ -7,6 +7,7 @@
 
 mod answers;
 mod detect;
+mod models;
 mod seed;
 mod stage;
 
@@ -42,6 +43,9 @@ pub struct Args {
     /// Environment variable that holds the endpoint's key [default for OpenRouter: OPENROUTER_API_KEY]
     #[arg(long, value_name = "NAME")]
     model_key_env: Option<String>,
+    /// The model that every role asks at that endpoint [default: the only one it lists]
+    #[arg(long, value_name = "NAME", requires = "model_url")]
+    model: Option<String>,
     /// A check as NAME=COMMAND instead of the detected ones; may be repeated
     #[arg(long = "check", value_name = "NAME=COMMAND", value_parser = detect::named_check)]
     checks: Vec<(String, String)>,

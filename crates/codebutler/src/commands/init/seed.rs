@@ -92,11 +92,12 @@ fn config(answers: &Answers) -> Result<String, CliError> {
         .iter()
         .map(|(name, command)| (name.clone(), json!(command)))
         .collect();
-    let keys = [
+    let mut keys = vec![
         (vec!["slack", "channelName"], json!(answers.channel)),
         (vec!["checks"], Value::Object(checks)),
         (vec!["prepare"], json!(answers.prepare)),
     ];
+    keys.extend(answers.models().map(|models| (vec!["models"], models)));
     let mut text = CONFIG.to_owned();
     for (path, value) in keys {
         text = edit(&text, &path, &Change::Set(value)).map_err(CliError::internal)?;
