@@ -14,11 +14,11 @@ use butler_settings::{EndpointKind as Kind, FOLDER, Machine, RepoFiles, Settings
 use butler_team::AgentConfig;
 use butler_toolbox::Check;
 use butler_turn::{Limits, Models};
-use butler_vocab::Role;
+use butler_vocab::{Price, Role, Usd};
 use butler_worktree::Repo;
 use url::Url;
 
-use crate::{cli::VERSION, commands::environment, error::CliError};
+use crate::{catalog, cli::VERSION, commands::environment, error::CliError};
 
 /// Where a hub that runs on this machine says how to reach it.
 const ADDRESS_FILE: &str = "address";
@@ -144,6 +144,9 @@ pub fn agent_config(settings: &Settings, role: Role) -> Result<AgentConfig, CliE
         .remove(&role)
         .ok_or_else(|| CliError::user(format!("the hub has no token for {role}")))?;
     let choice = settings.repo.models.of(role);
+    let window = settings.machine.endpoint_for(role);
+    let window = window.and_then(|(_, endpoint)| endpoint.window);
+    let window = window.unwrap_or(catalog::USUAL_WINDOW);
     let limits = &settings.repo.limits;
     Ok(AgentConfig {
         role,
@@ -158,8 +161,8 @@ pub fn agent_config(settings: &Settings, role: Role) -> Result<AgentConfig, CliE
             usual: choice.model,
             fallback: choice.fallback,
             stronger: None,
-            window_tokens: 128_000,
-            max_tokens: 8_192,
+            window_tokens: window,
+            max_tokens: catalog::answer_within(window, catalog::LONGEST_ANSWER),
         },
         limits: Limits::with_turns(limits.max_turns.of(role)),
         thread_cap: limits.thread_cap(),
@@ -224,6 +227,10 @@ pub fn client_config(machine: &Machine, home: &Path, role: Role) -> Result<Clien
         .map(|(name, value)| (name, value.expose().to_owned()))
         .collect();
     let mut config = ClientConfig::new(target);
+    if let Some(price) = endpoint.price {
+        let dollars = Usd::from_dollars;
+        config.upper_price = Price::flat(dollars(price.input), dollars(price.output));
+    }
     config.ca_file = machine.network.ca_file.clone().map(PathBuf::from);
     Ok(config)
 }

@@ -31,6 +31,8 @@ impl Machine {
                     base_url: base_url.to_owned(),
                     api_key: Some(key.clone()),
                     headers: BTreeMap::new(),
+                    price: None,
+                    window: None,
                     roles: Vec::new(),
                 });
             }

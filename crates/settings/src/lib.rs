@@ -48,8 +48,8 @@ pub use limits::{Limits, MaxTurns};
 pub use load::{RepoFiles, Settings};
 pub use lookup::{FOLDER, HOME_VARIABLE, machine_folder, repository_root, set_up_root};
 pub use machine::{
-    Ceilings, Consent, Consents, Endpoint, EndpointKind, HubAddress, KeyOnly, Machine,
-    MachineModels, MachineNetwork, SlackTokens,
+    Ceilings, Consent, Consents, Endpoint, EndpointKind, EndpointPrice, HubAddress, KeyOnly,
+    Machine, MachineModels, MachineNetwork, SlackTokens,
 };
 pub use mcp::{McpConfig, McpServer};
 pub use models::{

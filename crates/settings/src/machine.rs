@@ -85,6 +85,26 @@ pub struct Endpoint {
     /// The roles whose models are asked here. Empty: those that nobody else claims.
     #[serde(default)]
     pub roles: Vec<Role>,
+    /// What its models cost when neither the answer nor the endpoint's list says it. Unset: a
+    /// deliberately high bound, so that a cap stays a cap; zeros for a server of your own.
+    #[serde(default)]
+    pub price: Option<EndpointPrice>,
+    /// The window of its models in tokens, when the endpoint's list does not say it.
+    #[serde(default)]
+    #[schemars(range(min = 2048))]
+    pub window: Option<u64>,
+}
+
+/// What a million tokens cost.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct EndpointPrice {
+    /// A million tokens sent, in US dollars.
+    #[schemars(range(min = 0.0))]
+    pub input: f64,
+    /// A million tokens answered, in US dollars.
+    #[schemars(range(min = 0.0))]
+    pub output: f64,
 }
 
 /// The dialects of the chat-completions API that we know.

@@ -3,7 +3,8 @@
 use butler_vocab::Role;
 
 use crate::{
-    commands::set_up_here, error::CliError, exit::Exit, process, supervise::READY, ui::Ui, wiring,
+    catalog, commands::set_up_here, error::CliError, exit::Exit, process, supervise::READY, ui::Ui,
+    wiring,
 };
 
 pub fn run(role: Role, ui: &Ui) -> Result<Exit, CliError> {
@@ -11,7 +12,8 @@ pub fn run(role: Role, ui: &Ui) -> Result<Exit, CliError> {
     process::start_log(role.as_str());
     process::run(async move |cancel| {
         let settings = wiring::settings_in_force(&root).await?;
-        let config = wiring::agent_config(&settings, role)?;
+        let mut config = wiring::agent_config(&settings, role)?;
+        catalog::consult(&mut config, &settings).await;
         let ready = || {
             // Only the process that started us reads this.
             let _ = ui.line(READY);
