@@ -16,6 +16,7 @@
 mod book;
 mod builtin;
 mod check;
+mod errand;
 mod intent;
 mod learning;
 mod memory;
@@ -45,6 +46,7 @@ pub use builtin::{
     BuiltinFile, builtin_file, builtin_files, builtin_skills, builtin_workflows, role_file,
 };
 pub use check::validate;
+pub use errand::Errand;
 pub use intent::{Intent, MenuItem, MenuKind, intent, menu};
 pub use learning::Learning;
 pub use memory::{Dispensable, Entry, FILE_BUDGET_TOKENS, Memory, MemoryError};
