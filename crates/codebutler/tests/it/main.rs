@@ -14,6 +14,7 @@ mod questions;
 mod read_only;
 mod redacting;
 mod scratch;
+mod skills;
 mod story;
 mod team;
 mod validate;
