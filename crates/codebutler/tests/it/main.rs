@@ -16,5 +16,6 @@ mod redacting;
 mod scratch;
 mod skills;
 mod story;
+mod teaching;
 mod team;
 mod validate;
