@@ -72,7 +72,7 @@ impl Research {
     }
 
     /// Notes that share words with a question, the closest first. A word in the
-    /// title or the question counts three times a word in the text.
+    /// title counts three times a word in the text.
     #[must_use]
     pub fn find(&self, question: &str) -> Vec<&KeptNote> {
         let wanted = words(question);
@@ -82,8 +82,7 @@ impl Research {
             .iter()
             .map(|kept| {
                 let note = &kept.note;
-                let about = format!("{} {}", note.title, note.question);
-                (3 * shared(&about) + shared(&note.text), kept)
+                (3 * shared(&note.title) + shared(&note.text), kept)
             })
             .filter(|(score, _)| *score > 0)
             .collect();

@@ -3,7 +3,6 @@ use super::*;
 fn note(title: &str, text: &str) -> ResearchNote {
     ResearchNote {
         title: title.to_owned(),
-        question: format!("what about {title}?"),
         date: Some("2026-02-20".parse().unwrap()),
         sources: vec!["https://example.org/docs (2026-01)".to_owned()],
         text: text.to_owned(),
@@ -36,7 +35,14 @@ fn a_note_reads_back_as_it_was_written() {
         "Three days.\n\n## Details\n\nMore.",
     );
     let (read, problems) = ResearchNote::parse("research/x.md", &written.render());
-    assert_eq!((read, problems), (written, vec![]));
+    assert_eq!((&read, problems), (&written, vec![]));
+    assert_eq!(read.render(), written.render());
+    let (by_hand, problems) = ResearchNote::parse(
+        "x.md",
+        "# T\r\n\r\nFound on 2026-02-20.\r\nYes.\r\n\r\n## Sources\r\n\r\n* a book\r\n",
+    );
+    assert_eq!((by_hand.text.as_str(), problems), ("Yes.", vec![]));
+    assert_eq!(by_hand.sources, ["a book"]);
 }
 
 #[test]
@@ -112,10 +118,10 @@ fn files_and_index_are_checked_against_each_other() {
     let global =
         "## Research Index\n- A — @.codebutler/research/a.md\n- B — @.codebutler/research/b.md\n";
     let files = [
-        ("research/a.md", "# A\n- **Date:** yesterday\n"),
+        ("research/a.md", "# A\n\nFound on yesterday. x\n"),
         (
             "research/c.md",
-            "# C\n- **Date:** 2026-01-01\n- Source: x\n",
+            "# C\nFound on 2026-01-01.\n\nText.\n\n## Sources\n- x\n",
         ),
     ]
     .map(|(path, text)| (path.to_owned(), text.to_owned()));
@@ -125,8 +131,8 @@ fn files_and_index_are_checked_against_each_other() {
         found,
         [
             "global.md:3: the research index names research/b.md, which does not exist",
-            "research/a.md:1: missing - **Source:** of the research",
-            "research/a.md:2: date \"yesterday\" is not like 2026-02-20",
+            "research/a.md:1: missing ## Sources section",
+            "research/a.md:3: date \"yesterday\" is not like 2026-02-20",
             "research/c.md:1: not in the research index of global.md",
         ]
     );

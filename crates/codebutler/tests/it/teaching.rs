@@ -177,7 +177,7 @@ fn validate_looks_at_every_kind_of_playbook_file_with_file_and_line() {
         ".codebutler/skills/deploy.md and .codebutler/skills/release-it.md:6: duplicate trigger \"deploy\"",
         ".codebutler/workflows.md:6: workflow \"a\" is there twice",
         ".codebutler/roadmap.md:1: item 1 depends on 9, which does not exist",
-        ".codebutler/research/x.md:1: missing - **Source:** of the research",
+        ".codebutler/research/x.md:1: missing ## Sources section",
         ".agents/skills/pdf/SKILL.md:1: missing front matter",
         ": learning \"A\" has no **When:**",
     ] {
