@@ -9,8 +9,8 @@ use clap::{Command as Clap, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::{
     commands::{
-        agent, completions, demo, doctor, hub, init, model, policy, pr, redact, rehearsal, schema,
-        threads, tool, up, validate,
+        agent, completions, demo, doctor, hub, init, model, policy, pr, prompt, redact, rehearsal,
+        roadmap, roles, schema, skill, threads, tool, up, validate,
     },
     error::CliError,
     exit::Exit,
@@ -59,6 +59,10 @@ pub enum Command {
     Validate(validate::Args),
     Threads(threads::Args),
     Pr(pr::Args),
+    Skill(skill::Args),
+    Roadmap(roadmap::Args),
+    Roles(roles::Args),
+    Prompt(prompt::Args),
     Policy(policy::Args),
     Redact(redact::Args),
     Tool(tool::Args),
@@ -80,6 +84,10 @@ impl Command {
             Command::Validate(args) => validate::run(&args, ui),
             Command::Threads(args) => threads::run(&args, ui),
             Command::Pr(args) => pr::run(&args, ui),
+            Command::Skill(args) => skill::run(&args, ui),
+            Command::Roadmap(args) => roadmap::run(&args, ui),
+            Command::Roles(args) => roles::run(&args, ui),
+            Command::Prompt(args) => prompt::run(&args, ui),
             Command::Policy(args) => policy::run(&args, ui),
             Command::Redact(args) => redact::run(&args, ui),
             Command::Tool(args) => tool::run(&args, ui),
@@ -92,11 +100,12 @@ impl Command {
 }
 
 /// The groups of the help page, in their order. A group without commands is not shown.
-const GROUPS: [(&str, &[&str]); 5] = [
+const GROUPS: [(&str, &[&str]); 6] = [
     ("Try", &["demo"]),
     ("Set up", &["init", "doctor", "validate"]),
     ("Run", &["up", "hub"]),
-    ("Look", &["threads", "pr"]),
+    ("Look", &["threads", "pr", "roadmap"]),
+    ("Teach", &["skill", "roles", "prompt"]),
     (
         "Debug",
         &[

@@ -164,6 +164,7 @@ pub fn agent_config(settings: &Settings, role: Role) -> Result<AgentConfig, CliE
             window_tokens: window,
             max_tokens: catalog::answer_within(window, catalog::LONGEST_ANSWER),
         },
+        profile: prompt_profile(choice.profile),
         limits: Limits::with_turns(limits.max_turns.of(role)),
         thread_cap: limits.thread_cap(),
         checks: checks(settings),
@@ -172,6 +173,14 @@ pub fn agent_config(settings: &Settings, role: Role) -> Result<AgentConfig, CliE
         jail_helper: env::current_exe()?,
         threads_at_once: usize::try_from(limits.max_concurrent_threads).unwrap_or(1),
     })
+}
+
+/// How much a role's model can be told at once.
+pub fn prompt_profile(profile: butler_settings::Profile) -> butler_playbook::Profile {
+    match profile {
+        butler_settings::Profile::Full => butler_playbook::Profile::Full,
+        butler_settings::Profile::Small => butler_playbook::Profile::Small,
+    }
 }
 
 /// What RunChecks runs.

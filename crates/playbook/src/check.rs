@@ -2,11 +2,11 @@
 
 use butler_vocab::Role;
 
-use crate::{Memory, Problem, Roadmap, parse_workflows, validate_skills};
+use crate::{Memory, Problem, Research, Roadmap, parse_workflows, validate_skills};
 
 /// Everything that is wrong with the files of a playbook, each given as (path
-/// below `.codebutler/`, text): skills, workflows, the roadmap, learnings. Files
-/// of other kinds are left alone.
+/// below `.codebutler/`, text): skills, workflows, the roadmap, learnings, research.
+/// Files of other kinds are left alone.
 #[must_use]
 pub fn validate(files: &[(String, String)]) -> Vec<Problem> {
     let is_skill = |path: &str| {
@@ -14,6 +14,8 @@ pub fn validate(files: &[(String, String)]) -> Vec<Problem> {
         name.is_some_and(|name| name.ends_with(".md") && !name.contains('/'))
     };
     let mut skills = Vec::new();
+    let mut research = Vec::new();
+    let mut global = "";
     let mut problems = Vec::new();
     for (path, text) in files {
         let is_role = Role::ALL.iter().any(|role| *path == format!("{role}.md"));
@@ -21,13 +23,20 @@ pub fn validate(files: &[(String, String)]) -> Vec<Problem> {
             path if is_skill(path) => skills.push((path.to_owned(), text.clone())),
             "workflows.md" => problems.extend(parse_workflows(path, text).1),
             "roadmap.md" => problems.extend(Roadmap::parse(text.as_str()).problems(path)),
+            path if path.starts_with("research/") && path.ends_with(".md") => {
+                research.push((path.to_owned(), text.clone()));
+            }
             _ if is_role || path == "global.md" => {
+                if path == "global.md" {
+                    global = text;
+                }
                 problems.extend_from_slice(Memory::parse(path, text.as_str()).problems());
             }
             _ => {}
         }
     }
     problems.extend(validate_skills(&skills));
+    problems.extend(Research::new(research, global).problems("global.md"));
     problems.sort();
     problems
 }
@@ -61,6 +70,10 @@ mod tests {
             [
                 "coder.md:2: learning \"A\" has no **Source:**",
                 "global.md:2: learning \"A\" has no **Source:**",
+                "research/a.md:1: missing # title",
+                "research/a.md:1: missing ## Sources section",
+                "research/a.md:1: missing date: write \"Found on 2026-02-20.\"",
+                "research/a.md:1: not in the research index of global.md",
                 "roadmap.md:1: item 1 depends on itself",
                 "skills/a.md:1: missing ## Prompt section",
                 "workflows.md:4: workflow \"a\" is there twice",

@@ -104,6 +104,9 @@ pub fn skill_index(skills: &[Skill]) -> String {
             skill.description,
             triggers.join(", ")
         ));
+        if let Some(folder) = &skill.folder {
+            text.push_str(&format!(". In: {folder}/SKILL.md"));
+        }
     }
     text
 }

@@ -86,7 +86,7 @@ fn said(learning: &Learning) -> String {
 }
 
 /// Words and names of files, in lower case; short ones say nothing.
-fn words(text: &str) -> BTreeSet<String> {
+pub(crate) fn words(text: &str) -> BTreeSet<String> {
     text.split(|other: char| !other.is_alphanumeric() && !matches!(other, '_' | '.'))
         .map(|word| word.trim_matches('.').to_lowercase())
         .filter(|word| word.chars().count() > 3)

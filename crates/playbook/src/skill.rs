@@ -29,6 +29,8 @@ pub struct Skill {
     pub changes_code: bool,
     /// What that agent is told.
     pub prompt: Template,
+    /// The folder of a `SKILL.md`, whose other files the agent may need.
+    pub folder: Option<String>,
 }
 
 impl Skill {
@@ -87,6 +89,7 @@ pub(crate) fn draft(file: &str, text: &str) -> Draft {
                 agent,
                 changes_code,
                 prompt,
+                folder: None,
             })
         }
         _ => None,

@@ -65,6 +65,14 @@ impl Template {
         (Self { text, variables }, bad)
     }
 
+    /// A text in which nothing is a variable, as in skills that others wrote.
+    pub(crate) fn plain(text: &str) -> Self {
+        Self {
+            text: text.to_owned(),
+            variables: Vec::new(),
+        }
+    }
+
     /// As it was written.
     #[must_use]
     pub fn text(&self) -> &str {

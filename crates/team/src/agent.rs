@@ -18,6 +18,7 @@ use crate::{
     intake::{Intake, Sorted},
     line::Line,
     office::Office,
+    shelf::Shelf,
 };
 
 /// Works until cancelled. `ready` is called once the hub has said hello.
@@ -79,6 +80,7 @@ async fn open_office(config: AgentConfig, socket: &Socket) -> Result<Office, Tea
         jail: Arc::new(Jail::new(config.jail_helper.clone())?),
         desks: Arc::new(Semaphore::new(config.threads_at_once.max(1))),
         epoch: socket.epoch(),
+        shelf: Shelf::default(),
         config,
     })
 }

@@ -11,7 +11,7 @@ use butler_vocab::{Choice, DecisionKind, Role, ToolSpec};
 use butler_worktree::{DiffOf, Worktree, WorktreeLock};
 use tokio_util::sync::CancellationToken;
 
-use crate::{TeamError, office::now_ms, seat::Seat, tools};
+use crate::{TeamError, errand, office::now_ms, seat::Seat, tools};
 
 /// What tool calls of one activation share.
 pub struct Bench {
@@ -153,11 +153,15 @@ fn diff_of(worktree: Worktree) -> DiffMaker {
 }
 
 /// The hub's own record decides, and it must be about exactly the plan that
-/// this role was given.
+/// this role was given. A person's exact words for a skill that declares that it
+/// changes code count as one.
 async fn plan_approved(seat: &Seat) -> Result<bool, TeamError> {
     let Some((request, plan)) = seat.facts().task.clone() else {
         return Ok(false);
     };
+    if let Some(by_words) = errand::covers(seat, &request, &plan).await? {
+        return Ok(by_words);
+    }
     let view = seat.office.line.control.decision(&request).await?;
     Ok(view.decided.is_some_and(|decision| {
         decision.kind == DecisionKind::Plan

@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 
 use butler_model::ClientConfig;
+use butler_playbook::Profile;
 use butler_policy::{Overrides, Redactor};
 use butler_toolbox::Check;
 use butler_turn::{Limits, Models};
@@ -31,6 +32,8 @@ pub struct AgentConfig {
     pub client: ClientConfig,
     /// Which models to ask.
     pub models: Models,
+    /// How much the model can be told at once.
+    pub profile: Profile,
     /// How far an activation may go.
     pub limits: Limits,
     /// What a thread may cost; shown on plans, enforced by the hub.

@@ -130,6 +130,29 @@ impl Facts {
         }
     }
 
+    /// What the thread is about, in words: decides which learnings are given
+    /// whole. The same for every activation, so that the prompt stays the same.
+    pub fn task_words(&self) -> String {
+        let mut words = self
+            .request
+            .as_ref()
+            .map_or_else(String::new, |request| request.words.clone());
+        if let Some((_, plan)) = &self.task {
+            let steps = plan
+                .steps
+                .iter()
+                .flat_map(|step| [Some(step.text.as_str()), step.place.as_deref()]);
+            let parts = [plan.title.as_str(), &plan.summary]
+                .into_iter()
+                .chain(steps.flatten());
+            for part in parts.chain(plan.files.iter().map(String::as_str)) {
+                words.push('\n');
+                words.push_str(part);
+            }
+        }
+        words
+    }
+
     /// Whether this hand-over was taken in before.
     pub fn has_received(&self, event: &EventId) -> bool {
         self.received.contains(event)

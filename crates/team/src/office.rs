@@ -9,12 +9,12 @@ use std::{
 
 use butler_jail::Jail;
 use butler_model::ModelClient;
-use butler_playbook::{Sources, builtin_files, prompt, role_file};
+use butler_playbook::Playbook;
 use butler_vocab::{Epoch, Role};
 use butler_worktree::{LocalForge, Repo};
 use tokio::sync::Semaphore;
 
-use crate::{AgentConfig, line::Line};
+use crate::{AgentConfig, line::Line, shelf::Shelf};
 
 /// One agent process.
 pub struct Office {
@@ -34,6 +34,8 @@ pub struct Office {
     pub desks: Arc<Semaphore>,
     /// Which life of this role this is.
     pub epoch: Epoch,
+    /// The playbook that was read last.
+    pub shelf: Shelf,
 }
 
 impl Office {
@@ -52,46 +54,15 @@ impl Office {
         self.config.repo.join(".codebutler/threads")
     }
 
-    /// The prompt for the next activation, from the fetched default branch and,
-    /// where the repo has no file of its own, from the shipped one.
-    pub async fn prompt(&self) -> String {
-        let role = self.role();
-        let shipped = |name: &str| {
-            builtin_files()
-                .iter()
-                .find(|file| file.name == name)
-                .map_or("", |file| file.text)
-        };
-        let sources = Sources {
-            role: self
-                .repo_file(&format!("{role}.md"))
-                .await
-                .unwrap_or_else(|| role_file(role).text.to_owned()),
-            global: self
-                .repo_file("global.md")
-                .await
-                .unwrap_or_else(|| shipped("global.md").to_owned()),
-            workflows: self
-                .repo_file("workflows.md")
-                .await
-                .unwrap_or_else(|| shipped("workflows.md").to_owned()),
-            rules: None,
-        };
-        prompt(role, &sources)
+    /// The team's playbook, as the default branch has it now.
+    pub async fn playbook(&self) -> Arc<Playbook> {
+        self.shelf.playbook(&self.repo).await
     }
 
-    /// A file of `.codebutler/` as it is on the default branch. Never from a
-    /// thread's branch, which an agent could have changed.
-    async fn repo_file(&self, name: &str) -> Option<String> {
-        let spec = format!("{}:.codebutler/{name}", self.repo.default_ref());
-        let output = self
-            .repo
-            .git()
-            .call(["cat-file", "blob", &spec])
-            .finish()
-            .await
-            .ok()?;
-        Some(output.text())
+    /// The prompt for the next activation, for a thread that is about `task`.
+    pub async fn prompt(&self, task: &str) -> String {
+        let playbook = self.playbook().await;
+        playbook.prompt(self.role(), self.config.profile, task)
     }
 }
 

@@ -6,9 +6,15 @@ use std::fmt::Write;
 
 use butler_vocab::{Finding, HandOver, Plan, Receipt, Retrospective, Risk, Task, Usd, Verdict};
 
+use crate::errand;
+
 /// A hand-over as a message in the thread.
 pub fn hand_over(body: &HandOver) -> String {
     let text = match body {
+        HandOver::Task(task) if errand::is_by_words(&task.approval) => format!(
+            "the skill **{}** was started by its exact words, it is yours on `{}`.",
+            task.plan.title, task.branch
+        ),
         HandOver::Task(task) => format!(
             "the plan **{}** is approved, it is yours on `{}`.",
             task.plan.title, task.branch

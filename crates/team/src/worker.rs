@@ -23,6 +23,7 @@ use crate::{
     bench::{self, Bench},
     chores::{Chore, Chores},
     context,
+    errand::{self, Left},
     facts::Facts,
     hands::{self, Done, Question},
     intake::{Ack, Mail},
@@ -86,11 +87,12 @@ impl Worker {
         let path = ThreadDir::new(&office.threads(), &thread).conversation(office.role());
         let (journal, log) = tokio::task::block_in_place(|| Journal::open(&path, office.epoch))?;
         let seat = Seat::new(Arc::clone(&office), thread.clone(), Facts::of(&log));
+        let task = seat.facts().task_words();
         let setup = Setup {
             thread,
             role: office.role(),
             models: office.config.models.clone(),
-            prompt: office.prompt().await,
+            prompt: office.prompt(&task).await,
             tools: bench::offered(&seat),
             limits: office.config.limits,
             first_activation: 1,
@@ -166,7 +168,19 @@ impl Worker {
                 if let Some(body) = hand_over {
                     self.receive(&heard.event, *body).await?;
                 }
-                all.push(heard);
+                if self.machine.is_idle() {
+                    self.renew_prompt(&heard.text).await;
+                    match errand::start(&self.seat, &heard, &self.work).await? {
+                        Left::Nothing => {
+                            acknowledge(ack).await;
+                            return Ok(());
+                        }
+                        Left::WithNote(note) => all.extend([heard, *note]),
+                        Left::Message => all.push(heard),
+                    }
+                } else {
+                    all.push(heard);
+                }
                 self.feed(Event::Heard(all));
                 ack
             }
@@ -191,6 +205,16 @@ impl Worker {
         self.write_ahead().await?;
         acknowledge(ack).await;
         Ok(())
+    }
+
+    /// What changed in the playbook holds from the next activation on.
+    async fn renew_prompt(&mut self, heard: &str) {
+        let mut task = self.seat.facts().task_words();
+        if task.is_empty() {
+            heard.clone_into(&mut task);
+        }
+        let prompt = self.seat.office.prompt(&task).await;
+        self.machine.set_prompt(prompt);
     }
 
     /// The first thing in a new log is what was said before this role was called.

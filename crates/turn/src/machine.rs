@@ -61,6 +61,11 @@ impl Machine {
         &self.setup
     }
 
+    /// Another prompt from the next activation on; a running one keeps its own.
+    pub fn set_prompt(&mut self, prompt: String) {
+        self.setup.prompt = prompt;
+    }
+
     /// The messages of the next request.
     #[must_use]
     pub fn messages(&self) -> Vec<ModelMessage> {

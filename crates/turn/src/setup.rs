@@ -1,5 +1,6 @@
 //! What a machine is told once: who works where, with which model, and how far
-//! it may go. Nothing here changes while a machine lives.
+//! it may go. Nothing here changes while a machine lives, but for the prompt, which
+//! may be another one from the next activation on.
 
 use butler_vocab::{Role, ThreadId, ToolSpec};
 

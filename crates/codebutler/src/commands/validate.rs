@@ -3,22 +3,33 @@
 use butler_settings::Settings;
 
 use crate::{
-    commands::{environment, set_up_here},
+    commands::{environment, playbook, set_up_here},
     error::{CliError, show_problems},
     exit::Exit,
     ui::Ui,
 };
 
-/// Check the configuration, and say what to correct
+/// Check configuration, skills, workflows, learnings and roadmap, and say what to correct
 #[derive(Debug, clap::Args)]
 pub struct Args {}
 
 pub fn run(_: &Args, ui: &Ui) -> Result<Exit, CliError> {
     let root = set_up_here()?;
-    let settings = Settings::load(&root, &environment)?;
-    show_problems(&settings.notices, ui);
+    // Both are looked at before either is told: nobody wants to run it twice.
+    let settings = Settings::load(&root, &environment);
+    let problems = playbook::on_disk(&root)?.problems();
+    if !problems.is_empty() {
+        let count = problems.len();
+        let plural = if count == 1 { "" } else { "s" };
+        ui.note(format_args!("{count} problem{plural} in the playbook"));
+        playbook::show_problems(&problems, ui);
+    }
+    show_problems(&settings?.notices, ui);
+    if !problems.is_empty() {
+        return Ok(Exit::Findings);
+    }
     ui.line(format_args!(
-        "the configuration of {} is sound",
+        "the configuration and the playbook of {} are sound",
         root.display()
     ))?;
     Ok(Exit::Done)

@@ -14,6 +14,8 @@ mod questions;
 mod read_only;
 mod redacting;
 mod scratch;
+mod skills;
 mod story;
+mod teaching;
 mod team;
 mod validate;

@@ -65,6 +65,13 @@ impl Team {
         text(&self.post("v1/messages", &body).await["ts"])
     }
 
+    /// Posts in a thread.
+    pub async fn reply(&self, root: &str, words: &str) {
+        let body = json!({"channel": self.channel, "text": words, "thread_ts": root});
+        let answer = self.post("v1/messages", &body).await;
+        assert_eq!(answer["ok"], json!(true), "{answer}");
+    }
+
     pub async fn post(&self, path: &str, body: &Value) -> Value {
         let url = format!("{}{path}", self.hub);
         let request = self.client.post(url).bearer_auth(&self.token).json(body);

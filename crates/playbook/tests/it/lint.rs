@@ -1,6 +1,6 @@
 //! Nothing a prompt names is missing, nothing a role has goes unexplained.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use butler_playbook::{
     Memory, builtin_file, builtin_files, builtin_skills, builtin_workflows, parse_workflows,
@@ -145,6 +145,44 @@ fn no_rule_stands_in_two_files() {
             }
         }
     }
+}
+
+/// The same rule in other words is still the same rule: two sentences of two
+/// files that share most of their words.
+#[test]
+fn no_rule_stands_in_two_files_in_other_words() {
+    let files = builtin_files().iter().map(|file| (file.name, file.text));
+    let twice = said_twice(&files.collect::<Vec<_>>());
+    assert!(twice.is_empty(), "{}", twice.join("\n"));
+    let one = "- Never weaken a test, a check or a limit to get past it.";
+    let other = "Do not ever weaken any check, any test or any limit to get past it!";
+    assert_eq!(said_twice(&[("a.md", one), ("b.md", other)]).len(), 1);
+    assert!(said_twice(&[("a.md", one), ("a.md", other)]).is_empty());
+}
+
+fn said_twice(files: &[(&str, &str)]) -> Vec<String> {
+    let mut seen: Vec<(&str, &str, BTreeSet<String>)> = Vec::new();
+    let mut twice = Vec::new();
+    for (file, text) in files {
+        for sentence in spans::sentences(text) {
+            let words: BTreeSet<String> = sentence
+                .split(|other: char| !other.is_alphanumeric())
+                .filter(|word| word.len() > 1)
+                .map(str::to_lowercase)
+                .collect();
+            if words.len() < 8 {
+                continue;
+            }
+            for (other, said, before) in seen.iter().filter(|(other, _, _)| other != file) {
+                let shared = words.intersection(before).count();
+                if shared * 100 >= words.len().max(before.len()) * 60 {
+                    twice.push(format!("{other}: {said}\n  {file}: {sentence}"));
+                }
+            }
+            seen.push((file, sentence, words));
+        }
+    }
+    twice
 }
 
 #[test]

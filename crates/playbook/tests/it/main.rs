@@ -2,6 +2,8 @@
 #![expect(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
 mod budget;
+mod calls;
+mod gates;
 mod lint;
 mod offered;
 mod phrases;

@@ -44,6 +44,37 @@ pub fn files(text: &str) -> Vec<&str> {
         .collect()
 }
 
+/// The sentences of a text, its code fences left out.
+pub fn sentences(text: &str) -> Vec<&str> {
+    let mut fenced = false;
+    let lines = text.lines().filter(|line| {
+        let fence = line.trim_start().starts_with("```");
+        fenced ^= fence;
+        !fence && !fenced
+    });
+    lines
+        .flat_map(|line| line.split_inclusive(". "))
+        .flat_map(|part| part.split_inclusive("; "))
+        .map(str::trim)
+        .filter(|sentence| !sentence.is_empty())
+        .collect()
+}
+
+/// Every argument of every call that a text shows: tool, field, value.
+pub fn call_arguments(text: &str) -> Vec<(&str, &str, &str)> {
+    let calls = code(text).into_iter().filter_map(|span| {
+        let (tool, inside) = span.split_once('(')?;
+        Some((tool, inside.strip_suffix(')')?))
+    });
+    calls
+        .flat_map(|(tool, inside)| inside.split(',').map(move |pair| (tool, pair)))
+        .filter_map(|(tool, pair)| {
+            let (field, value) = pair.split_once(':')?;
+            Some((tool, field.trim(), value.trim()))
+        })
+        .collect()
+}
+
 /// The values of `key: value` inside calls such as `HandOver(kind: answer)`.
 pub fn arguments<'a>(text: &'a str, key: &str) -> Vec<&'a str> {
     let calls = code(text)

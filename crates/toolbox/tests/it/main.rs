@@ -5,6 +5,7 @@ mod changes;
 mod checks;
 mod commands;
 mod escapes;
+mod examples;
 mod execution;
 mod history;
 mod reading;

@@ -15,10 +15,12 @@ use std::{env, path::Path};
 
 use butler_settings::{FOLDER, Settings, machine_folder, repository_root};
 
+pub use stage::{Access, Staged};
+
 use crate::{
     commands::{
         environment,
-        init::{answers::Answers, detect::Detected, stage::Staged},
+        init::{answers::Answers, detect::Detected},
     },
     error::{CliError, show_problems},
     exit::Exit,

@@ -12,7 +12,10 @@ use super::{
     answers::Answers,
     stage::{Access, Staged},
 };
-use crate::{commands::environment, error::CliError};
+use crate::{
+    commands::{environment, roles},
+    error::CliError,
+};
 
 /// Folders of `.codebutler/` that never leave this machine.
 const IGNORED: [&str; 3] = ["threads", "branches", "images"];
@@ -78,6 +81,10 @@ pub fn repository(root: &Path, answers: &Answers, staged: &mut Staged) -> Result
     ];
     for (name, text) in &files {
         staged.add(&folder.join(name), text, Access::Shared)?;
+    }
+    // So that a later release can tell its own changes from the team's.
+    if let Some(base) = roles::seeded(&folder)? {
+        staged.replace(&folder.join(roles::BASE_FILE), &base, Access::Shared)?;
     }
     // Role files belong to the team from here on; later runs keep what it made of them.
     for file in builtin_files() {

@@ -58,9 +58,8 @@ impl Staged {
     /// Adds a file that takes the place of what is there.
     pub fn replace(&mut self, path: &Path, text: &str, access: Access) -> Result<(), CliError> {
         self.write(path, text, access).map_err(|error| {
-            CliError::user(format!("cannot write {}: {error}", path.display())).hint(
-                "nothing was changed; make the folder writable and run `codebutler init` again",
-            )
+            CliError::user(format!("cannot write {}: {error}", path.display()))
+                .hint("nothing was changed; make the folder writable and run the command again")
         })
     }
 
@@ -107,7 +106,7 @@ impl Staged {
             file.persist(&path).map_err(|error| {
                 CliError::internal(error.error)
                     .hint(format!("{} could not be moved into place", path.display()))
-                    .hint("run `codebutler init` again; what was written is kept")
+                    .hint("run the command again; what was written is kept")
             })?;
             sync_folder(&path)?;
             fault("init.after-file");

@@ -1,0 +1,140 @@
+use super::*;
+
+fn shipped() -> Playbook {
+    Playbook::new([])
+}
+
+fn with(name: &str, triggers: &str) -> (String, String) {
+    let text = format!(
+        "# {name}\n\nIt is {name}.\n\n## Trigger\n{triggers}\n\n## Agent\npm\n\n## Prompt\nDo {name}.\n"
+    );
+    (format!(".codebutler/skills/{name}.md"), text)
+}
+
+#[test]
+fn a_skill_of_the_pm_and_a_workflow_are_told_to_its_model() {
+    let Errand::Own { note } = shipped().errand(Role::Pm, "explain the parser") else {
+        panic!("explain is the PM's own");
+    };
+    assert!(
+        note.contains("skill `explain`") && note.contains("Explain: the parser."),
+        "{note}"
+    );
+    let Errand::Own { note } = shipped().errand(Role::Pm, "bug: the menu stays open") else {
+        panic!("bugfix is the PM's to begin");
+    };
+    assert!(
+        note.contains("workflow `bugfix`") && note.contains("bug: the menu stays open"),
+        "{note}"
+    );
+}
+
+#[test]
+fn a_skill_of_another_role_is_passed_on_and_one_that_changes_code_is_built() {
+    let Errand::PassOn { to, text } = shipped().errand(Role::Pm, "security scan of src/") else {
+        panic!("security-scan is the Reviewer's");
+    };
+    assert_eq!(to, Role::Reviewer);
+    assert!(
+        text.contains("Audit the security of src/.") && text.contains("`SendMessage`"),
+        "{text}"
+    );
+    let Errand::Build { plan } = shipped().errand(Role::Pm, "write tests for the parser") else {
+        panic!("test changes code");
+    };
+    assert_eq!(plan.title, "test: the parser");
+    assert!(
+        plan.summary.contains("Write tests for: the parser."),
+        "{}",
+        plan.summary
+    );
+    assert_eq!(plan.steps.len(), 5);
+    assert!(
+        plan.steps[4].text.starts_with("`RunChecks`, then"),
+        "{:?}",
+        plan.steps
+    );
+    assert_eq!(shipped().plan_of("write tests for the parser"), Some(*plan));
+}
+
+#[test]
+fn only_exact_words_of_a_skill_that_says_so_stand_for_a_plan() {
+    for message in [
+        "please could somebody write tests for the parser soon",
+        "explain the parser",
+        "security scan",
+        "implement: dark mode",
+        "",
+    ] {
+        assert_eq!(shipped().plan_of(message), None, "{message}");
+    }
+    let quiet = with("tidy", "tidy up");
+    let quiet = (quiet.0, quiet.1.replace("pm", "coder"));
+    assert_eq!(
+        Playbook::new([quiet]).plan_of("tidy up"),
+        None,
+        "it does not declare it"
+    );
+}
+
+#[test]
+fn a_role_that_was_named_starts_its_own_skills_only() {
+    let book = shipped();
+    assert!(matches!(
+        book.errand(Role::Reviewer, "@codebutler.reviewer review pr 31"),
+        Errand::Own { .. }
+    ));
+    assert_eq!(
+        book.errand(Role::Reviewer, "explain the parser"),
+        Errand::Open
+    );
+    assert_eq!(book.errand(Role::Coder, "develop everything"), Errand::Open);
+    assert_eq!(book.errand(Role::Pm, "add a --json flag"), Errand::Open);
+}
+
+#[test]
+fn a_tie_is_a_menu_and_the_answer_starts_what_was_chosen() {
+    let book = Playbook::new([with("notes", "read {x}"), with("docs", "read {y}")]);
+    // Two triggers of one shape cannot both be there; these two differ.
+    assert_eq!(book.skills().skills.len(), 1);
+    let book = Playbook::new([
+        with("notes", "read {x} now then"),
+        with("docs", "read me {y} then"),
+    ]);
+    let asked = "read me now then";
+    let Errand::Menu { text } = book.errand(Role::Pm, asked) else {
+        panic!("{:?}", book.errand(Role::Pm, asked));
+    };
+    assert!(
+        text.contains("\n1. docs: It is docs.\n2. notes: It is notes.\n"),
+        "{text}"
+    );
+    for (answer, name) in [
+        ("1", "docs"),
+        ("2", "notes"),
+        ("Notes", "notes"),
+        ("docs.", "docs"),
+    ] {
+        let Some(Errand::Own { note }) = book.errand_chosen(Role::Pm, asked, answer) else {
+            panic!("{answer}");
+        };
+        assert!(note.contains(&format!("`{name}`")), "{answer}: {note}");
+    }
+    for answer in ["3", "0", "neither", ""] {
+        assert_eq!(
+            book.errand_chosen(Role::Pm, asked, answer),
+            None,
+            "{answer}"
+        );
+    }
+    assert_eq!(book.errand_chosen(Role::Pm, "something else", "1"), None);
+}
+
+#[test]
+fn help_names_every_workflow_and_skill() {
+    let (book, help) = (shipped(), shipped().help());
+    for item in book.menu() {
+        assert!(help.contains(&item.description), "{}", item.name);
+    }
+    assert!(help.contains("`explain {target}`"), "{help}");
+}

@@ -1,0 +1,173 @@
+use super::*;
+
+fn learning(title: &str, when: &str, rule: &str, confidence: Confidence, date: &str) -> String {
+    let learning = Learning {
+        title: title.into(),
+        when: when.into(),
+        rule: rule.into(),
+        example: "thread-1: old/gone.rs".into(),
+        confidence,
+        source: format!("thread-1, {date}"),
+    };
+    format!("\n{}\n", learning.render())
+}
+
+fn memory(learnings: &[String]) -> Memory {
+    Memory::parse(
+        "coder.md",
+        format!("# Coder\n\n## Learnings\n{}", learnings.concat()),
+    )
+}
+
+fn check(memory: &Memory, evidence: &Evidence<'_>, expected: &[(&str, Fate, &str)]) {
+    let found = memory.prunings(evidence);
+    let shown: Vec<_> = found
+        .iter()
+        .map(|one| (one.title.as_str(), one.fate, one.reason.as_str()))
+        .collect();
+    assert_eq!(shown, expected);
+}
+
+#[test]
+fn each_rule_finds_its_own_and_leaves_the_rest() {
+    use Confidence::{High, Low, Medium};
+    let coder = memory(&[
+        learning(
+            "Old way",
+            "adding a flag",
+            "parse by hand",
+            High,
+            "2026-01-01",
+        ),
+        learning(
+            "New way",
+            "adding a flag",
+            "use the parser",
+            Medium,
+            "2026-03-01",
+        ),
+        learning(
+            "Gone",
+            "editing src/old.rs",
+            "mind `lib/dead/`",
+            High,
+            "2026-01-01",
+        ),
+        learning(
+            "Half gone",
+            "editing src/old.rs",
+            "see src/main.rs:12 too",
+            High,
+            "2026-01-01",
+        ),
+        learning(
+            "Unsure",
+            "always",
+            "sleep and/or wait, e.g. 1.5 s",
+            Low,
+            "2026-01-01",
+        ),
+        learning("Unsure but young", "often", "wait", Low, "2026-01-01"),
+        learning("Sure and idle", "rarely", "think", Medium, "2026-01-01"),
+        learning("Said twice", "here", "Use tabs!", High, "2026-01-01"),
+    ]);
+    let global = Memory::parse(
+        "global.md",
+        format!(
+            "## Learnings\n{}",
+            learning("Tabs", "everywhere", "use tabs", High, "2026-01-01")
+        ),
+    );
+    let idle = [
+        ("Unsure", 10),
+        ("Unsure but young", 9),
+        ("Sure and idle", 99),
+    ];
+    let idle = idle
+        .map(|(title, threads)| (title.to_owned(), threads))
+        .into();
+    let evidence = Evidence {
+        exists: &|path| path == "src/main.rs",
+        idle: &idle,
+        global: Some(&global),
+    };
+    check(
+        &coder,
+        &evidence,
+        &[
+            (
+                "Old way",
+                Fate::Remove,
+                "\"New way\" is newer, about the same case, and says something else",
+            ),
+            (
+                "Gone",
+                Fate::Archive,
+                "it is about lib/dead, src/old.rs, which is gone",
+            ),
+            (
+                "Unsure",
+                Fate::Archive,
+                "nobody was sure of it, and it helped in none of 10 threads",
+            ),
+            (
+                "Said twice",
+                Fate::Remove,
+                "global.md says it to everybody: \"Tabs\"",
+            ),
+        ],
+    );
+    let agreed = coder.prunings(&evidence);
+    let pruned = coder.prune(&agreed).unwrap();
+    assert_eq!(pruned.live().count(), 4);
+    assert_eq!(pruned.archived().count(), 2);
+    assert!(
+        pruned
+            .text()
+            .contains("- **Archived:** it is about lib/dead")
+    );
+    check(&pruned, &evidence, &[]);
+    assert!(pruned.tokens() < coder.tokens());
+}
+
+#[test]
+fn without_evidence_everything_stays() {
+    let coder = memory(&[learning(
+        "A",
+        "x",
+        "see src/a.rs",
+        Confidence::Low,
+        "2026-01-01",
+    )]);
+    let evidence = Evidence {
+        exists: &|_| true,
+        idle: &BTreeMap::new(),
+        global: None,
+    };
+    check(&coder, &evidence, &[]);
+    let unknown = Pruning {
+        title: "B".into(),
+        reason: "x".into(),
+        fate: Fate::Remove,
+    };
+    assert!(coder.prune(&[unknown]).is_err());
+}
+
+#[test]
+fn what_names_a_file_and_what_does_not() {
+    for path in ["src/a.rs", "src/", "notes.sh", "a-b/c_d.tsx", "Makefile.am"] {
+        assert!(is_path(path), "{path}");
+    }
+    for word in [
+        "and/or",
+        "e.g",
+        "1.2",
+        "https://a.b/c.html",
+        "v1.2.3",
+        "i.e",
+        "word",
+        "a=b.rs",
+    ] {
+        assert!(!is_path(word), "{word}");
+    }
+}

@@ -1,0 +1,193 @@
+//! Carries out what a person's exact words set in motion, before any model is
+//! asked. Every post has a key made from the message, so a message that is
+//! delivered again starts nothing again.
+
+use butler_playbook::{Errand, Playbook};
+use butler_slack::{Message, mrkdwn};
+use butler_turn::Heard;
+use butler_vocab::{
+    EventId, HandOver, Idem, MessageTs, Plan, RequestId, Role, Speaker, Task, fault,
+};
+use tokio_util::sync::CancellationToken;
+use tracing::info;
+
+use crate::{TeamError, render, seat::Seat};
+
+/// How the approval of a plan begins that a skill's exact words stand for.
+const BY_WORDS: &str = "skill-";
+
+/// What is left for the model to do.
+pub enum Left {
+    /// Read the message.
+    Message,
+    /// Read it, and this beside it.
+    WithNote(Box<Heard>),
+    /// Nothing: the runtime has done it.
+    Nothing,
+}
+
+/// Starts what a message asks for word for word. Call it only when no
+/// activation of this role is open in the thread: an answer is no command.
+pub async fn start(
+    seat: &Seat,
+    heard: &Heard,
+    cancel: &CancellationToken,
+) -> Result<Left, TeamError> {
+    let (Speaker::Person { .. }, Some(ts)) = (&heard.speaker, &heard.ts) else {
+        return Ok(Left::Message);
+    };
+    let playbook = seat.office.playbook().await;
+    let errand = match playbook.errand(seat.role(), &heard.text) {
+        Errand::Open => chosen(seat, &playbook, heard, ts).await?,
+        errand => errand,
+    };
+    match errand {
+        Errand::Open => Ok(Left::Message),
+        Errand::Own { note } => Ok(Left::WithNote(Box::new(aside(heard, note)))),
+        Errand::PassOn { to, text } => pass_on(seat, ts, to, text).await,
+        Errand::Menu { text } => {
+            let line = &seat.office.line;
+            line.say(&seat.thread, idem(seat, "menu", ts), &text, Vec::new())
+                .await?;
+            Ok(Left::Nothing)
+        }
+        Errand::Build { plan } => build(seat, heard, ts, *plan, cancel).await,
+    }
+}
+
+/// A remark of the runtime beside a message.
+fn aside(heard: &Heard, text: String) -> Heard {
+    Heard {
+        event: EventId::new(format!("errand:{}", heard.event)),
+        ts: None,
+        speaker: Speaker::Runtime,
+        text,
+        images: Vec::new(),
+    }
+}
+
+async fn pass_on(seat: &Seat, ts: &MessageTs, to: Role, text: String) -> Result<Left, TeamError> {
+    info!(%to, "a skill was started by its words");
+    let body = HandOver::Question { to, text };
+    hand_over(seat, idem(seat, "skill", ts), &body).await
+}
+
+/// The branch is made and the Coder gets the plan. In a thread that has a branch
+/// already somebody has to think about how the two go together.
+async fn build(
+    seat: &Seat,
+    heard: &Heard,
+    ts: &MessageTs,
+    plan: Plan,
+    cancel: &CancellationToken,
+) -> Result<Left, TeamError> {
+    let repo = &seat.office.repo;
+    let key = idem(seat, "task", ts);
+    if repo.find(&seat.thread).await?.is_some() && !posted(seat, &key).await? {
+        let note = "The message above starts a skill that changes code, but this thread has work of its own. Propose a plan that holds both, or say that a new thread is the place for it.";
+        return Ok(Left::WithNote(Box::new(aside(heard, note.to_owned()))));
+    }
+    info!(
+        plan = plan.title,
+        "a skill that changes code was started by its words"
+    );
+    let worktree = repo.create(&seat.thread, &plan.title, cancel).await?;
+    let body = HandOver::Task(Box::new(Task {
+        request: heard.text.clone(),
+        plan,
+        design: None,
+        branch: worktree.branch,
+        approval: RequestId::new(format!("{BY_WORDS}{ts}")),
+    }));
+    hand_over(seat, key, &body).await
+}
+
+async fn hand_over(seat: &Seat, key: Idem, body: &HandOver) -> Result<Left, TeamError> {
+    fault("team.before-errand");
+    seat.office.line.hand_over(&seat.thread, key, body).await?;
+    fault("team.after-errand");
+    Ok(Left::Nothing)
+}
+
+/// Whether an approval is a person's words, not a card.
+pub fn is_by_words(approval: &RequestId) -> bool {
+    approval.as_str().starts_with(BY_WORDS)
+}
+
+/// Whether a person's own words in this thread stand for exactly this plan: the
+/// message that the approval names is theirs, and the skill on the default
+/// branch makes this plan of it. `None` when the approval is a card.
+pub async fn covers(
+    seat: &Seat,
+    approval: &RequestId,
+    plan: &Plan,
+) -> Result<Option<bool>, TeamError> {
+    let Some(ts) = approval.as_str().strip_prefix(BY_WORDS) else {
+        return Ok(None);
+    };
+    let messages = seat.office.line.web.replies(&seat.thread).await?;
+    let mut theirs = messages.iter().filter(|message| is_persons(message));
+    let Some(said) = theirs.find(|message| message.ts.as_str() == ts) else {
+        return Ok(Some(false));
+    };
+    let playbook = seat.office.playbook().await;
+    let made = playbook.plan_of(&mrkdwn::plain(&said.text));
+    Ok(Some(made.as_ref() == Some(plan)))
+}
+
+/// What is started by a message that answers a menu. A choice among things that
+/// fit is no exact trigger: a skill that changes code gets a plan to approve.
+async fn chosen(
+    seat: &Seat,
+    playbook: &Playbook,
+    heard: &Heard,
+    ts: &MessageTs,
+) -> Result<Errand, TeamError> {
+    // Only a short answer can be one; the others need no look at the thread.
+    if heard.text.split_whitespace().count() > 3 || *ts == seat.thread.root {
+        return Ok(Errand::Open);
+    }
+    let messages = seat.office.line.web.replies(&seat.thread).await?;
+    let before = messages.iter().rfind(|message| message.ts < *ts);
+    let asked = before.and_then(|menu| {
+        let mut theirs = messages.iter().filter(|message| is_persons(message));
+        theirs.find(|message| is_post(menu, &idem(seat, "menu", &message.ts)))
+    });
+    let Some(asked) = asked else {
+        return Ok(Errand::Open);
+    };
+    let words = mrkdwn::plain(&asked.text);
+    let errand = playbook.errand_chosen(seat.role(), &words, &heard.text);
+    Ok(match errand {
+        None => Errand::Open,
+        Some(Errand::Build { plan }) => Errand::Own {
+            note: format!(
+                "The person chose a skill that changes code. Propose it as a plan:\n\n{}",
+                render::plan(&plan)
+            ),
+        },
+        Some(errand) => errand,
+    })
+}
+
+async fn posted(seat: &Seat, key: &Idem) -> Result<bool, TeamError> {
+    let messages = seat.office.line.web.replies(&seat.thread).await?;
+    Ok(messages.iter().any(|message| is_post(message, key)))
+}
+
+fn is_post(message: &Message, key: &Idem) -> bool {
+    message.tag().is_some_and(|tag| tag.idem == *key)
+}
+
+/// Written by somebody of the workspace, not by an app.
+fn is_persons(message: &Message) -> bool {
+    message.user.is_some() && message.bot_id.is_none() && message.metadata.is_none()
+}
+
+fn idem(seat: &Seat, what: &str, ts: &MessageTs) -> Idem {
+    Idem::new(format!(
+        "{}-{}-{what}-{ts}",
+        seat.thread.short(),
+        seat.role()
+    ))
+}
