@@ -51,6 +51,7 @@ pub(crate) async fn say(
     person: Person,
     saying: Saying,
 ) -> Result<(MessageTs, Value), Trouble> {
+    only_here(app)?;
     let text = saying.text.trim_end().to_owned();
     if text.is_empty() && saying.uploads.is_empty() {
         return refuse("no_text");
@@ -72,13 +73,28 @@ pub(crate) async fn say(
                 draft.files.push(files::shown(&file, &saying.base));
             }
             let written = message::write(desk, draft)?;
-            if let Some(request) = decide::approval_in_words(&text) {
-                let root = written.1["thread_ts"].as_str();
-                approve_in_words(desk, &rules, &person, &repo, &request, root)?;
-            }
+            heed_words(desk, &rules, &person, &repo, &text, &written.1)?;
             Ok(written)
         })
         .await
+}
+
+/// `approve <id>` in a message decides, where that is unambiguous.
+pub(crate) fn heed_words(
+    desk: &mut Desk<'_>,
+    rules: &Rules,
+    person: &Person,
+    repo: &str,
+    text: &str,
+    message: &Value,
+) -> Result<(), Trouble> {
+    match decide::approval_in_words(text) {
+        Some(request) => {
+            let root = message["thread_ts"].as_str();
+            approve_in_words(desk, rules, person, repo, &request, root)
+        }
+        None => Ok(()),
+    }
 }
 
 fn keep(
@@ -162,6 +178,7 @@ pub(crate) async fn press(
     ts: MessageTs,
     press: Press,
 ) -> Result<Option<Decision>, Trouble> {
+    only_here(app)?;
     let rules = app.rules.clone();
     app.store
         .change(move |desk| {
@@ -182,7 +199,7 @@ pub(crate) async fn press(
         .await
 }
 
-fn press_other(
+pub(crate) fn press_other(
     desk: &mut Desk<'_>,
     rules: &Rules,
     person: &Person,
@@ -257,31 +274,70 @@ pub(crate) async fn react(
     name: String,
     add: bool,
 ) -> Result<(), Trouble> {
+    only_here(app)?;
     let rules = app.rules.clone();
     app.store
         .change(move |desk| {
-            channels::get(desk.db(), &channel)?;
-            let reactor = Reactor::Person(person.id.clone());
-            react::react(desk, &reactor, &channel, &ts, &name, add)?;
-            if !add || !decide::is_thumb(&name) {
-                return Ok(());
-            }
-            match decide::open_card(desk.db(), &channel, &ts)? {
-                Some((request, kind)) if decide::approves_by_word(kind) => {
-                    let click = Click {
-                        channel,
-                        message: ts,
-                        action: ActionId {
-                            request,
-                            choice: Choice::Approve,
-                        },
-                    };
-                    ignore_refusal(
-                        desk.attempt(|desk| decide::decide(desk, &rules, &person, &click)),
-                    )
-                }
-                _ => Ok(()),
-            }
+            let what = Reacted {
+                channel,
+                ts,
+                name,
+                add,
+            };
+            reacted(desk, &rules, &person, what)
         })
         .await
+}
+
+/// A reaction of a person.
+#[derive(Debug, Clone)]
+pub(crate) struct Reacted {
+    pub(crate) channel: ChannelId,
+    pub(crate) ts: MessageTs,
+    pub(crate) name: String,
+    pub(crate) add: bool,
+}
+
+/// Keeps a person's reaction, and what it decides.
+pub(crate) fn reacted(
+    desk: &mut Desk<'_>,
+    rules: &Rules,
+    person: &Person,
+    what: Reacted,
+) -> Result<(), Trouble> {
+    let Reacted {
+        channel,
+        ts,
+        name,
+        add,
+    } = what;
+    channels::get(desk.db(), &channel)?;
+    let reactor = Reactor::Person(person.id.clone());
+    react::react(desk, &reactor, &channel, &ts, &name, add)?;
+    if !add || !decide::is_thumb(&name) {
+        return Ok(());
+    }
+    match decide::open_card(desk.db(), &channel, &ts)? {
+        Some((request, kind)) if decide::approves_by_word(kind) => {
+            let click = Click {
+                channel,
+                message: ts,
+                action: ActionId {
+                    request,
+                    choice: Choice::Approve,
+                },
+            };
+            ignore_refusal(desk.attempt(|desk| decide::decide(desk, rules, person, &click)))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// With real Slack behind us people act there: somebody on the page is nobody
+/// that Slack knows.
+fn only_here(app: &App) -> Result<(), Trouble> {
+    if app.relay.is_some() {
+        return refuse("use_slack");
+    }
+    Ok(())
 }

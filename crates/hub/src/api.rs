@@ -1,10 +1,10 @@
 //! Slack's Web API: `/api/<method>`. Errors are HTTP 200 with Slack's names;
 //! the token is in the header or in the `token` field.
 
-mod args;
-mod chat;
+pub(crate) mod args;
+pub(crate) mod chat;
 mod conversations;
-mod files;
+pub(crate) mod files;
 mod reactions;
 mod who;
 
@@ -13,7 +13,7 @@ use std::sync::Arc;
 use axum::{
     Json,
     extract::{Path, Request, State},
-    http::HeaderMap,
+    http::{HeaderMap, StatusCode},
     response::{IntoResponse, Response},
 };
 use butler_slack::EPOCH_HEADER;
@@ -24,6 +24,7 @@ use crate::{
     app::App,
     error::{Trouble, refuse},
     identity::{Agent, Identity},
+    relay,
 };
 use args::Args;
 
@@ -52,6 +53,8 @@ pub(crate) async fn handle(
             answer["ok"] = json!(true);
             answer
         }
+        // Agents repeat a call that was answered like this; an error they take as final.
+        Err(Trouble::Away) => return StatusCode::SERVICE_UNAVAILABLE.into_response(),
         Err(trouble) => json!({"ok": false, "error": trouble.code()}),
     };
     ([("x-oauth-scopes", SCOPES)], Json(answer)).into_response()
@@ -88,6 +91,11 @@ async fn dispatch(app: Arc<App>, method: &str, request: Request) -> Result<Value
 }
 
 async fn by_method(method: &str, call: Call) -> Result<Value, Trouble> {
+    if let Some(relay) = call.app.relay.clone()
+        && relay::answers(method)
+    {
+        return relay::call(relay, method, call).await;
+    }
     match method {
         "auth.test" => who::auth_test(call).await,
         "team.info" => who::team_info(call).await,

@@ -16,6 +16,7 @@ use crate::{
     identity::{self, Identity},
     link::Tickets,
     notice::Notice,
+    relay::Relay,
     store::Store,
     workspace::decide::Rules,
 };
@@ -32,6 +33,8 @@ pub(crate) struct App {
     pub(crate) address: SocketAddr,
     /// Names besides loopback under which the page may be asked for.
     pub(crate) hosts: Vec<String>,
+    /// Real Slack, when it is behind us.
+    pub(crate) relay: Option<Arc<Relay>>,
     pub(crate) cancel: CancellationToken,
     /// Tokens that were looked up; they never change hands.
     pub(crate) known: Mutex<HashMap<Sha256Hex, Identity>>,

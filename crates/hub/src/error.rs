@@ -38,6 +38,12 @@ pub enum HubError {
     /// Another hub has the folder.
     #[error("another hub runs on {}", .0.display())]
     Running(PathBuf),
+    /// The hub has not found the repo's channel in Slack yet.
+    #[error("{0} has no channel in Slack yet; start the hub in that repository")]
+    NoChannel(String),
+    /// Slack refuses us, or has no place for us.
+    #[error("Slack: {0}")]
+    Slack(String),
     /// A step on the store failed.
     #[error("the store refused: {0}")]
     Step(#[from] Trouble),
@@ -56,6 +62,9 @@ pub enum Trouble {
     /// What the store holds cannot be read.
     #[error("stored JSON")]
     Json(#[from] serde_json::Error),
+    /// Slack does not answer; the caller should try again.
+    #[error("Slack does not answer")]
+    Away,
     /// The store's thread is gone, or its last commit failed.
     #[error("the store is closed")]
     Closed,
@@ -66,6 +75,7 @@ impl Trouble {
     pub(crate) fn code(&self) -> &'static str {
         match self {
             Trouble::Refused(code) => code,
+            Trouble::Away => "service_unavailable",
             other => {
                 tracing::error!(error = ?other, "a call failed in the store");
                 "internal_error"

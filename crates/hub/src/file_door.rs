@@ -20,7 +20,7 @@ use crate::{
     gate, guard,
     identity::Identity,
     refusal::Refusal,
-    tokens,
+    relay, tokens,
     workspace::files::{self, File, SIZE_LIMIT},
 };
 
@@ -103,6 +103,15 @@ async fn download(
     headers: HeaderMap,
 ) -> Result<Response, Refusal> {
     let reader = reader_of(&app, &headers).await?;
+    if let Some(relay) = &app.relay {
+        let who = match &reader {
+            Reader::Agent(agent) => Some(agent),
+            Reader::Person(_) => None,
+        };
+        if let Some((file, bytes)) = relay::download(&app, relay, who, &id).await? {
+            return Ok(served(&file, bytes, how.download.is_some()));
+        }
+    }
     let (file, bytes) = app
         .store
         .look(move |db| {

@@ -20,8 +20,13 @@ use tokio_util::sync::CancellationToken;
 use tracing::{error, info};
 
 use crate::{
-    Caps, HubError, agent_api, api, app::App, file_door, guard, link, metrics, page, person_api,
-    respond, store::Store, workspace::decide::Rules,
+    Caps, HubError, RelayConfig, agent_api, api,
+    app::App,
+    file_door, guard, link, metrics, page, person_api,
+    relay::{self, Relay},
+    respond,
+    store::Store,
+    workspace::decide::Rules,
 };
 
 /// Ports that are tried when the wished one is taken.
@@ -46,6 +51,8 @@ pub struct HubConfig {
     pub version: String,
     /// Names besides loopback under which the page may be asked for.
     pub hosts: Vec<String>,
+    /// Real Slack; without it the hub is the workspace itself.
+    pub relay: Option<RelayConfig>,
     /// Consent to listen where other machines can reach it.
     pub reachable: bool,
 }
@@ -63,6 +70,7 @@ impl HubConfig {
             test_hooks: false,
             version: env!("CARGO_PKG_VERSION").to_owned(),
             hosts: Vec::new(),
+            relay: None,
             reachable: false,
         }
     }
@@ -73,6 +81,7 @@ impl HubConfig {
 pub struct Hub {
     address: SocketAddr,
     server: JoinHandle<()>,
+    relay: Option<JoinHandle<()>>,
 }
 
 impl Hub {
@@ -95,6 +104,10 @@ impl Hub {
         let (store, lock) = opened
             .await
             .map_err(|_| HubError::Step(crate::Trouble::Closed))??;
+        let relay = match config.relay {
+            Some(slack) => Some(Relay::prepare(&store, slack, cancel.clone()).await?),
+            None => None,
+        };
         let listener = listen(config.listen).await?;
         let address = listener.local_addr().map_err(|source| HubError::Listen {
             address: config.listen,
@@ -114,9 +127,11 @@ impl Hub {
             version: config.version,
             address,
             hosts: config.hosts,
+            relay: relay.clone(),
             cancel: cancel.clone(),
             known: Mutex::new(HashMap::new()),
         });
+        let relay = relay.map(|relay| tokio::spawn(relay::run(Arc::clone(&app), relay)));
         let router = router(app);
         info!(%address, "the hub listens");
         let server = tokio::spawn(async move {
@@ -128,7 +143,11 @@ impl Hub {
             }
             drop(lock);
         });
-        Ok(Self { address, server })
+        Ok(Self {
+            address,
+            server,
+            relay,
+        })
     }
 
     /// Where it really listens.
@@ -141,6 +160,9 @@ impl Hub {
     pub async fn wait(self) {
         // A panic of the server was already reported by the runtime.
         let _ = self.server.await;
+        if let Some(relay) = self.relay {
+            let _ = relay.await;
+        }
     }
 }
 

@@ -3,7 +3,8 @@
 //! Without Slack the hub *is* the workspace: channels, threads, people,
 //! reactions, decision cards, in one SQLite file, spoken to in Slack's own
 //! protocol (`/api`, `/link`), by agents in a few words of our own
-//! (`/agent/v1`), and by people on a page and through `/v1`.
+//! (`/agent/v1`), and by people on a page and through `/v1`. With Slack tokens the
+//! workspace is Slack's and the store its mirror; the agents notice no difference.
 //!
 //! What it promises: an event is on disk before anybody is told; every agent of
 //! a channel gets every event, in order per thread, until it acknowledges; the
@@ -34,6 +35,7 @@ mod page;
 mod person_api;
 mod purse;
 mod refusal;
+mod relay;
 mod respond;
 mod saying;
 mod store;
@@ -43,4 +45,5 @@ mod workspace;
 pub use error::{HubError, Trouble};
 pub use hub::{Hub, HubConfig};
 pub use purse::Caps;
+pub use relay::{Pace, RelayConfig, RepoChannel, SCOPES, missing_scopes};
 pub use tokens::{AgentTokens, PersonToken, RepoTokens, Tokens};

@@ -29,8 +29,9 @@ impl From<Trouble> for Refusal {
             "internal_error" => StatusCode::INTERNAL_SERVER_ERROR,
             // Clients of the control API take 409 for "stale epoch" and nothing else.
             "stale_epoch" | "already_decided" => StatusCode::CONFLICT,
+            "service_unavailable" => StatusCode::SERVICE_UNAVAILABLE,
             "invalid_auth" | "not_authed" => StatusCode::UNAUTHORIZED,
-            "not_an_approver" => StatusCode::FORBIDDEN,
+            "not_an_approver" | "use_slack" => StatusCode::FORBIDDEN,
             "channel_not_found"
             | "message_not_found"
             | "thread_not_found"

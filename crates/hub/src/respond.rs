@@ -9,7 +9,7 @@ use axum::{
 };
 use butler_vocab::{ChannelId, MessageTs, Sha256Hex};
 use rusqlite::{Connection, OptionalExtension, params};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
@@ -19,6 +19,7 @@ use crate::{
     gate::{self, Outbound},
     names::BOT_NAME,
     refusal::Refusal,
+    relay,
     tokens::random_text,
     workspace::message::{self, Author, Draft, Stored},
 };
@@ -49,18 +50,18 @@ pub(crate) fn issue(
 }
 
 /// What an app answers.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Clone, Deserialize, Serialize)]
 pub(crate) struct Response {
     #[serde(default)]
-    text: String,
+    pub(crate) text: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) blocks: Option<Value>,
     #[serde(default)]
-    blocks: Option<Value>,
+    pub(crate) replace_original: bool,
     #[serde(default)]
-    replace_original: bool,
-    #[serde(default)]
-    delete_original: bool,
-    #[serde(default)]
-    response_type: Option<String>,
+    pub(crate) delete_original: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) response_type: Option<String>,
 }
 
 pub(crate) async fn handle(
@@ -75,6 +76,10 @@ pub(crate) async fn handle(
         names: Vec::new(),
     };
     gate::pass(&app.redactor, outbound, false)?;
+    if let Some(relay) = app.relay.clone() {
+        relay::respond(&app, &relay, key, response).await?;
+        return Ok("ok");
+    }
     app.store
         .change(move |desk| {
             let (channel, original) = redeem(desk, &key)?;
@@ -84,7 +89,8 @@ pub(crate) async fn handle(
     Ok("ok")
 }
 
-fn redeem(desk: &Desk<'_>, key: &str) -> Result<(ChannelId, Stored), Trouble> {
+/// Uses an answer up; gives the message that was clicked.
+pub(crate) fn redeem_place(desk: &Desk<'_>, key: &str) -> Result<(ChannelId, String), Trouble> {
     let place: Option<(String, String)> = desk
         .db()
         .query_row(
@@ -94,10 +100,14 @@ fn redeem(desk: &Desk<'_>, key: &str) -> Result<(ChannelId, Stored), Trouble> {
             |row| Ok((row.get(0)?, row.get(1)?)),
         )
         .optional()?;
-    let Some((channel, ts)) = place else {
-        return refuse("expired_url");
-    };
-    let channel = ChannelId::new(channel);
+    match place {
+        Some((channel, ts)) => Ok((ChannelId::new(channel), ts)),
+        None => refuse("expired_url"),
+    }
+}
+
+fn redeem(desk: &Desk<'_>, key: &str) -> Result<(ChannelId, Stored), Trouble> {
+    let (channel, ts) = redeem_place(desk, key)?;
     let found = match ts.parse() {
         Ok(ts) => message::find(desk.db(), &channel, &ts)?,
         Err(_) => None,

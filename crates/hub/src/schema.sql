@@ -198,3 +198,50 @@ CREATE TABLE IF NOT EXISTS bodies (
     bytes       BLOB NOT NULL,
     PRIMARY KEY (repo, sha256)
 ) STRICT, WITHOUT ROWID;
+
+-- The relay to Slack. Which workspace this store mirrors, and how far it got.
+CREATE TABLE IF NOT EXISTS upstream (
+    key         TEXT PRIMARY KEY,
+    value       TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- What Slack has told us, kept before it is acknowledged. Done rows stay a
+-- while without payload: their keys recognise what is told again.
+CREATE TABLE IF NOT EXISTS upstream_inbox (
+    seq         INTEGER PRIMARY KEY AUTOINCREMENT,
+    key         TEXT NOT NULL UNIQUE,
+    kind        TEXT NOT NULL,
+    payload     TEXT,
+    at_ms       INTEGER NOT NULL
+) STRICT;
+CREATE INDEX IF NOT EXISTS upstream_inbox_waiting ON upstream_inbox (seq) WHERE payload IS NOT NULL;
+
+-- The parts of posts. A part without ts was begun and may be in Slack already.
+CREATE TABLE IF NOT EXISTS upstream_parts (
+    agent       INTEGER NOT NULL REFERENCES agents (id),
+    idem        TEXT NOT NULL,
+    part        INTEGER NOT NULL,
+    tag         TEXT NOT NULL,
+    file        TEXT,
+    ts          TEXT,
+    begun_ms    INTEGER NOT NULL,
+    PRIMARY KEY (agent, idem, part)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS upstream_parts_by_file ON upstream_parts (file) WHERE file IS NOT NULL;
+
+-- Where files of Slack are, for who may have them.
+CREATE TABLE IF NOT EXISTS upstream_files (
+    id          TEXT PRIMARY KEY,
+    channel     TEXT NOT NULL,
+    name        TEXT NOT NULL,
+    url         TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- Slack's own `response_url` of the last click on a message.
+CREATE TABLE IF NOT EXISTS upstream_responses (
+    channel     TEXT NOT NULL,
+    ts          TEXT NOT NULL,
+    url         TEXT NOT NULL,
+    expires_ms  INTEGER NOT NULL,
+    PRIMARY KEY (channel, ts)
+) STRICT, WITHOUT ROWID;

@@ -12,7 +12,7 @@ use crate::{
     error::{HubError, Trouble},
     identity::Person,
     names::{channel_name, id_of},
-    store,
+    relay, store,
     workspace::channels,
 };
 
@@ -73,6 +73,12 @@ impl Tokens {
         repo: &str,
         wished_channel: &str,
     ) -> Result<RepoTokens, HubError> {
+        // A mirror has the channels that Slack has, and the hub finds them.
+        let missing = self
+            .within(|db| Ok(relay::is_mirror(db)? && channels::list(db, Some(repo))?.is_empty()))?;
+        if missing {
+            return Err(HubError::NoChannel(repo.to_owned()));
+        }
         Ok(self.within(|db| {
             let channel = ensure_channel(db, repo, wished_channel)?;
             let mut agents = BTreeMap::new();

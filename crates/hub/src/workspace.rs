@@ -6,6 +6,6 @@ pub(crate) mod decide;
 pub(crate) mod files;
 pub(crate) mod message;
 pub(crate) mod outbox;
-mod parts;
+pub(crate) mod parts;
 pub(crate) mod react;
 pub(crate) mod read;

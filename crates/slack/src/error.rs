@@ -11,6 +11,22 @@ pub enum SlackError {
         /// Slack's name of the error, as in `channel_not_found`.
         code: String,
     },
+    /// The workspace wants us to wait; given only where a call is tried once.
+    #[error("{method}: asked to wait {} s", after.as_secs())]
+    RateLimited {
+        /// The method that was called.
+        method: String,
+        /// How long.
+        after: std::time::Duration,
+    },
+    /// The app was installed without a scope.
+    #[error("{method}: the app lacks the scope {needed}; add it and install the app again")]
+    MissingScope {
+        /// The method that was called.
+        method: String,
+        /// What it needs, as Slack names it.
+        needed: String,
+    },
     /// A newer process speaks for this role; this one must stop.
     #[error("{method}: another process speaks for this role now")]
     StaleEpoch {
@@ -52,7 +68,43 @@ impl SlackError {
         match self {
             SlackError::Api { code, .. } => Some(code),
             SlackError::StaleEpoch { .. } => Some("stale_epoch"),
+            SlackError::MissingScope { .. } => Some("missing_scope"),
+            SlackError::RateLimited { .. } => Some("ratelimited"),
             _ => None,
         }
     }
+
+    /// Whether the call may have been carried out although it failed: before it
+    /// is made again, one has to look.
+    #[must_use]
+    pub fn is_unclear(&self) -> bool {
+        match self {
+            SlackError::Unreachable { source, .. } => !source.is_connect(),
+            SlackError::Answer { .. } => true,
+            SlackError::Api { code, .. } => matches!(
+                code.as_str(),
+                "internal_error" | "fatal_error" | "service_unavailable" | "request_timeout"
+            ),
+            _ => false,
+        }
+    }
+
+    /// Whether the token itself is refused: no later call can succeed.
+    #[must_use]
+    pub fn is_final(&self) -> bool {
+        matches!(self, SlackError::Api { code, .. } if is_final(code))
+    }
+}
+
+/// Errors that a second try with the same token cannot cure.
+pub(crate) fn is_final(code: &str) -> bool {
+    matches!(
+        code,
+        "invalid_auth"
+            | "not_authed"
+            | "account_inactive"
+            | "token_revoked"
+            | "token_expired"
+            | "not_allowed_token_type"
+    )
 }

@@ -102,6 +102,39 @@ impl Caller {
         }
     }
 
+    /// Sends once, with the token, and gives back whatever came.
+    pub(crate) async fn send_once(
+        &self,
+        method: &str,
+        build: impl FnOnce(&Client) -> RequestBuilder,
+    ) -> Result<Response, SlackError> {
+        let request = build(&self.client).bearer_auth(self.token.expose());
+        let answer = request.send().await;
+        answer.map_err(|source| unreachable(method, source))
+    }
+
+    /// Sends once, without the token: the address is its own secret.
+    pub(crate) async fn send_bare(
+        &self,
+        method: &str,
+        build: impl FnOnce(&Client) -> RequestBuilder,
+    ) -> Result<Response, SlackError> {
+        let answer = build(&self.client).send().await;
+        answer.map_err(|source| unreachable(method, source))
+    }
+
+    /// Whether the token may be shown to this address: the workspace's own host
+    /// and what lies below it, by the same scheme.
+    pub(crate) fn trusts(&self, url: &Url) -> bool {
+        let below = || {
+            let own = self.root.domain()?;
+            let host = url.domain()?;
+            Some(host.strip_suffix(own)?.ends_with('.') && url.port() == self.root.port())
+        };
+        let same = url.host() == self.root.host() && url.port() == self.root.port();
+        url.scheme() == self.root.scheme() && (same || below() == Some(true))
+    }
+
     /// Waits a moment for a newer epoch; `Ok` when the call may be repeated.
     pub(crate) async fn newer_epoch(
         &self,
@@ -120,7 +153,14 @@ impl Caller {
     }
 }
 
-fn asked_to_wait(answer: &Response) -> Option<Duration> {
+fn unreachable(method: &str, source: reqwest::Error) -> SlackError {
+    SlackError::Unreachable {
+        method: method.to_owned(),
+        source: source.without_url(),
+    }
+}
+
+pub(crate) fn asked_to_wait(answer: &Response) -> Option<Duration> {
     let seconds: u64 = answer
         .headers()
         .get(RETRY_AFTER)?

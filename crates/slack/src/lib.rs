@@ -15,6 +15,7 @@ mod epoch;
 mod error;
 mod http;
 pub mod mrkdwn;
+mod once;
 mod socket;
 mod web;
 mod wire;
@@ -22,6 +23,7 @@ mod wire;
 pub use control::Control;
 pub use epoch::{EPOCH_HEADER, SharedEpoch};
 pub use error::SlackError;
+pub use once::Answered;
 pub use socket::{Acker, Ended, Socket};
 pub use web::{Post, Posted, Web};
 pub use wire::{

@@ -16,7 +16,7 @@ mod link;
 use std::{fmt, sync::Arc, sync::OnceLock};
 
 use butler_vocab::{Epoch, Secret};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
@@ -52,6 +52,7 @@ pub struct Socket {
     envelopes: mpsc::Receiver<Envelope>,
     acks: mpsc::Sender<EnvelopeId>,
     epoch: SharedEpoch,
+    gaps: watch::Receiver<u64>,
     ended: Arc<OnceLock<Ended>>,
 }
 
@@ -72,12 +73,14 @@ impl Socket {
         let (acks, acked) = mpsc::channel(256);
         let epoch = SharedEpoch::default();
         let ended = Arc::new(OnceLock::new());
+        let (gap, gaps) = watch::channel(0);
         let ready = keeper::start(keeper::Ends {
             base: base.clone(),
             app_token,
             given_out,
             acked,
             epoch: epoch.clone(),
+            gaps: gap,
             ended: Arc::clone(&ended),
             cancel,
         })?;
@@ -91,6 +94,7 @@ impl Socket {
             envelopes,
             acks,
             epoch,
+            gaps,
             ended,
         })
     }
@@ -129,6 +133,13 @@ impl Socket {
     #[must_use]
     pub fn shared_epoch(&self) -> SharedEpoch {
         self.epoch.clone()
+    }
+
+    /// Counts the times that a connection came up while no other was open, the
+    /// first one included: what happened just before may have gone unheard.
+    #[must_use]
+    pub fn gaps(&self) -> watch::Receiver<u64> {
+        self.gaps.clone()
     }
 
     /// Why it ended, once it has.

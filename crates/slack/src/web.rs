@@ -15,7 +15,7 @@ use crate::{Message, SharedEpoch, SlackError, http::Caller};
 /// Calls methods of one workspace with one token.
 #[derive(Debug, Clone)]
 pub struct Web {
-    caller: Caller,
+    pub(crate) caller: Caller,
     names: Arc<Mutex<HashMap<UserId, String>>>,
 }
 
@@ -245,7 +245,7 @@ fn read<T: serde::de::DeserializeOwned>(
     })
 }
 
-fn as_form(args: Value) -> Vec<(String, String)> {
+pub(crate) fn as_form(args: Value) -> Vec<(String, String)> {
     let Value::Object(args) = args else {
         return Vec::new();
     };

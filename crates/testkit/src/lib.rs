@@ -6,6 +6,8 @@
 mod github;
 mod github_routes;
 mod scratch;
+mod slack_standin;
 
 pub use github::{GitHub, PersonComment};
 pub use scratch::{Checkout, ScratchRepo, git};
+pub use slack_standin::{ALL_SCOPES, Disconnect, Limits, SlackStandIn};

@@ -1,13 +1,16 @@
 //! Posting, changing and deleting by agents. Everything that leaves passes the
 //! gate first.
 
-use butler_vocab::{PostTag, UserId};
+use butler_vocab::{ChannelId, MessageTs, PostTag, UserId};
+use rusqlite::Connection;
 use serde_json::{Value, json};
 
 use super::Call;
 use crate::{
+    desk::Desk,
     error::{Trouble, refuse},
     gate::{self, Outbound},
+    identity::Agent,
     workspace::{
         channels, message,
         outbox::{self, AgentPost},
@@ -24,7 +27,7 @@ pub(super) async fn post_message(call: Call) -> Result<Value, Trouble> {
 }
 
 /// Reads a post from the arguments and passes it through the gate.
-fn post_of(call: &Call) -> Result<AgentPost, Trouble> {
+pub(crate) fn post_of(call: &Call) -> Result<AgentPost, Trouble> {
     let args = &call.args;
     let mut post = AgentPost {
         channel: args.channel()?,
@@ -52,7 +55,7 @@ fn post_of(call: &Call) -> Result<AgentPost, Trouble> {
 }
 
 /// `text`, or `markdown_text` turned into mrkdwn.
-fn text_of(call: &Call) -> String {
+pub(crate) fn text_of(call: &Call) -> String {
     let markdown = call.args.text("markdown_text");
     call.args
         .text("text")
@@ -61,7 +64,7 @@ fn text_of(call: &Call) -> String {
 }
 
 /// Slack's limits on blocks that we rely on ourselves.
-fn checked_blocks(blocks: Option<Value>) -> Result<Option<Value>, Trouble> {
+pub(crate) fn checked_blocks(blocks: Option<Value>) -> Result<Option<Value>, Trouble> {
     match blocks {
         None => Ok(None),
         Some(Value::Array(blocks)) if blocks.len() > 50 => refuse("msg_blocks_too_many"),
@@ -92,13 +95,36 @@ pub(super) async fn post_ephemeral(call: Call) -> Result<Value, Trouble> {
 }
 
 pub(super) async fn update(call: Call) -> Result<Value, Trouble> {
+    let change = change_of(&call)?;
+    let (agent, epoch) = (call.agent.clone(), call.epoch);
+    call.app
+        .store
+        .change(move |desk| {
+            agent.check_epoch(desk.db(), epoch)?;
+            apply(desk, &agent, change)
+        })
+        .await
+}
+
+/// A change of an agent's own message, after the gate.
+#[derive(Debug, Clone)]
+pub(crate) struct Change {
+    pub(crate) channel: ChannelId,
+    pub(crate) ts: MessageTs,
+    pub(crate) text: String,
+    pub(crate) blocks: Option<Value>,
+    pub(crate) metadata: Option<Value>,
+}
+
+/// Reads a change from the arguments and passes it through the gate.
+pub(crate) fn change_of(call: &Call) -> Result<Change, Trouble> {
     let channel = call.args.channel()?;
     let Some(ts) = call.args.ts("ts", "message_not_found")? else {
         return refuse("message_not_found");
     };
-    let mut text = text_of(&call);
+    let mut text = text_of(call);
     let mut blocks = checked_blocks(call.args.json("blocks", "invalid_blocks_format")?)?;
-    let metadata = own_metadata(&call)?;
+    let metadata = own_metadata(call)?;
     if text.is_empty() && blocks.is_none() {
         return refuse("no_text");
     }
@@ -112,34 +138,49 @@ pub(super) async fn update(call: Call) -> Result<Value, Trouble> {
         names: Vec::new(),
     };
     gate::pass(&call.app.redactor, outbound, false)?;
-    let (agent, epoch) = (call.agent.clone(), call.epoch);
-    call.app
-        .store
-        .change(move |desk| {
-            agent.check_epoch(desk.db(), epoch)?;
-            agent.may_use(desk.db(), &channel)?;
-            let Some(old) = message::find(desk.db(), &channel, &ts)? else {
-                return refuse("message_not_found");
-            };
-            if old.role != Some(agent.role) {
-                return refuse("cant_update_message");
-            }
-            let edit_ts = desk.next_ts();
-            let body = message::edited(
-                old.body.clone(),
-                &text,
-                blocks,
-                metadata,
-                &edit_ts.to_string(),
-            );
-            message::replace(desk, &channel, &old, &body)?;
-            Ok(json!({"channel": channel, "ts": ts, "text": body["text"], "message": body}))
-        })
-        .await
+    Ok(Change {
+        channel,
+        ts,
+        text,
+        blocks,
+        metadata,
+    })
+}
+
+/// An agent's own message; another's is refused with `not_own`.
+pub(crate) fn own_message(
+    db: &Connection,
+    agent: &Agent,
+    channel: &ChannelId,
+    ts: &MessageTs,
+    not_own: &'static str,
+) -> Result<message::Stored, Trouble> {
+    agent.may_use(db, channel)?;
+    match message::find(db, channel, ts)? {
+        None => refuse("message_not_found"),
+        Some(old) if old.role != Some(agent.role) => refuse(not_own),
+        Some(old) => Ok(old),
+    }
+}
+
+/// Changes an agent's own message.
+pub(crate) fn apply(desk: &mut Desk<'_>, agent: &Agent, change: Change) -> Result<Value, Trouble> {
+    let Change {
+        channel,
+        ts,
+        text,
+        blocks,
+        metadata,
+    } = change;
+    let old = own_message(desk.db(), agent, &channel, &ts, "cant_update_message")?;
+    let edit_ts = desk.next_ts().to_string();
+    let body = message::edited(old.body.clone(), &text, blocks, metadata, &edit_ts);
+    message::replace(desk, &channel, &old, &body)?;
+    Ok(json!({"channel": channel, "ts": ts, "text": body["text"], "message": body}))
 }
 
 /// Metadata of an update; like a post's it names the sender by the token.
-fn own_metadata(call: &Call) -> Result<Option<Value>, Trouble> {
+pub(crate) fn own_metadata(call: &Call) -> Result<Option<Value>, Trouble> {
     const BAD: &str = "invalid_metadata_format";
     let Some(mut metadata) = call.args.json("metadata", BAD)? else {
         return Ok(None);
@@ -162,13 +203,7 @@ pub(super) async fn delete(call: Call) -> Result<Value, Trouble> {
         .store
         .change(move |desk| {
             agent.check_epoch(desk.db(), epoch)?;
-            agent.may_use(desk.db(), &channel)?;
-            let Some(old) = message::find(desk.db(), &channel, &ts)? else {
-                return refuse("message_not_found");
-            };
-            if old.role != Some(agent.role) {
-                return refuse("cant_delete_message");
-            }
+            let old = own_message(desk.db(), &agent, &channel, &ts, "cant_delete_message")?;
             message::delete(desk, &channel, &old)?;
             Ok(json!({"channel": channel, "ts": ts}))
         })

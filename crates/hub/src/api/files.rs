@@ -1,7 +1,7 @@
 //! Upload in three steps, as Slack has it now: ask for an address, put the bytes
 //! there, say what to do with them.
 
-use butler_vocab::MessageTs;
+use butler_vocab::{ChannelId, MessageTs};
 use serde_json::{Value, json};
 
 use super::Call;
@@ -41,29 +41,8 @@ pub(super) async fn get_upload_url(call: Call) -> Result<Value, Trouble> {
 }
 
 pub(super) async fn complete_upload(call: Call) -> Result<Value, Trouble> {
-    let listed = call.args.json("files", "invalid_arguments")?;
-    let mut wanted = Vec::new();
-    for item in listed
-        .as_ref()
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
-    {
-        let Some(id) = item["id"].as_str() else {
-            return refuse("invalid_arguments");
-        };
-        let mut title = item["title"].as_str().unwrap_or_default().to_owned();
-        gate::clean_text(&call.app.redactor, &mut title);
-        wanted.push((id.to_owned(), Some(title).filter(|title| !title.is_empty())));
-    }
-    if wanted.is_empty() {
-        return refuse("invalid_arguments");
-    }
-    let channel = call
-        .args
-        .text("channel_id")
-        .or_else(|| call.args.text("channels"))
-        .map(butler_vocab::ChannelId::new);
+    let wanted = wanted_of(&call)?;
+    let channel = channel_of(&call);
     let thread: Option<MessageTs> = call.args.ts("thread_ts", "invalid_thread_ts")?;
     let mut text = call.args.text("initial_comment").unwrap_or_default();
     gate::clean_text(&call.app.redactor, &mut text);
@@ -104,6 +83,36 @@ pub(super) async fn complete_upload(call: Call) -> Result<Value, Trouble> {
             Ok(json!({"files": shown}))
         })
         .await
+}
+
+/// The files that a call names, with their titles.
+pub(crate) fn wanted_of(call: &Call) -> Result<Vec<(String, Option<String>)>, Trouble> {
+    let listed = call.args.json("files", "invalid_arguments")?;
+    let mut wanted = Vec::new();
+    for item in listed
+        .as_ref()
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+    {
+        let Some(id) = item["id"].as_str() else {
+            return refuse("invalid_arguments");
+        };
+        let mut title = item["title"].as_str().unwrap_or_default().to_owned();
+        gate::clean_text(&call.app.redactor, &mut title);
+        wanted.push((id.to_owned(), Some(title).filter(|title| !title.is_empty())));
+    }
+    if wanted.is_empty() {
+        return refuse("invalid_arguments");
+    }
+    Ok(wanted)
+}
+
+/// Where a call shares its files.
+pub(crate) fn channel_of(call: &Call) -> Option<ChannelId> {
+    let named = call.args.text("channel_id");
+    let named = named.or_else(|| call.args.text("channels"));
+    named.map(ChannelId::new)
 }
 
 pub(super) async fn info(call: Call) -> Result<Value, Trouble> {

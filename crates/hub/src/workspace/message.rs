@@ -79,40 +79,74 @@ pub(crate) fn write(desk: &mut Desk<'_>, draft: Draft) -> Result<(MessageTs, Val
     let body = body_of(&draft, &ts, root.as_ref());
     let thread = ThreadId::new(draft.channel.clone(), root.unwrap_or_else(|| ts.clone()));
     let (author, role) = match &draft.author {
-        Author::Person(user) => (user.as_str(), None),
-        Author::Role { role, .. } => (BOT_USER, Some(*role)),
+        Author::Person(user) => (user.as_str().to_owned(), None),
+        Author::Role { role, .. } => (BOT_USER.to_owned(), Some(*role)),
     };
+    let entry = Entry {
+        thread,
+        ts: ts.clone(),
+        author,
+        role,
+        body: body.clone(),
+        to: draft.to,
+        stamp: draft.stamp,
+        reference: draft.reference,
+        delivered: true,
+    };
+    record(desk, entry)?;
+    Ok((ts, body))
+}
+
+/// A message whose timestamp and shape are settled.
+#[derive(Debug, Clone)]
+pub(crate) struct Entry {
+    pub(crate) thread: ThreadId,
+    pub(crate) ts: MessageTs,
+    /// The user, or the app's.
+    pub(crate) author: String,
+    pub(crate) role: Option<Role>,
+    pub(crate) body: Value,
+    pub(crate) to: Vec<Role>,
+    pub(crate) stamp: StampKind,
+    pub(crate) reference: Option<String>,
+    /// Whether agents are told.
+    pub(crate) delivered: bool,
+}
+
+/// Keeps a message and logs its event.
+pub(crate) fn record(desk: &mut Desk<'_>, entry: Entry) -> Result<(), Trouble> {
+    let channel = entry.thread.channel.clone();
     desk.db()
         .prepare_cached(
             "INSERT INTO messages (channel, ts, root, author, role, body)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
         )?
         .execute(params![
-            draft.channel.as_str(),
-            ts.as_str(),
-            thread.root.as_str(),
-            author,
-            role.map(Role::as_str),
-            body.to_string()
+            channel.as_str(),
+            entry.ts.as_str(),
+            entry.thread.root.as_str(),
+            entry.author,
+            entry.role.map(Role::as_str),
+            entry.body.to_string()
         ])?;
-    let mut event = body.clone();
-    event["channel"] = json!(draft.channel);
+    let mut event = entry.body;
+    event["channel"] = json!(channel);
     event["channel_type"] = json!("channel");
-    event["event_ts"] = json!(ts);
+    event["event_ts"] = json!(entry.ts);
     log::append(
         desk,
         Happening {
-            thread,
-            from: role,
-            to: draft.to,
-            stamp: draft.stamp,
-            reference: draft.reference,
+            thread: entry.thread,
+            from: entry.role,
+            to: entry.to,
+            stamp: entry.stamp,
+            reference: entry.reference,
             kind: EnvelopeKind::EventsApi,
             body: event,
-            delivered: true,
+            delivered: entry.delivered,
         },
     )?;
-    Ok((ts, body))
+    Ok(())
 }
 
 fn body_of(draft: &Draft, ts: &MessageTs, root: Option<&MessageTs>) -> Value {

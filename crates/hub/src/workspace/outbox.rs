@@ -35,6 +35,19 @@ pub(crate) struct AgentPost {
     pub(crate) base: String,
 }
 
+/// The tag of a post, with its sender set from the token.
+pub(crate) fn tag_of(agent: &Agent, post: &AgentPost) -> Result<Option<PostTag>, Trouble> {
+    let Some(metadata) = &post.metadata else {
+        return Ok(None);
+    };
+    let tag = PostTag::from_metadata(metadata)
+        .map_err(|_| Trouble::Refused("invalid_metadata_format"))?;
+    Ok(tag.map(|tag| PostTag {
+        from: Some(agent.role),
+        ..tag
+    }))
+}
+
 /// Posts, or gives the first answer again. The answer is Slack's.
 pub(crate) fn post(
     desk: &mut Desk<'_>,
@@ -44,21 +57,13 @@ pub(crate) fn post(
 ) -> Result<Value, Trouble> {
     agent.check_epoch(desk.db(), epoch)?;
     agent.may_use(desk.db(), &post.channel)?;
-    let tag = match &post.metadata {
-        Some(metadata) => PostTag::from_metadata(metadata)
-            .map_err(|_| Trouble::Refused("invalid_metadata_format"))?,
-        None => None,
-    };
+    let tag = tag_of(agent, post)?;
     if let Some(tag) = &tag
         && let Some(answer) = first_answer(desk, agent, tag)?
     {
         return Ok(answer);
     }
     check_name(agent, post.username.as_deref())?;
-    let tag = tag.map(|tag| PostTag {
-        from: Some(agent.role),
-        ..tag
-    });
     check_tag(desk, agent, tag.as_ref())?;
     fault("hub.before-post");
     let answer = write_parts(desk, agent, post, tag.as_ref())?;
@@ -89,7 +94,7 @@ fn first_answer(desk: &Desk<'_>, agent: &Agent, tag: &PostTag) -> Result<Option<
 }
 
 /// A role may use any name but another role's.
-fn check_name(agent: &Agent, username: Option<&str>) -> Result<(), Trouble> {
+pub(crate) fn check_name(agent: &Agent, username: Option<&str>) -> Result<(), Trouble> {
     let claimed: Option<Role> = username
         .map(|name| name.trim_start_matches('@').to_ascii_lowercase())
         .and_then(|name| name.strip_prefix("codebutler.")?.parse().ok());
@@ -100,7 +105,11 @@ fn check_name(agent: &Agent, username: Option<&str>) -> Result<(), Trouble> {
 }
 
 /// A hand-over needs its body; a card needs an id that is not taken.
-fn check_tag(desk: &Desk<'_>, agent: &Agent, tag: Option<&PostTag>) -> Result<(), Trouble> {
+pub(crate) fn check_tag(
+    desk: &Desk<'_>,
+    agent: &Agent,
+    tag: Option<&PostTag>,
+) -> Result<(), Trouble> {
     let exists = |sql: &str, key: &str| -> Result<bool, Trouble> {
         Ok(desk
             .db()
@@ -215,7 +224,7 @@ fn stamp(draft: &mut Draft, tag: Option<&PostTag>) {
     }
 }
 
-fn register_card(
+pub(crate) fn register_card(
     desk: &Desk<'_>,
     agent: &Agent,
     channel: &ChannelId,

@@ -19,12 +19,14 @@ use crate::{
 pub(crate) enum Reactor {
     Person(UserId),
     Role(Role),
+    /// A role whose app has this user in Slack.
+    RoleAs(Role, UserId),
 }
 
 impl Reactor {
     fn user(&self) -> &str {
         match self {
-            Reactor::Person(user) => user.as_str(),
+            Reactor::Person(user) | Reactor::RoleAs(_, user) => user.as_str(),
             Reactor::Role(_) => BOT_USER,
         }
     }
@@ -32,7 +34,7 @@ impl Reactor {
     fn role(&self) -> Option<Role> {
         match self {
             Reactor::Person(_) => None,
-            Reactor::Role(role) => Some(*role),
+            Reactor::Role(role) | Reactor::RoleAs(role, _) => Some(*role),
         }
     }
 }

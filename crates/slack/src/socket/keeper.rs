@@ -10,7 +10,7 @@ use std::{
 use butler_vocab::Secret;
 use serde_json::json;
 use tokio::{
-    sync::{mpsc, oneshot},
+    sync::{mpsc, oneshot, watch},
     time::{Instant, sleep_until},
 };
 use tokio_util::sync::CancellationToken;
@@ -21,7 +21,7 @@ use super::{
     Ended,
     link::{self, Line, LinkNumber, Report, What},
 };
-use crate::{Envelope, EnvelopeId, SharedEpoch, SlackError, Web, http::jittered};
+use crate::{Envelope, EnvelopeId, SharedEpoch, SlackError, Web, error::is_final, http::jittered};
 
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
@@ -38,6 +38,7 @@ pub(super) struct Ends {
     pub(super) given_out: mpsc::Sender<Envelope>,
     pub(super) acked: mpsc::Receiver<EnvelopeId>,
     pub(super) epoch: SharedEpoch,
+    pub(super) gaps: watch::Sender<u64>,
     pub(super) ended: Arc<OnceLock<Ended>>,
     pub(super) cancel: CancellationToken,
 }
@@ -68,6 +69,8 @@ struct Keeper {
     lines: HashMap<LinkNumber, Line>,
     /// The link that said hello last; acknowledgements go there by default.
     current: Option<LinkNumber>,
+    /// The links that have said hello and are open.
+    greeted: HashSet<LinkNumber>,
     /// The link that has not said hello yet, and until when it may.
     dialing: Option<(LinkNumber, Instant)>,
     opening: Option<Opening>,
@@ -113,6 +116,7 @@ impl Keeper {
             inbox,
             lines: HashMap::new(),
             current: None,
+            greeted: HashSet::new(),
             dialing: None,
             opening: None,
             last_number: 0,
@@ -234,7 +238,9 @@ impl Keeper {
                 self.dialing = Some((link, Instant::now() + HELLO_LIMIT));
             }
             Err(error) => match error.code() {
-                Some(code) if is_final(code) => return Step::End(Ended::Refused(code.to_owned())),
+                Some(code) if is_final(code) || code == "missing_scope" => {
+                    return Step::End(Ended::Refused(code.to_owned()));
+                }
                 _ => {
                     debug!(%error, "cannot open a socket yet");
                     self.dial_later();
@@ -266,6 +272,10 @@ impl Keeper {
         if self.dialing.is_some_and(|(dialed, _)| dialed == link) {
             self.dialing = None;
         }
+        if self.greeted.is_empty() {
+            self.ends.gaps.send_modify(|gaps| *gaps += 1);
+        }
+        self.greeted.insert(link);
         self.current = Some(link);
         self.pause = FIRST_PAUSE;
         if let Some(ready) = self.ready.take() {
@@ -318,6 +328,7 @@ impl Keeper {
 
     fn closed(&mut self, link: LinkNumber) {
         self.lines.remove(&link);
+        self.greeted.remove(&link);
         self.came_by.retain(|_, by| *by != link);
         let was_dialing = self.dialing.is_some_and(|(dialed, _)| dialed == link);
         if was_dialing {
@@ -337,20 +348,6 @@ impl Keeper {
             line.stop.cancel();
         }
     }
-}
-
-/// Errors that a second try cannot cure.
-fn is_final(code: &str) -> bool {
-    matches!(
-        code,
-        "invalid_auth"
-            | "not_authed"
-            | "account_inactive"
-            | "token_revoked"
-            | "token_expired"
-            | "not_allowed_token_type"
-            | "missing_scope"
-    )
 }
 
 /// The last acknowledged ids, oldest forgotten first.

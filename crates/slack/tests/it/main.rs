@@ -1,4 +1,5 @@
 //! The client against a small server that misbehaves on purpose.
 #![expect(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
+mod standin;
 mod web;

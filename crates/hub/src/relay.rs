@@ -1,0 +1,154 @@
+//! Real Slack behind the hub. The store is then a mirror of Slack's channels:
+//! agents read from the mirror and never wait for Slack's limits; what they
+//! write goes to Slack first and into the mirror with the timestamp that Slack
+//! gave it.
+//!
+//! ```text
+//!  Slack ──socket──▶ inbox (on disk) ──▶ acknowledged
+//!                      │ worker, in order, after any back-fill
+//!                      ▼
+//!                 mirror and event log ──▶ agents
+//!                      ▲
+//!  Slack ◀──paced── post (parts on disk before and after) ◀── agents
+//! ```
+//!
+//! Promises: an event is on disk before it is acknowledged, and counts once
+//! however often it is told; a post is made once, across kills and lost answers;
+//! the tokens are in no message, log line or page. What Slack does not keep (a
+//! click while nobody listened) cannot come back.
+
+mod api;
+mod backfill;
+mod channels;
+mod files;
+mod flights;
+mod inbox;
+mod ingest;
+mod mirror;
+mod own;
+mod pace;
+mod people;
+mod post;
+mod scopes;
+mod upstream;
+mod using;
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex},
+};
+
+use butler_slack::Web;
+use butler_vocab::{ChannelId, Secret, UserId};
+use tokio::sync::{Notify, watch};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use url::Url;
+
+use crate::{HubError, identity::Person, store::Store};
+
+pub(crate) use api::{answers, call};
+pub(crate) use files::download;
+pub use pace::Pace;
+pub use scopes::{SCOPES, missing as missing_scopes};
+pub(crate) use using::respond;
+
+use flights::Flights;
+use upstream::Upstream;
+
+/// What the relay needs to know.
+#[derive(Debug, Clone)]
+pub struct RelayConfig {
+    /// `https://slack.com/`, or a stand-in.
+    pub base: Url,
+    /// The bot token, `xoxb-…`.
+    pub bot_token: Secret,
+    /// The app-level token for Socket Mode, `xapp-…`.
+    pub app_token: Secret,
+    /// The repos of this hub and their channels.
+    pub channels: Vec<RepoChannel>,
+    /// How fast Slack may be asked.
+    pub pace: Pace,
+}
+
+/// A repo's channel, as it was configured.
+#[derive(Debug, Clone)]
+pub struct RepoChannel {
+    /// The repo, as its tokens name it.
+    pub repo: String,
+    /// Slack's id of the channel, when it was given.
+    pub id: Option<ChannelId>,
+    /// The channel's name; made when there is none.
+    pub name: String,
+}
+
+/// Who we are in Slack.
+#[derive(Debug, Clone)]
+pub(crate) struct Us {
+    pub(crate) team: String,
+    pub(crate) user: UserId,
+    pub(crate) bot: String,
+}
+
+/// The connection to Slack, shared by everything that uses it.
+pub(crate) struct Relay {
+    upstream: Upstream,
+    us: Us,
+    /// Posts under way: their echoes wait.
+    flights: Flights,
+    people: Mutex<HashMap<UserId, Person>>,
+    /// Something waits in the inbox, or may be looked at again.
+    wake: Notify,
+    /// Counts the times that Slack may have gone unheard.
+    gaps: watch::Sender<u64>,
+    tasks: TaskTracker,
+    cancel: CancellationToken,
+    base: Url,
+    app_token: Secret,
+}
+
+impl Relay {
+    /// Asks Slack who we are and finds the channels of the repos.
+    pub(crate) async fn prepare(
+        store: &Store,
+        config: RelayConfig,
+        cancel: CancellationToken,
+    ) -> Result<Arc<Self>, HubError> {
+        let refused = |error: butler_slack::SlackError| HubError::Slack(error.to_string());
+        let web = Web::new(
+            &config.base,
+            config.bot_token,
+            butler_slack::SharedEpoch::default(),
+        )
+        .map_err(refused)?;
+        let upstream = Upstream::new(web, config.pace);
+        let us = channels::introduce(store, &upstream, &config.channels).await?;
+        Ok(Arc::new(Self {
+            upstream,
+            us,
+            flights: Flights::default(),
+            people: Mutex::default(),
+            wake: Notify::new(),
+            gaps: watch::Sender::new(0),
+            tasks: TaskTracker::new(),
+            cancel,
+            base: config.base,
+            app_token: config.app_token,
+        }))
+    }
+}
+
+/// Whether a store mirrors a workspace of Slack.
+pub(crate) fn is_mirror(db: &rusqlite::Connection) -> Result<bool, crate::Trouble> {
+    Ok(channels::recall(db, "team")?.is_some())
+}
+
+/// Listens to Slack until the hub stops, or there is no use in listening.
+pub(crate) async fn run(app: Arc<crate::app::App>, relay: Arc<Relay>) {
+    let worker = tokio::spawn(ingest::run(Arc::clone(&app), Arc::clone(&relay)));
+    inbox::listen(&app, &relay).await;
+    relay.cancel.cancelled().await;
+    // A panic of the worker was already reported by the runtime.
+    let _ = worker.await;
+    relay.tasks.close();
+    relay.tasks.wait().await;
+}

@@ -1,0 +1,289 @@
+//! The methods whose answer needs Slack: everything that writes, and who we
+//! are. All others are answered from the mirror, as in the embedded workspace.
+
+use std::sync::Arc;
+
+use butler_vocab::UserId;
+use serde_json::{Value, json};
+
+use super::{
+    Relay,
+    post::{self, Order},
+};
+use crate::{
+    api::{Call, chat, files as uploads},
+    error::{Trouble, refuse},
+    gate,
+    workspace::{
+        channels, files, message,
+        outbox::AgentPost,
+        react::{self, Reactor},
+    },
+};
+
+/// Whether the relay answers a method itself.
+pub(crate) fn answers(method: &str) -> bool {
+    matches!(
+        method,
+        "auth.test"
+            | "team.info"
+            | "bots.info"
+            | "users.info"
+            | "conversations.create"
+            | "chat.postMessage"
+            | "chat.postEphemeral"
+            | "chat.update"
+            | "chat.delete"
+            | "chat.getPermalink"
+            | "reactions.add"
+            | "reactions.remove"
+            | "files.completeUploadExternal"
+    )
+}
+
+/// Answers it.
+pub(crate) async fn call(relay: Arc<Relay>, method: &str, call: Call) -> Result<Value, Trouble> {
+    match method {
+        "auth.test" => Ok(auth_test(&relay, &call)),
+        "team.info" => Ok(json!({"team": {"id": relay.us.team, "name": "Slack"}})),
+        "bots.info" => Ok(json!({"bot": {"id": relay.us.bot, "name": "codebutler",
+            "user_id": relay.us.user, "deleted": false}})),
+        "users.info" => users_info(&relay, &call).await,
+        // A repo has the channel that its configuration names.
+        "conversations.create" => refuse("restricted_action"),
+        "chat.postMessage" => post_message(relay, call).await,
+        "chat.postEphemeral" => post_ephemeral(&relay, &call).await,
+        "chat.update" => update(&relay, &call).await,
+        "chat.delete" => delete(&relay, &call).await,
+        "chat.getPermalink" => permalink(&relay, &call).await,
+        "reactions.add" => react(&relay, &call, true).await,
+        "reactions.remove" => react(&relay, &call, false).await,
+        "files.completeUploadExternal" => complete_upload(relay, call).await,
+        _ => refuse("unknown_method"),
+    }
+}
+
+/// Slack's ids, the hub's address: nothing of the token.
+fn auth_test(relay: &Relay, call: &Call) -> Value {
+    json!({
+        "url": call.app.rules.base, "team": "Slack", "team_id": relay.us.team,
+        "user": "codebutler", "user_id": relay.us.user, "bot_id": relay.us.bot,
+        "is_enterprise_install": false,
+        "codebutler": {"role": call.agent.role, "repo": call.agent.repo},
+    })
+}
+
+async fn users_info(relay: &Relay, call: &Call) -> Result<Value, Trouble> {
+    let user = UserId::new(call.args.need("user", "user_not_found")?);
+    let person = relay.person(&call.app.store, &user).await?;
+    let found = call
+        .app
+        .store
+        .look(move |db| channels::user(db, &user))
+        .await;
+    Ok(
+        json!({"user": found.unwrap_or_else(|_| json!({"id": person.id, "name": person.name,
+        "real_name": person.name, "profile": {"display_name": person.name}}))}),
+    )
+}
+
+async fn post_message(relay: Arc<Relay>, call: Call) -> Result<Value, Trouble> {
+    let order = Order {
+        post: chat::post_of(&call)?,
+        agent: call.agent.clone(),
+        epoch: call.epoch,
+        files: Vec::new(),
+    };
+    post::post(relay, Arc::clone(&call.app), order).await
+}
+
+async fn post_ephemeral(relay: &Relay, call: &Call) -> Result<Value, Trouble> {
+    let user = call.args.need("user", "user_not_in_channel")?;
+    let post = chat::post_of(call)?;
+    let (agent, epoch, channel) = (call.agent.clone(), call.epoch, post.channel.clone());
+    call.app
+        .store
+        .look(move |db| {
+            agent.check_epoch(db, epoch)?;
+            agent.may_use(db, &channel)
+        })
+        .await?;
+    let mut args = json!({"channel": post.channel, "user": user, "text": post.text});
+    let optional = [
+        ("thread_ts", post.thread_ts.as_ref().map(|ts| json!(ts))),
+        ("blocks", post.blocks),
+        ("username", post.username.map(Value::String)),
+        ("icon_emoji", post.icon_emoji.map(Value::String)),
+    ];
+    for (name, value) in optional {
+        if let Some(value) = value {
+            args[name] = value;
+        }
+    }
+    let answered = relay
+        .upstream
+        .once("chat.postEphemeral", None, &args)
+        .await?;
+    Ok(json!({"message_ts": answered.body["message_ts"]}))
+}
+
+/// Slack first: what stands there is the truth. A change that was carried out
+/// twice is the same change.
+async fn update(relay: &Relay, call: &Call) -> Result<Value, Trouble> {
+    let change = chat::change_of(call)?;
+    let (agent, epoch) = (call.agent.clone(), call.epoch);
+    let (channel, ts) = (change.channel.clone(), change.ts.clone());
+    let checked = agent.clone();
+    call.app
+        .store
+        .look(move |db| {
+            checked.check_epoch(db, epoch)?;
+            chat::own_message(db, &checked, &channel, &ts, "cant_update_message").map(drop)
+        })
+        .await?;
+    let mut args = json!({"channel": change.channel, "ts": change.ts, "text": change.text});
+    if let Some(blocks) = &change.blocks {
+        args["blocks"] = blocks.clone();
+    }
+    if let Some(metadata) = &change.metadata {
+        args["metadata"] = metadata.clone();
+    }
+    relay.upstream.call("chat.update", None, &args).await?;
+    call.app
+        .store
+        .change(move |desk| chat::apply(desk, &agent, change))
+        .await
+}
+
+async fn delete(relay: &Relay, call: &Call) -> Result<Value, Trouble> {
+    let channel = call.args.channel()?;
+    let Some(ts) = call.args.ts("ts", "message_not_found")? else {
+        return refuse("message_not_found");
+    };
+    let (agent, epoch) = (call.agent.clone(), call.epoch);
+    let place = (channel.clone(), ts.clone());
+    let old = call
+        .app
+        .store
+        .look(move |db| {
+            agent.check_epoch(db, epoch)?;
+            chat::own_message(db, &agent, &place.0, &place.1, "cant_delete_message")
+        })
+        .await?;
+    let args = json!({"channel": channel, "ts": ts});
+    match relay.upstream.call("chat.delete", None, &args).await {
+        Ok(_) => {}
+        // Gone already, perhaps by our own first try.
+        Err(error) if error.code() == Some("message_not_found") => {}
+        Err(error) => return Err(error.into()),
+    }
+    let answer = json!({"channel": channel, "ts": ts});
+    call.app
+        .store
+        .change(move |desk| match message::find(desk.db(), &channel, &ts)? {
+            Some(_) => message::delete(desk, &channel, &old),
+            None => Ok(()),
+        })
+        .await?;
+    Ok(answer)
+}
+
+async fn permalink(relay: &Relay, call: &Call) -> Result<Value, Trouble> {
+    let (agent, channel) = (call.agent.clone(), call.args.channel()?);
+    let ts = call.args.need("message_ts", "message_not_found")?;
+    let place = channel.clone();
+    call.app
+        .store
+        .look(move |db| agent.may_use(db, &place))
+        .await?;
+    let args = json!({"channel": channel, "message_ts": ts});
+    let answer = relay
+        .upstream
+        .call("chat.getPermalink", None, &args)
+        .await?;
+    Ok(json!({"channel": channel, "permalink": answer["permalink"]}))
+}
+
+async fn react(relay: &Relay, call: &Call, add: bool) -> Result<Value, Trouble> {
+    let (agent, epoch, channel) = (call.agent.clone(), call.epoch, call.args.channel()?);
+    let name = call.args.need("name", "invalid_name")?;
+    let Some(ts) = call.args.ts("timestamp", "bad_timestamp")? else {
+        return refuse("no_item_specified");
+    };
+    let (checked, place) = (agent.clone(), channel.clone());
+    call.app
+        .store
+        .look(move |db| {
+            checked.check_epoch(db, epoch)?;
+            checked.may_use(db, &place)
+        })
+        .await?;
+    let method = if add {
+        "reactions.add"
+    } else {
+        "reactions.remove"
+    };
+    let args = json!({"channel": channel, "timestamp": ts, "name": name.trim_matches(':')});
+    match relay.upstream.call(method, None, &args).await {
+        Ok(_) => {}
+        // Perhaps our own first try, whose answer was lost: the mirror knows.
+        Err(error) if matches!(error.code(), Some("already_reacted" | "no_reaction")) => {}
+        Err(error) => return Err(error.into()),
+    }
+    let reactor = Reactor::RoleAs(agent.role, relay.us.user.clone());
+    call.app
+        .store
+        .change(move |desk| react::react(desk, &reactor, &channel, &ts, &name, add))
+        .await?;
+    Ok(json!({}))
+}
+
+/// The bytes are in the hub; from here they go to Slack like any other part of
+/// a post. Without a channel there is nobody to show them to.
+async fn complete_upload(relay: Arc<Relay>, call: Call) -> Result<Value, Trouble> {
+    let wanted = uploads::wanted_of(&call)?;
+    let channel = uploads::channel_of(&call);
+    let mut text = call.args.text("initial_comment").unwrap_or_default();
+    gate::clean_text(&call.app.redactor, &mut text);
+    let base = call.app.rules.base.clone();
+    let (agent, epoch, shown_in) = (call.agent.clone(), call.epoch, channel.clone());
+    let ids: Vec<String> = wanted.iter().map(|(id, _)| id.clone()).collect();
+    let here = base.clone();
+    let shown = call
+        .app
+        .store
+        .change(move |desk| {
+            agent.check_epoch(desk.db(), epoch)?;
+            let mut shown = Vec::new();
+            for (id, title) in &wanted {
+                let (title, channel) = (title.as_deref(), shown_in.as_ref());
+                let file = files::settle(desk.db(), &agent.repo, id, title, channel)?;
+                shown.push(files::shown(&file, &here));
+            }
+            Ok(shown)
+        })
+        .await?;
+    if let Some(channel) = channel {
+        let post = AgentPost {
+            channel,
+            thread_ts: call.args.ts("thread_ts", "invalid_thread_ts")?,
+            broadcast: false,
+            text,
+            blocks: None,
+            files: Vec::new(),
+            username: call.args.text("username"),
+            icon_emoji: call.args.text("icon_emoji"),
+            icon_url: None,
+            metadata: None,
+            base,
+        };
+        let order = Order {
+            agent: call.agent.clone(),
+            epoch: call.epoch,
+            post,
+            files: ids,
+        };
+        post::post(relay, Arc::clone(&call.app), order).await?;
+    }
+    Ok(json!({"files": shown}))
+}

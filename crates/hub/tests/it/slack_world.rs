@@ -1,0 +1,183 @@
+//! A hub with the stand-in of Slack behind it: one repo, its channel, ana and
+//! ben in Slack.
+
+use std::{net::SocketAddr, path::Path, time::Duration};
+
+use butler_hub::{Hub, HubConfig, HubError, Pace, RelayConfig, RepoChannel, RepoTokens, Tokens};
+use butler_slack::{Control, Post, SharedEpoch, Socket, Web};
+use butler_testkit::SlackStandIn;
+use butler_vocab::{ChannelId, Idem, MessageTs, PostTag, Role, Secret, ThreadId, UserId};
+use serde_json::Value;
+use tempfile::TempDir;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+use url::Url;
+
+use crate::world::{self, PATIENCE};
+
+pub const REPO: &str = "app";
+pub const CHANNEL: &str = "codebutler-app";
+
+pub struct SlackWorld {
+    pub slack: SlackStandIn,
+    pub dir: TempDir,
+    pub base: Url,
+    pub repo: RepoTokens,
+    pub ana: String,
+    pub ben: String,
+    pub approvers: Vec<UserId>,
+    pub pace: Pace,
+    running: Option<(Hub, CancellationToken)>,
+}
+
+/// Quick enough for tests, with a queue all the same.
+pub fn quick() -> Pace {
+    Pace {
+        per_minute: [60_000; 4],
+        spacing: Duration::from_millis(1),
+    }
+}
+
+pub fn relay_config(slack: (&str, &str, &str), pace: Pace) -> RelayConfig {
+    let (base, bot, app) = slack;
+    RelayConfig {
+        base: base.parse().unwrap(),
+        bot_token: Secret::new(bot),
+        app_token: Secret::new(app),
+        channels: vec![RepoChannel {
+            repo: REPO.to_owned(),
+            id: None,
+            name: CHANNEL.to_owned(),
+        }],
+        pace,
+    }
+}
+
+impl SlackWorld {
+    pub async fn start() -> Self {
+        let mut world = Self::down_with(SlackStandIn::start().await);
+        world.up().await;
+        world
+    }
+
+    /// Everything but a running hub.
+    pub fn down_with(slack: SlackStandIn) -> Self {
+        world::client();
+        let (ana, ben) = (slack.person("ana"), slack.person("ben"));
+        Self {
+            slack,
+            dir: tempfile::tempdir().unwrap(),
+            base: "http://127.0.0.1:0/".parse().unwrap(),
+            repo: RepoTokens {
+                channel: ChannelId::new(""),
+                agents: std::collections::BTreeMap::new(),
+            },
+            ana,
+            ben,
+            approvers: Vec::new(),
+            pace: quick(),
+            running: None,
+        }
+    }
+
+    pub fn config(&self, dir: &Path, listen: SocketAddr) -> HubConfig {
+        let mut config = world::config(dir, listen);
+        config.approvers.clone_from(&self.approvers);
+        let (bot, app) = (self.slack.bot_token(), self.slack.app_token());
+        config.relay = Some(relay_config((&self.slack.base(), &bot, &app), self.pace));
+        config
+    }
+
+    pub async fn try_up(&mut self) -> Result<(), HubError> {
+        let port = self.base.port().unwrap_or(0);
+        let config = self.config(self.dir.path(), ([127, 0, 0, 1], port).into());
+        let cancel = CancellationToken::new();
+        let hub = Hub::start(config, cancel.clone()).await?;
+        self.base = format!("http://{}/", hub.address()).parse().unwrap();
+        self.running = Some((hub, cancel));
+        self.repo = tokens(self.dir.path());
+        Ok(())
+    }
+
+    pub async fn up(&mut self) {
+        self.try_up().await.unwrap();
+        until("the hub listens to Slack", || self.slack.connections() > 0).await;
+    }
+
+    pub async fn down(&mut self) {
+        if let Some((hub, cancel)) = self.running.take() {
+            cancel.cancel();
+            timeout(PATIENCE, hub.wait()).await.unwrap();
+            until("the hub hangs up", || self.slack.connections() == 0).await;
+        }
+    }
+
+    pub fn channel(&self) -> ChannelId {
+        self.repo.channel.clone()
+    }
+
+    /// Ana says something in Slack.
+    pub fn say(&self, text: &str, thread: Option<&str>) -> String {
+        self.slack
+            .say(&self.ana, self.channel().as_str(), text, thread)
+    }
+
+    pub fn web(&self, role: Role) -> Web {
+        let token = self.repo.agents[&role].bot.clone();
+        Web::new(&self.base, token, SharedEpoch::default()).unwrap()
+    }
+
+    pub fn control(&self, role: Role) -> Control {
+        let token = self.repo.agents[&role].bot.clone();
+        Control::new(&self.base, token, SharedEpoch::default()).unwrap()
+    }
+
+    pub async fn socket(&self, role: Role) -> Socket {
+        let token = self.repo.agents[&role].app.clone();
+        let opening = Socket::open(&self.base, token, CancellationToken::new());
+        timeout(PATIENCE, opening).await.unwrap().unwrap()
+    }
+
+    pub fn thread(&self, root: &str) -> ThreadId {
+        ThreadId::new(self.channel(), root.parse().unwrap())
+    }
+
+    pub fn post(&self, role: Role, text: &str, thread: Option<&str>, idem: &str) -> Post {
+        post(&self.channel(), role, text, thread, idem)
+    }
+
+    /// Slack's messages with this text.
+    pub fn in_slack(&self, text: &str) -> Vec<Value> {
+        let all = self.slack.messages(self.channel().as_str());
+        all.into_iter().filter(|one| one["text"] == text).collect()
+    }
+}
+
+pub fn tokens(dir: &Path) -> RepoTokens {
+    let mut tokens = Tokens::open(dir).unwrap();
+    tokens.ensure_repo(REPO, CHANNEL).unwrap()
+}
+
+/// A role's post under its own name.
+pub fn post(channel: &ChannelId, role: Role, text: &str, thread: Option<&str>, idem: &str) -> Post {
+    Post {
+        channel: channel.clone(),
+        thread: thread.map(|ts| ts.parse::<MessageTs>().unwrap()),
+        text: text.to_owned(),
+        blocks: None,
+        username: Some(format!("codebutler.{role}")),
+        icon: None,
+        tag: PostTag::message(Idem::new(idem), vec![]),
+    }
+}
+
+/// Waits for a condition; only a hang reaches the end.
+pub async fn until(what: &str, holds: impl Fn() -> bool) {
+    let waiting = async {
+        while !holds() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    let waited = timeout(PATIENCE, waiting).await;
+    assert!(waited.is_ok(), "{what} did not happen");
+}

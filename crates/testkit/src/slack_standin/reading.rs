@@ -1,0 +1,231 @@
+//! What an app reads: who it is, people, channels, history. Pages are short on
+//! purpose, and replies repeat the parent on each of them.
+
+use serde_json::{Value, json};
+
+use super::{
+    state::{APP, BOT, BOT_USER, Channel, State, TEAM},
+    web::{Answer, Args, no},
+};
+
+pub(super) fn auth_test(state: &State) -> Answer {
+    Ok(
+        json!({"url": format!("http://{}/", state.address), "team": "Stand-in", "team_id": TEAM,
+        "user": "codebutler", "user_id": BOT_USER, "bot_id": BOT,
+        "is_enterprise_install": false}),
+    )
+}
+
+pub(super) fn connections_open(state: &mut State) -> Answer {
+    if state.disabled {
+        return no("not_allowed_token_type");
+    }
+    let ticket = state.key();
+    state.tickets.insert(ticket.clone());
+    let url = format!("ws://{}/link/?ticket={ticket}&app_id={APP}", state.address);
+    Ok(json!({"url": url}))
+}
+
+fn person(id: &str, name: &str) -> Value {
+    json!({"id": id, "team_id": TEAM, "name": name, "real_name": name, "deleted": false,
+        "is_bot": id == BOT_USER, "profile": {"display_name": name, "real_name": name}})
+}
+
+pub(super) fn user(state: &State, args: &Args) -> Answer {
+    let id = args.text("user").unwrap_or_default();
+    match state.people.get(&id) {
+        Some(name) => Ok(json!({"user": person(&id, name)})),
+        None if id == BOT_USER => Ok(json!({"user": person(&id, "codebutler")})),
+        None => no("user_not_found"),
+    }
+}
+
+pub(super) fn users(state: &State) -> Answer {
+    let all = state.people.iter().map(|(id, name)| person(id, name));
+    Ok(json!({"members": all.collect::<Vec<_>>(), "response_metadata": {"next_cursor": ""}}))
+}
+
+fn shown(id: &str, channel: &Channel) -> Value {
+    json!({"id": id, "name": channel.name, "is_channel": true, "is_private": false,
+        "is_archived": false, "is_member": channel.with_app})
+}
+
+/// Two channels per page.
+pub(super) fn channels(state: &State, args: &Args) -> Answer {
+    let start: usize = args
+        .text("cursor")
+        .and_then(|at| at.parse().ok())
+        .unwrap_or(0);
+    let all: Vec<Value> = state
+        .channels
+        .iter()
+        .map(|(id, one)| shown(id, one))
+        .collect();
+    let end = (start + 2).min(all.len());
+    let next = if end < all.len() {
+        end.to_string()
+    } else {
+        String::new()
+    };
+    Ok(json!({"channels": all[start.min(end)..end], "response_metadata": {"next_cursor": next}}))
+}
+
+fn place<'a>(state: &'a State, args: &Args) -> Result<(String, &'a Channel), Value> {
+    let id = args.text("channel").unwrap_or_default();
+    match state.channels.get(&id) {
+        Some(channel) => Ok((id, channel)),
+        None => no("channel_not_found"),
+    }
+}
+
+pub(super) fn channel(state: &State, args: &Args) -> Answer {
+    let (id, channel) = place(state, args)?;
+    Ok(json!({"channel": shown(&id, channel)}))
+}
+
+pub(super) fn members(state: &State) -> Answer {
+    let mut all: Vec<&String> = state.people.keys().collect();
+    let bot = BOT_USER.to_owned();
+    all.push(&bot);
+    Ok(json!({"members": all, "response_metadata": {"next_cursor": ""}}))
+}
+
+pub(super) fn join(state: &mut State, args: &Args) -> Answer {
+    let (id, _) = place(state, args)?;
+    let channel = state.channels.get_mut(&id).expect("just found");
+    channel.with_app = true;
+    Ok(json!({"channel": shown(&id, channel)}))
+}
+
+pub(super) fn create(state: &mut State, args: &Args) -> Answer {
+    let name = args.text("name").unwrap_or_default();
+    if state.channel_named(&name).is_some() {
+        return no("name_taken");
+    }
+    let id = state.add_channel(&name, true);
+    Ok(json!({"channel": shown(&id, &state.channels[&id])}))
+}
+
+struct Page {
+    oldest: Option<String>,
+    latest: Option<String>,
+    inclusive: bool,
+    limit: usize,
+    cursor: Option<String>,
+    all_metadata: bool,
+}
+
+impl Page {
+    fn of(args: &Args) -> Self {
+        let limit = args.text("limit").and_then(|limit| limit.parse().ok());
+        Self {
+            oldest: args.text("oldest"),
+            latest: args.text("latest"),
+            inclusive: args.flag("inclusive"),
+            limit: limit.unwrap_or(100).min(999),
+            cursor: args.text("cursor"),
+            all_metadata: args.flag("include_all_metadata"),
+        }
+    }
+
+    fn holds(&self, ts: &str) -> bool {
+        let above = self
+            .oldest
+            .as_deref()
+            .is_none_or(|edge| ts > edge || (self.inclusive && ts == edge));
+        let below = self
+            .latest
+            .as_deref()
+            .is_none_or(|edge| ts < edge || (self.inclusive && ts == edge));
+        above && below
+    }
+}
+
+/// A message as it is read: replies counted, metadata whole only when asked for.
+fn read(channel: &Channel, message: &Value, page: &Page) -> Value {
+    let mut message = message.clone();
+    if !page.all_metadata && message.get("metadata").is_some() {
+        message["metadata"] = json!({"event_type": message["metadata"]["event_type"]});
+    }
+    let ts = message["ts"].as_str().unwrap_or_default().to_owned();
+    let replies = replies_of(channel, &ts);
+    if let Some(last) = replies.last() {
+        message["thread_ts"] = json!(ts);
+        message["reply_count"] = json!(replies.len());
+        message["latest_reply"] = last["ts"].clone();
+    }
+    message
+}
+
+fn replies_of<'a>(channel: &'a Channel, root: &str) -> Vec<&'a Value> {
+    let all = channel.messages.values();
+    all.filter(|message| message["thread_ts"].as_str() == Some(root) && message["ts"] != root)
+        .collect()
+}
+
+pub(super) fn history(state: &State, args: &Args) -> Answer {
+    let (_, channel) = place(state, args)?;
+    if !channel.with_app {
+        return no("not_in_channel");
+    }
+    let page = Page::of(args);
+    let mut found: Vec<Value> = Vec::new();
+    let mut next = String::new();
+    for (ts, message) in channel.messages.iter().rev() {
+        let top = message["thread_ts"].is_null() || message["thread_ts"] == json!(ts);
+        let fresh = page
+            .cursor
+            .as_deref()
+            .is_none_or(|cursor| ts.as_str() < cursor);
+        if !top || !fresh || !page.holds(ts) {
+            continue;
+        }
+        if found.len() == page.limit {
+            next = found[found.len() - 1]["ts"]
+                .as_str()
+                .unwrap_or_default()
+                .to_owned();
+            break;
+        }
+        found.push(read(channel, message, &page));
+    }
+    Ok(json!({"messages": found, "has_more": !next.is_empty(),
+        "response_metadata": {"next_cursor": next}}))
+}
+
+pub(super) fn replies(state: &State, args: &Args) -> Answer {
+    let (_, channel) = place(state, args)?;
+    let root = args.text("ts").unwrap_or_default();
+    let Some(parent) = channel.messages.get(&root) else {
+        return no("thread_not_found");
+    };
+    let page = Page::of(args);
+    let mut found = vec![read(channel, parent, &page)];
+    let mut next = String::new();
+    for reply in replies_of(channel, &root) {
+        let ts = reply["ts"].as_str().unwrap_or_default();
+        let fresh = page.cursor.as_deref().is_none_or(|cursor| ts > cursor);
+        if !fresh || !page.holds(ts) {
+            continue;
+        }
+        if found.len() > page.limit {
+            next = found[found.len() - 1]["ts"]
+                .as_str()
+                .unwrap_or_default()
+                .to_owned();
+            break;
+        }
+        found.push(read(channel, reply, &page));
+    }
+    Ok(json!({"messages": found, "has_more": !next.is_empty(),
+        "response_metadata": {"next_cursor": next}}))
+}
+
+pub(super) fn reactions(state: &State, args: &Args) -> Answer {
+    let (id, channel) = place(state, args)?;
+    let ts = args.text("timestamp").unwrap_or_default();
+    match channel.messages.get(&ts) {
+        Some(message) => Ok(json!({"type": "message", "channel": id, "message": message})),
+        None => no("message_not_found"),
+    }
+}
