@@ -11,10 +11,10 @@ use butler_hub::{Caps, HubConfig, Tokens};
 use butler_model::{ClientConfig, Endpoint, EndpointKind};
 use butler_policy::{CustomPattern, Overrides, Redactor};
 use butler_settings::{EndpointKind as Kind, FOLDER, Machine, RepoFiles, Settings};
-use butler_team::AgentConfig;
+use butler_team::{AgentConfig, ByComplexity};
 use butler_toolbox::Check;
 use butler_turn::{Limits, Models};
-use butler_vocab::{Price, Role, Usd};
+use butler_vocab::{Complexity, Price, Role, Usd};
 use butler_worktree::Repo;
 use url::Url;
 
@@ -160,12 +160,20 @@ pub fn agent_config(settings: &Settings, role: Role) -> Result<AgentConfig, CliE
         models: Models {
             usual: choice.model,
             fallback: choice.fallback,
+            // Follows from the complexity of the plan.
             stronger: None,
             window_tokens: window,
             max_tokens: catalog::answer_within(window, catalog::LONGEST_ANSWER),
         },
         profile: prompt_profile(choice.profile),
-        limits: Limits::with_turns(limits.max_turns.of(role)),
+        by_complexity: (role == Role::Coder).then(|| builders(settings)),
+        builders: builders(settings),
+        pool: settings.repo.models.pm.pool.clone(),
+        review_rounds: limits.review_rounds,
+        limits: Limits {
+            agent_messages: limits.max_exchanges,
+            ..Limits::with_turns(limits.max_turns.of(role))
+        },
         thread_cap: limits.thread_cap(),
         checks: checks(settings),
         overrides: overrides(settings),
@@ -180,6 +188,19 @@ pub fn prompt_profile(profile: butler_settings::Profile) -> butler_playbook::Pro
     match profile {
         butler_settings::Profile::Full => butler_playbook::Profile::Full,
         butler_settings::Profile::Small => butler_playbook::Profile::Small,
+    }
+}
+
+/// The Coder's models, by the size of the plan.
+fn builders(settings: &Settings) -> ByComplexity {
+    let of = |complexity| {
+        let models = &settings.repo.models.coder;
+        models.for_complexity(complexity).to_owned()
+    };
+    ByComplexity {
+        simple: of(Complexity::Simple),
+        medium: of(Complexity::Medium),
+        complex: of(Complexity::Complex),
     }
 }
 

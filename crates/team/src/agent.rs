@@ -4,10 +4,9 @@
 use std::sync::Arc;
 
 use butler_jail::Jail;
-use butler_journal::ThreadDir;
 use butler_model::ModelClient;
 use butler_slack::{Control, Socket, Web};
-use butler_worktree::{LocalForge, Repo};
+use butler_worktree::{Repo, forge_of};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
@@ -17,6 +16,7 @@ use crate::{
     crew::Crew,
     intake::{Intake, Sorted},
     line::Line,
+    matter::Matter,
     office::Office,
     shelf::Shelf,
 };
@@ -48,7 +48,7 @@ pub async fn run(
             break;
         };
         match intake.sort(envelope).await {
-            Ok(Sorted::For(thread, mail)) => crew.deliver(&thread, *mail).await,
+            Ok(Sorted::For(matter, mail)) => crew.deliver(&matter, *mail).await,
             Ok(Sorted::NotForUs) => {}
             // Not acknowledged: the hub delivers it again.
             Err(error) => warn!(%error, "an event could not be taken in"),
@@ -71,7 +71,7 @@ async fn open_office(config: AgentConfig, socket: &Socket) -> Result<Office, Tea
         control: Control::new(&config.hub, config.bot_token.clone(), epoch)?,
     };
     let repo = Repo::open(&config.repo).await?;
-    let forge = LocalForge::new(&repo)?;
+    let forge = forge_of(&repo)?;
     Ok(Office {
         line,
         forge,
@@ -87,12 +87,8 @@ async fn open_office(config: AgentConfig, socket: &Socket) -> Result<Office, Tea
 
 /// Threads whose log does not end with the end of an activation go on.
 fn take_up(office: &Arc<Office>, crew: &mut Crew) -> Result<(), TeamError> {
-    let threads = office.threads();
-    for thread in ThreadDir::list(&threads)? {
-        let path = ThreadDir::new(&threads, &thread).conversation(office.role());
-        if path.exists() {
-            crew.wake(&thread);
-        }
+    for matter in Matter::known(&office.threads(), office.role())? {
+        crew.wake(&matter);
     }
     Ok(())
 }

@@ -45,7 +45,11 @@ impl Bench {
             Place::Look(folder) => (folder, None),
         };
         let lock = match &own {
-            Some(worktree) => Some(worktree.lock().await?),
+            Some(worktree) => {
+                let lock = worktree.lock().await?;
+                catch_up(seat, worktree, cancel).await;
+                Some(lock)
+            }
             None => None,
         };
         let surroundings = Surroundings {
@@ -85,7 +89,7 @@ impl Bench {
             overrides: &seat.office.config.overrides,
             root: &self.root,
             home: butler_jail::HOME,
-            tainted: false,
+            tainted: seat.facts().taint.is_some(),
             sandboxed: self.sandboxed,
         }
     }
@@ -127,6 +131,31 @@ async fn place(seat: &Seat, cancel: &CancellationToken) -> Result<Place, TeamErr
         Some(worktree) if changes_files(role) => Ok(Place::Own(Box::new(worktree))),
         Some(worktree) => Ok(Place::Look(worktree.path)),
         None => Ok(Place::Look(repo.base(cancel).await?)),
+    }
+}
+
+/// Puts a clean branch on the newest default branch. What does not go through
+/// (a conflict, uncommitted files, no network) stays as it was.
+async fn catch_up(seat: &Seat, worktree: &Worktree, cancel: &CancellationToken) {
+    let repo = &seat.office.repo;
+    let behind = async || {
+        repo.fetch(cancel).await?;
+        let default = repo.default_ref();
+        let call = worktree
+            .git()
+            .call(["merge-base", "--is-ancestor", &default, "HEAD"]);
+        let inside = call.accept(&[0, 1]).run(cancel).await?;
+        let clean = worktree.status(cancel).await?.is_clean();
+        Ok::<_, butler_worktree::Error>(inside.code == 1 && clean)
+    };
+    match behind().await {
+        Ok(false) => {}
+        Ok(true) => {
+            if let Err(error) = worktree.rebase_on_default(cancel).await {
+                tracing::warn!(%error, "the branch stays where it is");
+            }
+        }
+        Err(error) => tracing::warn!(%error, "the default branch could not be looked at"),
     }
 }
 

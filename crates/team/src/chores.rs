@@ -5,11 +5,11 @@
 use std::{sync::Arc, time::Duration};
 
 use butler_slack::SlackError;
-use butler_vocab::{Activity, ActivityState, Entry, MessageTs, RecordBatch, Settlement, ThreadId};
+use butler_vocab::{Activity, ActivityState, Entry, MessageTs, RecordBatch, Settlement};
 use tokio::sync::mpsc;
 use tracing::warn;
 
-use crate::office::Office;
+use crate::{matter::Matter, office::Office};
 
 /// Well inside the lease of 30 s.
 const HEARTBEAT: Duration = Duration::from_secs(10);
@@ -35,9 +35,9 @@ pub struct Chores(mpsc::Sender<Chore>);
 
 impl Chores {
     /// Starts the task; await the handle to see the last chore done.
-    pub fn start(office: Arc<Office>, thread: ThreadId) -> (Self, tokio::task::JoinHandle<()>) {
+    pub fn start(office: Arc<Office>, matter: Matter) -> (Self, tokio::task::JoinHandle<()>) {
         let (sender, receiver) = mpsc::channel(QUEUE);
-        let task = tokio::spawn(work(office, thread, receiver));
+        let task = tokio::spawn(work(office, matter, receiver));
         (Self(sender), task)
     }
 
@@ -47,7 +47,8 @@ impl Chores {
     }
 }
 
-async fn work(office: Arc<Office>, thread: ThreadId, mut chores: mpsc::Receiver<Chore>) {
+async fn work(office: Arc<Office>, matter: Matter, mut chores: mpsc::Receiver<Chore>) {
+    let thread = matter.thread.clone();
     let mut step: Option<Activity> = None;
     loop {
         let chore = tokio::select! {
@@ -61,6 +62,8 @@ async fn work(office: Arc<Office>, thread: ThreadId, mut chores: mpsc::Receiver<
         };
         let Some(chore) = chore else { return };
         match chore {
+            // Who researches is not whom a person steers in this thread.
+            Chore::Activity(..) if matter.research.is_some() => {}
             Chore::Activity(state, text) => {
                 let activity = Activity {
                     thread: thread.clone(),
@@ -78,7 +81,7 @@ async fn work(office: Arc<Office>, thread: ThreadId, mut chores: mpsc::Receiver<
             Chore::Records(entries) => {
                 let batch = RecordBatch {
                     thread: thread.clone(),
-                    entries,
+                    entries: matter.for_the_hub(entries),
                 };
                 report(office.line.control.records(&batch).await, "records");
             }

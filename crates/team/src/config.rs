@@ -1,14 +1,14 @@
 //! What one agent process is told by the binary; nothing of the rest of the
 //! configuration reaches this room.
 
-use std::path::PathBuf;
+use std::{collections::BTreeMap, path::PathBuf};
 
 use butler_model::ClientConfig;
 use butler_playbook::Profile;
 use butler_policy::{Overrides, Redactor};
 use butler_toolbox::Check;
 use butler_turn::{Limits, Models};
-use butler_vocab::{Role, Secret, Usd};
+use butler_vocab::{Complexity, Role, Secret, Usd};
 use url::Url;
 
 /// Everything an agent process needs to work.
@@ -34,6 +34,14 @@ pub struct AgentConfig {
     pub models: Models,
     /// How much the model can be told at once.
     pub profile: Profile,
+    /// The Coder's model for each size of a plan, in the process that builds.
+    pub by_complexity: Option<ByComplexity>,
+    /// The same, for everybody who shows a plan.
+    pub builders: ByComplexity,
+    /// Names that a person may use for models, as in `!pm claude`.
+    pub pool: BTreeMap<String, String>,
+    /// Review rounds before the Lead decides.
+    pub review_rounds: u32,
     /// How far an activation may go.
     pub limits: Limits,
     /// What a thread may cost; shown on plans, enforced by the hub.
@@ -48,4 +56,27 @@ pub struct AgentConfig {
     pub jail_helper: PathBuf,
     /// Threads at work at the same time.
     pub threads_at_once: usize,
+}
+
+/// A model for each size of a plan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ByComplexity {
+    /// For simple plans.
+    pub simple: String,
+    /// For medium ones.
+    pub medium: String,
+    /// For complex ones; also the way out when a weaker one is stuck.
+    pub complex: String,
+}
+
+impl ByComplexity {
+    /// The one for this size.
+    #[must_use]
+    pub fn of(&self, complexity: Complexity) -> &str {
+        match complexity {
+            Complexity::Simple => &self.simple,
+            Complexity::Medium => &self.medium,
+            Complexity::Complex => &self.complex,
+        }
+    }
 }

@@ -33,7 +33,8 @@ pub fn so_far(messages: &[Message], until: Option<&MessageTs>) -> Option<String>
     Some(text)
 }
 
-fn line(message: &Message) -> String {
+/// One message as a line.
+pub fn line(message: &Message) -> String {
     let who = message
         .username
         .clone()

@@ -13,6 +13,7 @@ use tracing::{Instrument, error, info_span};
 use crate::{
     TeamError,
     intake::Mail,
+    matter::Matter,
     office::{Office, now_ms},
     worker,
 };
@@ -24,7 +25,7 @@ const PAUSE: Duration = Duration::from_secs(2);
 /// Finds or starts the worker of a thread.
 pub struct Crew {
     office: Arc<Office>,
-    inboxes: HashMap<ThreadId, mpsc::Sender<Mail>>,
+    inboxes: HashMap<Matter, mpsc::Sender<Mail>>,
     tasks: TaskTracker,
     cancel: CancellationToken,
 }
@@ -41,19 +42,33 @@ impl Crew {
     }
 
     /// Makes sure that a thread has a worker; it takes up what its log asks for.
-    pub fn wake(&mut self, thread: &ThreadId) {
-        self.inbox(thread);
+    pub fn wake(&mut self, matter: &Matter) {
+        self.inbox(matter);
     }
 
-    /// Gives mail to the worker of its thread, in order.
-    pub async fn deliver(&mut self, thread: &ThreadId, mut mail: Mail) {
+    /// Gives mail to the worker of its matter, in order. A stop is for every
+    /// worker of the thread.
+    pub async fn deliver(&mut self, matter: &Matter, mail: Mail) {
+        if let Mail::Stop { by, .. } = &mail {
+            let others = self.inboxes.iter();
+            let others = others.filter(|(key, _)| *key != matter && key.thread == matter.thread);
+            for (_, inbox) in others {
+                let (by, ack) = (by.clone(), None);
+                // A worker that is gone has nothing to stop.
+                let _ = inbox.send(Mail::Stop { by, ack }).await;
+            }
+        }
+        self.hand(matter, mail).await;
+    }
+
+    async fn hand(&mut self, matter: &Matter, mut mail: Mail) {
         // A worker may end between two messages; then a new one takes it.
         loop {
-            match self.inbox(thread).send(mail).await {
+            match self.inbox(matter).send(mail).await {
                 Ok(()) => return,
                 Err(returned) => {
                     mail = returned.0;
-                    self.inboxes.remove(thread);
+                    self.inboxes.remove(matter);
                 }
             }
         }
@@ -66,28 +81,28 @@ impl Crew {
         self.tasks.wait().await;
     }
 
-    fn inbox(&mut self, thread: &ThreadId) -> mpsc::Sender<Mail> {
+    fn inbox(&mut self, matter: &Matter) -> mpsc::Sender<Mail> {
         self.inboxes.retain(|_, sender| !sender.is_closed());
-        if let Some(sender) = self.inboxes.get(thread) {
+        if let Some(sender) = self.inboxes.get(matter) {
             return sender.clone();
         }
         let (sender, receiver) = mpsc::channel(INBOX);
-        let span = info_span!("thread", thread = %thread, role = %self.office.role());
+        let span = info_span!("thread", thread = %matter.thread, role = %self.office.role());
         let work = keep(
             Arc::clone(&self.office),
-            thread.clone(),
+            matter.clone(),
             receiver,
             self.cancel.clone(),
         );
         self.tasks.spawn(work.instrument(span));
-        self.inboxes.insert(thread.clone(), sender.clone());
+        self.inboxes.insert(matter.clone(), sender.clone());
         sender
     }
 }
 
 async fn keep(
     office: Arc<Office>,
-    thread: ThreadId,
+    matter: Matter,
     receiver: mpsc::Receiver<Mail>,
     cancel: CancellationToken,
 ) {
@@ -95,7 +110,7 @@ async fn keep(
     loop {
         let work = worker::run(
             Arc::clone(&office),
-            thread.clone(),
+            matter.clone(),
             &mut inbox,
             cancel.clone(),
         );
@@ -108,7 +123,7 @@ async fn keep(
             return;
         }
         error!(reason, "the thread's work stopped; it is taken up again");
-        tell(&office, &thread, &reason).await;
+        tell(&office, &matter.thread, &reason).await;
         tokio::select! {
             () = cancel.cancelled() => return,
             () = tokio::time::sleep(PAUSE) => {}

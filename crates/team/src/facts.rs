@@ -4,10 +4,13 @@
 use std::collections::HashMap;
 
 use butler_vocab::{
-    Choice, CommitSha, DecisionKind, Entry, EventId, HandOver, Plan, PrNumber, Receipt, Record,
-    RequestId, Sha256Hex, Speaker, TreeHash, UserId, Verdict,
+    CallId, Choice, CommitSha, DecisionKind, Entry, EventId, HandOver, Plan, PrNumber, Receipt,
+    Record, RequestId, Role, Sha256Hex, Speaker, TreeHash, UserId, Verdict,
 };
+use serde::Deserialize;
 use serde_json::Value;
+
+use crate::{inquiry::Inquiry, learned::Proposal, render};
 
 /// What is known.
 #[derive(Debug, Clone, Default)]
@@ -28,7 +31,17 @@ pub struct Facts {
     pub asked: HashMap<RequestId, Asked>,
     /// Hand-overs without a green receipt that were refused so far.
     pub unverified: u32,
+    /// Questions to the Researcher.
+    pub research: Inquiry,
+    /// Who asked the one question that a research log is about.
+    pub inquirer: Option<Role>,
+    /// The model that a person asked for in this thread.
+    pub chosen_model: Option<String>,
+    /// Where the first text from outside in this log came from. It stays in the
+    /// context, so what it forbids stays forbidden.
+    pub taint: Option<String>,
     received: Vec<EventId>,
+    calls: HashMap<CallId, String>,
 }
 
 /// The first words of a person in this thread.
@@ -71,6 +84,9 @@ pub struct Asked {
 /// How the refusal of an unverified hand-over begins; counted from the log.
 pub const UNVERIFIED: &str = "refused: the checks have not passed on exactly these files";
 
+/// How the reason of a model begins that a person asked for.
+pub const CHOSEN: &str = "asked for by ";
+
 impl Facts {
     /// Everything a log says.
     pub fn of(log: &[Entry]) -> Self {
@@ -83,6 +99,8 @@ impl Facts {
 
     /// Takes one more line in.
     pub fn note(&mut self, record: &Record) {
+        self.note_outside(record);
+        self.note_research(record);
         match record {
             Record::User {
                 speaker: Speaker::Person { user, name },
@@ -98,6 +116,9 @@ impl Facts {
             Record::Received { event, hand_over } => {
                 self.received.push(event.clone());
                 self.received(hand_over);
+            }
+            Record::Model { model, reason } if reason.starts_with(CHOSEN) => {
+                self.chosen_model = Some(model.clone());
             }
             Record::Checked { receipt } => self.receipt = Some(receipt.clone()),
             Record::DecisionAsked {
@@ -153,6 +174,89 @@ impl Facts {
         words
     }
 
+    fn note_research(&mut self, record: &Record) {
+        match record {
+            Record::Assistant { calls, .. } => self.research.asked(calls),
+            Record::ToolResult { call, outcome } => self.research.result(call, outcome),
+            Record::User {
+                event: Some(event), ..
+            } => self.research.told(event),
+            Record::Received { event, hand_over } => {
+                if let HandOver::Findings { request, .. } = &**hand_over {
+                    self.research
+                        .answered(event, request, render::briefing(hand_over));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Text from outside enters by a tool that fetches it, by the Researcher,
+    /// who does nothing else, or by somebody who is neither of us nor a person.
+    fn note_outside(&mut self, record: &Record) {
+        let origin = match record {
+            Record::Assistant { calls, .. } => {
+                let names = calls
+                    .iter()
+                    .map(|call| (call.id.clone(), call.name.clone()));
+                self.calls.extend(names);
+                None
+            }
+            Record::ToolResult { call, outcome } if outcome.ok => self
+                .calls
+                .get(call)
+                .filter(|name| butler_toolbox::taints(name))
+                .cloned(),
+            Record::User {
+                speaker: Speaker::Outside { origin },
+                ..
+            } => Some(origin.clone()),
+            Record::Received { hand_over, .. }
+                if matches!(&**hand_over, HandOver::Findings { .. }) =>
+            {
+                Some("the Researcher's findings".to_owned())
+            }
+            _ => None,
+        };
+        if self.taint.is_none() {
+            self.taint = origin;
+        }
+    }
+
+    /// What people accepted to be remembered.
+    pub fn accepted(&self) -> Vec<Proposal> {
+        let mut accepted: Vec<_> = self
+            .asked
+            .iter()
+            .filter(|(_, asked)| {
+                asked.kind == DecisionKind::Learning && asked.used == Some(Choice::Accept)
+            })
+            .filter_map(|(request, asked)| {
+                let proposal = Proposal::deserialize(&asked.subject["learning"]).ok()?;
+                (proposal.sha256() == asked.sha256).then_some((request.clone(), proposal))
+            })
+            .collect();
+        accepted.sort_by(|(one, _), (other, _)| one.cmp(other));
+        accepted.into_iter().map(|(_, proposal)| proposal).collect()
+    }
+
+    /// The merge card that waits for a person.
+    pub fn open_merge(&self) -> Option<RequestId> {
+        let mut open = self
+            .asked
+            .iter()
+            .filter(|(_, asked)| asked.kind == DecisionKind::Merge && asked.used.is_none());
+        open.next().map(|(request, _)| request.clone())
+    }
+
+    /// Whether a person has merged or closed this thread.
+    pub fn is_closed(&self) -> bool {
+        self.asked.values().any(|asked| {
+            asked.kind == DecisionKind::Merge
+                && matches!(asked.used, Some(Choice::Merge | Choice::Close))
+        })
+    }
+
     /// Whether this hand-over was taken in before.
     pub fn has_received(&self, event: &EventId) -> bool {
         self.received.contains(event)
@@ -185,7 +289,9 @@ impl Facts {
                 self.rounds = verdict.round;
                 self.verdict = Some((verdict.clone(), *pr));
             }
-            HandOver::Design { .. }
+            HandOver::Research { from, .. } => self.inquirer = Some(*from),
+            HandOver::Findings { .. }
+            | HandOver::Design { .. }
             | HandOver::Question { .. }
             | HandOver::Answer { .. }
             | HandOver::Retrospective(_) => {}
@@ -235,6 +341,50 @@ mod tests {
             person: UserId::new("U1"),
         });
         assert_eq!(facts.asked[&request].used, Some(Choice::Merge));
+    }
+
+    #[test]
+    fn text_from_outside_taints_and_stays() {
+        let call = CallId::new("abcdefghi");
+        let ran = |name: &str, ok: bool| {
+            let mut facts = Facts::default();
+            facts.note(&Record::Assistant {
+                turn: 1,
+                text: None,
+                calls: vec![butler_vocab::ToolCall {
+                    id: call.clone(),
+                    name: name.into(),
+                    arguments: json!({}),
+                    problem: None,
+                }],
+                reasoning: None,
+                model: "m".into(),
+                usage: butler_vocab::TokenUsage::default(),
+            });
+            let outcome = if ok {
+                ToolOutcome::ok("text")
+            } else {
+                ToolOutcome::error("text")
+            };
+            facts.note(&Record::ToolResult {
+                call: call.clone(),
+                outcome,
+            });
+            facts.taint
+        };
+        assert_eq!(ran("WebFetch", true).as_deref(), Some("WebFetch"));
+        assert_eq!(ran("WebFetch", false), None);
+        assert_eq!(ran("Read", true), None);
+        let mut facts = Facts::default();
+        facts.note(&Record::Received {
+            event: EventId::new("E"),
+            hand_over: Box::new(HandOver::Findings {
+                request: RequestId::new("r"),
+                to: Role::Coder,
+                text: "a page says".into(),
+            }),
+        });
+        assert!(facts.taint.is_some());
     }
 
     #[test]

@@ -14,7 +14,7 @@ use butler_vocab::{
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::{TeamError, bench::Bench, orders, seat::Seat};
+use crate::{TeamError, bench::Bench, orders, seat::Seat, tools::findings};
 
 /// How something long ended.
 pub enum Done {
@@ -177,11 +177,18 @@ pub fn tool_done(
 
 /// Posts what the machine has to say.
 pub async fn post(seat: Seat, outgoing: Outgoing) -> Done {
+    // Whoever asked waits; what became of the question is for them.
+    if let Some(body) = findings(&seat, &outgoing.text) {
+        return pass_on(&seat, outgoing.idem, &body).await;
+    }
     say(&seat, outgoing.idem, &outgoing.text).await
 }
 
 /// A role that did not end as it should: the person is told what it said last.
 pub async fn default_hand_over(seat: Seat, idem: Idem, text: String) -> Done {
+    if let Some(body) = findings(&seat, &text) {
+        return pass_on(&seat, idem, &body).await;
+    }
     let text = format!(
         "{text}\n\n_(I did not pass this on to anybody. Answer here, or mention the role that should go on.)_"
     );
@@ -190,17 +197,20 @@ pub async fn default_hand_over(seat: Seat, idem: Idem, text: String) -> Done {
 
 /// A role that goes in circles hands the matter up.
 pub async fn escalate(seat: Seat, idem: Idem, text: String) -> Done {
+    if let Some(body) = findings(&seat, &text) {
+        return pass_on(&seat, idem, &body).await;
+    }
     let above = match seat.role() {
         Role::Coder => Role::Pm,
         _ => return say(&seat, idem, &text).await,
     };
     let body = HandOver::Question { to: above, text };
-    let posted = seat
-        .office
-        .line
-        .hand_over(&seat.thread, idem.clone(), &body)
-        .await;
-    match posted {
+    pass_on(&seat, idem, &body).await
+}
+
+async fn pass_on(seat: &Seat, idem: Idem, body: &HandOver) -> Done {
+    let line = &seat.office.line;
+    match line.hand_over(&seat.thread, idem.clone(), body).await {
         Ok(posted) => Done::Event(Event::Posted {
             idem,
             ts: posted.ts,

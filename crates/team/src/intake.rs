@@ -8,12 +8,10 @@ use butler_turn::{
     Heard,
     route::{Addressed, Author, Command, Ear, RespondTo, addressed, is_stop_reaction},
 };
-use butler_vocab::{
-    BodyRef, Decision, HandOver, RequestId, Sha256Hex, Speaker, Stamp, StampKind, ThreadId,
-};
+use butler_vocab::{BodyRef, Decision, HandOver, RequestId, Sha256Hex, Speaker, Stamp, StampKind};
 use tracing::warn;
 
-use crate::{TeamError, office::Office, render};
+use crate::{TeamError, matter::Matter, office::Office, render};
 
 /// Something for the worker of a thread.
 pub enum Mail {
@@ -59,7 +57,7 @@ impl Ack {
 /// Whom an envelope is for.
 pub enum Sorted {
     /// A thread's worker.
-    For(ThreadId, Box<Mail>),
+    For(Matter, Box<Mail>),
     /// Others; already acknowledged.
     NotForUs,
 }
@@ -94,7 +92,7 @@ impl Intake {
                 ack.send().await;
                 Ok(Sorted::NotForUs)
             }
-            Some((thread, mail)) => Ok(Sorted::For(thread, Box::new(with_ack(mail, ack)))),
+            Some((matter, mail)) => Ok(Sorted::For(matter, Box::new(with_ack(mail, ack)))),
         }
     }
 
@@ -102,7 +100,7 @@ impl Intake {
         &self,
         envelope: &Envelope,
         stamp: &Stamp,
-    ) -> Result<Option<(ThreadId, Mail)>, TeamError> {
+    ) -> Result<Option<(Matter, Mail)>, TeamError> {
         match stamp.kind {
             StampKind::Decision => self.decision(stamp).await,
             StampKind::Reaction => self.reaction(envelope, stamp).await,
@@ -111,7 +109,7 @@ impl Intake {
         }
     }
 
-    async fn decision(&self, stamp: &Stamp) -> Result<Option<(ThreadId, Mail)>, TeamError> {
+    async fn decision(&self, stamp: &Stamp) -> Result<Option<(Matter, Mail)>, TeamError> {
         let Some(reference) = &stamp.reference else {
             return Ok(None);
         };
@@ -129,7 +127,7 @@ impl Intake {
                 decision: Box::new(decision),
                 ack: None,
             };
-            (view.asked.thread, mail)
+            (Matter::thread(view.asked.thread), mail)
         }))
     }
 
@@ -137,7 +135,7 @@ impl Intake {
         &self,
         envelope: &Envelope,
         stamp: &Stamp,
-    ) -> Result<Option<(ThreadId, Mail)>, TeamError> {
+    ) -> Result<Option<(Matter, Mail)>, TeamError> {
         let (Some(SlackEvent::Reaction(reaction)), Some(thread)) =
             (envelope.event(), stamp.thread.clone())
         else {
@@ -147,14 +145,14 @@ impl Intake {
             return Ok(None);
         }
         let by = self.office.line.web.user_name(&reaction.user).await?;
-        Ok(Some((thread, Mail::Stop { by, ack: None })))
+        Ok(Some((Matter::thread(thread), Mail::Stop { by, ack: None })))
     }
 
     async fn message(
         &self,
         envelope: &Envelope,
         stamp: &Stamp,
-    ) -> Result<Option<(ThreadId, Mail)>, TeamError> {
+    ) -> Result<Option<(Matter, Mail)>, TeamError> {
         let Some(SlackEvent::Message { channel, message }) = envelope.event() else {
             return Ok(None);
         };
@@ -168,11 +166,18 @@ impl Intake {
             Addressed::Me | Addressed::Steers => {}
             Addressed::Command(Command::Stop) => {
                 let by = self.speaker_name(&message).await?;
-                return Ok(Some((thread, Mail::Stop { by, ack: None })));
+                return Ok(Some((Matter::thread(thread), Mail::Stop { by, ack: None })));
             }
             _ => return Ok(None),
         }
         let hand_over = self.body(stamp, &message).await?;
+        let matter = Matter {
+            thread,
+            research: match &hand_over {
+                Some(HandOver::Research { request, .. }) => Some(request.clone()),
+                _ => None,
+            },
+        };
         let text = hand_over
             .as_ref()
             .map_or_else(|| mrkdwn::plain(&message.text), render::briefing);
@@ -188,7 +193,7 @@ impl Intake {
             hand_over: hand_over.map(Box::new),
             ack: None,
         };
-        Ok(Some((thread, mail)))
+        Ok(Some((matter, mail)))
     }
 
     /// The body of a hand-over, checked against the hash in the message.

@@ -11,7 +11,7 @@ use butler_jail::Jail;
 use butler_model::ModelClient;
 use butler_playbook::Playbook;
 use butler_vocab::{Epoch, Role};
-use butler_worktree::{LocalForge, Repo};
+use butler_worktree::{Forge, Repo};
 use tokio::sync::Semaphore;
 
 use crate::{AgentConfig, line::Line, shelf::Shelf};
@@ -25,7 +25,7 @@ pub struct Office {
     /// The clone.
     pub repo: Repo,
     /// Pull requests.
-    pub forge: LocalForge,
+    pub forge: Arc<dyn Forge>,
     /// The model.
     pub model: ModelClient,
     /// Where commands run.
@@ -64,6 +64,11 @@ impl Office {
         let playbook = self.playbook().await;
         playbook.prompt(self.role(), self.config.profile, task)
     }
+}
+
+/// The date, for what the team remembers.
+pub fn today() -> String {
+    jiff::Timestamp::now().strftime("%Y-%m-%d").to_string()
 }
 
 /// Milliseconds since 1970.

@@ -6,13 +6,15 @@ use butler_turn::Order;
 use butler_vocab::{
     Choice, Decision, DecisionKind, HandOver, MessageTs, Plan, Task, Then, ToolOutcome, Waiting,
 };
-use butler_worktree::{Edit, Forge};
 use serde::Deserialize;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
-use crate::{TeamError, facts::Asked, hands::Done, render, seat::Seat, tools::MergeSubject};
+use crate::{
+    TeamError, closing, facts::Asked, hands::Done, learned::Proposal, render, seat::Seat,
+    tools::MergeSubject,
+};
 
 /// Does what a person decided.
 pub async fn carry_out(
@@ -38,7 +40,7 @@ pub async fn carry_out(
             "rejected the plan; ask why in one sentence, or close the matter",
             &person,
         )),
-        (DecisionKind::Merge, Choice::Merge) => merge(seat, order, &asked, cancel).await,
+        (DecisionKind::Merge, Choice::Merge) => closing::merge(seat, order, &asked, cancel).await,
         (DecisionKind::Merge, Choice::Close) => close(seat, order, &asked, cancel).await,
         (DecisionKind::Merge, _) => {
             let text = format!("{person} holds the merge; the pull request stays open.");
@@ -53,6 +55,7 @@ pub async fn carry_out(
                 .await?;
             Ok(ToolOutcome::ok(text).then(Then::End))
         }
+        (DecisionKind::Learning, _) => learn(seat, order, &asked, &person, cancel).await,
         (kind, choice) => Ok(told(
             &format!("chose {} ({kind:?})", choice.label()),
             &person,
@@ -94,48 +97,6 @@ async fn start(
     Ok(ToolOutcome::ok("the Coder has the plan").then(Then::End))
 }
 
-/// Squash onto the default branch, exactly the reviewed head; then clean up.
-async fn merge(
-    seat: &Seat,
-    order: &Order,
-    asked: &Asked,
-    cancel: &CancellationToken,
-) -> Result<ToolOutcome, TeamError> {
-    let subject = subject(order, asked)?;
-    let words = Edit {
-        title: Some(subject.title.clone()),
-        body: Some(subject.description.clone()),
-    };
-    let forge = &seat.office.forge;
-    forge.edit(subject.pr, &words, cancel).await?;
-    let merged = match forge.merge(subject.pr, &subject.head, cancel).await {
-        Ok(commit) => commit,
-        Err(error @ butler_worktree::Error::HeadMoved { .. }) => {
-            return Ok(ToolOutcome::error(format!(
-                "not merged: {error}. The card was for {}; it needs another review and a new card.",
-                render::short_sha(subject.head.as_str())
-            )));
-        }
-        Err(error) => return Err(error.into()),
-    };
-    seat.office.repo.remove(&seat.thread, cancel).await?;
-    let text = format!(
-        "Merged {} as `{}`. The branch and its worktree are gone.",
-        subject.pr,
-        render::short_sha(merged.as_str())
-    );
-    seat.office
-        .line
-        .say(
-            &seat.thread,
-            seat.idem_for(&order.request, "merged"),
-            &text,
-            Vec::new(),
-        )
-        .await?;
-    Ok(ToolOutcome::ok(text).then(Then::End))
-}
-
 async fn close(
     seat: &Seat,
     order: &Order,
@@ -160,7 +121,8 @@ async fn close(
     Ok(ToolOutcome::ok(text).then(Then::End))
 }
 
-fn subject(order: &Order, asked: &Asked) -> Result<MergeSubject, TeamError> {
+/// What the card was about, checked against the hash that was decided.
+pub fn subject(order: &Order, asked: &Asked) -> Result<MergeSubject, TeamError> {
     let subject = MergeSubject::deserialize(&asked.subject["merge"]).map_err(|error| {
         TeamError::Missing(format!("the subject of card {}: {error}", order.request))
     })?;
@@ -171,6 +133,36 @@ fn subject(order: &Order, asked: &Asked) -> Result<MergeSubject, TeamError> {
         )));
     }
     Ok(subject)
+}
+
+/// What was accepted is written with the merge; after it, at once.
+async fn learn(
+    seat: &Seat,
+    order: &Order,
+    asked: &Asked,
+    person: &str,
+    cancel: &CancellationToken,
+) -> Result<ToolOutcome, TeamError> {
+    let proposal = Proposal::deserialize(&asked.subject["learning"]).map_err(|error| {
+        TeamError::Missing(format!("the learning of card {}: {error}", order.request))
+    })?;
+    let (closed, open) = {
+        let facts = seat.facts();
+        (facts.is_closed(), facts.open_merge())
+    };
+    let text = told(
+        &format!("chose {} for {}", order.choice.label(), proposal.title()),
+        person,
+    );
+    if order.choice == Choice::Accept && closed {
+        closing::offer(seat, order, &[proposal], cancel).await?;
+    }
+    Ok(match open {
+        Some(request) => text.then(Then::Park {
+            waiting: Waiting::Decision { request },
+        }),
+        None => text.then(Then::End),
+    })
 }
 
 /// A command card was answered: its buttons go.
@@ -209,6 +201,9 @@ fn card_text(subject: &Value) -> (&'static str, String) {
             "Ready to merge",
             format!("**{}**\n\n{}", merge.title, merge.description),
         );
+    }
+    if let Ok(proposal) = Proposal::deserialize(&subject["learning"]) {
+        return ("Remember this?", proposal.render());
     }
     let command = subject["command"].as_str().unwrap_or_default();
     ("May I run this?", format!("```\n{command}\n```"))

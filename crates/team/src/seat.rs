@@ -2,9 +2,9 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use butler_vocab::{CallId, Idem, Record, RequestId, Role, ThreadId};
+use butler_vocab::{CallId, Idem, Record, RequestId, Role, Sha256Hex, ThreadId};
 
-use crate::{facts::Facts, office::Office};
+use crate::{facts::Facts, matter::Matter, office::Office};
 
 /// One role in one thread. Cheap to clone; clones share everything.
 #[derive(Clone)]
@@ -13,16 +13,19 @@ pub struct Seat {
     pub office: Arc<Office>,
     /// The thread.
     pub thread: ThreadId,
+    /// The one request that this seat is about, in the Researcher's process.
+    pub research: Option<RequestId>,
     facts: Arc<Mutex<Facts>>,
     to_write: Arc<Mutex<Vec<Record>>>,
 }
 
 impl Seat {
     /// A seat with what the log already says.
-    pub fn new(office: Arc<Office>, thread: ThreadId, facts: Facts) -> Self {
+    pub fn new(office: Arc<Office>, matter: &Matter, facts: Facts) -> Self {
         Self {
             office,
-            thread,
+            thread: matter.thread.clone(),
+            research: matter.research.clone(),
             facts: Arc::new(Mutex::new(facts)),
             to_write: Arc::default(),
         }
@@ -65,6 +68,15 @@ impl Seat {
             self.role()
         ))
     }
+}
+
+/// The n-th card of a tool call that asks for several.
+pub fn request_nth(call: &CallId, number: u32) -> RequestId {
+    const LETTERS: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
+    let hash = Sha256Hex::of(format!("{call} {number}"));
+    let byte = |at: usize| usize::from_str_radix(&hash.as_str()[at..at + 2], 16).unwrap_or(0);
+    let letters = (0..6).map(|at| char::from(LETTERS[byte(2 * at) % 32]));
+    RequestId::new(letters.collect::<String>())
 }
 
 /// The card that a tool call asks for: short enough to type, the same after a crash.

@@ -3,14 +3,15 @@
 //! mail is acknowledged once it is in the log.
 
 mod calls;
+mod findings;
+mod models;
 
 use std::{collections::VecDeque, future::Future, pin::Pin, sync::Arc, time::Duration};
 
-use butler_journal::{Journal, ThreadDir};
+use butler_journal::Journal;
 use butler_turn::{Effect, Event, Heard, Machine, Mark, ModelCall, Setup, StopCause};
 use butler_vocab::{
-    DecisionKind, Entry, EventId, HandOver, MessageTs, Record, Settlement, Speaker, ThreadId,
-    Waiting, fault,
+    DecisionKind, Entry, EventId, HandOver, MessageTs, Record, Settlement, Speaker, Waiting, fault,
 };
 use futures_util::{StreamExt, stream::FuturesUnordered};
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
@@ -27,6 +28,7 @@ use crate::{
     facts::Facts,
     hands::{self, Done, Question},
     intake::{Ack, Mail},
+    matter::Matter,
     office::{Office, now_ms},
     orders,
     seat::Seat,
@@ -61,12 +63,12 @@ pub struct Worker {
 /// Runs a thread until it is idle or the process ends.
 pub async fn run(
     office: Arc<Office>,
-    thread: ThreadId,
+    matter: Matter,
     inbox: &mut mpsc::Receiver<Mail>,
     process: CancellationToken,
 ) -> Result<(), TeamError> {
-    let (chores, chores_done) = Chores::start(Arc::clone(&office), thread.clone());
-    let mut worker = Worker::open(office, thread, chores, process.clone()).await?;
+    let (chores, chores_done) = Chores::start(Arc::clone(&office), matter.clone());
+    let mut worker = Worker::open(office, matter, chores, process.clone()).await?;
     let result = worker.work(inbox).await;
     drop(worker);
     // A hub that stops at the same time must not hold us up.
@@ -80,22 +82,23 @@ pub async fn run(
 impl Worker {
     async fn open(
         office: Arc<Office>,
-        thread: ThreadId,
+        matter: Matter,
         chores: Chores,
         process: CancellationToken,
     ) -> Result<Self, TeamError> {
-        let path = ThreadDir::new(&office.threads(), &thread).conversation(office.role());
+        let path = matter.log(&office.threads(), office.role());
         let (journal, log) = tokio::task::block_in_place(|| Journal::open(&path, office.epoch))?;
-        let seat = Seat::new(Arc::clone(&office), thread.clone(), Facts::of(&log));
+        let seat = Seat::new(Arc::clone(&office), &matter, Facts::of(&log));
+        let models = models::models_for(&office.config, &seat.facts());
         let task = seat.facts().task_words();
         let setup = Setup {
-            thread,
+            first_activation: matter.first_activation(),
+            thread: matter.thread,
             role: office.role(),
-            models: office.config.models.clone(),
+            models,
             prompt: office.prompt(&task).await,
             tools: bench::offered(&seat),
             limits: office.config.limits,
-            first_activation: 1,
         };
         let machine = Machine::new(setup, &log);
         let joined = !log.is_empty();
@@ -120,6 +123,7 @@ impl Worker {
     /// Receive, ask the machine, carry out; until there is nothing left to wait for.
     async fn work(&mut self, inbox: &mut mpsc::Receiver<Mail>) -> Result<(), TeamError> {
         self.feed(Event::Begin { now_ms: now_ms() });
+        self.tell_findings();
         loop {
             self.carry_out_all().await?;
             let process = self.process.clone();
@@ -135,7 +139,7 @@ impl Worker {
                     if self.deadline_ms.is_none() {
                         return Ok(());
                     }
-                    self.feed(Event::Deadline { now_ms: now_ms() });
+                    self.out_of_patience();
                 }
             }
         }
@@ -165,23 +169,30 @@ impl Worker {
                 ack,
             } => {
                 let mut all = self.context(heard.ts.as_ref()).await?;
+                let findings = matches!(hand_over.as_deref(), Some(HandOver::Findings { .. }));
                 if let Some(body) = hand_over {
                     self.receive(&heard.event, *body).await?;
+                    self.choose_model()?;
                 }
-                if self.machine.is_idle() {
-                    self.renew_prompt(&heard.text).await;
-                    match errand::start(&self.seat, &heard, &self.work).await? {
-                        Left::Nothing => {
-                            acknowledge(ack).await;
-                            return Ok(());
-                        }
-                        Left::WithNote(note) => all.extend([heard, *note]),
-                        Left::Message => all.push(heard),
-                    }
+                if findings {
+                    // In the log already; told when the others are there too.
+                    self.tell_findings();
                 } else {
-                    all.push(heard);
+                    if self.machine.is_idle() {
+                        self.renew_prompt(&heard.text).await;
+                        match errand::start(&self.seat, &heard, &self.work).await? {
+                            Left::Nothing => {
+                                acknowledge(ack).await;
+                                return Ok(());
+                            }
+                            Left::WithNote(note) => all.extend([heard, *note]),
+                            Left::Message => all.push(heard),
+                        }
+                    } else {
+                        all.push(heard);
+                    }
+                    self.feed(Event::Heard(all));
                 }
-                self.feed(Event::Heard(all));
                 ack
             }
             Mail::Decided { decision, ack } => {
@@ -255,9 +266,9 @@ impl Worker {
                 self.next_batch().await?;
             }
             Done::Event(event) => {
+                let records = self.seat.take_written();
+                self.write(records).await?;
                 if matches!(event, Event::ToolDone { .. }) {
-                    let records = self.seat.take_written();
-                    self.write(records).await?;
                     self.running -= 1;
                 }
                 self.feed(event);

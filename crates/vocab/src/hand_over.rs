@@ -55,6 +55,24 @@ pub enum HandOver {
     },
     /// The Lead's look back.
     Retrospective(Box<Retrospective>),
+    /// Anybody → Researcher: one question, with an activation of its own.
+    Research {
+        /// Which question: several may be open in one thread.
+        request: RequestId,
+        /// Who waits for the answer.
+        from: Role,
+        /// What is to be found out.
+        question: String,
+    },
+    /// Researcher → whoever asked: what was found, from outside.
+    Findings {
+        /// The question it answers.
+        request: RequestId,
+        /// Who asked.
+        to: Role,
+        /// The answer with its sources.
+        text: String,
+    },
 }
 
 /// The kind of a hand-over, as in message metadata.
@@ -75,6 +93,10 @@ pub enum HandOverKind {
     Verdict,
     /// [`HandOver::Retrospective`].
     Retrospective,
+    /// [`HandOver::Research`].
+    Research,
+    /// [`HandOver::Findings`].
+    Findings,
 }
 
 impl HandOver {
@@ -89,6 +111,8 @@ impl HandOver {
             HandOver::ReadyForReview { .. } => HandOverKind::ReadyForReview,
             HandOver::Verdict { .. } => HandOverKind::Verdict,
             HandOver::Retrospective(_) => HandOverKind::Retrospective,
+            HandOver::Research { .. } => HandOverKind::Research,
+            HandOver::Findings { .. } => HandOverKind::Findings,
         }
     }
 
@@ -101,9 +125,13 @@ impl HandOver {
             HandOver::Design { .. } => Some(Role::Pm),
             HandOver::Question { to, .. } | HandOver::Answer { to, .. } => Some(*to),
             HandOver::ReadyForReview { .. } => Some(Role::Reviewer),
-            HandOver::Verdict { verdict, .. } if verdict.approved => Some(Role::Lead),
+            HandOver::Verdict { verdict, .. } if verdict.approved || verdict.last => {
+                Some(Role::Lead)
+            }
             HandOver::Verdict { .. } => Some(Role::Coder),
             HandOver::Retrospective(_) => None,
+            HandOver::Research { .. } => Some(Role::Researcher),
+            HandOver::Findings { to, .. } => Some(*to),
         }
     }
 }

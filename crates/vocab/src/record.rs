@@ -398,6 +398,7 @@ mod tests {
                 tree: crate::TreeHash::new("b"),
                 approved,
                 round: 1,
+                last: false,
                 summary: "s".into(),
                 invariants: vec![],
                 risks: vec![],

@@ -63,6 +63,9 @@ pub struct Verdict {
     pub approved: bool,
     /// Which round this was, from 1.
     pub round: u32,
+    /// Whether this was the last round: without agreement the Lead decides.
+    #[serde(default)]
+    pub last: bool,
     /// One paragraph for people.
     pub summary: String,
     /// What must always hold, as the Reviewer understood it.

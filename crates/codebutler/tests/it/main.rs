@@ -8,6 +8,7 @@ mod hand_tools;
 mod help;
 mod init;
 mod judging;
+mod learning;
 mod models;
 mod policy;
 mod questions;

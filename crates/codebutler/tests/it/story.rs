@@ -12,7 +12,7 @@ const SCENARIO: &str = include_str!("../../demo/scenarios/json-flag.yaml");
 const REQUEST: &str = "add a --json flag";
 
 /// What people read, in order; the ids in it differ from run to run.
-const STORY: [&str; 7] = [
+const STORY: [&str; 8] = [
     "you: add a --json flag",
     "codebutler.pm: Plan",
     "codebutler.pm: @codebutler.coder the plan *Add list --json* is approved",
@@ -20,12 +20,13 @@ const STORY: [&str; 7] = [
     "codebutler.reviewer: @codebutler.lead review of #1",
     "codebutler.lead: Ready to merge",
     "codebutler.lead: Merged #1 as",
+    "codebutler.lead: *What it took*",
 ];
 
 fn merged(thread: &Value) -> bool {
     story(thread)
         .iter()
-        .any(|line| line.starts_with("codebutler.lead: Merged"))
+        .any(|line| line.starts_with("codebutler.lead: *What it took*"))
 }
 
 fn assert_story(thread: &Value) {

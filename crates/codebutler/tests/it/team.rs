@@ -133,6 +133,26 @@ impl Team {
         assert_eq!(answer["ok"], json!(true), "{answer}");
     }
 
+    /// Presses a button of the open card whose title or body holds this text.
+    pub async fn press_card(&self, root: &str, words: &str, choice: &str) {
+        let ending = format!(":{choice}");
+        let card = |thread: &Value| {
+            let messages = thread["messages"].as_array()?.iter();
+            let mut cards = messages.filter(|one| {
+                one["blocks"].to_string().contains(words) || text(&one["text"]).contains(words)
+            });
+            cards.find_map(|one| button(&json!({"messages": [one]}), &ending))
+        };
+        let what = format!("the card of {words}");
+        let thread = self
+            .until(root, &what, |thread| card(thread).is_some())
+            .await;
+        let (ts, action) = card(&thread).unwrap();
+        let body = json!({"channel": self.channel, "ts": ts, "action_id": action});
+        let answer = self.post("v1/actions", &body).await;
+        assert_eq!(answer["ok"], json!(true), "{answer}");
+    }
+
     /// The process of the hub or a role, as the supervisor noted it.
     pub fn pid(&self, name: &str) -> Option<i32> {
         let file = self.home().join(format!("run/{name}.pid"));
@@ -148,6 +168,19 @@ impl Team {
 
     pub fn home(&self) -> PathBuf {
         home(&self.scratch)
+    }
+
+    /// The logs of a thread whose names begin so.
+    pub fn logs(&self, root: &str, prefix: &str) -> Vec<String> {
+        let folder = format!("{}-{}", self.channel, root.replace('.', "-"));
+        let threads = self.scratch.root().join(".codebutler/threads");
+        let all = fs::read_dir(threads.join(folder).join("conversations")).unwrap();
+        let names = all
+            .flatten()
+            .map(|one| one.file_name().to_string_lossy().into_owned());
+        names
+            .filter(|name| name.starts_with(prefix) && name.ends_with(".jsonl"))
+            .collect()
     }
 
     /// The conversation log of a role in a thread.
@@ -186,6 +219,14 @@ pub fn story(thread: &Value) -> Vec<String> {
             format!("{who}: {line}")
         })
         .collect()
+}
+
+/// Whether any message of the thread holds this text.
+pub fn says(thread: &Value, words: &str) -> bool {
+    let messages = thread["messages"].as_array().into_iter().flatten();
+    messages.into_iter().any(|message| {
+        text(&message["text"]).contains(words) || message["blocks"].to_string().contains(words)
+    })
 }
 
 /// The keys of our posts.

@@ -8,14 +8,14 @@ use butler_vocab::{
     CallId, CrashClass, HandOver, Receipt, Role, Then, Tier, ToolOutcome, ToolSpec, Verdict,
     Waiting,
 };
-use butler_worktree::{Author, Forge, NewComment, NewPull, Worktree, tree_of};
+use butler_worktree::{Author, NewComment, NewPull, Worktree, tree_of};
 use futures_util::future::BoxFuture;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::{failed, spec};
-use crate::{arguments, facts::UNVERIFIED, office::now_ms, render, seat::Seat};
+use crate::{arguments, facts::UNVERIFIED, office::now_ms, overlap, render, seat::Seat};
 
 /// How long a role waits for the answer to a question.
 const WAIT_MINUTES: i64 = 10;
@@ -142,6 +142,14 @@ async fn send(seat: &Seat, call: &CallId, body: &HandOver) -> ToolOutcome {
 }
 
 fn word(seat: &Seat, input: &Input) -> Result<HandOver, ToolOutcome> {
+    if let Some(findings) = findings(seat, &input.text) {
+        return match input.kind {
+            Kind::Answer => Ok(findings),
+            _ => Err(ToolOutcome::error(
+                "refused: this request is all there is; answer what can be answered, and say what is unclear",
+            )),
+        };
+    }
     let Some(to) = input.to.filter(|to| *to != seat.role()) else {
         return Err(ToolOutcome::error(
             "`to` is missing: name the other role that gets it",
@@ -151,6 +159,15 @@ fn word(seat: &Seat, input: &Input) -> Result<HandOver, ToolOutcome> {
     Ok(match input.kind {
         Kind::Question => HandOver::Question { to, text },
         _ => HandOver::Answer { to, text },
+    })
+}
+
+/// The answer to the one question that this seat is about, if it is about one.
+pub fn findings(seat: &Seat, text: &str) -> Option<HandOver> {
+    Some(HandOver::Findings {
+        request: seat.research.clone()?,
+        to: seat.facts().inquirer?,
+        text: text.to_owned(),
     })
 }
 
@@ -190,6 +207,7 @@ async fn ready(
     }
     let title = office.clean(&plan.map_or_else(|| first_line(&input.text), |plan| plan.title));
     let head = publish(seat, &worktree, call, &title, desk).await?;
+    let clashes = overlap::conflicts(seat, &worktree, desk.cancel()).await;
     let pr = office
         .forge
         .create(
@@ -202,8 +220,11 @@ async fn ready(
         )
         .await
         .map_err(|error| failed("the pull request could not be opened", &error))?;
+    // A forecast that fails is none: it warns, it does not decide.
+    let warnings = clashes.unwrap_or_default();
+    let warnings: String = warnings.iter().map(|one| format!("\n\n⚠ {one}")).collect();
     Ok(HandOver::ReadyForReview {
-        summary: input.text.clone(),
+        summary: format!("{}{warnings}", input.text),
         branch: worktree.branch,
         head,
         pr: pr.number,
@@ -275,6 +296,7 @@ async fn verdict(seat: &Seat, input: &Input, desk: &Desk) -> Result<HandOver, To
         tree,
         approved,
         round: ready.round,
+        last: ready.round >= seat.office.config.review_rounds,
         summary: input.text.clone(),
         invariants: Vec::new(),
         risks,

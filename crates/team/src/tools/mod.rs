@@ -3,14 +3,19 @@
 
 mod ask_user;
 mod hand_over;
+mod propose_learnings;
 mod propose_merge;
 mod propose_plan;
+mod read_thread;
+mod research;
+mod save_research;
 mod send_message;
 
 use butler_toolbox::Tool;
 use butler_vocab::{CallId, Then, ToolOutcome, ToolSpec, Waiting};
 use schemars::JsonSchema;
 
+pub use hand_over::findings;
 pub use propose_merge::MergeSubject;
 
 use crate::{
@@ -26,6 +31,10 @@ pub fn chat_tools(seat: &Seat) -> Vec<Box<dyn Tool>> {
         Box::new(propose_plan::ProposePlan(seat.clone())),
         Box::new(hand_over::HandOverTool(seat.clone())),
         Box::new(propose_merge::ProposeMerge(seat.clone())),
+        Box::new(propose_learnings::ProposeLearnings(seat.clone())),
+        Box::new(read_thread::ReadThread(seat.clone())),
+        Box::new(research::Research(seat.clone())),
+        Box::new(save_research::SaveResearch(seat.clone())),
     ]
 }
 
@@ -39,6 +48,10 @@ pub fn chat_specs() -> Vec<ToolSpec> {
         propose_plan::told(),
         hand_over::told(),
         propose_merge::told(),
+        propose_learnings::told(),
+        read_thread::told(),
+        research::told(),
+        save_research::told(),
     ]
 }
 

@@ -7,7 +7,7 @@ use butler_vocab::{
     CallId, CommitSha, CrashClass, DecisionKind, PrNumber, Retrospective, Sha256Hex, Tier,
     ToolOutcome, ToolSpec, TreeHash,
 };
-use butler_worktree::Forge;
+use butler_worktree::{PullState, knowledge_branch};
 use futures_util::future::BoxFuture;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -48,6 +48,12 @@ pub struct MergeSubject {
     pub tree: TreeHash,
     pub title: String,
     pub description: String,
+    /// The findings that are merged with it, and at which head.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub research: Option<(PrNumber, CommitSha)>,
+    /// Whether it is nothing but knowledge, without a branch of code.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub knowledge: bool,
 }
 
 impl MergeSubject {
@@ -143,8 +149,22 @@ async fn propose(seat: &Seat, call: &CallId, input: Input, desk: &Desk) -> ToolO
         tree: verdict.tree,
         title: seat.office.clean(&input.title),
         description: seat.office.clean(&input.description),
+        research: research(seat, desk).await,
+        knowledge: false,
     };
     ask(seat, call, &subject, &look_back).await
+}
+
+/// The open pull request with this thread's findings.
+async fn research(seat: &Seat, desk: &Desk) -> Option<(PrNumber, CommitSha)> {
+    let branch = knowledge_branch(&seat.thread);
+    let found = seat
+        .office
+        .forge
+        .find(&branch, desk.cancel())
+        .await
+        .ok()??;
+    (found.state == PullState::Open).then_some((found.number, found.head))
 }
 
 async fn ask(
@@ -153,12 +173,15 @@ async fn ask(
     subject: &MergeSubject,
     look_back: &Retrospective,
 ) -> ToolOutcome {
-    let body = format!(
+    let mut body = format!(
         "**{}**\n\n{}\n\n{}",
         subject.title,
         subject.description,
         render::retrospective(look_back)
     );
+    if let Some((pr, _)) = &subject.research {
+        body.push_str(&format!("\n\nMerges the research in {pr} too."));
+    }
     let context = format!(
         "{} · reviewed at {}",
         subject.pr,

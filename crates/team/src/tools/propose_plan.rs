@@ -13,7 +13,8 @@ use super::{failed, spec};
 use crate::{
     arguments,
     cards::NewCard,
-    render,
+    history::{self, Estimate},
+    overlap, render,
     seat::{Seat, request_of},
 };
 
@@ -88,7 +89,7 @@ impl Tool for ProposePlan {
         Box::pin(async move {
             match arguments::plan(input) {
                 Err(problem) => ToolOutcome::error(problem),
-                Ok(plan) => propose(&self.0, permit.call(), &plan, desk).await,
+                Ok(plan) => propose(&self.0, permit.call(), plan, desk).await,
             }
         })
     }
@@ -105,7 +106,7 @@ impl Tool for ProposePlan {
     }
 }
 
-async fn propose(seat: &Seat, call: &CallId, plan: &Plan, desk: &Desk) -> ToolOutcome {
+async fn propose(seat: &Seat, call: &CallId, mut plan: Plan, desk: &Desk) -> ToolOutcome {
     // Made now, so that it is ready when the person approves.
     let made = seat
         .office
@@ -115,8 +116,25 @@ async fn propose(seat: &Seat, call: &CallId, plan: &Plan, desk: &Desk) -> ToolOu
     if let Err(error) = made {
         return failed("the branch for this thread could not be made", &error);
     }
-    let body = render::plan(plan);
-    let context = render::plan_context(plan, seat.office.config.thread_cap);
+    let estimate = estimate(seat, &plan);
+    plan.estimate = Some((estimate.low, estimate.high));
+    let mut body = render::plan(&plan);
+    // Others at work there are worth knowing, not worth failing for.
+    let others = overlap::others(seat, &plan.files, desk.cancel()).await;
+    let others = others.unwrap_or_default();
+    if !others.is_empty() {
+        body.push_str("\n\n**Others are at work on these files**\n");
+        for other in &others {
+            body.push_str(&format!("\n- {}", other.line()));
+        }
+    }
+    let config = &seat.office.config;
+    let context = render::plan_context(
+        &plan,
+        estimate.threads,
+        config.builders.of(plan.complexity),
+        config.thread_cap,
+    );
     let card = NewCard {
         request: request_of(call),
         kind: DecisionKind::Plan,
@@ -127,4 +145,16 @@ async fn propose(seat: &Seat, call: &CallId, plan: &Plan, desk: &Desk) -> ToolOu
         subject: json!({"plan": plan}),
     };
     super::decide(seat, call, card, "the plan is before the person").await
+}
+
+/// From what similar threads cost, else from the price of the model that builds.
+fn estimate(seat: &Seat, plan: &Plan) -> Estimate {
+    let config = &seat.office.config;
+    let client = &config.client;
+    let model = config.builders.of(plan.complexity);
+    let price = client.prices.reserve_price(model, &client.upper_price);
+    let threads = seat.office.threads();
+    history::estimate(&threads, &seat.thread, plan.complexity, |usage| {
+        price.of(usage)
+    })
 }

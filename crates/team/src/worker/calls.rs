@@ -150,7 +150,10 @@ impl Worker {
         let command = call.arguments["command"]
             .as_str()
             .map_or_else(|| call.arguments.to_string(), str::to_owned);
-        let body = format!("```\n{command}\n```\n\n{}", asking.reason);
+        let mut body = format!("```\n{command}\n```\n\n{}", asking.reason);
+        if let Some(origin) = &self.seat.facts().taint {
+            body.push_str(&format!("\n\nText from outside was read here: {origin}."));
+        }
         let card = NewCard {
             request: request.clone(),
             kind: DecisionKind::Command,

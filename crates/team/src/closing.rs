@@ -1,0 +1,262 @@
+//! The end of a thread: what was accepted is written, the reviewed head is
+//! merged, the branch goes, and the people read what it cost. Every step
+//! recognises its own repeat.
+
+use butler_turn::Order;
+use butler_vocab::{CommitSha, DecisionKind, Idem, Role, Then, ToolOutcome, fault};
+use butler_worktree::{Edit, Error, NewPull, PullState, tree_of};
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    TeamError,
+    bill::Bill,
+    cards::{self, NewCard},
+    facts::Asked,
+    history,
+    knowledge::{self, Written},
+    learned::Proposal,
+    orders, overlap, render, report,
+    seat::{Seat, request_nth},
+    tools::MergeSubject,
+};
+
+/// Squash onto the default branch, exactly the reviewed files; then clean up.
+pub async fn merge(
+    seat: &Seat,
+    order: &Order,
+    asked: &Asked,
+    cancel: &CancellationToken,
+) -> Result<ToolOutcome, TeamError> {
+    let subject = orders::subject(order, asked)?;
+    let accepted = if subject.knowledge {
+        Vec::new()
+    } else {
+        seat.facts().accepted()
+    };
+    let files = changed_files(seat, cancel).await;
+    let (merged, written) = match land(seat, order, &subject, &accepted, cancel).await {
+        Ok(landed) => landed,
+        Err(TeamError::Repo(error @ Error::HeadMoved { .. })) => {
+            return Ok(ToolOutcome::error(format!(
+                "not merged: {error}. The card was for {}; it needs another review and a new card.",
+                render::short_sha(subject.head.as_str())
+            )));
+        }
+        Err(TeamError::Repo(error @ Error::Conflict { .. })) => {
+            return Ok(ToolOutcome::error(format!(
+                "not merged: {error}. Hand the conflict to the Coder as a question: its branch is put on the new default branch when it starts, and the change then needs checks, a review and a new card."
+            )));
+        }
+        Err(error) => return Err(error),
+    };
+    let beside = merge_research(seat, &subject, cancel).await;
+    fault("team.before-clean-up");
+    if subject.knowledge {
+        seat.office
+            .repo
+            .remove_knowledge(&seat.thread, cancel)
+            .await?;
+    } else {
+        seat.office.repo.remove(&seat.thread, cancel).await?;
+    }
+    fault("team.after-clean-up");
+    let late: Vec<Proposal> = accepted
+        .into_iter()
+        .filter(|proposal| !written.kept.contains(&proposal.title()))
+        .collect();
+    if !late.is_empty() && !subject.knowledge {
+        offer(seat, order, &late, cancel).await?;
+    }
+    let mut text = format!(
+        "Merged {} as `{}`. The branch and its worktree are gone.",
+        subject.pr,
+        render::short_sha(merged.as_str())
+    );
+    for line in written
+        .kept
+        .iter()
+        .map(|title| format!("Remembered: {title}"))
+        .chain(beside)
+    {
+        text.push_str(&format!("\n{line}"));
+    }
+    say(seat, seat.idem_for(&order.request, "merged"), &text).await?;
+    if !subject.knowledge {
+        tell_cost(seat, order).await?;
+        overlap::tell_others(seat, &subject.pr.to_string(), &files, cancel).await;
+    }
+    Ok(ToolOutcome::ok(text).then(Then::End))
+}
+
+/// What the thread changed, for those who are at work on the same files.
+async fn changed_files(seat: &Seat, cancel: &CancellationToken) -> Vec<String> {
+    match seat.office.repo.find(&seat.thread).await {
+        Ok(Some(worktree)) => overlap::changed(seat, &worktree.branch, cancel)
+            .await
+            .unwrap_or_default(),
+        _ => Vec::new(),
+    }
+}
+
+/// Writes what was accepted onto the branch and merges it. The reviewed files
+/// themselves stay what they were: the tree without `.codebutler/` is compared.
+async fn land(
+    seat: &Seat,
+    order: &Order,
+    subject: &MergeSubject,
+    accepted: &[Proposal],
+    cancel: &CancellationToken,
+) -> Result<(CommitSha, Written), TeamError> {
+    let forge = &seat.office.forge;
+    if let PullState::Merged { commit } = forge.view(subject.pr, cancel).await?.state {
+        let titles = accepted.iter().map(Proposal::title).collect();
+        let kept = Written {
+            kept: titles,
+            left_out: Vec::new(),
+        };
+        return Ok((commit, kept));
+    }
+    let words = Edit {
+        title: Some(subject.title.clone()),
+        body: Some(subject.description.clone()),
+    };
+    forge.edit(subject.pr, &words, cancel).await?;
+    let (head, written) = remember(seat, order, subject, accepted, cancel).await?;
+    Ok((forge.merge(subject.pr, &head, cancel).await?, written))
+}
+
+async fn remember(
+    seat: &Seat,
+    order: &Order,
+    subject: &MergeSubject,
+    accepted: &[Proposal],
+    cancel: &CancellationToken,
+) -> Result<(CommitSha, Written), TeamError> {
+    let as_reviewed = (subject.head.clone(), Written::default());
+    if accepted.is_empty() {
+        return Ok(as_reviewed);
+    }
+    let Some(worktree) = seat.office.repo.find(&seat.thread).await? else {
+        return Ok(as_reviewed);
+    };
+    // Somebody still works there, or there are files that nobody reviewed: the
+    // reviewed head is merged as it is, and the rest gets a pull request of its own.
+    let Some(_lock) = worktree.try_lock()? else {
+        return Ok(as_reviewed);
+    };
+    if worktree.tree().await? != subject.tree {
+        return Ok(as_reviewed);
+    }
+    let written = knowledge::write_all(&worktree.path, accepted)?;
+    fault("team.before-remember");
+    let message = "knowledge: what this thread taught";
+    let head = knowledge::publish(
+        seat,
+        &worktree,
+        seat.role(),
+        message,
+        order.request.as_str(),
+        cancel,
+    )
+    .await?;
+    fault("team.after-remember");
+    if tree_of(seat.office.repo.git(), head.as_str()).await? != subject.tree {
+        return Err(TeamError::Missing(format!(
+            "{} holds other files than the ones that were reviewed; nothing was merged",
+            subject.pr
+        )));
+    }
+    Ok((head, written))
+}
+
+/// The findings of this thread, if the card said that they are merged with it.
+async fn merge_research(
+    seat: &Seat,
+    subject: &MergeSubject,
+    cancel: &CancellationToken,
+) -> Option<String> {
+    let (pr, head) = subject.research.as_ref()?;
+    match seat.office.forge.merge(*pr, head, cancel).await {
+        Ok(_) => {
+            // Left behind, it would only take room.
+            let _ = seat
+                .office
+                .repo
+                .remove_knowledge(&seat.thread, cancel)
+                .await;
+            Some(format!("The research in {pr} is kept too."))
+        }
+        Err(error) => Some(format!("The research in {pr} stays open: {error}.")),
+    }
+}
+
+/// Accepted when the branch was gone or busy: a small pull request of its own,
+/// which a person merges.
+pub async fn offer(
+    seat: &Seat,
+    order: &Order,
+    proposals: &[Proposal],
+    cancel: &CancellationToken,
+) -> Result<(), TeamError> {
+    let office = &seat.office;
+    let worktree = office.repo.knowledge(&seat.thread, cancel).await?;
+    let _lock = worktree.lock().await?;
+    let written = knowledge::write_all(&worktree.path, proposals)?;
+    if written.kept.is_empty() {
+        return Ok(());
+    }
+    let message = "knowledge: what a thread taught";
+    let key = order.request.as_str();
+    let head = knowledge::publish(seat, &worktree, seat.role(), message, key, cancel).await?;
+    let list: String = written
+        .kept
+        .iter()
+        .map(|title| format!("- {title}\n"))
+        .collect();
+    let new = NewPull {
+        branch: worktree.branch.clone(),
+        title: message.to_owned(),
+        body: office.clean(&list),
+    };
+    let pull = office.forge.create(&new, cancel).await?;
+    let subject = MergeSubject {
+        pr: pull.number,
+        tree: tree_of(office.repo.git(), head.as_str()).await?,
+        head,
+        title: new.title,
+        description: new.body,
+        research: None,
+        knowledge: true,
+    };
+    let request = request_nth(&butler_vocab::CallId::new(key), 0);
+    let card = NewCard {
+        request: request.clone(),
+        kind: DecisionKind::Merge,
+        title: "Keep what was learned",
+        body: &list,
+        context: &subject.pr.to_string(),
+        sha256: subject.sha256(),
+        subject: json!({"merge": subject}),
+    };
+    let record = cards::post(seat, seat.idem_for(&request, "knowledge"), card).await?;
+    seat.write(record);
+    Ok(())
+}
+
+/// What the thread cost, against what was expected.
+async fn tell_cost(seat: &Seat, order: &Order) -> Result<(), TeamError> {
+    let threads = seat.office.threads();
+    let bill = Bill::of_thread(&threads, &seat.thread);
+    let plan = history::plan_of(&threads, &seat.thread);
+    let rounds = seat.facts().rounds;
+    let text = report::render(&bill, plan.as_ref(), rounds);
+    say(seat, seat.idem_for(&order.request, "report"), &text).await
+}
+
+async fn say(seat: &Seat, idem: Idem, text: &str) -> Result<(), TeamError> {
+    let line = &seat.office.line;
+    line.say(&seat.thread, idem, text, Vec::<Role>::new())
+        .await?;
+    Ok(())
+}
