@@ -5,9 +5,11 @@ use std::collections::HashMap;
 
 use butler_vocab::{
     Choice, CommitSha, DecisionKind, Entry, EventId, HandOver, Plan, PrNumber, Receipt, Record,
-    RequestId, Sha256Hex, Speaker, TreeHash, UserId, Verdict,
+    RequestId, Sha256Hex, Speaker, Task, TreeHash, UserId, Verdict,
 };
 use serde_json::Value;
+
+use crate::context::Seen;
 
 /// What is known.
 #[derive(Debug, Clone, Default)]
@@ -16,6 +18,8 @@ pub struct Facts {
     pub request: Option<Request>,
     /// The plan this role was given, and the card on which it was approved.
     pub task: Option<(RequestId, Plan)>,
+    /// The same with the person's words, for whoever goes on from here.
+    pub brief: Option<Box<Task>>,
     /// The last run of the checks.
     pub receipt: Option<Receipt>,
     /// What the Reviewer was last asked to read.
@@ -28,6 +32,8 @@ pub struct Facts {
     pub asked: HashMap<RequestId, Asked>,
     /// Hand-overs without a green receipt that were refused so far.
     pub unverified: u32,
+    /// What it has seen of the thread.
+    pub seen: Seen,
     received: Vec<EventId>,
 }
 
@@ -84,6 +90,11 @@ impl Facts {
     /// Takes one more line in.
     pub fn note(&mut self, record: &Record) {
         match record {
+            Record::User { event, ts, .. } => self.seen.note(event.as_ref(), ts.as_ref()),
+            Record::Posted { ts, .. } => self.seen.note(None, Some(ts)),
+            _ => {}
+        }
+        match record {
             Record::User {
                 speaker: Speaker::Person { user, name },
                 text,
@@ -139,6 +150,7 @@ impl Facts {
         match hand_over {
             HandOver::Task(task) => {
                 self.task = Some((task.approval.clone(), task.plan.clone()));
+                self.brief = Some(task.clone());
             }
             HandOver::ReadyForReview {
                 head,

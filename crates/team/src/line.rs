@@ -3,7 +3,7 @@
 
 use butler_slack::{Control, Post, Posted, SlackError, Web, blocks::Card, mrkdwn};
 use butler_vocab::{
-    CardTag, HandOver, HandOverTag, Idem, MessageTs, PostTag, Role, Sha256Hex, ThreadId,
+    CardTag, HandOver, HandOverTag, Idem, MessageTs, PostTag, Role, Sha256Hex, ThreadId, UserId,
 };
 use serde_json::Value;
 
@@ -31,6 +31,20 @@ impl Line {
     ) -> Result<Posted, SlackError> {
         let text = mrkdwn::from_markdown(markdown);
         self.post(thread, text, None, PostTag::message(idem, to))
+            .await
+    }
+
+    /// Says something in the thread that rings at a person. The mention is ours;
+    /// in Markdown it would be escaped, as whatever a model writes must be.
+    pub async fn ask_person(
+        &self,
+        thread: &ThreadId,
+        idem: Idem,
+        person: Option<&UserId>,
+        markdown: &str,
+    ) -> Result<Posted, SlackError> {
+        let text = ringing(person, markdown);
+        self.post(thread, text, None, PostTag::message(idem, Vec::new()))
             .await
     }
 
@@ -98,5 +112,24 @@ impl Line {
                 tag,
             })
             .await
+    }
+}
+
+fn ringing(person: Option<&UserId>, markdown: &str) -> String {
+    let text = mrkdwn::from_markdown(markdown);
+    match person {
+        Some(person) => format!("<@{person}> {text}"),
+        None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_question_rings_and_what_the_model_wrote_does_not() {
+        let text = ringing(Some(&UserId::new("U7")), "is **this** <@U9> right?");
+        assert_eq!(text, "<@U7> is *this* &lt;@U9&gt; right?");
     }
 }

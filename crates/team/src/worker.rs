@@ -4,7 +4,13 @@
 
 mod calls;
 
-use std::{collections::VecDeque, future::Future, pin::Pin, sync::Arc, time::Duration};
+use std::{
+    collections::{HashMap, VecDeque},
+    future::Future,
+    pin::Pin,
+    sync::Arc,
+    time::Duration,
+};
 
 use butler_journal::{Journal, ThreadDir};
 use butler_turn::{Effect, Event, Heard, Machine, Mark, ModelCall, Setup, StopCause};
@@ -193,15 +199,29 @@ impl Worker {
         Ok(())
     }
 
-    /// The first thing in a new log is what was said before this role was called.
+    /// The first thing in a new log is what was said before this role was
+    /// called; one that comes back is told what it missed.
     async fn context(&mut self, until: Option<&MessageTs>) -> Result<Vec<Heard>, TeamError> {
-        if self.joined {
+        let at_work = self.machine.activation().is_some() && self.machine.parked().is_none();
+        if self.joined && at_work {
             return Ok(Vec::new());
         }
-        let thread = &self.seat.thread;
-        let messages = self.seat.office.line.web.replies(thread).await?;
-        let heard = context::so_far(&messages, until).map(|text| Heard {
-            event: EventId::new(format!("context:{thread}")),
+        let line = &self.seat.office.line;
+        let messages = line.web.replies(&self.seat.thread).await?;
+        let mut names = HashMap::new();
+        for user in context::people(&messages) {
+            let name = line.web.user_name(&user).await?;
+            names.insert(user, name);
+        }
+        let text = if self.joined {
+            let own_name = self.seat.role().user_name();
+            let facts = self.seat.facts();
+            context::meanwhile(&messages, &facts.seen, until, &own_name, &names)
+        } else {
+            context::so_far(&messages, until, &names)
+        };
+        let heard = text.map(|text| Heard {
+            event: context::event(until),
             ts: None,
             speaker: Speaker::Runtime,
             text,

@@ -172,7 +172,7 @@ async fn ready(
         .tree()
         .await
         .map_err(|error| failed("the files could not be hashed", &error))?;
-    let (receipt, unverified, round, plan) = {
+    let (receipt, unverified, round, plan, task) = {
         let facts = seat.facts();
         let plan = facts.task.as_ref().map(|(_, plan)| plan.clone());
         (
@@ -180,6 +180,7 @@ async fn ready(
             facts.unverified,
             facts.rounds + 1,
             plan,
+            facts.brief.clone(),
         )
     };
     let receipt = receipt.filter(|receipt| receipt.tree == tree);
@@ -209,6 +210,7 @@ async fn ready(
         pr: pr.number,
         receipt,
         round,
+        task,
     })
 }
 
