@@ -37,7 +37,11 @@ pub fn card(
     let choices: Vec<&str> = kind.choices().iter().map(|choice| choice.label()).collect();
     Card {
         blocks: Value::Array(blocks),
-        text: crate::mrkdwn::escape(&format!("{title}\n{} ({request})", choices.join(" · "))),
+        text: crate::mrkdwn::escape(&format!(
+            "{}\n{} ({request})",
+            headline(title, body_markdown),
+            choices.join(" · ")
+        )),
     }
 }
 
@@ -56,7 +60,20 @@ pub fn decided(
         {"type": "mrkdwn", "text": format!("*{}*", crate::mrkdwn::escape(&verdict))}]}));
     Card {
         blocks: Value::Array(blocks),
-        text: crate::mrkdwn::escape(&format!("{title}\n{verdict}")),
+        text: crate::mrkdwn::escape(&format!("{}\n{verdict}", headline(title, body_markdown))),
+    }
+}
+
+/// A notification shows nothing else: the title, and of what when the body says
+/// so in a bold first line.
+fn headline(title: &str, body_markdown: &str) -> String {
+    let first = body_markdown.lines().next().unwrap_or_default().trim();
+    let bold = first
+        .strip_prefix("**")
+        .and_then(|rest| rest.strip_suffix("**"));
+    match bold {
+        Some(subject) => format!("{title}: {}", cut(subject, TITLE_LIMIT)),
+        None => title.to_owned(),
     }
 }
 
@@ -142,6 +159,20 @@ mod tests {
         );
         assert_eq!(actions["elements"][0]["style"], "primary");
         assert!(card.text.starts_with("Plan &lt;x&gt;"), "{}", card.text);
+    }
+
+    #[test]
+    fn a_notification_says_what_is_to_be_decided() {
+        let request = RequestId::new("k3m9qa");
+        let body = "**Add <--json>**\n\nMachines read it.";
+        let open = card(DecisionKind::Plan, &request, "Plan", body, "");
+        assert!(
+            open.text.starts_with("Plan: Add &lt;--json&gt;\n"),
+            "{}",
+            open.text
+        );
+        let done = decided("Plan", body, "", Choice::Approve, "ana");
+        assert_eq!(done.text, "Plan: Add &lt;--json&gt;\nApproved by ana");
     }
 
     #[test]

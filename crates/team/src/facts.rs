@@ -5,12 +5,12 @@ use std::collections::HashMap;
 
 use butler_vocab::{
     CallId, Choice, CommitSha, DecisionKind, Entry, EventId, HandOver, Plan, PrNumber, Receipt,
-    Record, RequestId, Role, Sha256Hex, Speaker, TreeHash, UserId, Verdict,
+    Record, RequestId, Role, Sha256Hex, Speaker, Task, TreeHash, UserId, Verdict,
 };
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::{inquiry::Inquiry, learned::Proposal, render};
+use crate::{context::Seen, inquiry::Inquiry, learned::Proposal, render};
 
 /// What is known.
 #[derive(Debug, Clone, Default)]
@@ -19,6 +19,8 @@ pub struct Facts {
     pub request: Option<Request>,
     /// The plan this role was given, and the card on which it was approved.
     pub task: Option<(RequestId, Plan)>,
+    /// The same with the person's words, for whoever goes on from here.
+    pub brief: Option<Box<Task>>,
     /// The last run of the checks.
     pub receipt: Option<Receipt>,
     /// What the Reviewer was last asked to read.
@@ -40,6 +42,8 @@ pub struct Facts {
     /// Where the first text from outside in this log came from. It stays in the
     /// context, so what it forbids stays forbidden.
     pub taint: Option<String>,
+    /// What it has seen of the thread.
+    pub seen: Seen,
     received: Vec<EventId>,
     calls: HashMap<CallId, String>,
 }
@@ -101,6 +105,11 @@ impl Facts {
     pub fn note(&mut self, record: &Record) {
         self.note_outside(record);
         self.note_research(record);
+        match record {
+            Record::User { event, ts, .. } => self.seen.note(event.as_ref(), ts.as_ref()),
+            Record::Posted { ts, .. } => self.seen.note(None, Some(ts)),
+            _ => {}
+        }
         match record {
             Record::User {
                 speaker: Speaker::Person { user, name },
@@ -266,6 +275,7 @@ impl Facts {
         match hand_over {
             HandOver::Task(task) => {
                 self.task = Some((task.approval.clone(), task.plan.clone()));
+                self.brief = Some(task.clone());
             }
             HandOver::ReadyForReview {
                 head,

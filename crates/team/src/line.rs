@@ -1,13 +1,15 @@
 //! The role's line to the thread: posts under its own name, typed hand-overs,
 //! decision cards. Every post has a key, so the hub makes a repeat harmless.
 
-use butler_slack::{Control, Post, Posted, SlackError, Web, blocks::Card, mrkdwn};
+use std::collections::HashMap;
+
+use butler_slack::{Control, Message, Post, Posted, SlackError, Web, blocks::Card, mrkdwn};
 use butler_vocab::{
-    CardTag, HandOver, HandOverTag, Idem, MessageTs, PostTag, Role, Sha256Hex, ThreadId,
+    CardTag, HandOver, HandOverTag, Idem, MessageTs, PostTag, Role, Sha256Hex, ThreadId, UserId,
 };
 use serde_json::Value;
 
-use crate::render;
+use crate::{context, render};
 
 /// Posts as one role.
 #[derive(Debug, Clone)]
@@ -31,6 +33,20 @@ impl Line {
     ) -> Result<Posted, SlackError> {
         let text = mrkdwn::from_markdown(markdown);
         self.post(thread, text, None, PostTag::message(idem, to))
+            .await
+    }
+
+    /// Says something in the thread that rings at a person. The mention is ours;
+    /// in Markdown it would be escaped, as whatever a model writes must be.
+    pub async fn ask_person(
+        &self,
+        thread: &ThreadId,
+        idem: Idem,
+        person: Option<&UserId>,
+        markdown: &str,
+    ) -> Result<Posted, SlackError> {
+        let text = ringing(person, markdown);
+        self.post(thread, text, None, PostTag::message(idem, Vec::new()))
             .await
     }
 
@@ -80,6 +96,16 @@ impl Line {
             .await
     }
 
+    /// The names of the people who speak in these messages.
+    pub async fn names(&self, messages: &[Message]) -> Result<HashMap<UserId, String>, SlackError> {
+        let mut names = HashMap::new();
+        for user in context::people(messages) {
+            let name = self.web.user_name(&user).await?;
+            names.insert(user, name);
+        }
+        Ok(names)
+    }
+
     async fn post(
         &self,
         thread: &ThreadId,
@@ -98,5 +124,24 @@ impl Line {
                 tag,
             })
             .await
+    }
+}
+
+fn ringing(person: Option<&UserId>, markdown: &str) -> String {
+    let text = mrkdwn::from_markdown(markdown);
+    match person {
+        Some(person) => format!("<@{person}> {text}"),
+        None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_question_rings_and_what_the_model_wrote_does_not() {
+        let text = ringing(Some(&UserId::new("U7")), "is **this** <@U9> right?");
+        assert_eq!(text, "<@U7> is *this* &lt;@U9&gt; right?");
     }
 }

@@ -49,8 +49,14 @@ pub fn hand_over(body: &HandOver) -> String {
 pub fn briefing(body: &HandOver) -> String {
     match body {
         HandOver::Task(task) => task_briefing(task),
-        HandOver::ReadyForReview { branch, head, .. } => {
-            format!("{}\n\nBranch {branch}, head {head}.", hand_over(body))
+        HandOver::ReadyForReview {
+            branch, head, task, ..
+        } => {
+            let ready = format!("{}\n\nBranch {branch}, head {head}.", hand_over(body));
+            match task {
+                Some(task) => format!("{ready}\n\n{}", yardstick(task)),
+                None => ready,
+            }
         }
         HandOver::Research { from, question, .. } => format!(
             "The {} asks, and waits for you:\n\n{question}\n\nEnd with HandOver(kind: answer).",
@@ -64,9 +70,17 @@ pub fn briefing(body: &HandOver) -> String {
 }
 
 fn task_briefing(task: &Task) -> String {
-    let mut text = format!(
-        "A plan was approved. Build it on branch {}.\n\nWhat the person asked for, in their words:\n{}\n\n{}",
+    format!(
+        "A plan was approved. Build it on branch {}.\n\n{}",
         task.branch,
+        yardstick(task)
+    )
+}
+
+/// What was asked for and approved: what the Coder builds and the Reviewer judges by.
+fn yardstick(task: &Task) -> String {
+    let mut text = format!(
+        "What the person asked for, in their words:\n{}\n\nThe approved plan:\n\n{}",
         quote(&task.request),
         plan(&task.plan)
     );
@@ -273,6 +287,31 @@ mod tests {
     }
 
     #[test]
+    fn the_reviewer_is_given_what_to_judge_by_and_people_are_spared_it() {
+        let task = Task {
+            request: "add a --json flag".into(),
+            plan: sample_plan(),
+            design: None,
+            branch: BranchName::new("codebutler/x"),
+            approval: RequestId::new("abc123"),
+        };
+        let ready = HandOver::ReadyForReview {
+            summary: "parsed and printed".into(),
+            branch: BranchName::new("codebutler/x"),
+            head: CommitSha::new("0123456789abcdef"),
+            pr: PrNumber(3),
+            receipt: None,
+            round: 1,
+            task: Some(Box::new(task)),
+        };
+        let told = briefing(&ready);
+        for part in ["> add a --json flag", "- `list --json` prints an array"] {
+            assert!(told.contains(part), "{told}");
+            assert!(!hand_over(&ready).contains(part));
+        }
+    }
+
+    #[test]
     fn only_a_receipt_says_that_checks_passed() {
         let ready = |receipt| HandOver::ReadyForReview {
             summary: "all green, trust me".into(),
@@ -281,6 +320,7 @@ mod tests {
             pr: PrNumber(3),
             receipt,
             round: 1,
+            task: None,
         };
         assert!(hand_over(&ready(None)).contains("**unverified**"));
         let receipt = Receipt {

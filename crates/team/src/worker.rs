@@ -228,15 +228,25 @@ impl Worker {
         self.machine.set_prompt(prompt);
     }
 
-    /// The first thing in a new log is what was said before this role was called.
+    /// The first thing in a new log is what was said before this role was
+    /// called; one that comes back is told what it missed.
     async fn context(&mut self, until: Option<&MessageTs>) -> Result<Vec<Heard>, TeamError> {
-        if self.joined {
+        let at_work = self.machine.activation().is_some() && self.machine.parked().is_none();
+        if self.joined && at_work {
             return Ok(Vec::new());
         }
-        let thread = &self.seat.thread;
-        let messages = self.seat.office.line.web.replies(thread).await?;
-        let heard = context::so_far(&messages, until).map(|text| Heard {
-            event: EventId::new(format!("context:{thread}")),
+        let line = &self.seat.office.line;
+        let messages = line.web.replies(&self.seat.thread).await?;
+        let names = line.names(&messages).await?;
+        let text = if self.joined {
+            let own_name = self.seat.role().user_name();
+            let facts = self.seat.facts();
+            context::meanwhile(&messages, &facts.seen, until, &own_name, &names)
+        } else {
+            context::so_far(&messages, until, &names)
+        };
+        let heard = text.map(|text| Heard {
+            event: context::event(until),
             ts: None,
             speaker: Speaker::Runtime,
             text,

@@ -37,16 +37,24 @@ impl Machine {
         if quality != Quality::Usable {
             return self.unusable(quality, out);
         }
-        if round.spoke {
+        // Work that another role gave is passed on by a hand-over only: without
+        // the nudge a word in between would be the end of the whole thread.
+        let first = round.loose_ends < 2;
+        if round.spoke && !(round.owes && first) {
             // People have read it already; the text stays in the log.
             self.end(Ending::Done, out);
             return Step::Again;
         }
-        if round.person {
+        if round.person && !round.owes {
             return self.post_and_end(PostKind::Answer, text, Ending::Done, out);
         }
-        if round.loose_ends < 2 {
-            self.note(&[words::nudge(quality).to_owned()], out);
+        if first {
+            let nudge = match (round.spoke, round.person) {
+                (true, _) => words::SPOKEN_AND_OWED,
+                (false, true) => words::STILL_OWED,
+                (false, false) => words::nudge(quality),
+            };
+            self.note(&[nudge.to_owned()], out);
             return Step::Again;
         }
         let idem = self.origin(0).idem("hand-over");

@@ -18,6 +18,9 @@ pub(crate) struct Round {
     pub(crate) switched: bool,
     /// A person is part of what caused it.
     pub(crate) person: bool,
+    /// Another role's work caused it, and that role's turn comes only with a
+    /// hand-over: a word to a person does not pass it on.
+    pub(crate) owes: bool,
     /// Messages of people that the model has seen.
     pub(crate) asked: Vec<MessageTs>,
     pub(crate) last: Last,

@@ -59,6 +59,7 @@ pub(crate) struct Unseen {
     pub(crate) event: Option<EventId>,
     pub(crate) ts: Option<MessageTs>,
     pub(crate) person: bool,
+    pub(crate) role: bool,
 }
 
 impl Unseen {
@@ -166,13 +167,17 @@ impl State {
         } else if matches!(speaker, Speaker::Agent { .. }) {
             self.agent_words += 1;
         }
+        let role = matches!(speaker, Speaker::Agent { .. });
         self.hold = false;
         self.round.waiting = None;
         self.round.person |= person;
+        // Later words of a role are answers or remarks; the first ones are the work.
+        self.round.owes |= role && self.round.turn == 0;
         self.unseen.push(Unseen {
             event: event.cloned(),
             ts: ts.cloned(),
             person,
+            role,
         });
     }
 
@@ -278,6 +283,7 @@ impl State {
         self.in_request = 0;
         self.round = Round {
             person: self.unseen.iter().any(|said| said.person),
+            owes: self.unseen.iter().any(|said| said.role),
             ..Round::default()
         };
     }

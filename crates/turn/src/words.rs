@@ -9,6 +9,14 @@ pub(crate) const LOOSE_END: &str = "Your text was not sent to anybody: nobody is
      answer here. End with a hand-over (HandOver), a message to a role or a person (SendMessage), \
      or a card. If there is nothing left to do, hand over what you have.";
 
+pub(crate) const STILL_OWED: &str = "Your text was not sent: a person spoke to you, but the work \
+     that another role gave you is still yours, and a text passes nothing on. When it is done, end \
+     with HandOver. To tell the person something first, use SendMessage; to wait for them, AskUser.";
+
+pub(crate) const SPOKEN_AND_OWED: &str = "Your message is in the thread, but the work that another \
+     role gave you is still yours until you pass it on with HandOver. Do that now. If nothing is \
+     left to pass on, say so and you are done.";
+
 pub(crate) const TWO_TURNS_LEFT: &str =
     "Two turns are left in this activation. Bring the work to a point where it can be left.";
 

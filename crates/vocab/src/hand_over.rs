@@ -45,6 +45,9 @@ pub enum HandOver {
         receipt: Option<Receipt>,
         /// Which review round this starts, from 1.
         round: u32,
+        /// What was asked for and approved, to judge the change by.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        task: Option<Box<Task>>,
     },
     /// What the Reviewer decided.
     Verdict {

@@ -63,14 +63,11 @@ impl Tool for AskUser {
                 Err(error) => return ToolOutcome::error(format!("bad input: {error}")),
             };
             let seat = &self.0;
-            let text = match &seat.facts().request {
-                Some(request) => format!("<@{}> {}", request.person, input.question),
-                None => input.question.clone(),
-            };
-            let posted = seat
-                .office
-                .line
-                .say(&seat.thread, seat.idem(permit.call()), &text, Vec::new())
+            let person = seat.facts().request.as_ref().map(|it| it.person.clone());
+            let idem = seat.idem(permit.call());
+            let line = &seat.office.line;
+            let posted = line
+                .ask_person(&seat.thread, idem, person.as_ref(), &input.question)
                 .await;
             match posted {
                 Err(error) => failed("the question was not posted", &error),

@@ -189,7 +189,7 @@ async fn ready(
         .tree()
         .await
         .map_err(|error| failed("the files could not be hashed", &error))?;
-    let (receipt, unverified, round, plan) = {
+    let (receipt, unverified, round, plan, task) = {
         let facts = seat.facts();
         let plan = facts.task.as_ref().map(|(_, plan)| plan.clone());
         (
@@ -197,6 +197,7 @@ async fn ready(
             facts.unverified,
             facts.rounds + 1,
             plan,
+            facts.brief.clone(),
         )
     };
     let receipt = receipt.filter(|receipt| receipt.tree == tree);
@@ -230,6 +231,7 @@ async fn ready(
         pr: pr.number,
         receipt,
         round,
+        task,
     })
 }
 

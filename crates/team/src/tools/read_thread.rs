@@ -105,10 +105,12 @@ impl Tool for ReadThread {
 async fn lines(seat: &Seat, input: &Input) -> Result<Vec<String>, ToolOutcome> {
     match input.what {
         What::Transcript => {
-            let messages = seat.office.line.web.replies(&seat.thread).await;
-            let messages =
-                messages.map_err(|error| failed("the thread could not be read", &error))?;
-            Ok(messages.iter().map(context::line).collect())
+            let line = &seat.office.line;
+            let unread = |error| failed("the thread could not be read", &error);
+            let messages = line.web.replies(&seat.thread).await.map_err(unread)?;
+            let names = line.names(&messages).await.map_err(unread)?;
+            let lines = messages.iter().map(|one| context::line(one, &names));
+            Ok(lines.collect())
         }
         What::Turns => {
             let role = input.role.ok_or_else(|| {

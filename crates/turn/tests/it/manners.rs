@@ -175,6 +175,46 @@ fn a_text_that_answers_no_person_gets_one_nudge_and_then_the_default_hand_over()
 }
 
 #[test]
+fn a_word_to_a_person_does_not_end_work_that_a_role_gave() {
+    let mut bench = Bench::new(setup(Role::Coder, 15));
+    let effects = bench.says(coder(), "here are my findings");
+    let effects = bench.model(&effects, calls(&[("Read", json!({}))]));
+    let run = to_run(&effects);
+    bench.ana("and call it TOTAL");
+    let effects = bench.tool(&run[0].id, ToolOutcome::ok("x"));
+    let effects = bench.model(&effects, text("Done, it is called TOTAL now."));
+    assert_eq!(post_text(&effects), None, "nobody would go on from here");
+    assert!(bench.notes()[0].contains("still yours"));
+    let effects = bench.model(&effects, text("I have nothing to add."));
+    let told = |effect: &Effect| matches!(effect, Effect::HandOverByDefault { .. });
+    assert!(effects.iter().any(told), "people see that nobody goes on");
+
+    // Asked by a person alone, a text is the answer, whoever spoke in between.
+    let mut bench = Bench::pm();
+    let effects = bench.ana("how does it work?");
+    let effects = bench.model(&effects, calls(&[("Read", json!({}))]));
+    let run = to_run(&effects);
+    bench.says(coder(), "by the way");
+    let effects = bench.tool(&run[0].id, ToolOutcome::ok("x"));
+    let effects = bench.model(&effects, text("Like this."));
+    assert_eq!(post_text(&effects).as_deref(), Some("Like this."));
+}
+
+#[test]
+fn a_message_is_not_yet_a_hand_over() {
+    let mut bench = Bench::new(setup(Role::Coder, 15));
+    let effects = bench.says(coder(), "here is your task");
+    let effects = bench.model(&effects, calls(&[("SendMessage", json!({}))]));
+    let run = to_run(&effects);
+    let effects = bench.tool(&run[0].id, ToolOutcome::ok("sent"));
+    let effects = bench.model(&effects, text("All done."));
+    assert!(bench.notes()[0].contains("pass it on with HandOver"));
+    let effects = bench.model(&effects, text("Nothing is left to pass on."));
+    assert!(effects.contains(&Effect::End(Ending::Done)));
+    assert_eq!(post_text(&effects), None);
+}
+
+#[test]
 fn the_nudge_and_the_last_turns_are_said_in_one_note() {
     let mut bench = Bench::new(setup(Role::Coder, 2));
     let effects = bench.says(coder(), "task");
