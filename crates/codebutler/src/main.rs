@@ -19,10 +19,6 @@ use std::process::ExitCode;
 use crate::{exit::Exit, ui::Ui};
 
 fn main() -> ExitCode {
-    // The HTTP client panics without a provider, so this comes before everything
-    // else. The only error is that one is installed already, which is as good.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-
     // The helper that confines a command: it restricts itself and never returns.
     if std::env::args_os()
         .nth(1)
@@ -30,6 +26,10 @@ fn main() -> ExitCode {
     {
         butler_jail::helper_main();
     }
+    // The HTTP client panics without a provider, so this comes before everything
+    // else. The only error is that one is installed already, which is as good.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+
     let ui = Ui::new();
     let outcome = match cli::parse() {
         Ok(cli) => cli.run(&ui),

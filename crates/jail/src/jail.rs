@@ -15,7 +15,7 @@ use crate::{
     seal::Seals,
     self_test,
     spawn::{self, Prepared, Traces},
-    spec::{Os, Report, Request, Spec, VERSION, Walls},
+    spec::{Ground, Os, Report, Request, Spec, VERSION, Walls},
     system,
     view::{self, Step, View},
 };
@@ -151,9 +151,9 @@ impl Jail {
             base.extend(system::resolver());
         }
         let mut view = view::plan(&base, profile)?;
-        let scratch = match self.strength {
-            Strength::Namespaces => None,
-            _ => Some(scratch(&mut command, &mut view)?),
+        let (ground, scratch) = match self.strength {
+            Strength::Namespaces => (Some(ground(&mut view, &base, profile)), None),
+            _ => (None, Some(scratch(&mut command, &mut view)?)),
         };
         let seals = match self.strength {
             Strength::LandlockOnly { .. } if changes => Seals::of(&view.steps),
@@ -173,10 +173,11 @@ impl Jail {
                 .collect(),
             cwd: command.cwd.into(),
             stdin: reads,
-            ..self.spec(view.steps, profile.network, profile.limits)
+            ..self.spec(view.steps, profile.limits)
         };
         Ok(Prepared {
-            request: Request::Run(Box::new(spec)),
+            ground,
+            run: Request::Run(Box::new(spec)),
             stdin,
             traces: Traces {
                 placeholders: view.placeholders,
@@ -187,9 +188,9 @@ impl Jail {
     }
 
     /// A spec that runs nothing.
-    fn spec(&self, steps: Vec<Step>, network: Network, limits: Limits) -> Spec {
+    fn spec(&self, steps: Vec<Step>, limits: Limits) -> Spec {
         let walls = match self.strength {
-            Strength::Namespaces => Walls::Namespaces { steps, network },
+            Strength::Namespaces => Walls::Namespaces { steps },
             _ => view::for_landlock(steps),
         };
         Spec {
@@ -206,10 +207,16 @@ impl Jail {
 
     /// Builds the walls around nothing. The inner error is the kernel's.
     fn probe(&self) -> Result<Result<(), String>, JailError> {
-        let spec = self.spec(self.base.to_vec(), Network::Loopback, Limits::default());
+        let (limits, base) = (Limits::default(), self.base.to_vec());
+        let (ground, steps) = match self.strength {
+            Strength::Namespaces => (Some(on(base, Network::Loopback, limits)), Vec::new()),
+            _ => (None, base),
+        };
+        let spec = self.spec(steps, limits);
         let (sender, started) = std::sync::mpsc::channel();
         let prepared = Prepared {
-            request: Request::Run(Box::new(spec)),
+            ground,
+            run: Request::Run(Box::new(spec)),
             stdin: Vec::new(),
             traces: Traces::default(),
             seals: Seals::default(),
@@ -236,6 +243,26 @@ impl Jail {
             Ok(other) => Err(format!("unexpected report {other:?}")),
             Err(text) => Err(text),
         })
+    }
+}
+
+/// Splits the view: what every command sees becomes the ground, which may be
+/// built in advance. A view that does not split is all ground, built for this
+/// command alone.
+fn ground(view: &mut View, base: &[Step], profile: &Profile) -> Ground {
+    let steps = view.take_ground(base);
+    let steps = steps.unwrap_or_else(|| std::mem::take(&mut view.steps));
+    on(steps, profile.network, profile.limits)
+}
+
+fn on(steps: Vec<Step>, network: Network, limits: Limits) -> Ground {
+    Ground {
+        version: VERSION,
+        caller: std::process::id().cast_signed(),
+        network,
+        steps,
+        memory_bytes: limits.memory_bytes,
+        processes: limits.processes,
     }
 }
 

@@ -35,6 +35,7 @@ mod spec;
 mod system;
 mod toolchain;
 mod view;
+mod waiting;
 
 pub use command::{Command, Ended, Exit, Stdin, shell};
 pub use env::{HOME, TMP, scrubbed_env};

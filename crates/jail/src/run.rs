@@ -54,7 +54,9 @@ pub(crate) async fn to_the_end(
     };
     // Held until the seals are checked: a placeholder is one of the protected places.
     let _traces = match why {
-        None => leash.let_go(),
+        // Who reports closes the pipes when the last process is dead.
+        None if !session.said.is_empty() => leash.let_go(),
+        None => wait(leash).await?,
         Some(_) => end(&mut session, leash).await?,
     };
     if let Some(path) = seals.broken() {
@@ -69,14 +71,20 @@ pub(crate) async fn to_the_end(
 async fn end(session: &mut Session, leash: Leash) -> Result<Traces, JailError> {
     session.stream = None;
     leash.ask();
-    if time::timeout(PATIENCE, session.drain_all()).await.is_ok() {
-        return Ok(leash.let_go());
+    if time::timeout(PATIENCE, session.drain_all()).await.is_err() {
+        leash.kill();
+        let gone = time::timeout(AT_MOST, session.drain_all()).await;
+        gone.map_err(|_| lost("ending a command"))?;
     }
-    leash.kill();
-    let gone = time::timeout(AT_MOST, session.drain_all()).await;
-    gone.map_err(|_| lost("ending a command"))?;
-    let waited = tokio::task::spawn_blocking(move || leash.wait()).await;
+    wait(leash).await
+}
+
+/// Waits for the helper, which goes last.
+async fn wait(leash: Leash) -> Result<Traces, JailError> {
+    let waited = tokio::task::spawn_blocking(move || leash.wait());
+    let waited = time::timeout(AT_MOST, waited).await;
     waited
+        .map_err(|_| lost("ending a command"))?
         .unwrap_or_else(|_| Err(io::ErrorKind::Other.into()))
         .map_err(|source| JailError::Lost {
             step: "waiting for it",

@@ -2,14 +2,10 @@
 //!
 //! A child that asks to die with its parent dies with the *thread* that made it.
 //! Threads of an async runtime come and go, so one of our own makes them all.
-//!
-//! The thread keeps one helper waiting that has already been loaded and left the
-//! host's namespaces, because that half of the cost is the same for every
-//! command. It knows nothing yet, and goes when this process goes.
 
 use std::{
     fs::File,
-    io::{self, PipeReader, PipeWriter, Seek, Write},
+    io::{self, PipeReader, Seek, Write},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     sync::{OnceLock, mpsc},
@@ -26,7 +22,8 @@ use crate::{
     JailError,
     placeholder::Placeholder,
     seal::Seals,
-    spec::{Request, WAITING},
+    spec::{Ground, Request},
+    waiting::Waiting,
 };
 
 type Job = Box<dyn FnOnce(&mut Waiting) + Send>;
@@ -35,7 +32,9 @@ static THREAD: OnceLock<mpsc::Sender<Job>> = OnceLock::new();
 
 /// What a helper is started with.
 pub(crate) struct Prepared {
-    pub request: Request,
+    /// What is built first, in namespaces.
+    pub ground: Option<Ground>,
+    pub run: Request,
     pub stdin: Vec<u8>,
     pub traces: Traces,
     pub seals: Seals,
@@ -67,13 +66,13 @@ pub(crate) fn start(
     answer: impl FnOnce(Result<Started, JailError>) + Send + 'static,
 ) {
     let job: Job = Box::new(move |waiting| {
-        let mut suits = false;
+        let mut ground = None;
         let started = prepare().and_then(|prepared| {
-            suits = prepared.request.suits_waiting();
             fault("jail.before-start");
             let mut started = waiting
-                .give(&helper, suits, &prepared)
+                .give(&helper, &prepared)
                 .map_or_else(|| fresh(&helper, &prepared), Ok)?;
+            ground = prepared.ground;
             started.leash.traces = prepared.traces;
             started.seals = prepared.seals;
             fault("jail.after-start");
@@ -81,8 +80,8 @@ pub(crate) fn start(
         });
         // A caller that went away drops the leash, which ends the helper.
         answer(started);
-        if suits {
-            waiting.refill(&helper);
+        if let Some(ground) = ground {
+            waiting.refill(&helper, ground);
         }
     });
     // Without the thread the job is dropped, and the answer with it.
@@ -107,46 +106,17 @@ fn thread() -> &'static mpsc::Sender<Job> {
     })
 }
 
-/// A helper that waits for a request, if there is one.
-#[derive(Default)]
-struct Waiting(Option<(PathBuf, Started, PipeWriter)>);
-
-impl Waiting {
-    /// Hands the request to the waiting helper. Nothing when none waits, or when
-    /// it died meanwhile.
-    fn give(&mut self, helper: &Path, suits: bool, prepared: &Prepared) -> Option<Started> {
-        let (of, _, _) = self.0.as_ref()?;
-        if !suits || of != helper {
-            return None;
-        }
-        let (_, started, mut input) = self.0.take()?;
-        let line = line(&prepared.request).ok()?;
-        input.write_all(&line).ok()?;
-        input.write_all(&prepared.stdin).ok()?;
-        Some(started)
-    }
-
-    /// Starts the next one. Without it the next command only takes longer.
-    fn refill(&mut self, helper: &Path) {
-        let started = io::pipe().and_then(|(end, input)| {
-            let started = spawn(helper, end.into(), true)?;
-            Ok((helper.to_owned(), started, input))
-        });
-        match started {
-            Ok(waiting) => self.0 = Some(waiting),
-            Err(error) => tracing::debug!(%error, "no jail helper waits"),
-        }
-    }
-}
-
 /// Starts a helper for this request alone; the request goes in memory only.
 fn fresh(helper: &Path, prepared: &Prepared) -> Result<Started, JailError> {
     let start = || {
         let mut file = File::from(memfd_create("spec", MemfdFlags::CLOEXEC)?);
-        file.write_all(&line(&prepared.request)?)?;
+        if let Some(ground) = &prepared.ground {
+            file.write_all(&line(&Request::Ground(Box::new(ground.clone())))?)?;
+        }
+        file.write_all(&line(&prepared.run)?)?;
         file.write_all(&prepared.stdin)?;
         file.rewind()?;
-        spawn(helper, file.into(), false)
+        spawn(helper, file.into())
     };
     start().map_err(|source| JailError::Helper {
         path: helper.to_owned(),
@@ -154,13 +124,13 @@ fn fresh(helper: &Path, prepared: &Prepared) -> Result<Started, JailError> {
     })
 }
 
-fn line(request: &Request) -> io::Result<Vec<u8>> {
+pub(crate) fn line(request: &Request) -> io::Result<Vec<u8>> {
     let mut line = serde_json::to_vec(request)?;
     line.push(b'\n');
     Ok(line)
 }
 
-fn spawn(helper: &Path, input: Stdio, waiting: bool) -> io::Result<Started> {
+pub(crate) fn spawn(helper: &Path, input: Stdio) -> io::Result<Started> {
     let (output, output_end) = io::pipe()?;
     let (report, report_end) = io::pipe()?;
     let mut command = Command::new(helper);
@@ -171,9 +141,6 @@ fn spawn(helper: &Path, input: Stdio, waiting: bool) -> io::Result<Started> {
         .stdin(input)
         .stdout(output_end)
         .stderr(report_end);
-    if waiting {
-        command.env(WAITING, std::process::id().to_string());
-    }
     Ok(Started {
         leash: Leash {
             child: Some(command.spawn()?),
@@ -222,9 +189,9 @@ impl Leash {
         Ok(std::mem::take(&mut self.traces))
     }
 
-    /// Lets go of a helper that has closed its pipes. It does that after its last
-    /// process is dead, and then only gives its namespaces back to the kernel,
-    /// which takes a while that nobody needs to wait for.
+    /// Lets go of a helper that has reported and closed its pipes. It does that
+    /// after the last process of the command is dead, and then only gives its
+    /// namespaces back to the kernel, which nobody needs to wait for.
     pub(crate) fn let_go(mut self) -> Traces {
         if let Some(child) = self.child.take() {
             reap(child, Traces::default());

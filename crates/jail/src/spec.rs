@@ -18,27 +18,39 @@ use crate::{Ended, Limits, Network, helper::attack::Targets, view::Step};
 
 /// Raised whenever [`Spec`] changes, so that a helper that was replaced on disk
 /// under a running caller says so instead of guessing.
-pub(crate) const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 2;
 
-/// What the helper is to do: one JSON line.
+/// What the helper is to do: one JSON line each.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Request {
-    /// Build walls and run a command inside.
+    /// Leave the host and build what does not depend on the command. A `Run`
+    /// follows, maybe much later.
+    Ground(Box<Ground>),
+    /// Run a command, on that ground or without namespaces.
     Run(Box<Spec>),
     /// Already inside: try to get out.
     Attack(Box<Targets>),
 }
 
-/// The variable that makes a helper leave the host's namespaces before it has a
-/// request; its value is the caller's process id.
-pub(crate) const WAITING: &str = "CODEBUTLER_JAIL_WAITING";
+/// The part of the walls that is the same for command after command. Two that
+/// are equal are interchangeable.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Ground {
+    pub version: u32,
+    /// The caller's process id: when it is not our parent, the caller is gone.
+    pub caller: i32,
+    pub network: Network,
+    pub steps: Vec<Step>,
+    pub memory_bytes: u64,
+    pub processes: u32,
+}
 
 /// Everything the helper needs to know to run a command.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Spec {
     pub version: u32,
-    /// The caller's process id: when it is not our parent, the caller is gone.
+    /// As in [`Ground`].
     pub caller: i32,
     /// Empty: only build the walls and report.
     pub argv: Vec<Os>,
@@ -54,8 +66,9 @@ pub(crate) struct Spec {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Walls {
-    /// A file system view of its own, in namespaces.
-    Namespaces { steps: Vec<Step>, network: Network },
+    /// A file system view of its own, in namespaces: these steps on top of the
+    /// ground's.
+    Namespaces { steps: Vec<Step> },
     /// The host's file system, seen through Landlock.
     Landlock { read: Vec<Os>, write: Vec<Os> },
 }
@@ -83,22 +96,6 @@ pub(crate) struct Os(pub OsString);
 impl Os {
     pub(crate) fn path(&self) -> &Path {
         Path::new(&self.0)
-    }
-}
-
-impl Request {
-    /// Whether a helper that left the host's namespaces in advance can do this.
-    pub(crate) fn suits_waiting(&self) -> bool {
-        match self {
-            Request::Run(spec) => matches!(
-                spec.walls,
-                Walls::Namespaces {
-                    network: Network::Loopback,
-                    ..
-                }
-            ),
-            Request::Attack(_) => false,
-        }
     }
 }
 

@@ -33,9 +33,9 @@ pub(super) fn first_to_go_when_memory_is_short() {
     let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
 }
 
-/// Gives up every capability for good, also over exec, and hides this process
-/// from the ones it starts.
-pub(super) fn no_more_rights() -> Result<(), Failed> {
+/// Nothing that is executed from here on gets a capability. Those held now stay,
+/// for the mounts.
+pub(super) fn no_new_rights() -> Result<(), Failed> {
     set_no_new_privs(true).doing("give up new privileges")?;
     drop_bounding_set()?;
     let bits = CapabilitiesSecureBits::NO_ROOT
@@ -45,7 +45,12 @@ pub(super) fn no_more_rights() -> Result<(), Failed> {
         | CapabilitiesSecureBits::KEEP_CAPS_LOCKED
         | CapabilitiesSecureBits::NO_CAP_AMBIENT_RAISE
         | CapabilitiesSecureBits::NO_CAP_AMBIENT_RAISE_LOCKED;
-    set_capabilities_secure_bits(bits).doing("lock capabilities")?;
+    set_capabilities_secure_bits(bits).doing("lock capabilities")
+}
+
+/// Gives up what is held too, for good after [`no_new_rights`], and hides this
+/// process from the ones it starts.
+pub(super) fn no_more_rights() -> Result<(), Failed> {
     give_up_capabilities()?;
     set_dumpable_behavior(DumpableBehavior::NotDumpable).doing("hide the first process")
 }

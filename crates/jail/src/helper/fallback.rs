@@ -54,7 +54,7 @@ fn confined(spec: &Spec, read: &[Os], write: &[Os], stdin: &OwnedFd, wires: &Wir
         let read: Vec<&Path> = read.iter().map(Os::path).collect();
         let write: Vec<&Path> = write.iter().map(Os::path).collect();
         landlock::restrict(&read, &write)?;
-        filter::install(filter::Sockets::None)
+        filter::program(filter::Sockets::None)?.install()
     };
     if let Err(Failed { step, detail }) = restrict() {
         wires.tell(&Report::SetUp { step, detail });

@@ -14,7 +14,7 @@ use seccompiler::{
     SeccompFilter, SeccompRule, TargetArch, sock_filter,
 };
 
-use super::{Doing, Failed};
+use super::{Doing, Failed, quick};
 
 /// Which sockets may be made. `socketpair` always may.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -110,12 +110,26 @@ const NEW_NAMESPACE: [libc::c_int; 8] = [
 
 const SET_ID_BITS: [u64; 2] = [libc::S_ISUID as u64, libc::S_ISGID as u64];
 
-/// Puts the filters on this process and everything it starts.
-pub(super) fn install(sockets: Sockets) -> Result<(), Failed> {
-    seccompiler::apply_filter(&program(sockets)?).doing("install the system call filter")
+/// A filter, ready to be installed.
+pub(super) struct Program(BpfProgram);
+
+impl Program {
+    /// Puts the filter on this process and everything it starts.
+    pub(super) fn install(&self) -> Result<(), Failed> {
+        seccompiler::apply_filter(&self.0).doing("install the system call filter")
+    }
 }
 
-fn program(sockets: Sockets) -> Result<BpfProgram, Failed> {
+/// Writes the filter.
+pub(super) fn program(sockets: Sockets) -> Result<Program, Failed> {
+    let rules = rules(sockets)?;
+    // One program with three parts: each further program costs a tenth of a
+    // millisecond to install, and time at every call.
+    let quick = quick::prelude(rules.keys().chain(UNKNOWN).copied());
+    Ok(Program([quick, unknown(), compile(rules)?].concat()))
+}
+
+fn rules(sockets: Sockets) -> Result<BTreeMap<c_long, Vec<SeccompRule>>, Failed> {
     let mut rules: BTreeMap<c_long, Vec<SeccompRule>> = BTreeMap::new();
     for call in REFUSED {
         rules.insert(*call, Vec::new());
@@ -141,9 +155,7 @@ fn program(sockets: Sockets) -> Result<BpfProgram, Failed> {
     for request in [libc::TIOCSTI, libc::TIOCLINUX] {
         add(&mut rules, libc::SYS_ioctl, &[(1, Op::Eq, request)])?;
     }
-    // One program with two answers: each further one costs a tenth of a
-    // millisecond to install, and time at every call.
-    Ok([unknown(), compile(rules)?].concat())
+    Ok(rules)
 }
 
 /// A set-uid file made inside would work outside.
@@ -250,4 +262,17 @@ fn unknown() -> BpfProgram {
         program.extend(refuse_if(libc::BPF_JGE, 1 << 30));
     }
     program
+}
+
+#[cfg(test)]
+pub(super) fn judged_for_tests() -> Vec<c_long> {
+    let rules = rules(Sockets::Usual).expect("the rules can be written");
+    rules.keys().chain(UNKNOWN).copied().collect()
+}
+
+#[cfg(test)]
+pub(super) fn slow_for_tests() -> BpfProgram {
+    let rules = rules(Sockets::Usual).expect("the rules can be written");
+    let rest = compile(rules).expect("the filter can be written");
+    [unknown(), rest].concat()
 }

@@ -9,7 +9,6 @@ use landlock::{
 };
 
 use super::{Doing, Failed, sys};
-use crate::{Network, view::Step};
 
 /// The version whose file rights the fallback insists on: before it, files could
 /// be truncated anywhere.
@@ -24,19 +23,14 @@ pub(super) fn scopes_abstract_sockets() -> bool {
 
 /// The layer behind the namespaces: what is not meant to be written is not
 /// written, even if a mount came out wrong.
-pub(super) fn second_layer(steps: &[Step], network: Network) -> Result<bool, Failed> {
+pub(super) fn second_layer<'a>(writable: impl Iterator<Item = &'a Path>) -> Result<(), Failed> {
     if sys::landlock_version() < 3 {
-        return Ok(false);
+        return Ok(());
     }
-    let shown = steps.iter().filter_map(|step| match step {
-        Step::Show { path, write: true } => Some(path.path()),
-        _ => None,
-    });
-    let write: Vec<&Path> = shown
+    let write: Vec<&Path> = writable
         .chain([Path::new("/tmp"), Path::new("/dev")])
         .collect();
-    restrict(&[Path::new("/")], &write)?;
-    Ok(network == Network::Loopback || scopes_abstract_sockets())
+    restrict(&[Path::new("/")], &write)
 }
 
 /// Reads and runs only below `read`, writes only below `write`.

@@ -14,20 +14,18 @@ mod landlock;
 mod mounts;
 mod namespaces;
 mod proc;
+mod quick;
 mod start;
 mod sys;
 mod tree;
 mod watch;
 
 use std::{
-    io::{Read, Write},
+    io::{BufRead, Read, StdinLock, Write},
     os::fd::OwnedFd,
 };
 
-use crate::{
-    Network,
-    spec::{Report, Request, Spec, VERSION, WAITING, Walls},
-};
+use crate::spec::{Report, Request, Spec, VERSION, Walls};
 
 /// A step of the set-up that failed.
 #[derive(Debug)]
@@ -70,54 +68,59 @@ impl Wires {
             let _ = rustix::io::write(&self.report, &line);
         }
     }
+
+    /// Lets go of all three, so that they are the other process's alone.
+    fn hang_up(&mut self) -> std::io::Result<()> {
+        let null = std::io::stderr();
+        rustix::stdio::dup2_stdin(&null)?;
+        rustix::io::dup2(&null, &mut self.output)?;
+        Ok(rustix::io::dup2(&null, &mut self.report)?)
+    }
 }
 
 /// What `codebutler __jail` does: reads its spec, restricts itself, runs the
 /// command, reports, ends. It never returns and never runs anything unconfined.
 pub fn helper_main() -> ! {
-    let wires = match sys::take_wires() {
+    let mut wires = match sys::take_wires() {
         Ok(wires) => wires,
         Err(error) => {
             let _ = writeln!(std::io::stderr(), "cannot take over descriptors: {error}");
             std::process::exit(70)
         }
     };
-    if let Err(Failed { step, detail }) = serve(&wires) {
+    if let Err(Failed { step, detail }) = serve(&mut wires) {
         wires.tell(&Report::SetUp { step, detail });
         std::process::exit(71)
     }
     std::process::exit(0)
 }
 
-fn serve(wires: &Wires) -> Result<(), Failed> {
-    let waiting = std::env::var(WAITING)
-        .ok()
-        .and_then(|caller| caller.parse().ok());
-    if let Some(caller) = waiting {
-        namespaces::leave_host(caller, Network::Loopback)?;
-    }
-    match read_request()? {
+fn serve(wires: &mut Wires) -> Result<(), Failed> {
+    let mut requests = Requests(std::io::stdin().lock());
+    match requests.next()? {
         None => Ok(()),
-        Some((Request::Run(spec), rest)) => run(&spec, rest, waiting.is_some(), wires),
-        Some((Request::Attack(targets), _)) => attack(&targets, wires),
+        Some(Request::Ground(ground)) => {
+            understood(ground.version)?;
+            namespaces::enter(&ground, requests, wires)
+        }
+        Some(Request::Run(spec)) => {
+            understood(spec.version)?;
+            let Walls::Landlock { read, write } = &spec.walls else {
+                return Err(Failed::new("understand the spec", "there is no ground"));
+            };
+            let stdin = requests.stdin(&spec)?;
+            fallback::enter(&spec, read, write, stdin, wires)
+        }
+        Some(Request::Attack(targets)) => attack(&targets, wires),
     }
 }
 
-fn run(spec: &Spec, rest: Vec<u8>, outside: bool, wires: &Wires) -> Result<(), Failed> {
-    if spec.version != VERSION {
-        let detail = "the executable was replaced while the caller was running";
-        return Err(Failed::new("understand the spec", detail));
+fn understood(version: u32) -> Result<(), Failed> {
+    if version == VERSION {
+        return Ok(());
     }
-    let stdin = spec.stdin.then_some(rest);
-    match &spec.walls {
-        Walls::Namespaces { steps, network } => {
-            if !outside {
-                namespaces::leave_host(spec.caller, *network)?;
-            }
-            namespaces::enter(spec, steps, *network, stdin, wires)
-        }
-        Walls::Landlock { read, write } => fallback::enter(spec, read, write, stdin, wires),
-    }
+    let detail = "the executable was replaced while the caller was running";
+    Err(Failed::new("understand the spec", detail))
 }
 
 /// Confined already: tries to get out, and writes one line per attempt.
@@ -130,21 +133,28 @@ fn attack(targets: &attack::Targets, wires: &Wires) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Reads the request, one line, and what follows it. Nothing when the caller
-/// went away without one.
-fn read_request() -> Result<Option<(Request, Vec<u8>)>, Failed> {
-    let mut all = Vec::new();
-    std::io::stdin()
-        .read_to_end(&mut all)
-        .doing("read the spec")?;
-    if all.is_empty() {
-        return Ok(None);
+/// What the caller says, line by line, and what follows the last line.
+struct Requests(StdinLock<'static>);
+
+impl Requests {
+    /// The next request. Nothing when the caller went away without one.
+    fn next(&mut self) -> Result<Option<Request>, Failed> {
+        let mut line = Vec::new();
+        self.0.read_until(b'\n', &mut line).doing("read the spec")?;
+        if line.is_empty() {
+            return Ok(None);
+        }
+        if line.last() != Some(&b'\n') {
+            return Err(Failed::new("read the spec", "it is not complete"));
+        }
+        let request = serde_json::from_slice(&line).doing("understand the spec")?;
+        Ok(Some(request))
     }
-    let end = all
-        .iter()
-        .position(|byte| *byte == b'\n')
-        .ok_or_else(|| Failed::new("read the spec", "it is not complete"))?;
-    let rest = all.split_off(end);
-    let request = serde_json::from_slice(&all).doing("understand the spec")?;
-    Ok(Some((request, rest[1..].to_vec())))
+
+    /// What the command is to read, if it is to read anything.
+    fn stdin(&mut self, spec: &Spec) -> Result<Option<Vec<u8>>, Failed> {
+        let mut rest = Vec::new();
+        self.0.read_to_end(&mut rest).doing("read the spec")?;
+        Ok(spec.stdin.then_some(rest))
+    }
 }

@@ -1,11 +1,17 @@
-//! Builds the new root: an empty tmpfs, filled step by step, then made read-only
-//! and entered. The old root is gone afterwards.
+//! Builds the new root: an empty tmpfs, filled step by step, then made read-only.
+//!
+//! There are two mount namespaces. The outer one has the host's root and belongs
+//! to the helper, which waits in it; the inner one is the command's, and the
+//! host's root leaves it while the command is not known yet, because letting go
+//! of a root waits for every processor of the machine. What the command adds, its
+//! worktree above all, is cloned in the outer one and mounted in the inner one.
 //!
 //! Everything is done through descriptors that were opened without following a
 //! link, so a command that still runs in the same worktree cannot redirect a
 //! mount while it is made.
 
 use std::{
+    cell::Cell,
     fs,
     os::{
         fd::{AsFd, OwnedFd},
@@ -15,43 +21,81 @@ use std::{
 };
 
 use rustix::{
-    fs::{CWD, Mode, OFlags, ResolveFlags, mkdirat, openat, openat2},
+    fs::{CWD, Mode, OFlags, ResolveFlags, mkdirat, openat, openat2, symlinkat},
     io::Errno,
     mount::{
         FsMountFlags, FsOpenFlags, MountAttrFlags, MountFlags, MountPropagationFlags,
         MoveMountFlags, OpenTreeFlags, UnmountFlags, fsconfig_create, fsmount, fsopen, mount,
         mount_change, move_mount, open_tree, unmount,
     },
+    thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space},
 };
 
-use super::{Doing, Failed, sys::set_mount_attributes};
-use crate::{Limits, view::Step};
+use super::{
+    Doing, Failed,
+    sys::{self, Propagation, set_mount_attributes},
+};
+use crate::{spec::Ground, view::Step};
 
 const READ_ONLY: u64 = libc::MOUNT_ATTR_RDONLY;
 const HARMLESS: u64 = libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV;
 
-/// Builds the view and enters it.
-pub(super) fn build(steps: &[Step], limits: &Limits) -> Result<(), Failed> {
-    let stage = Stage::set()?;
-    stage.scratch(limits)?;
-    stage.devices()?;
-    super::proc::show(&stage, limits)?;
-    for (number, step) in steps.iter().enumerate() {
-        stage.apply(number, step)?;
-    }
-    stage.enter()
-}
-
-/// Where the work happens: `/old` is the host's root, `/new` the one to come.
+/// The new root in the making.
 pub(super) struct Stage {
+    /// The namespace with the host's root, and the one to come.
+    outer: OwnedFd,
+    inner: OwnedFd,
+    /// The host's root, to take things from.
     old: OwnedFd,
     new: OwnedFd,
+    /// Where covers are made, and how many there are.
+    covers: (&'static Path, Cell<usize>),
 }
 
+/// Where covers are made in the outer namespace. Nothing is ever shown from there.
+const COVERS: &str = "/proc";
+
 impl Stage {
+    /// Builds what does not depend on the command, and enters it.
+    pub(super) fn build(ground: &Ground) -> Result<Self, Failed> {
+        let stage = Self::set()?;
+        stage.scratch(ground.memory_bytes)?;
+        stage.devices()?;
+        super::proc::show(&stage, ground)?;
+        for step in &ground.steps {
+            stage.apply(step)?;
+        }
+        stage.leave_old_root()
+    }
+
+    /// Builds the rest and seals it: nothing of the host is in reach afterwards
+    /// but what was shown.
+    pub(super) fn finish(self, steps: &[Step]) -> Result<(), Failed> {
+        enter(&self.outer)?;
+        let mut mounts = Vec::new();
+        for step in steps {
+            mounts.push((step, self.clone_of(step)?));
+        }
+        enter(&self.inner)?;
+        for (step, mount) in &mounts {
+            match mount {
+                Some((tree, is_folder)) => self.put(tree, inner(step.place()), *is_folder)?,
+                None => self.apply(step)?,
+            }
+        }
+        set_mount_attributes(&self.new, READ_ONLY | HARMLESS, Propagation::Same, false)
+            .doing("seal the new root")?;
+        rustix::process::chdir("/").doing("enter the new root")
+    }
+
+    /// `/old` becomes the host's root, `/new` the one to come.
     fn set() -> Result<Self, Failed> {
-        let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
-        mount_change("/", private).doing("make mounts private")?;
+        // What the host mounts while this waits is still seen in the outer one.
+        let follow = MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC;
+        mount_change("/", follow).doing("keep mounts to ourselves")?;
+        let outer = own_namespace()?;
+        sys::unshare(UnshareFlags::NEWNS).doing("make the inner mount namespace")?;
+        let inner = own_namespace()?;
         tmpfs("/tmp", "mode=755,size=16m").doing("mount the stage")?;
         for folder in ["/tmp/old", "/tmp/new", "/tmp/covers", "/tmp/scratch"] {
             fs::create_dir(folder).doing(format!("make {folder}"))?;
@@ -60,14 +104,33 @@ impl Stage {
         rustix::process::pivot_root("/tmp", "/tmp/old").doing("leave the old root")?;
         rustix::process::chdir("/").doing("enter the stage")?;
         Ok(Self {
+            outer,
+            inner,
             old: folder("/old")?,
             new: folder("/new")?,
+            covers: (Path::new("/covers"), Cell::new(0)),
+        })
+    }
+
+    /// The new root becomes the only one of the inner namespace.
+    fn leave_old_root(self) -> Result<Self, Failed> {
+        rustix::process::fchdir(&self.new).doing("enter the new root")?;
+        rustix::process::pivot_root(".", ".").doing("change to the new root")?;
+        unmount(".", UnmountFlags::DETACH).doing("let go of the old root")?;
+        enter(&self.outer)?;
+        tmpfs(COVERS, "mode=755,size=16m").doing("make room for covers")?;
+        let old = folder("/")?;
+        enter(&self.inner)?;
+        Ok(Self {
+            old,
+            covers: (Path::new(COVERS), Cell::new(0)),
+            ..self
         })
     }
 
     /// `/tmp` and `/dev/shm`: one tmpfs, so that one size holds for both.
-    fn scratch(&self, limits: &Limits) -> Result<(), Failed> {
-        let size = (limits.memory_bytes / 2).max(1 << 20);
+    fn scratch(&self, memory_bytes: u64) -> Result<(), Failed> {
+        let size = (memory_bytes / 2).max(1 << 20);
         tmpfs("/scratch", &format!("mode=755,size={size},nr_inodes=200k"))
             .doing("mount the scratch space")?;
         for (name, at) in [("tmp", "tmp"), ("shm", "dev/shm")] {
@@ -116,36 +179,43 @@ impl Stage {
         symlink("/run", "/new/var/run").doing("link /var/run")
     }
 
-    fn apply(&self, number: usize, step: &Step) -> Result<(), Failed> {
+    fn apply(&self, step: &Step) -> Result<(), Failed> {
+        if let Step::Link { at, to } = step {
+            let at = inner(at.path());
+            let name = at.file_name().unwrap_or_default();
+            let way = self.target(at.parent().unwrap_or(Path::new("")), true)?;
+            return symlinkat(to.path(), &way, name).doing(format!("link /{}", at.display()));
+        }
+        match self.clone_of(step)? {
+            Some((tree, is_folder)) => self.put(tree, inner(step.place()), is_folder),
+            None => Ok(()),
+        }
+    }
+
+    /// What a step mounts, mounted nowhere yet, and whether it is a folder.
+    fn clone_of(&self, step: &Step) -> Result<Option<(OwnedFd, bool)>, Failed> {
+        let place = inner(step.place());
         match step {
-            Step::Link { at, to } => {
-                let at = Path::new("/new").join(inner(at.path()));
-                if let Some(parent) = at.parent() {
-                    fs::create_dir_all(parent).doing(format!("make {}", parent.display()))?;
-                }
-                symlink(to.path(), &at).doing(format!("link {}", at.display()))
-            }
-            Step::Show { path, write } => {
-                let path = inner(path.path());
-                let source = self.source(path)?;
-                let is_folder = is_folder(&source);
+            Step::Link { .. } => Ok(None),
+            Step::Show { write, .. } => {
+                let source = self.source(place)?;
                 let attributes = if *write { 0 } else { READ_ONLY };
-                self.attach(&source, path, is_folder, attributes | HARMLESS)
+                let tree = clone(&source, place, attributes | HARMLESS)?;
+                Ok(Some((tree, is_folder(&source))))
             }
             Step::Cover {
-                path,
                 folder: is_folder,
                 below,
+                ..
             } => {
-                let cover = cover(number, *is_folder, below.as_ref().map(|below| below.path()))?;
+                let (room, made) = &self.covers;
+                let number = made.replace(made.get() + 1).to_string();
+                let below = below.as_ref().map(|below| below.path());
+                let cover = cover(room.join(number), *is_folder, below)?;
                 let source = openat(CWD, &cover, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
                     .doing("open a cover")?;
-                self.attach(
-                    &source,
-                    inner(path.path()),
-                    *is_folder,
-                    READ_ONLY | HARMLESS,
-                )
+                let tree = clone(&source, place, READ_ONLY | HARMLESS)?;
+                Ok(Some((tree, *is_folder)))
             }
         }
     }
@@ -171,19 +241,7 @@ impl Stage {
         is_folder: bool,
         attributes: u64,
     ) -> Result<(), Failed> {
-        let step = || format!("show /{}", path.display());
-        let tree = open_tree(
-            source,
-            "",
-            OpenTreeFlags::OPEN_TREE_CLONE
-                | OpenTreeFlags::OPEN_TREE_CLOEXEC
-                | OpenTreeFlags::AT_EMPTY_PATH
-                | OpenTreeFlags::AT_RECURSIVE,
-        )
-        .doing(step())?;
-        if attributes != 0 {
-            set_mount_attributes(&tree, attributes, 0, true).doing(step())?;
-        }
+        let tree = clone(source, path, attributes)?;
         self.put(&tree, path, is_folder)
     }
 
@@ -236,17 +294,31 @@ impl Stage {
         }
         Ok(here)
     }
+}
 
-    /// Seals the new root and makes it the only one.
-    fn enter(self) -> Result<(), Failed> {
-        set_mount_attributes(&self.new, READ_ONLY | HARMLESS, 0, false)
-            .doing("seal the new root")?;
-        rustix::process::fchdir(&self.new).doing("enter the new root")?;
-        drop(self);
-        rustix::process::pivot_root(".", ".").doing("change to the new root")?;
-        unmount(".", UnmountFlags::DETACH).doing("let go of the old root")?;
-        rustix::process::chdir("/").doing("enter the new root")
-    }
+/// The mount namespace this process is in.
+fn own_namespace() -> Result<OwnedFd, Failed> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+    openat(CWD, "/proc/self/ns/mnt", flags, Mode::empty()).doing("open the mount namespace")
+}
+
+/// Enters a mount namespace, and its root.
+fn enter(namespace: &OwnedFd) -> Result<(), Failed> {
+    let kind = Some(LinkNameSpaceType::Mount);
+    move_into_link_name_space(namespace.as_fd(), kind).doing("change the mount namespace")
+}
+
+/// A mount of what `source` is, and of everything mounted below it, that hears
+/// of no later mount.
+fn clone(source: &OwnedFd, path: &Path, attributes: u64) -> Result<OwnedFd, Failed> {
+    let step = || format!("show /{}", path.display());
+    let flags = OpenTreeFlags::OPEN_TREE_CLONE
+        | OpenTreeFlags::OPEN_TREE_CLOEXEC
+        | OpenTreeFlags::AT_EMPTY_PATH
+        | OpenTreeFlags::AT_RECURSIVE;
+    let tree = open_tree(source, "", flags).doing(step())?;
+    set_mount_attributes(&tree, attributes, Propagation::None, true).doing(step())?;
+    Ok(tree)
 }
 
 /// A file system of kind `kind`, mounted nowhere yet.
@@ -272,8 +344,7 @@ fn tmpfs(at: &str, options: &str) -> Result<(), Box<dyn std::error::Error>> {
 }
 
 /// An empty folder or an unreadable file of its own for each cover.
-fn cover(number: usize, is_folder: bool, below: Option<&Path>) -> Result<PathBuf, Failed> {
-    let path = Path::new("/covers").join(number.to_string());
+fn cover(path: PathBuf, is_folder: bool, below: Option<&Path>) -> Result<PathBuf, Failed> {
     let step = "make a cover";
     if is_folder {
         fs::create_dir_all(path.join(below.unwrap_or(Path::new("")))).doing(step)?;

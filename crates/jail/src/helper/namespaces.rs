@@ -3,7 +3,8 @@
 //! The helper stays outside. It is killed when its caller dies, its death kills
 //! the first process, and that takes every process of the namespace with it. On
 //! SIGTERM from the caller it kills the first process and waits: when the helper
-//! is gone, nothing is left.
+//! is gone, nothing is left. When the pipes of a helper that reported are closed,
+//! nothing is left either: the first process holds them to the end.
 
 use std::{fs, os::fd::OwnedFd, process::exit};
 
@@ -12,16 +13,42 @@ use rustix::{
     thread::UnshareFlags,
 };
 
-use super::{Doing, Failed, Wires, confine, filter, init, landlock, mounts, start, sys};
+use super::{Doing, Failed, Requests, Wires, confine, filter, init, landlock, mounts, start, sys};
 use crate::{
     Network,
-    spec::{Report, Spec},
+    spec::{Ground, Report, Request, Spec, Walls},
     view::Step,
 };
 
-/// Leaves the host's namespaces, bound to the life of `caller`. What this costs
-/// is the same for every command, so a helper may do it before it has one.
-pub(super) fn leave_host(caller: i32, network: Network) -> Result<(), Failed> {
+/// Leaves the host's namespaces for good, builds the ground, and runs the command
+/// that follows on it. Returns when all of it is over.
+pub(super) fn enter(ground: &Ground, requests: Requests, wires: &mut Wires) -> Result<(), Failed> {
+    leave_host(ground.caller, ground.network)?;
+    // The first process cannot see its parent from inside, so it learns from
+    // this pipe that the helper was still there once its death signal was set.
+    let (ready, go) =
+        rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).doing("make a pipe")?;
+    match sys::fork().doing("fork the first process")? {
+        Some(first) => {
+            drop(ready);
+            // From here on the pipes are the first process's alone: they end
+            // when it has seen the last process of the command die.
+            wires.hang_up().doing("let go of the pipes")?;
+            supervise(first, go);
+            Ok(())
+        }
+        None => {
+            drop(go);
+            if let Err(Failed { step, detail }) = first_process(ground, requests, wires, &ready) {
+                wires.tell(&Report::SetUp { step, detail });
+            }
+            exit(0)
+        }
+    }
+}
+
+/// Leaves the host's namespaces, bound to the life of `caller`.
+fn leave_host(caller: i32, network: Network) -> Result<(), Failed> {
     sys::block(&[libc::SIGTERM, libc::SIGCHLD]);
     confine::die_with_parent(Some(caller), Signal::KILL)?;
     confine::first_to_go_when_memory_is_short();
@@ -32,37 +59,6 @@ pub(super) fn leave_host(caller: i32, network: Network) -> Result<(), Failed> {
         sys::loopback_up().doing("bring up the loopback device")?;
     }
     Ok(())
-}
-
-/// Builds the walls, runs the command, returns when all of it is over. The
-/// host's namespaces are left behind already.
-pub(super) fn enter(
-    spec: &Spec,
-    steps: &[Step],
-    network: Network,
-    stdin: Option<Vec<u8>>,
-    wires: &Wires,
-) -> Result<(), Failed> {
-    // The first process cannot see its parent from inside, so it learns from
-    // this pipe that the helper was still there once its death signal was set.
-    let (ready, go) =
-        rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).doing("make a pipe")?;
-    match sys::fork().doing("fork the first process")? {
-        Some(first) => {
-            drop(ready);
-            supervise(first, go);
-            Ok(())
-        }
-        None => {
-            drop(go);
-            if let Err(Failed { step, detail }) =
-                first_process(spec, steps, network, stdin, wires, &ready)
-            {
-                wires.tell(&Report::SetUp { step, detail });
-            }
-            exit(0)
-        }
-    }
 }
 
 fn unshare(network: Network) -> Result<(), Failed> {
@@ -103,10 +99,8 @@ fn supervise(first: Pid, go: OwnedFd) {
 }
 
 fn first_process(
-    spec: &Spec,
-    steps: &[Step],
-    network: Network,
-    stdin: Option<Vec<u8>>,
+    ground: &Ground,
+    mut requests: Requests,
     wires: &Wires,
     ready: &OwnedFd,
 ) -> Result<(), Failed> {
@@ -115,34 +109,65 @@ fn first_process(
         return Err(Failed::new("wait for the helper", "it is gone"));
     }
     rustix::process::setsid().doing("start a session")?;
-    mounts::build(steps, &spec.limits)?;
-    confine::no_more_rights()?;
-    let closed = landlock::second_layer(steps, network)?;
-    let stdin = start::stdin(stdin)?;
+    let stage = mounts::Stage::build(ground)?;
+    confine::no_new_rights()?;
     // On the host's network its abstract sockets are a door unless Landlock shuts it.
-    filter::install(if closed || network == Network::Loopback {
+    let closed = ground.network == Network::Loopback || landlock::scopes_abstract_sockets();
+    let filter = filter::program(if closed {
         filter::Sockets::Usual
     } else {
         filter::Sockets::NoUnix
     })?;
+    // All that does not depend on the command is done: this may wait long.
+    match requests.next()? {
+        None => Ok(()),
+        Some(Request::Run(spec)) => {
+            let stdin = requests.stdin(&spec)?;
+            run(ground, stage, &filter, &spec, stdin, wires)
+        }
+        Some(_) => Err(Failed::new("understand the spec", "it is no command")),
+    }
+}
+
+/// The command is known: closes the walls around this process and starts it.
+fn run(
+    ground: &Ground,
+    stage: mounts::Stage,
+    filter: &filter::Program,
+    spec: &Spec,
+    stdin: Option<Vec<u8>>,
+    wires: &Wires,
+) -> Result<(), Failed> {
+    let Walls::Namespaces { steps } = &spec.walls else {
+        return Err(Failed::new("understand the spec", "it is for other walls"));
+    };
+    stage.finish(steps)?;
+    confine::no_more_rights()?;
+    let writable = || {
+        let steps = ground.steps.iter().chain(steps);
+        steps.filter_map(|step| match step {
+            Step::Show { path, write: true } => Some(path.path()),
+            _ => None,
+        })
+    };
+    landlock::second_layer(writable())?;
+    let stdin = start::stdin(stdin)?;
+    filter.install()?;
     if spec.argv.is_empty() {
         wires.tell(&Report::Exited(0));
         return Ok(());
     }
-    let places = steps.iter().filter_map(|step| match step {
-        Step::Show { path, write: true } => Some(path.path()),
-        _ => None,
-    });
     match sys::fork().doing("fork the command")? {
         Some(command) => {
             drop(stdin);
             init::run(
                 command,
                 &spec.limits,
-                places,
+                writable(),
                 init::Members::Namespace,
                 wires,
             );
+            sys::end_all_others();
             Ok(())
         }
         None => start::exec(spec, &stdin, wires),

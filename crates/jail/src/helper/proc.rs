@@ -9,21 +9,21 @@ use rustix::fs::{Mode, OFlags, openat};
 use super::{
     Doing, Failed,
     mounts::{Stage, detached},
-    sys::set_mount_attributes,
+    sys::{Propagation, set_mount_attributes},
 };
-use crate::Limits;
+use crate::spec::Ground;
 
 /// Process ids below this are never handed out a second time, so that many more
 /// processes than asked for can exist at first.
 const RESERVED: u32 = 300;
 
 /// Sets the limits that the kernel keeps per namespace, then shows `/proc`.
-pub(super) fn show(stage: &Stage, limits: &Limits) -> Result<(), Failed> {
+pub(super) fn show(stage: &Stage, ground: &Ground) -> Result<(), Failed> {
     let proc = detached("proc").doing("mount /proc")?;
     // Since Linux 6.14 a pid namespace has a limit of its own, which binds root
     // too. Before that this write fails, and the watch alone counts processes.
-    let most = limits.processes.saturating_add(RESERVED).min(4 << 20);
-    let pages = (limits.memory_bytes / 2 / 4096).max(1);
+    let most = ground.processes.saturating_add(RESERVED).min(4 << 20);
+    let pages = (ground.memory_bytes / 2 / 4096).max(1);
     for (name, value) in [
         ("sys/kernel/pid_max", most.to_string()),
         ("sys/kernel/shmall", pages.to_string()),
@@ -34,6 +34,7 @@ pub(super) fn show(stage: &Stage, limits: &Limits) -> Result<(), Failed> {
             let _ = rustix::io::write(&file, value.as_bytes());
         }
     }
-    set_mount_attributes(&proc, libc::MOUNT_ATTR_RDONLY, 0, false).doing("seal /proc")?;
+    set_mount_attributes(&proc, libc::MOUNT_ATTR_RDONLY, Propagation::Same, false)
+        .doing("seal /proc")?;
     stage.put(&proc, Path::new("proc"), true)
 }

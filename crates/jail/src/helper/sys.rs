@@ -58,6 +58,21 @@ pub(super) fn fork() -> io::Result<Option<Pid>> {
     }
 }
 
+/// Kills and collects every other process of this pid namespace, whose first
+/// process this is. Orphans become its children, so when there are no children
+/// left there is nobody left.
+pub(super) fn end_all_others() {
+    use rustix::process::{WaitOptions, wait};
+    loop {
+        // SAFETY: a plain call. The kernel spares the caller.
+        unsafe { libc::kill(-1, libc::SIGKILL) };
+        match wait(WaitOptions::empty()) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(_) => return,
+        }
+    }
+}
+
 /// Keeps `signals` from being delivered, so that [`wait_signal`] sees them.
 pub(super) fn block(signals: &[i32]) {
     // SAFETY: plain calls on a local set.
@@ -106,11 +121,18 @@ fn signal_set(signals: &[i32]) -> libc::sigset_t {
     }
 }
 
-/// Sets and clears attributes of a mount and of all mounts below it.
+/// Whether a mount hears of later mounts in the place it was cloned from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Propagation {
+    Same,
+    None,
+}
+
+/// Sets attributes of a mount, and of all mounts below it.
 pub(super) fn set_mount_attributes(
     mount: impl AsFd,
     set: u64,
-    clear: u64,
+    propagation: Propagation,
     recursive: bool,
 ) -> io::Result<()> {
     #[repr(C)]
@@ -122,8 +144,11 @@ pub(super) fn set_mount_attributes(
     }
     let attr = MountAttr {
         set,
-        clear,
-        propagation: 0,
+        clear: 0,
+        propagation: match propagation {
+            Propagation::Same => 0,
+            Propagation::None => libc::MS_PRIVATE,
+        },
         user_namespace: 0,
     };
     let deep = if recursive { libc::AT_RECURSIVE } else { 0 };

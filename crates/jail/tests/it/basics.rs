@@ -174,6 +174,27 @@ async fn what_a_command_leaves_in_the_background_ends_with_it() {
 }
 
 #[tokio::test]
+async fn what_let_go_of_its_output_is_gone_too_when_run_returns() {
+    let world = World::new();
+    let mark = format!("mark-quiet-{}", std::process::id());
+    let script = format!(
+        "for i in 1 2 3 4; do setsid sh -c ': {mark}; sleep 1000; :' </dev/null >/dev/null 2>&1 & done; echo started"
+    );
+    for _ in 0..10 {
+        let exit = world.sh(&script).await;
+        assert_eq!(text(&exit), "started\n");
+        let left = std::fs::read_dir("/proc")
+            .unwrap()
+            .flatten()
+            .filter(|entry| {
+                let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
+                String::from_utf8_lossy(&line).contains(&mark)
+            });
+        assert_eq!(left.count(), 0);
+    }
+}
+
+#[tokio::test]
 async fn a_command_starts_with_no_signal_blocked_or_ignored() {
     let world = World::new();
     let said = world

@@ -22,7 +22,7 @@ const NAMES: [&str; 12] = [
 ];
 
 /// More such words, less common.
-const MORE_NAMES: [&str; 14] = [
+const MORE_NAMES: [&str; 16] = [
     "access-key",
     "accesskey",
     "private_key",
@@ -34,6 +34,8 @@ const MORE_NAMES: [&str; 14] = [
     "encryptionkey",
     "_pass",
     "\"pass",
+    "pass",
+    "session",
     "account_key",
     "accountkey",
     "master_key",
@@ -46,6 +48,9 @@ const PUTTY: &str = "private-lines:";
 const URL: &str = "://";
 const DSN: &str = "@tcp(";
 const CURL: &str = "curl ";
+const GLUED: [&str; 4] = ["mysql ", "mysqldump ", "mysqladmin ", "mariadb "];
+const SSHPASS: &str = "sshpass ";
+const IDENTIFIED: &str = "identified by";
 const NETS: [&str; 5] = ["10.", "172.", "192.168.", "169.254.", "100."];
 
 #[derive(Debug, Clone, Copy)]
@@ -57,6 +62,8 @@ enum Anchor {
     Url,
     Dsn,
     Curl,
+    Glued { apart: bool },
+    Identified,
     Net,
     Vendor(usize),
     Known(usize),
@@ -89,8 +96,13 @@ impl Anchors {
             (URL, Anchor::Url),
             (DSN, Anchor::Dsn),
             (CURL, Anchor::Curl),
+            (SSHPASS, Anchor::Glued { apart: true }),
+            (IDENTIFIED, Anchor::Identified),
         ] {
             add(word.as_bytes(), anchor);
+        }
+        for program in GLUED {
+            add(program.as_bytes(), Anchor::Glued { apart: false });
         }
         for net in NETS {
             add(net.as_bytes(), Anchor::Net);
@@ -131,6 +143,8 @@ impl Anchors {
                 Anchor::Url => url::look(text, start, spans),
                 Anchor::Dsn => url::dsn(text, start, spans),
                 Anchor::Curl => url::curl(text, end, spans),
+                Anchor::Glued { apart } => url::glued(text, end, apart, spans),
+                Anchor::Identified => url::identified(text, end, spans),
                 Anchor::Net => address::look(text, start, spans),
                 Anchor::Vendor(rule) => vendor::look(rule, text, start, spans),
                 Anchor::Known(form) => self.known.look(form, text, start, spans),

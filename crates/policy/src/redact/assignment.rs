@@ -19,6 +19,8 @@ enum Name {
     Key,
     /// `Authorization` and `auth`.
     Header,
+    /// `session`: long and surely made by a machine.
+    Session,
 }
 
 /// Words in a name that say that its value is something else.
@@ -246,15 +248,24 @@ fn kind(name: &str, found: &str) -> Option<Name> {
         let last = words.last().map_or("", String::as_str);
         return matches!(last, "auth" | "authorization").then_some(Name::Header);
     }
+    if matches!(lower.as_str(), "pass" | "session") {
+        // In the middle of `bypass` or `passed` it says nothing.
+        let whole = words.iter().any(|word| *word == lower);
+        let kind = if lower == "pass" {
+            Name::Key
+        } else {
+            Name::Session
+        };
+        return whole.then_some(kind);
+    }
     let bare = lower.trim_start_matches(['_', '"']);
     // `tokenize`, `secretary`, `tokens`: the word must be whole.
     let compact: String = bare.chars().filter(char::is_ascii_alphanumeric).collect();
     let ends = (0..words.len()).any(|from| {
         (from + 1..=words.len().min(from + 3)).any(|to| {
             let joined = words[from..to].concat();
-            joined
-                .trim_end_matches(|c: char| c.is_ascii_digit())
-                .ends_with(&compact)
+            let joined = joined.trim_end_matches(|c: char| c.is_ascii_digit());
+            joined.ends_with(&compact) || compact == "credential" && joined == "credentials"
         })
     });
     if !ends {
@@ -273,7 +284,7 @@ struct Sign {
     tight: bool,
     /// `:`, as in YAML, JSON and prose.
     colon: bool,
-    /// `is`: only a quoted value counts.
+    /// `is`, or nothing: only a value that no person would write counts.
     prose: bool,
 }
 
@@ -310,12 +321,26 @@ fn sign(bytes: &[u8], first: usize, last: usize) -> Option<Sign> {
             colon: true,
             prose: true,
         }),
-        _ if (flag || is_netrc(bytes, first)) && spaced && at == before + 1 => Some(Sign {
-            end: at,
-            tight: true,
-            colon: false,
-            prose: false,
-        }),
+        // `CREATE USER app PASSWORD '…'`.
+        (b'\'', _) if spaced && bytes[first..last].eq_ignore_ascii_case(b"password") => {
+            Some(Sign {
+                end: at,
+                tight: false,
+                colon: true,
+                prose: true,
+            })
+        }
+        _ if (flag || is_netrc(bytes, first) || is_fish(bytes, first))
+            && spaced
+            && at == before + 1 =>
+        {
+            Some(Sign {
+                end: at,
+                tight: true,
+                colon: false,
+                prose: false,
+            })
+        }
         _ => None,
     }
 }
@@ -325,6 +350,13 @@ fn is_netrc(bytes: &[u8], first: usize) -> bool {
     let before = &bytes[first.saturating_sub(160)..first];
     let has = |word: &[u8]| before.windows(word.len()).any(|found| found == word);
     has(b"login ") && (has(b"machine ") || has(b"default "))
+}
+
+/// `set -x TOKEN …`, as fish exports.
+fn is_fish(bytes: &[u8], first: usize) -> bool {
+    [&b"set -x "[..], b"set -gx ", b"set -Ux "]
+        .iter()
+        .any(|set| bytes[..first].ends_with(set))
 }
 
 struct Value {
@@ -481,10 +513,12 @@ fn accepts(kind: Name, name: &str, found: &str, value: &Value, sign: &Sign) -> b
         ]
         .iter()
         .any(|start| found.starts_with(start));
-    if is_placeholder(found) || reference || sign.prose && !value.quoted {
+    let shape = shape(found);
+    let surely_made = shape.length >= 10 && shape.digits > 1 && shape.upper > 1 && shape.lower > 1;
+    let says_little = sign.prose && !value.quoted && !surely_made;
+    if is_placeholder(found) || reference || says_little {
         return false;
     }
-    let shape = shape(found);
     if found.contains(char::is_whitespace) {
         let phrase = name.to_ascii_lowercase().contains("passphrase");
         return phrase && value.quoted && found.split_whitespace().count() >= 4 && shape.upper == 0;
@@ -515,6 +549,7 @@ fn accepts(kind: Name, name: &str, found: &str, value: &Value, sign: &Sign) -> b
         Name::Header => {
             shape.length >= 8 && (shape.mixed() || shape.length >= 20) && !is_wordy(plain)
         }
+        Name::Session => surely_made && shape.length >= 24,
         Name::Password => password(name, found, value, sign),
         Name::Key => {
             let made = shape.mixed() && shape.length >= 8

@@ -103,6 +103,51 @@ pub(super) fn curl(text: &str, from: usize, spans: &mut Spans) {
     }
 }
 
+/// Behind `mysql`, `sshpass` and the like: the password in `-pPASSWORD`, and for
+/// `sshpass` in `-p PASSWORD`.
+pub(super) fn glued(text: &str, from: usize, apart: bool, spans: &mut Spans) {
+    let line = text[from..].lines().next().unwrap_or_default();
+    let mut next = false;
+    for word in line.split(' ').take(40) {
+        let at = from + (word.as_ptr() as usize - line.as_ptr() as usize);
+        let found = if next {
+            Some(word)
+        } else {
+            word.strip_prefix("-p")
+        };
+        next = apart && word == "-p";
+        let Some(found) = found.filter(|found| !found.is_empty()) else {
+            continue;
+        };
+        let bare = found.trim_matches(['"', '\'', '`']);
+        let shape = value::shape(bare);
+        let made = shape.length >= 6 && (shape.mixed() || shape.signs > 0 && shape.digits > 0);
+        if made && !value::is_placeholder(bare) {
+            let end = at + word.len() - found.len() + found.find(bare).unwrap_or(0) + bare.len();
+            spans.add(end - bare.len(), end, "secret".into());
+        }
+    }
+}
+
+/// Behind `identified by`: the password in quotes.
+pub(super) fn identified(text: &str, from: usize, spans: &mut Spans) {
+    let rest = &text[from..];
+    let Some(open) = rest
+        .find(['\'', '"'])
+        .filter(|open| rest[..*open].trim().is_empty())
+    else {
+        return;
+    };
+    let quote = &rest[open..=open];
+    let Some(length) = rest[open + 1..].find(quote).filter(|length| *length < 256) else {
+        return;
+    };
+    let found = &rest[open + 1..open + 1 + length];
+    if found.len() >= 4 && !value::is_placeholder(found) && !found.starts_with(':') {
+        spans.add(from + open + 1, from + open + 1 + length, "secret".into());
+    }
+}
+
 fn is_scheme(b: u8) -> bool {
     b.is_ascii_alphanumeric() || matches!(b, b'+' | b'.' | b'-')
 }

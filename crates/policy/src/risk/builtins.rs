@@ -140,6 +140,9 @@ impl Walk<'_> {
             | "BROWSER"
             | "RSYNC_RSH"
             | "PROMPT_COMMAND" => {
+                if runs_a_text(&value.text) && name != "BROWSER" {
+                    self.ask(format!("{name} makes other programs run a command"), false);
+                }
                 self.inner(&value.text, value.exact, &mut state.clone(), &Feed::None);
             }
             "LESSOPEN" | "LESSCLOSE" => {
@@ -184,6 +187,29 @@ impl Walk<'_> {
             _ => self.find(Tier::Read, "", false),
         }
     }
+}
+
+/// A shell, an interpreter or a file in the place of an editor or pager.
+fn runs_a_text(value: &str) -> bool {
+    let first = value.split_whitespace().next().unwrap_or_default();
+    let name = super::args::basename(first);
+    let shell = matches!(
+        name,
+        "sh" | "bash"
+            | "zsh"
+            | "dash"
+            | "ksh"
+            | "fish"
+            | "env"
+            | "python"
+            | "python3"
+            | "perl"
+            | "ruby"
+            | "node"
+            | "php"
+    );
+    let own = first.starts_with("./") || first.starts_with("../") || first.starts_with("/tmp/");
+    shell || own
 }
 
 fn loads_code(options: &str) -> bool {

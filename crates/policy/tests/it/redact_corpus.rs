@@ -40,11 +40,10 @@ fn leaks(redaction: &Redaction, secret: &str) -> bool {
             .any(|chunk| redaction.text.contains(&chunk.iter().collect::<String>()))
 }
 
-#[test]
-fn every_secret_goes_and_no_clean_text_changes() {
+/// How many secrets stayed and how many clean texts changed, with the totals.
+fn score(secrets: &str, clean: &str) -> [(usize, usize); 2] {
     let redactor = redactor();
-    let secrets = lines(include_str!("redact/secrets.txt"));
-    let clean = lines(include_str!("redact/clean.txt"));
+    let (secrets, clean) = (lines(secrets), lines(clean));
     let mut missed = 0;
     for line in &secrets {
         let (text, secrets) = marked(line);
@@ -69,8 +68,28 @@ fn every_secret_goes_and_no_clean_text_changes() {
         secrets.len(),
         clean.len()
     );
-    assert!(secrets.len() > 120 && clean.len() > 150);
-    assert!(missed * 100 <= secrets.len() * 3);
+    [(missed, secrets.len()), (changed, clean.len())]
+}
+
+#[test]
+fn every_secret_goes_and_no_clean_text_changes() {
+    let [(missed, secrets), (changed, clean)] = score(
+        include_str!("redact/secrets.txt"),
+        include_str!("redact/clean.txt"),
+    );
+    assert!(secrets > 120 && clean > 150);
+    assert!(missed * 100 <= secrets * 3);
+    assert_eq!(changed, 0);
+}
+
+#[test]
+fn the_second_lists_hold_too() {
+    let [(missed, secrets), (changed, clean)] = score(
+        include_str!("redact/more_secrets.txt"),
+        include_str!("redact/more_clean.txt"),
+    );
+    assert!(secrets > 150 && clean > 250);
+    assert!(missed * 100 <= secrets * 3);
     assert_eq!(changed, 0);
 }
 

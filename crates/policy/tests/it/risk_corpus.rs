@@ -22,10 +22,9 @@ pub fn lines(list: &str) -> Vec<String> {
         .collect()
 }
 
-#[test]
-fn precision_and_recall_on_our_own_lists() {
-    let destructive = lines(include_str!("risk/destructive.txt"));
-    let harmless = lines(include_str!("risk/harmless.txt"));
+/// What was missed of the first list, and alarmed at in the second.
+fn score(destructive: &str, harmless: &str) -> (f64, f64) {
+    let (destructive, harmless) = (lines(destructive), lines(harmless));
     let asks = |command: &String| judge(command).tier == Tier::Destructive;
     let missed: Vec<_> = destructive.iter().filter(|c| !asks(c)).collect();
     let alarms: Vec<_> = harmless.iter().filter(|c| asks(c)).collect();
@@ -44,5 +43,23 @@ fn precision_and_recall_on_our_own_lists() {
         harmless.len()
     );
     assert!(destructive.len() + harmless.len() > 600);
+    (precision, recall)
+}
+
+#[test]
+fn precision_and_recall_on_our_own_lists() {
+    let (precision, recall) = score(
+        include_str!("risk/destructive.txt"),
+        include_str!("risk/harmless.txt"),
+    );
+    assert!(recall >= 0.97 && precision >= 0.97);
+}
+
+#[test]
+fn precision_and_recall_on_the_second_lists() {
+    let (precision, recall) = score(
+        include_str!("risk/more_destructive.txt"),
+        include_str!("risk/more_harmless.txt"),
+    );
     assert!(recall >= 0.97 && precision >= 0.97);
 }

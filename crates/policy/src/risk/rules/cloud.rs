@@ -11,7 +11,7 @@ use super::super::{
 
 pub(super) fn judge(walk: &mut Walk<'_>, call: &Call<'_>, _state: &mut State) -> Option<Output> {
     let args = call.args;
-    if args.0.len() == 1
+    if (args.0.len() == 1 || args.get(0) == Some("help"))
         && args.any(&["--version", "--help", "-h", "version", "help", "-v", "-V"])
         && is_known(call.name)
     {
@@ -56,10 +56,10 @@ pub(super) fn judge(walk: &mut Walk<'_>, call: &Call<'_>, _state: &mut State) ->
         | "copilot" | "skaffold" | "argocd" | "flux" | "nomad" | "dokku" | "supabase"
         | "planetscale" | "pscale" | "neonctl" | "turso" | "cf" | "up" | "apex" | "zappa"
         | "chalice" | "sst" | "kamal" | "capistrano" | "mina" | "shipit" | "surge" | "expo"
-        | "eas" | "fastlane" | "gatsby-deploy" | "mkdocs" | "mike" | "tanka" | "kustomize"
-        | "kubeseal" | "istioctl" | "linkerd" | "velero" | "eksctl" | "kops" | "deployctl"
-        | "modal" | "platform" | "clever" | "scalingo" | "gigalixir" | "azd" | "func" | "swa"
-        | "kubeadm" | "ecs-cli" | "juju" => platform_looks(call.name, args),
+        | "eas" | "fastlane" | "mkdocs" | "mike" | "tanka" | "kustomize" | "kubeseal"
+        | "istioctl" | "linkerd" | "velero" | "eksctl" | "kops" | "deployctl" | "modal"
+        | "platform" | "clever" | "scalingo" | "gigalixir" | "azd" | "func" | "swa" | "kubeadm"
+        | "ecs-cli" | "juju" => platform_looks(call.name, args),
         "ansible" | "ansible-playbook" | "ansible-pull" | "salt" | "salt-call" | "puppet"
         | "chef-client" | "knife" | "cap" => {
             args.any(&[

@@ -1,5 +1,8 @@
 //! git: what leaves the machine, rewrites history, or makes git run things.
 
+mod config;
+mod forge;
+
 use butler_vocab::Tier;
 
 use super::super::{
@@ -10,6 +13,8 @@ use super::super::{
     text::Text,
     walk::Walk,
 };
+
+pub(in super::super) use config::executes;
 
 const READS: &[&str] = &[
     "status",
@@ -76,7 +81,7 @@ const GLOBAL: [&str; 9] = [
 
 pub(super) fn judge(walk: &mut Walk<'_>, call: &Call<'_>, state: &mut State) -> Option<Output> {
     if call.name == "gh" || call.name == "hub" || call.name == "glab" {
-        return Some(forge(walk, call.args));
+        return Some(forge::judge(walk, call.args));
     }
     if call.name == "git-lfs" || call.name == "bfg" || call.name == "git-filter-repo" {
         if call.name != "git-lfs" {
@@ -112,7 +117,7 @@ pub(super) fn judge(walk: &mut Walk<'_>, call: &Call<'_>, state: &mut State) -> 
                 .then(|| value.to_owned())
                 .or(alias);
         }
-        setting_runs(walk, key, value, setting.exact);
+        config::setting_runs(walk, key, value, setting.exact);
     }
     if let Some(alias) = alias {
         let text = match alias.strip_prefix('!') {
@@ -146,7 +151,7 @@ fn subcommand(walk: &mut Walk<'_>, name: &str, args: Args<'_>, state: &mut State
                 walk.ask("it removes files that git does not know", false);
             }
         }
-        "config" => config(walk, args, state),
+        "config" => config::judge(walk, args, state),
         "filter-branch" | "filter-repo" | "replace" | "prune" => {
             walk.ask("it rewrites or drops history", false);
         }
@@ -330,171 +335,6 @@ fn push(walk: &mut Walk<'_>, args: Args<'_>) {
     }
 }
 
-/// Keys that make git run something.
-pub(in super::super) fn executes(key: &str) -> bool {
-    let key = key.to_lowercase();
-    let last = key.rsplit('.').next().unwrap_or_default();
-    let first = key.split('.').next().unwrap_or_default();
-    matches!(
-        key.as_str(),
-        "core.hookspath"
-            | "core.fsmonitor"
-            | "core.pager"
-            | "core.editor"
-            | "core.sshcommand"
-            | "core.askpass"
-            | "core.gitproxy"
-            | "core.attributesfile"
-            | "core.worktree"
-            | "sequence.editor"
-            | "diff.external"
-            | "init.templatedir"
-            | "gpg.program"
-            | "web.browser"
-            | "instaweb.httpd"
-            | "sendemail.smtpserver"
-            | "interactive.difffilter"
-            | "uploadpack.packobjectshook"
-            | "ssh.variant"
-            | "protocol.ext.allow"
-            | "safe.directory"
-            | "core.alternaterefscommand"
-            | "receive.procreceiverefs"
-    ) || matches!(
-        first,
-        "alias" | "include" | "includeif" | "filter" | "credential" | "pager" | "url"
-    ) || matches!(
-        last,
-        "textconv"
-            | "driver"
-            | "helper"
-            | "cmd"
-            | "command"
-            | "smudge"
-            | "clean"
-            | "process"
-            | "program"
-            | "path"
-    ) && matches!(
-        first,
-        "diff"
-            | "merge"
-            | "mergetool"
-            | "difftool"
-            | "filter"
-            | "gpg"
-            | "browser"
-            | "man"
-            | "trailer"
-            | "credential"
-            | "submodule"
-            | "remote"
-    ) || last == "update" && first == "submodule"
-        || matches!(last, "vcs" | "uploadpack" | "receivepack") && first == "remote"
-}
-
-/// `git -c key=value`: harmless programs may be named.
-fn setting_runs(walk: &mut Walk<'_>, key: &str, value: &str, exact: bool) {
-    if !executes(key) {
-        return;
-    }
-    let lower = key.to_lowercase();
-    if lower.starts_with("alias.") && !value.starts_with('!')
-        || lower.starts_with("pager.") && matches!(value, "true" | "false")
-    {
-        return;
-    }
-    let first = value.split_whitespace().next().unwrap_or_default();
-    let harmless = matches!(
-        first,
-        "" | "cat"
-            | "less"
-            | "more"
-            | "true"
-            | "false"
-            | ":"
-            | "head"
-            | "delta"
-            | "bat"
-            | "vi"
-            | "vim"
-            | "nano"
-            | "/dev/null"
-            | "never"
-    ) && !value.contains([';', '|', '&', '$', '`']);
-    if harmless && exact {
-        return;
-    }
-    if lower.starts_with("safe.") {
-        return;
-    }
-    walk.ask(format!("git's {key} decides what git runs"), false);
-}
-
-fn config(walk: &mut Walk<'_>, args: Args<'_>, state: &State) {
-    let with_value = ["-f", "--file", "--blob", "--type", "--default", "-t"];
-    let operands = args.operands(&with_value);
-    let verb = operands.first().map_or("", |word| word.as_str());
-    let modern = matches!(
-        verb,
-        "set" | "unset" | "get" | "list" | "edit" | "rename-section" | "remove-section"
-    );
-    let key = if modern {
-        operands.get(1)
-    } else {
-        operands.first()
-    };
-    let value = if modern {
-        operands.get(2)
-    } else {
-        operands.get(1)
-    };
-    let reads = [
-        "--get",
-        "--get-all",
-        "--get-regexp",
-        "--list",
-        "-l",
-        "--show-origin",
-        "--get-urlmatch",
-        "--name-only",
-        "--show-scope",
-    ];
-    let removes = [
-        "--unset",
-        "--unset-all",
-        "--remove-section",
-        "--rename-section",
-    ];
-    let changes = args.iter().any(|word| removes.contains(&word.as_str()))
-        || matches!(
-            verb,
-            "set" | "unset" | "edit" | "rename-section" | "remove-section"
-        )
-        || args.has("-e")
-        || args.has("--edit")
-        || args.has("--add")
-        || args.has("--replace-all")
-        || !modern && value.is_some();
-    let looks = args.iter().any(|word| reads.contains(&word.as_str())) || !changes;
-    if looks {
-        return;
-    }
-    if args.long("--global") || args.long("--system") {
-        walk.ask("it changes git's settings for the whole machine", false);
-    }
-    for file in args.values(&["-f", "--file"]) {
-        walk.write(&file, state, "writes to");
-    }
-    if let Some(key) = key
-        && executes(&key.text)
-        && !(key.text.to_lowercase().starts_with("alias.")
-            && value.is_some_and(|value| value.exact && !value.text.starts_with('!')))
-    {
-        walk.ask(format!("git's {} decides what git runs", key.text), false);
-    }
-}
-
 fn worktree(walk: &mut Walk<'_>, args: Args<'_>, state: &State) {
     match args.get(0) {
         Some("add") => {
@@ -558,7 +398,7 @@ fn place(walk: &mut Walk<'_>, name: &str, args: Args<'_>, state: &State) {
             .text
             .split_once('=')
             .unwrap_or((&setting.text, "true"));
-        setting_runs(walk, key, value, setting.exact);
+        config::setting_runs(walk, key, value, setting.exact);
     }
     if let Some(program) = args.values(&["-u", "--upload-pack"]).first() {
         walk.ask(format!("git runs `{}`", program.text), true);
@@ -572,84 +412,4 @@ fn place(walk: &mut Walk<'_>, name: &str, args: Args<'_>, state: &State) {
     let target = operands.get(usize::from(name == "clone"));
     let here = Text::exact(".");
     walk.write(target.copied().unwrap_or(&here), state, "writes to");
-}
-
-/// gh and its kin.
-fn forge(walk: &mut Walk<'_>, args: Args<'_>) -> Output {
-    let Some((group, rest)) = args.subcommand(&["-R", "--repo"]) else {
-        return Output::Unknown;
-    };
-    let verb = rest
-        .subcommand(&["-R", "--repo"])
-        .map_or("", |(verb, _)| verb);
-    let reads = [
-        "view", "list", "status", "checks", "diff", "ls", "search", "get", "download", "watch",
-        "browse", "",
-    ];
-    match (group, verb) {
-        ("auth", "status" | "token") => {}
-        ("auth", _) => walk.ask("it changes stored credentials", true),
-        (
-            "secret" | "variable" | "ssh-key" | "gpg-key" | "token",
-            "set" | "add" | "delete" | "remove",
-        ) => {
-            walk.ask("it changes stored credentials", true);
-        }
-        ("release", "create" | "upload" | "delete" | "edit" | "delete-asset") => {
-            walk.ask("it publishes or changes a release", true);
-        }
-        (
-            "repo",
-            "delete" | "archive" | "rename" | "edit" | "create" | "transfer" | "deploy-key"
-            | "sync",
-        ) => {
-            walk.ask("it changes the repository on the forge", true);
-        }
-        ("pr" | "mr", "merge") => walk.ask("a merge needs a person's word", true),
-        (_, "delete" | "remove" | "transfer") => walk.ask("it deletes on the forge", true),
-        ("workflow", "run") => {
-            let named = rest.iter().any(|word| {
-                super::script_name(&format!(
-                    "./{}",
-                    word.text.trim_end_matches(".yml").trim_end_matches(".yaml")
-                ))
-                .is_some()
-            });
-            if named {
-                walk.ask("it starts a deployment", true);
-            }
-            walk.find(Tier::WriteVisible, "it starts a workflow", true);
-        }
-        ("workflow", "disable" | "enable") => {
-            walk.ask("it changes the repository on the forge", true);
-        }
-        ("api", _) => {
-            let method = rest.values(&["-X", "--method"]);
-            let method = method
-                .first()
-                .map_or("", |text| text.text.as_str())
-                .to_uppercase();
-            if method == "DELETE" {
-                walk.ask("it deletes on the forge", true);
-            } else if matches!(method.as_str(), "POST" | "PUT" | "PATCH")
-                || rest.iter().any(|word| {
-                    matches!(
-                        word.as_str(),
-                        "-f" | "-F" | "--field" | "--raw-field" | "--input"
-                    )
-                }) && method != "GET"
-            {
-                walk.find(Tier::WriteVisible, "it writes on the forge", true);
-            }
-        }
-        ("extension", "install" | "upgrade") => walk.ask("it installs an extension", true),
-        ("alias", "set" | "import") => walk.ask("it defines a command", false),
-        ("config", "set") => walk.ask("it changes settings of the machine", false),
-        ("codespace", verb) if !reads.contains(&verb) => {
-            walk.ask("it changes a remote machine", true);
-        }
-        (_, verb) if reads.contains(&verb) => {}
-        _ => walk.find(Tier::WriteVisible, "it writes on the forge", true),
-    }
-    Output::Unknown
 }

@@ -358,10 +358,9 @@ fn copy(walk: &mut Walk<'_>, call: &Call<'_>, state: &mut State) -> Output {
     let operands = args.operands(&with_value);
     let dry = call.name == "rsync" && (args.short('n') || args.long("--dry-run"));
     match operands.last() {
-        Some(target) if is_remote(&target.text) && (operands.len() > 1 || call.name == "sftp") => {
-            if call.name == "sftp" {
-                walk.find(Tier::WriteVisible, "it talks to another machine", true);
-            } else if !dry {
+        Some(_) if call.name == "sftp" => walk.ask("it copies files to another machine", true),
+        Some(target) if is_remote(&target.text) && operands.len() > 1 => {
+            if !dry {
                 walk.ask("it copies files to another machine", true);
             }
         }

@@ -17,6 +17,7 @@ pub(super) fn judge(walk: &mut Walk<'_>, call: &Call<'_>, state: &mut State) -> 
         .map_or("", |word| word.as_str());
     let name = call.name;
     match name {
+        "sudo" | "doas" | "su" if args.0.len() == 1 && args.any(&["--version", "--help"]) => {}
         "sudo" | "doas" | "su" | "pkexec" | "gosu" | "su-exec" | "runuser" | "sudoedit"
         | "calife" | "run0" | "dzdo" | "please" => {
             walk.ask(format!("`{name}` takes other rights"), true);

@@ -175,7 +175,7 @@ fn judge_awk(walk: &mut Walk<'_>, args: Args<'_>, state: &State) {
 
 fn editor(walk: &mut Walk<'_>, args: Args<'_>, state: &State) {
     walk.find(Tier::WriteLocal, "it edits", false);
-    let mut commands = args.values(&["-c", "--cmd", "-S"]);
+    let mut commands = args.values(&["-c", "--cmd", "-S", "-sc", "-esc", "-Esc", "-nc", "-ec"]);
     commands.extend(args.iter().filter_map(|word| word.strip("+")));
     for command in commands {
         let text = command.text.trim_start_matches([':', ' ']);

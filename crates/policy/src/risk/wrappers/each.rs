@@ -1,0 +1,190 @@
+//! One command for each of many words or files: xargs, parallel, find, fd.
+
+use butler_vocab::Tier;
+
+use super::super::{
+    args::{Args, basename},
+    place::Place,
+    state::{Feed, Output, State},
+    text::Text,
+    walk::Walk,
+};
+use super::peel;
+
+impl Walk<'_> {
+    pub(super) fn xargs(&mut self, args: Args<'_>, state: &mut State, feed: &Feed) -> Output {
+        const WITH_VALUE: [&str; 14] = [
+            "-a",
+            "-d",
+            "-E",
+            "-I",
+            "-L",
+            "-n",
+            "-P",
+            "-s",
+            "--arg-file",
+            "--delimiter",
+            "--max-args",
+            "--max-procs",
+            "--max-lines",
+            "--replace",
+        ];
+        let mut inner = peel(args.0, &WITH_VALUE, 0).to_vec();
+        let args = Args(&args.0[..args.0.len() - inner.len()]);
+        let mark = args.values(&["-I", "--replace"]).into_iter().next();
+        let mark = mark.or_else(|| args.short('i').then(|| Text::exact("{}")));
+        let mut own = state.clone();
+        let names = match feed {
+            Feed::Text(text) if !args.has("-a") => {
+                text.split_whitespace().map(Text::read).collect()
+            }
+            _ => vec![Text::hole()],
+        };
+        match mark {
+            Some(mark) => {
+                let value = names.into_iter().next().unwrap_or_else(Text::hole);
+                for word in &mut inner {
+                    if word.text.contains(&mark.text) && word.text.trim() == mark.text {
+                        *word = value.clone();
+                    }
+                }
+                own.placeholder = Some((mark.text, value));
+            }
+            None => inner.extend(names),
+        }
+        self.removes_each(&inner);
+        self.nested(&inner, &mut own, &Feed::Unknown)
+    }
+
+    /// Removing whatever a search or a list finds is recursive in all but name.
+    pub(super) fn removes_each(&mut self, inner: &[Text]) {
+        let name = inner.first().map(|word| basename(&word.text));
+        if matches!(name, Some("rm" | "unlink" | "shred" | "rmdir")) {
+            self.ask("it removes everything that a search or list finds", false);
+        }
+    }
+
+    pub(super) fn parallel(&mut self, args: Args<'_>, state: &mut State, feed: &Feed) -> Output {
+        const WITH_VALUE: [&str; 7] = [
+            "-j",
+            "--jobs",
+            "-a",
+            "--arg-file",
+            "-S",
+            "--sshlogin",
+            "--joblog",
+        ];
+        let inner = peel(args.0, &WITH_VALUE, 0);
+        let end = inner
+            .iter()
+            .position(|word| word.text.starts_with(":::"))
+            .unwrap_or(inner.len());
+        let values: Vec<Text> = inner[end..]
+            .iter()
+            .filter(|word| !word.text.starts_with(":::"))
+            .cloned()
+            .collect();
+        let mut own = state.clone();
+        let command = inner[..end].to_vec();
+        let known = !values.is_empty();
+        let value = if known {
+            values[0].clone()
+        } else {
+            Text::hole()
+        };
+        self.removes_each(&command);
+        if command.is_empty() {
+            // Each line, or each value, is a command.
+            for value in &values {
+                self.inner(&value.text, value.exact, &mut own, feed);
+            }
+            if !known {
+                self.fed_lines(feed, &mut own);
+            }
+            return Output::Unknown;
+        }
+        own.placeholder = Some(("{}".to_owned(), value.clone()));
+        let joined: Vec<&str> = command.iter().map(Text::as_str).collect();
+        let exact = command.iter().all(|word| word.exact);
+        self.inner(&joined.join(" "), exact, &mut own, feed)
+    }
+
+    pub(super) fn fed_lines(&mut self, feed: &Feed, state: &mut State) {
+        match feed {
+            Feed::Text(text) => {
+                let text = text.clone();
+                self.inner(&text, false, state, &Feed::None);
+            }
+            Feed::Unknown => self.ask("it runs each line that is piped into it", false),
+            Feed::None => {}
+        }
+    }
+
+    pub(super) fn find_files(&mut self, args: Args<'_>, state: &mut State) -> Output {
+        let mut index = 0;
+        let starts: Vec<&Text> = args
+            .iter()
+            .take_while(|word| !word.text.starts_with(['-', '(', '!']))
+            .collect();
+        let placed = starts
+            .iter()
+            .all(|word| matches!(self.place(word, state), Place::Inside(_)));
+        let found = if placed {
+            Text::placed(starts.first().map_or(".", |s| s.as_str()))
+        } else {
+            Text::hole()
+        };
+        while let Some(word) = args.0.get(index) {
+            index += 1;
+            match word.as_str() {
+                "-delete" => self.ask("it removes everything it finds", false),
+                "-exec" | "-execdir" | "-ok" | "-okdir" => {
+                    let end = args.0[index..]
+                        .iter()
+                        .position(|word| matches!(word.as_str(), ";" | "+"))
+                        .map_or(args.0.len(), |end| index + end);
+                    let inner = args.0[index..end].to_vec();
+                    self.removes_each(&inner);
+                    let mut own = state.clone();
+                    own.placeholder = Some(("{}".to_owned(), found.clone()));
+                    let inner: Vec<Text> = inner
+                        .into_iter()
+                        .map(|word| {
+                            if word.text == "{}" {
+                                found.clone()
+                            } else {
+                                word
+                            }
+                        })
+                        .collect();
+                    self.nested(&inner, &mut own, &Feed::None);
+                    index = end;
+                }
+                "-fprint" | "-fprintf" | "-fls" | "-fprint0" => {
+                    self.find(Tier::WriteLocal, "it writes a file", false);
+                    if let Some(path) = args.0.get(index) {
+                        self.write(path, state, "writes to");
+                    }
+                }
+                _ => {}
+            }
+        }
+        Output::Unknown
+    }
+
+    pub(super) fn fd(&mut self, args: Args<'_>, state: &mut State) -> Output {
+        let at = args
+            .iter()
+            .position(|word| matches!(word.as_str(), "-x" | "-X" | "--exec" | "--exec-batch"));
+        if let Some(at) = at {
+            let mut inner = args.0[at + 1..].to_vec();
+            self.removes_each(&inner);
+            let found = Text::placed("found");
+            let mut own = state.clone();
+            own.placeholder = Some(("{}".to_owned(), found.clone()));
+            inner.push(found);
+            self.nested(&inner, &mut own, &Feed::None);
+        }
+        Output::Unknown
+    }
+}

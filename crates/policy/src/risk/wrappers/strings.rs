@@ -1,0 +1,128 @@
+//! Commands given as one string: `script -c`, `watch`, `hyperfine`, ssh.
+
+use butler_vocab::Tier;
+
+use super::super::{
+    args::Args,
+    simple::Call,
+    state::{Feed, Output, State},
+    text::Text,
+    walk::Walk,
+};
+
+impl Walk<'_> {
+    /// A flag whose value is a command text.
+    pub(super) fn string_flag(
+        &mut self,
+        args: Args<'_>,
+        flags: &[&str],
+        state: &mut State,
+    ) -> Output {
+        self.find(Tier::WriteLocal, "it runs a command", false);
+        for text in args.values(flags) {
+            self.inner(&text.text, text.exact, &mut state.clone(), &Feed::None);
+        }
+        Output::Unknown
+    }
+
+    /// Operands that are command texts: each alone, and all as one.
+    pub(super) fn strings(&mut self, call: &Call<'_>, state: &mut State) -> Output {
+        self.find(Tier::WriteLocal, "it runs a command", false);
+        let with_value = [
+            "-n",
+            "--interval",
+            "-s",
+            "-t",
+            "-c",
+            "-w",
+            "--warmup",
+            "-r",
+            "--runs",
+            "-S",
+            "--shell",
+            "-x",
+            "-y",
+        ];
+        let mut operands = call.args.operands(&with_value);
+        let setup = call
+            .args
+            .values(&["--prepare", "-p", "--setup", "--cleanup"]);
+        if matches!(call.name, "tmux" | "screen") {
+            let sub = [
+                "new",
+                "new-session",
+                "new-window",
+                "split-window",
+                "send-keys",
+                "send",
+                "run-shell",
+                "if-shell",
+            ];
+            operands.retain(|word| !sub.contains(&word.as_str()));
+        }
+        let start = operands
+            .first()
+            .and_then(|first| call.args.iter().position(|word| std::ptr::eq(word, *first)));
+        // What follows the first word that is no flag of the wrapper is the
+        // command's, its flags too.
+        let argv = start.map_or(&[][..], |start| &call.args.0[start..]);
+        if call.name == "concurrently" || call.name == "hyperfine" || argv.len() == 1 {
+            for text in operands.into_iter().chain(&setup) {
+                self.inner(&text.text, text.exact, &mut state.clone(), &Feed::None);
+            }
+        } else if !argv.is_empty() {
+            self.nested(argv, &mut state.clone(), &Feed::None);
+            let text: Vec<&str> = argv.iter().map(Text::as_str).collect();
+            if call.name != "entr" {
+                self.inner(
+                    &text.join(" "),
+                    argv.iter().all(|w| w.exact),
+                    &mut state.clone(),
+                    &Feed::None,
+                );
+            }
+        }
+        Output::Unknown
+    }
+
+    pub(super) fn ssh(&mut self, args: Args<'_>, state: &mut State) -> Output {
+        const WITH_VALUE: [&str; 21] = [
+            "-B", "-b", "-c", "-D", "-E", "-e", "-F", "-I", "-i", "-J", "-L", "-l", "-m", "-O",
+            "-o", "-p", "-Q", "-R", "-S", "-W", "-w",
+        ];
+        self.find(Tier::WriteVisible, "it talks to another machine", true);
+        for option in args.values(&["-o"]) {
+            let lower = option.text.to_lowercase();
+            let runs = [
+                "proxycommand",
+                "localcommand",
+                "knownhostscommand",
+                "permitlocalcommand",
+            ];
+            if runs.iter().any(|key| lower.starts_with(key)) && !lower.ends_with("=none") {
+                self.ask("the ssh option runs a command here", true);
+            }
+        }
+        let operands = args.operands(&WITH_VALUE);
+        let Some(host) = operands.first() else {
+            return Output::Unknown;
+        };
+        let at = args
+            .iter()
+            .position(|word| std::ptr::eq(word, *host))
+            .unwrap_or(0);
+        let rest = &args.0[at + 1..];
+        if !rest.is_empty() {
+            let text: Vec<&str> = rest.iter().map(Text::as_str).collect();
+            let mut own = state.clone();
+            own.remote = true;
+            self.inner(
+                &text.join(" "),
+                rest.iter().all(|word| word.exact),
+                &mut own,
+                &Feed::None,
+            );
+        }
+        Output::Foreign
+    }
+}
