@@ -8,6 +8,7 @@ mod cli;
 mod commands;
 mod error;
 mod exit;
+mod faults;
 mod process;
 mod supervise;
 mod ui;
@@ -29,6 +30,7 @@ fn main() -> ExitCode {
     {
         butler_jail::helper_main();
     }
+    faults::install();
     let ui = Ui::new();
     let outcome = match cli::parse() {
         Ok(cli) => cli.run(&ui),

@@ -181,6 +181,7 @@ async fn records(
                 "INSERT OR IGNORE INTO records (channel, root, role, seq, entry)
                  VALUES (?1, ?2, ?3, ?4, ?5)",
             )?;
+            fault("hub.before-records");
             for (seq, line) in lines {
                 insert.execute(params![
                     thread.channel.as_str(),
@@ -190,6 +191,7 @@ async fn records(
                     line
                 ])?;
             }
+            fault("hub.after-records");
             desk.say(Notice::Page {
                 channel: thread.channel,
                 root: thread.root,

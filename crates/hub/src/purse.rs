@@ -208,11 +208,13 @@ pub(crate) fn raise(db: &Connection, thread: &ThreadId, caps: &Caps) -> Result<(
         "person" => caps.person.unwrap_or(caps.thread),
         _ => caps.thread,
     };
+    fault("hub.before-raise");
     db.execute(
         "INSERT INTO raises (purse, owner, extra) VALUES (?1, ?2, ?3)
          ON CONFLICT (purse, owner) DO UPDATE SET extra = extra + excluded.extra",
         params![purse, owner, extra.nanos()],
     )?;
+    fault("hub.after-raise");
     Ok(())
 }
 

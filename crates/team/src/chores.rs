@@ -5,7 +5,7 @@
 use std::{sync::Arc, time::Duration};
 
 use butler_slack::SlackError;
-use butler_vocab::{Activity, ActivityState, Entry, MessageTs, RecordBatch, Settlement, ThreadId};
+use butler_vocab::{Activity, ActivityState, Entry, MessageTs, RecordBatch, Settlement, ThreadId, fault};
 use tokio::sync::mpsc;
 use tracing::warn;
 
@@ -60,6 +60,7 @@ async fn work(office: Arc<Office>, thread: ThreadId, mut chores: mpsc::Receiver<
             }
         };
         let Some(chore) = chore else { return };
+        fault("team.before-chore");
         match chore {
             Chore::Activity(state, text) => {
                 let activity = Activity {
@@ -86,6 +87,7 @@ async fn work(office: Arc<Office>, thread: ThreadId, mut chores: mpsc::Receiver<
                 report(office.line.control.settle(&settlement).await, "settlement");
             }
         }
+        fault("team.after-chore");
     }
 }
 

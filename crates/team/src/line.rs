@@ -3,7 +3,7 @@
 
 use butler_slack::{Control, Post, Posted, SlackError, Web, blocks::Card, mrkdwn};
 use butler_vocab::{
-    CardTag, HandOver, HandOverTag, Idem, MessageTs, PostTag, Role, Sha256Hex, ThreadId,
+    CardTag, HandOver, HandOverTag, Idem, MessageTs, PostTag, Role, Sha256Hex, ThreadId, fault,
 };
 use serde_json::Value;
 
@@ -43,7 +43,9 @@ impl Line {
     ) -> Result<Posted, SlackError> {
         let bytes = serde_json::to_vec(body).unwrap_or_default();
         let sha256 = Sha256Hex::of(&bytes);
+        fault("team.before-body");
         let reference = self.control.put_body(&bytes).await?;
+        fault("team.after-body");
         let mut tag = PostTag::message(idem, body.to().into_iter().collect());
         tag.hand_over = Some(HandOverTag {
             kind: body.kind(),
@@ -75,9 +77,12 @@ impl Line {
         ts: &MessageTs,
         card: &Card,
     ) -> Result<(), SlackError> {
+        fault("team.before-edit");
         self.web
             .update(&thread.channel, ts, &card.text, Some(&card.blocks))
-            .await
+            .await?;
+        fault("team.after-edit");
+        Ok(())
     }
 
     async fn post(
@@ -87,7 +92,9 @@ impl Line {
         blocks: Option<Value>,
         tag: PostTag,
     ) -> Result<Posted, SlackError> {
-        self.web
+        fault("team.before-post");
+        let posted = self
+            .web
             .post(&Post {
                 channel: thread.channel.clone(),
                 thread: Some(thread.root.clone()),
@@ -97,6 +104,8 @@ impl Line {
                 icon: Some(self.role.icon().to_owned()),
                 tag,
             })
-            .await
+            .await?;
+        fault("team.after-post");
+        Ok(posted)
     }
 }

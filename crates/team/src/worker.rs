@@ -156,6 +156,7 @@ impl Worker {
     }
 
     async fn on_mail(&mut self, mail: Mail) -> Result<(), TeamError> {
+        fault("team.before-receive");
         let ack = match mail {
             Mail::Heard {
                 heard,
@@ -189,6 +190,7 @@ impl Worker {
             }
         };
         self.write_ahead().await?;
+        fault("team.after-receive");
         acknowledge(ack).await;
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! Messages: written, changed, deleted, each together with its event.
 
 use butler_slack::EnvelopeKind;
-use butler_vocab::{ChannelId, MessageTs, Role, StampKind, ThreadId, UserId};
+use butler_vocab::{ChannelId, MessageTs, Role, StampKind, ThreadId, UserId, fault};
 use rusqlite::{Connection, OptionalExtension, params};
 use serde_json::{Map, Value, json};
 
@@ -82,6 +82,7 @@ pub(crate) fn write(desk: &mut Desk<'_>, draft: Draft) -> Result<(MessageTs, Val
         Author::Person(user) => (user.as_str(), None),
         Author::Role { role, .. } => (BOT_USER, Some(*role)),
     };
+    fault("hub.before-message");
     desk.db()
         .prepare_cached(
             "INSERT INTO messages (channel, ts, root, author, role, body)
@@ -95,6 +96,7 @@ pub(crate) fn write(desk: &mut Desk<'_>, draft: Draft) -> Result<(MessageTs, Val
             role.map(Role::as_str),
             body.to_string()
         ])?;
+    fault("hub.after-message");
     let mut event = body.clone();
     event["channel"] = json!(draft.channel);
     event["channel_type"] = json!("channel");
@@ -256,9 +258,11 @@ pub(crate) fn replace(
     old: &Stored,
     body: &Value,
 ) -> Result<(), Trouble> {
+    fault("hub.before-edit");
     desk.db()
         .prepare_cached("UPDATE messages SET body = ?3 WHERE channel = ?1 AND ts = ?2")?
         .execute(params![channel.as_str(), old.ts.as_str(), body.to_string()])?;
+    fault("hub.after-edit");
     let event_ts = desk.next_ts();
     log::append(
         desk,
@@ -291,6 +295,7 @@ pub(crate) fn delete(
             "SELECT count(*) FROM messages WHERE channel = ?1 AND root = ?2 AND ts <> ?2",
         )?
         .query_row(params![channel.as_str(), old.ts.as_str()], |row| row.get(0))?;
+    fault("hub.before-delete");
     if replies > 0 {
         let marker = json!({"type": "message", "subtype": "tombstone", "hidden": true,
             "text": "This message was deleted.", "user": "USLACKBOT", "ts": old.ts,
@@ -309,6 +314,7 @@ pub(crate) fn delete(
         "DELETE FROM reactions WHERE channel = ?1 AND ts = ?2",
         params![channel.as_str(), old.ts.as_str()],
     )?;
+    fault("hub.after-delete");
     let event_ts = desk.next_ts();
     log::append(
         desk,
