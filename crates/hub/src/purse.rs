@@ -250,6 +250,27 @@ pub(crate) fn settle(
     }
 }
 
+/// The reservations of a role in a thread whose call is not over.
+pub(crate) fn unsettled(
+    db: &Connection,
+    repo: &str,
+    role: Role,
+    thread: &ThreadId,
+) -> Result<Vec<String>, Trouble> {
+    let mut statement = db.prepare_cached(
+        "SELECT id FROM reservations
+         WHERE repo = ?1 AND role = ?2 AND channel = ?3 AND root = ?4 AND cost IS NULL",
+    )?;
+    let key = params![
+        repo,
+        role.as_str(),
+        thread.channel.as_str(),
+        thread.root.as_str()
+    ];
+    let rows = statement.query_map(key, |row| row.get(0))?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
 /// The day that money is counted under, in UTC.
 fn day_of(now_ms: i64) -> String {
     jiff::Timestamp::from_millisecond(now_ms).map_or_else(

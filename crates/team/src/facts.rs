@@ -1,7 +1,7 @@
 //! What a role's own log says about its thread, gathered line by line. Gates
 //! look here and at the hub, never at what a model claims.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use butler_vocab::{
     Choice, CommitSha, DecisionKind, Entry, EventId, HandOver, Plan, PrNumber, Receipt, Record,
@@ -29,6 +29,9 @@ pub struct Facts {
     /// Hand-overs without a green receipt that were refused so far.
     pub unverified: u32,
     received: Vec<EventId>,
+    /// Cards that were decided, and those that say so.
+    decided: HashSet<RequestId>,
+    closed: HashSet<RequestId>,
 }
 
 /// The first words of a person in this thread.
@@ -71,6 +74,9 @@ pub struct Asked {
 /// How the refusal of an unverified hand-over begins; counted from the log.
 pub const UNVERIFIED: &str = "refused: the checks have not passed on exactly these files";
 
+/// How the key ends under which it is written down that a card shows its decision.
+const CLOSED: &str = "-closed";
+
 impl Facts {
     /// Everything a log says.
     pub fn of(log: &[Entry]) -> Self {
@@ -83,6 +89,7 @@ impl Facts {
 
     /// Takes one more line in.
     pub fn note(&mut self, record: &Record) {
+        self.note_card(record);
         match record {
             Record::User {
                 speaker: Speaker::Person { user, name },
@@ -128,6 +135,35 @@ impl Facts {
             }
             _ => {}
         }
+    }
+
+    fn note_card(&mut self, record: &Record) {
+        match record {
+            Record::User {
+                event: Some(event), ..
+            } => {
+                let decided = event.as_str().strip_prefix("decision:");
+                self.decided.extend(decided.map(RequestId::new));
+            }
+            Record::Posted { idem, .. } => {
+                let closed = idem.as_str().strip_suffix(CLOSED);
+                let request = closed.and_then(|rest| rest.rsplit_once('-'));
+                self.closed
+                    .extend(request.map(|(_, request)| RequestId::new(request)));
+            }
+            _ => {}
+        }
+    }
+
+    /// Command cards that were decided and still have their buttons.
+    pub fn cards_to_close(&self) -> Vec<RequestId> {
+        let open = |(request, asked): &(&RequestId, &Asked)| {
+            asked.kind == DecisionKind::Command
+                && self.decided.contains(*request)
+                && !self.closed.contains(*request)
+        };
+        let found = self.asked.iter().filter(open);
+        found.map(|(request, _)| request.clone()).collect()
     }
 
     /// Whether this hand-over was taken in before.

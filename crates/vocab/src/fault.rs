@@ -67,7 +67,9 @@ impl FaultPoint {
     /// Whether it is armed in this process.
     #[must_use]
     pub fn concerns(&self, process: &str) -> bool {
-        self.process.as_deref().is_none_or(|wanted| wanted == process)
+        self.process
+            .as_deref()
+            .is_none_or(|wanted| wanted == process)
     }
 }
 

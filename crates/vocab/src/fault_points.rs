@@ -4,14 +4,20 @@
 
 /// Each step with what is written, or told to somebody else, in it.
 pub const FAULT_POINTS: &[(&str, &str)] = &[
-    ("forge.merge", "the default branch, the pull request and the branch move together"),
+    (
+        "forge.merge",
+        "the default branch, the pull request and the branch move together",
+    ),
     ("forge.request", "a call to GitHub that changes something"),
     ("forge.swap", "a pull request's own ref moves"),
     ("hub.ack", "a delivery is forgotten"),
     ("hub.activity", "what a role is doing"),
     ("hub.body", "the body of a hand-over"),
     ("hub.card", "a decision card and the message it stands on"),
-    ("hub.commit", "the writer's transaction, with whatever piled up in it"),
+    (
+        "hub.commit",
+        "the writer's transaction, with whatever piled up in it",
+    ),
     ("hub.decision", "a person's decision"),
     ("hub.delete", "a message is taken away"),
     ("hub.edit", "a message is replaced"),
@@ -28,19 +34,31 @@ pub const FAULT_POINTS: &[(&str, &str)] = &[
     ("hub.reserve", "money is set aside"),
     ("hub.settle", "what a model call cost"),
     ("init.file", "a file that `init` makes or changes"),
-    ("jail.placeholder", "an empty file stands where a hidden one must not appear"),
+    (
+        "jail.placeholder",
+        "an empty file stands where a hidden one must not appear",
+    ),
     ("jail.start", "the helper of a confined command starts"),
     ("journal.append", "lines of a log, flushed"),
     ("journal.create", "a new log"),
     ("journal.cut", "the torn end of a log goes"),
     ("journal.replace", "a whole file is put in place"),
-    ("model.catalog", "the list of models, kept for the next start"),
+    (
+        "model.catalog",
+        "the list of models, kept for the next start",
+    ),
     ("settings.agree", "a person's consent on this machine"),
     ("team.ack", "the hub is told that an event is in the log"),
     ("team.append", "the worker writes to its log"),
     ("team.body", "the body of a hand-over goes to the hub"),
-    ("team.card", "a card goes to the hub, before its record is in the log"),
-    ("team.chore", "activity, marks, records and settlements go to the hub"),
+    (
+        "team.card",
+        "a card goes to the hub, before its record is in the log",
+    ),
+    (
+        "team.chore",
+        "activity, marks, records and settlements go to the hub",
+    ),
     ("team.edit", "a card is replaced by what came of it"),
     ("team.model", "the model is asked"),
     ("team.order", "a person's decision is carried out"),
@@ -55,8 +73,14 @@ pub const FAULT_POINTS: &[(&str, &str)] = &[
     ("worktree.commit", "a role's work is committed"),
     ("worktree.files", "the files of a new worktree"),
     ("worktree.push", "the branch goes to the remote"),
-    ("worktree.rebase", "the branch moves onto the default branch"),
+    (
+        "worktree.rebase",
+        "the branch moves onto the default branch",
+    ),
     ("worktree.remove", "a thread's worktree goes"),
-    ("worktree.save", "work that is only here is kept under a ref"),
+    (
+        "worktree.save",
+        "work that is only here is kept under a ref",
+    ),
     ("worktree.unlock", "a new worktree is whole"),
 ];

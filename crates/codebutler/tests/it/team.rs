@@ -190,7 +190,7 @@ pub fn keys(thread: &Value) -> Vec<String> {
         .collect()
 }
 
-fn button(thread: &Value, ending: &str) -> Option<(String, String)> {
+pub fn button(thread: &Value, ending: &str) -> Option<(String, String)> {
     let messages = thread["messages"].as_array()?;
     messages.iter().find_map(|message| {
         let blocks = message["blocks"].as_array()?;
@@ -209,11 +209,11 @@ fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
-fn home(scratch: &ScratchRepo) -> PathBuf {
+pub fn home(scratch: &ScratchRepo) -> PathBuf {
     scratch.folder().join("machine")
 }
 
-fn set_up(scratch: &ScratchRepo, model_url: &str) {
+pub fn set_up(scratch: &ScratchRepo, model_url: &str) {
     let sample = Path::new(env!("CARGO_MANIFEST_DIR")).join("demo/sample");
     let root = scratch.root();
     fs::create_dir_all(root.join("tests")).unwrap();
@@ -244,11 +244,12 @@ fn set_up(scratch: &ScratchRepo, model_url: &str) {
     butler_testkit::git(root, &["push", "--quiet", "origin", "HEAD:main"]);
 }
 
-fn command(scratch: &ScratchRepo) -> Command {
+/// The binary in a repo with a machine of its own.
+pub fn command(root: &Path, home: &Path) -> Command {
     let mut command = Command::new(cargo_bin!("codebutler"));
     command
-        .current_dir(scratch.root())
-        .env("CODEBUTLER_HOME", home(scratch))
+        .current_dir(root)
+        .env("CODEBUTLER_HOME", home)
         .env("NO_COLOR", "1");
     command
 }
@@ -256,7 +257,7 @@ fn command(scratch: &ScratchRepo) -> Command {
 /// Starts `up` and waits until it says where the page is.
 fn start_up(scratch: &ScratchRepo) -> (Child, String) {
     let log = fs::File::create(scratch.folder().join("up.log")).unwrap();
-    let mut up = command(scratch)
+    let mut up = command(scratch.root(), &home(scratch))
         .args(["up", "--listen", "127.0.0.1:0"])
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -270,8 +271,8 @@ fn start_up(scratch: &ScratchRepo) -> (Child, String) {
     (up, url)
 }
 
-fn tokens(scratch: &ScratchRepo) -> Value {
-    let output = command(scratch)
+pub fn tokens(scratch: &ScratchRepo) -> Value {
+    let output = command(scratch.root(), &home(scratch))
         .args(["hub", "tokens", "--json"])
         .output()
         .unwrap();
