@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     activation_world::{Outcome, World},
-    chaos::{Passage, killed, nightly, passages, points, worlds_at_once},
+    chaos::{Passage, first_and_last, killed, named, nightly, passages, points, worlds_at_once},
 };
 
 /// A message of several parts, with code that becomes a file.
@@ -46,21 +46,6 @@ async fn disturbed(model_url: &str, victim: &Passage, expected: &Outcome) -> (bo
     (killed(&world.fault_log()), differences)
 }
 
-/// Every point at its first and its last passage; at night every passage.
-fn chosen(all: &[Passage]) -> Vec<Passage> {
-    if nightly() {
-        return all.to_vec();
-    }
-    let mut chosen = BTreeSet::new();
-    for point in points(all) {
-        let of_point: Vec<_> = all.iter().filter(|one| one.point == point).collect();
-        for at in [0, of_point.len() - 1] {
-            chosen.insert(of_point[at].clone());
-        }
-    }
-    chosen.into_iter().collect()
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_activation_survives_a_kill_at_every_fault_point() {
     let model = model().await;
@@ -74,10 +59,13 @@ async fn an_activation_survives_a_kill_at_every_fault_point() {
     let all = passages(&world.fault_log());
     drop(world);
     let expected = Arc::new(expected);
-    let victims = match std::env::var("CODEBUTLER_VICTIM") {
-        Ok(few) => few.split(',').filter_map(Passage::parse).collect(),
-        Err(_) => chosen(&all),
-    };
+    let victims = named().unwrap_or_else(|| {
+        if nightly() {
+            all.clone()
+        } else {
+            first_and_last(&all)
+        }
+    });
     let places = Arc::new(Semaphore::new(worlds_at_once()));
     let mut runs = tokio::task::JoinSet::new();
     for victim in &victims {
@@ -108,7 +96,7 @@ async fn an_activation_survives_a_kill_at_every_fault_point() {
         all.len()
     );
     assert_eq!(different, 0, "undisturbed: {expected:#?}");
-    if std::env::var_os("CODEBUTLER_VICTIM").is_none() {
+    if named().is_none() {
         let missed: Vec<_> = points(&all)
             .into_iter()
             .filter(|point| !covered.contains(*point))

@@ -68,3 +68,59 @@ pub fn nightly() -> bool {
 pub fn worlds_at_once() -> usize {
     std::thread::available_parallelism().map_or(4, |cores| (cores.get() * 2).clamp(2, 12))
 }
+
+/// A small random sequence that a seed repeats.
+pub struct Dice(u64);
+
+impl Dice {
+    /// From `CODEBUTLER_SEED`, else from the clock; printed, so that a failure
+    /// can be played again.
+    pub fn throw() -> Self {
+        let given = std::env::var("CODEBUTLER_SEED").ok();
+        let seed = given.and_then(|text| text.parse().ok()).unwrap_or_else(|| {
+            let now = std::time::UNIX_EPOCH.elapsed().unwrap();
+            u64::from(now.subsec_nanos()) ^ now.as_secs()
+        });
+        println!("CODEBUTLER_SEED={seed}");
+        Self(seed)
+    }
+
+    /// A number below `limit`.
+    pub fn below(&mut self, limit: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        mixed ^= mixed >> 31;
+        usize::try_from(mixed % limit as u64).unwrap()
+    }
+
+    /// So many passages, each of another point.
+    pub fn sample(&mut self, all: &[Passage], count: usize) -> Vec<Passage> {
+        let mut left: Vec<&str> = points(all).into_iter().collect();
+        let mut chosen = Vec::new();
+        while chosen.len() < count && !left.is_empty() {
+            let point = left.swap_remove(self.below(left.len()));
+            let of_point: Vec<_> = all.iter().filter(|one| one.point == point).collect();
+            chosen.push(of_point[self.below(of_point.len())].clone());
+        }
+        chosen
+    }
+}
+
+/// Every point at its first and its last passage.
+pub fn first_and_last(all: &[Passage]) -> Vec<Passage> {
+    let mut chosen = BTreeSet::new();
+    for point in points(all) {
+        let mut of_point = all.iter().filter(|one| one.point == point);
+        chosen.extend(of_point.next().cloned());
+        chosen.extend(of_point.next_back().cloned());
+    }
+    chosen.into_iter().collect()
+}
+
+/// Passages named by `CODEBUTLER_VICTIM`, with commas between them.
+pub fn named() -> Option<Vec<Passage>> {
+    let names = std::env::var("CODEBUTLER_VICTIM").ok()?;
+    Some(names.split(',').filter_map(Passage::parse).collect())
+}

@@ -3,6 +3,7 @@
 
 mod activation;
 mod activation_world;
+mod anywhere;
 mod approval;
 mod branches;
 mod chaos;

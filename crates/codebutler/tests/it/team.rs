@@ -16,6 +16,8 @@ use butler_testkit::ScratchRepo;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
+use crate::person::Person;
+
 /// Generous: the machine may be busy. Reaching it is a failure, not a measure.
 const PATIENCE: Duration = Duration::from_secs(120);
 
@@ -37,6 +39,15 @@ impl Team {
 
     /// The same, with something done to the working copy before the start.
     pub async fn start_with(scenario: &str, prepare: impl FnOnce(&Path)) -> Self {
+        Self::start_in(scenario, prepare, &[]).await
+    }
+
+    /// The same, with variables for every process.
+    pub async fn start_in(
+        scenario: &str,
+        prepare: impl FnOnce(&Path),
+        variables: &[(&str, String)],
+    ) -> Self {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let any = ([127, 0, 0, 1], 0).into();
         let scenario = Scenario::parse(scenario).unwrap();
@@ -46,7 +57,7 @@ impl Team {
         let scratch = ScratchRepo::new();
         set_up(&scratch, &model.base_url());
         prepare(scratch.root());
-        let (up, hub) = start_up(&scratch);
+        let (up, hub) = start_up(&scratch, variables);
         let tokens = tokens(&scratch);
         Self {
             scratch,
@@ -57,6 +68,11 @@ impl Team {
             channel: text(&tokens["channel"]),
             client: reqwest::Client::builder().no_proxy().build().unwrap(),
         }
+    }
+
+    /// A person of this team who can live with a hub that dies.
+    pub fn person(&self) -> Person {
+        Person::new(&self.hub, &self.channel, &self.token)
     }
 
     /// Posts in the channel; returns the thread.
@@ -255,10 +271,11 @@ pub fn command(root: &Path, home: &Path) -> Command {
 }
 
 /// Starts `up` and waits until it says where the page is.
-fn start_up(scratch: &ScratchRepo) -> (Child, String) {
+fn start_up(scratch: &ScratchRepo, variables: &[(&str, String)]) -> (Child, String) {
     let log = fs::File::create(scratch.folder().join("up.log")).unwrap();
     let mut up = command(scratch.root(), &home(scratch))
         .args(["up", "--listen", "127.0.0.1:0"])
+        .envs(variables.iter().map(|(name, value)| (name, value)))
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(log)
