@@ -9,6 +9,7 @@ mod cli;
 mod commands;
 mod error;
 mod exit;
+mod faults;
 mod process;
 mod supervise;
 mod ui;
@@ -26,6 +27,7 @@ fn main() -> ExitCode {
     {
         butler_jail::helper_main();
     }
+    faults::install();
     // The HTTP client panics without a provider, so this comes before everything
     // else. The only error is that one is installed already, which is as good.
     let _ = rustls::crypto::ring::default_provider().install_default();

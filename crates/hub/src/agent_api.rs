@@ -14,7 +14,7 @@ use axum::{
 use butler_slack::EnvelopeKind;
 use butler_vocab::{
     Activity, DecisionView, Epoch, RecordBatch, RequestId, Reservation, ReserveAnswer, Settlement,
-    Sha256Hex, StampKind, fault,
+    Sha256Hex, StampKind, ThreadId, fault,
 };
 use rusqlite::{OptionalExtension, params};
 use serde_json::{Value, json};
@@ -172,6 +172,10 @@ async fn records(
         lines.push((entry.seq, line.to_string()));
     }
     let thread = batch.thread;
+    if lines.is_empty() {
+        let held = move |db: &rusqlite::Connection| records_held(db, &caller.agent, &thread);
+        return Ok(Json(app.store.look(held).await?));
+    }
     app.store
         .change(move |desk| {
             let agent = &caller.agent;
@@ -181,6 +185,7 @@ async fn records(
                 "INSERT OR IGNORE INTO records (channel, root, role, seq, entry)
                  VALUES (?1, ?2, ?3, ?4, ?5)",
             )?;
+            fault("hub.before-records");
             for (seq, line) in lines {
                 insert.execute(params![
                     thread.channel.as_str(),
@@ -190,6 +195,7 @@ async fn records(
                     line
                 ])?;
             }
+            fault("hub.after-records");
             desk.say(Notice::Page {
                 channel: thread.channel,
                 root: thread.root,
@@ -198,6 +204,32 @@ async fn records(
         })
         .await?;
     Ok(Json(json!({"ok": true})))
+}
+
+/// The last line before the first one that is missing, and the calls whose end
+/// nobody has told us: what an agent that was started again looks for.
+fn records_held(
+    db: &rusqlite::Connection,
+    agent: &Agent,
+    thread: &ThreadId,
+) -> Result<Value, Trouble> {
+    agent.may_use(db, &thread.channel)?;
+    let upto: i64 = db
+        .prepare_cached(
+            "WITH held(seq) AS (SELECT 0 UNION ALL
+               SELECT seq FROM records WHERE channel = ?1 AND root = ?2 AND role = ?3)
+             SELECT min(seq) FROM held WHERE seq + 1 NOT IN (SELECT seq FROM held)",
+        )?
+        .query_row(
+            params![
+                thread.channel.as_str(),
+                thread.root.as_str(),
+                agent.role.as_str()
+            ],
+            |row| row.get(0),
+        )?;
+    let unsettled = purse::unsettled(db, &agent.repo, agent.role, thread)?;
+    Ok(json!({"ok": true, "upto": upto, "unsettled": unsettled}))
 }
 
 async fn decision(

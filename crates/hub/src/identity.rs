@@ -1,7 +1,7 @@
 //! Who calls. A token names exactly one of these, and nothing in a request can
 //! change it.
 
-use butler_vocab::{ChannelId, Epoch, Role, Sha256Hex, UserId};
+use butler_vocab::{ChannelId, Epoch, Role, Sha256Hex, UserId, fault};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::{
@@ -119,11 +119,13 @@ impl Agent {
 
     /// A newer connection: the next epoch.
     pub(crate) fn raise_epoch(&self, db: &Connection, now_ms: i64) -> Result<Epoch, Trouble> {
+        fault("hub.before-epoch");
         let epoch: i64 = db
             .prepare_cached(
                 "UPDATE agents SET epoch = epoch + 1, seen_ms = ?2 WHERE id = ?1 RETURNING epoch",
             )?
             .query_row(params![self.key, now_ms], |row| row.get(0))?;
+        fault("hub.after-epoch");
         Ok(Epoch(u64::try_from(epoch).unwrap_or(0)))
     }
 }

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use butler_slack::EnvelopeKind;
-use butler_vocab::{ChannelId, Role, StampKind, ThreadId};
+use butler_vocab::{ChannelId, Role, StampKind, ThreadId, fault};
 use rusqlite::{Connection, Row, params};
 use serde_json::{Value, json};
 
@@ -52,6 +52,7 @@ pub(crate) fn append(desk: &mut Desk<'_>, what: Happening) -> Result<u64, Troubl
     });
     let channel = what.thread.channel;
     let root = what.thread.root.as_str().to_owned();
+    fault("hub.before-event");
     desk.db()
         .prepare_cached(
             "INSERT INTO events (channel, root, from_role, kind, frame, at_ms)
@@ -71,6 +72,7 @@ pub(crate) fn append(desk: &mut Desk<'_>, what: Happening) -> Result<u64, Troubl
     } else {
         Vec::new()
     };
+    fault("hub.after-event");
     let seq = u64::try_from(seq).unwrap_or(0);
     desk.say(Notice::Event(Arc::new(LoggedEvent {
         seq,
@@ -211,8 +213,10 @@ fn read_event(row: &Row<'_>) -> rusqlite::Result<LoggedEvent> {
 
 /// Forgets a delivery; refused when a newer process speaks for the agent.
 pub(crate) fn acknowledge(db: &Connection, agent: AgentKey, seq: u64) -> Result<(), Trouble> {
+    fault("hub.before-ack");
     db.prepare_cached("DELETE FROM deliveries WHERE agent = ?1 AND seq = ?2")?
         .execute(params![agent, i64::try_from(seq).unwrap_or(i64::MAX)])?;
+    fault("hub.after-ack");
     Ok(())
 }
 

@@ -208,11 +208,13 @@ pub(crate) fn raise(db: &Connection, thread: &ThreadId, caps: &Caps) -> Result<(
         "person" => caps.person.unwrap_or(caps.thread),
         _ => caps.thread,
     };
+    fault("hub.before-raise");
     db.execute(
         "INSERT INTO raises (purse, owner, extra) VALUES (?1, ?2, ?3)
          ON CONFLICT (purse, owner) DO UPDATE SET extra = extra + excluded.extra",
         params![purse, owner, extra.nanos()],
     )?;
+    fault("hub.after-raise");
     Ok(())
 }
 
@@ -246,6 +248,27 @@ pub(crate) fn settle(
         Some((channel, root)) => Ok(format!("{channel}/{root}").parse().ok()),
         None => refuse("unknown_reservation"),
     }
+}
+
+/// The reservations of a role in a thread whose call is not over.
+pub(crate) fn unsettled(
+    db: &Connection,
+    repo: &str,
+    role: Role,
+    thread: &ThreadId,
+) -> Result<Vec<String>, Trouble> {
+    let mut statement = db.prepare_cached(
+        "SELECT id FROM reservations
+         WHERE repo = ?1 AND role = ?2 AND channel = ?3 AND root = ?4 AND cost IS NULL",
+    )?;
+    let key = params![
+        repo,
+        role.as_str(),
+        thread.channel.as_str(),
+        thread.root.as_str()
+    ];
+    let rows = statement.query_map(key, |row| row.get(0))?;
+    Ok(rows.collect::<Result<_, _>>()?)
 }
 
 /// The day that money is counted under, in UTC.

@@ -4,11 +4,11 @@
 use std::time::Duration;
 
 use butler_vocab::{
-    Activity, BodyRef, DecisionView, RecordBatch, RequestId, Reservation, ReserveAnswer, Secret,
-    Settlement, Sha256Hex,
+    Activity, BodyRef, DecisionView, RecordBatch, RequestId, Reservation, ReserveAnswer, ReserveId,
+    Secret, Settlement, Sha256Hex, ThreadId,
 };
 use reqwest::Response;
-use serde::{Serialize, de::DeserializeOwned};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 use url::Url;
 
@@ -18,6 +18,15 @@ use crate::{SharedEpoch, SlackError, http::Caller};
 #[derive(Debug, Clone)]
 pub struct Control {
     caller: Caller,
+}
+
+/// How far the hub has followed a role's log of a thread.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Held {
+    /// It has every line up to this one.
+    pub upto: u64,
+    /// Money that it holds set aside.
+    pub unsettled: Vec<ReserveId>,
 }
 
 impl Control {
@@ -69,6 +78,18 @@ impl Control {
     /// A refusal or no answer.
     pub async fn records(&self, batch: &RecordBatch) -> Result<(), SlackError> {
         self.post::<Value>("records", batch).await.map(drop)
+    }
+
+    /// What the hub knows of this role's log of a thread.
+    ///
+    /// # Errors
+    /// A refusal or no answer.
+    pub async fn records_held(&self, thread: &ThreadId) -> Result<Held, SlackError> {
+        let nothing = RecordBatch {
+            thread: thread.clone(),
+            entries: Vec::new(),
+        };
+        self.post("records", &nothing).await
     }
 
     /// What was asked on a card, and what was decided. The hub's word is the

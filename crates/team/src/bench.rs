@@ -5,9 +5,9 @@
 use std::{path::PathBuf, sync::Arc};
 
 use butler_jail::Strength;
-use butler_policy::{Approval, Circumstances, Right, Scope, default_tools, right};
+use butler_policy::{Approval, Circumstances, Judgement, Right, Scope, default_tools, right};
 use butler_toolbox::{Desk, DiffMaker, Executor, Registry, Surroundings, TreeHasher, Workplace};
-use butler_vocab::{Choice, DecisionKind, Role, ToolSpec};
+use butler_vocab::{Choice, DecisionKind, Role, ToolCall, ToolSpec};
 use butler_worktree::{DiffOf, Worktree, WorktreeLock};
 use tokio_util::sync::CancellationToken;
 
@@ -78,8 +78,19 @@ impl Bench {
         })
     }
 
+    /// May this call run?
+    pub fn judge(&self, seat: &Seat, call: &ToolCall) -> Judgement {
+        self.executor.judge(call, &self.circumstances(seat))
+    }
+
+    /// Asks the hub for clicks that came since the bench was opened.
+    pub async fn look_for_approvals(&mut self, seat: &Seat) -> Result<(), TeamError> {
+        self.approvals = approvals(seat).await?;
+        Ok(())
+    }
+
     /// What a judgement depends on, now.
-    pub fn circumstances<'a>(&'a self, seat: &'a Seat) -> Circumstances<'a> {
+    fn circumstances<'a>(&'a self, seat: &'a Seat) -> Circumstances<'a> {
         Circumstances {
             role: seat.role(),
             thread: &seat.thread,

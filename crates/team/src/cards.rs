@@ -1,7 +1,7 @@
 //! Decision cards: posted once, bound to a message and a hash, written down.
 
 use butler_slack::{SlackError, blocks};
-use butler_vocab::{CardTag, DecisionKind, Idem, Record, RequestId, Sha256Hex};
+use butler_vocab::{CardTag, DecisionKind, Idem, Record, RequestId, Sha256Hex, fault};
 use serde_json::{Value, json};
 
 use crate::seat::Seat;
@@ -34,7 +34,9 @@ pub async fn post(seat: &Seat, idem: Idem, new: NewCard<'_>) -> Result<Record, S
         sha256: new.sha256.clone(),
     };
     let line = &seat.office.line;
+    fault("team.before-card");
     let posted = line.ask(&seat.thread, idem, card, tag).await?;
+    fault("team.after-card");
     let mut subject = new.subject;
     // The card is replaced by what came of it; this is where it stands.
     subject["message"] = json!(posted.ts);

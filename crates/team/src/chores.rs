@@ -5,7 +5,9 @@
 use std::{sync::Arc, time::Duration};
 
 use butler_slack::SlackError;
-use butler_vocab::{Activity, ActivityState, Entry, MessageTs, RecordBatch, Settlement};
+use butler_vocab::{
+    Activity, ActivityState, Entry, MessageTs, Record, RecordBatch, Settlement, ThreadId, fault,
+};
 use tokio::sync::mpsc;
 use tracing::warn;
 
@@ -14,6 +16,8 @@ use crate::{matter::Matter, office::Office};
 /// Well inside the lease of 30 s.
 const HEARTBEAT: Duration = Duration::from_secs(10);
 const QUEUE: usize = 256;
+/// Log lines that are sent at once when the page has to catch up.
+const CATCH_UP: usize = 100;
 
 /// One chore.
 #[derive(Debug)]
@@ -24,6 +28,8 @@ pub enum Chore {
     React(MessageTs, &'static str),
     /// Log lines for the page.
     Records(Vec<Entry>),
+    /// A log that was opened: the page gets what it missed.
+    CatchUp(Vec<Entry>),
     /// A finished model call.
     Settle(Settlement),
 }
@@ -61,6 +67,7 @@ async fn work(office: Arc<Office>, matter: Matter, mut chores: mpsc::Receiver<Ch
             }
         };
         let Some(chore) = chore else { return };
+        fault("team.before-chore");
         match chore {
             // Who researches is not whom a person steers in this thread.
             Chore::Activity(..) if matter.research.is_some() => {}
@@ -85,10 +92,50 @@ async fn work(office: Arc<Office>, matter: Matter, mut chores: mpsc::Receiver<Ch
                 };
                 report(office.line.control.records(&batch).await, "records");
             }
+            Chore::CatchUp(log) => report(catch_up(&office, &thread, log).await, "records"),
             Chore::Settle(settlement) => {
                 report(office.line.control.settle(&settlement).await, "settlement");
             }
         }
+        fault("team.after-chore");
+    }
+}
+
+/// The hub says what it has; the run before this one may have died before it
+/// told the rest.
+async fn catch_up(office: &Office, thread: &ThreadId, log: Vec<Entry>) -> Result<(), SlackError> {
+    let held = office.line.control.records_held(thread).await?;
+    for settlement in log.iter().filter_map(settlement) {
+        if held.unsettled.contains(&settlement.id) {
+            office.line.control.settle(&settlement).await?;
+        }
+    }
+    let unknown = |entry: &Entry| entry.seq > held.upto;
+    let missed: Vec<Entry> = log.into_iter().filter(unknown).collect();
+    for entries in missed.chunks(CATCH_UP) {
+        let batch = RecordBatch {
+            thread: thread.clone(),
+            entries: entries.to_vec(),
+        };
+        office.line.control.records(&batch).await?;
+    }
+    Ok(())
+}
+
+fn settlement(entry: &Entry) -> Option<Settlement> {
+    match &entry.record {
+        Record::Settled {
+            reserve,
+            cost,
+            usage,
+            model,
+        } => Some(Settlement {
+            id: reserve.clone(),
+            cost: *cost,
+            usage: *usage,
+            model: model.clone(),
+        }),
+        _ => None,
     }
 }
 

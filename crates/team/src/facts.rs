@@ -1,7 +1,7 @@
 //! What a role's own log says about its thread, gathered line by line. Gates
 //! look here and at the hub, never at what a model claims.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use butler_vocab::{
     CallId, Choice, CommitSha, DecisionKind, Entry, EventId, HandOver, Plan, PrNumber, Receipt,
@@ -46,6 +46,9 @@ pub struct Facts {
     pub seen: Seen,
     received: Vec<EventId>,
     calls: HashMap<CallId, String>,
+    /// Cards that were decided, and those that say so.
+    decided: HashSet<RequestId>,
+    closed: HashSet<RequestId>,
 }
 
 /// The first words of a person in this thread.
@@ -91,6 +94,9 @@ pub const UNVERIFIED: &str = "refused: the checks have not passed on exactly the
 /// How the reason of a model begins that a person asked for.
 pub const CHOSEN: &str = "asked for by ";
 
+/// How the key ends under which it is written down that a card shows its decision.
+const CLOSED: &str = "-closed";
+
 impl Facts {
     /// Everything a log says.
     pub fn of(log: &[Entry]) -> Self {
@@ -110,6 +116,7 @@ impl Facts {
             Record::Posted { ts, .. } => self.seen.note(None, Some(ts)),
             _ => {}
         }
+        self.note_card(record);
         match record {
             Record::User {
                 speaker: Speaker::Person { user, name },
@@ -200,6 +207,24 @@ impl Facts {
         }
     }
 
+    fn note_card(&mut self, record: &Record) {
+        match record {
+            Record::User {
+                event: Some(event), ..
+            } => {
+                let decided = event.as_str().strip_prefix("decision:");
+                self.decided.extend(decided.map(RequestId::new));
+            }
+            Record::Posted { idem, .. } => {
+                let closed = idem.as_str().strip_suffix(CLOSED);
+                let request = closed.and_then(|rest| rest.rsplit_once('-'));
+                self.closed
+                    .extend(request.map(|(_, request)| RequestId::new(request)));
+            }
+            _ => {}
+        }
+    }
+
     /// Text from outside enters by a tool that fetches it, by the Researcher,
     /// who does nothing else, or by somebody who is neither of us nor a person.
     fn note_outside(&mut self, record: &Record) {
@@ -264,6 +289,17 @@ impl Facts {
             asked.kind == DecisionKind::Merge
                 && matches!(asked.used, Some(Choice::Merge | Choice::Close))
         })
+    }
+
+    /// Command cards that were decided and still have their buttons.
+    pub fn cards_to_close(&self) -> Vec<RequestId> {
+        let open = |(request, asked): &(&RequestId, &Asked)| {
+            asked.kind == DecisionKind::Command
+                && self.decided.contains(*request)
+                && !self.closed.contains(*request)
+        };
+        let found = self.asked.iter().filter(open);
+        found.map(|(request, _)| request.clone()).collect()
     }
 
     /// Whether this hand-over was taken in before.

@@ -9,7 +9,7 @@ use butler_toolbox::{Desk, Executor};
 use butler_turn::{Event, FailureKind, ModelCall, ModelFailure, Order, Outgoing, Purse, Reserve};
 use butler_vocab::{
     HandOver, Idem, ModelMessage, ModelReply, Reservation, ReserveAnswer, Role, TokenUsage,
-    ToolCall, ToolOutcome, ToolSpec, Usd,
+    ToolCall, ToolOutcome, ToolSpec, Usd, fault,
 };
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -47,7 +47,10 @@ pub async fn reserve(seat: Seat, reserve: Reserve) -> Done {
         person: seat.facts().request.as_ref().map(|r| r.person.clone()),
         amount,
     };
-    let answer = match seat.office.line.control.reserve(&reservation).await {
+    fault("team.before-reserve");
+    let answered = seat.office.line.control.reserve(&reservation).await;
+    fault("team.after-reserve");
+    let answer = match answered {
         Ok(ReserveAnswer::Granted {
             thread_total,
             thread_cap,
@@ -103,11 +106,10 @@ async fn complete(
     request.max_tokens = question.call.max_tokens;
     request.session = Some(format!("{}-{}", seat.thread.short(), seat.role()));
     request.cache = CacheLife::Short;
-    seat.office
-        .model
-        .complete(&request, cancel, None)
-        .await
-        .map_err(|error| failure(&error, model))
+    fault("team.before-model");
+    let answer = seat.office.model.complete(&request, cancel, None).await;
+    fault("team.after-model");
+    answer.map_err(|error| failure(&error, model))
 }
 
 fn failure(error: &ModelError, model: String) -> ModelFailure {
@@ -154,10 +156,12 @@ pub async fn run_tool(executor: Arc<Executor>, desk: Desk, permitted: Permitted)
         permit,
         recovery,
     } = permitted;
+    fault("team.before-tool");
     let outcome = match recovery {
         None => executor.run(&call, permit, &desk).await,
         Some(trace) => executor.recover(&call, permit, trace.as_ref(), &desk).await,
     };
+    fault("team.after-tool");
     let receipt = desk.take_receipt(&call.id);
     tool_done(&call, outcome, receipt)
 }
@@ -236,7 +240,10 @@ async fn say(seat: &Seat, idem: Idem, text: &str) -> Done {
 
 /// Carries a decision out.
 pub async fn carry_out(seat: Seat, order: Order, cancel: CancellationToken) -> Done {
-    match orders::carry_out(&seat, &order, &cancel).await {
+    fault("team.before-order");
+    let outcome = orders::carry_out(&seat, &order, &cancel).await;
+    fault("team.after-order");
+    match outcome {
         Ok(outcome) => Done::Event(Event::CarriedOut {
             request: order.request,
             outcome,

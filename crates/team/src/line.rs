@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use butler_slack::{Control, Message, Post, Posted, SlackError, Web, blocks::Card, mrkdwn};
 use butler_vocab::{
     CardTag, HandOver, HandOverTag, Idem, MessageTs, PostTag, Role, Sha256Hex, ThreadId, UserId,
+    fault,
 };
 use serde_json::Value;
 
@@ -59,7 +60,9 @@ impl Line {
     ) -> Result<Posted, SlackError> {
         let bytes = serde_json::to_vec(body).unwrap_or_default();
         let sha256 = Sha256Hex::of(&bytes);
+        fault("team.before-body");
         let reference = self.control.put_body(&bytes).await?;
+        fault("team.after-body");
         let mut tag = PostTag::message(idem, body.to().into_iter().collect());
         tag.hand_over = Some(HandOverTag {
             kind: body.kind(),
@@ -91,9 +94,12 @@ impl Line {
         ts: &MessageTs,
         card: &Card,
     ) -> Result<(), SlackError> {
+        fault("team.before-edit");
         self.web
             .update(&thread.channel, ts, &card.text, Some(&card.blocks))
-            .await
+            .await?;
+        fault("team.after-edit");
+        Ok(())
     }
 
     /// The names of the people who speak in these messages.
@@ -113,7 +119,9 @@ impl Line {
         blocks: Option<Value>,
         tag: PostTag,
     ) -> Result<Posted, SlackError> {
-        self.web
+        fault("team.before-post");
+        let posted = self
+            .web
             .post(&Post {
                 channel: thread.channel.clone(),
                 thread: Some(thread.root.clone()),
@@ -123,7 +131,9 @@ impl Line {
                 icon: Some(self.role.icon().to_owned()),
                 tag,
             })
-            .await
+            .await?;
+        fault("team.after-post");
+        Ok(posted)
     }
 }
 

@@ -4,7 +4,8 @@
 use butler_slack::blocks;
 use butler_turn::Order;
 use butler_vocab::{
-    Choice, Decision, DecisionKind, HandOver, MessageTs, Plan, Task, Then, ToolOutcome, Waiting,
+    Choice, DecisionKind, HandOver, MessageTs, Plan, Record, RequestId, Task, Then, ToolOutcome,
+    Waiting,
 };
 use serde::Deserialize;
 use serde_json::Value;
@@ -165,21 +166,33 @@ async fn learn(
     })
 }
 
-/// A command card was answered: its buttons go.
-pub async fn answered(seat: &Seat, decision: &Decision) -> Done {
-    let asked = seat.facts().asked.get(&decision.request).cloned();
-    let person = seat.office.line.web.user_name(&decision.person).await;
-    if let (Some(asked), Ok(person)) = (asked, person) {
-        close_card(seat, &asked, decision.choice, &person).await;
+/// A command card was answered: its buttons go, and the log says so.
+pub async fn answered(seat: Seat, request: RequestId) -> Done {
+    let Some(asked) = seat.facts().asked.get(&request).cloned() else {
+        return Done::Nothing;
+    };
+    let line = &seat.office.line;
+    let Ok(Some(decision)) = line
+        .control
+        .decision(&request)
+        .await
+        .map(|view| view.decided)
+    else {
+        return Done::Nothing;
+    };
+    let Ok(person) = line.web.user_name(&decision.person).await else {
+        return Done::Nothing;
+    };
+    if let Some(ts) = close_card(&seat, &asked, decision.choice, &person).await {
+        let idem = seat.idem_for(&request, "closed");
+        seat.write(Record::Posted { idem, ts });
     }
     Done::Nothing
 }
 
 /// The buttons go, the decision stays. Cosmetic: the hub has the record.
-async fn close_card(seat: &Seat, asked: &Asked, choice: Choice, person: &str) {
-    let Ok(message) = MessageTs::deserialize(&asked.subject["message"]) else {
-        return;
-    };
+async fn close_card(seat: &Seat, asked: &Asked, choice: Choice, person: &str) -> Option<MessageTs> {
+    let message = MessageTs::deserialize(&asked.subject["message"]).ok()?;
     let (title, body) = card_text(&asked.subject);
     let card = blocks::decided(title, &body, "", choice, person);
     let replaced = seat
@@ -189,7 +202,9 @@ async fn close_card(seat: &Seat, asked: &Asked, choice: Choice, person: &str) {
         .await;
     if let Err(error) = replaced {
         warn!(%error, %message, "the card could not be updated");
+        return None;
     }
+    Some(message)
 }
 
 fn card_text(subject: &Value) -> (&'static str, String) {

@@ -6,12 +6,18 @@ mod calls;
 mod findings;
 mod models;
 
-use std::{collections::VecDeque, future::Future, pin::Pin, sync::Arc, time::Duration};
+use std::{
+    collections::{HashSet, VecDeque},
+    future::Future,
+    pin::Pin,
+    sync::Arc,
+    time::Duration,
+};
 
 use butler_journal::Journal;
 use butler_turn::{Effect, Event, Heard, Machine, Mark, ModelCall, Setup, StopCause};
 use butler_vocab::{
-    DecisionKind, Entry, EventId, HandOver, MessageTs, Record, Settlement, Speaker, Waiting, fault,
+    Entry, EventId, HandOver, MessageTs, Record, RequestId, Settlement, Speaker, Waiting, fault,
 };
 use futures_util::{StreamExt, stream::FuturesUnordered};
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
@@ -52,6 +58,8 @@ pub struct Worker {
     doing: FuturesUnordered<Doing>,
     queue: VecDeque<Effect>,
     deadline_ms: Option<i64>,
+    /// Cards whose buttons are being taken away.
+    closing: HashSet<RequestId>,
     /// Whether the log says anything yet.
     joined: bool,
     turn_of: Option<OwnedSemaphorePermit>,
@@ -102,6 +110,9 @@ impl Worker {
         };
         let machine = Machine::new(setup, &log);
         let joined = !log.is_empty();
+        if joined {
+            chores.add(Chore::CatchUp(log)).await;
+        }
         Ok(Self {
             joined,
             seat,
@@ -114,6 +125,7 @@ impl Worker {
             doing: FuturesUnordered::new(),
             queue: VecDeque::new(),
             deadline_ms: None,
+            closing: HashSet::new(),
             turn_of: None,
             work: process.child_token(),
             process,
@@ -124,6 +136,7 @@ impl Worker {
     async fn work(&mut self, inbox: &mut mpsc::Receiver<Mail>) -> Result<(), TeamError> {
         self.feed(Event::Begin { now_ms: now_ms() });
         self.tell_findings();
+        self.close_cards();
         loop {
             self.carry_out_all().await?;
             let process = self.process.clone();
@@ -162,6 +175,7 @@ impl Worker {
     }
 
     async fn on_mail(&mut self, mail: Mail) -> Result<(), TeamError> {
+        fault("team.before-receive");
         let ack = match mail {
             Mail::Heard {
                 heard,
@@ -196,13 +210,6 @@ impl Worker {
                 ack
             }
             Mail::Decided { decision, ack } => {
-                // What a click on a command sets in motion is the model's next
-                // call; the other kinds are carried out, and close their card then.
-                if decision.kind == DecisionKind::Command {
-                    let seat = self.seat.clone();
-                    let decided = (*decision).clone();
-                    self.start(async move { orders::answered(&seat, &decided).await });
-                }
                 self.feed(Event::Decided(*decision));
                 ack
             }
@@ -214,6 +221,8 @@ impl Worker {
             }
         };
         self.write_ahead().await?;
+        self.close_cards();
+        fault("team.after-receive");
         acknowledge(ack).await;
         Ok(())
     }
@@ -226,6 +235,17 @@ impl Worker {
         }
         let prompt = self.seat.office.prompt(&task).await;
         self.machine.set_prompt(prompt);
+    }
+
+    /// What a click on a command sets in motion is the model's next call; the
+    /// other kinds are carried out, and close their card then.
+    fn close_cards(&mut self) {
+        let decided = self.seat.facts().cards_to_close();
+        for request in decided {
+            if self.closing.insert(request.clone()) {
+                self.start(orders::answered(self.seat.clone(), request));
+            }
+        }
     }
 
     /// The first thing in a new log is what was said before this role was
@@ -269,7 +289,10 @@ impl Worker {
     async fn on_done(&mut self, done: Done) -> Result<(), TeamError> {
         match done {
             Done::Failed(error) => return Err(error),
-            Done::Nothing => {}
+            Done::Nothing => {
+                let records = self.seat.take_written();
+                self.write(records).await?;
+            }
             Done::Bench(bench) => {
                 self.bench = Some(*bench);
                 self.running -= 1;

@@ -49,5 +49,5 @@ pub use outside::taints;
 pub use place::{Check, Inside, Opened, PlaceError, Surroundings, Workplace};
 pub use registry::Registry;
 pub use schema::flat as flat_schema;
-pub use tool::{DEFAULT_DEADLINE, Tool};
+pub use tool::{DEFAULT_DEADLINE, Tool, interrupted};
 pub use web::{Brave, Hit, Lookup, Page, SearXng, Search, Web, WebError};

@@ -68,7 +68,8 @@ pub trait Tool: Send + Sync {
 }
 
 /// What the model reads about a call that is never repeated by itself.
-pub(crate) fn interrupted(name: &str) -> String {
+#[must_use]
+pub fn interrupted(name: &str) -> String {
     format!(
         "interrupted: CodeButler was restarted while {name} ran; whether it finished is unknown and it was not repeated. Look at the files and at git before you try again."
     )

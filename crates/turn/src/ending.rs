@@ -185,23 +185,38 @@ impl Machine {
 
     /// Writes the end; whoever was answered sees a mark.
     pub(crate) fn end(&mut self, ending: Ending, out: &mut Out) {
-        let answered = std::mem::take(&mut self.state.round.asked);
         let record = Record::ActivationEnded {
             activation: self.state.activation,
             ending: ending.clone(),
         };
         self.append(record, out);
-        if ending == Ending::Done {
-            out.extend(answered.into_iter().map(|ts| Effect::React {
-                ts,
-                mark: Mark::Answered,
-            }));
-        }
+        self.mark(&self.state.answered, Mark::Answered, out);
         out.push(Effect::Activity {
             state: ActivityState::Idle,
             step: None,
         });
         out.push(Effect::End(ending));
+    }
+
+    /// What nobody waits for is not in the log, so the run before this one may
+    /// have died before it was told. Telling it again changes nothing.
+    pub(crate) fn tell_again(&self, out: &mut Out) {
+        self.mark(&self.state.round.asked, Mark::Seen, out);
+        if !self.state.open && self.state.activation > 0 {
+            self.mark(&self.state.answered, Mark::Seen, out);
+            self.mark(&self.state.answered, Mark::Answered, out);
+            out.push(Effect::Activity {
+                state: ActivityState::Idle,
+                step: None,
+            });
+        }
+    }
+
+    fn mark(&self, messages: &[MessageTs], mark: Mark, out: &mut Out) {
+        out.extend(messages.iter().map(|ts| Effect::React {
+            ts: ts.clone(),
+            mark,
+        }));
     }
 
     /// Ends at once. Open calls are closed here, so that the stop holds even if

@@ -26,6 +26,8 @@ pub(crate) struct State {
     /// The last activation, and whether it is still going on.
     pub(crate) activation: u32,
     pub(crate) open: bool,
+    /// Messages of people that the last activation answered.
+    pub(crate) answered: Vec<MessageTs>,
     /// The last ending asks for a new word before anything starts again.
     pub(crate) hold: bool,
     pub(crate) round: Round,
@@ -111,6 +113,7 @@ impl State {
         match record {
             Record::ActivationStarted { activation } => {
                 self.activation = *activation;
+                self.answered.clear();
                 self.open = true;
             }
             Record::ActivationEnded { ending, .. } => self.ended(ending),
@@ -281,6 +284,9 @@ impl State {
         );
         self.forget_carried();
         self.in_request = 0;
+        if *ending == Ending::Done {
+            self.answered = std::mem::take(&mut self.round.asked);
+        }
         self.round = Round {
             person: self.unseen.iter().any(|said| said.person),
             owes: self.unseen.iter().any(|said| said.role),

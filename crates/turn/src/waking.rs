@@ -15,6 +15,7 @@ use crate::{
 
 impl Machine {
     pub(crate) fn on_begin(&mut self, now_ms: i64, out: &mut Out) {
+        self.tell_again(out);
         if self.doing == Doing::Nothing && self.deadline_passed(now_ms) {
             self.tell(None, words::NO_ANSWER, out);
         }

@@ -12,6 +12,7 @@
 mod control;
 mod decision;
 mod fault;
+mod fault_points;
 mod hand_over;
 mod id;
 mod mention;
@@ -29,7 +30,8 @@ pub use control::{
     ReserveAnswer, Settlement, Stamp, StampKind,
 };
 pub use decision::{ActionId, Choice, Decision, DecisionKind, DecisionRequest};
-pub use fault::{FAULT_VARIABLE, FaultPoint, fault, on_fault};
+pub use fault::{FAULT_LOG_VARIABLE, FAULT_VARIABLE, FaultPoint, fault, on_fault};
+pub use fault_points::FAULT_POINTS;
 pub use hand_over::{Complexity, HandOver, HandOverKind, Plan, PlanStep, Retrospective, Task};
 pub use id::{
     BranchName, CallId, ChannelId, CommitSha, EventId, IdError, Idem, MessageTs, Origin, PrNumber,

@@ -222,6 +222,7 @@ impl Repo {
             .await?;
         fault("worktree.after-files");
         let alone = self.alone(cancel).await?;
+        fault("worktree.before-unlock");
         self.git()
             .call(["worktree", "unlock"])
             .arg(path)

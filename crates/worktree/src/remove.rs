@@ -99,8 +99,9 @@ impl Repo {
         self.git()
             .call(["update-ref", "-d", &local, tip.as_str()])
             .run(cancel)
-            .await
-            .map(drop)
+            .await?;
+        fault("worktree.after-branch-drop");
+        Ok(())
     }
 
     async fn local_branch_of(

@@ -1,15 +1,22 @@
 //! The binary as people and scripts meet it.
 #![expect(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
+mod activation;
+mod activation_world;
+mod anywhere;
 mod approval;
 mod branches;
+mod chaos;
 mod doctor;
+mod fault_points;
 mod hand_tools;
 mod help;
 mod init;
 mod judging;
+mod keeper;
 mod learning;
 mod models;
+mod person;
 mod policy;
 mod questions;
 mod read_only;

@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use crate::team::{Team, keys, story};
 
-const SCENARIO: &str = include_str!("../../demo/scenarios/json-flag.yaml");
-const REQUEST: &str = "add a --json flag";
+pub const SCENARIO: &str = include_str!("../../demo/scenarios/json-flag.yaml");
+pub const REQUEST: &str = "add a --json flag";
 
 /// What people read, in order; the ids in it differ from run to run.
 const STORY: [&str; 8] = [
@@ -23,13 +23,13 @@ const STORY: [&str; 8] = [
     "codebutler.lead: *What it took*",
 ];
 
-fn merged(thread: &Value) -> bool {
+pub fn merged(thread: &Value) -> bool {
     story(thread)
         .iter()
         .any(|line| line.starts_with("codebutler.lead: *What it took*"))
 }
 
-fn assert_story(thread: &Value) {
+pub fn assert_story(thread: &Value) {
     let lines = story(thread);
     assert_eq!(lines.len(), STORY.len(), "{lines:#?}");
     for (line, start) in lines.iter().zip(STORY) {
@@ -41,7 +41,7 @@ fn assert_story(thread: &Value) {
 }
 
 /// The change is on the default branch of the remote, and nothing else is there.
-fn assert_remote(team: &Team) {
+pub fn assert_remote(team: &Team) {
     let scratch = &team.scratch;
     assert_eq!(scratch.remote_branches(), ["main"]);
     let program = scratch.remote_file("main", "notes.sh").unwrap();

@@ -16,6 +16,8 @@ use butler_testkit::ScratchRepo;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
+use crate::person::Person;
+
 /// Generous: the machine may be busy. Reaching it is a failure, not a measure.
 const PATIENCE: Duration = Duration::from_secs(120);
 
@@ -37,6 +39,15 @@ impl Team {
 
     /// The same, with something done to the working copy before the start.
     pub async fn start_with(scenario: &str, prepare: impl FnOnce(&Path)) -> Self {
+        Self::start_in(scenario, prepare, &[]).await
+    }
+
+    /// The same, with variables for every process.
+    pub async fn start_in(
+        scenario: &str,
+        prepare: impl FnOnce(&Path),
+        variables: &[(&str, String)],
+    ) -> Self {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let any = ([127, 0, 0, 1], 0).into();
         let scenario = Scenario::parse(scenario).unwrap();
@@ -46,7 +57,7 @@ impl Team {
         let scratch = ScratchRepo::new();
         set_up(&scratch, &model.base_url());
         prepare(scratch.root());
-        let (up, hub) = start_up(&scratch);
+        let (up, hub) = start_up(&scratch, variables);
         let tokens = tokens(&scratch);
         Self {
             scratch,
@@ -57,6 +68,11 @@ impl Team {
             channel: text(&tokens["channel"]),
             client: reqwest::Client::builder().no_proxy().build().unwrap(),
         }
+    }
+
+    /// A person of this team who can live with a hub that dies.
+    pub fn person(&self) -> Person {
+        Person::new(&self.hub, &self.channel, &self.token)
     }
 
     /// Posts in the channel; returns the thread.
@@ -238,7 +254,7 @@ pub fn keys(thread: &Value) -> Vec<String> {
         .collect()
 }
 
-fn button(thread: &Value, ending: &str) -> Option<(String, String)> {
+pub fn button(thread: &Value, ending: &str) -> Option<(String, String)> {
     let messages = thread["messages"].as_array()?;
     messages.iter().find_map(|message| {
         let blocks = message["blocks"].as_array()?;
@@ -257,11 +273,11 @@ fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
-fn home(scratch: &ScratchRepo) -> PathBuf {
+pub fn home(scratch: &ScratchRepo) -> PathBuf {
     scratch.folder().join("machine")
 }
 
-fn set_up(scratch: &ScratchRepo, model_url: &str) {
+pub fn set_up(scratch: &ScratchRepo, model_url: &str) {
     let sample = Path::new(env!("CARGO_MANIFEST_DIR")).join("demo/sample");
     let root = scratch.root();
     fs::create_dir_all(root.join("tests")).unwrap();
@@ -292,20 +308,22 @@ fn set_up(scratch: &ScratchRepo, model_url: &str) {
     butler_testkit::git(root, &["push", "--quiet", "origin", "HEAD:main"]);
 }
 
-fn command(scratch: &ScratchRepo) -> Command {
+/// The binary in a repo with a machine of its own.
+pub fn command(root: &Path, home: &Path) -> Command {
     let mut command = Command::new(cargo_bin!("codebutler"));
     command
-        .current_dir(scratch.root())
-        .env("CODEBUTLER_HOME", home(scratch))
+        .current_dir(root)
+        .env("CODEBUTLER_HOME", home)
         .env("NO_COLOR", "1");
     command
 }
 
 /// Starts `up` and waits until it says where the page is.
-fn start_up(scratch: &ScratchRepo) -> (Child, String) {
+fn start_up(scratch: &ScratchRepo, variables: &[(&str, String)]) -> (Child, String) {
     let log = fs::File::create(scratch.folder().join("up.log")).unwrap();
-    let mut up = command(scratch)
+    let mut up = command(scratch.root(), &home(scratch))
         .args(["up", "--listen", "127.0.0.1:0"])
+        .envs(variables.iter().map(|(name, value)| (name, value)))
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(log)
@@ -318,8 +336,8 @@ fn start_up(scratch: &ScratchRepo) -> (Child, String) {
     (up, url)
 }
 
-fn tokens(scratch: &ScratchRepo) -> Value {
-    let output = command(scratch)
+pub fn tokens(scratch: &ScratchRepo) -> Value {
+    let output = command(scratch.root(), &home(scratch))
         .args(["hub", "tokens", "--json"])
         .output()
         .unwrap();

@@ -1,7 +1,7 @@
 //! Files of the workspace. A file is announced, filled, then shared; what was
 //! never shared is seen by its owner only.
 
-use butler_vocab::ChannelId;
+use butler_vocab::{ChannelId, fault};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde_json::{Value, json};
 
@@ -69,6 +69,7 @@ pub(crate) fn announce(db: &Connection, wish: &Wish) -> Result<(String, String),
 
 /// Fills a file, once per announcement and only with its key.
 pub(crate) fn fill(db: &Connection, id: &str, key: &str, bytes: &[u8]) -> Result<(), Trouble> {
+    fault("hub.before-file");
     let filled = db.execute(
         "UPDATE files SET bytes = ?3, length = ?4 WHERE id = ?1 AND upload_key = ?2",
         params![
@@ -78,6 +79,7 @@ pub(crate) fn fill(db: &Connection, id: &str, key: &str, bytes: &[u8]) -> Result
             i64::try_from(bytes.len()).unwrap_or(i64::MAX)
         ],
     )?;
+    fault("hub.after-file");
     if filled == 0 {
         return refuse("file_not_found");
     }

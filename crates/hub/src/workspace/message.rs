@@ -1,7 +1,7 @@
 //! Messages: written, changed, deleted, each together with its event.
 
 use butler_slack::EnvelopeKind;
-use butler_vocab::{ChannelId, MessageTs, Role, StampKind, ThreadId, UserId};
+use butler_vocab::{ChannelId, MessageTs, Role, StampKind, ThreadId, UserId, fault};
 use rusqlite::{Connection, OptionalExtension, params};
 use serde_json::{Map, Value, json};
 
@@ -116,6 +116,7 @@ pub(crate) struct Entry {
 /// Keeps a message and logs its event.
 pub(crate) fn record(desk: &mut Desk<'_>, entry: Entry) -> Result<(), Trouble> {
     let channel = entry.thread.channel.clone();
+    fault("hub.before-message");
     desk.db()
         .prepare_cached(
             "INSERT INTO messages (channel, ts, root, author, role, body)
@@ -129,6 +130,7 @@ pub(crate) fn record(desk: &mut Desk<'_>, entry: Entry) -> Result<(), Trouble> {
             entry.role.map(Role::as_str),
             entry.body.to_string()
         ])?;
+    fault("hub.after-message");
     let mut event = entry.body;
     event["channel"] = json!(channel);
     event["channel_type"] = json!("channel");
@@ -290,9 +292,11 @@ pub(crate) fn replace(
     old: &Stored,
     body: &Value,
 ) -> Result<(), Trouble> {
+    fault("hub.before-edit");
     desk.db()
         .prepare_cached("UPDATE messages SET body = ?3 WHERE channel = ?1 AND ts = ?2")?
         .execute(params![channel.as_str(), old.ts.as_str(), body.to_string()])?;
+    fault("hub.after-edit");
     let event_ts = desk.next_ts();
     log::append(
         desk,
@@ -325,6 +329,7 @@ pub(crate) fn delete(
             "SELECT count(*) FROM messages WHERE channel = ?1 AND root = ?2 AND ts <> ?2",
         )?
         .query_row(params![channel.as_str(), old.ts.as_str()], |row| row.get(0))?;
+    fault("hub.before-delete");
     if replies > 0 {
         let marker = json!({"type": "message", "subtype": "tombstone", "hidden": true,
             "text": "This message was deleted.", "user": "USLACKBOT", "ts": old.ts,
@@ -343,6 +348,7 @@ pub(crate) fn delete(
         "DELETE FROM reactions WHERE channel = ?1 AND ts = ?2",
         params![channel.as_str(), old.ts.as_str()],
     )?;
+    fault("hub.after-delete");
     let event_ts = desk.next_ts();
     log::append(
         desk,

@@ -68,6 +68,7 @@ pub(crate) fn post(
     fault("hub.before-post");
     let answer = write_parts(desk, agent, post, tag.as_ref())?;
     if let Some(tag) = &tag {
+        fault("hub.before-outbox");
         desk.db()
             .prepare_cached(
                 "INSERT INTO outbox (agent, idem, state, parts, answer)
@@ -79,6 +80,7 @@ pub(crate) fn post(
                 answer["codebutler"]["parts"].to_string(),
                 answer.to_string()
             ])?;
+        fault("hub.after-outbox");
     }
     fault("hub.after-post");
     Ok(answer)
@@ -163,7 +165,9 @@ fn write_parts(
             draft.files.clone_from(&post.files);
         }
         stamp(&mut draft, tag);
+        fault("hub.before-part");
         let message = message::write(desk, draft)?;
+        fault("hub.after-part");
         written.push(message.0.clone());
         first.get_or_insert(message);
     }
@@ -234,6 +238,7 @@ pub(crate) fn register_card(
 ) -> Result<(), Trouble> {
     let Some(card) = &tag.card else { return Ok(()) };
     let root = message["thread_ts"].as_str().unwrap_or(ts.as_str());
+    fault("hub.before-card");
     desk.db()
         .prepare_cached(
             "INSERT INTO cards
@@ -251,5 +256,6 @@ pub(crate) fn register_card(
             agent.role.as_str(),
             now_ms()
         ])?;
+    fault("hub.after-card");
     Ok(())
 }

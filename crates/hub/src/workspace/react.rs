@@ -2,7 +2,7 @@
 //! one user.
 
 use butler_slack::EnvelopeKind;
-use butler_vocab::{ChannelId, MessageTs, Role, StampKind, ThreadId, UserId};
+use butler_vocab::{ChannelId, MessageTs, Role, StampKind, ThreadId, UserId, fault};
 use rusqlite::{Connection, params};
 use serde_json::{Value, json};
 
@@ -57,6 +57,7 @@ pub(crate) fn react(
     };
     let user = reactor.user();
     let key = params![channel.as_str(), ts.as_str(), name, user];
+    fault("hub.before-reaction");
     let changed = if add {
         desk.db().execute(
             "INSERT OR IGNORE INTO reactions (channel, ts, name, user, at_ms)
@@ -69,6 +70,7 @@ pub(crate) fn react(
             key,
         )?
     };
+    fault("hub.after-reaction");
     if changed == 0 {
         return refuse(if add {
             "already_reacted"

@@ -7,11 +7,16 @@ use std::{
     net::SocketAddr,
     path::PathBuf,
     process::{Child, Command, Stdio},
+    sync::atomic::{AtomicU32, Ordering},
+    time::Duration,
 };
 
 use butler_hub::{Hub, RepoTokens, Tokens};
-use butler_slack::{Post, SharedEpoch, Socket, Web};
-use butler_vocab::{ChannelId, Idem, MessageTs, PostTag, Role, ThreadId};
+use butler_slack::{Message, Post, SharedEpoch, Socket, Web};
+use butler_vocab::{
+    ChannelId, FAULT_VARIABLE, FaultPoint, Idem, MessageTs, PostTag, Role, ThreadId, on_fault,
+};
+use serde_json::json;
 use tokio::{sync::mpsc, time::timeout};
 use tokio_util::sync::CancellationToken;
 use url::Url;
@@ -27,6 +32,7 @@ async fn serve_as_child() {
     let Ok(place) = std::env::var(CHILD) else {
         return;
     };
+    on_fault(die);
     let (address, dir) = place.split_once(' ').unwrap();
     let listen: SocketAddr = address.parse().unwrap();
     let hub = Hub::start(config(dir.as_ref(), listen), CancellationToken::new())
@@ -35,6 +41,20 @@ async fn serve_as_child() {
     assert_eq!(hub.address(), listen);
     println!("{READY}");
     hub.wait().await;
+}
+
+/// `kill -9` of itself at the armed point.
+fn die(name: &'static str) {
+    static PASSED: AtomicU32 = AtomicU32::new(0);
+    let armed = std::env::var(FAULT_VARIABLE).ok();
+    if let Some(point) = armed.as_deref().and_then(FaultPoint::parse)
+        && point.name == name
+        && PASSED.fetch_add(1, Ordering::SeqCst) + 1 == point.passage
+    {
+        let me = std::process::id().to_string();
+        Command::new("kill").args(["-9", &me]).status().unwrap();
+        std::thread::park();
+    }
 }
 
 struct KillableHub {
@@ -49,7 +69,7 @@ impl KillableHub {
         let address = free.local_addr().unwrap();
         drop(free);
         Self {
-            child: spawn(address, dir.path().to_owned()).await,
+            child: spawn(address, dir.path().to_owned(), None).await,
             address,
             dir,
         }
@@ -58,7 +78,29 @@ impl KillableHub {
     async fn kill_and_restart(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
-        self.child = spawn(self.address, self.dir.path().to_owned()).await;
+        self.restart(None).await;
+    }
+
+    async fn restart(&mut self, fault: Option<&str>) {
+        self.child = spawn(self.address, self.dir.path().to_owned(), fault).await;
+    }
+
+    /// The next life of the hub ends by itself at this point.
+    async fn die_at(&mut self, fault: &str) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+        self.restart(Some(fault)).await;
+    }
+
+    async fn until_dead(&mut self) {
+        let dead = async {
+            while self.child.try_wait().unwrap().is_none() {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        timeout(PATIENCE, dead)
+            .await
+            .expect("the hub reaches the point");
     }
 
     fn base(&self) -> Url {
@@ -67,11 +109,13 @@ impl KillableHub {
 }
 
 /// Starts the child and waits for its word.
-async fn spawn(address: SocketAddr, dir: PathBuf) -> Child {
+async fn spawn(address: SocketAddr, dir: PathBuf, fault: Option<&str>) -> Child {
+    let armed = fault.map(|fault| (FAULT_VARIABLE, fault.to_owned()));
     let starting = tokio::task::spawn_blocking(move || {
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "kills::serve_as_child", "--nocapture"])
             .env(CHILD, format!("{address} {}", dir.display()))
+            .envs(armed)
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
@@ -215,4 +259,66 @@ async fn no_kill_loses_doubles_or_reorders_anything() {
             assert_eq!(texts, expected);
         }
     }
+}
+
+/// Thirty thousand characters: prose, and two blocks of code that become files.
+fn long_text() -> String {
+    let prose = "A line of the report that says something about one of the files.\n".repeat(170);
+    let code = |name: &str| format!("```\n{}```\n", format!("let {name} = 1;\n").repeat(300));
+    let text = format!("{prose}{}{prose}{}The end.", code("first"), code("second"));
+    assert!(text.len() > 30_000, "{}", text.len());
+    text
+}
+
+/// The texts and files of a thread below its root.
+async fn parts_of(web: &Web, thread: &ThreadId) -> Vec<String> {
+    let messages = web.replies(thread).await.unwrap();
+    let shown = |message: &Message| {
+        let sizes = message
+            .files
+            .iter()
+            .map(|file| json!(file)["size"].to_string());
+        format!("{}{}", message.text, sizes.collect::<String>())
+    };
+    messages.iter().skip(1).map(shown).collect()
+}
+
+/// Killed after each part of a long post: afterwards all parts are there once.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_long_post_killed_after_each_part_is_whole_and_there_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let repo = tokens(&dir);
+    let mut hub = KillableHub::start(dir).await;
+    let token = repo.agents[&Role::Pm].bot.clone();
+    let web = Web::new(&hub.base(), token, SharedEpoch::default()).unwrap();
+    let root = |name: &str| post(&repo.channel, None, name);
+    let text = long_text();
+    let post_in = async |thread: &str| {
+        let ts = web.post(&root(thread)).await.unwrap().ts;
+        let mut long = post(&repo.channel, Some(&ts), &text);
+        long.tag = PostTag::message(Idem::new(format!("long {thread}")), vec![]);
+        (ThreadId::new(repo.channel.clone(), ts), long)
+    };
+    let (thread, long) = post_in("undisturbed").await;
+    web.post(&long).await.unwrap();
+    let whole = parts_of(&web, &thread).await;
+    assert!(whole.len() > 6, "{}", whole.len());
+    for part in 1..=whole.len() {
+        let (thread, long) = post_in(&part.to_string()).await;
+        hub.die_at(&format!("hub.after-part:{part}")).await;
+        let poster = web.clone();
+        let posting = tokio::spawn(async move { poster.post(&long).await.map(|_| long) });
+        hub.until_dead().await;
+        hub.restart(None).await;
+        let long = posting.await.unwrap().unwrap();
+        assert_eq!(
+            parts_of(&web, &thread).await,
+            whole,
+            "killed after part {part}"
+        );
+        // Whoever did not hear the answer asks again, and gets the first one.
+        web.post(&long).await.unwrap();
+        assert_eq!(parts_of(&web, &thread).await.len(), whole.len());
+    }
+    println!("killed after each of {} parts", whole.len());
 }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use butler_policy::{Judgement, Question as Asking};
-use butler_toolbox::batches;
+use butler_toolbox::{batches, interrupted};
 use butler_turn::{Event, Interrupted};
 use butler_vocab::{
     DecisionKind, PurseRefusal, Record, RequestId, Sha256Hex, Then, ToolCall, ToolOutcome, Waiting,
@@ -73,12 +73,12 @@ impl Worker {
 
     /// Judges a call, writes its intent, starts it. A refusal is a normal result.
     async fn begin_call(&mut self, waiter: Waiter) -> Result<(), TeamError> {
+        let judgement = self.judge(&waiter).await?;
         let Some(bench) = &self.bench else {
             return Err(TeamError::Missing("the bench is not open".to_owned()));
         };
         let executor = Arc::clone(&bench.executor);
         let desk = bench.desk.clone();
-        let judgement = executor.judge(&waiter.call, &bench.circumstances(&self.seat));
         self.running += 1;
         let outcome = match judgement {
             Judgement::Run(permit) => {
@@ -96,12 +96,31 @@ impl Worker {
                 self.start(hands::run_tool(executor, desk, permitted));
                 return Ok(());
             }
+            // It was allowed when it began; the approval is used up by now. Nothing
+            // is run again, so there is nothing to ask.
+            Judgement::Ask(_) | Judgement::Refuse(_) if waiter.recovery.is_some() => {
+                ToolOutcome::error(interrupted(&waiter.call.name))
+            }
             Judgement::Ask(asking) => self.ask_for_command(&waiter.call, asking).await?,
             Judgement::Refuse(refusal) => ToolOutcome::error(refusal.to_string()),
         };
         let done = hands::tool_done(&waiter.call, outcome, None);
         self.start(std::future::ready(done));
         Ok(())
+    }
+
+    /// A click may have come after the bench was opened, so whoever would have
+    /// to ask looks first.
+    async fn judge(&mut self, waiter: &Waiter) -> Result<Judgement, TeamError> {
+        let Some(bench) = &mut self.bench else {
+            return Err(TeamError::Missing("the bench is not open".to_owned()));
+        };
+        let judgement = bench.judge(&self.seat, &waiter.call);
+        if waiter.recovery.is_some() || !matches!(judgement, Judgement::Ask(_)) {
+            return Ok(judgement);
+        }
+        bench.look_for_approvals(&self.seat).await?;
+        Ok(bench.judge(&self.seat, &waiter.call))
     }
 
     async fn write_intent(
@@ -165,6 +184,8 @@ impl Worker {
         };
         let record = cards::post(&self.seat, self.seat.idem(&call.id), card).await?;
         self.write(vec![record]).await?;
+        // After a crash the click may be known before the card is.
+        self.close_cards();
         Ok(ToolOutcome::error(format!(
             "not run yet: {}. A person was asked (card {request}); you will be told.",
             asking.reason

@@ -1,0 +1,319 @@
+//! One activation of the Coder in a world of its own: a real hub and a real
+//! agent, both started again when they die. The test plays the PM, who had a
+//! plan approved, and the person.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use butler_slack::{Control, Post, SharedEpoch, Web, blocks};
+use butler_testkit::ScratchRepo;
+use butler_vocab::{
+    CardTag, ChannelId, Complexity, DecisionKind, FAULT_LOG_VARIABLE, FAULT_VARIABLE, HandOver,
+    HandOverTag, Idem, MessageTs, Plan, PostTag, RequestId, Role, Secret, Sha256Hex, Task,
+    ThreadId,
+};
+use butler_worktree::Repo;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    chaos::Passage,
+    keeper::Keeper,
+    person::Person,
+    team::{command, set_up, tokens},
+};
+
+const REQUEST: &str = "do one of everything";
+
+pub struct World {
+    scratch: ScratchRepo,
+    person: Person,
+    pm: Pm,
+    /// Dropped first: agents go before their hub.
+    keepers: Vec<Keeper>,
+    worktree: PathBuf,
+}
+
+/// The test in the PM's place.
+struct Pm {
+    web: Web,
+    control: Control,
+    channel: ChannelId,
+}
+
+/// What is left when it is over, without what differs from run to run.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Outcome {
+    pub files: BTreeMap<PathBuf, String>,
+    /// Who said what, in order.
+    pub messages: Vec<String>,
+    pub reactions: Vec<String>,
+    /// Who does what, as the hub knows it.
+    pub activity: Vec<String>,
+}
+
+impl World {
+    /// Starts everything; `victim` dies once.
+    pub async fn start(model_url: &str, victim: Option<&Passage>) -> Self {
+        let scratch = ScratchRepo::new();
+        set_up(&scratch, model_url);
+        let port = free_port();
+        let hub = format!("http://127.0.0.1:{port}/");
+        let armed = victim.map(ToString::to_string);
+        let (root, log) = (scratch.root().to_owned(), fault_log(&scratch));
+        let home = crate::team::home(&scratch);
+        let keep = |name: &str, args: Vec<String>| {
+            let (root, log, home, armed) = (root.clone(), log.clone(), home.clone(), armed.clone());
+            Keeper::start(name, scratch.folder(), move || {
+                let mut command = command(&root, &home);
+                command.args(&args).env(FAULT_LOG_VARIABLE, &log);
+                if let Some(armed) = &armed {
+                    command.env(FAULT_VARIABLE, armed);
+                }
+                command
+            })
+        };
+        let listen = vec!["hub".into(), "--listen".into(), format!("127.0.0.1:{port}")];
+        let mut keepers = vec![keep("hub", listen)];
+        let tokens = tokens(&scratch);
+        let text = |value: &Value| value.as_str().unwrap().to_owned();
+        let channel = text(&tokens["channel"]);
+        let person = Person::new(&hub, &channel, &text(&tokens["people"]["you"]["token"]));
+        while person.get("v1/me").await.is_none() {
+            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        }
+        keepers.insert(0, keep("coder", vec!["--role".into(), "coder".into()]));
+        let pm = Pm::new(&hub, &text(&tokens["agents"]["pm"]["bot"]), &channel);
+        Self {
+            scratch,
+            person,
+            pm,
+            keepers,
+            worktree: PathBuf::new(),
+        }
+    }
+
+    pub fn fault_log(&self) -> PathBuf {
+        fault_log(&self.scratch)
+    }
+
+    /// From the request to the Coder's hand-over.
+    pub async fn play(&mut self) -> Result<Outcome, String> {
+        let root = self.person.open(REQUEST).await;
+        let ts: MessageTs = root.parse().unwrap();
+        let thread = ThreadId::new(self.pm.channel.clone(), ts);
+        let plan = plan();
+        self.pm.propose(&thread, &plan).await;
+        self.person.press(&root, "Plan", "approve").await?;
+        let repo = Repo::open(self.scratch.root()).await.unwrap();
+        let made = repo
+            .create(&thread, &plan.title, &CancellationToken::new())
+            .await;
+        let made = made.map_err(|error| error.to_string())?;
+        self.worktree.clone_from(&made.path);
+        self.pm.hand_over(&thread, plan, made.branch).await;
+        let asked = |thread: &Value| says(thread, "Shall I go on?");
+        self.person.until(&root, "the question", asked).await?;
+        self.person.reply(&root, "yes, go on").await;
+        self.person
+            .press(&root, "May I run this?", "approve")
+            .await?;
+        let over = |thread: &Value| says(thread, "All of it is done.") && at_rest(thread);
+        let thread = self.person.until(&root, "the end", over).await?;
+        self.settled(&root, thread).await
+    }
+
+    /// Waits until what nobody waits for has arrived too: marks, records, books.
+    async fn settled(&self, root: &str, thread: Value) -> Result<Outcome, String> {
+        let folder = format!("{}-{}", self.pm.channel, root.replace('.', "-"));
+        let log = self.scratch.root().join(".codebutler/threads").join(folder);
+        let log = log.join("conversations/coder.jsonl");
+        let lines = || fs::read_to_string(&log).unwrap_or_default().lines().count();
+        let whole = |thread: &Value| {
+            let shown = thread["records"].as_array().map_or(0, Vec::len);
+            let open = thread["cost"]["calls"].as_array().into_iter().flatten();
+            let reserved: i64 = open.filter_map(|call| call["reserved"].as_i64()).sum();
+            shown == lines() && reserved == 0
+        };
+        let thread = match self.person.until(root, "records and books", whole).await {
+            Ok(thread) => thread,
+            Err(_) => {
+                return Err(format!(
+                    "the page shows {} of {} log lines; calls: {}",
+                    thread["records"].as_array().map_or(0, Vec::len),
+                    lines(),
+                    thread["cost"]["calls"]
+                ));
+            }
+        };
+        let mut outcome = outcome(&thread);
+        outcome.files = files(&self.worktree);
+        Ok(outcome)
+    }
+
+    /// How often each opaque command began.
+    pub fn starts(&self) -> [usize; 2] {
+        ["starts.log", "removed.log"].map(|name| {
+            let text = fs::read_to_string(self.worktree.join(name)).unwrap_or_default();
+            text.lines().count()
+        })
+    }
+
+    /// What the processes wrote to their logs.
+    pub fn logs(&self) -> String {
+        let read = |name: &str| fs::read_to_string(self.scratch.folder().join(name));
+        let logs = ["hub.log", "coder.log"].map(|name| read(name).unwrap_or_default());
+        logs.join("\n--\n")
+    }
+
+    pub fn deaths(&self) -> u32 {
+        self.keepers.iter().map(Keeper::deaths).sum()
+    }
+}
+
+impl Pm {
+    fn new(hub: &str, bot: &str, channel: &str) -> Self {
+        let base = hub.parse().unwrap();
+        let epoch = SharedEpoch::default;
+        Self {
+            web: Web::new(&base, Secret::new(bot), epoch()).unwrap(),
+            control: Control::new(&base, Secret::new(bot), epoch()).unwrap(),
+            channel: ChannelId::new(channel),
+        }
+    }
+
+    async fn propose(&self, thread: &ThreadId, plan: &Plan) {
+        let request = RequestId::new("plan01");
+        let card = blocks::card(DecisionKind::Plan, &request, "Plan", &plan.summary, "");
+        let mut tag = PostTag::message(Idem::new("plan"), vec![]);
+        tag.card = Some(CardTag {
+            request,
+            kind: DecisionKind::Plan,
+            sha256: plan.sha256(),
+        });
+        self.post(thread, card.text, Some(card.blocks), tag).await;
+    }
+
+    async fn hand_over(&self, thread: &ThreadId, plan: Plan, branch: butler_vocab::BranchName) {
+        let body = HandOver::Task(Box::new(Task {
+            request: REQUEST.to_owned(),
+            plan,
+            design: None,
+            branch,
+            approval: RequestId::new("plan01"),
+        }));
+        let bytes = serde_json::to_vec(&body).unwrap();
+        let reference = self.control.put_body(&bytes).await.unwrap();
+        let mut tag = PostTag::message(Idem::new("task"), vec![Role::Coder]);
+        tag.hand_over = Some(HandOverTag {
+            kind: body.kind(),
+            body: reference,
+            sha256: Sha256Hex::of(&bytes),
+        });
+        self.post(thread, "the plan is approved".to_owned(), None, tag)
+            .await;
+    }
+
+    async fn post(&self, thread: &ThreadId, text: String, blocks: Option<Value>, tag: PostTag) {
+        let post = Post {
+            channel: self.channel.clone(),
+            thread: Some(thread.root.clone()),
+            text,
+            blocks,
+            username: Some(Role::Pm.user_name()),
+            icon: None,
+            tag,
+        };
+        self.web.post(&post).await.unwrap();
+    }
+}
+
+fn plan() -> Plan {
+    Plan {
+        title: "One of everything".into(),
+        summary: "Reads, writes, runs, asks.".into(),
+        steps: vec![],
+        criteria: vec!["all of it is done".into()],
+        files: vec![],
+        rejected: vec![],
+        complexity: Complexity::Simple,
+        estimate: None,
+    }
+}
+
+fn outcome(thread: &Value) -> Outcome {
+    let messages = thread["messages"].as_array().unwrap();
+    let who = |message: &Value| message["username"].as_str().unwrap_or("you").to_owned();
+    let shown = |message: &Value| {
+        let files = message["files"].as_array().into_iter().flatten();
+        let files: Vec<_> = files
+            .map(|file| format!("[{} {}]", file["name"], file["size"]))
+            .collect();
+        let buttons = message["blocks"].to_string().matches("\"button\"").count();
+        format!(
+            "{}: {} {} {buttons}",
+            who(message),
+            message["text"],
+            files.join(" ")
+        )
+    };
+    let reactions = messages.iter().flat_map(|message| {
+        let all = message["reactions"].as_array().into_iter().flatten();
+        all.map(|one| format!("{} on {}", one["name"], message["text"]))
+            .collect::<Vec<_>>()
+    });
+    let activity = thread["activity"].as_array().into_iter().flatten();
+    Outcome {
+        files: BTreeMap::new(),
+        messages: messages.iter().map(shown).collect(),
+        reactions: reactions.collect(),
+        activity: activity
+            .map(|one| format!("{} {}", one["role"], one["state"]))
+            .collect(),
+    }
+}
+
+fn says(thread: &Value, words: &str) -> bool {
+    let messages = thread["messages"].as_array().into_iter().flatten();
+    let mut texts = messages.filter_map(|message| message["text"].as_str());
+    texts.any(|text| text.contains(words))
+}
+
+fn at_rest(thread: &Value) -> bool {
+    let activity = thread["activity"].as_array();
+    activity
+        .is_some_and(|all| !all.is_empty() && all.iter().all(|one| one["state"] == json!("idle")))
+}
+
+/// The files of the worktree, without what the opaque commands leave.
+fn files(folder: &Path) -> BTreeMap<PathBuf, String> {
+    let mut found = BTreeMap::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(at) = folders.pop() {
+        for item in fs::read_dir(&at).unwrap() {
+            let path = item.unwrap().path();
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            if path.is_dir() {
+                if name != "build" {
+                    folders.push(path);
+                }
+            } else if !matches!(name.as_str(), ".git" | "starts.log" | "removed.log") {
+                let text = fs::read_to_string(&path).unwrap();
+                found.insert(path.strip_prefix(folder).unwrap().to_owned(), text);
+            }
+        }
+    }
+    found
+}
+
+fn fault_log(scratch: &ScratchRepo) -> PathBuf {
+    scratch.folder().join("faults.log")
+}
+
+fn free_port() -> u16 {
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    free.local_addr().unwrap().port()
+}

@@ -1,0 +1,126 @@
+//! What a run passed, and which of it is killed: passages of fault points, read
+//! from the log that the processes write.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt, fs,
+    path::Path,
+};
+
+/// One passage of one point in one process.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Passage {
+    /// `process/name`.
+    pub point: String,
+    /// Which passage in the life of the process, from 1.
+    pub number: u32,
+}
+
+impl Passage {
+    /// Reads what [`fmt::Display`] writes.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (point, number) = text.rsplit_once(':')?;
+        Some(Self {
+            point: point.to_owned(),
+            number: number.parse().ok()?,
+        })
+    }
+}
+
+impl fmt::Display for Passage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.point, self.number)
+    }
+}
+
+/// Every passage of a run in which nobody died.
+pub fn passages(log: &Path) -> Vec<Passage> {
+    let text = fs::read_to_string(log).unwrap();
+    let mut counts: BTreeMap<&str, u32> = BTreeMap::new();
+    text.lines()
+        .map(|line| {
+            let count = counts.entry(line).or_default();
+            *count += 1;
+            Passage {
+                point: line.to_owned(),
+                number: *count,
+            }
+        })
+        .collect()
+}
+
+/// Whether a run killed somebody.
+pub fn killed(log: &Path) -> bool {
+    fs::read_to_string(log).is_ok_and(|text| text.lines().any(|line| line.ends_with(" killed")))
+}
+
+/// The points of some passages.
+pub fn points(passages: &[Passage]) -> BTreeSet<&str> {
+    passages.iter().map(|one| one.point.as_str()).collect()
+}
+
+/// Whether everything is run, however long it takes.
+pub fn nightly() -> bool {
+    std::env::var_os("CODEBUTLER_NIGHTLY").is_some()
+}
+
+/// How many worlds run at the same time.
+pub fn worlds_at_once() -> usize {
+    std::thread::available_parallelism().map_or(4, |cores| (cores.get() * 2).clamp(2, 12))
+}
+
+/// A small random sequence that a seed repeats.
+pub struct Dice(u64);
+
+impl Dice {
+    /// From `CODEBUTLER_SEED`, else from the clock; printed, so that a failure
+    /// can be played again.
+    pub fn throw() -> Self {
+        let given = std::env::var("CODEBUTLER_SEED").ok();
+        let seed = given.and_then(|text| text.parse().ok()).unwrap_or_else(|| {
+            let now = std::time::UNIX_EPOCH.elapsed().unwrap();
+            u64::from(now.subsec_nanos()) ^ now.as_secs()
+        });
+        println!("CODEBUTLER_SEED={seed}");
+        Self(seed)
+    }
+
+    /// A number below `limit`.
+    pub fn below(&mut self, limit: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        mixed ^= mixed >> 31;
+        usize::try_from(mixed % limit as u64).unwrap()
+    }
+
+    /// So many passages, each of another point.
+    pub fn sample(&mut self, all: &[Passage], count: usize) -> Vec<Passage> {
+        let mut left: Vec<&str> = points(all).into_iter().collect();
+        let mut chosen = Vec::new();
+        while chosen.len() < count && !left.is_empty() {
+            let point = left.swap_remove(self.below(left.len()));
+            let of_point: Vec<_> = all.iter().filter(|one| one.point == point).collect();
+            chosen.push(of_point[self.below(of_point.len())].clone());
+        }
+        chosen
+    }
+}
+
+/// Every point at its first and its last passage.
+pub fn first_and_last(all: &[Passage]) -> Vec<Passage> {
+    let mut chosen = BTreeSet::new();
+    for point in points(all) {
+        let mut of_point = all.iter().filter(|one| one.point == point);
+        chosen.extend(of_point.next().cloned());
+        chosen.extend(of_point.next_back().cloned());
+    }
+    chosen.into_iter().collect()
+}
+
+/// Passages named by `CODEBUTLER_VICTIM`, with commas between them.
+pub fn named() -> Option<Vec<Passage>> {
+    let names = std::env::var("CODEBUTLER_VICTIM").ok()?;
+    Some(names.split(',').filter_map(Passage::parse).collect())
+}

@@ -1,0 +1,163 @@
+//! A person who talks to a hub that may die at any moment: who gets no answer
+//! looks whether it was done, and does it again if not.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::team::{button, story};
+
+/// Generous: the machine may be busy. Reaching it is a failure, not a measure.
+const PATIENCE: Duration = Duration::from_secs(60);
+const PAUSE: Duration = Duration::from_millis(50);
+
+#[derive(Clone)]
+pub struct Person {
+    pub hub: String,
+    pub channel: String,
+    token: String,
+    client: reqwest::Client,
+}
+
+impl Person {
+    pub fn new(hub: &str, channel: &str, token: &str) -> Self {
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        Self {
+            hub: hub.to_owned(),
+            channel: channel.to_owned(),
+            token: token.to_owned(),
+            client: reqwest::Client::builder().no_proxy().build().unwrap(),
+        }
+    }
+
+    /// Posts in the channel; returns the thread.
+    pub async fn open(&self, words: &str) -> String {
+        let body = json!({"channel": self.channel, "text": words});
+        loop {
+            if let Some(answer) = self.try_post("v1/messages", &body).await {
+                return text(&answer["ts"]);
+            }
+            let path = format!("v1/channels/{}/messages", self.channel);
+            if let Some(ts) = self.get(&path).await.and_then(|all| said(&all, words)) {
+                return ts;
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+
+    /// Says something in a thread, once.
+    pub async fn reply(&self, root: &str, words: &str) {
+        let body = json!({"channel": self.channel, "thread_ts": root, "text": words});
+        loop {
+            if self.try_post("v1/messages", &body).await.is_some() {
+                return;
+            }
+            if self
+                .thread(root)
+                .await
+                .and_then(|all| said(&all, words))
+                .is_some()
+            {
+                return;
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+
+    /// Waits for a card that begins so and has this button, and presses it; one
+    /// that was pressed by a click without an answer is fine.
+    pub async fn press(&self, root: &str, title: &str, choice: &str) -> Result<(), String> {
+        let ending = format!(":{choice}");
+        let find = |thread: &Value| {
+            let messages = thread["messages"].as_array()?.iter();
+            let mut cards = messages.filter(|one| text(&one["text"]).starts_with(title));
+            cards.find_map(|one| button(&json!({"messages": [one]}), &ending))
+        };
+        let thread = self
+            .until(root, title, |thread| find(thread).is_some())
+            .await?;
+        let (ts, action) = find(&thread).unwrap();
+        let body = json!({"channel": self.channel, "ts": ts, "action_id": action});
+        loop {
+            match self.try_post("v1/actions", &body).await {
+                Some(answer) if answer["ok"] == json!(true) => return Ok(()),
+                Some(answer) if answer["error"] == json!("already_decided") => return Ok(()),
+                Some(answer) => return Err(format!("{choice}: {answer}")),
+                None => tokio::time::sleep(PAUSE).await,
+            }
+        }
+    }
+
+    /// The thread as the page shows it; nothing while the hub is away.
+    pub async fn thread(&self, root: &str) -> Option<Value> {
+        self.get(&format!("v1/threads/{}/{root}", self.channel))
+            .await
+    }
+
+    pub async fn get(&self, path: &str) -> Option<Value> {
+        let request = self.client.get(format!("{}{path}", self.hub));
+        request
+            .bearer_auth(&self.token)
+            .send()
+            .await
+            .ok()?
+            .json()
+            .await
+            .ok()
+    }
+
+    /// Waits until the thread satisfies `enough`, and tells what it said if not.
+    pub async fn until(
+        &self,
+        root: &str,
+        what: &str,
+        enough: impl Fn(&Value) -> bool,
+    ) -> Result<Value, String> {
+        let look = async {
+            loop {
+                if let Some(thread) = self.thread(root).await
+                    && enough(&thread)
+                {
+                    return thread;
+                }
+                tokio::time::sleep(PAUSE).await;
+            }
+        };
+        match tokio::time::timeout(PATIENCE, look).await {
+            Ok(thread) => Ok(thread),
+            Err(_) => {
+                let thread = self.thread(root).await.unwrap_or(Value::Null);
+                let said = story(&thread);
+                Err(format!(
+                    "{what} did not happen; the thread says {said:#?}, {}",
+                    thread["activity"]
+                ))
+            }
+        }
+    }
+
+    async fn try_post(&self, path: &str, body: &Value) -> Option<Value> {
+        let request = self.client.post(format!("{}{path}", self.hub)).json(body);
+        request
+            .bearer_auth(&self.token)
+            .send()
+            .await
+            .ok()?
+            .json()
+            .await
+            .ok()
+    }
+}
+
+/// The message with these words.
+fn said(all: &Value, words: &str) -> Option<String> {
+    let messages = all["messages"].as_array()?;
+    let found = messages
+        .iter()
+        .find(|one| one["text"].as_str() == Some(words));
+    found.map(|one| text(&one["ts"]))
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}
