@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use butler_vocab::{
-    Activity, BodyRef, DecisionView, RecordBatch, RequestId, Reservation, ReserveAnswer, Secret,
-    Settlement, Sha256Hex,
+    Activity, BodyRef, DecisionView, PullNews, RecordBatch, RequestId, Reservation, ReserveAnswer,
+    Secret, Settlement, Sha256Hex,
 };
 use reqwest::Response;
 use serde::{Serialize, de::DeserializeOwned};
@@ -69,6 +69,14 @@ impl Control {
     /// A refusal or no answer.
     pub async fn records(&self, batch: &RecordBatch) -> Result<(), SlackError> {
         self.post::<Value>("records", batch).await.map(drop)
+    }
+
+    /// How a pull request stands, for the page; the newest word counts.
+    ///
+    /// # Errors
+    /// A refusal or no answer.
+    pub async fn pull(&self, news: &PullNews) -> Result<(), SlackError> {
+        self.post::<Value>("pulls", news).await.map(drop)
     }
 
     /// What was asked on a card, and what was decided. The hub's word is the
