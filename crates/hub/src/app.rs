@@ -16,6 +16,7 @@ use crate::{
     identity::{self, Identity},
     link::Tickets,
     notice::Notice,
+    presence::Presence,
     store::Store,
     workspace::decide::Rules,
 };
@@ -27,6 +28,7 @@ pub(crate) struct App {
     pub(crate) redactor: Redactor,
     pub(crate) rules: Rules,
     pub(crate) tickets: Tickets,
+    pub(crate) presence: Presence,
     pub(crate) test_hooks: bool,
     pub(crate) version: String,
     pub(crate) address: SocketAddr,

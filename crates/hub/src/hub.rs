@@ -21,7 +21,7 @@ use tracing::{error, info};
 
 use crate::{
     Caps, HubError, agent_api, api, app::App, file_door, guard, link, metrics, page, person_api,
-    respond, store::Store, workspace::decide::Rules,
+    presence::Presence, respond, store::Store, workspace::decide::Rules,
 };
 
 /// Ports that are tried when the wished one is taken.
@@ -110,6 +110,7 @@ impl Hub {
                 base: format!("http://{address}"),
             },
             tickets: link::Tickets::default(),
+            presence: Presence::default(),
             test_hooks: config.test_hooks,
             version: config.version,
             address,

@@ -32,6 +32,7 @@ mod notice;
 mod overview;
 mod page;
 mod person_api;
+mod presence;
 mod purse;
 mod refusal;
 mod respond;

@@ -8,6 +8,7 @@ mod epochs;
 mod fan_out;
 mod kills;
 mod page;
+mod people;
 mod posting;
 mod sdk;
 mod world;
