@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
 mod borders;
+mod browser;
 mod control;
 mod decisions;
 mod epochs;
