@@ -21,7 +21,7 @@ use tracing::{error, info};
 
 use crate::{
     Caps, HubError, agent_api, api, app::App, file_door, guard, link, metrics, page, person_api,
-    presence::Presence, respond, store::Store, workspace::decide::Rules,
+    presence::Presence, respond, store::Store, view_api, workspace::decide::Rules,
 };
 
 /// Ports that are tried when the wished one is taken.
@@ -186,6 +186,7 @@ async fn listen(wished: SocketAddr) -> Result<TcpListener, HubError> {
 fn router(app: Arc<App>) -> Router {
     let people = Router::new()
         .merge(person_api::routes())
+        .merge(view_api::routes())
         .merge(page::routes())
         .route("/metrics", get(metrics::handle))
         .layer(middleware::from_fn_with_state(

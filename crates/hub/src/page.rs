@@ -2,11 +2,16 @@
 //! that swaps in what changed. Every text of people and models goes through
 //! `text`, `blocks` or `code`, which escape it.
 
+mod agents;
 mod assets;
 mod blocks;
+mod board;
+mod changes;
 mod channel;
+mod chart;
 mod code;
 mod composer;
+mod cost;
 mod diff;
 mod elements;
 mod emoji;
@@ -15,10 +20,13 @@ mod layout;
 mod login;
 mod look;
 mod message;
+mod overviews;
+mod plan;
 mod state;
 mod status;
 mod text;
 mod thread;
+mod timeline;
 
 use std::sync::Arc;
 
@@ -53,6 +61,7 @@ pub(crate) fn routes() -> Router<Arc<App>> {
         .route("/c/{channel}/{ts}/live", get(thread_live))
         .route("/c/{channel}/{ts}/stop", post(forms::stop))
         .route("/assets/{name}", get(assets::serve))
+        .merge(overviews::routes())
         .layer(DefaultBodyLimit::max(saying::BODY_LIMIT))
 }
 

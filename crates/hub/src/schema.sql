@@ -209,6 +209,23 @@ CREATE TABLE IF NOT EXISTS records (
     PRIMARY KEY (channel, root, role, seq)
 ) STRICT, WITHOUT ROWID;
 
+-- Pull requests, as their agents last described them.
+CREATE TABLE IF NOT EXISTS pulls (
+    repo        TEXT NOT NULL,
+    number      INTEGER NOT NULL,
+    channel     TEXT NOT NULL,
+    root        TEXT NOT NULL,
+    title       TEXT NOT NULL,
+    body        TEXT NOT NULL,
+    branch      TEXT NOT NULL,
+    head        TEXT NOT NULL,
+    state       TEXT NOT NULL,
+    diff        TEXT,
+    at_ms       INTEGER NOT NULL,
+    PRIMARY KEY (repo, number)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS pulls_by_thread ON pulls (channel, root);
+
 CREATE TABLE IF NOT EXISTS bodies (
     repo        TEXT NOT NULL,
     sha256      TEXT NOT NULL,

@@ -16,6 +16,8 @@ const FILES: &[(&str, &str, &str)] = &[
     ("composer.js", JS, include_str!("assets/composer.js")),
     ("keys.js", JS, include_str!("assets/keys.js")),
     ("clock.js", JS, include_str!("assets/clock.js")),
+    ("views.css", CSS, include_str!("assets/views.css")),
+    ("log.js", JS, include_str!("assets/log.js")),
     ("icon.svg", "image/svg+xml", include_str!("assets/icon.svg")),
 ];
 

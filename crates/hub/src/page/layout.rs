@@ -10,6 +10,9 @@ use crate::{identity::Person, presence::Member, workspace::channels::Channel};
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Here<'a> {
     Channel(&'a ChannelId),
+    Board,
+    Agents,
+    Cost,
 }
 
 /// What every page shows around its content.
@@ -67,6 +70,11 @@ fn side(here: Here<'_>, around: &Around) -> Markup {
                         (entry(&format!("/c/{}", channel.id), &format!("# {}", channel.name), Here::Channel(&channel.id)))
                     }
                 }
+                ul.views {
+                    (entry("/board", "Board", Here::Board))
+                    (entry("/agents", "Agents", Here::Agents))
+                    (entry("/cost", "Cost", Here::Cost))
+                }
             }
             @if !around.team.is_empty() {
                 section.presence aria-label="Team" {
@@ -96,6 +104,9 @@ fn keys() -> Markup {
         ("c", "write"),
         ("Esc", "leave the text, close this"),
         ("g c", "go to the channel"),
+        ("g b", "go to the board"),
+        ("g a", "go to the agents"),
+        ("g m", "go to the money"),
         ("?", "these keys"),
     ];
     html! {
@@ -126,6 +137,7 @@ fn bare(title: &str, body: &Markup) -> Markup {
                 link rel="icon" href="/assets/icon.svg" type="image/svg+xml";
                 link rel="stylesheet" href="/assets/style.css";
                 link rel="stylesheet" href="/assets/content.css";
+                link rel="stylesheet" href="/assets/views.css";
                 script type="module" src="/assets/page.js" {}
             }
             body { (body) }
@@ -140,7 +152,8 @@ pub(super) fn login(code: &str, failed: bool) -> Markup {
         &html! {
             main.narrow {
                 p.brand { span.mark aria-hidden="true" { "◆" } " CodeButler" }
-                h1 { "Open the workspace" }
+                h1 { "Welcome" }
+                p.soft { "A link lets one browser in, once. Your session stays on this machine." }
                 @if failed {
                     p.problem role="alert" {
                         "This code was used already or is too old. "

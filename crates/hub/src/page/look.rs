@@ -42,6 +42,11 @@ impl Reader {
         }
     }
 
+    /// The agents that are connected.
+    pub(super) fn online(&self) -> &HashSet<AgentKey> {
+        &self.online
+    }
+
     /// What stands around a page; the team of one repo, or nobody's.
     pub(super) fn around(self, db: &Connection, repo: Option<&str>) -> Result<Around, Trouble> {
         let team = match repo {

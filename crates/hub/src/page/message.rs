@@ -58,7 +58,7 @@ pub(super) fn card(message: &Value, scene: &Scene<'_>) -> Markup {
         {
             (avatar(message, role, scene.names))
             div.body {
-                (head(message, &ts, role, scene.names))
+                (head(message, &ts, role, asked.is_some(), scene.names))
                 @if message["blocks"].is_array() {
                     (blocks::render(&message["blocks"], &place, scene.names))
                 } @else {
@@ -106,7 +106,14 @@ fn avatar(message: &Value, role: Option<Role>, names: &Names) -> Markup {
     }
 }
 
-fn head(message: &Value, ts: &MessageTs, role: Option<Role>, names: &Names) -> Markup {
+/// The mark "edited" tells nothing on a card: it is edited when it is decided.
+fn head(
+    message: &Value,
+    ts: &MessageTs,
+    role: Option<Role>,
+    is_card: bool,
+    names: &Names,
+) -> Markup {
     html! {
         header {
             @if let Some(role) = role {
@@ -115,7 +122,7 @@ fn head(message: &Value, ts: &MessageTs, role: Option<Role>, names: &Names) -> M
                 strong { (author(message, names)) }
             }
             " " (time(ts))
-            @if message["edited"].is_object() { " " span.edited { "edited" } }
+            @if message["edited"].is_object() && !is_card { " " span.edited { "edited" } }
             @if message["is_ephemeral"] == true { " " span.chip { "Only visible to you" } }
         }
     }

@@ -35,6 +35,9 @@ pub(super) struct ThreadPage {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Tab {
     Conversation,
+    Timeline,
+    Changes,
+    Cost,
 }
 
 /// The whole page.
@@ -100,6 +103,9 @@ pub(super) fn head(channel: &Channel, thread: &ThreadId, current: Tab) -> Markup
             h1 { a href={ "/c/" (channel.id) } { "# " (channel.name) } span.soft { " › " } "Thread" }
             nav.tabs aria-label="Views of this thread" {
                 (tab("", "Conversation", Tab::Conversation))
+                (tab("/timeline", "Time line", Tab::Timeline))
+                (tab("/changes", "Changes", Tab::Changes))
+                (tab("/cost", "Cost", Tab::Cost))
             }
         }
     }

@@ -12,4 +12,5 @@ mod page;
 mod people;
 mod posting;
 mod sdk;
+mod views;
 mod world;

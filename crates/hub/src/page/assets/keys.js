@@ -1,6 +1,6 @@
 // Keys for people who do not like the mouse. Nothing that decides or spends has
 // a key of its own. `?` shows them all.
-const places = { c: () => document.querySelector(".side nav a")?.href };
+const places = { c: () => document.querySelector(".side nav a")?.href, b: () => "/board", a: () => "/agents", m: () => "/cost" };
 let going = false;
 
 const messages = () => [...document.querySelectorAll(".message")];

@@ -91,7 +91,7 @@ export const refresh = async () => {
     return;
   }
   pending = true;
-  const follow = atEnd();
+  const follow = document.querySelector(".messages") && atEnd();
   try {
     const answer = await fetch(shell.dataset.live, { credentials: "same-origin" });
     if (answer.redirected) window.location.reload();
