@@ -28,6 +28,7 @@ mod intake;
 mod line;
 mod office;
 mod orders;
+mod pull_news;
 mod render;
 mod seat;
 mod tools;

@@ -4,7 +4,8 @@
 use butler_slack::blocks;
 use butler_turn::Order;
 use butler_vocab::{
-    Choice, Decision, DecisionKind, HandOver, MessageTs, Plan, Task, Then, ToolOutcome, Waiting,
+    Choice, Decision, DecisionKind, HandOver, MessageTs, Plan, PullStanding, Task, Then,
+    ToolOutcome, Waiting,
 };
 use butler_worktree::{Edit, Forge};
 use serde::Deserialize;
@@ -12,7 +13,9 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
-use crate::{TeamError, facts::Asked, hands::Done, render, seat::Seat, tools::MergeSubject};
+use crate::{
+    TeamError, facts::Asked, hands::Done, pull_news, render, seat::Seat, tools::MergeSubject,
+};
 
 /// Does what a person decided.
 pub async fn carry_out(
@@ -118,6 +121,7 @@ async fn merge(
         }
         Err(error) => return Err(error.into()),
     };
+    pull_news::ended(seat, &subject, PullStanding::Merged).await;
     seat.office.repo.remove(&seat.thread, cancel).await?;
     let text = format!(
         "Merged {} as `{}`. The branch and its worktree are gone.",
@@ -144,6 +148,7 @@ async fn close(
 ) -> Result<ToolOutcome, TeamError> {
     let subject = subject(order, asked)?;
     seat.office.forge.close(subject.pr, cancel).await?;
+    pull_news::ended(seat, &subject, PullStanding::Closed).await;
     let text = format!(
         "Closed {} without merging. What was built stays on its branch.",
         subject.pr

@@ -15,7 +15,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{failed, spec};
-use crate::{arguments, facts::UNVERIFIED, office::now_ms, render, seat::Seat};
+use crate::{arguments, facts::UNVERIFIED, office::now_ms, pull_news, render, seat::Seat};
 
 /// How long a role waits for the answer to a question.
 const WAIT_MINUTES: i64 = 10;
@@ -202,6 +202,7 @@ async fn ready(
         )
         .await
         .map_err(|error| failed("the pull request could not be opened", &error))?;
+    pull_news::opened(seat, &worktree, &pr, &head, desk.cancel()).await;
     Ok(HandOver::ReadyForReview {
         summary: input.text.clone(),
         branch: worktree.branch,
