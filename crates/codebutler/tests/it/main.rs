@@ -3,6 +3,7 @@
 
 mod approval;
 mod branches;
+mod browser;
 mod doctor;
 mod hand_tools;
 mod help;
