@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use butler_vocab::ThreadId;
+use butler_slack::blocks::past;
+use butler_vocab::{DecisionKind, DecisionView, ThreadId};
 use maud::{Markup, html};
 use serde_json::Value;
 
@@ -127,7 +128,38 @@ fn title(page: &ThreadPage) -> String {
 }
 
 fn rail(page: &ThreadPage) -> Markup {
-    html! { div data-part="status" { (status::card(&page.view)) } }
+    html! {
+        div data-part="status" { (status::card(&page.view)) (decisions(&page.view.decisions)) }
+    }
+}
+
+/// What was decided in a long thread, and the way to each card.
+fn decisions(all: &[DecisionView]) -> Markup {
+    let name = |view: &DecisionView| match view.asked.kind {
+        DecisionKind::Plan => "Plan",
+        DecisionKind::Command => "Command",
+        DecisionKind::Learning => "Learning",
+        DecisionKind::Merge => "Merge",
+        DecisionKind::Cap => "Budget",
+    };
+    html! {
+        @if !all.is_empty() {
+            section.decisions {
+                h2 { "Decisions" }
+                ul {
+                    @for view in all {
+                        li {
+                            a href={ "#m" (view.asked.message) } { (name(view)) }
+                            @match &view.decided {
+                                Some(decided) => { span.soft { (past(decided.choice)) } }
+                                None => { span.open { "waiting" } }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
 }
 
 fn earlier(page: &ThreadPage) -> Markup {

@@ -55,9 +55,9 @@ export const logIn = async (page, link) => {
   await page.waitForSelector("html[data-ready]");
 };
 
-// Nothing serious, in light and dark, and nothing wider than the screen.
-export const judge = async (page, where) => {
-  for (const colorScheme of ["light", "dark"]) {
+// Nothing serious, in light and where asked in dark, and nothing wider than the screen.
+export const judge = async (page, where, schemes = ["light", "dark"]) => {
+  for (const colorScheme of schemes) {
     await page.emulateMedia({ colorScheme });
     await page.evaluate(axe);
     const { violations } = await page.evaluate(() => window.axe.run(document));

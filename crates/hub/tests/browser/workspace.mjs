@@ -25,7 +25,7 @@ try {
   const message = (text) => page.locator(".message", { hasText: text });
 
   await page.goto(`${HUB}login`);
-  await judge(page, "login");
+  await judge(page, "login", SIZE === "desktop" ? undefined : ["light"]);
   await logIn(page, LOGIN);
 
   // A new thread opens itself.
@@ -75,6 +75,19 @@ try {
   await shown.scrollIntoViewIfNeeded();
   await page.waitForFunction((image) => image.complete && image.naturalWidth === 1, await shown.elementHandle());
 
+  // A message that changes under the hand keeps what was filled in.
+  const second = page.getByLabel(`Why at ${SIZE}`);
+  await second.fill("not sent yet");
+  const holder = page.locator(".message", { has: second });
+  const mark = await fetch(`${HUB}api/reactions.add`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${BOT_TOKEN}`, "content-type": "application/json" },
+    body: JSON.stringify({ channel: CHANNEL, timestamp: (await holder.getAttribute("id")).slice(1), name: "eyes" }),
+  });
+  expect((await mark.json()).ok, "the agent reacts");
+  await holder.locator(".pill").waitFor();
+  expect((await second.inputValue()) === "not sent yet", "a field stays filled when its message changes");
+
   // A reaction, added and taken back.
   const mine = message(`a picture at ${SIZE} size`);
   const react = async () => {
@@ -97,7 +110,7 @@ try {
   await page.keyboard.press("Escape");
   await page.keyboard.press("k");
   expect(await page.evaluate(() => document.activeElement.matches(".message")), "k goes to a message");
-  await judge(page, "thread after work");
+  await judge(page, "thread after work", ["light"]);
 
   // The hub goes away and comes back.
   await page.route("**/v1/events", (route) => route.abort());

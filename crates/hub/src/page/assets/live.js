@@ -27,8 +27,21 @@ const refocus = (id) => {
   if (id && !document.activeElement?.id) document.getElementById(id)?.focus({ preventScroll: true });
 };
 
+// What the reader filled in and has not sent stays filled in.
+const keepFilled = (old, fresh) => {
+  for (const field of old.querySelectorAll("input[name]:not([type=hidden]), textarea[name], select[name]")) {
+    const twins = [...fresh.querySelectorAll(field.localName)].filter((twin) => twin.name === field.name);
+    const ticked = field.type === "checkbox" || field.type === "radio";
+    const twin = ticked ? twins.find((one) => one.value === field.value) : twins[0];
+    if (!twin) continue;
+    if (ticked) twin.checked = field.checked;
+    else twin.value = field.value;
+  }
+};
+
 const replace = (old, fresh) => {
   const folds = openFolds(old);
+  keepFilled(old, fresh);
   old.replaceWith(fresh);
   for (const id of folds) document.getElementById(id)?.setAttribute("open", "");
 };
