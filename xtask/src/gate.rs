@@ -58,6 +58,13 @@ fn test_variables(place: &Place) -> Vec<(&'static str, String)> {
     if slack.join("venv").exists() {
         variables.push(("CODEBUTLER_SDK_DIR", slack.to_string_lossy().into_owned()));
     }
+    let browser = place.parts.join("browser");
+    if browser.join("node_modules").exists() {
+        variables.push((
+            "CODEBUTLER_BROWSER_DIR",
+            browser.to_string_lossy().into_owned(),
+        ));
+    }
     if place.ci {
         variables.push(("CODEBUTLER_REQUIRE_GH", "1".to_owned()));
     }

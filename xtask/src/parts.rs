@@ -57,6 +57,16 @@ pub const PARTS: &[Part] = &[
         ],
     },
     Part {
+        name: "Playwright and axe, which drive and judge the browser",
+        needed_by: &["crates/hub/tests/browser"],
+        found: &[
+            "node",
+            "-e",
+            "require('{parts}/browser/node_modules/playwright-core');require('{parts}/browser/node_modules/axe-core')",
+        ],
+        install: &[&["sh", "crates/hub/tests/browser/setup.sh", "{parts}/browser"]],
+    },
+    Part {
         name: "GitHub's gh",
         needed_by: &["crates/worktree/tests/it/github.rs"],
         found: &["gh", "--version"],

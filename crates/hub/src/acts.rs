@@ -6,7 +6,7 @@ use butler_slack::{EnvelopeKind, mrkdwn};
 use butler_vocab::{
     ActionId, ChannelId, Choice, Decision, MessageTs, StampKind, ThreadId, UserId, mentions,
 };
-use serde_json::{Value, json};
+use serde_json::{Map, Value};
 
 use crate::{
     app::App,
@@ -157,17 +157,29 @@ fn ignore_refusal(outcome: Result<Decision, Trouble>) -> Result<(), Trouble> {
 #[derive(Debug, Clone, Default, serde::Deserialize)]
 pub(crate) struct Press {
     pub(crate) action_id: String,
+    /// Needed only where two blocks have an element of this name.
     #[serde(default)]
-    pub(crate) value: Option<String>,
-    /// For checkboxes and selects: Slack's own fields of the action.
-    #[serde(default)]
-    pub(crate) selected_options: Option<Value>,
-    #[serde(default)]
-    pub(crate) selected_option: Option<Value>,
+    pub(crate) block_id: Option<String>,
     /// The state of all inputs, as Slack sends it under `state.values`.
     #[serde(default)]
     pub(crate) state: Option<Value>,
+    /// What was chosen or typed, in Slack's own fields of the action.
+    #[serde(flatten)]
+    pub(crate) fields: Map<String, Value>,
 }
+
+/// The fields of an action that a person's hand can set.
+const FIELDS: [&str; 9] = [
+    "value",
+    "selected_option",
+    "selected_options",
+    "selected_user",
+    "selected_users",
+    "selected_channel",
+    "selected_conversation",
+    "selected_date",
+    "selected_time",
+];
 
 /// A person uses a button or another element. On one of our cards this is a
 /// decision; on anything else the agents of the channel are told.
@@ -213,16 +225,11 @@ pub(crate) fn press_other(
     if target.role.is_none() {
         return refuse("unknown_action");
     }
-    let Some(mut element) = element_of(&target.body["blocks"], &press.action_id) else {
+    let Some(mut element) = element_of(&target.body["blocks"], &press) else {
         return refuse("unknown_action");
     };
-    let given = [
-        ("value", press.value.map(Value::String)),
-        ("selected_options", press.selected_options),
-        ("selected_option", press.selected_option),
-    ];
-    for (field, value) in given {
-        if let Some(value) = value {
+    for (field, value) in press.fields {
+        if FIELDS.contains(&field.as_str()) {
             element[field] = value;
         }
     }
@@ -251,14 +258,20 @@ pub(crate) fn press_other(
 }
 
 /// The element with this id anywhere in the blocks, with the id of its block.
-fn element_of(blocks: &Value, action_id: &str) -> Option<Value> {
-    blocks.as_array()?.iter().find_map(|block| {
+fn element_of(blocks: &Value, press: &Press) -> Option<Value> {
+    let wanted = |block: &&Value| {
+        press
+            .block_id
+            .as_deref()
+            .is_none_or(|id| block["block_id"] == id)
+    };
+    blocks.as_array()?.iter().filter(wanted).find_map(|block| {
         let inside = block["elements"].as_array().map_or(&[][..], Vec::as_slice);
         let mut candidates = inside
             .iter()
             .chain([&block["accessory"], &block["element"]]);
         let mut element = candidates
-            .find(|element| element["action_id"] == json!(action_id))?
+            .find(|element| element["action_id"] == press.action_id.as_str())?
             .clone();
         element["block_id"] = block["block_id"].clone();
         Some(element)

@@ -13,8 +13,8 @@ use axum::{
 };
 use butler_slack::EnvelopeKind;
 use butler_vocab::{
-    Activity, DecisionView, Epoch, RecordBatch, RequestId, Reservation, ReserveAnswer, Settlement,
-    Sha256Hex, StampKind, ThreadId, fault,
+    Activity, DecisionView, Epoch, PullNews, RecordBatch, RequestId, Reservation, ReserveAnswer,
+    Settlement, Sha256Hex, StampKind, ThreadId, fault,
 };
 use rusqlite::{OptionalExtension, params};
 use serde_json::{Value, json};
@@ -28,7 +28,7 @@ use crate::{
     identity::{Agent, Identity},
     log::{self, Happening},
     notice::Notice,
-    purse,
+    pulls, purse,
     refusal::Refusal,
     workspace::decide,
 };
@@ -42,6 +42,7 @@ pub(crate) fn routes() -> Router<Arc<App>> {
         .route("/agent/v1/reserve", post(reserve))
         .route("/agent/v1/settle", post(settle))
         .route("/agent/v1/records", post(records))
+        .route("/agent/v1/pulls", post(pull))
         .route("/agent/v1/decisions/{request}", get(decision))
         .route("/agent/v1/bodies/{hash}", get(get_body).put(put_body))
         .layer(DefaultBodyLimit::max(BODY_LIMIT))
@@ -230,6 +231,31 @@ fn records_held(
         )?;
     let unsettled = purse::unsettled(db, &agent.repo, agent.role, thread)?;
     Ok(json!({"ok": true, "upto": upto, "unsettled": unsettled}))
+}
+
+async fn pull(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Json(mut news): Json<PullNews>,
+) -> Result<Json<Value>, Refusal> {
+    let texts = [&mut news.title, &mut news.body];
+    for text in texts.into_iter().chain(&mut news.diff) {
+        gate::clean_text(&app.redactor, text);
+    }
+    app.store
+        .change(move |desk| {
+            let agent = &caller.agent;
+            agent.check_epoch(desk.db(), caller.epoch)?;
+            agent.may_use(desk.db(), &news.thread.channel)?;
+            pulls::note(desk.db(), &agent.repo, &news)?;
+            desk.say(Notice::Page {
+                channel: news.thread.channel,
+                root: news.thread.root,
+            });
+            Ok(())
+        })
+        .await?;
+    Ok(Json(json!({"ok": true})))
 }
 
 async fn decision(

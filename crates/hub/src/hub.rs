@@ -23,9 +23,11 @@ use crate::{
     Caps, HubError, RelayConfig, agent_api, api,
     app::App,
     file_door, guard, link, metrics, page, person_api,
+    presence::Presence,
     relay::{self, Relay},
     respond,
     store::Store,
+    view_api,
     workspace::decide::Rules,
 };
 
@@ -123,6 +125,7 @@ impl Hub {
                 base: format!("http://{address}"),
             },
             tickets: link::Tickets::default(),
+            presence: Presence::default(),
             test_hooks: config.test_hooks,
             version: config.version,
             address,
@@ -207,6 +210,7 @@ async fn listen(wished: SocketAddr) -> Result<TcpListener, HubError> {
 fn router(app: Arc<App>) -> Router {
     let people = Router::new()
         .merge(person_api::routes())
+        .merge(view_api::routes())
         .merge(page::routes())
         .route("/metrics", get(metrics::handle))
         .layer(middleware::from_fn_with_state(

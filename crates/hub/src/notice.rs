@@ -18,6 +18,8 @@ pub(crate) enum Notice {
     Epoch { agent: AgentKey, epoch: Epoch },
     /// Something on the page changed that is no event (cost, records).
     Page { channel: ChannelId, root: MessageTs },
+    /// An agent came or went.
+    Presence,
     /// Tests shake the connections.
     Shake(Shake),
 }

@@ -1,6 +1,6 @@
 //! What the page and `/v1` show about threads and agents.
 
-use butler_vocab::{DecisionView, Role, ThreadId, Usd};
+use butler_vocab::{DecisionView, MessageTs, Role, ThreadId, Usd};
 use rusqlite::{Connection, params};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -18,6 +18,8 @@ use crate::{
 pub(crate) struct ThreadView {
     pub(crate) thread: ThreadId,
     pub(crate) messages: Vec<Value>,
+    /// Messages between the root and the first of the others that are not here.
+    pub(crate) earlier: usize,
     pub(crate) activity: Vec<Standing>,
     /// Who owns the next unaddressed message.
     pub(crate) active: Option<Role>,
@@ -37,36 +39,30 @@ pub(crate) struct Cost {
     pub(crate) calls: Vec<Value>,
 }
 
+/// Which part of a long thread is wanted.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Window {
+    /// Only what is older than this.
+    pub(crate) before: Option<MessageTs>,
+    /// The newest so many, and the root; all of them without it.
+    pub(crate) limit: Option<usize>,
+}
+
+/// A thread without its records, which are many and which [`records`] reads.
 pub(crate) fn thread(
     db: &Connection,
     thread: &ThreadId,
     caps: &Caps,
+    window: &Window,
 ) -> Result<ThreadView, Trouble> {
     channels::get(db, &thread.channel)?;
     let root = message::root_of(db, &thread.channel, &thread.root)?;
     let thread = ThreadId::new(thread.channel.clone(), root);
-    let range = read::Range {
-        limit: 999,
-        all_metadata: true,
-        ..read::Range::default()
-    };
-    let mut messages = Vec::new();
-    let mut cursor = None;
-    loop {
-        let range = read::Range {
-            cursor,
-            ..range.clone()
-        };
-        let page = read::replies(db, &thread.channel, &thread.root, &range)?;
-        messages.extend(page.messages);
-        if page.next_cursor.is_empty() {
-            break;
-        }
-        cursor = Some(page.next_cursor);
-    }
+    let (messages, earlier) = read::newest_replies(db, &thread, window)?;
     let standings = activity::standings(db, &thread)?;
     Ok(ThreadView {
         messages,
+        earlier,
         active: activity::active_of(&standings, now_ms()),
         activity: standings,
         cost: Cost {
@@ -75,7 +71,7 @@ pub(crate) fn thread(
             calls: calls(db, &thread)?,
         },
         decisions: decide::of_thread(db, &thread)?,
-        records: records(db, &thread)?,
+        records: Vec::new(),
         thread,
     })
 }
@@ -99,7 +95,8 @@ fn calls(db: &Connection, thread: &ThreadId) -> Result<Vec<Value>, Trouble> {
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-fn records(db: &Connection, thread: &ThreadId) -> Result<Vec<Value>, Trouble> {
+/// What the roles did in a thread, in the order of time.
+pub(crate) fn records(db: &Connection, thread: &ThreadId) -> Result<Vec<Value>, Trouble> {
     let mut statement = db.prepare_cached(
         "SELECT role, entry FROM records WHERE channel = ?1 AND root = ?2
          ORDER BY json_extract(entry, '$.at_ms'), role, seq",
@@ -115,21 +112,4 @@ fn records(db: &Connection, thread: &ThreadId) -> Result<Vec<Value>, Trouble> {
         found.push(json!({"role": role, "entry": entry}));
     }
     Ok(found)
-}
-
-/// Every agent with its queue.
-pub(crate) fn agents(db: &Connection) -> Result<Vec<Value>, Trouble> {
-    let mut statement = db.prepare_cached(
-        "SELECT repo, role, epoch, seen_ms,
-                (SELECT count(*) FROM deliveries WHERE deliveries.agent = agents.id)
-         FROM agents ORDER BY repo, id",
-    )?;
-    let rows = statement.query_map([], |row| {
-        Ok(
-            json!({"repo": row.get::<_, String>(0)?, "role": row.get::<_, String>(1)?,
-            "epoch": row.get::<_, i64>(2)?, "connected_ms": row.get::<_, Option<i64>>(3)?,
-            "queue": row.get::<_, i64>(4)?}),
-        )
-    })?;
-    Ok(rows.collect::<Result<_, _>>()?)
 }

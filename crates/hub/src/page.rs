@@ -1,19 +1,39 @@
 //! The page: HTML made here, forms that work without script, and a small script
 //! that swaps in what changed. Every text of people and models goes through
-//! `text` or `blocks`, which escape it.
+//! `text`, `blocks` or `code`, which escape it.
 
+mod agents;
+mod assets;
 mod blocks;
+mod board;
+mod changes;
+mod channel;
+mod chart;
+mod code;
+mod composer;
+mod cost;
+mod diff;
+mod elements;
+mod emoji;
+mod forms;
 mod layout;
 mod login;
+mod look;
+mod message;
+mod overviews;
+mod plan;
+mod state;
+mod status;
 mod text;
-mod views;
+mod thread;
+mod timeline;
 
 use std::sync::Arc;
 
 use axum::{
-    Form, Router,
-    extract::{DefaultBodyLimit, Path, Request, State},
-    http::{StatusCode, header},
+    Router,
+    extract::{DefaultBodyLimit, Path, Query, State},
+    http::StatusCode,
     response::{IntoResponse, Redirect, Response},
     routing::{get, post},
 };
@@ -22,15 +42,8 @@ use maud::Markup;
 use serde::Deserialize;
 
 use crate::{
-    acts::{self, Press},
-    app::App,
-    error::Trouble,
-    guard::Somebody,
-    identity::Person,
-    overview,
-    refusal::Refusal,
-    saying,
-    workspace::{channels, read},
+    app::App, error::Trouble, guard::Somebody, identity::Person, overview::Window,
+    refusal::Refusal, saying, workspace::channels,
 };
 
 pub(crate) fn routes() -> Router<Arc<App>> {
@@ -40,37 +53,16 @@ pub(crate) fn routes() -> Router<Arc<App>> {
         .route("/logout", post(login::leave))
         .route("/c/{channel}", get(channel))
         .route("/c/{channel}/live", get(channel_live))
-        .route("/c/{channel}/say", post(say))
-        .route("/c/{channel}/press", post(press))
+        .route("/c/{channel}/say", post(forms::say))
+        .route("/c/{channel}/press", post(forms::press))
+        .route("/c/{channel}/react", post(forms::react))
+        .route("/c/{channel}/dismiss", post(forms::dismiss))
         .route("/c/{channel}/{ts}", get(thread))
         .route("/c/{channel}/{ts}/live", get(thread_live))
-        .route("/assets/style.css", get(style))
-        .route("/assets/live.js", get(script))
+        .route("/c/{channel}/{ts}/stop", post(forms::stop))
+        .route("/assets/{name}", get(assets::serve))
+        .merge(overviews::routes())
         .layer(DefaultBodyLimit::max(saying::BODY_LIMIT))
-}
-
-async fn style() -> impl IntoResponse {
-    asset(
-        "text/css; charset=utf-8",
-        include_str!("page/assets/style.css"),
-    )
-}
-
-async fn script() -> impl IntoResponse {
-    asset(
-        "text/javascript; charset=utf-8",
-        include_str!("page/assets/live.js"),
-    )
-}
-
-fn asset(kind: &'static str, text: &'static str) -> impl IntoResponse {
-    (
-        [
-            (header::CONTENT_TYPE, kind),
-            (header::CACHE_CONTROL, "no-cache"),
-        ],
-        text,
-    )
 }
 
 async fn home(
@@ -123,116 +115,59 @@ fn visitor(visitor: Result<Somebody, Refusal>) -> Result<Person, Turned> {
 async fn channel(
     State(app): State<Arc<App>>,
     somebody: Result<Somebody, Refusal>,
-    Path(channel): Path<ChannelId>,
+    Path(id): Path<ChannelId>,
 ) -> Shown {
     let person = visitor(somebody)?;
-    let view = channel_view(&app, channel).await?;
-    Ok(views::channel_page(&view, &person, &app.version))
+    Ok(channel::page(&look::channel(&app, person, id).await?))
 }
 
 async fn channel_live(
     State(app): State<Arc<App>>,
     somebody: Result<Somebody, Refusal>,
-    Path(channel): Path<ChannelId>,
+    Path(id): Path<ChannelId>,
 ) -> Shown {
-    visitor(somebody)?;
-    Ok(views::channel_live(&channel_view(&app, channel).await?))
+    let person = visitor(somebody)?;
+    Ok(channel::parts(&look::channel(&app, person, id).await?))
 }
 
-async fn channel_view(app: &App, id: ChannelId) -> Result<views::ChannelView, Turned> {
-    let view = app
-        .store
-        .look(move |db| {
-            let range = read::Range {
-                limit: 100,
-                ..read::Range::default()
-            };
-            let mut page = read::history(db, &id, &range)?;
-            page.messages.reverse();
-            Ok(views::ChannelView {
-                channel: channels::get(db, &id)?,
-                all: channels::list(db, None)?,
-                messages: page.messages,
-                names: views::names(db)?,
-            })
-        })
-        .await?;
-    Ok(view)
+/// `?before=<ts>` shows an older part of a long thread.
+#[derive(Deserialize)]
+struct Older {
+    #[serde(default)]
+    before: Option<MessageTs>,
+}
+
+impl Older {
+    fn window(self) -> Window {
+        Window {
+            before: self.before,
+            limit: Some(thread::PAGE),
+        }
+    }
 }
 
 async fn thread(
     State(app): State<Arc<App>>,
     somebody: Result<Somebody, Refusal>,
-    Path(place): Path<(ChannelId, MessageTs)>,
+    Path((channel, ts)): Path<(ChannelId, MessageTs)>,
+    Query(older): Query<Older>,
 ) -> Shown {
     let person = visitor(somebody)?;
-    let view = thread_view(&app, place).await?;
-    Ok(views::thread_page(&view, &person, &app.version))
+    let id = ThreadId::new(channel, ts);
+    Ok(thread::page(
+        &look::thread(&app, person, id, older.window()).await?,
+    ))
 }
 
 async fn thread_live(
     State(app): State<Arc<App>>,
     somebody: Result<Somebody, Refusal>,
-    Path(place): Path<(ChannelId, MessageTs)>,
+    Path((channel, ts)): Path<(ChannelId, MessageTs)>,
+    Query(older): Query<Older>,
 ) -> Shown {
-    visitor(somebody)?;
-    Ok(views::thread_live(&thread_view(&app, place).await?))
-}
-
-async fn thread_view(
-    app: &App,
-    (channel, ts): (ChannelId, MessageTs),
-) -> Result<views::ThreadPage, Turned> {
-    let caps = app.rules.caps.clone();
-    let view = app
-        .store
-        .look(move |db| {
-            Ok(views::ThreadPage {
-                channel: channels::get(db, &channel)?,
-                all: channels::list(db, None)?,
-                view: overview::thread(db, &ThreadId::new(channel, ts), &caps)?,
-                names: views::names(db)?,
-            })
-        })
-        .await?;
-    Ok(view)
-}
-
-async fn say(
-    State(app): State<Arc<App>>,
-    somebody: Result<Somebody, Refusal>,
-    Path(channel): Path<ChannelId>,
-    request: Request,
-) -> Result<Redirect, Turned> {
     let person = visitor(somebody)?;
-    let saying = saying::read(request, Some(channel.clone())).await?;
-    let thread = saying.thread.clone();
-    let (ts, _) = acts::say(&app, person, saying).await?;
-    let root = thread.unwrap_or(ts);
-    Ok(Redirect::to(&format!("/c/{channel}/{root}")))
-}
-
-#[derive(Deserialize)]
-struct Pressing {
-    ts: MessageTs,
-    root: MessageTs,
-    action_id: String,
-    #[serde(default)]
-    value: Option<String>,
-}
-
-async fn press(
-    State(app): State<Arc<App>>,
-    somebody: Result<Somebody, Refusal>,
-    Path(channel): Path<ChannelId>,
-    Form(pressed): Form<Pressing>,
-) -> Result<Redirect, Turned> {
-    let person = visitor(somebody)?;
-    let press = Press {
-        action_id: pressed.action_id,
-        value: pressed.value,
-        ..Press::default()
-    };
-    acts::press(&app, person, channel.clone(), pressed.ts, press).await?;
-    Ok(Redirect::to(&format!("/c/{channel}/{}", pressed.root)))
+    let id = ThreadId::new(channel, ts);
+    Ok(thread::parts(
+        &look::thread(&app, person, id, older.window()).await?,
+    ))
 }

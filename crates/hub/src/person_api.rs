@@ -19,13 +19,15 @@ use tokio::sync::broadcast::error::RecvError;
 use crate::{
     acts::{self, Press},
     app::App,
+    desk::now_ms,
     guard::Somebody,
     log,
     notice::{LoggedEvent, Notice, Shake},
-    overview,
+    overview::{self, Window},
+    presence,
     refusal::Refusal,
     saying,
-    workspace::{channels, decide, read},
+    workspace::{channels, decide, ephemeral, read},
 };
 
 type Answer = Result<Json<Value>, Refusal>;
@@ -36,6 +38,7 @@ pub(crate) fn routes() -> Router<Arc<App>> {
         .route("/v1/messages", post(say))
         .route("/v1/actions", post(press))
         .route("/v1/reactions", post(react).delete(unreact))
+        .route("/v1/ephemerals/dismiss", post(dismiss))
         .route("/v1/channels", get(list_channels))
         .route("/v1/channels/{channel}/messages", get(channel_messages))
         .route("/v1/threads/{channel}/{ts}", get(thread))
@@ -103,6 +106,24 @@ async fn unreact(
     Ok(Json(json!({"ok": true})))
 }
 
+#[derive(Deserialize)]
+struct Noted {
+    channel: ChannelId,
+    ts: MessageTs,
+}
+
+/// Puts away a message that only this person sees.
+async fn dismiss(
+    State(app): State<Arc<App>>,
+    Somebody(person): Somebody,
+    Json(note): Json<Noted>,
+) -> Answer {
+    app.store
+        .change(move |desk| ephemeral::dismiss(desk, &note.channel, &note.ts, &person.id))
+        .await?;
+    Ok(Json(json!({"ok": true})))
+}
+
 async fn list_channels(State(app): State<Arc<App>>, _somebody: Somebody) -> Answer {
     let all = app.store.look(|db| channels::list(db, None)).await?;
     let shown: Vec<Value> = all.iter().map(channels::shown).collect();
@@ -146,18 +167,39 @@ async fn channel_messages(
         "response_metadata": {"next_cursor": page.next_cursor}})))
 }
 
+/// `limit` and `before` ask for the newest part of a long thread.
+#[derive(Deserialize)]
+struct Part {
+    #[serde(default)]
+    limit: Option<usize>,
+    #[serde(default)]
+    before: Option<MessageTs>,
+}
+
 async fn thread(
     State(app): State<Arc<App>>,
-    _somebody: Somebody,
+    Somebody(person): Somebody,
     Path((channel, ts)): Path<(ChannelId, MessageTs)>,
+    Query(part): Query<Part>,
 ) -> Answer {
     let caps = app.rules.caps.clone();
-    let view = app
+    let window = Window {
+        before: part.before,
+        limit: part.limit.map(|limit| limit.clamp(1, 999)),
+    };
+    let (view, own) = app
         .store
-        .look(move |db| overview::thread(db, &ThreadId::new(channel, ts), &caps))
+        .look(move |db| {
+            let mut view = overview::thread(db, &ThreadId::new(channel, ts), &caps, &window)?;
+            view.records = overview::records(db, &view.thread)?;
+            let (channel, root) = (&view.thread.channel, &view.thread.root);
+            let own = ephemeral::of(db, channel, Some(root), &person.id)?;
+            Ok((view, own))
+        })
         .await?;
     let mut answer = serde_json::to_value(view).map_err(crate::error::Trouble::Json)?;
     answer["ok"] = json!(true);
+    answer["ephemerals"] = json!(own);
     Ok(Json(answer))
 }
 
@@ -181,7 +223,11 @@ async fn decisions(
 }
 
 async fn agents(State(app): State<Arc<App>>, _somebody: Somebody) -> Answer {
-    let all = app.store.look(overview::agents).await?;
+    let online = app.presence.online();
+    let all = app
+        .store
+        .look(move |db| presence::team(db, None, &online, now_ms()))
+        .await?;
     Ok(Json(
         json!({"ok": true, "agents": all, "version": app.version}),
     ))
@@ -228,6 +274,7 @@ async fn events(
                 Ok(notice) => match &*notice {
                     Notice::Event(event) if event.seq > already => told(event),
                     Notice::Page { channel, root } => page_changed(channel, root),
+                    Notice::Presence => SseEvent::default().event("agents").data("{}"),
                     _ => continue,
                 },
                 // Too slow: the page must look at everything again.

@@ -272,7 +272,7 @@ pub(crate) fn unsettled(
 }
 
 /// The day that money is counted under, in UTC.
-fn day_of(now_ms: i64) -> String {
+pub(crate) fn day_of(now_ms: i64) -> String {
     jiff::Timestamp::from_millisecond(now_ms).map_or_else(
         |_| "1970-01-01".to_owned(),
         |time| time.strftime("%Y-%m-%d").to_string(),

@@ -7,7 +7,7 @@ use axum::{
     Json,
     extract::{Path, State},
 };
-use butler_vocab::{ChannelId, MessageTs, Sha256Hex};
+use butler_vocab::{ChannelId, MessageTs, Sha256Hex, UserId};
 use rusqlite::{Connection, OptionalExtension, params};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -21,7 +21,10 @@ use crate::{
     refusal::Refusal,
     relay,
     tokens::random_text,
-    workspace::message::{self, Author, Draft, Stored},
+    workspace::{
+        ephemeral,
+        message::{self, Author, Draft, Stored},
+    },
 };
 
 const USES: i64 = 5;
@@ -32,9 +35,18 @@ pub(crate) fn issue(
     db: &Connection,
     channel: &ChannelId,
     ts: &MessageTs,
+    person: &UserId,
 ) -> Result<String, Trouble> {
     let key = random_text();
     db.execute("DELETE FROM responses WHERE expires_ms < ?1", [now_ms()])?;
+    db.execute(
+        "DELETE FROM responders WHERE sha256 NOT IN (SELECT sha256 FROM responses)",
+        [],
+    )?;
+    db.execute(
+        "INSERT INTO responders (sha256, person) VALUES (?1, ?2)",
+        params![Sha256Hex::of(&key).as_str(), person.as_str()],
+    )?;
     db.execute(
         "INSERT INTO responses (sha256, channel, ts, uses_left, expires_ms)
          VALUES (?1, ?2, ?3, ?4, ?5)",
@@ -83,10 +95,23 @@ pub(crate) async fn handle(
     app.store
         .change(move |desk| {
             let (channel, original) = redeem(desk, &key)?;
-            answer(desk, &channel, &original, response)
+            let person = clicked_by(desk.db(), &key)?;
+            answer(desk, &channel, &original, person, response)
         })
         .await?;
     Ok("ok")
+}
+
+/// Who clicked, for answers that only they may see.
+fn clicked_by(db: &Connection, key: &str) -> Result<Option<UserId>, Trouble> {
+    let found: Option<String> = db
+        .query_row(
+            "SELECT person FROM responders WHERE sha256 = ?1",
+            [Sha256Hex::of(key).as_str()],
+            |row| row.get(0),
+        )
+        .optional()?;
+    Ok(found.map(UserId::new))
 }
 
 /// Uses an answer up; gives the message that was clicked.
@@ -122,6 +147,7 @@ fn answer(
     desk: &mut Desk<'_>,
     channel: &ChannelId,
     original: &Stored,
+    person: Option<UserId>,
     response: Response,
 ) -> Result<(), Trouble> {
     if response.delete_original {
@@ -136,10 +162,6 @@ fn answer(
         let body = message::edited(old, &response.text, response.blocks, None, &ts);
         return message::replace(desk, channel, original, &body);
     }
-    // Ephemeral, as it is by default: shown to nobody here.
-    if response.response_type.as_deref() != Some("in_channel") {
-        return Ok(());
-    }
     let Some(role) = original.role else {
         return refuse("message_not_found");
     };
@@ -152,5 +174,12 @@ fn answer(
     let mut draft = Draft::new(channel.clone(), Some(original.root.clone()), author);
     draft.text = response.text;
     draft.blocks = response.blocks;
-    message::write(desk, draft).map(drop)
+    if response.response_type.as_deref() == Some("in_channel") {
+        return message::write(desk, draft).map(drop);
+    }
+    // Ephemeral, as it is by default: for the one who clicked.
+    match person {
+        Some(person) => ephemeral::keep(desk, &person, &draft).map(drop),
+        None => Ok(()),
+    }
 }

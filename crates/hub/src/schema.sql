@@ -57,6 +57,17 @@ CREATE TABLE IF NOT EXISTS messages (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS messages_by_thread ON messages (channel, root, ts);
 
+-- Messages for one person's eyes; no history holds them, and they go after a day.
+CREATE TABLE IF NOT EXISTS ephemerals (
+    channel     TEXT NOT NULL REFERENCES channels (id),
+    ts          TEXT NOT NULL,
+    root        TEXT NOT NULL,
+    user        TEXT NOT NULL,
+    body        TEXT NOT NULL,
+    at_ms       INTEGER NOT NULL,
+    PRIMARY KEY (channel, ts)
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE IF NOT EXISTS reactions (
     channel     TEXT NOT NULL,
     ts          TEXT NOT NULL,
@@ -87,6 +98,12 @@ CREATE TABLE IF NOT EXISTS responses (
     uses_left   INTEGER NOT NULL,
     expires_ms  INTEGER NOT NULL
 ) STRICT;
+
+-- Whose click it was, by the same key.
+CREATE TABLE IF NOT EXISTS responders (
+    sha256      TEXT PRIMARY KEY,
+    person      TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
 
 -- What happened, in order. `frame` is the envelope without its per-subscriber id.
 CREATE TABLE IF NOT EXISTS events (
@@ -191,6 +208,23 @@ CREATE TABLE IF NOT EXISTS records (
     entry       TEXT NOT NULL,
     PRIMARY KEY (channel, root, role, seq)
 ) STRICT, WITHOUT ROWID;
+
+-- Pull requests, as their agents last described them.
+CREATE TABLE IF NOT EXISTS pulls (
+    repo        TEXT NOT NULL,
+    number      INTEGER NOT NULL,
+    channel     TEXT NOT NULL,
+    root        TEXT NOT NULL,
+    title       TEXT NOT NULL,
+    body        TEXT NOT NULL,
+    branch      TEXT NOT NULL,
+    head        TEXT NOT NULL,
+    state       TEXT NOT NULL,
+    diff        TEXT,
+    at_ms       INTEGER NOT NULL,
+    PRIMARY KEY (repo, number)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS pulls_by_thread ON pulls (channel, root);
 
 CREATE TABLE IF NOT EXISTS bodies (
     repo        TEXT NOT NULL,

@@ -3,6 +3,7 @@
 
 pub(crate) mod channels;
 pub(crate) mod decide;
+pub(crate) mod ephemeral;
 pub(crate) mod files;
 pub(crate) mod message;
 pub(crate) mod outbox;

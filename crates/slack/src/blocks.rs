@@ -8,6 +8,10 @@ use serde_json::{Value, json};
 const BODY_LIMIT: usize = 11_500;
 const TITLE_LIMIT: usize = 150;
 
+/// The block of a decided card that says who decided. Our own page leaves it
+/// out and draws the hub's record instead.
+pub const VERDICT_BLOCK: &str = "cb:verdict";
+
 /// What [`card`] and [`decided`] make: blocks and the text fallback.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Card {
@@ -56,8 +60,10 @@ pub fn decided(
 ) -> Card {
     let verdict = format!("{} by {person}", past(choice));
     let mut blocks = top(title, body_markdown, context);
-    blocks.push(json!({"type": "context", "elements": [
-        {"type": "mrkdwn", "text": format!("*{}*", crate::mrkdwn::escape(&verdict))}]}));
+    blocks.push(
+        json!({"type": "context", "block_id": VERDICT_BLOCK, "elements": [
+        {"type": "mrkdwn", "text": format!("*{}*", crate::mrkdwn::escape(&verdict))}]}),
+    );
     Card {
         blocks: Value::Array(blocks),
         text: crate::mrkdwn::escape(&format!("{}\n{verdict}", headline(title, body_markdown))),
@@ -107,7 +113,9 @@ fn button(request: &RequestId, choice: Choice) -> Value {
     button
 }
 
-const fn past(choice: Choice) -> &'static str {
+/// A choice after it was made, as in "Approved".
+#[must_use]
+pub const fn past(choice: Choice) -> &'static str {
     match choice {
         Choice::Approve => "Approved",
         Choice::Modify => "Changes asked for",

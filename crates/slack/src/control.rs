@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use butler_vocab::{
-    Activity, BodyRef, DecisionView, RecordBatch, RequestId, Reservation, ReserveAnswer, ReserveId,
-    Secret, Settlement, Sha256Hex, ThreadId,
+    Activity, BodyRef, DecisionView, PullNews, RecordBatch, RequestId, Reservation, ReserveAnswer,
+    ReserveId, Secret, Settlement, Sha256Hex, ThreadId,
 };
 use reqwest::Response;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -90,6 +90,14 @@ impl Control {
             entries: Vec::new(),
         };
         self.post("records", &nothing).await
+    }
+
+    /// How a pull request stands, for the page; the newest word counts.
+    ///
+    /// # Errors
+    /// A refusal or no answer.
+    pub async fn pull(&self, news: &PullNews) -> Result<(), SlackError> {
+        self.post::<Value>("pulls", news).await.map(drop)
     }
 
     /// What was asked on a card, and what was decided. The hub's word is the

@@ -3,7 +3,7 @@
 //! recognises its own repeat.
 
 use butler_turn::Order;
-use butler_vocab::{CommitSha, DecisionKind, Idem, Role, Then, ToolOutcome, fault};
+use butler_vocab::{CommitSha, DecisionKind, Idem, PullStanding, Role, Then, ToolOutcome, fault};
 use butler_worktree::{Edit, Error, NewPull, PullState, tree_of};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -16,7 +16,7 @@ use crate::{
     history,
     knowledge::{self, Written},
     learned::Proposal,
-    orders, overlap, render, report,
+    orders, overlap, pull_news, render, report,
     seat::{Seat, request_nth},
     tools::MergeSubject,
 };
@@ -50,6 +50,7 @@ pub async fn merge(
         }
         Err(error) => return Err(error),
     };
+    pull_news::ended(seat, &subject, PullStanding::Merged).await;
     let beside = merge_research(seat, &subject, cancel).await;
     fault("team.before-clean-up");
     if subject.knowledge {

@@ -37,6 +37,7 @@ mod matter;
 mod office;
 mod orders;
 mod overlap;
+mod pull_news;
 mod render;
 mod report;
 mod seat;

@@ -4,8 +4,8 @@
 use butler_slack::blocks;
 use butler_turn::Order;
 use butler_vocab::{
-    Choice, DecisionKind, HandOver, MessageTs, Plan, Record, RequestId, Task, Then, ToolOutcome,
-    Waiting,
+    Choice, DecisionKind, HandOver, MessageTs, Plan, PullStanding, Record, RequestId, Task, Then,
+    ToolOutcome, Waiting,
 };
 use serde::Deserialize;
 use serde_json::Value;
@@ -13,8 +13,8 @@ use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
 use crate::{
-    TeamError, closing, facts::Asked, hands::Done, learned::Proposal, render, seat::Seat,
-    tools::MergeSubject,
+    TeamError, closing, facts::Asked, hands::Done, learned::Proposal, pull_news, render,
+    seat::Seat, tools::MergeSubject,
 };
 
 /// Does what a person decided.
@@ -106,6 +106,7 @@ async fn close(
 ) -> Result<ToolOutcome, TeamError> {
     let subject = subject(order, asked)?;
     seat.office.forge.close(subject.pr, cancel).await?;
+    pull_news::ended(seat, &subject, PullStanding::Closed).await;
     let text = format!(
         "Closed {} without merging. What was built stays on its branch.",
         subject.pr

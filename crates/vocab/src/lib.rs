@@ -18,6 +18,7 @@ mod id;
 mod mention;
 mod money;
 mod post;
+mod pull;
 mod record;
 mod review;
 mod role;
@@ -40,6 +41,7 @@ pub use id::{
 pub use mention::{mentions, without_code};
 pub use money::{Price, TokenUsage, Usd};
 pub use post::{CardTag, HandOverTag, POST_EVENT_TYPE, PostTag, TagError};
+pub use pull::{PullNews, PullStanding};
 pub use record::{Ending, Entry, Record, Speaker, Waiting};
 pub use review::{CheckCounts, CheckRun, Finding, FindingKind, Receipt, Risk, Severity, Verdict};
 pub use role::{Role, UnknownRole};

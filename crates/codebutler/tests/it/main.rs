@@ -6,6 +6,7 @@ mod activation_world;
 mod anywhere;
 mod approval;
 mod branches;
+mod browser;
 mod chaos;
 mod doctor;
 mod fault_points;

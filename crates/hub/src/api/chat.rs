@@ -12,7 +12,7 @@ use crate::{
     gate::{self, Outbound},
     identity::Agent,
     workspace::{
-        channels, message,
+        channels, ephemeral, message,
         outbox::{self, AgentPost},
     },
 };
@@ -76,19 +76,21 @@ pub(crate) fn checked_blocks(blocks: Option<Value>) -> Result<Option<Value>, Tro
     }
 }
 
-/// Shown to one person and kept nowhere; the page has no such corner yet, so it
-/// is answered and dropped, as Slack does for people who are away.
+/// Shown to one person on their page, and gone after a day.
 pub(super) async fn post_ephemeral(call: Call) -> Result<Value, Trouble> {
     let (agent, channel) = (call.agent.clone(), call.args.channel()?);
     let user = UserId::new(call.args.need("user", "user_not_in_channel")?);
-    post_of(&call)?;
+    let post = post_of(&call)?;
     let ts = call
         .app
         .store
         .change(move |desk| {
             agent.may_use(desk.db(), &channel)?;
             channels::user(desk.db(), &user)?;
-            Ok(desk.next_ts())
+            let mut draft = outbox::draft_of(&agent, &post, None);
+            draft.text.clone_from(&post.text);
+            draft.blocks.clone_from(&post.blocks);
+            ephemeral::keep(desk, &user, &draft)
         })
         .await?;
     Ok(json!({"message_ts": ts}))

@@ -21,6 +21,7 @@ use crate::{
     log,
     names::APP,
     notice::{LoggedEvent, Notice, Shake},
+    presence,
 };
 
 const PING_EVERY: Duration = Duration::from_secs(10);
@@ -80,6 +81,7 @@ pub(super) async fn serve(app: Arc<App>, agent: Agent, manners: Manners, socket:
     let Ok(epoch) = raised else { return };
     let role = agent.role;
     info!(%role, %epoch, "subscriber connected");
+    let _here = presence::enter(&app, agent.key);
     let mut subscriber = Subscriber {
         app,
         agent,

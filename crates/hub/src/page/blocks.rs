@@ -1,45 +1,79 @@
 //! Block Kit to HTML: the blocks that our cards and common apps use. What is
 //! unknown is left out; the text fallback is always there.
 
+use butler_slack::blocks::VERDICT_BLOCK;
 use butler_vocab::{ChannelId, MessageTs};
 use maud::{Markup, PreEscaped, html};
-use pulldown_cmark::{CowStr, Event, Options, Parser, Tag, TagEnd};
+use pulldown_cmark::{CodeBlockKind, CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 use serde_json::Value;
 
-use super::text::{self, Names};
+use super::{
+    code,
+    elements::{self, Spot, element, plain},
+    text::{self, Names},
+};
 
-/// Where a message stands, for the forms of its buttons.
+/// Where a message stands, for the form of its elements.
 pub(super) struct Place<'a> {
     pub(super) channel: &'a ChannelId,
     pub(super) ts: &'a MessageTs,
     pub(super) root: &'a MessageTs,
-    /// Whether buttons may be pressed; not on cards that were decided.
+    /// Whether elements may be used; not on cards that were decided.
     pub(super) open: bool,
 }
 
-/// Renders blocks.
+/// Renders blocks: one form when there is something to press or to fill in.
 pub(super) fn render(blocks: &Value, place: &Place<'_>, names: &Names) -> Markup {
-    let blocks = blocks.as_array().map_or(&[][..], Vec::as_slice);
-    html! {
+    let blocks = list(blocks);
+    let inner = html! {
         @for block in blocks { (one(block, place, names)) }
+    };
+    let acts = |block: &Value| {
+        matches!(block["type"].as_str(), Some("actions" | "input"))
+            || block["accessory"]["action_id"].is_string()
+    };
+    html! {
+        @if place.open && blocks.iter().any(acts) {
+            form.blocks data-quiet method="post" action={ "/c/" (place.channel) "/press" } {
+                // Enter in a field would otherwise press the first button.
+                button type="submit" disabled hidden {}
+                input type="hidden" name="ts" value=(place.ts);
+                input type="hidden" name="root" value=(place.root);
+                (inner)
+            }
+        } @else {
+            div.blocks { (inner) }
+        }
     }
 }
 
 fn one(block: &Value, place: &Place<'_>, names: &Names) -> Markup {
+    let id = block["block_id"].as_str().unwrap_or_default();
+    let spot = Spot {
+        block: id,
+        dispatches: true,
+        message: place.ts.as_str(),
+    };
     match block["type"].as_str().unwrap_or_default() {
         "header" => html! { h3 { (plain(&block["text"])) } },
         "section" => html! {
             div.section {
-                (text_object(&block["text"], names))
-                @for field in list(&block["fields"]) {
-                    div.field { (text_object(field, names)) }
+                div { (text_object(&block["text"], names)) }
+                @if block["accessory"].is_object() && place.open {
+                    div.accessory { (element(&block["accessory"], &spot, "", names)) }
                 }
-                @if block["accessory"].is_object() { (element(&block["accessory"], place)) }
+                @if !list(&block["fields"]).is_empty() {
+                    div.fields {
+                        @for field in list(&block["fields"]) { div { (text_object(field, names)) } }
+                    }
+                }
             }
         },
         "markdown" => html! {
             div.markdown { (markdown(block["text"].as_str().unwrap_or_default())) }
         },
+        // Who decided is drawn from the record, not from the card's own words.
+        "context" if id == VERDICT_BLOCK => html! {},
         "context" => html! {
             div.context {
                 @for item in list(&block["elements"]) { (text_object(item, names)) }
@@ -47,9 +81,10 @@ fn one(block: &Value, place: &Place<'_>, names: &Names) -> Markup {
         },
         "actions" if place.open => html! {
             div.actions {
-                @for item in list(&block["elements"]) { (element(item, place)) }
+                @for item in list(&block["elements"]) { (element(item, &spot, "", names)) }
             }
         },
+        "input" if place.open => input(block, &spot, names),
         "divider" => html! { hr; },
         "image" => html! {
             p.context { (text::link(
@@ -60,12 +95,37 @@ fn one(block: &Value, place: &Place<'_>, names: &Names) -> Markup {
     }
 }
 
-fn list(value: &Value) -> &[Value] {
-    value.as_array().map_or(&[][..], Vec::as_slice)
+/// A field with its label; told only when a button is pressed, unless the block
+/// asks otherwise.
+fn input(block: &Value, spot: &Spot<'_>, names: &Names) -> Markup {
+    let inside = &block["element"];
+    let spot = Spot {
+        dispatches: block["dispatch_action"] == true,
+        ..*spot
+    };
+    let id = elements::field_id(&spot, inside["action_id"].as_str().unwrap_or_default());
+    let grouped = matches!(
+        inside["type"].as_str(),
+        Some("checkboxes" | "radio_buttons")
+    );
+    let label = plain(&block["label"]);
+    html! {
+        div.input {
+            @if grouped {
+                span.label { (label) }
+            } @else {
+                label for=(id) {
+                    (label) @if block["optional"] == true { span.soft { " (optional)" } }
+                }
+            }
+            (element(inside, &spot, if grouped { label } else { "" }, names))
+            @if block["hint"].is_object() { p.context { (plain(&block["hint"])) } }
+        }
+    }
 }
 
-fn plain(text: &Value) -> &str {
-    text["text"].as_str().unwrap_or_default()
+fn list(value: &Value) -> &[Value] {
+    value.as_array().map_or(&[][..], Vec::as_slice)
 }
 
 fn text_object(object: &Value, names: &Names) -> Markup {
@@ -76,41 +136,47 @@ fn text_object(object: &Value, names: &Names) -> Markup {
     }
 }
 
-/// A button is a form of its own, so that it works without script.
-fn element(element: &Value, place: &Place<'_>) -> Markup {
-    if element["type"] != "button" || !place.open {
-        return html! {};
-    }
-    let style = match element["style"].as_str() {
-        Some("primary") => "primary",
-        Some("danger") => "danger",
-        _ => "",
-    };
-    html! {
-        form method="post" action={ "/c/" (place.channel) "/press" } {
-            input type="hidden" name="ts" value=(place.ts);
-            input type="hidden" name="root" value=(place.root);
-            input type="hidden" name="action_id" value=(element["action_id"].as_str().unwrap_or_default());
-            @if let Some(value) = element["value"].as_str() {
-                input type="hidden" name="value" value=(value);
-            }
-            button class=(style) type="submit" { (plain(&element["text"])) }
-        }
-    }
-}
-
 /// Markdown of models: raw HTML becomes text, links lead to the web only, and
 /// nothing is loaded from elsewhere.
 pub(super) fn markdown(source: &str) -> Markup {
     let options =
         Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TABLES | Options::ENABLE_TASKLISTS;
     let mut dropped = Vec::new();
-    let events = Parser::new_ext(source, options).map(|event| match event {
+    let mut fence: Option<(String, String)> = None;
+    let events = Parser::new_ext(source, options).filter_map(|event| match (&mut fence, event) {
+        (None, Event::Start(Tag::CodeBlock(kind))) => {
+            let language = match kind {
+                CodeBlockKind::Fenced(info) => {
+                    info.split([' ', ',']).next().unwrap_or("").to_owned()
+                }
+                CodeBlockKind::Indented => String::new(),
+            };
+            fence = Some((language, String::new()));
+            None
+        }
+        (Some((language, code)), Event::End(TagEnd::CodeBlock)) => {
+            let block = code::block(code, language).into_string();
+            fence = None;
+            Some(Event::Html(CowStr::from(block)))
+        }
+        (Some((_, code)), Event::Text(text)) => {
+            code.push_str(&text);
+            None
+        }
+        (_, event) => Some(inert(event, &mut dropped)),
+    });
+    let mut out = String::new();
+    pulldown_cmark::html::push_html(&mut out, events);
+    PreEscaped(out)
+}
+
+/// An event without what could act: raw HTML becomes text, a link or picture
+/// becomes a link to the web or only its label.
+fn inert<'a>(event: Event<'a>, dropped: &mut Vec<bool>) -> Event<'a> {
+    match event {
         Event::Html(html) | Event::InlineHtml(html) => Event::Text(html),
         Event::Start(Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. }) => {
-            let web = ["http://", "https://", "mailto:"]
-                .iter()
-                .any(|scheme| dest_url.to_ascii_lowercase().starts_with(scheme));
+            let web = text::is_web(&dest_url);
             dropped.push(!web);
             if web {
                 let target = text::link(&dest_url, "").into_string();
@@ -124,11 +190,23 @@ pub(super) fn markdown(source: &str) -> Markup {
             Some(false) => Event::Html(CowStr::from("</a>")),
             _ => Event::Text(CowStr::from("")),
         },
+        // A message is a part of the page: its headings stand below the page's.
+        Event::Start(Tag::Heading { level, .. }) => Event::Start(Tag::Heading {
+            level: below(level),
+            id: None,
+            classes: Vec::new(),
+            attrs: Vec::new(),
+        }),
+        Event::End(TagEnd::Heading(level)) => Event::End(TagEnd::Heading(below(level))),
         other => other,
-    });
-    let mut out = String::new();
-    pulldown_cmark::html::push_html(&mut out, events);
-    PreEscaped(out)
+    }
+}
+
+const fn below(level: HeadingLevel) -> HeadingLevel {
+    match level {
+        HeadingLevel::H1 | HeadingLevel::H2 => HeadingLevel::H4,
+        _ => HeadingLevel::H5,
+    }
 }
 
 #[cfg(test)]
@@ -158,7 +236,7 @@ mod tests {
             "branch",
         );
         let open = shown(&card.blocks, true);
-        assert!(open.contains("value=\"cb:k3m9qa:approve\""), "{open}");
+        assert!(open.contains("data-action=\"cb:k3m9qa:approve\""), "{open}");
         assert!(
             open.contains("Plan &lt;b&gt;") && open.contains("<ol>"),
             "{open}"

@@ -1,46 +1,128 @@
 //! The frame of every page.
 
+use butler_vocab::{ChannelId, MessageTs};
 use maud::{DOCTYPE, Markup, html};
 
-use crate::{identity::Person, workspace::channels::Channel};
+use super::status;
+use crate::{identity::Person, presence::Member, workspace::channels::Channel};
 
-/// What stands around the content.
-pub(super) struct Frame<'a> {
-    pub(super) title: &'a str,
-    pub(super) all: &'a [Channel],
-    pub(super) current: &'a Channel,
-    pub(super) person: &'a Person,
-    pub(super) version: &'a str,
+/// Which entry of the side is the current one.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Here<'a> {
+    Channel(&'a ChannelId),
+    Board,
+    Agents,
+    Cost,
+}
+
+/// What every page shows around its content.
+pub(super) struct Around {
+    pub(super) all: Vec<Channel>,
+    pub(super) team: Vec<Member>,
+    pub(super) person: Person,
+    pub(super) version: String,
+}
+
+/// Where the parts of a page come from when something changed.
+#[derive(Default)]
+pub(super) struct Live<'a> {
+    pub(super) address: String,
+    /// Only what happens here concerns the page; everything without it.
+    pub(super) channel: Option<&'a ChannelId>,
+    pub(super) root: Option<&'a MessageTs>,
 }
 
 /// A page with the channel list at its side.
-pub(super) fn page(frame: &Frame<'_>, content: &Markup) -> Markup {
+pub(super) fn page(
+    title: &str,
+    here: Here<'_>,
+    around: &Around,
+    live: &Live<'_>,
+    content: &Markup,
+) -> Markup {
     bare(
-        frame.title,
+        title,
         &html! {
             a.skip href="#content" { "Skip to the conversation" }
-            div.shell {
-                nav.side aria-label="Channels" {
-                    p.brand { "CodeButler" }
-                    ul {
-                        @for channel in frame.all {
-                            li {
-                                a href={ "/c/" (channel.id) }
-                                    aria-current=[(channel.id == frame.current.id).then_some("page")]
-                                { "# " (channel.name) }
-                            }
-                        }
-                    }
-                    form.me method="post" action="/logout" {
-                        span { (frame.person.name) }
-                        button.quiet type="submit" { "Log out" }
-                    }
-                    p.version { (frame.version) }
-                }
-                main #content { (content) }
+            p.offline role="alert" hidden { "The hub does not answer. Trying to reconnect…" }
+            div.shell data-live=(live.address) data-channel=[live.channel] data-root=[live.root] {
+                (side(here, around))
+                main #content tabindex="-1" { (content) }
             }
+            div.toast role="alert" hidden {}
+            (keys())
         },
     )
+}
+
+fn side(here: Here<'_>, around: &Around) -> Markup {
+    let entry = |target: &str, label: &str, current: Here<'_>| {
+        html! {
+            li { a href=(target) aria-current=[(here == current).then_some("page")] { (label) } }
+        }
+    };
+    html! {
+        div.side {
+            p.brand { a href="/" { span.mark aria-hidden="true" { "◆" } " CodeButler" } }
+            nav aria-label="Workspace" {
+                ul {
+                    @for channel in &around.all {
+                        (entry(&format!("/c/{}", channel.id), &format!("# {}", channel.name), Here::Channel(&channel.id)))
+                    }
+                }
+                ul.views {
+                    (entry("/board", "Board", Here::Board))
+                    (entry("/agents", "Agents", Here::Agents))
+                    (entry("/cost", "Cost", Here::Cost))
+                }
+            }
+            @if !around.team.is_empty() {
+                section.presence aria-label="Team" {
+                    h2 { "Team" }
+                    (team(&around.team))
+                }
+            }
+            form.me method="post" action="/logout" {
+                span { (around.person.name) }
+                button.quiet type="submit" { "Log out" }
+            }
+            p.version { (around.version) }
+        }
+    }
+}
+
+/// The team as a part that is swapped when somebody comes or goes.
+pub(super) fn team(members: &[Member]) -> Markup {
+    html! { div data-part="team" { (status::team(members)) } }
+}
+
+/// What the keyboard can do; opened by `?`.
+fn keys() -> Markup {
+    let rows = [
+        ("j  k", "next and previous message"),
+        ("o  Enter", "open the thread of the message"),
+        ("c", "write"),
+        ("Esc", "leave the text, close this"),
+        ("g c", "go to the channel"),
+        ("g b", "go to the board"),
+        ("g a", "go to the agents"),
+        ("g m", "go to the money"),
+        ("?", "these keys"),
+    ];
+    html! {
+        dialog #keys aria-labelledby="keys-title" {
+            h2 #keys-title { "Keys" }
+            dl {
+                @for (keys, meaning) in rows {
+                    div {
+                        dt { @for key in keys.split_whitespace() { kbd { (key) } " " } }
+                        dd { (meaning) }
+                    }
+                }
+            }
+            form method="dialog" { button { "Close" } }
+        }
+    }
 }
 
 fn bare(title: &str, body: &Markup) -> Markup {
@@ -52,8 +134,11 @@ fn bare(title: &str, body: &Markup) -> Markup {
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
                 title { (title) " · CodeButler" }
+                link rel="icon" href="/assets/icon.svg" type="image/svg+xml";
                 link rel="stylesheet" href="/assets/style.css";
-                script src="/assets/live.js" defer {}
+                link rel="stylesheet" href="/assets/content.css";
+                link rel="stylesheet" href="/assets/views.css";
+                script type="module" src="/assets/page.js" {}
             }
             body { (body) }
         }
@@ -66,7 +151,9 @@ pub(super) fn login(code: &str, failed: bool) -> Markup {
         "Log in",
         &html! {
             main.narrow {
-                h1 { "CodeButler" }
+                p.brand { span.mark aria-hidden="true" { "◆" } " CodeButler" }
+                h1 { "Welcome" }
+                p.soft { "A link lets one browser in, once. Your session stays on this machine." }
                 @if failed {
                     p.problem role="alert" {
                         "This code was used already or is too old. "
@@ -125,6 +212,9 @@ fn sentence(code: &str) -> &'static str {
         "no_text" => "There was nothing to say.",
         "msg_too_long" => "That is too long for one message.",
         "foreign_origin" => "This request did not come from this page.",
+        "file_upload_size_restricted" => "That file is empty or larger than this workspace takes.",
+        "already_reacted" | "no_reaction" => "Somebody was quicker; look again.",
+        "invalid_name" => "There is no such emoji.",
         _ => "The workspace refused.",
     }
 }

@@ -4,7 +4,10 @@
 use std::collections::HashMap;
 
 use butler_slack::mrkdwn::unescape;
+use butler_vocab::Role;
 use maud::{Markup, PreEscaped, html};
+
+use super::code;
 
 /// User ids and the names people read.
 pub(super) type Names = HashMap<String, String>;
@@ -18,13 +21,21 @@ pub(super) fn render(text: &str, names: &Names) -> Markup {
     let mut out = String::new();
     for (index, part) in text.split("```").enumerate() {
         if index % 2 == 1 {
-            let code = unescape(part.strip_prefix('\n').unwrap_or(part));
-            out.push_str(&html! { pre { code { (code) } } }.into_string());
+            let (language, code) = fenced(part);
+            out.push_str(&code::block(&unescape(code), language).into_string());
         } else {
             paragraphs(part, names, &mut out);
         }
     }
     PreEscaped(out)
+}
+
+/// The language after the opening fence, if one is named, and the code.
+fn fenced(part: &str) -> (&str, &str) {
+    match part.split_once('\n') {
+        Some((first, rest)) if first.is_empty() || code::is_language(first) => (first, rest),
+        _ => ("", part),
+    }
 }
 
 /// Lines outside code: quotes stand together, empty lines part paragraphs.
@@ -116,6 +127,7 @@ fn special(text: &str, at: usize, names: &Names, depth: u8) -> Option<(Markup, u
         {
             marked(rest, *mark as char, names, depth)
         }
+        b'@' if !before.is_some_and(char::is_alphanumeric) => role_mention(rest),
         b'h' if !before.is_some_and(char::is_alphanumeric) => bare_link(rest),
         _ => None,
     }
@@ -173,16 +185,32 @@ fn token(inner: &str, names: &Names) -> Markup {
     link(&target, label.as_deref().unwrap_or(&target))
 }
 
+/// Whether a link leads to the web or to a letter, and not to a script.
+pub(super) fn is_web(target: &str) -> bool {
+    let target = target.to_ascii_lowercase();
+    ["http://", "https://", "mailto:"]
+        .iter()
+        .any(|scheme| target.starts_with(scheme))
+}
+
 /// A link to the web; any other scheme is shown as text.
 pub(super) fn link(target: &str, label: &str) -> Markup {
-    let web = ["http://", "https://", "mailto:"]
-        .iter()
-        .any(|scheme| target.to_ascii_lowercase().starts_with(scheme));
-    if web {
+    if is_web(target) {
         html! { a href=(target) rel="noopener noreferrer nofollow" target="_blank" { (label) } }
     } else {
         html! { (label) }
     }
+}
+
+/// `@codebutler.coder`, as the roles call each other.
+fn role_mention(rest: &str) -> Option<(Markup, usize)> {
+    let name = rest.strip_prefix("@codebutler.")?;
+    let end = name
+        .find(|c: char| !c.is_ascii_lowercase())
+        .unwrap_or(name.len());
+    let role: Role = name[..end].parse().ok()?;
+    let markup = html! { span.mention { "@" (role.title()) } };
+    Some((markup, rest.len() - name.len() + end))
 }
 
 fn bare_link(rest: &str) -> Option<(Markup, usize)> {

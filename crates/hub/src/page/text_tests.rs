@@ -15,7 +15,14 @@ fn marks_links_and_mentions_are_rendered() {
     );
     check("a\nb\n\nc", "<p>a<br>b</p><p>c</p>");
     check("`x &lt; y`", "<p><code>x &lt; y</code></p>");
-    check("```\na\n  b\n```", "<pre><code>a\n  b\n</code></pre>");
+    check(
+        "```\na\n  b\n```",
+        "<pre tabindex=\"0\"><code>a\n  b\n</code></pre>",
+    );
+    check(
+        "```sh\necho 1\n```",
+        "<pre tabindex=\"0\"><code><span class=\"k\">echo</span> <span class=\"n\">1</span>\n</code></pre>",
+    );
     check(
         "&gt; quoted\nnot",
         "<blockquote>quoted</blockquote><p>not</p>",
@@ -24,6 +31,10 @@ fn marks_links_and_mentions_are_rendered() {
     check(
         "<https://x.y/?a=1&amp;b|see>",
         "<p><a href=\"https://x.y/?a=1&amp;b\" rel=\"noopener noreferrer nofollow\" target=\"_blank\">see</a></p>",
+    );
+    check(
+        "@codebutler.coder, go; a@codebutler.coder @codebutler.cook",
+        "<p><span class=\"mention\">@Coder</span>, go; a@codebutler.coder @codebutler.cook</p>",
     );
     check("2*3*4 snake_case_name", "<p>2*3*4 snake_case_name</p>");
     check(

@@ -157,7 +157,7 @@ pub(crate) fn block_actions(
     let action_ts = desk.next_ts();
     let mut element = pressed.element;
     element["action_ts"] = json!(action_ts);
-    let key = respond::issue(desk.db(), &thread.channel, ts)?;
+    let key = respond::issue(desk.db(), &thread.channel, ts, &person.id)?;
     Ok(json!({
         "type": "block_actions",
         "team": {"id": TEAM, "domain": "codebutler"},

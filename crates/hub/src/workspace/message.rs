@@ -151,7 +151,8 @@ pub(crate) fn record(desk: &mut Desk<'_>, entry: Entry) -> Result<(), Trouble> {
     Ok(())
 }
 
-fn body_of(draft: &Draft, ts: &MessageTs, root: Option<&MessageTs>) -> Value {
+/// A draft in Slack's shape.
+pub(crate) fn body_of(draft: &Draft, ts: &MessageTs, root: Option<&MessageTs>) -> Value {
     let mut body = Map::new();
     body.insert("type".into(), json!("message"));
     let mut subtype = match (&draft.author, draft.files.is_empty(), draft.broadcast) {
@@ -201,7 +202,7 @@ fn body_of(draft: &Draft, ts: &MessageTs, root: Option<&MessageTs>) -> Value {
         body.insert("thread_ts".into(), json!(root));
     }
     if let Some(blocks) = &draft.blocks {
-        body.insert("blocks".into(), blocks.clone());
+        body.insert("blocks".into(), with_ids(blocks.clone()));
     }
     if let Some(metadata) = &draft.metadata {
         body.insert("metadata".into(), metadata.clone());
@@ -210,6 +211,17 @@ fn body_of(draft: &Draft, ts: &MessageTs, root: Option<&MessageTs>) -> Value {
         body.insert("files".into(), json!(draft.files));
     }
     Value::Object(body)
+}
+
+/// Blocks without an id get one, as at Slack: the state of their inputs is told
+/// under it.
+fn with_ids(mut blocks: Value) -> Value {
+    for (index, block) in blocks.as_array_mut().into_iter().flatten().enumerate() {
+        if block.is_object() && !block["block_id"].is_string() {
+            block["block_id"] = json!(format!("b{}", index + 1));
+        }
+    }
+    blocks
 }
 
 /// The root of the thread that `ts` is in: posting below a reply joins its thread.
@@ -268,7 +280,7 @@ pub(crate) fn edited(
     let fields = body.as_object_mut();
     match (fields, blocks) {
         (Some(fields), Some(blocks)) => {
-            fields.insert("blocks".to_owned(), blocks);
+            fields.insert("blocks".to_owned(), with_ids(blocks));
         }
         (Some(fields), None) => {
             fields.remove("blocks");

@@ -184,7 +184,7 @@ fn write_parts(
 }
 
 /// A message of this post; the parts of a new thread's root reply to the first.
-fn draft_of(agent: &Agent, post: &AgentPost, first: Option<&MessageTs>) -> Draft {
+pub(crate) fn draft_of(agent: &Agent, post: &AgentPost, first: Option<&MessageTs>) -> Draft {
     let root = post.thread_ts.as_ref().or(first).cloned();
     let author = Author::Role {
         role: agent.role,

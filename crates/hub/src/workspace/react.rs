@@ -130,6 +130,26 @@ pub(crate) fn of(
         .collect())
 }
 
+/// Whether somebody reacted with this emoji already.
+pub(crate) fn has(
+    db: &Connection,
+    channel: &ChannelId,
+    ts: &MessageTs,
+    name: &str,
+    user: &UserId,
+) -> Result<bool, Trouble> {
+    let found = db
+        .prepare_cached(
+            "SELECT EXISTS (SELECT 1 FROM reactions
+             WHERE channel = ?1 AND ts = ?2 AND name = ?3 AND user = ?4)",
+        )?
+        .query_row(
+            params![channel.as_str(), ts.as_str(), name, user.as_str()],
+            |row| row.get(0),
+        )?;
+    Ok(found)
+}
+
 /// `thumbsup`, `+1`, `thumbsup::skin-tone-3`: nothing that could be markup.
 fn is_emoji_name(name: &str) -> bool {
     !name.is_empty()

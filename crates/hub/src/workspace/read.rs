@@ -1,12 +1,15 @@
 //! Reading messages: history, replies, pages with cursors.
 
-use butler_vocab::{ChannelId, MessageTs};
+use butler_vocab::{ChannelId, MessageTs, ThreadId};
 use data_encoding::BASE64URL_NOPAD;
 use rusqlite::{Connection, params};
 use serde_json::{Value, json};
 
 use super::message::{self, Stored};
-use crate::error::{Trouble, refuse};
+use crate::{
+    error::{Trouble, refuse},
+    overview::Window,
+};
 
 /// What a caller wants to see.
 #[derive(Debug, Clone, Default)]
@@ -70,6 +73,47 @@ pub(crate) fn replies(
     );
     let rows = select(db, &sql, channel, Some(&root), range, after.as_deref())?;
     page(db, channel, rows, range)
+}
+
+/// The root of a thread and the newest of its replies, oldest first, and how
+/// many replies lie between them.
+pub(crate) fn newest_replies(
+    db: &Connection,
+    thread: &ThreadId,
+    window: &Window,
+) -> Result<(Vec<Value>, usize), Trouble> {
+    let (channel, root) = (thread.channel.as_str(), thread.root.as_str());
+    let before = window.before.as_ref().map(MessageTs::as_str);
+    let limit = window
+        .limit
+        .map_or(-1, |limit| i64::try_from(limit).unwrap_or(i64::MAX));
+    let mut statement = db.prepare_cached(&format!(
+        "SELECT {COLUMNS} FROM messages WHERE channel = ?1 AND root = ?2 AND ts <> ?2
+           AND (?3 IS NULL OR ts < ?3) ORDER BY ts DESC LIMIT ?4"
+    ))?;
+    let rows = statement.query_map(params![channel, root, before, limit], message::read)?;
+    let mut found = Vec::new();
+    for row in rows {
+        found.push(row??);
+    }
+    let oldest = found.last().map(|stored| stored.ts.clone());
+    if let Some(first) = message::find(db, &thread.channel, &thread.root)? {
+        found.push(first);
+    }
+    let earlier: i64 = db
+        .prepare_cached(
+            "SELECT count(*) FROM messages WHERE channel = ?1 AND root = ?2 AND ts <> ?2 AND ts < ?3",
+        )?
+        .query_row(
+            params![channel, root, oldest.as_ref().map_or(root, MessageTs::as_str)],
+            |row| row.get(0),
+        )?;
+    let messages = found
+        .into_iter()
+        .rev()
+        .map(|row| shown(db, &thread.channel, row, true))
+        .collect::<Result<_, _>>()?;
+    Ok((messages, usize::try_from(earlier).unwrap_or(0)))
 }
 
 fn select(

@@ -1,17 +1,21 @@
 //! The hub as others meet it: over HTTP and WebSocket, with our own client.
 #![expect(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
+mod api_doc;
 mod borders;
+mod browser;
 mod control;
 mod decisions;
 mod epochs;
 mod fan_out;
 mod kills;
 mod page;
+mod people;
 mod posting;
 mod relay;
 mod relay_kills;
 mod relay_storm;
 mod sdk;
 mod slack_world;
+mod views;
 mod world;

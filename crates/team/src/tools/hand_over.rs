@@ -15,7 +15,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{failed, spec};
-use crate::{arguments, facts::UNVERIFIED, office::now_ms, overlap, render, seat::Seat};
+use crate::{arguments, facts::UNVERIFIED, office::now_ms, overlap, pull_news, render, seat::Seat};
 
 /// How long a role waits for the answer to a question.
 const WAIT_MINUTES: i64 = 10;
@@ -221,6 +221,7 @@ async fn ready(
         )
         .await
         .map_err(|error| failed("the pull request could not be opened", &error))?;
+    pull_news::opened(seat, &worktree, &pr, &head, desk.cancel()).await;
     // A forecast that fails is none: it warns, it does not decide.
     let warnings = clashes.unwrap_or_default();
     let warnings: String = warnings.iter().map(|one| format!("\n\n⚠ {one}")).collect();

@@ -1,0 +1,110 @@
+//! The whole demo by clicks in a real Chromium, at desktop and phone size. What
+//! drives it lives in a folder made by `crates/hub/tests/browser/setup.sh <dir>`
+//! and named by `CODEBUTLER_BROWSER_DIR`. With `CODEBUTLER_PICTURES=<dir>` the
+//! screenshots of the documentation are taken on the way.
+
+use std::{
+    io::{BufRead, BufReader},
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+};
+
+use assert_cmd::cargo::cargo_bin;
+
+const REQUEST: &str = "add a --json flag to list, so that other programs can read the notes";
+
+/// Where the driver is. Without it the tests are skipped at home, and fail
+/// where everything must be tried.
+#[expect(clippy::print_stderr, reason = "a skipped test must say so")]
+fn driver() -> Option<PathBuf> {
+    if let Some(dir) = std::env::var_os("CODEBUTLER_BROWSER_DIR") {
+        return Some(dir.into());
+    }
+    assert!(
+        std::env::var("CI").as_deref() != Ok("true"),
+        "CODEBUTLER_BROWSER_DIR is not set; crates/hub/tests/browser/setup.sh <dir> makes the folder"
+    );
+    eprintln!(
+        "SKIPPED: no browser; run crates/hub/tests/browser/setup.sh <dir>, set CODEBUTLER_BROWSER_DIR"
+    );
+    None
+}
+
+/// A running demo; it removes what it made when it is told to end.
+struct Demo {
+    process: Child,
+    link: String,
+}
+
+impl Demo {
+    fn start(home: &Path) -> Self {
+        let mut process = Command::new(cargo_bin("codebutler"))
+            .arg("demo")
+            .env("HOME", home)
+            .current_dir(home)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(process.stdout.take().unwrap()).lines();
+        let link = lines
+            .find_map(|line| {
+                let line = line.unwrap();
+                let at = line.find("http://")?;
+                line.contains("/login?code=")
+                    .then(|| line[at..].trim().to_owned())
+            })
+            .expect("the demo says where it is");
+        // What it says later must not fill the pipe.
+        std::thread::spawn(move || lines.for_each(drop));
+        Self { process, link }
+    }
+}
+
+impl Drop for Demo {
+    fn drop(&mut self) {
+        let pid = self.process.id().to_string();
+        let _ = Command::new("kill").args(["-INT", &pid]).status();
+        let _ = self.process.wait();
+    }
+}
+
+fn play(size: &str) {
+    let Some(dir) = driver() else { return };
+    let home = tempfile::tempdir().unwrap();
+    let demo = Demo::start(home.path());
+    let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("../hub/tests/browser");
+    let mut node = Command::new("node");
+    node.arg(scripts.join("demo.mjs"))
+        .env("BROWSER_DIR", dir)
+        .env("LOGIN", &demo.link)
+        .env("REQUEST", REQUEST)
+        .env("SIZE", size)
+        .stdin(Stdio::null());
+    if let Some(pictures) = std::env::var_os("CODEBUTLER_PICTURES") {
+        node.env("PICTURES", pictures);
+    }
+    let output = node.output().unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    assert!(
+        output.status.success() && text(&output.stdout).contains("ok"),
+        "{size}: {}\n{}\n{}",
+        output.status,
+        text(&output.stdout),
+        text(&output.stderr)
+    );
+    assert!(
+        !home.path().join(".codebutler").exists(),
+        "the demo leaves the home alone"
+    );
+}
+
+#[test]
+fn the_demo_is_played_by_clicks_on_a_desktop() {
+    play("desktop");
+}
+
+#[test]
+fn the_demo_is_played_by_taps_on_a_phone() {
+    play("phone");
+}

@@ -1,0 +1,38 @@
+//! The page's own files, built into the binary.
+
+use axum::{
+    extract::Path,
+    http::{StatusCode, header},
+    response::{IntoResponse, Response},
+};
+
+/// Name, kind, text.
+const FILES: &[(&str, &str, &str)] = &[
+    ("style.css", CSS, include_str!("assets/style.css")),
+    ("content.css", CSS, include_str!("assets/content.css")),
+    ("page.js", JS, include_str!("assets/page.js")),
+    ("live.js", JS, include_str!("assets/live.js")),
+    ("forms.js", JS, include_str!("assets/forms.js")),
+    ("composer.js", JS, include_str!("assets/composer.js")),
+    ("keys.js", JS, include_str!("assets/keys.js")),
+    ("clock.js", JS, include_str!("assets/clock.js")),
+    ("views.css", CSS, include_str!("assets/views.css")),
+    ("log.js", JS, include_str!("assets/log.js")),
+    ("icon.svg", "image/svg+xml", include_str!("assets/icon.svg")),
+];
+
+const CSS: &str = "text/css; charset=utf-8";
+const JS: &str = "text/javascript; charset=utf-8";
+
+pub(super) async fn serve(Path(name): Path<String>) -> Response {
+    let found = FILES.iter().find(|(known, _, _)| *known == name);
+    let Some((_, kind, text)) = found else {
+        return StatusCode::NOT_FOUND.into_response();
+    };
+    let headers = [
+        (header::CONTENT_TYPE, *kind),
+        // A new binary brings new files under the same names.
+        (header::CACHE_CONTROL, "no-cache"),
+    ];
+    (headers, *text).into_response()
+}

@@ -1,0 +1,138 @@
+//! What people send from the page. Every form works without script: it answers
+//! with the page that it changed.
+
+use std::sync::Arc;
+
+use axum::{
+    Form,
+    body::Bytes,
+    extract::{Path, Request, State},
+    response::Redirect,
+};
+use butler_vocab::{ChannelId, MessageTs};
+use serde::Deserialize;
+
+use super::{Turned, state::Filled, visitor};
+use crate::{
+    acts::{self, Saying},
+    app::App,
+    error::Trouble,
+    guard::Somebody,
+    refusal::Refusal,
+    saying,
+    workspace::{ephemeral, message, react},
+};
+
+type Sent = Result<Redirect, Turned>;
+
+fn back_to(channel: &ChannelId, root: &MessageTs) -> Redirect {
+    Redirect::to(&format!("/c/{channel}/{root}"))
+}
+
+/// Says something; a new thread opens itself.
+pub(super) async fn say(
+    State(app): State<Arc<App>>,
+    somebody: Result<Somebody, Refusal>,
+    Path(channel): Path<ChannelId>,
+    request: Request,
+) -> Sent {
+    let person = visitor(somebody)?;
+    let saying = saying::read(request, Some(channel.clone())).await?;
+    let thread = saying.thread.clone();
+    let (ts, _) = acts::say(&app, person, saying).await?;
+    Ok(back_to(&channel, &thread.unwrap_or(ts)))
+}
+
+/// Uses an element of a message, with the state of all its fields.
+pub(super) async fn press(
+    State(app): State<Arc<App>>,
+    somebody: Result<Somebody, Refusal>,
+    Path(channel): Path<ChannelId>,
+    body: Bytes,
+) -> Sent {
+    let person = visitor(somebody)?;
+    let filled = Filled::read(&body);
+    let missing = || Trouble::Refused("message_not_found");
+    let ts = filled.ts.clone().ok_or_else(missing)?;
+    let (place, at) = (channel.clone(), ts.clone());
+    let found = app
+        .store
+        .look(move |db| message::find(db, &place, &at))
+        .await?
+        .ok_or_else(missing)?;
+    let press = filled.press(&found.body["blocks"])?;
+    acts::press(&app, person, channel.clone(), ts, press).await?;
+    Ok(back_to(
+        &channel,
+        filled.root.as_ref().unwrap_or(&found.root),
+    ))
+}
+
+#[derive(Deserialize)]
+pub(super) struct Reaction {
+    ts: MessageTs,
+    root: MessageTs,
+    name: String,
+}
+
+/// Adds the person's reaction, or takes it back when it is there.
+pub(super) async fn react(
+    State(app): State<Arc<App>>,
+    somebody: Result<Somebody, Refusal>,
+    Path(channel): Path<ChannelId>,
+    Form(reaction): Form<Reaction>,
+) -> Sent {
+    let person = visitor(somebody)?;
+    let (place, ts, name) = (channel.clone(), reaction.ts.clone(), reaction.name.clone());
+    let user = person.id.clone();
+    let there = app
+        .store
+        .look(move |db| react::has(db, &place, &ts, &name, &user))
+        .await?;
+    let Reaction { ts, root, name } = reaction;
+    acts::react(&app, person, channel.clone(), ts, name, !there).await?;
+    Ok(back_to(&channel, &root))
+}
+
+#[derive(Deserialize)]
+pub(super) struct Note {
+    ts: MessageTs,
+    root: MessageTs,
+}
+
+/// Puts away a message that only this person sees.
+pub(super) async fn dismiss(
+    State(app): State<Arc<App>>,
+    somebody: Result<Somebody, Refusal>,
+    Path(channel): Path<ChannelId>,
+    Form(note): Form<Note>,
+) -> Sent {
+    let person = visitor(somebody)?;
+    let (place, ts) = (channel.clone(), note.ts.clone());
+    app.store
+        .change(move |desk| ephemeral::dismiss(desk, &place, &ts, &person.id))
+        .await?;
+    Ok(if note.root == note.ts {
+        Redirect::to(&format!("/c/{channel}"))
+    } else {
+        back_to(&channel, &note.root)
+    })
+}
+
+/// Says "stop": everybody at work in the thread obeys it.
+pub(super) async fn stop(
+    State(app): State<Arc<App>>,
+    somebody: Result<Somebody, Refusal>,
+    Path((channel, root)): Path<(ChannelId, MessageTs)>,
+) -> Sent {
+    let person = visitor(somebody)?;
+    let saying = Saying {
+        channel: channel.clone(),
+        thread: Some(root.clone()),
+        text: "stop".to_owned(),
+        uploads: Vec::new(),
+        base: String::new(),
+    };
+    acts::say(&app, person, saying).await?;
+    Ok(back_to(&channel, &root))
+}

@@ -1,0 +1,157 @@
+//! Gathers what the pages show: one look into the store per page.
+
+use std::collections::{HashMap, HashSet};
+
+use butler_vocab::{ChannelId, ThreadId};
+use rusqlite::Connection;
+use serde_json::Value;
+
+use super::{
+    channel::ChannelView,
+    layout::Around,
+    text::Names,
+    thread::{PAGE, ThreadPage},
+};
+use crate::{
+    app::App,
+    desk::now_ms,
+    error::Trouble,
+    identity::Person,
+    notice::AgentKey,
+    overview::{self, Window},
+    presence,
+    workspace::{channels, ephemeral, files, read},
+};
+
+/// Longer text files are only linked.
+const SNIPPET: u64 = 48 * 1024;
+
+/// What a look needs besides the store.
+pub(super) struct Reader {
+    person: Person,
+    online: HashSet<AgentKey>,
+    version: String,
+}
+
+impl Reader {
+    pub(super) fn new(app: &App, person: Person) -> Self {
+        Self {
+            person,
+            online: app.presence.online(),
+            version: app.version.clone(),
+        }
+    }
+
+    /// The agents that are connected.
+    pub(super) fn online(&self) -> &HashSet<AgentKey> {
+        &self.online
+    }
+
+    /// What stands around a page; the team of one repo, or nobody's.
+    pub(super) fn around(self, db: &Connection, repo: Option<&str>) -> Result<Around, Trouble> {
+        let team = match repo {
+            Some(repo) => presence::team(db, Some(repo), &self.online, now_ms())?,
+            None => Vec::new(),
+        };
+        Ok(Around {
+            all: channels::list(db, None)?,
+            team,
+            person: self.person,
+            version: self.version,
+        })
+    }
+}
+
+/// The channel with its newest threads.
+pub(super) async fn channel(
+    app: &App,
+    person: Person,
+    id: ChannelId,
+) -> Result<ChannelView, Trouble> {
+    let reader = Reader::new(app, person);
+    app.store
+        .look(move |db| {
+            let channel = channels::get(db, &id)?;
+            let range = read::Range {
+                limit: PAGE,
+                ..read::Range::default()
+            };
+            let mut messages = read::history(db, &id, &range)?.messages;
+            messages.reverse();
+            messages.extend(ephemeral::of(db, &id, None, &reader.person.id)?);
+            Ok(ChannelView {
+                names: names(db)?,
+                snippets: snippets(db, &messages)?,
+                around: reader.around(db, Some(&channel.repo))?,
+                messages,
+                channel,
+            })
+        })
+        .await
+}
+
+/// A thread, or an older part of it.
+pub(super) async fn thread(
+    app: &App,
+    person: Person,
+    thread: ThreadId,
+    window: Window,
+) -> Result<ThreadPage, Trouble> {
+    let reader = Reader::new(app, person);
+    let caps = app.rules.caps.clone();
+    app.store
+        .look(move |db| {
+            let channel = channels::get(db, &thread.channel)?;
+            let older = window.before.is_some();
+            let view = overview::thread(db, &thread, &caps, &window)?;
+            let own = if older {
+                Vec::new()
+            } else {
+                let root = Some(&view.thread.root);
+                ephemeral::of(db, &view.thread.channel, root, &reader.person.id)?
+            };
+            Ok(ThreadPage {
+                names: names(db)?,
+                snippets: snippets(db, &view.messages)?,
+                around: reader.around(db, Some(&channel.repo))?,
+                channel,
+                view,
+                own,
+                older,
+            })
+        })
+        .await
+}
+
+/// Everybody's name.
+pub(super) fn names(db: &Connection) -> Result<Names, Trouble> {
+    let users = channels::users(db)?;
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    Ok(users
+        .iter()
+        .map(|user| (text(&user["id"]), text(&user["name"])))
+        .collect())
+}
+
+/// The text of small text files, so that code is read where it was posted.
+fn snippets(db: &Connection, messages: &[Value]) -> Result<HashMap<String, String>, Trouble> {
+    let mut found = HashMap::new();
+    let all = messages
+        .iter()
+        .filter_map(|message| message["files"].as_array())
+        .flatten();
+    for file in all {
+        let small = file["size"].as_u64().is_some_and(|size| size <= SNIPPET);
+        if file["mimetype"] != "text/plain" || !small {
+            continue;
+        }
+        let id = file["id"].as_str().unwrap_or_default();
+        // A file that is gone is a dead link, not a broken page.
+        if let Ok(bytes) = files::bytes(db, id)
+            && let Ok(text) = String::from_utf8(bytes)
+        {
+            found.insert(id.to_owned(), text);
+        }
+    }
+    Ok(found)
+}

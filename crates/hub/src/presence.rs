@@ -1,0 +1,160 @@
+//! Who of the team is there: an agent is present while its socket is open, and
+//! at work where its last word says so.
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use butler_vocab::{Role, ThreadId};
+use rusqlite::{Connection, params};
+use serde::Serialize;
+
+use crate::{
+    app::App,
+    error::Trouble,
+    notice::{AgentKey, Notice},
+};
+
+/// Open sockets per agent.
+#[derive(Default)]
+pub(crate) struct Presence(Mutex<HashMap<AgentKey, u32>>);
+
+impl Presence {
+    /// The agents that are connected now.
+    pub(crate) fn online(&self) -> HashSet<AgentKey> {
+        let open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        open.keys().copied().collect()
+    }
+
+    fn change(&self, agent: AgentKey, comes: bool) {
+        let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = open.entry(agent).or_default();
+        if comes {
+            *count += 1;
+        } else {
+            *count = count.saturating_sub(1);
+        }
+        if *count == 0 {
+            open.remove(&agent);
+        }
+    }
+}
+
+/// Held by a connection; the agent counts as present until it is dropped.
+pub(crate) struct Here {
+    app: Arc<App>,
+    agent: AgentKey,
+}
+
+/// Marks an agent as present and tells the pages.
+pub(crate) fn enter(app: &Arc<App>, agent: AgentKey) -> Here {
+    app.presence.change(agent, true);
+    tell(app);
+    Here {
+        app: Arc::clone(app),
+        agent,
+    }
+}
+
+impl Drop for Here {
+    fn drop(&mut self) {
+        self.app.presence.change(self.agent, false);
+        tell(&self.app);
+    }
+}
+
+fn tell(app: &App) {
+    // Nobody listening is fine: notices are only wake-ups.
+    let _ = app.notices.send(Arc::new(Notice::Presence));
+}
+
+/// One role of a repo's team as people see it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct Member {
+    pub(crate) repo: String,
+    pub(crate) role: Role,
+    pub(crate) online: bool,
+    /// When it last connected.
+    pub(crate) connected_ms: Option<i64>,
+    pub(crate) epoch: i64,
+    /// Envelopes it has not acknowledged.
+    pub(crate) queue: i64,
+    /// What it does right now, newest first.
+    pub(crate) working: Vec<Job>,
+}
+
+/// A thread that somebody works on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct Job {
+    pub(crate) thread: ThreadId,
+    pub(crate) step: Option<String>,
+    pub(crate) since_ms: i64,
+}
+
+/// The team of one repo, or of all of them, in the roles' order.
+pub(crate) fn team(
+    db: &Connection,
+    repo: Option<&str>,
+    online: &HashSet<AgentKey>,
+    now_ms: i64,
+) -> Result<Vec<Member>, Trouble> {
+    let mut statement = db.prepare_cached(
+        "SELECT id, repo, role, epoch, seen_ms,
+                (SELECT count(*) FROM deliveries WHERE deliveries.agent = agents.id)
+         FROM agents WHERE ?1 IS NULL OR repo = ?1 ORDER BY repo, id",
+    )?;
+    let rows = statement.query_map([repo], |row| {
+        Ok((
+            row.get::<_, AgentKey>(0)?,
+            row.get::<_, String>(1)?,
+            row.get::<_, String>(2)?,
+            row.get(3)?,
+            row.get(4)?,
+            row.get(5)?,
+        ))
+    })?;
+    let mut members = Vec::new();
+    for row in rows {
+        let (key, repo, role, epoch, connected_ms, queue) = row?;
+        let Ok(role) = role.parse() else { continue };
+        members.push(Member {
+            online: online.contains(&key),
+            working: jobs(db, &repo, role, now_ms)?,
+            repo,
+            role,
+            epoch,
+            connected_ms,
+            queue,
+        });
+    }
+    Ok(members)
+}
+
+fn jobs(db: &Connection, repo: &str, role: Role, now_ms: i64) -> Result<Vec<Job>, Trouble> {
+    let mut statement = db.prepare_cached(
+        "SELECT activity.channel, root, step, since_ms FROM activity
+         JOIN channels ON channels.id = activity.channel
+         WHERE channels.repo = ?1 AND role = ?2 AND state = 'working'
+           AND ?3 - heard_ms <= lease_ms ORDER BY since_ms DESC LIMIT 20",
+    )?;
+    let rows = statement.query_map(params![repo, role.as_str(), now_ms], |row| {
+        Ok((
+            format!("{}/{}", row.get::<_, String>(0)?, row.get::<_, String>(1)?),
+            row.get(2)?,
+            row.get(3)?,
+        ))
+    })?;
+    let mut found = Vec::new();
+    for row in rows {
+        let (thread, step, since_ms) = row?;
+        if let Ok(thread) = thread.parse() {
+            found.push(Job {
+                thread,
+                step,
+                since_ms,
+            });
+        }
+    }
+    Ok(found)
+}

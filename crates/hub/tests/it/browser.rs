@@ -1,0 +1,217 @@
+//! The page in a real Chromium. What drives it lives in a folder made by
+//! `tests/browser/setup.sh <dir>` and named by `CODEBUTLER_BROWSER_DIR`.
+
+use std::{path::PathBuf, process::Stdio};
+
+use butler_hub::Tokens;
+use butler_slack::blocks;
+use butler_vocab::{CardTag, DecisionKind, MessageTs, RequestId, Role, Sha256Hex};
+use serde_json::{Value, json};
+use tokio::{process::Command, time::timeout};
+
+use crate::world::{PATIENCE, World, take};
+
+/// Sets a mark on the window and asks for a dialog, if ever it runs.
+const PROBE: &str = "\"'><img src=x onerror=\"window.hacked=1;alert(1)\"><script>window.hacked=1</script><svg onload=alert(1)>";
+
+/// Where the driver is. Without it the test is skipped at home, and fails where
+/// everything must be tried.
+#[expect(clippy::print_stderr, reason = "a skipped test must say so")]
+fn driver() -> Option<PathBuf> {
+    if let Some(dir) = std::env::var_os("CODEBUTLER_BROWSER_DIR") {
+        return Some(dir.into());
+    }
+    assert!(
+        std::env::var("CI").as_deref() != Ok("true"),
+        "CODEBUTLER_BROWSER_DIR is not set; crates/hub/tests/browser/setup.sh <dir> makes the folder"
+    );
+    eprintln!(
+        "SKIPPED: no browser; run crates/hub/tests/browser/setup.sh <dir>, set CODEBUTLER_BROWSER_DIR"
+    );
+    None
+}
+
+/// A thread with probes in every place that people and models fill, and for each
+/// size a card and fields of its own.
+async fn seed(world: &World) -> MessageTs {
+    let mut tokens = Tokens::open(world.dir.path()).unwrap();
+    let mallory = tokens.ensure_person(PROBE).unwrap();
+    let body = json!({"channel": world.channel(), "text": PROBE});
+    let (status, answer) = world.person(&mallory, "v1/messages", &body).await;
+    assert_eq!(status, 200, "{answer}");
+    let root: MessageTs = answer["ts"].as_str().unwrap().parse().unwrap();
+    attach(world, &root).await;
+    let pm = world.web(Role::Pm);
+    let mut post = world.post(PROBE, Some(&root), "probe");
+    post.username = Some(PROBE.into());
+    post.blocks = Some(probes());
+    pm.post(&post).await.unwrap();
+    let fence = world.post(
+        &format!("```js\n{PROBE}\n```\n<{PROBE}|x> `{PROBE}`"),
+        Some(&root),
+        "fence",
+    );
+    pm.post(&fence).await.unwrap();
+    for size in ["desktop", "phone"] {
+        let mut post = world.post("fields", Some(&root), &format!("fields-{size}"));
+        post.blocks = Some(fields(size));
+        pm.post(&post).await.unwrap();
+        let request = RequestId::new(format!("plan{size}"));
+        let title = format!("Plan at {size}");
+        let card = blocks::card(
+            DecisionKind::Plan,
+            &request,
+            &title,
+            "1. `build` it",
+            "simple",
+        );
+        let mut post = world.post(&card.text, Some(&root), &format!("card-{size}"));
+        post.blocks = Some(card.blocks);
+        post.username = Some("codebutler.pm".into());
+        post.tag.card = Some(CardTag {
+            request,
+            kind: DecisionKind::Plan,
+            sha256: Sha256Hex::of(size),
+        });
+        pm.post(&post).await.unwrap();
+    }
+    root
+}
+
+/// A file whose name is a probe.
+async fn attach(world: &World, root: &MessageTs) {
+    let part = reqwest::multipart::Part::text(PROBE).file_name(format!("{PROBE}.svg"));
+    let form = reqwest::multipart::Form::new()
+        .text("channel", world.channel().to_string())
+        .text("thread_ts", root.to_string())
+        .part("file", part);
+    let request = world
+        .http
+        .post(world.base.join("v1/messages").unwrap())
+        .bearer_auth(world.ana.token.expose())
+        .multipart(form);
+    assert_eq!(request.send().await.unwrap().status(), 200);
+}
+
+fn text(kind: &str, text: &str) -> Value {
+    json!({"type": kind, "text": text})
+}
+
+fn probes() -> Value {
+    let option = json!({"text": text("plain_text", PROBE), "value": PROBE, "description": text("plain_text", PROBE)});
+    json!([
+        {"type": "header", "text": text("plain_text", PROBE)},
+        {"type": "section", "text": text("mrkdwn", PROBE), "fields": [text("mrkdwn", PROBE)],
+         "accessory": {"type": "button", "action_id": PROBE, "value": PROBE, "url": "javascript:alert(1)",
+            "text": text("plain_text", PROBE)}},
+        {"type": "markdown", "text": format!("# {PROBE}\n[x](javascript:alert(1)) ![y](data:text/html,x)\n\n```{PROBE}\n{PROBE}\n```")},
+        {"type": "context", "elements": [text("mrkdwn", PROBE)]},
+        {"type": "image", "image_url": "javascript:alert(1)", "alt_text": PROBE},
+        {"type": "input", "block_id": PROBE, "label": text("plain_text", PROBE), "hint": text("plain_text", PROBE),
+         "element": {"type": "plain_text_input", "action_id": "i", "initial_value": PROBE,
+            "placeholder": text("plain_text", PROBE)}},
+        {"type": "actions", "elements": [
+            {"type": "checkboxes", "action_id": "c", "options": [option]},
+            {"type": "static_select", "action_id": "s", "options": [option], "placeholder": text("plain_text", PROBE)},
+            {"type": "radio_buttons", "action_id": "r", "options": [option]}]},
+    ])
+}
+
+fn fields(size: &str) -> Value {
+    let option =
+        |label: &str, value: &str| json!({"text": text("plain_text", label), "value": value});
+    json!([
+        {"type": "section", "text": text("mrkdwn", "*Pick* what you like")},
+        {"type": "input", "block_id": "ticks", "label": text("plain_text", "Which"),
+         "element": {"type": "checkboxes", "action_id": "tick",
+            "options": [option("One", "1"), option("Two", "2")]}},
+        {"type": "input", "block_id": "reason", "label": text("plain_text", &format!("Why at {size}")),
+         "element": {"type": "plain_text_input", "action_id": "why"}},
+        {"type": "actions", "elements": [{"type": "button", "action_id": format!("send-{size}"),
+            "text": text("plain_text", "Send")}]},
+    ])
+}
+
+async fn drive(dir: &PathBuf, world: &World, root: &MessageTs, size: &str) {
+    let code = Tokens::open(world.dir.path())
+        .unwrap()
+        .login_link()
+        .unwrap();
+    let scripts = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/browser");
+    let mut command = Command::new("node");
+    command
+        .arg(scripts.join("workspace.mjs"))
+        .env("BROWSER_DIR", dir)
+        .env("HUB", world.base.as_str())
+        .env(
+            "LOGIN",
+            format!("{}login?code={}", world.base, code.expose()),
+        )
+        .env("CHANNEL", world.channel().as_str())
+        .env("ROOT", root.as_str())
+        .env("BOT_TOKEN", world.repo.agents[&Role::Pm].bot.expose())
+        .env("SIZE", size)
+        .kill_on_drop(true)
+        .stdin(Stdio::null());
+    let output = timeout(PATIENCE * 3, command.output())
+        .await
+        .unwrap()
+        .unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    assert!(
+        output.status.success() && text(&output.stdout).contains("ok"),
+        "{size}: {}\n{}\n{}",
+        output.status,
+        text(&output.stdout),
+        text(&output.stderr)
+    );
+}
+
+/// What the clicks left behind, as the agents and the records have it.
+async fn assert_done(world: &World, root: &MessageTs, size: &str) {
+    let view = world
+        .get(
+            &world.ana,
+            &format!("v1/threads/{}/{root}", world.channel()),
+        )
+        .await;
+    let messages = view["messages"].as_array().unwrap();
+    let picture = messages
+        .iter()
+        .find(|one| one["text"] == format!("a picture at {size} size"))
+        .unwrap();
+    assert_eq!(picture["files"][0]["mimetype"], "image/png");
+    assert_eq!(picture["reactions"][0]["name"], "tada");
+    let request = RequestId::new(format!("plan{size}"));
+    let decision = world.control(Role::Pm).decision(&request).await.unwrap();
+    assert!(decision.decided.is_some(), "{size}");
+    let history = format!("v1/channels/{}/messages", world.channel());
+    let history = world.get(&world.ana, &history).await;
+    assert!(
+        history
+            .to_string()
+            .contains(&format!("a wish at {size} size"))
+    );
+}
+
+#[tokio::test]
+async fn people_work_on_the_page_at_both_sizes() {
+    let Some(dir) = driver() else { return };
+    let world = World::start().await;
+    let root = seed(&world).await;
+    let mut pm = world.socket(Role::Pm).await;
+    for size in ["desktop", "phone"] {
+        drive(&dir, &world, &root, size).await;
+        assert_done(&world, &root, size).await;
+        let action = format!("send-{size}");
+        let payload = loop {
+            let envelope = take(&mut pm).await;
+            if envelope.payload["actions"][0]["action_id"] == action.as_str() {
+                break envelope.payload;
+            }
+        };
+        let values = &payload["state"]["values"];
+        assert_eq!(values["ticks"]["tick"]["selected_options"][0]["value"], "2");
+        assert_eq!(values["reason"]["why"]["value"], "because");
+    }
+}

@@ -1,0 +1,91 @@
+//! How a pull request stands, as the process that works on it tells the hub. The
+//! hub has no repository of its own; what the page shows comes from here.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{BranchName, CommitSha, PrNumber, ThreadId};
+
+/// `POST /agent/v1/pulls`: the newest word about a pull request.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PullNews {
+    /// The thread it belongs to.
+    pub thread: ThreadId,
+    /// Its number.
+    pub number: PrNumber,
+    /// Its title.
+    pub title: String,
+    /// Its description, in Markdown.
+    pub body: String,
+    /// Its branch, when it is known; an older word about it stays.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub branch: Option<BranchName>,
+    /// The commit it stands at.
+    pub head: CommitSha,
+    /// Whether it is still open.
+    pub state: PullStanding,
+    /// What it changes, as a unified diff; an older word about it stays.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub diff: Option<String>,
+}
+
+impl PullNews {
+    /// The longest diff that is sent; a longer one is cut at a line.
+    pub const DIFF_LIMIT: usize = 2 * 1024 * 1024;
+
+    /// A diff that fits, and says when something is missing.
+    #[must_use]
+    pub fn fitting(diff: &str) -> String {
+        if diff.len() <= Self::DIFF_LIMIT {
+            return diff.to_owned();
+        }
+        let bytes = &diff.as_bytes()[..Self::DIFF_LIMIT];
+        let end = bytes
+            .iter()
+            .rposition(|byte| *byte == b'\n')
+            .map_or(0, |at| at + 1);
+        // A line's end is never inside a character.
+        let kept = diff.get(..end).unwrap_or_default();
+        format!(
+            "{kept}diff --git a/… b/…\nBinary files: the rest of this change is too large to show\n"
+        )
+    }
+}
+
+/// What became of a pull request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PullStanding {
+    /// Waiting for review or merge.
+    Open,
+    /// On the default branch.
+    Merged,
+    /// Given up.
+    Closed,
+}
+
+impl PullStanding {
+    /// The word in files and on the page.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            PullStanding::Open => "open",
+            PullStanding::Merged => "merged",
+            PullStanding::Closed => "closed",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_diff_that_is_too_long_is_cut_at_a_line_and_says_so() {
+        let long = "+ü\n".repeat(PullNews::DIFF_LIMIT);
+        let cut = PullNews::fitting(&long);
+        assert!(cut.len() < PullNews::DIFF_LIMIT + 200);
+        assert!(cut.ends_with("too large to show\n"));
+        assert_eq!(PullNews::fitting("+a\n"), "+a\n");
+        let _ = PullNews::fitting(&"ü".repeat(PullNews::DIFF_LIMIT));
+    }
+}
