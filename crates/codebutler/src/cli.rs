@@ -9,8 +9,8 @@ use clap::{Command as Clap, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::{
     commands::{
-        agent, completions, demo, doctor, hub, init, model, policy, pr, redact, rehearsal, schema,
-        threads, tool, up, validate,
+        agent, completions, demo, doctor, exec, hub, init, model, policy, pr, redact, rehearsal,
+        schema, threads, tool, up, validate,
     },
     error::CliError,
     exit::Exit,
@@ -54,6 +54,7 @@ pub enum Command {
     Demo(demo::Args),
     Up(up::Args),
     Hub(hub::Args),
+    Exec(exec::Args),
     Init(init::Args),
     Doctor(doctor::Args),
     Validate(validate::Args),
@@ -75,6 +76,7 @@ impl Command {
             Command::Demo(args) => demo::run(&args, ui),
             Command::Up(args) => up::run(&args, ui),
             Command::Hub(args) => hub::run(&args, ui),
+            Command::Exec(args) => exec::run(&args, ui),
             Command::Init(args) => init::run(&args, ui),
             Command::Doctor(args) => doctor::run(&args, ui),
             Command::Validate(args) => validate::run(&args, ui),
@@ -95,7 +97,7 @@ impl Command {
 const GROUPS: [(&str, &[&str]); 5] = [
     ("Try", &["demo"]),
     ("Set up", &["init", "doctor", "validate"]),
-    ("Run", &["up", "hub"]),
+    ("Run", &["up", "hub", "exec"]),
     ("Look", &["threads", "pr"]),
     (
         "Debug",

@@ -26,10 +26,12 @@ mod facts;
 mod hands;
 mod intake;
 mod line;
+mod money;
 mod office;
 mod orders;
 mod render;
 mod seat;
+pub mod solo;
 mod tools;
 mod worker;
 

@@ -4,6 +4,7 @@
 mod approval;
 mod branches;
 mod doctor;
+mod exec;
 mod hand_tools;
 mod help;
 mod init;
