@@ -9,8 +9,8 @@ use clap::{Command as Clap, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::{
     commands::{
-        agent, completions, demo, doctor, hub, init, model, policy, pr, prompt, redact, rehearsal,
-        roadmap, roles, schema, skill, threads, tool, up, validate,
+        agent, completions, demo, doctor, exec, hub, init, model, policy, pr, prompt, redact,
+        rehearsal, roadmap, roles, schema, skill, threads, tool, up, validate,
     },
     error::CliError,
     exit::Exit,
@@ -54,6 +54,7 @@ pub enum Command {
     Demo(demo::Args),
     Up(up::Args),
     Hub(hub::Args),
+    Exec(exec::Args),
     Init(init::Args),
     Doctor(doctor::Args),
     Validate(validate::Args),
@@ -79,6 +80,7 @@ impl Command {
             Command::Demo(args) => demo::run(&args, ui),
             Command::Up(args) => up::run(&args, ui),
             Command::Hub(args) => hub::run(&args, ui),
+            Command::Exec(args) => exec::run(&args, ui),
             Command::Init(args) => init::run(&args, ui),
             Command::Doctor(args) => doctor::run(&args, ui),
             Command::Validate(args) => validate::run(&args, ui),
@@ -100,12 +102,14 @@ impl Command {
 }
 
 /// The groups of the help page, in their order. A group without commands is not shown.
-const GROUPS: [(&str, &[&str]); 6] = [
+const GROUPS: [(&str, &[&str]); 5] = [
     ("Try", &["demo"]),
     ("Set up", &["init", "doctor", "validate"]),
-    ("Run", &["up", "hub"]),
-    ("Look", &["threads", "pr", "roadmap"]),
-    ("Teach", &["skill", "roles", "prompt"]),
+    ("Run", &["up", "hub", "exec"]),
+    (
+        "Look",
+        &["threads", "pr", "roadmap", "skill", "roles", "prompt"],
+    ),
     (
         "Debug",
         &[

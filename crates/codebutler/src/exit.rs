@@ -19,18 +19,33 @@ pub enum Exit {
     User,
     /// It ran, and what it looked at is not in order.
     Findings,
+    /// `exec`: all turns are used, the task is not done.
+    TurnsUsed,
+    /// `exec`: the cap does not pay for another call.
+    OutOfMoney,
+    /// `exec`: it went in circles.
+    Stuck,
+    /// `exec`: the model did not answer, or refused.
+    ModelFailed,
+    /// `exec`: a signal interrupted it; it can be taken up again.
+    Interrupted,
 }
 
 impl Exit {
     /// Every exit with its code, for the documentation's test.
     #[cfg(test)]
-    pub const ALL: [Exit; 6] = [
+    pub const ALL: [Exit; 11] = [
         Exit::Done,
         Exit::Internal,
         Exit::Usage,
         Exit::Configuration,
         Exit::User,
         Exit::Findings,
+        Exit::TurnsUsed,
+        Exit::OutOfMoney,
+        Exit::Stuck,
+        Exit::ModelFailed,
+        Exit::Interrupted,
     ];
 
     /// The code that scripts see.
@@ -42,6 +57,11 @@ impl Exit {
             Exit::Configuration => 3,
             Exit::User => 4,
             Exit::Findings => 5,
+            Exit::TurnsUsed => 6,
+            Exit::OutOfMoney => 7,
+            Exit::Stuck => 8,
+            Exit::ModelFailed => 9,
+            Exit::Interrupted => 130,
         }
     }
 }

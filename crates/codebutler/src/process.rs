@@ -12,6 +12,21 @@ use crate::{error::CliError, supervise};
 /// Two threads serve any of our processes; more would only cost memory.
 const THREADS: usize = 2;
 
+/// As [`run`], on this one thread: for a command that does one thing after
+/// another, where a second thread costs start-up time and wake-ups.
+pub fn run_on_one_thread<T, F>(work: impl FnOnce(CancellationToken) -> F) -> Result<T, CliError>
+where
+    F: Future<Output = Result<T, CliError>>,
+{
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let result = on(&runtime, work);
+    // A probe that nobody waits for any more must not hold the exit up.
+    runtime.shutdown_background();
+    result
+}
+
 /// Runs `work` until it ends. Its token is cancelled by Ctrl-C, SIGTERM, or the
 /// end of the process that started us.
 pub fn run<T, F>(work: impl FnOnce(CancellationToken) -> F) -> Result<T, CliError>
@@ -22,6 +37,16 @@ where
         .worker_threads(THREADS)
         .enable_all()
         .build()?;
+    on(&runtime, work)
+}
+
+fn on<T, F>(
+    runtime: &tokio::runtime::Runtime,
+    work: impl FnOnce(CancellationToken) -> F,
+) -> Result<T, CliError>
+where
+    F: Future<Output = Result<T, CliError>>,
+{
     runtime.block_on(async {
         let cancel = CancellationToken::new();
         let watcher = tokio::spawn(cancel_on_signal(cancel.clone()));

@@ -21,6 +21,9 @@ pub enum TeamError {
     /// Commands cannot be confined.
     #[error("the sandbox")]
     Jail(#[from] butler_jail::JailError),
+    /// Commands cannot be confined, found out in the background.
+    #[error("the sandbox")]
+    NoJail(#[source] std::sync::Arc<butler_jail::JailError>),
     /// The folder of the tools.
     #[error("the worktree's folder")]
     Place(#[from] butler_toolbox::PlaceError),

@@ -3,18 +3,18 @@
 
 use std::sync::Arc;
 
-use butler_model::{CacheLife, ErrorClass, ModelError, ModelRequest};
+use butler_model::{CacheLife, ErrorClass, ModelClient, ModelError, ModelRequest};
 use butler_policy::Permit;
 use butler_toolbox::{Desk, Executor};
 use butler_turn::{Event, FailureKind, ModelCall, ModelFailure, Order, Outgoing, Purse, Reserve};
 use butler_vocab::{
     HandOver, Idem, ModelMessage, ModelReply, Reservation, ReserveAnswer, Role, TokenUsage,
-    ToolCall, ToolOutcome, ToolSpec, Usd, fault,
+    ToolCall, ToolOutcome, ToolSpec, fault,
 };
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::{TeamError, bench::Bench, orders, seat::Seat, tools::findings};
+use crate::{TeamError, bench::Bench, money, orders, seat::Seat, tools::findings};
 
 /// How something long ended.
 pub enum Done {
@@ -34,13 +34,7 @@ pub async fn reserve(seat: Seat, reserve: Reserve) -> Done {
     let price = config
         .prices
         .reserve_price(&reserve.model, &config.upper_price);
-    let worst = TokenUsage {
-        // Two bytes a token until the provider's own counts are known.
-        input: reserve.input_tokens.unwrap_or(reserve.input_bytes / 2 + 1),
-        output: u64::from(reserve.max_tokens),
-        ..TokenUsage::default()
-    };
-    let amount = price.of(&worst);
+    let amount = money::worst_case(&reserve, &price, reserve.max_tokens);
     let reservation = Reservation {
         id: reserve.id.clone(),
         thread: seat.thread.clone(),
@@ -82,7 +76,9 @@ pub struct Question {
 /// Asks the model.
 pub async fn ask_model(seat: Seat, question: Question, cancel: CancellationToken) -> Done {
     let reserve = question.call.reserve.clone();
-    Done::Event(match complete(&seat, question, &cancel).await {
+    let session = format!("{}-{}", seat.thread.short(), seat.role());
+    let reply = complete(&seat.office.model, session, question, &cancel).await;
+    Done::Event(match reply {
         Ok(reply) => Event::Replied { reserve, reply },
         Err(failure) => Event::ModelFailed { reserve, failure },
     })
@@ -91,12 +87,16 @@ pub async fn ask_model(seat: Seat, question: Question, cancel: CancellationToken
 /// Asks the model for a summary.
 pub async fn summarise(seat: Seat, question: Question, cancel: CancellationToken) -> Done {
     let reserve = question.call.reserve.clone();
-    let result = complete(&seat, question, &cancel).await;
+    let session = format!("{}-{}", seat.thread.short(), seat.role());
+    let result = complete(&seat.office.model, session, question, &cancel).await;
     Done::Event(Event::Summarised { reserve, result })
 }
 
-async fn complete(
-    seat: &Seat,
+/// One question to the model; `session` tells its provider which questions
+/// belong together.
+pub async fn complete(
+    client: &ModelClient,
+    session: String,
     question: Question,
     cancel: &CancellationToken,
 ) -> Result<ModelReply, ModelFailure> {
@@ -104,10 +104,10 @@ async fn complete(
     let mut request = ModelRequest::new(model.clone(), question.messages);
     request.tools = question.tools;
     request.max_tokens = question.call.max_tokens;
-    request.session = Some(format!("{}-{}", seat.thread.short(), seat.role()));
+    request.session = Some(session);
     request.cache = CacheLife::Short;
     fault("team.before-model");
-    let answer = seat.office.model.complete(&request, cancel, None).await;
+    let answer = client.complete(&request, cancel, None).await;
     fault("team.after-model");
     answer.map_err(|error| failure(&error, model))
 }
@@ -125,7 +125,8 @@ fn failure(error: &ModelError, model: String) -> ModelFailure {
     ModelFailure {
         kind,
         text: error.to_string(),
-        cost: Usd::ZERO,
+        // Many providers charge for what was begun.
+        cost: error.spent(),
         usage: TokenUsage::default(),
         model,
     }

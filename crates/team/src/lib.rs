@@ -34,6 +34,7 @@ mod knowledge;
 mod learned;
 mod line;
 mod matter;
+mod money;
 mod office;
 mod orders;
 mod overlap;
@@ -42,6 +43,7 @@ mod render;
 mod report;
 mod seat;
 mod shelf;
+pub mod solo;
 mod tools;
 mod worker;
 

@@ -4,6 +4,7 @@ pub mod agent;
 pub mod completions;
 pub mod demo;
 pub mod doctor;
+pub mod exec;
 pub mod hub;
 pub mod init;
 mod jsonl;

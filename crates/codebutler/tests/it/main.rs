@@ -9,6 +9,7 @@ mod branches;
 mod browser;
 mod chaos;
 mod doctor;
+mod exec;
 mod fault_points;
 mod hand_tools;
 mod help;

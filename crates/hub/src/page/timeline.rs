@@ -267,7 +267,9 @@ fn hand_over(index: usize, body: &HandOver) -> Markup {
         HandOver::Task(task) => plan::card(&task.plan),
         HandOver::Design { text }
         | HandOver::Question { text, .. }
-        | HandOver::Answer { text, .. } => fold(index, "text", &blocks::markdown(cut(text))),
+        | HandOver::Answer { text, .. }
+        | HandOver::Research { question: text, .. }
+        | HandOver::Findings { text, .. } => fold(index, "text", &blocks::markdown(cut(text))),
         HandOver::ReadyForReview {
             summary, receipt, ..
         } => html! {

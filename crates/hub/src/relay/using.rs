@@ -110,13 +110,11 @@ async fn finish(app: &Arc<App>, seq: i64) -> Result<(), Trouble> {
 }
 
 fn press_of(element: &Value, action: &BlockAction) -> Press {
-    let given = |name: &str| Some(element[name].clone()).filter(|value| !value.is_null());
     Press {
         action_id: action.action_id.clone(),
-        value: action.value.clone(),
-        selected_options: given("selected_options"),
-        selected_option: given("selected_option"),
+        block_id: element["block_id"].as_str().map(str::to_owned),
         state: given_state(&action.state),
+        fields: element.as_object().cloned().unwrap_or_default(),
     }
 }
 
@@ -163,7 +161,7 @@ pub(super) async fn commanded(
             // A command is in no thread; it gets a place of its own in the log.
             let place = desk.next_ts();
             remember(desk.db(), &channel, place.as_str(), &url)?;
-            let key = respond::issue(desk.db(), &channel, &place)?;
+            let key = respond::issue(desk.db(), &channel, &place, &user)?;
             payload["response_url"] = json!(format!("{base}/respond/{key}"));
             payload["token"] = json!("");
             log::append(

@@ -135,6 +135,7 @@ async fn the_board_follows_the_work() {
         pr: PrNumber(7),
         receipt: None,
         round: 1,
+        task: None,
     };
     hand_over(&world, &root, Role::Coder, &ready).await;
     assert_eq!(phase(&world).await, "review");
@@ -144,6 +145,7 @@ async fn the_board_follows_the_work() {
             tree: TreeHash::new("89abcdef0123456789abcdef0123456789abcdef"),
             approved: true,
             round: 1,
+            last: false,
             summary: "fine".into(),
             invariants: vec![],
             risks: vec![],

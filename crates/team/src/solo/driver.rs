@@ -1,0 +1,331 @@
+//! The loop: take an effect, carry it out, feed what came of it. An append is
+//! durable before the next effect begins.
+
+use std::{collections::VecDeque, sync::Arc};
+
+use butler_journal::Journal;
+use butler_model::ModelClient;
+use butler_policy::default_tools;
+use butler_toolbox::{Executor, Registry};
+use butler_turn::{Effect, Event, Heard, Machine, ModelCall, Outgoing, PostKind, Setup};
+use butler_vocab::{
+    Choice, Decision, DecisionKind, Ending, Epoch, EventId, Idem, MessageTs, ModelMessage, Record,
+    RequestId, Sha256Hex, Speaker, ThreadId, ToolOutcome, UserId, Waiting, fault,
+};
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    Errand, Outcome, Said, Session, SoloConfig, SoloEnding, bench::SoloBench, prompt, purse::Wallet,
+};
+use crate::{
+    TeamError,
+    hands::{self, Question},
+    office::now_ms,
+};
+
+/// A session has one owner at a time, and its file lock says who.
+const EPOCH: Epoch = Epoch(1);
+
+/// One run.
+pub(super) struct Solo<'a> {
+    pub(super) config: &'a SoloConfig,
+    pub(super) thread: ThreadId,
+    pub(super) executor: Arc<Executor>,
+    pub(super) bench: Option<SoloBench>,
+    pub(super) cancel: CancellationToken,
+    journal: Journal,
+    machine: Machine,
+    model: ModelClient,
+    wallet: Wallet,
+    queue: VecDeque<Effect>,
+    tell: &'a mut (dyn FnMut(Said) + Send),
+    last_text: Option<String>,
+    turns: u32,
+}
+
+/// Works on a session until it is over, cannot go on, or is interrupted.
+///
+/// # Errors
+/// When the log cannot be read or written, or a tool's folder or sandbox fails.
+pub async fn run(
+    config: &SoloConfig,
+    session: &Session,
+    errand: Errand,
+    cancel: CancellationToken,
+    tell: &mut (dyn FnMut(Said) + Send),
+) -> Result<Outcome, TeamError> {
+    let (mut solo, resumed) = Solo::open(config, session, cancel, tell)?;
+    solo.say(Said::Started {
+        session: session.id(),
+        folder: config.folder.clone(),
+        role: config.role,
+        model: config.models.usual.clone(),
+        resumed,
+    });
+    let ending = solo.work(errand).await;
+    if let Some(bench) = solo.bench.take() {
+        bench.desk.jobs().stop_all().await;
+    }
+    Ok(Outcome {
+        ending: ending?,
+        text: solo.last_text.take(),
+        cost: solo.wallet.spent(),
+        turns: solo.turns,
+    })
+}
+
+impl<'a> Solo<'a> {
+    fn open(
+        config: &'a SoloConfig,
+        session: &Session,
+        cancel: CancellationToken,
+        tell: &'a mut (dyn FnMut(Said) + Send),
+    ) -> Result<(Self, bool), TeamError> {
+        let (journal, log) = Journal::open(&session.conversation, EPOCH)?;
+        let registry = Registry::native();
+        let setup = Setup {
+            thread: session.thread.clone(),
+            role: config.role,
+            models: config.models.clone(),
+            prompt: prompt::assemble(config.role, &config.files),
+            tools: registry.offered(default_tools(config.role)),
+            limits: config.limits,
+            first_activation: 1,
+        };
+        let solo = Self {
+            config,
+            thread: session.thread.clone(),
+            executor: Arc::new(Executor::new(registry)),
+            bench: None,
+            cancel,
+            journal,
+            machine: Machine::new(setup, &log),
+            model: ModelClient::new(config.client.clone())?,
+            wallet: Wallet::of(&log, config.cap),
+            queue: VecDeque::new(),
+            tell,
+            last_text: None,
+            turns: 0,
+        };
+        Ok((solo, !log.is_empty()))
+    }
+
+    async fn work(&mut self, errand: Errand) -> Result<SoloEnding, TeamError> {
+        self.take_up(errand);
+        loop {
+            self.write_ahead()?;
+            if self.cancel.is_cancelled() {
+                return Ok(SoloEnding::Interrupted);
+            }
+            let Some(effect) = self.queue.pop_front() else {
+                // Every request is answered before the next effect is looked at,
+                // so an empty queue means that nothing was begun at all.
+                return Err(TeamError::Missing(
+                    "there is nothing to do: the session is over and no task was given".to_owned(),
+                ));
+            };
+            if let Some(ending) = self.carry_out(effect).await? {
+                return Ok(ending);
+            }
+        }
+    }
+
+    /// The task, and where an earlier run stopped for lack of money, the word
+    /// that there is more.
+    fn take_up(&mut self, errand: Errand) {
+        let waiting = self.machine.parked().cloned();
+        if let Some(task) = errand.task {
+            let event = EventId::new(format!("task:{}", now_ms()));
+            let heard = Heard {
+                event,
+                ts: None,
+                speaker: Speaker::Person {
+                    user: UserId::new(errand.person.as_str()),
+                    name: errand.person.clone(),
+                },
+                text: task,
+                images: Vec::new(),
+            };
+            self.feed(Event::Heard(vec![heard]));
+        } else if let Some(Waiting::Decision { request }) = waiting {
+            self.feed(Event::Decided(Decision {
+                request,
+                kind: DecisionKind::Cap,
+                thread: self.thread.clone(),
+                sha256: Sha256Hex::of("cap"),
+                choice: Choice::Raise,
+                person: UserId::new(errand.person),
+                message: MessageTs::from_parts(0, 0),
+                at_ms: now_ms(),
+            }));
+        } else {
+            self.feed(Event::Begin { now_ms: now_ms() });
+        }
+    }
+
+    pub(super) fn feed(&mut self, event: Event) {
+        let effects = self.machine.on(event);
+        self.queue.extend(effects);
+    }
+
+    pub(super) fn say(&mut self, said: Said) {
+        (self.tell)(said);
+    }
+
+    /// Carries the appends at the head of the queue out, as one write.
+    pub(super) fn write_ahead(&mut self) -> Result<(), TeamError> {
+        let mut records = Vec::new();
+        while let Some(Effect::Append(_)) = self.queue.front() {
+            if let Some(Effect::Append(record)) = self.queue.pop_front() {
+                records.push(record);
+            }
+        }
+        if !records.is_empty() {
+            fault("team.before-append");
+            self.journal.append_all(records, now_ms())?;
+            fault("team.after-append");
+        }
+        Ok(())
+    }
+
+    /// A line that the driver writes itself; the machine takes note of it.
+    pub(super) fn write(&mut self, record: Record) -> Result<(), TeamError> {
+        fault("team.before-append");
+        let entry = self.journal.append(record, now_ms())?;
+        fault("team.after-append");
+        self.machine.wrote(&entry);
+        Ok(())
+    }
+
+    /// One effect, to its end. Says how the run ends, when it does.
+    async fn carry_out(&mut self, effect: Effect) -> Result<Option<SoloEnding>, TeamError> {
+        match effect {
+            Effect::Append(record) => {
+                self.queue.push_front(Effect::Append(record));
+                self.write_ahead()?;
+            }
+            Effect::Reserve(reserve) => {
+                let answer = self
+                    .wallet
+                    .reserve(&reserve, &self.model, &self.config.client);
+                self.feed(Event::Reserved {
+                    reserve: reserve.id,
+                    answer,
+                });
+            }
+            Effect::Settle(settle) => self.wallet.settle(&settle.id, settle.cost),
+            Effect::CallModel(call) => self.ask(call).await,
+            Effect::Summarise { call, messages } => self.summarise(call, messages).await,
+            Effect::RunTools(calls) => self.run_tools(calls).await?,
+            Effect::RecoverTools(interrupted) => self.recover_tools(interrupted).await?,
+            Effect::Post(outgoing) => self.post(outgoing),
+            Effect::HandOverByDefault { idem, text } | Effect::Escalate { idem, text } => {
+                self.answer(text);
+                self.posted(idem);
+            }
+            Effect::AskForMoney { request, refusal } => {
+                self.last_text = Some(format!(
+                    "The cap of {} does not pay for another call; {} are spent. \
+                     Nothing is lost: `--resume --cap` with a higher figure goes on.",
+                    refusal.cap, refusal.used
+                ));
+                self.note_empty_purse(&request)?;
+                self.feed(Event::Asked { request });
+            }
+            Effect::CarryOut(order) => {
+                let outcome = ToolOutcome::error("there is no team here to carry it out");
+                self.feed(Event::CarriedOut {
+                    request: order.request,
+                    outcome,
+                });
+            }
+            Effect::Chose { what, why } => self.say(Said::Chose { what, why }),
+            Effect::Park(Waiting::Decision { .. }) => return Ok(Some(SoloEnding::OutOfMoney)),
+            Effect::Park(_) => {
+                return Ok(Some(SoloEnding::Over(Ending::Failed {
+                    reason: "it waits for somebody, and nobody is here".to_owned(),
+                })));
+            }
+            Effect::End(ending) => return Ok(Some(SoloEnding::Over(ending))),
+            Effect::Cancel
+            | Effect::Progress(_)
+            | Effect::React { .. }
+            | Effect::Activity { .. } => {}
+        }
+        Ok(None)
+    }
+
+    /// The card that nobody is shown: a later run with a higher cap answers it.
+    fn note_empty_purse(&mut self, request: &RequestId) -> Result<(), TeamError> {
+        self.write(Record::DecisionAsked {
+            request: request.clone(),
+            kind: DecisionKind::Cap,
+            sha256: Sha256Hex::of("cap"),
+            subject: json!({}),
+        })
+    }
+
+    async fn ask(&mut self, call: ModelCall) {
+        let turn = call.turn;
+        let reserve = call.reserve.clone();
+        let question = Question {
+            call,
+            messages: self.machine.messages(),
+            tools: self.machine.tools().to_vec(),
+        };
+        let session = self.thread.short();
+        let reply = hands::complete(&self.model, session, question, &self.cancel).await;
+        match reply {
+            Ok(reply) => {
+                self.turns += 1;
+                self.say(Said::Turn {
+                    turn,
+                    text: reply.text.clone().filter(|_| !reply.calls.is_empty()),
+                    model: reply.model.clone(),
+                    usage: reply.usage,
+                    cost_usd: reply.cost.dollars(),
+                });
+                self.feed(Event::Replied { reserve, reply });
+            }
+            Err(failure) => self.feed(Event::ModelFailed { reserve, failure }),
+        }
+    }
+
+    async fn summarise(&mut self, call: ModelCall, messages: Vec<ModelMessage>) {
+        let reserve = call.reserve.clone();
+        let question = Question {
+            call,
+            messages,
+            tools: Vec::new(),
+        };
+        let session = self.thread.short();
+        let result = hands::complete(&self.model, session, question, &self.cancel).await;
+        self.feed(Event::Summarised { reserve, result });
+    }
+
+    fn post(&mut self, outgoing: Outgoing) {
+        match outgoing.kind {
+            PostKind::Answer => self.answer(outgoing.text),
+            PostKind::BudgetWarning => self.say(Said::Notice {
+                text: outgoing.text,
+            }),
+            PostKind::TurnLimit | PostKind::Failure | PostKind::GoOn => {
+                self.last_text = Some(outgoing.text);
+            }
+        }
+        self.posted(outgoing.idem);
+    }
+
+    /// Said before it is noted as said: a crash in between says it twice, and
+    /// an answer that nobody saw would be worse.
+    fn answer(&mut self, text: String) {
+        self.say(Said::Answer { text: text.clone() });
+        self.last_text = Some(text);
+    }
+
+    fn posted(&mut self, idem: Idem) {
+        let ts = MessageTs::from_parts(0, 0);
+        self.feed(Event::Posted { idem, ts });
+    }
+}
