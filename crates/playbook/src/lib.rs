@@ -25,6 +25,8 @@ mod problem;
 mod prompt;
 #[cfg(test)]
 mod properties;
+#[cfg(test)]
+mod properties_kept;
 mod prune;
 mod relevance;
 mod research;

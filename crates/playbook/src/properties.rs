@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// Pieces that our parsers react to, in any order, with noise between them.
-fn markdown() -> impl Strategy<Value = String> {
+pub(crate) fn markdown() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         6 => prop::sample::select(vec![
             "# deploy\n", "## Trigger\n", "## Agent\n", "## Prompt\n", "## Changes\n", "code\n",
@@ -41,7 +41,7 @@ fn edited() -> impl Strategy<Value = String> {
     })
 }
 
-fn any_text() -> impl Strategy<Value = String> {
+pub(crate) fn any_text() -> impl Strategy<Value = String> {
     prop_oneof![markdown(), edited()]
 }
 
@@ -57,7 +57,7 @@ fn learning(title: String, rule: String) -> Learning {
 }
 
 /// Whether `new` is `old` with only the bytes from `start` to `end` changed.
-fn only_between(old: &str, new: &str, start: usize, end: usize) -> bool {
+pub(crate) fn only_between(old: &str, new: &str, start: usize, end: usize) -> bool {
     new.starts_with(&old[..start])
         && new[start..].ends_with(&old[end..])
         && new.len() >= start + (old.len() - end)

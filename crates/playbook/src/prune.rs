@@ -117,8 +117,8 @@ fn replaces(newer: &Learning, older: &Learning) -> bool {
     let date = |learning: &Learning| {
         let words = learning.source.split([',', ' ']);
         words
-            .filter_map(|word| word.parse::<jiff::civil::Date>().ok())
-            .last()
+            .rev()
+            .find_map(|word| word.parse::<jiff::civil::Date>().ok())
     };
     let same_case = !newer.when.is_empty() && plain(&newer.when) == plain(&older.when);
     same_case && plain(&newer.rule) != plain(&older.rule) && date(newer) > date(older)

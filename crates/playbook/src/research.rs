@@ -86,7 +86,7 @@ impl Research {
             })
             .filter(|(score, _)| *score > 0)
             .collect();
-        found.sort_by(|one, other| other.0.cmp(&one.0));
+        found.sort_by_key(|(score, _)| std::cmp::Reverse(*score));
         found.into_iter().map(|(_, kept)| kept).collect()
     }
 

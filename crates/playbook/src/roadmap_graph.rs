@@ -6,6 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{Item, Roadmap, Status};
 
+/// Below this many columns nothing is moved further to the right.
+const DEEPEST: usize = 60;
+
 impl Roadmap {
     /// The dependency graph as text, one line per item.
     #[must_use]
@@ -29,7 +32,7 @@ impl Roadmap {
         }
         let mut lines = Vec::new();
         for root in roots {
-            self.draw(root, "", "", &below, &mut lines);
+            self.draw(root, &below, &mut lines);
         }
         let stuck: Vec<_> = self
             .items()
@@ -73,32 +76,30 @@ impl Roadmap {
         }
     }
 
-    fn draw(
-        &self,
-        number: u32,
-        start: &str,
-        rest: &str,
-        below: &BTreeMap<u32, Vec<u32>>,
-        lines: &mut Vec<String>,
-    ) {
-        let Some(item) = self.item(number) else {
-            return;
-        };
-        let parent = below
-            .iter()
-            .find(|(_, all)| all.contains(&number))
-            .map(|(parent, _)| *parent);
-        lines.push(format!("{start}{}", self.line(item, parent)));
-        let children = below.get(&number).map_or(&[][..], Vec::as_slice);
-        for (index, child) in children.iter().enumerate() {
-            let last = index + 1 == children.len();
-            let (branch, trunk) = if last {
-                ("└─ ", "   ")
-            } else {
-                ("├─ ", "│  ")
+    /// One tree, from its root down. No recursion: a chain may be long.
+    fn draw(&self, root: u32, below: &BTreeMap<u32, Vec<u32>>, lines: &mut Vec<String>) {
+        let mut open = vec![(root, None, String::new(), String::new())];
+        while let Some((number, parent, start, rest)) = open.pop() {
+            let Some(item) = self.item(number) else {
+                continue;
             };
-            let (start, deeper) = (format!("{rest}{branch}"), format!("{rest}{trunk}"));
-            self.draw(*child, &start, &deeper, below, lines);
+            lines.push(format!("{start}{}", self.line(item, parent)));
+            let children = below.get(&number).map_or(&[][..], Vec::as_slice);
+            for (index, child) in children.iter().enumerate().rev() {
+                let last = index + 1 == children.len();
+                let (branch, trunk) = if last {
+                    ("└─ ", "   ")
+                } else {
+                    ("├─ ", "│  ")
+                };
+                let deep = rest.chars().count() >= DEEPEST;
+                let deeper = if deep {
+                    rest.clone()
+                } else {
+                    format!("{rest}{trunk}")
+                };
+                open.push((*child, Some(number), format!("{rest}{branch}"), deeper));
+            }
         }
     }
 
@@ -162,5 +163,11 @@ mod tests {
              ○ 8. C, waiting on 7"
         );
         assert_eq!(Roadmap::parse("").graph(), "");
+        let chain: String = (1..300u32)
+            .map(|number| format!("## {number}. A\n- Depends on: {}\n", number - 1))
+            .collect();
+        let graph = Roadmap::parse(chain).graph();
+        assert_eq!(graph.lines().count(), 299);
+        assert!(graph.lines().all(|line| line.chars().count() < 120));
     }
 }

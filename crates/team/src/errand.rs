@@ -126,13 +126,16 @@ pub async fn covers(
         return Ok(None);
     };
     let messages = seat.office.line.web.replies(&seat.thread).await?;
-    let mut theirs = messages.iter().filter(|message| is_persons(message));
-    let Some(said) = theirs.find(|message| message.ts.as_str() == ts) else {
-        return Ok(Some(false));
-    };
     let playbook = seat.office.playbook().await;
-    let made = playbook.plan_of(&mrkdwn::plain(&said.text));
-    Ok(Some(made.as_ref() == Some(plan)))
+    Ok(Some(stands_for(&playbook, &messages, ts, plan)))
+}
+
+/// Whether the message at `ts` is a person's, and exactly what starts this plan.
+fn stands_for(playbook: &Playbook, messages: &[Message], ts: &str, plan: &Plan) -> bool {
+    let mut theirs = messages.iter().filter(|message| is_persons(message));
+    let said = theirs.find(|message| message.ts.as_str() == ts);
+    let made = said.and_then(|said| playbook.plan_of(&mrkdwn::plain(&said.text)));
+    made.as_ref() == Some(plan)
 }
 
 /// What is started by a message that answers a menu. A choice among things that
@@ -190,4 +193,57 @@ fn idem(seat: &Seat, what: &str, ts: &MessageTs) -> Idem {
         seat.thread.short(),
         seat.role()
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    const TS: &str = "1700000001.000100";
+
+    fn said(text: &str, by: &serde_json::Value) -> Message {
+        let mut message = json!({"ts": TS, "text": text});
+        for (name, value) in by.as_object().unwrap() {
+            message[name] = value.clone();
+        }
+        serde_json::from_value(message).unwrap()
+    }
+
+    #[test]
+    fn a_plan_needs_a_persons_own_exact_words() {
+        let playbook = Playbook::new([]);
+        let words = "please write tests for `notes.sh`";
+        let plan = playbook.plan_of(words).unwrap();
+        let person = json!({"user": "U1"});
+        let check = |message: &Message, ts: &str, plan: &Plan| {
+            stands_for(&playbook, std::slice::from_ref(message), ts, plan)
+        };
+        assert!(check(&said(words, &person), TS, &plan));
+        for (what, by) in [
+            ("a bot", json!({"user": "U1", "bot_id": "B1"})),
+            ("an app under a name", json!({"username": "codebutler.pm"})),
+            (
+                "one of us",
+                json!({"user": "U1", "metadata": {"event_type": "x", "event_payload": {}}}),
+            ),
+        ] {
+            assert!(!check(&said(words, &by), TS, &plan), "{what}");
+        }
+        assert!(!check(
+            &said("please write some tests for notes.sh", &person),
+            TS,
+            &plan
+        ));
+        assert!(!check(
+            &said("write tests for other.sh", &person),
+            TS,
+            &plan
+        ));
+        assert!(!check(&said(words, &person), "1700000009.000100", &plan));
+        let mut more = plan;
+        more.steps.truncate(1);
+        assert!(!check(&said(words, &person), TS, &more), "another plan");
+    }
 }
