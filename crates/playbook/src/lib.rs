@@ -58,7 +58,7 @@ pub use learning::Learning;
 pub use memory::{Dispensable, Entry, FILE_BUDGET_TOKENS, Memory, MemoryError};
 pub use problem::Problem;
 pub use prompt::{Extras, Profile, RepoRules, Sources, prompt, prompt_with, skill_index};
-pub use prune::{Evidence, Fate, IDLE_THREADS, Pruning};
+pub use prune::{Evidence, Fate, IDLE_THREADS, Pruning, ThreadUse, idle_threads, learnings_in};
 pub use relevance::LEARNINGS_TOKENS;
 pub use research::{Keep, KeptNote, Research};
 pub use research_note::ResearchNote;

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use butler_vocab::Confidence;
 
-use crate::{Entry, Learning, Memory, MemoryError};
+use crate::{Entry, Learning, Memory, MemoryError, outline::sections};
 
 /// An unsure learning that helped nobody in so many threads goes.
 pub const IDLE_THREADS: u32 = 10;
@@ -39,6 +39,52 @@ pub enum Fate {
     Archive,
     /// Out of the file: it is wrong, or said elsewhere.
     Remove,
+}
+
+/// The titles of the learnings that a prompt gave whole, as a thread's log keeps
+/// it. From these and from what helped, [`idle_threads`] counts.
+#[must_use]
+pub fn learnings_in(prompt: &str) -> Vec<String> {
+    let all = sections(prompt);
+    let lists: Vec<_> = all
+        .iter()
+        .filter(|section| section.level == 2 && section.title == "Learnings")
+        .collect();
+    all.iter()
+        .filter(|section| section.level == 3)
+        .filter(|section| {
+            let start = section.range.start;
+            let given = prompt[section.body.clone()].contains("**Rule:**");
+            given && lists.iter().any(|list| list.body.contains(&start))
+        })
+        .map(|section| section.title.to_owned())
+        .collect()
+}
+
+/// What one thread says about the learnings it was given.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ThreadUse {
+    /// Titles that were in one of its prompts.
+    pub given: Vec<String>,
+    /// Titles that its look back names as having helped.
+    pub helped: Vec<String>,
+}
+
+/// By title: in how many threads, since it last helped, a learning was given for
+/// nothing. The oldest thread comes first.
+#[must_use]
+pub fn idle_threads(threads: &[ThreadUse]) -> BTreeMap<String, u32> {
+    let mut idle: BTreeMap<String, u32> = BTreeMap::new();
+    for thread in threads {
+        let given: BTreeSet<_> = thread.given.iter().collect();
+        for title in given {
+            *idle.entry(title.clone()).or_default() += 1;
+        }
+        for title in &thread.helped {
+            idle.insert(title.clone(), 0);
+        }
+    }
+    idle
 }
 
 impl Memory {

@@ -171,3 +171,21 @@ fn what_names_a_file_and_what_does_not() {
         assert!(!is_path(word), "{word}");
     }
 }
+
+#[test]
+fn use_is_counted_from_prompts_and_from_what_helped() {
+    let lesson = |title: &str| learning(title, "x", "y", Confidence::Low, "2026-01-01");
+    let role = format!("# Coder\n\n## Learnings\n{}{}", lesson("A"), lesson("B"));
+    let global = format!(
+        "# The team\n\n## Learnings\n{}\n### More learnings, by title\n\n- D\n\n## Rules\n\n### E\n",
+        lesson("C")
+    );
+    let prompt = format!("{role}\n\n---\n\n{global}");
+    assert_eq!(learnings_in(&prompt), ["A", "B", "C"]);
+    let thread = |helped: &[&str]| ThreadUse {
+        given: vec!["A".into(), "B".into(), "A".into()],
+        helped: helped.iter().map(|title| (*title).to_owned()).collect(),
+    };
+    let idle = idle_threads(&[thread(&[]), thread(&["A"]), thread(&[]), thread(&[])]);
+    assert_eq!(idle, [("A".to_owned(), 2), ("B".to_owned(), 4)].into());
+}
