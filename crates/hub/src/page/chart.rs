@@ -67,7 +67,7 @@ pub(super) fn columns(bars: &[Bar<'_>], title: &str) -> Markup {
     let step = (WIDTH / count).min(64);
     html! {
         figure.chart {
-            svg viewBox={ "0 0 " (WIDTH) " " (HEIGHT + 24) } role="img" aria-label=(title) {
+            svg viewBox={ "0 0 " (WIDTH) " " (HEIGHT + 24) } preserveAspectRatio="xMinYMax meet" role="img" aria-label=(title) {
                 line.axis x1="0" y1=(HEIGHT) x2=(WIDTH) y2=(HEIGHT) {}
                 @for (index, bar) in (0_i64..).zip(bars) {
                     @let height = share(bar.cost, most, HEIGHT - 22);

@@ -51,7 +51,7 @@ try {
     await page.locator(sign).first().waitFor({ state: "attached" });
     if (name === "timeline") await page.locator(sign).first().click();
     await judge(page, name, schemes);
-    if (name !== "thread-cost") await picture(page, `${SIZE}-${name}`);
+    if (SIZE === "desktop" && name !== "thread-cost") await picture(page, `${SIZE}-${name}`);
   }
   expect(faults.length === 0, `a quiet page, but: ${faults.join("; ")}`);
   console.log("ok");
