@@ -73,6 +73,7 @@ fn only_our_tags(html: &str) -> bool {
             "p>",
             "br>",
             "pre>",
+            "pre tabindex=\"0\">",
             "code>",
             "strong>",
             "em>",
