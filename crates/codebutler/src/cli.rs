@@ -10,7 +10,7 @@ use clap::{Command as Clap, CommandFactory, FromArgMatches, Parser, Subcommand};
 use crate::{
     commands::{
         agent, completions, demo, doctor, exec, hub, init, model, policy, pr, prompt, redact,
-        rehearsal, roadmap, roles, schema, skill, threads, tool, up, validate,
+        rehearsal, roadmap, roles, schema, skill, slack, threads, tool, up, validate,
     },
     error::CliError,
     exit::Exit,
@@ -58,6 +58,7 @@ pub enum Command {
     Init(init::Args),
     Doctor(doctor::Args),
     Validate(validate::Args),
+    Slack(slack::Args),
     Threads(threads::Args),
     Pr(pr::Args),
     Skill(skill::Args),
@@ -84,6 +85,7 @@ impl Command {
             Command::Init(args) => init::run(&args, ui),
             Command::Doctor(args) => doctor::run(&args, ui),
             Command::Validate(args) => validate::run(&args, ui),
+            Command::Slack(args) => slack::run(&args, ui),
             Command::Threads(args) => threads::run(&args, ui),
             Command::Pr(args) => pr::run(&args, ui),
             Command::Skill(args) => skill::run(&args, ui),
@@ -104,7 +106,7 @@ impl Command {
 /// The groups of the help page, in their order. A group without commands is not shown.
 const GROUPS: [(&str, &[&str]); 5] = [
     ("Try", &["demo"]),
-    ("Set up", &["init", "doctor", "validate"]),
+    ("Set up", &["init", "doctor", "validate", "slack"]),
     ("Run", &["up", "hub", "exec"]),
     (
         "Look",

@@ -11,6 +11,7 @@ mod error;
 mod exit;
 mod faults;
 mod process;
+mod slack_check;
 mod supervise;
 mod ui;
 mod wiring;

@@ -7,18 +7,18 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use butler_hub::{Caps, HubConfig, Tokens};
+use butler_hub::{Caps, HubConfig, Pace, RelayConfig, RepoChannel, Tokens};
 use butler_model::{ClientConfig, Endpoint, EndpointKind};
 use butler_policy::{CustomPattern, Overrides, Redactor};
 use butler_settings::{EndpointKind as Kind, FOLDER, Machine, RepoFiles, Settings};
 use butler_team::{AgentConfig, ByComplexity};
 use butler_toolbox::Check;
 use butler_turn::{Limits, Models};
-use butler_vocab::{Complexity, Price, Role, Usd};
+use butler_vocab::{ChannelId, Complexity, Price, Role, Usd};
 use butler_worktree::Repo;
 use url::Url;
 
-use crate::{catalog, cli::VERSION, commands::environment, error::CliError};
+use crate::{catalog, cli::VERSION, commands::environment, error::CliError, slack_check};
 
 /// Where a hub that runs on this machine says how to reach it.
 const ADDRESS_FILE: &str = "address";
@@ -46,9 +46,12 @@ pub async fn settings_in_force(root: &Path) -> Result<Settings, CliError> {
     Ok(Settings::load_from(root, &files, &environment)?)
 }
 
-/// The hub's folder below the machine's.
+/// The hub's folder below the machine's. The mirror of Slack and the built-in
+/// workspace are two stores: what was said in one is not in the other.
 pub fn hub_folder(settings: &Settings) -> PathBuf {
-    settings.home.join("hub")
+    let tokens = &settings.machine.slack;
+    let slack = tokens.bot_token.is_some() || tokens.app_token.is_some();
+    settings.home.join(if slack { "hub-slack" } else { "hub" })
 }
 
 fn redactor(settings: &Settings) -> Result<Redactor, CliError> {
@@ -66,8 +69,28 @@ pub fn hub_config(settings: &Settings) -> Result<HubConfig, CliError> {
         ..Caps::default()
     };
     config.approvers = settings.machine.approvers.clone();
+    config.relay = relay_config(settings)?;
     config.version = VERSION.to_owned();
     Ok(config)
+}
+
+/// Slack behind the hub, when the machine has its tokens.
+fn relay_config(settings: &Settings) -> Result<Option<RelayConfig>, CliError> {
+    let Some(tokens) = slack_check::tokens(&settings.machine.slack)? else {
+        return Ok(None);
+    };
+    let channel = &settings.repo.slack;
+    Ok(Some(RelayConfig {
+        base: tokens.base,
+        bot_token: tokens.bot,
+        app_token: tokens.app,
+        channels: vec![RepoChannel {
+            repo: repo_name(&settings.root),
+            id: channel.channel_id.clone().map(ChannelId::new),
+            name: channel_name(settings),
+        }],
+        pace: Pace::default(),
+    }))
 }
 
 /// The patterns that the repo has redacted besides the usual ones.
@@ -82,7 +105,7 @@ pub fn custom_patterns(settings: &Settings) -> Vec<CustomPattern> {
         .collect()
 }
 
-/// The channel of this repo in the built-in workspace.
+/// The channel of this repo, by name.
 pub fn channel_name(settings: &Settings) -> String {
     let slack = &settings.repo.slack;
     slack

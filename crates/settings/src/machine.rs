@@ -43,6 +43,9 @@ pub struct SlackTokens {
     /// The app-level token for Socket Mode, `xapp-…`.
     #[schemars(with = "Option<String>", extend("x-secret" = true, "pattern" = "^xapp-"))]
     pub app_token: Option<Secret>,
+    /// Where Slack answers, when it is not `https://slack.com/`; for GovSlack.
+    #[schemars(extend("format" = "uri"))]
+    pub api_url: Option<String>,
 }
 
 /// A provider of which only the key is of interest.

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use butler_hub::{Hub, Tokens};
+use butler_hub::{Hub, HubError, Tokens};
 use butler_settings::Settings;
 use serde_json::json;
 
@@ -50,15 +50,22 @@ fn serve(settings: &Settings, listen: Option<SocketAddr>, ui: &Ui) -> Result<Exi
     config.listen = listen.unwrap_or(config.listen);
     process::start_log("hub");
     process::run(async move |cancel| {
-        let hub = Hub::start(config, cancel)
-            .await
-            .map_err(CliError::internal)?;
+        let hub = Hub::start(config, cancel).await.map_err(not_started)?;
         let url = format!("http://{}/", hub.address());
         wiring::remember_hub(settings, &url)?;
         ui.line(format_args!("{READY} {url}"))?;
         hub.wait().await;
         Ok(Exit::Done)
     })
+}
+
+fn not_started(error: HubError) -> CliError {
+    match error {
+        HubError::Slack(_) => {
+            CliError::user(error).hint("`codebutler doctor` says what is wrong with the Slack app")
+        }
+        other => CliError::internal(other),
+    }
 }
 
 fn tokens(settings: &Settings, as_json: bool, ui: &Ui) -> Result<Exit, CliError> {

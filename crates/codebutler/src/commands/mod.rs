@@ -19,6 +19,7 @@ pub mod roadmap;
 pub mod roles;
 pub mod schema;
 pub mod skill;
+pub mod slack;
 pub mod threads;
 pub mod tool;
 pub mod up;

@@ -59,7 +59,7 @@ impl World {
     /// Starts everything; `victim` dies once.
     pub async fn start(model_url: &str, victim: Option<&Passage>) -> Self {
         let scratch = ScratchRepo::new();
-        set_up(&scratch, model_url);
+        set_up(&scratch, model_url, None);
         let port = free_port();
         let hub = format!("http://127.0.0.1:{port}/");
         let armed = victim.map(ToString::to_string);

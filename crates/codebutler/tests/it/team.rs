@@ -12,7 +12,7 @@ use std::{
 
 use assert_cmd::cargo::cargo_bin;
 use butler_rehearsal::{Rehearsal, Scenario};
-use butler_testkit::ScratchRepo;
+use butler_testkit::{Limits, ScratchRepo, SlackStandIn};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -27,8 +27,9 @@ pub struct Team {
     up: Child,
     pub hub: String,
     token: String,
-    channel: String,
+    pub channel: String,
     client: reqwest::Client,
+    slack: Option<(SlackStandIn, String)>,
 }
 
 impl Team {
@@ -48,6 +49,25 @@ impl Team {
         prepare: impl FnOnce(&Path),
         variables: &[(&str, String)],
     ) -> Self {
+        Self::start_behind(scenario, prepare, variables, None).await
+    }
+
+    /// The same with Slack, or its stand-in, behind the hub: ana talks there.
+    pub async fn start_on_slack(scenario: &str) -> Self {
+        let slack = SlackStandIn::start().await;
+        slack.limit(Limits::default());
+        let ana = slack.person("ana");
+        // Everything that can be written is, and searched for Slack's tokens.
+        let variables = [("CODEBUTLER_LOG", "debug".to_owned())];
+        Self::start_behind(scenario, |_| (), &variables, Some((slack, ana))).await
+    }
+
+    async fn start_behind(
+        scenario: &str,
+        prepare: impl FnOnce(&Path),
+        variables: &[(&str, String)],
+        slack: Option<(SlackStandIn, String)>,
+    ) -> Self {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let any = ([127, 0, 0, 1], 0).into();
         let scenario = Scenario::parse(scenario).unwrap();
@@ -55,7 +75,11 @@ impl Team {
             .await
             .unwrap();
         let scratch = ScratchRepo::new();
-        set_up(&scratch, &model.base_url());
+        set_up(
+            &scratch,
+            &model.base_url(),
+            slack.as_ref().map(|(slack, _)| slack),
+        );
         prepare(scratch.root());
         let (up, hub) = start_up(&scratch, variables);
         let tokens = tokens(&scratch);
@@ -67,6 +91,7 @@ impl Team {
             token: text(&tokens["people"]["you"]["token"]),
             channel: text(&tokens["channel"]),
             client: reqwest::Client::builder().no_proxy().build().unwrap(),
+            slack,
         }
     }
 
@@ -75,8 +100,28 @@ impl Team {
         Person::new(&self.hub, &self.channel, &self.token)
     }
 
+    /// Slack, where it is behind the hub.
+    pub fn slack(&self) -> &SlackStandIn {
+        &self.slack.as_ref().unwrap().0
+    }
+
+    /// A page of the hub, as a person gets it.
+    pub async fn page(&self, path: &str) -> String {
+        let url = format!("{}{path}", self.hub);
+        let request = self.client.get(url).bearer_auth(&self.token);
+        request.send().await.unwrap().text().await.unwrap()
+    }
+
+    /// What hub and agents wrote.
+    pub fn written(&self) -> String {
+        fs::read_to_string(self.scratch.folder().join("up.log")).unwrap()
+    }
+
     /// Posts in the channel; returns the thread.
     pub async fn say(&self, words: &str) -> String {
+        if let Some((slack, ana)) = &self.slack {
+            return slack.say(ana, &self.channel, words, None);
+        }
         let body = json!({"channel": self.channel, "text": words});
         text(&self.post("v1/messages", &body).await["ts"])
     }
@@ -132,6 +177,15 @@ impl Team {
             .until(root, choice, |thread| button(thread, &ending).is_some())
             .await;
         let (ts, action) = button(&thread, &ending).unwrap();
+        if let Some((slack, ana)) = &self.slack {
+            // The person sees an error mark while nobody listens, and presses again.
+            let heard = async {
+                while !slack.click(ana, &self.channel, &ts, &action) {
+                    tokio::time::sleep(Duration::from_millis(20)).await;
+                }
+            };
+            return tokio::time::timeout(PATIENCE, heard).await.unwrap();
+        }
         let body = json!({"channel": self.channel, "ts": ts, "action_id": action});
         let answer = self.post("v1/actions", &body).await;
         assert_eq!(answer["ok"], json!(true), "{answer}");
@@ -277,7 +331,7 @@ pub fn home(scratch: &ScratchRepo) -> PathBuf {
     scratch.folder().join("machine")
 }
 
-pub fn set_up(scratch: &ScratchRepo, model_url: &str) {
+pub fn set_up(scratch: &ScratchRepo, model_url: &str, slack: Option<&SlackStandIn>) {
     let sample = Path::new(env!("CARGO_MANIFEST_DIR")).join("demo/sample");
     let root = scratch.root();
     fs::create_dir_all(root.join("tests")).unwrap();
@@ -286,8 +340,12 @@ pub fn set_up(scratch: &ScratchRepo, model_url: &str) {
     }
     let home = home(scratch);
     fs::create_dir_all(&home).unwrap();
-    let machine =
+    let mut machine =
         json!({"models": {"endpoints": {"rehearsal": {"kind": "generic", "baseUrl": model_url}}}});
+    if let Some(slack) = slack {
+        machine["slack"] = json!({"botToken": slack.bot_token(), "appToken": slack.app_token(),
+            "apiUrl": slack.base()});
+    }
     butler_settings::write_private(&home.join("config.json"), &machine.to_string()).unwrap();
     let config = json!({
         "models": {

@@ -8,6 +8,7 @@ mod forge;
 mod git;
 mod network;
 mod sandbox;
+mod slack;
 
 use std::{env, path::PathBuf};
 
@@ -49,6 +50,7 @@ const PROBES: &[Probe] = &[
     files::examine,
     sandbox::examine,
     network::examine,
+    slack::examine,
     disk::examine,
 ];
 

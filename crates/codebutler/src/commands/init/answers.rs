@@ -8,8 +8,8 @@ use butler_vocab::{Role, Secret};
 use inquire::{Confirm, InquireError, Password, Select, Text, validator::Validation};
 use serde_json::{Value, json};
 
-use super::{Args, detect::Detected, models};
-use crate::{commands::environment, error::CliError, ui::Ui};
+use super::{Args, detect::Detected, models, slack};
+use crate::{commands::environment, error::CliError, slack_check::AppTokens, ui::Ui};
 
 /// What was decided before anything is written.
 #[derive(Debug)]
@@ -21,6 +21,7 @@ pub struct Answers {
     /// Commands that make a fresh worktree ready.
     pub prepare: Vec<String>,
     model: Model,
+    slack: Option<AppTokens>,
 }
 
 /// Where models answer.
@@ -60,17 +61,22 @@ impl Answers {
         let channel = channel(args.channel.as_deref(), root, ask && new_repo)?;
         let model = model(args, machine, ask)?;
         let checks = checks(&args.checks, detected, ask && new_repo)?;
+        let slack = match args.slack {
+            true => Some(slack::collect(machine, ask, ui)?),
+            false => None,
+        };
         Ok(Self {
             channel,
             checks,
             prepare: detected.prepare.clone(),
             model,
+            slack,
         })
     }
 
     /// Keys to set in the machine's file.
     pub fn machine_keys(&self) -> Vec<(Vec<&'static str>, Value)> {
-        match &self.model {
+        let mut keys = match &self.model {
             Model::Known | Model::Later => Vec::new(),
             Model::OpenRouter(key) => {
                 vec![(vec!["openrouter", "apiKey"], json!(key.expose()))]
@@ -89,7 +95,12 @@ impl Answers {
                     (vec!["models", "default"], json!("main")),
                 ]
             }
+        };
+        if let Some(slack) = &self.slack {
+            keys.push((vec!["slack", "botToken"], json!(slack.bot.expose())));
+            keys.push((vec!["slack", "appToken"], json!(slack.app.expose())));
         }
+        keys
     }
 
     /// The repo's `models`, when they differ from the defaults.
@@ -129,7 +140,17 @@ impl Answers {
             ("checks", checks),
             ("prepare", self.prepare.join("; ")),
             ("models (machine)", model),
+            ("slack (machine)", self.chat().to_owned()),
         ]
+    }
+}
+
+impl Answers {
+    fn chat(&self) -> &'static str {
+        match &self.slack {
+            Some(_) => "connected",
+            None => "as it was; without tokens the built-in workspace is used",
+        }
     }
 }
 
@@ -242,7 +263,7 @@ fn named_key(variable: &str) -> Result<Secret, CliError> {
         .ok_or_else(|| CliError::user(format!("the environment variable {variable} is not set")))
 }
 
-fn secret(question: &str) -> Result<Secret, CliError> {
+pub fn secret(question: &str) -> Result<Secret, CliError> {
     let answer = Password::new(question).without_confirmation().prompt();
     answer.map(|key| Secret::new(key.trim())).map_err(stopped)
 }

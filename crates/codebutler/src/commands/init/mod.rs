@@ -9,6 +9,7 @@ mod answers;
 mod detect;
 mod models;
 mod seed;
+mod slack;
 mod stage;
 
 use std::{env, path::Path};
@@ -48,6 +49,9 @@ pub struct Args {
     /// The model that every role asks at that endpoint [default: the only one it lists]
     #[arg(long, value_name = "NAME", requires = "model_url")]
     model: Option<String>,
+    /// Connect real Slack: tokens from SLACK_BOT_TOKEN and SLACK_APP_TOKEN, or asked for
+    #[arg(long)]
+    slack: bool,
     /// A check as NAME=COMMAND instead of the detected ones; may be repeated
     #[arg(long = "check", value_name = "NAME=COMMAND", value_parser = detect::named_check)]
     checks: Vec<(String, String)>,

@@ -1,0 +1,57 @@
+//! The same whole story with Slack behind the hub: ana writes and clicks there,
+//! hub and six agents are real processes.
+
+use std::fs;
+
+use butler_vocab::Role;
+
+use crate::{
+    story::{REQUEST, SCENARIO, assert_remote, assert_story, merged},
+    team::{Team, story},
+};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_request_in_slack_becomes_a_merge() {
+    let team = Team::start_on_slack(SCENARIO).await;
+    let root = team.say(REQUEST).await;
+    team.press(&root, "approve").await;
+    team.press(&root, "merge").await;
+    let thread = team.until(&root, "the merge", merged).await;
+    assert_story(&thread);
+    assert_remote(&team);
+
+    // Slack has exactly what the mirror has, in the same order.
+    let in_slack = serde_json::json!({"messages": team.slack().messages(&team.channel)});
+    assert_eq!(story(&in_slack), story(&thread));
+    assert_eq!(team.slack().refusals(), 0, "the hub kept to Slack's limits");
+
+    // The tokens are with the hub and nowhere else.
+    let tokens = [team.slack().bot_token(), team.slack().app_token()];
+    let mut places = vec![
+        ("the log", team.written()),
+        ("the page", team.page("").await),
+        (
+            "the thread's page",
+            team.page(&format!("c/{}/{root}", team.channel)).await,
+        ),
+        ("the thread", thread.to_string()),
+        ("Slack", in_slack.to_string()),
+    ];
+    for role in Role::ALL {
+        let pid = team.pid(role.as_str()).unwrap();
+        let variables = fs::read(format!("/proc/{pid}/environ")).unwrap();
+        places.push((
+            "an agent's environment",
+            String::from_utf8_lossy(&variables).into(),
+        ));
+        places.push(("a conversation", team.log(&root, role.as_str())));
+    }
+    for (place, text) in places {
+        for token in &tokens {
+            assert!(
+                !text.contains(token.as_str()),
+                "a token of Slack is in {place}"
+            );
+        }
+    }
+}
