@@ -17,6 +17,7 @@
 //! the tokens are in no message, log line or page. What Slack does not keep (a
 //! click while nobody listened) cannot come back.
 
+mod again;
 mod api;
 mod backfill;
 mod channels;

@@ -10,7 +10,7 @@ use rusqlite::{Connection, params};
 use serde_json::{Value, json};
 use tracing::info;
 
-use super::{Relay, channels, ingest, mirror, own};
+use super::{Relay, again, channels, ingest, mirror, own};
 use crate::{
     acts::Reacted,
     app::App,
@@ -39,6 +39,7 @@ pub(super) async fn run(app: &Arc<App>, relay: &Arc<Relay>) -> Result<(), Troubl
         .fill()
         .await?;
     }
+    again::ask(app, relay).await?;
     mark(app).await
 }
 
@@ -47,6 +48,7 @@ pub(super) async fn mark(app: &Arc<App>) -> Result<(), Trouble> {
     app.store
         .change(|desk| {
             super::inbox::prune(desk.db())?;
+            again::alive(desk.db())?;
             let mut statement = desk
                 .db()
                 .prepare_cached("SELECT channel, max(ts) FROM messages GROUP BY channel")?;

@@ -185,7 +185,8 @@ async fn by_name(upstream: &Upstream, name: &str) -> Result<Option<Value>, Slack
 async fn newest(upstream: &Upstream, channel: &str) -> Result<String, SlackError> {
     let args = json!({"channel": channel, "limit": 1});
     let page = upstream.call("conversations.history", None, &args).await?;
-    let newest = page["messages"][0]["ts"].as_str();
+    let newest = &page["messages"][0];
+    let newest = newest["ts"].as_str().max(newest["latest_reply"].as_str());
     Ok(newest.unwrap_or("0000000000.000000").to_owned())
 }
 

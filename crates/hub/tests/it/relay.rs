@@ -295,6 +295,31 @@ async fn what_happened_while_the_hub_was_away_still_arrives_once() {
 }
 
 #[tokio::test]
+async fn after_a_longer_absence_open_cards_are_asked_again_once() {
+    let mut world = SlackWorld::start().await;
+    let root = world.say("build it", None);
+    let mut coder = world.socket(Role::Coder).await;
+    take(&mut coder).await;
+    ask(&world, &root, "plan01", DecisionKind::Plan).await;
+    let asked_again = |world: &SlackWorld| {
+        let all = world.slack.messages(world.channel().as_str()).into_iter();
+        let again = |one: &Value| one["text"].as_str().unwrap().contains("press it again");
+        all.filter(again).count()
+    };
+    for (absence_ms, expected) in [(0, 0), (3_600_000, 1), (0, 1)] {
+        world.down().await;
+        let last = world.was_alive_ms_ago(absence_ms);
+        world.up().await;
+        until("history was read", || world.last_alive() != last).await;
+        // What is said now is worked on after the cards were seen to.
+        let hello = format!("hello {absence_ms} {expected}");
+        world.say(&hello, None);
+        while text_of(&take(&mut coder).await) != hello {}
+        assert_eq!(asked_again(&world), expected, "after {absence_ms} ms");
+    }
+}
+
+#[tokio::test]
 async fn a_long_post_and_files_go_both_ways() {
     let world = SlackWorld::start().await;
     let mut coder = world.socket(Role::Coder).await;

@@ -112,6 +112,21 @@ impl SlackWorld {
         }
     }
 
+    /// Makes the store believe that the hub last listened so long ago.
+    pub fn was_alive_ms_ago(&self, ago: i64) -> String {
+        let store = rusqlite::Connection::open(self.dir.path().join("hub.sqlite3")).unwrap();
+        let sql = "UPDATE upstream SET value = CAST(value - ?1 AS TEXT) WHERE key = 'alive'";
+        assert_eq!(store.execute(sql, [ago]).unwrap(), 1);
+        self.last_alive()
+    }
+
+    /// When the hub last noted that it listens.
+    pub fn last_alive(&self) -> String {
+        let store = rusqlite::Connection::open(self.dir.path().join("hub.sqlite3")).unwrap();
+        let sql = "SELECT value FROM upstream WHERE key = 'alive'";
+        store.query_row(sql, [], |row| row.get(0)).unwrap()
+    }
+
     pub fn channel(&self) -> ChannelId {
         self.repo.channel.clone()
     }
