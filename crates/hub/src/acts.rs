@@ -52,13 +52,10 @@ pub(crate) async fn say(
     saying: Saying,
 ) -> Result<(MessageTs, Value), Trouble> {
     only_here(app)?;
-    let text = saying.text.trim_end().to_owned();
-    if text.is_empty() && saying.uploads.is_empty() {
-        return refuse("no_text");
-    }
-    if text.len() > TEXT_LIMIT {
-        return refuse("msg_too_long");
-    }
+    let text = match checked(&saying.text) {
+        Err(Trouble::Refused("no_text")) if !saying.uploads.is_empty() => String::new(),
+        other => other?,
+    };
     let rules = app.rules.clone();
     app.store
         .change(move |desk| {
@@ -66,17 +63,91 @@ pub(crate) async fn say(
             let repo = channels::get(desk.db(), &channel)?.repo;
             let author = Author::Person(person.id.clone());
             let mut draft = Draft::new(channel.clone(), saying.thread, author);
-            draft.to = mentions(&text, Some(&UserId::new(BOT_USER)));
-            draft.text = mrkdwn::escape(&text);
+            draft.text = written(&text);
+            draft.to = mentions(&draft.text, Some(&UserId::new(BOT_USER)));
             for upload in &saying.uploads {
                 let file = keep(desk, &person, &channel, upload)?;
                 draft.files.push(files::shown(&file, &saying.base));
             }
-            let written = message::write(desk, draft)?;
-            heed_words(desk, &rules, &person, &repo, &text, &written.1)?;
-            Ok(written)
+            let said = message::write(desk, draft)?;
+            heed_words(desk, &rules, &person, &repo, &text, &said.1)?;
+            if said.1["text"]
+                .as_str()
+                .is_some_and(|text| text.contains(MENTION))
+            {
+                mention(desk, &channel, &said.1)?;
+            }
+            Ok(said)
         })
         .await
+}
+
+/// A person's text that can be said.
+pub(crate) fn checked(text: &str) -> Result<String, Trouble> {
+    let text = text.trim_end();
+    if text.is_empty() {
+        return refuse("no_text");
+    }
+    if text.len() > TEXT_LIMIT {
+        return refuse("msg_too_long");
+    }
+    Ok(text.to_owned())
+}
+
+/// How the app is mentioned.
+const MENTION: &str = "<@U0BUTLER>";
+
+/// A person's text as Slack would keep it: escaped, the app's name a mention.
+pub(crate) fn written(text: &str) -> String {
+    let text = mrkdwn::escape(text).replace("&lt;@U0BUTLER&gt;", MENTION);
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text.as_str();
+    while let Some(at) = rest.find("@codebutler") {
+        let (before, after) = (&rest[..at], &rest[at + "@codebutler".len()..]);
+        let inside = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
+        let starts = !before.ends_with(|c: char| inside(c) || c == '`');
+        // `@codebutler.coder` names a role and stays as it was typed.
+        let role = after
+            .strip_prefix('.')
+            .is_some_and(|tail| tail.starts_with(inside));
+        let ends = !after.starts_with(inside) && !role;
+        out.push_str(before);
+        out.push_str(if starts && ends {
+            MENTION
+        } else {
+            "@codebutler"
+        });
+        rest = after;
+    }
+    out.push_str(rest);
+    out
+}
+
+/// The second event of a message that mentions the app, as Slack has it. Agents
+/// go by the message; this one is for other apps.
+fn mention(desk: &mut Desk<'_>, channel: &ChannelId, message: &Value) -> Result<(), Trouble> {
+    let root = message["thread_ts"].as_str().or(message["ts"].as_str());
+    let Some(Ok(root)) = root.map(str::parse) else {
+        return Ok(());
+    };
+    let mut event = message.clone();
+    event["type"] = json!("app_mention");
+    event["channel"] = json!(channel);
+    event["event_ts"] = message["ts"].clone();
+    log::append(
+        desk,
+        Happening {
+            thread: ThreadId::new(channel.clone(), root),
+            from: None,
+            to: Vec::new(),
+            stamp: StampKind::Other,
+            reference: None,
+            kind: EnvelopeKind::EventsApi,
+            body: event,
+            delivered: true,
+        },
+    )?;
+    Ok(())
 }
 
 /// `approve <id>` in a message decides, where that is unambiguous.
@@ -348,9 +419,31 @@ pub(crate) fn reacted(
 
 /// With real Slack behind us people act there: somebody on the page is nobody
 /// that Slack knows.
-fn only_here(app: &App) -> Result<(), Trouble> {
+pub(crate) fn only_here(app: &App) -> Result<(), Trouble> {
     if app.relay.is_some() {
         return refuse("use_slack");
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_apps_name_becomes_a_mention_and_a_roles_does_not() {
+        for (typed, kept) in [
+            ("@codebutler help", "<@U0BUTLER> help"),
+            ("hey @codebutler", "hey <@U0BUTLER>"),
+            ("ask @codebutler.", "ask <@U0BUTLER>."),
+            ("<@U0BUTLER> & you", "<@U0BUTLER> &amp; you"),
+            ("@codebutler.coder go", "@codebutler.coder go"),
+            ("`@codebutler`", "`@codebutler`"),
+            ("me@codebutler x", "me@codebutler x"),
+            ("@codebutlers", "@codebutlers"),
+            ("<!channel>", "&lt;!channel&gt;"),
+        ] {
+            assert_eq!(written(typed), kept);
+        }
+    }
 }

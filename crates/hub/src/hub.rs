@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::{error, info};
 
 use crate::{
-    Caps, HubError, RelayConfig, agent_api, api,
+    Caps, HubError, RelayConfig, agent_api, amend, api,
     app::App,
     file_door, guard, link, metrics, page, person_api,
     presence::Presence,
@@ -211,6 +211,7 @@ fn router(app: Arc<App>) -> Router {
     let people = Router::new()
         .merge(person_api::routes())
         .merge(view_api::routes())
+        .merge(amend::routes())
         .merge(page::routes())
         .route("/metrics", get(metrics::handle))
         .layer(middleware::from_fn_with_state(

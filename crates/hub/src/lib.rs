@@ -16,6 +16,7 @@
 mod activity;
 mod acts;
 mod agent_api;
+mod amend;
 mod api;
 mod app;
 mod bill;

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use butler_vocab::{ChannelId, Epoch, MessageTs, Role};
+use butler_vocab::{ChannelId, Epoch, MessageTs, Role, UserId};
 use serde_json::Value;
 
 /// A subscriber: one role of one repo.
@@ -20,6 +20,8 @@ pub(crate) enum Notice {
     Page { channel: ChannelId, root: MessageTs },
     /// An agent came or went.
     Presence,
+    /// For one person's eyes.
+    Whisper { to: UserId, message: Value },
     /// Tests shake the connections.
     Shake(Shake),
 }

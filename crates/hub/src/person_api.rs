@@ -243,7 +243,7 @@ struct Since {
 /// resumes where a reader stopped.
 async fn events(
     State(app): State<Arc<App>>,
-    _somebody: Somebody,
+    Somebody(person): Somebody,
     Query(since): Query<Since>,
     headers: HeaderMap,
 ) -> Result<Sse<impl Stream<Item = Result<SseEvent, Infallible>>>, Refusal> {
@@ -275,6 +275,7 @@ async fn events(
                     Notice::Event(event) if event.seq > already => told(event),
                     Notice::Page { channel, root } => page_changed(channel, root),
                     Notice::Presence => SseEvent::default().event("agents").data("{}"),
+                    Notice::Whisper { to, message } if *to == person.id => whispered(message),
                     _ => continue,
                 },
                 // Too slow: the page must look at everything again.
@@ -300,6 +301,13 @@ fn told(event: &LoggedEvent) -> SseEvent {
         .id(event.seq.to_string())
         .event("event")
         .data(data.to_string())
+}
+
+/// What only this person is told.
+fn whispered(message: &Value) -> SseEvent {
+    SseEvent::default()
+        .event("ephemeral")
+        .data(message.to_string())
 }
 
 fn page_changed(channel: &ChannelId, root: &MessageTs) -> SseEvent {

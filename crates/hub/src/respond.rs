@@ -7,12 +7,13 @@ use axum::{
     Json,
     extract::{Path, State},
 };
-use butler_vocab::{ChannelId, MessageTs, Sha256Hex, UserId};
+use butler_vocab::{ChannelId, MessageTs, Role, Sha256Hex, UserId};
 use rusqlite::{Connection, OptionalExtension, params};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
+    amend,
     app::App,
     desk::{Desk, now_ms},
     error::{Trouble, refuse},
@@ -94,7 +95,13 @@ pub(crate) async fn handle(
     }
     app.store
         .change(move |desk| {
-            let (channel, original) = redeem(desk, &key)?;
+            let (channel, ts) = redeem_place(desk, &key)?;
+            if let Some(person) = amend::commander(desk.db(), &channel, &ts)? {
+                // A command is in no thread and came from no role's message.
+                let draft = draft(channel, None, Role::Pm, response);
+                return ephemeral::keep(desk, &person, &draft).map(drop);
+            }
+            let original = original(desk, &channel, &ts)?;
             let person = clicked_by(desk.db(), &key)?;
             answer(desk, &channel, &original, person, response)
         })
@@ -131,16 +138,26 @@ pub(crate) fn redeem_place(desk: &Desk<'_>, key: &str) -> Result<(ChannelId, Str
     }
 }
 
-fn redeem(desk: &Desk<'_>, key: &str) -> Result<(ChannelId, Stored), Trouble> {
-    let (channel, ts) = redeem_place(desk, key)?;
+fn original(desk: &Desk<'_>, channel: &ChannelId, ts: &str) -> Result<Stored, Trouble> {
     let found = match ts.parse() {
-        Ok(ts) => message::find(desk.db(), &channel, &ts)?,
+        Ok(ts) => message::find(desk.db(), channel, &ts)?,
         Err(_) => None,
     };
-    match found {
-        Some(original) => Ok((channel, original)),
-        None => refuse("message_not_found"),
-    }
+    found.ok_or(Trouble::Refused("message_not_found"))
+}
+
+/// The answer as a message of the app.
+fn draft(channel: ChannelId, root: Option<MessageTs>, role: Role, response: Response) -> Draft {
+    let author = Author::Role {
+        role,
+        username: Some(BOT_NAME.to_owned()),
+        icon_emoji: None,
+        icon_url: None,
+    };
+    let mut draft = Draft::new(channel, root, author);
+    draft.text = response.text;
+    draft.blocks = response.blocks;
+    draft
 }
 
 fn answer(
@@ -165,16 +182,10 @@ fn answer(
     let Some(role) = original.role else {
         return refuse("message_not_found");
     };
-    let author = Author::Role {
-        role,
-        username: Some(BOT_NAME.to_owned()),
-        icon_emoji: None,
-        icon_url: None,
-    };
-    let mut draft = Draft::new(channel.clone(), Some(original.root.clone()), author);
-    draft.text = response.text;
-    draft.blocks = response.blocks;
-    if response.response_type.as_deref() == Some("in_channel") {
+    let in_channel = response.response_type.as_deref() == Some("in_channel");
+    let place = Some(original.root.clone());
+    let draft = draft(channel.clone(), place, role, response);
+    if in_channel {
         return message::write(desk, draft).map(drop);
     }
     // Ephemeral, as it is by default: for the one who clicked.

@@ -42,6 +42,12 @@ pub(crate) fn keep(
             now
         ],
     )?;
+    let mut told = body;
+    told["channel"] = json!(draft.channel);
+    desk.say(Notice::Whisper {
+        to: user.clone(),
+        message: told,
+    });
     desk.say(Notice::Page {
         channel: draft.channel.clone(),
         root: root.unwrap_or_else(|| ts.clone()),

@@ -1,6 +1,7 @@
 //! The hub as others meet it: over HTTP and WebSocket, with our own client.
 #![expect(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
+mod amending;
 mod api_doc;
 mod borders;
 mod browser;
