@@ -6,7 +6,7 @@ use butler_slack::{EnvelopeKind, mrkdwn};
 use butler_vocab::{
     ActionId, ChannelId, Choice, Decision, MessageTs, StampKind, ThreadId, UserId, mentions,
 };
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::{
     app::App,

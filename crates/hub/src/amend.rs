@@ -148,7 +148,7 @@ async fn command(
             let channel = channels::get(desk.db(), &wish.channel)?;
             // A command is in no thread; it gets a place of its own in the log.
             let place = desk.next_ts();
-            let key = respond::issue(desk.db(), &channel.id, &place)?;
+            let key = respond::issue(desk.db(), &channel.id, &place, &person.id)?;
             let payload = json!({
                 "token": "", "team_id": TEAM, "team_domain": "codebutler",
                 "channel_id": channel.id, "channel_name": channel.name,
