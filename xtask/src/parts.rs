@@ -57,6 +57,15 @@ pub const PARTS: &[Part] = &[
         ],
     },
     Part {
+        name: "Go",
+        needed_by: &["crates/jail/tests/it/builds.rs"],
+        found: &["go", "version"],
+        install: &[
+            &["apt-get", "update", "--quiet"],
+            &["apt-get", "install", "--yes", "--quiet", "golang-go"],
+        ],
+    },
+    Part {
         name: "GitHub's gh",
         needed_by: &["crates/worktree/tests/it/github.rs"],
         found: &["gh", "--version"],
