@@ -67,6 +67,15 @@ pub const PARTS: &[Part] = &[
         install: &[&["sh", "crates/hub/tests/browser/setup.sh", "{parts}/browser"]],
     },
     Part {
+        name: "Go",
+        needed_by: &["crates/jail/tests/it/builds.rs"],
+        found: &["go", "version"],
+        install: &[
+            &["apt-get", "update", "--quiet"],
+            &["apt-get", "install", "--yes", "--quiet", "golang-go"],
+        ],
+    },
+    Part {
         name: "GitHub's gh",
         needed_by: &["crates/worktree/tests/it/github.rs"],
         found: &["gh", "--version"],

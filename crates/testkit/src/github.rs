@@ -31,6 +31,8 @@ pub struct GitHub {
 pub(crate) struct State {
     pub remote: PathBuf,
     pub pulls: Vec<Pull>,
+    pub issues: Vec<Issue>,
+    pub releases: Vec<Value>,
     pub checks: Vec<Value>,
     pub lost_answers: u32,
     pub requests: Vec<String>,
@@ -50,6 +52,13 @@ pub(crate) struct Pull {
     pub merge_commit: Option<String>,
     pub notes: Vec<Value>,
     pub lines: Vec<Value>,
+}
+
+/// An issue of the stand-in.
+#[derive(Debug, Clone)]
+pub(crate) struct Issue {
+    pub shown: Value,
+    pub notes: Vec<Value>,
 }
 
 /// A comment that a person leaves on the page.
@@ -88,6 +97,8 @@ impl GitHub {
         let state = Arc::new(Mutex::new(State {
             remote: scratch.remote(),
             pulls: Vec::new(),
+            issues: Vec::new(),
+            releases: Vec::new(),
             checks: Vec::new(),
             lost_answers: 0,
             requests: Vec::new(),
@@ -138,6 +149,24 @@ impl GitHub {
         let id = state.comment_id();
         let note = note(id, comment.login, comment.body);
         state.pulls[comment.number - 1].notes.push(note);
+    }
+
+    /// A person opens an issue on the page; its number.
+    pub fn complain(&self, login: &str, title: &str, body: &str) -> u64 {
+        let mut state = self.state();
+        let shown = crate::github_issues::shown(&state, login, title, body);
+        state.issues.push(Issue {
+            shown: shown.clone(),
+            notes: Vec::new(),
+        });
+        shown["number"].as_u64().unwrap_or_default()
+    }
+
+    /// How many issues and releases there are.
+    #[must_use]
+    pub fn kept(&self) -> (usize, usize) {
+        let state = self.state();
+        (state.issues.len(), state.releases.len())
     }
 
     /// A check of a commit ends.

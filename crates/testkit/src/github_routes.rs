@@ -16,10 +16,13 @@ use axum::{
 use serde_json::{Value, json};
 use std::collections::HashMap;
 
-use crate::github::{Pull, State, lock, note};
+use crate::{
+    github::{Pull, State, lock, note},
+    github_issues,
+};
 
-type Shared = Arc<Mutex<State>>;
-type Where = Axum<Shared>;
+pub(crate) type Shared = Arc<Mutex<State>>;
+pub(crate) type Where = Axum<Shared>;
 
 /// All routes, below `repos/<owner>/<name>`.
 pub(crate) fn router(state: Shared) -> Router {
@@ -29,6 +32,7 @@ pub(crate) fn router(state: Shared) -> Router {
         .route("/pulls/{number}/comments", get(lines).post(say_line))
         .route("/pulls/{number}/merge", put(merge))
         .route("/issues/{number}/comments", get(notes).post(say))
+        .merge(github_issues::routes())
         .route("/commits/{sha}/check-runs", get(checks))
         .route("/commits/{sha}/status", get(statuses))
         .route("/git/ref/heads/{*branch}", get(branch))
@@ -56,15 +60,15 @@ async fn lossy(Axum(state): Where, request: Request, next: Next) -> Response {
     answer
 }
 
-fn refuse(status: StatusCode, message: &str) -> Response {
+pub(crate) fn refuse(status: StatusCode, message: &str) -> Response {
     (status, Json(json!({ "message": message }))).into_response()
 }
 
-fn missing() -> Response {
+pub(crate) fn missing() -> Response {
     refuse(StatusCode::NOT_FOUND, "Not Found")
 }
 
-fn page(items: Vec<Value>, query: &HashMap<String, String>) -> Response {
+pub(crate) fn page(items: Vec<Value>, query: &HashMap<String, String>) -> Response {
     let number = |name: &str, default| {
         let value = query.get(name).and_then(|v| v.parse().ok());
         value.unwrap_or(default)
@@ -78,7 +82,7 @@ fn page(items: Vec<Value>, query: &HashMap<String, String>) -> Response {
     Json(part).into_response()
 }
 
-type Asked = Query<HashMap<String, String>>;
+pub(crate) type Asked = Query<HashMap<String, String>>;
 
 async fn list(Axum(state): Where, Query(query): Asked) -> Response {
     let state = lock(&state);
@@ -153,6 +157,9 @@ async fn edit(Axum(state): Where, Path(number): Path<usize>, Json(body): Json<Va
 }
 
 async fn notes(Axum(state): Where, Path(number): Path<usize>, Query(query): Asked) -> Response {
+    if let Some(issue) = github_issues::find(&mut lock(&state), number) {
+        return page(issue.notes.clone(), &query);
+    }
     match lock(&state).pulls.get(number.wrapping_sub(1)) {
         Some(pull) => page(pull.notes.clone(), &query),
         None => missing(),
@@ -170,6 +177,10 @@ async fn say(Axum(state): Where, Path(number): Path<usize>, Json(body): Json<Val
     let mut state = lock(&state);
     let id = state.comment_id();
     let made = note(id, "you", body["body"].as_str().unwrap_or_default());
+    if let Some(issue) = github_issues::find(&mut state, number) {
+        issue.notes.push(made.clone());
+        return (StatusCode::CREATED, Json(made)).into_response();
+    }
     match state.pulls.get_mut(number.wrapping_sub(1)) {
         Some(pull) => pull.notes.push(made.clone()),
         None => return missing(),

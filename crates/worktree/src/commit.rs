@@ -54,7 +54,9 @@ impl Worktree {
             self.mend_index(&writer, cancel).await?;
             return Ok(None);
         }
-        let text = with_trailers(message, trailers);
+        let mut trailers = trailers.to_vec();
+        trailers.extend(self.repo().sign_off(role, cancel).await?);
+        let text = with_trailers(message, &trailers);
         let made = Commit {
             tree: &tree,
             parents: &[head.as_str()],

@@ -166,6 +166,12 @@ pub enum Error {
         /// What the remote said.
         reason: String,
     },
+    /// No issue has this number.
+    #[error("there is no issue {number}")]
+    NoIssue {
+        /// Which.
+        number: crate::IssueNumber,
+    },
     /// No pull request has this number.
     #[error("there is no pull request {number}")]
     NoPull {

@@ -8,12 +8,13 @@ mod gh;
 mod github;
 mod local;
 mod store;
-mod wire;
+pub(crate) mod wire;
 
 use std::sync::Arc;
 
 use butler_vocab::{BranchName, CommitSha, PrNumber, Role};
 use futures_util::future::BoxFuture;
+pub(crate) use github::ATTEMPTS;
 pub use github::GitHubForge;
 pub use local::LocalForge;
 use serde::{Deserialize, Serialize};
@@ -141,6 +142,23 @@ pub struct NewComment {
     pub place: Option<Place>,
     /// Made by the caller: the same key is one comment.
     pub key: String,
+}
+
+impl NewComment {
+    /// Adds it to what was said, unless its key is there already.
+    pub(crate) fn add_to(&self, comments: &mut Vec<Comment>, at: i64) {
+        let mine = |c: &Comment| c.key.as_deref() == Some(self.key.as_str());
+        if !comments.iter().any(mine) {
+            comments.push(Comment {
+                id: format!("{}", comments.len() + 1),
+                author: self.author.clone(),
+                body: self.body.clone(),
+                place: self.place.clone(),
+                at,
+                key: Some(self.key.clone()),
+            });
+        }
+    }
 }
 
 /// One check of a head.

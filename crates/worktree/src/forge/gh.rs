@@ -71,7 +71,7 @@ pub(super) struct Request<'a> {
 
 /// GitHub's answer; any status is one.
 #[derive(Debug)]
-pub(super) struct Answer {
+pub(crate) struct Answer {
     pub status: u16,
     pub body: Vec<u8>,
     command: String,
@@ -79,7 +79,7 @@ pub(super) struct Answer {
 
 impl Answer {
     /// The body as JSON, if the request went well.
-    pub(super) fn json(&self) -> Result<Value> {
+    pub(crate) fn json(&self) -> Result<Value> {
         if !(200..300).contains(&self.status) {
             return Err(self.refusal());
         }
@@ -87,7 +87,7 @@ impl Answer {
     }
 
     /// The answer as an error, in GitHub's words.
-    pub(super) fn refusal(&self) -> Error {
+    pub(crate) fn refusal(&self) -> Error {
         let said = serde_json::from_slice::<Value>(&self.body).ok();
         let message = said
             .as_ref()
@@ -100,7 +100,7 @@ impl Answer {
     }
 
     /// Whether nobody can say if it was done: ask before doing it again.
-    pub(super) fn is_unclear(&self) -> bool {
+    pub(crate) fn is_unclear(&self) -> bool {
         self.status >= 500 || self.status == 429
     }
 }

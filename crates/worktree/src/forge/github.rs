@@ -1,6 +1,8 @@
 //! Pull requests on GitHub. Each call looks before it acts, and looks again
 //! when an answer was lost, so that a repeat never does a thing twice.
 
+mod merge;
+
 use butler_vocab::{BranchName, CommitSha, PrNumber, fault};
 use futures_util::{FutureExt, future::BoxFuture};
 use serde_json::{Value, json};
@@ -11,9 +13,9 @@ use super::{
     gh::{Address, Answer, Request, send},
     wire,
 };
-use crate::{Error, Repo, Result, name, push::jitter, squash};
+use crate::{Error, Repo, Result, name, push::jitter};
 
-const ATTEMPTS: u32 = 5;
+pub(crate) const ATTEMPTS: u32 = 5;
 const PAGE: usize = 100;
 const PAGES: usize = 20;
 
@@ -49,8 +51,25 @@ impl GitHubForge {
         answer
     }
 
+    /// Asks for a change once.
+    pub(crate) async fn send(
+        &self,
+        method: &str,
+        path: String,
+        body: Value,
+        cancel: &CancellationToken,
+    ) -> Result<Answer> {
+        let request = Request {
+            method,
+            path,
+            body: Some(body),
+            accept: None,
+        };
+        self.ask(request, cancel).await
+    }
+
     /// Reads; a lost answer is asked for again.
-    async fn get(&self, path: &str, cancel: &CancellationToken) -> Result<Answer> {
+    pub(crate) async fn get(&self, path: &str, cancel: &CancellationToken) -> Result<Answer> {
         let request = || Request {
             method: "GET",
             path: path.to_owned(),
@@ -67,7 +86,7 @@ impl GitHubForge {
     }
 
     /// Every page of a list.
-    async fn all(&self, path: &str, cancel: &CancellationToken) -> Result<Vec<Value>> {
+    pub(crate) async fn all(&self, path: &str, cancel: &CancellationToken) -> Result<Vec<Value>> {
         let mut items = Vec::new();
         for page in 1..=PAGES {
             let sign = if path.contains('?') { '&' } else { '?' };
@@ -146,18 +165,13 @@ impl GitHubForge {
     }
 
     async fn post_pull(&self, new: &NewPull, cancel: &CancellationToken) -> Result<Answer> {
-        let request = Request {
-            method: "POST",
-            path: "pulls".into(),
-            body: Some(json!({
-                "title": new.title,
-                "body": new.body,
-                "head": new.branch,
-                "base": self.repo.default_branch(),
-            })),
-            accept: None,
-        };
-        self.ask(request, cancel).await
+        let body = json!({
+            "title": new.title,
+            "body": new.body,
+            "head": new.branch,
+            "base": self.repo.default_branch(),
+        });
+        self.send("POST", "pulls".into(), body, cancel).await
     }
 
     /// Changes fields of a pull request; a lost answer is simply asked again.
@@ -168,13 +182,8 @@ impl GitHubForge {
         cancel: &CancellationToken,
     ) -> Result<PullRequest> {
         for attempt in 0..ATTEMPTS {
-            let request = Request {
-                method: "PATCH",
-                path: format!("pulls/{}", number.0),
-                body: Some(fields.clone()),
-                accept: None,
-            };
-            let answer = self.ask(request, cancel).await?;
+            let path = format!("pulls/{}", number.0);
+            let answer = self.send("PATCH", path, fields.clone(), cancel).await?;
             match answer.status {
                 404 => return Err(Error::NoPull { number }),
                 _ if answer.is_unclear() => jitter(attempt, cancel).await?,
@@ -209,28 +218,23 @@ impl GitHubForge {
             if let Some(said) = there.into_iter().find(mine) {
                 return Ok(said);
             }
-            let body = wire::marked(comment);
-            let request = match &comment.place {
-                None => Request {
-                    method: "POST",
-                    path: format!("issues/{}/comments", number.0),
-                    body: Some(json!({ "body": body })),
-                    accept: None,
-                },
-                Some(place) => Request {
-                    method: "POST",
-                    path: format!("pulls/{}/comments", number.0),
-                    body: Some(json!({
+            let body = wire::marked(&comment.author, &comment.body, &comment.key);
+            let (place, body) = match &comment.place {
+                None => ("issues", json!({ "body": body })),
+                Some(place) => {
+                    let head = self.one(number, cancel).await?.0.head;
+                    let body = json!({
                         "body": body,
-                        "commit_id": self.one(number, cancel).await?.0.head,
+                        "commit_id": head,
                         "path": place.path,
                         "line": place.line,
                         "side": "RIGHT",
-                    })),
-                    accept: None,
-                },
+                    });
+                    ("pulls", body)
+                }
             };
-            let answer = self.ask(request, cancel).await?;
+            let path = format!("{place}/{}/comments", number.0);
+            let answer = self.send("POST", path, body, cancel).await?;
             if answer.status == 404 {
                 return Err(Error::NoPull { number });
             }
@@ -243,104 +247,7 @@ impl GitHubForge {
         Err(self.outpaced(&number.to_string()))
     }
 
-    async fn squash(
-        &self,
-        number: PrNumber,
-        head: &CommitSha,
-        cancel: &CancellationToken,
-    ) -> Result<CommitSha> {
-        for attempt in 0..ATTEMPTS {
-            let (pull, json) = self.one(number, cancel).await?;
-            match &pull.state {
-                PullState::Merged { commit } => {
-                    self.delete_branch(&pull.branch, head, cancel).await?;
-                    return Ok(commit.clone());
-                }
-                PullState::Closed => {
-                    let state = "closed";
-                    return Err(Error::NotOpen { number, state });
-                }
-                PullState::Open if pull.head != *head => {
-                    return Err(Error::HeadMoved {
-                        number,
-                        expected: head.clone(),
-                        actual: pull.head,
-                    });
-                }
-                PullState::Open => {}
-            }
-            if json["mergeable"] == Value::Bool(false) {
-                return Err(self.conflict(&pull, cancel).await?);
-            }
-            let answer = self.put_merge(&pull, cancel).await?;
-            // 405 while GitHub is still computing whether it merges; 409 when
-            // the head moved. The next look tells them apart.
-            let again = answer.is_unclear() || matches!(answer.status, 200 | 405 | 409);
-            if !again || (attempt + 1 == ATTEMPTS && answer.status != 200) {
-                return Err(answer.refusal());
-            }
-            if answer.status != 200 {
-                jitter(attempt + 3, cancel).await?;
-            }
-        }
-        Err(self.outpaced(&number.to_string()))
-    }
-
-    async fn put_merge(&self, pull: &PullRequest, cancel: &CancellationToken) -> Result<Answer> {
-        let request = Request {
-            method: "PUT",
-            path: format!("pulls/{}/merge", pull.number.0),
-            body: Some(json!({
-                "sha": pull.head,
-                "merge_method": "squash",
-                "commit_title": format!("{} ({})", pull.title.trim(), pull.number),
-                "commit_message": pull.body.trim(),
-            })),
-            accept: None,
-        };
-        self.ask(request, cancel).await
-    }
-
-    /// Deletes a merged branch, unless somebody has pushed to it since.
-    async fn delete_branch(
-        &self,
-        branch: &BranchName,
-        head: &CommitSha,
-        cancel: &CancellationToken,
-    ) -> Result<()> {
-        let there = self.get(&format!("git/ref/heads/{branch}"), cancel).await?;
-        if there.status == 404 || there.json()?["object"]["sha"] != head.as_str() {
-            return Ok(());
-        }
-        let request = Request {
-            method: "DELETE",
-            path: format!("git/refs/heads/{branch}"),
-            ..Request::default()
-        };
-        let answer = self.ask(request, cancel).await?;
-        match answer.status {
-            // 404 and 422: it is gone already. Forbidden: it may stay.
-            204 | 404 | 422 => Ok(()),
-            status => {
-                tracing::warn!(%branch, status, "the merged branch could not be deleted");
-                Ok(())
-            }
-        }
-    }
-
-    /// The error for a pull request that does not merge, with its files.
-    async fn conflict(&self, pull: &PullRequest, cancel: &CancellationToken) -> Result<Error> {
-        self.repo.fetch(cancel).await?;
-        let base = self.repo.default_ref();
-        let files = squash::conflicts(&self.repo, &base, pull.head.as_str(), cancel).await?;
-        Ok(Error::Conflict {
-            ours: pull.branch.to_string(),
-            theirs: pull.base.to_string(),
-            files,
-        })
-    }
-
-    fn outpaced(&self, name: &str) -> Error {
+    pub(crate) fn outpaced(&self, name: &str) -> Error {
         Error::Outpaced {
             name: name.to_owned(),
             attempts: ATTEMPTS,

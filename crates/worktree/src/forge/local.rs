@@ -3,7 +3,9 @@
 //! real git: a squash commit, pushed together with the pull request's new state
 //! and the deletion of its branch, all or none.
 
-use butler_vocab::{BranchName, CommitSha, PrNumber, Receipt, Role, fault};
+mod merge;
+
+use butler_vocab::{BranchName, CommitSha, PrNumber, Receipt};
 use futures_util::{FutureExt, future::BoxFuture};
 use tokio_util::sync::CancellationToken;
 
@@ -13,8 +15,7 @@ use super::{
 };
 use crate::{
     Error, Repo, Result, diff, name,
-    push::{Pushed, RefChange, jitter},
-    squash::Squash,
+    push::{Pushed, jitter},
 };
 
 const ATTEMPTS: u32 = 8;
@@ -33,6 +34,10 @@ impl LocalForge {
     pub fn new(repo: &Repo) -> Result<Self> {
         repo.need_remote()?;
         Ok(Self { repo: repo.clone() })
+    }
+
+    pub(crate) fn repo(&self) -> &Repo {
+        &self.repo
     }
 
     /// Puts the checks of a receipt beside the pull request, for the head they
@@ -121,7 +126,7 @@ impl LocalForge {
         }
         for attempt in 0..ATTEMPTS {
             store::refresh(&self.repo, cancel).await?;
-            let all = store::all(&self.repo, cancel).await?;
+            let all = store::all::<Stored>(&self.repo, cancel).await?;
             let head = self
                 .repo
                 .resolve(&self.repo.tracking_ref(&new.branch))
@@ -163,103 +168,6 @@ impl LocalForge {
             checks: Vec::new(),
         }
     }
-
-    async fn squash(
-        &self,
-        number: PrNumber,
-        head: &CommitSha,
-        cancel: &CancellationToken,
-    ) -> Result<CommitSha> {
-        let mut delete = true;
-        for attempt in 0..ATTEMPTS {
-            store::refresh(&self.repo, cancel).await?;
-            let kept = store::one(&self.repo, number, cancel).await?;
-            let pull = self.live(kept.stored.clone()).await?.pull;
-            match &pull.state {
-                PullState::Merged { commit } => return Ok(commit.clone()),
-                PullState::Closed => {
-                    return Err(Error::NotOpen {
-                        number,
-                        state: "closed",
-                    });
-                }
-                PullState::Open if pull.head != *head => {
-                    return Err(Error::HeadMoved {
-                        number,
-                        expected: head.clone(),
-                        actual: pull.head,
-                    });
-                }
-                PullState::Open => {}
-            }
-            match self.squash_once(&kept, pull, delete, cancel).await {
-                Ok((commit, Pushed::Done)) => return Ok(commit),
-                Ok((_, Pushed::Behind)) => jitter(attempt, cancel).await?,
-                // A remote that forbids deletions can still be merged into.
-                Err(Error::Refused { .. }) if delete => delete = false,
-                Err(error) => return Err(error),
-            }
-        }
-        Err(Error::Outpaced {
-            name: self.repo.default_branch().to_string(),
-            attempts: ATTEMPTS,
-        })
-    }
-
-    async fn squash_once(
-        &self,
-        kept: &Kept,
-        pull: PullRequest,
-        delete: bool,
-        cancel: &CancellationToken,
-    ) -> Result<(CommitSha, Pushed)> {
-        let base = self.repo.resolve(&self.repo.default_ref()).await?;
-        let base = base.ok_or_else(|| Error::Empty {
-            branch: pull.base.clone(),
-        })?;
-        let squash = Squash {
-            repo: &self.repo,
-            base: &base,
-            pull: &pull,
-            role: Role::Lead,
-        };
-        let commit = squash.write(cancel).await?;
-        let mut after = kept.stored.clone();
-        after.pull.head = pull.head.clone();
-        after.pull.state = PullState::Merged {
-            commit: commit.clone(),
-        };
-        let state = store::write(&self.repo, &after, Some(&kept.at), "merged", cancel).await?;
-        let names = (
-            format!("refs/heads/{}", pull.base),
-            store::ref_of(pull.number),
-            format!("refs/heads/{}", pull.branch),
-        );
-        let mut changes = vec![
-            RefChange {
-                name: &names.0,
-                to: Some(commit.as_str()),
-                lease: Some(base.as_str()),
-            },
-            RefChange {
-                name: &names.1,
-                to: Some(state.as_str()),
-                lease: Some(kept.at.as_str()),
-            },
-        ];
-        let tip = self.repo.tracking_ref(&pull.branch);
-        if delete && self.repo.resolve(&tip).await?.is_some() {
-            changes.push(RefChange {
-                name: &names.2,
-                to: None,
-                lease: Some(pull.head.as_str()),
-            });
-        }
-        fault("forge.before-merge");
-        let pushed = self.repo.push_refs(&changes, cancel).await?;
-        fault("forge.after-merge");
-        Ok((commit, pushed))
-    }
 }
 
 /// The pull request that a repeated create means: the open one of the branch,
@@ -295,7 +203,7 @@ impl Forge for LocalForge {
     ) -> BoxFuture<'a, Result<Option<PullRequest>>> {
         async move {
             store::refresh(&self.repo, cancel).await?;
-            let all = store::all(&self.repo, cancel).await?;
+            let all = store::all::<Stored>(&self.repo, cancel).await?;
             match existing(&all, branch, None) {
                 Some(kept) => Ok(Some(self.live(kept.stored.clone()).await?.pull)),
                 None => Ok(None),
@@ -367,17 +275,7 @@ impl Forge for LocalForge {
             let mine = |c: &Comment| c.key.as_deref() == Some(comment.key.as_str());
             let pull = self
                 .update(number, "commented", cancel, |stored| {
-                    let comments = &mut stored.pull.comments;
-                    if !comments.iter().any(mine) {
-                        comments.push(Comment {
-                            id: format!("{}", comments.len() + 1),
-                            author: comment.author.clone(),
-                            body: comment.body.clone(),
-                            place: comment.place.clone(),
-                            at,
-                            key: Some(comment.key.clone()),
-                        });
-                    }
+                    comment.add_to(&mut stored.pull.comments, at);
                     Ok(())
                 })
                 .await?;
@@ -445,7 +343,11 @@ impl Forge for LocalForge {
         async move {
             store::refresh(&self.repo, cancel).await?;
             let mut pulls = Vec::new();
-            for kept in store::all(&self.repo, cancel).await?.into_iter().rev() {
+            for kept in store::all::<Stored>(&self.repo, cancel)
+                .await?
+                .into_iter()
+                .rev()
+            {
                 if !open_only || kept.stored.pull.state == PullState::Open {
                     pulls.push(self.live(kept.stored).await?.pull);
                 }

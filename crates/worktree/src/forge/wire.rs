@@ -4,9 +4,7 @@
 use butler_vocab::{BranchName, CommitSha, PrNumber, Role};
 use serde_json::Value;
 
-use super::{
-    Author, Check, Comment, NewComment, Place, PullRequest, PullState, github::check_state,
-};
+use super::{Author, Check, Comment, Place, PullRequest, PullState, github::check_state};
 
 /// A pull request without its comments.
 pub(super) fn pull(json: &Value) -> Option<PullRequest> {
@@ -35,19 +33,18 @@ pub(super) fn pull(json: &Value) -> Option<PullRequest> {
 const MARK: &str = "<!-- codebutler:";
 
 /// A comment's text with the mark by which we recognise it.
-pub(super) fn marked(comment: &NewComment) -> String {
-    let role = match &comment.author {
+pub(crate) fn marked(author: &Author, body: &str, key: &str) -> String {
+    let role = match author {
         Author::Role(role) => role.as_str(),
         Author::Person(_) => "person",
     };
     // "--" would end the mark early.
-    let key = comment.key.replace("--", "- -");
-    format!("{}\n\n{MARK}{role}:{key} -->", comment.body)
+    let key = key.replace("--", "- -");
+    format!("{body}\n\n{MARK}{role}:{key} -->")
 }
 
-/// A comment, ours or a person's.
-pub(super) fn comment(json: &Value) -> Option<Comment> {
-    let body = json["body"].as_str()?;
+/// A text without its mark, who wrote it, and the key in the mark.
+pub(crate) fn written(json: &Value, body: &str) -> (String, Author, Option<String>) {
     let (body, mark) = match body.rsplit_once(MARK) {
         Some((text, mark)) => (text.trim_end(), mark.strip_suffix(" -->")),
         None => (body, None),
@@ -58,6 +55,13 @@ pub(super) fn comment(json: &Value) -> Option<Comment> {
         Some(Ok(role)) => Author::Role(role),
         _ => person(),
     };
+    let key = mark.map(|(_, key)| key.replace("- -", "--"));
+    (body.to_owned(), author, key)
+}
+
+/// A comment, ours or a person's.
+pub(crate) fn comment(json: &Value) -> Option<Comment> {
+    let (body, author, key) = written(json, json["body"].as_str()?);
     let line = json["line"].as_u64().or(json["original_line"].as_u64());
     let place = json["path"].as_str().zip(line).map(|(path, line)| Place {
         path: path.to_owned(),
@@ -72,10 +76,10 @@ pub(super) fn comment(json: &Value) -> Option<Comment> {
     Some(Comment {
         id: format!("{kind}-{}", json["id"].as_u64()?),
         author,
-        body: body.to_owned(),
+        body,
         place,
         at: at.as_second(),
-        key: mark.map(|(_, key)| key.replace("- -", "--")),
+        key,
     })
 }
 
@@ -103,7 +107,7 @@ pub(super) fn status(json: &Value, head: &CommitSha) -> Option<Check> {
 mod tests {
     use serde_json::json;
 
-    use super::*;
+    use super::{super::NewComment, *};
 
     #[test]
     fn a_mark_survives_the_way_there_and_back() {
@@ -113,7 +117,7 @@ mod tests {
             place: None,
             key: "a--b:c".into(),
         };
-        let json = json!({"id": 7, "body": marked(&new), "created_at": "2026-01-02T03:04:05Z", "user": {"login": "ana"}});
+        let json = json!({"id": 7, "body": marked(&new.author, &new.body, &new.key), "created_at": "2026-01-02T03:04:05Z", "user": {"login": "ana"}});
         let read = comment(&json).unwrap();
         assert_eq!(
             (read.body.as_str(), read.author),
