@@ -12,6 +12,7 @@ const FILES: &[(&str, &str, &str)] = &[
     ("content.css", CSS, include_str!("assets/content.css")),
     ("page.js", JS, include_str!("assets/page.js")),
     ("live.js", JS, include_str!("assets/live.js")),
+    ("swap.js", JS, include_str!("assets/swap.js")),
     ("forms.js", JS, include_str!("assets/forms.js")),
     ("composer.js", JS, include_str!("assets/composer.js")),
     ("keys.js", JS, include_str!("assets/keys.js")),

@@ -209,6 +209,7 @@ fn sentence(code: &str) -> &'static str {
         "already_decided" => "Somebody decided about this card before.",
         "not_an_approver" => "You are not among the people who may approve this.",
         "not_the_card" | "unknown_request" | "unknown_action" => "This button is not valid here.",
+        "use_slack" => "This workspace is in Slack: say and decide it there.",
         "no_text" => "There was nothing to say.",
         "msg_too_long" => "That is too long for one message.",
         "foreign_origin" => "This request did not come from this page.",

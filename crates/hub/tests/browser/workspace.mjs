@@ -2,7 +2,7 @@
 // clicks, uploads, reacts; the page stays accessible, live and inert.
 import { expect, judge, launch, logIn, open } from "./common.mjs";
 
-const { HUB, LOGIN, CHANNEL, ROOT, BOT_TOKEN, SIZE } = process.env;
+const { HUB, LOGIN, CHANNEL, ROOT, LONG, BOT_TOKEN, SIZE } = process.env;
 
 const asAgent = async (text) => {
   const answer = await fetch(`${HUB}api/chat.postMessage`, {
@@ -111,6 +111,17 @@ try {
   await page.keyboard.press("k");
   expect(await page.evaluate(() => document.activeElement.matches(".message")), "k goes to a message");
   await judge(page, "thread after work", ["light"]);
+
+  // A long thread: the newest part first, the rest on demand, each message once.
+  await page.goto(`${HUB}c/${CHANNEL}/${LONG}`);
+  await message("reply 119.").waitFor();
+  expect((await message("reply 5.").count()) === 0, "old replies are not loaded at first");
+  await page.getByRole("link", { name: "Show earlier messages" }).click();
+  await message("reply 5.").waitFor({ state: "attached" });
+  await page.locator(".earlier").waitFor({ state: "detached" });
+  const ids = await page.locator(".message").evaluateAll((all) => all.map((one) => one.id));
+  expect(ids.length === 121 && new Set(ids).size === 121, `121 messages once, but ${ids.length}`);
+  expect(ids.join() === [...ids].sort().join(), "messages stand in the order of time");
 
   // The hub goes away and comes back.
   await page.route("**/v1/events", (route) => route.abort());

@@ -132,7 +132,17 @@ fn fields(size: &str) -> Value {
     ])
 }
 
-async fn drive(dir: &PathBuf, world: &World, root: &MessageTs, size: &str) {
+/// More replies than a page holds at first.
+async fn seed_long(world: &World) -> MessageTs {
+    let root = world.say("a long thread", None).await;
+    for number in 0..120 {
+        world.say(&format!("reply {number}."), Some(&root)).await;
+    }
+    root
+}
+
+/// A person at work at one size, in the seeded thread and in the long one.
+async fn drive(dir: &PathBuf, world: &World, [root, long]: [&MessageTs; 2], size: &str) {
     let code = Tokens::open(world.dir.path())
         .unwrap()
         .login_link()
@@ -149,6 +159,7 @@ async fn drive(dir: &PathBuf, world: &World, root: &MessageTs, size: &str) {
         )
         .env("CHANNEL", world.channel().as_str())
         .env("ROOT", root.as_str())
+        .env("LONG", long.as_str())
         .env("BOT_TOKEN", world.repo.agents[&Role::Pm].bot.expose())
         .env("SIZE", size)
         .kill_on_drop(true)
@@ -199,9 +210,10 @@ async fn people_work_on_the_page_at_both_sizes() {
     let Some(dir) = driver() else { return };
     let world = World::start().await;
     let root = seed(&world).await;
+    let long = seed_long(&world).await;
     let mut pm = world.socket(Role::Pm).await;
     for size in ["desktop", "phone"] {
-        drive(&dir, &world, &root, size).await;
+        drive(&dir, &world, [&root, &long], size).await;
         assert_done(&world, &root, size).await;
         let action = format!("send-{size}");
         let payload = loop {

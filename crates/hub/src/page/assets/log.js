@@ -24,7 +24,8 @@ const part = (name, text) => {
 
 // Everything beside the well-known fields, as `name=value`.
 const rest = (line) =>
-  Object.entries(line.fields ?? {})
+  Object.entries({ thread: line.thread, turn: line.turn, tool: line.tool, ...line.fields })
+    .filter(([, value]) => value !== undefined)
     .map(([name, value]) => `${name}=${typeof value === "string" ? value : JSON.stringify(value)}`)
     .join(" ");
 
@@ -32,13 +33,13 @@ const show = (line) => {
   const row = document.createElement("p");
   const level = String(line.level ?? "info").toLowerCase();
   row.dataset.level = level;
-  row.dataset.role = line.role ?? line.name ?? "hub";
+  row.dataset.role = line.process ?? line.role ?? "hub";
   const time = new Date(line.at_ms ?? Date.now());
   row.append(
     part("time", time.toLocaleTimeString([], { hour12: false })),
     part("level", level),
     part("role", row.dataset.role),
-    part("text", line.message ?? line.text ?? ""),
+    part("text", line.message ?? ""),
     part("fields", rest(line)),
   );
   row.hidden = !wanted(row);
@@ -60,8 +61,7 @@ const heard = (event) => {
 export const startLog = () => {
   if (!section) return;
   const source = new EventSource(section.dataset.log);
-  source.addEventListener("message", heard);
-  source.addEventListener("log", heard);
+  source.addEventListener("line", heard);
   filters.addEventListener("input", () => {
     for (const row of lines.children) row.hidden = !wanted(row);
   });

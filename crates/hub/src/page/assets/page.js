@@ -7,10 +7,11 @@ import { startKeys } from "./keys.js";
 import { startLive } from "./live.js";
 import { startLog } from "./log.js";
 
+// First, while the page still reads as the server wrote it.
+startLive();
 startClock();
 startForms();
 startComposer();
 startKeys();
-startLive();
 startLog();
 document.documentElement.dataset.ready = "yes";
