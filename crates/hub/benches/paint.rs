@@ -1,4 +1,5 @@
-//! How soon a thread of 2,000 messages is on the screen, beside one of 20: the
+//! How soon a thread of 2,000 messages is on the screen, beside one of 20 and one
+//! of 101, which is as much as a page holds at first: the
 //! time until the HTML is there, its size, and, when `CODEBUTLER_BROWSER_DIR`
 //! names the browser's driver, the first contentful paint in Chromium.
 #![expect(
@@ -25,6 +26,8 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 const LONG: usize = 2_000;
+/// A root and as many replies as a page shows at first.
+const FULL: usize = 101;
 const SHORT: usize = 20;
 const ROUNDS: usize = 30;
 
@@ -126,7 +129,7 @@ async fn main() {
     };
     let browser = std::env::var_os("CODEBUTLER_BROWSER_DIR").map(PathBuf::from);
     let mut figures = Vec::new();
-    for length in [SHORT, LONG] {
+    for length in [SHORT, FULL, LONG] {
         let root = world.thread(length).await;
         let (time, bytes) = world.html(&root).await;
         let path = format!("c/{}/{root}", world.channel);
@@ -140,11 +143,14 @@ async fn main() {
         figures.push((time.as_secs_f64(), painted));
     }
     println!(
-        "HTML, long against short: {:.1} times",
-        figures[1].0 / figures[0].0
+        "HTML, {LONG} against {FULL} messages: {:.1} times",
+        figures[2].0 / figures[1].0
     );
-    if let (Some(short), Some(long)) = (figures[0].1, figures[1].1) {
-        println!("first paint, long against short: {:.1} times", long / short);
+    if let (Some(full), Some(long)) = (figures[1].1, figures[2].1) {
+        println!(
+            "first paint, {LONG} against {FULL} messages: {:.1} times",
+            long / full
+        );
     }
     cancel.cancel();
     hub.wait().await;
