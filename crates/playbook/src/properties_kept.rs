@@ -110,6 +110,6 @@ proptest! {
         let mut numbers: Vec<_> = roadmap.items().iter().map(|item| item.number).collect();
         numbers.sort_unstable();
         numbers.dedup();
-        prop_assert!(lines >= numbers.len(), "{}", graph);
+        prop_assert_eq!(lines, numbers.len(), "{}", graph);
     }
 }

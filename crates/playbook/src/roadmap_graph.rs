@@ -17,8 +17,7 @@ impl Roadmap {
         let mut below: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
         let mut roots = Vec::new();
         for item in self
-            .items()
-            .iter()
+            .first_of_each()
             .filter(|item| levels.contains_key(&item.number))
         {
             let known = item
@@ -35,8 +34,7 @@ impl Roadmap {
             self.draw(root, &below, &mut lines);
         }
         let stuck: Vec<_> = self
-            .items()
-            .iter()
+            .first_of_each()
             .filter(|item| !levels.contains_key(&item.number))
             .collect();
         if !stuck.is_empty() {
@@ -47,6 +45,13 @@ impl Roadmap {
         lines.join("\n")
     }
 
+    /// Where a number is there twice the first counts, as everywhere; the other
+    /// is a problem, and would make circles that nobody wrote.
+    fn first_of_each(&self) -> impl Iterator<Item = &Item> {
+        let items = self.items().iter();
+        items.filter(|item| self.item(item.number) == Some(item))
+    }
+
     /// How many items must be done one after the other before each; those that
     /// wait for a circle have no place.
     fn levels(&self) -> BTreeMap<u32, usize> {
@@ -54,7 +59,7 @@ impl Roadmap {
         let mut levels: BTreeMap<u32, usize> = BTreeMap::new();
         loop {
             let before = levels.len();
-            for item in self.items() {
+            for item in self.first_of_each() {
                 if levels.contains_key(&item.number) || circles.contains(&item.number) {
                     continue;
                 }
@@ -163,6 +168,11 @@ mod tests {
              ○ 8. C, waiting on 7"
         );
         assert_eq!(Roadmap::parse("").graph(), "");
+        let twice = "## 1. A\n## 2. B\n- Depends on: 1\n## 1. C\n- Depends on: 2\n";
+        assert_eq!(
+            Roadmap::parse(twice).graph(),
+            "● 1. A, ready\n└─ ○ 2. B, waiting on 1"
+        );
         let chain: String = (1..300u32)
             .map(|number| format!("## {number}. A\n- Depends on: {}\n", number - 1))
             .collect();

@@ -101,7 +101,7 @@ fn three_way(base: &str, ours: &str, shipped: &str, take: Take) -> Updated {
 
 /// A last line without its end must not swallow the next.
 fn push(text: &mut String, lines: &str) {
-    if !text.is_empty() && !text.ends_with('\n') && !lines.is_empty() {
+    if !text.is_empty() && !text.ends_with(['\n', '\r']) && !lines.is_empty() {
         text.push('\n');
     }
     text.push_str(lines);
