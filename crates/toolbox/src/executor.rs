@@ -58,7 +58,7 @@ impl Executor {
                 instead: format!("send the call of {} again", call.name),
             });
         }
-        let call = match fitted(tool, call) {
+        let call = match self.fitted(call) {
             Ok(call) => call,
             Err(refusal) => return Judgement::Refuse(refusal),
         };
@@ -75,7 +75,7 @@ impl Executor {
     #[must_use]
     pub fn intent(&self, call: &ToolCall, desk: &Desk) -> Option<Intent> {
         let tool = self.registry.get(&call.name)?;
-        let fitted = fitted(tool, call).ok()?;
+        let fitted = self.fitted(call).ok()?;
         Some(Intent {
             crash: tool.crash(),
             sha256: Sha256Hex::of(call.arguments.to_string()),
@@ -135,9 +135,26 @@ impl Executor {
                 "refused: the permit is for another call; this is a fault of the runtime",
             ));
         }
-        match fitted(tool, call) {
+        match self.fitted(call) {
             Ok(call) => Ok((tool, call.arguments)),
             Err(refusal) => Err(ToolOutcome::error(refusal.to_string())),
+        }
+    }
+
+    /// The call with its arguments as the tool's schema wants them.
+    fn fitted(&self, call: &ToolCall) -> Result<ToolCall, Refusal> {
+        let Some(spec) = self.registry.spec(&call.name) else {
+            return Err(self.unknown(&call.name));
+        };
+        match repair::fit(&spec.parameters, &call.arguments) {
+            Ok(arguments) => Ok(ToolCall {
+                arguments,
+                ..call.clone()
+            }),
+            Err(problem) => Err(Refusal {
+                rule: format!("bad input for {}: {problem}", call.name),
+                instead: format!("the fields are {}", fields(&spec.parameters)),
+            }),
         }
     }
 
@@ -151,21 +168,6 @@ impl Executor {
                 format!("did you mean {}?", near.join(" or "))
             },
         }
-    }
-}
-
-/// The call with its arguments as the tool's schema wants them.
-fn fitted(tool: &dyn Tool, call: &ToolCall) -> Result<ToolCall, Refusal> {
-    let spec = tool.spec();
-    match repair::fit(&spec.parameters, &call.arguments) {
-        Ok(arguments) => Ok(ToolCall {
-            arguments,
-            ..call.clone()
-        }),
-        Err(problem) => Err(Refusal {
-            rule: format!("bad input for {}: {problem}", call.name),
-            instead: format!("the fields are {}", fields(&spec.parameters)),
-        }),
     }
 }
 

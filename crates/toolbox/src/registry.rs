@@ -1,5 +1,7 @@
 //! The tools by name, in the order in which they were added.
 
+use std::sync::OnceLock;
+
 use butler_vocab::ToolSpec;
 
 use crate::{Search, Tool, Web, nearest, tools};
@@ -7,7 +9,14 @@ use crate::{Search, Tool, Web, nearest, tools};
 /// All tools of a process.
 #[derive(Default)]
 pub struct Registry {
-    tools: Vec<Box<dyn Tool>>,
+    tools: Vec<Listed>,
+}
+
+/// A tool, and its spec once somebody asked for it: schemas are made from types,
+/// which takes longer than a small call.
+struct Listed {
+    tool: Box<dyn Tool>,
+    spec: OnceLock<ToolSpec>,
 }
 
 impl Registry {
@@ -51,7 +60,10 @@ impl Registry {
             tracing::warn!(tool = tool.name(), "a tool of this name exists already");
             return;
         }
-        self.tools.push(tool);
+        self.tools.push(Listed {
+            tool,
+            spec: OnceLock::new(),
+        });
     }
 
     /// What a model is offered: the named tools that exist, in the given order.
@@ -59,23 +71,31 @@ impl Registry {
     pub fn offered(&self, names: &[&str]) -> Vec<ToolSpec> {
         names
             .iter()
-            .filter_map(|name| self.get(name))
-            .map(Tool::spec)
+            .filter_map(|name| self.spec(name))
+            .cloned()
             .collect()
+    }
+
+    /// What a model is told about a tool.
+    #[must_use]
+    pub fn spec(&self, name: &str) -> Option<&ToolSpec> {
+        let listed = self.listed(name)?;
+        Some(listed.spec.get_or_init(|| listed.tool.spec()))
     }
 
     /// A tool by its exact name.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&dyn Tool> {
-        self.tools
-            .iter()
-            .find(|tool| tool.name() == name)
-            .map(Box::as_ref)
+        self.listed(name).map(|listed| listed.tool.as_ref())
+    }
+
+    fn listed(&self, name: &str) -> Option<&Listed> {
+        self.tools.iter().find(|listed| listed.tool.name() == name)
     }
 
     /// The names, in order.
     pub fn names(&self) -> impl Iterator<Item = &'static str> {
-        self.tools.iter().map(|tool| tool.name())
+        self.tools.iter().map(|listed| listed.tool.name())
     }
 
     /// Names that look like one that does not exist.
