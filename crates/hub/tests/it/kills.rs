@@ -123,6 +123,9 @@ async fn spawn(address: SocketAddr, dir: PathBuf, fault: Option<&str>) -> Child 
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let ready = lines.any(|line| line.unwrap().contains(READY));
         assert!(ready, "the child ended early");
+        // The test runner in the child says so when it runs for a minute, and
+        // would die of a closed pipe.
+        std::thread::spawn(move || lines.for_each(drop));
         child
     });
     timeout(PATIENCE, starting).await.unwrap().unwrap()
