@@ -55,18 +55,28 @@ pub fn people(messages: &[Message]) -> BTreeSet<UserId> {
     people.filter_map(|message| message.user.clone()).collect()
 }
 
+/// How much of a card is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cards {
+    /// Everything on it.
+    Whole,
+    /// Its headline: what stands on it comes with the message at hand.
+    Headlines,
+}
+
 /// The thread before `until` as one text; `None` when there is nothing to tell.
 pub fn so_far(
     messages: &[Message],
     until: Option<&MessageTs>,
     names: &HashMap<UserId, String>,
+    cards: Cards,
 ) -> Option<String> {
     let before = messages
         .iter()
         .filter(|message| until.is_none_or(|until| message.ts < *until));
     told(
         "The thread before you were called:",
-        before.map(|message| line(message, names)).collect(),
+        before.map(|message| line(message, names, cards)).collect(),
     )
 }
 
@@ -86,7 +96,9 @@ pub fn meanwhile(
     });
     told(
         "In the thread since you were last called:",
-        missed.map(|message| line(message, names)).collect(),
+        missed
+            .map(|message| line(message, names, Cards::Whole))
+            .collect(),
     )
 }
 
@@ -109,12 +121,12 @@ fn told(title: &str, mut lines: Vec<String>) -> Option<String> {
 }
 
 /// One message as a line.
-pub fn line(message: &Message, names: &HashMap<UserId, String>) -> String {
+pub fn line(message: &Message, names: &HashMap<UserId, String>, cards: Cards) -> String {
     let person = message.user.as_ref();
     let person = person.map(|user| names.get(user).map_or(user.as_str(), String::as_str));
     let who = message.username.as_deref().or(person).unwrap_or("somebody");
     let mut text = mrkdwn::unescape(&message.text);
-    for body in bodies(message) {
+    for body in bodies(message).filter(|_| cards == Cards::Whole) {
         let _ = write!(text, "\n{body}");
     }
     format!("- {who}: {}", text.replace('\n', "\n  "))
@@ -151,11 +163,14 @@ mod tests {
             .map(|n| message(n, &format!("{n} {}", "x".repeat(1000))))
             .collect();
         let names = HashMap::new();
-        let text = so_far(&messages, Some(&ts(29)), &names).unwrap();
+        let text = so_far(&messages, Some(&ts(29)), &names, Cards::Whole).unwrap();
         assert!(text.len() < CAP_BYTES + 200);
         assert!(text.contains("28 xxx") && !text.contains("29 xxx"));
         assert!(text.contains("earlier messages left out"));
-        assert_eq!(so_far(&messages[..1], Some(&messages[0].ts), &names), None);
+        assert_eq!(
+            so_far(&messages[..1], Some(&messages[0].ts), &names, Cards::Whole),
+            None
+        );
     }
 
     #[test]
@@ -169,9 +184,14 @@ mod tests {
         let user = UserId::new("U7");
         assert_eq!(people(&messages), BTreeSet::from([user.clone()]));
         let names = HashMap::from([(user, "ana".to_owned())]);
-        let text = so_far(&messages, None, &names).unwrap();
+        let text = so_far(&messages, None, &names, Cards::Whole).unwrap();
         assert!(text.contains("- ana: a <b> please\n"), "{text}");
         assert!(text.contains("  **b**\n  - it works"), "{text}");
+        let short = so_far(&messages, None, &names, Cards::Headlines).unwrap();
+        assert!(
+            short.contains("Plan: b") && !short.contains("it works"),
+            "{short}"
+        );
     }
 
     #[test]

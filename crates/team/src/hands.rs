@@ -125,7 +125,7 @@ fn failure(error: &ModelError, model: String) -> ModelFailure {
     ModelFailure {
         kind,
         text: error.to_string(),
-        // Many providers charge for what was begun.
+        // Attempts that failed, or were cut short, may well be charged.
         cost: error.spent(),
         usage: TokenUsage::default(),
         model,

@@ -50,12 +50,17 @@ pub fn briefing(body: &HandOver) -> String {
     match body {
         HandOver::Task(task) => task_briefing(task),
         HandOver::ReadyForReview {
-            branch, head, task, ..
+            branch,
+            head,
+            task,
+            round,
+            ..
         } => {
             let ready = format!("{}\n\nBranch {branch}, head {head}.", hand_over(body));
             match task {
-                Some(task) => format!("{ready}\n\n{}", yardstick(task)),
-                None => ready,
+                // Later rounds have it in their conversation.
+                Some(task) if *round == 1 => format!("{ready}\n\n{}", yardstick(task)),
+                _ => ready,
             }
         }
         HandOver::Research { from, question, .. } => format!(
@@ -88,6 +93,15 @@ fn yardstick(task: &Task) -> String {
         let _ = write!(text, "\n\nDesign:\n{design}");
     }
     text
+}
+
+/// Whether its briefing holds the whole plan.
+pub fn brings_plan(body: &HandOver) -> bool {
+    match body {
+        HandOver::Task(_) => true,
+        HandOver::ReadyForReview { task, round, .. } => task.is_some() && *round == 1,
+        _ => false,
+    }
 }
 
 /// A plan as Markdown, for the card and for the Coder.

@@ -4,6 +4,7 @@
 
 mod calls;
 mod findings;
+mod joining;
 mod models;
 
 use std::{
@@ -15,10 +16,8 @@ use std::{
 };
 
 use butler_journal::Journal;
-use butler_turn::{Effect, Event, Heard, Machine, Mark, ModelCall, Setup, StopCause};
-use butler_vocab::{
-    Entry, EventId, HandOver, MessageTs, Record, RequestId, Settlement, Speaker, Waiting, fault,
-};
+use butler_turn::{Effect, Event, Machine, Mark, ModelCall, Setup, StopCause};
+use butler_vocab::{Entry, EventId, HandOver, Record, RequestId, Settlement, Waiting, fault};
 use futures_util::{StreamExt, stream::FuturesUnordered};
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio_util::sync::CancellationToken;
@@ -29,14 +28,14 @@ use crate::{
     TeamError,
     bench::{self, Bench},
     chores::{Chore, Chores},
-    context,
+    context::Cards,
     errand::{self, Left},
     facts::Facts,
     hands::{self, Done, Question},
     intake::{Ack, Mail},
     matter::Matter,
     office::{Office, now_ms},
-    orders,
+    orders, render,
     seat::Seat,
 };
 
@@ -182,7 +181,11 @@ impl Worker {
                 hand_over,
                 ack,
             } => {
-                let mut all = self.context(heard.ts.as_ref()).await?;
+                let cards = match &hand_over {
+                    Some(body) if render::brings_plan(body) => Cards::Headlines,
+                    _ => Cards::Whole,
+                };
+                let mut all = self.context(heard.ts.as_ref(), cards).await?;
                 let findings = matches!(hand_over.as_deref(), Some(HandOver::Findings { .. }));
                 if let Some(body) = hand_over {
                     self.receive(&heard.event, *body).await?;
@@ -246,33 +249,6 @@ impl Worker {
                 self.start(orders::answered(self.seat.clone(), request));
             }
         }
-    }
-
-    /// The first thing in a new log is what was said before this role was
-    /// called; one that comes back is told what it missed.
-    async fn context(&mut self, until: Option<&MessageTs>) -> Result<Vec<Heard>, TeamError> {
-        let at_work = self.machine.activation().is_some() && self.machine.parked().is_none();
-        if self.joined && at_work {
-            return Ok(Vec::new());
-        }
-        let line = &self.seat.office.line;
-        let messages = line.web.replies(&self.seat.thread).await?;
-        let names = line.names(&messages).await?;
-        let text = if self.joined {
-            let own_name = self.seat.role().user_name();
-            let facts = self.seat.facts();
-            context::meanwhile(&messages, &facts.seen, until, &own_name, &names)
-        } else {
-            context::so_far(&messages, until, &names)
-        };
-        let heard = text.map(|text| Heard {
-            event: context::event(until),
-            ts: None,
-            speaker: Speaker::Runtime,
-            text,
-            images: Vec::new(),
-        });
-        Ok(heard.into_iter().collect())
     }
 
     async fn receive(&mut self, event: &EventId, body: HandOver) -> Result<(), TeamError> {

@@ -14,7 +14,13 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{failed, spec};
-use crate::{bill::Bill, context, matter::Matter, render, seat::Seat};
+use crate::{
+    bill::Bill,
+    context::{self, Cards},
+    matter::Matter,
+    render,
+    seat::Seat,
+};
 
 const PAGE: usize = 80;
 const LINE: usize = 600;
@@ -109,7 +115,9 @@ async fn lines(seat: &Seat, input: &Input) -> Result<Vec<String>, ToolOutcome> {
             let unread = |error| failed("the thread could not be read", &error);
             let messages = line.web.replies(&seat.thread).await.map_err(unread)?;
             let names = line.names(&messages).await.map_err(unread)?;
-            let lines = messages.iter().map(|one| context::line(one, &names));
+            let lines = messages
+                .iter()
+                .map(|one| context::line(one, &names, Cards::Whole));
             Ok(lines.collect())
         }
         What::Turns => {
