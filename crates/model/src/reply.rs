@@ -147,7 +147,7 @@ fn unknown_tool(name: &str, tools: &[&str]) -> String {
     }
     let nearest = names::nearest(name, tools, 3);
     let hint = if nearest.is_empty() {
-        String::new()
+        ".".to_owned()
     } else {
         format!("; did you mean {}?", nearest.join(", "))
     };

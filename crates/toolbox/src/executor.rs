@@ -92,7 +92,18 @@ impl Executor {
         };
         let own = desk.for_call();
         let deadline = tool.deadline(&input);
-        supervise(tool, deadline, &own, tool.run(&permit, &input, &own)).await
+        let mut outcome = supervise(tool, deadline, &own, tool.run(&permit, &input, &own)).await;
+        let spec = tool.spec();
+        let strangers = repair::strangers(&spec.parameters, &call.arguments);
+        if !strangers.is_empty() {
+            let fields = fields(&spec.parameters);
+            let text = outcome.text.trim_end();
+            outcome.text = format!(
+                "{text}\nignored: {}; the fields are {fields}",
+                quoted(&strangers)
+            );
+        }
+        outcome
     }
 
     /// Runs the calls of one batch (see [`batches`](crate::batches)) at the same
@@ -151,10 +162,18 @@ impl Executor {
                 arguments,
                 ..call.clone()
             }),
-            Err(problem) => Err(Refusal {
-                rule: format!("bad input for {}: {problem}", call.name),
-                instead: format!("the fields are {}", fields(&spec.parameters)),
-            }),
+            Err(problem) => {
+                let fields = fields(&spec.parameters);
+                let strangers = repair::strangers(&spec.parameters, &call.arguments);
+                Err(Refusal {
+                    rule: format!("bad input for {}: {problem}", call.name),
+                    instead: if strangers.is_empty() {
+                        format!("the fields are {fields}")
+                    } else {
+                        format!("the fields are {fields}, not {}", quoted(&strangers))
+                    },
+                })
+            }
         }
     }
 
@@ -169,6 +188,11 @@ impl Executor {
             },
         }
     }
+}
+
+fn quoted(names: &[String]) -> String {
+    let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    names.join(", ")
 }
 
 fn fields(schema: &Value) -> String {

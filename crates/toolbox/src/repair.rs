@@ -36,6 +36,29 @@ const ALIASES: &[(&str, &str)] = &[
     ("q", "query"),
 ];
 
+/// Words of a choice that other tools use, and ours.
+const WORDS: &[(&str, &str)] = &[
+    ("todo", "open"),
+    ("pending", "open"),
+    ("not_started", "open"),
+    ("in_progress", "doing"),
+    ("completed", "done"),
+    ("complete", "done"),
+    ("cancelled", "dropped"),
+    ("skipped", "dropped"),
+    ("files_with_matches", "files"),
+    ("content", "lines"),
+];
+
+/// Fields that some models add to every call, to say why they make it.
+const ASIDES: [&str; 5] = [
+    "description",
+    "explanation",
+    "reason",
+    "reasoning",
+    "thought",
+];
+
 /// The call with aliases of the usual fields resolved, whatever its tool.
 pub(crate) fn aliases(call: &ToolCall) -> ToolCall {
     let mut call = call.clone();
@@ -55,6 +78,35 @@ pub(crate) fn fit(schema: &Value, arguments: &Value) -> Result<Value, String> {
     fit_object(schema, given, "").map(Value::Object)
 }
 
+/// The fields of a call that its tool does not have. Left out in silence they
+/// would answer another question than the model asked.
+pub(crate) fn strangers(schema: &Value, arguments: &Value) -> Vec<String> {
+    let (Value::Object(given), Some(fields)) = (arguments, schema["properties"].as_object()) else {
+        return Vec::new();
+    };
+    if fields.is_empty() {
+        // A tool without a schema takes whatever comes.
+        return Vec::new();
+    }
+    let given = renamed(fields, given);
+    let known = |name: &str| fields.contains_key(name) || ASIDES.contains(&name);
+    given
+        .into_iter()
+        .filter(|(name, value)| !known(name) && !value.is_null())
+        .map(|(name, _)| name)
+        .collect()
+}
+
+fn renamed(fields: &Map<String, Value>, given: &Map<String, Value>) -> Map<String, Value> {
+    let mut given = given.clone();
+    for (alias, name) in ALIASES {
+        if fields.contains_key(*name) && !fields.contains_key(*alias) {
+            rename(&mut given, alias, name);
+        }
+    }
+    given
+}
+
 fn fit_object(
     schema: &Value,
     given: &Map<String, Value>,
@@ -62,12 +114,7 @@ fn fit_object(
 ) -> Result<Map<String, Value>, String> {
     let empty = Map::new();
     let fields = schema["properties"].as_object().unwrap_or(&empty);
-    let mut given = given.clone();
-    for (alias, name) in ALIASES {
-        if fields.contains_key(*name) && !fields.contains_key(*alias) {
-            rename(&mut given, alias, name);
-        }
-    }
+    let mut given = renamed(fields, given);
     let mut fitted = Map::new();
     for (name, field) in fields {
         let label = format!("{at}{name}");
@@ -113,8 +160,10 @@ fn fit_value(field: &Value, value: Value, label: &str) -> Result<Value, String> 
             Value::Object(fit_object(field, &map, &format!("{label}."))?)
         }
         ("any", value) => value,
+        ("object", value) => return Err(wrong(label, &object_of(field), &value)),
         (kind, value) => return Err(wrong(label, kind, &value)),
     };
+    let fitted = our_word(field, fitted);
     check_choice(field, &fitted, label)?;
     Ok(fitted)
 }
@@ -127,6 +176,37 @@ fn fit_items(field: &Value, items: Vec<Value>, label: &str) -> Result<Value, Str
         .map(|(index, value)| fit_value(item, value, &format!("{label}[{index}]")))
         .collect::<Result<Vec<Value>, String>>()
         .map(Value::Array)
+}
+
+/// The same choice in our word for it.
+fn our_word(field: &Value, value: Value) -> Value {
+    let Some(choices) = field["enum"].as_array() else {
+        return value;
+    };
+    let ours = WORDS.iter().find(|(theirs, ours)| {
+        value.as_str() == Some(theirs)
+            && !choices.contains(&value)
+            && choices.iter().any(|choice| choice == ours)
+    });
+    ours.map_or(value, |(_, ours)| Value::from(*ours))
+}
+
+/// What an object is made of, for a model that sent something else.
+fn object_of(field: &Value) -> String {
+    let Some(fields) = field["properties"].as_object() else {
+        return "an object".to_owned();
+    };
+    let parts: Vec<String> = fields
+        .iter()
+        .map(|(name, field)| match field["enum"].as_array() {
+            Some(choices) => {
+                let choices: Vec<String> = choices.iter().map(Value::to_string).collect();
+                format!("`{name}` ({})", choices.join(", "))
+            }
+            None => format!("`{name}`"),
+        })
+        .collect();
+    format!("an object with {}", parts.join(" and "))
 }
 
 /// A string enum names its choices when none was hit.
@@ -261,5 +341,35 @@ mod tests {
         ] {
             assert_eq!(fit(&schema(), &given), Err(expected.to_owned()), "{given}");
         }
+    }
+
+    #[test]
+    fn words_of_other_tools_mean_the_same() {
+        let state = json!({"properties": {"state": {"type": "string",
+            "enum": ["open", "doing", "done", "dropped"]}}});
+        for (theirs, ours) in [("todo", "open"), ("in_progress", "doing"), ("done", "done")] {
+            assert_eq!(
+                fit(&state, &json!({"status": theirs})),
+                Ok(json!({"state": ours}))
+            );
+        }
+        let unknown = fit(&state, &json!({"state": "files_with_matches"}));
+        assert!(unknown.unwrap_err().contains("must be one of"));
+    }
+
+    #[test]
+    fn an_object_is_described_to_who_sent_something_else() {
+        let wrong = fit(&schema(), &json!({"path": "a", "edits": ["x"]})).unwrap_err();
+        assert_eq!(
+            wrong,
+            "`edits[0]` must be an object with `old` and `new`, not a string"
+        );
+    }
+
+    #[test]
+    fn fields_that_a_tool_does_not_have_are_named() {
+        let call = json!({"file_path": "a", "from": "x", "description": "why", "limit": null});
+        assert_eq!(strangers(&schema(), &call), ["from"]);
+        assert!(strangers(&schema(), &json!({"path": "a"})).is_empty());
     }
 }

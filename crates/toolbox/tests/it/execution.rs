@@ -32,6 +32,10 @@ fn unknown_tools_and_bad_input_are_refused_with_a_way_on() {
         refusal(&room, "Read", json!({"offset": 3})),
         "refused: bad input for Read: `path` is missing; the fields are `path`, `offset` (optional), `limit` (optional)"
     );
+    assert!(
+        refusal(&room, "Grep", json!({"patterns": ["x"]})).ends_with(", not `patterns`"),
+        "what was sent instead is named"
+    );
     assert!(refusal(&room, "Teleport", json!({})).contains("tools you were offered"));
     let mut unreadable = call("Read", json!({}));
     unreadable.problem = Some("the arguments were cut off".into());
@@ -39,6 +43,21 @@ fn unknown_tools_and_bad_input_are_refused_with_a_way_on() {
         panic!("an unreadable call was taken");
     };
     assert!(refusal.to_string().contains("cut off"));
+}
+
+#[tokio::test]
+async fn a_field_that_a_tool_does_not_have_is_not_ignored_in_silence() {
+    let room = Room::new();
+    room.write("a.txt", "one\n");
+    let asked = json!({"path": "a.txt", "from": "05e4bc85", "description": "to see it"});
+    let read = room.call("Read", asked).await;
+    assert!(read.ok, "{}", read.text);
+    let last = read.text.lines().last().unwrap();
+    assert!(
+        last.starts_with("ignored: `from`; the fields are `path`"),
+        "{last}"
+    );
+    assert!(!last.contains("description"));
 }
 
 #[tokio::test]
@@ -304,7 +323,8 @@ impl Tool for Meets {
         ToolSpec {
             name: "Grep".into(),
             description: String::new(),
-            parameters: json!({"type": "object", "properties": {"path": {"type": "string"}}}),
+            parameters: json!({"type": "object", "properties": {
+                "path": {"type": "string"}, "pattern": {"type": "string"}}}),
         }
     }
 
