@@ -1,6 +1,6 @@
 //! A model request as a page that people can read, and an answer as they write it.
 
-use std::fmt::Write;
+use std::{collections::HashMap, fmt::Write};
 
 use butler_model::wire::Chat;
 use butler_vocab::{ModelMessage, Role, ToolSpec};
@@ -17,7 +17,13 @@ struct Written {
     say: Option<String>,
     #[serde(default)]
     call: Vec<Call>,
+    /// An answer with nothing in it, as models sometimes give one.
+    #[serde(default)]
+    empty: bool,
 }
+
+/// A line that begins with one of these makes an answer YAML.
+const KEYS: [&str; 3] = ["say:", "call:", "empty:"];
 
 /// Reads an answer file. Plain text is an answer in text.
 ///
@@ -26,7 +32,7 @@ struct Written {
 pub(crate) fn read_answer(role: Role, text: &str) -> Result<Played, String> {
     let looks_like_yaml = text
         .lines()
-        .any(|line| line.starts_with("say:") || line.starts_with("call:"));
+        .any(|line| KEYS.iter().any(|key| line.starts_with(key)));
     let written = if looks_like_yaml {
         serde_saphyr::from_str::<Written>(text)
             .map_err(|error| error.without_snippet().to_string())?
@@ -34,14 +40,17 @@ pub(crate) fn read_answer(role: Role, text: &str) -> Result<Played, String> {
         Written {
             say: Some(text.trim().to_owned()),
             call: Vec::new(),
+            empty: false,
         }
     };
     let said = written
         .say
         .as_deref()
         .is_some_and(|say| !say.trim().is_empty());
-    if !said && written.call.is_empty() {
-        return Err("the answer is empty: write `say:`, `call:` or plain text".to_owned());
+    if !said && written.call.is_empty() && !written.empty {
+        return Err(
+            "the answer is empty: write `say:`, `call:` or plain text, or `empty: true`".to_owned(),
+        );
     }
     let mut played = Played::text(role, written.say.unwrap_or_default());
     played.calls = written
@@ -62,10 +71,12 @@ pub(crate) fn write_request(id: &str, chat: &Chat) -> String {
         .iter()
         .rposition(|message| matches!(message, ModelMessage::Assistant { .. }))
         .map_or(0, |place| place + 1);
+    let called = tools_called(&chat.messages);
     let mut page = format!(
         "# {id}\n\nmodel `{}`, {} messages, {} tools\n\n\
          Answer by writing `answers/{id}.yaml`: plain text, or\n\n\
          ```yaml\nsay: text for the thread, or progress beside calls\ncall:\n  - tool: Name\n    with: {{ field: value }}\n```\n\n\
+         `empty: true` alone is an answer with nothing in it.\n\n\
          ## New\n\n",
         chat.model,
         chat.messages.len(),
@@ -73,7 +84,7 @@ pub(crate) fn write_request(id: &str, chat: &Chat) -> String {
     );
     for message in &chat.messages[last_answer..] {
         if !matches!(message, ModelMessage::System { .. }) {
-            write_message(&mut page, message);
+            write_message(&mut page, message, &called);
         }
     }
     page.push_str("## Tools\n\n");
@@ -82,9 +93,21 @@ pub(crate) fn write_request(id: &str, chat: &Chat) -> String {
     }
     page.push_str("\n## The whole conversation\n\n");
     for message in &chat.messages {
-        write_message(&mut page, message);
+        write_message(&mut page, message, &called);
     }
     page
+}
+
+/// The tool of each call, so that a result can be told from the next one.
+fn tools_called(messages: &[ModelMessage]) -> HashMap<&str, &str> {
+    let mut called = HashMap::new();
+    for message in messages {
+        if let ModelMessage::Assistant { calls, .. } = message {
+            let names = calls.iter();
+            called.extend(names.map(|call| (call.id.as_str(), call.name.as_str())));
+        }
+    }
+    called
 }
 
 fn write_tool(page: &mut String, tool: &ToolSpec) {
@@ -110,13 +133,37 @@ fn write_tool(page: &mut String, tool: &ToolSpec) {
         names.join(", "),
         tool.description
     );
+    for (name, field) in fields.into_iter().flatten() {
+        write_field(page, name, field, "  ");
+    }
 }
 
-fn write_message(page: &mut String, message: &ModelMessage) {
+/// A field as the model is told about it: without its choices nobody can guess them.
+fn write_field(page: &mut String, name: &str, field: &Value, indent: &str) {
+    let kind = field["type"].as_str().unwrap_or("any");
+    let _ = write!(page, "{indent}- `{name}` {kind}");
+    if let Some(choices) = field["enum"].as_array() {
+        let choices: Vec<String> = choices.iter().map(Value::to_string).collect();
+        let _ = write!(page, " (one of {})", choices.join(", "));
+    }
+    if let Some(told) = field["description"].as_str() {
+        let _ = write!(page, ": {}", told.replace('\n', " "));
+    }
+    page.push('\n');
+    let parts = field["items"]["properties"].as_object();
+    for (part, field) in parts.into_iter().flatten() {
+        write_field(page, part, field, &format!("{indent}  "));
+    }
+}
+
+fn write_message(page: &mut String, message: &ModelMessage, called: &HashMap<&str, &str>) {
     let _ = match message {
         ModelMessage::System { text } => write!(page, "### prompt\n\n{text}\n\n"),
         ModelMessage::User { text, .. } => write!(page, "### to the model\n\n{text}\n\n"),
-        ModelMessage::Tool { text, call } => write!(page, "### result of {call}\n\n{text}\n\n"),
+        ModelMessage::Tool { text, call } => {
+            let tool = called.get(call.as_str()).unwrap_or(&"a call");
+            write!(page, "### result of {tool} ({call})\n\n{text}\n\n")
+        }
         ModelMessage::Assistant { text, calls, .. } => {
             let _ = write!(
                 page,
@@ -154,8 +201,37 @@ mod tests {
         assert_eq!(both.calls[0].arguments, json!({"path": "a", "limit": 3}));
         let json = read(r#"call: [{"tool": "Bash", "with": {"command": "ls"}}]"#).unwrap();
         assert_eq!(json.calls[0].tool, "Bash");
-        for bad in ["", "say: ''", "call: [{ tol: x }]", "call: []"] {
+        let nothing = read("empty: true").unwrap();
+        assert!(nothing.say.unwrap_or_default().is_empty() && nothing.calls.is_empty());
+        for bad in [
+            "",
+            "say: ''",
+            "empty: false",
+            "call: [{ tol: x }]",
+            "call: []",
+        ] {
             assert!(read(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_page_tells_what_a_model_is_told_of_a_tool() {
+        let tool = ToolSpec {
+            name: "Checklist".into(),
+            description: "Keeps the steps.".into(),
+            parameters: json!({"type": "object", "required": ["steps"], "properties": {
+                "steps": {"type": "array", "description": "The whole\nlist.", "items": {
+                    "type": "object", "properties": {
+                        "state": {"type": "string", "enum": ["open", "done"]}}}}}}),
+        };
+        let mut page = String::new();
+        write_tool(&mut page, &tool);
+        for part in [
+            "**Checklist**(steps): Keeps the steps.",
+            "\n  - `steps` array: The whole list.\n",
+            "\n    - `state` string (one of \"open\", \"done\")\n",
+        ] {
+            assert!(page.contains(part), "{page}");
         }
     }
 }
