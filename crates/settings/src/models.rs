@@ -288,4 +288,115 @@ impl Models {
             profile,
         }
     }
+
+    /// Every id that a role may ask for, each once, with the key that names it.
+    #[must_use]
+    pub fn ids(&self, role: Role) -> Vec<(String, String)> {
+        let choice = self.of(role);
+        let mut ids: Vec<(String, String)> = Vec::new();
+        let mut add = |key: &str, id: &str| {
+            if !ids.iter().any(|(_, known)| known == id) {
+                ids.push((format!("models.{role}.{key}"), id.to_owned()));
+            }
+        };
+        match role {
+            Role::Pm => {
+                add("default", &choice.model);
+                for (name, id) in &self.pm.pool {
+                    add(&format!("pool.{name}"), id);
+                }
+            }
+            Role::Coder => {
+                for (key, complexity) in [
+                    ("simple", Complexity::Simple),
+                    ("medium", Complexity::Medium),
+                    ("complex", Complexity::Complex),
+                ] {
+                    add(key, self.coder.for_complexity(complexity));
+                }
+            }
+            Role::Reviewer => {
+                add("model", &choice.model);
+                let first = self.reviewer.first_pass.as_ref();
+                if let Some(id) = first.filter(|_| self.reviewer.two_pass) {
+                    add("firstPass", id);
+                }
+            }
+            Role::Artist => add("uxModel", &choice.model),
+            Role::Researcher | Role::Lead => add("model", &choice.model),
+        }
+        if let Some(id) = &choice.fallback {
+            add("fallbackModel", id);
+        }
+        ids
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Ids that the providers have retired or never had, and what the seeds of
+    /// this project called them; see the providers' deprecation pages.
+    const GONE: [&str; 12] = [
+        "moonshotai/kimi-k2",
+        "anthropic/claude-opus-4-6",
+        "anthropic/claude-sonnet-4-5-20250929",
+        "anthropic/claude-sonnet-4.5",
+        "openai/gpt-4o-mini",
+        "gpt-image-1",
+        "gpt-image-1-mini",
+        "gpt-image-1.5",
+        "chatgpt-image-latest",
+        "whisper-1",
+        "gpt-4o-transcribe",
+        "gpt-4o-mini-transcribe",
+    ];
+
+    #[test]
+    fn no_default_is_a_model_that_is_gone() {
+        let models = Models::default();
+        let asked = Role::ALL.into_iter().flat_map(|role| models.ids(role));
+        let mut ids: Vec<String> = asked.map(|(_, id)| id).collect();
+        ids.push(models.artist.image_model.clone());
+        ids.push(models.transcription.0.clone());
+        ids.extend(models.reviewer.first_pass.clone());
+        assert!(ids.len() > 8, "{ids:?}");
+        for id in ids {
+            assert!(!GONE.contains(&id.as_str()), "{id} is gone");
+            // A family's moving alias changes its price under us.
+            assert!(!id.starts_with('~') && !id.ends_with("-latest"), "{id}");
+            let (_, version) = id.rsplit_once('/').unwrap_or(("", &id));
+            let dashed = version
+                .split('-')
+                .filter(|part| part.bytes().all(|b| b.is_ascii_digit()));
+            assert!(dashed.count() < 2, "{id}: versions are written with a dot");
+        }
+    }
+
+    #[test]
+    fn every_id_of_a_role_is_listed_once_with_its_key() {
+        let mut models = Models::default();
+        models.coder.default = Some("one".into());
+        models.coder.fallback_model = Some("two".into());
+        let keys = |role| {
+            let ids = models.ids(role);
+            let ids = ids.into_iter().map(|(key, id)| format!("{key}={id}"));
+            ids.collect::<Vec<_>>()
+        };
+        assert_eq!(
+            keys(Role::Coder),
+            ["models.coder.simple=one", "models.coder.fallbackModel=two"]
+        );
+        assert!(keys(Role::Pm).contains(&"models.pm.pool.gpt=openai/gpt-6-luna".to_owned()));
+        assert!(
+            !keys(Role::Reviewer)
+                .iter()
+                .any(|key| key.contains("firstPass"))
+        );
+        models.reviewer.two_pass = true;
+        models.reviewer.first_pass = Some("quick".into());
+        let with = models.ids(Role::Reviewer);
+        assert!(with.contains(&("models.reviewer.firstPass".into(), "quick".into())));
+    }
 }
