@@ -4,13 +4,13 @@
 //! Nothing heavy happens before a command is chosen, so `--version` and shell
 //! completions take a few milliseconds.
 
-mod catalog;
 mod cli;
 mod commands;
 mod error;
 mod exit;
 mod faults;
 mod process;
+mod roster;
 mod slack_check;
 mod supervise;
 mod ui;

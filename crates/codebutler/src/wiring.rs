@@ -8,7 +8,7 @@ use std::{
 };
 
 use butler_hub::{Caps, HubConfig, Pace, RelayConfig, RepoChannel, Tokens};
-use butler_model::{ClientConfig, Endpoint, EndpointKind};
+use butler_model::{ClientConfig, Endpoint, EndpointKind, PriceBook};
 use butler_policy::{CustomPattern, Overrides, Redactor};
 use butler_settings::{EndpointKind as Kind, FOLDER, Machine, RepoFiles, Settings};
 use butler_team::{AgentConfig, ByComplexity};
@@ -18,10 +18,16 @@ use butler_vocab::{ChannelId, Complexity, Price, Role, Usd};
 use butler_worktree::Repo;
 use url::Url;
 
-use crate::{catalog, cli::VERSION, commands::environment, error::CliError, slack_check};
+use crate::{cli::VERSION, commands::environment, error::CliError, slack_check};
 
 /// Where a hub that runs on this machine says how to reach it.
 const ADDRESS_FILE: &str = "address";
+
+/// For models of which nobody knows better.
+const USUAL_WINDOW: u64 = 128_000;
+/// The most that one answer may hold: room for a long file, and little enough
+/// that its worst case does not eat the purse.
+const LONGEST_ANSWER: u32 = 8_192;
 
 /// The settings that bind agents: the repo's files as they are on its default
 /// branch, so that no branch under work changes the rules it is worked under.
@@ -169,7 +175,7 @@ pub fn agent_config(settings: &Settings, role: Role) -> Result<AgentConfig, CliE
     let choice = settings.repo.models.of(role);
     let window = settings.machine.endpoint_for(role);
     let window = window.and_then(|(_, endpoint)| endpoint.window);
-    let window = window.unwrap_or(catalog::USUAL_WINDOW);
+    let window = window.unwrap_or(USUAL_WINDOW);
     let limits = &settings.repo.limits;
     Ok(AgentConfig {
         role,
@@ -186,7 +192,7 @@ pub fn agent_config(settings: &Settings, role: Role) -> Result<AgentConfig, CliE
             // Follows from the complexity of the plan.
             stronger: None,
             window_tokens: window,
-            max_tokens: catalog::answer_within(window, catalog::LONGEST_ANSWER),
+            max_tokens: LONGEST_ANSWER,
         },
         profile: prompt_profile(choice.profile),
         by_complexity: (role == Role::Coder).then(|| builders(settings)),
@@ -279,10 +285,16 @@ pub fn client_config(machine: &Machine, home: &Path, role: Role) -> Result<Clien
         .into_iter()
         .map(|(name, value)| (name, value.expose().to_owned()))
         .collect();
+    let own_server = kind == EndpointKind::Generic && target.is_loopback();
     let mut config = ClientConfig::new(target);
-    if let Some(price) = endpoint.price {
-        let dollars = Usd::from_dollars;
-        config.upper_price = Price::flat(dollars(price.input), dollars(price.output));
+    match endpoint.price {
+        Some(price) => {
+            let dollars = Usd::from_dollars;
+            config.upper_price = Price::flat(dollars(price.input), dollars(price.output));
+        }
+        // Nobody sends a bill for it; a list with prices still counts.
+        None if own_server => config.prices = PriceBook::free(),
+        None => {}
     }
     config.ca_file = machine.network.ca_file.clone().map(PathBuf::from);
     Ok(config)

@@ -89,7 +89,7 @@ pub struct Endpoint {
     #[serde(default)]
     pub roles: Vec<Role>,
     /// What its models cost when neither the answer nor the endpoint's list says it. Unset: a
-    /// deliberately high bound, so that a cap stays a cap; zeros for a server of your own.
+    /// deliberately high bound, so that a cap stays a cap; nothing for a server on this machine.
     #[serde(default)]
     pub price: Option<EndpointPrice>,
     /// The window of its models in tokens, when the endpoint's list does not say it.

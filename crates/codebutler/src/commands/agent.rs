@@ -3,7 +3,7 @@
 use butler_vocab::Role;
 
 use crate::{
-    catalog, commands::set_up_here, error::CliError, exit::Exit, process, supervise::READY, ui::Ui,
+    commands::set_up_here, error::CliError, exit::Exit, process, roster, supervise::READY, ui::Ui,
     wiring,
 };
 
@@ -13,7 +13,7 @@ pub fn run(role: Role, ui: &Ui) -> Result<Exit, CliError> {
     process::run(async move |cancel| {
         let settings = wiring::settings_in_force(&root).await?;
         let mut config = wiring::agent_config(&settings, role)?;
-        catalog::consult(&mut config, &settings).await;
+        roster::fit(&settings, &mut config).await;
         let ready = || {
             // Only the process that started us reads this.
             let _ = ui.line(READY);

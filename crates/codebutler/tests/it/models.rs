@@ -156,6 +156,113 @@ fn in_a_repo_the_models_of_its_roles_are_meant() {
     server.stop();
 }
 
+const FITNESS: &str = "\
+title: an examination
+roles:
+  pm:
+    - when: { tools_offered: true }
+      say: I would rather talk.
+    - when: { tools_offered: false }
+      say: no idea
+      repeat: forever
+";
+
+/// The doctor's findings of this name, as `level what fix`.
+fn findings(scratch: &Scratch, args: &[&str], name: &str) -> (i32, Vec<String>) {
+    let mut all = vec!["doctor", "--json"];
+    all.extend(args);
+    let run = scratch.run(&all);
+    let list: Vec<serde_json::Value> = serde_json::from_str(&run.out).unwrap();
+    let of_name = list.iter().filter(|one| one["name"] == name);
+    let lines = of_name.map(|one| format!("{} {} {}", one["level"], one["what"], one["fix"]));
+    (run.code, lines.collect())
+}
+
+#[test]
+fn the_doctor_compares_ids_with_the_endpoints_list() {
+    let scratch = Scratch::new();
+    scratch.write("word.yaml", SCENARIO);
+    let server = Server::start(&scratch, &["rehearsal", "serve", "word.yaml"]);
+    assert_eq!(
+        scratch
+            .run(&["init", "--yes", "--model-url", &server.url])
+            .code,
+        0
+    );
+    let config = |lead: &str| {
+        let role =
+            |name: &str| json!({"model": format!("rehearsal/{name}"), "fallbackModel": null});
+        let models = json!({
+            "pm": {"default": "rehearsal/pm", "pool": {}, "fallbackModel": null},
+            "coder": role("coder"), "reviewer": role("reviewer"), "researcher": role("researcher"),
+            "artist": {"uxModel": "rehearsal/artist", "fallbackModel": null},
+            "lead": {"model": lead, "fallbackModel": null},
+        });
+        scratch.write(
+            ".codebutler/config.json",
+            &json!({"models": models}).to_string(),
+        );
+    };
+    config("rehearsal/lead");
+    let (_, fine) = findings(&scratch, &[], "models");
+    assert!(fine.len() == 1 && fine[0].starts_with("\"ok\""), "{fine:?}");
+    config("rehearsal/laed");
+    let (code, wrong) = findings(&scratch, &[], "models");
+    assert_eq!(wrong.len(), 1, "{wrong:?}");
+    for part in [
+        "warning",
+        "models.lead.model",
+        "rehearsal/laed",
+        "did you mean rehearsal/lead?",
+    ] {
+        assert!(wrong[0].contains(part), "{part}: {wrong:?}");
+    }
+    assert_eq!(code, 0, "a local server may answer under any name");
+
+    // The same list under another kind of endpoint: calls would fail there.
+    let strict = json!({"kind": "openai", "baseUrl": server.url, "apiKey": "x"});
+    scratch.machine(&json!({"models": {"endpoints": {"main": strict}}}).to_string());
+    let (code, wrong) = findings(&scratch, &[], "models");
+    assert!(code == 5 && wrong[0].starts_with("\"failed\""), "{wrong:?}");
+    server.stop();
+    let (_, away) = findings(&scratch, &[], "models");
+    assert!(away[0].starts_with("\"warning\""), "{away:?}");
+}
+
+#[test]
+fn the_doctor_probes_when_asked_and_finds_a_model_that_only_talks() {
+    let scratch = Scratch::new();
+    scratch.write("fitness.yaml", FITNESS);
+    let server = Server::start(&scratch, &["rehearsal", "serve", "fitness.yaml"]);
+    assert_eq!(
+        scratch
+            .run(&["init", "--yes", "--model-url", &server.url])
+            .code,
+        0
+    );
+    let all = json!({"model": "rehearsal/pm"});
+    let models = json!({"pm": {"default": "rehearsal/pm"}, "coder": all, "reviewer": all,
+        "researcher": all, "artist": {"uxModel": "rehearsal/pm"}, "lead": all});
+    scratch.write(
+        ".codebutler/config.json",
+        &json!({"models": models}).to_string(),
+    );
+    let (_, unasked) = findings(&scratch, &[], "model fitness");
+    assert!(unasked.is_empty(), "{unasked:?}");
+    let (code, found) = findings(&scratch, &["--probe"], "model fitness");
+    assert_eq!(found.len(), 1, "one model, one probe: {found:?}");
+    for part in [
+        "failed",
+        "pm, coder",
+        "does not call tools",
+        "I would rather talk.",
+    ] {
+        assert!(found[0].contains(part), "{part}: {found:?}");
+    }
+    assert_eq!(code, 5);
+    server.stop();
+}
+
 #[test]
 fn an_endpoint_that_is_missing_or_away_is_told() {
     let scratch = Scratch::new();

@@ -6,6 +6,7 @@ mod files;
 mod finding;
 mod forge;
 mod git;
+mod models;
 mod network;
 mod sandbox;
 mod slack;
@@ -24,6 +25,9 @@ pub struct Args {
     /// Print the findings as JSON
     #[arg(long)]
     json: bool,
+    /// Ask every model to call a tool and to read a long prompt; costs a few cents
+    #[arg(long)]
+    probe: bool,
 }
 
 /// What a probe may look at.
@@ -37,6 +41,8 @@ pub struct Place {
     pub repository: Option<PathBuf>,
     /// The root of what is set up, when it is.
     pub set_up: Option<PathBuf>,
+    /// Whether models may be asked something.
+    pub probe: bool,
 }
 
 /// A part of the examination.
@@ -48,6 +54,7 @@ const PROBES: &[Probe] = &[
     git::examine,
     forge::examine,
     files::examine,
+    models::examine,
     sandbox::examine,
     network::examine,
     slack::examine,
@@ -62,6 +69,7 @@ pub fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
         set_up: set_up_root(&here, home.as_deref()),
         here,
         home,
+        probe: args.probe,
     };
     let findings: Vec<Finding> = PROBES.iter().flat_map(|probe| probe(&place)).collect();
     if args.json {

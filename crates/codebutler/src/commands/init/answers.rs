@@ -86,10 +86,6 @@ impl Answers {
                 if let Some(key) = key {
                     endpoint["apiKey"] = json!(key.expose());
                 }
-                if models::is_on_this_machine(url) {
-                    // Electricity aside. Without this a cap would count it at a high bound.
-                    endpoint["price"] = json!({"input": 0, "output": 0});
-                }
                 vec![
                     (vec!["models", "endpoints", "main"], endpoint),
                     (vec!["models", "default"], json!("main")),

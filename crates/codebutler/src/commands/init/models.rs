@@ -7,7 +7,7 @@ use butler_model::{ClientConfig, Endpoint, EndpointKind, ModelClient};
 use butler_vocab::Secret;
 use inquire::{Select, Text};
 use serde_json::{Value, json};
-use url::{Host, Url};
+use url::Url;
 
 use super::answers::stopped;
 use crate::{error::CliError, process};
@@ -62,16 +62,6 @@ fn listed(url: &str, key: Option<&Secret>) -> Result<Vec<String>, CliError> {
         let models = answer.ok().and_then(Result::ok).unwrap_or_default();
         Ok(models.into_iter().map(|model| model.id).collect())
     })
-}
-
-/// Whether the address is this machine's own.
-pub fn is_on_this_machine(url: &str) -> bool {
-    match Url::parse(url).ok().as_ref().and_then(Url::host) {
-        Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
-        Some(Host::Ipv4(address)) => address.is_loopback(),
-        Some(Host::Ipv6(address)) => address.is_loopback(),
-        None => false,
-    }
 }
 
 /// One model for every role. It is its own fallback: the default one is
