@@ -17,7 +17,7 @@ pub enum Depth {
 }
 
 /// Tests build without debug information and without incremental files.
-const PROFILE: &str = "ci";
+pub const PROFILE: &str = "ci";
 
 /// Formatting, lints, licences, and the tests.
 pub fn test(place: &Place, depth: Depth) -> Result<bool> {
@@ -52,7 +52,7 @@ pub fn test(place: &Place, depth: Depth) -> Result<bool> {
 }
 
 /// Where tests find what is no system package, and whether they may do without.
-fn test_variables(place: &Place) -> Vec<(&'static str, String)> {
+pub fn test_variables(place: &Place) -> Vec<(&'static str, String)> {
     let mut variables = Vec::new();
     let slack = place.parts.join("slack");
     if slack.join("venv").exists() {
@@ -141,7 +141,7 @@ fn test_words(nextest: bool, depth: Depth) -> Vec<&'static str> {
 }
 
 /// In CI the lock file must be the one that was committed.
-fn with_lock(mut words: Vec<&str>, ci: bool) -> Vec<&str> {
+pub fn with_lock(mut words: Vec<&str>, ci: bool) -> Vec<&str> {
     if ci {
         words.push("--locked");
     }

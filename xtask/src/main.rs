@@ -9,6 +9,7 @@ mod gate;
 mod licences;
 #[cfg(test)]
 mod links;
+mod nightly;
 mod parts;
 mod say;
 mod spdx;
@@ -29,6 +30,7 @@ Usage: cargo xtask <verb>
 
   test           formatting, lints, licences and every test; what CI runs
   test --quick   the same with unit tests only
+  nightly        every test at its full size, and the ones that take minutes
   lint           formatting, lints and licences
   facts          build the release binary and measure what the README says about it
   setup          fetch crates and the outside parts that tests need
@@ -40,6 +42,7 @@ fn main() -> ExitCode {
     let outcome = match words.as_slice() {
         ["test"] => run(|place| gate::test(place, gate::Depth::Full)),
         ["test", "--quick"] => run(|place| gate::test(place, gate::Depth::Quick)),
+        ["nightly"] => run(nightly::run),
         ["lint"] => run(gate::lint),
         ["setup"] => run(gate::setup),
         ["facts"] => run(facts::measure),

@@ -60,10 +60,14 @@ fn pass(name: &'static str) {
     let dies = armed.point.as_ref().is_some_and(|point| {
         point.name == name && armed.passed.fetch_add(1, Ordering::SeqCst) + 1 == point.passage
     });
+    let panics = armed.point.as_ref().is_some_and(|point| point.panics);
     if let Some(mut log) = armed.log.as_ref() {
         // One write, so that lines of several processes do not mix.
-        let end = if dies { KILLED } else { "" };
+        let end = if dies && !panics { KILLED } else { "" };
         let _ = log.write_all(format!("{}/{name}{end}\n", armed.process).as_bytes());
+    }
+    if dies && panics {
+        std::panic::panic_any("a fault point asked for a panic");
     }
     if dies {
         let _ = kill_process(getpid(), Signal::KILL);

@@ -66,6 +66,27 @@ pub enum JournalError {
 }
 
 impl JournalError {
+    /// What a person can do about it.
+    #[must_use]
+    pub fn remedy(&self) -> &'static str {
+        use std::io::ErrorKind as Kind;
+        match self {
+            Self::Io { source, .. } => match source.kind() {
+                Kind::StorageFull | Kind::QuotaExceeded => "Free some space on that disk",
+                Kind::ReadOnlyFilesystem | Kind::PermissionDenied => {
+                    "Make the folder writable for whoever runs CodeButler"
+                }
+                _ => "Look at that disk and its folder",
+            },
+            Self::Owned { .. } => "Stop the other CodeButler that works on this repository",
+            Self::Stale { .. } => "A newer process of this role has taken over",
+            Self::Damaged { .. } => "Move the file aside, or restore it from a backup",
+            Self::Touched { .. } | Self::Closed { .. } | Self::Record { .. } => {
+                "Nothing else should write to that folder"
+            }
+        }
+    }
+
     pub(crate) fn io(
         action: &'static str,
         path: impl Into<PathBuf>,

@@ -7,13 +7,13 @@ use butler_jail::Jail;
 use butler_model::ModelClient;
 use butler_slack::{Control, Socket, Web};
 use butler_worktree::{Repo, forge_of};
-use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use crate::{
     AgentConfig, TeamError,
     crew::Crew,
+    desks::Desks,
     intake::{Intake, Sorted},
     line::Line,
     matter::Matter,
@@ -78,7 +78,7 @@ async fn open_office(config: AgentConfig, socket: &Socket) -> Result<Office, Tea
         repo,
         model: ModelClient::new(config.client.clone())?,
         jail: Arc::new(Jail::new(config.jail_helper.clone())?),
-        desks: Arc::new(Semaphore::new(config.threads_at_once.max(1))),
+        desks: Desks::new(config.threads_at_once),
         epoch: socket.epoch(),
         shelf: Shelf::default(),
         config,

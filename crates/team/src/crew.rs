@@ -4,9 +4,9 @@
 
 use std::{collections::HashMap, panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
-use butler_vocab::{Idem, ThreadId};
+use butler_vocab::{Idem, Sha256Hex, ThreadId};
 use futures_util::FutureExt;
-use tokio::sync::mpsc;
+use tokio::{sync::mpsc, time::Instant};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tracing::{Instrument, error, info_span};
 
@@ -19,8 +19,12 @@ use crate::{
 };
 
 const INBOX: usize = 64;
-/// Long enough not to flood a log, short enough that nobody wonders.
-const PAUSE: Duration = Duration::from_secs(2);
+/// Short enough that nobody wonders; growing, so that a disk that stays full
+/// does not flood the log.
+const FIRST_PAUSE: Duration = Duration::from_secs(2);
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+/// The same trouble is told once in this time.
+const TELL_AGAIN_MS: i64 = 60 * 60 * 1000;
 
 /// Finds or starts the worker of a thread.
 pub struct Crew {
@@ -107,7 +111,9 @@ async fn keep(
     cancel: CancellationToken,
 ) {
     let mut inbox = receiver;
+    let mut pause = FIRST_PAUSE;
     loop {
+        let begun = Instant::now();
         let work = worker::run(
             Arc::clone(&office),
             matter.clone(),
@@ -117,17 +123,21 @@ async fn keep(
         let reason = match AssertUnwindSafe(work).catch_unwind().await {
             Ok(Ok(())) => return,
             Ok(Err(failure)) => explain(&failure),
-            Err(_) => "an internal error (see the log)".to_owned(),
+            Err(_) => "an internal error. The log of this role says more".to_owned(),
         };
         if cancel.is_cancelled() {
             return;
+        }
+        if begun.elapsed() > LONGEST_PAUSE {
+            pause = FIRST_PAUSE;
         }
         error!(reason, "the thread's work stopped; it is taken up again");
         tell(&office, &matter.thread, &reason).await;
         tokio::select! {
             () = cancel.cancelled() => return,
-            () = tokio::time::sleep(PAUSE) => {}
+            () = tokio::time::sleep(pause) => {}
         }
+        pause = (pause * 2).min(LONGEST_PAUSE);
     }
 }
 
@@ -139,18 +149,24 @@ fn explain(failure: &TeamError) -> String {
         text.push_str(&cause.to_string());
         source = cause.source();
     }
+    if let TeamError::Journal(error) = failure {
+        text.push_str(". ");
+        text.push_str(error.remedy());
+    }
     text
 }
 
-/// One line in the thread, at most one a minute.
+/// One line in the thread, once an hour for the same reason.
 async fn tell(office: &Office, thread: &ThreadId, reason: &str) {
-    let minute = now_ms() / 60_000;
+    let hour = now_ms() / TELL_AGAIN_MS;
+    let what = Sha256Hex::of(reason);
     let idem = Idem::new(format!(
-        "{}-{}-trouble-{minute}",
+        "{}-{}-trouble-{hour}-{}",
         thread.short(),
-        office.role()
+        office.role(),
+        what.as_str().get(..8).unwrap_or_default()
     ));
-    let text = format!("I had to stop for a moment: {reason}. I take it up again by myself.");
+    let text = format!("I had to stop: {reason}. I take it up again by myself.");
     if let Err(error) = office.line.say(thread, idem, &text, Vec::new()).await {
         error!(%error, "the thread could not be told");
     }

@@ -4,8 +4,8 @@
 use std::collections::{HashMap, HashSet};
 
 use butler_vocab::{
-    CallId, Choice, CommitSha, DecisionKind, Entry, EventId, HandOver, Plan, PrNumber, Receipt,
-    Record, RequestId, Role, Sha256Hex, Speaker, Task, TreeHash, UserId, Verdict,
+    CallId, Choice, CommitSha, DecisionKind, Entry, EventId, HandOver, MessageTs, Plan, PrNumber,
+    Receipt, Record, RequestId, Role, Sha256Hex, Speaker, Task, TreeHash, UserId, Verdict,
 };
 use serde::Deserialize;
 use serde_json::Value;
@@ -49,6 +49,8 @@ pub struct Facts {
     /// Cards that were decided, and those that say so.
     decided: HashSet<RequestId>,
     closed: HashSet<RequestId>,
+    /// The message that still tells people their place in the queue.
+    pub queued: Option<MessageTs>,
 }
 
 /// The first words of a person in this thread.
@@ -96,6 +98,9 @@ pub const CHOSEN: &str = "asked for by ";
 
 /// How the key ends under which it is written down that a card shows its decision.
 const CLOSED: &str = "-closed";
+/// The same for a place in the queue that was told, and for its end.
+pub const QUEUED: &str = "-queued";
+pub const SEATED: &str = "-seated";
 
 impl Facts {
     /// Everything a log says.
@@ -215,6 +220,10 @@ impl Facts {
                 let decided = event.as_str().strip_prefix("decision:");
                 self.decided.extend(decided.map(RequestId::new));
             }
+            Record::Posted { idem, ts } if idem.as_str().ends_with(QUEUED) => {
+                self.queued = Some(ts.clone());
+            }
+            Record::Posted { idem, .. } if idem.as_str().ends_with(SEATED) => self.queued = None,
             Record::Posted { idem, .. } => {
                 let closed = idem.as_str().strip_suffix(CLOSED);
                 let request = closed.and_then(|rest| rest.rsplit_once('-'));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use butler_model::{CacheLife, ErrorClass, ModelClient, ModelError, ModelRequest};
 use butler_policy::Permit;
-use butler_toolbox::{Desk, Executor};
+use butler_toolbox::{Desk as ToolDesk, Executor};
 use butler_turn::{Event, FailureKind, ModelCall, ModelFailure, Order, Outgoing, Purse, Reserve};
 use butler_vocab::{
     HandOver, Idem, ModelMessage, ModelReply, Reservation, ReserveAnswer, Role, TokenUsage,
@@ -14,7 +14,9 @@ use butler_vocab::{
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::{TeamError, bench::Bench, money, orders, seat::Seat, tools::findings};
+use crate::{
+    TeamError, bench::Bench, desks::Desk, money, orders, queue::Told, seat::Seat, tools::findings,
+};
 
 /// How something long ended.
 pub enum Done {
@@ -24,6 +26,10 @@ pub enum Done {
     Nothing,
     /// The tools can work.
     Bench(Box<Bench>),
+    /// The thread knows its place in the queue.
+    Queued(Box<Told>),
+    /// It has a desk, and may ask for the money.
+    Desk(Desk, Box<Reserve>),
     /// The worker cannot go on; the log knows where to take it up again.
     Failed(TeamError),
 }
@@ -151,7 +157,7 @@ pub struct Permitted {
 }
 
 /// Runs, or recovers, one call.
-pub async fn run_tool(executor: Arc<Executor>, desk: Desk, permitted: Permitted) -> Done {
+pub async fn run_tool(executor: Arc<Executor>, desk: ToolDesk, permitted: Permitted) -> Done {
     let Permitted {
         call,
         permit,

@@ -12,9 +12,8 @@ use butler_model::ModelClient;
 use butler_playbook::Playbook;
 use butler_vocab::{Epoch, Role};
 use butler_worktree::{Forge, Repo};
-use tokio::sync::Semaphore;
 
-use crate::{AgentConfig, line::Line, shelf::Shelf};
+use crate::{AgentConfig, desks::Desks, line::Line, shelf::Shelf};
 
 /// One agent process.
 pub struct Office {
@@ -31,7 +30,7 @@ pub struct Office {
     /// Where commands run.
     pub jail: Arc<Jail>,
     /// Threads at work at the same time.
-    pub desks: Arc<Semaphore>,
+    pub desks: Arc<Desks>,
     /// Which life of this role this is.
     pub epoch: Epoch,
     /// The playbook that was read last.

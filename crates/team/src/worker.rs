@@ -16,10 +16,10 @@ use std::{
 };
 
 use butler_journal::Journal;
-use butler_turn::{Effect, Event, Machine, Mark, ModelCall, Setup, StopCause};
+use butler_turn::{Effect, Event, Machine, Mark, ModelCall, Reserve, Setup, StopCause};
 use butler_vocab::{Entry, EventId, HandOver, Record, RequestId, Settlement, Waiting, fault};
 use futures_util::{StreamExt, stream::FuturesUnordered};
-use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, info};
 
@@ -29,13 +29,14 @@ use crate::{
     bench::{self, Bench},
     chores::{Chore, Chores},
     context::Cards,
+    desks::Desk,
     errand::{self, Left},
     facts::Facts,
     hands::{self, Done, Question},
     intake::{Ack, Mail},
     matter::Matter,
     office::{Office, now_ms},
-    orders, render,
+    orders, queue, render,
     seat::Seat,
 };
 
@@ -61,7 +62,7 @@ pub struct Worker {
     closing: HashSet<RequestId>,
     /// Whether the log says anything yet.
     joined: bool,
-    turn_of: Option<OwnedSemaphorePermit>,
+    turn_of: Option<Desk>,
     /// Cancelled by a stop; replaced afterwards.
     work: CancellationToken,
     process: CancellationToken,
@@ -269,6 +270,16 @@ impl Worker {
                 let records = self.seat.take_written();
                 self.write(records).await?;
             }
+            Done::Queued(told) => {
+                let records = self.seat.take_written();
+                self.write(records).await?;
+                self.start(queue::wait(self.seat.clone(), *told, self.work.clone()));
+            }
+            Done::Desk(desk, reserve) => {
+                let records = self.seat.take_written();
+                self.write(records).await?;
+                self.sit_down(desk, *reserve);
+            }
             Done::Bench(bench) => {
                 self.bench = Some(*bench);
                 self.running -= 1;
@@ -338,10 +349,7 @@ impl Worker {
         let seat = self.seat.clone();
         match effect {
             Effect::Append(record) => drop(self.append(vec![record]).await?),
-            Effect::Reserve(reserve) => {
-                self.take_turn().await;
-                self.start(hands::reserve(seat, reserve));
-            }
+            Effect::Reserve(reserve) => self.reserve(reserve),
             Effect::CallModel(call) => self.call_model(call),
             Effect::Summarise { call, messages } => {
                 let question = Question {
@@ -379,14 +387,29 @@ impl Worker {
         self.doing.push(Box::pin(future));
     }
 
-    /// Waits for a free place among the threads that may work at once.
-    async fn take_turn(&mut self) {
+    /// Asks for money once there is a desk: at most so many threads work at once.
+    fn reserve(&mut self, reserve: Reserve) {
         // Whoever works does not wait for an answer any more.
         self.deadline_ms = None;
+        let seat = self.seat.clone();
         if self.turn_of.is_none() {
-            let desks = Arc::clone(&self.seat.office.desks);
-            // The semaphore is never closed.
-            self.turn_of = desks.acquire_owned().await.ok();
+            match seat.office.desks.queue().sit() {
+                Err(ticket) => return self.start(queue::tell(seat, ticket, reserve)),
+                Ok(desk) => self.turn_of = Some(desk),
+            }
+            // Told in an earlier life of this process.
+            if let Some(message) = self.seat.facts().queued.take() {
+                self.start(queue::turn_came(seat.clone(), reserve.clone(), message));
+            }
+        }
+        self.start(hands::reserve(seat, reserve));
+    }
+
+    /// The turn has come; after a stop nobody needs the desk any more.
+    fn sit_down(&mut self, desk: Desk, reserve: Reserve) {
+        if self.machine.activation().is_some() {
+            self.turn_of = Some(desk);
+            self.start(hands::reserve(self.seat.clone(), reserve));
         }
     }
 

@@ -7,8 +7,9 @@
 
 use std::sync::OnceLock;
 
-/// `[process/]name[:count]`: die at the count-th passage (the first by default)
-/// of the named process (`hub`, or a role), or of any.
+/// `[process/]name[:count][!]`: die at the count-th passage (the first by
+/// default) of the named process (`hub`, or a role), or of any; with `!` panic
+/// there instead.
 pub const FAULT_VARIABLE: &str = "CODEBUTLER_FAULT";
 
 /// A file that gets a line for every point that a process passes. Once it says
@@ -42,12 +43,17 @@ pub struct FaultPoint {
     pub name: String,
     /// At which passage.
     pub passage: u32,
+    /// Panic instead of dying.
+    pub panics: bool,
 }
 
 impl FaultPoint {
     /// Reads the value of [`FAULT_VARIABLE`].
     #[must_use]
     pub fn parse(value: &str) -> Option<Self> {
+        let plain = value.strip_suffix('!');
+        let panics = plain.is_some();
+        let value = plain.unwrap_or(value);
         let (process, rest) = match value.split_once('/') {
             Some((process, rest)) => (Some(process), rest),
             None => (None, value),
@@ -61,6 +67,7 @@ impl FaultPoint {
             process: process.map(str::to_owned),
             name: name.to_owned(),
             passage,
+            panics,
         })
     }
 
@@ -84,6 +91,7 @@ mod tests {
                 process: process.map(str::to_owned),
                 name: name.into(),
                 passage,
+                panics: false,
             })
         };
         assert_eq!(FaultPoint::parse("a.b"), point(None, "a.b", 1));
@@ -92,6 +100,7 @@ mod tests {
         for bad in ["", ":1", "a:0", "a:x", "/a", "hub/", "hub/:2"] {
             assert_eq!(FaultPoint::parse(bad), None, "{bad}");
         }
+        assert!(FaultPoint::parse("a.b:2!").unwrap().panics);
         let of_hub = FaultPoint::parse("hub/a.b").unwrap();
         assert!(of_hub.concerns("hub") && !of_hub.concerns("coder"));
         assert!(FaultPoint::parse("a.b").unwrap().concerns("coder"));

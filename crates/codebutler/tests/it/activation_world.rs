@@ -6,8 +6,10 @@ use std::{
     collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
+    process::Command,
 };
 
+use assert_cmd::cargo::cargo_bin;
 use butler_slack::{Control, Post, SharedEpoch, Web, blocks};
 use butler_testkit::ScratchRepo;
 use butler_vocab::{
@@ -23,8 +25,11 @@ use crate::{
     chaos::Passage,
     keeper::Keeper,
     person::Person,
-    team::{command, set_up, tokens},
+    team::{set_up, tokens},
 };
+
+/// As an ordinary user too: root inside is nobody outside.
+pub const NAMESPACE: [&str; 4] = ["unshare", "--user", "--map-root-user", "--mount"];
 
 const REQUEST: &str = "do one of everything";
 
@@ -35,6 +40,8 @@ pub struct World {
     /// Dropped first: agents go before their hub.
     keepers: Vec<Keeper>,
     worktree: PathBuf,
+    /// The Coder has mounts of its own.
+    apart: bool,
 }
 
 /// The test in the PM's place.
@@ -58,26 +65,44 @@ pub struct Outcome {
 impl World {
     /// Starts everything; `victim` dies once.
     pub async fn start(model_url: &str, victim: Option<&Passage>) -> Self {
+        let victim = victim.map(ToString::to_string);
+        Self::start_in(model_url, victim.as_deref(), None).await
+    }
+
+    /// The same with the Coder in a mount namespace of its own, which a shell
+    /// script prepares.
+    pub async fn start_in(model_url: &str, victim: Option<&str>, mounts: Option<&str>) -> Self {
         let scratch = ScratchRepo::new();
         set_up(&scratch, model_url, None);
         let port = free_port();
         let hub = format!("http://127.0.0.1:{port}/");
-        let armed = victim.map(ToString::to_string);
+        let armed = victim.map(str::to_owned);
         let (root, log) = (scratch.root().to_owned(), fault_log(&scratch));
         let home = crate::team::home(&scratch);
-        let keep = |name: &str, args: Vec<String>| {
+        let keep = |name: &str, mounts: Option<&str>, args: &[&str]| {
+            let program = cargo_bin!("codebutler").to_owned();
+            let mut words: Vec<String> = Vec::new();
+            if let Some(script) = mounts {
+                let shell = format!("{script} && exec \"$0\" \"$@\"");
+                words.extend(NAMESPACE.map(str::to_owned));
+                words.extend(["sh".to_owned(), "-c".to_owned(), shell]);
+            }
+            words.push(program.display().to_string());
+            words.extend(args.iter().map(|word| (*word).to_owned()));
             let (root, log, home, armed) = (root.clone(), log.clone(), home.clone(), armed.clone());
             Keeper::start(name, scratch.folder(), move || {
-                let mut command = command(&root, &home);
-                command.args(&args).env(FAULT_LOG_VARIABLE, &log);
-                if let Some(armed) = &armed {
-                    command.env(FAULT_VARIABLE, armed);
-                }
+                let mut command = Command::new(&words[0]);
+                command
+                    .args(&words[1..])
+                    .current_dir(&root)
+                    .env("CODEBUTLER_HOME", &home)
+                    .env(FAULT_LOG_VARIABLE, &log)
+                    .envs(armed.clone().map(|armed| (FAULT_VARIABLE, armed)));
                 command
             })
         };
-        let listen = vec!["hub".into(), "--listen".into(), format!("127.0.0.1:{port}")];
-        let mut keepers = vec![keep("hub", listen)];
+        let address = format!("127.0.0.1:{port}");
+        let mut keepers = vec![keep("hub", None, &["hub", "--listen", &address])];
         let tokens = tokens(&scratch);
         let text = |value: &Value| value.as_str().unwrap().to_owned();
         let channel = text(&tokens["channel"]);
@@ -85,7 +110,7 @@ impl World {
         while person.get("v1/me").await.is_none() {
             tokio::time::sleep(std::time::Duration::from_millis(10)).await;
         }
-        keepers.insert(0, keep("coder", vec!["--role".into(), "coder".into()]));
+        keepers.insert(0, keep("coder", mounts, &["--role", "coder"]));
         let pm = Pm::new(&hub, &text(&tokens["agents"]["pm"]["bot"]), &channel);
         Self {
             scratch,
@@ -93,6 +118,7 @@ impl World {
             pm,
             keepers,
             worktree: PathBuf::new(),
+            apart: mounts.is_some(),
         }
     }
 
@@ -102,6 +128,12 @@ impl World {
 
     /// From the request to the Coder's hand-over.
     pub async fn play(&mut self) -> Result<Outcome, String> {
+        let root = self.begin(|_| ()).await?;
+        self.finish(&root).await
+    }
+
+    /// Gives the Coder its task; `before` gets the place of its log first.
+    pub async fn begin(&mut self, before: impl FnOnce(&Path)) -> Result<String, String> {
         let root = self.person.open(REQUEST).await;
         let ts: MessageTs = root.parse().unwrap();
         let thread = ThreadId::new(self.pm.channel.clone(), ts);
@@ -114,23 +146,27 @@ impl World {
             .await;
         let made = made.map_err(|error| error.to_string())?;
         self.worktree.clone_from(&made.path);
+        before(&self.conversation(&root));
         self.pm.hand_over(&thread, plan, made.branch).await;
+        Ok(root)
+    }
+
+    /// Answers and decides until the Coder is done.
+    pub async fn finish(&self, root: &str) -> Result<Outcome, String> {
         let asked = |thread: &Value| says(thread, "Shall I go on?");
-        self.person.until(&root, "the question", asked).await?;
-        self.person.reply(&root, "yes, go on").await;
+        self.person.until(root, "the question", asked).await?;
+        self.person.reply(root, "yes, go on").await;
         self.person
-            .press(&root, "May I run this?", "approve")
+            .press(root, "May I run this?", "approve")
             .await?;
         let over = |thread: &Value| says(thread, "All of it is done.") && at_rest(thread);
-        let thread = self.person.until(&root, "the end", over).await?;
-        self.settled(&root, thread).await
+        let thread = self.person.until(root, "the end", over).await?;
+        self.settled(root, thread).await
     }
 
     /// Waits until what nobody waits for has arrived too: marks, records, books.
     async fn settled(&self, root: &str, thread: Value) -> Result<Outcome, String> {
-        let folder = format!("{}-{}", self.pm.channel, root.replace('.', "-"));
-        let log = self.scratch.root().join(".codebutler/threads").join(folder);
-        let log = log.join("conversations/coder.jsonl");
+        let log = self.conversation(root);
         let lines = || fs::read_to_string(&log).unwrap_or_default().lines().count();
         let whole = |thread: &Value| {
             let shown = thread["records"].as_array().map_or(0, Vec::len);
@@ -152,6 +188,45 @@ impl World {
         let mut outcome = outcome(&thread);
         outcome.files = files(&self.worktree);
         Ok(outcome)
+    }
+
+    /// The Coder's log, as the Coder sees it.
+    pub fn conversation(&self, root: &str) -> PathBuf {
+        let folder = format!("{}-{}", self.pm.channel, root.replace('.', "-"));
+        let log = format!("{folder}/conversations/coder.jsonl");
+        self.threads().join(log)
+    }
+
+    /// The folder of all logs, as the Coder sees it: through its own mounts.
+    pub fn threads(&self) -> PathBuf {
+        let threads = self.scratch.root().join(".codebutler/threads");
+        match self.keepers[0].pid().filter(|_| self.apart) {
+            Some(pid) => PathBuf::from(format!("/proc/{pid}/root{}", threads.display())),
+            None => threads,
+        }
+    }
+
+    /// Waits until the thread says this.
+    pub async fn until_said(&self, root: &str, words: &str) -> Value {
+        let said = |thread: &Value| says(thread, words);
+        let found = self.person.until(root, words, said).await;
+        found.unwrap_or_else(|problem| panic!("{problem}\n{}", self.logs()))
+    }
+
+    pub fn worktree(&self) -> &Path {
+        &self.worktree
+    }
+
+    /// The thread as the page shows it.
+    pub async fn thread(&self, root: &str) -> Value {
+        self.person.thread(root).await.unwrap()
+    }
+
+    /// `kill -9` of the Coder's process; it is started again.
+    pub fn kill_coder(&self) {
+        let pid = self.keepers[0].pid().unwrap().to_string();
+        let killed = Command::new("kill").args(["-9", &pid]).status();
+        assert!(killed.unwrap().success());
     }
 
     /// How often each opaque command began.
@@ -186,15 +261,17 @@ impl Pm {
     }
 
     async fn propose(&self, thread: &ThreadId, plan: &Plan) {
-        let request = RequestId::new("plan01");
+        let request = request(thread);
         let card = blocks::card(DecisionKind::Plan, &request, "Plan", &plan.summary, "");
-        let mut tag = PostTag::message(Idem::new("plan"), vec![]);
+        let mut tag = PostTag::message(Idem::new(format!("plan {thread}")), vec![]);
         tag.card = Some(CardTag {
             request,
             kind: DecisionKind::Plan,
             sha256: plan.sha256(),
         });
-        self.post(thread, card.text, Some(card.blocks), tag).await;
+        // Without the id, which differs from run to run.
+        self.post(thread, "Plan".to_owned(), Some(card.blocks), tag)
+            .await;
     }
 
     async fn hand_over(&self, thread: &ThreadId, plan: Plan, branch: butler_vocab::BranchName) {
@@ -203,11 +280,11 @@ impl Pm {
             plan,
             design: None,
             branch,
-            approval: RequestId::new("plan01"),
+            approval: request(thread),
         }));
         let bytes = serde_json::to_vec(&body).unwrap();
         let reference = self.control.put_body(&bytes).await.unwrap();
-        let mut tag = PostTag::message(Idem::new("task"), vec![Role::Coder]);
+        let mut tag = PostTag::message(Idem::new(format!("task {thread}")), vec![Role::Coder]);
         tag.hand_over = Some(HandOverTag {
             kind: body.kind(),
             body: reference,
@@ -229,6 +306,11 @@ impl Pm {
         };
         self.web.post(&post).await.unwrap();
     }
+}
+
+/// The card of a thread's plan.
+fn request(thread: &ThreadId) -> RequestId {
+    RequestId::new(thread.short())
 }
 
 fn plan() -> Plan {

@@ -70,6 +70,11 @@ impl Keeper {
     pub fn deaths(&self) -> u32 {
         self.deaths.load(Ordering::SeqCst)
     }
+
+    /// Its process now.
+    pub fn pid(&self) -> Option<u32> {
+        lock(&self.child).as_ref().map(Child::id)
+    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {

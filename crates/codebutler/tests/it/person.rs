@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::team::{button, story};
 
 /// Generous: the machine may be busy. Reaching it is a failure, not a measure.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(300);
 const PAUSE: Duration = Duration::from_millis(50);
 
 #[derive(Clone)]

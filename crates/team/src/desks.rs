@@ -1,0 +1,132 @@
+//! How many threads of a process work at once, and who is next. First come,
+//! first served; whoever waits can be told their place.
+
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use tokio::sync::watch;
+
+/// The desks of a process.
+#[derive(Debug)]
+pub struct Desks {
+    line: Mutex<Line>,
+    changed: watch::Sender<()>,
+}
+
+#[derive(Debug)]
+struct Line {
+    free: usize,
+    waiting: VecDeque<u64>,
+    next: u64,
+}
+
+/// A place to work, given back when dropped.
+#[derive(Debug)]
+pub struct Desk(Arc<Desks>);
+
+/// A place in the line, given up when dropped.
+#[derive(Debug)]
+pub struct Ticket {
+    desks: Arc<Desks>,
+    number: u64,
+}
+
+impl Desks {
+    /// So many desks, all free.
+    pub fn new(count: usize) -> Arc<Self> {
+        Arc::new(Self {
+            line: Mutex::new(Line {
+                free: count.max(1),
+                waiting: VecDeque::new(),
+                next: 0,
+            }),
+            changed: watch::Sender::new(()),
+        })
+    }
+
+    /// Joins the line; at a free desk the ticket can sit down at once.
+    pub fn queue(self: &Arc<Self>) -> Ticket {
+        let mut line = self.line();
+        let number = line.next;
+        line.next += 1;
+        line.waiting.push_back(number);
+        Ticket {
+            desks: Arc::clone(self),
+            number,
+        }
+    }
+
+    /// Resolves at the next change from now on.
+    pub fn changes(&self) -> watch::Receiver<()> {
+        self.changed.subscribe()
+    }
+
+    fn line(&self) -> MutexGuard<'_, Line> {
+        // Numbers only; nothing is half done when a holder panics.
+        self.line.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Ticket {
+    /// How many are served before this one, itself included; 0 at a free desk.
+    pub fn place(&self) -> usize {
+        let line = self.desks.line();
+        let ahead = line.waiting.iter().position(|one| *one == self.number);
+        (ahead.unwrap_or(0) + 1).saturating_sub(line.free)
+    }
+
+    /// Takes a free desk when it is this ticket's turn.
+    pub fn sit(self) -> Result<Desk, Self> {
+        let mut line = self.desks.line();
+        let ahead = line.waiting.iter().position(|one| *one == self.number);
+        if ahead.is_none_or(|ahead| ahead >= line.free) {
+            drop(line);
+            return Err(self);
+        }
+        line.free -= 1;
+        drop(line);
+        Ok(Desk(Arc::clone(&self.desks)))
+    }
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        self.desks.line().waiting.retain(|one| *one != self.number);
+        self.desks.changed.send_replace(());
+    }
+}
+
+impl Drop for Desk {
+    fn drop(&mut self) {
+        self.0.line().free += 1;
+        self.0.changed.send_replace(());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn desks_go_to_whoever_came_first_and_the_others_move_up() {
+        let desks = Desks::new(1);
+        let first = desks.queue().sit().unwrap();
+        let second = desks.queue();
+        let third = desks.queue();
+        assert_eq!((second.place(), third.place()), (1, 2));
+        let third = third.sit().unwrap_err();
+        drop(first);
+        // It is the second's turn, not that of whoever asks.
+        let third = third.sit().unwrap_err();
+        let second = second.sit().unwrap();
+        assert_eq!(third.place(), 1);
+        let fourth = desks.queue();
+        drop(third);
+        assert_eq!(fourth.place(), 1);
+        drop(second);
+        assert_eq!(fourth.place(), 0);
+        fourth.sit().unwrap();
+    }
+}

@@ -1,0 +1,120 @@
+//! A thread that waits for a desk: told its place, told when it moves up, and
+//! told when its turn has come. One message that is edited, and no model call.
+
+use butler_turn::Reserve;
+use butler_vocab::{Idem, MessageTs, Record};
+use tokio_util::sync::CancellationToken;
+use tracing::warn;
+
+use crate::{
+    desks::Ticket,
+    facts::{QUEUED, SEATED},
+    hands::Done,
+    seat::Seat,
+};
+
+/// A thread that was told its place.
+pub struct Told {
+    pub ticket: Ticket,
+    pub reserve: Reserve,
+    /// The message that says so.
+    message: MessageTs,
+    place: usize,
+}
+
+/// Tells the thread its place. The same wait has the same key, so a restart
+/// finds the message again.
+pub async fn tell(seat: Seat, ticket: Ticket, reserve: Reserve) -> Done {
+    let place = ticket.place();
+    let posted = seat
+        .office
+        .line
+        .say(
+            &seat.thread,
+            key(&seat, &reserve, QUEUED),
+            &text(place),
+            vec![],
+        )
+        .await;
+    match posted {
+        Err(error) => Done::Failed(error.into()),
+        Ok(posted) => {
+            seat.write(Record::Posted {
+                idem: key(&seat, &reserve, QUEUED),
+                ts: posted.ts.clone(),
+            });
+            Done::Queued(Box::new(Told {
+                ticket,
+                reserve,
+                message: posted.ts,
+                place,
+            }))
+        }
+    }
+}
+
+/// Waits for the turn of a thread; a stop ends the wait.
+pub async fn wait(seat: Seat, mut told: Told, cancel: CancellationToken) -> Done {
+    loop {
+        let mut changes = seat.office.desks.changes();
+        match told.ticket.sit() {
+            Ok(desk) => {
+                seated(&seat, &told.reserve, &told.message).await;
+                return Done::Desk(desk, Box::new(told.reserve));
+            }
+            Err(ticket) => told.ticket = ticket,
+        }
+        let place = told.ticket.place();
+        if place != told.place && place > 0 {
+            told.place = place;
+            edit(&seat, &told.message, &text(place)).await;
+        }
+        tokio::select! {
+            () = cancel.cancelled() => return Done::Nothing,
+            _ = changes.changed() => {}
+        }
+    }
+}
+
+/// The turn of a thread has come, perhaps in another life of this process.
+pub async fn turn_came(seat: Seat, reserve: Reserve, message: MessageTs) -> Done {
+    seated(&seat, &reserve, &message).await;
+    Done::Nothing
+}
+
+async fn seated(seat: &Seat, reserve: &Reserve, message: &MessageTs) {
+    edit(
+        seat,
+        message,
+        "It is this thread's turn: I am at work on it.",
+    )
+    .await;
+    seat.write(Record::Posted {
+        idem: key(seat, reserve, SEATED),
+        ts: message.clone(),
+    });
+}
+
+/// Cosmetic: the line itself does not depend on it.
+async fn edit(seat: &Seat, message: &MessageTs, text: &str) {
+    let web = &seat.office.line.web;
+    if let Err(error) = web.update(&seat.thread.channel, message, text, None).await {
+        warn!(%error, %message, "the place in the queue could not be told");
+    }
+}
+
+fn text(place: usize) -> String {
+    format!(
+        "I am busy with other threads. This one is number {} in the queue; I begin by myself when it is its turn.",
+        place.max(1)
+    )
+}
+
+fn key(seat: &Seat, reserve: &Reserve, end: &str) -> Idem {
+    Idem::new(format!(
+        "{}-{}-{}{end}",
+        seat.thread.short(),
+        seat.role(),
+        reserve.id
+    ))
+}
