@@ -250,7 +250,7 @@ fn kind(name: &str, found: &str) -> Option<Name> {
     }
     if matches!(lower.as_str(), "pass" | "session") {
         // In the middle of `bypass` or `passed` it says nothing.
-        let whole = words.iter().any(|word| *word == lower);
+        let whole = words.contains(&lower);
         let kind = if lower == "pass" {
             Name::Key
         } else {

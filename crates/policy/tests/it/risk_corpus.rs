@@ -23,6 +23,10 @@ pub fn lines(list: &str) -> Vec<String> {
 }
 
 /// What was missed of the first list, and alarmed at in the second.
+#[expect(
+    clippy::print_stdout,
+    reason = "a failed score must say which lines it was"
+)]
 fn score(destructive: &str, harmless: &str) -> (f64, f64) {
     let (destructive, harmless) = (lines(destructive), lines(harmless));
     let asks = |command: &String| judge(command).tier == Tier::Destructive;

@@ -357,13 +357,12 @@ fn copy(walk: &mut Walk<'_>, call: &Call<'_>, state: &mut State) -> Output {
     ];
     let operands = args.operands(&with_value);
     let dry = call.name == "rsync" && (args.short('n') || args.long("--dry-run"));
+    let target = operands.last().filter(|_| operands.len() > 1);
+    let to_remote = target.is_some_and(|target| is_remote(&target.text));
     match operands.last() {
         Some(_) if call.name == "sftp" => walk.ask("it copies files to another machine", true),
-        Some(target) if is_remote(&target.text) && operands.len() > 1 => {
-            if !dry {
-                walk.ask("it copies files to another machine", true);
-            }
-        }
+        Some(_) if to_remote && dry => {}
+        Some(_) if to_remote => walk.ask("it copies files to another machine", true),
         Some(target) if operands.len() > 1 => {
             walk.write(target, state, "writes to");
             if operands.iter().any(|word| is_remote(&word.text))
