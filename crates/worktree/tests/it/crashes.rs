@@ -185,11 +185,7 @@ fn with_local_forge<'a>(faults: impl IntoIterator<Item = &'a &'a str>) {
 }
 
 fn with_github(faults: &[&str]) {
-    if Command::new("gh").arg("--version").output().is_err() {
-        assert!(
-            std::env::var_os("CODEBUTLER_REQUIRE_GH").is_none(),
-            "gh is missing"
-        );
+    if !crate::github::has_gh() {
         return;
     }
     for fault in faults {
@@ -215,13 +211,15 @@ async fn a_killed_thread_goes_on_with_github() {
 }
 
 #[test]
-#[ignore = "minutes"]
 fn a_thread_killed_at_any_step_goes_on_with_the_local_forge() {
-    with_local_forge(STEPS.iter().chain(LOCAL));
+    if nightly() {
+        with_local_forge(STEPS.iter().chain(LOCAL));
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "minutes"]
 async fn a_thread_killed_at_any_step_goes_on_with_github() {
-    with_github(GITHUB);
+    if nightly() {
+        with_github(GITHUB);
+    }
 }

@@ -56,3 +56,17 @@ pub fn pull(branch: &BranchName) -> NewPull {
         body: "What it does.".into(),
     }
 }
+
+/// Whether the tests of full size run: they take minutes, and `cargo xtask
+/// nightly` asks for them.
+#[expect(
+    clippy::print_stdout,
+    reason = "a skipped test must not look like a passed one"
+)]
+pub fn nightly() -> bool {
+    let asked = std::env::var_os("CODEBUTLER_NIGHTLY").is_some();
+    if !asked {
+        println!("SKIPPED: takes minutes; set CODEBUTLER_NIGHTLY=1");
+    }
+    asked
+}

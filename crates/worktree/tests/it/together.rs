@@ -1,4 +1,4 @@
-//! Many at once. The full sizes take minutes and run with `--ignored`.
+//! Many at once. The full sizes take minutes and run at night.
 
 use std::sync::Arc;
 
@@ -46,9 +46,10 @@ async fn sixteen_worktrees_live_side_by_side() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "minutes"]
 async fn sixteen_worktrees_live_side_by_side_twenty_times() {
-    many_lives(20).await;
+    if nightly() {
+        many_lives(20).await;
+    }
 }
 
 async fn push_many(worktree: Worktree, name: &'static str, count: u32) {
@@ -98,7 +99,8 @@ async fn two_clones_push_to_one_branch_and_lose_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "minutes"]
 async fn two_clones_push_two_hundred_times_and_lose_nothing() {
-    two_clones(100).await;
+    if nightly() {
+        two_clones(100).await;
+    }
 }
