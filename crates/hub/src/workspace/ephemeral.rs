@@ -1,7 +1,7 @@
 //! Messages for one person's eyes. Like Slack's they are in no history, cause no
 //! event, and do not last: dismissed by their person, or gone after a day.
 
-use butler_vocab::{ChannelId, MessageTs, UserId};
+use butler_vocab::{ChannelId, MessageTs, UserId, fault};
 use rusqlite::{Connection, params};
 use serde_json::{Value, json};
 
@@ -30,6 +30,7 @@ pub(crate) fn keep(
     let now = now_ms();
     desk.db()
         .execute("DELETE FROM ephemerals WHERE at_ms < ?1", [now - LIFE_MS])?;
+    fault("hub.before-ephemeral");
     desk.db().execute(
         "INSERT INTO ephemerals (channel, ts, root, user, body, at_ms)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
@@ -42,6 +43,7 @@ pub(crate) fn keep(
             now
         ],
     )?;
+    fault("hub.after-ephemeral");
     let mut told = body;
     told["channel"] = json!(draft.channel);
     desk.say(Notice::Whisper {
