@@ -213,7 +213,7 @@ fn the_doctor_compares_ids_with_the_endpoints_list() {
         "warning",
         "models.lead.model",
         "rehearsal/laed",
-        "did you mean rehearsal/lead?",
+        "did you mean rehearsal/lead",
     ] {
         assert!(wrong[0].contains(part), "{part}: {wrong:?}");
     }
