@@ -15,19 +15,31 @@ pub struct EventReader {
 
 impl EventReader {
     /// Takes the next bytes; returns the events they complete.
-    pub fn push(&mut self, bytes: &[u8]) -> Vec<String> {
+    pub fn push(&mut self, mut bytes: &[u8]) -> Vec<String> {
         let mut events = Vec::new();
-        for &byte in bytes {
-            let after_return = std::mem::take(&mut self.after_return);
-            match byte {
-                b'\n' if after_return => {}
-                b'\n' | b'\r' => {
-                    self.after_return = byte == b'\r';
-                    events.extend(self.end_line());
-                }
-                _ => self.line.push(byte),
-            }
+        if self.after_return && !bytes.is_empty() {
+            self.after_return = false;
+            bytes = bytes.strip_prefix(b"\n").unwrap_or(bytes);
         }
+        // Whole lines are read where they lie; only one that was cut is collected.
+        while let Some(end) = bytes.iter().position(|byte| matches!(byte, b'\n' | b'\r')) {
+            let (line, rest) = bytes.split_at(end);
+            if self.line.is_empty() {
+                events.extend(self.take_line(line));
+            } else {
+                self.line.extend_from_slice(line);
+                events.extend(self.end_line());
+            }
+            bytes = match rest {
+                [b'\r', b'\n', after @ ..] => after,
+                [first, after @ ..] => {
+                    self.after_return = *first == b'\r' && after.is_empty();
+                    after
+                }
+                [] => rest,
+            };
+        }
+        self.line.extend_from_slice(bytes);
         events
     }
 
@@ -40,8 +52,14 @@ impl EventReader {
     }
 
     fn end_line(&mut self) -> Option<String> {
-        let line = std::mem::take(&mut self.line);
-        let mut line = line.as_slice();
+        let mut line = std::mem::take(&mut self.line);
+        let event = self.take_line(&line);
+        line.clear();
+        self.line = line;
+        event
+    }
+
+    fn take_line(&mut self, mut line: &[u8]) -> Option<String> {
         if !std::mem::replace(&mut self.started, true) {
             line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
         }
@@ -67,7 +85,8 @@ impl EventReader {
 
     fn take_data(&mut self) -> Option<String> {
         let data = self.data.take()?;
-        Some(String::from_utf8_lossy(&data).into_owned())
+        let text = String::from_utf8(data);
+        Some(text.unwrap_or_else(|bad| String::from_utf8_lossy(bad.as_bytes()).into_owned()))
     }
 }
 
