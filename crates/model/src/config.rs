@@ -47,6 +47,8 @@ pub struct ClientConfig {
     pub prices: PriceBook,
     /// What an unknown model costs, so that a cap stays a cap.
     pub upper_price: Price,
+    /// What a minute of voice costs where the endpoint counts minutes.
+    pub voice_minute: Usd,
     /// A PEM file with further certificate authorities (a company's proxy).
     pub ca_file: Option<PathBuf>,
     /// A proxy for endpoints on other machines; none means the system's.
@@ -67,6 +69,7 @@ impl ClientConfig {
             whole: Duration::from_secs(30 * 60),
             prices: PriceBook::default(),
             upper_price: Price::flat(Usd::from_cents(1500), Usd::from_cents(7500)),
+            voice_minute: Usd::from_cents(1),
             ca_file: None,
             proxy: None,
             redact: None,

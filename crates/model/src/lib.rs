@@ -23,6 +23,7 @@
 //! | `retry`, `breaker` | whether to try again, when, and with whom |
 //! | `price`, `catalog`, `catalog_file`, `resolve` | what it costs, which models there are, and which was meant |
 //! | `probe` | whether a model is fit for a role |
+//! | `services`, `images`, `voice` | what is asked in one piece: pictures, transcripts, a lost bill |
 //! | `transport`, `attempt`, `client` | the only code that touches the network |
 
 mod attempt;
@@ -36,6 +37,7 @@ mod decimal;
 mod endpoint;
 mod error;
 mod gather;
+mod images;
 mod names;
 mod price;
 mod probe;
@@ -46,9 +48,11 @@ mod request;
 mod resolve;
 mod retry;
 mod retry_after;
+mod services;
 mod sse;
 mod text_calls;
 mod transport;
+mod voice;
 pub mod wire;
 
 pub use breaker::{Breaker, BreakerState};
@@ -60,6 +64,7 @@ pub use config::{ClientConfig, Redact};
 pub use endpoint::{Endpoint, EndpointKind};
 pub use error::{ErrorClass, ModelError, Trouble};
 pub use gather::{Gather, RawReply};
+pub use images::{ImageOrder, Painted, Picture};
 pub use price::{ListPrice, PriceBook, worst_case};
 pub use probe::{ToolFitness, WindowFitness};
 pub use repair::{Arguments, repair_arguments};
@@ -68,3 +73,4 @@ pub use request::{CacheLife, Effort, Heard, ModelRequest, OnText};
 pub use resolve::{Resolved, resolve};
 pub use retry::{Pace, RetryPolicy, run};
 pub use sse::EventReader;
+pub use voice::{Transcript, Voice};

@@ -8,6 +8,8 @@ mod kit;
 mod listing;
 mod prefix;
 mod probing;
+mod proxy;
 mod real;
+mod services;
 mod sharing;
 mod tls;
