@@ -51,6 +51,36 @@ pub fn test(place: &Place, depth: Depth) -> Result<bool> {
     Ok(steps.finish())
 }
 
+/// A real model on a real server, on request only: it downloads a hundred
+/// megabytes and needs minutes on a small machine.
+pub fn real_model(place: &Place) -> Result<bool> {
+    let mut steps = Steps::default();
+    // Who asks for it gets it or is told: nothing is skipped here.
+    let place = Place {
+        root: place.root.clone(),
+        target: place.target.clone(),
+        parts: place.parts.clone(),
+        ci: true,
+    };
+    let mut there = false;
+    steps.run("model and server", || {
+        there = parts::see_to(&[parts::REAL_MODEL], &place);
+        Ok(there)
+    });
+    if there {
+        let python = place.parts.join("model/venv/bin/python");
+        let python = python.to_string_lossy();
+        let words = ["cargo", "test", "-p", "butler-model", "--test", "it"];
+        let words: Vec<&str> = words
+            .into_iter()
+            .chain(["--", "--ignored", "--test-threads=1", "real::"])
+            .collect();
+        let vars = [("CODEBUTLER_REAL_MODEL_PYTHON", &*python)];
+        steps.command("a real model", &place.root, &words, &vars);
+    }
+    Ok(steps.finish())
+}
+
 /// Where tests find what is no system package, and whether they may do without.
 pub fn test_variables(place: &Place) -> Vec<(&'static str, String)> {
     let mut variables = Vec::new();

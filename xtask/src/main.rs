@@ -30,6 +30,8 @@ Usage: cargo xtask <verb>
 
   test           formatting, lints, licences and every test; what CI runs
   test --quick   the same with unit tests only
+  test --real-model
+                 a real small model on a real server answers through our client
   nightly        every test at its full size, and the ones that take minutes
   lint           formatting, lints and licences
   facts          build the release binary and measure what the README says about it
@@ -42,6 +44,7 @@ fn main() -> ExitCode {
     let outcome = match words.as_slice() {
         ["test"] => run(|place| gate::test(place, gate::Depth::Full)),
         ["test", "--quick"] => run(|place| gate::test(place, gate::Depth::Quick)),
+        ["test", "--real-model"] => run(gate::real_model),
         ["nightly"] => run(nightly::run),
         ["lint"] => run(gate::lint),
         ["setup"] => run(gate::setup),

