@@ -14,7 +14,7 @@ use axum::{
 use butler_slack::EnvelopeKind;
 use butler_vocab::{
     Activity, DecisionView, Epoch, PullNews, RecordBatch, RequestId, Reservation, ReserveAnswer,
-    Settlement, Sha256Hex, StampKind, ThreadId, fault,
+    Role, Settlement, Sha256Hex, StampKind, ThreadId, fault,
 };
 use rusqlite::{OptionalExtension, params};
 use serde_json::{Value, json};
@@ -52,6 +52,13 @@ pub(crate) fn routes() -> Router<Arc<App>> {
 pub(crate) struct Caller {
     agent: Agent,
     epoch: Option<Epoch>,
+}
+
+impl Caller {
+    /// Who calls, by the token.
+    pub(crate) fn role(&self) -> Role {
+        self.agent.role
+    }
 }
 
 impl FromRequestParts<Arc<App>> for Caller {

@@ -15,6 +15,7 @@ use crate::{
     error::Trouble,
     identity::{self, Identity},
     link::Tickets,
+    live_log::LiveLog,
     notice::Notice,
     presence::Presence,
     relay::Relay,
@@ -38,6 +39,8 @@ pub(crate) struct App {
     /// Real Slack, when it is behind us.
     pub(crate) relay: Option<Arc<Relay>>,
     pub(crate) cancel: CancellationToken,
+    /// The newest log lines of every process.
+    pub(crate) live_log: Arc<LiveLog>,
     /// Tokens that were looked up; they never change hands.
     pub(crate) known: Mutex<HashMap<Sha256Hex, Identity>>,
 }

@@ -14,7 +14,7 @@ use axum::{
     routing::{any, get, post},
 };
 use butler_policy::Redactor;
-use butler_vocab::UserId;
+use butler_vocab::{LogLine, UserId};
 use tokio::{net::TcpListener, sync::broadcast, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 use tracing::{error, info};
@@ -22,7 +22,9 @@ use tracing::{error, info};
 use crate::{
     Caps, HubError, RelayConfig, agent_api, amend, api,
     app::App,
-    file_door, guard, link, metrics, page, person_api,
+    file_door, guard, link,
+    live_log::{self, LiveLog},
+    metrics, page, person_api,
     presence::Presence,
     relay::{self, Relay},
     respond,
@@ -82,6 +84,7 @@ impl HubConfig {
 #[derive(Debug)]
 pub struct Hub {
     address: SocketAddr,
+    live_log: Arc<LiveLog>,
     server: JoinHandle<()>,
     relay: Option<JoinHandle<()>>,
 }
@@ -115,6 +118,7 @@ impl Hub {
             address: config.listen,
             source,
         })?;
+        let live_log = Arc::new(LiveLog::default());
         let app = Arc::new(App {
             store,
             notices,
@@ -132,6 +136,7 @@ impl Hub {
             hosts: config.hosts,
             relay: relay.clone(),
             cancel: cancel.clone(),
+            live_log: Arc::clone(&live_log),
             known: Mutex::new(HashMap::new()),
         });
         let relay = relay.map(|relay| tokio::spawn(relay::run(Arc::clone(&app), relay)));
@@ -148,6 +153,7 @@ impl Hub {
         });
         Ok(Self {
             address,
+            live_log,
             server,
             relay,
         })
@@ -157,6 +163,13 @@ impl Hub {
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Shows lines of the hub's own log on the page. Secrets are out of them.
+    #[must_use]
+    pub fn noter(&self) -> impl Fn(LogLine) + Send + Sync + 'static {
+        let log = Arc::clone(&self.live_log);
+        move |line| log.add(line)
     }
 
     /// Waits until it has stopped; cancel the token it was started with first.
@@ -212,6 +225,7 @@ fn router(app: Arc<App>) -> Router {
         .merge(person_api::routes())
         .merge(view_api::routes())
         .merge(amend::routes())
+        .merge(live_log::person_routes())
         .merge(page::routes())
         .route("/metrics", get(metrics::handle))
         .layer(middleware::from_fn_with_state(
@@ -223,6 +237,7 @@ fn router(app: Arc<App>) -> Router {
         .route("/link", get(link::handle))
         .route("/link/", get(link::handle))
         .merge(agent_api::routes())
+        .merge(live_log::agent_routes())
         .merge(file_door::routes())
         .route("/respond/{key}", post(respond::handle))
         .route("/healthz", get(|| async { "ok\n" }))

@@ -29,6 +29,7 @@ mod guard;
 mod hub;
 mod identity;
 mod link;
+mod live_log;
 mod log;
 mod metrics;
 mod names;

@@ -52,13 +52,17 @@ pub(crate) fn reserve(
     if wanted.amount < Usd::ZERO {
         return refuse("invalid_amount");
     }
-    let known: Option<Option<i64>> = db
-        .prepare_cached("SELECT cost FROM reservations WHERE repo = ?1 AND id = ?2")?
-        .query_row(params![repo, wanted.id.as_str()], |row| row.get(0))
+    let known: Option<(Option<i64>, i64)> = db
+        .prepare_cached("SELECT cost, amount FROM reservations WHERE repo = ?1 AND id = ?2")?
+        .query_row(params![repo, wanted.id.as_str()], |row| {
+            Ok((row.get(0)?, row.get(1)?))
+        })
         .optional()?;
     match known {
-        Some(Some(_)) => return refuse("already_settled"),
-        Some(None) => return granted(db, &wanted.thread, caps),
+        Some((Some(_), _)) => return refuse("already_settled"),
+        Some((None, first)) => {
+            return granted(db, &wanted.thread, Usd::from_nanos(first), caps);
+        }
         None => {}
     }
     let day = day_of(now_ms);
@@ -86,14 +90,20 @@ pub(crate) fn reserve(
         now_ms
     ])?;
     fault("hub.after-reserve");
-    granted(db, &wanted.thread, caps)
+    granted(db, &wanted.thread, wanted.amount, caps)
 }
 
-fn granted(db: &Connection, thread: &ThreadId, caps: &Caps) -> Result<ReserveAnswer, Trouble> {
+fn granted(
+    db: &Connection,
+    thread: &ThreadId,
+    amount: Usd,
+    caps: &Caps,
+) -> Result<ReserveAnswer, Trouble> {
     let purse = thread_purse(db, thread, caps)?;
     Ok(ReserveAnswer::Granted {
         thread_total: purse.used,
         thread_cap: purse.cap,
+        amount,
     })
 }
 

@@ -17,4 +17,4 @@ mod read;
 pub use dir::{ThreadDir, write_whole};
 pub use error::JournalError;
 pub use log::{Journal, is_owned};
-pub use read::{Log, Tail, read};
+pub use read::{Log, Tail, last_entries, read};

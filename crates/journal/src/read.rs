@@ -1,6 +1,10 @@
 //! Reading a log: by its owner before it writes, and by anybody else at any time.
 
-use std::{fs, io, path::Path};
+use std::{
+    fs::{self, File},
+    io::{self, Read, Seek, SeekFrom},
+    path::Path,
+};
 
 use butler_vocab::Entry;
 
@@ -49,6 +53,44 @@ pub fn read(path: &Path) -> Result<Log, JournalError> {
         }),
         Err(error) => Err(JournalError::io("read", path)(error)),
     }
+}
+
+/// Bytes at the end of a log that are looked at.
+const TAIL_BYTES: u64 = 64 * 1024;
+
+/// The last whole lines of a log, oldest first, without reading all of it; none
+/// when the log is empty or its last line alone is longer than what is read. A
+/// torn end is passed over.
+///
+/// # Errors
+/// When the file cannot be read, or one of these lines is damaged.
+pub fn last_entries(path: &Path) -> Result<Vec<Entry>, JournalError> {
+    let mut file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(JournalError::io("open", path)(error)),
+    };
+    let failed = |error| JournalError::io("read", path)(error);
+    let length = file.metadata().map_err(failed)?.len();
+    let from = length.saturating_sub(TAIL_BYTES);
+    file.seek(SeekFrom::Start(from)).map_err(failed)?;
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes).map_err(failed)?;
+    let mut lines: Vec<&[u8]> = bytes.split(|byte| *byte == b'\n').collect();
+    // What stands behind the last newline is no line yet.
+    lines.pop();
+    if from > 0 && !lines.is_empty() {
+        // The first one was cut by us.
+        lines.remove(0);
+    }
+    let whole = lines.into_iter().map(|line| {
+        line::decode(line).map_err(|problem| JournalError::Damaged {
+            path: path.to_owned(),
+            line: 0,
+            problem,
+        })
+    });
+    whole.collect()
 }
 
 /// A line without its newline was torn. So was a last line whose bytes did not
@@ -145,5 +187,35 @@ mod tests {
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod end_tests {
+    use std::io::Write;
+
+    use butler_vocab::{Epoch, Record};
+
+    use super::*;
+    use crate::Journal;
+
+    #[test]
+    fn the_end_of_a_long_log_is_read_alone_and_a_torn_line_is_passed_over() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("coder.jsonl");
+        assert!(last_entries(&path).unwrap().is_empty(), "no log yet");
+        let (mut journal, _) = Journal::open(&path, Epoch(1)).unwrap();
+        for number in 0..300 {
+            let text = format!("{number} {}", "x".repeat(500));
+            journal.append(Record::Note { text }, number).unwrap();
+        }
+        drop(journal);
+        let all = read(&path).unwrap().entries;
+        let last = last_entries(&path).unwrap();
+        assert!((50..300).contains(&last.len()), "{}", last.len());
+        assert_eq!(last, all[all.len() - last.len()..]);
+        let mut file = File::options().append(true).open(&path).unwrap();
+        file.write_all(b"{\"crc\":\"0000").unwrap();
+        assert_eq!(last_entries(&path).unwrap().last(), all.last());
     }
 }

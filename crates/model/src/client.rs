@@ -22,7 +22,13 @@ pub struct ModelClient {
     config: ClientConfig,
     prices: RwLock<Arc<PriceBook>>,
     breakers: Mutex<BTreeMap<String, Breaker>>,
+    /// Conversations as they were last written, by session; the newest last.
+    kept: Mutex<Vec<(String, wire::Kept)>>,
 }
+
+/// As many conversations as a process usually has under way; more only means
+/// that one of them is written whole again.
+const KEPT: usize = 3;
 
 impl ModelClient {
     /// A client for the endpoint of `config`. Nothing is sent yet.
@@ -34,6 +40,7 @@ impl ModelClient {
             http: transport::build(&config)?,
             prices: RwLock::new(Arc::new(config.prices.clone())),
             breakers: Mutex::default(),
+            kept: Mutex::default(),
             config,
         })
     }
@@ -121,7 +128,7 @@ impl ModelClient {
         cancel: &CancellationToken,
         on_text: Option<OnText<'_>>,
     ) -> Result<ModelReply, ModelError> {
-        let body = wire::body(request, self.config.endpoint.kind).to_string();
+        let body = self.body(request);
         self.log_body("request", &body);
         let prices = self.prices();
         let call = Call {
@@ -141,6 +148,26 @@ impl ModelClient {
             self.log_body("reply", &text);
         }
         Ok(reply)
+    }
+
+    /// The request as text. What its session has sent before is not written anew.
+    fn body(&self, request: &ModelRequest) -> String {
+        let kind = self.config.endpoint.kind;
+        let Some(session) = &request.session else {
+            return wire::body(request, kind).to_string();
+        };
+        let mut all = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = all.iter().position(|(name, _)| name == session);
+        let mut kept = match known {
+            Some(at) => all.remove(at).1,
+            None => wire::Kept::default(),
+        };
+        if all.len() >= KEPT {
+            all.remove(0);
+        }
+        let text = kept.text(request, kind);
+        all.push((session.clone(), kept));
+        text
     }
 
     /// The models of the endpoint; their prices are remembered.

@@ -12,10 +12,12 @@
 mod body;
 mod cache;
 mod chat;
+mod kept;
 mod reasoning;
 mod settle;
 
 pub use body::body;
 pub use chat::{Chat, ChatError};
+pub(crate) use kept::Kept;
 pub use reasoning::keep_reasoning;
 pub use settle::{ABANDONED, Line, settle};

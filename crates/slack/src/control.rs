@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use butler_vocab::{
-    Activity, BodyRef, DecisionView, PullNews, RecordBatch, RequestId, Reservation, ReserveAnswer,
-    ReserveId, Secret, Settlement, Sha256Hex, ThreadId,
+    Activity, BodyRef, DecisionView, LogBatch, PullNews, RecordBatch, RequestId, Reservation,
+    ReserveAnswer, ReserveId, Secret, Settlement, Sha256Hex, ThreadId,
 };
 use reqwest::Response;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -54,6 +54,14 @@ impl Control {
     /// A refusal or no answer.
     pub async fn activity(&self, activity: &Activity) -> Result<(), SlackError> {
         self.post::<Value>("activity", activity).await.map(drop)
+    }
+
+    /// Brings log lines for the page. They are lost when the hub is away.
+    ///
+    /// # Errors
+    /// A refusal or no answer.
+    pub async fn log(&self, batch: &LogBatch) -> Result<(), SlackError> {
+        self.post::<Value>("log", batch).await.map(drop)
     }
 
     /// Sets money aside for a model call.

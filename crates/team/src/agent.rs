@@ -1,11 +1,13 @@
 //! The agent process: connects to the hub, takes up what its logs left open,
 //! and hands each envelope to the worker of its thread.
 
-use std::sync::Arc;
+use std::{path::Path, sync::Arc, time::Duration};
 
 use butler_jail::Jail;
+use butler_journal::last_entries;
 use butler_model::ModelClient;
 use butler_slack::{Control, Socket, Web};
+use butler_vocab::{Entry, Record};
 use butler_worktree::{Repo, forge_of};
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
@@ -85,10 +87,43 @@ async fn open_office(config: AgentConfig, socket: &Socket) -> Result<Office, Tea
     })
 }
 
-/// Threads whose log does not end with the end of an activation go on.
+/// Threads whose log does not end with the end of an activation go on. The
+/// others cost a look at the end of their file, and nothing until somebody
+/// speaks there.
 fn take_up(office: &Arc<Office>, crew: &mut Crew) -> Result<(), TeamError> {
-    for matter in Matter::known(&office.threads(), office.role())? {
-        crew.wake(&matter);
+    let threads = office.threads();
+    for matter in Matter::known(&threads, office.role())? {
+        let path = matter.log(&threads, office.role());
+        if unfinished(&path) || is_recent(&path) {
+            crew.wake(&matter);
+        }
     }
     Ok(())
+}
+
+/// Whether a log asks for something. What the end of the file does not tell is
+/// left to the worker, which reads all of it.
+/// Whether something may still be untold to the hub: a kill can come after the
+/// last line and before its telling. What is older has been told long ago.
+fn is_recent(path: &Path) -> bool {
+    const TELLING: Duration = Duration::from_secs(24 * 60 * 60);
+    let changed = std::fs::metadata(path).and_then(|file| file.modified());
+    changed.is_ok_and(|changed| changed.elapsed().is_ok_and(|age| age < TELLING))
+}
+
+fn unfinished(path: &Path) -> bool {
+    match last_entries(path) {
+        Ok(entries) if entries.is_empty() => path.exists(),
+        Ok(entries) => {
+            let ended = |entry: &Entry| matches!(entry.record, Record::ActivationEnded { .. });
+            // A bill may come in after the end.
+            let quiet = |entry: &&Entry| matches!(entry.record, Record::Settled { .. });
+            !entries
+                .iter()
+                .rev()
+                .find(|entry| !quiet(entry))
+                .is_some_and(ended)
+        }
+        Err(_) => true,
+    }
 }

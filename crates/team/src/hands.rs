@@ -1,7 +1,7 @@
 //! The long things a worker does for its machine: money, model, tools, posts.
 //! Each is a future that owns what it needs and ends in a [`Done`].
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Instant};
 
 use butler_model::{CacheLife, ErrorClass, ModelClient, ModelError, ModelRequest};
 use butler_policy::Permit;
@@ -9,13 +9,21 @@ use butler_toolbox::{Desk as ToolDesk, Executor};
 use butler_turn::{Event, FailureKind, ModelCall, ModelFailure, Order, Outgoing, Purse, Reserve};
 use butler_vocab::{
     HandOver, Idem, ModelMessage, ModelReply, Reservation, ReserveAnswer, Role, TokenUsage,
-    ToolCall, ToolOutcome, ToolSpec, fault,
+    ToolCall, ToolOutcome, ToolSpec, Usd, fault,
 };
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
+use tracing::{info, warn};
 
 use crate::{
-    TeamError, bench::Bench, desks::Desk, money, orders, queue::Told, seat::Seat, tools::findings,
+    TeamError,
+    bench::Bench,
+    desks::Desk,
+    money::{self, SHORTEST_ANSWER},
+    orders,
+    queue::Told,
+    seat::Seat,
+    tools::findings,
 };
 
 /// How something long ended.
@@ -40,23 +48,38 @@ pub async fn reserve(seat: Seat, reserve: Reserve) -> Done {
     let price = config
         .prices
         .reserve_price(&reserve.model, &config.upper_price);
-    let amount = money::worst_case(&reserve, &price, reserve.max_tokens);
-    let reservation = Reservation {
-        id: reserve.id.clone(),
-        thread: seat.thread.clone(),
-        person: seat.facts().request.as_ref().map(|r| r.person.clone()),
-        amount,
+    let ask = async |amount: Usd| {
+        let reservation = Reservation {
+            id: reserve.id.clone(),
+            thread: seat.thread.clone(),
+            person: seat.facts().request.as_ref().map(|r| r.person.clone()),
+            amount,
+        };
+        seat.office.line.control.reserve(&reservation).await
     };
+    let whole = money::worst_case(&reserve, &price, reserve.max_tokens);
     fault("team.before-reserve");
-    let answered = seat.office.line.control.reserve(&reservation).await;
+    let mut answer = ask(whole).await;
+    // A purse that does not hold the whole worst case may pay for a shorter answer.
+    if let Ok(ReserveAnswer::Refused(refusal)) = &answer {
+        let left = refusal.cap.saturating_sub(refusal.used);
+        if let Some(bid) = money::bid(&reserve, &price, left) {
+            answer = ask(bid.amount).await;
+        }
+    }
     fault("team.after-reserve");
-    let answer = match answered {
+    let answer = match answer {
         Ok(ReserveAnswer::Granted {
             thread_total,
             thread_cap,
+            amount,
         }) => Purse::Granted {
             amount,
-            max_tokens: reserve.max_tokens,
+            // After a crash the id may stand for a smaller amount than was asked for.
+            max_tokens: money::bid(&reserve, &price, amount)
+                .map_or(reserve.max_tokens.min(SHORTEST_ANSWER), |bid| {
+                    bid.max_tokens
+                }),
             thread_total,
             thread_cap,
         },
@@ -80,10 +103,10 @@ pub struct Question {
 }
 
 /// Asks the model.
-pub async fn ask_model(seat: Seat, question: Question, cancel: CancellationToken) -> Done {
+pub async fn ask_model(seat: Seat, mut question: Question, cancel: CancellationToken) -> Done {
     let reserve = question.call.reserve.clone();
     let session = format!("{}-{}", seat.thread.short(), seat.role());
-    let reply = complete(&seat.office.model, session, question, &cancel).await;
+    let reply = complete(&seat.office.model, session, &mut question, &cancel).await;
     Done::Event(match reply {
         Ok(reply) => Event::Replied { reserve, reply },
         Err(failure) => Event::ModelFailed { reserve, failure },
@@ -91,31 +114,48 @@ pub async fn ask_model(seat: Seat, question: Question, cancel: CancellationToken
 }
 
 /// Asks the model for a summary.
-pub async fn summarise(seat: Seat, question: Question, cancel: CancellationToken) -> Done {
+pub async fn summarise(seat: Seat, mut question: Question, cancel: CancellationToken) -> Done {
     let reserve = question.call.reserve.clone();
     let session = format!("{}-{}", seat.thread.short(), seat.role());
-    let result = complete(&seat.office.model, session, question, &cancel).await;
+    let result = complete(&seat.office.model, session, &mut question, &cancel).await;
     Done::Event(Event::Summarised { reserve, result })
 }
 
 /// One question to the model; `session` tells its provider which questions
-/// belong together.
+/// belong together. Messages and tools are in the question again afterwards.
 pub async fn complete(
     client: &ModelClient,
     session: String,
-    question: Question,
+    question: &mut Question,
     cancel: &CancellationToken,
 ) -> Result<ModelReply, ModelFailure> {
     let model = question.call.model.clone();
-    let mut request = ModelRequest::new(model.clone(), question.messages);
-    request.tools = question.tools;
+    let messages = std::mem::take(&mut question.messages);
+    let mut request = ModelRequest::new(model.clone(), messages);
+    request.tools = std::mem::take(&mut question.tools);
     request.max_tokens = question.call.max_tokens;
     request.session = Some(session);
     request.cache = CacheLife::Short;
+    let begin = Instant::now();
     fault("team.before-model");
-    let answer = client.complete(&request, cancel, None).await;
+    let reply = client.complete(&request, cancel, None).await;
     fault("team.after-model");
-    answer.map_err(|error| failure(&error, model))
+    let duration_ms = millis(begin);
+    match &reply {
+        Ok(reply) => info!(
+            duration_ms,
+            model = reply.model,
+            input_tokens = reply.usage.input,
+            cached_tokens = reply.usage.cached_input,
+            output_tokens = reply.usage.output,
+            cost = %reply.cost,
+            "the model answered"
+        ),
+        Err(error) => warn!(duration_ms, model, %error, "the model did not answer"),
+    }
+    question.messages = request.messages;
+    question.tools = request.tools;
+    reply.map_err(|error| failure(&error, model))
 }
 
 fn failure(error: &ModelError, model: String) -> ModelFailure {
@@ -164,13 +204,23 @@ pub async fn run_tool(executor: Arc<Executor>, desk: ToolDesk, permitted: Permit
         recovery,
     } = permitted;
     fault("team.before-tool");
+    let begin = Instant::now();
     let outcome = match recovery {
         None => executor.run(&call, permit, &desk).await,
         Some(trace) => executor.recover(&call, permit, trace.as_ref(), &desk).await,
     };
     fault("team.after-tool");
+    info!(
+        duration_ms = millis(begin),
+        ok = outcome.ok,
+        "the tool ended"
+    );
     let receipt = desk.take_receipt(&call.id);
     tool_done(&call, outcome, receipt)
+}
+
+fn millis(begin: Instant) -> u64 {
+    u64::try_from(begin.elapsed().as_millis()).unwrap_or(u64::MAX)
 }
 
 /// The end of a call.

@@ -21,7 +21,7 @@ use butler_vocab::{Entry, EventId, HandOver, Record, RequestId, Settlement, Wait
 use futures_util::{StreamExt, stream::FuturesUnordered};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
-use tracing::{debug, info};
+use tracing::{Instrument, debug, info, info_span};
 
 use self::calls::Waiter;
 use crate::{
@@ -419,11 +419,9 @@ impl Worker {
             messages: self.machine.messages(),
             tools: self.machine.tools().to_vec(),
         };
-        self.start(hands::ask_model(
-            self.seat.clone(),
-            question,
-            self.work.clone(),
-        ));
+        let span = info_span!("turn", turn = question.call.turn);
+        let asking = hands::ask_model(self.seat.clone(), question, self.work.clone());
+        self.start(asking.instrument(span));
     }
 
     /// Gives back what an activation holds while it sleeps or is over.

@@ -45,6 +45,18 @@ pub(crate) struct Talk {
     request_out: bool,
     /// Tokens by the provider's count, and our bytes at that moment.
     counted: Option<(u64, u64)>,
+    /// Grows whenever something that was there before changes or goes.
+    version: u64,
+}
+
+/// The messages of one machine's last request, so that for the next one only
+/// what is new is copied.
+#[derive(Debug, Default)]
+pub struct Messages {
+    /// As [`Machine::messages`](crate::Machine::messages) gives them.
+    pub list: Vec<ModelMessage>,
+    /// What they were made from: the version, and so many pieces.
+    made_from: Option<(u64, usize)>,
 }
 
 /// What is never split.
@@ -116,6 +128,7 @@ impl Talk {
                 let offered: usize = tools.iter().map(tool_bytes).sum();
                 self.prompt_bytes = (text.len() + offered) as u64;
                 self.prompt = Some((text.clone(), tools.clone()));
+                self.version += 1;
             }
             Record::User {
                 speaker,
@@ -134,6 +147,7 @@ impl Talk {
                 self.catch_up();
                 self.pieces.retain(|piece| piece.last > *upto);
                 self.summary = Some(label::summary(text));
+                self.version += 1;
                 self.counted = None;
             }
             Record::ActivationStarted { .. } | Record::ActivationEnded { .. } => {
@@ -243,6 +257,27 @@ impl Talk {
             add(&mut out, message);
         }
         out
+    }
+
+    /// Brings the messages of an earlier request up to date; whether they had to
+    /// be made anew.
+    pub(crate) fn bring_up(&self, messages: &mut Messages) -> bool {
+        let settled = self.open.is_none() && self.late.is_empty();
+        let known = match messages.made_from {
+            Some((version, pieces)) if settled && version == self.version => pieces,
+            _ => {
+                messages.list = self.messages();
+                messages.made_from = settled.then_some((self.version, self.pieces.len()));
+                return true;
+            }
+        };
+        for piece in self.pieces.iter().skip(known) {
+            for message in &piece.messages {
+                add(&mut messages.list, message);
+            }
+        }
+        messages.made_from = Some((self.version, self.pieces.len()));
+        false
     }
 
     /// The tools that go with the prompt.

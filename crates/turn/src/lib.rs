@@ -50,6 +50,6 @@ pub use effect::{
     Effect, Interrupted, Mark, ModelCall, Order, Outgoing, PostKind, Reserve, Settle,
 };
 pub use event::{Event, FailureKind, Heard, ModelFailure, Purse, StopCause};
-pub use fold::fold;
+pub use fold::{Messages, fold};
 pub use machine::Machine;
 pub use setup::{Limits, Models, Setup};

@@ -7,7 +7,7 @@ use butler_vocab::{
     Entry, Idem, ModelMessage, Origin, Record, RequestId, ReserveId, ToolSpec, Waiting,
 };
 
-use crate::{Effect, Event, Setup, ending::Posting, money::Purpose, state::State};
+use crate::{Effect, Event, Messages, Setup, ending::Posting, money::Purpose, state::State};
 
 /// One role at work in one thread.
 #[derive(Debug)]
@@ -70,6 +70,13 @@ impl Machine {
     #[must_use]
     pub fn messages(&self) -> Vec<ModelMessage> {
         self.state.talk.messages()
+    }
+
+    /// The same, from what the last request of this machine had: a long
+    /// conversation is not copied for every turn. Whether everything, tools
+    /// included, may have changed.
+    pub fn bring_up(&self, messages: &mut Messages) -> bool {
+        self.state.talk.bring_up(messages)
     }
 
     /// The tools of the next request; within an activation they do not change.

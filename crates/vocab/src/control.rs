@@ -120,6 +120,8 @@ pub enum ReserveAnswer {
         thread_total: Usd,
         /// The cap of the thread.
         thread_cap: Usd,
+        /// What is set aside under this id: after a repeat the first amount.
+        amount: Usd,
     },
     /// Not enough left.
     Refused(PurseRefusal),

@@ -15,6 +15,7 @@ mod fault;
 mod fault_points;
 mod hand_over;
 mod id;
+mod log_line;
 mod mention;
 mod money;
 mod post;
@@ -38,6 +39,7 @@ pub use id::{
     BranchName, CallId, ChannelId, CommitSha, EventId, IdError, Idem, MessageTs, Origin, PrNumber,
     RequestId, ReserveId, Sha256Hex, ThreadId, TreeHash, UserId,
 };
+pub use log_line::{LogBatch, LogLevel, LogLine};
 pub use mention::{mentions, without_code};
 pub use money::{Price, TokenUsage, Usd};
 pub use post::{CardTag, HandOverTag, POST_EVENT_TYPE, PostTag, TagError};

@@ -24,9 +24,13 @@ async fn money_is_set_aside_once_and_survives_the_hub() {
     let granted = ReserveAnswer::Granted {
         thread_total: Usd::from_cents(60),
         thread_cap: Usd::from_cents(100),
+        amount: Usd::from_cents(60),
     };
     assert_eq!(control.reserve(&first).await.unwrap(), granted);
     assert_eq!(control.reserve(&first).await.unwrap(), granted);
+    // A repeat keeps the first amount, and says so.
+    let less = reservation("a", 10);
+    assert_eq!(control.reserve(&less).await.unwrap(), granted);
     let refused = control.reserve(&second).await.unwrap();
     assert!(matches!(refused, ReserveAnswer::Refused(r) if r.purse == "thread"));
     world.down().await;

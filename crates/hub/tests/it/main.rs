@@ -10,6 +10,7 @@ mod decisions;
 mod epochs;
 mod fan_out;
 mod kills;
+mod live_log;
 mod page;
 mod people;
 mod posting;

@@ -14,19 +14,17 @@ use crate::{EndpointKind, ModelRequest};
 const LEAST_TOKENS: u32 = 16;
 
 /// How one endpoint wants its messages.
-struct Dialect<'a> {
-    kind: EndpointKind,
-    model: &'a str,
+pub(super) struct Dialect<'a> {
+    pub(super) kind: EndpointKind,
+    pub(super) model: &'a str,
     /// Cache markers live in content parts, so every content is a list of parts.
-    marks: Option<Marks>,
+    pub(super) marks: Option<Marks>,
 }
 
 /// The body of a request. Static fields first, `messages` last.
 #[must_use]
 pub fn body(request: &ModelRequest, kind: EndpointKind) -> Value {
-    let mut fields = Map::new();
-    fields.insert("model".into(), json!(request.model));
-    options(&mut fields, request, kind);
+    let mut fields = head(request, kind);
     if !request.tools.is_empty() {
         fields.insert("tools".into(), request.tools.iter().map(tool).collect());
     }
@@ -43,6 +41,14 @@ pub fn body(request: &ModelRequest, kind: EndpointKind) -> Value {
         .collect();
     fields.insert("messages".into(), messages);
     Value::Object(fields)
+}
+
+/// The fields before tools and messages.
+pub(super) fn head(request: &ModelRequest, kind: EndpointKind) -> Map<String, Value> {
+    let mut fields = Map::new();
+    fields.insert("model".into(), json!(request.model));
+    options(&mut fields, request, kind);
+    fields
 }
 
 fn options(fields: &mut Map<String, Value>, request: &ModelRequest, kind: EndpointKind) {
@@ -93,7 +99,7 @@ fn options(fields: &mut Map<String, Value>, request: &ModelRequest, kind: Endpoi
     );
 }
 
-fn tool(spec: &ToolSpec) -> Value {
+pub(super) fn tool(spec: &ToolSpec) -> Value {
     json!({
         "type": "function",
         "function": {
@@ -137,7 +143,7 @@ fn picture(image: &Image) -> Value {
 }
 
 impl Dialect<'_> {
-    fn message(&self, line: &Line<'_>, place: usize) -> Value {
+    pub(super) fn message(&self, line: &Line<'_>, place: usize) -> Value {
         match line {
             Line::System(text) => json!({
                 "role": "system",

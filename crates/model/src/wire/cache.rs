@@ -69,6 +69,19 @@ fn places(lines: &[Line<'_>]) -> Vec<usize> {
 }
 
 impl Marks {
+    /// No marks, in a dialect that could have some.
+    pub(super) fn none() -> Self {
+        Self {
+            places: Vec::new(),
+            control: None,
+        }
+    }
+
+    /// Whether the message at this place carries a mark.
+    pub(super) fn is_at(&self, place: usize) -> bool {
+        self.control.is_some() && self.places.contains(&place)
+    }
+
     /// Marks the last part of a message, where the provider reads it.
     pub(super) fn mark(&self, part: &mut Map<String, Value>, place: usize) {
         if let Some(control) = &self.control

@@ -3,7 +3,7 @@
 
 use butler_policy::{Judgement, Question};
 use butler_toolbox::batches;
-use butler_turn::Interrupted;
+use butler_turn::{Event, Interrupted};
 use butler_vocab::{Record, ToolCall, ToolOutcome};
 use futures_util::{StreamExt, stream::FuturesUnordered};
 use serde_json::Value;
@@ -54,13 +54,19 @@ impl Solo<'_> {
         Ok(())
     }
 
-    /// Runs what may run at the same time. Each result is on disk as soon as it
-    /// is there.
+    /// Runs what may run at the same time. All intents are on disk before the
+    /// first call begins, and each result is as soon as another call is waited
+    /// for; the last one goes with what comes of it.
     async fn run_batch(&mut self, batch: Vec<Waiter>) -> Result<(), TeamError> {
-        let mut running = FuturesUnordered::new();
+        let mut begun = Vec::new();
+        let mut intents = Vec::new();
         for waiter in batch {
             let call = waiter.call.clone();
-            let begun = self.begin(waiter).await?;
+            begun.push((call, self.begin(waiter, &mut intents).await?));
+        }
+        self.flush(intents)?;
+        let mut running = FuturesUnordered::new();
+        for (call, begun) in begun {
             let executor = self.executor.clone();
             running.push(async move {
                 let done = match begun {
@@ -74,7 +80,7 @@ impl Solo<'_> {
         }
         while let Some((call, done)) = running.next().await {
             let Done::Event(event) = done else { continue };
-            if let butler_turn::Event::ToolDone { outcome, .. } = &event {
+            if let Event::ToolDone { outcome, .. } = &event {
                 self.say(Said::Result {
                     call: call.id.clone(),
                     tool: call.name.clone(),
@@ -83,12 +89,20 @@ impl Solo<'_> {
                 });
             }
             self.feed(event);
-            self.write_ahead()?;
+            self.gather();
+            if !running.is_empty() {
+                self.flush(Vec::new())?;
+            }
         }
         Ok(())
     }
 
-    async fn begin(&mut self, waiter: Waiter) -> Result<Begun, TeamError> {
+    /// Judges a call; what it leaves to write goes to `intents`.
+    async fn begin(
+        &mut self,
+        waiter: Waiter,
+        intents: &mut Vec<Record>,
+    ) -> Result<Begun, TeamError> {
         if self.bench.is_none() {
             self.bench = Some(SoloBench::open(self.config, &self.cancel).await?);
         }
@@ -104,29 +118,32 @@ impl Solo<'_> {
             tool: call.name.clone(),
             arguments: call.arguments.clone(),
         });
-        match judgement {
-            Judgement::Run(permit) => {
-                if waiter.recovery.is_none()
-                    && let Some(intent) = self.executor.intent(&call, &desk)
-                {
-                    self.write(Record::ToolIntent {
-                        call: call.id.clone(),
-                        tool: call.name.clone(),
-                        crash: intent.crash,
-                        sha256: intent.sha256,
-                        trace: intent.trace,
-                    })?;
-                }
-                let permitted = Permitted {
-                    call,
-                    permit,
-                    recovery: waiter.recovery,
-                };
-                Ok(Begun::Run(Box::new(desk), Box::new(permitted)))
+        let permit = match judgement {
+            Judgement::Run(permit) => permit,
+            Judgement::Ask(question) => {
+                return Ok(Begun::Not(ToolOutcome::error(refused(&question))));
             }
-            Judgement::Ask(question) => Ok(Begun::Not(ToolOutcome::error(refused(&question)))),
-            Judgement::Refuse(refusal) => Ok(Begun::Not(ToolOutcome::error(refusal.to_string()))),
+            Judgement::Refuse(refusal) => {
+                return Ok(Begun::Not(ToolOutcome::error(refusal.to_string())));
+            }
+        };
+        if waiter.recovery.is_none()
+            && let Some(intent) = self.executor.intent(&call, &desk)
+        {
+            intents.push(Record::ToolIntent {
+                call: call.id.clone(),
+                tool: call.name.clone(),
+                crash: intent.crash,
+                sha256: intent.sha256,
+                trace: intent.trace,
+            });
         }
+        let permitted = Permitted {
+            call,
+            permit,
+            recovery: waiter.recovery,
+        };
+        Ok(Begun::Run(Box::new(desk), Box::new(permitted)))
     }
 }
 

@@ -1,5 +1,7 @@
-//! The loop: take an effect, carry it out, feed what came of it. An append is
-//! durable before the next effect begins.
+//! The loop: take an effect, carry it out, feed what came of it. Appends are
+//! gathered and made durable, in order and at once, before anything happens
+//! that can be seen outside this process: a request, a command, a word to the
+//! person, the end.
 
 use std::{collections::VecDeque, sync::Arc};
 
@@ -7,10 +9,10 @@ use butler_journal::Journal;
 use butler_model::ModelClient;
 use butler_policy::default_tools;
 use butler_toolbox::{Executor, Registry};
-use butler_turn::{Effect, Event, Heard, Machine, ModelCall, Outgoing, PostKind, Setup};
+use butler_turn::{Effect, Event, Heard, Machine, Messages, ModelCall, Outgoing, PostKind, Setup};
 use butler_vocab::{
     Choice, Decision, DecisionKind, Ending, Epoch, EventId, Idem, MessageTs, ModelMessage, Record,
-    RequestId, Sha256Hex, Speaker, ThreadId, ToolOutcome, UserId, Waiting, fault,
+    RequestId, Sha256Hex, Speaker, ThreadId, ToolOutcome, ToolSpec, UserId, Waiting, fault,
 };
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -39,6 +41,11 @@ pub(super) struct Solo<'a> {
     model: ModelClient,
     wallet: Wallet,
     queue: VecDeque<Effect>,
+    /// Lines that nothing outside depends on yet.
+    unwritten: Vec<Record>,
+    /// What the last request had.
+    messages: Messages,
+    tools: Vec<ToolSpec>,
     tell: &'a mut (dyn FnMut(Said) + Send),
     last_text: Option<String>,
     turns: u32,
@@ -104,6 +111,9 @@ impl<'a> Solo<'a> {
             model: ModelClient::new(config.client.clone())?,
             wallet: Wallet::of(&log, config.cap),
             queue: VecDeque::new(),
+            unwritten: Vec::new(),
+            messages: Messages::default(),
+            tools: Vec::new(),
             tell,
             last_text: None,
             turns: 0,
@@ -114,8 +124,9 @@ impl<'a> Solo<'a> {
     async fn work(&mut self, errand: Errand) -> Result<SoloEnding, TeamError> {
         self.take_up(errand);
         loop {
-            self.write_ahead()?;
+            self.gather();
             if self.cancel.is_cancelled() {
+                self.flush(Vec::new())?;
                 return Ok(SoloEnding::Interrupted);
             }
             let Some(effect) = self.queue.pop_front() else {
@@ -125,6 +136,20 @@ impl<'a> Solo<'a> {
                     "there is nothing to do: the session is over and no task was given".to_owned(),
                 ));
             };
+            // Money is set aside in the log itself, so that needs no flush; tools
+            // write their intents along.
+            let inside = matches!(
+                effect,
+                Effect::Reserve(_)
+                    | Effect::Settle(_)
+                    | Effect::RunTools(_)
+                    | Effect::Progress(_)
+                    | Effect::React { .. }
+                    | Effect::Activity { .. }
+            );
+            if !inside {
+                self.flush(Vec::new())?;
+            }
             if let Some(ending) = self.carry_out(effect).await? {
                 return Ok(ending);
             }
@@ -173,38 +198,37 @@ impl<'a> Solo<'a> {
         (self.tell)(said);
     }
 
-    /// Carries the appends at the head of the queue out, as one write.
-    pub(super) fn write_ahead(&mut self) -> Result<(), TeamError> {
-        let mut records = Vec::new();
-        while let Some(Effect::Append(_)) = self.queue.front() {
-            if let Some(Effect::Append(record)) = self.queue.pop_front() {
-                records.push(record);
-            }
+    /// Makes every gathered line durable, and `more` behind them, with one
+    /// flush. The machine takes note of the latter: it knows the others.
+    pub(super) fn flush(&mut self, more: Vec<Record>) -> Result<(), TeamError> {
+        let mut records = std::mem::take(&mut self.unwritten);
+        let known = records.len();
+        records.extend(more);
+        if records.is_empty() {
+            return Ok(());
         }
-        if !records.is_empty() {
-            fault("team.before-append");
-            self.journal.append_all(records, now_ms())?;
-            fault("team.after-append");
+        fault("team.before-append");
+        let entries = self.journal.append_all(records, now_ms())?;
+        fault("team.after-append");
+        for entry in entries.iter().skip(known) {
+            self.machine.wrote(entry);
         }
         Ok(())
     }
 
-    /// A line that the driver writes itself; the machine takes note of it.
-    pub(super) fn write(&mut self, record: Record) -> Result<(), TeamError> {
-        fault("team.before-append");
-        let entry = self.journal.append(record, now_ms())?;
-        fault("team.after-append");
-        self.machine.wrote(&entry);
-        Ok(())
+    /// Gathers the appends that stand at the head of the queue.
+    pub(super) fn gather(&mut self) {
+        while let Some(Effect::Append(_)) = self.queue.front() {
+            if let Some(Effect::Append(record)) = self.queue.pop_front() {
+                self.unwritten.push(record);
+            }
+        }
     }
 
     /// One effect, to its end. Says how the run ends, when it does.
     async fn carry_out(&mut self, effect: Effect) -> Result<Option<SoloEnding>, TeamError> {
         match effect {
-            Effect::Append(record) => {
-                self.queue.push_front(Effect::Append(record));
-                self.write_ahead()?;
-            }
+            Effect::Append(record) => self.unwritten.push(record),
             Effect::Reserve(reserve) => {
                 let answer = self
                     .wallet
@@ -258,24 +282,29 @@ impl<'a> Solo<'a> {
 
     /// The card that nobody is shown: a later run with a higher cap answers it.
     fn note_empty_purse(&mut self, request: &RequestId) -> Result<(), TeamError> {
-        self.write(Record::DecisionAsked {
+        self.flush(vec![Record::DecisionAsked {
             request: request.clone(),
             kind: DecisionKind::Cap,
             sha256: Sha256Hex::of("cap"),
             subject: json!({}),
-        })
+        }])
     }
 
     async fn ask(&mut self, call: ModelCall) {
         let turn = call.turn;
         let reserve = call.reserve.clone();
-        let question = Question {
+        if self.machine.bring_up(&mut self.messages) {
+            self.tools = self.machine.tools().to_vec();
+        }
+        let mut question = Question {
             call,
-            messages: self.machine.messages(),
-            tools: self.machine.tools().to_vec(),
+            messages: std::mem::take(&mut self.messages.list),
+            tools: std::mem::take(&mut self.tools),
         };
         let session = self.thread.short();
-        let reply = hands::complete(&self.model, session, question, &self.cancel).await;
+        let reply = hands::complete(&self.model, session, &mut question, &self.cancel).await;
+        self.messages.list = question.messages;
+        self.tools = question.tools;
         match reply {
             Ok(reply) => {
                 self.turns += 1;
@@ -294,13 +323,13 @@ impl<'a> Solo<'a> {
 
     async fn summarise(&mut self, call: ModelCall, messages: Vec<ModelMessage>) {
         let reserve = call.reserve.clone();
-        let question = Question {
+        let mut question = Question {
             call,
             messages,
             tools: Vec::new(),
         };
         let session = self.thread.short();
-        let result = hands::complete(&self.model, session, question, &self.cancel).await;
+        let result = hands::complete(&self.model, session, &mut question, &self.cancel).await;
         self.feed(Event::Summarised { reserve, result });
     }
 

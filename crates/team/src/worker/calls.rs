@@ -10,6 +10,7 @@ use butler_vocab::{
     DecisionKind, PurseRefusal, Record, RequestId, Sha256Hex, Then, ToolCall, ToolOutcome, Waiting,
 };
 use serde_json::json;
+use tracing::{Instrument, info_span};
 
 use super::Worker;
 use crate::{
@@ -93,7 +94,12 @@ impl Worker {
                     permit,
                     recovery: waiter.recovery,
                 };
-                self.start(hands::run_tool(executor, desk, permitted));
+                let span = info_span!(
+                    "tool",
+                    tool = permitted.call.name,
+                    turn = self.machine.turn()
+                );
+                self.start(hands::run_tool(executor, desk, permitted).instrument(span));
                 return Ok(());
             }
             // It was allowed when it began; the approval is used up by now. Nothing

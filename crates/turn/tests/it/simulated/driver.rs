@@ -4,7 +4,7 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
-use butler_turn::{Effect, Event, Interrupted, Machine, ModelCall, Order, Purse, Setup};
+use butler_turn::{Effect, Event, Interrupted, Machine, Messages, ModelCall, Order, Purse, Setup};
 use butler_vocab::{
     CallId, Choice, CrashClass, Decision, DecisionKind, Ending, Entry, Idem, ModelMessage, Record,
     RequestId, ReserveId, Sha256Hex, ToolCall, ToolOutcome, UserId,
@@ -53,6 +53,8 @@ pub(crate) struct World {
     /// begins with it.
     pub(crate) answered: Option<Vec<ModelMessage>>,
     pub(crate) asked: Vec<ModelMessage>,
+    /// What a driver keeps of the last request.
+    pub(crate) kept: Messages,
     pub(crate) requests: Vec<String>,
     pub(crate) crashes: u32,
     pub(crate) crash_percent: u64,
@@ -119,6 +121,7 @@ impl World {
             results: HashMap::new(),
             answered: None,
             asked: Vec::new(),
+            kept: Messages::default(),
             requests: Vec::new(),
             crashes: 0,
             crash_percent,
@@ -166,6 +169,7 @@ impl World {
         self.reading = None;
         self.answered = None;
         self.machine = Machine::new(self.setup.clone(), &self.disk);
+        self.kept = Messages::default();
         let now_ms = self.now_ms;
         self.feed(Event::Begin { now_ms });
     }
@@ -306,6 +310,8 @@ impl World {
         );
         self.charge(&call);
         let messages = self.machine.messages();
+        self.machine.bring_up(&mut self.kept);
+        assert_eq!(self.kept.list, messages, "kept and made anew are the same");
         super::check_request(&messages);
         if let Some(before) = &self.answered {
             assert_eq!(

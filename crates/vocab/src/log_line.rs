@@ -1,0 +1,97 @@
+//! One line of a process's log, as it is written to files, sent to the hub and
+//! shown on the page. Secrets have been taken out before it is one.
+
+use std::{collections::BTreeMap, fmt, str::FromStr};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{IdError, Role};
+
+/// How bad, or how detailed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LogLevel {
+    /// Somebody must act.
+    Error,
+    /// Not as it should be, and dealt with.
+    Warn,
+    /// What happened.
+    Info,
+    /// How it happened.
+    Debug,
+    /// Everything.
+    Trace,
+}
+
+impl LogLevel {
+    /// The word in files and queries.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            LogLevel::Error => "error",
+            LogLevel::Warn => "warn",
+            LogLevel::Info => "info",
+            LogLevel::Debug => "debug",
+            LogLevel::Trace => "trace",
+        }
+    }
+}
+
+impl fmt::Display for LogLevel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl FromStr for LogLevel {
+    type Err = IdError;
+
+    fn from_str(word: &str) -> Result<Self, IdError> {
+        use LogLevel::{Debug, Error, Info, Trace, Warn};
+        [Error, Warn, Info, Debug, Trace]
+            .into_iter()
+            .find(|level| level.as_str() == word)
+            .ok_or_else(|| IdError {
+                what: "log level",
+                value: word.to_owned(),
+                expected: "error, warn, info, debug or trace",
+            })
+    }
+}
+
+/// One line.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LogLine {
+    /// Milliseconds since 1970.
+    pub at_ms: i64,
+    /// How bad.
+    pub level: LogLevel,
+    /// The process: `hub`, or a role's name.
+    pub process: String,
+    /// The role at work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub role: Option<Role>,
+    /// The thread it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thread: Option<String>,
+    /// The turn of the activation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn: Option<u32>,
+    /// The tool that ran.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool: Option<String>,
+    /// A sentence that reads alone.
+    pub message: String,
+    /// The facts in it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub fields: BTreeMap<String, Value>,
+}
+
+/// `POST /agent/v1/log`: lines for the page's live log. They are kept in memory
+/// only, and the oldest go first; the files are the record.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct LogBatch {
+    /// Oldest first.
+    pub lines: Vec<LogLine>,
+}
