@@ -9,11 +9,12 @@ use clap::{Command as Clap, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::{
     commands::{
-        agent, completions, demo, doctor, exec, hub, init, model, policy, pr, prompt, redact,
-        rehearsal, roadmap, roles, schema, skill, slack, threads, tool, up, validate,
+        agent, chat, completions, demo, doctor, exec, hub, init, logs, model, policy, pr, prompt,
+        redact, rehearsal, roadmap, roles, schema, skill, slack, threads, tool, up, validate,
     },
     error::CliError,
     exit::Exit,
+    log::Format,
     ui::Ui,
 };
 
@@ -31,6 +32,17 @@ pub struct Cli {
     /// Run one agent in the foreground
     #[arg(long, value_name = "ROLE")]
     pub role: Option<Role>,
+
+    /// How log lines look on the error stream
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        default_value_t,
+        env = "CODEBUTLER_LOG_FORMAT",
+        hide_env_values = true
+    )]
+    pub log_format: Format,
 
     #[command(subcommand)]
     pub command: Option<Command>,
@@ -55,6 +67,8 @@ pub enum Command {
     Up(up::Args),
     Hub(hub::Args),
     Exec(exec::Args),
+    Chat(chat::Args),
+    Logs(logs::Args),
     Init(init::Args),
     Doctor(doctor::Args),
     Validate(validate::Args),
@@ -82,6 +96,8 @@ impl Command {
             Command::Up(args) => up::run(&args, ui),
             Command::Hub(args) => hub::run(&args, ui),
             Command::Exec(args) => exec::run(&args, ui),
+            Command::Chat(args) => chat::run(&args, ui),
+            Command::Logs(args) => logs::run(&args, ui),
             Command::Init(args) => init::run(&args, ui),
             Command::Doctor(args) => doctor::run(&args, ui),
             Command::Validate(args) => validate::run(&args, ui),
@@ -107,10 +123,12 @@ impl Command {
 const GROUPS: [(&str, &[&str]); 5] = [
     ("Try", &["demo"]),
     ("Set up", &["init", "doctor", "validate", "slack"]),
-    ("Run", &["up", "hub", "exec"]),
+    ("Run", &["up", "hub", "exec", "chat"]),
     (
         "Look",
-        &["threads", "pr", "roadmap", "skill", "roles", "prompt"],
+        &[
+            "threads", "pr", "logs", "roadmap", "skill", "roles", "prompt",
+        ],
     ),
     (
         "Debug",

@@ -9,6 +9,8 @@ mod commands;
 mod error;
 mod exit;
 mod faults;
+mod log;
+mod person;
 mod process;
 mod roster;
 mod slack_check;
@@ -29,13 +31,15 @@ fn main() -> ExitCode {
         butler_jail::helper_main();
     }
     faults::install();
-    // The HTTP client panics without a provider, so this comes before everything
-    // else. The only error is that one is installed already, which is as good.
+    // The HTTP client panics without a provider, so this comes before every
+    // command. The only error is that one is installed already, which is as good.
     let _ = rustls::crypto::ring::default_provider().install_default();
-
     let ui = Ui::new();
     let outcome = match cli::parse() {
-        Ok(cli) => cli.run(&ui),
+        Ok(cli) => {
+            log::choose(cli.log_format);
+            cli.run(&ui)
+        }
         Err(answer) => return cli::answer(&answer),
     };
     match outcome {

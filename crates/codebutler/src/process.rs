@@ -1,13 +1,12 @@
 //! What every long-running command shares: the async runtime, the signals that
-//! end it, and the log.
+//! end it, and the start of its log.
 
 use std::future::Future;
 
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
-use tracing_subscriber::EnvFilter;
 
-use crate::{error::CliError, supervise};
+use crate::{error::CliError, log, supervise};
 
 /// Two threads serve any of our processes; more would only cost memory.
 const THREADS: usize = 2;
@@ -73,16 +72,5 @@ async fn cancel_on_signal(cancel: CancellationToken) {
 
 /// Log lines go to the error stream; `CODEBUTLER_LOG` chooses how much.
 pub fn start_log(name: &str) {
-    let filter = EnvFilter::try_from_env("CODEBUTLER_LOG")
-        .unwrap_or_else(|_| EnvFilter::new("warn,butler_team=info"));
-    let subscriber = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        .with_target(false)
-        .compact()
-        .finish();
-    // A second start in one process keeps the first.
-    if tracing::subscriber::set_global_default(subscriber).is_ok() {
-        tracing::debug!(process = name, "log started");
-    }
+    log::start(name);
 }

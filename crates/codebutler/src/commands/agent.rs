@@ -1,26 +1,45 @@
 //! `codebutler --role <role>`: one agent in the foreground.
 
+use std::time::Duration;
+
+use butler_settings::machine_folder;
+use butler_slack::{Control, SharedEpoch};
 use butler_vocab::Role;
 
 use crate::{
-    commands::set_up_here, error::CliError, exit::Exit, process, roster, supervise::READY, ui::Ui,
+    commands::{environment, set_up_here},
+    error::CliError,
+    exit::Exit,
+    log, process, roster,
+    supervise::READY,
+    ui::Ui,
     wiring,
 };
 
+/// How long log lines are offered to a hub that does not answer.
+const PATIENCE: Duration = Duration::from_secs(2);
+
 pub fn run(role: Role, ui: &Ui) -> Result<Exit, CliError> {
     let root = set_up_here()?;
-    process::start_log(role.as_str());
+    let home = machine_folder(&environment).unwrap_or_default();
+    let repo = wiring::repo_name(&root);
+    let lines = log::start_process(role.as_str(), &home, &repo);
     process::run(async move |cancel| {
         let settings = wiring::settings_in_force(&root).await?;
         let mut config = wiring::agent_config(&settings, role)?;
+        log::know(config.redactor.clone());
+        let epoch = SharedEpoch::default();
+        let control = Control::new(&config.hub, config.bot_token.clone(), epoch);
+        let control = control.map_err(CliError::internal)?.with_patience(PATIENCE);
+        let forwarding = tokio::spawn(log::forward(control, lines, cancel.child_token()));
         roster::fit(&settings, &mut config).await;
         let ready = || {
             // Only the process that started us reads this.
             let _ = ui.line(READY);
         };
-        butler_team::run(config, cancel, ready)
-            .await
-            .map_err(CliError::internal)?;
+        let ended = butler_team::run(config, cancel, ready).await;
+        forwarding.abort();
+        ended.map_err(CliError::internal)?;
         Ok(Exit::Done)
     })
 }

@@ -10,7 +10,7 @@ use crate::{
     commands::{environment, set_up_here},
     error::CliError,
     exit::Exit,
-    process,
+    log, process,
     supervise::READY,
     ui::Ui,
     wiring,
@@ -48,13 +48,22 @@ pub fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
 fn serve(settings: &Settings, listen: Option<SocketAddr>, ui: &Ui) -> Result<Exit, CliError> {
     let mut config = wiring::hub_config(settings)?;
     config.listen = listen.unwrap_or(config.listen);
-    process::start_log("hub");
+    let repo = wiring::repo_name(&settings.root);
+    let mut lines = log::start_process("hub", &settings.home, &repo);
+    log::know(config.redactor.clone());
     process::run(async move |cancel| {
         let hub = Hub::start(config, cancel).await.map_err(not_started)?;
         let url = format!("http://{}/", hub.address());
         wiring::remember_hub(settings, &url)?;
+        let note = hub.noter();
+        let noting = tokio::spawn(async move {
+            while let Some(line) = lines.recv().await {
+                note(line);
+            }
+        });
         ui.line(format_args!("{READY} {url}"))?;
         hub.wait().await;
+        noting.abort();
         Ok(Exit::Done)
     })
 }

@@ -1,6 +1,7 @@
 //! One file or folder per command.
 
 pub mod agent;
+pub mod chat;
 pub mod completions;
 pub mod demo;
 pub mod doctor;
@@ -8,6 +9,7 @@ pub mod exec;
 pub mod hub;
 pub mod init;
 mod jsonl;
+pub mod logs;
 pub mod model;
 pub mod playbook;
 pub mod policy;

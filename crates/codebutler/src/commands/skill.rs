@@ -5,7 +5,7 @@ use butler_settings::Settings;
 use serde_json::{Value, json};
 
 use crate::{
-    commands::{demo::person::Person, environment, playbook, set_up_here},
+    commands::{environment, playbook, set_up_here},
     error::CliError,
     exit::Exit,
     process,

@@ -12,6 +12,7 @@ use crate::{
     commands::{environment, set_up_here},
     error::CliError,
     exit::Exit,
+    log::{self, FORMAT_VARIABLE},
     process,
     supervise::{Job, LineSink, Supervisor},
     ui::Ui,
@@ -141,7 +142,12 @@ fn job(place: &Place, name: &str, args: Vec<OsString>) -> Result<Job, CliError> 
         name: name.to_owned(),
         program: env::current_exe()?,
         args,
-        env: vec![(HOME_VARIABLE.into(), place.home.clone().into_os_string())],
+        env: vec![
+            (HOME_VARIABLE.into(), place.home.clone().into_os_string()),
+            // Each arena of the allocator keeps pages that an idle process does not need.
+            ("MALLOC_ARENA_MAX".into(), "1".into()),
+            (FORMAT_VARIABLE.into(), log::format().as_str().into()),
+        ],
         folder: place.root.clone(),
     })
 }

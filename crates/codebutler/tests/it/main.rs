@@ -9,6 +9,7 @@ mod at_work;
 mod branches;
 mod browser;
 mod chaos;
+mod chatting;
 mod doctor;
 mod exec;
 mod fault_points;

@@ -2,7 +2,6 @@
 //! model plays a scenario; hub, agents, git, tools, tests and pull request are
 //! the real ones. Everything lives in a temporary folder and goes with it.
 
-pub mod person;
 mod play;
 mod stage;
 

@@ -10,11 +10,8 @@ use owo_colors::OwoColorize;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use super::{
-    person::Person,
-    stage::{Stage, git},
-};
-use crate::{error::CliError, exit::Exit, ui::Ui};
+use super::stage::{Stage, git};
+use crate::{error::CliError, exit::Exit, person::Person, ui::Ui};
 
 /// How often the thread is looked at.
 const LOOK: Duration = Duration::from_millis(50);

@@ -1,12 +1,19 @@
 //! A person of the workspace, by the same JSON API that scripts use.
 
+use std::time::Duration;
+
 use butler_hub::Tokens;
 use butler_settings::Settings;
 use butler_vocab::{ChannelId, MessageTs, Secret};
 use serde_json::{Value, json};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use crate::{error::CliError, wiring};
+
+/// Between two tries to listen to a hub that is away.
+const AGAIN: Duration = Duration::from_millis(500);
 
 /// Talks to the hub as a person.
 pub struct Person {
@@ -44,6 +51,60 @@ impl Person {
         let answer = self.post("v1/messages", &body).await?;
         let ts = answer["ts"].as_str().unwrap_or_default();
         ts.parse().map_err(CliError::internal)
+    }
+
+    /// Answers in a thread.
+    pub async fn reply(&self, thread: &MessageTs, text: &str) -> Result<MessageTs, CliError> {
+        let body = json!({"channel": self.channel, "thread_ts": thread, "text": text});
+        let answer = self.post("v1/messages", &body).await?;
+        let ts = answer["ts"].as_str().unwrap_or_default();
+        ts.parse().map_err(CliError::internal)
+    }
+
+    /// The messages that began a thread, the newest first.
+    pub async fn roots(&self) -> Result<Vec<Value>, CliError> {
+        let url = self.url(&format!("v1/channels/{}/messages", self.channel))?;
+        let request = self.client.get(url).bearer_auth(self.token.expose());
+        let mut answer = answer(request).await?;
+        let messages = answer["messages"].as_array_mut().map(std::mem::take);
+        Ok(messages.unwrap_or_default())
+    }
+
+    /// Whether no agent has mail that it did not take yet.
+    pub async fn queues_empty(&self) -> Result<bool, CliError> {
+        let request = self.client.get(self.url("v1/agents")?);
+        let answer = answer(request.bearer_auth(self.token.expose())).await?;
+        let agents = answer["agents"].as_array().into_iter().flatten();
+        Ok(agents.into_iter().all(|agent| agent["queue"] == 0))
+    }
+
+    /// A wake-up for everything that happens. Ends never, also when the hub is
+    /// away for a while; what was missed is found by looking.
+    pub fn news(&self, cancel: CancellationToken) -> mpsc::Receiver<()> {
+        let (sender, receiver) = mpsc::channel(1);
+        let (client, token) = (self.client.clone(), self.token.clone());
+        let url = self.url("v1/events");
+        tokio::spawn(async move {
+            let Ok(url) = url else { return };
+            let listen = async {
+                loop {
+                    let request = client.get(url.clone()).bearer_auth(token.expose());
+                    if let Ok(mut response) = request.send().await {
+                        while let Ok(Some(_)) = response.chunk().await {
+                            // One that waits already is as good as two.
+                            let _ = sender.try_send(());
+                        }
+                    }
+                    tokio::time::sleep(AGAIN).await;
+                }
+            };
+            tokio::select! {
+                () = cancel.cancelled() => {}
+                () = sender.closed() => {}
+                () = listen => {}
+            }
+        });
+        receiver
     }
 
     /// Presses a button.

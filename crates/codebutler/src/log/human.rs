@@ -1,0 +1,81 @@
+//! A line as people read it: time, level, who and where, the sentence, the facts.
+
+use butler_vocab::{LogLevel, LogLine};
+use owo_colors::OwoColorize;
+use serde_json::Value;
+
+/// `12:30:05 WARN  coder C1-17-0 turn 3 Bash: the message key=value`. Colours
+/// are taken out where nobody sees them.
+pub fn render(line: &LogLine) -> String {
+    let seconds = line.at_ms.div_euclid(1000).rem_euclid(86_400);
+    let clock = format!(
+        "{:02}:{:02}:{:02}",
+        seconds / 3600,
+        seconds / 60 % 60,
+        seconds % 60
+    );
+    let level = line.level.as_str().to_uppercase();
+    let level = match line.level {
+        LogLevel::Error => format!("{level:<5}").red().to_string(),
+        LogLevel::Warn => format!("{level:<5}").yellow().to_string(),
+        _ => format!("{level:<5}").dimmed().to_string(),
+    };
+    let mut place = vec![line.process.clone()];
+    place.extend(line.thread.clone());
+    place.extend(line.turn.map(|turn| format!("turn {turn}")));
+    place.extend(line.tool.clone());
+    let mut text = format!(
+        "{} {level} {}: {}",
+        clock.dimmed(),
+        place.join(" ").dimmed(),
+        one_line(&line.message)
+    );
+    for (name, value) in &line.fields {
+        let value = match value {
+            Value::String(text) => one_line(text),
+            other => other.to_string(),
+        };
+        text.push_str(&format!(" {}{value}", format!("{name}=").dimmed()));
+    }
+    text
+}
+
+/// Text from outside must not pretend to be further lines, or steer a terminal.
+fn one_line(text: &str) -> String {
+    let shown = |c: char| match c {
+        '\n' => '⏎',
+        c if c.is_control() => '\u{FFFD}',
+        c => c,
+    };
+    text.chars().map(shown).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use butler_vocab::Role;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_line_says_when_who_where_what_and_stays_one_line() {
+        let line = LogLine {
+            at_ms: 45_005_000,
+            level: LogLevel::Warn,
+            process: "coder".into(),
+            role: Some(Role::Coder),
+            thread: Some("C1-17-0".into()),
+            turn: Some(3),
+            tool: Some("Bash".into()),
+            message: "it failed\nERROR hub: forged \u{1b}[2J".into(),
+            fields: BTreeMap::from([("duration_ms".to_owned(), json!(12))]),
+        };
+        let plain = anstream::adapter::strip_str(&render(&line)).to_string();
+        assert_eq!(
+            plain,
+            "12:30:05 WARN  coder C1-17-0 turn 3 Bash: it failed⏎ERROR hub: forged \u{FFFD}[2J duration_ms=12"
+        );
+    }
+}
