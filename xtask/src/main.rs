@@ -4,6 +4,7 @@
 //! outside parts that tests need, installs them where it can and names them
 //! where it cannot. After a first `setup` it needs no network.
 
+mod bench;
 mod facts;
 mod gate;
 mod licences;
@@ -35,6 +36,7 @@ Usage: cargo xtask <verb>
   nightly        every test at its full size, and the ones that take minutes
   lint           formatting, lints and licences
   facts          build the release binary and measure what the README says about it
+  bench [name]   build the release binary and run a bench of bench/, or all: turns, idle
   setup          fetch crates and the outside parts that tests need
 ";
 
@@ -49,6 +51,10 @@ fn main() -> ExitCode {
         ["lint"] => run(gate::lint),
         ["setup"] => run(gate::setup),
         ["facts"] => run(facts::measure),
+        ["bench"] => run(|place| bench::run(place, None)),
+        ["bench", name] if bench::BENCHES.contains(name) => {
+            run(|place| bench::run(place, Some(name)))
+        }
         ["help" | "--help" | "-h"] => {
             say::line(HELP);
             Ok(true)

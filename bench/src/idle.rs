@@ -1,0 +1,157 @@
+//! What a team that waits holds: `codebutler up` with hub and six agents on a
+//! fresh repository, proportional set size of each process.
+
+use std::{
+    fs,
+    io::{BufRead, BufReader},
+    os::unix::fs::PermissionsExt,
+    path::Path,
+    process::{Child, Command, Stdio},
+    time::Duration,
+};
+
+use anyhow::{Context, Result, ensure};
+use serde_json::json;
+
+use crate::table::Report;
+
+/// After the team is up, allocators and runtimes settle.
+const SETTLE: Duration = Duration::from_secs(3);
+
+/// `codebutler up`; ended, with all that it started, when dropped.
+struct Up(Child);
+
+impl Drop for Up {
+    fn drop(&mut self) {
+        let pid = self.0.id().to_string();
+        let _ = Command::new("kill").arg(pid).status();
+        let _ = self.0.wait();
+    }
+}
+
+pub fn measure(binary: &Path) -> Result<Report> {
+    let scratch = tempfile::Builder::new()
+        .prefix("codebutler-bench-")
+        .tempdir()?;
+    let (root, home) = (scratch.path().join("app"), scratch.path().join("home"));
+    set_up(&root, &home)?;
+    let mut child = Command::new(binary)
+        .args(["up", "--listen", "127.0.0.1:0"])
+        .current_dir(&root)
+        .env("CODEBUTLER_HOME", &home)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()?;
+    let out = child.stdout.take().context("no output")?;
+    let up = Up(child);
+    let mut line = String::new();
+    BufReader::new(out).read_line(&mut line)?;
+    ensure!(line.contains("http://"), "the team did not come up: {line}");
+    std::thread::sleep(SETTLE);
+    let mut report = Report::new(
+        "What an idle team holds",
+        &["process", "PSS", "of it own", "threads"],
+    );
+    let mut all = 0;
+    let mut largest = 0;
+    for (name, pid) in processes(&home, up.0.id())? {
+        let (pss, own) = memory(&pid).with_context(|| format!("memory of {name}"))?;
+        all += pss;
+        if name != "hub" && name != "up" {
+            largest = largest.max(pss);
+        }
+        let threads = fs::read_dir(format!("/proc/{pid}/task"))?.count();
+        report.row(vec![name, mib(pss), mib(own), threads.to_string()]);
+    }
+    report.row(vec![
+        "together".to_owned(),
+        mib(all),
+        String::new(),
+        String::new(),
+    ]);
+    report.bar(
+        "an idle agent, the largest",
+        largest as f64 / 1024.0,
+        12.0,
+        " MiB",
+    );
+    report.bar(
+        "hub, six agents and supervisor",
+        all as f64 / 1024.0,
+        80.0,
+        " MiB",
+    );
+    Ok(report)
+}
+
+/// A repository with a remote, and a model that nobody asks.
+fn set_up(root: &Path, home: &Path) -> Result<()> {
+    fs::create_dir_all(root.join(".codebutler"))?;
+    fs::create_dir_all(home)?;
+    fs::set_permissions(home, fs::Permissions::from_mode(0o700))?;
+    let machine = json!({"models": {"endpoints": {"none": {"baseUrl": "http://127.0.0.1:9/v1"}}}});
+    let file = home.join("config.json");
+    fs::write(&file, machine.to_string())?;
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o600))?;
+    fs::write(root.join(".codebutler/config.json"), "{}")?;
+    let remote = root.with_extension("git").display().to_string();
+    let steps: [&[&str]; 6] = [
+        &["init", "--quiet", "--bare", &remote],
+        &["init", "--quiet", "--initial-branch=main", "."],
+        &["add", "--all"],
+        &[
+            "-c",
+            "user.name=you",
+            "-c",
+            "user.email=you@example.org",
+            "commit",
+            "--quiet",
+            "-m",
+            "first",
+        ],
+        &["remote", "add", "origin", &remote],
+        &["push", "--quiet", "origin", "HEAD:main"],
+    ];
+    for step in steps {
+        let status = Command::new("git").args(step).current_dir(root).status()?;
+        ensure!(status.success(), "git {step:?} failed");
+    }
+    Ok(())
+}
+
+/// The supervisor and whatever it wrote down.
+fn processes(home: &Path, up: u32) -> Result<Vec<(String, String)>> {
+    let mut found = vec![("up".to_owned(), up.to_string())];
+    for file in fs::read_dir(home.join("run"))? {
+        let file = file?.path();
+        if file.extension().is_some_and(|end| end == "pid") {
+            let name = file
+                .file_stem()
+                .map(|name| name.to_string_lossy().into_owned());
+            let pid = fs::read_to_string(&file)?.trim().to_owned();
+            found.push((name.unwrap_or_default(), pid));
+        }
+    }
+    found[1..].sort();
+    ensure!(found.len() == 8, "hub and six agents should run: {found:?}");
+    Ok(found)
+}
+
+/// Proportional and private memory, in KiB.
+fn memory(pid: &str) -> Result<(u64, u64)> {
+    let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup"))?;
+    let sum = |keys: &[&str]| -> u64 {
+        let lines = text
+            .lines()
+            .filter(|line| keys.iter().any(|key| line.starts_with(key)));
+        lines
+            .filter_map(|line| line.split_whitespace().nth(1)?.parse::<u64>().ok())
+            .sum()
+    };
+    Ok((sum(&["Pss:"]), sum(&["Private_Clean:", "Private_Dirty:"])))
+}
+
+fn mib(kib: u64) -> String {
+    format!("{:.1} MiB", kib as f64 / 1024.0)
+}

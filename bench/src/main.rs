@@ -1,0 +1,62 @@
+//! Benches on the built binary, each against a floor or a bar in the same run:
+//! `turns` (what a turn of `codebutler exec` costs) and `idle` (what a team
+//! that waits holds in memory). Figures are printed as a table and written to a
+//! file; a bar that is not met is said and makes the exit code 1.
+#![expect(clippy::print_stdout, reason = "a bench prints its figures")]
+
+mod cpu;
+mod floor;
+mod idle;
+mod probe;
+mod scenario;
+mod table;
+mod turns;
+
+use std::{env, path::PathBuf, process::ExitCode};
+
+use anyhow::{Result, bail};
+
+const HELP: &str = "\
+Usage: butler-bench <bench> --binary <codebutler> [--out <file>]
+
+  turns   CPU, memory and start of `codebutler exec` at 25, 100, 400 and 1,000 turns
+  idle    memory of a hub and six agents that wait
+";
+
+fn main() -> ExitCode {
+    let words: Vec<String> = env::args().skip(1).collect();
+    match run(&words) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            println!("error: {error:#}\n\n{HELP}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run(words: &[String]) -> Result<bool> {
+    let flag = |name: &str| {
+        let at = words.iter().position(|word| word == name)?;
+        words.get(at + 1).cloned()
+    };
+    let binary = || -> Result<PathBuf> {
+        match flag("--binary") {
+            Some(path) => Ok(PathBuf::from(path).canonicalize()?),
+            None => bail!("--binary is missing"),
+        }
+    };
+    let report = match words.first().map(String::as_str) {
+        // What the floor runs; a process of its own, so that it is measured alike.
+        Some("__floor") => return floor::run(&words[1..]).map(|()| true),
+        Some("turns") => turns::measure(&binary()?)?,
+        Some("idle") => idle::measure(&binary()?)?,
+        _ => bail!("which bench?"),
+    };
+    let text = report.render();
+    println!("{text}");
+    if let Some(file) = flag("--out") {
+        std::fs::write(file, &text)?;
+    }
+    Ok(report.met())
+}

@@ -1,0 +1,42 @@
+//! Runs the benches on the release binary. Each prints a table and says which
+//! bars are met; the tables are kept under `target/bench/`.
+
+use std::fs;
+
+use anyhow::{Context, Result};
+
+use crate::{Place, steps::succeeds};
+
+/// The benches of `bench/`, by name.
+pub const BENCHES: [&str; 2] = ["turns", "idle"];
+
+/// Builds what is measured and runs one bench, or all. Whether all bars are met.
+pub fn run(place: &Place, only: Option<&str>) -> Result<bool> {
+    let build = [
+        "cargo",
+        "build",
+        "--release",
+        "--package",
+        "codebutler",
+        "--package",
+        "butler-bench",
+    ];
+    if !succeeds(&place.root, &build, &[])? {
+        return Ok(false);
+    }
+    let release = place.target.join("release");
+    let name = |file: &str| release.join(file).display().to_string();
+    let (bench, binary) = (name("butler-bench"), name("codebutler"));
+    let results = place.target.join("bench");
+    fs::create_dir_all(&results).with_context(|| results.display().to_string())?;
+    let mut met = true;
+    for one in BENCHES
+        .into_iter()
+        .filter(|one| only.is_none_or(|name| name == *one))
+    {
+        let file = results.join(format!("{one}.md")).display().to_string();
+        let words = [bench.as_str(), one, "--binary", &binary, "--out", &file];
+        met &= succeeds(&place.root, &words, &[])?;
+    }
+    Ok(met)
+}
