@@ -97,7 +97,13 @@ fn set_up(root: &Path, home: &Path) -> Result<()> {
     fs::write(root.join(".codebutler/config.json"), "{}")?;
     let remote = root.with_extension("git").display().to_string();
     let steps: [&[&str]; 6] = [
-        &["init", "--quiet", "--bare", &remote],
+        &[
+            "init",
+            "--quiet",
+            "--bare",
+            "--initial-branch=main",
+            &remote,
+        ],
         &["init", "--quiet", "--initial-branch=main", "."],
         &["add", "--all"],
         &[
