@@ -24,6 +24,7 @@ mod rights;
 mod risk;
 mod shell;
 mod subject;
+mod words;
 
 pub use judge::judge;
 pub use overrides::{BashOverrides, McpGrant, Overrides, RequireApproval, ToolOverrides};
@@ -32,3 +33,4 @@ pub use purse::{Purse, ReserveError, reserve_all};
 pub use redact::{CustomPattern, Found, PatternError, Redacted, Redaction, Redactor};
 pub use rights::{Right, Scope, default_tools, right};
 pub use risk::{Assessment, RiskContext, assess};
+pub use words::{Word, answer, meanings};

@@ -1,0 +1,165 @@
+//! Words that people may use instead of a button or a question to the model.
+//! Lists per language are data (`words/<language>.txt`); only a whole message
+//! counts, so that nobody approves anything by talking about it.
+
+use butler_vocab::{Choice, DecisionKind};
+
+/// What a whole message can mean by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Word {
+    /// End what runs in this thread.
+    Stop,
+    /// Who does what.
+    Status,
+    /// What it cost so far.
+    Cost,
+    /// What one can say.
+    Help,
+    /// The whole team rests.
+    Pause,
+    /// The whole team goes on.
+    Resume,
+    /// Agree to the one open question.
+    Yes,
+    /// Turn it down.
+    No,
+    /// Merge what is ready to be merged.
+    Merge,
+}
+
+const LISTS: [&str; 2] = [
+    include_str!("../words/en.txt"),
+    include_str!("../words/es.txt"),
+];
+
+/// Everything that a message can mean as a whole; several words share a meaning
+/// and one word may have two ("dale" agrees, and merges).
+#[must_use]
+pub fn meanings(text: &str) -> Vec<Word> {
+    let said = plain(text);
+    if said.is_empty() || said.len() > 40 {
+        return Vec::new();
+    }
+    let mut found = Vec::new();
+    for line in LISTS.iter().flat_map(|list| list.lines()) {
+        let Some((name, words)) = line.split_once(':') else {
+            continue;
+        };
+        let word = named(name).filter(|word| !found.contains(word));
+        if let Some(word) = word
+            && words.split(',').any(|one| one.trim() == said)
+        {
+            found.push(word);
+        }
+    }
+    found
+}
+
+/// What a word means for an open card; nothing where only a button will do. A
+/// command is approved on its own card or by its id, and money by its button.
+#[must_use]
+pub fn answer(word: Word, kind: DecisionKind) -> Option<Choice> {
+    match (kind, word) {
+        (DecisionKind::Plan, Word::Yes) => Some(Choice::Approve),
+        (DecisionKind::Learning, Word::Yes) => Some(Choice::Accept),
+        (DecisionKind::Plan | DecisionKind::Learning, Word::No) => Some(Choice::Reject),
+        (DecisionKind::Merge, Word::Merge) => Some(Choice::Merge),
+        (DecisionKind::Merge, Word::No) => Some(Choice::Hold),
+        _ => None,
+    }
+}
+
+fn named(name: &str) -> Option<Word> {
+    Some(match name.trim() {
+        "stop" => Word::Stop,
+        "status" => Word::Status,
+        "cost" => Word::Cost,
+        "help" => Word::Help,
+        "pause" => Word::Pause,
+        "resume" => Word::Resume,
+        "yes" => Word::Yes,
+        "no" => Word::No,
+        "merge" => Word::Merge,
+        _ => return None,
+    })
+}
+
+fn plain(text: &str) -> String {
+    let text = text.trim().trim_matches(['.', '!', '?', '¡', '¿', ' ']);
+    let lower = text.to_lowercase();
+    let words: Vec<&str> = lower.split_whitespace().collect();
+    let said = words.join(" ");
+    // The leading mark of `!pause` was trimmed with the others.
+    match said.as_str() {
+        "pause" | "resume" | "pausa" | "sigue" => format!("!{said}"),
+        _ => said,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whole_messages_mean_something_in_both_languages() {
+        for (text, word) in [
+            ("Merge", Word::Merge),
+            ("¡Listo!", Word::Merge),
+            ("DONE.", Word::Merge),
+            ("sí", Word::Yes),
+            ("ok", Word::Yes),
+            ("  no ", Word::No),
+            ("ayuda", Word::Help),
+            ("estado?", Word::Status),
+            ("cost", Word::Cost),
+            ("!pause", Word::Pause),
+            ("!sigue", Word::Resume),
+        ] {
+            assert_eq!(meanings(text), [word], "{text}");
+        }
+        assert_eq!(meanings("dale"), [Word::Yes, Word::Merge]);
+    }
+
+    #[test]
+    fn talking_about_a_word_is_not_saying_it() {
+        for text in [
+            "",
+            "please merge the two lists",
+            "no, use the other one",
+            "don't stop",
+            "what is the status of the parser?",
+            "yes but smaller",
+            "`merge`",
+        ] {
+            assert_eq!(meanings(text), [], "{text}");
+        }
+    }
+
+    #[test]
+    fn commands_and_money_need_their_button() {
+        for word in [Word::Yes, Word::No, Word::Merge] {
+            assert_eq!(answer(word, DecisionKind::Command), None);
+            assert_eq!(answer(word, DecisionKind::Cap), None);
+        }
+        assert_eq!(answer(Word::Yes, DecisionKind::Merge), None);
+        assert_eq!(
+            answer(Word::Merge, DecisionKind::Merge),
+            Some(Choice::Merge)
+        );
+        assert_eq!(answer(Word::Merge, DecisionKind::Plan), None);
+    }
+
+    #[test]
+    fn every_line_of_every_list_is_read() {
+        for line in LISTS.iter().flat_map(|list| list.lines()) {
+            if line.starts_with('#') || line.is_empty() {
+                continue;
+            }
+            let (name, words) = line.split_once(':').unwrap();
+            let word = named(name).unwrap();
+            for one in words.split(',') {
+                assert!(meanings(one).contains(&word), "{line}: {one}");
+            }
+        }
+    }
+}
