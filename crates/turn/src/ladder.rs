@@ -112,7 +112,7 @@ impl Machine {
                 self.end(Ending::Done, out);
                 Step::Again
             }
-            Then::Park { .. } if !self.state.unseen.is_empty() => Step::Pass,
+            Then::Park { .. } if self.state.has_news() => Step::Pass,
             Then::Park { waiting } => {
                 self.append(Record::Parked { waiting }, out);
                 Step::Again

@@ -90,7 +90,10 @@ impl Machine {
     /// otherwise the next machine books its worst case.
     #[must_use]
     pub fn is_idle(&self) -> bool {
-        !self.state.open && (self.state.unseen.is_empty() || self.state.hold)
+        // What a person decided is carried out, also after a failure.
+        let ordered = !self.state.orders.is_empty() && !self.state.stopped;
+        let waits = self.state.unseen.is_empty() || self.state.hold;
+        !self.state.open && waits && !ordered
     }
 
     /// What a sleeping activation waits for. It may be dropped too, and built

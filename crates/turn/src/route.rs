@@ -1,6 +1,7 @@
 //! Is this message for me? Pure string work, the same in every process, so that
 //! six agents who see one message agree about whom it is for without talking.
 
+use butler_policy::{Word, meanings};
 use butler_vocab::{RequestId, Role, Stamp, StampKind, UserId, mentions, without_code};
 
 /// Who listens, and how.
@@ -60,6 +61,10 @@ pub enum Command {
     Cost,
     /// What one can say.
     Help,
+    /// The whole team rests. For every role; the PM reports it.
+    Pause,
+    /// The whole team goes on. For every role; the PM reports it.
+    Resume,
     /// `!pm claude`: another model for a role in this thread.
     Model {
         /// Which role.
@@ -129,7 +134,6 @@ fn names_us(ear: &Ear<'_>, text: &str) -> bool {
 fn command(ear: &Ear<'_>, text: &str) -> Option<Addressed> {
     let plain = without_mentions(ear, text);
     let lower = plain.to_lowercase();
-    let word = lower.trim_end_matches(['.', '!', ' ']);
     let pm_only = |command| {
         if ear.role == Role::Pm {
             Addressed::Command(command)
@@ -155,12 +159,14 @@ fn command(ear: &Ear<'_>, text: &str) -> Option<Addressed> {
     if let Some(request) = strip_word(&lower, "approve").filter(|word| is_request(word)) {
         return Some(pm_only(Command::Approve(RequestId::new(request))));
     }
-    match word.trim_start_matches('!') {
-        "stop" => Some(Addressed::Command(Command::Stop)),
-        "status" => Some(pm_only(Command::Status)),
-        "cost" | "costs" => Some(pm_only(Command::Cost)),
-        "help" => Some(pm_only(Command::Help)),
-        _ => None,
+    match meanings(&plain).first()? {
+        Word::Stop => Some(Addressed::Command(Command::Stop)),
+        Word::Pause => Some(Addressed::Command(Command::Pause)),
+        Word::Resume => Some(Addressed::Command(Command::Resume)),
+        Word::Status => Some(pm_only(Command::Status)),
+        Word::Cost => Some(pm_only(Command::Cost)),
+        Word::Help => Some(pm_only(Command::Help)),
+        Word::Yes | Word::No | Word::Merge => None,
     }
 }
 

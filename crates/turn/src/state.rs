@@ -30,6 +30,8 @@ pub(crate) struct State {
     pub(crate) answered: Vec<MessageTs>,
     /// The last ending asks for a new word before anything starts again.
     pub(crate) hold: bool,
+    /// A person ended the last activation: nothing goes on without their word.
+    pub(crate) stopped: bool,
     pub(crate) round: Round,
     /// Reserved and not settled.
     pub(crate) unsettled: Vec<(ReserveId, Usd)>,
@@ -44,6 +46,8 @@ pub(crate) struct State {
     pub(crate) orders: Vec<Order>,
     /// Decisions that were carried out.
     carried: HashSet<RequestId>,
+    /// Of these, clicks on learnings: the model need not hear of them by themselves.
+    learned: HashSet<RequestId>,
     /// Settled reservations.
     settled: HashSet<ReserveId>,
     /// What must survive a summary.
@@ -86,12 +90,13 @@ pub(crate) fn carried_event(request: &RequestId) -> EventId {
 fn is_order(kind: DecisionKind, choice: Choice) -> bool {
     matches!(
         (kind, choice),
-        (DecisionKind::Plan, Choice::Approve)
-            | (
-                DecisionKind::Merge,
-                Choice::Merge | Choice::Hold | Choice::Close
-            )
-            | (DecisionKind::Learning, Choice::Accept | Choice::Reject)
+        (
+            DecisionKind::Plan,
+            Choice::Approve | Choice::Modify | Choice::Reject
+        ) | (
+            DecisionKind::Merge,
+            Choice::Merge | Choice::Hold | Choice::Close
+        ) | (DecisionKind::Learning, Choice::Accept | Choice::Reject)
     )
 }
 
@@ -172,6 +177,7 @@ impl State {
         }
         let role = matches!(speaker, Speaker::Agent { .. });
         self.hold = false;
+        self.stopped = false;
         self.round.waiting = None;
         self.round.person |= person;
         // Later words of a role are answers or remarks; the first ones are the work.
@@ -230,6 +236,9 @@ impl State {
         let done = |order: &Order| carried_event(&order.request) == *event;
         if let Some(at) = self.orders.iter().position(done) {
             let order = self.orders.remove(at);
+            if order.kind == DecisionKind::Learning {
+                self.learned.insert(order.request.clone());
+            }
             self.carried.insert(order.request);
         }
     }
@@ -244,6 +253,13 @@ impl State {
     /// Whether something besides decisions that were carried out waits for the model.
     pub(crate) fn has_other_unseen(&self) -> bool {
         let quiet = self.carried_events();
+        self.unseen.iter().any(|said| !said.is_one_of(&quiet))
+    }
+
+    /// Whether something was said that the model should answer before it sleeps.
+    pub(crate) fn has_news(&self) -> bool {
+        let both = |request| [decision_event(request), carried_event(request)];
+        let quiet: HashSet<EventId> = self.learned.iter().flat_map(both).collect();
         self.unseen.iter().any(|said| !said.is_one_of(&quiet))
     }
 
@@ -282,6 +298,7 @@ impl State {
             ending,
             Ending::Stopped | Ending::Failed { .. } | Ending::OutOfMoney
         );
+        self.stopped = matches!(ending, Ending::Stopped | Ending::OutOfMoney);
         self.forget_carried();
         self.in_request = 0;
         if *ending == Ending::Done {

@@ -163,8 +163,7 @@ fn two_cards_decided_at_once_are_carried_out_one_after_the_other() {
 #[test]
 fn other_choices_wake_the_model_with_the_persons_choice() {
     for (kind, choice, words) in [
-        (DecisionKind::Plan, Choice::Modify, "pressed Modify"),
-        (DecisionKind::Plan, Choice::Reject, "pressed Reject"),
+        (DecisionKind::Command, Choice::Reject, "pressed Reject"),
         (
             DecisionKind::Command,
             Choice::Approve,
@@ -179,6 +178,65 @@ fn other_choices_wake_the_model_with_the_persons_choice() {
         // A command's approval is used up by whoever runs it, not here.
         assert_eq!(used(&bench), usize::from(kind != DecisionKind::Command));
     }
+}
+
+/// What is wrong with a plan the person says next; no model is asked to ask.
+#[test]
+fn a_plan_that_is_not_approved_is_carried_out_without_the_model() {
+    for choice in [Choice::Modify, Choice::Reject] {
+        let (mut bench, request) = asking(DecisionKind::Plan);
+        let effects = bench.on(Event::Decided(decision(
+            &request,
+            DecisionKind::Plan,
+            choice,
+        )));
+        let carried =
+            |effect: &Effect| matches!(effect, Effect::CarryOut(order) if order.choice == choice);
+        assert!(effects.iter().any(carried), "{effects:?}");
+        let asks = |effect: &Effect| matches!(effect, Effect::Reserve(_));
+        assert!(!effects.iter().any(asks));
+        let outcome = ToolOutcome::ok("noted").then(Then::Park {
+            waiting: Waiting::Person,
+        });
+        let effects = bench.on(Event::CarriedOut { request, outcome });
+        assert!(!effects.iter().any(asks));
+        assert_eq!(bench.machine.parked(), Some(&Waiting::Person));
+    }
+}
+
+/// A click on a learning while the role works is carried out, and the role
+/// sleeps afterwards without another model call.
+#[test]
+fn a_click_on_a_learning_costs_no_model_call() {
+    let (learning, merge) = (RequestId::new("abc234"), RequestId::new("bcd345"));
+    let mut bench = Bench::pm();
+    let effects = bench.ana("go");
+    bench.write(Record::DecisionAsked {
+        request: learning.clone(),
+        kind: DecisionKind::Learning,
+        sha256: Sha256Hex::of("x"),
+        subject: json!({}),
+    });
+    let effects = bench.model(&effects, calls(&[("ProposeMerge", json!({}))]));
+    let run = to_run(&effects);
+    let click = decision(&learning, DecisionKind::Learning, Choice::Accept);
+    bench.on(Event::Decided(click));
+    let waiting = Waiting::Decision { request: merge };
+    let park = |text: &str| {
+        ToolOutcome::ok(text).then(Then::Park {
+            waiting: waiting.clone(),
+        })
+    };
+    let effects = bench.tool(&run[0].id, park("asked"));
+    let carried = |effect: &Effect| matches!(effect, Effect::CarryOut(_));
+    assert!(effects.iter().any(carried), "{effects:?}");
+    let effects = bench.on(Event::CarriedOut {
+        request: learning,
+        outcome: park("kept"),
+    });
+    let asks = |effect: &Effect| matches!(effect, Effect::Reserve(_));
+    assert!(!effects.iter().any(asks), "{effects:?}");
+    assert_eq!(bench.machine.parked(), Some(&waiting));
 }
 
 #[test]
