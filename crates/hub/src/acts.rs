@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use butler_policy::{Word, answer, meanings};
 use butler_slack::{EnvelopeKind, mrkdwn};
 use butler_vocab::{
     ActionId, ChannelId, Choice, Decision, MessageTs, StampKind, ThreadId, UserId, mentions,
@@ -68,6 +69,14 @@ pub(crate) async fn say(
             for upload in &saying.uploads {
                 let file = keep(desk, &person, &channel, upload)?;
                 draft.files.push(files::shown(&file, &saying.base));
+            }
+            if let Some(click) = word_answer(desk, &draft, &text)? {
+                let outcome = desk.attempt(|desk| decide::decide(desk, &rules, &person, &click));
+                // The word was the click; there is nothing left for a model to read.
+                if outcome.is_ok() {
+                    draft.stamp = StampKind::Other;
+                }
+                ignore_refusal(outcome)?;
             }
             let said = message::write(desk, draft)?;
             heed_words(desk, &rules, &person, &repo, &text, &said.1)?;
@@ -187,6 +196,40 @@ fn keep(
 }
 
 /// The words count in the card's own thread; anywhere else they are only words.
+/// The one open card that a bare word answers. With several open it answers
+/// none: a person has to say which.
+fn word_answer(desk: &Desk<'_>, draft: &Draft, text: &str) -> Result<Option<Click>, Trouble> {
+    let words = meanings(text);
+    let (Some(ts), false) = (&draft.root, words.is_empty()) else {
+        return Ok(None);
+    };
+    let root = message::root_of(desk.db(), &draft.channel, ts)?;
+    let thread = ThreadId::new(draft.channel.clone(), root);
+    let cards = decide::of_thread(desk.db(), &thread)?;
+    let open: Vec<_> = cards
+        .into_iter()
+        .filter(|card| card.decided.is_none())
+        .map(|card| card.asked)
+        .collect();
+    let meant = words.into_iter().flat_map(|word| {
+        let alone = word == Word::Merge || open.len() == 1;
+        let cards = open.iter().filter(move |_| alone);
+        cards.filter_map(move |card| Some((card, answer(word, card.kind)?)))
+    });
+    let meant: Vec<_> = meant.collect();
+    let [(card, choice)] = meant.as_slice() else {
+        return Ok(None);
+    };
+    Ok(Some(Click {
+        channel: draft.channel.clone(),
+        message: card.message.clone(),
+        action: ActionId {
+            request: card.request.clone(),
+            choice: *choice,
+        },
+    }))
+}
+
 fn approve_in_words(
     desk: &mut Desk<'_>,
     rules: &Rules,

@@ -17,6 +17,7 @@ use crate::{
     link::Tickets,
     live_log::LiveLog,
     notice::Notice,
+    page::Welcome,
     presence::Presence,
     relay::Relay,
     store::Store,
@@ -33,6 +34,7 @@ pub(crate) struct App {
     pub(crate) presence: Presence,
     pub(crate) test_hooks: bool,
     pub(crate) version: String,
+    pub(crate) welcome: Welcome,
     pub(crate) address: SocketAddr,
     /// Names besides loopback under which the page may be asked for.
     pub(crate) hosts: Vec<String>,

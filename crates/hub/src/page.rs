@@ -27,6 +27,7 @@ mod status;
 mod text;
 mod thread;
 mod timeline;
+mod welcome;
 
 use std::sync::Arc;
 
@@ -40,6 +41,7 @@ use axum::{
 use butler_vocab::{ChannelId, MessageTs, ThreadId};
 use maud::Markup;
 use serde::Deserialize;
+pub(crate) use welcome::Welcome;
 
 use crate::{
     app::App, error::Trouble, guard::Somebody, identity::Person, overview::Window,
@@ -118,7 +120,8 @@ async fn channel(
     Path(id): Path<ChannelId>,
 ) -> Shown {
     let person = visitor(somebody)?;
-    Ok(channel::page(&look::channel(&app, person, id).await?))
+    let view = look::channel(&app, person, id).await?;
+    Ok(channel::page(&view, &app.welcome))
 }
 
 async fn channel_live(

@@ -8,6 +8,7 @@ use crate::{
     commands::{environment, playbook, set_up_here},
     error::CliError,
     exit::Exit,
+    person::Person,
     process,
     ui::Ui,
     wiring,

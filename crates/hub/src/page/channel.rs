@@ -12,6 +12,7 @@ use super::{
     layout::{self, Around, Here, Live},
     message::{self, Scene},
     text::Names,
+    welcome::Welcome,
 };
 use crate::workspace::channels::Channel;
 
@@ -25,7 +26,7 @@ pub(super) struct ChannelView {
 }
 
 /// The whole page.
-pub(super) fn page(view: &ChannelView) -> Markup {
+pub(super) fn page(view: &ChannelView, welcome: &Welcome) -> Markup {
     let id = &view.channel.id;
     let live = Live {
         address: format!("/c/{id}/live"),
@@ -34,6 +35,8 @@ pub(super) fn page(view: &ChannelView) -> Markup {
     };
     let content = html! {
         header.top { h1 { "# " (view.channel.name) } p.soft { (view.channel.repo) } }
+        (welcome.banner())
+        (welcome.requests(id))
         (list(view))
         (composer(id, None))
     };

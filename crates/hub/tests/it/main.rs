@@ -20,4 +20,5 @@ mod relay_storm;
 mod sdk;
 mod slack_world;
 mod views;
+mod words;
 mod world;
