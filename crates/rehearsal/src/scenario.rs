@@ -88,6 +88,23 @@ impl Scenario {
         &self.script.title
     }
 
+    /// The words that start it.
+    #[must_use]
+    pub fn request(&self) -> &str {
+        &self.script.request
+    }
+
+    /// Whether a conversation that begins with these words belongs to it.
+    #[must_use]
+    pub fn belongs(&self, first: &str) -> bool {
+        let first = first.to_lowercase();
+        let words = &self.script.words;
+        !words.is_empty()
+            && words
+                .iter()
+                .all(|word| first.contains(&word.to_lowercase()))
+    }
+
     /// The roles that have lines, with how many steps.
     pub fn roles(&self) -> impl Iterator<Item = (Role, usize)> {
         self.roles.iter().map(|(role, steps)| (*role, steps.len()))

@@ -19,6 +19,13 @@ pub struct Script {
     /// More about it, for readers.
     #[serde(default)]
     pub about: String,
+    /// The words of a person that start the story, for whoever offers it.
+    #[serde(default)]
+    pub request: String,
+    /// Where several stories are played side by side: words that the first
+    /// message of a conversation must hold for it to belong to this one.
+    #[serde(default)]
+    pub words: Vec<String>,
     /// What the rehearsal model pretends to cost.
     #[serde(default)]
     pub price: ScriptPrice,

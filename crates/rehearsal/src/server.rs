@@ -26,6 +26,7 @@ use crate::{
     Played, Scenario,
     answer::{Answer, Part, answer},
     history::History,
+    script::ScriptPrice,
 };
 
 /// A conversation with many pictures is still smaller than this.
@@ -53,12 +54,12 @@ pub struct Rehearsal {
 /// What all requests share.
 #[derive(Debug)]
 struct Stage {
-    scenario: Scenario,
+    scenarios: Vec<Scenario>,
     strict: bool,
     cancel: CancellationToken,
     /// How often the fault of a step was played at a place of a conversation.
-    faults: Mutex<BTreeMap<(Role, usize, u64), u32>>,
-    given: Mutex<BTreeSet<(Role, usize)>>,
+    faults: Mutex<BTreeMap<(usize, Role, usize, u64), u32>>,
+    given: Mutex<BTreeSet<(usize, Role, usize)>>,
 }
 
 impl Rehearsal {
@@ -73,6 +74,20 @@ impl Rehearsal {
         strict: bool,
         cancel: CancellationToken,
     ) -> Result<Self, RehearsalError> {
+        Self::start_all(listen, vec![scenario], strict, cancel).await
+    }
+
+    /// Plays several stories side by side: each conversation belongs to the one
+    /// whose words its first message holds. With a single story, all belong to it.
+    ///
+    /// # Errors
+    /// When the address cannot be used.
+    pub async fn start_all(
+        listen: SocketAddr,
+        scenarios: Vec<Scenario>,
+        strict: bool,
+        cancel: CancellationToken,
+    ) -> Result<Self, RehearsalError> {
         let failed = |source| RehearsalError {
             address: listen,
             source,
@@ -81,7 +96,7 @@ impl Rehearsal {
         let address = listener.local_addr().map_err(failed)?;
         let cancel = cancel.child_token();
         let stage = Arc::new(Stage {
-            scenario,
+            scenarios,
             strict,
             cancel: cancel.clone(),
             faults: Mutex::default(),
@@ -118,10 +133,12 @@ impl Rehearsal {
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         let mut left = Vec::new();
-        for (role, steps) in &self.stage.scenario.roles {
-            for (place, ready) in steps.iter().enumerate() {
-                if ready.when.is_none() && !given.contains(&(*role, place)) {
-                    left.push(format!("{role}: {}", ready.name()));
+        for (story, scenario) in self.stage.scenarios.iter().enumerate() {
+            for (role, steps) in &scenario.roles {
+                for (place, ready) in steps.iter().enumerate() {
+                    if ready.when.is_none() && !given.contains(&(story, *role, place)) {
+                        left.push(format!("{role}: {}", ready.name()));
+                    }
                 }
             }
         }
@@ -159,7 +176,10 @@ fn router(stage: Arc<Stage>) -> Router {
 }
 
 async fn models(State(stage): State<Arc<Stage>>) -> Json<Value> {
-    let price = stage.scenario.price();
+    let Some(scenario) = stage.scenarios.first() else {
+        return Json(json!({"object": "list", "data": []}));
+    };
+    let price = scenario.price();
     let per_token = |dollars: f64| format!("{:.12}", dollars / 1e6);
     let models: Vec<Value> = Role::ALL
         .iter()
@@ -167,8 +187,8 @@ async fn models(State(stage): State<Arc<Stage>>) -> Json<Value> {
             json!({
                 "id": format!("rehearsal/{role}"),
                 "object": "model",
-                "name": format!("Rehearsal of “{}”: {}", stage.scenario.title(), role.title()),
-                "context_length": stage.scenario.script.context,
+                "name": format!("Rehearsal of “{}”: {}", scenario.title(), role.title()),
+                "context_length": scenario.script.context,
                 "pricing": {"prompt": per_token(price.input), "completion": per_token(price.output)},
                 "supported_parameters": ["tools", "tool_choice", "max_tokens"],
             })
@@ -196,76 +216,107 @@ impl Stage {
             let message = format!("there is no model `{}`: use rehearsal/<role>", chat.model);
             return Answer::refusal(404, "not_found", &message);
         };
-        let place = History::new(&chat.messages, !chat.tools.is_empty()).place();
-        let spent = |step: usize| self.is_spent(role, step, place);
-        let played = match self.scenario.play(role, &chat, &spent) {
+        let history = History::new(&chat.messages, !chat.tools.is_empty());
+        let place = history.place();
+        let Some((story, scenario)) = self.story(history) else {
+            let played = Played::text(role, self.programme());
+            return answer(
+                &played,
+                &chat,
+                &usage(ScriptPrice::default(), &chat, &played),
+            );
+        };
+        let spent = |step: usize| self.is_spent((story, role, step, place));
+        let played = match scenario.play(role, &chat, &spent) {
             Ok(played) => played,
             Err(off) if self.strict => {
                 tracing::error!(%off, "rehearsal");
                 return Answer::refusal(400, "off_script", &off.to_string());
             }
+            Err(off) if self.scenarios.len() > 1 => {
+                Played::text(role, format!("{} {}", off.friendly(), self.programme()))
+            }
             Err(off) => Played::text(role, off.friendly()),
         };
-        self.note(role, &played, place);
-        let usage = self.usage(&chat, &played);
-        answer(&played, &chat, &usage)
+        self.note(story, role, &played, place);
+        answer(&played, &chat, &usage(scenario.price(), &chat, &played))
     }
 
-    fn is_spent(&self, role: Role, step: usize, place: u64) -> bool {
-        let ready = self
-            .scenario
-            .roles
-            .get(&role)
-            .and_then(|steps| steps.get(step));
+    /// Which story a conversation belongs to.
+    fn story(&self, history: History<'_>) -> Option<(usize, &Scenario)> {
+        if let [only] = self.scenarios.as_slice() {
+            return Some((0, only));
+        }
+        let first = history.users().next().unwrap_or_default();
+        let mut stories = self.scenarios.iter().enumerate();
+        stories.find(|(_, scenario)| scenario.belongs(first))
+    }
+
+    /// What can be asked for here, and how to ask for anything else.
+    fn programme(&self) -> String {
+        let requests: String = self
+            .scenarios
+            .iter()
+            .map(|scenario| format!("- {}\n", scenario.request()))
+            .collect();
+        format!(
+            "The model here is scripted and knows these stories by heart:\n\n{requests}\nStart one of them in the channel, word for word. For anything else connect a real model: `codebutler init` in your own repository asks for an OpenRouter key or a local endpoint (Ollama, llama.cpp), then `codebutler up`."
+        )
+    }
+
+    fn is_spent(&self, key: (usize, Role, usize, u64)) -> bool {
+        let (story, role, step, _) = key;
+        let steps = self
+            .scenarios
+            .get(story)
+            .and_then(|one| one.roles.get(&role));
+        let ready = steps.and_then(|steps| steps.get(step));
         let Some(fault) = ready.and_then(|ready| ready.step.fault.as_ref()) else {
             return false;
         };
         let faults = self.faults.lock().unwrap_or_else(PoisonError::into_inner);
-        faults
-            .get(&(role, step, place))
-            .is_some_and(|times| *times >= fault.times)
+        faults.get(&key).is_some_and(|times| *times >= fault.times)
     }
 
-    fn note(&self, role: Role, played: &Played, place: u64) {
+    fn note(&self, story: usize, role: Role, played: &Played, place: u64) {
         let Some(step) = played.step else {
             return;
         };
         let mut given = self.given.lock().unwrap_or_else(PoisonError::into_inner);
-        given.insert((role, step));
+        given.insert((story, role, step));
         if played.fault.is_some() {
             let mut faults = self.faults.lock().unwrap_or_else(PoisonError::into_inner);
-            *faults.entry((role, step, place)).or_default() += 1;
+            *faults.entry((story, role, step, place)).or_default() += 1;
         }
     }
+}
 
-    /// Tokens as the step says, else four bytes each, at the scenario's price.
-    fn usage(&self, chat: &Chat, played: &Played) -> Value {
-        let said = played.say.as_deref().unwrap_or_default().len()
-            + played
-                .calls
-                .iter()
-                .map(|c| c.arguments.to_string().len())
-                .sum::<usize>();
-        let heard = serde_json::to_string(&chat.messages).map_or(0, |text| text.len());
-        let offered = serde_json::to_string(&chat.tools).map_or(0, |text| text.len());
-        let counted = played.usage.unwrap_or_default();
-        let (input, output) = match played.usage {
-            Some(usage) => (usage.input, usage.output),
-            None => (
-                (heard + offered).div_ceil(4) as u64,
-                said.div_ceil(4) as u64,
-            ),
-        };
-        let price = self.scenario.price();
-        let listed = (input as f64 * price.input + output as f64 * price.output) / 1e6;
-        json!({
-            "prompt_tokens": input,
-            "completion_tokens": output,
-            "total_tokens": input + output,
-            "cost": counted.cost.unwrap_or(listed),
-            "prompt_tokens_details": {"cached_tokens": counted.cached},
-        })
-    }
+/// What a provider would count, at the price of the story.
+fn usage(price: ScriptPrice, chat: &Chat, played: &Played) -> Value {
+    let said = played.say.as_deref().unwrap_or_default().len()
+        + played
+            .calls
+            .iter()
+            .map(|c| c.arguments.to_string().len())
+            .sum::<usize>();
+    let heard = serde_json::to_string(&chat.messages).map_or(0, |text| text.len());
+    let offered = serde_json::to_string(&chat.tools).map_or(0, |text| text.len());
+    let counted = played.usage.unwrap_or_default();
+    let (input, output) = match played.usage {
+        Some(usage) => (usage.input, usage.output),
+        None => (
+            (heard + offered).div_ceil(4) as u64,
+            said.div_ceil(4) as u64,
+        ),
+    };
+    let listed = (input as f64 * price.input + output as f64 * price.output) / 1e6;
+    json!({
+        "prompt_tokens": input,
+        "completion_tokens": output,
+        "total_tokens": input + output,
+        "cost": counted.cost.unwrap_or(listed),
+        "prompt_tokens_details": {"cached_tokens": counted.cached},
+    })
 }
 
 /// Carries an answer out. Waits end when the server does.
