@@ -199,6 +199,7 @@ pub fn agent_config(settings: &Settings, role: Role) -> Result<AgentConfig, CliE
         builders: builders(settings),
         pool: settings.repo.models.pm.pool.clone(),
         review_rounds: limits.review_rounds,
+        allowed: limits.allowed_users.clone(),
         limits: Limits {
             agent_messages: limits.max_exchanges,
             ..Limits::with_turns(limits.max_turns.of(role))

@@ -20,6 +20,7 @@ use crate::{
     line::Line,
     matter::Matter,
     office::Office,
+    rest::Rest,
     shelf::Shelf,
 };
 
@@ -81,6 +82,7 @@ async fn open_office(config: AgentConfig, socket: &Socket) -> Result<Office, Tea
         model: ModelClient::new(config.client.clone())?,
         jail: Arc::new(Jail::new(config.jail_helper.clone())?),
         desks: Desks::new(config.threads_at_once),
+        rest: Rest::open(&config.repo.join(".codebutler/threads")),
         epoch: socket.epoch(),
         shelf: Shelf::default(),
         config,

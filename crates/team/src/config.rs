@@ -8,7 +8,7 @@ use butler_playbook::Profile;
 use butler_policy::{Overrides, Redactor};
 use butler_toolbox::Check;
 use butler_turn::{Limits, Models};
-use butler_vocab::{Complexity, Role, Secret, Usd};
+use butler_vocab::{Complexity, Role, Secret, Usd, UserId};
 use url::Url;
 
 /// Everything an agent process needs to work.
@@ -42,6 +42,8 @@ pub struct AgentConfig {
     pub pool: BTreeMap<String, String>,
     /// Review rounds before the Lead decides.
     pub review_rounds: u32,
+    /// Who may ask for work; empty means everybody in the channel.
+    pub allowed: Vec<UserId>,
     /// How far an activation may go.
     pub limits: Limits,
     /// What a thread may cost; shown on plans, enforced by the hub.

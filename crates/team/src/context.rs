@@ -120,6 +120,18 @@ fn told(title: &str, mut lines: Vec<String>) -> Option<String> {
     Some(text)
 }
 
+/// Everybody who has spoken in the thread, the starter first.
+pub fn people(messages: &[Message]) -> Vec<UserId> {
+    let mut people = Vec::new();
+    let spoken = messages.iter().filter(|message| message.bot_id.is_none());
+    for user in spoken.filter_map(|message| message.user.as_ref()) {
+        if !people.contains(user) {
+            people.push(user.clone());
+        }
+    }
+    people
+}
+
 /// One message as a line.
 pub fn line(message: &Message, names: &HashMap<UserId, String>, cards: Cards) -> String {
     let person = message.user.as_ref();

@@ -6,7 +6,9 @@ use std::{sync::Arc, time::Instant};
 use butler_model::{CacheLife, ErrorClass, ModelClient, ModelError, ModelRequest};
 use butler_policy::Permit;
 use butler_toolbox::{Desk as ToolDesk, Executor};
-use butler_turn::{Event, FailureKind, ModelCall, ModelFailure, Order, Outgoing, Purse, Reserve};
+use butler_turn::{
+    Event, FailureKind, ModelCall, ModelFailure, Order, Outgoing, PostKind, Purse, Reserve,
+};
 use butler_vocab::{
     HandOver, Idem, ModelMessage, ModelReply, Reservation, ReserveAnswer, Role, TokenUsage,
     ToolCall, ToolOutcome, ToolSpec, Usd, fault,
@@ -18,6 +20,7 @@ use tracing::{info, warn};
 use crate::{
     TeamError,
     bench::Bench,
+    buttons,
     desks::Desk,
     money::{self, SHORTEST_ANSWER},
     orders,
@@ -44,6 +47,7 @@ pub enum Done {
 
 /// Sets the worst case of a call aside.
 pub async fn reserve(seat: Seat, reserve: Reserve) -> Done {
+    seat.office.rest.over().await;
     let config = &seat.office.config.client;
     let price = config
         .prices
@@ -242,7 +246,27 @@ pub async fn post(seat: Seat, outgoing: Outgoing) -> Done {
     if let Some(body) = findings(&seat, &outgoing.text) {
         return pass_on(&seat, outgoing.idem, &body).await;
     }
+    if outgoing.kind == PostKind::Failure {
+        return offer_retry(&seat, outgoing).await;
+    }
     say(&seat, outgoing.idem, &outgoing.text).await
+}
+
+/// The reason, and a way to go on; nothing that was done is lost.
+async fn offer_retry(seat: &Seat, outgoing: Outgoing) -> Done {
+    let line = &seat.office.line;
+    let buttons = [(buttons::RETRY.to_owned(), "Retry")];
+    let Outgoing { idem, text, .. } = outgoing;
+    match line
+        .offer(&seat.thread, idem.clone(), &text, &buttons)
+        .await
+    {
+        Ok(posted) => Done::Event(Event::Posted {
+            idem,
+            ts: posted.ts,
+        }),
+        Err(error) => Done::Failed(error.into()),
+    }
 }
 
 /// A role that did not end as it should: the person is told what it said last.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use butler_slack::{Acker, Envelope, EnvelopeId, Event as SlackEvent, Message, mrkdwn};
 use butler_turn::{
     Heard,
-    route::{Addressed, Author, Command, Ear, RespondTo, addressed, is_stop_reaction},
+    route::{Addressed, Author, Ear, RespondTo, addressed, is_stop_reaction},
 };
 use butler_vocab::{BodyRef, Decision, HandOver, RequestId, Sha256Hex, Speaker, Stamp, StampKind};
 use tracing::warn;
@@ -28,6 +28,15 @@ pub enum Mail {
     Decided {
         /// The hub's record.
         decision: Box<Decision>,
+        /// Sent once it is in the log.
+        ack: Option<Ack>,
+    },
+    /// Another model for this role in this thread.
+    Model {
+        /// Its full name.
+        model: String,
+        /// Who wants that.
+        by: String,
         /// Sent once it is in the log.
         ack: Option<Ack>,
     },
@@ -64,7 +73,7 @@ pub enum Sorted {
 
 /// Sorts envelopes.
 pub struct Intake {
-    office: Arc<Office>,
+    pub(crate) office: Arc<Office>,
     acker: Acker,
 }
 
@@ -105,7 +114,8 @@ impl Intake {
             StampKind::Decision => self.decision(stamp).await,
             StampKind::Reaction => self.reaction(envelope, stamp).await,
             StampKind::Message | StampKind::HandOver => self.message(envelope, stamp).await,
-            StampKind::Activity | StampKind::Other => Ok(None),
+            StampKind::Other => self.button(envelope, stamp).await,
+            StampKind::Activity => Ok(None),
         }
     }
 
@@ -162,13 +172,15 @@ impl Intake {
             bot: None,
             respond_to: RespondTo::All,
         };
-        match addressed(&ear, stamp, author(&message, stamp), &message.text, true) {
-            Addressed::Me | Addressed::Steers => {}
-            Addressed::Command(Command::Stop) => {
-                let by = self.speaker_name(&message).await?;
-                return Ok(Some((Matter::thread(thread), Mail::Stop { by, ack: None })));
-            }
-            _ => return Ok(None),
+        let to = addressed(&ear, stamp, author(&message, stamp), &message.text, true);
+        if to == Addressed::No || !self.is_allowed(&thread, &message, stamp).await? {
+            return Ok(None);
+        }
+        if let Addressed::Command(command) = to {
+            return self.command(thread, &message, command).await;
+        }
+        if self.asks_which(&thread, &message, stamp).await? {
+            return Ok(None);
         }
         let hand_over = self.body(stamp, &message).await?;
         let matter = Matter {
@@ -231,7 +243,7 @@ impl Intake {
         }
     }
 
-    async fn speaker_name(&self, message: &Message) -> Result<String, TeamError> {
+    pub(crate) async fn speaker_name(&self, message: &Message) -> Result<String, TeamError> {
         match &message.user {
             Some(user) => Ok(self.office.line.web.user_name(user).await?),
             None => Ok("somebody".to_owned()),
@@ -257,6 +269,11 @@ fn with_ack(mail: Mail, sent: Ack) -> Mail {
         },
         Mail::Decided { decision, .. } => Mail::Decided {
             decision,
+            ack: Some(sent),
+        },
+        Mail::Model { model, by, .. } => Mail::Model {
+            model,
+            by,
             ack: Some(sent),
         },
         Mail::Stop { by, .. } => Mail::Stop {

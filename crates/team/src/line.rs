@@ -8,7 +8,7 @@ use butler_vocab::{
     CardTag, HandOver, HandOverTag, Idem, MessageTs, PostTag, Role, Sha256Hex, ThreadId, UserId,
     fault,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::{context, render};
 
@@ -37,16 +37,16 @@ impl Line {
             .await
     }
 
-    /// Says something in the thread that rings at a person. The mention is ours;
+    /// Says something in the thread that rings at these people. The mention is ours;
     /// in Markdown it would be escaped, as whatever a model writes must be.
-    pub async fn ask_person(
+    pub async fn ask_people(
         &self,
         thread: &ThreadId,
         idem: Idem,
-        person: Option<&UserId>,
+        people: &[UserId],
         markdown: &str,
     ) -> Result<Posted, SlackError> {
-        let text = ringing(person, markdown);
+        let text = ringing(people, markdown);
         self.post(thread, text, None, PostTag::message(idem, Vec::new()))
             .await
     }
@@ -71,6 +71,35 @@ impl Line {
         });
         let text = mrkdwn::from_markdown(&render::hand_over(body));
         self.post(thread, text, None, tag).await
+    }
+
+    /// Says something with buttons below it that decide nothing.
+    pub async fn offer(
+        &self,
+        thread: &ThreadId,
+        idem: Idem,
+        markdown: &str,
+        buttons: &[(String, &str)],
+    ) -> Result<Posted, SlackError> {
+        let text = mrkdwn::from_markdown(markdown);
+        let elements: Vec<Value> = buttons
+            .iter()
+            .map(|(action, label)| {
+                json!({"type": "button", "action_id": action,
+                    "text": {"type": "plain_text", "text": label}})
+            })
+            .collect();
+        let blocks = json!([
+            {"type": "markdown", "text": markdown},
+            {"type": "actions", "elements": elements},
+        ]);
+        self.post(
+            thread,
+            text,
+            Some(blocks),
+            PostTag::message(idem, Vec::new()),
+        )
+        .await
     }
 
     /// Posts a card that waits for a person.
@@ -137,12 +166,9 @@ impl Line {
     }
 }
 
-fn ringing(person: Option<&UserId>, markdown: &str) -> String {
-    let text = mrkdwn::from_markdown(markdown);
-    match person {
-        Some(person) => format!("<@{person}> {text}"),
-        None => text,
-    }
+fn ringing(people: &[UserId], markdown: &str) -> String {
+    let tags: String = people.iter().map(|user| format!("<@{user}> ")).collect();
+    format!("{tags}{}", mrkdwn::from_markdown(markdown))
 }
 
 #[cfg(test)]
@@ -151,7 +177,7 @@ mod tests {
 
     #[test]
     fn a_question_rings_and_what_the_model_wrote_does_not() {
-        let text = ringing(Some(&UserId::new("U7")), "is **this** <@U9> right?");
+        let text = ringing(&[UserId::new("U7")], "is **this** <@U9> right?");
         assert_eq!(text, "<@U7> is *this* &lt;@U9&gt; right?");
     }
 }

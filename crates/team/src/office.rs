@@ -13,7 +13,7 @@ use butler_playbook::Playbook;
 use butler_vocab::{Epoch, Role};
 use butler_worktree::{Forge, Repo};
 
-use crate::{AgentConfig, desks::Desks, line::Line, shelf::Shelf};
+use crate::{AgentConfig, desks::Desks, line::Line, rest::Rest, shelf::Shelf};
 
 /// One agent process.
 pub struct Office {
@@ -31,6 +31,8 @@ pub struct Office {
     pub jail: Arc<Jail>,
     /// Threads at work at the same time.
     pub desks: Arc<Desks>,
+    /// Whether the whole team rests.
+    pub rest: Rest,
     /// Which life of this role this is.
     pub epoch: Epoch,
     /// The playbook that was read last.

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
 use crate::{
-    TeamError, closing, facts::Asked, hands::Done, learned::Proposal, pull_news, render,
+    TeamError, buttons, closing, facts::Asked, hands::Done, learned::Proposal, pull_news, render,
     seat::Seat, tools::MergeSubject,
 };
 
@@ -30,17 +30,16 @@ pub async fn carry_out(
     close_card(seat, &asked, order.choice, &person).await;
     match (order.kind, order.choice) {
         (DecisionKind::Plan, Choice::Approve) => start(seat, order, &asked, cancel).await,
-        (DecisionKind::Plan, Choice::Modify) => Ok(told(
-            "wants the plan changed; their next message says how, then propose it again",
-            &person,
-        )
-        .then(Then::Park {
-            waiting: Waiting::Person,
-        })),
-        (DecisionKind::Plan, _) => Ok(told(
-            "rejected the plan; ask why in one sentence, or close the matter",
-            &person,
-        )),
+        (DecisionKind::Plan, Choice::Modify) => {
+            let line = &seat.office.line;
+            let idem = seat.idem_for(&order.request, "modify");
+            let people = std::slice::from_ref(&order.person);
+            line.ask_people(&seat.thread, idem, people, "What should be different?")
+                .await?;
+            let said = "wants the plan changed; their next message says how, then propose it again";
+            Ok(until_they_speak(told(said, &person)))
+        }
+        (DecisionKind::Plan, _) => reject(seat, order, &person, cancel).await,
         (DecisionKind::Merge, Choice::Merge) => closing::merge(seat, order, &asked, cancel).await,
         (DecisionKind::Merge, Choice::Close) => close(seat, order, &asked, cancel).await,
         (DecisionKind::Merge, _) => {
@@ -62,6 +61,30 @@ pub async fn carry_out(
             &person,
         )),
     }
+}
+
+fn until_they_speak(outcome: ToolOutcome) -> ToolOutcome {
+    outcome.then(Then::Park {
+        waiting: Waiting::Person,
+    })
+}
+
+/// Asks why in one tap and gives the branch back; what was on it is saved.
+async fn reject(
+    seat: &Seat,
+    order: &Order,
+    person: &str,
+    cancel: &CancellationToken,
+) -> Result<ToolOutcome, TeamError> {
+    let idem = seat.idem_for(&order.request, "why");
+    let line = &seat.office.line;
+    line.offer(&seat.thread, idem, "Rejected. Why?", &buttons::why())
+        .await?;
+    if let Err(error) = seat.office.repo.remove(&seat.thread, cancel).await {
+        warn!(%error, "the branch of a rejected plan could not be given back");
+    }
+    let said = "rejected the plan; they will say why, and nothing is built until then";
+    Ok(until_they_speak(told(said, person)))
 }
 
 fn told(what: &str, person: &str) -> ToolOutcome {

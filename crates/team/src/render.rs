@@ -163,7 +163,8 @@ fn risk(risk: &Risk) -> String {
     )
 }
 
-fn finding(finding: &Finding) -> String {
+/// A finding as one line.
+pub fn finding(finding: &Finding) -> String {
     format!(
         "{} [{}/{}] {} {} → {}",
         finding.id,

@@ -187,6 +187,7 @@ impl Worker {
                     _ => Cards::Whole,
                 };
                 let mut all = self.context(heard.ts.as_ref(), cards).await?;
+                all.extend(self.closed_note(&heard));
                 let findings = matches!(hand_over.as_deref(), Some(HandOver::Findings { .. }));
                 if let Some(body) = hand_over {
                     self.receive(&heard.event, *body).await?;
@@ -215,6 +216,10 @@ impl Worker {
             }
             Mail::Decided { decision, ack } => {
                 self.feed(Event::Decided(*decision));
+                ack
+            }
+            Mail::Model { model, by, ack } => {
+                self.swap_model(model, &by).await?;
                 ack
             }
             Mail::Stop { by, ack } => {

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{failed, spec};
-use crate::seat::Seat;
+use crate::{context, seat::Seat};
 
 const NAME: &str = "AskUser";
 
@@ -63,11 +63,15 @@ impl Tool for AskUser {
                 Err(error) => return ToolOutcome::error(format!("bad input: {error}")),
             };
             let seat = &self.0;
-            let person = seat.facts().request.as_ref().map(|it| it.person.clone());
+            // Whoever took part may know the answer; the starter is among them.
+            let people = match seat.office.line.web.replies(&seat.thread).await {
+                Ok(messages) => context::people(&messages),
+                Err(error) => return failed("the thread could not be read", &error),
+            };
             let idem = seat.idem(permit.call());
             let line = &seat.office.line;
             let posted = line
-                .ask_person(&seat.thread, idem, person.as_ref(), &input.question)
+                .ask_people(&seat.thread, idem, &people, &input.question)
                 .await;
             match posted {
                 Err(error) => failed("the question was not posted", &error),

@@ -5,7 +5,7 @@ use butler_policy::Permit;
 use butler_toolbox::{Desk, Tool};
 use butler_vocab::{
     CallId, CommitSha, CrashClass, DecisionKind, PrNumber, Retrospective, Sha256Hex, Tier,
-    ToolOutcome, ToolSpec, TreeHash,
+    ToolOutcome, ToolSpec, TreeHash, Verdict,
 };
 use butler_worktree::{PullState, knowledge_branch};
 use futures_util::future::BoxFuture;
@@ -122,7 +122,7 @@ async fn propose(seat: &Seat, call: &CallId, input: Input, desk: &Desk) -> ToolO
             "refused: there is no verdict of the Reviewer in this thread; wait for its hand-over",
         );
     };
-    if !verdict.approved {
+    if !verdict.approved && !verdict.last {
         return ToolOutcome::error(
             "refused: the Reviewer has not approved this head; decide with SendMessage or AskUser what should happen",
         );
@@ -143,16 +143,32 @@ async fn propose(seat: &Seat, call: &CallId, input: Input, desk: &Desk) -> ToolO
         friction: input.friction,
         ..Retrospective::default()
     };
+    let description = described(input.description, &verdict);
     let subject = MergeSubject {
         pr,
         head: verdict.head,
         tree: verdict.tree,
         title: seat.office.clean(&input.title),
-        description: seat.office.clean(&input.description),
+        description: seat.office.clean(&description),
         research: research(seat, desk).await,
         knowledge: false,
     };
     ask(seat, call, &subject, &look_back).await
+}
+
+/// Without agreement the open findings stand in the description, word for word.
+fn described(description: String, verdict: &Verdict) -> String {
+    if verdict.approved {
+        return description;
+    }
+    let open: String = verdict
+        .findings
+        .iter()
+        .map(|finding| format!("- {}\n", render::finding(finding)))
+        .collect();
+    format!(
+        "{description}\n\n⚠ Not approved by the Reviewer; the Lead decided. Open concerns:\n\n{open}"
+    )
 }
 
 /// The open pull request with this thread's findings.

@@ -16,6 +16,7 @@ use crate::{
     history::{self, Estimate},
     overlap, render,
     seat::{Seat, request_of},
+    standing,
 };
 
 const NAME: &str = "ProposePlan";
@@ -107,6 +108,12 @@ impl Tool for ProposePlan {
 }
 
 async fn propose(seat: &Seat, call: &CallId, mut plan: Plan, desk: &Desk) -> ToolOutcome {
+    let standings = standing::of_thread(&seat.office.threads(), &seat.thread);
+    if standings.iter().any(|standing| standing.facts.is_closed()) {
+        return ToolOutcome::error(
+            "refused: this thread is closed; offer the person a new thread for it",
+        );
+    }
     // Made now, so that it is ready when the person approves.
     let made = seat
         .office

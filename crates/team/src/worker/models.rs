@@ -2,10 +2,16 @@
 //! for the plan's complexity, else the role's usual one.
 
 use butler_journal::read;
-use butler_turn::{Machine, Models, Setup};
+use butler_turn::{Heard, Machine, Models, Setup};
+use butler_vocab::{EventId, Idem, Record, Speaker};
 
 use super::Worker;
-use crate::{AgentConfig, TeamError, facts::Facts};
+use crate::{
+    AgentConfig, TeamError,
+    facts::{CHOSEN, Facts},
+    hands::Done,
+    standing,
+};
 
 /// The models that the log asks for.
 pub fn models_for(config: &AgentConfig, facts: &Facts) -> Models {
@@ -29,6 +35,56 @@ pub fn models_for(config: &AgentConfig, facts: &Facts) -> Models {
 }
 
 impl Worker {
+    /// `!pm claude`: from the next call on another model answers, with the whole
+    /// history.
+    pub(super) async fn swap_model(&mut self, model: String, by: &str) -> Result<(), TeamError> {
+        let text = format!("From here on `{model}` answers for me in this thread.");
+        let reason = format!("{CHOSEN}{by}");
+        self.write(vec![Record::Model { model, reason }]).await?;
+        self.choose_model()?;
+        let seat = self.seat.clone();
+        let lines = tokio::task::block_in_place(|| read(self.journal.path()))?
+            .entries
+            .len();
+        let idem = Idem::new(format!(
+            "{}-{}-model-{lines}",
+            seat.thread.short(),
+            seat.role()
+        ));
+        self.start(async move {
+            // The log has it; saying so is a courtesy.
+            let said = seat
+                .office
+                .line
+                .say(&seat.thread, idem, &text, Vec::new())
+                .await;
+            if let Err(error) = said {
+                tracing::warn!(%error, "the change of model could not be announced");
+            }
+            Done::Nothing
+        });
+        Ok(())
+    }
+
+    /// In a thread that was merged or closed people still get answers, but new
+    /// work belongs into a new thread.
+    pub(super) fn closed_note(&self, heard: &Heard) -> Option<Heard> {
+        if !matches!(heard.speaker, Speaker::Person { .. }) {
+            return None;
+        }
+        let standings = standing::of_thread(&self.seat.office.threads(), &self.seat.thread);
+        let closed = standings.iter().any(|standing| standing.facts.is_closed());
+        closed.then(|| Heard {
+            event: EventId::new(format!("closed:{}", heard.event)),
+            ts: None,
+            speaker: Speaker::Runtime,
+            text: "This thread is closed: its pull request was merged or given up. Answer what is \
+                   asked. For new work, offer a new thread: the person writes it in the channel."
+                .to_owned(),
+            images: Vec::new(),
+        })
+    }
+
     /// Takes the choice of model up. Only between two activations: what is
     /// running keeps its model.
     pub(super) fn choose_model(&mut self) -> Result<(), TeamError> {
