@@ -3,6 +3,7 @@
 //! talks to the hub as scripts do.
 
 use std::{
+    ffi::OsString,
     fs,
     io::{BufRead, BufReader},
     path::{Path, PathBuf},
@@ -12,7 +13,7 @@ use std::{
 
 use assert_cmd::cargo::cargo_bin;
 use butler_rehearsal::{Rehearsal, Scenario};
-use butler_testkit::{Limits, ScratchRepo, SlackStandIn};
+use butler_testkit::{GitHub, Limits, ScratchRepo, SlackStandIn};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -20,6 +21,42 @@ use crate::person::Person;
 
 /// Generous: the machine may be busy. Reaching it is a failure, not a measure.
 const PATIENCE: Duration = Duration::from_secs(120);
+
+/// What a team is started on.
+struct Stage<'a> {
+    scenarios: Vec<Scenario>,
+    strict: bool,
+    configure: Box<dyn FnOnce(&mut Value) + 'a>,
+    prepare: Box<dyn FnOnce(&Path) + 'a>,
+    variables: Vec<(OsString, OsString)>,
+    on_github: bool,
+    slack: Option<(SlackStandIn, String)>,
+}
+
+impl Stage<'_> {
+    fn new(scenario: &str) -> Self {
+        Self::of(vec![Scenario::parse(scenario).unwrap()], true)
+    }
+
+    fn of(scenarios: Vec<Scenario>, strict: bool) -> Self {
+        Self {
+            scenarios,
+            strict,
+            configure: Box::new(|_| ()),
+            prepare: Box::new(|_| ()),
+            variables: Vec::new(),
+            on_github: false,
+            slack: None,
+        }
+    }
+}
+
+fn owned(variables: &[(&str, String)]) -> Vec<(OsString, OsString)> {
+    let pairs = variables.iter();
+    pairs
+        .map(|(name, value)| ((*name).into(), value.into()))
+        .collect()
+}
 
 pub struct Team {
     pub scratch: ScratchRepo,
@@ -38,6 +75,12 @@ impl Team {
         Self::start_with(scenario, |_| ()).await
     }
 
+    /// The same with several stories side by side.
+    pub async fn start_playing(scenarios: Vec<Scenario>, strict: bool) -> Self {
+        let stage = Stage::of(scenarios, strict);
+        Self::open(stage).await.0
+    }
+
     /// The same, with something done to the working copy before the start.
     pub async fn start_with(scenario: &str, prepare: impl FnOnce(&Path)) -> Self {
         Self::start_in(scenario, prepare, &[]).await
@@ -49,7 +92,25 @@ impl Team {
         prepare: impl FnOnce(&Path),
         variables: &[(&str, String)],
     ) -> Self {
-        Self::start_behind(scenario, prepare, variables, None).await
+        let mut stage = Stage::new(scenario);
+        stage.prepare = Box::new(prepare);
+        stage.variables = owned(variables);
+        Self::open(stage).await.0
+    }
+
+    /// The same, with another configuration on the default branch.
+    pub async fn start_configured(scenario: &str, configure: impl FnOnce(&mut Value)) -> Self {
+        let mut stage = Stage::new(scenario);
+        stage.configure = Box::new(configure);
+        Self::open(stage).await.0
+    }
+
+    /// The same, on a remote that is GitHub as far as git and gh can tell.
+    pub async fn start_on_github(scenario: &str) -> (Self, GitHub) {
+        let mut stage = Stage::new(scenario);
+        stage.on_github = true;
+        let (team, github) = Self::open(stage).await;
+        (team, github.unwrap())
     }
 
     /// The same with Slack, or its stand-in, behind the hub: ana talks there.
@@ -57,33 +118,37 @@ impl Team {
         let slack = SlackStandIn::start().await;
         slack.limit(Limits::default());
         let ana = slack.person("ana");
+        let mut stage = Stage::new(scenario);
         // Everything that can be written is, and searched for Slack's tokens.
-        let variables = [("CODEBUTLER_LOG", "debug".to_owned())];
-        Self::start_behind(scenario, |_| (), &variables, Some((slack, ana))).await
+        stage.variables = owned(&[("CODEBUTLER_LOG", "debug".to_owned())]);
+        stage.slack = Some((slack, ana));
+        Self::open(stage).await.0
     }
 
-    async fn start_behind(
-        scenario: &str,
-        prepare: impl FnOnce(&Path),
-        variables: &[(&str, String)],
-        slack: Option<(SlackStandIn, String)>,
-    ) -> Self {
+    async fn open(stage: Stage<'_>) -> (Self, Option<GitHub>) {
+        let Stage {
+            scenarios,
+            strict,
+            slack,
+            configure,
+            prepare,
+            mut variables,
+            on_github,
+        } = stage;
         let _ = rustls::crypto::ring::default_provider().install_default();
         let any = ([127, 0, 0, 1], 0).into();
-        let scenario = Scenario::parse(scenario).unwrap();
-        let model = Rehearsal::start(any, scenario, true, CancellationToken::new())
+        let model = Rehearsal::start_all(any, scenarios, strict, CancellationToken::new())
             .await
             .unwrap();
         let scratch = ScratchRepo::new();
-        set_up(
-            &scratch,
-            &model.base_url(),
-            slack.as_ref().map(|(slack, _)| slack),
-        );
+        let behind = slack.as_ref().map(|(slack, _)| slack);
+        set_up_as(&scratch, &model.base_url(), behind, configure);
         prepare(scratch.root());
+        let github = on_github.then(|| GitHub::serve(&scratch));
+        variables.extend(github.iter().flat_map(GitHub::variables));
         let (up, hub) = start_up(&scratch, variables);
         let tokens = tokens(&scratch);
-        Self {
+        let team = Self {
             scratch,
             model,
             up,
@@ -92,7 +157,8 @@ impl Team {
             channel: text(&tokens["channel"]),
             client: reqwest::Client::builder().no_proxy().build().unwrap(),
             slack,
-        }
+        };
+        (team, github)
     }
 
     /// A person of this team who can live with a hub that dies.
@@ -164,7 +230,7 @@ impl Team {
                 let thread = self.thread(root).await.unwrap_or(Value::Null);
                 panic!(
                     "{what} did not happen; the thread says:\n{:#?}",
-                    story(&thread)
+                    long_story(&thread)
                 );
             }
         }
@@ -221,6 +287,50 @@ impl Team {
         let body = json!({"channel": self.channel, "ts": ts, "action_id": action});
         let answer = self.post("v1/actions", &body).await;
         assert_eq!(answer["ok"], json!(true), "{answer}");
+    }
+
+    /// Presses the button with exactly this action.
+    pub async fn press_action(&self, root: &str, action: &str) {
+        let thread = self
+            .until(root, action, |thread| button(thread, action).is_some())
+            .await;
+        let (ts, action) = button(&thread, action).unwrap();
+        let body = json!({"channel": self.channel, "ts": ts, "action_id": action});
+        let answer = self.post("v1/actions", &body).await;
+        assert_eq!(answer["ok"], json!(true), "{answer}");
+    }
+
+    /// Waits until something outside the thread holds.
+    pub async fn wait(&self, what: &str, holds: impl Fn() -> bool) {
+        let look = async {
+            while !holds() {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
+        assert!(
+            tokio::time::timeout(PATIENCE, look).await.is_ok(),
+            "{what} did not happen"
+        );
+    }
+
+    /// Presses a button of the first undecided card that `choose` has one for.
+    pub async fn decide(
+        &self,
+        thread: &Value,
+        choose: impl Fn(&str) -> Option<&'static str>,
+    ) -> bool {
+        let decisions = thread["decisions"].as_array().into_iter().flatten();
+        let mut open = decisions.filter(|one| one["decided"].is_null());
+        let chosen = open.find_map(|one| {
+            let kind = one["asked"]["kind"].as_str()?;
+            Some((&one["asked"], choose(kind)?))
+        });
+        let Some((asked, choice)) = chosen else {
+            return false;
+        };
+        let action = format!("cb:{}:{choice}", text(&asked["request"]));
+        let body = json!({"channel": self.channel, "ts": asked["message"], "action_id": action});
+        self.post("v1/actions", &body).await["ok"] == json!(true)
     }
 
     /// The process of the hub or a role, as the supervisor noted it.
@@ -291,6 +401,14 @@ pub fn story(thread: &Value) -> Vec<String> {
         .collect()
 }
 
+/// The same with more of each message, for a test that failed.
+fn long_story(thread: &Value) -> Vec<String> {
+    let messages = thread["messages"].as_array().into_iter().flatten();
+    messages
+        .map(|message| text(&message["text"]).chars().take(500).collect())
+        .collect()
+}
+
 /// Whether any message of the thread holds this text.
 pub fn says(thread: &Value, words: &str) -> bool {
     let messages = thread["messages"].as_array().into_iter().flatten();
@@ -332,6 +450,15 @@ pub fn home(scratch: &ScratchRepo) -> PathBuf {
 }
 
 pub fn set_up(scratch: &ScratchRepo, model_url: &str, slack: Option<&SlackStandIn>) {
+    set_up_as(scratch, model_url, slack, Box::new(|_| ()));
+}
+
+fn set_up_as(
+    scratch: &ScratchRepo,
+    model_url: &str,
+    slack: Option<&SlackStandIn>,
+    configure: Box<dyn FnOnce(&mut Value) + '_>,
+) {
     let sample = Path::new(env!("CARGO_MANIFEST_DIR")).join("demo/sample");
     let root = scratch.root();
     fs::create_dir_all(root.join("tests")).unwrap();
@@ -347,7 +474,7 @@ pub fn set_up(scratch: &ScratchRepo, model_url: &str, slack: Option<&SlackStandI
             "apiUrl": slack.base()});
     }
     butler_settings::write_private(&home.join("config.json"), &machine.to_string()).unwrap();
-    let config = json!({
+    let mut config = json!({
         "models": {
             "pm": {"default": "rehearsal/pm"}, "coder": {"default": "rehearsal/coder"},
             "reviewer": {"model": "rehearsal/reviewer"}, "researcher": {"model": "rehearsal/researcher"},
@@ -355,6 +482,7 @@ pub fn set_up(scratch: &ScratchRepo, model_url: &str, slack: Option<&SlackStandI
         },
         "checks": {"test": "sh tests/run.sh"},
     });
+    configure(&mut config);
     fs::create_dir_all(root.join(".codebutler")).unwrap();
     fs::write(root.join(".codebutler/config.json"), config.to_string()).unwrap();
     fs::write(root.join(".codebutler/.gitignore"), "threads/\nbranches/\n").unwrap();
@@ -377,11 +505,11 @@ pub fn command(root: &Path, home: &Path) -> Command {
 }
 
 /// Starts `up` and waits until it says where the page is.
-fn start_up(scratch: &ScratchRepo, variables: &[(&str, String)]) -> (Child, String) {
+fn start_up(scratch: &ScratchRepo, variables: Vec<(OsString, OsString)>) -> (Child, String) {
     let log = fs::File::create(scratch.folder().join("up.log")).unwrap();
     let mut up = command(scratch.root(), &home(scratch))
         .args(["up", "--listen", "127.0.0.1:0"])
-        .envs(variables.iter().map(|(name, value)| (name, value)))
+        .envs(variables)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(log)

@@ -4,14 +4,15 @@
 
 mod play;
 mod stage;
+mod stories;
 
 use std::sync::Arc;
 
-use butler_rehearsal::{Rehearsal, Scenario};
+use butler_rehearsal::Rehearsal;
 use butler_settings::Settings;
 use tokio_util::sync::CancellationToken;
 
-use self::stage::Stage;
+use self::{stage::Stage, stories::Story};
 use crate::{
     commands::up::{Place, Team, login_link},
     error::CliError,
@@ -28,23 +29,34 @@ pub struct Args {
     #[arg(long)]
     play: bool,
 
+    /// Which story to play
+    #[arg(long, value_enum, default_value_t = Story::Feature, requires = "play")]
+    story: Story,
+
     /// Show what hub and agents write to their logs
     #[arg(long)]
     logs: bool,
 }
 
-/// The story, and the words that start it.
-const SCENARIO: &str = include_str!("../../../demo/scenarios/json-flag.yaml");
-const REQUEST: &str = "add a --json flag to list, so that other programs can read the notes";
+/// What everybody who opens the page should know.
+pub const BANNER: &str = "Scripted model, everything else real: \
+    the hub, six agents, git, the sandbox, the tests and the pull requests.";
 
 pub fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
-    let scenario = Scenario::parse(SCENARIO).map_err(CliError::internal)?;
+    let scenarios = Story::ALL
+        .iter()
+        .map(|story| story.scenario())
+        .collect::<Result<Vec<_>, _>>()?;
     process::run(async move |cancel| {
         let any = ([127, 0, 0, 1], 0).into();
-        let model = Rehearsal::start(any, scenario, args.play, cancel.clone())
+        let requests = scenarios
+            .iter()
+            .map(|one| one.request().to_owned())
+            .collect();
+        let model = Rehearsal::start_all(any, scenarios, args.play, cancel.clone())
             .await
             .map_err(CliError::internal)?;
-        let stage = Stage::set(&model.base_url())?;
+        let stage = Stage::set(&model.base_url(), BANNER, requests)?;
         let settings = stage.settings()?;
         let place = Place {
             root: stage.repo(),
@@ -73,11 +85,14 @@ async fn show(
     cancel: &CancellationToken,
 ) -> Result<Exit, CliError> {
     if args.play {
-        return play::play(stage, settings, &team.url, REQUEST, ui, cancel).await;
+        return play::play(stage, settings, &team.url, args.story, ui, cancel).await;
     }
-    ui.line("The team is ready. The model is scripted, everything else is real.")?;
+    ui.line(format_args!("The team is ready. {BANNER}"))?;
     ui.line(format_args!("Open  {}", login_link(settings, &team.url)?))?;
-    ui.line(format_args!("and write:  {REQUEST}"))?;
+    ui.line("and press one of the requests, or write it:")?;
+    for story in Story::ALL {
+        ui.line(format_args!("  · {}", story.scenario()?.request()))?;
+    }
     ui.line("Ctrl-C ends the demo and removes everything it made.")?;
     cancel.cancelled().await;
     Ok(Exit::Done)

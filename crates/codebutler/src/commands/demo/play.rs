@@ -10,7 +10,10 @@ use owo_colors::OwoColorize;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use super::stage::{Stage, git};
+use super::{
+    stage::{Stage, git},
+    stories::Story,
+};
 use crate::{error::CliError, exit::Exit, person::Person, ui::Ui};
 
 /// How often the thread is looked at.
@@ -23,14 +26,14 @@ pub async fn play(
     stage: &Stage,
     settings: &Settings,
     url: &str,
-    request: &str,
+    story: Story,
     ui: &Ui,
     cancel: &CancellationToken,
 ) -> Result<Exit, CliError> {
     let person = Person::join(settings, url)?;
     let before = git(&stage.remote(), &["rev-parse", "main"])?;
-    let root = person.say(request).await?;
-    let watching = watch(&person, &root, ui);
+    let root = person.say(story.scenario()?.request()).await?;
+    let watching = watch(&person, &root, story, ui);
     let thread = tokio::select! {
         () = cancel.cancelled() => return Err(CliError::user("stopped before the merge")),
         thread = tokio::time::timeout(PATIENCE, watching) => thread.map_err(|_| {
@@ -52,7 +55,12 @@ pub async fn play(
 }
 
 /// Follows the thread, presses the buttons, and returns the thread once it is merged.
-async fn watch(person: &Person, root: &MessageTs, ui: &Ui) -> Result<Value, CliError> {
+async fn watch(
+    person: &Person,
+    root: &MessageTs,
+    story: Story,
+    ui: &Ui,
+) -> Result<Value, CliError> {
     let mut shown = BTreeSet::new();
     let mut pressed = BTreeSet::new();
     loop {
@@ -63,7 +71,7 @@ async fn watch(person: &Person, root: &MessageTs, ui: &Ui) -> Result<Value, CliE
             if shown.insert(ts.clone()) {
                 print(message, ui)?;
             }
-            if let Some(action) = wanted(message)
+            if let Some(action) = wanted(message, story)
                 && pressed.insert(ts.clone())
             {
                 ui.line(format_args!(
@@ -76,7 +84,7 @@ async fn watch(person: &Person, root: &MessageTs, ui: &Ui) -> Result<Value, CliE
         let done = messages.iter().any(|message| {
             message["text"]
                 .as_str()
-                .is_some_and(|text| text.starts_with("Merged "))
+                .is_some_and(|text| text.starts_with("*What it took*"))
         });
         if done && idle(&thread) {
             return Ok(thread);
@@ -91,17 +99,26 @@ fn idle(thread: &Value) -> bool {
         .is_none_or(|all| all.iter().all(|one| one["state"] != "working"))
 }
 
-/// The button that a willing person would press on this message.
-fn wanted(message: &Value) -> Option<ActionId> {
+/// The button that the person of this story would press on this message.
+fn wanted(message: &Value, story: Story) -> Option<ActionId> {
     let blocks = message["blocks"].as_array()?;
     let elements = blocks
         .iter()
         .filter(|block| block["type"] == "actions")
         .filter_map(|block| block["elements"].as_array())
         .flatten();
-    elements
-        .filter_map(|element| element["action_id"].as_str()?.parse::<ActionId>().ok())
-        .find(|action| matches!(action.choice, Choice::Approve | Choice::Merge))
+    let choices: Vec<ActionId> = elements
+        .filter_map(|element| element["action_id"].as_str()?.parse().ok())
+        .collect();
+    // Only a command has Approve and no Modify.
+    let is_command = choices.iter().all(|one| one.choice != Choice::Modify);
+    let rejects = is_command && !story.allows_commands();
+    choices.into_iter().find(|action| match action.choice {
+        Choice::Approve => !rejects,
+        Choice::Reject => rejects,
+        Choice::Merge | Choice::Accept => true,
+        _ => false,
+    })
 }
 
 fn print(message: &Value, ui: &Ui) -> Result<(), CliError> {
@@ -120,7 +137,15 @@ fn words(message: &Value) -> String {
         .filter(|block| block["type"] == "markdown")
         .find_map(|block| block["text"].as_str());
     let text = body.or_else(|| message["text"].as_str());
-    mrkdwn::unescape(text.unwrap_or_default())
+    let mut text = mrkdwn::unescape(text.unwrap_or_default());
+    let small = message["blocks"].as_array().into_iter().flatten();
+    let small = small
+        .filter(|block| block["type"] == "context")
+        .filter_map(|block| block["elements"][0]["text"].as_str());
+    for line in small {
+        text.push_str(&format!("\n\n{}", mrkdwn::unescape(line)));
+    }
+    text
 }
 
 fn bill(thread: &Value, ui: &Ui) -> Result<(), CliError> {

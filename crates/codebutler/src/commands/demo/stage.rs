@@ -30,12 +30,13 @@ pub struct Stage {
 
 impl Stage {
     /// Sets the stage for a model at `model_url`.
-    pub fn set(model_url: &str) -> Result<Self, CliError> {
+    pub fn set(model_url: &str, banner: &str, requests: Vec<String>) -> Result<Self, CliError> {
         let folder = tempfile::Builder::new()
             .prefix("codebutler-demo-")
             .tempdir()?;
         let stage = Self { folder };
         stage.write_machine(model_url)?;
+        stage.write_welcome(banner, &requests)?;
         stage.write_project()?;
         Ok(stage)
     }
@@ -68,6 +69,15 @@ impl Stage {
             "models": {"endpoints": {"rehearsal": {"kind": "generic", "baseUrl": model_url}}}
         });
         write_private(&self.home().join("config.json"), &pretty(&config))?;
+        Ok(())
+    }
+
+    /// What the page greets with.
+    fn write_welcome(&self, banner: &str, requests: &[String]) -> Result<(), CliError> {
+        let folder = self.home().join("hub");
+        fs::create_dir_all(&folder)?;
+        let welcome = json!({"banner": banner, "requests": requests});
+        fs::write(folder.join("welcome.json"), pretty(&welcome))?;
         Ok(())
     }
 
