@@ -48,13 +48,6 @@ pub fn event(until: Option<&MessageTs>) -> EventId {
     }
 }
 
-/// The people whose names are needed to tell it.
-pub fn people(messages: &[Message]) -> BTreeSet<UserId> {
-    let named = |message: &&Message| message.username.is_none();
-    let people = messages.iter().filter(named);
-    people.filter_map(|message| message.user.clone()).collect()
-}
-
 /// How much of a card is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cards {
@@ -123,7 +116,10 @@ fn told(title: &str, mut lines: Vec<String>) -> Option<String> {
 /// Everybody who has spoken in the thread, the starter first.
 pub fn people(messages: &[Message]) -> Vec<UserId> {
     let mut people = Vec::new();
-    let spoken = messages.iter().filter(|message| message.bot_id.is_none());
+    // A role speaks under a name of its own, a person under theirs.
+    let spoken = messages
+        .iter()
+        .filter(|message| message.bot_id.is_none() && message.username.is_none());
     for user in spoken.filter_map(|message| message.user.as_ref()) {
         if !people.contains(user) {
             people.push(user.clone());
@@ -194,7 +190,7 @@ mod tests {
             .map(|post| serde_json::from_value(post).unwrap())
             .into();
         let user = UserId::new("U7");
-        assert_eq!(people(&messages), BTreeSet::from([user.clone()]));
+        assert_eq!(people(&messages), [user.clone()]);
         let names = HashMap::from([(user, "ana".to_owned())]);
         let text = so_far(&messages, None, &names, Cards::Whole).unwrap();
         assert!(text.contains("- ana: a <b> please\n"), "{text}");
