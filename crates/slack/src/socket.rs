@@ -135,8 +135,8 @@ impl Socket {
         self.epoch.clone()
     }
 
-    /// Counts the times that a connection came up while no other was open, the
-    /// first one included: what happened just before may have gone unheard.
+    /// Counts the times that something may have gone unheard: a connection came
+    /// up while no other was open, the first one included, or one ended.
     #[must_use]
     pub fn gaps(&self) -> watch::Receiver<u64> {
         self.gaps.clone()

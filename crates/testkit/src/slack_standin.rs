@@ -204,6 +204,12 @@ impl SlackStandIn {
         self.shared.lock().greeted
     }
 
+    /// The most connections that were ever open at once.
+    #[must_use]
+    pub fn most_open(&self) -> usize {
+        self.shared.lock().most_open
+    }
+
     /// Events that were sent and have not been acknowledged.
     #[must_use]
     pub fn unacknowledged(&self) -> usize {

@@ -328,7 +328,10 @@ impl Keeper {
 
     fn closed(&mut self, link: LinkNumber) {
         self.lines.remove(&link);
-        self.greeted.remove(&link);
+        // What was on its way over this link may be lost although another is open.
+        if self.greeted.remove(&link) && !self.greeted.is_empty() {
+            self.ends.gaps.send_modify(|gaps| *gaps += 1);
+        }
         self.came_by.retain(|_, by| *by != link);
         let was_dialing = self.dialing.is_some_and(|(dialed, _)| dialed == link);
         if was_dialing {

@@ -189,6 +189,7 @@ async fn serve(shared: Shared, mut socket: WebSocket) {
                 "debug_info": {"host": "standin", "approximate_connection_time": 3600}});
             let _ = frames.send(Out::Frame(hello));
             state.sockets.insert(number, SocketEnd { frames });
+            state.most_open = state.most_open.max(open);
             Some(number)
         }
     };
