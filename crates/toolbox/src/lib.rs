@@ -28,6 +28,7 @@ mod diff;
 mod executor;
 mod jobs;
 mod nearest;
+mod notebook;
 mod outside;
 mod place;
 mod receipt;

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{blocking, failed, in_scope, locate, parse, spec};
-use crate::{Desk, PlaceError, Tool, clip, place::holds_secrets, text};
+use crate::{Desk, PlaceError, Tool, clip, notebook, place::holds_secrets, text};
 
 /// A larger file is read in parts by other means.
 const FILE_BYTES: u64 = 32 * 1024 * 1024;
@@ -37,7 +37,7 @@ const DESCRIPTION: &str = "
 Shows a text file with line numbers. Use it before you edit a file, and to see code in context.
 To find where something is, use Grep; to list files, use Glob. Long files are shown in parts: the
 last line of the result says which offset comes next. Line numbers are followed by a tab and are
-not part of the file. Binary files are named, not shown; values in .env files are hidden.
+not part of the file. Notebooks are shown as their cells. Binary files are named, not shown; values in .env files are hidden.
 Example: {\"path\": \"src/main.rs\", \"offset\": 120, \"limit\": 80}";
 
 impl Tool for Read {
@@ -104,6 +104,15 @@ fn show(opened: crate::Opened, input: &Input) -> Result<ToolOutcome, PlaceError>
     let mut content = text::decode(&bytes);
     if holds_secrets(&name) {
         content = text::hide_values(&content);
+    }
+    if name.ends_with(".ipynb")
+        && let Some(cells) = notebook::read(&content)
+    {
+        let title = format!(
+            "{} (a notebook as text; the file itself is JSON)",
+            path.shown()
+        );
+        return Ok(numbered(&title, &cells, input));
     }
     Ok(numbered(path.shown(), &content, input))
 }
