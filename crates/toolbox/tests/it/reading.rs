@@ -145,6 +145,32 @@ async fn values_of_env_files_are_hidden() {
 }
 
 #[tokio::test]
+async fn a_notebook_is_shown_as_its_cells() {
+    let room = Room::new();
+    let notebook = json!({
+        "nbformat": 4,
+        "cells": [{ "cell_type": "code", "source": ["x = 1\n", "x"], "outputs": [
+            { "output_type": "execute_result", "data": { "text/plain": "1" } }] }],
+    });
+    room.write("a.ipynb", notebook.to_string());
+    let shown = room.call("Read", json!({"path": "a.ipynb"})).await;
+    assert!(
+        shown.ok && shown.text.contains("\tx = 1\n"),
+        "{}",
+        shown.text
+    );
+    assert!(shown.text.contains("\t> 1\n"), "{}", shown.text);
+    assert!(
+        shown.text.contains("the file itself is JSON"),
+        "{}",
+        shown.text
+    );
+    room.write("b.ipynb", "not a notebook\n");
+    let plain = room.call("Read", json!({"path": "b.ipynb"})).await;
+    assert!(plain.text.contains("\tnot a notebook\n"), "{}", plain.text);
+}
+
+#[tokio::test]
 async fn the_researcher_reads_research_only_also_through_links() {
     let room = Room::new();
     room.write(".codebutler/research/a.md", "kept\n");
