@@ -26,8 +26,8 @@ const PATIENCE: Duration = Duration::from_secs(120);
 struct Stage<'a> {
     scenarios: Vec<Scenario>,
     strict: bool,
-    configure: Box<dyn FnOnce(&mut Value) + 'a>,
-    prepare: Box<dyn FnOnce(&Path) + 'a>,
+    configure: Box<dyn FnOnce(&mut Value) + Send + 'a>,
+    prepare: Box<dyn FnOnce(&Path) + Send + 'a>,
     variables: Vec<(OsString, OsString)>,
     on_github: bool,
     slack: Option<(SlackStandIn, String)>,
@@ -82,14 +82,14 @@ impl Team {
     }
 
     /// The same, with something done to the working copy before the start.
-    pub async fn start_with(scenario: &str, prepare: impl FnOnce(&Path)) -> Self {
+    pub async fn start_with(scenario: &str, prepare: impl FnOnce(&Path) + Send) -> Self {
         Self::start_in(scenario, prepare, &[]).await
     }
 
     /// The same, with variables for every process.
     pub async fn start_in(
         scenario: &str,
-        prepare: impl FnOnce(&Path),
+        prepare: impl FnOnce(&Path) + Send,
         variables: &[(&str, String)],
     ) -> Self {
         let mut stage = Stage::new(scenario);
@@ -99,7 +99,7 @@ impl Team {
     }
 
     /// The same, with another configuration on the default branch.
-    pub async fn start_configured(scenario: &str, configure: impl FnOnce(&mut Value)) -> Self {
+    pub async fn start_configured(scenario: &str, configure: impl FnOnce(&mut Value) + Send) -> Self {
         let mut stage = Stage::new(scenario);
         stage.configure = Box::new(configure);
         Self::open(stage).await.0
@@ -457,7 +457,7 @@ fn set_up_as(
     scratch: &ScratchRepo,
     model_url: &str,
     slack: Option<&SlackStandIn>,
-    configure: Box<dyn FnOnce(&mut Value) + '_>,
+    configure: Box<dyn FnOnce(&mut Value) + Send + '_>,
 ) {
     let sample = Path::new(env!("CARGO_MANIFEST_DIR")).join("demo/sample");
     let root = scratch.root();
