@@ -169,7 +169,6 @@ impl Hub {
     }
 
     /// Shows lines of the hub's own log on the page. Secrets are out of them.
-    #[must_use]
     pub fn noter(&self) -> impl Fn(LogLine) + Send + Sync + 'static {
         let log = Arc::clone(&self.live_log);
         move |line| log.add(line)

@@ -190,7 +190,7 @@ mod tests {
             .map(|post| serde_json::from_value(post).unwrap())
             .into();
         let user = UserId::new("U7");
-        assert_eq!(people(&messages), [user.clone()]);
+        assert_eq!(people(&messages), std::slice::from_ref(&user));
         let names = HashMap::from([(user, "ana".to_owned())]);
         let text = so_far(&messages, None, &names, Cards::Whole).unwrap();
         assert!(text.contains("- ana: a <b> please\n"), "{text}");

@@ -101,7 +101,11 @@ pub async fn changed(
     branch: &BranchName,
     cancel: &CancellationToken,
 ) -> Result<Vec<String>, TeamError> {
-    let forecast = seat.office.repo.forecast(&[branch.clone()], cancel).await?;
+    let forecast = seat
+        .office
+        .repo
+        .forecast(std::slice::from_ref(branch), cancel)
+        .await?;
     let files = forecast.branches.into_iter().flat_map(|one| one.files);
     Ok(files.map(|file| file.display().to_string()).collect())
 }

@@ -52,7 +52,6 @@ impl Format {
 }
 
 /// What the command line said.
-
 static FORMAT: OnceLock<Format> = OnceLock::new();
 /// What is known about secrets so far.
 static REDACTOR: OnceLock<Redactor> = OnceLock::new();

@@ -75,6 +75,7 @@ pub struct Dice(u64);
 impl Dice {
     /// From `CODEBUTLER_SEED`, else from the clock; printed, so that a failure
     /// can be played again.
+    #[expect(clippy::print_stdout, reason = "a failure is played again by its seed")]
     pub fn throw() -> Self {
         let given = std::env::var("CODEBUTLER_SEED").ok();
         let seed = given.and_then(|text| text.parse().ok()).unwrap_or_else(|| {

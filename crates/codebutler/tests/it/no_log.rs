@@ -17,6 +17,7 @@ const READ_ONLY: &str = "mkdir -p .codebutler/threads \
     && mount -o remount,bind,ro .codebutler/threads";
 
 /// Whether this machine lets us mount; loud where it does not, fatal in CI.
+#[expect(clippy::print_stdout, reason = "a skipped test must say so")]
 fn can_mount() -> bool {
     let probe = [&NAMESPACE[1..], &["mount", "-t", "tmpfs", "tmpfs", "/mnt"]].concat();
     let possible = Command::new(NAMESPACE[0]).args(probe).output();

@@ -99,7 +99,10 @@ impl Team {
     }
 
     /// The same, with another configuration on the default branch.
-    pub async fn start_configured(scenario: &str, configure: impl FnOnce(&mut Value) + Send) -> Self {
+    pub async fn start_configured(
+        scenario: &str,
+        configure: impl FnOnce(&mut Value) + Send,
+    ) -> Self {
         let mut stage = Stage::new(scenario);
         stage.configure = Box::new(configure);
         Self::open(stage).await.0

@@ -193,14 +193,16 @@ mod tests {
     fn turn(number: usize) -> [ModelMessage; 2] {
         let call = CallId::new(format!("call{number:05}"));
         let asked = ModelMessage::Assistant {
-            text: (number % 3 == 0).then(|| format!("step \"{number}\"\n")),
+            text: number
+                .is_multiple_of(3)
+                .then(|| format!("step \"{number}\"\n")),
             calls: vec![ToolCall {
                 id: call.clone(),
                 name: "Bash".into(),
                 arguments: json!({"command": format!("echo {number}"), "b": [1, null]}),
                 problem: None,
             }],
-            reasoning: (number % 4 == 0).then(|| json!({"reasoning": "hm"})),
+            reasoning: number.is_multiple_of(4).then(|| json!({"reasoning": "hm"})),
         };
         let text = format!("exit 0\n{number} \u{1F600}");
         [asked, ModelMessage::Tool { call, text }]

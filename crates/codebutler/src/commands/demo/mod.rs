@@ -49,14 +49,14 @@ pub fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
         .collect::<Result<Vec<_>, _>>()?;
     process::run(async move |cancel| {
         let any = ([127, 0, 0, 1], 0).into();
-        let requests = scenarios
+        let requests: Vec<String> = scenarios
             .iter()
             .map(|one| one.request().to_owned())
             .collect();
         let model = Rehearsal::start_all(any, scenarios, args.play, cancel.clone())
             .await
             .map_err(CliError::internal)?;
-        let stage = Stage::set(&model.base_url(), BANNER, requests)?;
+        let stage = Stage::set(&model.base_url(), BANNER, &requests)?;
         let settings = stage.settings()?;
         let place = Place {
             root: stage.repo(),

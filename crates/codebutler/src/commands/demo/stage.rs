@@ -30,13 +30,13 @@ pub struct Stage {
 
 impl Stage {
     /// Sets the stage for a model at `model_url`.
-    pub fn set(model_url: &str, banner: &str, requests: Vec<String>) -> Result<Self, CliError> {
+    pub fn set(model_url: &str, banner: &str, requests: &[String]) -> Result<Self, CliError> {
         let folder = tempfile::Builder::new()
             .prefix("codebutler-demo-")
             .tempdir()?;
         let stage = Self { folder };
         stage.write_machine(model_url)?;
-        stage.write_welcome(banner, &requests)?;
+        stage.write_welcome(banner, requests)?;
         stage.write_project()?;
         Ok(stage)
     }
