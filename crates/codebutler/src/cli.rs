@@ -9,8 +9,9 @@ use clap::{Command as Clap, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::{
     commands::{
-        agent, chat, completions, demo, doctor, exec, hub, init, logs, model, policy, pr, prompt,
-        redact, rehearsal, roadmap, roles, schema, skill, slack, threads, tool, up, validate,
+        agent, chat, completions, demo, doctor, exec, hub, init, link, logs, model, policy, pr,
+        prompt, redact, rehearsal, roadmap, roles, schema, skill, slack, threads, tool, up,
+        validate,
     },
     error::CliError,
     exit::Exit,
@@ -66,6 +67,7 @@ pub enum Command {
     Demo(demo::Args),
     Up(up::Args),
     Hub(hub::Args),
+    Link(link::Args),
     Exec(exec::Args),
     Chat(chat::Args),
     Logs(logs::Args),
@@ -95,6 +97,7 @@ impl Command {
             Command::Demo(args) => demo::run(&args, ui),
             Command::Up(args) => up::run(&args, ui),
             Command::Hub(args) => hub::run(&args, ui),
+            Command::Link(args) => link::run(&args, ui),
             Command::Exec(args) => exec::run(&args, ui),
             Command::Chat(args) => chat::run(&args, ui),
             Command::Logs(args) => logs::run(&args, ui),
@@ -123,7 +126,7 @@ impl Command {
 const GROUPS: [(&str, &[&str]); 5] = [
     ("Try", &["demo"]),
     ("Set up", &["init", "doctor", "validate", "slack"]),
-    ("Run", &["up", "hub", "exec", "chat"]),
+    ("Run", &["up", "hub", "link", "exec", "chat"]),
     (
         "Look",
         &[

@@ -9,6 +9,7 @@ pub mod exec;
 pub mod hub;
 pub mod init;
 mod jsonl;
+pub mod link;
 pub mod logs;
 pub mod model;
 pub mod playbook;

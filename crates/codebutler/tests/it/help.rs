@@ -31,7 +31,7 @@ fn help_shows_the_commands_in_groups() {
 #[test]
 fn every_command_has_help_and_an_unknown_one_is_a_usage_error() {
     let scratch = Scratch::without_git();
-    let names = "init doctor validate slack threads pr skill roles prompt roadmap policy redact tool model rehearsal schema completions";
+    let names = "init doctor validate slack link threads pr skill roles prompt roadmap policy redact tool model rehearsal schema completions";
     for name in names.split(' ') {
         let run = scratch.run(&[name, "--help"]);
         assert!(

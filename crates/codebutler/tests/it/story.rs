@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, fs};
 use butler_vocab::Role;
 use serde_json::Value;
 
-use crate::team::{Team, keys, story};
+use crate::team::{Team, command, home, keys, story};
 
 pub const SCENARIO: &str = include_str!("../../demo/scenarios/json-flag.yaml");
 pub const REQUEST: &str = "add a --json flag";
@@ -189,4 +189,18 @@ async fn a_killed_coder_and_a_killed_hub_lose_and_double_nothing() {
     let thread = team.until(&root, "the merge", merged).await;
     assert_story(&thread);
     assert_remote(&team);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn another_link_leads_to_the_page_of_the_running_hub() {
+    let team = Team::start(SCENARIO).await;
+    let link = || {
+        let mut command = command(team.scratch.root(), &home(&team.scratch));
+        let output = command.arg("link").output().unwrap();
+        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+    };
+    let (one, other) = (link(), link());
+    assert!(one.starts_with(&team.hub) && one != other, "{one} {other}");
+    let path = one.strip_prefix(&team.hub).unwrap();
+    assert!(team.page(path).await.contains("<form"), "{path}");
 }

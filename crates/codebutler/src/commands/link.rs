@@ -1,0 +1,22 @@
+//! `codebutler link`: another way into the page of a hub that runs.
+
+use butler_settings::Settings;
+
+use crate::{
+    commands::{environment, set_up_here, up::login_link},
+    error::CliError,
+    exit::Exit,
+    ui::Ui,
+    wiring,
+};
+
+/// Print another link to the page; each works once
+#[derive(Debug, clap::Args)]
+pub struct Args {}
+
+pub fn run(_args: &Args, ui: &Ui) -> Result<Exit, CliError> {
+    let settings = Settings::load(&set_up_here()?, &environment)?;
+    let url = wiring::hub_url(&settings)?;
+    ui.line(login_link(&settings, url.as_str())?)?;
+    Ok(Exit::Done)
+}
