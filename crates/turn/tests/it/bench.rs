@@ -88,6 +88,13 @@ impl Bench {
         self.on(Event::Begin { now_ms: 0 })
     }
 
+    /// The same, without what is told again because nobody waited for it.
+    pub(crate) fn restart_quietly(&mut self) -> Vec<Effect> {
+        let mut effects = self.restart();
+        effects.retain(|effect| !matches!(effect, Effect::React { .. } | Effect::Activity { .. }));
+        effects
+    }
+
     pub(crate) fn says(&mut self, speaker: Speaker, text: &str) -> Vec<Effect> {
         self.heard += 1;
         let message = heard(self.heard, speaker, text);

@@ -245,5 +245,5 @@ fn stop_on_the_cap_card_ends_the_activation() {
     let effects = bench.on(Event::Decided(cap(&request, Choice::Stop)));
     assert!(effects.contains(&Effect::End(Ending::OutOfMoney)));
     assert!(bench.machine.is_idle());
-    assert!(bench.restart().is_empty());
+    assert!(bench.restart_quietly().is_empty());
 }

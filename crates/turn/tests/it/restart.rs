@@ -203,6 +203,22 @@ fn a_settlement_that_the_hub_may_not_know_is_told_again() {
     let failure = crate::bench::failure(butler_turn::FailureKind::Cancelled);
     let reserve = made.reserve;
     bench.on(Event::ModelFailed { reserve, failure });
-    let effects = bench.restart();
+    let effects = bench.restart_quietly();
     assert!(matches!(&effects[..], [Effect::Settle(_)]), "{effects:#?}");
+}
+
+#[test]
+fn an_end_that_the_hub_may_not_know_is_told_again() {
+    let mut bench = Bench::pm();
+    let effects = bench.ana("go");
+    let effects = bench.model(&effects, text("Here."));
+    let told = bench.posted(&effects);
+    let idle = |effect: &&Effect| matches!(effect, Effect::Activity { .. } | Effect::React { .. });
+    let told: Vec<_> = told.iter().filter(idle).collect();
+    assert!(told.len() >= 2, "{told:#?}");
+    let again = bench.restart();
+    assert!(
+        told.iter().all(|effect| again.contains(effect)),
+        "{again:#?}"
+    );
 }

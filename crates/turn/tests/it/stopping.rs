@@ -28,7 +28,7 @@ fn stop_closes_what_runs_and_late_results_change_nothing() {
     let before = bench.log.len();
     assert!(bench.tool(&run[1].id, ToolOutcome::ok("late")).is_empty());
     assert_eq!(bench.log.len(), before);
-    assert!(bench.machine.is_idle() && bench.restart().is_empty());
+    assert!(bench.machine.is_idle() && bench.restart_quietly().is_empty());
 
     let effects = bench.ana("now do this");
     bench.grant(&effects);
