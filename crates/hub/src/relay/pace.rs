@@ -20,11 +20,12 @@ pub struct Pace {
 }
 
 impl Default for Pace {
-    /// What Slack documents.
+    /// What Slack documents; between posts a little more, because what leaves a
+    /// second apart may arrive closer together.
     fn default() -> Self {
         Self {
             per_minute: [1, 20, 50, 100],
-            spacing: Duration::from_secs(1),
+            spacing: Duration::from_millis(1_100),
         }
     }
 }
