@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     activation_world::{Outcome, World},
-    chaos::{Passage, first_and_last, killed, named, nightly, passages, points, worlds_at_once},
+    chaos::{Passage, firsts, killed, named, nightly, passages, points, worlds_at_once},
 };
 
 /// A message of several parts, with code that becomes a file.
@@ -59,13 +59,7 @@ async fn an_activation_survives_a_kill_at_every_fault_point() {
     let all = passages(&world.fault_log());
     drop(world);
     let expected = Arc::new(expected);
-    let victims = named().unwrap_or_else(|| {
-        if nightly() {
-            all.clone()
-        } else {
-            first_and_last(&all)
-        }
-    });
+    let victims = named().unwrap_or_else(|| if nightly() { all.clone() } else { firsts(&all) });
     let places = Arc::new(Semaphore::new(worlds_at_once()));
     let mut runs = tokio::task::JoinSet::new();
     for victim in &victims {

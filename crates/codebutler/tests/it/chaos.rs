@@ -4,6 +4,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt, fs,
+    hash::{Hash, Hasher},
     path::Path,
 };
 
@@ -73,14 +74,16 @@ pub fn worlds_at_once() -> usize {
 pub struct Dice(u64);
 
 impl Dice {
-    /// From `CODEBUTLER_SEED`, else from the clock; printed, so that a failure
-    /// can be played again.
+    /// From `CODEBUTLER_SEED`, else from the commit: every commit gets another
+    /// sample, and the same one wherever it is tested. Printed, so that a
+    /// failure can be played again.
     #[expect(clippy::print_stdout, reason = "a failure is played again by its seed")]
     pub fn throw() -> Self {
         let given = std::env::var("CODEBUTLER_SEED").ok();
         let seed = given.and_then(|text| text.parse().ok()).unwrap_or_else(|| {
-            let now = std::time::UNIX_EPOCH.elapsed().unwrap();
-            u64::from(now.subsec_nanos()) ^ now.as_secs()
+            let mut hasher = std::hash::DefaultHasher::new();
+            env!("CODEBUTLER_VERSION").hash(&mut hasher);
+            hasher.finish()
         });
         println!("CODEBUTLER_SEED={seed}");
         Self(seed)
@@ -107,6 +110,12 @@ impl Dice {
         }
         chosen
     }
+}
+
+/// Every point once, at its first passage.
+pub fn firsts(all: &[Passage]) -> Vec<Passage> {
+    let first = |point: &str| all.iter().find(|one| one.point == point).cloned();
+    points(all).into_iter().filter_map(first).collect()
 }
 
 /// Every point at its first and its last passage.

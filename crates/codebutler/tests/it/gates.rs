@@ -165,7 +165,7 @@ async fn a_text_without_a_hand_over_does_not_stall_the_thread() {
 async fn a_thread_at_its_cap_goes_on_after_raise_with_nothing_lost() {
     let scenario = include_str!("../../demo/scenarios/json-flag.yaml");
     let team = Team::start_configured(scenario, |config| {
-        config["limits"] = json!({"maxCostPerThread": 0.05, "maxCostPerDay": 25.0});
+        config["limits"] = json!({"maxCostPerThread": 0.025, "maxCostPerDay": 25.0});
     })
     .await;
     let root = team.say("add a --json flag").await;

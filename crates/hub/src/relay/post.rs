@@ -371,6 +371,7 @@ impl Sending<'_> {
                 .relay
                 .upstream
                 .once("chat.postMessage", Some(channel), &args);
+            fault("relay.before-send");
             match sending.await {
                 Ok(answered) => {
                     fault("relay.after-send");

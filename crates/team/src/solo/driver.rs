@@ -207,9 +207,9 @@ impl<'a> Solo<'a> {
         if records.is_empty() {
             return Ok(());
         }
-        fault("team.before-append");
+        fault("team.before-solo");
         let entries = self.journal.append_all(records, now_ms())?;
-        fault("team.after-append");
+        fault("team.after-solo");
         for entry in entries.iter().skip(known) {
             self.machine.wrote(entry);
         }
