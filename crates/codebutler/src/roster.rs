@@ -126,6 +126,9 @@ fn apply(models: &[ModelInfo], config: &mut AgentConfig) {
         if let Some(price) = &model.price {
             config.client.prices.list(&model.id, price.clone());
         }
+        if model.vision == Some(false) {
+            config.client.blind.insert(model.id.clone());
+        }
     }
     let chosen = &mut config.models;
     let mut window = None;

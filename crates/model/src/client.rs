@@ -1,7 +1,8 @@
 //! The client: retries, breakers, fallback, prices.
 
 use std::{
-    collections::BTreeMap,
+    borrow::Cow,
+    collections::{BTreeMap, BTreeSet},
     sync::{Arc, Mutex, PoisonError, RwLock},
 };
 
@@ -11,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     Breaker, ClientConfig, ModelError, ModelInfo, ModelRequest, OnText, PriceBook, Trouble,
-    attempt::Call, catalog, retry, transport, wire,
+    attempt::Call, catalog, retry, sight, transport, wire,
 };
 
 /// Talks to one endpoint. Cheap to share behind an `Arc`; one per endpoint, so
@@ -21,6 +22,7 @@ pub struct ModelClient {
     http: reqwest::Client,
     config: ClientConfig,
     prices: RwLock<Arc<PriceBook>>,
+    blind: RwLock<BTreeSet<String>>,
     breakers: Mutex<BTreeMap<String, Breaker>>,
     /// Conversations as they were last written, by session; the newest last.
     kept: Mutex<Vec<(String, wire::Kept)>>,
@@ -39,6 +41,7 @@ impl ModelClient {
         Ok(Self {
             http: transport::build(&config)?,
             prices: RwLock::new(Arc::new(config.prices.clone())),
+            blind: RwLock::new(config.blind.clone()),
             breakers: Mutex::default(),
             kept: Mutex::default(),
             config,
@@ -107,7 +110,14 @@ impl ModelClient {
             trouble.retry_after = Some(wait);
             return Err(ModelError::Overloaded(trouble));
         }
+        let request = &*self.as_seen(request);
         let mut result = self.retried(request, cancel, on_text).await;
+        if let Err(error) = &result
+            && let Some(told) = sight::after_refusal(request, error)
+        {
+            tracing::warn!(model = request.model, error = %error, "asking again without pictures");
+            result = self.retried(&told, cancel, on_text).await;
+        }
         if let Err(error) = &result
             && let Some(stripped) = without_reasoning(request, error)
         {
@@ -180,11 +190,27 @@ impl ModelClient {
         Ok(models)
     }
 
-    /// Takes prices from a list, perhaps one that was kept on disk.
+    /// The request as its model can take it.
+    fn as_seen<'a>(&self, request: &'a ModelRequest) -> Cow<'a, ModelRequest> {
+        let blind = self.blind.read().unwrap_or_else(PoisonError::into_inner);
+        if blind.contains(&request.model) {
+            sight::described(request, "this model cannot see pictures")
+        } else {
+            Cow::Borrowed(request)
+        }
+    }
+
+    /// Takes prices, and who can see, from a list, perhaps one that was kept on disk.
     pub fn learn(&self, models: &[ModelInfo]) {
         let mut book = self.prices.write().unwrap_or_else(PoisonError::into_inner);
         let book = Arc::make_mut(&mut book);
+        let mut blind = self.blind.write().unwrap_or_else(PoisonError::into_inner);
         for model in models {
+            match model.vision {
+                Some(false) => blind.insert(model.id.clone()),
+                Some(true) => blind.remove(&model.id),
+                None => false,
+            };
             if let Some(price) = &model.price {
                 book.list(&model.id, price.clone());
             }

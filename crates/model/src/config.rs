@@ -1,6 +1,6 @@
 //! What a client needs to know, and nothing of the rest of the configuration.
 
-use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, fmt, path::PathBuf, sync::Arc, time::Duration};
 
 use butler_vocab::{Price, Usd};
 use url::Url;
@@ -45,6 +45,9 @@ pub struct ClientConfig {
     pub whole: Duration,
     /// What models cost, where the provider does not say it with the answer.
     pub prices: PriceBook,
+    /// Models that the endpoint's list calls unable to see: they read a sentence
+    /// where a picture was.
+    pub blind: BTreeSet<String>,
     /// What an unknown model costs, so that a cap stays a cap.
     pub upper_price: Price,
     /// What a minute of voice costs where the endpoint counts minutes.
@@ -68,6 +71,7 @@ impl ClientConfig {
             idle: Duration::from_secs(60),
             whole: Duration::from_secs(30 * 60),
             prices: PriceBook::default(),
+            blind: BTreeSet::new(),
             upper_price: Price::flat(Usd::from_cents(1500), Usd::from_cents(7500)),
             voice_minute: Usd::from_cents(1),
             ca_file: None,

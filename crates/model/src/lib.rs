@@ -49,6 +49,7 @@ mod resolve;
 mod retry;
 mod retry_after;
 mod services;
+mod sight;
 mod sse;
 mod text_calls;
 mod transport;

@@ -234,7 +234,7 @@ async fn supervise(
             Ok(ToolOutcome {
                 ok: false,
                 text: format!("{stopped}\n{}", last.text),
-                then: last.then,
+                ..last
             }),
         ),
         Ok(Err(panic)) => finish(name, desk, Err(panic)),

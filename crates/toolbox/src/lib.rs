@@ -30,6 +30,8 @@ mod jobs;
 mod nearest;
 mod notebook;
 mod outside;
+mod pdf;
+mod picture;
 mod place;
 mod receipt;
 mod registry;

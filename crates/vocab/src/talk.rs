@@ -53,6 +53,17 @@ pub struct Image {
     pub base64: String,
 }
 
+impl Image {
+    /// A picture from the bytes of its file.
+    #[must_use]
+    pub fn new(media_type: impl Into<String>, bytes: &[u8]) -> Self {
+        Self {
+            media_type: media_type.into(),
+            base64: data_encoding::BASE64.encode(bytes),
+        }
+    }
+}
+
 /// A tool call as it is stored and sent back: valid JSON, our own id.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolCall {

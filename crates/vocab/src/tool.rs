@@ -4,7 +4,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Waiting;
+use crate::{Image, Waiting};
 
 /// How far the effect of a call reaches. The order is the order of risk.
 #[derive(
@@ -70,6 +70,10 @@ pub struct ToolOutcome {
     pub ok: bool,
     /// What the model reads: verdict first, then data, then the next step.
     pub text: String,
+    /// Pictures that belong to the answer. A tool message carries text only, so
+    /// the model gets them in a user message right after the results.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub images: Vec<Image>,
     /// What the loop does after this call.
     #[serde(default, skip_serializing_if = "Then::is_go_on")]
     pub then: Then,
@@ -82,6 +86,7 @@ impl ToolOutcome {
         Self {
             ok: true,
             text: text.into(),
+            images: Vec::new(),
             then: Then::GoOn,
         }
     }
@@ -92,8 +97,16 @@ impl ToolOutcome {
         Self {
             ok: false,
             text: text.into(),
+            images: Vec::new(),
             then: Then::GoOn,
         }
+    }
+
+    /// The same outcome with a picture.
+    #[must_use]
+    pub fn showing(mut self, image: Image) -> Self {
+        self.images.push(image);
+        self
     }
 
     /// The same outcome with another continuation.

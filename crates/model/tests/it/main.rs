@@ -10,6 +10,7 @@ mod prefix;
 mod probing;
 mod proxy;
 mod real;
+mod seeing;
 mod services;
 mod sharing;
 mod tls;

@@ -1,4 +1,5 @@
-//! Read: lines of a file, numbered.
+//! Read: lines of a file, numbered; a picture as a picture, a notebook or a PDF
+//! as text.
 
 use std::fmt::Write as _;
 
@@ -10,7 +11,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{blocking, failed, in_scope, locate, parse, spec};
-use crate::{Desk, PlaceError, Tool, clip, notebook, place::holds_secrets, text};
+use crate::{Desk, PlaceError, Tool, clip, notebook, pdf, picture, place::holds_secrets, text};
 
 /// A larger file is read in parts by other means.
 const FILE_BYTES: u64 = 32 * 1024 * 1024;
@@ -37,7 +38,8 @@ const DESCRIPTION: &str = "
 Shows a text file with line numbers. Use it before you edit a file, and to see code in context.
 To find where something is, use Grep; to list files, use Glob. Long files are shown in parts: the
 last line of the result says which offset comes next. Line numbers are followed by a tab and are
-not part of the file. Notebooks are shown as their cells. Binary files are named, not shown; values in .env files are hidden.
+not part of the file. Notebooks are shown as their cells, PDFs as the text of their pages, pictures (PNG,
+JPEG, GIF, WebP) as pictures. Other binary files are named, not shown; values in .env files are hidden.
 Example: {\"path\": \"src/main.rs\", \"offset\": 120, \"limit\": 80}";
 
 impl Tool for Read {
@@ -94,6 +96,24 @@ fn show(opened: crate::Opened, input: &Input) -> Result<ToolOutcome, PlaceError>
         .split()
         .map_or(String::new(), |(_, name)| name.to_owned());
     let bytes = opened.read(FILE_BYTES, "use Grep, or `sed -n` with Bash")?;
+    match picture::look(&bytes) {
+        Some(Ok(picture)) => {
+            let text = format!(
+                "{} is {}; you see it below the results",
+                path.shown(),
+                picture.line()
+            );
+            return Ok(ToolOutcome::ok(text).showing(picture.image(&bytes)));
+        }
+        Some(Err(problem)) => {
+            let text = format!("failed: `{}` is {problem}", path.shown());
+            return Ok(ToolOutcome::error(text));
+        }
+        None => {}
+    }
+    if bytes.starts_with(b"%PDF-") {
+        return Ok(document(path.shown(), bytes, input));
+    }
     if let Some(kind) = text::binary_kind(&bytes) {
         return Ok(ToolOutcome::error(format!(
             "failed: `{}` is {kind}, {} bytes: it is not shown as text",
@@ -115,6 +135,20 @@ fn show(opened: crate::Opened, input: &Input) -> Result<ToolOutcome, PlaceError>
         return Ok(numbered(&title, &cells, input));
     }
     Ok(numbered(path.shown(), &content, input))
+}
+
+/// A PDF as text. What it says is data like any other file.
+fn document(path: &str, bytes: Vec<u8>, input: &Input) -> ToolOutcome {
+    let size = bytes.len();
+    match pdf::read(bytes) {
+        Ok(pages) => {
+            let title = format!("{path} (a PDF of {} pages as text)", pages.count);
+            numbered(&title, &pages.text, input)
+        }
+        Err(problem) => ToolOutcome::error(format!(
+            "failed: `{path}` is a PDF document, {size} bytes, and its text cannot be shown: {problem}"
+        )),
+    }
 }
 
 fn numbered(path: &str, content: &str, input: &Input) -> ToolOutcome {

@@ -1,6 +1,6 @@
 //! Read.
 
-use butler_vocab::Role;
+use butler_vocab::{Image, Role};
 use serde_json::json;
 
 use crate::room::Room;
@@ -61,6 +61,59 @@ async fn huge_lines_and_files_are_capped_and_say_so() {
         !shown.ok && shown.text.contains("more than the"),
         "{}",
         shown.text
+    );
+}
+
+#[tokio::test]
+async fn pictures_are_shown_and_torn_ones_are_not() {
+    let room = Room::new();
+    let mut gif = b"GIF89a\x05\x00\x07\x00\x00\x00\x00".to_vec();
+    gif.extend(b",\0\0\0\0\x05\0\x07\0\0\x02\0;");
+    room.write("logo.gif", &gif);
+    room.write("torn.gif", &gif[..20]);
+    let shown = room.call("Read", json!({"path": "logo.gif"})).await;
+    assert!(
+        shown.ok && shown.text.contains("a GIF picture, 5×7, 26 bytes"),
+        "{}",
+        shown.text
+    );
+    assert_eq!(shown.images, [Image::new("image/gif", &gif)]);
+    let torn = room.call("Read", json!({"path": "torn.gif"})).await;
+    assert!(!torn.ok && torn.text.contains("not whole"), "{}", torn.text);
+    assert!(torn.images.is_empty());
+}
+
+#[tokio::test]
+async fn a_pdf_is_read_as_text_and_a_bad_one_is_named() {
+    let room = Room::new();
+    // As small as a document gets; its table of places is wrong on purpose.
+    let page = "BT /F1 12 Tf (Invoice 42) Tj ET";
+    let pdf = format!(
+        "%PDF-1.4\n1 0 obj <</Type/Catalog/Pages 2 0 R>> endobj\n\
+         2 0 obj <</Type/Pages/Kids[3 0 R]/Count 1>> endobj\n\
+         3 0 obj <</Type/Page/Parent 2 0 R/Contents 4 0 R/Resources<</Font<</F1 5 0 R>>>>>> endobj\n\
+         4 0 obj <</Length {}>> stream\n{page}\nendstream endobj\n\
+         5 0 obj <</Type/Font/Subtype/Type1/BaseFont/Courier>> endobj\n\
+         xref\n0 0\ntrailer <</Root 1 0 R/Size 6>>\nstartxref\n0\n%%EOF\n",
+        page.len()
+    );
+    room.write("bill.pdf", &pdf);
+    let shown = room.call("Read", json!({"path": "bill.pdf"})).await;
+    assert!(
+        shown.ok
+            && shown
+                .text
+                .contains("(a PDF of 1 pages as text), lines 1-2 of 2")
+            && shown.text.contains("2\tInvoice 42"),
+        "{}",
+        shown.text
+    );
+    room.write("bad.pdf", &pdf[..60]);
+    let bad = room.call("Read", json!({"path": "bad.pdf"})).await;
+    assert!(
+        !bad.ok && bad.text.contains("is a PDF document, 60 bytes"),
+        "{}",
+        bad.text
     );
 }
 

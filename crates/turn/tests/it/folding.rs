@@ -77,6 +77,45 @@ fn shape(records: Vec<Record>) -> Vec<String> {
 }
 
 #[test]
+fn pictures_of_results_follow_all_results_in_call_order() {
+    let picture = |text: &str| Image::new("image/png", text.as_bytes());
+    let shown = |id: &str, name: &str| Record::ToolResult {
+        call: CallId::new(id),
+        outcome: ToolOutcome::ok(name).showing(picture(name)),
+    };
+    let records = vec![
+        user("look"),
+        assistant(1, None, &["a", "b", "c"]),
+        shown("c", "third"),
+        user("and be quick"),
+        result("b", "text only"),
+        shown("a", "first"),
+        assistant(2, Some("seen"), &[]),
+    ];
+    assert_eq!(
+        shape(records.clone()),
+        [
+            "U",
+            "A:3",
+            "T:a=first",
+            "T:b=text only",
+            "T:c=third",
+            "U",
+            "A"
+        ]
+    );
+    let messages = fold(&log(records));
+    let ModelMessage::User { text, images } = &messages[5] else {
+        panic!("{messages:?}");
+    };
+    assert_eq!(*images, [picture("first"), picture("third")]);
+    assert!(
+        text.starts_with("<note>") && text.contains("and be quick"),
+        "{text}"
+    );
+}
+
+#[test]
 fn adjacent_users_are_one_message_with_their_pictures() {
     let picture = Image {
         media_type: "image/png".into(),
