@@ -11,7 +11,7 @@ use butler_vocab::{Choice, DecisionKind, Role, ToolCall, ToolSpec};
 use butler_worktree::{DiffOf, Worktree, WorktreeLock};
 use tokio_util::sync::CancellationToken;
 
-use crate::{TeamError, errand, office::now_ms, seat::Seat, tools};
+use crate::{TeamError, errand, office::now_ms, past::ThreadPast, seat::Seat, tools};
 
 /// What tool calls of one activation share.
 pub struct Bench {
@@ -65,7 +65,10 @@ impl Bench {
         if let Some(worktree) = own {
             desk = desk
                 .with_tree(tree_of(worktree.clone()))
-                .with_diff(diff_of(worktree));
+                .with_diff(diff_of(worktree.clone()));
+            if let Some(past) = ThreadPast::of(worktree) {
+                desk = desk.with_past(Arc::new(past));
+            }
         }
         Ok(Self {
             executor: Arc::new(Executor::new(registry(seat))),

@@ -205,6 +205,9 @@ pub fn checks_line(receipt: Option<&Receipt>) -> String {
         })
         .collect();
     let mut line = format!("Checks on this tree: {}", runs.join(", "));
+    for compared in receipt.base_lines() {
+        let _ = write!(line, "\n• {compared}");
+    }
     for flag in &receipt.flags {
         let _ = write!(line, "\n⚠ {flag}");
     }
@@ -351,6 +354,7 @@ mod tests {
                 }),
             }],
             flags: vec!["tests/run.sh changed".into()],
+            base: None,
         };
         let text = hand_over(&ready(Some(receipt)));
         assert!(

@@ -14,7 +14,7 @@ use futures_util::future::BoxFuture;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::{Jobs, Workplace, clip, tools::Step};
+use crate::{Jobs, Past, Workplace, clip, tools::Step};
 
 /// Computes the hash of the working files, `.codebutler/` left out.
 pub type TreeHasher =
@@ -33,7 +33,7 @@ pub struct Desk {
     jobs: Arc<Jobs>,
     tree: Option<TreeHasher>,
     diff: Option<DiffMaker>,
-    base: Option<Arc<Receipt>>,
+    past: Option<Arc<dyn Past>>,
     progress: Option<mpsc::Sender<String>>,
     result_bytes: usize,
     shelf: Arc<Mutex<Shelf>>,
@@ -57,7 +57,7 @@ impl Desk {
             cancel,
             tree: None,
             diff: None,
-            base: None,
+            past: None,
             progress: None,
             // Tools keep their own cap; this leaves room for verdict and hints.
             result_bytes: clip::RESULT_BYTES + 1024,
@@ -86,11 +86,19 @@ impl Desk {
         self
     }
 
-    /// The receipt of the base branch, which new ones are compared with.
+    /// With this, receipts are compared with a run where the branch began.
     #[must_use]
-    pub fn with_base_receipt(mut self, base: Receipt) -> Self {
-        self.base = Some(Arc::new(base));
+    pub fn with_past(mut self, past: Arc<dyn Past>) -> Self {
+        self.past = Some(past);
         self
+    }
+
+    /// The same desk in another folder.
+    pub(crate) fn at(&self, workplace: Workplace) -> Self {
+        Self {
+            workplace: Arc::new(workplace),
+            ..self.clone()
+        }
     }
 
     /// Where lines for the status card go; they are dropped when it is full.
@@ -165,8 +173,8 @@ impl Desk {
         self.diff.as_ref()
     }
 
-    pub(crate) fn base(&self) -> Option<&Receipt> {
-        self.base.as_deref()
+    pub(crate) fn past(&self) -> Option<&Arc<dyn Past>> {
+        self.past.as_ref()
     }
 
     /// Leaves a receipt for the driver to store with the call's result.

@@ -45,7 +45,9 @@ pub use money::{Price, TokenUsage, Usd};
 pub use post::{CardTag, HandOverTag, POST_EVENT_TYPE, PostTag, TagError};
 pub use pull::{PullNews, PullStanding};
 pub use record::{Ending, Entry, Record, Speaker, Waiting};
-pub use review::{CheckCounts, CheckRun, Finding, FindingKind, Receipt, Risk, Severity, Verdict};
+pub use review::{
+    Base, CheckCounts, CheckRun, Finding, FindingKind, NewTests, Receipt, Risk, Severity, Verdict,
+};
 pub use role::{Role, UnknownRole};
 pub use secret::Secret;
 pub use talk::{Image, ModelMessage, ModelReply, RepliedCall, ToolCall, ToolSpec};

@@ -348,6 +348,7 @@ mod tests {
                         counts: None,
                     }],
                     flags: vec![],
+                    base: None,
                 },
             },
             Record::Summary {

@@ -15,9 +15,74 @@ pub struct Receipt {
     /// Warnings the runtime found: changed check files, removed assertions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub flags: Vec<String>,
+    /// What the same checks gave where the branch began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base: Option<Base>,
+}
+
+/// The checks of a receipt, run where the branch began.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Base {
+    /// Where that is.
+    pub commit: CommitSha,
+    /// One entry per configured check, in order.
+    pub checks: Vec<CheckRun>,
+    /// The branch's test files tried on the code of the base.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub new_tests: Option<NewTests>,
+}
+
+/// How the branch's new and changed test files fare on the base's code.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NewTests {
+    /// The files that were laid over the base.
+    pub files: Vec<String>,
+    /// The checks that pass on the base alone, with those files.
+    pub checks: Vec<CheckRun>,
+}
+
+impl NewTests {
+    /// Whether they fail without the change, as a test of a mended bug must.
+    #[must_use]
+    pub fn red(&self) -> bool {
+        self.checks.iter().any(|check| check.exit_code != Some(0))
+    }
 }
 
 impl Receipt {
+    /// The comparison with the base for people and models, one line each.
+    #[must_use]
+    pub fn base_lines(&self) -> Vec<String> {
+        let Some(base) = &self.base else {
+            return Vec::new();
+        };
+        let mut lines: Vec<String> = self
+            .checks
+            .iter()
+            .filter_map(|now| {
+                let then = base.checks.iter().find(|then| then.name == now.name)?;
+                Some(format!(
+                    "{}: {}; on the base {}",
+                    now.name,
+                    now.said(),
+                    then.said()
+                ))
+            })
+            .collect();
+        if let Some(tests) = &base.new_tests {
+            let verdict = match (tests.red(), self.green()) {
+                (true, true) => "red on the base, green here",
+                (true, false) => "red on the base and not green here",
+                (false, _) => "green on the base too, so they do not show the change",
+            };
+            lines.push(format!(
+                "new and changed tests ({}): {verdict}",
+                tests.files.join(", ")
+            ));
+        }
+        lines
+    }
+
     /// Whether at least one check ran and all of them passed.
     #[must_use]
     pub fn green(&self) -> bool {
@@ -39,6 +104,25 @@ pub struct CheckRun {
     /// What its output counted, where that could be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counts: Option<CheckCounts>,
+}
+
+impl CheckRun {
+    /// How it ended, with its counts, in a few words.
+    #[must_use]
+    pub fn said(&self) -> String {
+        let end = match self.exit_code {
+            Some(0) => "passed".to_owned(),
+            Some(code) => format!("failed with exit code {code}"),
+            None => "was killed".to_owned(),
+        };
+        match self.counts {
+            Some(counts) => format!(
+                "{end} ({} passed, {} failed, {} skipped)",
+                counts.passed, counts.failed, counts.skipped
+            ),
+            None => end,
+        }
+    }
 }
 
 /// Tests as a check counted them.

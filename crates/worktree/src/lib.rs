@@ -41,6 +41,7 @@ mod squash;
 mod status;
 mod tracker;
 mod tree;
+mod trial;
 mod worktree;
 
 pub use commit::KEY_TRAILER;
@@ -62,4 +63,5 @@ pub use save::Saved;
 pub use status::{Change, Status};
 pub use tracker::{Issue, IssueNumber, NewIssue, NewRelease, Release, Tracker, tracker_of};
 pub use tree::tree_of;
+pub use trial::Trial;
 pub use worktree::Worktree;

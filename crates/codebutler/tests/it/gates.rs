@@ -43,6 +43,11 @@ async fn a_lying_coder_is_caught_by_receipts() {
         "a bent test: {}",
         hand_overs[1]
     );
+    assert!(
+        hand_overs[1].contains("on the base passed (3 passed"),
+        "{}",
+        hand_overs[1]
+    );
     let log = team.log(&root, "coder");
     assert_eq!(
         log.matches("refused: the checks have not passed").count(),

@@ -73,6 +73,7 @@ fn a_bugfix_with_a_regression_test_whose_first_attempt_fails() {
             "removing a note that is not there",
             "you press Approve",
             "Checks on this tree: `sh tests/run.sh` 5 passed",
+            "new and changed tests (tests/run.sh): red on the base, green here",
             "you press Merge",
             "Merged #1",
             "+        echo \"no note $1\"",

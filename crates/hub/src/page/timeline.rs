@@ -256,6 +256,7 @@ pub(super) fn checks(receipt: &Receipt) -> Markup {
                         @if let Some(counts) = check.counts { " · " (counts.passed) " passed, " (counts.failed) " failed" } }
                 }
             }
+            @for line in receipt.base_lines() { li.soft { (line) } }
             @for flag in &receipt.flags { li { span.outcome.failed { "flag" } (flag) } }
         }
         p.soft { "tree " code { (receipt.tree.as_str().chars().take(12).collect::<String>()) } }

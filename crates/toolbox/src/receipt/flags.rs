@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeMap, sync::LazyLock};
 
-use butler_vocab::Receipt;
+use butler_vocab::CheckRun;
 use regex::Regex;
 
 /// Flags shown; a change that touches more than this is not made clearer by a list.
@@ -26,6 +26,21 @@ static ASSERTION: LazyLock<Option<Regex>> = LazyLock::new(|| {
         | \bexpect\s*\( | \.should\b | \bt\.(?:Error|Fatal|Fail)\w*\( | \brequire\.\w+\(t\b
         | \b(?:EXPECT|ASSERT|XCTAssert)_?\w*\( | \bmust_(?:equal|be)\b").ok()
 });
+
+/// What decides in a shell test: a comparison, a helper of that name or its
+/// definition, a way to fail, `set -e`.
+static SHELL_ASSERTION: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(
+        r"(?x)
+        ^\s*(?:!\s+|if\s+(?:!\s+)?)?(?:\[\[?\s | test\s | (?:check|assert|expect|should|must|fail|refute)\w*\s | diff\s | cmp\s)
+        | ^\s*(?:function\s+)?(?:check|assert|expect|should|must|fail|refute)\w*\s*\(\)
+        | \bgrep\s+(?:-\w+\s+)*-\w*q | \|\|\s*\S | ^\s*(?:exit|return)\b | ^\s*set\s+-\w*e",
+    )
+    .ok()
+});
+
+static SHELL_FILE: LazyLock<Option<Regex>> =
+    LazyLock::new(|| Regex::new(r"\.(?:sh|bash|zsh|bats|ksh)$|(?:^|/)[^./]+$").ok());
 
 static SKIP: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(
@@ -61,7 +76,7 @@ static CHECK_LINE: LazyLock<Option<Regex>> = LazyLock::new(|| {
 });
 
 static TEST_FILE: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    Regex::new(r"(?i)(?:^|/)(?:tests?|specs?|__tests__)/|[._-](?:test|tests|spec)s?\.\w+$|(?:^|/)test_[^/]+$").ok()
+    Regex::new(r"(?i)(?:^|/)(?:tests?|specs?|__tests__)/|[._-](?:test|tests|spec)s?\.\w+$|(?:^|/)test_[^/]+$|\.bats$|(?:^|/)(?:run[_-]?)?(?:tests?|checks?)\.\w*sh$").ok()
 });
 
 fn hits(regex: &LazyLock<Option<Regex>>, text: &str) -> bool {
@@ -84,6 +99,12 @@ pub(crate) fn in_diff(diff: &str) -> Vec<String> {
                 "assertions removed in {path}: {} gone, {} added",
                 touched.removed_assertions, touched.added_assertions
             ));
+        } else if touched.removed_assertions > 0 && hits(&TEST_FILE, &path) {
+            // As many as before, and not the same: mended or bent, who knows.
+            flags.push(format!(
+                "assertions rewritten in {path}: {} lines",
+                touched.removed_assertions
+            ));
         }
         if touched.added_skips > 0 {
             flags.push(format!(
@@ -101,10 +122,10 @@ pub(crate) fn in_diff(diff: &str) -> Vec<String> {
 }
 
 /// What the counts say against those of the base branch.
-pub(crate) fn against_base(receipt: &Receipt, base: &Receipt) -> Vec<String> {
+pub(crate) fn against_base(now: &[CheckRun], base: &[CheckRun]) -> Vec<String> {
     let mut flags = Vec::new();
-    for old in &base.checks {
-        let Some(new) = receipt.checks.iter().find(|check| check.name == old.name) else {
+    for old in base {
+        let Some(new) = now.iter().find(|check| check.name == old.name) else {
             flags.push(format!(
                 "{}: this check of the base branch did not run",
                 old.name
@@ -152,8 +173,8 @@ fn files(diff: &str) -> BTreeMap<String, Touched> {
         // Inside a hunk a line that starts with `---` is content.
         if left.is_open() {
             if let Some(content) = left.take(line) {
-                let mixed = hits(&MIXED_FILE, &path);
-                files.entry(path.clone()).or_default().count(content, mixed);
+                let kind = Kind::of(&path);
+                files.entry(path.clone()).or_default().count(content, kind);
             }
         } else if let Some(old) = line.strip_prefix("--- ") {
             path = strip(old, "a/");
@@ -219,13 +240,62 @@ impl Hunk {
     }
 }
 
+/// What the lines of a file may be about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// Dependencies and check settings.
+    Mixed,
+    ShellTest,
+    Other,
+}
+
+impl Kind {
+    fn of(path: &str) -> Self {
+        if hits(&MIXED_FILE, path) {
+            Self::Mixed
+        } else if hits(&TEST_FILE, path) && hits(&SHELL_FILE, path) {
+            Self::ShellTest
+        } else {
+            Self::Other
+        }
+    }
+}
+
+/// A test file that the branch added or changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ChangedTest {
+    /// Where it is.
+    pub(crate) path: String,
+    /// Its part of the diff.
+    pub(crate) change: String,
+}
+
+/// The test files of a unified diff, those that are gone left out.
+pub(crate) fn changed_tests(diff: &str) -> Vec<ChangedTest> {
+    let mut tests: Vec<ChangedTest> = Vec::new();
+    // A line of content has a sign before it, so this begins a file.
+    for part in format!("\n{diff}").split("\ndiff --git ").skip(1) {
+        let named = part.lines().find_map(|line| line.strip_prefix("+++ "));
+        let Some(path) = named.filter(|path| path.starts_with("b/")) else {
+            continue;
+        };
+        let path = strip(path, "b/");
+        if hits(&TEST_FILE, &path) {
+            let change = part.trim_end_matches('\n').to_owned();
+            tests.push(ChangedTest { path, change });
+        }
+    }
+    tests
+}
+
 impl Touched {
-    fn count(&mut self, (sign, text): (char, &str), mixed: bool) {
-        if mixed {
+    fn count(&mut self, (sign, text): (char, &str), kind: Kind) {
+        if kind == Kind::Mixed {
             self.check_lines += usize::from(hits(&CHECK_LINE, text));
             return;
         }
-        let assertion = hits(&ASSERTION, text);
+        let shell = kind == Kind::ShellTest && hits(&SHELL_ASSERTION, text);
+        let assertion = shell || hits(&ASSERTION, text);
         match sign {
             '-' => self.removed_assertions += usize::from(assertion),
             _ => {

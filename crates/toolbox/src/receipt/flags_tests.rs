@@ -1,6 +1,6 @@
 //! Diffs that should and should not make a reviewer look twice.
 
-use butler_vocab::{CheckCounts, CheckRun, TreeHash};
+use butler_vocab::CheckCounts;
 
 use super::*;
 
@@ -24,6 +24,8 @@ fn diff(path: &str, removed: &[&str], added: &[&str]) -> String {
 fn every_pattern_compiles() {
     for regex in [
         &ASSERTION,
+        &SHELL_ASSERTION,
+        &SHELL_FILE,
         &SKIP,
         &CHECK_FILE,
         &MIXED_FILE,
@@ -91,6 +93,10 @@ fn assertions_that_vanish_are_counted_against_those_that_come() {
     );
     assert_eq!(
         in_diff(&diff("tests/a.rs", &["assert!(a);"], &["assert!(b);"])),
+        ["assertions rewritten in tests/a.rs: 1 lines"]
+    );
+    assert_eq!(
+        in_diff(&diff("src/a.rs", &["assert!(a);"], &["assert!(b);"])),
         [""; 0]
     );
     for line in [
@@ -101,6 +107,46 @@ fn assertions_that_vanish_are_counted_against_those_that_come() {
     ] {
         assert_eq!(in_diff(&diff("t", &[line], &[])).len(), 1, "{line}");
     }
+}
+
+#[test]
+fn a_bent_line_of_a_shell_test_is_seen() {
+    for (path, line, bent) in [
+        (
+            "tests/run.sh",
+            "check 'adds' 3 \"$(add 1 2)\"",
+            "check 'adds' 4 4",
+        ),
+        ("tests/run.sh", "[ \"$out\" = ok ] || exit 1", "true"),
+        ("test.sh", "grep -q done log", "grep done log"),
+        ("t/list.bats", "  [[ $status -eq 0 ]]", "  true"),
+        ("tests/notes", "set -eu", "set -u"),
+        ("tests/lib.sh", "check() {", "check_old() {"),
+        ("tests/run.sh", "exit \"$failed\"", "exit 0"),
+    ] {
+        let flags = in_diff(&diff(path, &[line], &[bent]));
+        assert_eq!(flags.len(), 1, "{path}: {line}: {flags:?}");
+        assert!(flags[0].starts_with("assertions "), "{flags:?}");
+    }
+    let plain = diff("notes.sh", &["[ -f x ] || exit 1"], &["true"]);
+    assert_eq!(in_diff(&plain), [""; 0], "no test");
+    let more = diff("tests/run.sh", &["echo a"], &["check 'b' 1 1"]);
+    assert_eq!(in_diff(&more), [""; 0], "more is welcome");
+}
+
+#[test]
+fn test_files_of_a_change_are_found_with_what_changed() {
+    let mut all = diff("src/a.py", &["a"], &["b"]);
+    all.push_str(&diff(
+        "tests/test_a.py",
+        &[],
+        &["diff --git a/x b/tests/x", "c"],
+    ));
+    all.push_str("diff --git a/tests/old.py b/tests/old.py\n--- a/tests/old.py\n+++ /dev/null\n@@ -1,1 +0,0 @@\n-x\n");
+    let found = changed_tests(&all);
+    let paths: Vec<&str> = found.iter().map(|test| test.path.as_str()).collect();
+    assert_eq!(paths, ["tests/test_a.py"]);
+    assert!(found[0].change.ends_with("+c"), "{}", found[0].change);
 }
 
 #[test]
@@ -129,45 +175,37 @@ fn content_that_looks_like_a_header_is_content() {
     assert_eq!(in_diff(sly), [""; 0]);
 }
 
-fn receipt(command: &str, passed: u64, skipped: u64) -> Receipt {
-    Receipt {
-        tree: TreeHash::new("t"),
-        checks: vec![CheckRun {
-            name: "test".into(),
-            command: command.into(),
-            exit_code: Some(0),
-            duration_ms: 1,
-            counts: Some(CheckCounts {
-                passed,
-                failed: 0,
-                skipped,
-            }),
-        }],
-        flags: Vec::new(),
-    }
+fn run(command: &str, passed: u64, skipped: u64) -> [CheckRun; 1] {
+    [CheckRun {
+        name: "test".into(),
+        command: command.into(),
+        exit_code: Some(0),
+        duration_ms: 1,
+        counts: Some(CheckCounts {
+            passed,
+            failed: 0,
+            skipped,
+        }),
+    }]
 }
 
 #[test]
 fn fewer_tests_than_on_the_base_are_flagged() {
-    let base = receipt("make test", 10, 0);
-    assert_eq!(against_base(&receipt("make test", 12, 0), &base), [""; 0]);
+    let base = run("make test", 10, 0);
+    assert_eq!(against_base(&run("make test", 12, 0), &base), [""; 0]);
     assert_eq!(
-        against_base(&receipt("make test", 8, 2), &base),
+        against_base(&run("make test", 8, 2), &base),
         [
             "test: 8 tests ran, 10 on the base branch",
             "test: 2 tests skipped, 0 on the base branch"
         ]
     );
     assert_eq!(
-        against_base(&receipt("true", 10, 0), &base),
+        against_base(&run("true", 10, 0), &base),
         ["test: its command differs from the base branch"]
     );
-    let none = Receipt {
-        checks: Vec::new(),
-        ..receipt("", 0, 0)
-    };
     assert_eq!(
-        against_base(&none, &base),
+        against_base(&[], &base),
         ["test: this check of the base branch did not run"]
     );
 }

@@ -16,9 +16,10 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{parse, spec};
-use crate::{Check, Desk, Tool, clip, confine, receipt};
+use crate::{Check, Desk, Tool, confine, receipt};
 
-/// One check may take this long, all of them together twice as long.
+/// One check may take this long; all of them together, here and on the base,
+/// four times as long.
 const EACH: Duration = Duration::from_secs(1200);
 
 /// Output shown of a check that failed.
@@ -38,7 +39,9 @@ const DESCRIPTION: &str = "
 Runs the repo's configured checks (test, lint, build) in the sandbox and leaves a receipt for the
 present state of the files. Use it when a step is done and always before you hand over for review;
 any later edit makes the receipt stale. For a single test while you work, use Bash. Returns
-passed or failed, one line per check with its counts, and the output of checks that failed.
+passed or failed, one line per check with its counts, the same on the base (run once per base
+commit, also with your new tests: a test of a mended bug must be red there), and the output of
+checks that failed.
 Example: {}";
 
 impl Tool for RunChecks {
@@ -59,7 +62,7 @@ impl Tool for RunChecks {
     }
 
     fn deadline(&self, _input: &Value) -> Duration {
-        EACH * 2
+        EACH * 4
     }
 
     fn run<'a>(
@@ -108,16 +111,8 @@ struct Ran {
 
 impl Ran {
     fn new(check: &Check, exit: &Exit) -> Self {
-        let full = clip::plain(&exit.output);
-        let code = (exit.ended == Ended::Itself).then_some(exit.code).flatten();
         Self {
-            run: CheckRun {
-                name: check.name.clone(),
-                command: check.command.clone(),
-                exit_code: code,
-                duration_ms: u64::try_from(exit.duration.as_millis()).unwrap_or(u64::MAX),
-                counts: receipt::counts(&full),
-            },
+            run: receipt::ran(check, exit),
             verdict: confine::verdict(exit),
             output: confine::output(exit, OUTPUT),
         }
@@ -183,20 +178,34 @@ async fn leave(
         tree: before,
         checks: ran.iter().map(|ran| ran.run.clone()).collect(),
         flags: Vec::new(),
+        base: None,
     };
+    let mut tests = Vec::new();
     if let Some(diff) = desk.diff() {
         match diff(desk.cancel().clone()).await {
-            Ok(diff) => receipt.flags.extend(receipt::in_diff(&diff)),
+            Ok(diff) => {
+                receipt.flags.extend(receipt::in_diff(&diff));
+                tests = receipt::changed_tests(&diff);
+            }
             Err(why) => receipt
                 .flags
                 .push(format!("the change could not be looked at: {why}")),
         }
     }
-    if let Some(base) = desk.base() {
-        let flags = receipt::against_base(&receipt, base);
-        receipt.flags.extend(flags);
-    }
     let mut note = format!("receipt for tree {}", short(receipt.tree.as_str()));
+    if let Some(past) = desk.past() {
+        match receipt::base(desk, permit, past, &tests, receipt.green()).await {
+            Ok(base) => {
+                let flags = receipt::against_base(&receipt.checks, &base.checks);
+                receipt.flags.extend(flags);
+                receipt.base = Some(base);
+            }
+            Err(why) => note.push_str(&format!("\nnot compared with the base: {why}")),
+        }
+    }
+    for line in receipt.base_lines() {
+        note.push_str(&format!("\nbase: {line}"));
+    }
     for flag in &receipt.flags {
         note.push_str(&format!("\nflag: {flag}"));
     }

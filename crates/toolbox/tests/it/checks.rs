@@ -1,10 +1,20 @@
 //! RunChecks and its receipts, with real commands.
 
-use std::sync::{Arc, Mutex};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
 
-use butler_toolbox::{Check, Desk, DiffMaker, TreeHasher};
-use butler_vocab::{CheckCounts, CheckRun, Receipt, Role, Sha256Hex, TreeHash};
+use butler_toolbox::{Check, Desk, DiffMaker, LaidOut, Past, TreeHasher};
+use butler_vocab::{CheckCounts, CommitSha, Receipt, Role, Sha256Hex, ToolOutcome, TreeHash};
+use futures_util::future::BoxFuture;
 use serde_json::json;
+use tempfile::TempDir;
+use tokio_util::sync::CancellationToken;
 
 use crate::room::{Room, call};
 
@@ -121,33 +131,114 @@ async fn less_than_a_whole_run_on_one_tree_leaves_none() {
     assert!(room.desk.take_receipt(&id).unwrap().green());
 }
 
+/// Where the branch began: a folder, copied for every run.
+struct Began {
+    base: PathBuf,
+    branch: PathBuf,
+    scratch: PathBuf,
+    commit: Mutex<CommitSha>,
+    laid_out: AtomicUsize,
+}
+
+impl Began {
+    /// The files of the base.
+    fn with(room: &Room, files: &[(&str, &str)]) -> (TempDir, Arc<Self>) {
+        let folder = TempDir::new().unwrap();
+        let base = folder.path().join("base");
+        for (name, text) in files {
+            let path = base.join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        let began = Self {
+            base,
+            branch: room.root.clone(),
+            scratch: folder.path().to_owned(),
+            commit: Mutex::new(CommitSha::new("1111111111111111111111111111111111111111")),
+            laid_out: AtomicUsize::new(0),
+        };
+        (folder, Arc::new(began))
+    }
+
+    fn times(&self) -> usize {
+        self.laid_out.load(Ordering::SeqCst)
+    }
+}
+
+impl Past for Began {
+    fn commit(&self, _: CancellationToken) -> BoxFuture<'_, Result<CommitSha, String>> {
+        Box::pin(async { Ok(self.commit.lock().unwrap().clone()) })
+    }
+
+    fn lay_out(
+        &self,
+        _: CommitSha,
+        files: Vec<String>,
+        _: CancellationToken,
+    ) -> BoxFuture<'_, Result<LaidOut, String>> {
+        Box::pin(async move {
+            let number = self.laid_out.fetch_add(1, Ordering::SeqCst);
+            let folder = self.scratch.join(format!("run-{number}"));
+            for entry in walk(&self.base) {
+                let to = folder.join(entry.strip_prefix(&self.base).unwrap());
+                fs::create_dir_all(to.parent().unwrap()).unwrap();
+                fs::copy(&entry, to).unwrap();
+            }
+            for file in files {
+                let to = folder.join(&file);
+                fs::create_dir_all(to.parent().unwrap()).unwrap();
+                fs::copy(self.branch.join(file), to).unwrap();
+            }
+            Ok(LaidOut {
+                folder,
+                hold: Box::new(()),
+            })
+        })
+    }
+
+    fn kept(&self) -> &Path {
+        &self.scratch
+    }
+}
+
+fn walk(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
+    entries
+        .flat_map(|path| {
+            if path.is_dir() {
+                walk(&path)
+            } else {
+                vec![path]
+            }
+        })
+        .collect()
+}
+
+/// Runs every shell test, and counts.
+const SHELL: &str = "p=0; f=0; for t in tests/*.sh; do if sh $t; then p=$((p+1)); else f=$((f+1)); fi; done; echo \"$p passed, $f failed, $(cat skipped 2>/dev/null || echo 0) skipped\"; [ $f = 0 ]";
+
+async fn run(room: &Room) -> (ToolOutcome, Receipt) {
+    let outcome = room.call("RunChecks", json!({})).await;
+    let receipt = room.desk.take_receipt(&call("RunChecks", json!({})).id);
+    let receipt = receipt.unwrap_or_else(|| panic!("{}", outcome.text));
+    (outcome, receipt)
+}
+
 #[tokio::test]
 async fn receipts_flag_what_was_done_to_the_checks() {
-    let mut room = Room::with_jail(vec![check("test", GREEN)]);
-    room.write("code", "one");
-    let tree = tree_of(&room, "code");
-    let base = Receipt {
-        tree: TreeHash::new("base"),
-        checks: vec![CheckRun {
-            name: "test".into(),
-            command: GREEN.into(),
-            exit_code: Some(0),
-            duration_ms: 1,
-            counts: Some(CheckCounts {
-                passed: 5,
-                failed: 0,
-                skipped: 0,
-            }),
-        }],
-        flags: Vec::new(),
-    };
+    let mut room = Room::with_jail(vec![check("test", SHELL)]);
+    room.write("tests/a.sh", "true");
+    room.write("skipped", "1");
+    let tree = tree_of(&room, "tests/a.sh");
+    let files = [("tests/a.sh", "true"), ("tests/b.sh", "true")];
+    let (_folder, began) = Began::with(&room, &files);
     let change = diff("--- a/Makefile\n+++ b/Makefile\n@@ -1,1 +1,1 @@\n-a\n+b\n");
     with(&mut room, |desk| {
-        desk.with_tree(tree)
-            .with_diff(change)
-            .with_base_receipt(base)
+        desk.with_tree(tree).with_diff(change).with_past(began)
     });
-    let outcome = room.call("RunChecks", json!({})).await;
+    let (outcome, receipt) = run(&room).await;
     assert!(
         outcome.ok
             && outcome
@@ -156,18 +247,103 @@ async fn receipts_flag_what_was_done_to_the_checks() {
         "{}",
         outcome.text
     );
-    let receipt = room
-        .desk
-        .take_receipt(&call("RunChecks", json!({})).id)
-        .unwrap();
     assert_eq!(
         receipt.flags,
         [
             "check configuration changed: Makefile",
-            "test: 3 tests ran, 5 on the base branch",
+            "test: 1 tests ran, 2 on the base branch",
             "test: 1 tests skipped, 0 on the base branch"
         ]
     );
+    let compared = "test: passed (1 passed, 0 failed, 1 skipped); on the base passed (2 passed, 0 failed, 0 skipped)";
+    assert_eq!(receipt.base_lines(), [compared]);
+    assert!(outcome.text.contains(compared), "{}", outcome.text);
+}
+
+const NEW_TEST: &str = "diff --git a/tests/b.sh b/tests/b.sh\n--- /dev/null\n+++ b/tests/b.sh\n@@ -0,0 +1,1 @@\n+grep -q mended code\n";
+
+#[tokio::test]
+async fn the_test_of_a_mended_bug_is_red_on_the_base() {
+    let mut room = Room::with_jail(vec![check("test", SHELL), check("lint", "true")]);
+    room.write("code", "mended");
+    room.write("tests/a.sh", "true");
+    room.write("tests/b.sh", "grep -q mended code");
+    let tree = tree_of(&room, "code");
+    let (_folder, began) = Began::with(&room, &[("code", "broken"), ("tests/a.sh", "true")]);
+    let past = Arc::clone(&began);
+    with(&mut room, |desk| {
+        desk.with_tree(tree)
+            .with_diff(diff(NEW_TEST))
+            .with_past(past)
+    });
+    let (outcome, receipt) = run(&room).await;
+    assert!(outcome.ok, "{}", outcome.text);
+    assert_eq!(
+        receipt.base_lines().last().unwrap(),
+        "new and changed tests (tests/b.sh): red on the base, green here"
+    );
+    let tried = receipt.base.unwrap().new_tests.unwrap();
+    assert_eq!(tried.checks.len(), 1, "only what counts tests is tried");
+    assert_eq!(began.times(), 2);
+    // Known by now, also to another thread on the same base.
+    let (_, again) = run(&room).await;
+    assert_eq!(again.base.unwrap().new_tests.unwrap(), tried);
+    assert_eq!(began.times(), 2, "once per base");
+    *began.commit.lock().unwrap() = CommitSha::new("2222222222222222222222222222222222222222");
+    run(&room).await;
+    assert_eq!(began.times(), 4, "another base is another matter");
+}
+
+#[tokio::test]
+async fn a_test_that_shows_nothing_is_called_that() {
+    let mut room = Room::with_jail(vec![check("test", SHELL)]);
+    room.write("code", "mended");
+    room.write("tests/b.sh", "true");
+    let tree = tree_of(&room, "code");
+    let (_folder, began) = Began::with(&room, &[("tests/a.sh", "true")]);
+    let past = Arc::clone(&began);
+    with(&mut room, |desk| {
+        desk.with_tree(tree)
+            .with_diff(diff(NEW_TEST))
+            .with_past(past)
+    });
+    let (outcome, _) = run(&room).await;
+    assert!(
+        outcome.text.contains("green on the base too"),
+        "{}",
+        outcome.text
+    );
+    // On a base that is red by itself a red test shows nothing.
+    fs::write(began.base.join("tests/a.sh"), "false").unwrap();
+    *began.commit.lock().unwrap() = CommitSha::new("3333333333333333333333333333333333333333");
+    let (_, receipt) = run(&room).await;
+    assert_eq!(receipt.base.unwrap().new_tests, None);
+    // Red here: nothing to show yet.
+    room.write("tests/b.sh", "false");
+    let (outcome, receipt) = run(&room).await;
+    assert!(!outcome.ok);
+    assert_eq!(receipt.base.unwrap().new_tests, None);
+}
+
+#[tokio::test]
+async fn a_check_that_dies_on_the_base_is_shown_as_that() {
+    let mut room = Room::with_jail(vec![check(
+        "test",
+        "[ -f here ] && echo '1 passed, 0 failed' || kill -9 $$",
+    )]);
+    room.write("here", "");
+    let tree = tree_of(&room, "here");
+    let (_folder, began) = Began::with(&room, &[("code", "")]);
+    let past = Arc::clone(&began);
+    with(&mut room, |desk| desk.with_tree(tree).with_past(past));
+    for time in 1..=2 {
+        let (outcome, receipt) = run(&room).await;
+        assert!(outcome.ok, "{}", outcome.text);
+        assert!(receipt.green());
+        let base = receipt.base.unwrap();
+        assert_eq!(base.checks[0].exit_code, None, "killed on the base");
+        assert_eq!(began.times(), time.min(1));
+    }
 }
 
 #[tokio::test]

@@ -254,6 +254,7 @@ fn the_stronger_model_takes_over_when_the_checks_stay_red() {
             counts: None,
         }],
         flags: vec![],
+        base: None,
     };
     let mut test = Loop::with(stronger());
     for n in 0..3 {

@@ -138,6 +138,7 @@ fn receipt(turn: u32) -> Receipt {
             counts: None,
         }],
         flags: vec![],
+        base: None,
     }
 }
 

@@ -226,6 +226,7 @@ async fn another_clone_sees_the_pull_request_and_its_checks() {
             counts: None,
         }],
         flags: vec![],
+        base: None,
     };
     for _ in 0..2 {
         forge

@@ -38,6 +38,48 @@ async fn journals_do_not_change_the_tree_and_code_does() {
 }
 
 #[tokio::test]
+async fn the_base_is_laid_out_with_the_tests_of_the_branch() {
+    let scratch = ScratchRepo::new();
+    let repo = open(&scratch).await;
+    let worktree = repo.create(&thread(1), "x", &go()).await.unwrap();
+    let base = worktree.base_commit(&go()).await.unwrap();
+    write(&worktree, "code.txt", "mended");
+    write(&worktree, "tests/new.sh", "grep mended code.txt");
+    write(&worktree, "tests/[a].sh", "odd name");
+    worktree
+        .commit_all(Role::Coder, "x", &[], &go())
+        .await
+        .unwrap();
+    assert_eq!(worktree.base_commit(&go()).await.unwrap(), base);
+    let files = ["tests/new.sh".to_owned(), "tests/[a].sh".to_owned()];
+    let trial = worktree.lay_out(&base, &files, &go()).await.unwrap();
+    let path = trial.path.clone();
+    let there = |name: &str| path.join(name).exists();
+    assert!(!there("code.txt") && there("tests/new.sh") && there("tests/[a].sh"));
+    // Checks litter, and some are killed in the middle of it.
+    std::fs::write(path.join("litter"), "x").unwrap();
+    std::fs::write(path.join("tests/new.sh"), "bent").unwrap();
+    std::fs::write(
+        git(&path, &["rev-parse", "--git-path", "index.lock"]).trim(),
+        "",
+    )
+    .unwrap();
+    let other = {
+        let worktree = worktree.clone();
+        let base = base.clone();
+        tokio::spawn(async move { worktree.lay_out(&base, &[], &go()).await })
+    };
+    tokio::task::yield_now().await;
+    assert!(there("litter"), "whoever comes second waits");
+    drop(trial);
+    other.await.unwrap().unwrap();
+    assert!(!there("litter") && !there("tests/new.sh"));
+    assert_eq!(git(&path, &["status", "--porcelain"]), "");
+    assert!(git(repo.root(), &["for-each-ref", "refs/codebutler/saved"]).is_empty());
+    assert!(repo.reconcile(&go()).await.unwrap().is_empty());
+}
+
+#[tokio::test]
 async fn a_change_of_equal_length_in_the_same_instant_is_seen() {
     let scratch = ScratchRepo::new();
     let repo = open(&scratch).await;
