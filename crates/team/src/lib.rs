@@ -40,6 +40,7 @@ mod money;
 mod office;
 mod orders;
 mod overlap;
+mod prepare;
 mod pull_news;
 mod queue;
 mod render;
