@@ -86,8 +86,13 @@ async fn a_failed_preparation_is_named_under_what_fails_and_nowhere_else() {
 
 #[tokio::test]
 async fn a_stop_ends_the_waiting() {
-    let (room, _keeper) = room();
-    room.desk.cancel().cancel();
-    let stopped = room.call("Bash", json!({"command": "true"})).await;
+    let (room, mut keeper) = room();
+    let (stopped, ()) = tokio::join!(room.call("Bash", json!({"command": "touch ran"})), async {
+        let at_the_gate = keeper.waiting.wait_for(|count| *count == 1);
+        let there = tokio::time::timeout(Duration::from_secs(60), at_the_gate).await;
+        drop(there.unwrap().unwrap());
+        room.desk.cancel().cancel();
+    });
     assert!(!stopped.ok, "{}", stopped.text);
+    assert!(!room.root.join("ran").exists());
 }
