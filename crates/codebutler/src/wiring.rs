@@ -206,6 +206,7 @@ pub fn agent_config(settings: &Settings, role: Role) -> Result<AgentConfig, CliE
         },
         thread_cap: limits.thread_cap(),
         checks: checks(settings),
+        prepare: settings.repo.prepare.clone(),
         overrides: overrides(settings),
         redactor: redactor(settings)?,
         jail_helper: env::current_exe()?,

@@ -20,6 +20,7 @@ use crate::{
     line::Line,
     matter::Matter,
     office::Office,
+    prepare::{self, Preparations},
     rest::Rest,
     shelf::Shelf,
 };
@@ -35,9 +36,10 @@ pub async fn run(
 ) -> Result<(), TeamError> {
     let mut socket =
         Socket::open(&config.hub, config.app_token.clone(), cancel.child_token()).await?;
-    let office = Arc::new(open_office(config, &socket).await?);
+    let office = Arc::new(open_office(config, &socket, &cancel).await?);
     let mut crew = Crew::new(Arc::clone(&office), cancel.child_token());
     take_up(&office, &mut crew)?;
+    prepare::take_up(&office).await;
     ready();
     info!(role = %office.role(), epoch = %office.epoch, "listening");
     let intake = Intake::new(Arc::clone(&office), socket.acker());
@@ -66,7 +68,11 @@ pub async fn run(
     }
 }
 
-async fn open_office(config: AgentConfig, socket: &Socket) -> Result<Office, TeamError> {
+async fn open_office(
+    config: AgentConfig,
+    socket: &Socket,
+    cancel: &CancellationToken,
+) -> Result<Office, TeamError> {
     let epoch = socket.shared_epoch();
     let line = Line {
         role: config.role,
@@ -85,6 +91,7 @@ async fn open_office(config: AgentConfig, socket: &Socket) -> Result<Office, Tea
         rest: Rest::open(&config.repo.join(".codebutler/threads")),
         epoch: socket.epoch(),
         shelf: Shelf::default(),
+        preparations: Preparations::new(cancel.child_token()),
         config,
     })
 }

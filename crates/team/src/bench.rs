@@ -11,7 +11,14 @@ use butler_vocab::{Choice, DecisionKind, Role, ToolCall, ToolSpec};
 use butler_worktree::{DiffOf, Worktree, WorktreeLock};
 use tokio_util::sync::CancellationToken;
 
-use crate::{TeamError, errand, office::now_ms, past::ThreadPast, seat::Seat, tools};
+use crate::{
+    TeamError, errand,
+    office::{Office, now_ms},
+    past::ThreadPast,
+    prepare,
+    seat::Seat,
+    tools,
+};
 
 /// What tool calls of one activation share.
 pub struct Bench {
@@ -31,7 +38,9 @@ pub struct Bench {
 enum Place {
     /// The thread's worktree, to be changed.
     Own(Box<Worktree>),
-    /// Somewhere to look: the worktree, the head of the pull request, the default branch.
+    /// The head of the pull request, to be checked.
+    Review(PathBuf),
+    /// Somewhere to look: the worktree, the default branch.
     Look(PathBuf),
 }
 
@@ -39,10 +48,13 @@ impl Bench {
     /// Opens the bench. Waits for the worktree when another activation holds it.
     pub async fn open(seat: &Seat, cancel: &CancellationToken) -> Result<Self, TeamError> {
         let office = &seat.office;
-        let place = place(seat, cancel).await?;
-        let (folder, own) = match place {
-            Place::Own(worktree) => (worktree.path.clone(), Some(*worktree)),
-            Place::Look(folder) => (folder, None),
+        let (folder, own, prepared) = match place(seat, cancel).await? {
+            Place::Own(worktree) => {
+                let folder = worktree.path.clone();
+                (folder, Some(*worktree), Some(prepare::Place::Worktree))
+            }
+            Place::Review(folder) => (folder, None, Some(prepare::Place::Review)),
+            Place::Look(folder) => (folder, None, None),
         };
         let lock = match &own {
             Some(worktree) => {
@@ -52,16 +64,15 @@ impl Bench {
             }
             None => None,
         };
-        let surroundings = Surroundings {
-            home: office.config.person_home.clone(),
-            hidden: vec![office.config.home.clone(), office.threads()],
-            readable: office.repo.git().common_dir().into_iter().collect(),
-            ..Surroundings::default()
-        };
-        let workplace = Workplace::open(&folder, office.config.checks.clone(), surroundings)?;
+        let ready = prepared.and_then(|which| prepare::begin(office, &seat.thread, &folder, which));
+        let checks = office.config.checks.clone();
+        let workplace = Workplace::open(&folder, checks, surroundings(office))?;
         let root = workplace.root().display().to_string();
         let mut desk =
             Desk::new(Arc::new(workplace), cancel.clone()).with_jail(Arc::clone(&office.jail));
+        if let Some(ready) = ready {
+            desk = desk.with_ready(ready);
+        }
         if let Some(worktree) = own {
             desk = desk
                 .with_tree(tree_of(worktree.clone()))
@@ -115,6 +126,16 @@ impl Bench {
     }
 }
 
+/// What commands see besides their folder: no keys, no logs.
+pub fn surroundings(office: &Office) -> Surroundings {
+    Surroundings {
+        home: office.config.person_home.clone(),
+        hidden: vec![office.config.home.clone(), office.threads()],
+        readable: office.repo.git().common_dir().into_iter().collect(),
+        ..Surroundings::default()
+    }
+}
+
 /// The native tools and those that need chat.
 pub fn registry(seat: &Seat) -> Registry {
     let mut registry = Registry::native();
@@ -138,7 +159,7 @@ async fn place(seat: &Seat, cancel: &CancellationToken) -> Result<Place, TeamErr
             let folder = repo
                 .review_checkout(&seat.thread, &ready.head, cancel)
                 .await?;
-            return Ok(Place::Look(folder));
+            return Ok(Place::Review(folder));
         }
     }
     match repo.find(&seat.thread).await? {

@@ -59,6 +59,7 @@ pub async fn merge(
             .remove_knowledge(&seat.thread, cancel)
             .await?;
     } else {
+        seat.office.preparations.stop(&seat.thread).await;
         seat.office.repo.remove(&seat.thread, cancel).await?;
     }
     fault("team.after-clean-up");

@@ -50,6 +50,8 @@ pub struct AgentConfig {
     pub thread_cap: Usd,
     /// The repo's checks.
     pub checks: Vec<Check>,
+    /// Commands that make a fresh worktree ready to build.
+    pub prepare: Vec<String>,
     /// What the policy in force changes.
     pub overrides: Overrides,
     /// Takes secrets out of commits and pull requests; the hub does it for chat.

@@ -11,7 +11,7 @@ use butler_vocab::{
 use tokio_util::sync::CancellationToken;
 use tracing::info;
 
-use crate::{TeamError, render, seat::Seat};
+use crate::{TeamError, prepare, render, seat::Seat};
 
 /// How the approval of a plan begins that a skill's exact words stand for.
 const BY_WORDS: &str = "skill-";
@@ -92,6 +92,12 @@ async fn build(
         "a skill that changes code was started by its words"
     );
     let worktree = repo.create(&seat.thread, &plan.title, cancel).await?;
+    prepare::begin(
+        &seat.office,
+        &seat.thread,
+        &worktree.path,
+        prepare::Place::Worktree,
+    );
     let body = HandOver::Task(Box::new(Task {
         request: heard.text.clone(),
         plan,

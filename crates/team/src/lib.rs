@@ -41,6 +41,7 @@ mod office;
 mod orders;
 mod overlap;
 mod past;
+mod prepare;
 mod pull_news;
 mod queue;
 mod render;

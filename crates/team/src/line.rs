@@ -116,6 +116,20 @@ impl Line {
             .await
     }
 
+    /// Gives a message of ours other words.
+    pub async fn edit(
+        &self,
+        thread: &ThreadId,
+        ts: &MessageTs,
+        markdown: &str,
+    ) -> Result<(), SlackError> {
+        let text = mrkdwn::from_markdown(markdown);
+        fault("team.before-reword");
+        self.web.update(&thread.channel, ts, &text, None).await?;
+        fault("team.after-reword");
+        Ok(())
+    }
+
     /// Replaces a card by what came of it.
     pub async fn replace(
         &self,

@@ -13,7 +13,9 @@ use butler_playbook::Playbook;
 use butler_vocab::{Epoch, Role};
 use butler_worktree::{Forge, Repo};
 
-use crate::{AgentConfig, desks::Desks, line::Line, rest::Rest, shelf::Shelf};
+use crate::{
+    AgentConfig, desks::Desks, line::Line, prepare::Preparations, rest::Rest, shelf::Shelf,
+};
 
 /// One agent process.
 pub struct Office {
@@ -37,6 +39,8 @@ pub struct Office {
     pub epoch: Epoch,
     /// The playbook that was read last.
     pub shelf: Shelf,
+    /// Worktrees that are being made ready.
+    pub preparations: Preparations,
 }
 
 impl Office {

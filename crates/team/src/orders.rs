@@ -13,8 +13,8 @@ use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
 use crate::{
-    TeamError, buttons, closing, facts::Asked, hands::Done, learned::Proposal, pull_news, render,
-    seat::Seat, tools::MergeSubject,
+    TeamError, buttons, closing, facts::Asked, hands::Done, learned::Proposal, prepare, pull_news,
+    render, seat::Seat, tools::MergeSubject,
 };
 
 /// Does what a person decided.
@@ -80,6 +80,7 @@ async fn reject(
     let line = &seat.office.line;
     line.offer(&seat.thread, idem, "Rejected. Why?", &buttons::why())
         .await?;
+    seat.office.preparations.stop(&seat.thread).await;
     if let Err(error) = seat.office.repo.remove(&seat.thread, cancel).await {
         warn!(%error, "the branch of a rejected plan could not be given back");
     }
@@ -106,6 +107,12 @@ async fn start(
         .repo
         .create(&seat.thread, &plan.title, cancel)
         .await?;
+    prepare::begin(
+        &seat.office,
+        &seat.thread,
+        &worktree.path,
+        prepare::Place::Worktree,
+    );
     let request = seat.facts().request.clone();
     let body = HandOver::Task(Box::new(Task {
         request: request.map_or_else(String::new, |request| request.words),

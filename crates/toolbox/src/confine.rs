@@ -35,6 +35,16 @@ const PROTECTED: &[&str] = &[".git", ".codebutler"];
 
 /// The profile of one command. Only an approved call opens the network.
 pub(crate) fn profile(place: &Workplace, permit: &Permit, wall: Duration) -> Profile {
+    let network = if permit.network() {
+        Network::Host
+    } else {
+        Network::Loopback
+    };
+    walls(place, network, wall)
+}
+
+/// The walls of a workplace: the same whoever starts the command.
+pub(crate) fn walls(place: &Workplace, network: Network, wall: Duration) -> Profile {
     let around = place.surroundings();
     let mut profile = Profile::new(place.root());
     profile.protected = PROTECTED
@@ -48,11 +58,7 @@ pub(crate) fn profile(place: &Workplace, permit: &Permit, wall: Duration) -> Pro
         profile.hidden.extend(CREDENTIALS.iter().map(below_home));
     }
     profile.writable = around.writable.clone();
-    profile.network = if permit.network() {
-        Network::Host
-    } else {
-        Network::Loopback
-    };
+    profile.network = network;
     profile.limits = Limits {
         wall,
         ..around.limits
@@ -124,7 +130,7 @@ pub(crate) fn output(exit: &Exit, cap: usize) -> String {
 }
 
 /// An error with its causes.
-fn chain(error: &dyn std::error::Error) -> String {
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {

@@ -6,6 +6,7 @@
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, PoisonError},
+    time::Duration,
 };
 
 use butler_jail::Jail;
@@ -24,6 +25,15 @@ pub type TreeHasher =
 pub type DiffMaker =
     Arc<dyn Fn(CancellationToken) -> BoxFuture<'static, Result<String, String>> + Send + Sync>;
 
+/// Resolves once the folder is made ready for commands. A text is a warning that
+/// belongs under what they answer: the preparation failed.
+pub type ReadyGate = Arc<dyn Fn() -> BoxFuture<'static, Option<String>> + Send + Sync>;
+
+/// How long a command waits for the preparation of its folder.
+pub(crate) const READY_PATIENCE: Duration = Duration::from_secs(900);
+
+const STILL_PREPARING: &str = "not run: the worktree is still being prepared (the repo's `prepare` commands run); do something that needs no command, then call again";
+
 /// What a call may use. Cheap to clone; clones share everything.
 #[derive(Clone)]
 pub struct Desk {
@@ -34,6 +44,7 @@ pub struct Desk {
     tree: Option<TreeHasher>,
     diff: Option<DiffMaker>,
     past: Option<Arc<dyn Past>>,
+    ready: Option<ReadyGate>,
     progress: Option<mpsc::Sender<String>>,
     result_bytes: usize,
     shelf: Arc<Mutex<Shelf>>,
@@ -58,6 +69,7 @@ impl Desk {
             tree: None,
             diff: None,
             past: None,
+            ready: None,
             progress: None,
             // Tools keep their own cap; this leaves room for verdict and hints.
             result_bytes: clip::RESULT_BYTES + 1024,
@@ -99,6 +111,13 @@ impl Desk {
             workplace: Arc::new(workplace),
             ..self.clone()
         }
+    }
+
+    /// Commands wait for this before they start.
+    #[must_use]
+    pub fn with_ready(mut self, ready: ReadyGate) -> Self {
+        self.ready = Some(ready);
+        self
     }
 
     /// Where lines for the status card go; they are dropped when it is full.
@@ -159,6 +178,20 @@ impl Desk {
 
     pub(crate) fn jail(&self) -> Option<&Arc<Jail>> {
         self.jail.as_ref()
+    }
+
+    /// Waits until commands make sense here. `Ok` may carry a warning, `Err` is
+    /// what the model is told instead of a result.
+    pub(crate) async fn ready(&self) -> Result<Option<String>, String> {
+        let Some(ready) = &self.ready else {
+            return Ok(None);
+        };
+        self.progress("waiting for the worktree's preparation");
+        tokio::select! {
+            warning = ready() => Ok(warning),
+            () = self.cancel.cancelled() => Err("stopped while the worktree was being prepared".to_owned()),
+            () = tokio::time::sleep(READY_PATIENCE) => Err(STILL_PREPARING.to_owned()),
+        }
     }
 
     pub(crate) fn result_bytes(&self) -> usize {

@@ -83,6 +83,7 @@ pub const FAULT_POINTS: &[(&str, &str)] = &[
     ("team.model", "the model is asked"),
     ("team.order", "a person's decision is carried out"),
     ("team.post", "a message goes to the hub"),
+    ("team.prepared", "how far a worktree's preparation came"),
     ("team.receive", "an event is taken in"),
     (
         "team.remember",
@@ -94,6 +95,7 @@ pub const FAULT_POINTS: &[(&str, &str)] = &[
         "a session of one agent without a hub begins",
     ),
     ("team.solo", "one agent without a hub writes to its log"),
+    ("team.reword", "a message of ours gets other words"),
     ("team.tool", "a tool runs, or is recovered"),
     ("toolbox.base", "how the checks end on the base is kept"),
     ("toolbox.replace", "a file of the worktree is put in place"),
@@ -104,6 +106,10 @@ pub const FAULT_POINTS: &[(&str, &str)] = &[
     ("worktree.files", "the files of a new worktree"),
     ("worktree.push", "the branch goes to the remote"),
     (
+        "worktree.leave-out",
+        "git learns what is installed and no part of a change",
+    ),
+    (
         "worktree.rebase",
         "the branch moves onto the default branch",
     ),
@@ -112,5 +118,13 @@ pub const FAULT_POINTS: &[(&str, &str)] = &[
         "worktree.save",
         "work that is only here is kept under a ref",
     ),
+    (
+        "worktree.sleep",
+        "a quiet worktree is marked before its files move",
+    ),
     ("worktree.unlock", "a new worktree is whole"),
+    (
+        "worktree.wake",
+        "a sleeping worktree gets its files and state back",
+    ),
 ];

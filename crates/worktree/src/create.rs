@@ -221,6 +221,9 @@ impl Repo {
             .run(cancel)
             .await?;
         fault("worktree.after-files");
+        if let Shows::Branch(branch) = shows {
+            self.wake(branch, path, writer, cancel).await?;
+        }
         let alone = self.alone(cancel).await?;
         fault("worktree.before-unlock");
         self.git()
@@ -230,6 +233,9 @@ impl Repo {
             .run(cancel)
             .await?;
         fault("worktree.after-unlock");
+        if let Shows::Branch(branch) = shows {
+            self.forget_sleep(&name::lock_name(branch));
+        }
         Ok(())
     }
 

@@ -25,6 +25,7 @@ mod error;
 mod forecast;
 mod forge;
 mod git;
+mod hibernate;
 mod knowledge;
 mod ledger;
 mod lock;
@@ -42,6 +43,7 @@ mod status;
 mod tracker;
 mod tree;
 mod trial;
+mod turn;
 mod worktree;
 
 pub use commit::KEY_TRAILER;
@@ -53,7 +55,7 @@ pub use forge::{
     Place, PullRequest, PullState, forge_of,
 };
 pub use git::{Call, Git, Output, Settings};
-pub use lock::WorktreeLock;
+pub use lock::{Turn, WorktreeLock};
 pub use merged::Merged;
 pub use name::{BRANCH_PREFIX, branch, is_ours, knowledge_branch, short_of, slug};
 pub use notes::{PullEvent, Reminder, Seen, news, reminders};

@@ -78,6 +78,20 @@ pub struct WorktreeLock {
     path: PathBuf,
 }
 
+/// A right that processes of this clone take in turns; see [`crate::Repo::turn`].
+/// Dropping it lets go.
+#[derive(Debug)]
+#[must_use = "the turn is over when this is dropped"]
+pub struct Turn {
+    _held: FileLock,
+}
+
+impl Turn {
+    pub(crate) fn new(held: FileLock) -> Self {
+        Self { _held: held }
+    }
+}
+
 impl WorktreeLock {
     pub(crate) fn new(held: FileLock, path: PathBuf) -> Self {
         Self { _held: held, path }

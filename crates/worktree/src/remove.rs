@@ -3,10 +3,17 @@
 
 use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 
-use butler_vocab::{BranchName, ThreadId, fault};
+use butler_vocab::{BranchName, CommitSha, ThreadId, fault};
 use tokio_util::sync::CancellationToken;
 
-use crate::{Error, Repo, Result, checkout::review_name, create::MAKING, name};
+use crate::{
+    Error, Git, Merged, Repo, Result,
+    checkout::review_name,
+    create::MAKING,
+    name,
+    repo::resolve,
+    status::{changes, unfinished},
+};
 
 impl Repo {
     /// Removes a thread's worktree, local branch and review checkout. Anything
@@ -35,7 +42,9 @@ impl Repo {
                 self.take_away(&entry.path, &short, cancel).await?;
             }
         }
-        self.drop_branches(thread, cancel).await
+        self.drop_branches(thread, cancel).await?;
+        self.forget_sleep(&short);
+        Ok(())
     }
 
     /// Saves and removes one worktree.
@@ -51,7 +60,7 @@ impl Repo {
             .ok()
             .and_then(|dir| fs::read_to_string(dir.join("locked")).ok())
             .is_some_and(|reason| reason.trim() == MAKING);
-        if path.join(".git").exists() && !making {
+        if path.join(".git").exists() && !making && !self.all_landed(&git, cancel).await? {
             self.save_state(&git, short, "worktree removed", cancel)
                 .await?;
         }
@@ -91,7 +100,7 @@ impl Repo {
         let Some(tip) = self.resolve(&local).await? else {
             return Ok(());
         };
-        if !self.is_kept(&tip, cancel).await? {
+        if !self.is_kept(&tip, cancel).await? && !self.landed(&tip, cancel).await? {
             self.save_commit(&tip, name, "branch removed", cancel)
                 .await?;
         }
@@ -102,6 +111,43 @@ impl Repo {
             .await?;
         fault("worktree.after-branch-drop");
         Ok(())
+    }
+
+    /// Whether a worktree holds nothing but work that is in the default branch.
+    async fn all_landed(&self, git: &Git, cancel: &CancellationToken) -> Result<bool> {
+        if unfinished(&git.git_dir()?).is_some() || !changes(git, cancel).await?.is_empty() {
+            return Ok(false);
+        }
+        match resolve(git, "HEAD").await? {
+            Some(head) => self.landed(&head, cancel).await,
+            None => Ok(false),
+        }
+    }
+
+    /// Whether the default branch has what a commit did, as after a squash: then
+    /// no ref is needed to keep it. Work that adds up to nothing (made and taken
+    /// back) has landed nowhere.
+    async fn landed(&self, commit: &CommitSha, cancel: &CancellationToken) -> Result<bool> {
+        let Some(how) = self.merged(commit, None, cancel).await? else {
+            return Ok(false);
+        };
+        if how == Merged::ByHistory {
+            return Ok(true);
+        }
+        let fork = self
+            .git()
+            .call(["merge-base", &self.default_ref(), commit.as_str()])
+            .accept(&[0, 1])
+            .run(cancel)
+            .await?
+            .text();
+        let same = self
+            .git()
+            .call(["diff", "--quiet", &fork, commit.as_str()])
+            .accept(&[0, 1, 128, 129])
+            .run(cancel)
+            .await?;
+        Ok(same.code == 1)
     }
 
     async fn local_branch_of(

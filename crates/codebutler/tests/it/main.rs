@@ -26,6 +26,7 @@ mod others;
 mod person;
 mod plays;
 mod policy;
+mod preparing;
 mod questions;
 mod read_only;
 mod redacting;

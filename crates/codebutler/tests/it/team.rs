@@ -108,6 +108,18 @@ impl Team {
         Self::open(stage).await.0
     }
 
+    /// The same, with something done to the working copy as well.
+    pub async fn start_prepared(
+        scenario: &str,
+        configure: impl FnOnce(&mut Value) + Send,
+        prepare: impl FnOnce(&Path) + Send,
+    ) -> Self {
+        let mut stage = Stage::new(scenario);
+        stage.configure = Box::new(configure);
+        stage.prepare = Box::new(prepare);
+        Self::open(stage).await.0
+    }
+
     /// The same, on a remote that is GitHub as far as git and gh can tell.
     pub async fn start_on_github(scenario: &str) -> (Self, GitHub) {
         let mut stage = Stage::new(scenario);

@@ -14,7 +14,7 @@ use crate::{
     arguments,
     cards::NewCard,
     history::{self, Estimate},
-    overlap, render,
+    overlap, prepare, render,
     seat::{Seat, request_of},
     standing,
 };
@@ -120,9 +120,16 @@ async fn propose(seat: &Seat, call: &CallId, mut plan: Plan, desk: &Desk) -> Too
         .repo
         .create(&seat.thread, &plan.title, desk.cancel())
         .await;
-    if let Err(error) = made {
-        return failed("the branch for this thread could not be made", &error);
-    }
+    let made = match made {
+        Ok(made) => made,
+        Err(error) => return failed("the branch for this thread could not be made", &error),
+    };
+    prepare::begin(
+        &seat.office,
+        &seat.thread,
+        &made.path,
+        prepare::Place::Worktree,
+    );
     let estimate = estimate(seat, &plan);
     plan.estimate = Some((estimate.low, estimate.high));
     let mut body = render::plan(&plan);

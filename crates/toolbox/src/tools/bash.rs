@@ -14,7 +14,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{parse, spec};
-use crate::{Desk, Tool, clip, confine};
+use crate::{Desk, Tool, clip, confine, desk::READY_PATIENCE};
 
 const DEFAULT_SECONDS: u32 = 120;
 const MOST_SECONDS: u32 = 600;
@@ -67,7 +67,7 @@ impl Tool for Bash {
 
     fn deadline(&self, input: &Value) -> Duration {
         let asked = input["timeout_seconds"].as_u64();
-        seconds(asked.and_then(|asked| u32::try_from(asked).ok())) + GRACE
+        seconds(asked.and_then(|asked| u32::try_from(asked).ok())) + GRACE + READY_PATIENCE
     }
 
     fn run<'a>(
@@ -87,6 +87,10 @@ impl Tool for Bash {
             if let Some(answer) = about_jobs(desk, &input.command) {
                 return answer;
             }
+            let warning = match desk.ready().await {
+                Ok(warning) => warning,
+                Err(text) => return ToolOutcome::error(text),
+            };
             desk.progress(format!("running {}", head(&input.command)));
             if input.background.unwrap_or(false) {
                 return start(permit, desk, &input.command);
@@ -100,7 +104,10 @@ impl Tool for Bash {
                     } else {
                         &output
                     };
-                    let text = format!("{}\n{output}", confine::verdict(&exit));
+                    let mut text = format!("{}\n{output}", confine::verdict(&exit));
+                    if let Some(warning) = warning.filter(|_| !exit.success()) {
+                        text.push_str(&format!("\n[{warning}]"));
+                    }
                     ToolOutcome {
                         ok: exit.success(),
                         ..ToolOutcome::ok(text)

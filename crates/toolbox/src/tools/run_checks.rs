@@ -16,7 +16,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{parse, spec};
-use crate::{Check, Desk, Tool, confine, receipt};
+use crate::{Check, Desk, Tool, confine, desk::READY_PATIENCE, receipt};
 
 /// One check may take this long; all of them together, here and on the base,
 /// four times as long.
@@ -62,7 +62,7 @@ impl Tool for RunChecks {
     }
 
     fn deadline(&self, _input: &Value) -> Duration {
-        EACH * 4
+        EACH * 4 + READY_PATIENCE
     }
 
     fn run<'a>(
@@ -80,6 +80,10 @@ impl Tool for RunChecks {
                 Ok(checks) => checks,
                 Err(text) => return ToolOutcome::error(text),
             };
+            let warning = match desk.ready().await {
+                Ok(warning) => warning,
+                Err(text) => return ToolOutcome::error(text),
+            };
             let before = tree(desk).await;
             let mut ran = Vec::new();
             for check in &checks {
@@ -92,11 +96,14 @@ impl Tool for RunChecks {
                     Err(text) => return ToolOutcome::error(text),
                 }
             }
-            let note = if input.name.is_some() {
+            let mut note = if input.name.is_some() {
                 "no receipt: only one check ran".to_owned()
             } else {
                 leave(permit, desk, before, &ran).await
             };
+            if let Some(warning) = warning.filter(|_| ran.iter().any(|ran| !ran.passed())) {
+                note.push_str(&format!("\n[{warning}]"));
+            }
             report(&ran, &note)
         })
     }

@@ -66,3 +66,39 @@ async fn a_command_that_hangs_is_ended_at_its_deadline_with_its_children() {
     assert!(matches!(error, Error::Deadline { .. }), "{error}");
     assert!(far_end.await.unwrap().is_empty());
 }
+
+#[tokio::test]
+async fn only_so_many_do_something_heavy_at_once() {
+    let scratch = ScratchRepo::new();
+    let repo = open(&scratch).await;
+    let elsewhere = Repo::open(scratch.root()).await.unwrap();
+    let one = repo.one_of("heavy", 2, &go()).await.unwrap();
+    let _two = elsewhere.one_of("heavy", 2, &go()).await.unwrap();
+    let stop = go();
+    let third = tokio::spawn(async move { elsewhere.one_of("heavy", 2, &go()).await.map(drop) });
+    stop.cancel();
+    let refused = repo.one_of("heavy", 2, &stop).await.unwrap_err();
+    assert!(matches!(refused, Error::Cancelled { .. }), "{refused}");
+    assert!(!third.is_finished());
+    drop(one);
+    third.await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn what_is_left_out_is_no_change_in_any_worktree() {
+    let scratch = ScratchRepo::new();
+    let repo = open(&scratch).await;
+    let worktree = repo.create(&thread(1), "x", &go()).await.unwrap();
+    write(&worktree, "deps/a.txt", "a");
+    assert!(!worktree.status(&go()).await.unwrap().is_clean());
+    let exclude = scratch.root().join(".git/info/exclude");
+    std::fs::write(&exclude, "# mine").unwrap();
+    for _ in 0..2 {
+        repo.leave_out(&["/deps/".to_owned()], &go()).await.unwrap();
+        assert!(worktree.status(&go()).await.unwrap().is_clean());
+    }
+    assert_eq!(
+        std::fs::read_to_string(exclude).unwrap(),
+        "# mine\n/deps/\n"
+    );
+}

@@ -13,6 +13,7 @@ mod merge_detection;
 mod receipts;
 mod saving;
 mod signing_off;
+mod sleeping;
 mod start_up;
 mod support;
 mod syncing;
