@@ -209,6 +209,7 @@ pub fn agent_config(settings: &Settings, role: Role) -> Result<AgentConfig, CliE
         overrides: overrides(settings),
         redactor: redactor(settings)?,
         jail_helper: env::current_exe()?,
+        research_days: settings.repo.research.max_age_days,
         threads_at_once: usize::try_from(limits.max_concurrent_threads).unwrap_or(1),
     })
 }
