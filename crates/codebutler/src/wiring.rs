@@ -201,7 +201,8 @@ pub fn agent_config(settings: &Settings, role: Role) -> Result<AgentConfig, CliE
         review_rounds: limits.review_rounds,
         allowed: limits.allowed_users.clone(),
         limits: Limits {
-            agent_messages: limits.max_exchanges,
+            // Each side counts what it hears, which is half of what is said.
+            agent_messages: (limits.max_exchanges / 2).max(1),
             ..Limits::with_turns(limits.max_turns.of(role))
         },
         thread_cap: limits.thread_cap(),
@@ -210,6 +211,7 @@ pub fn agent_config(settings: &Settings, role: Role) -> Result<AgentConfig, CliE
         overrides: overrides(settings),
         redactor: redactor(settings)?,
         jail_helper: env::current_exe()?,
+        research_days: settings.repo.research.max_age_days,
         threads_at_once: usize::try_from(limits.max_concurrent_threads).unwrap_or(1),
     })
 }

@@ -38,6 +38,8 @@ pub enum Errand {
     Menu {
         /// What is shown.
         text: String,
+        /// The names to choose from, in the same order: one button each.
+        names: Vec<String>,
     },
 }
 
@@ -51,6 +53,7 @@ impl Playbook {
             Intent::Skill { skill, captures } => start(role, skill, &captures),
             Intent::Menu(items) if role == Role::Pm => Errand::Menu {
                 text: choices(&items),
+                names: items.into_iter().map(|item| item.name).collect(),
             },
             Intent::Menu(_) => Errand::Open,
         }
@@ -222,7 +225,7 @@ fn choices(items: &[MenuItem]) -> String {
     for (number, item) in (1..).zip(items) {
         text.push_str(&format!("\n{number}. {}: {}", item.name, item.description));
     }
-    text.push_str("\n\nAnswer with the number or the name.");
+    text.push_str("\n\nPress one, or answer with the number or the name.");
     text
 }
 

@@ -102,12 +102,17 @@ fn a_tie_is_a_menu_and_the_answer_starts_what_was_chosen() {
         with("docs", "read me {y} then"),
     ]);
     let asked = "read me now then";
-    let Errand::Menu { text } = book.errand(Role::Pm, asked) else {
+    let Errand::Menu { text, names } = book.errand(Role::Pm, asked) else {
         panic!("{:?}", book.errand(Role::Pm, asked));
     };
     assert!(
         text.contains("\n1. docs: It is docs.\n2. notes: It is notes.\n"),
         "{text}"
+    );
+    assert_eq!(
+        names,
+        ["docs", "notes"],
+        "one button each, in the same order"
     );
     for (answer, name) in [
         ("1", "docs"),

@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use butler_vocab::Confidence;
+use serde::{Deserialize, Serialize};
 
 use crate::{Entry, Learning, Memory, MemoryError, outline::sections};
 
@@ -33,7 +34,8 @@ pub struct Pruning {
 }
 
 /// What becomes of a learning that should go.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Fate {
     /// Out of the prompt, kept in the file: it may be true again.
     Archive,

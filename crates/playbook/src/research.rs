@@ -10,11 +10,14 @@ use crate::{
     Problem, ResearchNote,
     outline::{content_end, insert_block, line_end, lines, section, splice},
     relevance::words,
+    research_note::slug,
 };
 
 const INDEX: &str = "Research Index";
 /// How the index points to a file.
 const POINTER: &str = "@.codebutler/";
+/// More than this belongs into a thread of its own, not into a prompt.
+const MOST_LISTED: usize = 30;
 
 /// The kept research of a repo.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -101,16 +104,57 @@ impl Research {
         self.notes.iter().filter(old).collect()
     }
 
+    /// What whoever looks things up is told about notes that are too old. Dates
+    /// and no ages: a prompt that changes every day is paid for every day.
+    #[must_use]
+    pub fn to_refresh(&self, today: Date, max_age_days: u32) -> Option<String> {
+        let stale = self.stale(today, max_age_days);
+        if stale.is_empty() {
+            return None;
+        }
+        let mut text = format!(
+            "## Research To Refresh\n\nFound more than {max_age_days} days ago, or nobody wrote when. Look again before you rely on one of these; `SaveResearch` with the topic of its file name replaces it.\n\n"
+        );
+        for kept in stale.iter().take(MOST_LISTED) {
+            let note = &kept.note;
+            let date = note
+                .date
+                .map_or_else(|| "no date".to_owned(), |date| date.to_string());
+            text.push_str(&format!(
+                "- {} (.codebutler/{}, {date})\n",
+                note.plain_title(),
+                kept.file
+            ));
+        }
+        if stale.len() > MOST_LISTED {
+            text.push_str(&format!("- and {} more\n", stale.len() - MOST_LISTED));
+        }
+        Some(text)
+    }
+
     /// What to write so that a note is kept. A note of the same title is
     /// replaced, its place in the index kept.
     #[must_use]
     pub fn keep(&self, note: &ResearchNote) -> Keep {
+        self.keep_as(note, &note.title)
+    }
+
+    /// The same for a note whose topic names its file. A note of the same topic
+    /// is replaced, whatever its title; else one of the same title.
+    #[must_use]
+    pub fn keep_as(&self, note: &ResearchNote, topic: &str) -> Keep {
         let title = note.plain_title();
+        let own = format!("research/{}.md", slug(topic));
+        let named = topic != note.title && self.notes.iter().any(|kept| kept.file == own);
         let same = self
             .notes
             .iter()
             .find(|kept| kept.note.plain_title().eq_ignore_ascii_case(&title));
-        let file = same.map_or_else(|| self.free_name(&note.slug()), |kept| kept.file.clone());
+        let file = match same {
+            _ if named => own,
+            Some(kept) => kept.file.clone(),
+            None => self.free_name(&slug(topic)),
+        };
         Keep {
             global: with_line(&self.global, &title, &file),
             text: note.render(),

@@ -139,21 +139,26 @@ impl ResearchNote {
     /// The name of its file, made from the title.
     #[must_use]
     pub fn slug(&self) -> String {
-        let mut slug = String::new();
-        for c in self.title.to_lowercase().chars() {
-            if c.is_ascii_alphanumeric() {
-                slug.push(c);
-            } else if !slug.is_empty() && !slug.ends_with('-') {
-                slug.push('-');
-            }
-            if slug.len() >= 60 {
-                break;
-            }
+        slug(&self.title)
+    }
+}
+
+/// A topic as the name of a file.
+pub(crate) fn slug(topic: &str) -> String {
+    let mut slug = String::new();
+    for c in topic.to_lowercase().chars() {
+        if c.is_ascii_alphanumeric() {
+            slug.push(c);
+        } else if !slug.is_empty() && !slug.ends_with('-') {
+            slug.push('-');
         }
-        match slug.trim_end_matches('-') {
-            "" => "note".to_owned(),
-            slug => slug.to_owned(),
+        if slug.len() >= 60 {
+            break;
         }
+    }
+    match slug.trim_end_matches('-') {
+        "" => "note".to_owned(),
+        slug => slug.to_owned(),
     }
 }
 

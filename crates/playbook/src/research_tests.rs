@@ -137,3 +137,33 @@ fn files_and_index_are_checked_against_each_other() {
         ]
     );
 }
+
+#[test]
+fn a_topic_names_the_file_and_the_same_topic_replaces_it() {
+    let first =
+        Research::new([], "# The team\n").keep_as(&note("Is local POSIX?", "No."), "sh local");
+    assert_eq!(first.file, "research/sh-local.md");
+    let research = Research::new([(first.file, first.text)], &first.global);
+    let again = research.keep_as(&note("Does POSIX know local?", "Still no."), "SH local");
+    assert_eq!(again.file, "research/sh-local.md");
+    assert_eq!(again.global.matches("@.codebutler/research/").count(), 1);
+    assert!(again.global.contains("Does POSIX know local?"));
+    let renamed = research.keep_as(&note("is local posix?", "No!"), "other words");
+    assert_eq!(renamed.file, "research/sh-local.md", "one title, one file");
+}
+
+#[test]
+fn what_is_too_old_is_listed_with_its_date_and_the_list_ends() {
+    let today = "2026-05-22".parse().unwrap();
+    let research = kept(&[note("Stripe webhooks", "Three days.")]);
+    assert_eq!(research.to_refresh(today, 91), None);
+    let listed = research.to_refresh(today, 90).unwrap();
+    assert!(
+        listed.contains("- Stripe webhooks (.codebutler/research/stripe-webhooks.md, 2026-02-20)"),
+        "{listed}"
+    );
+    assert!(!listed.contains("Three days"), "only titles enter a prompt");
+    let many: Vec<_> = (0..40).map(|n| note(&format!("Topic {n}"), "x")).collect();
+    let listed = kept(&many).to_refresh(today, 1).unwrap();
+    assert!(listed.ends_with("- and 10 more\n"), "{listed}");
+}

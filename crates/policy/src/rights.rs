@@ -185,7 +185,6 @@ pub fn default_tools(role: Role) -> &'static [&'static str] {
             "Glob",
             "GitDiff",
             "ReadThread",
-            "Edit",
             "ProposeLearnings",
             "ProposeMerge",
             "Roadmap",

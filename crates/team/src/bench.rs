@@ -5,7 +5,9 @@
 use std::{path::PathBuf, sync::Arc};
 
 use butler_jail::Strength;
-use butler_policy::{Approval, Circumstances, Judgement, Right, Scope, default_tools, right};
+use butler_policy::{
+    Approval, Circumstances, Judgement, Refusal, Right, Scope, default_tools, right,
+};
 use butler_toolbox::{Desk, DiffMaker, Executor, Registry, Surroundings, TreeHasher, Workplace};
 use butler_vocab::{Choice, DecisionKind, Role, ToolCall, ToolSpec};
 use butler_worktree::{DiffOf, Worktree, WorktreeLock};
@@ -94,6 +96,9 @@ impl Bench {
 
     /// May this call run?
     pub fn judge(&self, seat: &Seat, call: &ToolCall) -> Judgement {
+        if let Some(refusal) = uncommitted(seat.role(), &call.name) {
+            return Judgement::Refuse(refusal);
+        }
         self.executor.judge(call, &self.circumstances(seat))
     }
 
@@ -194,6 +199,18 @@ async fn catch_up(seat: &Seat, worktree: &Worktree, cancel: &CancellationToken) 
     }
 }
 
+/// The team's memory is written by the runtime, from what a person accepted:
+/// whatever a role wrote itself would lie in a checkout that nobody commits.
+fn uncommitted(role: Role, tool: &str) -> Option<Refusal> {
+    let memory = right(role, tool) == Right::Scoped(Scope::Memory);
+    memory.then(|| Refusal {
+        rule: format!("nothing commits what {tool} would write here"),
+        instead: "propose the text with ProposeLearnings, as a change of its file; what a person \
+                  accepts is committed"
+            .to_owned(),
+    })
+}
+
 fn changes_files(role: Role) -> bool {
     right(role, "Write") == Right::Scoped(Scope::Worktree)
 }
@@ -260,4 +277,21 @@ async fn approvals(seat: &Seat) -> Result<Vec<Approval>, TeamError> {
         }
     }
     Ok(approvals)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_never_written_where_nothing_commits_it() {
+        let refused = uncommitted(Role::Lead, "Edit").unwrap().to_string();
+        assert!(refused.contains("ProposeLearnings"), "{refused}");
+        assert!(uncommitted(Role::Lead, "Write").is_some());
+        for role in Role::ALL {
+            for tool in default_tools(role) {
+                assert_eq!(uncommitted(role, tool), None, "{role} is offered {tool}");
+            }
+        }
+    }
 }

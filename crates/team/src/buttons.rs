@@ -1,10 +1,13 @@
-//! Buttons that are no decision: Retry after a failure, and why a plan was
-//! rejected. A press is heard like a message of the person who pressed.
+//! Buttons that are no decision: Retry after a failure, why a plan was rejected,
+//! and what a person means when several things fit. A press is heard like a message of the person who pressed.
 
 /// Try again where it stopped.
 pub const RETRY: &str = "cb-retry";
 
 const WHY: &str = "cb-why-";
+const MENU: &str = "cb-menu-";
+/// A row of buttons holds no more in Slack; the text lists them all.
+const MOST: usize = 25;
 
 /// Reasons for a rejection, one tap each: what the button says and means.
 const REASONS: [(&str, &str, &str); 4] = [
@@ -34,10 +37,21 @@ pub fn why() -> Vec<(String, &'static str)> {
         .collect()
 }
 
+/// The buttons under a menu of workflows or skills.
+pub fn menu(names: &[String]) -> Vec<(String, &str)> {
+    let names = names.iter().take(MOST);
+    names
+        .map(|name| (format!("{MENU}{name}"), name.as_str()))
+        .collect()
+}
+
 /// What a press says; nothing when the button is not one of these.
 pub fn words(action: &str) -> Option<String> {
     if action == RETRY {
         return Some("Try again where you stopped.".to_owned());
+    }
+    if let Some(name) = action.strip_prefix(MENU) {
+        return Some(name.to_owned()).filter(|name| !name.is_empty());
     }
     let id = action.strip_prefix(WHY)?;
     let (_, _, meaning) = REASONS.iter().find(|(known, ..)| *known == id)?;
@@ -54,7 +68,21 @@ mod tests {
             assert!(words(&action).unwrap().starts_with("Why I rejected"));
         }
         assert!(words(RETRY).is_some());
-        for action in ["", "cb-why-", "cb-why-x", "cb:abcdef:approve", "retry"] {
+        for (action, label) in menu(&["doc-notes".to_owned(), "learn".to_owned()]) {
+            assert_eq!(
+                words(&action).as_deref(),
+                Some(label),
+                "a press says the name"
+            );
+        }
+        for action in [
+            "",
+            "cb-menu-",
+            "cb-why-",
+            "cb-why-x",
+            "cb:abcdef:approve",
+            "retry",
+        ] {
             assert_eq!(words(action), None, "{action}");
         }
     }

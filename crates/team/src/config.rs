@@ -58,6 +58,8 @@ pub struct AgentConfig {
     pub redactor: Redactor,
     /// The executable that is started again as `__jail`.
     pub jail_helper: PathBuf,
+    /// Days after which a finding is looked up again.
+    pub research_days: u32,
     /// Threads at work at the same time.
     pub threads_at_once: usize,
 }

@@ -11,7 +11,7 @@ use butler_vocab::{
 use tokio_util::sync::CancellationToken;
 use tracing::info;
 
-use crate::{TeamError, prepare, render, seat::Seat};
+use crate::{TeamError, buttons, prepare, render, seat::Seat};
 
 /// How the approval of a plan begins that a skill's exact words stand for.
 const BY_WORDS: &str = "skill-";
@@ -33,10 +33,13 @@ pub async fn start(
     heard: &Heard,
     cancel: &CancellationToken,
 ) -> Result<Left, TeamError> {
-    let (Speaker::Person { .. }, Some(ts)) = (&heard.speaker, &heard.ts) else {
+    if !matches!(heard.speaker, Speaker::Person { .. }) {
         return Ok(Left::Message);
-    };
+    }
     let playbook = seat.office.playbook().await;
+    let Some(ts) = &heard.ts else {
+        return pressed(seat, &playbook, heard).await;
+    };
     let errand = match playbook.errand(seat.role(), &heard.text) {
         Errand::Open => chosen(seat, &playbook, heard, ts).await?,
         errand => errand,
@@ -44,10 +47,11 @@ pub async fn start(
     match errand {
         Errand::Open => Ok(Left::Message),
         Errand::Own { note } => Ok(Left::WithNote(Box::new(aside(heard, note)))),
-        Errand::PassOn { to, text } => pass_on(seat, ts, to, text).await,
-        Errand::Menu { text } => {
+        Errand::PassOn { to, text } => pass_on(seat, idem(seat, "skill", ts), to, text).await,
+        Errand::Menu { text, names } => {
             let line = &seat.office.line;
-            line.say(&seat.thread, idem(seat, "menu", ts), &text, Vec::new())
+            let buttons = buttons::menu(&names);
+            line.offer(&seat.thread, idem(seat, "menu", ts), &text, &buttons)
                 .await?;
             Ok(Left::Nothing)
         }
@@ -66,10 +70,29 @@ fn aside(heard: &Heard, text: String) -> Heard {
     }
 }
 
-async fn pass_on(seat: &Seat, ts: &MessageTs, to: Role, text: String) -> Result<Left, TeamError> {
+async fn pass_on(seat: &Seat, key: Idem, to: Role, text: String) -> Result<Left, TeamError> {
     info!(%to, "a skill was started by its words");
     let body = HandOver::Question { to, text };
-    hand_over(seat, idem(seat, "skill", ts), &body).await
+    hand_over(seat, key, &body).await
+}
+
+/// A press on a button of the newest menu in the thread; the button says the
+/// name. Pressed again it starts nothing again.
+async fn pressed(seat: &Seat, playbook: &Playbook, heard: &Heard) -> Result<Left, TeamError> {
+    let messages = seat.office.line.web.replies(&seat.thread).await?;
+    let mut newest = messages.iter().rev();
+    let menu = newest.find_map(|menu| Some((menu, asked_by(seat, &messages, menu)?)));
+    let Some((menu, asked)) = menu else {
+        return Ok(Left::Message);
+    };
+    match from_menu(seat, playbook, asked, &heard.text) {
+        Errand::Own { note } => Ok(Left::WithNote(Box::new(aside(heard, note)))),
+        Errand::PassOn { to, text } => {
+            let key = idem(seat, &format!("skill-{}", heard.text), &menu.ts);
+            pass_on(seat, key, to, text).await
+        }
+        _ => Ok(Left::Message),
+    }
 }
 
 /// The branch is made and the Coder gets the plan. In a thread that has a branch
@@ -158,16 +181,21 @@ async fn chosen(
     }
     let messages = seat.office.line.web.replies(&seat.thread).await?;
     let before = messages.iter().rfind(|message| message.ts < *ts);
-    let asked = before.and_then(|menu| {
-        let mut theirs = messages.iter().filter(|message| is_persons(message));
-        theirs.find(|message| is_post(menu, &idem(seat, "menu", &message.ts)))
-    });
-    let Some(asked) = asked else {
-        return Ok(Errand::Open);
-    };
+    let asked = before.and_then(|menu| asked_by(seat, &messages, menu));
+    Ok(asked.map_or(Errand::Open, |asked| {
+        from_menu(seat, playbook, asked, &heard.text)
+    }))
+}
+
+/// The person's message that got this menu, if it is one.
+fn asked_by<'a>(seat: &Seat, messages: &'a [Message], menu: &Message) -> Option<&'a Message> {
+    let mut theirs = messages.iter().filter(|message| is_persons(message));
+    theirs.find(|message| is_post(menu, &idem(seat, "menu", &message.ts)))
+}
+
+fn from_menu(seat: &Seat, playbook: &Playbook, asked: &Message, answer: &str) -> Errand {
     let words = mrkdwn::plain(&asked.text);
-    let errand = playbook.errand_chosen(seat.role(), &words, &heard.text);
-    Ok(match errand {
+    match playbook.errand_chosen(seat.role(), &words, answer) {
         None => Errand::Open,
         Some(Errand::Build { plan }) => Errand::Own {
             note: format!(
@@ -176,7 +204,7 @@ async fn chosen(
             ),
         },
         Some(errand) => errand,
-    })
+    }
 }
 
 async fn posted(seat: &Seat, key: &Idem) -> Result<bool, TeamError> {

@@ -249,6 +249,12 @@ pub async fn post(seat: Seat, outgoing: Outgoing) -> Done {
     if outgoing.kind == PostKind::Failure {
         return offer_retry(&seat, outgoing).await;
     }
+    if outgoing.kind == PostKind::GoOn {
+        // A word that names nobody reaches the PM, not whoever paused.
+        let mention = seat.role().mention();
+        let text = format!("{} Say `{mention} go on`.", outgoing.text);
+        return say(&seat, outgoing.idem, &text).await;
+    }
     say(&seat, outgoing.idem, &outgoing.text).await
 }
 

@@ -1,8 +1,8 @@
-//! What the team may remember: a learning, or a change to a project map, a
-//! workflow, a skill or a role's text. Pure: a file's text in, its new text out.
+//! What the team may remember, or let go: a learning, or a change to a project
+//! map, a workflow, a skill or a role's text. Pure: a file's text in, its new text out.
 //! Each proposal is one card; what was accepted is exactly what is written.
 
-use butler_playbook::{FILE_BUDGET_TOKENS, Learning, Memory, MemoryError};
+use butler_playbook::{FILE_BUDGET_TOKENS, Fate, Learning, Memory, MemoryError, Pruning};
 use butler_policy::Scope;
 use butler_vocab::{Confidence, Sha256Hex};
 use serde::{Deserialize, Serialize};
@@ -35,9 +35,23 @@ pub enum Change {
         new: String,
         why: String,
     },
+    /// A learning that goes.
+    Pruning {
+        title: String,
+        reason: String,
+        fate: Fate,
+    },
 }
 
 impl Proposal {
+    /// The question on its card.
+    pub fn question(&self) -> &'static str {
+        match self.change {
+            Change::Pruning { .. } => "Let this go?",
+            _ => "Remember this?",
+        }
+    }
+
     /// The hash of exactly what would be written.
     pub fn sha256(&self) -> Sha256Hex {
         Sha256Hex::of(serde_json::to_string(self).unwrap_or_default())
@@ -71,6 +85,25 @@ impl Proposal {
         match &self.change {
             Change::Learning { .. } => self.learn(text),
             Change::Passage { old, new, .. } => replace(text, old, new),
+            Change::Pruning {
+                title,
+                reason,
+                fate,
+            } => self.let_go(text, title, reason, *fate),
+        }
+    }
+
+    /// What is gone already stays gone.
+    fn let_go(&self, text: &str, title: &str, reason: &str, fate: Fate) -> Result<String, String> {
+        let pruning = Pruning {
+            title: title.to_owned(),
+            reason: reason.to_owned(),
+            fate,
+        };
+        match Memory::parse(&self.file, text).prune(&[pruning]) {
+            Ok(memory) => Ok(memory.text().to_owned()),
+            Err(MemoryError::Unknown(_)) => Ok(text.to_owned()),
+            Err(error) => Err(error.to_string()),
         }
     }
 
@@ -125,6 +158,20 @@ impl Proposal {
                     lines("+", new)
                 )
             }
+            Change::Pruning {
+                title,
+                reason,
+                fate,
+            } => {
+                let what = match fate {
+                    Fate::Archive => "Out of the prompt, kept in the archive of the file",
+                    Fate::Remove => "Out of the file",
+                };
+                format!(
+                    "**{title}**, a learning in `{}`: {reason}.\n\n{what}.",
+                    self.file
+                )
+            }
         }
     }
 
@@ -133,6 +180,7 @@ impl Proposal {
         match &self.change {
             Change::Learning { title, .. } => format!("{title} ({})", self.file),
             Change::Passage { why, .. } => format!("{why} ({})", self.file),
+            Change::Pruning { title, .. } => format!("{title} goes ({})", self.file),
         }
     }
 }
@@ -142,7 +190,11 @@ fn replace(text: &str, old: &str, new: &str) -> Result<String, String> {
         if text.contains(new) {
             return Ok(text.to_owned());
         }
-        return Ok(format!("{}\n\n{}\n", text.trim_end(), new.trim_end()));
+        let before = match text.trim_end() {
+            "" => String::new(),
+            text => format!("{text}\n\n"),
+        };
+        return Ok(format!("{before}{}\n", new.trim_end()));
     }
     match text.matches(old).count() {
         1 => Ok(text.replacen(old, new, 1)),
@@ -207,6 +259,33 @@ mod tests {
             grown.ends_with("- a.sh: all\n\n## hotfix\n1. fix\n"),
             "{grown}"
         );
+        let first = passage("JOURNEY.md", "", "## Today\nDone.").apply("");
+        assert_eq!(first.as_deref(), Ok("## Today\nDone.\n"));
+    }
+
+    #[test]
+    fn a_learning_goes_once_and_leaves_its_reason_in_the_archive() {
+        let text = "# Coder\n\n## Learnings\n\n## Archived Learnings\n";
+        let grown = learning().apply(text).unwrap();
+        let goes = |fate| Proposal {
+            file: "coder.md".into(),
+            change: Change::Pruning {
+                title: "Name every caller".into(),
+                reason: "it is about a.sh, which is gone".into(),
+                fate,
+            },
+        };
+        let archived = goes(Fate::Archive).apply(&grown).unwrap();
+        let (live, archive) = archived.split_once("## Archived Learnings").unwrap();
+        assert!(!live.contains("Name every caller"), "{archived}");
+        assert!(
+            archive.contains("Name every caller") && archive.contains("a.sh, which is gone"),
+            "{archived}"
+        );
+        assert_eq!(goes(Fate::Archive).apply(&archived).unwrap(), archived);
+        let removed = goes(Fate::Remove).apply(&grown).unwrap();
+        assert!(!removed.contains("Name every caller"), "{removed}");
+        assert_eq!(goes(Fate::Archive).question(), "Let this go?");
     }
 
     #[test]

@@ -10,6 +10,7 @@ use std::{
 use butler_jail::Jail;
 use butler_model::ModelClient;
 use butler_playbook::Playbook;
+use butler_policy::{Right, right};
 use butler_vocab::{Epoch, Role};
 use butler_worktree::{Forge, Repo};
 
@@ -67,13 +68,28 @@ impl Office {
     /// The prompt for the next activation, for a thread that is about `task`.
     pub async fn prompt(&self, task: &str) -> String {
         let playbook = self.playbook().await;
-        playbook.prompt(self.role(), self.config.profile, task)
+        let mut prompt = playbook.prompt(self.role(), self.config.profile, task);
+        // Whoever keeps findings is told which of them to look up again.
+        let keeps = right(self.role(), "SaveResearch") != Right::No;
+        let days = self.config.research_days;
+        let stale = keeps.then(|| playbook.research().to_refresh(date(), days));
+        if let Some(stale) = stale.flatten() {
+            prompt.push_str(&format!("\n{stale}"));
+        }
+        prompt
     }
 }
 
 /// The date, for what the team remembers.
 pub fn today() -> String {
-    jiff::Timestamp::now().strftime("%Y-%m-%d").to_string()
+    date().to_string()
+}
+
+/// The same as a date.
+pub fn date() -> jiff::civil::Date {
+    jiff::Timestamp::now()
+        .to_zoned(jiff::tz::TimeZone::UTC)
+        .date()
 }
 
 /// Milliseconds since 1970.

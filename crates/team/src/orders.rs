@@ -167,7 +167,8 @@ pub fn subject(order: &Order, asked: &Asked) -> Result<MergeSubject, TeamError> 
     Ok(subject)
 }
 
-/// What was accepted is written with the merge; after it, at once.
+/// What was accepted is written with the merge; after it, and in a thread that
+/// has no branch to merge, at once as a pull request of its own.
 async fn learn(
     seat: &Seat,
     order: &Order,
@@ -186,7 +187,8 @@ async fn learn(
         &format!("chose {} for {}", order.choice.label(), proposal.title()),
         person,
     );
-    if order.choice == Choice::Accept && closed {
+    let alone = open.is_none() && seat.office.repo.find(&seat.thread).await?.is_none();
+    if order.choice == Choice::Accept && (closed || alone) {
         closing::offer(seat, order, &[proposal], cancel).await?;
     }
     Ok(match open {
@@ -249,7 +251,7 @@ fn card_text(subject: &Value) -> (&'static str, String) {
         );
     }
     if let Ok(proposal) = Proposal::deserialize(&subject["learning"]) {
-        return ("Remember this?", proposal.render());
+        return (proposal.question(), proposal.render());
     }
     let command = subject["command"].as_str().unwrap_or_default();
     ("May I run this?", format!("```\n{command}\n```"))

@@ -4,9 +4,15 @@
 
 use std::fmt::Write;
 
-use butler_vocab::{Finding, HandOver, Plan, Receipt, Retrospective, Risk, Task, Usd, Verdict};
+use butler_vocab::{
+    Complexity, Finding, HandOver, Plan, Receipt, Retrospective, Risk, Task, Usd, Verdict,
+};
 
 use crate::errand;
+
+/// What the Reviewer of a simple plan is told.
+const ONE_PASS: &str = "\n\nSmall lane: the plan is simple, so one pass is enough. Name all that \
+    must change now; what would merely be nicer goes into the text, not into findings.";
 
 /// A hand-over as a message in the thread.
 pub fn hand_over(body: &HandOver) -> String {
@@ -59,7 +65,13 @@ pub fn briefing(body: &HandOver) -> String {
             let ready = format!("{}\n\nBranch {branch}, head {head}.", hand_over(body));
             match task {
                 // Later rounds have it in their conversation.
-                Some(task) if *round == 1 => format!("{ready}\n\n{}", yardstick(task)),
+                Some(task) if *round == 1 => {
+                    let lane = match task.plan.complexity {
+                        Complexity::Simple => ONE_PASS,
+                        _ => "",
+                    };
+                    format!("{ready}\n\n{}{lane}", yardstick(task))
+                }
                 _ => ready,
             }
         }
@@ -243,8 +255,7 @@ pub fn short_sha(sha: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use butler_vocab::{
-        BranchName, CheckCounts, CheckRun, CommitSha, Complexity, PlanStep, PrNumber, RequestId,
-        TreeHash,
+        BranchName, CheckCounts, CheckRun, CommitSha, PlanStep, PrNumber, RequestId, TreeHash,
     };
 
     use super::*;

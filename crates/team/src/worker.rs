@@ -188,6 +188,7 @@ impl Worker {
                 };
                 let mut all = self.context(heard.ts.as_ref(), cards).await?;
                 all.extend(self.closed_note(&heard));
+                all.extend(self.lane_note(&heard, hand_over.as_deref()));
                 let findings = matches!(hand_over.as_deref(), Some(HandOver::Findings { .. }));
                 if let Some(body) = hand_over {
                     self.receive(&heard.event, *body).await?;

@@ -74,8 +74,8 @@ pub(crate) fn turn_limit(turns: u32, progress: Option<&str>) -> String {
 
 pub(crate) fn go_on(messages: u32) -> String {
     format!(
-        "We have exchanged {messages} messages among ourselves without a word from you, so I \
-         paused. Shall we go on? Any answer continues."
+        "I have heard {messages} messages from the other roles without a word from you, so I \
+         paused. Shall we go on?"
     )
 }
 

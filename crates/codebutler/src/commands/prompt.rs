@@ -1,10 +1,11 @@
 //! `codebutler prompt`: what a role is told, word for word.
 
 use butler_playbook::{Profile, tokens};
+use butler_policy::{Right, right};
 use butler_vocab::Role;
 
 use crate::{
-    commands::{playbook, set_up_here},
+    commands::{playbook, set_up_here, settings_around},
     error::CliError,
     exit::Exit,
     ui::Ui,
@@ -35,12 +36,20 @@ enum ProfileName {
 }
 
 pub fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
-    let book = args.from.read(&set_up_here()?)?;
+    let root = set_up_here()?;
+    let book = args.from.read(&root)?;
     let profile = match args.profile {
         ProfileName::Full => Profile::Full,
         ProfileName::Small => Profile::Small,
     };
-    let text = book.prompt(args.role, profile, &args.task);
+    let mut text = book.prompt(args.role, profile, &args.task);
+    let keeps = right(args.role, "SaveResearch") != Right::No;
+    if let Some(settings) = settings_around(&root)?.filter(|_| keeps) {
+        let today = jiff::Timestamp::now().to_zoned(jiff::tz::TimeZone::UTC);
+        let days = settings.repo.research.max_age_days;
+        let stale = book.research().to_refresh(today.date(), days);
+        text.extend(stale.map(|stale| format!("\n{stale}")));
+    }
     ui.line(&text)?;
     ui.note(format_args!(
         "about {} tokens, {} bytes",

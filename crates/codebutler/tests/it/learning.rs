@@ -1,11 +1,15 @@
 //! What the team remembers: research that is kept, and learnings that a person
 //! accepted one by one.
 
+use std::path::Path;
+
+use butler_testkit::git;
 use serde_json::Value;
 
 use crate::team::{Team, says, story};
 
 const QUESTION: &str = include_str!("scenarios/question.yaml");
+const STORY: &str = include_str!("../../demo/scenarios/json-flag.yaml");
 const LEARNINGS: &str = include_str!("scenarios/learnings.yaml");
 
 /// Two questions in one turn are answered side by side, each with a log of its
@@ -50,6 +54,60 @@ async fn a_question_is_answered_with_research_from_two_requests() {
     );
 }
 
+/// A finding that is older than the configured age is named to the Researcher,
+/// and the same topic takes its place.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_old_finding_is_looked_up_again_and_replaced() {
+    let team = Team::start_with(QUESTION, |root| {
+        let home = root.join(".codebutler");
+        std::fs::create_dir_all(home.join("research")).unwrap();
+        std::fs::write(
+            home.join("research/posix-local.md"),
+            "# Is local in POSIX?\n\nFound on 2020-01-02.\n\nYes.\n\n## Sources\n\n- a book\n",
+        )
+        .unwrap();
+        std::fs::write(
+            home.join("global.md"),
+            "# The team\n\n## Research Index\n\n- Is local in POSIX? — @.codebutler/research/posix-local.md\n",
+        )
+        .unwrap();
+        publish(root);
+    })
+    .await;
+    let root = team.say("why does the program not use local?").await;
+    team.until(&root, "the answer", |thread| {
+        says(thread, "The program does without")
+    })
+    .await;
+    let logs = team.logs(&root, "researcher-");
+    let all: String = logs
+        .iter()
+        .map(|name| team.log(&root, name.trim_end_matches(".jsonl")))
+        .collect();
+    assert!(
+        all.contains("- Is local in POSIX? (.codebutler/research/posix-local.md, 2020-01-02)"),
+        "{all}"
+    );
+    assert!(
+        all.contains("instead of what was found on 2020-01-02"),
+        "{all}"
+    );
+    let branches = team.scratch.remote_branches();
+    let branch = branches.iter().find(|name| name.contains("knowledge-"));
+    let branch = branch.unwrap();
+    let kept = |file: &str| team.scratch.remote_file(branch, file).unwrap();
+    assert!(kept(".codebutler/research/posix-local.md").contains("Issue 8 leaves it out"));
+    let global = kept(".codebutler/global.md");
+    assert_eq!(global.matches("posix-local.md").count(), 1, "{global}");
+}
+
+/// Puts what is in the working copy on the default branch, here and on the remote.
+fn publish(root: &Path) {
+    git(root, &["add", "--all"]);
+    git(root, &["commit", "--quiet", "--message", "playbook"]);
+    git(root, &["push", "--quiet", "origin", "HEAD:main"]);
+}
+
 fn cards(thread: &Value) -> usize {
     let asked = |line: &&String| line.starts_with("codebutler.lead: Remember this?");
     story(thread).iter().filter(asked).count()
@@ -87,6 +145,73 @@ async fn accepted_learnings_are_merged_with_the_change_and_the_others_are_not() 
     assert_eq!(team.scratch.remote_branches(), ["main"]);
     // The clicks cost nothing: the Lead's model was asked three times in all.
     assert_eq!(team.log(&root, "lead").matches("\"assistant\"").count(), 3);
+}
+
+/// A learning about a file that is gone is named to the Lead with the reason;
+/// accepted, it leaves the prompt with the merge.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_learning_about_code_that_is_gone_is_let_go_with_the_merge() {
+    let scenario = LEARNINGS
+        .replace(
+            "        - { tool: ReadThread, with: { what: receipts } }\n",
+            "        - { tool: ReadThread, with: { what: receipts } }\n        - { tool: ReadThread, with: { what: memory } }\n",
+        )
+        .replace(
+            "\"5 passed\"] }",
+            "\"5 passed\", \"it is about old/away.sh, which is gone\"] }",
+        )
+        .replace(
+            "            changes:\n",
+            "            prune:\n              - { file: coder.md, title: Old habit }\n            changes:\n",
+        );
+    let team = Team::start_with(&scenario, |root| {
+        let home = root.join(".codebutler");
+        std::fs::create_dir_all(&home).unwrap();
+        std::fs::write(
+            home.join("coder.md"),
+            "# Coder\n\n## Learnings\n\n### Old habit\n- **When:** a flag is added\n- **Rule:** run old/away.sh first\n- **Example:** thread-1\n- **Confidence:** high\n- **Source:** thread-1, 2026-01-02\n\n## Archived Learnings\n",
+        )
+        .unwrap();
+        publish(root);
+    })
+    .await;
+    let root = team.say("add a --json flag").await;
+    team.press(&root, "approve").await;
+    team.press_card(&root, "Let this go?", "accept").await;
+    team.press(&root, "merge").await;
+    let thread = team
+        .until(&root, "the report", |thread| says(thread, "What it took"))
+        .await;
+    assert!(says(&thread, "Remembered: Old habit goes (coder.md)"));
+    let coder = team.scratch.remote_file("main", ".codebutler/coder.md");
+    let coder = coder.unwrap();
+    let (live, archive) = coder.split_once("## Archived Learnings").unwrap();
+    assert!(!live.contains("Old habit"), "{coder}");
+    assert!(archive.contains("Old habit") && archive.contains("away.sh, which is gone"));
+}
+
+/// A simple plan that went through without friction: one review pass, the short
+/// form of the look back, and nobody is asked to discuss it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_small_thread_that_went_well_is_closed_without_a_discussion() {
+    let question = "  lead:\n    - expect: { any_user_contains: \"Small lane: a simple plan, and nothing rubbed\" }\n      call:\n        - { tool: HandOver, with: { kind: question, to: coder, text: \"How was it?\" } }\n";
+    let scenario = STORY.replace("  lead:\n", question);
+    let team = Team::start(&scenario).await;
+    let root = team.say("add a --json flag").await;
+    team.press(&root, "approve").await;
+    let thread = team
+        .until(&root, "the merge card", |thread| {
+            says(thread, "Ready to merge")
+        })
+        .await;
+    assert!(!says(&thread, "How was it?"), "{:#?}", story(&thread));
+    let lead = team.log(&root, "lead");
+    assert!(
+        lead.contains("nothing rubbed, so nobody is asked"),
+        "{lead}"
+    );
+    let reviewer = team.log(&root, "reviewer");
+    assert!(reviewer.contains("so one pass is enough"), "{reviewer}");
 }
 
 /// A click that comes after the merge is not lost: it becomes a pull request of

@@ -33,6 +33,7 @@ mod redacting;
 mod scratch;
 mod skills;
 mod slack;
+mod steering;
 mod story;
 mod story_slack;
 mod teaching;

@@ -93,8 +93,9 @@ async fn exact_words_for_a_skill_that_changes_code_stand_for_its_plan_and_nothin
     assert!(log.contains("refused"), "{log}");
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn two_skills_that_fit_equally_well_are_offered_and_the_answer_starts_one() {
+/// A team with two skills that fit "read me now then" equally well, and the
+/// thread where it has offered both.
+async fn offered() -> (Team, String) {
     let skill = |name: &str, trigger: &str| {
         let text = format!(
             "# {name}\n\nIt is {name}.\n\n## Trigger\n{trigger}\n\n## Agent\npm\n\n## Prompt\nDo {name}.\n"
@@ -118,9 +119,49 @@ async fn two_skills_that_fit_equally_well_are_offered_and_the_answer_starts_one(
     })
     .await;
     assert_eq!(team.log(&root, "pm"), "", "the menu costs nothing");
+    (team, root)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_skills_that_fit_equally_well_are_offered_and_the_answer_starts_one() {
+    let (team, root) = offered().await;
     team.reply(&root, "2").await;
     team.until(&root, "the chosen skill", |thread| {
         says(thread, "codebutler.pm: The notes are documented")
     })
     .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_press_on_the_menu_starts_what_it_names() {
+    let (team, root) = offered().await;
+    team.press_action(&root, "cb-menu-doc-notes").await;
+    team.until(&root, "the chosen skill", |thread| {
+        says(thread, "codebutler.pm: The notes are documented")
+    })
+    .await;
+    let log = team.log(&root, "pm");
+    assert!(log.contains("starts the skill `doc-notes`"), "{log}");
+}
+
+/// The Lead's own hand reaches no file: what it writes is a card, and what is
+/// accepted is a pull request, in a thread that has no branch as well.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_skill_of_the_lead_writes_only_what_a_person_accepts_and_merges() {
+    let team = Team::start(include_str!("scenarios/journey.yaml")).await;
+    let root = team.say("self-document").await;
+    team.press_card(&root, "The notes got a test", "accept")
+        .await;
+    team.press_card(&root, "Keep what was learned", "merge")
+        .await;
+    team.until(&root, "the merge", |thread| {
+        says(thread, "codebutler.lead: Merged")
+    })
+    .await;
+    let journey = team.scratch.remote_file("main", ".codebutler/JOURNEY.md");
+    assert_eq!(
+        journey.as_deref(),
+        Some("## Today\n\nThe notes got a test.\n")
+    );
+    assert_eq!(team.scratch.remote_branches(), ["main"]);
 }

@@ -5,8 +5,8 @@
 use butler_policy::{Permit, right};
 use butler_toolbox::{Desk, Tool};
 use butler_vocab::{
-    CallId, CrashClass, HandOver, Receipt, Role, Then, Tier, ToolOutcome, ToolSpec, Verdict,
-    Waiting,
+    CallId, CrashClass, DecisionKind, HandOver, Receipt, Role, Then, Tier, ToolOutcome, ToolSpec,
+    Verdict, Waiting,
 };
 use butler_worktree::{Author, NewComment, NewPull, Worktree, tree_of};
 use futures_util::future::BoxFuture;
@@ -15,7 +15,14 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{failed, spec};
-use crate::{arguments, facts::UNVERIFIED, office::now_ms, overlap, pull_news, render, seat::Seat};
+use crate::{
+    arguments,
+    facts::{Asked, UNVERIFIED},
+    lane::Lane,
+    office::now_ms,
+    overlap, pull_news, render,
+    seat::Seat,
+};
 
 /// How long a role waits for the answer to a question.
 const WAIT_MINUTES: i64 = 10;
@@ -155,11 +162,31 @@ fn word(seat: &Seat, input: &Input) -> Result<HandOver, ToolOutcome> {
             "`to` is missing: name the other role that gets it",
         ));
     };
+    if matches!(input.kind, Kind::Question) && quiet(seat) {
+        return Err(ToolOutcome::error(
+            "refused: this was a small task and nothing rubbed, so nobody is asked to look back; write the short form with ProposeMerge",
+        ));
+    }
     let text = input.text.clone();
     Ok(match input.kind {
         Kind::Question => HandOver::Question { to, text },
         _ => HandOver::Answer { to, text },
     })
+}
+
+/// Whether this role is to close a small thread that went well. Not once its
+/// merge card was there (a conflict is for the Coder), nor where a person
+/// speaks to it: they may want a discussion.
+fn quiet(seat: &Seat) -> bool {
+    let closes = {
+        let facts = seat.facts();
+        let card = |asked: &Asked| asked.kind == DecisionKind::Merge;
+        let agreed = facts.verdict.as_ref().is_some_and(|(v, _)| v.approved);
+        agreed && facts.request.is_none() && !facts.asked.values().any(card)
+    };
+    closes
+        && right(seat.role(), "ProposeMerge") != butler_policy::Right::No
+        && Lane::of(&seat.office.threads(), &seat.thread).is_quiet()
 }
 
 /// The answer to the one question that this seat is about, if it is about one.

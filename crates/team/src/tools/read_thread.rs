@@ -17,8 +17,9 @@ use super::{failed, spec};
 use crate::{
     bill::Bill,
     context::{self, Cards},
+    learned::Proposal,
     matter::Matter,
-    render,
+    pruning, render,
     seat::Seat,
 };
 
@@ -33,7 +34,7 @@ pub struct ReadThread(pub Seat);
 struct Input {
     /// transcript: what was said. turns: what one role's model did, with its tool calls.
     /// decisions: cards and what came of them. usage: cost by role and model. receipts: runs of
-    /// the checks.
+    /// the checks. memory: learnings that the evidence speaks against.
     what: What,
     /// For turns: whose.
     #[serde(default)]
@@ -54,6 +55,7 @@ enum What {
     Decisions,
     Usage,
     Receipts,
+    Memory,
 }
 
 /// What a model is told.
@@ -88,7 +90,7 @@ impl Tool for ReadThread {
         &'a self,
         permit: &'a Permit,
         input: &'a Value,
-        _desk: &'a Desk,
+        desk: &'a Desk,
     ) -> BoxFuture<'a, ToolOutcome> {
         Box::pin(async move {
             let input: Input = match Input::deserialize(input) {
@@ -100,7 +102,7 @@ impl Tool for ReadThread {
                     "refused: the turns of other roles are for the Lead; read the transcript",
                 );
             }
-            match lines(&self.0, &input).await {
+            match lines(&self.0, &input, desk).await {
                 Ok(lines) => ToolOutcome::ok(self.0.office.clean(&page(&lines, &input))),
                 Err(outcome) => outcome,
             }
@@ -108,8 +110,13 @@ impl Tool for ReadThread {
     }
 }
 
-async fn lines(seat: &Seat, input: &Input) -> Result<Vec<String>, ToolOutcome> {
+async fn lines(seat: &Seat, input: &Input, desk: &Desk) -> Result<Vec<String>, ToolOutcome> {
     match input.what {
+        What::Memory => {
+            let root = desk.workplace().root();
+            let found = pruning::proposals(root, &seat.office.threads()).await;
+            Ok(found.iter().map(Proposal::render).collect())
+        }
         What::Transcript => {
             let line = &seat.office.line;
             let unread = |error| failed("the thread could not be read", &error);

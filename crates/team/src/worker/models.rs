@@ -2,14 +2,16 @@
 //! for the plan's complexity, else the role's usual one.
 
 use butler_journal::read;
+use butler_policy::{Right, right};
 use butler_turn::{Heard, Machine, Models, Setup};
-use butler_vocab::{EventId, Idem, Record, Speaker};
+use butler_vocab::{EventId, HandOver, Idem, Record, Speaker};
 
 use super::Worker;
 use crate::{
     AgentConfig, TeamError,
     facts::{CHOSEN, Facts},
     hands::Done,
+    lane::Lane,
     standing,
 };
 
@@ -81,6 +83,22 @@ impl Worker {
             text: "This thread is closed: its pull request was merged or given up. Answer what is \
                    asked. For new work, offer a new thread: the person writes it in the channel."
                 .to_owned(),
+            images: Vec::new(),
+        })
+    }
+
+    /// With a verdict comes how much of a look back it takes.
+    pub(super) fn lane_note(&self, heard: &Heard, body: Option<&HandOver>) -> Option<Heard> {
+        let looks_back = right(self.seat.role(), "ProposeMerge") != Right::No;
+        if !looks_back || !matches!(body, Some(HandOver::Verdict { .. })) {
+            return None;
+        }
+        let lane = Lane::of(&self.seat.office.threads(), &self.seat.thread);
+        lane.note().map(|text| Heard {
+            event: EventId::new(format!("lane:{}", heard.event)),
+            ts: None,
+            speaker: Speaker::Runtime,
+            text,
             images: Vec::new(),
         })
     }

@@ -1,0 +1,143 @@
+//! How people keep hold of a thread: another model for a role, everybody who
+//! took part is rung, roles that talk too long pause, and a command asks once
+//! text from outside was read.
+
+use serde_json::{Value, json};
+
+use crate::team::{Team, says, story};
+
+/// The model of every answer in a log, in order.
+fn models(log: &str) -> Vec<String> {
+    let lines = log.lines().map(|line| serde_json::from_str(line).unwrap());
+    lines
+        .filter(|line: &Value| line["entry"]["record"]["t"] == "assistant")
+        .map(|line| {
+            line["entry"]["record"]["model"]
+                .as_str()
+                .unwrap()
+                .to_owned()
+        })
+        .collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn another_model_answers_from_the_next_message_on_with_the_whole_history() {
+    let scenario = "title: two answers\nroles:\n  pm:\n    - say: The first answer.\n    - expect: { any_user_contains: [\"what is this?\", \"and then?\"] }\n      say: The second answer.\n    - say: The third answer.\n";
+    let team = Team::start_configured(scenario, |config| {
+        config["models"]["pm"]["pool"] = json!({"other": "other/pm"});
+    })
+    .await;
+    let root = team.say("what is this?").await;
+    team.until(&root, "an answer", |thread| {
+        says(thread, "The first answer")
+    })
+    .await;
+    team.reply(&root, "!pm other").await;
+    team.until(&root, "the swap", |thread| {
+        says(thread, "From here on `other/pm` answers for me")
+    })
+    .await;
+    team.reply(&root, "and then?").await;
+    team.until(&root, "the other answer", |thread| {
+        says(thread, "The second answer")
+    })
+    .await;
+    assert_eq!(models(&team.log(&root, "pm")), ["rehearsal/pm", "other/pm"]);
+
+    // It holds after a restart of the role.
+    team.kill("pm");
+    team.reply(&root, "and after that?").await;
+    team.until(&root, "the third answer", |thread| {
+        says(thread, "The third answer")
+    })
+    .await;
+    assert_eq!(
+        models(&team.log(&root, "pm")),
+        ["rehearsal/pm", "other/pm", "other/pm"]
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_question_rings_at_everybody_who_took_part() {
+    let scenario = "title: a question\nroles:\n  pm:\n    - say: Noted.\n    - call:\n        - { tool: AskUser, with: { question: \"Which of you two is right?\" } }\n    - say: Thanks.\n";
+    let team = Team::start_on_slack(scenario).await;
+    let ana = team.slack().person("ana");
+    let ben = team.slack().person("ben");
+    let root = team.say("it must be blue").await;
+    team.until(&root, "a word", |thread| says(thread, "Noted."))
+        .await;
+    team.slack()
+        .say(&ben, &team.channel, "no, green", Some(&root));
+    let thread = team
+        .until(&root, "the question", |thread| {
+            says(thread, "Which of you two is right?")
+        })
+        .await;
+    let messages = thread["messages"].as_array().unwrap();
+    let asked = messages
+        .iter()
+        .find(|one| one["text"].as_str().unwrap().contains("Which of you"));
+    let text = asked.unwrap()["text"].as_str().unwrap();
+    assert_eq!(
+        text,
+        format!("<@{ana}> <@{ben}> Which of you two is right?")
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn roles_that_talk_too_long_among_themselves_pause_until_a_person_speaks() {
+    let scenario = include_str!("scenarios/chatter.yaml");
+    let team = Team::start_configured(scenario, |config| {
+        config["limits"] = json!({"maxExchanges": 4});
+    })
+    .await;
+    let root = team.say("is it one or two?").await;
+    let thread = team
+        .until(&root, "the pause", |thread| {
+            says(thread, "@codebutler.reviewer go on")
+        })
+        .await;
+    let between = story(&thread);
+    let between = between
+        .iter()
+        .filter(|line| line.contains(": @codebutler."));
+    assert_eq!(between.count(), 3, "{:#?}", story(&thread));
+    team.reply(&root, "@codebutler.reviewer yes, answer it")
+        .await;
+    team.until(&root, "the answer", |thread| {
+        says(thread, "@codebutler.pm It is two.")
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_command_that_reaches_outside_asks_once_text_from_outside_was_read() {
+    let team = Team::start(include_str!("scenarios/tainted.yaml")).await;
+    let root = team.say("push it").await;
+    team.press(&root, "approve").await;
+    let thread = team
+        .until(&root, "the card", |thread| says(thread, "May I run this?"))
+        .await;
+    assert!(
+        says(&thread, "text from outside is in the context"),
+        "{thread:#}"
+    );
+    assert!(says(
+        &thread,
+        "Text from outside was read here: the Researcher's findings"
+    ));
+    let asked = |log: &str| log.matches("\"decision_asked\"").count();
+    let ran = |log: &str| log.matches("\"tool\":\"Bash\"").count();
+    let log = team.log(&root, "coder");
+    assert_eq!(
+        (ran(&log), asked(&log)),
+        (1, 1),
+        "the first ran, the second waits: {log}"
+    );
+    team.press_on(&root, 1, "reject").await;
+    team.until(&root, "the way on", |thread| {
+        says(thread, "I may not push. What now?")
+    })
+    .await;
+    assert_eq!(ran(&team.log(&root, "coder")), 1);
+}
