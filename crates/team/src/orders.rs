@@ -1,6 +1,8 @@
 //! What a decision sets in motion without a model: an approved plan goes to the
 //! Coder, a merge is carried out. Everything here recognises its own repeat.
 
+use std::time::Duration;
+
 use butler_slack::blocks;
 use butler_turn::Order;
 use butler_vocab::{
@@ -223,21 +225,28 @@ pub async fn answered(seat: Seat, request: RequestId) -> Done {
     Done::Nothing
 }
 
+/// How often the buttons of a decided card are taken away before we let them be,
+/// and the first of the growing pauses between.
+const CLOSING_TRIES: u32 = 6;
+const FIRST_PAUSE: Duration = Duration::from_millis(250);
+
 /// The buttons go, the decision stays. Cosmetic: the hub has the record.
 async fn close_card(seat: &Seat, asked: &Asked, choice: Choice, person: &str) -> Option<MessageTs> {
     let message = MessageTs::deserialize(&asked.subject["message"]).ok()?;
     let (title, body) = card_text(&asked.subject);
     let card = blocks::decided(title, &body, "", choice, person);
-    let replaced = seat
-        .office
-        .line
-        .replace(&seat.thread, &message, &card)
-        .await;
-    if let Err(error) = replaced {
-        warn!(%error, %message, "the card could not be updated");
-        return None;
+    let mut pause = FIRST_PAUSE;
+    for tries_left in (0..CLOSING_TRIES).rev() {
+        let line = &seat.office.line;
+        match line.replace(&seat.thread, &message, &card).await {
+            Ok(()) => return Some(message),
+            // A hub that is being started again forgets what it had not written.
+            Err(_) if tries_left > 0 => tokio::time::sleep(pause).await,
+            Err(error) => warn!(%error, %message, "the card could not be updated"),
+        }
+        pause *= 2;
     }
-    Some(message)
+    None
 }
 
 fn card_text(subject: &Value) -> (&'static str, String) {
