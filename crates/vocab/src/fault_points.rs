@@ -90,12 +90,12 @@ pub const FAULT_POINTS: &[(&str, &str)] = &[
         "what was accepted is written to the branch",
     ),
     ("team.reserve", "the hub is asked for money"),
+    ("team.reword", "a message of ours gets other words"),
     (
         "team.session",
         "a session of one agent without a hub begins",
     ),
     ("team.solo", "one agent without a hub writes to its log"),
-    ("team.reword", "a message of ours gets other words"),
     ("team.tool", "a tool runs, or is recovered"),
     ("toolbox.base", "how the checks end on the base is kept"),
     ("toolbox.replace", "a file of the worktree is put in place"),
@@ -104,11 +104,11 @@ pub const FAULT_POINTS: &[(&str, &str)] = &[
     ("worktree.branch-drop", "a thread's branch goes"),
     ("worktree.commit", "a role's work is committed"),
     ("worktree.files", "the files of a new worktree"),
-    ("worktree.push", "the branch goes to the remote"),
     (
         "worktree.leave-out",
         "git learns what is installed and no part of a change",
     ),
+    ("worktree.push", "the branch goes to the remote"),
     (
         "worktree.rebase",
         "the branch moves onto the default branch",
