@@ -46,5 +46,6 @@ pub use env::{HOME, TMP, scrubbed_env};
 pub use error::JailError;
 pub use helper::helper_main;
 pub use jail::{Jail, Strength};
+pub use nursery::end_helpers;
 pub use profile::{Limits, Network, Profile};
 pub use self_test::{Probe, SelfTest};

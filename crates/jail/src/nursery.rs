@@ -39,6 +39,17 @@ const MOST: usize = 3;
 /// Those that wait for their next command; the one that was used last is last.
 static IDLE: Mutex<Vec<Nursery>> = Mutex::new(Vec::new());
 
+/// Ends the helpers that wait for a next command, and returns when they are gone.
+/// They would go with this process anyway; this leaves nothing to the kernel, and
+/// their time is counted as ours.
+pub fn end_helpers() {
+    let idle = std::mem::take(&mut *IDLE.lock().unwrap_or_else(PoisonError::into_inner));
+    let children: Vec<Child> = idle.into_iter().map(Nursery::hang_up).collect();
+    for mut child in children {
+        let _ = child.wait();
+    }
+}
+
 /// A helper that lives, with the line to it.
 #[derive(Debug)]
 pub(crate) struct Nursery {

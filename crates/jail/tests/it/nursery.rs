@@ -166,6 +166,15 @@ async fn a_helper_that_died_while_it_waited_is_replaced() {
 }
 
 #[tokio::test]
+async fn helpers_that_wait_can_be_sent_away() {
+    let (world, _folder) = world_elsewhere();
+    let first = world.ok(NETWORK).await;
+    butler_jail::end_helpers();
+    assert_eq!(helpers_of(std::process::id()), [PathBuf::new(); 0]);
+    assert_ne!(world.ok(NETWORK).await, first);
+}
+
+#[tokio::test]
 async fn kill_9_of_the_caller_ends_the_helper_that_waits() {
     let world = World::new();
     let mut caller = tokio::process::Command::new(std::env::current_exe().unwrap())
