@@ -29,10 +29,11 @@ pub(super) fn take_wires() -> io::Result<Wires> {
     Ok(wires)
 }
 
-/// Moves standard input away, closes whatever else was inherited. Afterwards 0,
+/// Moves standard input away, gives up whatever else was inherited. Afterwards 0,
 /// 1 and 2 are `/dev/null`.
 pub(super) fn take_line() -> io::Result<OwnedFd> {
     close_all_others();
+    ignore_nothing();
     let line = rustix::io::fcntl_dupfd_cloexec(io::stdin(), 3)?;
     let null = null()?;
     rustix::stdio::dup2_stdin(&null)?;
@@ -114,17 +115,24 @@ pub(super) fn block(signals: &[i32]) {
     }
 }
 
+/// Ignores no signal that the caller's parent may have had ignored, but for the
+/// one that the Rust runtime ignores. Once, for everything that is forked later.
+fn ignore_nothing() {
+    for signal in (1..=64).filter(|signal| *signal != libc::SIGPIPE) {
+        // SAFETY: a default disposition. Refused for the two that cannot be
+        // ignored and the C library's own two.
+        unsafe { libc::signal(signal, libc::SIG_DFL) };
+    }
+}
+
 /// Gives a command the signals that every program starts with: none blocked,
-/// none ignored (the Rust runtime ignores one, the caller's parent maybe others).
+/// none ignored.
 pub(super) fn reset_signals() {
     // SAFETY: plain calls on a local set, and a default disposition.
     unsafe {
         let set = signal_set(&[]);
         libc::sigprocmask(libc::SIG_SETMASK, &set, std::ptr::null_mut());
-        for signal in 1..=64 {
-            // Refused for the two that cannot be ignored and the C library's own two.
-            libc::signal(signal, libc::SIG_DFL);
-        }
+        libc::signal(libc::SIGPIPE, libc::SIG_DFL);
     }
 }
 
