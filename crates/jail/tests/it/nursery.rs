@@ -170,7 +170,7 @@ async fn helpers_that_wait_can_be_sent_away() {
     let (world, _folder) = world_elsewhere();
     let first = world.ok(NETWORK).await;
     butler_jail::end_helpers();
-    assert_eq!(helpers_of(std::process::id()), [PathBuf::new(); 0]);
+    assert!(helpers_of(std::process::id()).is_empty());
     assert_ne!(world.ok(NETWORK).await, first);
 }
 
