@@ -34,7 +34,6 @@ pub async fn merge(
     } else {
         seat.facts().accepted()
     };
-    let files = changed_files(seat, cancel).await;
     let (merged, written) = match land(seat, order, &subject, &accepted, cancel).await {
         Ok(landed) => landed,
         Err(TeamError::Repo(error @ Error::HeadMoved { .. })) => {
@@ -86,19 +85,10 @@ pub async fn merge(
     say(seat, seat.idem_for(&order.request, "merged"), &text).await?;
     if !subject.knowledge {
         tell_cost(seat, order).await?;
+        let files = overlap::changed(seat, &merged, cancel).await;
         overlap::tell_others(seat, &subject.pr.to_string(), &files, cancel).await;
     }
     Ok(ToolOutcome::ok(text).then(Then::End))
-}
-
-/// What the thread changed, for those who are at work on the same files.
-async fn changed_files(seat: &Seat, cancel: &CancellationToken) -> Vec<String> {
-    match seat.office.repo.find(&seat.thread).await {
-        Ok(Some(worktree)) => overlap::changed(seat, &worktree.branch, cancel)
-            .await
-            .unwrap_or_default(),
-        _ => Vec::new(),
-    }
 }
 
 /// Writes what was accepted onto the branch and merges it. The reviewed files

@@ -98,6 +98,10 @@ pub const FAULT_POINTS: &[(&str, &str)] = &[
     ("team.solo", "one agent without a hub writes to its log"),
     ("team.tool", "a tool runs, or is recovered"),
     ("toolbox.base", "how the checks end on the base is kept"),
+    (
+        "toolbox.command",
+        "a command of a role, whose end nobody can guess, is run",
+    ),
     ("toolbox.replace", "a file of the worktree is put in place"),
     ("worktree.add", "git learns of a worktree"),
     ("worktree.branch", "a thread's branch is made"),

@@ -28,7 +28,7 @@ pub fn chat_tools(seat: &Seat) -> Vec<Box<dyn Tool>> {
     vec![
         Box::new(send_message::SendMessage(seat.clone())),
         Box::new(ask_user::AskUser(seat.clone())),
-        Box::new(propose_plan::ProposePlan(seat.clone())),
+        Box::new(propose_plan::ProposePlan::new(seat.clone())),
         Box::new(hand_over::HandOverTool(seat.clone())),
         Box::new(propose_merge::ProposeMerge(seat.clone())),
         Box::new(propose_learnings::ProposeLearnings(seat.clone())),
