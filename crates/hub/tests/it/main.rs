@@ -16,6 +16,7 @@ mod people;
 mod posting;
 mod relay;
 mod relay_kills;
+mod relay_people;
 mod relay_storm;
 mod sdk;
 mod slack_world;
