@@ -9,6 +9,7 @@ mod control;
 mod decisions;
 mod epochs;
 mod fan_out;
+mod kill_storm;
 mod kills;
 mod live_log;
 mod page;
