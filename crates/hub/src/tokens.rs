@@ -75,8 +75,10 @@ impl Tokens {
         wished_channel: &str,
     ) -> Result<RepoTokens, HubError> {
         // A mirror has the channels that Slack has, and the hub finds them.
-        let missing = self
-            .within(|db| Ok(relay::is_mirror(db)? && channels::list(db, Some(repo))?.is_empty()))?;
+        let missing = self.within(|db| {
+            let mirror = relay::is_mirror(db)? || relay::wishes::waits(db, repo)?;
+            Ok(mirror && channels::list(db, Some(repo))?.is_empty())
+        })?;
         if missing {
             return Err(match self.within(|db| relay::wishes::trouble(db, repo))? {
                 Some(trouble) => HubError::Slack(trouble),

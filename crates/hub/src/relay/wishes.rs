@@ -49,6 +49,14 @@ pub(super) fn list(db: &Connection, waiting: bool) -> Result<Vec<RepoChannel>, T
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
+/// Whether a repo has wished for a channel of Slack.
+pub(crate) fn waits(db: &Connection, repo: &str) -> Result<bool, Trouble> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM upstream_repos WHERE repo = ?1)";
+    Ok(db
+        .prepare_cached(sql)?
+        .query_row([repo], |row| row.get(0))?)
+}
+
 /// Why a repo has no channel, when Slack said so.
 pub(crate) fn trouble(db: &Connection, repo: &str) -> Result<Option<String>, Trouble> {
     let found = db
