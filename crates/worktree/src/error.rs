@@ -103,7 +103,9 @@ pub enum Error {
         path: PathBuf,
     },
     /// Nobody says what the default branch is.
-    #[error("cannot tell the default branch of `{remote}`")]
+    #[error(
+        "cannot tell the default branch of `{remote}`: push one, or name it with `git remote set-head {remote} <branch>`"
+    )]
     NoDefaultBranch {
         /// The remote, or the clone without one.
         remote: String,

@@ -350,12 +350,42 @@ async fn default_branch(git: &Git, remote: Option<&Remote>) -> Result<BranchName
         .remote()
         .finish()
         .await?;
-    asked
+    let said = asked.lines().find_map(|line| {
+        let name = line.strip_prefix("ref: refs/heads/")?.split('\t').next()?;
+        Some(BranchName::new(name))
+    });
+    match said {
+        Some(name) => Ok(name),
+        None => usual_branch(git, remote).await,
+    }
+}
+
+/// A bare repository that was made before the first push may name a branch that
+/// nobody pushed, and then it names none. What it has decides, never what is
+/// checked out here: all roles must come to the same answer, whenever they ask.
+async fn usual_branch(git: &Git, remote: &Remote) -> Result<BranchName> {
+    let listed = git
+        .call(["ls-remote", "--heads", UPLOAD_PACK, "--end-of-options"])
+        .args([&remote.name])
+        .remote()
+        .finish()
+        .await?;
+    let heads: Vec<String> = listed
         .lines()
-        .find_map(|line| {
-            let name = line.strip_prefix("ref: refs/heads/")?.split('\t').next()?;
-            Some(BranchName::new(name))
-        })
+        .filter_map(|line| Some(line.split_once("\trefs/heads/")?.1.to_owned()))
+        .filter(|name| !name.starts_with("codebutler/"))
+        .collect();
+    let usual = ["main", "master", "trunk"];
+    let usual = usual
+        .iter()
+        .find_map(|name| heads.iter().find(|head| head == name));
+    let only = || match heads.as_slice() {
+        [one] => Some(one),
+        _ => None,
+    };
+    usual
+        .or_else(only)
+        .map(BranchName::new)
         .ok_or_else(|| Error::NoDefaultBranch {
             remote: remote.name.clone(),
         })

@@ -145,3 +145,32 @@ async fn an_old_index_lock_is_moved_aside_and_a_fresh_one_is_respected() {
     assert_eq!(odd[0].what, Odd::StaleLock);
     assert!(!lock.exists());
 }
+
+/// `git init --bare` names `master` on many machines, and most people push `main`.
+#[tokio::test]
+async fn a_remote_whose_head_names_a_branch_that_nobody_pushed_still_has_a_default_branch() {
+    let scratch = ScratchRepo::new();
+    scratch.remote_git(&["symbolic-ref", "HEAD", "refs/heads/never-pushed"]);
+    forget_head(&scratch);
+    assert_eq!(open(&scratch).await.default_branch().as_str(), "main");
+
+    // Not called main, and the only one beside our own.
+    scratch.remote_git(&["branch", "--move", "main", "develop"]);
+    scratch.remote_git(&["branch", "codebutler/feature-1", "develop"]);
+    forget_head(&scratch);
+    assert_eq!(open(&scratch).await.default_branch().as_str(), "develop");
+
+    // Two, and nobody says which: the remedy is named.
+    scratch.remote_git(&["branch", "release", "develop"]);
+    forget_head(&scratch);
+    let error = Repo::open(scratch.root()).await.unwrap_err().to_string();
+    assert!(error.contains("git remote set-head origin"), "{error}");
+}
+
+/// A clone that was made before the first push does not know the remote's HEAD.
+fn forget_head(scratch: &ScratchRepo) {
+    let known = scratch.root().join(".git/refs/remotes/origin/HEAD");
+    if known.exists() {
+        fs::remove_file(known).unwrap();
+    }
+}
