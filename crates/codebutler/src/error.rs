@@ -37,6 +37,16 @@ impl CliError {
         Self::new(Kind::User, anyhow::anyhow!("{what}"))
     }
 
+    /// The same from an error that somebody up the line may look for.
+    pub fn because(cause: impl Into<anyhow::Error>) -> Self {
+        Self::new(Kind::User, cause.into())
+    }
+
+    /// The error that this is about, if it is one of these.
+    pub fn cause<T: std::error::Error + Send + Sync + 'static>(&self) -> Option<&T> {
+        self.cause.downcast_ref()
+    }
+
     /// The machine or the program failed.
     pub fn internal(cause: impl Into<anyhow::Error>) -> Self {
         Self::new(Kind::Internal, cause.into())

@@ -6,6 +6,7 @@
 
 mod cli;
 mod commands;
+mod door;
 mod error;
 mod exit;
 mod faults;

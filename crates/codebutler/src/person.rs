@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
-use crate::{error::CliError, wiring};
+use crate::{door, error::CliError, wiring};
 
 /// Between two tries to listen to a hub that is away.
 const AGAIN: Duration = Duration::from_millis(500);
@@ -26,13 +26,8 @@ pub struct Person {
 impl Person {
     /// The person called `you`, in the repo's channel.
     pub fn join(settings: &Settings, url: &str) -> Result<Self, CliError> {
+        let repo = door::repo_tokens(settings)?;
         let mut tokens = Tokens::open(&wiring::hub_folder(settings)).map_err(CliError::internal)?;
-        let repo = tokens
-            .ensure_repo(
-                &wiring::repo_name(&settings.root),
-                &wiring::channel_name(settings),
-            )
-            .map_err(CliError::internal)?;
         let person = tokens.ensure_person("you").map_err(CliError::internal)?;
         Ok(Self {
             client: reqwest::Client::builder()
@@ -43,6 +38,18 @@ impl Person {
             token: person.token,
             channel: repo.channel,
         })
+    }
+
+    /// Goes to the hub of this machine when it listens elsewhere by now; whether
+    /// it does.
+    pub fn move_to_hub_of(&mut self, settings: &Settings) -> bool {
+        match wiring::hub_url(settings) {
+            Ok(url) if url != self.base => {
+                self.base = url;
+                true
+            }
+            _ => false,
+        }
     }
 
     /// Posts in the channel; the answer is the root of the new thread.
@@ -134,12 +141,40 @@ impl Person {
     }
 }
 
+/// The hub does not answer: it is not running, or went away in the middle.
+#[derive(Debug, thiserror::Error)]
+#[error("the hub at {address} does not answer")]
+pub struct Away {
+    address: String,
+    /// Whether the call may have been carried out all the same.
+    pub unclear: bool,
+}
+
+impl Away {
+    fn from(error: &reqwest::Error) -> CliError {
+        let mut address = error.url().cloned();
+        if let Some(url) = &mut address {
+            url.set_path("");
+            url.set_query(None);
+        }
+        let away = Self {
+            address: address.map(String::from).unwrap_or_default(),
+            unclear: !error.is_connect(),
+        };
+        CliError::because(away).hint("`codebutler up` starts it")
+    }
+}
+
 async fn answer(request: reqwest::RequestBuilder) -> Result<Value, CliError> {
-    let response = request.send().await.map_err(CliError::internal)?;
+    let response = request.send().await.map_err(|error| Away::from(&error))?;
     let status = response.status();
-    let body: Value = response.json().await.map_err(CliError::internal)?;
+    let body: Value = response.json().await.map_err(|error| Away::from(&error))?;
     if status.is_success() {
         return Ok(body);
+    }
+    if body["error"] == "use_slack" {
+        let error = CliError::user("Slack is behind this hub, so people write and press there");
+        return Err(error.hint("the channel is in Slack; `codebutler chat --list` only reads"));
     }
     Err(CliError::user(format!("the hub answered {status}: {body}")))
 }

@@ -52,6 +52,15 @@ pub struct Job {
 /// Receives each line of each child: name, then text.
 pub type LineSink = Arc<dyn Fn(&str, &str) + Send + Sync>;
 
+/// How a child is.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Standing {
+    /// What it said behind `ready`; nothing while it is not.
+    pub ready: Option<String>,
+    /// How often in a row it ended without having been ready.
+    pub deaths: u32,
+}
+
 /// Starts and restarts jobs until cancelled.
 pub struct Supervisor {
     tasks: TaskTracker,
@@ -71,13 +80,12 @@ impl Supervisor {
         }
     }
 
-    /// Keeps a job running. The receiver holds what the child last said behind
-    /// `ready`, and `None` while it is not ready.
-    pub fn keep(&self, job: Job) -> watch::Receiver<Option<String>> {
-        let (ready, receiver) = watch::channel(None);
+    /// Keeps a job running, and says how it is.
+    pub fn keep(&self, job: Job) -> watch::Receiver<Standing> {
+        let (standing, receiver) = watch::channel(Standing::default());
         let keeper = Keeper {
             job,
-            ready,
+            standing,
             lines: Arc::clone(&self.lines),
             pid_folder: self.pid_folder.clone(),
             cancel: self.cancel.clone(),
@@ -95,7 +103,7 @@ impl Supervisor {
 
 struct Keeper {
     job: Job,
-    ready: watch::Sender<Option<String>>,
+    standing: watch::Sender<Standing>,
     lines: LineSink,
     pid_folder: PathBuf,
     cancel: CancellationToken,
@@ -109,7 +117,6 @@ impl Keeper {
             match self.start() {
                 Ok(mut child) => {
                     let status = self.watch(&mut child).await;
-                    self.ready.send_replace(None);
                     self.forget_pid();
                     if self.cancel.is_cancelled() {
                         break;
@@ -118,6 +125,11 @@ impl Keeper {
                 }
                 Err(error) => self.say(&format!("cannot start: {error}")),
             }
+            // After its last words: whoever counts deaths reads them.
+            self.standing.send_modify(|standing| {
+                let was_ready = standing.ready.take().is_some();
+                standing.deaths = if was_ready { 0 } else { standing.deaths + 1 };
+            });
             if started.elapsed() >= HEALTHY {
                 pause = FIRST_PAUSE;
             }
@@ -177,7 +189,10 @@ impl Keeper {
         while let Ok(Some(line)) = lines.next_line().await {
             match line.strip_prefix(READY) {
                 Some(rest) if rest.is_empty() || rest.starts_with(' ') => {
-                    self.ready.send_replace(Some(rest.trim().to_owned()));
+                    self.standing.send_replace(Standing {
+                        ready: Some(rest.trim().to_owned()),
+                        deaths: 0,
+                    });
                 }
                 _ => self.say(&line),
             }
@@ -252,8 +267,13 @@ mod tests {
         let supervisor = Supervisor::new(folder.path().join("run"), sink, cancel.clone());
         let script = "if [ -e seen ]; then echo ready http://there; cat >/dev/null; else touch seen; echo first; exit 3; fi";
         let mut ready = supervisor.keep(shell("job", script, folder.path()));
-        ready.wait_for(Option::is_some).await.unwrap();
-        assert_eq!(ready.borrow().as_deref(), Some("http://there"));
+        ready.wait_for(|child| child.deaths == 1).await.unwrap();
+        ready.wait_for(|child| child.ready.is_some()).await.unwrap();
+        let there = Standing {
+            ready: Some("http://there".to_owned()),
+            deaths: 0,
+        };
+        assert_eq!(*ready.borrow(), there);
         assert!(folder.path().join("run/job.pid").exists());
         cancel.cancel();
         supervisor.ended().await;
@@ -271,7 +291,7 @@ mod tests {
         let supervisor = Supervisor::new(folder.path().join("run"), sink, cancel.clone());
         let script = "echo ready; cat >/dev/null; echo stopping politely";
         let mut ready = supervisor.keep(shell("job", script, folder.path()));
-        ready.wait_for(Option::is_some).await.unwrap();
+        ready.wait_for(|child| child.ready.is_some()).await.unwrap();
         cancel.cancel();
         supervisor.ended().await;
         assert_eq!(*lines.lock().unwrap(), ["job: stopping politely"]);

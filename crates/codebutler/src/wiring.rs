@@ -7,18 +7,18 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use butler_hub::{Caps, HubConfig, Pace, RelayConfig, RepoChannel, Tokens};
+use butler_hub::{Caps, HubConfig, Pace, RelayConfig};
 use butler_model::{ClientConfig, Endpoint, EndpointKind, PriceBook};
 use butler_policy::{CustomPattern, Overrides, Redactor};
 use butler_settings::{EndpointKind as Kind, FOLDER, Machine, RepoFiles, Settings};
 use butler_team::{AgentConfig, ByComplexity};
 use butler_toolbox::Check;
 use butler_turn::{Limits, Models};
-use butler_vocab::{ChannelId, Complexity, Price, Role, Usd};
+use butler_vocab::{Complexity, Price, Role, Usd};
 use butler_worktree::Repo;
 use url::Url;
 
-use crate::{cli::VERSION, commands::environment, error::CliError, slack_check};
+use crate::{cli::VERSION, commands::environment, door, error::CliError, slack_check};
 
 /// Where a hub that runs on this machine says how to reach it.
 const ADDRESS_FILE: &str = "address";
@@ -55,8 +55,7 @@ pub async fn settings_in_force(root: &Path) -> Result<Settings, CliError> {
 /// The hub's folder below the machine's. The mirror of Slack and the built-in
 /// workspace are two stores: what was said in one is not in the other.
 pub fn hub_folder(settings: &Settings) -> PathBuf {
-    let tokens = &settings.machine.slack;
-    let slack = tokens.bot_token.is_some() || tokens.app_token.is_some();
+    let slack = door::relays(settings);
     settings.home.join(if slack { "hub-slack" } else { "hub" })
 }
 
@@ -85,16 +84,11 @@ fn relay_config(settings: &Settings) -> Result<Option<RelayConfig>, CliError> {
     let Some(tokens) = slack_check::tokens(&settings.machine.slack)? else {
         return Ok(None);
     };
-    let channel = &settings.repo.slack;
     Ok(Some(RelayConfig {
         base: tokens.base,
         bot_token: tokens.bot,
         app_token: tokens.app,
-        channels: vec![RepoChannel {
-            repo: repo_name(&settings.root),
-            id: channel.channel_id.clone().map(ChannelId::new),
-            name: channel_name(settings),
-        }],
+        channels: vec![door::repo_channel(settings)],
         pace: Pace::default(),
     }))
 }
@@ -138,6 +132,12 @@ pub fn repo_name(root: &Path) -> String {
     }
 }
 
+/// Where a hub of this machine said that it listens.
+pub fn remembered_hub(settings: &Settings) -> Option<Url> {
+    let text = std::fs::read_to_string(hub_folder(settings).join(ADDRESS_FILE)).ok()?;
+    Url::parse(text.trim()).ok()
+}
+
 /// Remembers where the hub listens, for processes that start later.
 pub fn remember_hub(settings: &Settings, url: &str) -> Result<(), CliError> {
     let folder = hub_folder(settings);
@@ -148,15 +148,14 @@ pub fn remember_hub(settings: &Settings, url: &str) -> Result<(), CliError> {
 
 /// Where the hub listens: as configured, else as it last said itself.
 pub fn hub_url(settings: &Settings) -> Result<Url, CliError> {
-    let text = match &settings.machine.hub.url {
-        Some(url) => url.clone(),
-        None => std::fs::read_to_string(hub_folder(settings).join(ADDRESS_FILE))
-            .map_err(|_| no_hub())?,
-    };
-    Url::parse(text.trim()).map_err(|_| no_hub())
+    match &settings.machine.hub.url {
+        Some(url) => Url::parse(url).map_err(|_| no_hub()),
+        None => remembered_hub(settings).ok_or_else(no_hub),
+    }
 }
 
-fn no_hub() -> CliError {
+/// There is nobody to ask.
+pub fn no_hub() -> CliError {
     CliError::user("no hub runs on this machine")
         .hint("`codebutler up` starts the hub and all agents; `codebutler hub` the hub alone")
 }
@@ -164,10 +163,7 @@ fn no_hub() -> CliError {
 /// What one agent is told.
 pub fn agent_config(settings: &Settings, role: Role) -> Result<AgentConfig, CliError> {
     let hub = hub_url(settings)?;
-    let mut tokens = Tokens::open(&hub_folder(settings)).map_err(CliError::internal)?;
-    let mut repo = tokens
-        .ensure_repo(&repo_name(&settings.root), &channel_name(settings))
-        .map_err(CliError::internal)?;
+    let mut repo = door::repo_tokens(settings)?;
     let own = repo
         .agents
         .remove(&role)

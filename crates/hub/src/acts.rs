@@ -1,13 +1,16 @@
 //! What people do, whichever way they do it (page, script): say, click, react.
 
+pub(crate) mod words;
+
 use std::sync::Arc;
 
-use butler_policy::{Word, answer, meanings};
 use butler_slack::{EnvelopeKind, mrkdwn};
 use butler_vocab::{
     ActionId, ChannelId, Choice, Decision, MessageTs, StampKind, ThreadId, UserId, mentions,
 };
 use serde_json::{Map, Value, json};
+
+use words::Said;
 
 use crate::{
     app::App,
@@ -46,7 +49,7 @@ pub(crate) struct Upload {
     pub(crate) bytes: Vec<u8>,
 }
 
-/// A person says something; `approve <id>` also decides.
+/// A person says something; some words also decide.
 pub(crate) async fn say(
     app: &Arc<App>,
     person: Person,
@@ -70,16 +73,22 @@ pub(crate) async fn say(
                 let file = keep(desk, &person, &channel, upload)?;
                 draft.files.push(files::shown(&file, &saying.base));
             }
-            if let Some(click) = word_answer(desk, &draft, &text)? {
-                let outcome = desk.attempt(|desk| decide::decide(desk, &rules, &person, &click));
-                // The word was the click; there is nothing left for a model to read.
-                if outcome.is_ok() {
-                    draft.stamp = StampKind::Other;
-                }
-                ignore_refusal(outcome)?;
+            let root = match &draft.root {
+                Some(ts) => Some(message::root_of(desk.db(), &channel, ts)?),
+                None => None,
+            };
+            let words = Said {
+                person: &person,
+                channel: &channel,
+                root: root.as_ref(),
+                ts: None,
+                text: &text,
+            };
+            if words::answered(desk, &rules, &words)? {
+                draft.stamp = StampKind::Other;
             }
             let said = message::write(desk, draft)?;
-            heed_words(desk, &rules, &person, &repo, &text, &said.1)?;
+            words::heed(desk, &rules, &words, &repo)?;
             if said.1["text"]
                 .as_str()
                 .is_some_and(|text| text.contains(MENTION))
@@ -159,24 +168,6 @@ fn mention(desk: &mut Desk<'_>, channel: &ChannelId, message: &Value) -> Result<
     Ok(())
 }
 
-/// `approve <id>` in a message decides, where that is unambiguous.
-pub(crate) fn heed_words(
-    desk: &mut Desk<'_>,
-    rules: &Rules,
-    person: &Person,
-    repo: &str,
-    text: &str,
-    message: &Value,
-) -> Result<(), Trouble> {
-    match decide::approval_in_words(text) {
-        Some(request) => {
-            let root = message["thread_ts"].as_str();
-            approve_in_words(desk, rules, person, repo, &request, root)
-        }
-        None => Ok(()),
-    }
-}
-
 fn keep(
     desk: &Desk<'_>,
     person: &Person,
@@ -193,78 +184,6 @@ fn keep(
     let (id, key) = files::announce(desk.db(), &wish)?;
     files::fill(desk.db(), &id, &key, &upload.bytes)?;
     files::settle(desk.db(), owner, &id, None, Some(channel))
-}
-
-/// The words count in the card's own thread; anywhere else they are only words.
-/// The one open card that a bare word answers. With several open it answers
-/// none: a person has to say which.
-fn word_answer(desk: &Desk<'_>, draft: &Draft, text: &str) -> Result<Option<Click>, Trouble> {
-    let words = meanings(text);
-    let (Some(ts), false) = (&draft.root, words.is_empty()) else {
-        return Ok(None);
-    };
-    let root = message::root_of(desk.db(), &draft.channel, ts)?;
-    let thread = ThreadId::new(draft.channel.clone(), root);
-    let cards = decide::of_thread(desk.db(), &thread)?;
-    let open: Vec<_> = cards
-        .into_iter()
-        .filter(|card| card.decided.is_none())
-        .map(|card| card.asked)
-        .collect();
-    let meant = words.into_iter().flat_map(|word| {
-        let alone = word == Word::Merge || open.len() == 1;
-        let cards = open.iter().filter(move |_| alone);
-        cards.filter_map(move |card| Some((card, answer(word, card.kind)?)))
-    });
-    let meant: Vec<_> = meant.collect();
-    let [(card, choice)] = meant.as_slice() else {
-        return Ok(None);
-    };
-    Ok(Some(Click {
-        channel: draft.channel.clone(),
-        message: card.message.clone(),
-        action: ActionId {
-            request: card.request.clone(),
-            choice: *choice,
-        },
-    }))
-}
-
-fn approve_in_words(
-    desk: &mut Desk<'_>,
-    rules: &Rules,
-    person: &Person,
-    repo: &str,
-    request: &butler_vocab::RequestId,
-    root: Option<&str>,
-) -> Result<(), Trouble> {
-    let Some(view) = decide::view(desk.db(), repo, request)? else {
-        return Ok(());
-    };
-    let asked = view.asked;
-    if view.decided.is_some()
-        || !decide::approves_by_word(asked.kind)
-        || root != Some(asked.thread.root.as_str())
-    {
-        return Ok(());
-    }
-    let click = Click {
-        channel: asked.thread.channel,
-        message: asked.message,
-        action: ActionId {
-            request: asked.request,
-            choice: Choice::Approve,
-        },
-    };
-    ignore_refusal(desk.attempt(|desk| decide::decide(desk, rules, person, &click)))
-}
-
-/// A word or thumb of somebody who may not decide stays a word or a thumb.
-fn ignore_refusal(outcome: Result<Decision, Trouble>) -> Result<(), Trouble> {
-    match outcome {
-        Ok(_) | Err(Trouble::Refused(_)) => Ok(()),
-        Err(trouble) => Err(trouble),
-    }
 }
 
 /// What a person did to an element of a message.
@@ -454,7 +373,7 @@ pub(crate) fn reacted(
                     choice: Choice::Approve,
                 },
             };
-            ignore_refusal(desk.attempt(|desk| decide::decide(desk, rules, person, &click)))
+            words::ignore_refusal(desk.attempt(|desk| decide::decide(desk, rules, person, &click)))
         }
         _ => Ok(()),
     }

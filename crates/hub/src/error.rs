@@ -39,7 +39,9 @@ pub enum HubError {
     #[error("another hub runs on {}", .0.display())]
     Running(PathBuf),
     /// The hub has not found the repo's channel in Slack yet.
-    #[error("{0} has no channel in Slack yet; start the hub in that repository")]
+    #[error(
+        "{0} has no channel in Slack yet; `codebutler up` starts the hub, which finds or makes it"
+    )]
     NoChannel(String),
     /// Slack refuses us, or has no place for us.
     #[error("Slack: {0}")]

@@ -2,11 +2,12 @@
 
 use std::{
     collections::HashMap,
-    fs::File,
+    fs::{File, TryLockError},
     io::ErrorKind,
     net::SocketAddr,
     path::{Path, PathBuf},
     sync::{Arc, Mutex},
+    time::{Duration, Instant},
 };
 
 use axum::{
@@ -35,6 +36,10 @@ use crate::{
     workspace::decide::Rules,
 };
 
+/// Held by the hub that has the folder.
+const LOCK_FILE: &str = "hub.lock";
+/// How long the lock may be held by somebody who only looks.
+const GLANCE: Duration = Duration::from_millis(400);
 /// Ports that are tried when the wished one is taken.
 const PORTS: u16 = 20;
 
@@ -184,23 +189,50 @@ impl Hub {
     }
 }
 
+/// Whether a hub has this folder now.
+///
+/// # Errors
+/// When the folder cannot be looked at.
+pub fn runs_in(dir: &Path) -> Result<bool, HubError> {
+    if !dir.join(LOCK_FILE).exists() {
+        return Ok(false);
+    }
+    let (path, file) = lock_file(dir)?;
+    // Shared: two that look at the same time do not take each other for a hub.
+    match file.try_lock_shared() {
+        Ok(()) => Ok(false),
+        Err(TryLockError::WouldBlock) => Ok(true),
+        Err(TryLockError::Error(source)) => Err(HubError::Folder { path, source }),
+    }
+}
+
 /// One hub per folder: two would each believe to be the only writer.
 fn lock(dir: &Path) -> Result<File, HubError> {
-    let path = dir.join("hub.lock");
-    let failed = |source| HubError::Folder {
-        path: path.clone(),
-        source,
-    };
-    let file = File::options()
+    let (path, file) = lock_file(dir)?;
+    let begun = Instant::now();
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            // Somebody may only be looking (`runs_in`).
+            Err(TryLockError::WouldBlock) if begun.elapsed() < GLANCE => {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            Err(TryLockError::WouldBlock) => return Err(HubError::Running(dir.to_owned())),
+            Err(TryLockError::Error(source)) => return Err(HubError::Folder { path, source }),
+        }
+    }
+}
+
+fn lock_file(dir: &Path) -> Result<(PathBuf, File), HubError> {
+    let path = dir.join(LOCK_FILE);
+    let opened = File::options()
         .create(true)
         .truncate(false)
         .write(true)
-        .open(&path)
-        .map_err(failed)?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(std::fs::TryLockError::WouldBlock) => Err(HubError::Running(dir.to_owned())),
-        Err(std::fs::TryLockError::Error(source)) => Err(failed(source)),
+        .open(&path);
+    match opened {
+        Ok(file) => Ok((path, file)),
+        Err(source) => Err(HubError::Folder { path, source }),
     }
 }
 

@@ -51,7 +51,7 @@ mod view_api;
 mod workspace;
 
 pub use error::{HubError, Trouble};
-pub use hub::{Hub, HubConfig};
+pub use hub::{Hub, HubConfig, runs_in};
 pub use purse::Caps;
 pub use relay::{Pace, RelayConfig, RepoChannel, SCOPES, missing_scopes};
 pub use tokens::{AgentTokens, PersonToken, RepoTokens, Tokens};

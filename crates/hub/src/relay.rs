@@ -33,6 +33,7 @@ mod post;
 mod scopes;
 mod upstream;
 mod using;
+pub(crate) mod wishes;
 
 use std::{
     collections::HashMap,
@@ -80,6 +81,8 @@ pub struct RepoChannel {
     pub id: Option<ChannelId>,
     /// The channel's name; made when there is none.
     pub name: String,
+    /// Bots of the workspace that may ask for work there. They decide nothing.
+    pub bots: Vec<String>,
 }
 
 /// Who we are in Slack.
@@ -88,6 +91,8 @@ pub(crate) struct Us {
     pub(crate) team: String,
     pub(crate) user: UserId,
     pub(crate) bot: String,
+    /// The workspace's own address, `https://…slack.com/`.
+    pub(crate) url: String,
 }
 
 /// The connection to Slack, shared by everything that uses it.
@@ -122,6 +127,10 @@ impl Relay {
         )
         .map_err(refused)?;
         let upstream = Upstream::new(web, config.pace);
+        let own = config.channels.clone();
+        store
+            .change(move |desk| own.iter().try_for_each(|one| wishes::wish(desk.db(), one)))
+            .await?;
         let us = channels::introduce(store, &upstream, &config.channels).await?;
         Ok(Arc::new(Self {
             upstream,
@@ -135,6 +144,13 @@ impl Relay {
             base: config.base,
             app_token: config.app_token,
         }))
+    }
+}
+
+impl Relay {
+    /// The workspace in Slack, where people write.
+    pub(crate) fn workspace(&self) -> &str {
+        &self.us.url
     }
 }
 

@@ -239,6 +239,16 @@ CREATE TABLE IF NOT EXISTS upstream (
     value       TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 
+-- Which channel each repo wishes for, and whose bots count there as people.
+CREATE TABLE IF NOT EXISTS upstream_repos (
+    repo        TEXT PRIMARY KEY,
+    channel     TEXT,
+    name        TEXT NOT NULL,
+    bots        TEXT NOT NULL,
+    settled     INTEGER NOT NULL,
+    trouble     TEXT
+) STRICT, WITHOUT ROWID;
+
 -- What Slack has told us, kept before it is acknowledged. Done rows stay a
 -- while without payload: their keys recognise what is told again.
 CREATE TABLE IF NOT EXISTS upstream_inbox (

@@ -8,11 +8,11 @@ use std::{
     path::{Path, PathBuf},
     sync::{Arc, mpsc},
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use butler_vocab::fault;
-use rusqlite::Connection;
+use rusqlite::{Connection, ErrorCode, Transaction, TransactionBehavior};
 use tokio::sync::{broadcast, oneshot};
 
 use crate::{
@@ -21,6 +21,8 @@ use crate::{
     notice::Notice,
 };
 
+/// How long another process may hold the file.
+const PATIENCE: Duration = Duration::from_secs(10);
 /// Changes that one commit carries at most.
 const BATCH: usize = 256;
 
@@ -117,7 +119,7 @@ fn write_loop(
         let mut said = Vec::new();
         let outcome = (|| {
             let transaction =
-                connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+                connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
             let mut desk = Desk::new(&transaction, &mut stamps);
             answers.push(first(&mut desk));
             while answers.len() < BATCH {
@@ -174,19 +176,61 @@ fn connect(path: &Path) -> Result<Connection, HubError> {
         source,
     };
     let connection = Connection::open(path).map_err(failed)?;
-    let prepare = || {
-        connection.busy_timeout(Duration::from_secs(10))?;
-        connection.pragma_update(None, "journal_mode", "WAL")?;
-        connection.pragma_update(None, "synchronous", "FULL")?;
-        connection.pragma_update(None, "foreign_keys", true)?;
-        connection.set_prepared_statement_cache_capacity(128);
-        connection.execute_batch(include_str!("schema.sql"))
-    };
-    prepare().map_err(failed)?;
-    Ok(connection)
+    let begun = Instant::now();
+    loop {
+        match prepare(&connection) {
+            // Two processes that make the file at the same moment get in each
+            // other's way where SQLite does not wait by itself.
+            Err(error) if is_busy(&error) && begun.elapsed() < PATIENCE => {
+                thread::sleep(Duration::from_millis(20));
+            }
+            Err(error) => return Err(failed(error)),
+            Ok(()) => return Ok(connection),
+        }
+    }
+}
+
+fn prepare(connection: &Connection) -> rusqlite::Result<()> {
+    connection.busy_timeout(PATIENCE)?;
+    connection.pragma_update(None, "journal_mode", "WAL")?;
+    connection.pragma_update(None, "synchronous", "FULL")?;
+    connection.pragma_update(None, "foreign_keys", true)?;
+    connection.set_prepared_statement_cache_capacity(128);
+    let transaction = Transaction::new_unchecked(connection, TransactionBehavior::Immediate)?;
+    transaction.execute_batch(include_str!("schema.sql"))?;
+    transaction.commit()
+}
+
+fn is_busy(error: &rusqlite::Error) -> bool {
+    matches!(
+        error.sqlite_error_code(),
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked)
+    )
 }
 
 /// A connection for another process (`Tokens`).
 pub(crate) fn connect_in(dir: &Path) -> Result<Connection, HubError> {
     connect(&file_in(dir)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `codebutler hub tokens` while a hub starts: both make the file.
+    #[test]
+    fn many_open_a_new_store_at_once_and_all_can() {
+        for _ in 0..5 {
+            let dir = tempfile::tempdir().unwrap();
+            let openers: Vec<_> = (0..8)
+                .map(|_| {
+                    let dir = dir.path().to_owned();
+                    thread::spawn(move || connect_in(&dir).map(drop))
+                })
+                .collect();
+            for opener in openers {
+                opener.join().unwrap().unwrap();
+            }
+        }
+    }
 }

@@ -12,7 +12,8 @@ use crate::{
     error::{HubError, Trouble},
     identity::Person,
     names::{channel_name, id_of},
-    relay, store,
+    relay::{self, RepoChannel},
+    store,
     workspace::channels,
 };
 
@@ -74,10 +75,15 @@ impl Tokens {
         wished_channel: &str,
     ) -> Result<RepoTokens, HubError> {
         // A mirror has the channels that Slack has, and the hub finds them.
-        let missing = self
-            .within(|db| Ok(relay::is_mirror(db)? && channels::list(db, Some(repo))?.is_empty()))?;
+        let missing = self.within(|db| {
+            let mirror = relay::is_mirror(db)? || relay::wishes::waits(db, repo)?;
+            Ok(mirror && channels::list(db, Some(repo))?.is_empty())
+        })?;
         if missing {
-            return Err(HubError::NoChannel(repo.to_owned()));
+            return Err(match self.within(|db| relay::wishes::trouble(db, repo))? {
+                Some(trouble) => HubError::Slack(trouble),
+                None => HubError::NoChannel(repo.to_owned()),
+            });
         }
         Ok(self.within(|db| {
             let channel = ensure_channel(db, repo, wished_channel)?;
@@ -87,6 +93,15 @@ impl Tokens {
             }
             Ok(RepoTokens { channel, agents })
         })?)
+    }
+
+    /// Tells a hub with Slack behind it which channel a repo wishes for. A hub
+    /// that runs takes it up within a moment, any other at its next start.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub fn wish_channel(&mut self, wanted: &RepoChannel) -> Result<(), HubError> {
+        Ok(self.within(|db| relay::wishes::wish(db, wanted))?)
     }
 
     /// A person and their token, made on first use.

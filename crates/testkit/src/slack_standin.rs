@@ -11,6 +11,7 @@ mod chat;
 mod files;
 mod limits;
 mod reading;
+mod scopes;
 mod socket;
 mod state;
 mod web;
@@ -25,7 +26,7 @@ use serde_json::{Value, json};
 use tokio::{net::TcpListener, task::JoinHandle};
 
 pub use limits::Limits;
-pub use state::ALL_SCOPES;
+pub use scopes::ALL_SCOPES;
 use state::State;
 
 /// How a connection is shaken.
@@ -100,6 +101,16 @@ impl SlackStandIn {
         self.shared.lock().add_channel(name, with_app)
     }
 
+    /// Makes a private channel that the app was not invited to.
+    pub fn private_channel(&self, name: &str) -> String {
+        let mut state = self.shared.lock();
+        let id = state.add_channel(name, false);
+        if let Some(channel) = state.channels.get_mut(&id) {
+            channel.private = true;
+        }
+        id
+    }
+
     /// The channel of this name, when there is one.
     #[must_use]
     pub fn channel_named(&self, name: &str) -> Option<String> {
@@ -119,11 +130,11 @@ impl SlackStandIn {
         self.shared.lock().write(channel, thread, message)
     }
 
-    /// A bot of somebody else posts.
-    pub fn foreign_bot_says(&self, channel: &str, text: &str) -> String {
+    /// A bot of somebody else posts, at top level or in a thread.
+    pub fn foreign_bot_says(&self, channel: &str, text: &str, thread: Option<&str>) -> String {
         let message = json!({"subtype": "bot_message", "bot_id": "B0FOREIGN", "text": text,
             "username": "deploys"});
-        self.shared.lock().write(channel, None, message)
+        self.shared.lock().write(channel, thread, message)
     }
 
     /// A person changes what they said.
@@ -219,6 +230,11 @@ impl SlackStandIn {
     /// Begins or ends an outage: every call is answered 503, every socket is cut.
     pub fn outage(&self, on: bool) {
         self.shared.lock().outage(on);
+    }
+
+    /// Keeps events to itself: what happens meanwhile is in the history only.
+    pub fn mute(&self, on: bool) {
+        self.shared.lock().muted = on;
     }
 
     /// The token is not accepted any more.

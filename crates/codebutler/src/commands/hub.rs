@@ -1,13 +1,16 @@
 //! `codebutler hub`: the hub alone; `hub tokens`: who may speak to it.
 
-use std::net::SocketAddr;
+use std::{net::SocketAddr, time::Duration};
 
-use butler_hub::{Hub, HubError, Tokens};
+use butler_hub::{Hub, HubError, Tokens, runs_in};
 use butler_settings::Settings;
 use serde_json::json;
+use tokio_util::sync::CancellationToken;
+use tracing::info;
 
 use crate::{
     commands::{environment, set_up_here},
+    door,
     error::CliError,
     exit::Exit,
     log, process,
@@ -16,12 +19,19 @@ use crate::{
     wiring,
 };
 
+/// Between two looks whether another hub still runs.
+const GLANCE: Duration = Duration::from_millis(500);
+
 /// Run the hub alone
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Where to listen, instead of the configured address
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<SocketAddr>,
+
+    /// Wait while another hub has the folder, and take its place when it ends
+    #[arg(long, hide = true)]
+    stand_by: bool,
 
     #[command(subcommand)]
     command: Option<HubCommand>,
@@ -41,18 +51,28 @@ pub fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
     let settings = Settings::load(&set_up_here()?, &environment)?;
     match args.command {
         Some(HubCommand::Tokens { json }) => tokens(&settings, json, ui),
-        None => serve(&settings, args.listen, ui),
+        None => serve(&settings, args, ui),
     }
 }
 
-fn serve(settings: &Settings, listen: Option<SocketAddr>, ui: &Ui) -> Result<Exit, CliError> {
+fn serve(settings: &Settings, args: &Args, ui: &Ui) -> Result<Exit, CliError> {
     let mut config = wiring::hub_config(settings)?;
-    config.listen = listen.unwrap_or(config.listen);
+    config.listen = args.listen.unwrap_or(config.listen);
     let repo = wiring::repo_name(&settings.root);
     let mut lines = log::start_process("hub", &settings.home, &repo);
     log::know(config.redactor.clone());
     process::run(async move |cancel| {
-        let hub = Hub::start(config, cancel).await.map_err(not_started)?;
+        let hub = loop {
+            match Hub::start(config.clone(), cancel.clone()).await {
+                Err(HubError::Running(_)) if args.stand_by => {
+                    let Some(listen) = stand_by(settings, &cancel, ui).await? else {
+                        return Ok(Exit::Done);
+                    };
+                    config.listen = listen;
+                }
+                started => break started.map_err(not_started)?,
+            }
+        };
         let url = format!("http://{}/", hub.address());
         wiring::remember_hub(settings, &url)?;
         let note = hub.noter();
@@ -68,8 +88,45 @@ fn serve(settings: &Settings, listen: Option<SocketAddr>, ui: &Ui) -> Result<Exi
     })
 }
 
+/// Another hub of this machine serves this repo too. Says where it is, waits for
+/// its end, and gives the address at which everybody looks for a hub.
+async fn stand_by(
+    settings: &Settings,
+    cancel: &CancellationToken,
+    ui: &Ui,
+) -> Result<Option<SocketAddr>, CliError> {
+    let folder = wiring::hub_folder(settings);
+    let client = reqwest::Client::builder()
+        .no_proxy()
+        .timeout(GLANCE * 4)
+        .build()
+        .map_err(CliError::internal)?;
+    let mut joined = None;
+    while runs_in(&folder).map_err(CliError::internal)? {
+        // It may be starting itself; what an earlier one left behind is silent.
+        if joined.is_none()
+            && let Some(url) = wiring::remembered_hub(settings)
+            && let Ok(health) = url.join("healthz")
+            && client.get(health).send().await.is_ok()
+        {
+            ui.line(format_args!("{READY} {url}"))?;
+            joined = Some(url);
+        }
+        tokio::select! {
+            () = cancel.cancelled() => return Ok(None),
+            () = tokio::time::sleep(GLANCE) => {}
+        }
+    }
+    info!("the hub that was shared has ended; taking its place");
+    let place = joined.and_then(|url| url.socket_addrs(|| None).ok());
+    let place = place.and_then(|all| all.first().copied());
+    Ok(Some(place.unwrap_or(settings.machine.hub.listen)))
+}
+
 fn not_started(error: HubError) -> CliError {
     match error {
+        HubError::Running(_) => CliError::user(error)
+            .hint("one hub serves every repository of this machine; `codebutler up` joins it"),
         HubError::Slack(_) => {
             CliError::user(error).hint("`codebutler doctor` says what is wrong with the Slack app")
         }
@@ -78,13 +135,8 @@ fn not_started(error: HubError) -> CliError {
 }
 
 fn tokens(settings: &Settings, as_json: bool, ui: &Ui) -> Result<Exit, CliError> {
+    let repo = door::repo_tokens(settings)?;
     let mut tokens = Tokens::open(&wiring::hub_folder(settings)).map_err(CliError::internal)?;
-    let repo = tokens
-        .ensure_repo(
-            &wiring::repo_name(&settings.root),
-            &wiring::channel_name(settings),
-        )
-        .map_err(CliError::internal)?;
     let person = tokens.ensure_person("you").map_err(CliError::internal)?;
     if as_json {
         let agents: serde_json::Map<_, _> = repo

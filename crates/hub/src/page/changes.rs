@@ -114,6 +114,7 @@ fn merge_card(view: &ChangesView) -> Markup {
         me: &view.around.person,
         snippets: &std::collections::HashMap::new(),
         in_channel: false,
+        here: view.around.slack.is_none(),
     };
     html! { @if let Some(card) = card { (message::card(card, &scene)) } }
 }

@@ -36,9 +36,9 @@ pub(super) fn page(view: &ChannelView, welcome: &Welcome) -> Markup {
     let content = html! {
         header.top { h1 { "# " (view.channel.name) } p.soft { (view.channel.repo) } }
         (welcome.banner())
-        (welcome.requests(id))
+        @if view.around.slack.is_none() { (welcome.requests(id)) }
         (list(view))
-        (composer(id, None))
+        (composer(id, None, view.around.slack.as_deref()))
     };
     layout::page(
         &view.channel.name,
@@ -62,6 +62,7 @@ fn list(view: &ChannelView) -> Markup {
         me: &view.around.person,
         snippets: &view.snippets,
         in_channel: true,
+        here: view.around.slack.is_none(),
     };
     html! {
         div.messages data-part="messages" data-keyed role="log" aria-label="Threads" {

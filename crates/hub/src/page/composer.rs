@@ -4,7 +4,15 @@ use butler_vocab::{ChannelId, MessageTs};
 use maud::{Markup, html};
 
 /// A form that works without script; the script adds progress and previews.
-pub(super) fn composer(channel: &ChannelId, root: Option<&MessageTs>) -> Markup {
+/// With Slack behind the hub people write there, and are shown the way.
+pub(super) fn composer(
+    channel: &ChannelId,
+    root: Option<&MessageTs>,
+    slack: Option<&str>,
+) -> Markup {
+    if let Some(workspace) = slack {
+        return elsewhere(&place(workspace, channel, root), root.is_some());
+    }
     let label = if root.is_some() {
         "Reply in this thread"
     } else {
@@ -28,5 +36,28 @@ pub(super) fn composer(channel: &ChannelId, root: Option<&MessageTs>) -> Markup 
                 button.primary type="submit" { "Send" }
             }
         }
+    }
+}
+
+fn elsewhere(address: &str, in_thread: bool) -> Markup {
+    html! {
+        p.elsewhere role="note" {
+            "This page only shows what is said in Slack: write, react and press buttons there. "
+            a href=(address) rel="noreferrer" {
+                @if in_thread { "Open this thread in Slack" } @else { "Open this channel in Slack" }
+            }
+        }
+    }
+}
+
+/// Slack's own address of a channel or a message.
+fn place(workspace: &str, channel: &ChannelId, root: Option<&MessageTs>) -> String {
+    let workspace = workspace.trim_end_matches('/');
+    match root {
+        Some(root) => {
+            let digits = root.as_str().replace('.', "");
+            format!("{workspace}/archives/{channel}/p{digits}")
+        }
+        None => format!("{workspace}/archives/{channel}"),
     }
 }

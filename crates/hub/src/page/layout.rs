@@ -21,6 +21,8 @@ pub(super) struct Around {
     pub(super) team: Vec<Member>,
     pub(super) person: Person,
     pub(super) version: String,
+    /// The workspace in Slack, when it is behind the hub: people write there.
+    pub(super) slack: Option<String>,
 }
 
 /// Where the parts of a page come from when something changed.

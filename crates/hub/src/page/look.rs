@@ -31,6 +31,7 @@ pub(super) struct Reader {
     person: Person,
     online: HashSet<AgentKey>,
     version: String,
+    slack: Option<String>,
 }
 
 impl Reader {
@@ -39,6 +40,7 @@ impl Reader {
             person,
             online: app.presence.online(),
             version: app.version.clone(),
+            slack: app.relay.as_ref().map(|relay| relay.workspace().to_owned()),
         }
     }
 
@@ -58,6 +60,7 @@ impl Reader {
             team,
             person: self.person,
             version: self.version,
+            slack: self.slack,
         })
     }
 }

@@ -28,6 +28,8 @@ pub(super) struct Scene<'a> {
     pub(super) snippets: &'a HashMap<String, String>,
     /// The channel shows threads; their buttons are inside.
     pub(super) in_channel: bool,
+    /// Whether people act on the page; with Slack behind the hub they act there.
+    pub(super) here: bool,
 }
 
 /// A message.
@@ -41,7 +43,7 @@ pub(super) fn card(message: &Value, scene: &Scene<'_>) -> Markup {
         channel: scene.channel,
         ts: &ts,
         root: &root,
-        open: !scene.in_channel && asked.is_none_or(|view| view.decided.is_none()),
+        open: scene.here && !scene.in_channel && asked.is_none_or(|view| view.decided.is_none()),
     };
     let role = role_of(message);
     let ephemeral = message["is_ephemeral"] == true;
@@ -68,8 +70,10 @@ pub(super) fn card(message: &Value, scene: &Scene<'_>) -> Markup {
                 @if let Some(view) = asked { (verdict(view, scene.names)) }
                 @if ephemeral {
                     (dismiss(scene.channel, &ts, &root))
-                } @else {
+                } @else if scene.here {
                     (reactions(message, &place, scene.me))
+                } @else {
+                    (reactions_read(message))
                 }
             }
         }
@@ -192,6 +196,26 @@ fn size(bytes: u64) -> String {
             bytes / 1_048_576,
             bytes % 1_048_576 * 10 / 1_048_576
         ),
+    }
+}
+
+/// The reactions of a message where nobody can add one.
+fn reactions_read(message: &Value) -> Markup {
+    let all = message["reactions"]
+        .as_array()
+        .map_or(&[][..], Vec::as_slice);
+    html! {
+        @if !all.is_empty() {
+            div.reactions {
+                @for reaction in all {
+                    @let name = reaction["name"].as_str().unwrap_or_default();
+                    @let count = reaction["count"].as_u64().unwrap_or(0);
+                    span.pill role="img" aria-label={ (emoji::spoken(name)) ", " (count) } {
+                        (emoji::shown(name)) " " (count)
+                    }
+                }
+            }
+        }
     }
 }
 

@@ -6,8 +6,9 @@ use maud::{Markup, html};
 use super::emoji;
 use crate::{desk::now_ms, overview::ThreadView, presence::Member};
 
-/// "Coder · running cargo test · 0:42 · $0.18 of $5.00", and Stop.
-pub(super) fn card(view: &ThreadView) -> Markup {
+/// "Coder · running cargo test · 0:42 · $0.18 of $5.00", and Stop where people
+/// can say it.
+pub(super) fn card(view: &ThreadView, here: bool) -> Markup {
     let now = now_ms();
     let working: Vec<_> = view.activity.iter().filter(|s| s.works(now)).collect();
     let parked: Vec<_> = view
@@ -39,7 +40,7 @@ pub(super) fn card(view: &ThreadView) -> Markup {
                 @if parked.is_empty() && !waits { p.soft { "Nobody is working" } }
             }
             (spent(view))
-            @if !working.is_empty() { (stop(&view.thread)) }
+            @if here && !working.is_empty() { (stop(&view.thread)) }
         }
     }
 }

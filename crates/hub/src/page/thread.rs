@@ -63,7 +63,7 @@ pub(super) fn page(page: &ThreadPage) -> Markup {
                 @if page.older {
                     p.newer { a href=(address(thread, "")) { "Back to the newest messages" } }
                 } @else {
-                    (composer(&thread.channel, Some(&thread.root)))
+                    (composer(&thread.channel, Some(&thread.root), page.around.slack.as_deref()))
                 }
             }
         }
@@ -129,7 +129,7 @@ fn title(page: &ThreadPage) -> String {
 
 fn rail(page: &ThreadPage) -> Markup {
     html! {
-        div data-part="status" { (status::card(&page.view)) (decisions(&page.view.decisions)) }
+        div data-part="status" { (status::card(&page.view, page.around.slack.is_none())) (decisions(&page.view.decisions)) }
     }
 }
 
@@ -190,6 +190,7 @@ fn list(page: &ThreadPage) -> Markup {
         me: &page.around.person,
         snippets: &page.snippets,
         in_channel: false,
+        here: page.around.slack.is_none(),
     };
     html! {
         div.messages data-part="messages" data-keyed role="log" aria-label="Conversation" {

@@ -6,7 +6,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use serde_json::{Value, json};
 use tracing::{info, warn};
 
-use super::{RepoChannel, Us, scopes, upstream::Upstream};
+use super::{RepoChannel, Us, scopes, upstream::Upstream, wishes};
 use crate::{HubError, desk::now_ms, error::Trouble, store::Store};
 
 /// Asks Slack who we are and takes up the channels of the repos. While Slack is
@@ -46,6 +46,7 @@ pub(super) async fn introduce(
         team: text("team_id"),
         user: butler_vocab::UserId::new(text("user_id")),
         bot: text("bot_id"),
+        url: text("url"),
     };
     if us.bot.is_empty() {
         return Err(HubError::Slack(
@@ -67,6 +68,7 @@ pub(super) async fn introduce(
                 ("team", kept.team.as_str()),
                 ("user", kept.user.as_str()),
                 ("bot", kept.bot.as_str()),
+                ("url", kept.url.as_str()),
             ] {
                 remember(desk.db(), key, value)?;
             }
@@ -75,7 +77,17 @@ pub(super) async fn introduce(
         .await?;
     info!(team = us.team, "Slack knows us");
     for one in wanted {
-        settle(store, upstream, one).await?;
+        wishes::fulfil(store, upstream, one).await?;
+    }
+    for one in store.look(|db| wishes::list(db, false)).await? {
+        let own = wanted.iter().any(|own| own.repo == one.repo);
+        if own {
+            continue;
+        }
+        // Another repo's trouble is not a reason to keep this one waiting.
+        if let Err(error) = wishes::fulfil(store, upstream, &one).await {
+            warn!(%error, repo = one.repo, "a repo's channel cannot be had");
+        }
     }
     Ok(us)
 }
@@ -96,6 +108,7 @@ fn remembered(db: &Connection) -> Result<Option<Us>, Trouble> {
             team,
             user: butler_vocab::UserId::new(user),
             bot,
+            url: recall(db, "url")?.unwrap_or_default(),
         }),
         _ => None,
     })
@@ -120,7 +133,11 @@ pub(super) fn remember(db: &Connection, key: &str, value: &str) -> Result<(), Tr
 }
 
 /// Finds a repo's channel in Slack, makes or joins it, and takes it up.
-async fn settle(store: &Store, upstream: &Upstream, wanted: &RepoChannel) -> Result<(), HubError> {
+pub(super) async fn settle(
+    store: &Store,
+    upstream: &Upstream,
+    wanted: &RepoChannel,
+) -> Result<(), HubError> {
     let channel = match find(upstream, wanted).await {
         Ok(channel) => channel,
         Err(error) if error.code() == Some("name_taken") => {

@@ -4,6 +4,7 @@
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, PoisonError},
+    time::Duration,
 };
 
 use butler_vocab::ChannelId;
@@ -12,6 +13,9 @@ use tokio::sync::OwnedMutexGuard;
 use crate::notice::AgentKey;
 
 type Key = (AgentKey, String);
+
+/// Between two looks at what is in the air.
+const GLANCE: Duration = Duration::from_millis(20);
 
 /// Who is in the air.
 #[derive(Default)]
@@ -41,6 +45,17 @@ impl Flights {
     pub(super) fn any(&self, channel: &ChannelId) -> bool {
         let channels = self.channels.lock().unwrap_or_else(PoisonError::into_inner);
         channels.get(channel).is_some_and(|count| *count > 0)
+    }
+
+    /// Returns when nothing is under way to the channel, or after this long.
+    pub(super) async fn landed(&self, channel: &ChannelId, longest: Duration) {
+        let waiting = async {
+            while self.any(channel) {
+                tokio::time::sleep(GLANCE).await;
+            }
+        };
+        // What has not landed by then may never; the caller goes on without it.
+        let _ = tokio::time::timeout(longest, waiting).await;
     }
 
     /// One at a time per key: who asks again while the first is under way waits

@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 use tokio::time::{MissedTickBehavior, interval};
 use tracing::{debug, error, warn};
 
-use super::{Relay, backfill, inbox, mirror, own, using};
+use super::{Relay, backfill, inbox, mirror, own, using, wishes};
 use crate::{
-    acts::Reacted,
+    acts::{Reacted, words},
     app::App,
     error::Trouble,
     workspace::{channels, message},
@@ -19,6 +19,8 @@ use crate::{
 
 /// How often a failed back-fill is tried again, and waiting echoes are looked at.
 const BEAT: Duration = Duration::from_secs(2);
+/// How long a bare word waits for posts under way; what follows it waits too.
+const LANDING: Duration = Duration::from_secs(5);
 /// Every so many beats the marks of the mirror are moved.
 const MARK_EVERY: u32 = 10;
 
@@ -40,7 +42,12 @@ async fn work(app: &Arc<App>, relay: &Arc<Relay>) {
         tokio::select! {
             Ok(()) = gaps.changed() => behind = true,
             () = relay.wake.notified() => {}
-            _ = beat.tick() => beats += 1,
+            _ = beat.tick() => {
+                beats += 1;
+                if let Err(trouble) = wishes::look(app, relay).await {
+                    error!(%trouble, "the wishes of repos cannot be read");
+                }
+            }
         }
         if gaps.has_changed().unwrap_or(false) {
             gaps.mark_unchanged();
@@ -166,7 +173,14 @@ async fn message_event(
         _ if mirror::is_ours(&relay.us, event) => {
             return own_echo(app, relay, seq, &channel, event).await;
         }
-        _ => said(app, relay, Some(seq), &channel, event).await?,
+        _ => {
+            let text = event["text"].as_str().unwrap_or_default();
+            if event["thread_ts"].is_string() && words::is_bare(text) {
+                // The card that it answers may be in Slack and not yet known here.
+                relay.flights.landed(&channel, LANDING).await;
+            }
+            said(app, relay, Some(seq), &channel, event).await?;
+        }
     }
     Ok(true)
 }

@@ -1,13 +1,17 @@
 //! What people do in Slack, taken over into the mirror, each thing once: a
 //! message is known by its channel and timestamp, a reaction by who made it.
 
+use butler_slack::mrkdwn;
 use butler_vocab::{ChannelId, MessageTs, StampKind, ThreadId, UserId, mentions};
 use rusqlite::{Connection, params};
 use serde_json::{Value, json};
 
-use super::Us;
+use super::{Us, wishes};
 use crate::{
-    acts,
+    acts::{
+        self,
+        words::{self, Said},
+    },
     desk::Desk,
     error::Trouble,
     identity::Person,
@@ -119,8 +123,8 @@ fn adopt_file(
     Ok(())
 }
 
-/// Somebody says something; a foreign bot is kept and told to nobody. False
-/// when it was known.
+/// Somebody says something. A foreign bot is kept and told to nobody, unless the
+/// repo lets it ask for work; its words never decide. False when it was known.
 pub(super) fn said(
     desk: &mut Desk<'_>,
     rules: &Rules,
@@ -143,21 +147,39 @@ pub(super) fn said(
         || body["bot_id"].as_str().unwrap_or_default().to_owned(),
         |person| person.id.as_str().to_owned(),
     );
-    let entry = Entry {
+    let allowed = match body["bot_id"].as_str() {
+        Some(bot) => wishes::allows(desk.db(), &repo, bot)?,
+        None => false,
+    };
+    let mut entry = Entry {
         thread: ThreadId::new(channel.clone(), root),
-        ts,
+        ts: ts.clone(),
         author,
         role: None,
         body: body.clone(),
         to: mentions(&text, Some(&us.user)),
         stamp: StampKind::Message,
         reference: None,
-        delivered: is_person,
+        delivered: is_person || allowed,
     };
-    message::record(desk, entry)?;
-    if let Some(person) = speaker.filter(|_| is_person) {
-        acts::heed_words(desk, rules, person, &repo, &text, &body)?;
+    let Some(person) = speaker.filter(|_| is_person) else {
+        message::record(desk, entry)?;
+        return Ok(true);
+    };
+    let in_thread: Option<MessageTs> = body["thread_ts"].as_str().and_then(|ts| ts.parse().ok());
+    let plain = mrkdwn::unescape(&text);
+    let words = Said {
+        person,
+        channel,
+        root: in_thread.as_ref(),
+        ts: Some(&ts),
+        text: &plain,
+    };
+    if words::answered(desk, rules, &words)? {
+        entry.stamp = StampKind::Other;
     }
+    message::record(desk, entry)?;
+    words::heed(desk, rules, &words, &repo)?;
     Ok(true)
 }
 

@@ -83,3 +83,22 @@ fn the_document_names_every_route_and_no_other() {
         "in docs/api.md, but not in the hub"
     );
 }
+
+/// The section about the live stream names every kind of event that it has.
+#[test]
+fn the_document_names_every_kind_of_live_event() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let source = fs::read_to_string(root.join("src/person_api.rs")).unwrap();
+    let document = fs::read_to_string(root.join("../../docs/api.md")).unwrap();
+    let section = document.split("### `GET /v1/events`").nth(1).unwrap();
+    let section = section.split("\n## ").next().unwrap();
+    let kinds: BTreeSet<&str> = source
+        .split(".event(\"")
+        .skip(1)
+        .filter_map(|rest| rest.split('"').next())
+        .collect();
+    assert!(kinds.len() >= 5, "{kinds:?}");
+    for kind in kinds {
+        assert!(section.contains(&format!("`{kind}`")), "{kind}");
+    }
+}

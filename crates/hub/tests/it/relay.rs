@@ -83,7 +83,9 @@ async fn edits_deletions_reactions_and_strangers() {
     take(&mut pm).await;
     let channel = world.channel();
     // Noise that is nobody's edit, and a bot that is nobody's business.
-    world.slack.foreign_bot_says(channel.as_str(), "deployed");
+    world
+        .slack
+        .foreign_bot_says(channel.as_str(), "deployed", None);
     world
         .slack
         .edit(&world.ana, channel.as_str(), &root, "see it");
@@ -118,7 +120,7 @@ async fn edits_deletions_reactions_and_strangers() {
     assert_eq!(deleted.payload["event"]["deleted_ts"], root.as_str());
 }
 
-async fn ask(world: &SlackWorld, root: &str, id: &str, kind: DecisionKind) -> String {
+pub async fn ask(world: &SlackWorld, root: &str, id: &str, kind: DecisionKind) -> String {
     let request = RequestId::new(id);
     let card = blocks::card(kind, &request, "May I?", "the subject", "");
     let mut post = world.post(Role::Pm, &card.text, Some(root), &format!("card {id}"));
@@ -135,7 +137,7 @@ async fn ask(world: &SlackWorld, root: &str, id: &str, kind: DecisionKind) -> St
     posted.ts.as_str().to_owned()
 }
 
-async fn decided(world: &SlackWorld, id: &str) -> Option<(Choice, UserId)> {
+pub async fn decided(world: &SlackWorld, id: &str) -> Option<(Choice, UserId)> {
     let view = world.control(Role::Pm).decision(&RequestId::new(id)).await;
     let decided = view.unwrap().decided?;
     Some((decided.choice, decided.person))

@@ -26,6 +26,7 @@ pub struct SlackWorld {
     pub ana: String,
     pub ben: String,
     pub approvers: Vec<UserId>,
+    pub bots: Vec<String>,
     pub pace: Pace,
     running: Option<(Hub, CancellationToken)>,
 }
@@ -48,6 +49,7 @@ pub fn relay_config(slack: (&str, &str, &str), pace: Pace) -> RelayConfig {
             repo: REPO.to_owned(),
             id: None,
             name: CHANNEL.to_owned(),
+            bots: Vec::new(),
         }],
         pace,
     }
@@ -75,6 +77,7 @@ impl SlackWorld {
             ana,
             ben,
             approvers: Vec::new(),
+            bots: Vec::new(),
             pace: quick(),
             running: None,
         }
@@ -84,7 +87,9 @@ impl SlackWorld {
         let mut config = world::config(dir, listen);
         config.approvers.clone_from(&self.approvers);
         let (bot, app) = (self.slack.bot_token(), self.slack.app_token());
-        config.relay = Some(relay_config((&self.slack.base(), &bot, &app), self.pace));
+        let mut relay = relay_config((&self.slack.base(), &bot, &app), self.pace);
+        relay.channels[0].bots.clone_from(&self.bots);
+        config.relay = Some(relay);
         config
     }
 

@@ -46,7 +46,7 @@ pub(super) fn users(state: &State) -> Answer {
 }
 
 fn shown(id: &str, channel: &Channel) -> Value {
-    json!({"id": id, "name": channel.name, "is_channel": true, "is_private": false,
+    json!({"id": id, "name": channel.name, "is_channel": true, "is_private": channel.private,
         "is_archived": false, "is_member": channel.with_app})
 }
 
@@ -59,6 +59,7 @@ pub(super) fn channels(state: &State, args: &Args) -> Answer {
     let all: Vec<Value> = state
         .channels
         .iter()
+        .filter(|(_, one)| one.with_app || !one.private)
         .map(|(id, one)| shown(id, one))
         .collect();
     let end = (start + 2).min(all.len());
@@ -73,8 +74,8 @@ pub(super) fn channels(state: &State, args: &Args) -> Answer {
 fn place<'a>(state: &'a State, args: &Args) -> Result<(String, &'a Channel), Value> {
     let id = args.text("channel").unwrap_or_default();
     match state.channels.get(&id) {
-        Some(channel) => Ok((id, channel)),
-        None => no("channel_not_found"),
+        Some(channel) if channel.with_app || !channel.private => Ok((id, channel)),
+        _ => no("channel_not_found"),
     }
 }
 

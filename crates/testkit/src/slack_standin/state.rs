@@ -12,28 +12,9 @@ use serde_json::{Value, json};
 
 use super::{
     limits::{Limits, Meter},
+    scopes::ALL_SCOPES,
     socket::{Pending, SocketEnd},
 };
-
-/// Every scope that the app's manifest asks for.
-pub const ALL_SCOPES: [&str; 16] = [
-    "app_mentions:read",
-    "channels:history",
-    "channels:join",
-    "channels:manage",
-    "channels:read",
-    "chat:write",
-    "chat:write.customize",
-    "commands",
-    "files:read",
-    "files:write",
-    "groups:history",
-    "groups:read",
-    "im:history",
-    "reactions:read",
-    "reactions:write",
-    "users:read",
-];
 
 pub(super) const TEAM: &str = "T0STANDIN";
 pub(super) const APP: &str = "A0STANDIN";
@@ -45,6 +26,8 @@ pub(super) const BOT_USER: &str = "U0STANDIN";
 pub(super) struct Channel {
     pub(super) name: String,
     pub(super) with_app: bool,
+    /// Who is not in it does not know that it is there.
+    pub(super) private: bool,
     /// By timestamp, which sorts as text.
     pub(super) messages: BTreeMap<String, Value>,
 }
@@ -69,6 +52,7 @@ pub(crate) struct State {
     pub(super) revoked: bool,
     pub(super) disabled: bool,
     pub(super) down: bool,
+    pub(super) muted: bool,
     pub(super) scopes: Vec<String>,
     pub(super) channels: BTreeMap<String, Channel>,
     pub(super) people: BTreeMap<String, String>,
@@ -104,6 +88,7 @@ impl State {
             revoked: false,
             disabled: false,
             down: false,
+            muted: false,
             scopes: ALL_SCOPES.map(str::to_owned).to_vec(),
             channels: BTreeMap::new(),
             people: BTreeMap::new(),
@@ -164,6 +149,7 @@ impl State {
         let channel = Channel {
             name: name.to_owned(),
             with_app,
+            private: false,
             messages: BTreeMap::new(),
         };
         self.channels.insert(id.clone(), channel);
@@ -387,7 +373,7 @@ impl State {
 
     /// An event for the app, when it is in the channel.
     fn event(&mut self, channel: &str, event: &Value) {
-        if !self.channels[channel].with_app {
+        if self.muted || !self.channels[channel].with_app {
             return;
         }
         let event_id = self.fresh("Ev");

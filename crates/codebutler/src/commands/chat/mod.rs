@@ -22,7 +22,7 @@ use crate::{
 ///
 /// Without a thread the first message begins one. At a terminal, messages are
 /// shown as they come and each line you type is posted; the number of a button
-/// presses it; Ctrl-D leaves. Otherwise one message is read from the input, and
+/// presses it; Ctrl-D leaves. A hub that goes away is waited for. Otherwise one message is read from the input, and
 /// answers are written until the team rests.
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -51,7 +51,7 @@ pub fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
             return list(&person, ui).await;
         }
         let thread = thread(&person, args.thread.as_deref()).await?;
-        let mut talk = Talk::new(person, thread, ui);
+        let mut talk = Talk::new(person, thread, &settings, ui);
         let said = match &args.message {
             Some(text) => Some(text.clone()),
             None if std::io::stdin().is_terminal() => None,

@@ -7,13 +7,19 @@ use std::{
     time::{Duration, Instant},
 };
 
+use butler_settings::Settings;
 use butler_vocab::MessageTs;
 use owo_colors::OwoColorize;
 use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::{error::CliError, exit::Exit, person::Person, ui::Ui};
+use crate::{
+    error::CliError,
+    exit::Exit,
+    person::{Away, Person},
+    ui::Ui,
+};
 
 /// Without news the thread is looked at all the same: a hub may restart.
 const GLANCE: Duration = Duration::from_secs(2);
@@ -24,6 +30,9 @@ pub struct Talk<'a> {
     person: Person,
     thread: Option<MessageTs>,
     shown: HashSet<String>,
+    /// The hub did not answer the last time.
+    away: bool,
+    settings: &'a Settings,
     ui: &'a Ui,
 }
 
@@ -35,11 +44,18 @@ struct Button {
 }
 
 impl<'a> Talk<'a> {
-    pub fn new(person: Person, thread: Option<MessageTs>, ui: &'a Ui) -> Self {
+    pub fn new(
+        person: Person,
+        thread: Option<MessageTs>,
+        settings: &'a Settings,
+        ui: &'a Ui,
+    ) -> Self {
         Self {
             person,
             thread,
             shown: HashSet::new(),
+            away: false,
+            settings,
             ui,
         }
     }
@@ -51,16 +67,30 @@ impl<'a> Talk<'a> {
         if self.thread.is_none() {
             self.ui.note("a new thread: what should the team do?");
         }
+        let mut unsent: Option<String> = None;
         loop {
-            self.show_new().await?;
+            let looked = self.show_new().await;
+            let mut here = self.heard_from(looked)?.is_some();
+            if here && let Some(line) = unsent.take() {
+                let said = self.say(line.trim()).await;
+                if let Err(error) = &said
+                    && !self.may_have_arrived(error)
+                {
+                    unsent = Some(line);
+                }
+                here = self.heard_from(said)?.is_some();
+            }
+            if !here && self.person.move_to_hub_of(self.settings) {
+                news = self.person.news(cancel.clone());
+            }
             tokio::select! {
                 () = cancel.cancelled() => return Ok(Exit::Done),
                 _ = news.recv() => {}
                 () = tokio::time::sleep(GLANCE) => {}
-                line = typed.recv() => match line {
+                line = typed.recv(), if unsent.is_none() => match line {
                     None => return Ok(Exit::Done),
                     Some(line) if line.trim().is_empty() => {}
-                    Some(line) => drop(self.say(line.trim()).await?),
+                    Some(line) => unsent = Some(line),
                 },
             }
         }
@@ -86,8 +116,12 @@ impl<'a> Talk<'a> {
         // A press may be carried out without a word.
         let mut answered = pressed;
         loop {
-            answered |= self.show_new().await? > 0;
-            let rests = answered && self.team_rests().await?;
+            let looked = self.look(&mut answered).await;
+            let looked = self.heard_from(looked)?;
+            if looked.is_none() && self.person.move_to_hub_of(self.settings) {
+                news = self.person.news(cancel.clone());
+            }
+            let rests = looked.unwrap_or(false);
             let since = rests.then(|| *rests_since.get_or_insert_with(Instant::now));
             if !rests {
                 rests_since = None;
@@ -107,6 +141,47 @@ impl<'a> Talk<'a> {
                 () = tokio::time::sleep(pause) => {}
             }
         }
+    }
+
+    /// Shows what is new; whether there were answers and the team rests.
+    async fn look(&mut self, answered: &mut bool) -> Result<bool, CliError> {
+        *answered |= self.show_new().await? > 0;
+        Ok(*answered && self.team_rests().await?)
+    }
+
+    /// A hub that went away is told of once, and waited for; so is its return.
+    fn heard_from<T>(&mut self, answer: Result<T, CliError>) -> Result<Option<T>, CliError> {
+        match answer {
+            Ok(answer) => {
+                if self.away {
+                    self.away = false;
+                    self.ui.note("the hub is back");
+                }
+                Ok(Some(answer))
+            }
+            Err(error) if error.cause::<Away>().is_some() => {
+                if !self.away {
+                    self.away = true;
+                    self.ui.note(format_args!(
+                        "{}; waiting until it is back (Ctrl-C leaves)",
+                        error.plain()
+                    ));
+                }
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// A line that was under way when the hub went away is not sent again:
+    /// the person sees whether it is there.
+    fn may_have_arrived(&self, error: &CliError) -> bool {
+        let unclear = error.cause::<Away>().is_none_or(|away| away.unclear);
+        if unclear && error.cause::<Away>().is_some() {
+            self.ui
+                .note("it went away while your line was sent; look whether it arrived before you repeat it");
+        }
+        unclear
     }
 
     /// Posts, or presses the button with this number; whether it was a press.

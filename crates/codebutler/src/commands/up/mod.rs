@@ -1,0 +1,77 @@
+//! `codebutler up`: hub and agents as child processes in the foreground.
+
+mod opening;
+mod team;
+
+use std::{net::SocketAddr, sync::Arc};
+
+use butler_hub::Tokens;
+use butler_settings::Settings;
+use butler_vocab::Role;
+use owo_colors::OwoColorize;
+
+pub use self::team::{Place, Team};
+use crate::{
+    commands::{environment, set_up_here},
+    error::CliError,
+    exit::Exit,
+    process,
+    supervise::LineSink,
+    ui::Ui,
+    wiring,
+};
+
+/// Run hub and agents in the foreground; Ctrl-C stops all
+///
+/// A hub that another repository of this machine has started is shared; when it
+/// ends, this one takes its place.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Where the hub listens, instead of the configured address
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<SocketAddr>,
+}
+
+pub fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
+    let root = set_up_here()?;
+    let settings = Settings::load(&root, &environment)?;
+    let listen = args.listen.unwrap_or(settings.machine.hub.listen);
+    process::run(async move |cancel| {
+        let lines: LineSink = Arc::new(|name, line| {
+            Ui::new().note(format_args!("{} {line}", format!("{name:>10} │").dimmed()));
+        });
+        let place = Place {
+            root,
+            home: settings.home.clone(),
+            listen,
+        };
+        let team = Team::start(&place, lines, cancel.clone()).await?;
+        let link = login_link(&settings, &team.url)?;
+        ui.line(format_args!("{}: {link}", at_work(&team.absent)))?;
+        cancel.cancelled().await;
+        ui.note("stopping…");
+        team.ended().await;
+        Ok(Exit::Done)
+    })
+}
+
+/// Who is there.
+fn at_work(absent: &[Role]) -> String {
+    if absent.is_empty() {
+        return "the team is at work".to_owned();
+    }
+    let all = Role::ALL.len();
+    let names: Vec<&str> = absent.iter().map(|role| role.title()).collect();
+    format!(
+        "{} of {all} agents are at work; {} cannot start and will be tried again",
+        all - absent.len(),
+        names.join(", ")
+    )
+}
+
+/// A link that opens the page, once.
+pub fn login_link(settings: &Settings, url: &str) -> Result<String, CliError> {
+    let mut tokens = Tokens::open(&wiring::hub_folder(settings)).map_err(CliError::internal)?;
+    let code = tokens.login_link().map_err(CliError::internal)?;
+    Ok(format!("{url}login?code={}", code.expose()))
+}

@@ -1,0 +1,63 @@
+//! The way to the hub's tokens, for every process that has a repo: agents, the
+//! person at the terminal, scripts.
+
+use std::{
+    thread,
+    time::{Duration, Instant},
+};
+
+use butler_hub::{HubError, RepoChannel, RepoTokens, Tokens, runs_in};
+use butler_settings::Settings;
+use butler_vocab::ChannelId;
+
+use crate::{error::CliError, wiring};
+
+/// A hub that runs looks for a repo's channel within seconds; Slack may be slow.
+const FINDING: Duration = Duration::from_secs(30);
+/// A hub that somebody has just started may not have its folder yet.
+const STARTING: Duration = Duration::from_secs(3);
+const GLANCE: Duration = Duration::from_millis(50);
+
+/// Whether Slack is behind the hub of this machine.
+pub fn relays(settings: &Settings) -> bool {
+    let tokens = &settings.machine.slack;
+    tokens.bot_token.is_some() || tokens.app_token.is_some()
+}
+
+/// The channel that this repo wishes for, and whose bots it hears.
+pub fn repo_channel(settings: &Settings) -> RepoChannel {
+    let channel = &settings.repo.slack;
+    RepoChannel {
+        repo: wiring::repo_name(&settings.root),
+        id: channel.channel_id.clone().map(ChannelId::new),
+        name: wiring::channel_name(settings),
+        bots: channel.allowed_bots.clone(),
+    }
+}
+
+/// The tokens of this repo. With Slack behind it the hub has to find the channel
+/// first: while it does, this waits.
+pub fn repo_tokens(settings: &Settings) -> Result<RepoTokens, CliError> {
+    let folder = wiring::hub_folder(settings);
+    let mut tokens = Tokens::open(&folder).map_err(CliError::internal)?;
+    let wanted = repo_channel(settings);
+    if relays(settings) {
+        tokens.wish_channel(&wanted).map_err(CliError::internal)?;
+    }
+    let begun = Instant::now();
+    loop {
+        match tokens.ensure_repo(&wanted.repo, &wanted.name) {
+            Ok(found) => return Ok(found),
+            Err(error @ HubError::NoChannel(_)) => {
+                let runs = runs_in(&folder).map_err(CliError::internal)?;
+                let longest = if runs { FINDING } else { STARTING };
+                if begun.elapsed() > longest {
+                    return Err(CliError::user(error));
+                }
+                thread::sleep(GLANCE);
+            }
+            Err(error @ HubError::Slack(_)) => return Err(CliError::user(error)),
+            Err(error) => return Err(CliError::internal(error)),
+        }
+    }
+}

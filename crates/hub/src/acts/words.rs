@@ -1,0 +1,130 @@
+//! What a person's words decide: `approve <id>`, and a bare "yes", "no" or
+//! "merge" where only one open card can be meant. The rules are the same for
+//! the embedded workspace and for what is said in Slack.
+
+use butler_policy::{Word, answer, meanings};
+use butler_vocab::{ActionId, ChannelId, Choice, Decision, MessageTs, RequestId, ThreadId};
+
+use crate::{
+    desk::Desk,
+    error::Trouble,
+    identity::Person,
+    workspace::decide::{self, Click, Rules},
+};
+
+/// Something that a person said in a thread.
+pub(crate) struct Said<'a> {
+    pub(crate) person: &'a Person,
+    pub(crate) channel: &'a ChannelId,
+    /// The root of the thread; what begins one answers nothing.
+    pub(crate) root: Option<&'a MessageTs>,
+    /// When, if it was said a while ago: a card that came later is not meant.
+    pub(crate) ts: Option<&'a MessageTs>,
+    /// As it was typed, without Slack's escapes.
+    pub(crate) text: &'a str,
+}
+
+/// Whether the text is one of the words that can answer a card.
+pub(crate) fn is_bare(text: &str) -> bool {
+    !meanings(text).is_empty()
+}
+
+/// Carries out what a bare word decides. True when it was an answer: there is
+/// nothing left in it for a model to read.
+pub(crate) fn answered(
+    desk: &mut Desk<'_>,
+    rules: &Rules,
+    said: &Said<'_>,
+) -> Result<bool, Trouble> {
+    let Some(click) = click_meant(desk, said)? else {
+        return Ok(false);
+    };
+    let outcome = desk.attempt(|desk| decide::decide(desk, rules, said.person, &click));
+    let counted = outcome.is_ok();
+    ignore_refusal(outcome)?;
+    Ok(counted)
+}
+
+/// The one open card that a bare word answers. With several open it answers
+/// none: a person has to say which.
+fn click_meant(desk: &Desk<'_>, said: &Said<'_>) -> Result<Option<Click>, Trouble> {
+    let words = meanings(said.text);
+    let (Some(root), false) = (said.root, words.is_empty()) else {
+        return Ok(None);
+    };
+    let thread = ThreadId::new(said.channel.clone(), root.clone());
+    let cards = decide::of_thread(desk.db(), &thread)?;
+    let open: Vec<_> = cards
+        .into_iter()
+        .filter(|card| card.decided.is_none())
+        .map(|card| card.asked)
+        .filter(|card| said.ts.is_none_or(|ts| *ts > card.message))
+        .collect();
+    let meant = words.into_iter().flat_map(|word| {
+        let alone = word == Word::Merge || open.len() == 1;
+        let cards = open.iter().filter(move |_| alone);
+        cards.filter_map(move |card| Some((card, answer(word, card.kind)?)))
+    });
+    let meant: Vec<_> = meant.collect();
+    let [(card, choice)] = meant.as_slice() else {
+        return Ok(None);
+    };
+    Ok(Some(Click {
+        channel: said.channel.clone(),
+        message: card.message.clone(),
+        action: ActionId {
+            request: card.request.clone(),
+            choice: *choice,
+        },
+    }))
+}
+
+/// `approve <id>` in a message decides, where that is unambiguous. The words
+/// count in the card's own thread; anywhere else they are only words.
+pub(crate) fn heed(
+    desk: &mut Desk<'_>,
+    rules: &Rules,
+    said: &Said<'_>,
+    repo: &str,
+) -> Result<(), Trouble> {
+    let Some(request) = decide::approval_in_words(said.text) else {
+        return Ok(());
+    };
+    approve(desk, rules, said, repo, &request)
+}
+
+fn approve(
+    desk: &mut Desk<'_>,
+    rules: &Rules,
+    said: &Said<'_>,
+    repo: &str,
+    request: &RequestId,
+) -> Result<(), Trouble> {
+    let Some(view) = decide::view(desk.db(), repo, request)? else {
+        return Ok(());
+    };
+    let asked = view.asked;
+    if view.decided.is_some()
+        || !decide::approves_by_word(asked.kind)
+        || said.root != Some(&asked.thread.root)
+    {
+        return Ok(());
+    }
+    let click = Click {
+        channel: asked.thread.channel,
+        message: asked.message,
+        action: ActionId {
+            request: asked.request,
+            choice: Choice::Approve,
+        },
+    };
+    ignore_refusal(desk.attempt(|desk| decide::decide(desk, rules, said.person, &click)))
+}
+
+/// A word or thumb of somebody who may not decide stays a word or a thumb.
+pub(super) fn ignore_refusal(outcome: Result<Decision, Trouble>) -> Result<(), Trouble> {
+    match outcome {
+        Ok(_) | Err(Trouble::Refused(_)) => Ok(()),
+        Err(trouble) => Err(trouble),
+    }
+}

@@ -1,0 +1,285 @@
+//! People and strangers in real Slack: whose words decide, which bots are
+//! heard, where people write, and repos that come while the hub runs.
+
+use std::time::Duration;
+
+use butler_hub::{HubError, RepoChannel, RepoTokens, Tokens};
+use butler_slack::{Envelope, Socket, Web};
+use butler_testkit::SlackStandIn;
+use butler_vocab::{Choice, DecisionKind, Role, StampKind, UserId};
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    relay::{ask, decided},
+    slack_world::{SlackWorld, until},
+    world::{self, PATIENCE, take, text_of},
+};
+
+/// The first event with this text; what was not acknowledged comes again first.
+async fn hear(socket: &mut Socket, text: &str) -> Envelope {
+    loop {
+        let heard = take(socket).await;
+        if text_of(&heard) == text {
+            return heard;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_bare_word_in_slack_decides_like_a_click() {
+    let mut world = SlackWorld::down_with(SlackStandIn::start().await);
+    world.approvers = vec![UserId::new(&world.ana)];
+    world.up().await;
+    let mut coder = world.socket(Role::Coder).await;
+    let root = world.say("build it", None);
+    take(&mut coder).await;
+    ask(&world, &root, "plan01", DecisionKind::Plan).await;
+    take(&mut coder).await;
+    world.say("yes, but smaller", Some(&root));
+    let heard = take(&mut coder).await.stamp.unwrap();
+    assert_eq!(heard.kind, StampKind::Message);
+    assert_eq!(decided(&world, "plan01").await, None);
+    world.say("Dale!", Some(&root));
+    let heard = take(&mut coder).await.stamp.unwrap();
+    assert_eq!(heard.kind, StampKind::Decision);
+    let word = take(&mut coder).await;
+    assert_eq!(text_of(&word), "Dale!");
+    assert_eq!(
+        word.stamp.unwrap().kind,
+        StampKind::Other,
+        "no model reads it"
+    );
+    let by_ana = (Choice::Approve, UserId::new(&world.ana));
+    assert_eq!(decided(&world, "plan01").await, Some(by_ana));
+
+    // Merging is for approvers: ben's word stays a word.
+    ask(&world, &root, "merge1", DecisionKind::Merge).await;
+    take(&mut coder).await;
+    let channel = world.channel();
+    let (slack, ben) = (&world.slack, &world.ben);
+    slack.say(ben, channel.as_str(), "merge", Some(&root));
+    assert_eq!(
+        take(&mut coder).await.stamp.unwrap().kind,
+        StampKind::Message
+    );
+    assert_eq!(decided(&world, "merge1").await, None);
+    world.say("merge", Some(&root));
+    assert_eq!(
+        take(&mut coder).await.stamp.unwrap().kind,
+        StampKind::Decision
+    );
+    let by_ana = (Choice::Merge, UserId::new(&world.ana));
+    assert_eq!(decided(&world, "merge1").await, Some(by_ana));
+}
+
+#[tokio::test]
+async fn a_word_said_before_the_card_came_does_not_answer_it() {
+    let mut world = SlackWorld::start().await;
+    let mut coder = world.socket(Role::Coder).await;
+    let root = world.say("build it", None);
+    take(&mut coder).await;
+    // Slack keeps the word to itself until the card is there and the hub asks.
+    world.slack.mute(true);
+    world.say("ok", Some(&root));
+    ask(&world, &root, "plan01", DecisionKind::Plan).await;
+    take(&mut coder).await;
+    world.slack.mute(false);
+    drop(coder);
+    world.down().await;
+    world.up().await;
+    let mut coder = world.socket(Role::Coder).await;
+    let late = hear(&mut coder, "ok").await;
+    assert_eq!(late.stamp.unwrap().kind, StampKind::Message);
+    assert_eq!(decided(&world, "plan01").await, None);
+}
+
+#[tokio::test]
+async fn a_word_that_is_quicker_than_the_answer_to_the_post_still_counts() {
+    let world = SlackWorld::start().await;
+    let root = world.say("build it", None);
+    let mut coder = world.socket(Role::Coder).await;
+    take(&mut coder).await;
+    world.slack.slow_answers(Duration::from_millis(700));
+    let quick = async {
+        until("the card is in Slack", || {
+            let all = world.slack.messages(world.channel().as_str());
+            all.iter().any(|one| one["thread_ts"] == root.as_str())
+        })
+        .await;
+        world.say("yes", Some(&root));
+    };
+    tokio::join!(ask(&world, &root, "plan01", DecisionKind::Plan), quick);
+    take(&mut coder).await;
+    let heard = take(&mut coder).await.stamp.unwrap();
+    assert_eq!(heard.kind, StampKind::Decision);
+    assert_eq!(decided(&world, "plan01").await.unwrap().0, Choice::Approve);
+}
+
+#[tokio::test]
+async fn a_bot_that_the_repo_allows_is_heard_and_decides_nothing() {
+    let mut world = SlackWorld::start().await;
+    let channel = world.channel();
+    let mut coder = world.socket(Role::Coder).await;
+    let ignored = world
+        .slack
+        .foreign_bot_says(channel.as_str(), "nightly failed", None);
+    world.say("next", None);
+    assert_eq!(text_of(&take(&mut coder).await), "next", "not {ignored}");
+    drop(coder);
+    world.down().await;
+    world.bots = vec!["B0FOREIGN".to_owned()];
+    world.up().await;
+    let root = world
+        .slack
+        .foreign_bot_says(channel.as_str(), "the nightly build failed", None);
+    let mut coder = world.socket(Role::Coder).await;
+    let heard = hear(&mut coder, "the nightly build failed").await;
+    assert_eq!(heard.stamp.unwrap().kind, StampKind::Message);
+    ask(&world, &root, "plan01", DecisionKind::Plan).await;
+    take(&mut coder).await;
+    let say = |text: &str| {
+        let (slack, place) = (&world.slack, channel.as_str());
+        slack.foreign_bot_says(place, text, Some(&root));
+    };
+    say("yes");
+    assert_eq!(text_of(&take(&mut coder).await), "yes");
+    say("approve plan01");
+    assert_eq!(text_of(&take(&mut coder).await), "approve plan01");
+    assert_eq!(decided(&world, "plan01").await, None);
+}
+
+#[tokio::test]
+async fn the_page_sends_people_to_slack() {
+    let world = SlackWorld::start().await;
+    let mut coder = world.socket(Role::Coder).await;
+    let root = world.say("build it", None);
+    take(&mut coder).await;
+    let card = ask(&world, &root, "plan01", DecisionKind::Plan).await;
+    let (place, channel) = (world.channel(), world.channel());
+    world.slack.react(&world.ben, place.as_str(), &card, "eyes");
+    take(&mut coder).await;
+    take(&mut coder).await;
+    let mut tokens = Tokens::open(world.dir.path()).unwrap();
+    let code = tokens.login_link().unwrap();
+    let origin = world.base.as_str().trim_end_matches('/').to_owned();
+    let login = world::client()
+        .post(world.base.join("login").unwrap())
+        .header("origin", origin)
+        .form(&[("code", code.expose())])
+        .send()
+        .await
+        .unwrap();
+    let cookie = login.headers()["set-cookie"].to_str().unwrap().to_owned();
+    let cookie = cookie.split(';').next().unwrap().to_owned();
+    let slack = world.slack.base();
+    let digits = root.replace('.', "");
+    for (path, link) in [
+        (
+            format!("c/{channel}"),
+            format!("{slack}archives/{channel}\""),
+        ),
+        (
+            format!("c/{channel}/{root}"),
+            format!("{slack}archives/{channel}/p{digits}\""),
+        ),
+    ] {
+        let url = world.base.join(&path).unwrap();
+        let page = world::client().get(url).header("cookie", &cookie);
+        let page = page.send().await.unwrap().text().await.unwrap();
+        assert!(page.contains("build it"), "{page}");
+        assert!(
+            page.contains("write, react and press buttons there"),
+            "{page}"
+        );
+        assert!(page.contains(&link), "{link} in {page}");
+        for form in ["/say", "/press", "/react", "/stop"] {
+            assert!(!page.contains(&format!("{form}\"")), "{form} in {page}");
+        }
+    }
+}
+
+fn wish(repo: &str, name: &str) -> RepoChannel {
+    RepoChannel {
+        repo: repo.to_owned(),
+        id: None,
+        name: name.to_owned(),
+        bots: Vec::new(),
+    }
+}
+
+/// The tokens of a repo as soon as it has a channel, or why it has none.
+async fn settled(world: &SlackWorld, repo: &str, name: &str) -> Result<RepoTokens, HubError> {
+    let mut tokens = Tokens::open(world.dir.path()).unwrap();
+    tokens.wish_channel(&wish(repo, name)).unwrap();
+    let waiting = async {
+        loop {
+            match tokens.ensure_repo(repo, name) {
+                Err(HubError::NoChannel(_)) => {
+                    tokio::time::sleep(Duration::from_millis(20)).await;
+                }
+                answer => return answer,
+            }
+        }
+    };
+    timeout(PATIENCE, waiting)
+        .await
+        .expect("an answer of the hub")
+}
+
+#[tokio::test]
+async fn another_repo_gets_its_channel_while_the_hub_runs() {
+    let mut world = SlackWorld::start().await;
+    let other = settled(&world, "site", "codebutler-site").await.unwrap();
+    assert_ne!(other.channel, world.channel());
+    assert_eq!(
+        world.slack.channel_named("codebutler-site").as_deref(),
+        Some(other.channel.as_str())
+    );
+    let token = other.agents[&Role::Pm].app.clone();
+    let opening = Socket::open(&world.base, token, CancellationToken::new());
+    let mut pm = timeout(PATIENCE, opening).await.unwrap().unwrap();
+    let mut first = world.socket(Role::Pm).await;
+    let place = other.channel.as_str();
+    world.slack.say(&world.ana, place, "for the site", None);
+    assert_eq!(text_of(&take(&mut pm).await), "for the site");
+    world.say("for the app", None);
+    assert_eq!(text_of(&take(&mut first).await), "for the app");
+    let web = Web::new(
+        &world.base,
+        other.agents[&Role::Pm].bot.clone(),
+        butler_slack::SharedEpoch::default(),
+    )
+    .unwrap();
+    let post = crate::slack_world::post(&other.channel, Role::Pm, "on it", None, "k1");
+    web.post(&post).await.unwrap();
+    let theirs = world.slack.messages(place);
+    assert!(theirs.iter().any(|one| one["text"] == "on it"));
+    let strange = world.post(Role::Pm, "not mine", None, "k2");
+    let refused = web.post(&strange).await.unwrap_err();
+    assert_eq!(refused.code(), Some("channel_not_found"));
+
+    // It is remembered: a hub that is started for the first repo serves both.
+    drop((pm, first));
+    world.down().await;
+    world.slack.say(&world.ana, place, "while away", None);
+    world.up().await;
+    let token = other.agents[&Role::Pm].app.clone();
+    let opening = Socket::open(&world.base, token, CancellationToken::new());
+    let mut pm = timeout(PATIENCE, opening).await.unwrap().unwrap();
+    hear(&mut pm, "while away").await;
+}
+
+#[tokio::test]
+async fn a_channel_that_cannot_be_had_is_said_and_harms_nobody_else() {
+    let mut world = SlackWorld::start().await;
+    let _private = world.slack.private_channel("codebutler-hidden");
+    let refused = settled(&world, "hidden", "codebutler-hidden").await;
+    let words = refused.unwrap_err().to_string();
+    assert!(words.contains("/invite @codebutler"), "{words}");
+    world.down().await;
+    world.up().await;
+    let mut coder = world.socket(Role::Coder).await;
+    world.say("still here", None);
+    assert_eq!(text_of(&take(&mut coder).await), "still here");
+}
