@@ -2,19 +2,18 @@
 //! commits, pushes and opens the pull request, and says what it saw of the
 //! checks; for a verdict it names the head and tree that were read.
 
+use std::time::Duration;
+
 use butler_policy::{Permit, right};
-use butler_toolbox::{Desk, Tool};
+use butler_toolbox::Desk;
 use butler_vocab::{
-    CallId, CrashClass, DecisionKind, HandOver, Receipt, Role, Then, Tier, ToolOutcome, ToolSpec,
-    Verdict, Waiting,
+    CallId, DecisionKind, HandOver, Receipt, Role, Then, ToolOutcome, ToolSpec, Verdict, Waiting,
 };
 use butler_worktree::{Author, NewComment, NewPull, Worktree, tree_of};
-use futures_util::future::BoxFuture;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::Value;
 
-use super::{failed, spec};
+use super::{ChatTool, SLOW, failed, spec};
 use crate::{
     arguments,
     facts::{Asked, UNVERIFIED},
@@ -27,12 +26,10 @@ use crate::{
 /// How long a role waits for the answer to a question.
 const WAIT_MINUTES: i64 = 10;
 
-const NAME: &str = "HandOver";
-
 pub struct HandOverTool(pub Seat);
 
 #[derive(Debug, Deserialize, JsonSchema)]
-struct Input {
+pub struct Input {
     /// What kind of hand-over this is.
     kind: Kind,
     /// What the other side needs to know, in Markdown.
@@ -60,73 +57,34 @@ enum Kind {
     Verdict,
 }
 
-/// What a model is told.
-pub fn told() -> ToolSpec {
-    spec::<Input>(
-        NAME,
-        "Passes work to another role; it is the usual end of your work. question and answer go \
-         to the role in `to`, and a question sleeps until it is answered. ready_for_review \
-         (Coder): the runtime commits, pushes, opens the pull request and calls the Reviewer; \
-         run RunChecks first. verdict (Reviewer): approved, findings and risks. For a person \
-         use AskUser; for a remark that passes nothing on use SendMessage. Example: {\"kind\": \
-         \"question\", \"to\": \"pm\", \"text\": \"Should --json also apply to remove?\"}",
-    )
-}
+impl ChatTool for HandOverTool {
+    type Input = Input;
 
-impl Tool for HandOverTool {
-    fn name(&self) -> &'static str {
-        NAME
+    const NAME: &'static str = "HandOver";
+    const DEADLINE: Duration = SLOW;
+
+    fn told() -> ToolSpec {
+        spec::<Input>(
+            Self::NAME,
+            "Passes work to another role; it is the usual end of your work. question and answer go \
+             to the role in `to`, and a question sleeps until it is answered. ready_for_review \
+             (Coder): the runtime commits, pushes, opens the pull request and calls the Reviewer; \
+             run RunChecks first. verdict (Reviewer): approved, findings and risks. For a person \
+             use AskUser; for a remark that passes nothing on use SendMessage. Example: {\"kind\": \
+             \"question\", \"to\": \"pm\", \"text\": \"Should --json also apply to remove?\"}",
+        )
     }
 
-    fn spec(&self) -> ToolSpec {
-        told()
-    }
-
-    fn tier(&self) -> Tier {
-        Tier::WriteVisible
-    }
-
-    fn crash(&self) -> CrashClass {
-        CrashClass::Checkable
-    }
-
-    fn deadline(&self, _input: &Value) -> std::time::Duration {
-        // A push may be slow.
-        std::time::Duration::from_secs(300)
-    }
-
-    fn run<'a>(
-        &'a self,
-        permit: &'a Permit,
-        input: &'a Value,
-        desk: &'a Desk,
-    ) -> BoxFuture<'a, ToolOutcome> {
-        Box::pin(async move {
-            let input: Input = match Input::deserialize(input) {
-                Ok(input) => input,
-                Err(error) => return ToolOutcome::error(format!("bad input: {error}")),
-            };
-            let made = match input.kind {
-                Kind::Question | Kind::Answer => word(&self.0, &input),
-                Kind::ReadyForReview => ready(&self.0, permit.call(), &input, desk).await,
-                Kind::Verdict => verdict(&self.0, &input, desk).await,
-            };
-            match made {
-                Ok(body) => send(&self.0, permit.call(), &body).await,
-                Err(refusal) => refusal,
-            }
-        })
-    }
-
-    /// Commit, push, pull request and post each recognise their own repeat.
-    fn recover<'a>(
-        &'a self,
-        permit: &'a Permit,
-        input: &'a Value,
-        _trace: Option<&'a Value>,
-        desk: &'a Desk,
-    ) -> BoxFuture<'a, ToolOutcome> {
-        self.run(permit, input, desk)
+    async fn act(&self, permit: &Permit, input: Input, desk: &Desk) -> ToolOutcome {
+        let made = match input.kind {
+            Kind::Question | Kind::Answer => word(&self.0, &input),
+            Kind::ReadyForReview => ready(&self.0, permit.call(), &input, desk).await,
+            Kind::Verdict => verdict(&self.0, &input, desk).await,
+        };
+        match made {
+            Ok(body) => send(&self.0, permit.call(), &body).await,
+            Err(refusal) => refusal,
+        }
     }
 }
 

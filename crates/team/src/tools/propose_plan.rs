@@ -1,15 +1,16 @@
 //! ProposePlan: a plan becomes a card that a person can approve. The approval
 //! is bound to the hash of exactly this plan.
 
+use std::time::Duration;
+
 use butler_policy::Permit;
-use butler_toolbox::{Desk, Tool};
-use butler_vocab::{CallId, CrashClass, DecisionKind, Plan, Tier, ToolOutcome, ToolSpec};
-use futures_util::future::BoxFuture;
+use butler_toolbox::Desk;
+use butler_vocab::{CallId, DecisionKind, Plan, ToolOutcome, ToolSpec};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{failed, spec};
+use super::{ChatTool, SLOW, failed, spec};
 use crate::{
     arguments,
     cards::NewCard,
@@ -18,8 +19,6 @@ use crate::{
     seat::{Seat, request_of},
     standing,
 };
-
-const NAME: &str = "ProposePlan";
 
 pub struct ProposePlan(pub Seat);
 
@@ -45,65 +44,31 @@ struct Input {
     complexity: butler_vocab::Complexity,
 }
 
-/// What a model is told.
-pub fn told() -> ToolSpec {
-    spec::<Input>(
-        NAME,
-        "Shows the person a plan with Approve, Modify and Reject, and sleeps until they \
-         choose. Use it once you have read the code that will change; nothing is built before \
-         it is approved. Not for questions (AskUser). After Approve the Coder gets the plan by \
-         itself; after Modify or Reject you are told what the person wants. Example: \
-         {\"title\": \"Add list --json\", \"summary\": \"…\", \"steps\": [\"Parse the flag — \
-         notes.sh:40\"], \"criteria\": [\"notes.sh list --json prints an array\"], \"files\": \
-         [\"notes.sh\"], \"complexity\": \"simple\"}",
-    )
-}
+impl ChatTool for ProposePlan {
+    /// `arguments` reads it, field by field.
+    type Input = Value;
 
-impl Tool for ProposePlan {
-    fn name(&self) -> &'static str {
-        NAME
+    const NAME: &'static str = "ProposePlan";
+    const DEADLINE: Duration = SLOW;
+
+    fn told() -> ToolSpec {
+        spec::<Input>(
+            Self::NAME,
+            "Shows the person a plan with Approve, Modify and Reject, and sleeps until they \
+             choose. Use it once you have read the code that will change; nothing is built before \
+             it is approved. Not for questions (AskUser). After Approve the Coder gets the plan by \
+             itself; after Modify or Reject you are told what the person wants. Example: \
+             {\"title\": \"Add list --json\", \"summary\": \"…\", \"steps\": [\"Parse the flag — \
+             notes.sh:40\"], \"criteria\": [\"notes.sh list --json prints an array\"], \"files\": \
+             [\"notes.sh\"], \"complexity\": \"simple\"}",
+        )
     }
 
-    fn spec(&self) -> ToolSpec {
-        told()
-    }
-
-    fn tier(&self) -> Tier {
-        Tier::WriteVisible
-    }
-
-    fn crash(&self) -> CrashClass {
-        CrashClass::Checkable
-    }
-
-    fn deadline(&self, _input: &Value) -> std::time::Duration {
-        // Making the worktree fetches from the remote.
-        std::time::Duration::from_secs(300)
-    }
-
-    fn run<'a>(
-        &'a self,
-        permit: &'a Permit,
-        input: &'a Value,
-        desk: &'a Desk,
-    ) -> BoxFuture<'a, ToolOutcome> {
-        Box::pin(async move {
-            match arguments::plan(input) {
-                Err(problem) => ToolOutcome::error(problem),
-                Ok(plan) => propose(&self.0, permit.call(), plan, desk).await,
-            }
-        })
-    }
-
-    /// Every step of it can be repeated: the worktree is found, the card has a key.
-    fn recover<'a>(
-        &'a self,
-        permit: &'a Permit,
-        input: &'a Value,
-        _trace: Option<&'a Value>,
-        desk: &'a Desk,
-    ) -> BoxFuture<'a, ToolOutcome> {
-        self.run(permit, input, desk)
+    async fn act(&self, permit: &Permit, input: Value, desk: &Desk) -> ToolOutcome {
+        match arguments::plan(&input) {
+            Err(problem) => ToolOutcome::error(problem),
+            Ok(plan) => propose(&self.0, permit.call(), plan, desk).await,
+        }
     }
 }
 
