@@ -198,6 +198,7 @@ pub fn agent_config(settings: &Settings, role: Role) -> Result<AgentConfig, CliE
         by_complexity: (role == Role::Coder).then(|| builders(settings)),
         builders: builders(settings),
         pool: settings.repo.models.pm.pool.clone(),
+        first_pass: first_pass(settings, role),
         review_rounds: limits.review_rounds,
         allowed: limits.allowed_users.clone(),
         limits: Limits {
@@ -214,6 +215,13 @@ pub fn agent_config(settings: &Settings, role: Role) -> Result<AgentConfig, CliE
         research_days: settings.repo.research.max_age_days,
         threads_at_once: usize::try_from(limits.max_concurrent_threads).unwrap_or(1),
     })
+}
+
+/// A cheap look before the full one, where the repo wants that.
+fn first_pass(settings: &Settings, role: Role) -> Option<String> {
+    let models = &settings.repo.models.reviewer;
+    let wanted = role == Role::Reviewer && models.two_pass;
+    models.first_pass.clone().filter(|_| wanted)
 }
 
 /// How much a role's model can be told at once.

@@ -40,6 +40,8 @@ pub struct AgentConfig {
     pub builders: ByComplexity,
     /// Names that a person may use for models, as in `!pm claude`.
     pub pool: BTreeMap<String, String>,
+    /// The Reviewer's model for the first pass, where that is another one.
+    pub first_pass: Option<String>,
     /// Review rounds before the Lead decides.
     pub review_rounds: u32,
     /// Who may ask for work; empty means everybody in the channel.

@@ -49,6 +49,7 @@ mod queue;
 mod render;
 mod report;
 mod rest;
+mod review;
 mod seat;
 mod shelf;
 pub mod solo;

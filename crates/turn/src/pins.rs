@@ -52,7 +52,9 @@ impl Pins {
                     self.did(&call, &outcome.text);
                 }
             }
-            Record::Received { hand_over, .. } => self.received(hand_over),
+            Record::Received { hand_over, .. } | Record::Gave { hand_over, .. } => {
+                self.received(hand_over);
+            }
             Record::Checked { receipt } => self.receipt = Some(receipt.clone()),
             Record::DecisionAsked { request, .. } => self.cards.push(request.clone()),
             Record::DecisionUsed { request, .. } => self.cards.retain(|card| card != request),

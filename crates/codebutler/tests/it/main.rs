@@ -30,6 +30,8 @@ mod preparing;
 mod questions;
 mod read_only;
 mod redacting;
+mod reviewing;
+mod said;
 mod scratch;
 mod skills;
 mod slack;

@@ -1,25 +1,26 @@
 //! HandOver: the one way to pass work on. For `ready_for_review` the runtime
 //! commits, pushes and opens the pull request, and says what it saw of the
-//! checks; for a verdict it names the head and tree that were read.
+//! checks. The Reviewer's two kinds are in `verdict`.
+
+mod verdict;
 
 use std::time::Duration;
 
 use butler_policy::{Permit, right};
 use butler_toolbox::Desk;
 use butler_vocab::{
-    CallId, DecisionKind, HandOver, Receipt, Role, Then, ToolOutcome, ToolSpec, Verdict, Waiting,
+    CallId, DecisionKind, HandOver, Receipt, Record, Role, Then, ToolOutcome, ToolSpec, Waiting,
 };
-use butler_worktree::{Author, NewComment, NewPull, Worktree, tree_of};
+use butler_worktree::{NewPull, Worktree};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{ChatTool, SLOW, failed, spec};
 use crate::{
-    arguments,
     facts::{Asked, UNVERIFIED},
     lane::Lane,
     office::now_ms,
-    overlap, pull_news, render,
+    overlap, pull_news,
     seat::Seat,
 };
 
@@ -40,12 +41,20 @@ pub struct Input {
     /// For a verdict: whether it may be merged.
     #[serde(default)]
     approved: Option<bool>,
-    /// For a verdict, one line each: "[kind/severity] path:line what is there -> what to do".
+    /// For a verdict, one line each: "[kind/severity] path:line what is there -> what to do"; one
+    /// of an earlier round begins with its number.
     #[serde(default)]
     findings: Vec<String>,
-    /// For a verdict, one line each: "area/severity: note".
+    /// For a review: what must always hold.
+    #[serde(default)]
+    invariants: Vec<String>,
+    /// For a review, one line each: "area/severity: note".
     #[serde(default)]
     risks: Vec<String>,
+    /// For a review, one line each: "unit: what it shows -> tests/run.sh:20"; unit, integration or
+    /// e2e; after the arrow the place, "missing", or why none is needed.
+    #[serde(default)]
+    tests: Vec<String>,
 }
 
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
@@ -54,6 +63,7 @@ enum Kind {
     Question,
     Answer,
     ReadyForReview,
+    ReviewPlan,
     Verdict,
 }
 
@@ -69,8 +79,9 @@ impl ChatTool for HandOverTool {
             "Passes work to another role; it is the usual end of your work. question and answer go \
              to the role in `to`, and a question sleeps until it is answered. ready_for_review \
              (Coder): the runtime commits, pushes, opens the pull request and calls the Reviewer; \
-             run RunChecks first. verdict (Reviewer): approved, findings and risks. For a person \
-             use AskUser; for a remark that passes nothing on use SendMessage. Example: {\"kind\": \
+             run RunChecks first. review_plan (Reviewer): invariants, risks and tests before you \
+             judge; a missing test goes back at once. verdict (Reviewer): approved and findings. \
+             For a person use AskUser; for a remark that passes nothing on use SendMessage. Example: {\"kind\": \
              \"question\", \"to\": \"pm\", \"text\": \"Should --json also apply to remove?\"}",
         )
     }
@@ -79,7 +90,8 @@ impl ChatTool for HandOverTool {
         let made = match input.kind {
             Kind::Question | Kind::Answer => word(&self.0, &input),
             Kind::ReadyForReview => ready(&self.0, permit.call(), &input, desk).await,
-            Kind::Verdict => verdict(&self.0, &input, desk).await,
+            Kind::ReviewPlan => verdict::first_pass(&self.0, &input, desk).await,
+            Kind::Verdict => verdict::verdict(&self.0, &input, desk).await,
         };
         match made {
             Ok(body) => send(&self.0, permit.call(), &body).await,
@@ -94,8 +106,15 @@ async fn send(seat: &Seat, call: &CallId, body: &HandOver) -> ToolOutcome {
         .line
         .hand_over(&seat.thread, seat.idem(call), body)
         .await;
+    if posted.is_ok() {
+        seat.write(Record::Gave {
+            call: call.clone(),
+            hand_over: Box::new(body.clone()),
+        });
+    }
     match (posted, body) {
         (Err(error), _) => failed("the hand-over was not posted", &error),
+        (Ok(_), HandOver::ReviewPlan(_)) => verdict::second_pass(seat),
         (Ok(_), HandOver::Question { .. }) => {
             let deadline_ms = now_ms() + WAIT_MINUTES * 60_000;
             ToolOutcome::ok("asked; waiting for the answer").then(Then::Park {
@@ -244,68 +263,6 @@ async fn publish(
         .push(desk.cancel())
         .await
         .map_err(|error| failed("the branch could not be pushed", &error))
-}
-
-async fn verdict(seat: &Seat, input: &Input, desk: &Desk) -> Result<HandOver, ToolOutcome> {
-    if right(seat.role(), "RunChecks") != right(Role::Reviewer, "RunChecks") {
-        return Err(ToolOutcome::error(
-            "refused: only the Reviewer gives a verdict",
-        ));
-    }
-    let Some(ready) = seat.facts().ready.clone() else {
-        return Err(ToolOutcome::error(
-            "refused: nothing was handed over for review in this thread",
-        ));
-    };
-    let approved = input.approved.ok_or_else(|| {
-        ToolOutcome::error("`approved` is missing: true when it may be merged, else false")
-    })?;
-    let findings = (1..)
-        .zip(&input.findings)
-        .map(|(number, text)| arguments::finding(number, text))
-        .collect::<Result<Vec<_>, _>>()
-        .map_err(ToolOutcome::error)?;
-    if !approved && findings.is_empty() {
-        return Err(ToolOutcome::error(
-            "`findings` is missing: say what has to change, one line each, or approve",
-        ));
-    }
-    let risks = input
-        .risks
-        .iter()
-        .map(|text| arguments::risk(text))
-        .collect::<Result<Vec<_>, _>>()
-        .map_err(ToolOutcome::error)?;
-    let tree = tree_of(seat.office.repo.git(), ready.head.as_str())
-        .await
-        .map_err(|error| failed("the reviewed commit could not be read", &error))?;
-    let verdict = Verdict {
-        head: ready.head,
-        tree,
-        approved,
-        round: ready.round,
-        last: ready.round >= seat.office.config.review_rounds,
-        summary: input.text.clone(),
-        invariants: Vec::new(),
-        risks,
-        findings,
-    };
-    let body = HandOver::Verdict {
-        verdict,
-        pr: ready.pr,
-    };
-    let comment = NewComment {
-        author: Author::Role(seat.role()),
-        body: seat.office.clean(&render::hand_over(&body)),
-        place: None,
-        key: format!("verdict-{}-{}", seat.thread.short(), ready.round),
-    };
-    seat.office
-        .forge
-        .comment(ready.pr, &comment, desk.cancel())
-        .await
-        .map_err(|error| failed("the verdict could not be put on the pull request", &error))?;
-    Ok(body)
 }
 
 fn may(seat: &Seat, tool: &str, otherwise: &str) -> Result<(), ToolOutcome> {
