@@ -72,6 +72,8 @@ pub fn hub_config(settings: &Settings) -> Result<HubConfig, CliError> {
     config.caps = Caps {
         thread: settings.repo.limits.thread_cap(),
         day: settings.repo.limits.day_cap(),
+        calls: Some(settings.repo.limits.max_calls_per_hour),
+        calls_of_person: settings.repo.limits.max_calls_per_person_hour,
         ..Caps::default()
     };
     config.approvers = settings.machine.approvers.clone();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use butler_policy::{Word, answer, meanings};
 use butler_slack::{EnvelopeKind, mrkdwn};
 use butler_vocab::{
-    ActionId, ChannelId, Choice, Decision, MessageTs, StampKind, ThreadId, UserId, mentions,
+    ActionId, ChannelId, Decision, MessageTs, StampKind, ThreadId, UserId, mentions,
 };
 use serde_json::{Map, Value, json};
 
@@ -18,7 +18,7 @@ use crate::{
     names::BOT_USER,
     workspace::{
         channels,
-        decide::{self, Click, Pressed, Rules},
+        decide::{self, Click, Pressed, Rules, Thumb},
         files,
         message::{self, Author, Draft},
         react::{self, Reactor},
@@ -159,7 +159,7 @@ fn mention(desk: &mut Desk<'_>, channel: &ChannelId, message: &Value) -> Result<
     Ok(())
 }
 
-/// `approve <id>` in a message decides, where that is unambiguous.
+/// `approve <id>` or `reject <id>` in a message decides, where that is unambiguous.
 pub(crate) fn heed_words(
     desk: &mut Desk<'_>,
     rules: &Rules,
@@ -168,13 +168,29 @@ pub(crate) fn heed_words(
     text: &str,
     message: &Value,
 ) -> Result<(), Trouble> {
-    match decide::approval_in_words(text) {
-        Some(request) => {
-            let root = message["thread_ts"].as_str();
-            approve_in_words(desk, rules, person, repo, &request, root)
-        }
-        None => Ok(()),
+    let Some((thumb, request)) = Thumb::in_words(text) else {
+        return Ok(());
+    };
+    let Some(view) = decide::view(desk.db(), repo, &request)? else {
+        return Ok(());
+    };
+    let asked = view.asked;
+    // The words count in the card's own thread; anywhere else they are only words.
+    if view.decided.is_some() || message["thread_ts"].as_str() != Some(asked.thread.root.as_str()) {
+        return Ok(());
     }
+    let Some(choice) = thumb.choice(asked.kind) else {
+        return Ok(());
+    };
+    let click = Click {
+        channel: asked.thread.channel,
+        message: asked.message,
+        action: ActionId {
+            request: asked.request,
+            choice,
+        },
+    };
+    ignore_refusal(desk.attempt(|desk| decide::decide(desk, rules, person, &click)))
 }
 
 fn keep(
@@ -195,7 +211,6 @@ fn keep(
     files::settle(desk.db(), owner, &id, None, Some(channel))
 }
 
-/// The words count in the card's own thread; anywhere else they are only words.
 /// The one open card that a bare word answers. With several open it answers
 /// none: a person has to say which.
 fn word_answer(desk: &Desk<'_>, draft: &Draft, text: &str) -> Result<Option<Click>, Trouble> {
@@ -228,35 +243,6 @@ fn word_answer(desk: &Desk<'_>, draft: &Draft, text: &str) -> Result<Option<Clic
             choice: *choice,
         },
     }))
-}
-
-fn approve_in_words(
-    desk: &mut Desk<'_>,
-    rules: &Rules,
-    person: &Person,
-    repo: &str,
-    request: &butler_vocab::RequestId,
-    root: Option<&str>,
-) -> Result<(), Trouble> {
-    let Some(view) = decide::view(desk.db(), repo, request)? else {
-        return Ok(());
-    };
-    let asked = view.asked;
-    if view.decided.is_some()
-        || !decide::approves_by_word(asked.kind)
-        || root != Some(asked.thread.root.as_str())
-    {
-        return Ok(());
-    }
-    let click = Click {
-        channel: asked.thread.channel,
-        message: asked.message,
-        action: ActionId {
-            request: asked.request,
-            choice: Choice::Approve,
-        },
-    };
-    ignore_refusal(desk.attempt(|desk| decide::decide(desk, rules, person, &click)))
 }
 
 /// A word or thumb of somebody who may not decide stays a word or a thumb.
@@ -441,23 +427,21 @@ pub(crate) fn reacted(
     channels::get(desk.db(), &channel)?;
     let reactor = Reactor::Person(person.id.clone());
     react::react(desk, &reactor, &channel, &ts, &name, add)?;
-    if !add || !decide::is_thumb(&name) {
+    let Some(thumb) = Thumb::of_emoji(&name).filter(|_| add) else {
         return Ok(());
-    }
-    match decide::open_card(desk.db(), &channel, &ts)? {
-        Some((request, kind)) if decide::approves_by_word(kind) => {
-            let click = Click {
-                channel,
-                message: ts,
-                action: ActionId {
-                    request,
-                    choice: Choice::Approve,
-                },
-            };
-            ignore_refusal(desk.attempt(|desk| decide::decide(desk, rules, person, &click)))
-        }
-        _ => Ok(()),
-    }
+    };
+    let Some((request, kind)) = decide::open_card(desk.db(), &channel, &ts)? else {
+        return Ok(());
+    };
+    let Some(choice) = thumb.choice(kind) else {
+        return Ok(());
+    };
+    let click = Click {
+        channel,
+        message: ts,
+        action: ActionId { request, choice },
+    };
+    ignore_refusal(desk.attempt(|desk| decide::decide(desk, rules, person, &click)))
 }
 
 /// With real Slack behind us people act there: somebody on the page is nobody

@@ -2,6 +2,8 @@
 //! merged, the branch goes, and the people read what it cost. Every step
 //! recognises its own repeat.
 
+use std::path::Path;
+
 use butler_turn::Order;
 use butler_vocab::{CommitSha, DecisionKind, Idem, PullStanding, Role, Then, ToolOutcome, fault};
 use butler_worktree::{Edit, Error, NewPull, PullState, tree_of};
@@ -52,6 +54,11 @@ pub async fn merge(
     };
     pull_news::ended(seat, &subject, PullStanding::Merged).await;
     let beside = merge_research(seat, &subject, cancel).await;
+    if seat.office.config.knowledge_direct {
+        // What was on it is on the default branch already.
+        let repo = &seat.office.repo;
+        let _ = repo.remove_knowledge(&seat.thread, cancel).await;
+    }
     fault("team.before-clean-up");
     if subject.knowledge {
         seat.office
@@ -210,12 +217,20 @@ pub async fn offer(
     }
     let message = "knowledge: what a thread taught";
     let key = order.request.as_str();
-    let head = knowledge::publish(seat, &worktree, seat.role(), message, key, cancel).await?;
     let list: String = written
         .kept
         .iter()
         .map(|title| format!("- {title}\n"))
         .collect();
+    if office.config.knowledge_direct {
+        let landed = knowledge::land(seat, &worktree, message, key, cancel).await?;
+        let text = format!(
+            "Remembered on the default branch, as `{}`:\n{list}",
+            render::short_sha(landed.as_str())
+        );
+        return say(seat, seat.idem_for(&order.request, "landed"), &text).await;
+    }
+    let head = knowledge::publish(seat, &worktree, message, key, cancel).await?;
     let new = NewPull {
         branch: worktree.branch.clone(),
         title: message.to_owned(),

@@ -42,6 +42,7 @@ mod office;
 mod orders;
 mod overlap;
 mod past;
+mod paying;
 mod prepare;
 mod pruning;
 mod pull_news;

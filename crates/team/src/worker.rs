@@ -10,6 +10,7 @@ mod models;
 use std::{
     collections::{HashSet, VecDeque},
     future::Future,
+    path::PathBuf,
     pin::Pin,
     sync::Arc,
     time::Duration,
@@ -36,7 +37,7 @@ use crate::{
     intake::{Ack, Mail},
     matter::Matter,
     office::{Office, now_ms},
-    orders, queue, render,
+    orders, paying, queue, render,
     seat::Seat,
 };
 
@@ -408,14 +409,16 @@ impl Worker {
                 self.start(queue::turn_came(seat.clone(), reserve.clone(), message));
             }
         }
-        self.start(hands::reserve(seat, reserve));
+        let cancel = self.work.clone();
+        self.start(paying::reserve(seat, reserve, cancel));
     }
 
     /// The turn has come; after a stop nobody needs the desk any more.
     fn sit_down(&mut self, desk: Desk, reserve: Reserve) {
         if self.machine.activation().is_some() {
             self.turn_of = Some(desk);
-            self.start(hands::reserve(self.seat.clone(), reserve));
+            let cancel = self.work.clone();
+            self.start(paying::reserve(self.seat.clone(), reserve, cancel));
         }
     }
 

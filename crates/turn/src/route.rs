@@ -156,8 +156,10 @@ fn command(ear: &Ear<'_>, text: &str) -> Option<Addressed> {
         let command = Addressed::Command(Command::Model { role, name });
         return Some(if mine { command } else { Addressed::No });
     }
-    if let Some(request) = strip_word(&lower, "approve").filter(|word| is_request(word)) {
-        return Some(pm_only(Command::Approve(RequestId::new(request))));
+    let decides = ["approve", "reject"];
+    let mut named = decides.iter().filter_map(|word| strip_word(&lower, word));
+    if let Some(request) = named.find(|word| is_request(word)) {
+        return Some(pm_only(Command::Decide(RequestId::new(request))));
     }
     match meanings(&plain).first()? {
         Word::Stop => Some(Addressed::Command(Command::Stop)),

@@ -80,6 +80,10 @@ pub const FAULT_POINTS: &[(&str, &str)] = &[
         "team.errand",
         "a person's exact words are passed on to another role",
     ),
+    (
+        "team.land",
+        "knowledge goes to the default branch without a pull request",
+    ),
     ("team.model", "the model is asked"),
     ("team.order", "a person's decision is carried out"),
     ("team.post", "a message goes to the hub"),

@@ -28,8 +28,8 @@ mod talk;
 mod tool;
 
 pub use control::{
-    Activity, ActivityState, BodyRef, DecisionView, Epoch, PurseRefusal, RecordBatch, Reservation,
-    ReserveAnswer, Settlement, Stamp, StampKind,
+    Activity, ActivityState, BodyRef, CallLimit, DecisionView, Epoch, PurseRefusal, RecordBatch,
+    Reservation, ReserveAnswer, Settlement, Stamp, StampKind,
 };
 pub use decision::{ActionId, Choice, Decision, DecisionKind, DecisionRequest};
 pub use fault::{FAULT_LOG_VARIABLE, FAULT_VARIABLE, FaultPoint, fault, on_fault};

@@ -20,6 +20,7 @@ mod init;
 mod judging;
 mod keeper;
 mod learning;
+mod limits;
 mod models;
 mod no_log;
 mod others;

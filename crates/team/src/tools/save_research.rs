@@ -86,24 +86,20 @@ async fn keep(seat: &Seat, call: &CallId, input: &Input, desk: &Desk) -> Result<
     knowledge::write(&worktree.path, GLOBAL, &keep.global)?;
     let title = note.plain_title();
     let message = format!("research: {title}");
-    knowledge::publish(
-        seat,
-        &worktree,
-        seat.role(),
-        &message,
-        call.as_str(),
-        cancel,
-    )
-    .await?;
+    let instead = replaced.map_or_else(String::new, |date| {
+        format!(" instead of what was found on {date}")
+    });
+    if office.config.knowledge_direct {
+        knowledge::land(seat, &worktree, &message, call.as_str(), cancel).await?;
+        return Ok(format!("kept as {path}{instead} on the default branch"));
+    }
+    knowledge::publish(seat, &worktree, &message, call.as_str(), cancel).await?;
     let new = NewPull {
         branch: worktree.branch.clone(),
         title: message,
         body: format!("Findings from thread {}, with their sources.", seat.thread),
     };
     let pull = office.forge.create(&new, cancel).await?;
-    let instead = replaced.map_or_else(String::new, |date| {
-        format!(" instead of what was found on {date}")
-    });
     Ok(format!("kept as {path}{instead} in {}", pull.number))
 }
 
