@@ -25,6 +25,8 @@ mod config;
 mod context;
 mod crew;
 mod desks;
+mod draft;
+mod drafting;
 mod errand;
 mod error;
 mod facts;

@@ -31,6 +31,7 @@ use crate::{
     chores::{Chore, Chores},
     context::Cards,
     desks::Desk,
+    draft,
     errand::{self, Left},
     facts::Facts,
     hands::{self, Done, Question},
@@ -223,6 +224,12 @@ impl Worker {
             Mail::Model { model, by, ack } => {
                 self.swap_model(model, &by).await?;
                 ack
+            }
+            Mail::Draft { notes, ack } => {
+                let model = models::models_for(&self.seat.office.config, &self.seat.facts()).usual;
+                let cancel = self.process.clone();
+                self.start(draft::make(self.seat.clone(), model, notes, ack, cancel));
+                None
             }
             Mail::Stop { by, ack } => {
                 self.feed(Event::Stop {

@@ -75,6 +75,7 @@ pub const FAULT_POINTS: &[(&str, &str)] = &[
         "activity, marks, records and settlements go to the hub",
     ),
     ("team.clean-up", "branch and worktree of a merged thread go"),
+    ("team.draft", "a line of a person's draft is kept"),
     ("team.edit", "a card is replaced by what came of it"),
     (
         "team.errand",

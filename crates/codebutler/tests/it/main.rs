@@ -11,6 +11,7 @@ mod browser;
 mod chaos;
 mod chatting;
 mod doctor;
+mod drafts;
 mod exec;
 mod fault_points;
 mod gates;
