@@ -10,7 +10,9 @@ use std::{
 use butler_hub::{Caps, HubConfig, Pace, RelayConfig, RepoChannel, Tokens};
 use butler_model::{ClientConfig, Endpoint, EndpointKind, PriceBook};
 use butler_policy::{CustomPattern, Overrides, Redactor};
-use butler_settings::{EndpointKind as Kind, FOLDER, Machine, RepoFiles, Settings};
+use butler_settings::{
+    EndpointKind as Kind, FOLDER, JournalPlace, Knowledge, Machine, RepoFiles, Settings,
+};
 use butler_team::{AgentConfig, ByComplexity};
 use butler_toolbox::Check;
 use butler_turn::{Limits, Models};
@@ -209,6 +211,8 @@ pub fn agent_config(settings: &Settings, role: Role) -> Result<AgentConfig, CliE
             ..Limits::with_turns(limits.max_turns.of(role))
         },
         thread_cap: limits.thread_cap(),
+        journal_in_pull: settings.repo.journal == JournalPlace::Pr,
+        knowledge_direct: settings.policy.knowledge == Knowledge::Direct,
         checks: checks(settings),
         prepare: settings.repo.prepare.clone(),
         overrides: overrides(settings),

@@ -14,6 +14,7 @@ use crate::{
     TeamError,
     bill::Bill,
     cards::{self, NewCard},
+    chronicle,
     facts::Asked,
     history,
     knowledge::{self, Written},
@@ -143,7 +144,8 @@ async fn remember(
     cancel: &CancellationToken,
 ) -> Result<(CommitSha, Written), TeamError> {
     let as_reviewed = (subject.head.clone(), Written::default());
-    if accepted.is_empty() {
+    let journal = seat.office.config.journal_in_pull && !subject.knowledge;
+    if accepted.is_empty() && !journal {
         return Ok(as_reviewed);
     }
     let Some(worktree) = seat.office.repo.find(&seat.thread).await? else {
@@ -158,17 +160,12 @@ async fn remember(
         return Ok(as_reviewed);
     }
     let written = knowledge::write_all(&worktree.path, accepted)?;
+    if journal {
+        keep_journal(seat, &worktree.path)?;
+    }
     fault("team.before-remember");
     let message = "knowledge: what this thread taught";
-    let head = knowledge::publish(
-        seat,
-        &worktree,
-        seat.role(),
-        message,
-        order.request.as_str(),
-        cancel,
-    )
-    .await?;
+    let head = knowledge::publish(seat, &worktree, message, order.request.as_str(), cancel).await?;
     fault("team.after-remember");
     if tree_of(seat.office.repo.git(), head.as_str()).await? != subject.tree {
         return Err(TeamError::Missing(format!(
@@ -177,6 +174,17 @@ async fn remember(
         )));
     }
     Ok((head, written))
+}
+
+/// The story of the thread goes with it. What an interrupted attempt wrote
+/// stays: the logs have grown since, and the commit is the same one.
+fn keep_journal(seat: &Seat, root: &Path) -> Result<(), TeamError> {
+    let path = chronicle::path(&seat.thread);
+    if knowledge::read(root, &path).is_some() {
+        return Ok(());
+    }
+    let text = chronicle::of_thread(&seat.office.threads(), &seat.thread);
+    knowledge::write(root, &path, &seat.office.clean(&text))
 }
 
 /// The findings of this thread, if the card said that they are merged with it.

@@ -50,6 +50,10 @@ pub struct AgentConfig {
     pub limits: Limits,
     /// What a thread may cost; shown on plans, enforced by the hub.
     pub thread_cap: Usd,
+    /// Whether the story of a thread is committed with its pull request.
+    pub journal_in_pull: bool,
+    /// Whether knowledge goes to the default branch without a pull request.
+    pub knowledge_direct: bool,
     /// The repo's checks.
     pub checks: Vec<Check>,
     /// Commands that make a fresh worktree ready to build.

@@ -19,7 +19,9 @@ mod bench;
 mod bill;
 mod buttons;
 mod cards;
+mod choices;
 mod chores;
+mod chronicle;
 mod closing;
 mod config;
 mod context;
@@ -63,6 +65,7 @@ mod words;
 mod worker;
 
 pub use agent::run;
+pub use choices::{Choice, read as choices};
 pub use config::{AgentConfig, ByComplexity};
 pub use error::TeamError;
 pub use shelf::playbook_at;

@@ -16,7 +16,7 @@ use std::{
     time::Duration,
 };
 
-use butler_journal::Journal;
+use butler_journal::{Journal, ThreadDir};
 use butler_turn::{Effect, Event, Machine, Mark, ModelCall, Reserve, Setup, StopCause};
 use butler_vocab::{Entry, EventId, HandOver, Record, RequestId, Settlement, Waiting, fault};
 use futures_util::{StreamExt, stream::FuturesUnordered};
@@ -28,6 +28,7 @@ use self::calls::Waiter;
 use crate::{
     TeamError,
     bench::{self, Bench},
+    choices,
     chores::{Chore, Chores},
     context::Cards,
     desks::Desk,
@@ -62,6 +63,8 @@ pub struct Worker {
     deadline_ms: Option<i64>,
     /// Cards whose buttons are being taken away.
     closing: HashSet<RequestId>,
+    /// Where it is written down why.
+    choices: PathBuf,
     /// Whether the log says anything yet.
     joined: bool,
     turn_of: Option<Desk>,
@@ -101,6 +104,7 @@ impl Worker {
         let seat = Seat::new(Arc::clone(&office), &matter, Facts::of(&log));
         let models = models::models_for(&office.config, &seat.facts());
         let task = seat.facts().task_words();
+        let choices = ThreadDir::new(&office.threads(), &matter.thread).decisions(office.role());
         let setup = Setup {
             first_activation: matter.first_activation(),
             thread: matter.thread,
@@ -116,6 +120,7 @@ impl Worker {
             chores.add(Chore::CatchUp(log)).await;
         }
         Ok(Self {
+            choices,
             joined,
             seat,
             journal,
@@ -342,6 +347,9 @@ impl Worker {
         fault("team.before-append");
         let entries = tokio::task::block_in_place(|| self.journal.append_all(records, now_ms()))?;
         fault("team.after-append");
+        let chosen = entries.iter();
+        let chosen = chosen.filter_map(|entry| choices::of_record(&entry.record, entry.at_ms));
+        choices::keep(&self.choices, &chosen.collect::<Vec<_>>());
         self.joined = true;
         self.chores.add(Chore::Records(entries.clone())).await;
         Ok(entries)
@@ -485,7 +493,8 @@ impl Worker {
             }
             Effect::Chose { what, why } => {
                 info!(what, why, "choice");
-                return;
+                let choice = choices::stuck(what, why, now_ms());
+                return choices::keep(&self.choices, &[choice]);
             }
             _ => return,
         };

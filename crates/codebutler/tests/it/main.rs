@@ -18,6 +18,7 @@ mod gates;
 mod hand_tools;
 mod help;
 mod init;
+mod journals;
 mod judging;
 mod keeper;
 mod learning;
