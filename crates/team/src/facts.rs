@@ -4,13 +4,14 @@
 use std::collections::{HashMap, HashSet};
 
 use butler_vocab::{
-    CallId, Choice, CommitSha, DecisionKind, Entry, EventId, HandOver, MessageTs, Plan, PrNumber,
-    Receipt, Record, RequestId, Role, Sha256Hex, Speaker, Task, TreeHash, UserId, Verdict,
+    CallId, Choice, CommitSha, Complexity, DecisionKind, Entry, EventId, Finding, HandOver,
+    MessageTs, Plan, PrNumber, Receipt, Record, RequestId, Role, Sha256Hex, Speaker, Task,
+    TreeHash, UserId, Verdict,
 };
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::{context::Seen, inquiry::Inquiry, learned::Proposal, render};
+use crate::{context::Seen, inquiry::Inquiry, learned::Proposal, render, review::Form};
 
 /// What is known.
 #[derive(Debug, Clone, Default)]
@@ -27,6 +28,12 @@ pub struct Facts {
     pub ready: Option<Ready>,
     /// What the Reviewer last said.
     pub verdict: Option<(Verdict, PrNumber)>,
+    /// What this role, as the Reviewer, judges by: said before the verdict or with it.
+    pub form: Option<Form>,
+    /// Whether it was said before, as a first pass.
+    pub first_pass: bool,
+    /// Its findings so far, each as it was last said.
+    pub findings: Vec<Finding>,
     /// Review rounds that were started or answered.
     pub rounds: u32,
     /// Cards that this role asked for.
@@ -77,6 +84,8 @@ pub struct Ready {
     pub round: u32,
     /// The tree its receipt is for, when it has a green one.
     pub checked: Option<TreeHash>,
+    /// Whether the plan was a simple one.
+    pub simple: bool,
 }
 
 /// A card that was asked for.
@@ -140,6 +149,7 @@ impl Facts {
                 self.received.push(event.clone());
                 self.received(hand_over);
             }
+            Record::Gave { hand_over, .. } => self.gave(hand_over),
             Record::Model { model, reason } if reason.starts_with(CHOSEN) => {
                 self.chosen_model = Some(model.clone());
             }
@@ -319,6 +329,24 @@ impl Facts {
         self.received.contains(event)
     }
 
+    /// What the Reviewer has said of a change holds for its next rounds too.
+    fn gave(&mut self, hand_over: &HandOver) {
+        match hand_over {
+            HandOver::ReviewPlan(plan) => {
+                self.form = Some(Form::from(&**plan));
+                self.first_pass = true;
+            }
+            HandOver::Verdict { verdict, .. } => {
+                self.form = Some(Form::from(verdict));
+                for finding in &verdict.findings {
+                    self.findings.retain(|known| known.id != finding.id);
+                    self.findings.push(finding.clone());
+                }
+            }
+            _ => {}
+        }
+    }
+
     fn received(&mut self, hand_over: &HandOver) {
         match hand_over {
             HandOver::Task(task) => {
@@ -330,6 +358,7 @@ impl Facts {
                 pr,
                 receipt,
                 round,
+                task,
                 ..
             } => {
                 self.rounds = *round;
@@ -341,6 +370,9 @@ impl Facts {
                         .as_ref()
                         .filter(|receipt| receipt.green())
                         .map(|receipt| receipt.tree.clone()),
+                    simple: task
+                        .as_ref()
+                        .is_some_and(|task| task.plan.complexity == Complexity::Simple),
                 });
             }
             HandOver::Verdict { verdict, pr } => {
@@ -349,6 +381,7 @@ impl Facts {
             }
             HandOver::Research { from, .. } => self.inquirer = Some(*from),
             HandOver::Findings { .. }
+            | HandOver::ReviewPlan(_)
             | HandOver::Design { .. }
             | HandOver::Question { .. }
             | HandOver::Answer { .. }

@@ -95,6 +95,18 @@ async fn open_branches(
         .collect())
 }
 
+/// What a thread's branch has changed so far.
+pub async fn changed_by(
+    seat: &Seat,
+    branch: &BranchName,
+    cancel: &CancellationToken,
+) -> Result<Vec<String>, TeamError> {
+    let branch = std::slice::from_ref(branch);
+    let forecast = seat.office.repo.forecast(branch, cancel).await?;
+    let files = forecast.branches.into_iter().flat_map(|one| one.files);
+    Ok(files.map(|file| file.display().to_string()).collect())
+}
+
 /// What a merge has changed; nothing when that cannot be told, because a notice
 /// to others holds up nothing.
 pub async fn changed(seat: &Seat, merged: &CommitSha, cancel: &CancellationToken) -> Vec<String> {

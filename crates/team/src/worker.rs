@@ -10,12 +10,13 @@ mod models;
 use std::{
     collections::{HashSet, VecDeque},
     future::Future,
+    path::PathBuf,
     pin::Pin,
     sync::Arc,
     time::Duration,
 };
 
-use butler_journal::Journal;
+use butler_journal::{Journal, ThreadDir};
 use butler_turn::{Effect, Event, Machine, Mark, ModelCall, Reserve, Setup, StopCause};
 use butler_vocab::{Entry, EventId, HandOver, Record, RequestId, Settlement, Waiting, fault};
 use futures_util::{StreamExt, stream::FuturesUnordered};
@@ -27,16 +28,18 @@ use self::calls::Waiter;
 use crate::{
     TeamError,
     bench::{self, Bench},
+    choices,
     chores::{Chore, Chores},
     context::Cards,
     desks::Desk,
+    draft,
     errand::{self, Left},
     facts::Facts,
     hands::{self, Done, Question},
     intake::{Ack, Mail},
     matter::Matter,
     office::{Office, now_ms},
-    orders, queue, render,
+    orders, paying, queue, render,
     seat::Seat,
 };
 
@@ -60,6 +63,8 @@ pub struct Worker {
     deadline_ms: Option<i64>,
     /// Cards whose buttons are being taken away.
     closing: HashSet<RequestId>,
+    /// Where it is written down why.
+    choices: PathBuf,
     /// Whether the log says anything yet.
     joined: bool,
     turn_of: Option<Desk>,
@@ -99,6 +104,7 @@ impl Worker {
         let seat = Seat::new(Arc::clone(&office), &matter, Facts::of(&log));
         let models = models::models_for(&office.config, &seat.facts());
         let task = seat.facts().task_words();
+        let choices = ThreadDir::new(&office.threads(), &matter.thread).decisions(office.role());
         let setup = Setup {
             first_activation: matter.first_activation(),
             thread: matter.thread,
@@ -114,6 +120,7 @@ impl Worker {
             chores.add(Chore::CatchUp(log)).await;
         }
         Ok(Self {
+            choices,
             joined,
             seat,
             journal,
@@ -222,6 +229,12 @@ impl Worker {
             Mail::Model { model, by, ack } => {
                 self.swap_model(model, &by).await?;
                 ack
+            }
+            Mail::Draft { notes, ack } => {
+                let model = models::models_for(&self.seat.office.config, &self.seat.facts()).usual;
+                let cancel = self.process.clone();
+                self.start(draft::make(self.seat.clone(), model, notes, ack, cancel));
+                None
             }
             Mail::Stop { by, ack } => {
                 self.feed(Event::Stop {
@@ -334,6 +347,9 @@ impl Worker {
         fault("team.before-append");
         let entries = tokio::task::block_in_place(|| self.journal.append_all(records, now_ms()))?;
         fault("team.after-append");
+        let chosen = entries.iter();
+        let chosen = chosen.filter_map(|entry| choices::of_record(&entry.record, entry.at_ms));
+        choices::keep(&self.choices, &chosen.collect::<Vec<_>>());
         self.joined = true;
         self.chores.add(Chore::Records(entries.clone())).await;
         Ok(entries)
@@ -408,14 +424,16 @@ impl Worker {
                 self.start(queue::turn_came(seat.clone(), reserve.clone(), message));
             }
         }
-        self.start(hands::reserve(seat, reserve));
+        let cancel = self.work.clone();
+        self.start(paying::reserve(seat, reserve, cancel));
     }
 
     /// The turn has come; after a stop nobody needs the desk any more.
     fn sit_down(&mut self, desk: Desk, reserve: Reserve) {
         if self.machine.activation().is_some() {
             self.turn_of = Some(desk);
-            self.start(hands::reserve(self.seat.clone(), reserve));
+            let cancel = self.work.clone();
+            self.start(paying::reserve(self.seat.clone(), reserve, cancel));
         }
     }
 
@@ -475,7 +493,8 @@ impl Worker {
             }
             Effect::Chose { what, why } => {
                 info!(what, why, "choice");
-                return;
+                let choice = choices::stuck(what, why, now_ms());
+                return choices::keep(&self.choices, &[choice]);
             }
             _ => return,
         };

@@ -54,7 +54,9 @@ impl Pins {
                     self.did(&call, &outcome.text);
                 }
             }
-            Record::Received { hand_over, .. } => self.received(hand_over),
+            Record::Received { hand_over, .. } | Record::Gave { hand_over, .. } => {
+                self.received(hand_over);
+            }
             Record::Checked { receipt } => self.receipt = Some(receipt.clone()),
             Record::DecisionAsked { request, .. } => self.asked(request),
             Record::DecisionUsed { request, .. } => {

@@ -160,7 +160,7 @@ impl State {
             Record::Note { .. } => self.round.note(),
             Record::Summary { .. } => self.round.summaries += 1,
             Record::Checked { receipt } => self.round.checked(receipt.green()),
-            Record::Prompt { .. } | Record::Received { .. } => {}
+            Record::Prompt { .. } | Record::Received { .. } | Record::Gave { .. } => {}
         }
     }
 

@@ -26,6 +26,11 @@ pub fn models_for(config: &AgentConfig, facts: &Facts) -> Models {
         }
         models.stronger = Some(by_complexity.complex.clone());
     }
+    // A simple change gets one pass, and that is the full one.
+    let first = facts.ready.as_ref().is_some_and(|ready| !ready.simple) && !facts.first_pass;
+    if let Some(model) = config.first_pass.as_ref().filter(|_| first) {
+        models.usual.clone_from(model);
+    }
     if let Some(chosen) = &facts.chosen_model {
         models.usual.clone_from(chosen);
     }
