@@ -1,7 +1,7 @@
 //! Splits a view: what command after command sees becomes the ground, which a
 //! helper builds once; the rest is put on a copy of it for each command.
 
-use std::path::Path;
+use std::{collections::BTreeMap, path::Path};
 
 use crate::{
     Network,
@@ -42,20 +42,22 @@ pub(crate) fn on(steps: Vec<Step>, ways: Vec<Way>, network: Network) -> Ground {
 /// comes to the same view: it must be there unchanged, and nothing of the rest
 /// may lie over a part of it.
 fn take_base(view: &mut View, base: &[Step]) -> Option<Vec<Step>> {
-    let (ground, rest): (Vec<_>, Vec<_>) = view
-        .steps
-        .iter()
-        .cloned()
-        .partition(|step| base.contains(step));
+    let places: BTreeMap<&Path, &Step> = base.iter().map(|step| (step.place(), step)).collect();
+    let is_base = |step: &&Step| places.get(step.place()) == Some(step);
+    // What lies below a place follows it in order.
     let over = |step: &Step| {
-        base.iter()
-            .any(|below| below.place().starts_with(step.place()))
+        let mut below = places.range(step.place()..);
+        below
+            .next()
+            .is_some_and(|(below, _)| below.starts_with(step.place()))
     };
-    if ground.len() != base.len() || rest.iter().any(over) {
+    let rest = || view.steps.iter().filter(|step| !is_base(step));
+    if view.steps.len() - rest().count() != base.len() || rest().any(over) {
         return None;
     }
+    let rest = rest().cloned().collect();
     view.steps = rest;
-    Some(ground)
+    Some(base.to_vec())
 }
 
 /// The mount points that `later` steps need in the ground's own file system:

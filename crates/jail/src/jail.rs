@@ -120,16 +120,14 @@ impl Jail {
                 reason: reason.clone(),
             });
         }
-        let (jail, wanted, walls) = (self.clone(), command.clone(), profile.clone());
+        // Some tenths of a millisecond of looking at names on the disk: less than
+        // another thread would cost.
+        let prepared = self.prepare(command.clone(), profile, changes)?;
         let (sender, started) = oneshot::channel();
-        spawn::start(
-            self.helper.clone(),
-            move || jail.prepare(wanted, &walls, changes),
-            move |answer| {
-                // A caller that is gone drops the helper, which ends it.
-                let _ = sender.send(answer);
-            },
-        );
+        spawn::start(self.helper.clone(), prepared, move |answer| {
+            // A caller that is gone drops the helper, which ends it.
+            let _ = sender.send(answer);
+        });
         let started = started.await.map_err(|_| lost("starting it"))??;
         let program = command.argv.first().cloned().unwrap_or_default();
         run::to_the_end(started, &program, &profile.limits, cancel, output, since).await
@@ -233,13 +231,9 @@ impl Jail {
             traces: Traces::default(),
             seals: Seals::default(),
         };
-        spawn::start(
-            self.helper.clone(),
-            move || Ok(prepared),
-            move |answer| {
-                let _ = sender.send(answer);
-            },
-        );
+        spawn::start(self.helper.clone(), prepared, move |answer| {
+            let _ = sender.send(answer);
+        });
         let started = started.recv().map_err(|_| lost("probing"))??;
         let text = std::io::read_to_string(started.report).map_err(|source| JailError::Lost {
             step: "probing",

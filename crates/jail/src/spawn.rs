@@ -16,7 +16,7 @@ use tempfile::TempDir;
 
 use crate::{
     JailError,
-    nursery::Nursery,
+    nursery::{Nursery, Pipes},
     placeholder::Placeholder,
     seal::Seals,
     spec::{Ground, Request},
@@ -56,39 +56,44 @@ pub(crate) struct Started {
     pub seals: Seals,
 }
 
-/// Starts a command in a helper that waits on its ground, or in a new one.
-/// `prepare` runs on the thread too, because it touches the disk; `answer` is
-/// called there when the command is handed over.
+/// Hands a command to a helper that waits on its ground, or has a new one started
+/// for it. `answer` is called when it is handed over.
 pub(crate) fn start(
     helper: PathBuf,
-    prepare: impl FnOnce() -> Result<Prepared, JailError> + Send + 'static,
+    prepared: Prepared,
     answer: impl FnOnce(Result<Started, JailError>) + Send + 'static,
 ) {
+    fault("jail.before-start");
+    if let Some(found) = Nursery::waiting(&helper, &prepared) {
+        fault("jail.after-start");
+        return answer(Ok(started(found, prepared)));
+    }
     let job: Job = Box::new(move || {
-        let started = prepare().and_then(|prepared| {
-            fault("jail.before-start");
-            let (nursery, pipes) = Nursery::waiting(&helper, &prepared)
-                .map_or_else(|| Nursery::start(&helper, &prepared), Ok)
-                .map_err(|source| JailError::Helper {
-                    path: helper.clone(),
-                    source,
-                })?;
-            fault("jail.after-start");
-            Ok(Started {
-                leash: Leash {
-                    nursery: Some(nursery),
-                    traces: prepared.traces,
-                },
-                output: pipes.output,
-                report: pipes.report,
-                seals: prepared.seals,
-            })
-        });
+        let new = Nursery::start(&helper, &prepared);
+        fault("jail.after-start");
         // A caller that went away drops the leash, which ends the helper.
-        answer(started);
+        answer(match new {
+            Ok(new) => Ok(started(new, prepared)),
+            Err(source) => Err(JailError::Helper {
+                path: helper,
+                source,
+            }),
+        });
     });
     // Without the thread the job is dropped, and the answer with it.
     let _ = thread().send(job);
+}
+
+fn started((nursery, pipes): (Nursery, Pipes), prepared: Prepared) -> Started {
+    Started {
+        leash: Leash {
+            nursery: Some(nursery),
+            traces: prepared.traces,
+        },
+        output: pipes.output,
+        report: pipes.report,
+        seals: prepared.seals,
+    }
 }
 
 fn thread() -> &'static mpsc::Sender<Job> {

@@ -72,8 +72,10 @@ pub(crate) fn plan(base: &[Step], profile: &Profile) -> Result<View, JailError> 
     for path in &protected {
         draft.protect(path)?;
     }
-    for path in sorted(&profile.hidden) {
-        draft.hide(&path)?;
+    let mut hidden = std::mem::take(&mut draft.wanted_hidden);
+    hidden.sort_by_key(|path| path.components().count());
+    for path in hidden {
+        draft.hide(path)?;
     }
     Ok(draft.finish())
 }
@@ -92,6 +94,8 @@ struct Draft {
     areas: Vec<PathBuf>,
     /// Hidden places outside of the root; nothing but the root shows below them.
     hidden: Vec<PathBuf>,
+    /// All that is to be hidden.
+    wanted_hidden: Vec<PathBuf>,
     fates: BTreeMap<PathBuf, Fate>,
     placeholders: Vec<Placeholder>,
 }
@@ -101,6 +105,7 @@ impl Draft {
         let root = usable("worktree", &profile.root)?;
         let mut draft = Self {
             hidden: Vec::new(),
+            wanted_hidden: Vec::new(),
             areas: vec![root.clone()],
             fates: BTreeMap::from([(root.clone(), Fate::Write)]),
             placeholders: Vec::new(),
@@ -110,8 +115,9 @@ impl Draft {
         for path in &profile.hidden {
             let path = draft.real(path);
             if !path.starts_with(&draft.root) {
-                draft.hidden.push(path);
+                draft.hidden.push(path.clone());
             }
+            draft.wanted_hidden.push(path);
         }
         for path in &profile.writable {
             fs::create_dir_all(path).map_err(|source| unusable("writable path", path, source))?;
@@ -155,8 +161,7 @@ impl Draft {
         }
     }
 
-    fn hide(&mut self, path: &Path) -> Result<(), JailError> {
-        let path = self.real(path);
+    fn hide(&mut self, path: PathBuf) -> Result<(), JailError> {
         let cover = Fate::Cover {
             folder: path.is_dir(),
         };

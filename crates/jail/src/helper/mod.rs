@@ -16,7 +16,7 @@ mod message;
 mod mounts;
 mod namespaces;
 mod proc;
-mod quick;
+mod program;
 mod quiet;
 mod room;
 mod start;

@@ -17,7 +17,12 @@
 //! namespaces. The one thing it can leave behind is in the network (a port that
 //! is not free for a while); `quiet` looks, and says when this was the last one.
 
-use std::{fs, os::fd::OwnedFd, process::exit};
+use std::{
+    fs::{self, File},
+    io::BufReader,
+    os::fd::OwnedFd,
+    process::exit,
+};
 
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
@@ -29,8 +34,10 @@ use super::{
     Doing, Failed, Wires, confine, filter,
     ground::Ground,
     init, landlock,
-    message::{Line, Message},
-    quiet, room, start, sys,
+    message::{Line, Message, Requests},
+    quiet,
+    room::Room,
+    start, sys,
 };
 use crate::{
     Network,
@@ -90,40 +97,60 @@ impl<'a> Nursery<'a> {
 
     /// Runs one command to its end. Whether another may follow.
     fn run(&mut self, message: Message) -> bool {
-        match sys::fork_first() {
-            Err(error) => {
-                let failed = Failed::new("fork the first process", error.to_string());
-                message.wires.fail(failed);
-                false
+        let Message {
+            mut requests,
+            wires,
+        } = message;
+        let spec = match requests.next() {
+            Ok(Some(Request::Run(spec))) => spec,
+            Ok(None) => return false,
+            Ok(Some(_)) => {
+                wires.fail(Failed::new("understand the spec", "it is no command"));
+                return false;
             }
-            Ok(Some(first)) => {
+            Err(failed) => {
+                wires.fail(failed);
+                return false;
+            }
+        };
+        match self.begin(&spec, &mut requests, &wires) {
+            Ok(first) => {
                 // From here on the pipes are the first process's alone: they end
                 // when it has seen the last process of the command die.
-                drop(message);
+                drop((requests, wires));
                 supervise(first)
             }
-            Ok(None) => {
-                self.line = None;
-                self.life.1 = None;
-                let Message {
-                    mut requests,
-                    wires,
-                } = message;
-                let request = self.born().and_then(|()| requests.next());
-                let outcome = request.and_then(|request| match request {
-                    None => Ok(()),
-                    Some(Request::Run(spec)) => {
-                        let stdin = requests.stdin(&spec)?;
-                        self.confine(&spec, stdin, &wires)
-                    }
-                    Some(_) => Err(Failed::new("understand the spec", "it is no command")),
-                });
-                if let Err(failed) = outcome {
-                    wires.fail(failed);
-                }
-                exit(0)
+            Err(failed) => {
+                wires.fail(failed);
+                false
             }
         }
+    }
+
+    /// Forks the first process of the command.
+    fn begin(
+        &mut self,
+        spec: &Spec,
+        requests: &mut Requests<BufReader<File>>,
+        wires: &Wires,
+    ) -> Result<Pid, Failed> {
+        let Walls::Namespaces { steps } = &spec.walls else {
+            return Err(Failed::new("understand the spec", "it is for other walls"));
+        };
+        let stdin = start::stdin(requests.stdin(spec)?)?;
+        let room = Room::prepare(&self.ground, steps, &spec.limits)?;
+        if let Some(first) = sys::fork_first().doing("fork the first process")? {
+            return Ok(first);
+        }
+        self.line = None;
+        self.life.1 = None;
+        let outcome = self
+            .born()
+            .and_then(|()| self.confine(spec, steps, &room, stdin, wires));
+        if let Err(failed) = outcome {
+            wires.fail(failed);
+        }
+        exit(0)
     }
 
     /// Binds the life of the first process to the helper's.
@@ -143,11 +170,15 @@ impl<'a> Nursery<'a> {
     }
 
     /// Closes the walls around this process and starts the command.
-    fn confine(&self, spec: &Spec, stdin: Option<Vec<u8>>, wires: &Wires) -> Result<(), Failed> {
-        let Walls::Namespaces { steps } = &spec.walls else {
-            return Err(Failed::new("understand the spec", "it is for other walls"));
-        };
-        room::enter_new(&self.ground, steps, &spec.limits)?;
+    fn confine(
+        &self,
+        spec: &Spec,
+        steps: &[Step],
+        room: &Room<'_>,
+        stdin: OwnedFd,
+        wires: &Wires,
+    ) -> Result<(), Failed> {
+        room.enter(&self.ground, &spec.limits)?;
         confine::no_more_rights()?;
         let writable = || {
             let steps = self.wanted.steps.iter().chain(steps);
@@ -157,7 +188,6 @@ impl<'a> Nursery<'a> {
             })
         };
         landlock::second_layer(writable())?;
-        let stdin = start::stdin(stdin)?;
         self.filter.install()?;
         if spec.argv.is_empty() {
             wires.tell(&Report::Exited(0));

@@ -13,29 +13,54 @@ use rustix::{
 use super::{
     Doing, Failed,
     ground::Ground,
-    mounts::{Root, clone, detached, enter, folder},
+    mounts::{Root, Tree, clone, detached, enter, folder},
     proc, sys,
 };
 use crate::{Limits, view::Step};
 
-/// Builds the room and enters it; this process is in the outer namespace before.
-/// Nothing of the host is in reach afterwards but what was shown.
-pub(super) fn enter_new(ground: &Ground, steps: &[Step], limits: &Limits) -> Result<(), Failed> {
-    let mut trees = Vec::with_capacity(steps.len());
-    for step in steps {
-        trees.push(ground.host.tree(step)?);
+/// What a room is furnished with, mounted nowhere yet.
+pub(super) struct Room<'a> {
+    steps: &'a [Step],
+    trees: Vec<Option<Tree>>,
+    scratch: OwnedFd,
+}
+
+impl<'a> Room<'a> {
+    /// Gets everything ready that needs no namespace of the command's own, in the
+    /// outer namespace. The helper does this: what it runs is in memory already,
+    /// and a process that was just forked has to fetch every page anew.
+    pub(super) fn prepare(
+        ground: &Ground,
+        steps: &'a [Step],
+        limits: &Limits,
+    ) -> Result<Self, Failed> {
+        let mut trees = Vec::with_capacity(steps.len());
+        for step in steps {
+            trees.push(ground.host.tree(step)?);
+        }
+        let scratch = scratch(limits)?;
+        Ok(Self {
+            steps,
+            trees,
+            scratch,
+        })
     }
-    let proc = proc::detached_for(limits)?;
-    let scratch = scratch(limits)?;
-    enter(&ground.inner)?;
-    sys::unshare(UnshareFlags::NEWNS).doing("copy the ground")?;
-    let root = Root(folder("/")?);
-    put_scratch(&root, &scratch)?;
-    root.put(&proc, Path::new("proc"), true)?;
-    for (step, tree) in steps.iter().zip(&trees) {
-        root.apply(step, tree.as_ref())?;
+
+    /// Furnishes a copy of the ground and enters it. Nothing of the host is in
+    /// reach afterwards but what was shown.
+    pub(super) fn enter(&self, ground: &Ground, limits: &Limits) -> Result<(), Failed> {
+        // While the host's own is in sight: the kernel asks for that.
+        let proc = proc::detached_for(limits)?;
+        enter(&ground.inner)?;
+        sys::unshare(UnshareFlags::NEWNS).doing("copy the ground")?;
+        let root = Root(folder("/")?);
+        put_scratch(&root, &self.scratch)?;
+        root.put(&proc, Path::new("proc"), true)?;
+        for (step, tree) in self.steps.iter().zip(&self.trees) {
+            root.apply(step, tree.as_ref())?;
+        }
+        rustix::process::chdir("/").doing("enter the new root")
     }
-    rustix::process::chdir("/").doing("enter the new root")
 }
 
 /// A tmpfs with the folders for `/tmp` and `/dev/shm`: one, so that one size
