@@ -3,6 +3,7 @@
 //! mail is acknowledged once it is in the log.
 
 mod calls;
+mod ending;
 mod findings;
 mod joining;
 mod models;
@@ -68,7 +69,8 @@ pub struct Worker {
     /// Whether the log says anything yet.
     joined: bool,
     turn_of: Option<Desk>,
-    /// Cancelled by a stop; replaced afterwards.
+    /// Cancelled by a stop, and replaced afterwards; at the end of the process
+    /// only when the tools have had their moment.
     work: CancellationToken,
     process: CancellationToken,
 }
@@ -134,7 +136,7 @@ impl Worker {
             deadline_ms: None,
             closing: HashSet::new(),
             turn_of: None,
-            work: process.child_token(),
+            work: CancellationToken::new(),
             process,
         })
     }
@@ -149,7 +151,7 @@ impl Worker {
             let process = self.process.clone();
             let pause = self.pause();
             tokio::select! {
-                () = process.cancelled() => return Ok(()),
+                () = process.cancelled() => return self.wind_down().await,
                 Some(done) = self.doing.next() => self.on_done(done).await?,
                 mail = inbox.recv() => match mail {
                     Some(mail) => self.on_mail(mail).await?,
@@ -460,7 +462,7 @@ impl Worker {
 
     async fn stop_work(&mut self) {
         self.work.cancel();
-        self.work = self.process.child_token();
+        self.work = CancellationToken::new();
         self.waiting.clear();
         self.clear_bench().await;
     }

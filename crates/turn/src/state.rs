@@ -78,6 +78,10 @@ impl Unseen {
     }
 }
 
+/// How an event begins that tells a role what people said to others while it was
+/// away: a word of a person in the thread, though not one to this role.
+pub const PEOPLE_SPOKE: &str = "people:";
+
 /// The event under which a person's decision enters the log.
 pub(crate) fn decision_event(request: &RequestId) -> EventId {
     EventId::new(format!("decision:{request}"))
@@ -171,7 +175,8 @@ impl State {
             self.heard.insert(event.clone());
             self.finish_order(event);
         }
-        if person {
+        let elsewhere = event.is_some_and(|event| event.as_str().starts_with(PEOPLE_SPOKE));
+        if person || elsewhere {
             self.agent_words = 0;
             self.person_words += 1;
         } else if matches!(speaker, Speaker::Agent { .. }) {

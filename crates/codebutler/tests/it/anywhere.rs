@@ -149,7 +149,6 @@ fn compare(told: &Told, undisturbed: &Told) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "for `cargo xtask nightly`: not every kill is survived yet"]
 async fn the_story_survives_a_kill_anywhere() {
     let folder = tempfile::tempdir().unwrap();
     let undisturbed = Arc::new(tell(&folder, None).await);

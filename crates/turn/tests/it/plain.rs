@@ -1,9 +1,9 @@
 //! The plain path: a message, an answer; tools in between; limits.
 
-use butler_turn::{Effect, Event, Mark, PostKind, Purse};
+use butler_turn::{Effect, Event, Mark, PEOPLE_SPOKE, PostKind, Purse};
 use butler_vocab::{
-    ActivityState, Ending, ModelMessage, PurseRefusal, Record, Role, Then, ToolOutcome, Usd,
-    Waiting,
+    ActivityState, Ending, EventId, ModelMessage, PurseRefusal, Record, Role, Speaker, Then,
+    ToolOutcome, Usd, Waiting,
 };
 use serde_json::json;
 
@@ -429,6 +429,25 @@ fn roles_that_only_talk_to_each_other_pause_for_a_person() {
     assert!(effects.contains(&Effect::Park(Waiting::Person)));
     assert_eq!(post_text(&effects), None, "people are asked once");
     let effects = bench.ana("go on");
+    bench.grant(&effects);
+}
+
+/// Two roles paused and the person answered one of them: the other must not
+/// stay silent when it is spoken to again.
+#[test]
+fn a_persons_word_to_another_role_counts_too() {
+    let mut setup = setup(Role::Reviewer, 15);
+    setup.limits.agent_messages = 1;
+    let mut bench = Bench::new(setup);
+    let effects = bench.says(coder(), "a question");
+    let effects = bench.posted(&effects);
+    assert!(effects.contains(&Effect::Park(Waiting::Person)));
+    let mut missed = heard(50, Speaker::Runtime, "- ana: go on, both of you");
+    missed.event = EventId::new(format!("{PEOPLE_SPOKE}1700000000.000050"));
+    let effects = bench.on(Event::Heard(vec![missed]));
+    bench.grant(&effects);
+    let effects = bench.restart();
+    assert!(post_text(&effects).is_none(), "{effects:#?}");
     bench.grant(&effects);
 }
 
