@@ -13,6 +13,7 @@ mod chatting;
 mod doctor;
 mod exec;
 mod fault_points;
+mod front_door;
 mod gates;
 mod hand_tools;
 mod help;
