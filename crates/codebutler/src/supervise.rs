@@ -7,6 +7,7 @@
 
 use std::{
     ffi::OsString,
+    io::Read,
     path::PathBuf,
     process::{ExitStatus, Stdio},
     sync::Arc,
@@ -14,9 +15,9 @@ use std::{
 };
 
 use tokio::{
-    io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, BufReader},
+    io::{AsyncBufReadExt, AsyncRead, BufReader},
     process::{Child, Command},
-    sync::watch,
+    sync::{oneshot, watch},
     time::Instant,
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
@@ -221,17 +222,26 @@ fn describe(status: std::io::Result<ExitStatus>) -> String {
 
 /// Returns when the supervisor that started us has closed our standard input,
 /// or is gone. Never returns in a process that no supervisor started.
+///
+/// A thread of its own reads: the runtime would wait for a read of its own
+/// before it lets the process end, and a child that failed would hang.
 pub async fn until_parent_ends() {
     if std::env::var_os(SUPERVISED).is_none() {
         std::future::pending::<()>().await;
     }
-    let mut input = tokio::io::stdin();
-    let mut rest = [0u8; 64];
-    while let Ok(count) = input.read(&mut rest).await {
-        if count == 0 {
-            break;
+    let (over, parent) = oneshot::channel();
+    std::thread::spawn(move || {
+        let mut rest = [0u8; 64];
+        loop {
+            match std::io::stdin().read(&mut rest) {
+                Ok(0) => break,
+                Err(error) if error.kind() != std::io::ErrorKind::Interrupted => break,
+                _ => {}
+            }
         }
-    }
+        let _ = over.send(());
+    });
+    let _ = parent.await;
 }
 
 #[cfg(test)]

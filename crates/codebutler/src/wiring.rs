@@ -201,6 +201,7 @@ pub fn agent_config(settings: &Settings, role: Role) -> Result<AgentConfig, CliE
         first_pass: first_pass(settings, role),
         review_rounds: limits.review_rounds,
         allowed: limits.allowed_users.clone(),
+        allowed_bots: settings.repo.slack.allowed_bots.clone(),
         limits: Limits {
             // Each side counts what it hears, which is half of what is said.
             agent_messages: (limits.max_exchanges / 2).max(1),

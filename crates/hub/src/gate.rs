@@ -43,6 +43,7 @@ fn clean_each<'a>(redactor: &Redactor, values: impl Iterator<Item = &'a mut Valu
 pub(crate) struct Outbound<'a> {
     pub(crate) text: &'a mut String,
     pub(crate) blocks: Option<&'a mut Value>,
+    pub(crate) attachments: Option<&'a mut Value>,
     pub(crate) metadata: Option<&'a mut Value>,
     pub(crate) names: Vec<&'a mut String>,
 }
@@ -54,11 +55,9 @@ pub(crate) fn pass(redactor: &Redactor, out: Outbound<'_>, is_card: bool) -> Res
     for name in out.names {
         altered |= clean_text(redactor, name);
     }
-    if let Some(blocks) = out.blocks {
-        altered |= clean_value(redactor, blocks);
-    }
-    if let Some(metadata) = out.metadata {
-        altered |= clean_value(redactor, metadata);
+    let values = [out.blocks, out.attachments, out.metadata];
+    for value in values.into_iter().flatten() {
+        altered |= clean_value(redactor, value);
     }
     if altered && is_card {
         return refuse("card_would_be_redacted");
@@ -84,6 +83,7 @@ mod tests {
         let outbound = Outbound {
             text: &mut text,
             blocks: Some(&mut blocks),
+            attachments: None,
             metadata: None,
             names: vec![&mut name],
         };
@@ -95,6 +95,7 @@ mod tests {
         let outbound = Outbound {
             text: &mut text,
             blocks: None,
+            attachments: None,
             metadata: None,
             names: vec![],
         };

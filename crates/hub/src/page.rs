@@ -45,7 +45,7 @@ pub(crate) use welcome::Welcome;
 
 use crate::{
     app::App, error::Trouble, guard::Somebody, identity::Person, overview::Window,
-    refusal::Refusal, saying, workspace::channels,
+    refusal::Refusal, saying, workspace, workspace::channels,
 };
 
 pub(crate) fn routes() -> Router<Arc<App>> {
@@ -54,6 +54,7 @@ pub(crate) fn routes() -> Router<Arc<App>> {
         .route("/login", get(login::ask).post(login::enter))
         .route("/logout", post(login::leave))
         .route("/c/{channel}", get(channel))
+        .route("/archives/{channel}/{message}", get(archived))
         .route("/c/{channel}/live", get(channel_live))
         .route("/c/{channel}/say", post(forms::say))
         .route("/c/{channel}/press", post(forms::press))
@@ -65,6 +66,29 @@ pub(crate) fn routes() -> Router<Arc<App>> {
         .route("/assets/{name}", get(assets::serve))
         .merge(overviews::routes())
         .layer(DefaultBodyLimit::max(saying::BODY_LIMIT))
+}
+
+/// A message by the address that `chat.getPermalink` gives it.
+async fn archived(
+    State(app): State<Arc<App>>,
+    somebody: Result<Somebody, Refusal>,
+    Path((channel, message)): Path<(ChannelId, String)>,
+) -> Result<Response, Turned> {
+    visitor(somebody)?;
+    let digits = message.strip_prefix('p').unwrap_or_default();
+    let ts = digits
+        .split_at_checked(digits.len().saturating_sub(6))
+        .map(|(seconds, micros)| format!("{seconds}.{micros}"));
+    let ts = ts.and_then(|ts| ts.parse::<MessageTs>().ok());
+    let ts = ts.ok_or(Trouble::Refused("message_not_found"))?;
+    let place = channel.clone();
+    let found = app
+        .store
+        .look(move |db| workspace::message::find(db, &place, &ts))
+        .await?
+        .ok_or(Trouble::Refused("message_not_found"))?;
+    let address = format!("/c/{channel}/{}#m{}", found.root, found.ts);
+    Ok(Redirect::to(&address).into_response())
 }
 
 async fn home(

@@ -85,6 +85,7 @@ pub(crate) async fn handle(
     let outbound = Outbound {
         text: &mut response.text,
         blocks: response.blocks.as_mut(),
+        attachments: None,
         metadata: None,
         names: Vec::new(),
     };

@@ -71,7 +71,7 @@ pub struct Channel {
     pub channel_name: Option<String>,
     /// Which messages of people start work.
     pub respond_to: RespondTo,
-    /// Bot ids that count as people; all other bots are ignored.
+    /// Bot ids (`B…`) that may ask for work; they decide nothing. All other bots are ignored.
     pub allowed_bots: Vec<String>,
 }
 

@@ -46,6 +46,8 @@ pub struct AgentConfig {
     pub review_rounds: u32,
     /// Who may ask for work; empty means everybody in the channel.
     pub allowed: Vec<UserId>,
+    /// Bots of others that may ask for work; the hub lets no others through.
+    pub allowed_bots: Vec<String>,
     /// How far an activation may go.
     pub limits: Limits,
     /// What a thread may cost; shown on plans, enforced by the hub.

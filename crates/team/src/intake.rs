@@ -179,7 +179,8 @@ impl Intake {
             bot: None,
             respond_to: RespondTo::All,
         };
-        let to = addressed(&ear, stamp, author(&message, stamp), &message.text, true);
+        let author = author(&message, stamp, &self.office.config.allowed_bots);
+        let to = addressed(&ear, stamp, author, &message.text, true);
         match self
             .drafting(&thread, envelope, &message, stamp, &to)
             .await?
@@ -269,10 +270,12 @@ impl Intake {
     }
 }
 
-fn author(message: &Message, stamp: &Stamp) -> Author {
+fn author(message: &Message, stamp: &Stamp, bots: &[String]) -> Author {
     match (stamp.from, &message.user, &message.bot_id) {
         (Some(_), _, _) | (None, Some(_), None) => Author::Ours,
-        _ => Author::ForeignBot { allowed: false },
+        (None, _, bot) => Author::ForeignBot {
+            allowed: bot.as_ref().is_some_and(|bot| bots.contains(bot)),
+        },
     }
 }
 

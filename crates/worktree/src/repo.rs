@@ -58,6 +58,17 @@ impl Repo {
         Self::open_with(Git::at(root)).await
     }
 
+    /// The default branch as [`Repo::open`] finds it, for somebody who only
+    /// wants to know: nothing is written.
+    ///
+    /// # Errors
+    /// When the remote or its default branch cannot be told.
+    pub async fn default_branch_at(root: &Path) -> Result<BranchName> {
+        let git = Git::at(root);
+        let remote = choose_remote(&git).await?;
+        default_branch(&git, remote.as_ref()).await
+    }
+
     /// Opens the clone that `git` runs in.
     ///
     /// # Errors

@@ -2,7 +2,7 @@
 
 use std::{fs, os::unix::fs::PermissionsExt};
 
-use crate::scratch::{Scratch, git, ran};
+use crate::scratch::{Scratch, git, pushed, ran};
 
 fn level(json: &str, name: &str) -> String {
     let findings: Vec<serde_json::Value> = serde_json::from_str(json).unwrap();
@@ -34,7 +34,12 @@ fn a_repo_in_order_passes() {
         &scratch.root(),
         &["commit", "--quiet", "--allow-empty", "-m", "first"],
     );
+    git(
+        &scratch.root(),
+        &["init", "--quiet", "--bare", "../bare.git"],
+    );
     git(&scratch.root(), &["remote", "add", "origin", "../bare.git"]);
+    git(&scratch.root(), &["push", "--quiet", "origin", "main"]);
     let url = "http://127.0.0.1:1/v1";
     assert_eq!(scratch.run(&["init", "--yes", "--model-url", url]).code, 0);
     let run = scratch.run(&["doctor", "--json"]);
@@ -64,6 +69,7 @@ fn problems_of_the_configuration_are_findings_with_their_place() {
 #[test]
 fn an_open_machine_folder_is_a_warning() {
     let scratch = Scratch::new();
+    pushed(&scratch.root());
     assert_eq!(scratch.run(&["init", "--yes"]).code, 0);
     fs::set_permissions(scratch.home(), fs::Permissions::from_mode(0o755)).unwrap();
     let run = scratch.run(&["doctor", "--json"]);
@@ -80,6 +86,12 @@ fn a_github_remote_needs_gh_and_proxies_are_shown_without_their_password() {
     git(
         &scratch.root(),
         &["remote", "add", "origin", "git@github.com:you/app.git"],
+    );
+    // Known, so that nobody is asked.
+    let head = "refs/remotes/origin/HEAD";
+    git(
+        &scratch.root(),
+        &["symbolic-ref", head, "refs/remotes/origin/main"],
     );
     let mut command = scratch.codebutler(&["doctor", "--json"]);
     // A folder with git alone, so that no gh of the tester's machine is found.
@@ -105,4 +117,33 @@ fn the_sandbox_attacks_itself_and_says_how_it_went() {
     let run = Scratch::new().run(&["doctor", "--json"]);
     assert_eq!(level(&run.out, "sandbox"), "ok", "{run:?}");
     assert!(run.out.contains("attacks refused"), "{run:?}");
+}
+
+/// What agents cannot start without is asked the way they ask it.
+#[test]
+fn a_remote_without_a_default_branch_is_found_before_the_agents_find_it() {
+    let scratch = Scratch::new();
+    let root = scratch.root();
+    git(
+        &root,
+        &["commit", "--quiet", "--allow-empty", "-m", "first"],
+    );
+    assert_eq!(scratch.run(&["init", "--yes"]).code, 0);
+    git(&root, &["init", "--quiet", "--bare", "../bare.git"]);
+    git(&root, &["remote", "add", "origin", "../bare.git"]);
+    let run = scratch.run(&["doctor", "--json"]);
+    assert_eq!(level(&run.out, "default branch"), "failed", "{run:?}");
+    let words = scratch.run(&["doctor"]).out;
+    assert!(words.contains("agents cannot start without it"), "{words}");
+    // Two that are not usual: nobody can tell which.
+    git(
+        &root,
+        &["push", "--quiet", "origin", "main:one", "main:two"],
+    );
+    let run = scratch.run(&["doctor", "--json"]);
+    assert_eq!(level(&run.out, "default branch"), "failed", "{run:?}");
+    git(&root, &["push", "--quiet", "origin", "main:trunk"]);
+    let run = scratch.run(&["doctor", "--json"]);
+    assert_eq!(level(&run.out, "default branch"), "ok", "{run:?}");
+    assert!(run.out.contains("\"trunk\""), "{run:?}");
 }

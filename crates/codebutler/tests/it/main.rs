@@ -14,6 +14,7 @@ mod doctor;
 mod drafts;
 mod exec;
 mod fault_points;
+mod front_door;
 mod gates;
 mod hand_tools;
 mod help;

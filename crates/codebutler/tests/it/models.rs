@@ -11,7 +11,7 @@ use std::{
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
-use crate::scratch::{Ran, Scratch, binary, json_lines, ran};
+use crate::scratch::{Ran, Scratch, binary, json_lines, pushed, ran};
 
 const SCENARIO: &str = "\
 title: a word
@@ -181,6 +181,7 @@ fn findings(scratch: &Scratch, args: &[&str], name: &str) -> (i32, Vec<String>) 
 #[test]
 fn the_doctor_compares_ids_with_the_endpoints_list() {
     let scratch = Scratch::new();
+    pushed(&scratch.root());
     scratch.write("word.yaml", SCENARIO);
     let server = Server::start(&scratch, &["rehearsal", "serve", "word.yaml"]);
     assert_eq!(

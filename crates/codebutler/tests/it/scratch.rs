@@ -155,6 +155,16 @@ pub fn git(dir: &Path, args: &[&str]) {
     assert!(output.status.success(), "{args:?}: {output:?}");
 }
 
+/// A first commit on a remote beside the repo: agents need one.
+pub fn pushed(root: &Path) {
+    let bare = root.with_extension("git");
+    let bare = bare.to_str().unwrap();
+    git(root, &["commit", "--quiet", "--allow-empty", "-m", "first"]);
+    git(root, &["init", "--quiet", "--bare", bare]);
+    git(root, &["remote", "add", "origin", bare]);
+    git(root, &["push", "--quiet", "origin", "main"]);
+}
+
 fn collect(dir: &Path, files: &mut BTreeMap<PathBuf, String>) {
     for entry in fs::read_dir(dir).unwrap() {
         let path = entry.unwrap().path();

@@ -69,6 +69,11 @@ impl Args {
         }
     }
 
+    /// Puts an argument in the place of another.
+    pub(crate) fn set(&mut self, name: &str, value: &str) {
+        self.0.insert(name.to_owned(), Value::from(value));
+    }
+
     /// A text that must be there; else Slack's name for its absence.
     pub(crate) fn need(&self, name: &str, missing: &'static str) -> Result<String, Trouble> {
         self.text(name).ok_or(Trouble::Refused(missing))

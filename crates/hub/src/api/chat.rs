@@ -33,13 +33,14 @@ pub(crate) fn post_of(call: &Call) -> Result<AgentPost, Trouble> {
         channel: args.channel()?,
         thread_ts: args.ts("thread_ts", "invalid_thread_ts")?,
         broadcast: args.flag("reply_broadcast"),
-        text: text_of(call),
+        text: text_of(call)?,
         blocks: checked_blocks(args.json("blocks", "invalid_blocks_format")?)?,
+        attachments: checked_attachments(args.json("attachments", "invalid_attachments")?)?,
         files: Vec::new(),
         username: args.text("username"),
         icon_emoji: args.text("icon_emoji"),
         icon_url: args.text("icon_url"),
-        metadata: args.json("metadata", "invalid_metadata_format")?,
+        metadata: checked_metadata(args.json("metadata", "invalid_metadata_format")?)?,
         base: format!("http://{}", call.host()),
     };
     let tag = post.metadata.as_ref().map(PostTag::from_metadata);
@@ -47,6 +48,7 @@ pub(crate) fn post_of(call: &Call) -> Result<AgentPost, Trouble> {
     let outbound = Outbound {
         text: &mut post.text,
         blocks: post.blocks.as_mut(),
+        attachments: post.attachments.as_mut(),
         metadata: post.metadata.as_mut(),
         names: post.username.iter_mut().chain(&mut post.icon_url).collect(),
     };
@@ -54,13 +56,39 @@ pub(crate) fn post_of(call: &Call) -> Result<AgentPost, Trouble> {
     Ok(post)
 }
 
-/// `text`, or `markdown_text` turned into mrkdwn.
-pub(crate) fn text_of(call: &Call) -> String {
-    let markdown = call.args.text("markdown_text");
-    call.args
-        .text("text")
-        .or_else(|| markdown.map(|text| butler_slack::mrkdwn::from_markdown(&text)))
-        .unwrap_or_default()
+/// `text`, or `markdown_text` turned into mrkdwn; it stands alone.
+pub(crate) fn text_of(call: &Call) -> Result<String, Trouble> {
+    let (text, markdown) = (call.args.text("text"), call.args.text("markdown_text"));
+    let blocks = call.args.json("blocks", "invalid_blocks_format")?;
+    match (text, markdown) {
+        (Some(_), Some(_)) => refuse("markdown_text_conflict"),
+        (None, Some(_)) if blocks.is_some() => refuse("markdown_text_conflict"),
+        (None, Some(markdown)) => Ok(butler_slack::mrkdwn::from_markdown(&markdown)),
+        (text, None) => Ok(text.unwrap_or_default()),
+    }
+}
+
+/// Slack's older way to say something beside the text; at most a hundred.
+fn checked_attachments(given: Option<Value>) -> Result<Option<Value>, Trouble> {
+    match given {
+        None => Ok(None),
+        Some(Value::Array(all)) if all.is_empty() => Ok(None),
+        Some(Value::Array(all)) if all.len() > 100 => refuse("too_many_attachments"),
+        Some(Value::Array(all)) if all.iter().all(Value::is_object) => Ok(Some(Value::Array(all))),
+        Some(_) => refuse("invalid_attachments"),
+    }
+}
+
+/// Metadata has a type and a payload, or is nothing.
+fn checked_metadata(given: Option<Value>) -> Result<Option<Value>, Trouble> {
+    match given {
+        Some(metadata)
+            if !metadata["event_type"].is_string() || !metadata["event_payload"].is_object() =>
+        {
+            refuse("invalid_metadata_format")
+        }
+        given => Ok(given),
+    }
 }
 
 /// Slack's limits on blocks that we rely on ourselves.
@@ -90,6 +118,7 @@ pub(super) async fn post_ephemeral(call: Call) -> Result<Value, Trouble> {
             let mut draft = outbox::draft_of(&agent, &post, None);
             draft.text.clone_from(&post.text);
             draft.blocks.clone_from(&post.blocks);
+            draft.attachments.clone_from(&post.attachments);
             ephemeral::keep(desk, &user, &draft)
         })
         .await?;
@@ -124,7 +153,7 @@ pub(crate) fn change_of(call: &Call) -> Result<Change, Trouble> {
     let Some(ts) = call.args.ts("ts", "message_not_found")? else {
         return refuse("message_not_found");
     };
-    let mut text = text_of(call);
+    let mut text = text_of(call)?;
     let mut blocks = checked_blocks(call.args.json("blocks", "invalid_blocks_format")?)?;
     let metadata = own_metadata(call)?;
     if text.is_empty() && blocks.is_none() {
@@ -136,6 +165,7 @@ pub(crate) fn change_of(call: &Call) -> Result<Change, Trouble> {
     let outbound = Outbound {
         text: &mut text,
         blocks: blocks.as_mut(),
+        attachments: None,
         metadata: None,
         names: Vec::new(),
     };
@@ -225,7 +255,11 @@ pub(super) async fn get_permalink(call: Call) -> Result<Value, Trouble> {
             let Some(found) = message::find(db, &channel, &ts)? else {
                 return refuse("message_not_found");
             };
-            let link = format!("{base}/c/{channel}/{}#m{}", found.root, found.ts);
+            let digits = found.ts.as_str().replace('.', "");
+            let mut link = format!("{base}/archives/{channel}/p{digits}");
+            if found.ts != found.root {
+                link.push_str(&format!("?thread_ts={}&cid={channel}", found.root));
+            }
             Ok(json!({"channel": channel, "permalink": link}))
         })
         .await

@@ -8,7 +8,33 @@ use crate::{
     workspace::{channels, read},
 };
 
+/// Posts may name their channel as people do, `#name`.
+pub(super) async fn by_name(call: &mut Call) -> Result<(), Trouble> {
+    let wanted = call.args.text("channel").unwrap_or_default();
+    let Some(name) = wanted.strip_prefix('#').map(str::to_owned) else {
+        return Ok(());
+    };
+    let repo = call.agent.repo.clone();
+    let all = call
+        .app
+        .store
+        .look(move |db| channels::list(db, Some(&repo)))
+        .await?;
+    match all.iter().find(|channel| channel.name == name) {
+        Some(channel) => {
+            call.args.set("channel", channel.id.as_str());
+            Ok(())
+        }
+        None => refuse("channel_not_found"),
+    }
+}
+
+/// Every channel here is a public one.
 pub(super) async fn list(call: Call) -> Result<Value, Trouble> {
+    let kinds = call.args.text("types").unwrap_or_default();
+    if !kinds.is_empty() && !kinds.split(',').any(|kind| kind.trim() == "public_channel") {
+        return page(&call, Vec::new(), "channels");
+    }
     let repo = call.agent.repo.clone();
     let all = call
         .app
@@ -68,7 +94,7 @@ pub(super) async fn members(call: Call) -> Result<Value, Trouble> {
 }
 
 /// Lists that are short enough to be cut in memory; the cursor is an offset.
-fn page(call: &Call, all: Vec<Value>, field: &str) -> Result<Value, Trouble> {
+pub(super) fn page(call: &Call, all: Vec<Value>, field: &str) -> Result<Value, Trouble> {
     let start: usize = match call.args.text("cursor") {
         None => 0,
         Some(cursor) => match cursor.strip_prefix("at:").map(str::parse) {

@@ -71,6 +71,7 @@ pub(super) async fn complete_upload(call: Call) -> Result<Value, Trouble> {
                     broadcast: false,
                     text,
                     blocks: None,
+                    attachments: None,
                     files: shown.clone(),
                     username,
                     icon_emoji,

@@ -3,7 +3,7 @@
 use butler_vocab::UserId;
 use serde_json::{Value, json};
 
-use super::Call;
+use super::{Call, conversations};
 use crate::{
     error::{Trouble, refuse},
     names::{APP, BOT, BOT_NAME, BOT_USER, TEAM},
@@ -46,7 +46,9 @@ pub(super) async fn users_info(call: Call) -> Result<Value, Trouble> {
 
 pub(super) async fn users_list(call: Call) -> Result<Value, Trouble> {
     let members = call.app.store.look(channels::users).await?;
-    Ok(json!({"members": members, "cache_ts": 0, "response_metadata": {"next_cursor": ""}}))
+    let mut answer = conversations::page(&call, members, "members")?;
+    answer["cache_ts"] = json!(0);
+    Ok(answer)
 }
 
 /// The address of a socket, good for one connection and a minute.

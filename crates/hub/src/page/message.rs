@@ -66,6 +66,7 @@ pub(super) fn card(message: &Value, scene: &Scene<'_>) -> Markup {
                 } @else {
                     (text::render(message["text"].as_str().unwrap_or_default(), scene.names))
                 }
+                (attachments(message, scene.names))
                 (attached(message, scene.snippets))
                 @if let Some(view) = asked { (verdict(view, scene.names)) }
                 @if ephemeral {
@@ -155,6 +156,27 @@ fn dismiss(channel: &ChannelId, ts: &MessageTs, root: &MessageTs) -> Markup {
             input type="hidden" name="ts" value=(ts);
             input type="hidden" name="root" value=(root);
             button.quiet type="submit" { "Dismiss" }
+        }
+    }
+}
+
+/// Slack's older way to add to a message, for apps that still use it.
+fn attachments(message: &Value, names: &Names) -> Markup {
+    let all = message["attachments"]
+        .as_array()
+        .map_or(&[][..], Vec::as_slice);
+    let lines = |one: &Value| -> Vec<String> {
+        let said = ["pretext", "title", "text"].map(|name| one[name].as_str());
+        let said: Vec<&str> = said.into_iter().flatten().collect();
+        let fallback = one["fallback"].as_str().filter(|_| said.is_empty());
+        said.into_iter()
+            .chain(fallback)
+            .map(str::to_owned)
+            .collect()
+    };
+    html! {
+        @for one in all {
+            blockquote.attachment { @for line in lines(one) { (text::render(&line, names)) } }
         }
     }
 }

@@ -51,6 +51,7 @@ pub(super) async fn ask(app: &Arc<App>, relay: &Arc<Relay>) -> Result<(), Troubl
                 broadcast: false,
                 text: WORDS.to_owned(),
                 blocks: None,
+                attachments: None,
                 files: Vec::new(),
                 username: Some(format!("codebutler.{}", open.agent.role)),
                 icon_emoji: None,

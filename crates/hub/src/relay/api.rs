@@ -112,6 +112,7 @@ async fn post_ephemeral(relay: &Relay, call: &Call) -> Result<Value, Trouble> {
     let optional = [
         ("thread_ts", post.thread_ts.as_ref().map(|ts| json!(ts))),
         ("blocks", post.blocks),
+        ("attachments", post.attachments),
         ("username", post.username.map(Value::String)),
         ("icon_emoji", post.icon_emoji.map(Value::String)),
     ];
@@ -270,6 +271,7 @@ async fn complete_upload(relay: Arc<Relay>, call: Call) -> Result<Value, Trouble
             broadcast: false,
             text,
             blocks: None,
+            attachments: None,
             files: Vec::new(),
             username: call.args.text("username"),
             icon_emoji: call.args.text("icon_emoji"),

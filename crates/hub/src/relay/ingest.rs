@@ -260,7 +260,7 @@ async fn look_up(
         .as_str()
         .filter(|root| *root != ts.as_str());
     let mut args = json!({"channel": channel, "oldest": ts, "latest": ts, "inclusive": true,
-        "limit": 1, "include_all_metadata": true});
+        "limit": 10, "include_all_metadata": true});
     let method = match root {
         Some(root) => {
             args["ts"] = json!(root);

@@ -193,7 +193,7 @@ fn pieces(order: &Order) -> Vec<Piece> {
             })
             .collect();
     }
-    if post.blocks.is_some() {
+    if post.blocks.is_some() || post.attachments.is_some() {
         return vec![Piece::Text(post.text.clone())];
     }
     let parts = parts::of(&post.text).into_iter();
@@ -399,6 +399,7 @@ impl Sending<'_> {
         let optional = [
             ("thread_ts", self.root.as_ref().map(|ts| json!(ts))),
             ("blocks", post.blocks.clone()),
+            ("attachments", post.attachments.clone()),
             ("username", post.username.as_ref().map(|name| json!(name))),
             (
                 "icon_emoji",

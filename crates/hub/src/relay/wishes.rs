@@ -4,16 +4,16 @@
 
 use std::sync::Arc;
 
-use butler_vocab::{ChannelId, fault};
+use butler_vocab::ChannelId;
 use rusqlite::{Connection, OptionalExtension, params};
 use tracing::{info, warn};
 
 use super::{Relay, RepoChannel, channels};
 use crate::{HubError, app::App, error::Trouble, store::Store};
 
-/// Writes a wish down; one that is fulfilled and has not changed stays so.
+/// Writes a wish down; one that is fulfilled and has not changed stays so. It is
+/// one statement that everybody repeats at their start.
 pub(crate) fn wish(db: &Connection, wanted: &RepoChannel) -> Result<(), Trouble> {
-    fault("hub.before-wish");
     db.prepare_cached(
         "INSERT INTO upstream_repos (repo, channel, name, bots, settled) VALUES (?1, ?2, ?3, ?4, 0)
          ON CONFLICT (repo) DO UPDATE SET
@@ -27,7 +27,6 @@ pub(crate) fn wish(db: &Connection, wanted: &RepoChannel) -> Result<(), Trouble>
         wanted.name,
         serde_json::to_string(&wanted.bots)?,
     ])?;
-    fault("hub.after-wish");
     Ok(())
 }
 

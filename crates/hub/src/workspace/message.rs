@@ -33,6 +33,7 @@ pub(crate) struct Draft {
     pub(crate) author: Author,
     pub(crate) text: String,
     pub(crate) blocks: Option<Value>,
+    pub(crate) attachments: Option<Value>,
     pub(crate) metadata: Option<Value>,
     pub(crate) files: Vec<Value>,
     pub(crate) broadcast: bool,
@@ -50,6 +51,7 @@ impl Draft {
             author,
             text: String::new(),
             blocks: None,
+            attachments: None,
             metadata: None,
             files: Vec::new(),
             broadcast: false,
@@ -203,6 +205,9 @@ pub(crate) fn body_of(draft: &Draft, ts: &MessageTs, root: Option<&MessageTs>) -
     }
     if let Some(blocks) = &draft.blocks {
         body.insert("blocks".into(), with_ids(blocks.clone()));
+    }
+    if let Some(attachments) = &draft.attachments {
+        body.insert("attachments".into(), attachments.clone());
     }
     if let Some(metadata) = &draft.metadata {
         body.insert("metadata".into(), metadata.clone());

@@ -26,6 +26,7 @@ pub(crate) struct AgentPost {
     pub(crate) broadcast: bool,
     pub(crate) text: String,
     pub(crate) blocks: Option<Value>,
+    pub(crate) attachments: Option<Value>,
     pub(crate) files: Vec<Value>,
     pub(crate) username: Option<String>,
     pub(crate) icon_emoji: Option<String>,
@@ -143,8 +144,8 @@ fn write_parts(
     post: &AgentPost,
     tag: Option<&PostTag>,
 ) -> Result<Value, Trouble> {
-    // Blocks and files carry their own text; only plain text is cut into parts.
-    let whole = post.blocks.is_some() || !post.files.is_empty();
+    // What carries its own text is one message; only plain text is cut into parts.
+    let whole = post.blocks.is_some() || post.attachments.is_some() || !post.files.is_empty();
     let parts = if whole {
         vec![Part::Text(post.text.clone())]
     } else {
@@ -162,6 +163,7 @@ fn write_parts(
         }
         if whole {
             draft.blocks.clone_from(&post.blocks);
+            draft.attachments.clone_from(&post.attachments);
             draft.files.clone_from(&post.files);
         }
         stamp(&mut draft, tag);

@@ -48,7 +48,7 @@ pub(crate) fn react(
     name: &str,
     add: bool,
 ) -> Result<(), Trouble> {
-    let name = name.trim_matches(':');
+    let name = &usual(name.trim_matches(':'));
     if !is_emoji_name(name) {
         return refuse("invalid_name");
     }
@@ -148,6 +148,21 @@ pub(crate) fn has(
             |row| row.get(0),
         )?;
     Ok(found)
+}
+
+/// Slack's own name of an emoji that has two.
+fn usual(name: &str) -> String {
+    let (first, tone) = name.split_once("::").unwrap_or((name, ""));
+    let first = match first {
+        "thumbsup" => "+1",
+        "thumbsdown" => "-1",
+        other => other,
+    };
+    if tone.is_empty() {
+        first.to_owned()
+    } else {
+        format!("{first}::{tone}")
+    }
 }
 
 /// `thumbsup`, `+1`, `thumbsup::skin-tone-3`: nothing that could be markup.

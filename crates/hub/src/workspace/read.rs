@@ -66,13 +66,24 @@ pub(crate) fn replies(
     };
     let sql = format!(
         "SELECT {COLUMNS} FROM messages WHERE channel = ?1 AND root = ?7
-           AND (?2 IS NULL OR ts > ?2 OR (?4 AND ts = ?2) OR ts = root)
+           AND (?2 IS NULL OR ts > ?2 OR (?4 AND ts = ?2))
            AND (?3 IS NULL OR ts < ?3 OR (?4 AND ts = ?3))
            AND (?5 IS NULL OR ts > ?5)
          ORDER BY ts LIMIT ?6"
     );
     let rows = select(db, &sql, channel, Some(&root), range, after.as_deref())?;
-    page(db, channel, rows, range)
+    let begins = rows.first().is_some_and(|first| first.ts == root);
+    let mut page = page(db, channel, rows, range)?;
+    // The root leads the first page also when it is out of the range, and does
+    // not count: who asks for one reply gets that one too.
+    if after.is_none()
+        && !begins
+        && let Some(first) = message::find(db, channel, &root)?
+    {
+        let first = shown(db, channel, first, range.all_metadata)?;
+        page.messages.insert(0, first);
+    }
+    Ok(page)
 }
 
 /// The root of a thread and the newest of its replies, oldest first, and how

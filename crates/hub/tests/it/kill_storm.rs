@@ -57,9 +57,7 @@ impl Chance {
     fn from_environment() -> Self {
         let given = std::env::var(SEED).ok().and_then(|seed| seed.parse().ok());
         let clock = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
-        let seed = given.unwrap_or_else(|| u64::from(clock().subsec_nanos()));
-        println!("{SEED}={seed}");
-        Self(seed)
+        Self(given.unwrap_or_else(|| u64::from(clock().subsec_nanos())))
     }
 
     fn below(&mut self, limit: usize) -> usize {
@@ -207,6 +205,7 @@ fn talk(
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_kill_loses_doubles_or_reorders_anything() {
     let (size, mut chance) = (size(), Chance::from_environment());
+    println!("{SEED}={}", chance.0);
     let (began, total) = (Instant::now(), size.threads * size.per_thread);
     let dir = tempfile::tempdir().unwrap();
     let disks = tempfile::tempdir().unwrap();

@@ -255,3 +255,44 @@ async fn a_reader_is_told_live_and_can_resume() {
     }
     assert!(heard.contains("id: 1"), "{heard}");
 }
+
+/// The address that `chat.getPermalink` gives a message leads to it.
+#[tokio::test]
+async fn a_permalink_opens_the_thread_at_the_message() {
+    let world = World::start().await;
+    let root = world.say("the beginning", None).await;
+    let ts = world.say("the end", Some(&root)).await;
+    let browser = Browser::login(&world).await;
+    let digits = ts.as_str().replace('.', "");
+    let url = world
+        .base
+        .join(&format!("archives/{}/p{digits}", world.channel()));
+    let ask = |cookie: &str| {
+        let url = url.clone().unwrap();
+        world.http.get(url).header(header::COOKIE, cookie).send()
+    };
+    let answer = ask(&browser.cookie).await.unwrap();
+    assert_eq!(answer.status(), StatusCode::SEE_OTHER);
+    let place = format!("/c/{}/{root}#m{ts}", world.channel());
+    assert_eq!(answer.headers()[header::LOCATION], place.as_str());
+    let stranger = ask("").await.unwrap();
+    assert_ne!(
+        stranger
+            .headers()
+            .get(header::LOCATION)
+            .map(|place| place.to_str().unwrap()),
+        Some(place.as_str()),
+        "not without a login"
+    );
+    for odd in ["p1", "x", "pé00000", "p1700000000000001"] {
+        let place = format!("archives/{}/{odd}", world.channel());
+        let url = world.base.join(&place).unwrap();
+        let asked = world.http.get(url).header(header::COOKIE, &browser.cookie);
+        let answer = asked.send().await.unwrap();
+        assert!(
+            answer.status().is_client_error(),
+            "{odd}: {}",
+            answer.status()
+        );
+    }
+}

@@ -43,6 +43,7 @@ async fn run(script: &str) {
         .env("CHANNEL", world.channel().as_str())
         .env("BOT_TOKEN", agent.bot.expose())
         .env("APP_TOKEN", agent.app.expose())
+        .env("OTHER_TOKEN", world.repo.agents[&Role::Pm].bot.expose())
         .env("PERSON_TOKEN", world.ana.token.expose())
         .env("PYTHONDONTWRITEBYTECODE", "1")
         .kill_on_drop(true)
@@ -75,6 +76,11 @@ async fn run(script: &str) {
 #[tokio::test]
 async fn python_web_client() {
     run("web_client.py").await;
+}
+
+#[tokio::test]
+async fn python_odd_arguments() {
+    run("odd_calls.py").await;
 }
 
 #[tokio::test]

@@ -1,9 +1,14 @@
 //! Git itself, the repository, its remote and its default branch.
 
-use std::{path::Path, process::Command};
+use std::{path::Path, process::Command, time::Duration};
+
+use butler_worktree::Repo;
 
 use super::{Finding, Place};
+use crate::process;
 
+/// A remote that does not answer by then is taken for away.
+const PATIENCE: Duration = Duration::from_secs(20);
 /// Merge forecasts need `git merge-tree --write-tree`, which came with this version.
 const OLDEST: (u32, u32) = (2, 38);
 
@@ -58,41 +63,43 @@ fn remote(root: &Path) -> Finding {
         Some(names) if !names.is_empty() => {
             Finding::ok("remote", names.lines().next().unwrap_or_default())
         }
-        _ => Finding::warning(
+        _ => Finding::failed(
             "remote",
             "none",
-            "pull requests need one: `git remote add origin <address>`, a bare repository on this machine will do",
+            "agents cannot start without one: `git remote add origin <address>`, a bare repository on this machine will do",
         ),
     }
 }
 
+/// The same question as the agents ask, so that what is fine here is fine there.
 fn default_branch(root: &Path) -> Finding {
-    let of_remote = git(
-        root,
-        &["symbolic-ref", "--short", "refs/remotes/origin/HEAD"],
-    );
-    let of_remote = of_remote.map(|name| name.trim_start_matches("origin/").to_owned());
-    let usual = || {
-        let exists = |name: &&str| git(root, &["rev-parse", "--verify", "--quiet", name]).is_some();
-        let found = ["main", "master", "trunk"].into_iter().find(exists);
-        found.map(str::to_owned)
-    };
-    let current = || git(root, &["symbolic-ref", "--short", "HEAD"]);
-    let Some(branch) = of_remote.or_else(usual).or_else(current) else {
-        return Finding::warning(
-            "default branch",
-            "not known",
-            "check out a branch, or run `git remote set-head origin --auto`",
-        );
+    let asked = process::run_on_one_thread(async |_| {
+        let asking = Repo::default_branch_at(root);
+        let answer = tokio::time::timeout(PATIENCE, asking).await;
+        Ok(answer.map_err(|_| "the remote does not answer".to_owned()))
+    });
+    let branch = match asked {
+        Ok(Ok(Ok(branch))) => branch,
+        Ok(Ok(Err(error))) => return unknown_branch(&error.to_string()),
+        Ok(Err(error)) => return unknown_branch(&error),
+        Err(error) => return unknown_branch(&error.plain()),
     };
     match git(root, &["rev-parse", "--verify", "--quiet", "HEAD"]) {
-        Some(_) => Finding::ok("default branch", branch),
+        Some(_) => Finding::ok("default branch", branch.to_string()),
         None => Finding::warning(
             "default branch",
             format!("{branch} has no commit yet"),
             "make a first commit, for example of what `codebutler init` wrote",
         ),
     }
+}
+
+fn unknown_branch(why: &str) -> Finding {
+    Finding::failed(
+        "default branch",
+        why.lines().next().unwrap_or_default(),
+        "agents cannot start without it: push the branch, or `git remote set-head origin <branch>`",
+    )
 }
 
 /// What git answers about a folder, when it succeeds and says something.

@@ -21,6 +21,8 @@ struct Held {
     lines: BTreeMap<String, Vec<String>>,
     /// What children that cannot start have said, without their names.
     told: HashSet<String>,
+    /// Everything ends; nobody wants to read how.
+    silent: bool,
 }
 
 impl Opening {
@@ -40,6 +42,9 @@ impl Opening {
 
     fn hear(&self, name: &str, line: &str) {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        if held.silent {
+            return;
+        }
         if !held.over.contains(name) {
             let lines = held.lines.entry(name.to_owned()).or_default();
             lines.push(line.to_owned());
@@ -57,6 +62,12 @@ impl Opening {
                 (self.lines)(name, &line);
             }
         }
+    }
+
+    /// Nothing is passed on any more.
+    pub fn silence(&self) {
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        held.silent = true;
     }
 
     /// These could not start: what they say about it is told once.
@@ -122,6 +133,9 @@ mod tests {
         let expected = ["pm: error: no model for pm", "pm: hint: add one"];
         assert_eq!(*said.lock().unwrap(), expected);
         hear("coder", "error: something else");
+        assert_eq!(said.lock().unwrap().len(), 3);
+        opening.silence();
+        hear("coder", "error: stopped");
         assert_eq!(said.lock().unwrap().len(), 3);
     }
 

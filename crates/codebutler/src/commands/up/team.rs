@@ -57,6 +57,7 @@ impl Team {
                 absent,
             }),
             Err(error) => {
+                opening.silence();
                 cancel.cancel();
                 supervisor.ended().await;
                 Err(error)

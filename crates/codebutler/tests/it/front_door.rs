@@ -1,0 +1,246 @@
+//! What a person at the terminal sees when the team cannot start, when a hub is
+//! shared, and when it goes away.
+
+use std::{
+    fs,
+    io::{BufRead, BufReader, Read},
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    sync::mpsc::{self, Receiver},
+    time::{Duration, Instant},
+};
+
+use serde_json::{Value, json};
+
+use crate::scratch::{Scratch, git, pushed};
+
+/// Generous: the machine may be busy. Reaching it is a failure, not a measure.
+const PATIENCE: Duration = Duration::from_secs(180);
+
+/// A process of ours with what it says, line by line. Ends with the test.
+struct Running {
+    child: Child,
+    out: Receiver<String>,
+    err: Receiver<String>,
+}
+
+fn lines(from: impl Read + Send + 'static) -> Receiver<String> {
+    let (send, receive) = mpsc::channel();
+    std::thread::spawn(move || {
+        for line in BufReader::new(from).lines().map_while(Result::ok) {
+            if send.send(line).is_err() {
+                return;
+            }
+        }
+    });
+    receive
+}
+
+impl Running {
+    fn start(command: &mut Command) -> Self {
+        let piped = command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let mut child = piped.spawn().unwrap();
+        Self {
+            out: lines(child.stdout.take().unwrap()),
+            err: lines(child.stderr.take().unwrap()),
+            child,
+        }
+    }
+
+    /// The process's end, and everything that it said.
+    fn ended(mut self) -> (i32, String, String) {
+        let begun = Instant::now();
+        let status = loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                break status;
+            }
+            assert!(begun.elapsed() < PATIENCE, "it does not end");
+            std::thread::sleep(Duration::from_millis(20));
+        };
+        let all = |from: &Receiver<String>| from.iter().collect::<Vec<_>>().join("\n");
+        (status.code().unwrap(), all(&self.out), all(&self.err))
+    }
+
+    /// As Ctrl-C does.
+    fn interrupt(&mut self) {
+        let pid = self.child.id().to_string();
+        let sent = Command::new("kill").args(["-INT", &pid]).status();
+        assert!(sent.unwrap().success());
+        self.child.wait().unwrap();
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The next line that says this.
+fn line_with(lines: &Receiver<String>, words: &str) -> String {
+    let begun = Instant::now();
+    let mut seen = Vec::new();
+    while let Some(left) = PATIENCE.checked_sub(begun.elapsed()) {
+        let Ok(line) = lines.recv_timeout(left) else {
+            break;
+        };
+        if line.contains(words) {
+            return line;
+        }
+        seen.push(line);
+    }
+    panic!("nobody said `{words}`: {seen:#?}");
+}
+
+const UP: [&str; 3] = ["up", "--listen", "127.0.0.1:0"];
+
+#[test]
+fn up_tells_once_why_no_agent_can_start_and_ends() {
+    let scratch = Scratch::new();
+    pushed(&scratch.root());
+    assert_eq!(scratch.run(&["init", "--yes"]).code, 0);
+    let (code, out, err) = Running::start(&mut scratch.codebutler(&UP)).ended();
+    assert_eq!(code, 4, "{out}\n{err}");
+    assert!(!out.contains("at work"), "{out}");
+    assert_eq!(err.matches("no model endpoint").count(), 1, "{err}");
+    assert!(err.contains("error: no agent can start"), "{err}");
+}
+
+#[test]
+fn up_says_who_is_missing() {
+    let scratch = Scratch::new();
+    let url = "http://127.0.0.1:1/v1";
+    pushed(&scratch.root());
+    assert_eq!(scratch.run(&["init", "--yes", "--model-url", url]).code, 0);
+    // An endpoint for all but one.
+    let roles = ["coder", "reviewer", "researcher", "artist", "lead"];
+    let endpoint = json!({"kind": "generic", "baseUrl": url, "roles": roles});
+    let endpoints = json!({"models": {"endpoints": {"local": endpoint}}});
+    scratch.machine(&endpoints.to_string());
+    let mut up = Running::start(&mut scratch.codebutler(&UP));
+    let line = line_with(&up.out, "at work");
+    assert!(line.contains("5 of 6 agents"), "{line}");
+    assert!(line.contains("PM cannot start"), "{line}");
+    up.interrupt();
+}
+
+/// Another repo on the same machine.
+fn second_repo(scratch: &Scratch, url: &str) -> PathBuf {
+    let site = scratch.root().parent().unwrap().join("site");
+    fs::create_dir(&site).unwrap();
+    git(&site, &["init", "--quiet", "--initial-branch=main"]);
+    pushed(&site);
+    let mut init = scratch.codebutler(&["init", "--yes", "--model-url", url]);
+    assert!(init.current_dir(&site).output().unwrap().status.success());
+    site
+}
+
+fn page_of(line: &str) -> String {
+    let at = line.find("http://").unwrap();
+    line[at..].split("login").next().unwrap().to_owned()
+}
+
+fn tokens(scratch: &Scratch, root: &Path) -> Value {
+    let mut asking = scratch.codebutler(&["hub", "tokens", "--json"]);
+    let answer = asking.current_dir(root).output().unwrap();
+    serde_json::from_slice(&answer.stdout).unwrap_or_else(|_| panic!("{answer:?}"))
+}
+
+/// The agents of a repo that are connected.
+async fn online(hub: &str, token: &str, repo: &str) -> usize {
+    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    let asking = client.get(format!("{hub}v1/agents")).bearer_auth(token);
+    let Ok(answer) = asking.send().await else {
+        return 0;
+    };
+    let answer: Value = answer.json().await.unwrap_or_default();
+    let all = answer["agents"].as_array().into_iter().flatten();
+    all.filter(|agent| agent["repo"] == repo && agent["online"] == true)
+        .count()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_repos_share_a_hub_and_the_second_takes_its_place() {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let scratch = Scratch::new();
+    let url = "http://127.0.0.1:1/v1";
+    assert_eq!(scratch.run(&["init", "--yes", "--model-url", url]).code, 0);
+    pushed(&scratch.root());
+    let site = second_repo(&scratch, url);
+    let mut first = Running::start(&mut scratch.codebutler(&UP));
+    let hub = page_of(&line_with(&first.out, "the team is at work"));
+    let mut second = Running::start(scratch.codebutler(&UP).current_dir(&site));
+    let joined = page_of(&line_with(&second.out, "the team is at work"));
+    assert_eq!(joined, hub, "one hub for both");
+    let (app, other) = (tokens(&scratch, &scratch.root()), tokens(&scratch, &site));
+    assert_ne!(app["channel"], other["channel"]);
+    let token = other["people"]["you"]["token"].as_str().unwrap();
+    assert_eq!(online(&hub, token, "app").await, 6);
+    assert_eq!(online(&hub, token, "site").await, 6);
+    first.interrupt();
+    let begun = Instant::now();
+    while online(&hub, token, "site").await < 6 {
+        assert!(begun.elapsed() < PATIENCE, "nobody took the hub's place");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    assert_eq!(online(&hub, token, "app").await, 0);
+    second.interrupt();
+}
+
+fn hub(scratch: &Scratch, listen: &str) -> (Running, String) {
+    let running = Running::start(&mut scratch.codebutler(&["hub", "--listen", listen]));
+    let url = line_with(&running.out, "ready");
+    (running, url.trim_start_matches("ready").trim().to_owned())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn chat_says_in_one_sentence_that_the_hub_went_away_and_goes_on_when_it_is_back() {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let scratch = Scratch::new();
+    let url = "http://127.0.0.1:1/v1";
+    assert_eq!(scratch.run(&["init", "--yes", "--model-url", url]).code, 0);
+    let (mut first, address) = hub(&scratch, "127.0.0.1:0");
+    let chat = Running::start(&mut scratch.codebutler(&["chat", "-m", "hello"]));
+    let thread = line_with(&chat.err, "thread ");
+    let root = thread.trim().trim_start_matches("thread ").to_owned();
+    first.interrupt();
+    let away = line_with(&chat.err, "does not answer");
+    assert!(
+        away.contains(&address) && !away.contains("os error"),
+        "{away}"
+    );
+    let place = address.trim_start_matches("http://").trim_end_matches('/');
+    let (_second, again) = hub(&scratch, place);
+    assert_eq!(again, address);
+    assert_eq!(line_with(&chat.err, "hub"), "the hub is back");
+    let own = tokens(&scratch, &scratch.root());
+    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    let answer = json!({"channel": own["channel"], "thread_ts": root, "text": "good morning",
+        "username": "codebutler.pm"});
+    let posting = client
+        .post(format!("{address}api/chat.postMessage"))
+        .bearer_auth(own["agents"]["pm"]["bot"].as_str().unwrap())
+        .json(&answer);
+    let posted: Value = posting.send().await.unwrap().json().await.unwrap();
+    assert_eq!(posted["ok"], true, "{posted}");
+    line_with(&chat.out, "good morning");
+}
+
+#[test]
+fn chat_without_a_hub_says_so_and_names_the_remedy() {
+    let scratch = Scratch::new();
+    let url = "http://127.0.0.1:1/v1";
+    assert_eq!(scratch.run(&["init", "--yes", "--model-url", url]).code, 0);
+    let (mut hub, _) = hub(&scratch, "127.0.0.1:0");
+    hub.interrupt();
+    let ran = scratch.run(&["chat", "-m", "hello"]);
+    assert_eq!(ran.code, 4, "{ran:?}");
+    let lines: Vec<&str> = ran.err.lines().collect();
+    assert_eq!(lines.len(), 2, "{ran:?}");
+    assert!(lines[0].ends_with("does not answer"), "{ran:?}");
+    assert!(lines[1].contains("codebutler up"), "{ran:?}");
+}
