@@ -351,6 +351,9 @@ impl Worker {
         let chosen = chosen.filter_map(|entry| choices::of_record(&entry.record, entry.at_ms));
         choices::keep(&self.choices, &chosen.collect::<Vec<_>>());
         self.joined = true;
+        for entry in &entries {
+            self.tell_fallback(&entry.record);
+        }
         self.chores.add(Chore::Records(entries.clone())).await;
         Ok(entries)
     }

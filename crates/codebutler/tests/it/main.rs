@@ -23,6 +23,7 @@ mod judging;
 mod keeper;
 mod learning;
 mod limits;
+mod mediating;
 mod models;
 mod no_log;
 mod others;
