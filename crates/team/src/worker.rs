@@ -207,7 +207,10 @@ impl Worker {
                 } else {
                     if self.machine.is_idle() {
                         self.renew_prompt(&heard.text).await;
-                        match errand::start(&self.seat, &heard, &self.work).await? {
+                        let left = errand::start(&self.seat, &heard, &self.work).await?;
+                        self.machine
+                            .set_tools(bench::offered_for(&self.seat, left.skill(&heard)));
+                        match left {
                             Left::Nothing => {
                                 acknowledge(ack).await;
                                 return Ok(());

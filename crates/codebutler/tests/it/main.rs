@@ -44,5 +44,6 @@ mod story;
 mod story_slack;
 mod teaching;
 mod team;
+mod tracking;
 mod validate;
 mod wording;
