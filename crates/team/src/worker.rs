@@ -209,7 +209,10 @@ impl Worker {
                 } else {
                     if self.machine.is_idle() {
                         self.renew_prompt(&heard.text).await;
-                        match errand::start(&self.seat, &heard, &self.work).await? {
+                        let left = errand::start(&self.seat, &heard, &self.work).await?;
+                        self.machine
+                            .set_tools(bench::offered_for(&self.seat, left.skill(&heard)));
+                        match left {
                             Left::Nothing => {
                                 acknowledge(ack).await;
                                 return Ok(());
@@ -353,6 +356,9 @@ impl Worker {
         let chosen = chosen.filter_map(|entry| choices::of_record(&entry.record, entry.at_ms));
         choices::keep(&self.choices, &chosen.collect::<Vec<_>>());
         self.joined = true;
+        for entry in &entries {
+            self.tell_fallback(&entry.record);
+        }
         self.chores.add(Chore::Records(entries.clone())).await;
         Ok(entries)
     }

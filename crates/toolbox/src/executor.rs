@@ -67,7 +67,7 @@ impl Executor {
         } else {
             Vec::new()
         };
-        butler_policy::judge(&call, tool.tier(), &scripts, c)
+        butler_policy::judge(&call, tool.tier_of(&call.arguments), &scripts, c)
     }
 
     /// What is written to the log before the call runs; nothing for a call

@@ -29,6 +29,11 @@ pub trait ChatTool: Send + Sync {
     /// How long a call may take.
     const DEADLINE: Duration = DEFAULT_DEADLINE;
 
+    /// How far a call with this input reaches.
+    fn tier_of(_input: &Value) -> Tier {
+        Self::TIER
+    }
+
     /// What a model is told.
     fn told() -> ToolSpec;
 
@@ -55,6 +60,10 @@ impl<T: ChatTool> Tool for Chat<T> {
 
     fn tier(&self) -> Tier {
         T::TIER
+    }
+
+    fn tier_of(&self, input: &Value) -> Tier {
+        T::tier_of(input)
     }
 
     fn crash(&self) -> CrashClass {

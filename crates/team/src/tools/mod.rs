@@ -3,6 +3,9 @@
 
 mod ask_user;
 mod chat;
+mod gh_issue;
+mod gh_pull;
+mod gh_release;
 mod hand_over;
 mod propose_learnings;
 mod propose_merge;
@@ -37,6 +40,10 @@ pub fn chat_tools(seat: &Seat) -> Vec<Box<dyn Tool>> {
         Box::new(Chat(read_thread::ReadThread(seat.clone()))),
         Box::new(Chat(research::Research(seat.clone()))),
         Box::new(Chat(save_research::SaveResearch(seat.clone()))),
+        Box::new(Chat(gh_pull::GhStatus(seat.clone()))),
+        Box::new(Chat(gh_pull::GhComment(seat.clone()))),
+        Box::new(Chat(gh_issue::GhIssue(seat.clone()))),
+        Box::new(Chat(gh_release::GhRelease(seat.clone()))),
     ]
 }
 
@@ -54,6 +61,10 @@ pub fn chat_specs() -> Vec<ToolSpec> {
         read_thread::ReadThread::told(),
         research::Research::told(),
         save_research::SaveResearch::told(),
+        gh_pull::GhStatus::told(),
+        gh_pull::GhComment::told(),
+        gh_issue::GhIssue::told(),
+        gh_release::GhRelease::told(),
     ]
 }
 

@@ -73,6 +73,32 @@ impl Worker {
         Ok(())
     }
 
+    /// The usual model does not answer and another one does: people should know
+    /// whom they are talking to. Once per thread, however often it happens.
+    pub(super) fn tell_fallback(&self, record: &Record) {
+        let models = &self.machine.setup().models;
+        let Record::Model { model, reason } = record else {
+            return;
+        };
+        if reason.starts_with(CHOSEN) || models.fallback.as_ref() != Some(model) {
+            return;
+        }
+        let text = format!(
+            "`{}` does not answer as it should ({reason}). `{model}` answers for me in this thread until it does.",
+            models.usual
+        );
+        let seat = self.seat.clone();
+        let key = format!("{}-{}-fallback-{model}", seat.thread.short(), seat.role());
+        self.start(async move {
+            let line = &seat.office.line;
+            let said = line.say(&seat.thread, Idem::new(key), &text, Vec::new());
+            if let Err(error) = said.await {
+                tracing::warn!(%error, "the other model could not be announced");
+            }
+            Done::Nothing
+        });
+    }
+
     /// In a thread that was merged or closed people still get answers, but new
     /// work belongs into a new thread.
     pub(super) fn closed_note(&self, heard: &Heard) -> Option<Heard> {
