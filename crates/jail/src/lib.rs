@@ -32,6 +32,7 @@ mod nursery;
 mod output;
 mod placeholder;
 mod profile;
+mod real;
 mod run;
 mod seal;
 mod self_test;

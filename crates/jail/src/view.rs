@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     JailError, Profile,
     placeholder::Placeholder,
+    real::Reals,
     spec::{Os, Walls},
 };
 
@@ -96,6 +97,7 @@ struct Draft {
     hidden: Vec<PathBuf>,
     /// All that is to be hidden.
     wanted_hidden: Vec<PathBuf>,
+    reals: Reals,
     fates: BTreeMap<PathBuf, Fate>,
     placeholders: Vec<Placeholder>,
 }
@@ -106,6 +108,7 @@ impl Draft {
         let mut draft = Self {
             hidden: Vec::new(),
             wanted_hidden: Vec::new(),
+            reals: Reals::default(),
             areas: vec![root.clone()],
             fates: BTreeMap::from([(root.clone(), Fate::Write)]),
             placeholders: Vec::new(),
@@ -162,16 +165,15 @@ impl Draft {
     }
 
     fn hide(&mut self, path: PathBuf) -> Result<(), JailError> {
-        let cover = Fate::Cover {
-            folder: path.is_dir(),
-        };
         if let Some(area) = self.area_of(&path).filter(|area| *area != path) {
-            return self.guard(&area, &path, &cover);
+            // Whether a folder or a file is covered is seen on the way.
+            return self.guard(&area, &path, &Fate::Cover { folder: true });
         }
         // Nothing shows where nothing was put; only what lies below a shown
         // place needs a cover.
-        if path.exists() && self.is_shown(&path) {
-            self.set(path, cover);
+        if self.is_shown(&path) && path.exists() {
+            let folder = path.is_dir();
+            self.set(path, Fate::Cover { folder });
         }
         Ok(())
     }
@@ -289,20 +291,14 @@ impl Draft {
 
     /// The path without links on the way, as far as it exists. Below the root
     /// links are left alone: whoever may write there could change them.
-    fn real(&self, path: &Path) -> PathBuf {
+    fn real(&mut self, path: &Path) -> PathBuf {
         let path = lexical(path);
         for root in [&self.given_root, &self.root] {
             if let Ok(rest) = path.strip_prefix(root) {
                 return join(&self.root, rest);
             }
         }
-        for above in path.ancestors() {
-            if let Ok(real) = fs::canonicalize(above) {
-                let rest = path.strip_prefix(above).unwrap_or(Path::new(""));
-                return join(&real, rest);
-            }
-        }
-        path
+        self.reals.of(&path)
     }
 
     fn finish(self) -> View {
