@@ -10,6 +10,7 @@ mod branches;
 mod browser;
 mod chaos;
 mod chatting;
+mod crowd;
 mod doctor;
 mod exec;
 mod fault_points;
