@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use butler_slack::{Acker, Envelope, EnvelopeId, Event as SlackEvent, Message, mrkdwn};
 use butler_turn::{
-    Heard,
+    Amended, Heard,
     route::{Addressed, Author, Ear, RespondTo, addressed, is_stop_reaction},
 };
 use butler_vocab::{BodyRef, Decision, HandOver, RequestId, Sha256Hex, Speaker, Stamp, StampKind};
@@ -38,6 +38,13 @@ pub enum Mail {
         /// Who wants that.
         by: String,
         /// Sent once it is in the log.
+        ack: Option<Ack>,
+    },
+    /// A person changed or deleted a message of theirs.
+    Amended {
+        /// The change.
+        change: Box<Amended>,
+        /// Sent once it is in the log, or known to change nothing.
         ack: Option<Ack>,
     },
     /// Stop now.
@@ -114,7 +121,10 @@ impl Intake {
             StampKind::Decision => self.decision(stamp).await,
             StampKind::Reaction => self.reaction(envelope, stamp).await,
             StampKind::Message | StampKind::HandOver => self.message(envelope, stamp).await,
-            StampKind::Other => self.button(envelope, stamp).await,
+            StampKind::Other => match self.amended(envelope, stamp).await? {
+                None => self.button(envelope, stamp).await,
+                amended => Ok(amended),
+            },
             StampKind::Activity => Ok(None),
         }
     }
@@ -274,6 +284,10 @@ fn with_ack(mail: Mail, sent: Ack) -> Mail {
         Mail::Model { model, by, .. } => Mail::Model {
             model,
             by,
+            ack: Some(sent),
+        },
+        Mail::Amended { change, .. } => Mail::Amended {
+            change,
             ack: Some(sent),
         },
         Mail::Stop { by, .. } => Mail::Stop {

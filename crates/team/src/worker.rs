@@ -232,6 +232,10 @@ impl Worker {
                 self.swap_model(model, &by).await?;
                 ack
             }
+            Mail::Amended { change, ack } => {
+                self.feed(Event::Amended(*change));
+                ack
+            }
             Mail::Stop { by, ack } => {
                 self.feed(Event::Stop {
                     by: StopCause::Person(by),

@@ -32,6 +32,7 @@ mod questions;
 mod read_only;
 mod redacting;
 mod scratch;
+mod second_thoughts;
 mod skills;
 mod slack;
 mod steering;
