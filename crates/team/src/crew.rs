@@ -26,10 +26,18 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 /// The same trouble is told once in this time.
 const TELL_AGAIN_MS: i64 = 60 * 60 * 1000;
 
+/// Mail, and when it came: numbers grow.
+pub struct Delivered {
+    /// The place of its thread in the line, if it needs one.
+    pub number: u64,
+    /// What came.
+    pub mail: Mail,
+}
+
 /// Finds or starts the worker of a thread.
 pub struct Crew {
     office: Arc<Office>,
-    inboxes: HashMap<Matter, mpsc::Sender<Mail>>,
+    inboxes: HashMap<Matter, mpsc::Sender<Delivered>>,
     tasks: TaskTracker,
     cancel: CancellationToken,
 }
@@ -58,20 +66,24 @@ impl Crew {
             let others = others.filter(|(key, _)| *key != matter && key.thread == matter.thread);
             for (_, inbox) in others {
                 let (by, ack) = (by.clone(), None);
+                let number = self.office.desks.arrive();
+                let mail = Mail::Stop { by, ack };
                 // A worker that is gone has nothing to stop.
-                let _ = inbox.send(Mail::Stop { by, ack }).await;
+                let _ = inbox.send(Delivered { number, mail }).await;
             }
         }
         self.hand(matter, mail).await;
     }
 
-    async fn hand(&mut self, matter: &Matter, mut mail: Mail) {
+    async fn hand(&mut self, matter: &Matter, mail: Mail) {
+        let number = self.office.desks.arrive();
+        let mut delivered = Delivered { number, mail };
         // A worker may end between two messages; then a new one takes it.
         loop {
-            match self.inbox(matter).send(mail).await {
+            match self.inbox(matter).send(delivered).await {
                 Ok(()) => return,
                 Err(returned) => {
-                    mail = returned.0;
+                    delivered = returned.0;
                     self.inboxes.remove(matter);
                 }
             }
@@ -85,7 +97,7 @@ impl Crew {
         self.tasks.wait().await;
     }
 
-    fn inbox(&mut self, matter: &Matter) -> mpsc::Sender<Mail> {
+    fn inbox(&mut self, matter: &Matter) -> mpsc::Sender<Delivered> {
         self.inboxes.retain(|_, sender| !sender.is_closed());
         if let Some(sender) = self.inboxes.get(matter) {
             return sender.clone();
@@ -107,7 +119,7 @@ impl Crew {
 async fn keep(
     office: Arc<Office>,
     matter: Matter,
-    receiver: mpsc::Receiver<Mail>,
+    receiver: mpsc::Receiver<Delivered>,
     cancel: CancellationToken,
 ) {
     let mut inbox = receiver;

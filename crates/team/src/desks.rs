@@ -1,5 +1,6 @@
 //! How many threads of a process work at once, and who is next. First come,
-//! first served; whoever waits can be told their place.
+//! first served, where coming is when the mail came in and not when somebody was
+//! ready to begin; whoever waits can be told their place.
 
 use std::{
     collections::VecDeque,
@@ -18,7 +19,7 @@ pub struct Desks {
 #[derive(Debug)]
 struct Line {
     free: usize,
-    /// Their numbers, which only grow.
+    /// Their numbers, the lowest first.
     waiting: VecDeque<u64>,
     next: u64,
 }
@@ -54,12 +55,19 @@ impl Desks {
         })
     }
 
-    /// Joins the line; at a free desk the ticket can sit down at once.
-    pub fn queue(self: &Arc<Self>) -> Ticket {
+    /// A number for whoever comes now; nobody else gets it.
+    pub fn arrive(&self) -> u64 {
         let mut line = self.line();
-        let number = line.next;
         line.next += 1;
-        line.waiting.push_back(number);
+        line.next
+    }
+
+    /// Joins the line where the number belongs; at a free desk the ticket can
+    /// sit down at once.
+    pub fn queue(self: &Arc<Self>, number: u64) -> Ticket {
+        let mut line = self.line();
+        let at = line.waiting.partition_point(|one| *one < number);
+        line.waiting.insert(at, number);
         Ticket {
             desks: Arc::clone(self),
             number,
@@ -120,12 +128,16 @@ impl Drop for Desk {
 mod tests {
     use super::*;
 
+    fn queue(desks: &Arc<Desks>) -> Ticket {
+        desks.queue(desks.arrive())
+    }
+
     #[test]
     fn desks_go_to_whoever_came_first_and_the_others_move_up() {
         let desks = Desks::new(1);
-        let first = desks.queue().sit().unwrap();
-        let second = desks.queue();
-        let third = desks.queue();
+        let first = queue(&desks).sit().unwrap();
+        let second = queue(&desks);
+        let third = queue(&desks);
         assert_eq!((second.place(), third.place()), (1, 2));
         let third = third.sit().unwrap_err();
         drop(first);
@@ -133,11 +145,26 @@ mod tests {
         let third = third.sit().unwrap_err();
         let second = second.sit().unwrap();
         assert_eq!(third.place(), 1);
-        let fourth = desks.queue();
+        let fourth = queue(&desks);
         drop(third);
         assert_eq!(fourth.place(), 1);
         drop(second);
         assert_eq!(fourth.place(), 0);
         fourth.sit().unwrap();
+    }
+
+    #[test]
+    fn who_came_first_is_served_first_however_late_it_is_ready() {
+        let desks = Desks::new(1);
+        let [slow, quick] = [desks.arrive(), desks.arrive()];
+        let busy = queue(&desks).sit().unwrap();
+        let quick = desks.queue(quick);
+        assert_eq!(quick.place(), 1);
+        let slow = desks.queue(slow);
+        assert_eq!((slow.place(), quick.place()), (1, 2));
+        drop(busy);
+        let quick = quick.sit().unwrap_err();
+        drop(slow.sit().unwrap());
+        quick.sit().unwrap();
     }
 }

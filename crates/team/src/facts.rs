@@ -65,6 +65,8 @@ pub struct Facts {
 /// The first words of a person in this thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
+    /// The message.
+    pub ts: Option<MessageTs>,
     /// Who.
     pub person: UserId,
     /// Their name.
@@ -133,13 +135,22 @@ impl Facts {
             _ => {}
         }
         self.note_card(record);
+        if let Some((ts, Some(text))) = butler_turn::amended(record) {
+            let request = self.request.as_mut();
+            if let Some(request) = request.filter(|request| request.ts == Some(ts)) {
+                text.clone_into(&mut request.words);
+            }
+            return;
+        }
         match record {
             Record::User {
+                ts,
                 speaker: Speaker::Person { user, name },
                 text,
                 ..
             } if self.request.is_none() => {
                 self.request = Some(Request {
+                    ts: ts.clone(),
                     person: user.clone(),
                     name: name.clone(),
                     words: text.clone(),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use butler_slack::{Acker, Envelope, EnvelopeId, Event as SlackEvent, Message, mrkdwn};
 use butler_turn::{
-    Heard,
+    Amended, Heard,
     route::{Addressed, Author, Ear, RespondTo, addressed, is_stop_reaction},
 };
 use butler_vocab::{BodyRef, Decision, HandOver, RequestId, Sha256Hex, Speaker, Stamp, StampKind};
@@ -45,6 +45,13 @@ pub enum Mail {
         /// What was collected.
         notes: Notes,
         /// Sent once the request is before the person.
+        ack: Option<Ack>,
+    },
+    /// A person changed or deleted a message of theirs.
+    Amended {
+        /// The change.
+        change: Box<Amended>,
+        /// Sent once it is in the log, or known to change nothing.
         ack: Option<Ack>,
     },
     /// Stop now.
@@ -121,7 +128,10 @@ impl Intake {
             StampKind::Decision => self.decision(stamp).await,
             StampKind::Reaction => self.reaction(envelope, stamp).await,
             StampKind::Message | StampKind::HandOver => self.message(envelope, stamp).await,
-            StampKind::Other => self.button(envelope, stamp).await,
+            StampKind::Other => match self.amended(envelope, stamp).await? {
+                None => self.button(envelope, stamp).await,
+                amended => Ok(amended),
+            },
             StampKind::Activity => Ok(None),
         }
     }
@@ -299,6 +309,10 @@ fn with_ack(mail: Mail, sent: Ack) -> Mail {
         },
         Mail::Draft { notes, .. } => Mail::Draft {
             notes,
+            ack: Some(sent),
+        },
+        Mail::Amended { change, .. } => Mail::Amended {
+            change,
             ack: Some(sent),
         },
         Mail::Stop { by, .. } => Mail::Stop {

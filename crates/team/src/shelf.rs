@@ -2,7 +2,10 @@
 //! branch, which an agent could have changed. Read again when the branch has
 //! moved, so that a change of a file holds from the next activation on.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Instant,
+};
 
 use butler_playbook::Playbook;
 use butler_vocab::CommitSha;
@@ -13,14 +16,26 @@ use tracing::warn;
 #[derive(Debug, Default)]
 pub struct Shelf {
     kept: Mutex<Option<(CommitSha, Arc<Playbook>)>>,
+    /// What the last look found, and when it began. Held while somebody looks:
+    /// whoever asks meanwhile waits for that, or looks next.
+    looked: tokio::sync::Mutex<Option<(Instant, Arc<Playbook>)>>,
 }
 
 impl Shelf {
     /// The playbook of the default branch as it was last fetched. What cannot be
     /// read leaves the last one in place: a role without its rules is worse than
     /// one with yesterday's.
+    ///
+    /// A thousand threads that wake at once share a few looks: each gets one that
+    /// began after it asked.
     pub async fn playbook(&self, repo: &Repo) -> Arc<Playbook> {
-        match self.current(repo).await {
+        let asked = Instant::now();
+        let mut looked = self.looked.lock().await;
+        if let Some((_, playbook)) = looked.as_ref().filter(|(began, _)| *began >= asked) {
+            return Arc::clone(playbook);
+        }
+        let began = Instant::now();
+        let playbook = match self.current(repo).await {
             Ok(playbook) => playbook,
             Err(error) => {
                 warn!(%error, "the playbook could not be read");
@@ -28,7 +43,9 @@ impl Shelf {
                 let last = kept.as_ref().map(|(_, playbook)| Arc::clone(playbook));
                 last.unwrap_or_else(|| Arc::new(Playbook::new([])))
             }
-        }
+        };
+        *looked = Some((began, Arc::clone(&playbook)));
+        playbook
     }
 
     async fn current(&self, repo: &Repo) -> Result<Arc<Playbook>, Error> {

@@ -2,8 +2,8 @@
 //! runtime, a press of a button that decides nothing, somebody who may not ask.
 
 use butler_policy::{Word, meanings};
-use butler_slack::{Envelope, Message, mrkdwn};
-use butler_turn::{Heard, route::Command};
+use butler_slack::{Envelope, Event, Message, mrkdwn};
+use butler_turn::{Amended, Heard, route::Command};
 use butler_vocab::{Speaker, Stamp, ThreadId};
 
 use crate::{
@@ -83,6 +83,50 @@ impl Intake {
         };
         let mail = spoken(envelope, speaker, text);
         Ok(Some((Matter::thread(action.thread), mail)))
+    }
+
+    /// A person changed or deleted a message. It fires on unfurls, on replies and
+    /// on our own updates too; only other words of a person count, and only where
+    /// this role has a log.
+    pub(crate) async fn amended(
+        &self,
+        envelope: &Envelope,
+        stamp: &Stamp,
+    ) -> Result<Option<(Matter, Mail)>, TeamError> {
+        let (channel, ts, was, now) = match envelope.event() {
+            Some(Event::Changed {
+                channel,
+                message,
+                previous,
+            }) => (channel, message.ts.clone(), previous, Some(message)),
+            Some(Event::Deleted {
+                channel,
+                ts,
+                previous,
+            }) => (channel, ts, previous, None),
+            _ => return Ok(None),
+        };
+        let Some(was) = was.filter(|was| stamp.from.is_none() && was.bot_id.is_none()) else {
+            return Ok(None);
+        };
+        let same = now.as_ref().is_some_and(|now| now.text == was.text);
+        let matter = Matter::thread(was.thread(&channel));
+        let log = matter.log(&self.office.threads(), self.office.role());
+        let Some(user) = was.user.filter(|_| !same && log.exists()) else {
+            return Ok(None);
+        };
+        let name = self.office.line.web.user_name(&user).await?;
+        let change = Amended {
+            event: envelope.event_id(),
+            ts,
+            speaker: Speaker::Person { user, name },
+            text: now.map(|now| mrkdwn::plain(&now.text)),
+        };
+        let mail = Mail::Amended {
+            change: Box::new(change),
+            ack: None,
+        };
+        Ok(Some((matter, mail)))
     }
 
     /// People who may not ask for work are told so, by whoever they spoke to.

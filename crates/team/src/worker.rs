@@ -32,6 +32,7 @@ use crate::{
     choices,
     chores::{Chore, Chores},
     context::Cards,
+    crew::Delivered,
     desks::Desk,
     draft,
     errand::{self, Left},
@@ -69,6 +70,8 @@ pub struct Worker {
     /// Whether the log says anything yet.
     joined: bool,
     turn_of: Option<Desk>,
+    /// The number of the mail that the next desk is for.
+    arrived: Option<u64>,
     /// Cancelled by a stop, and replaced afterwards; at the end of the process
     /// only when the tools have had their moment.
     work: CancellationToken,
@@ -79,7 +82,7 @@ pub struct Worker {
 pub async fn run(
     office: Arc<Office>,
     matter: Matter,
-    inbox: &mut mpsc::Receiver<Mail>,
+    inbox: &mut mpsc::Receiver<Delivered>,
     process: CancellationToken,
 ) -> Result<(), TeamError> {
     let (chores, chores_done) = Chores::start(Arc::clone(&office), matter.clone());
@@ -136,13 +139,14 @@ impl Worker {
             deadline_ms: None,
             closing: HashSet::new(),
             turn_of: None,
+            arrived: None,
             work: CancellationToken::new(),
             process,
         })
     }
 
     /// Receive, ask the machine, carry out; until there is nothing left to wait for.
-    async fn work(&mut self, inbox: &mut mpsc::Receiver<Mail>) -> Result<(), TeamError> {
+    async fn work(&mut self, inbox: &mut mpsc::Receiver<Delivered>) -> Result<(), TeamError> {
         self.feed(Event::Begin { now_ms: now_ms() });
         self.tell_findings();
         self.close_cards();
@@ -154,7 +158,10 @@ impl Worker {
                 () = process.cancelled() => return self.wind_down().await,
                 Some(done) = self.doing.next() => self.on_done(done).await?,
                 mail = inbox.recv() => match mail {
-                    Some(mail) => self.on_mail(mail).await?,
+                    Some(Delivered { number, mail }) => {
+                        self.arrived.get_or_insert(number);
+                        self.on_mail(mail).await?;
+                    }
                     None => return Ok(()),
                 },
                 () = tokio::time::sleep(pause), if self.doing.is_empty() => {
@@ -240,6 +247,10 @@ impl Worker {
                 let cancel = self.process.clone();
                 self.start(draft::make(self.seat.clone(), model, notes, ack, cancel));
                 None
+            }
+            Mail::Amended { change, ack } => {
+                self.feed(Event::Amended(*change));
+                ack
             }
             Mail::Stop { by, ack } => {
                 self.feed(Event::Stop {
@@ -423,7 +434,9 @@ impl Worker {
         self.deadline_ms = None;
         let seat = self.seat.clone();
         if self.turn_of.is_none() {
-            match seat.office.desks.queue().sit() {
+            let desks = &seat.office.desks;
+            let number = self.arrived.unwrap_or_else(|| desks.arrive());
+            match desks.queue(number).sit() {
                 Err(ticket) => return self.start(queue::tell(seat, ticket, reserve)),
                 Ok(desk) => self.turn_of = Some(desk),
             }
@@ -464,6 +477,7 @@ impl Worker {
         };
         self.clear_bench().await;
         self.turn_of = None;
+        self.arrived = None;
     }
 
     async fn stop_work(&mut self) {

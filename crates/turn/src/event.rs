@@ -6,6 +6,8 @@ use butler_vocab::{
     RequestId, ReserveId, Speaker, TokenUsage, ToolOutcome, Usd,
 };
 
+use crate::Amended;
+
 /// Something happened.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
@@ -18,6 +20,8 @@ pub enum Event {
     /// Messages for this role, in order. Those already in the log are ignored.
     /// Acknowledge them to the hub once the appends are durable.
     Heard(Vec<Heard>),
+    /// A person changed or deleted a message of theirs.
+    Amended(Amended),
     /// A person decided about one of this role's cards.
     Decided(Decision),
     /// The answer to [`Effect::Reserve`](crate::Effect::Reserve).

@@ -7,9 +7,11 @@
 //! request is the one before plus what was added. A call whose result never came
 //! is closed with a remark, because providers refuse a call without a result.
 
-use butler_vocab::{CallId, Entry, Image, ModelMessage, Record, ToolCall, ToolOutcome, ToolSpec};
+use butler_vocab::{
+    CallId, Entry, Image, MessageTs, ModelMessage, Record, ToolCall, ToolOutcome, ToolSpec,
+};
 
-use crate::label;
+use crate::{amend::amended, label};
 
 /// Bytes that stand for a picture when the size of a request is estimated.
 const IMAGE_BYTES: u64 = 4800;
@@ -67,6 +69,8 @@ pub(crate) struct Piece {
     /// The line up to which a summary must reach to cover it: the number of its
     /// last record, or of the answer that it came too late for.
     pub(crate) last: u64,
+    /// The message that it is, when people can see that.
+    of: Option<MessageTs>,
     pub(crate) messages: Vec<ModelMessage>,
     pub(crate) bytes: u64,
 }
@@ -76,6 +80,7 @@ impl Piece {
         let bytes = messages.iter().map(message_bytes).sum();
         Self {
             last,
+            of: None,
             messages,
             bytes,
         }
@@ -152,11 +157,19 @@ impl Talk {
                 self.version += 1;
             }
             Record::User {
+                ts,
                 speaker,
                 text,
                 images,
                 ..
-            } => self.say(Piece::said(seq, label::spoken(speaker, text), images)),
+            } => match amended(record) {
+                Some((ts, text)) => self.amend(&ts, text.map(|text| label::spoken(speaker, text))),
+                None => {
+                    let mut piece = Piece::said(seq, label::spoken(speaker, text), images);
+                    piece.of = ts.clone();
+                    self.say(piece);
+                }
+            },
             Record::Note { text } => self.say(Piece::said(seq, label::note(text), &[])),
             Record::Reserved { .. } => {
                 self.catch_up();
@@ -176,6 +189,33 @@ impl Talk {
                 self.catch_up();
             }
             _ => {}
+        }
+    }
+
+    /// Other words for a message that no request has had, or none.
+    fn amend(&mut self, ts: &MessageTs, text: Option<String>) {
+        for pieces in [&mut self.late, &mut self.pieces] {
+            let Some(at) = pieces
+                .iter()
+                .rposition(|piece| piece.of.as_ref() == Some(ts))
+            else {
+                continue;
+            };
+            let piece = pieces.remove(at);
+            if let Some(text) = text {
+                let images = piece
+                    .messages
+                    .into_iter()
+                    .find_map(|message| match message {
+                        ModelMessage::User { images, .. } => Some(images),
+                        _ => None,
+                    });
+                let mut now = Piece::said(piece.last, text, &images.unwrap_or_default());
+                now.of = piece.of;
+                pieces.insert(at, now);
+            }
+            self.version += 1;
+            return;
         }
     }
 

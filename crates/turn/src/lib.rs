@@ -24,6 +24,7 @@
 //! from a log to the messages that a model sees, and [`route`] decides whom a
 //! message is for.
 
+mod amend;
 mod asking;
 mod compact;
 mod effect;
@@ -46,6 +47,7 @@ mod tools;
 mod waking;
 mod words;
 
+pub use amend::{Amended, amended};
 pub use effect::{
     Effect, Interrupted, Mark, ModelCall, Order, Outgoing, PostKind, Reserve, Settle,
 };

@@ -149,6 +149,7 @@ impl Machine {
         match event {
             Event::Begin { now_ms } => self.on_begin(now_ms, &mut out),
             Event::Heard(messages) => self.on_heard(messages, &mut out),
+            Event::Amended(change) => self.on_amended(change, &mut out),
             Event::Decided(decision) => self.on_decided(&decision, &mut out),
             Event::Reserved { reserve, answer } => self.on_reserved(&reserve, answer, &mut out),
             Event::Replied { reserve, reply } => self.on_replied(&reserve, reply, &mut out),

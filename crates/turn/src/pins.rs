@@ -92,6 +92,23 @@ impl Pins {
         }
     }
 
+    /// Other words for something that was said, or none any more.
+    pub(crate) fn reword(&mut self, before: &str, now: Option<&str>) {
+        let is_it = |said: &(Speaker, String)| said.1 == before;
+        match now {
+            Some(now) => {
+                let mut all = self.task.iter_mut().chain(&mut self.later);
+                if let Some(said) = all.find(|said| is_it(said)) {
+                    now.clone_into(&mut said.1);
+                }
+            }
+            None => {
+                self.task.retain(|said| !is_it(said));
+                self.later.retain(|said| !is_it(said));
+            }
+        }
+    }
+
     /// What was handed over is kept in its own form, whatever its message said.
     fn received(&mut self, hand_over: &HandOver) {
         match hand_over {

@@ -10,7 +10,7 @@ use butler_vocab::{
     ToolCall, Usd, UserId, Waiting,
 };
 
-use crate::{Order, Settle, fold::Talk, pins::Pins, reply, round::Round};
+use crate::{Order, Settle, amend::amended, fold::Talk, pins::Pins, reply, round::Round};
 
 /// What the log says.
 #[derive(Debug, Default)]
@@ -66,6 +66,7 @@ pub(crate) struct State {
 pub(crate) struct Unseen {
     pub(crate) event: Option<EventId>,
     pub(crate) ts: Option<MessageTs>,
+    pub(crate) text: String,
     pub(crate) person: bool,
     pub(crate) role: bool,
 }
@@ -119,8 +120,11 @@ impl State {
     pub(crate) fn apply(&mut self, seq: u64, record: &Record) {
         self.next_seq = seq + 1;
         self.talk.push(seq, record);
-        self.pins.push(record);
         self.ends_settled = matches!(record, Record::Settled { .. });
+        if let Some((ts, text)) = amended(record) {
+            return self.amend(record, &ts, text);
+        }
+        self.pins.push(record);
         match record {
             Record::ActivationStarted { activation } => {
                 self.activation = *activation;
@@ -128,9 +132,7 @@ impl State {
                 self.open = true;
             }
             Record::ActivationEnded { ending, .. } => self.ended(ending),
-            Record::User {
-                event, ts, speaker, ..
-            } => self.said(event.as_ref(), ts.as_ref(), speaker),
+            Record::User { .. } => self.said(record),
             Record::Assistant { .. } => self.answered(record),
             Record::ToolIntent {
                 call, crash, trace, ..
@@ -168,7 +170,48 @@ impl State {
         }
     }
 
-    fn said(&mut self, event: Option<&EventId>, ts: Option<&MessageTs>, speaker: &Speaker) {
+    /// A message that waits was changed, or is gone.
+    fn amend(&mut self, record: &Record, ts: &MessageTs, text: Option<&str>) {
+        if let Record::User {
+            event: Some(event), ..
+        } = record
+        {
+            self.heard.insert(event.clone());
+        }
+        let is_it = |said: &Unseen| said.ts.as_ref() == Some(ts);
+        let Some(at) = self.unseen.iter().position(is_it) else {
+            return;
+        };
+        let before = match text {
+            Some(text) => std::mem::replace(&mut self.unseen[at].text, text.to_owned()),
+            None => self.unseen.remove(at).text,
+        };
+        self.pins.reword(&before, text);
+    }
+
+    /// Whether a message waits and no request has it.
+    pub(crate) fn is_unread(&self, ts: &MessageTs) -> bool {
+        let waits = self.unseen.iter().skip(self.in_request);
+        waits.into_iter().any(|said| said.ts.as_ref() == Some(ts))
+    }
+
+    /// Whether somebody waits for this activation.
+    pub(crate) fn is_asked_for(&self) -> bool {
+        !self.orders.is_empty() || self.unseen.iter().any(|said| said.person || said.role)
+    }
+
+    fn said(&mut self, record: &Record) {
+        let Record::User {
+            event,
+            ts,
+            speaker,
+            text,
+            ..
+        } = record
+        else {
+            return;
+        };
+        let (event, ts) = (event.as_ref(), ts.as_ref());
         let decision = event.is_some_and(|event| event.as_str().starts_with("decision:"));
         let person = decision || matches!(speaker, Speaker::Person { .. });
         if let Some(event) = event {
@@ -192,6 +235,7 @@ impl State {
         self.unseen.push(Unseen {
             event: event.cloned(),
             ts: ts.cloned(),
+            text: text.clone(),
             person,
             role,
         });

@@ -239,6 +239,11 @@ impl World {
         self.keepers[0].pid().unwrap()
     }
 
+    /// How often the Coder has said that it listens.
+    pub fn lives(&self) -> usize {
+        self.logs().matches("coder: listening").count()
+    }
+
     /// The one who talks to the Coder.
     pub fn person(&self) -> &Person {
         &self.person

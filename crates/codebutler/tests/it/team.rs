@@ -186,6 +186,12 @@ impl Team {
         &self.slack.as_ref().unwrap().0
     }
 
+    /// The same, with the one who talks there.
+    pub fn slack_and_ana(&self) -> (&SlackStandIn, &str) {
+        let (slack, ana) = self.slack.as_ref().unwrap();
+        (slack, ana)
+    }
+
     /// A page of the hub, as a person gets it.
     pub async fn page(&self, path: &str) -> String {
         let url = format!("{}{path}", self.hub);

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 #![expect(clippy::print_stdout, reason = "a replayed simulation shows its steps")]
 
+mod amending;
 mod bench;
 mod circles;
 mod compaction;

@@ -1,0 +1,77 @@
+//! A person changes, or takes back, a message that no model has read yet. What
+//! was read stays as it was read: people correct it with another message.
+//!
+//! In the log such a change is a line like any message, under an event that
+//! names the message it is about.
+
+use butler_vocab::{Ending, EventId, MessageTs, Record, Speaker};
+
+use crate::{
+    Effect, Machine,
+    machine::{Doing, Out},
+};
+
+const EDITED: &str = "edited:";
+const WITHDRAWN: &str = "withdrawn:";
+
+/// What a person did to a message of theirs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Amended {
+    /// The change itself: a redelivery is recognised by it.
+    pub event: EventId,
+    /// The message.
+    pub ts: MessageTs,
+    /// Who.
+    pub speaker: Speaker,
+    /// What it says now; nothing when it was deleted.
+    pub text: Option<String>,
+}
+
+/// What a line of the log changes: which message, and its words, if it is still
+/// there.
+#[must_use]
+pub fn amended(record: &Record) -> Option<(MessageTs, Option<&str>)> {
+    let Record::User {
+        event: Some(event),
+        text,
+        ..
+    } = record
+    else {
+        return None;
+    };
+    let (rest, text) = match event.as_str().strip_prefix(EDITED) {
+        Some(rest) => (rest, Some(text.as_str())),
+        None => (event.as_str().strip_prefix(WITHDRAWN)?, None),
+    };
+    let (ts, _) = rest.split_once(':')?;
+    Some((ts.parse().ok()?, text))
+}
+
+impl Machine {
+    /// Writes the change, if the message is still unread. An activation that has
+    /// nothing else to do ends with the message it was for.
+    pub(crate) fn on_amended(&mut self, change: Amended, out: &mut Out) {
+        let kind = if change.text.is_some() {
+            EDITED
+        } else {
+            WITHDRAWN
+        };
+        let event = EventId::new(format!("{kind}{}:{}", change.ts, change.event));
+        if self.state.heard.contains(&event) || !self.state.is_unread(&change.ts) {
+            return;
+        }
+        let record = Record::User {
+            event: Some(event),
+            ts: None,
+            speaker: change.speaker,
+            text: change.text.unwrap_or_default(),
+            images: Vec::new(),
+        };
+        self.append(record, out);
+        if self.state.open && self.state.round.turn == 0 && !self.state.is_asked_for() {
+            out.push(Effect::Cancel);
+            self.doing = Doing::Nothing;
+            self.end(Ending::Stopped, out);
+        }
+    }
+}
