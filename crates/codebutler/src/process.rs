@@ -36,7 +36,10 @@ where
         .worker_threads(THREADS)
         .enable_all()
         .build()?;
-    on(&runtime, work)
+    let result = on(&runtime, work);
+    // Whoever watches our input sits in a read that a signal does not end.
+    runtime.shutdown_background();
+    result
 }
 
 fn on<T, F>(

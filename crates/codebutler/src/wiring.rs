@@ -10,7 +10,9 @@ use std::{
 use butler_hub::{Caps, HubConfig, Pace, RelayConfig};
 use butler_model::{ClientConfig, Endpoint, EndpointKind, PriceBook};
 use butler_policy::{CustomPattern, Overrides, Redactor};
-use butler_settings::{EndpointKind as Kind, FOLDER, Machine, RepoFiles, Settings};
+use butler_settings::{
+    EndpointKind as Kind, FOLDER, JournalPlace, Knowledge, Machine, RepoFiles, Settings,
+};
 use butler_team::{AgentConfig, ByComplexity};
 use butler_toolbox::Check;
 use butler_turn::{Limits, Models};
@@ -71,6 +73,8 @@ pub fn hub_config(settings: &Settings) -> Result<HubConfig, CliError> {
     config.caps = Caps {
         thread: settings.repo.limits.thread_cap(),
         day: settings.repo.limits.day_cap(),
+        calls: Some(settings.repo.limits.max_calls_per_hour),
+        calls_of_person: settings.repo.limits.max_calls_per_person_hour,
         ..Caps::default()
     };
     config.approvers = settings.machine.approvers.clone();
@@ -200,6 +204,7 @@ pub fn agent_config(settings: &Settings, role: Role) -> Result<AgentConfig, CliE
         by_complexity: (role == Role::Coder).then(|| builders(settings)),
         builders: builders(settings),
         pool: settings.repo.models.pm.pool.clone(),
+        first_pass: first_pass(settings, role),
         review_rounds: limits.review_rounds,
         allowed: limits.allowed_users.clone(),
         allowed_bots: settings.repo.slack.allowed_bots.clone(),
@@ -209,6 +214,8 @@ pub fn agent_config(settings: &Settings, role: Role) -> Result<AgentConfig, CliE
             ..Limits::with_turns(limits.max_turns.of(role))
         },
         thread_cap: limits.thread_cap(),
+        journal_in_pull: settings.repo.journal == JournalPlace::Pr,
+        knowledge_direct: settings.policy.knowledge == Knowledge::Direct,
         checks: checks(settings),
         prepare: settings.repo.prepare.clone(),
         overrides: overrides(settings),
@@ -217,6 +224,13 @@ pub fn agent_config(settings: &Settings, role: Role) -> Result<AgentConfig, CliE
         research_days: settings.repo.research.max_age_days,
         threads_at_once: usize::try_from(limits.max_concurrent_threads).unwrap_or(1),
     })
+}
+
+/// A cheap look before the full one, where the repo wants that.
+fn first_pass(settings: &Settings, role: Role) -> Option<String> {
+    let models = &settings.repo.models.reviewer;
+    let wanted = role == Role::Reviewer && models.two_pass;
+    models.first_pass.clone().filter(|_| wanted)
 }
 
 /// How much a role's model can be told at once.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use butler_slack::{EnvelopeKind, mrkdwn};
 use butler_vocab::{
-    ActionId, ChannelId, Choice, Decision, MessageTs, StampKind, ThreadId, UserId, mentions,
+    ActionId, ChannelId, Decision, MessageTs, StampKind, ThreadId, UserId, mentions,
 };
 use serde_json::{Map, Value, json};
 
@@ -21,7 +21,7 @@ use crate::{
     names::BOT_USER,
     workspace::{
         channels,
-        decide::{self, Click, Pressed, Rules},
+        decide::{self, Click, Pressed, Rules, Thumb},
         files,
         message::{self, Author, Draft},
         react::{self, Reactor},
@@ -360,23 +360,21 @@ pub(crate) fn reacted(
     channels::get(desk.db(), &channel)?;
     let reactor = Reactor::Person(person.id.clone());
     react::react(desk, &reactor, &channel, &ts, &name, add)?;
-    if !add || !decide::is_thumb(&name) {
+    let Some(thumb) = Thumb::of_emoji(&name).filter(|_| add) else {
         return Ok(());
-    }
-    match decide::open_card(desk.db(), &channel, &ts)? {
-        Some((request, kind)) if decide::approves_by_word(kind) => {
-            let click = Click {
-                channel,
-                message: ts,
-                action: ActionId {
-                    request,
-                    choice: Choice::Approve,
-                },
-            };
-            words::ignore_refusal(desk.attempt(|desk| decide::decide(desk, rules, person, &click)))
-        }
-        _ => Ok(()),
-    }
+    };
+    let Some((request, kind)) = decide::open_card(desk.db(), &channel, &ts)? else {
+        return Ok(());
+    };
+    let Some(choice) = thumb.choice(kind) else {
+        return Ok(());
+    };
+    let click = Click {
+        channel,
+        message: ts,
+        action: ActionId { request, choice },
+    };
+    words::ignore_refusal(desk.attempt(|desk| decide::decide(desk, rules, person, &click)))
 }
 
 /// With real Slack behind us people act there: somebody on the page is nobody

@@ -2,12 +2,17 @@
 //! rules are those of `policy::Purse`, kept as sums over one table so that a
 //! reservation costs the same however long the day was.
 
+use butler_policy::free_at;
 use butler_vocab::{
-    PurseRefusal, Reservation, ReserveAnswer, Role, Settlement, ThreadId, Usd, UserId, fault,
+    CallLimit, PurseRefusal, Reservation, ReserveAnswer, Role, Settlement, ThreadId, Usd, UserId,
+    fault,
 };
 use rusqlite::{Connection, OptionalExtension, params};
 
-use crate::error::{Trouble, refuse};
+use crate::{
+    error::{Trouble, refuse},
+    workspace::message,
+};
 
 /// How much may be spent.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,6 +23,10 @@ pub struct Caps {
     pub day: Usd,
     /// By one person on one day; none means no such cap.
     pub person: Option<Usd>,
+    /// Model calls of one repo in an hour; none means no such limit.
+    pub calls: Option<u32>,
+    /// Model calls that one person causes in an hour; none means no such limit.
+    pub calls_of_person: Option<u32>,
 }
 
 impl Default for Caps {
@@ -27,6 +36,8 @@ impl Default for Caps {
             thread: Usd::from_cents(500),
             day: Usd::from_cents(5_000),
             person: None,
+            calls: None,
+            calls_of_person: None,
         }
     }
 }
@@ -65,8 +76,15 @@ pub(crate) fn reserve(
         }
         None => {}
     }
+    let person = match &wanted.person {
+        Some(person) => Some(person.clone()),
+        None => starter(db, &wanted.thread)?,
+    };
+    if let Some(limit) = too_many(db, repo, person.as_ref(), caps, now_ms)? {
+        return Ok(ReserveAnswer::Later(limit));
+    }
     let day = day_of(now_ms);
-    for purse in purses(db, &wanted.thread, wanted.person.as_ref(), &day, caps)? {
+    for purse in purses(db, &wanted.thread, person.as_ref(), &day, caps)? {
         // Wide sums: a saturated total must not look as if it fitted.
         let total = i128::from(purse.used.nanos()) + i128::from(wanted.amount.nanos());
         if total > i128::from(purse.cap.nanos()) {
@@ -84,13 +102,51 @@ pub(crate) fn reserve(
         wanted.thread.channel.as_str(),
         wanted.thread.root.as_str(),
         role.as_str(),
-        wanted.person.as_ref().map(UserId::as_str),
+        person.as_ref().map(UserId::as_str),
         day,
         wanted.amount.nanos(),
         now_ms
     ])?;
     fault("hub.after-reserve");
     granted(db, &wanted.thread, wanted.amount, caps)
+}
+
+/// Whoever began a thread: work that nobody else asked for is theirs.
+fn starter(db: &Connection, thread: &ThreadId) -> Result<Option<UserId>, Trouble> {
+    let root = message::find(db, &thread.channel, &thread.root)?;
+    let user = root.and_then(|root| root.body["user"].as_str().map(UserId::new));
+    Ok(user)
+}
+
+/// The limit on calls that is reached, if one is.
+fn too_many(
+    db: &Connection,
+    repo: &str,
+    person: Option<&UserId>,
+    caps: &Caps,
+    now_ms: i64,
+) -> Result<Option<CallLimit>, Trouble> {
+    let all = caps.calls.map(|limit| ("repo", limit, None));
+    let own = caps.calls_of_person.zip(person);
+    let own = own.map(|(limit, person)| ("person", limit, Some(person.as_str())));
+    for (whose, limit, person) in all.into_iter().chain(own) {
+        // The n-th newest is the one that has to be old enough.
+        let nth: Option<i64> = db
+            .prepare_cached(
+                "SELECT at_ms FROM reservations WHERE repo = ?1 AND (?2 IS NULL OR person = ?2)
+                 ORDER BY at_ms DESC LIMIT 1 OFFSET ?3",
+            )?
+            .query_row(params![repo, person, limit.max(1) - 1], |row| row.get(0))
+            .optional()?;
+        if let Some(free_at_ms) = free_at(nth, now_ms) {
+            return Ok(Some(CallLimit {
+                whose: whose.to_owned(),
+                limit,
+                free_at_ms,
+            }));
+        }
+    }
+    Ok(None)
 }
 
 fn granted(

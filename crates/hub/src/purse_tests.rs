@@ -16,7 +16,7 @@ fn caps() -> Caps {
     Caps {
         thread: Usd::from_cents(100),
         day: Usd::from_cents(150),
-        person: None,
+        ..Caps::default()
     }
 }
 
@@ -43,6 +43,7 @@ fn pay(db: &Connection, id: &str, cents: i64) {
 fn refused_by(answer: ReserveAnswer) -> String {
     match answer {
         ReserveAnswer::Refused(refusal) => refusal.purse,
+        ReserveAnswer::Later(limit) => limit.whose,
         ReserveAnswer::Granted { .. } => "nobody".to_owned(),
     }
 }
@@ -97,4 +98,39 @@ fn raise_grows_the_purse_that_refused() {
         thread_cap(&db, &thread(2), &caps()).unwrap(),
         Usd::from_cents(100)
     );
+}
+
+#[test]
+fn an_hour_has_so_many_calls_of_a_repo_and_of_a_person() {
+    let db = db();
+    let caps = Caps {
+        calls: Some(3),
+        calls_of_person: Some(2),
+        ..caps()
+    };
+    let start = 1_700_000_000_000;
+    let ask = |id: &str, person: &str, at_ms: i64| {
+        let wanted = Reservation {
+            id: ReserveId::new(id),
+            thread: thread(1),
+            person: Some(UserId::new(person)),
+            amount: Usd::from_cents(1),
+        };
+        reserve(&db, "repo", Role::Pm, &wanted, &caps, at_ms).unwrap()
+    };
+    let hour = butler_policy::HOUR_MS;
+    assert_eq!(refused_by(ask("a", "ana", start)), "nobody");
+    assert_eq!(refused_by(ask("b", "ana", start + 10)), "nobody");
+    let ReserveAnswer::Later(limit) = ask("c", "ana", start + 20) else {
+        panic!("a third call of ana");
+    };
+    assert_eq!(
+        (limit.whose.as_str(), limit.limit, limit.free_at_ms),
+        ("person", 2, start + hour)
+    );
+    assert_eq!(refused_by(ask("d", "ben", start + 30)), "nobody");
+    assert_eq!(refused_by(ask("e", "ben", start + 40)), "repo");
+    // A repeat of a call that was counted is no new call.
+    assert_eq!(refused_by(ask("d", "ben", start + 50)), "nobody");
+    assert_eq!(refused_by(ask("c", "ana", start + hour)), "nobody");
 }

@@ -182,6 +182,7 @@ CREATE TABLE IF NOT EXISTS reservations (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS reservations_by_thread ON reservations (channel, root);
 CREATE INDEX IF NOT EXISTS reservations_by_day ON reservations (day, person);
+CREATE INDEX IF NOT EXISTS reservations_by_time ON reservations (repo, at_ms);
 
 -- What a person added to a purse (`thread`, `day`, `person`) by pressing Raise.
 CREATE TABLE IF NOT EXISTS raises (

@@ -168,10 +168,14 @@ impl Teller {
                 by: spoken(speaker),
                 text,
             },
-            Record::Received { hand_over, .. } => What::HandedOver {
-                kind: hand_over.kind(),
-                body: hand_over,
-            },
+            // Whoever gets a hand-over has it in its log; this one nobody gets.
+            Record::Gave { hand_over, .. } if hand_over.to().is_some() => return,
+            Record::Received { hand_over, .. } | Record::Gave { hand_over, .. } => {
+                What::HandedOver {
+                    kind: hand_over.kind(),
+                    body: hand_over,
+                }
+            }
             record @ Record::Assistant { .. } => return self.turn(at, role, record),
             Record::ToolIntent { call, tool, .. } => return self.call(at, role, call, tool),
             Record::ToolResult { call, outcome } => {

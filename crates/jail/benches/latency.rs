@@ -1,8 +1,9 @@
 //! What the walls cost: `bash -c 'exit 0'` plain and confined, in turns, in one
 //! run. `cargo bench -p butler-jail` prints medians and what was added.
 //!
-//! A model thinks between two commands, and that is when the next helper gets
-//! ready; so most figures are taken after a short rest, and one without.
+//! A model thinks between two commands, and that is when the kernel clears away
+//! what the last one had; so most figures are taken after a short rest, and one
+//! without.
 #![expect(
     clippy::unwrap_used,
     clippy::print_stdout,

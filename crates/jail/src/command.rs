@@ -4,6 +4,7 @@ use std::{
     collections::BTreeMap,
     ffi::OsString,
     path::{Path, PathBuf},
+    sync::LazyLock,
     time::Duration,
 };
 
@@ -35,13 +36,11 @@ pub enum Stdin {
 /// environment built from nothing.
 #[must_use]
 pub fn shell(command: &str, cwd: impl Into<PathBuf>) -> Command {
-    let mut argv: Vec<OsString> = match ["/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash"]
-        .into_iter()
-        .find(|bash| Path::new(bash).exists())
-    {
-        Some(bash) => vec![bash.into(), "--noprofile".into(), "--norc".into()],
-        None => vec!["/bin/sh".into()],
-    };
+    let program = shell_program();
+    let mut argv: Vec<OsString> = vec![program.into()];
+    if program != PLAIN {
+        argv.extend(["--noprofile".into(), "--norc".into()]);
+    }
     argv.extend(["-c".into(), command.into()]);
     Command {
         argv,
@@ -49,6 +48,19 @@ pub fn shell(command: &str, cwd: impl Into<PathBuf>) -> Command {
         env: crate::scrubbed_env(&crate::env::home(), []),
         stdin: Stdin::Null,
     }
+}
+
+const PLAIN: &str = "/bin/sh";
+
+/// bash, or the plain shell where there is none.
+pub(crate) fn shell_program() -> &'static str {
+    static FOUND: LazyLock<&str> = LazyLock::new(|| {
+        ["/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash"]
+            .into_iter()
+            .find(|bash| Path::new(bash).exists())
+            .unwrap_or(PLAIN)
+    });
+    *FOUND
 }
 
 /// How a command ended and what it wrote.

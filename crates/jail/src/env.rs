@@ -27,8 +27,8 @@ const PLACES: [(&str, Option<&str>); 9] = [
     ("JAVA_HOME", None),
 ];
 
-/// `PATH`, `HOME`, `TMPDIR`, `LANG`, `TERM` and where the toolchains are, plus
-/// `extra`. `home` is the person's home directory: toolchains that live below it
+/// `PATH`, `HOME`, `SHELL`, `TMPDIR`, `LC_CTYPE`, `TERM` and where the toolchains
+/// are, plus `extra`. `home` is the person's home directory: toolchains that live below it
 /// are named, nothing else of it is. Names in `extra` that would change which
 /// program runs are dropped.
 #[must_use]
@@ -41,7 +41,11 @@ pub fn scrubbed_env(
     set("PATH", search_path(std::env::var_os("PATH").as_deref()));
     set("HOME", HOME.into());
     set("TMPDIR", TMP.into());
-    set("LANG", "C.UTF-8".into());
+    // Told, so that a shell does not look it up among the users.
+    set("SHELL", crate::command::shell_program().into());
+    // Text is UTF-8; all else is as without a locale, and is not looked up in a
+    // dozen files by every program that starts.
+    set("LC_CTYPE", "C.UTF-8".into());
     set("TERM", "dumb".into());
     for (name, below_home) in PLACES {
         let told = std::env::var_os(name).filter(|place| Path::new(place).is_absolute());
@@ -112,7 +116,9 @@ mod tests {
         ];
         let extra = extra.map(|(name, value)| (name.into(), value.into()));
         let env = scrubbed_env(Path::new("/nobody"), extra);
-        let known = ["PATH", "HOME", "TMPDIR", "LANG", "TERM", "APP_PORT"];
+        let known = [
+            "PATH", "HOME", "SHELL", "TMPDIR", "LC_CTYPE", "TERM", "APP_PORT",
+        ];
         for name in env.keys() {
             let place = PLACES.iter().any(|(place, _)| name == place);
             assert!(place || known.iter().any(|known| name == known), "{name:?}");

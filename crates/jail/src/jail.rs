@@ -11,11 +11,11 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Command, Exit, HOME, JailError, Limits, Network, Profile, SelfTest, Stdin, TMP, run,
+    Command, Exit, HOME, JailError, Limits, Network, Profile, SelfTest, Stdin, TMP, ground, run,
     seal::Seals,
     self_test,
     spawn::{self, Prepared, Traces},
-    spec::{Ground, Os, Report, Request, Spec, VERSION, Walls},
+    spec::{Os, Report, Request, Spec, VERSION, Walls},
     system,
     view::{self, Step, View},
 };
@@ -120,16 +120,14 @@ impl Jail {
                 reason: reason.clone(),
             });
         }
-        let (jail, wanted, walls) = (self.clone(), command.clone(), profile.clone());
+        // Some tenths of a millisecond of looking at names on the disk: less than
+        // another thread would cost.
+        let prepared = self.prepare(command.clone(), profile, changes)?;
         let (sender, started) = oneshot::channel();
-        spawn::start(
-            self.helper.clone(),
-            move || jail.prepare(wanted, &walls, changes),
-            move |answer| {
-                // A caller that is gone drops the helper, which ends it.
-                let _ = sender.send(answer);
-            },
-        );
+        spawn::start(self.helper.clone(), prepared, move |answer| {
+            // A caller that is gone drops the helper, which ends it.
+            let _ = sender.send(answer);
+        });
         let started = started.await.map_err(|_| lost("starting it"))??;
         let program = command.argv.first().cloned().unwrap_or_default();
         run::to_the_end(started, &program, &profile.limits, cancel, output, since).await
@@ -151,9 +149,12 @@ impl Jail {
             base.extend(system::resolver());
         }
         let mut view = view::plan(&base, profile)?;
-        let (ground, scratch) = match self.strength {
-            Strength::Namespaces => (Some(ground(&mut view, &base, profile)), None),
-            _ => (None, Some(scratch(&mut command, &mut view)?)),
+        let (ground, again, scratch) = match self.strength {
+            Strength::Namespaces => {
+                let (ground, again) = ground::split(&mut view, &base, profile.network);
+                (Some(ground), again, None)
+            }
+            _ => (None, false, Some(scratch(&mut command, &mut view)?)),
         };
         let seals = match self.strength {
             Strength::LandlockOnly { .. } if changes => Seals::of(&view.steps),
@@ -177,6 +178,7 @@ impl Jail {
         };
         Ok(Prepared {
             ground,
+            again,
             run: Request::Run(Box::new(spec)),
             stdin,
             traces: Traces {
@@ -207,27 +209,31 @@ impl Jail {
 
     /// Builds the walls around nothing. The inner error is the kernel's.
     fn probe(&self) -> Result<Result<(), String>, JailError> {
-        let (limits, base) = (Limits::default(), self.base.to_vec());
+        let base = self.base.to_vec();
         let (ground, steps) = match self.strength {
-            Strength::Namespaces => (Some(on(base, Network::Loopback, limits)), Vec::new()),
+            Strength::Namespaces => {
+                let mut view = View {
+                    steps: base,
+                    ..View::default()
+                };
+                let (ground, _) = ground::split(&mut view, &self.base, Network::Loopback);
+                (Some(ground), view.steps)
+            }
             _ => (None, base),
         };
-        let spec = self.spec(steps, limits);
+        let spec = self.spec(steps, Limits::default());
         let (sender, started) = std::sync::mpsc::channel();
         let prepared = Prepared {
             ground,
+            again: false,
             run: Request::Run(Box::new(spec)),
             stdin: Vec::new(),
             traces: Traces::default(),
             seals: Seals::default(),
         };
-        spawn::start(
-            self.helper.clone(),
-            move || Ok(prepared),
-            move |answer| {
-                let _ = sender.send(answer);
-            },
-        );
+        spawn::start(self.helper.clone(), prepared, move |answer| {
+            let _ = sender.send(answer);
+        });
         let started = started.recv().map_err(|_| lost("probing"))??;
         let text = std::io::read_to_string(started.report).map_err(|source| JailError::Lost {
             step: "probing",
@@ -243,26 +249,6 @@ impl Jail {
             Ok(other) => Err(format!("unexpected report {other:?}")),
             Err(text) => Err(text),
         })
-    }
-}
-
-/// Splits the view: what every command sees becomes the ground, which may be
-/// built in advance. A view that does not split is all ground, built for this
-/// command alone.
-fn ground(view: &mut View, base: &[Step], profile: &Profile) -> Ground {
-    let steps = view.take_ground(base);
-    let steps = steps.unwrap_or_else(|| std::mem::take(&mut view.steps));
-    on(steps, profile.network, profile.limits)
-}
-
-fn on(steps: Vec<Step>, network: Network, limits: Limits) -> Ground {
-    Ground {
-        version: VERSION,
-        caller: std::process::id().cast_signed(),
-        network,
-        steps,
-        memory_bytes: limits.memory_bytes,
-        processes: limits.processes,
     }
 }
 

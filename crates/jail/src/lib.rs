@@ -2,14 +2,17 @@
 //!
 //! [`Jail::run`] starts the codebutler binary once more as `__jail`. That
 //! helper restricts *itself* (never the many-threaded caller between fork and
-//! exec), becomes the first process of a small world of its own, and starts the
-//! command there:
+//! exec), builds what is the same for every command, and forks for each command
+//! the first process of a small world of its own, which starts the command:
 //!
 //! ```text
-//! caller ── helper ──(new user, mount, pid, net, ipc, uts namespaces)── init ── command ── …
-//!             │ dies with the caller                                    │ watches memory, disk,
-//!             └ takes init with it, and init takes everything below     └ processes; reaps
+//! caller ── helper (new user, net, uts namespaces) ── init (new pid, ipc, mount) ── command ── …
+//!             │ dies with the caller                   │ watches memory, disk, processes; reaps
+//!             └ takes init with it, and init takes everything below
 //! ```
+//!
+//! A helper runs one command at a time and the next only when nothing is left of
+//! the one before, so that starting one costs little more than a fork.
 //!
 //! In that world the system directories and toolchains are read-only, the
 //! worktree is writable except for its protected places, the person's home and
@@ -22,8 +25,10 @@
 mod command;
 mod env;
 mod error;
+mod ground;
 mod helper;
 mod jail;
+mod nursery;
 mod output;
 mod placeholder;
 mod profile;
@@ -35,12 +40,12 @@ mod spec;
 mod system;
 mod toolchain;
 mod view;
-mod waiting;
 
 pub use command::{Command, Ended, Exit, Stdin, shell};
 pub use env::{HOME, TMP, scrubbed_env};
 pub use error::JailError;
 pub use helper::helper_main;
 pub use jail::{Jail, Strength};
+pub use nursery::end_helpers;
 pub use profile::{Limits, Network, Profile};
 pub use self_test::{Probe, SelfTest};

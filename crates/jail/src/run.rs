@@ -55,7 +55,7 @@ pub(crate) async fn to_the_end(
     // Held until the seals are checked: a placeholder is one of the protected places.
     let _traces = match why {
         // Who reports closes the pipes when the last process is dead.
-        None if !session.said.is_empty() => leash.let_go(),
+        None if !session.said.is_empty() => leash.let_go(left_nothing(&session.said)),
         None => wait(leash).await?,
         Some(_) => end(&mut session, leash).await?,
     };
@@ -163,6 +163,12 @@ impl Session {
             (Ok(Report::Exited(code)), None) => (Some(code), None, Ended::Itself),
             (Ok(Report::Signalled(signal)), None) => (None, Some(signal), Ended::Itself),
             (Ok(Report::Stopped(why)), None) => (None, Some(libc::SIGKILL), why),
+            (Ok(Report::Worn), None) => {
+                return Err(JailError::SetUp {
+                    step: "hear from the helper".to_owned(),
+                    detail: text.into_owned(),
+                });
+            }
             (Ok(Report::SetUp { step, detail }), None) => {
                 return Err(JailError::SetUp { step, detail });
             }
@@ -197,6 +203,16 @@ async fn next(pipe: &mut Option<pipe::Receiver>, buffer: &mut [u8]) -> io::Resul
         Some(pipe) => pipe.read(buffer).await,
         None => std::future::pending().await,
     }
+}
+
+/// Whether the command ran and left nothing that another could notice.
+fn left_nothing(said: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(said);
+    let ran = matches!(
+        first_report(&text),
+        Ok(Report::Exited(_) | Report::Signalled(_) | Report::Stopped(_))
+    );
+    ran && text.lines().count() == 1
 }
 
 /// The first thing the helper reported: what follows a failure is its echo.

@@ -4,29 +4,25 @@
 //! Threads of an async runtime come and go, so one of our own makes them all.
 
 use std::{
-    fs::File,
-    io::{self, PipeReader, Seek, Write},
-    path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
+    io::{self, PipeReader},
+    path::PathBuf,
+    process::Child,
     sync::{OnceLock, mpsc},
 };
 
 use butler_vocab::fault;
-use rustix::{
-    fs::{MemfdFlags, memfd_create},
-    process::{Pid, Signal, kill_process},
-};
+use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
 use crate::{
     JailError,
+    nursery::{Nursery, Pipes},
     placeholder::Placeholder,
     seal::Seals,
     spec::{Ground, Request},
-    waiting::Waiting,
 };
 
-type Job = Box<dyn FnOnce(&mut Waiting) + Send>;
+type Job = Box<dyn FnOnce() + Send>;
 
 static THREAD: OnceLock<mpsc::Sender<Job>> = OnceLock::new();
 
@@ -34,6 +30,8 @@ static THREAD: OnceLock<mpsc::Sender<Job>> = OnceLock::new();
 pub(crate) struct Prepared {
     /// What is built first, in namespaces.
     pub ground: Option<Ground>,
+    /// Whether other commands can use the same ground.
+    pub again: bool,
     pub run: Request,
     pub stdin: Vec<u8>,
     pub traces: Traces,
@@ -58,34 +56,44 @@ pub(crate) struct Started {
     pub seals: Seals,
 }
 
-/// Starts `<helper> __jail`. `prepare` runs on the thread too, because it touches
-/// the disk; `answer` is called there when the helper is up.
+/// Hands a command to a helper that waits on its ground, or has a new one started
+/// for it. `answer` is called when it is handed over.
 pub(crate) fn start(
     helper: PathBuf,
-    prepare: impl FnOnce() -> Result<Prepared, JailError> + Send + 'static,
+    prepared: Prepared,
     answer: impl FnOnce(Result<Started, JailError>) + Send + 'static,
 ) {
-    let job: Job = Box::new(move |waiting| {
-        let mut ground = None;
-        let started = prepare().and_then(|prepared| {
-            fault("jail.before-start");
-            let mut started = waiting
-                .give(&helper, &prepared)
-                .map_or_else(|| fresh(&helper, &prepared), Ok)?;
-            ground = prepared.ground;
-            started.leash.traces = prepared.traces;
-            started.seals = prepared.seals;
-            fault("jail.after-start");
-            Ok(started)
-        });
+    fault("jail.before-start");
+    if let Some(found) = Nursery::waiting(&helper, &prepared) {
+        fault("jail.after-start");
+        return answer(Ok(started(found, prepared)));
+    }
+    let job: Job = Box::new(move || {
+        let new = Nursery::start(&helper, &prepared);
+        fault("jail.after-start");
         // A caller that went away drops the leash, which ends the helper.
-        answer(started);
-        if let Some(ground) = ground {
-            waiting.refill(&helper, ground);
-        }
+        answer(match new {
+            Ok(new) => Ok(started(new, prepared)),
+            Err(source) => Err(JailError::Helper {
+                path: helper,
+                source,
+            }),
+        });
     });
     // Without the thread the job is dropped, and the answer with it.
     let _ = thread().send(job);
+}
+
+fn started((nursery, pipes): (Nursery, Pipes), prepared: Prepared) -> Started {
+    Started {
+        leash: Leash {
+            nursery: Some(nursery),
+            traces: prepared.traces,
+        },
+        output: pipes.output,
+        report: pipes.report,
+        seals: prepared.seals,
+    }
 }
 
 fn thread() -> &'static mpsc::Sender<Job> {
@@ -93,12 +101,7 @@ fn thread() -> &'static mpsc::Sender<Job> {
         let (sender, jobs) = mpsc::channel::<Job>();
         let spawned = std::thread::Builder::new()
             .name("jail".to_owned())
-            .spawn(move || {
-                let mut waiting = Waiting::default();
-                for job in jobs {
-                    job(&mut waiting);
-                }
-            });
+            .spawn(move || jobs.into_iter().for_each(|job| job()));
         if let Err(error) = spawned {
             tracing::error!(%error, "cannot start the thread that starts commands");
         }
@@ -106,56 +109,10 @@ fn thread() -> &'static mpsc::Sender<Job> {
     })
 }
 
-/// Starts a helper for this request alone; the request goes in memory only.
-fn fresh(helper: &Path, prepared: &Prepared) -> Result<Started, JailError> {
-    let start = || {
-        let mut file = File::from(memfd_create("spec", MemfdFlags::CLOEXEC)?);
-        if let Some(ground) = &prepared.ground {
-            file.write_all(&line(&Request::Ground(Box::new(ground.clone())))?)?;
-        }
-        file.write_all(&line(&prepared.run)?)?;
-        file.write_all(&prepared.stdin)?;
-        file.rewind()?;
-        spawn(helper, file.into())
-    };
-    start().map_err(|source| JailError::Helper {
-        path: helper.to_owned(),
-        source,
-    })
-}
-
-pub(crate) fn line(request: &Request) -> io::Result<Vec<u8>> {
-    let mut line = serde_json::to_vec(request)?;
-    line.push(b'\n');
-    Ok(line)
-}
-
-pub(crate) fn spawn(helper: &Path, input: Stdio) -> io::Result<Started> {
-    let (output, output_end) = io::pipe()?;
-    let (report, report_end) = io::pipe()?;
-    let mut command = Command::new(helper);
-    command
-        .arg("__jail")
-        .env_clear()
-        .current_dir("/")
-        .stdin(input)
-        .stdout(output_end)
-        .stderr(report_end);
-    Ok(Started {
-        leash: Leash {
-            child: Some(command.spawn()?),
-            traces: Traces::default(),
-        },
-        output,
-        report,
-        seals: Seals::default(),
-    })
-}
-
 /// Holds a helper. Whoever drops it ends the helper and all that it runs.
 #[derive(Debug)]
 pub(crate) struct Leash {
-    child: Option<Child>,
+    nursery: Option<Nursery>,
     traces: Traces,
 }
 
@@ -173,9 +130,9 @@ impl Leash {
     fn signal(&self, signal: Signal) {
         // The child is not waited for yet, so its number is still its own.
         let pid = self
-            .child
+            .nursery
             .as_ref()
-            .and_then(|child| Pid::from_raw(child.id().cast_signed()));
+            .and_then(|nursery| Pid::from_raw(nursery.child.id().cast_signed()));
         if let Some(pid) = pid {
             let _ = kill_process(pid, signal);
         }
@@ -183,25 +140,28 @@ impl Leash {
 
     /// Waits for the helper.
     pub(crate) fn wait(mut self) -> io::Result<Traces> {
-        if let Some(mut child) = self.child.take() {
-            child.wait()?;
+        if let Some(nursery) = self.nursery.take() {
+            nursery.hang_up().wait()?;
         }
         Ok(std::mem::take(&mut self.traces))
     }
 
     /// Lets go of a helper that has reported and closed its pipes. It does that
     /// after the last process of the command is dead, and then only gives its
-    /// namespaces back to the kernel, which nobody needs to wait for.
-    pub(crate) fn let_go(mut self) -> Traces {
-        if let Some(child) = self.child.take() {
-            reap(child, Traces::default());
+    /// namespaces back to the kernel, which nobody needs to wait for. One that is
+    /// `as_new` may run the next command.
+    pub(crate) fn let_go(mut self, as_new: bool) -> Traces {
+        match self.nursery.take() {
+            Some(nursery) if as_new => nursery.keep(),
+            Some(nursery) => nursery.end(),
+            None => {}
         }
         std::mem::take(&mut self.traces)
     }
 }
 
 /// Waits for a helper elsewhere; its traces go when it is gone.
-fn reap(mut child: Child, traces: Traces) {
+pub(crate) fn reap(mut child: Child, traces: Traces) {
     static REAPER: OnceLock<mpsc::Sender<(Child, Traces)>> = OnceLock::new();
     let reaper = REAPER.get_or_init(|| {
         let (sender, children) = mpsc::channel::<(Child, Traces)>();
@@ -229,8 +189,8 @@ impl Drop for Leash {
         // Waiting must not block the caller, and placeholders must not go before
         // the processes that they protect against.
         self.ask();
-        if let Some(child) = self.child.take() {
-            reap(child, std::mem::take(&mut self.traces));
+        if let Some(nursery) = self.nursery.take() {
+            reap(nursery.hang_up(), std::mem::take(&mut self.traces));
         }
     }
 }

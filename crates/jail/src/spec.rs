@@ -1,6 +1,8 @@
-//! What caller and helper say to each other. The spec goes in through the
-//! helper's standard input (never its arguments, which others on the machine can
-//! read), reports come back as JSON lines on its standard error.
+//! What caller and helper say to each other. The helper's standard input is a
+//! socket; each message brings three descriptors: a file in memory with the
+//! requests as JSON lines (never arguments, which others on the machine can
+//! read), the end of a pipe for the command's output, and one for reports, which
+//! are JSON lines too.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -18,14 +20,17 @@ use crate::{Ended, Limits, Network, helper::attack::Targets, view::Step};
 
 /// Raised whenever [`Spec`] changes, so that a helper that was replaced on disk
 /// under a running caller says so instead of guessing.
-pub(crate) const VERSION: u32 = 2;
+pub(crate) const VERSION: u32 = 3;
+
+/// The word behind `__jail` that makes a helper wait for messages.
+pub(crate) const NURSERY: &str = "nursery";
 
 /// What the helper is to do: one JSON line each.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Request {
     /// Leave the host and build what does not depend on the command. A `Run`
-    /// follows, maybe much later.
+    /// follows at once, and others may with later messages.
     Ground(Box<Ground>),
     /// Run a command, on that ground or without namespaces.
     Run(Box<Spec>),
@@ -42,8 +47,15 @@ pub(crate) struct Ground {
     pub caller: i32,
     pub network: Network,
     pub steps: Vec<Step>,
-    pub memory_bytes: u64,
-    pub processes: u32,
+    /// Empty mount points for what commands add, because the ground is sealed.
+    pub ways: Vec<Way>,
+}
+
+/// Where something will be mounted: on a folder or on a file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Way {
+    pub path: Os,
+    pub folder: bool,
 }
 
 /// Everything the helper needs to know to run a command.
@@ -87,6 +99,9 @@ pub(crate) enum Report {
     Signalled(i32),
     /// A limit was passed and everything was killed.
     Stopped(Ended),
+    /// After one of the above: the command left something behind that the next
+    /// one could notice, so that this helper must not run another.
+    Worn,
 }
 
 /// Bytes from the operating system: text in JSON when they are text.

@@ -55,28 +55,6 @@ impl Step {
     }
 }
 
-impl View {
-    /// Takes the `base` out of the steps, if building it first and the rest on
-    /// top comes to the same view: it must be there unchanged, and nothing of
-    /// the rest may lie over a part of it.
-    pub(crate) fn take_ground(&mut self, base: &[Step]) -> Option<Vec<Step>> {
-        let (ground, rest): (Vec<_>, Vec<_>) = self
-            .steps
-            .iter()
-            .cloned()
-            .partition(|step| base.contains(step));
-        let over = |step: &Step| {
-            base.iter()
-                .any(|below| below.place().starts_with(step.place()))
-        };
-        if ground.len() != base.len() || rest.iter().any(over) {
-            return None;
-        }
-        self.steps = rest;
-        Some(ground)
-    }
-}
-
 /// What happens at one path; the later variant wins.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Fate {
@@ -94,8 +72,10 @@ pub(crate) fn plan(base: &[Step], profile: &Profile) -> Result<View, JailError> 
     for path in &protected {
         draft.protect(path)?;
     }
-    for path in sorted(&profile.hidden) {
-        draft.hide(&path)?;
+    let mut hidden = std::mem::take(&mut draft.wanted_hidden);
+    hidden.sort_by_key(|path| path.components().count());
+    for path in hidden {
+        draft.hide(path)?;
     }
     Ok(draft.finish())
 }
@@ -114,6 +94,8 @@ struct Draft {
     areas: Vec<PathBuf>,
     /// Hidden places outside of the root; nothing but the root shows below them.
     hidden: Vec<PathBuf>,
+    /// All that is to be hidden.
+    wanted_hidden: Vec<PathBuf>,
     fates: BTreeMap<PathBuf, Fate>,
     placeholders: Vec<Placeholder>,
 }
@@ -123,6 +105,7 @@ impl Draft {
         let root = usable("worktree", &profile.root)?;
         let mut draft = Self {
             hidden: Vec::new(),
+            wanted_hidden: Vec::new(),
             areas: vec![root.clone()],
             fates: BTreeMap::from([(root.clone(), Fate::Write)]),
             placeholders: Vec::new(),
@@ -132,8 +115,9 @@ impl Draft {
         for path in &profile.hidden {
             let path = draft.real(path);
             if !path.starts_with(&draft.root) {
-                draft.hidden.push(path);
+                draft.hidden.push(path.clone());
             }
+            draft.wanted_hidden.push(path);
         }
         for path in &profile.writable {
             fs::create_dir_all(path).map_err(|source| unusable("writable path", path, source))?;
@@ -177,8 +161,7 @@ impl Draft {
         }
     }
 
-    fn hide(&mut self, path: &Path) -> Result<(), JailError> {
-        let path = self.real(path);
+    fn hide(&mut self, path: PathBuf) -> Result<(), JailError> {
         let cover = Fate::Cover {
             folder: path.is_dir(),
         };
@@ -413,58 +396,4 @@ pub(crate) fn for_landlock(steps: Vec<Step>) -> Walls {
         write.push(Path::new("/dev").join(device).into());
     }
     Walls::Landlock { read, write }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn show(path: &str, write: bool) -> Step {
-        Step::Show {
-            path: Path::new(path).into(),
-            write,
-        }
-    }
-
-    fn view(steps: &[Step]) -> View {
-        View {
-            steps: steps.to_vec(),
-            placeholders: Vec::new(),
-        }
-    }
-
-    #[test]
-    fn the_ground_is_taken_out_only_when_the_order_does_not_matter() {
-        let base = [show("/usr", false), show("/etc/hosts", false)];
-        let tree = show("/work/tree", true);
-        let below = Step::Cover {
-            path: Path::new("/usr/share/keys").into(),
-            folder: true,
-            below: None,
-        };
-        let mut plain = view(&[
-            base[0].clone(),
-            base[1].clone(),
-            tree.clone(),
-            below.clone(),
-        ]);
-        assert_eq!(plain.take_ground(&base), Some(base.to_vec()));
-        assert_eq!(plain.steps, [tree.clone(), below]);
-        // A part of the base that this view shows otherwise, or not at all.
-        for steps in [
-            vec![base[0].clone(), show("/etc/hosts", true), tree.clone()],
-            vec![base[0].clone(), tree.clone()],
-            // Something over the base: built later it would hide it.
-            vec![
-                base[0].clone(),
-                base[1].clone(),
-                show("/etc", false),
-                tree.clone(),
-            ],
-        ] {
-            let mut view = view(&steps);
-            assert_eq!(view.take_ground(&base), None);
-            assert_eq!(view.steps, steps, "left as it was");
-        }
-    }
 }

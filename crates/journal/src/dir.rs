@@ -105,7 +105,7 @@ impl ThreadDir {
 /// When the disk says no; the old file is then still there.
 pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), JournalError> {
     let parent = path.parent().unwrap_or(Path::new("."));
-    create_dirs(parent)?;
+    let made_in = create_dirs(parent)?;
     let mut temporary =
         tempfile::NamedTempFile::new_in(parent).map_err(JournalError::io("write in", parent))?;
     temporary
@@ -117,23 +117,32 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), JournalError> {
         .persist(path)
         .map_err(|error| JournalError::io("replace", path)(error.error))?;
     sync_dir(parent)?;
+    sync_dirs(&made_in)?;
     fault("journal.after-replace");
     Ok(())
 }
 
-/// Makes the folders that are missing, private, each durable in the one above it.
-pub(crate) fn create_dirs(path: &Path) -> Result<(), JournalError> {
+/// Makes the folders that are missing, private. They are durable once the folders
+/// that this gives back are flushed, which costs least when all else is made:
+/// the first flush then takes everything along.
+pub(crate) fn create_dirs(path: &Path) -> Result<Vec<PathBuf>, JournalError> {
     if path.as_os_str().is_empty() || path.is_dir() {
-        return Ok(());
+        return Ok(Vec::new());
     }
     let parent = path.parent().unwrap_or(Path::new("."));
-    create_dirs(parent)?;
+    let mut made_in = create_dirs(parent)?;
     match DirBuilder::new().mode(0o700).create(path) {
-        Ok(()) => sync_dir(parent),
+        Ok(()) => made_in.push(parent.to_owned()),
         // Another role of the same thread was faster.
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        Err(error) => Err(JournalError::io("create", path)(error)),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+        Err(error) => return Err(JournalError::io("create", path)(error)),
     }
+    Ok(made_in)
+}
+
+/// Makes durable what was made in `folders`.
+pub(crate) fn sync_dirs(folders: &[PathBuf]) -> Result<(), JournalError> {
+    folders.iter().try_for_each(|folder| sync_dir(folder))
 }
 
 pub(crate) fn sync_dir(path: &Path) -> Result<(), JournalError> {

@@ -12,7 +12,7 @@ use butler_vocab::{Entry, Epoch, Record, fault};
 
 use crate::{
     JournalError, Tail,
-    dir::{create_dirs, sync_dir},
+    dir::{create_dirs, sync_dirs},
     line,
     read::parse,
 };
@@ -27,6 +27,9 @@ pub struct Journal {
     /// Bytes that are in the file as far as we know.
     length: u64,
     usable: bool,
+    /// Folders in which something was made for this log: to be flushed with its
+    /// first line, because a log without a line is as good as none.
+    made_in: Vec<PathBuf>,
 }
 
 impl Journal {
@@ -37,7 +40,7 @@ impl Journal {
     /// When somebody else owns it, a later epoch has written to it, a line in
     /// the middle is damaged, or the disk says no.
     pub fn open(path: &Path, epoch: Epoch) -> Result<(Self, Vec<Entry>), JournalError> {
-        let mut file = open_or_create(path)?;
+        let (mut file, mut made_in) = open_or_create(path)?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
@@ -72,6 +75,10 @@ impl Journal {
                 good_bytes
             }
         };
+        if log.entries.is_empty() && made_in.is_empty() {
+            // Whoever made it may have died before its first line.
+            made_in.extend(path.parent().map(Path::to_owned));
+        }
         let journal = Self {
             path: path.to_owned(),
             file,
@@ -79,6 +86,7 @@ impl Journal {
             next_seq: log.entries.len() as u64 + 1,
             length,
             usable: true,
+            made_in,
         };
         Ok((journal, log.entries))
     }
@@ -151,6 +159,8 @@ impl Journal {
             .write_all(&bytes)
             .and_then(|()| self.file.sync_data())
             .map_err(JournalError::io("append to", &self.path))?;
+        sync_dirs(&self.made_in)?;
+        self.made_in.clear();
         self.usable = true;
         fault("journal.after-append");
         self.length += bytes.len() as u64;
@@ -175,27 +185,26 @@ impl Journal {
     }
 }
 
-/// Opens for reading and appending; a file that had to be made is made durable
-/// together with the folders above it.
-fn open_or_create(path: &Path) -> Result<File, JournalError> {
+/// Opens for reading and appending. Where something had to be made, the folders
+/// that must be flushed to make that durable.
+fn open_or_create(path: &Path) -> Result<(File, Vec<PathBuf>), JournalError> {
     let mut options = OpenOptions::new();
     options.read(true).append(true).mode(0o600);
     match options.open(path) {
-        Ok(file) => return Ok(file),
+        Ok(file) => return Ok((file, Vec::new())),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(error) => return Err(JournalError::io("open", path)(error)),
     }
     let parent = path.parent().unwrap_or(Path::new("."));
-    create_dirs(parent)?;
+    let mut made_in = create_dirs(parent)?;
     fault("journal.before-create");
     let file = options
         .create(true)
         .open(path)
         .map_err(JournalError::io("create", path))?;
-    file.sync_all().map_err(JournalError::io("flush", path))?;
-    sync_dir(parent)?;
     fault("journal.after-create");
-    Ok(file)
+    made_in.push(parent.to_owned());
+    Ok((file, made_in))
 }
 
 fn cut(file: &File, good_bytes: u64) -> io::Result<()> {
@@ -226,6 +235,29 @@ pub fn is_owned(path: &Path) -> Result<bool, JournalError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_was_made_for_a_log_is_flushed_with_its_first_line() {
+        let scratch = tempfile::tempdir().unwrap();
+        let folder = scratch.path().join("thread/conversations");
+        let path = folder.join("coder.jsonl");
+        let note = || Record::Note { text: "x".into() };
+        let (journal, _) = Journal::open(&path, Epoch(1)).unwrap();
+        let above = [scratch.path(), &scratch.path().join("thread"), &folder];
+        assert_eq!(journal.made_in, above);
+        drop(journal);
+        // Its maker died; the one who writes the first line still flushes.
+        let (mut journal, _) = Journal::open(&path, Epoch(1)).unwrap();
+        assert_eq!(journal.made_in, [folder]);
+        journal.made_in.push(scratch.path().join("gone"));
+        let problem = journal.append(note(), 1).unwrap_err();
+        assert!(matches!(problem, JournalError::Io { .. }), "{problem}");
+        let problem = journal.append(note(), 2).unwrap_err();
+        assert!(matches!(problem, JournalError::Closed { .. }), "{problem}");
+        drop(journal);
+        let (journal, _) = Journal::open(&path, Epoch(1)).unwrap();
+        assert!(journal.made_in.is_empty(), "it has a line");
+    }
 
     #[test]
     fn after_a_failed_write_nothing_more_is_taken_until_the_log_is_opened_again() {

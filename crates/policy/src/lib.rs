@@ -17,6 +17,7 @@
 mod glob;
 mod judge;
 mod overrides;
+mod pace;
 mod permit;
 mod purse;
 mod redact;
@@ -28,6 +29,7 @@ mod words;
 
 pub use judge::judge;
 pub use overrides::{BashOverrides, McpGrant, Overrides, RequireApproval, ToolOverrides};
+pub use pace::{HOUR_MS, free_at};
 pub use permit::{APPROVAL_MINUTES, Approval, Circumstances, Judgement, Permit, Question, Refusal};
 pub use purse::{Purse, ReserveError, reserve_all};
 pub use redact::{CustomPattern, Found, PatternError, Redacted, Redaction, Redactor};

@@ -84,14 +84,16 @@ fn named(name: &str) -> Option<Word> {
     })
 }
 
-fn plain(text: &str) -> String {
-    let text = text.trim().trim_matches(['.', '!', '?', '¡', '¿', ' ']);
+fn plain(original: &str) -> String {
+    let text = original.trim().trim_matches(['.', '!', '?', '¡', '¿', ' ']);
     let lower = text.to_lowercase();
     let words: Vec<&str> = lower.split_whitespace().collect();
     let said = words.join(" ");
     // The leading mark of `!pause` was trimmed with the others.
     match said.as_str() {
         "pause" | "resume" | "pausa" | "sigue" => format!("!{said}"),
+        // Ends a draft; only the plain word merges.
+        "done" if original.trim_start().starts_with('!') => "!done".to_owned(),
         _ => said,
     }
 }
@@ -130,6 +132,7 @@ mod tests {
             "what is the status of the parser?",
             "yes but smaller",
             "`merge`",
+            "!done",
         ] {
             assert_eq!(meanings(text), [], "{text}");
         }

@@ -8,7 +8,7 @@ use butler_journal::last_entries;
 use butler_model::ModelClient;
 use butler_slack::{Control, Socket, Web};
 use butler_vocab::{Entry, Record};
-use butler_worktree::{Repo, forge_of};
+use butler_worktree::{Repo, forge_of, tracker_of};
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
@@ -81,8 +81,10 @@ async fn open_office(
     };
     let repo = Repo::open(&config.repo).await?;
     let forge = forge_of(&repo)?;
+    let tracker = tracker_of(&repo)?;
     Ok(Office {
         line,
+        tracker,
         forge,
         repo,
         model: ModelClient::new(config.client.clone())?,

@@ -1,7 +1,9 @@
 //! From what a model wrote into a tool call to the typed thing it means. A
 //! missing or unreadable field is an error that names it, never a guess.
 
-use butler_vocab::{Complexity, Finding, FindingKind, Plan, PlanStep, Risk, Severity};
+use butler_vocab::{
+    Complexity, Finding, FindingKind, Plan, PlanStep, PlannedTest, Risk, Severity, TestLevel,
+};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -125,13 +127,36 @@ pub fn risk(text: &str) -> Result<Risk, String> {
         let (label, note) = text.split_once(':')?;
         let (area, severity) = label.trim().split_once('/')?;
         Some(Risk {
-            area: area.trim().to_owned(),
+            area: area.trim().to_lowercase(),
             severity: word(severity)?,
             note: note.trim().to_owned(),
         })
     };
     read().ok_or_else(|| {
         format!("risk `{text}` is not understood; write `area/severity: note`, as in `security/low: no input reaches a shell`")
+    })
+}
+
+/// Reads `level: what it shows -> where it is`.
+///
+/// # Errors
+/// Shows the form.
+pub fn test(text: &str) -> Result<PlannedTest, String> {
+    let read = || {
+        let (level, rest) = text.split_once(':')?;
+        let (what, place) = ["->", "→"]
+            .iter()
+            .find_map(|arrow| rest.split_once(arrow))?;
+        let place = place.trim();
+        let missing = place.eq_ignore_ascii_case("missing");
+        Some(PlannedTest {
+            level: word::<TestLevel>(level)?,
+            what: what.trim().to_owned(),
+            place: (!missing && !place.is_empty()).then(|| place.to_owned()),
+        })
+    };
+    read().ok_or_else(|| {
+        format!("test `{text}` is not understood; write `level: what it shows -> where it is`, level one of unit, integration, e2e; after the arrow a place, `missing`, or why none is needed")
     })
 }
 
@@ -218,5 +243,19 @@ mod tests {
             ("security", Severity::Low)
         );
         assert!(super::risk("all fine").is_err());
+    }
+
+    #[test]
+    fn tests_are_read_or_refused_with_the_form() {
+        let there = super::test("E2E: the flag → tests/run.sh:9").unwrap();
+        assert_eq!(
+            (there.level, there.what.as_str(), there.place.as_deref()),
+            (TestLevel::E2e, "the flag", Some("tests/run.sh:9"))
+        );
+        assert_eq!(super::test("unit: x -> Missing").unwrap().place, None);
+        for bad in ["", "unit", "unit: x", "smoke: x -> y"] {
+            let error = super::test(bad).unwrap_err();
+            assert!(error.contains("level: what it shows"), "{bad}: {error}");
+        }
     }
 }

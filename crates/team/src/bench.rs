@@ -152,7 +152,26 @@ pub fn registry(seat: &Seat) -> Registry {
 
 /// What a role's model is offered.
 pub fn offered(seat: &Seat) -> Vec<ToolSpec> {
-    registry(seat).offered(default_tools(seat.role()))
+    offered_for(seat, "")
+}
+
+/// The same with the tools that a skill names and the role may use: who needs
+/// them once need not carry them always.
+pub fn offered_for(seat: &Seat, skill: &str) -> Vec<ToolSpec> {
+    let registry = registry(seat);
+    let usual = default_tools(seat.role());
+    let asked = registry.names().filter(|name| {
+        let may = right(seat.role(), name) != Right::No;
+        may && !usual.contains(name) && names(skill, name)
+    });
+    let all: Vec<&str> = usual.iter().copied().chain(asked).collect();
+    registry.offered(&all)
+}
+
+/// Whether a text names a tool, as in `GHIssue` or `GHIssue(action: view)`.
+fn names(text: &str, tool: &str) -> bool {
+    let starts = [format!("`{tool}`"), format!("`{tool}(")];
+    starts.iter().any(|start| text.contains(start))
 }
 
 async fn place(seat: &Seat, cancel: &CancellationToken) -> Result<Place, TeamError> {
@@ -282,6 +301,15 @@ async fn approvals(seat: &Seat) -> Result<Vec<Approval>, TeamError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_tool_is_asked_for_by_its_name_in_code() {
+        assert!(names("Read it with `GHIssue(action: view)`.", "GHIssue"));
+        assert!(names("`GHRelease` publishes", "GHRelease"));
+        for text in ["GHIssue", "`GHIssues`", "a `Read` of GHIssue"] {
+            assert!(!names(text, "GHIssue"), "{text}");
+        }
+    }
 
     #[test]
     fn memory_is_never_written_where_nothing_commits_it() {

@@ -1,6 +1,10 @@
 //! Buttons that are no decision: Retry after a failure, why a plan was rejected,
 //! and what a person means when several things fit. A press is heard like a message of the person who pressed.
 
+use butler_vocab::MessageTs;
+
+use crate::draft::Verb;
+
 /// Try again where it stopped.
 pub const RETRY: &str = "cb-retry";
 
@@ -45,6 +49,32 @@ pub fn menu(names: &[String]) -> Vec<(String, &str)> {
         .collect()
 }
 
+const DRAFT: &str = "cb-draft-";
+
+/// The buttons under a request that was made of a draft; the message that ended
+/// the draft tells one draft from the next.
+pub fn draft(done: &MessageTs) -> Vec<(String, &'static str)> {
+    let verbs = [
+        ("send", "Send"),
+        ("refine", "Refine"),
+        ("discard", "Discard"),
+    ];
+    let button = |(verb, label)| (format!("{DRAFT}{verb}-{done}"), label);
+    verbs.map(button).to_vec()
+}
+
+/// Which draft a press is about, and what it wants.
+pub fn drafted(action: &str) -> Option<(Verb, MessageTs)> {
+    let (verb, done) = action.strip_prefix(DRAFT)?.split_once('-')?;
+    let verb = match verb {
+        "send" => Verb::Send,
+        "refine" => Verb::Refine,
+        "discard" => Verb::Discard,
+        _ => return None,
+    };
+    Some((verb, done.parse().ok()?))
+}
+
 /// What a press says; nothing when the button is not one of these.
 pub fn words(action: &str) -> Option<String> {
     if action == RETRY {
@@ -61,6 +91,23 @@ pub fn words(action: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_press_under_a_draft_is_read_back() {
+        let done: MessageTs = "1700000000.000100".parse().unwrap();
+        let verbs = draft(&done).into_iter().map(|(action, _)| drafted(&action));
+        let expected =
+            [Verb::Send, Verb::Refine, Verb::Discard].map(|verb| Some((verb, done.clone())));
+        assert!(verbs.eq(expected));
+        for action in [
+            "cb-draft-",
+            "cb-draft-send-",
+            "cb-draft-keep-1.2",
+            "cb-menu-x",
+        ] {
+            assert_eq!(drafted(action), None, "{action}");
+        }
+    }
 
     #[test]
     fn every_button_says_something_and_foreign_ones_say_nothing() {

@@ -2,6 +2,8 @@
 //! merged, the branch goes, and the people read what it cost. Every step
 //! recognises its own repeat.
 
+use std::path::Path;
+
 use butler_turn::Order;
 use butler_vocab::{CommitSha, DecisionKind, Idem, PullStanding, Role, Then, ToolOutcome, fault};
 use butler_worktree::{Edit, Error, NewPull, PullState, tree_of};
@@ -12,6 +14,7 @@ use crate::{
     TeamError,
     bill::Bill,
     cards::{self, NewCard},
+    chronicle,
     facts::Asked,
     history,
     knowledge::{self, Written},
@@ -34,7 +37,6 @@ pub async fn merge(
     } else {
         seat.facts().accepted()
     };
-    let files = changed_files(seat, cancel).await;
     let (merged, written) = match land(seat, order, &subject, &accepted, cancel).await {
         Ok(landed) => landed,
         Err(TeamError::Repo(error @ Error::HeadMoved { .. })) => {
@@ -52,6 +54,11 @@ pub async fn merge(
     };
     pull_news::ended(seat, &subject, PullStanding::Merged).await;
     let beside = merge_research(seat, &subject, cancel).await;
+    if seat.office.config.knowledge_direct {
+        // What was on it is on the default branch already.
+        let repo = &seat.office.repo;
+        let _ = repo.remove_knowledge(&seat.thread, cancel).await;
+    }
     fault("team.before-clean-up");
     if subject.knowledge {
         seat.office
@@ -86,19 +93,10 @@ pub async fn merge(
     say(seat, seat.idem_for(&order.request, "merged"), &text).await?;
     if !subject.knowledge {
         tell_cost(seat, order).await?;
+        let files = overlap::changed(seat, &merged, cancel).await;
         overlap::tell_others(seat, &subject.pr.to_string(), &files, cancel).await;
     }
     Ok(ToolOutcome::ok(text).then(Then::End))
-}
-
-/// What the thread changed, for those who are at work on the same files.
-async fn changed_files(seat: &Seat, cancel: &CancellationToken) -> Vec<String> {
-    match seat.office.repo.find(&seat.thread).await {
-        Ok(Some(worktree)) => overlap::changed(seat, &worktree.branch, cancel)
-            .await
-            .unwrap_or_default(),
-        _ => Vec::new(),
-    }
 }
 
 /// Writes what was accepted onto the branch and merges it. The reviewed files
@@ -136,7 +134,8 @@ async fn remember(
     cancel: &CancellationToken,
 ) -> Result<(CommitSha, Written), TeamError> {
     let as_reviewed = (subject.head.clone(), Written::default());
-    if accepted.is_empty() {
+    let journal = seat.office.config.journal_in_pull && !subject.knowledge;
+    if accepted.is_empty() && !journal {
         return Ok(as_reviewed);
     }
     let Some(worktree) = seat.office.repo.find(&seat.thread).await? else {
@@ -151,17 +150,12 @@ async fn remember(
         return Ok(as_reviewed);
     }
     let written = knowledge::write_all(&worktree.path, accepted)?;
+    if journal {
+        keep_journal(seat, &worktree.path)?;
+    }
     fault("team.before-remember");
     let message = "knowledge: what this thread taught";
-    let head = knowledge::publish(
-        seat,
-        &worktree,
-        seat.role(),
-        message,
-        order.request.as_str(),
-        cancel,
-    )
-    .await?;
+    let head = knowledge::publish(seat, &worktree, message, order.request.as_str(), cancel).await?;
     fault("team.after-remember");
     if tree_of(seat.office.repo.git(), head.as_str()).await? != subject.tree {
         return Err(TeamError::Missing(format!(
@@ -170,6 +164,17 @@ async fn remember(
         )));
     }
     Ok((head, written))
+}
+
+/// The story of the thread goes with it. What an interrupted attempt wrote
+/// stays: the logs have grown since, and the commit is the same one.
+fn keep_journal(seat: &Seat, root: &Path) -> Result<(), TeamError> {
+    let path = chronicle::path(&seat.thread);
+    if knowledge::read(root, &path).is_some() {
+        return Ok(());
+    }
+    let text = chronicle::of_thread(&seat.office.threads(), &seat.thread);
+    knowledge::write(root, &path, &seat.office.clean(&text))
 }
 
 /// The findings of this thread, if the card said that they are merged with it.
@@ -210,12 +215,20 @@ pub async fn offer(
     }
     let message = "knowledge: what a thread taught";
     let key = order.request.as_str();
-    let head = knowledge::publish(seat, &worktree, seat.role(), message, key, cancel).await?;
     let list: String = written
         .kept
         .iter()
         .map(|title| format!("- {title}\n"))
         .collect();
+    if office.config.knowledge_direct {
+        let landed = knowledge::land(seat, &worktree, message, key, cancel).await?;
+        let text = format!(
+            "Remembered on the default branch, as `{}`:\n{list}",
+            render::short_sha(landed.as_str())
+        );
+        return say(seat, seat.idem_for(&order.request, "landed"), &text).await;
+    }
+    let head = knowledge::publish(seat, &worktree, message, key, cancel).await?;
     let new = NewPull {
         branch: worktree.branch.clone(),
         title: message.to_owned(),

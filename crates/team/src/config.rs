@@ -40,6 +40,8 @@ pub struct AgentConfig {
     pub builders: ByComplexity,
     /// Names that a person may use for models, as in `!pm claude`.
     pub pool: BTreeMap<String, String>,
+    /// The Reviewer's model for the first pass, where that is another one.
+    pub first_pass: Option<String>,
     /// Review rounds before the Lead decides.
     pub review_rounds: u32,
     /// Who may ask for work; empty means everybody in the channel.
@@ -50,6 +52,10 @@ pub struct AgentConfig {
     pub limits: Limits,
     /// What a thread may cost; shown on plans, enforced by the hub.
     pub thread_cap: Usd,
+    /// Whether the story of a thread is committed with its pull request.
+    pub journal_in_pull: bool,
+    /// Whether knowledge goes to the default branch without a pull request.
+    pub knowledge_direct: bool,
     /// The repo's checks.
     pub checks: Vec<Check>,
     /// Commands that make a fresh worktree ready to build.

@@ -8,6 +8,7 @@ use std::{
 };
 
 use butler_slack::{Message, mrkdwn};
+use butler_turn::PEOPLE_SPOKE;
 use butler_vocab::{EventId, MessageTs, UserId};
 use serde_json::Value;
 
@@ -27,7 +28,11 @@ pub struct Seen {
 impl Seen {
     /// Takes in a line of the log that belongs to a message.
     pub fn note(&mut self, event: Option<&EventId>, ts: Option<&MessageTs>) {
-        let told = event.and_then(|event| event.as_str().strip_prefix(EVENT));
+        let told = event.and_then(|event| {
+            let event = event.as_str();
+            let plain = event.strip_prefix(EVENT);
+            plain.or_else(|| event.strip_prefix(PEOPLE_SPOKE))
+        });
         if let Some(until) = told.and_then(|until| until.parse::<MessageTs>().ok()) {
             self.until = self.until.take().max(Some(until));
         }
@@ -41,10 +46,12 @@ impl Seen {
 }
 
 /// The event of what was told before `until`: the same message, the same event.
-pub fn event(until: Option<&MessageTs>) -> EventId {
+/// Words of people in it are marked, because they end a pause of the roles.
+pub fn event(until: Option<&MessageTs>, people_spoke: bool) -> EventId {
+    let kind = if people_spoke { PEOPLE_SPOKE } else { EVENT };
     match until {
-        Some(until) => EventId::new(format!("{EVENT}{until}")),
-        None => EventId::new(format!("{EVENT}all")),
+        Some(until) => EventId::new(format!("{kind}{until}")),
+        None => EventId::new(format!("{kind}all")),
     }
 }
 
@@ -73,26 +80,34 @@ pub fn so_far(
     )
 }
 
-/// What others said since the role was last here; its own posts it knows.
+/// What others said since the role was last here; its own posts it knows. Also
+/// whether people were among them.
 pub fn meanwhile(
     messages: &[Message],
     seen: &Seen,
     until: Option<&MessageTs>,
     own_name: &str,
     names: &HashMap<UserId, String>,
-) -> Option<String> {
-    let missed = messages.iter().filter(|message| {
-        until.is_none_or(|until| message.ts < *until)
-            && seen.from().is_none_or(|from| message.ts > *from)
-            && !seen.messages.contains(&message.ts)
-            && message.username.as_deref() != Some(own_name)
-    });
-    told(
-        "In the thread since you were last called:",
-        missed
-            .map(|message| line(message, names, Cards::Whole))
-            .collect(),
-    )
+) -> Option<(String, bool)> {
+    let missed: Vec<&Message> = messages
+        .iter()
+        .filter(|message| {
+            until.is_none_or(|until| message.ts < *until)
+                && seen.from().is_none_or(|from| message.ts > *from)
+                && !seen.messages.contains(&message.ts)
+                && message.username.as_deref() != Some(own_name)
+        })
+        .collect();
+    let people_spoke = missed.iter().any(|message| is_persons(message));
+    let lines = missed.iter();
+    let lines = lines.map(|message| line(message, names, Cards::Whole));
+    let text = told("In the thread since you were last called:", lines.collect())?;
+    Some((text, people_spoke))
+}
+
+/// A role speaks under a name of its own, a person under theirs.
+fn is_persons(message: &Message) -> bool {
+    message.bot_id.is_none() && message.username.is_none() && message.user.is_some()
 }
 
 fn told(title: &str, mut lines: Vec<String>) -> Option<String> {
@@ -116,10 +131,7 @@ fn told(title: &str, mut lines: Vec<String>) -> Option<String> {
 /// Everybody who has spoken in the thread, the starter first.
 pub fn people(messages: &[Message]) -> Vec<UserId> {
     let mut people = Vec::new();
-    // A role speaks under a name of its own, a person under theirs.
-    let spoken = messages
-        .iter()
-        .filter(|message| message.bot_id.is_none() && message.username.is_none());
+    let spoken = messages.iter().filter(|message| is_persons(message));
     for user in spoken.filter_map(|message| message.user.as_ref()) {
         if !people.contains(user) {
             people.push(user.clone());
@@ -223,15 +235,39 @@ mod tests {
         let tell = |seen: &Seen, until| {
             meanwhile(&messages, seen, Some(&ts(until)), "codebutler.pm", &names)
         };
-        let text = tell(&seen, 6).unwrap();
+        let (text, people_spoke) = tell(&seen, 6).unwrap();
+        assert!(!people_spoke, "{text}");
         for part in ["ready for review", "approved"] {
             assert!(text.contains(part), "{text}");
         }
         for part in ["request", "my plan", "to me", "what now?"] {
             assert!(!text.contains(part), "{text}");
         }
-        seen.note(Some(&event(Some(&ts(6)))), None);
-        seen.note(Some(&EventId::new("e6")), Some(&ts(6)));
-        assert_eq!(tell(&seen, 7), None, "told before");
+        for people_spoke in [false, true] {
+            let mut seen = seen.clone();
+            seen.note(Some(&event(Some(&ts(6)), people_spoke)), None);
+            seen.note(Some(&EventId::new("e6")), Some(&ts(6)));
+            assert_eq!(tell(&seen, 7), None, "told before");
+        }
+    }
+
+    #[test]
+    fn a_word_of_a_person_among_what_was_missed_is_told_apart() {
+        let said = json!({"ts": ts(3), "user": "U7", "text": "go on"});
+        let said = serde_json::from_value::<Message>(said).unwrap();
+        let messages = [message(2, "shall we go on?"), said];
+        let mut seen = Seen::default();
+        seen.note(Some(&EventId::new("e1")), Some(&ts(1)));
+        let tell = |until| {
+            meanwhile(
+                &messages,
+                &seen,
+                Some(&ts(until)),
+                "codebutler.lead",
+                &HashMap::new(),
+            )
+        };
+        assert!(tell(4).unwrap().1);
+        assert!(!tell(3).unwrap().1, "it came later");
     }
 }

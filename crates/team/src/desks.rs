@@ -18,8 +18,16 @@ pub struct Desks {
 #[derive(Debug)]
 struct Line {
     free: usize,
+    /// Their numbers, which only grow.
     waiting: VecDeque<u64>,
     next: u64,
+}
+
+impl Line {
+    /// How many are ahead of a number. A thousand may ask at every change.
+    fn ahead(&self, number: u64) -> Option<usize> {
+        self.waiting.binary_search(&number).ok()
+    }
 }
 
 /// A place to work, given back when dropped.
@@ -73,14 +81,13 @@ impl Ticket {
     /// How many are served before this one, itself included; 0 at a free desk.
     pub fn place(&self) -> usize {
         let line = self.desks.line();
-        let ahead = line.waiting.iter().position(|one| *one == self.number);
-        (ahead.unwrap_or(0) + 1).saturating_sub(line.free)
+        (line.ahead(self.number).unwrap_or(0) + 1).saturating_sub(line.free)
     }
 
     /// Takes a free desk when it is this ticket's turn.
     pub fn sit(self) -> Result<Desk, Self> {
         let mut line = self.desks.line();
-        let ahead = line.waiting.iter().position(|one| *one == self.number);
+        let ahead = line.ahead(self.number);
         if ahead.is_none_or(|ahead| ahead >= line.free) {
             drop(line);
             return Err(self);
@@ -93,7 +100,11 @@ impl Ticket {
 
 impl Drop for Ticket {
     fn drop(&mut self) {
-        self.desks.line().waiting.retain(|one| *one != self.number);
+        let mut line = self.desks.line();
+        if let Some(at) = line.ahead(self.number) {
+            line.waiting.remove(at);
+        }
+        drop(line);
         self.desks.changed.send_replace(());
     }
 }

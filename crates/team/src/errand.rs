@@ -26,6 +26,18 @@ pub enum Left {
     Nothing,
 }
 
+impl Left {
+    /// The text that says which tools this work needs: the runtime's note, or
+    /// what another role passes on. A person's words are no recipe.
+    pub fn skill<'a>(&'a self, heard: &'a Heard) -> &'a str {
+        match (self, &heard.speaker) {
+            (Left::WithNote(note), _) => &note.text,
+            (Left::Message, Speaker::Agent { .. }) => &heard.text,
+            _ => "",
+        }
+    }
+}
+
 /// Starts what a message asks for word for word. Call it only when no
 /// activation of this role is open in the thread: an answer is no command.
 pub async fn start(

@@ -4,13 +4,14 @@
 use std::collections::{HashMap, HashSet};
 
 use butler_vocab::{
-    CallId, Choice, CommitSha, DecisionKind, Entry, EventId, HandOver, MessageTs, Plan, PrNumber,
-    Receipt, Record, RequestId, Role, Sha256Hex, Speaker, Task, TreeHash, UserId, Verdict,
+    CallId, Choice, CommitSha, Complexity, DecisionKind, Entry, EventId, Finding, HandOver,
+    MessageTs, Plan, PrNumber, Receipt, Record, RequestId, Role, Sha256Hex, Speaker, Task,
+    TreeHash, UserId, Verdict,
 };
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::{context::Seen, inquiry::Inquiry, learned::Proposal, render};
+use crate::{context::Seen, inquiry::Inquiry, learned::Proposal, render, review::Form};
 
 /// What is known.
 #[derive(Debug, Clone, Default)]
@@ -27,6 +28,12 @@ pub struct Facts {
     pub ready: Option<Ready>,
     /// What the Reviewer last said.
     pub verdict: Option<(Verdict, PrNumber)>,
+    /// What this role, as the Reviewer, judges by: said before the verdict or with it.
+    pub form: Option<Form>,
+    /// Whether it was said before, as a first pass.
+    pub first_pass: bool,
+    /// Its findings so far, each as it was last said.
+    pub findings: Vec<Finding>,
     /// Review rounds that were started or answered.
     pub rounds: u32,
     /// Cards that this role asked for.
@@ -46,6 +53,8 @@ pub struct Facts {
     pub seen: Seen,
     received: Vec<EventId>,
     calls: HashMap<CallId, String>,
+    /// What was decided. After a crash the click can come before its card.
+    used: HashMap<RequestId, Choice>,
     /// Cards that were decided, and those that say so.
     decided: HashSet<RequestId>,
     closed: HashSet<RequestId>,
@@ -75,6 +84,8 @@ pub struct Ready {
     pub round: u32,
     /// The tree its receipt is for, when it has a green one.
     pub checked: Option<TreeHash>,
+    /// Whether the plan was a simple one.
+    pub simple: bool,
 }
 
 /// A card that was asked for.
@@ -138,6 +149,7 @@ impl Facts {
                 self.received.push(event.clone());
                 self.received(hand_over);
             }
+            Record::Gave { hand_over, .. } => self.gave(hand_over),
             Record::Model { model, reason } if reason.starts_with(CHOSEN) => {
                 self.chosen_model = Some(model.clone());
             }
@@ -154,13 +166,14 @@ impl Facts {
                         kind: *kind,
                         sha256: sha256.clone(),
                         subject: subject.clone(),
-                        used: None,
+                        used: self.used.get(request).copied(),
                     },
                 );
             }
             Record::DecisionUsed {
                 request, choice, ..
             } => {
+                self.used.insert(request.clone(), *choice);
                 if let Some(asked) = self.asked.get_mut(request) {
                     asked.used = Some(*choice);
                 }
@@ -316,6 +329,24 @@ impl Facts {
         self.received.contains(event)
     }
 
+    /// What the Reviewer has said of a change holds for its next rounds too.
+    fn gave(&mut self, hand_over: &HandOver) {
+        match hand_over {
+            HandOver::ReviewPlan(plan) => {
+                self.form = Some(Form::from(&**plan));
+                self.first_pass = true;
+            }
+            HandOver::Verdict { verdict, .. } => {
+                self.form = Some(Form::from(verdict));
+                for finding in &verdict.findings {
+                    self.findings.retain(|known| known.id != finding.id);
+                    self.findings.push(finding.clone());
+                }
+            }
+            _ => {}
+        }
+    }
+
     fn received(&mut self, hand_over: &HandOver) {
         match hand_over {
             HandOver::Task(task) => {
@@ -327,6 +358,7 @@ impl Facts {
                 pr,
                 receipt,
                 round,
+                task,
                 ..
             } => {
                 self.rounds = *round;
@@ -338,6 +370,9 @@ impl Facts {
                         .as_ref()
                         .filter(|receipt| receipt.green())
                         .map(|receipt| receipt.tree.clone()),
+                    simple: task
+                        .as_ref()
+                        .is_some_and(|task| task.plan.complexity == Complexity::Simple),
                 });
             }
             HandOver::Verdict { verdict, pr } => {
@@ -346,6 +381,7 @@ impl Facts {
             }
             HandOver::Research { from, .. } => self.inquirer = Some(*from),
             HandOver::Findings { .. }
+            | HandOver::ReviewPlan(_)
             | HandOver::Design { .. }
             | HandOver::Question { .. }
             | HandOver::Answer { .. }
@@ -355,100 +391,5 @@ impl Facts {
 }
 
 #[cfg(test)]
-mod tests {
-    use butler_vocab::{CallId, ToolOutcome};
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn the_first_person_who_speaks_is_the_one_who_asked() {
-        let mut facts = Facts::default();
-        for name in ["ana", "ben"] {
-            facts.note(&Record::User {
-                event: None,
-                ts: None,
-                speaker: Speaker::Person {
-                    user: UserId::new(name),
-                    name: name.into(),
-                },
-                text: format!("{name} speaks"),
-                images: vec![],
-            });
-        }
-        assert_eq!(facts.request.unwrap().words, "ana speaks");
-    }
-
-    #[test]
-    fn a_card_is_used_once_its_decision_was_taken_up() {
-        let request = RequestId::new("abc123");
-        let mut facts = Facts::default();
-        facts.note(&Record::DecisionAsked {
-            request: request.clone(),
-            kind: DecisionKind::Merge,
-            sha256: Sha256Hex::of("x"),
-            subject: json!({}),
-        });
-        assert_eq!(facts.asked[&request].used, None);
-        facts.note(&Record::DecisionUsed {
-            request: request.clone(),
-            choice: Choice::Merge,
-            person: UserId::new("U1"),
-        });
-        assert_eq!(facts.asked[&request].used, Some(Choice::Merge));
-    }
-
-    #[test]
-    fn text_from_outside_taints_and_stays() {
-        let call = CallId::new("abcdefghi");
-        let ran = |name: &str, ok: bool| {
-            let mut facts = Facts::default();
-            facts.note(&Record::Assistant {
-                turn: 1,
-                text: None,
-                calls: vec![butler_vocab::ToolCall {
-                    id: call.clone(),
-                    name: name.into(),
-                    arguments: json!({}),
-                    problem: None,
-                }],
-                reasoning: None,
-                model: "m".into(),
-                usage: butler_vocab::TokenUsage::default(),
-            });
-            let outcome = if ok {
-                ToolOutcome::ok("text")
-            } else {
-                ToolOutcome::error("text")
-            };
-            facts.note(&Record::ToolResult {
-                call: call.clone(),
-                outcome,
-            });
-            facts.taint
-        };
-        assert_eq!(ran("WebFetch", true).as_deref(), Some("WebFetch"));
-        assert_eq!(ran("WebFetch", false), None);
-        assert_eq!(ran("Read", true), None);
-        let mut facts = Facts::default();
-        facts.note(&Record::Received {
-            event: EventId::new("E"),
-            hand_over: Box::new(HandOver::Findings {
-                request: RequestId::new("r"),
-                to: Role::Coder,
-                text: "a page says".into(),
-            }),
-        });
-        assert!(facts.taint.is_some());
-    }
-
-    #[test]
-    fn refused_hand_overs_are_counted_from_the_log() {
-        let mut facts = Facts::default();
-        facts.note(&Record::ToolResult {
-            call: CallId::new("abcdefghi"),
-            outcome: ToolOutcome::error(format!("{UNVERIFIED}; run RunChecks")),
-        });
-        assert_eq!(facts.unverified, 1);
-    }
-}
+#[path = "facts_tests.rs"]
+mod tests;

@@ -7,26 +7,18 @@ use butler_model::{CacheLife, ErrorClass, ModelClient, ModelError, ModelRequest}
 use butler_policy::Permit;
 use butler_toolbox::{Desk as ToolDesk, Executor};
 use butler_turn::{
-    Event, FailureKind, ModelCall, ModelFailure, Order, Outgoing, PostKind, Purse, Reserve,
+    Event, FailureKind, ModelCall, ModelFailure, Order, Outgoing, PostKind, Reserve,
 };
 use butler_vocab::{
-    HandOver, Idem, ModelMessage, ModelReply, Reservation, ReserveAnswer, Role, TokenUsage,
-    ToolCall, ToolOutcome, ToolSpec, Usd, fault,
+    HandOver, Idem, ModelMessage, ModelReply, Role, TokenUsage, ToolCall, ToolOutcome, ToolSpec,
+    fault,
 };
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use crate::{
-    TeamError,
-    bench::Bench,
-    buttons,
-    desks::Desk,
-    money::{self, SHORTEST_ANSWER},
-    orders,
-    queue::Told,
-    seat::Seat,
-    tools::findings,
+    TeamError, bench::Bench, buttons, desks::Desk, orders, queue::Told, seat::Seat, tools::findings,
 };
 
 /// How something long ended.
@@ -43,57 +35,6 @@ pub enum Done {
     Desk(Desk, Box<Reserve>),
     /// The worker cannot go on; the log knows where to take it up again.
     Failed(TeamError),
-}
-
-/// Sets the worst case of a call aside.
-pub async fn reserve(seat: Seat, reserve: Reserve) -> Done {
-    seat.office.rest.over().await;
-    let config = &seat.office.config.client;
-    let price = config
-        .prices
-        .reserve_price(&reserve.model, &config.upper_price);
-    let ask = async |amount: Usd| {
-        let reservation = Reservation {
-            id: reserve.id.clone(),
-            thread: seat.thread.clone(),
-            person: seat.facts().request.as_ref().map(|r| r.person.clone()),
-            amount,
-        };
-        seat.office.line.control.reserve(&reservation).await
-    };
-    let whole = money::worst_case(&reserve, &price, reserve.max_tokens);
-    fault("team.before-reserve");
-    let mut answer = ask(whole).await;
-    // A purse that does not hold the whole worst case may pay for a shorter answer.
-    if let Ok(ReserveAnswer::Refused(refusal)) = &answer {
-        let left = refusal.cap.saturating_sub(refusal.used);
-        if let Some(bid) = money::bid(&reserve, &price, left) {
-            answer = ask(bid.amount).await;
-        }
-    }
-    fault("team.after-reserve");
-    let answer = match answer {
-        Ok(ReserveAnswer::Granted {
-            thread_total,
-            thread_cap,
-            amount,
-        }) => Purse::Granted {
-            amount,
-            // After a crash the id may stand for a smaller amount than was asked for.
-            max_tokens: money::bid(&reserve, &price, amount)
-                .map_or(reserve.max_tokens.min(SHORTEST_ANSWER), |bid| {
-                    bid.max_tokens
-                }),
-            thread_total,
-            thread_cap,
-        },
-        Ok(ReserveAnswer::Refused(refusal)) => Purse::Refused(refusal),
-        Err(error) => return Done::Failed(error.into()),
-    };
-    Done::Event(Event::Reserved {
-        reserve: reserve.id,
-        answer,
-    })
 }
 
 /// What is asked of the model.

@@ -7,7 +7,7 @@ use butler_journal::{ThreadDir, read};
 use butler_vocab::{
     Choice, Complexity, DecisionKind, Plan, Record, Role, ThreadId, TokenUsage, Usd,
 };
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::{bill::Bill, facts::Facts};
 
@@ -44,7 +44,7 @@ pub fn newest_plan(threads: &Path, thread: &ThreadId) -> Option<Plan> {
 }
 
 /// What similar threads cost, and how many there were.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Estimate {
     /// The cheapest.
     pub low: Usd,

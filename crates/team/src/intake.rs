@@ -11,7 +11,7 @@ use butler_turn::{
 use butler_vocab::{BodyRef, Decision, HandOver, RequestId, Sha256Hex, Speaker, Stamp, StampKind};
 use tracing::warn;
 
-use crate::{TeamError, matter::Matter, office::Office, render};
+use crate::{TeamError, draft::Notes, drafting::Drafting, matter::Matter, office::Office, render};
 
 /// Something for the worker of a thread.
 pub enum Mail {
@@ -38,6 +38,13 @@ pub enum Mail {
         /// Who wants that.
         by: String,
         /// Sent once it is in the log.
+        ack: Option<Ack>,
+    },
+    /// A draft is whole: make one request of it.
+    Draft {
+        /// What was collected.
+        notes: Notes,
+        /// Sent once the request is before the person.
         ack: Option<Ack>,
     },
     /// Stop now.
@@ -174,6 +181,17 @@ impl Intake {
         };
         let author = author(&message, stamp, &self.office.config.allowed_bots);
         let to = addressed(&ear, stamp, author, &message.text, true);
+        match self
+            .drafting(&thread, envelope, &message, stamp, &to)
+            .await?
+        {
+            Drafting::None => {}
+            Drafting::Kept => return Ok(None),
+            Drafting::Whole(notes) => {
+                let mail = Mail::Draft { notes, ack: None };
+                return Ok(Some((Matter::thread(thread), mail)));
+            }
+        }
         if to == Addressed::No || !self.is_allowed(&thread, &message, stamp).await? {
             return Ok(None);
         }
@@ -277,6 +295,10 @@ fn with_ack(mail: Mail, sent: Ack) -> Mail {
         Mail::Model { model, by, .. } => Mail::Model {
             model,
             by,
+            ack: Some(sent),
+        },
+        Mail::Draft { notes, .. } => Mail::Draft {
+            notes,
             ack: Some(sent),
         },
         Mail::Stop { by, .. } => Mail::Stop {

@@ -7,7 +7,7 @@ use std::{
 };
 
 use butler_playbook::builtin_file;
-use butler_vocab::{CommitSha, Role};
+use butler_vocab::{CommitSha, fault};
 use butler_worktree::Worktree;
 use tokio_util::sync::CancellationToken;
 
@@ -89,20 +89,46 @@ fn no_link(root: &Path, path: &str) -> io::Result<()> {
 pub async fn publish(
     seat: &Seat,
     worktree: &Worktree,
-    role: Role,
     message: &str,
     key: &str,
     cancel: &CancellationToken,
 ) -> Result<CommitSha, TeamError> {
+    commit(seat, worktree, message, key, cancel).await?;
+    Ok(worktree.push(cancel).await?)
+}
+
+/// Commits what was written and puts it on the default branch, as the policy of
+/// this repository wants it.
+pub async fn land(
+    seat: &Seat,
+    worktree: &Worktree,
+    message: &str,
+    key: &str,
+    cancel: &CancellationToken,
+) -> Result<CommitSha, TeamError> {
+    commit(seat, worktree, message, key, cancel).await?;
+    fault("team.before-land");
+    let landed = worktree.land_knowledge(cancel).await?;
+    fault("team.after-land");
+    Ok(landed)
+}
+
+async fn commit(
+    seat: &Seat,
+    worktree: &Worktree,
+    message: &str,
+    key: &str,
+    cancel: &CancellationToken,
+) -> Result<(), TeamError> {
     let trailers = [
         ("CodeButler-Thread".to_owned(), seat.thread.to_string()),
         (butler_worktree::KEY_TRAILER.to_owned(), key.to_owned()),
     ];
     let message = seat.office.clean(message);
     worktree
-        .commit_all(role, &message, &trailers, cancel)
+        .commit_all(seat.role(), &message, &trailers, cancel)
         .await?;
-    Ok(worktree.push(cancel).await?)
+    Ok(())
 }
 
 #[cfg(test)]

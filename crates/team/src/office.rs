@@ -12,7 +12,7 @@ use butler_model::ModelClient;
 use butler_playbook::Playbook;
 use butler_policy::{Right, right};
 use butler_vocab::{Epoch, Role};
-use butler_worktree::{Forge, Repo};
+use butler_worktree::{Forge, Repo, Tracker};
 
 use crate::{
     AgentConfig, desks::Desks, line::Line, prepare::Preparations, rest::Rest, shelf::Shelf,
@@ -28,6 +28,8 @@ pub struct Office {
     pub repo: Repo,
     /// Pull requests.
     pub forge: Arc<dyn Forge>,
+    /// Issues and releases.
+    pub tracker: Arc<dyn Tracker>,
     /// The model.
     pub model: ModelClient,
     /// Where commands run.

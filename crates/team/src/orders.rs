@@ -6,8 +6,8 @@ use std::time::Duration;
 use butler_slack::blocks;
 use butler_turn::Order;
 use butler_vocab::{
-    Choice, DecisionKind, HandOver, MessageTs, Plan, PullStanding, Record, RequestId, Task, Then,
-    ToolOutcome, Waiting,
+    Choice, Decision, DecisionKind, HandOver, MessageTs, Plan, PullStanding, Record, RequestId,
+    Task, Then, ToolOutcome, Waiting,
 };
 use serde::Deserialize;
 use serde_json::Value;
@@ -30,6 +30,13 @@ pub async fn carry_out(
     };
     let person = seat.office.line.web.user_name(&order.person).await?;
     close_card(seat, &asked, order.choice, &person).await;
+    if !was_about(seat, order, &asked).await? {
+        return Ok(ToolOutcome::error(format!(
+            "{person} pressed {} on card {}, but what it showed has changed since. Nothing was done; put it before them again.",
+            order.choice.label(),
+            order.request
+        )));
+    }
     match (order.kind, order.choice) {
         (DecisionKind::Plan, Choice::Approve) => start(seat, order, &asked, cancel).await,
         (DecisionKind::Plan, Choice::Modify) => {
@@ -63,6 +70,15 @@ pub async fn carry_out(
             &person,
         )),
     }
+}
+
+/// Whether the hub's record is about exactly what the log holds. A card that was
+/// posted before a crash can show what is not so any more.
+async fn was_about(seat: &Seat, order: &Order, asked: &Asked) -> Result<bool, TeamError> {
+    let view = seat.office.line.control.decision(&order.request).await?;
+    let same =
+        |decision: Decision| decision.sha256 == asked.sha256 && decision.choice == order.choice;
+    Ok(view.decided.is_some_and(same))
 }
 
 fn until_they_speak(outcome: ToolOutcome) -> ToolOutcome {

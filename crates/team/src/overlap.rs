@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 
 use butler_journal::ThreadDir;
-use butler_vocab::{BranchName, Idem, ThreadId};
+use butler_vocab::{BranchName, CommitSha, Idem, ThreadId};
 use butler_worktree::{BRANCH_PREFIX, Worktree, short_of};
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
@@ -96,18 +96,30 @@ async fn open_branches(
 }
 
 /// What a thread's branch has changed so far.
-pub async fn changed(
+pub async fn changed_by(
     seat: &Seat,
     branch: &BranchName,
     cancel: &CancellationToken,
 ) -> Result<Vec<String>, TeamError> {
-    let forecast = seat
-        .office
-        .repo
-        .forecast(std::slice::from_ref(branch), cancel)
-        .await?;
+    let branch = std::slice::from_ref(branch);
+    let forecast = seat.office.repo.forecast(branch, cancel).await?;
     let files = forecast.branches.into_iter().flat_map(|one| one.files);
     Ok(files.map(|file| file.display().to_string()).collect())
+}
+
+/// What a merge has changed; nothing when that cannot be told, because a notice
+/// to others holds up nothing.
+pub async fn changed(seat: &Seat, merged: &CommitSha, cancel: &CancellationToken) -> Vec<String> {
+    match seat.office.repo.files_of(merged, cancel).await {
+        Ok(files) => files
+            .iter()
+            .map(|file| file.display().to_string())
+            .collect(),
+        Err(error) => {
+            warn!(%error, %merged, "what the merge changed cannot be told to others");
+            Vec::new()
+        }
+    }
 }
 
 /// After a push: the branches that cannot be merged together with this one.

@@ -65,7 +65,7 @@ pub async fn wait(seat: Seat, mut told: Told, cancel: CancellationToken) -> Done
             Err(ticket) => told.ticket = ticket,
         }
         let place = told.ticket.place();
-        if place != told.place && place > 0 {
+        if is_news(told.place, place) {
             told.place = place;
             edit(&seat, &told.message, &text(place)).await;
         }
@@ -74,6 +74,13 @@ pub async fn wait(seat: Seat, mut told: Told, cancel: CancellationToken) -> Done
             _ = changes.changed() => {}
         }
     }
+}
+
+/// Whether a thread is told that it has moved up: half of the way, and every step
+/// of the last few. With a thousand threads in the line every step of each would
+/// be half a million messages.
+fn is_news(told: usize, place: usize) -> bool {
+    place > 0 && place < told && (place <= 3 || place * 2 <= told)
 }
 
 /// The turn of a thread has come, perhaps in another life of this process.
@@ -117,4 +124,23 @@ fn key(seat: &Seat, reserve: &Reserve, end: &str) -> Idem {
         seat.role(),
         reserve.id
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_line_tells_each_thread_a_handful_of_times() {
+        let mut told = 1000;
+        let mut places = Vec::new();
+        for place in (1..1000).rev() {
+            if is_news(told, place) {
+                told = place;
+                places.push(place);
+            }
+        }
+        assert_eq!(places, [500, 250, 125, 62, 31, 15, 7, 3, 2, 1]);
+        assert!(!is_news(1, 0) && !is_news(2, 2));
+    }
 }

@@ -5,14 +5,16 @@
 use std::fmt::Write;
 
 use butler_vocab::{
-    Complexity, Finding, HandOver, Plan, Receipt, Retrospective, Risk, Task, Usd, Verdict,
+    Complexity, Finding, HandOver, Plan, PlannedTest, Receipt, Retrospective, ReviewPlan, Risk,
+    Task, Usd, Verdict,
 };
 
 use crate::errand;
 
 /// What the Reviewer of a simple plan is told.
-const ONE_PASS: &str = "\n\nSmall lane: the plan is simple, so one pass is enough. Name all that \
-    must change now; what would merely be nicer goes into the text, not into findings.";
+const ONE_PASS: &str = "\n\nSmall lane: the plan is simple, so one pass is enough: the verdict \
+    brings a line each of invariants, risks and tests. Name all that must change now; what would \
+    merely be nicer goes into the text, not into findings.";
 
 /// A hand-over as a message in the thread.
 pub fn hand_over(body: &HandOver) -> String {
@@ -40,6 +42,7 @@ pub fn hand_over(body: &HandOver) -> String {
             short_sha(head.as_str()),
             checks_line(receipt.as_ref())
         ),
+        HandOver::ReviewPlan(review) => review_text(review),
         HandOver::Verdict { verdict, pr } => verdict_text(verdict, &pr.to_string()),
         HandOver::Retrospective(look_back) => retrospective(look_back),
         HandOver::Research { question, .. } => question.clone(),
@@ -162,8 +165,32 @@ fn verdict_text(verdict: &Verdict, pr: &str) -> String {
     );
     bullets(&mut text, "Must always hold", &verdict.invariants);
     bullets(&mut text, "Risks", verdict.risks.iter().map(risk));
+    bullets(&mut text, "Tests", verdict.tests.iter().map(test));
     bullets(&mut text, "Findings", verdict.findings.iter().map(finding));
     text.trim_end().to_owned()
+}
+
+/// What the change is judged by, before it is.
+fn review_text(review: &ReviewPlan) -> String {
+    let mut text = format!(
+        "what I review `{}` by, round {}.\n\n{}\n",
+        short_sha(review.head.as_str()),
+        review.round,
+        review.summary
+    );
+    bullets(&mut text, "Must always hold", &review.invariants);
+    bullets(&mut text, "Risks", review.risks.iter().map(risk));
+    bullets(&mut text, "Tests", review.tests.iter().map(test));
+    text.trim_end().to_owned()
+}
+
+fn test(test: &PlannedTest) -> String {
+    format!(
+        "{}: {} → {}",
+        test.level.as_str(),
+        test.what,
+        test.place.as_deref().unwrap_or("**missing**")
+    )
 }
 
 fn risk(risk: &Risk) -> String {

@@ -13,6 +13,21 @@ use crate::{
     standing, words,
 };
 
+/// A press that says something.
+pub fn spoken(envelope: &Envelope, speaker: Speaker, text: String) -> Mail {
+    Mail::Heard {
+        heard: Heard {
+            event: envelope.event_id(),
+            ts: None,
+            speaker,
+            text,
+            images: Vec::new(),
+        },
+        hand_over: None,
+        ack: None,
+    }
+}
+
 impl Intake {
     /// A word for the runtime.
     pub(crate) async fn command(
@@ -52,6 +67,9 @@ impl Intake {
         let Some(action) = envelope.action() else {
             return Ok(None);
         };
+        if let Some((verb, done)) = buttons::drafted(&action.action_id) {
+            return self.draft_pressed(envelope, &action, verb, &done).await;
+        }
         let Some(text) = buttons::words(&action.action_id) else {
             return Ok(None);
         };
@@ -59,21 +77,11 @@ impl Intake {
             return Ok(None);
         }
         let name = self.office.line.web.user_name(&action.user).await?;
-        let heard = Heard {
-            event: envelope.event_id(),
-            ts: None,
-            speaker: Speaker::Person {
-                user: action.user,
-                name,
-            },
-            text,
-            images: Vec::new(),
+        let speaker = Speaker::Person {
+            user: action.user,
+            name,
         };
-        let mail = Mail::Heard {
-            heard,
-            hand_over: None,
-            ack: None,
-        };
+        let mail = spoken(envelope, speaker, text);
         Ok(Some((Matter::thread(action.thread), mail)))
     }
 

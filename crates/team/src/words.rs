@@ -16,8 +16,9 @@ Approve. While somebody works, a message steers them.
 - `status` who does what, `cost` what it cost so far
 - `merge`, `yes`, `no` answer the one open card; with several open, press the button you mean
 - `@codebutler.coder …` speaks to one role; `!aside …` is for people only
+- `!draft` collects your messages until `!done`, and makes one request of them
 - `!pm claude` lets another model answer for a role in this thread
-- `approve <id>` works where a card shows its id";
+- `approve <id>` and `reject <id>` work where a card shows its id, as 👍 and 👎 do on the card";
 
 /// Obeys a word. Only the PM's process answers; the others may have something
 /// to do nevertheless.

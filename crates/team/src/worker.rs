@@ -3,6 +3,7 @@
 //! mail is acknowledged once it is in the log.
 
 mod calls;
+mod ending;
 mod findings;
 mod joining;
 mod models;
@@ -10,12 +11,13 @@ mod models;
 use std::{
     collections::{HashSet, VecDeque},
     future::Future,
+    path::PathBuf,
     pin::Pin,
     sync::Arc,
     time::Duration,
 };
 
-use butler_journal::Journal;
+use butler_journal::{Journal, ThreadDir};
 use butler_turn::{Effect, Event, Machine, Mark, ModelCall, Reserve, Setup, StopCause};
 use butler_vocab::{Entry, EventId, HandOver, Record, RequestId, Settlement, Waiting, fault};
 use futures_util::{StreamExt, stream::FuturesUnordered};
@@ -27,16 +29,18 @@ use self::calls::Waiter;
 use crate::{
     TeamError,
     bench::{self, Bench},
+    choices,
     chores::{Chore, Chores},
     context::Cards,
     desks::Desk,
+    draft,
     errand::{self, Left},
     facts::Facts,
     hands::{self, Done, Question},
     intake::{Ack, Mail},
     matter::Matter,
     office::{Office, now_ms},
-    orders, queue, render,
+    orders, paying, queue, render,
     seat::Seat,
 };
 
@@ -60,10 +64,13 @@ pub struct Worker {
     deadline_ms: Option<i64>,
     /// Cards whose buttons are being taken away.
     closing: HashSet<RequestId>,
+    /// Where it is written down why.
+    choices: PathBuf,
     /// Whether the log says anything yet.
     joined: bool,
     turn_of: Option<Desk>,
-    /// Cancelled by a stop; replaced afterwards.
+    /// Cancelled by a stop, and replaced afterwards; at the end of the process
+    /// only when the tools have had their moment.
     work: CancellationToken,
     process: CancellationToken,
 }
@@ -99,6 +106,7 @@ impl Worker {
         let seat = Seat::new(Arc::clone(&office), &matter, Facts::of(&log));
         let models = models::models_for(&office.config, &seat.facts());
         let task = seat.facts().task_words();
+        let choices = ThreadDir::new(&office.threads(), &matter.thread).decisions(office.role());
         let setup = Setup {
             first_activation: matter.first_activation(),
             thread: matter.thread,
@@ -114,6 +122,7 @@ impl Worker {
             chores.add(Chore::CatchUp(log)).await;
         }
         Ok(Self {
+            choices,
             joined,
             seat,
             journal,
@@ -127,7 +136,7 @@ impl Worker {
             deadline_ms: None,
             closing: HashSet::new(),
             turn_of: None,
-            work: process.child_token(),
+            work: CancellationToken::new(),
             process,
         })
     }
@@ -142,7 +151,7 @@ impl Worker {
             let process = self.process.clone();
             let pause = self.pause();
             tokio::select! {
-                () = process.cancelled() => return Ok(()),
+                () = process.cancelled() => return self.wind_down().await,
                 Some(done) = self.doing.next() => self.on_done(done).await?,
                 mail = inbox.recv() => match mail {
                     Some(mail) => self.on_mail(mail).await?,
@@ -200,7 +209,10 @@ impl Worker {
                 } else {
                     if self.machine.is_idle() {
                         self.renew_prompt(&heard.text).await;
-                        match errand::start(&self.seat, &heard, &self.work).await? {
+                        let left = errand::start(&self.seat, &heard, &self.work).await?;
+                        self.machine
+                            .set_tools(bench::offered_for(&self.seat, left.skill(&heard)));
+                        match left {
                             Left::Nothing => {
                                 acknowledge(ack).await;
                                 return Ok(());
@@ -222,6 +234,12 @@ impl Worker {
             Mail::Model { model, by, ack } => {
                 self.swap_model(model, &by).await?;
                 ack
+            }
+            Mail::Draft { notes, ack } => {
+                let model = models::models_for(&self.seat.office.config, &self.seat.facts()).usual;
+                let cancel = self.process.clone();
+                self.start(draft::make(self.seat.clone(), model, notes, ack, cancel));
+                None
             }
             Mail::Stop { by, ack } => {
                 self.feed(Event::Stop {
@@ -334,7 +352,13 @@ impl Worker {
         fault("team.before-append");
         let entries = tokio::task::block_in_place(|| self.journal.append_all(records, now_ms()))?;
         fault("team.after-append");
+        let chosen = entries.iter();
+        let chosen = chosen.filter_map(|entry| choices::of_record(&entry.record, entry.at_ms));
+        choices::keep(&self.choices, &chosen.collect::<Vec<_>>());
         self.joined = true;
+        for entry in &entries {
+            self.tell_fallback(&entry.record);
+        }
         self.chores.add(Chore::Records(entries.clone())).await;
         Ok(entries)
     }
@@ -408,14 +432,16 @@ impl Worker {
                 self.start(queue::turn_came(seat.clone(), reserve.clone(), message));
             }
         }
-        self.start(hands::reserve(seat, reserve));
+        let cancel = self.work.clone();
+        self.start(paying::reserve(seat, reserve, cancel));
     }
 
     /// The turn has come; after a stop nobody needs the desk any more.
     fn sit_down(&mut self, desk: Desk, reserve: Reserve) {
         if self.machine.activation().is_some() {
             self.turn_of = Some(desk);
-            self.start(hands::reserve(self.seat.clone(), reserve));
+            let cancel = self.work.clone();
+            self.start(paying::reserve(self.seat.clone(), reserve, cancel));
         }
     }
 
@@ -442,7 +468,7 @@ impl Worker {
 
     async fn stop_work(&mut self) {
         self.work.cancel();
-        self.work = self.process.child_token();
+        self.work = CancellationToken::new();
         self.waiting.clear();
         self.clear_bench().await;
     }
@@ -475,7 +501,8 @@ impl Worker {
             }
             Effect::Chose { what, why } => {
                 info!(what, why, "choice");
-                return;
+                let choice = choices::stuck(what, why, now_ms());
+                return choices::keep(&self.choices, &[choice]);
             }
             _ => return,
         };

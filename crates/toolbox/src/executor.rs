@@ -67,7 +67,7 @@ impl Executor {
         } else {
             Vec::new()
         };
-        butler_policy::judge(&call, tool.tier(), &scripts, c)
+        butler_policy::judge(&call, tool.tier_of(&call.arguments), &scripts, c)
     }
 
     /// What is written to the log before the call runs; nothing for a call
@@ -93,7 +93,9 @@ impl Executor {
         let own = desk.for_call();
         let deadline = tool.deadline(&input);
         let mut outcome = supervise(tool, deadline, &own, tool.run(&permit, &input, &own)).await;
-        let spec = tool.spec();
+        let Some(spec) = self.registry.spec(&call.name) else {
+            return outcome;
+        };
         let strangers = repair::strangers(&spec.parameters, &call.arguments);
         if !strangers.is_empty() {
             let fields = fields(&spec.parameters);

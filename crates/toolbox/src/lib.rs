@@ -50,7 +50,7 @@ pub use batch::batches;
 pub use desk::{Desk, DiffMaker, ReadyGate, TreeHasher};
 pub use executor::{Executor, Intent};
 pub use jobs::Jobs;
-pub use outside::taints;
+pub use outside::{fenced, taints};
 pub use past::{LaidOut, Past};
 pub use place::{Check, Inside, Opened, PlaceError, Surroundings, Workplace};
 pub use prepare::{Preparing, prepare};

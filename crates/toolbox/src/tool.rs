@@ -28,6 +28,11 @@ pub trait Tool: Send + Sync {
     /// How far a call reaches; Bash is judged by its command instead.
     fn tier(&self) -> Tier;
 
+    /// How far this call reaches, where its input decides that.
+    fn tier_of(&self, _input: &Value) -> Tier {
+        self.tier()
+    }
+
     /// What a crash in the middle of a call means.
     fn crash(&self) -> CrashClass;
 

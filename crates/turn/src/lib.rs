@@ -53,3 +53,4 @@ pub use event::{Event, FailureKind, Heard, ModelFailure, Purse, StopCause};
 pub use fold::{Messages, fold};
 pub use machine::Machine;
 pub use setup::{Limits, Models, Setup};
+pub use state::PEOPLE_SPOKE;

@@ -66,6 +66,11 @@ impl Machine {
         self.setup.prompt = prompt;
     }
 
+    /// Other tools from the next activation on; a running one keeps its own.
+    pub fn set_tools(&mut self, tools: Vec<ToolSpec>) {
+        self.setup.tools = tools;
+    }
+
     /// The messages of the next request.
     #[must_use]
     pub fn messages(&self) -> Vec<ModelMessage> {

@@ -202,7 +202,10 @@ impl Machine {
             return;
         }
         self.doing = Doing::Nothing;
-        self.state.round.cap_card = Some(request.clone());
+        // After a crash the click may have come before the card was written down.
+        if !self.state.used.contains_key(request) {
+            self.state.round.cap_card = Some(request.clone());
+        }
         self.park_for(request.clone(), out);
     }
 

@@ -3,7 +3,7 @@
 //! checklist, the files that were changed, the last receipt, open questions and
 //! open cards. Collected by code while the log grows.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 use butler_vocab::{
     CallId, Finding, HandOver, Plan, Receipt, Record, RequestId, Speaker, ToolCall,
@@ -33,6 +33,8 @@ pub(crate) struct Pins {
     files: Vec<String>,
     receipt: Option<Receipt>,
     cards: Vec<RequestId>,
+    /// Cards that were decided, perhaps before they were written down.
+    decided: HashSet<RequestId>,
     /// Calls whose result decides whether they count.
     calls: HashMap<CallId, ToolCall>,
 }
@@ -52,11 +54,23 @@ impl Pins {
                     self.did(&call, &outcome.text);
                 }
             }
-            Record::Received { hand_over, .. } => self.received(hand_over),
+            Record::Received { hand_over, .. } | Record::Gave { hand_over, .. } => {
+                self.received(hand_over);
+            }
             Record::Checked { receipt } => self.receipt = Some(receipt.clone()),
-            Record::DecisionAsked { request, .. } => self.cards.push(request.clone()),
-            Record::DecisionUsed { request, .. } => self.cards.retain(|card| card != request),
+            Record::DecisionAsked { request, .. } => self.asked(request),
+            Record::DecisionUsed { request, .. } => {
+                self.cards.retain(|card| card != request);
+                self.decided.insert(request.clone());
+            }
             _ => {}
+        }
+    }
+
+    /// A card that was decided is not open; one that is asked again is one card.
+    fn asked(&mut self, request: &RequestId) {
+        if !self.decided.contains(request) && !self.cards.contains(request) {
+            self.cards.push(request.clone());
         }
     }
 

@@ -169,9 +169,18 @@ impl Round {
         open.map(|called| &called.call)
     }
 
-    /// In the middle of something that a decision from elsewhere must not end.
-    pub(crate) fn busy(&self) -> bool {
-        let at_rest = matches!(self.last, Last::Nothing | Last::Calls { parked: true, .. });
+    /// In the middle of something that a decision on this card must not end. A
+    /// call that is about to sleep for the card is at rest: after a crash the
+    /// click can be there before the sleep is.
+    pub(crate) fn busy_beside(&self, decided: &RequestId) -> bool {
+        let for_it = |then: Then| matches!(then, Then::Park { waiting: Waiting::Decision { request } } if request == *decided);
+        let at_rest = match &self.last {
+            Last::Nothing => true,
+            Last::Text { .. } => false,
+            Last::Calls { parked, .. } => {
+                *parked || (self.open_calls().next().is_none() && for_it(self.then()))
+            }
+        };
         !at_rest || self.cap_card.is_some()
     }
 

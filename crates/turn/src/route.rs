@@ -72,10 +72,14 @@ pub enum Command {
         /// As typed.
         name: String,
     },
-    /// `!draft …`: keep for later, do not act.
+    /// `!draft …`: collect what this person writes, and act on nothing. For every
+    /// role; the PM answers.
     Draft(String),
-    /// `approve k3m9qa`: the hub decides; the role that asked may say so.
-    Approve(RequestId),
+    /// `!done`: make one request of what was collected. For every role; the PM
+    /// answers.
+    Done,
+    /// `approve k3m9qa` or `reject k3m9qa`: the hub decides; the role that asked may say so.
+    Decide(RequestId),
 }
 
 /// Decides whom `text` is for. `work_begun` says whether this thread has been
@@ -144,8 +148,12 @@ fn command(ear: &Ear<'_>, text: &str) -> Option<Addressed> {
     if lower == "!aside" || lower.starts_with("!aside ") {
         return Some(Addressed::No);
     }
-    if let Some(rest) = strip_word(&plain, "!draft") {
-        return Some(pm_only(Command::Draft(rest.to_owned())));
+    if lower == "!done" {
+        return Some(Addressed::Command(Command::Done));
+    }
+    if lower == "!draft" || strip_word(&lower, "!draft").is_some() {
+        let rest = plain.get("!draft".len()..).unwrap_or_default();
+        return Some(Addressed::Command(Command::Draft(rest.trim().to_owned())));
     }
     if let Some(rest) = plain.strip_prefix('!')
         && let Some((role, name)) = rest.split_once(' ')
@@ -156,8 +164,10 @@ fn command(ear: &Ear<'_>, text: &str) -> Option<Addressed> {
         let command = Addressed::Command(Command::Model { role, name });
         return Some(if mine { command } else { Addressed::No });
     }
-    if let Some(request) = strip_word(&lower, "approve").filter(|word| is_request(word)) {
-        return Some(pm_only(Command::Approve(RequestId::new(request))));
+    let decides = ["approve", "reject"];
+    let mut named = decides.iter().filter_map(|word| strip_word(&lower, word));
+    if let Some(request) = named.find(|word| is_request(word)) {
+        return Some(pm_only(Command::Decide(RequestId::new(request))));
     }
     match meanings(&plain).first()? {
         Word::Stop => Some(Addressed::Command(Command::Stop)),

@@ -41,7 +41,9 @@ pub(crate) struct State {
     pub(crate) ends_settled: bool,
     /// Cards that were asked for.
     pub(crate) cards: HashMap<RequestId, DecisionKind>,
-    pub(crate) used: HashSet<RequestId>,
+    /// What people decided. A click may be in the log before its card is: a
+    /// crash can come between posting the card and writing it down.
+    pub(crate) used: HashMap<RequestId, (Choice, UserId)>,
     /// Decisions to carry out without a model call, oldest first.
     pub(crate) orders: Vec<Order>,
     /// Decisions that were carried out.
@@ -75,6 +77,10 @@ impl Unseen {
             .is_some_and(|event| events.contains(event))
     }
 }
+
+/// How an event begins that tells a role what people said to others while it was
+/// away: a word of a person in the thread, though not one to this role.
+pub const PEOPLE_SPOKE: &str = "people:";
 
 /// The event under which a person's decision enters the log.
 pub(crate) fn decision_event(request: &RequestId) -> EventId {
@@ -132,14 +138,14 @@ impl State {
             Record::ToolResult { call, outcome } => self.round.result(call, outcome),
             Record::Parked { waiting } => {
                 self.round.park(waiting);
+                // Nobody decides twice: that sleep would have no end.
+                if matches!(waiting, Waiting::Decision { request } if self.used.contains_key(request))
+                {
+                    self.round.waiting = None;
+                }
                 self.forget_carried();
             }
-            Record::DecisionAsked { request, kind, .. } => {
-                self.cards.insert(request.clone(), *kind);
-                if *kind == DecisionKind::Cap {
-                    self.round.cap_card = Some(request.clone());
-                }
-            }
+            Record::DecisionAsked { request, kind, .. } => self.asked(request, *kind),
             Record::DecisionUsed {
                 request,
                 choice,
@@ -158,7 +164,7 @@ impl State {
             Record::Note { .. } => self.round.note(),
             Record::Summary { .. } => self.round.summaries += 1,
             Record::Checked { receipt } => self.round.checked(receipt.green()),
-            Record::Prompt { .. } | Record::Received { .. } => {}
+            Record::Prompt { .. } | Record::Received { .. } | Record::Gave { .. } => {}
         }
     }
 
@@ -169,7 +175,8 @@ impl State {
             self.heard.insert(event.clone());
             self.finish_order(event);
         }
-        if person {
+        let elsewhere = event.is_some_and(|event| event.as_str().starts_with(PEOPLE_SPOKE));
+        if person || elsewhere {
             self.agent_words = 0;
             self.person_words += 1;
         } else if matches!(speaker, Speaker::Agent { .. }) {
@@ -206,14 +213,34 @@ impl State {
         }
     }
 
+    fn asked(&mut self, request: &RequestId, kind: DecisionKind) {
+        let known = self.cards.insert(request.clone(), kind).is_some();
+        match self.used.get(request).cloned() {
+            // Written down after a crash, and the click was quicker.
+            Some((choice, person)) if !known => {
+                self.round.out_of_money |= kind == DecisionKind::Cap && choice == Choice::Stop;
+                self.take_up(request, choice, &person);
+            }
+            None if kind == DecisionKind::Cap => self.round.cap_card = Some(request.clone()),
+            _ => {}
+        }
+    }
+
     fn decided(&mut self, request: &RequestId, choice: Choice, person: &UserId) {
-        let fresh = self.used.insert(request.clone());
-        let kind = self.cards.get(request).copied();
+        let decided = (choice, person.clone());
+        let fresh = self.used.insert(request.clone(), decided).is_none();
         if self.round.cap_card.as_ref() == Some(request) {
             self.round.cap_card = None;
             self.round.out_of_money |= choice == Choice::Stop;
         }
-        let Some(kind) = kind.filter(|_| fresh) else {
+        if fresh {
+            self.take_up(request, choice, person);
+        }
+    }
+
+    /// Card and click are both known, in whichever order they came.
+    fn take_up(&mut self, request: &RequestId, choice: Choice, person: &UserId) {
+        let Some(kind) = self.cards.get(request).copied() else {
             return;
         };
         let order = is_order(kind, choice);

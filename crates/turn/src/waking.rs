@@ -45,9 +45,8 @@ impl Machine {
     pub(crate) fn on_decided(&mut self, decision: &Decision, out: &mut Out) {
         let request = &decision.request;
         let kind = decision.kind;
-        self.state.cards.entry(request.clone()).or_insert(kind);
         let asks_us = self.state.round.cap_card.as_ref() == Some(request);
-        if kind != DecisionKind::Command && !self.state.used.contains(request) {
+        if kind != DecisionKind::Command && !self.state.used.contains_key(request) {
             let record = Record::DecisionUsed {
                 request: request.clone(),
                 choice: decision.choice,
@@ -81,7 +80,7 @@ impl Machine {
         self.tell(Some(carried_event(request)), &outcome.text, out);
         let busy = self.state.has_other_unseen()
             || !self.state.orders.is_empty()
-            || self.state.round.busy();
+            || self.state.round.busy_beside(request);
         match outcome.then {
             Then::End if !busy => self.end(Ending::Done, out),
             Then::Park { waiting } if !busy => self.append(Record::Parked { waiting }, out),

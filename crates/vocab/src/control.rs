@@ -125,6 +125,19 @@ pub enum ReserveAnswer {
     },
     /// Not enough left.
     Refused(PurseRefusal),
+    /// Too many calls in the last hour; ask again then.
+    Later(CallLimit),
+}
+
+/// How many calls an hour may have, and when the next one may come.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallLimit {
+    /// Whose calls were counted: `repo` or `person`.
+    pub whose: String,
+    /// How many an hour may have.
+    pub limit: u32,
+    /// Milliseconds since 1970.
+    pub free_at_ms: i64,
 }
 
 /// Which purse is too small.

@@ -75,10 +75,15 @@ pub const FAULT_POINTS: &[(&str, &str)] = &[
         "activity, marks, records and settlements go to the hub",
     ),
     ("team.clean-up", "branch and worktree of a merged thread go"),
+    ("team.draft", "a line of a person's draft is kept"),
     ("team.edit", "a card is replaced by what came of it"),
     (
         "team.errand",
         "a person's exact words are passed on to another role",
+    ),
+    (
+        "team.land",
+        "knowledge goes to the default branch without a pull request",
     ),
     ("team.model", "the model is asked"),
     ("team.order", "a person's decision is carried out"),
@@ -98,6 +103,10 @@ pub const FAULT_POINTS: &[(&str, &str)] = &[
     ("team.solo", "one agent without a hub writes to its log"),
     ("team.tool", "a tool runs, or is recovered"),
     ("toolbox.base", "how the checks end on the base is kept"),
+    (
+        "toolbox.command",
+        "a command of a role, whose end nobody can guess, is run",
+    ),
     ("toolbox.replace", "a file of the worktree is put in place"),
     ("worktree.add", "git learns of a worktree"),
     ("worktree.branch", "a thread's branch is made"),

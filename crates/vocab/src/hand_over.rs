@@ -4,7 +4,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{BranchName, CommitSha, PrNumber, Receipt, RequestId, Role, Sha256Hex, Usd, Verdict};
+use crate::{
+    BranchName, CommitSha, PrNumber, Receipt, RequestId, ReviewPlan, Role, Sha256Hex, Usd, Verdict,
+};
 
 /// A typed hand-over.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -49,6 +51,8 @@ pub enum HandOver {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         task: Option<Box<Task>>,
     },
+    /// What the Reviewer will judge by; nobody is called.
+    ReviewPlan(Box<ReviewPlan>),
     /// What the Reviewer decided.
     Verdict {
         /// The verdict itself.
@@ -92,6 +96,8 @@ pub enum HandOverKind {
     Answer,
     /// [`HandOver::ReadyForReview`].
     ReadyForReview,
+    /// [`HandOver::ReviewPlan`].
+    ReviewPlan,
     /// [`HandOver::Verdict`].
     Verdict,
     /// [`HandOver::Retrospective`].
@@ -112,6 +118,7 @@ impl HandOver {
             HandOver::Question { .. } => HandOverKind::Question,
             HandOver::Answer { .. } => HandOverKind::Answer,
             HandOver::ReadyForReview { .. } => HandOverKind::ReadyForReview,
+            HandOver::ReviewPlan(_) => HandOverKind::ReviewPlan,
             HandOver::Verdict { .. } => HandOverKind::Verdict,
             HandOver::Retrospective(_) => HandOverKind::Retrospective,
             HandOver::Research { .. } => HandOverKind::Research,
@@ -132,7 +139,7 @@ impl HandOver {
                 Some(Role::Lead)
             }
             HandOver::Verdict { .. } => Some(Role::Coder),
-            HandOver::Retrospective(_) => None,
+            HandOver::ReviewPlan(_) | HandOver::Retrospective(_) => None,
             HandOver::Research { .. } => Some(Role::Researcher),
             HandOver::Findings { to, .. } => Some(*to),
         }

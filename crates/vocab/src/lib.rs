@@ -28,8 +28,8 @@ mod talk;
 mod tool;
 
 pub use control::{
-    Activity, ActivityState, BodyRef, DecisionView, Epoch, PurseRefusal, RecordBatch, Reservation,
-    ReserveAnswer, Settlement, Stamp, StampKind,
+    Activity, ActivityState, BodyRef, CallLimit, DecisionView, Epoch, PurseRefusal, RecordBatch,
+    Reservation, ReserveAnswer, Settlement, Stamp, StampKind,
 };
 pub use decision::{ActionId, Choice, Decision, DecisionKind, DecisionRequest};
 pub use fault::{FAULT_LOG_VARIABLE, FAULT_VARIABLE, FaultPoint, fault, on_fault};
@@ -46,7 +46,8 @@ pub use post::{CardTag, HandOverTag, POST_EVENT_TYPE, PostTag, TagError};
 pub use pull::{PullNews, PullStanding};
 pub use record::{Ending, Entry, Record, Speaker, Waiting};
 pub use review::{
-    Base, CheckCounts, CheckRun, Finding, FindingKind, NewTests, Receipt, Risk, Severity, Verdict,
+    Base, CheckCounts, CheckRun, Finding, FindingKind, NewTests, PlannedTest, Receipt, ReviewPlan,
+    Risk, Severity, TestLevel, Verdict,
 };
 pub use role::{Role, UnknownRole};
 pub use secret::Secret;

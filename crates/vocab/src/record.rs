@@ -69,6 +69,13 @@ pub enum Record {
         /// Its body, as the sender wrote it.
         hand_over: Box<HandOver>,
     },
+    /// This role handed something over itself.
+    Gave {
+        /// By which call; a repeat after a crash is the same one.
+        call: CallId,
+        /// Its body.
+        hand_over: Box<HandOver>,
+    },
     /// The model answered.
     Assistant {
         /// Which turn of the activation, from 1.
@@ -402,6 +409,7 @@ mod tests {
                 last: false,
                 summary: "s".into(),
                 invariants: vec![],
+                tests: vec![],
                 risks: vec![],
                 findings: vec![Finding {
                     id: "F1".into(),

@@ -158,9 +158,68 @@ pub struct Verdict {
     /// Security, performance, compatibility, correctness.
     #[serde(default)]
     pub risks: Vec<Risk>,
+    /// The tests that the change needs, and where they are.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tests: Vec<PlannedTest>,
     /// What has to change, or should.
     #[serde(default)]
     pub findings: Vec<Finding>,
+}
+
+/// What the Reviewer writes down before it judges: the first pass.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReviewPlan {
+    /// The commit that it is about.
+    pub head: CommitSha,
+    /// Which round, from 1.
+    pub round: u32,
+    /// One paragraph for people.
+    pub summary: String,
+    /// What must always hold.
+    pub invariants: Vec<String>,
+    /// The risk matrix.
+    pub risks: Vec<Risk>,
+    /// The tests that the change needs.
+    pub tests: Vec<PlannedTest>,
+}
+
+/// A test that a change needs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlannedTest {
+    /// How much of the program it runs.
+    pub level: TestLevel,
+    /// What it shows.
+    pub what: String,
+    /// Where it is, or why none is needed; nothing when it is missing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<String>,
+}
+
+/// How much of a program a test runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TestLevel {
+    /// One part by itself.
+    Unit,
+    /// Parts together.
+    Integration,
+    /// The whole, as people use it.
+    E2e,
+}
+
+impl TestLevel {
+    /// All of them.
+    pub const ALL: [TestLevel; 3] = [TestLevel::Unit, TestLevel::Integration, TestLevel::E2e];
+
+    /// As models and people write it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            TestLevel::Unit => "unit",
+            TestLevel::Integration => "integration",
+            TestLevel::E2e => "e2e",
+        }
+    }
 }
 
 /// One row of the risk matrix.

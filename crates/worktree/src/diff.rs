@@ -1,9 +1,12 @@
 //! Differences for people and models. New files that are not yet committed are
 //! part of them, which plain `git diff` would leave out.
 
+use std::path::PathBuf;
+
+use butler_vocab::CommitSha;
 use tokio_util::sync::CancellationToken;
 
-use crate::{Git, Result, Worktree, tree};
+use crate::{Git, Repo, Result, Worktree, git::path_of, tree};
 
 /// Which difference is meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,6 +45,36 @@ impl Worktree {
             none if none.is_empty() => "HEAD".to_owned(),
             base => base,
         })
+    }
+}
+
+impl Repo {
+    /// The files that one commit changed. Unlike a branch, a commit is still
+    /// there when its work was merged and cleaned up.
+    ///
+    /// # Errors
+    /// When the commit cannot be had.
+    pub async fn files_of(
+        &self,
+        commit: &CommitSha,
+        cancel: &CancellationToken,
+    ) -> Result<Vec<PathBuf>> {
+        // A service that merges for us has the commit before this clone does.
+        if self
+            .resolve(&format!("{commit}^{{commit}}"))
+            .await?
+            .is_none()
+        {
+            self.fetch(cancel).await?;
+        }
+        let changed = self
+            .git()
+            .call(["diff-tree", "-r", "-z", "--root", "-m", "--first-parent"])
+            .args(["--no-commit-id", "--name-only", "--end-of-options"])
+            .arg(commit.as_str())
+            .run(cancel)
+            .await?;
+        Ok(changed.fields().map(path_of).collect())
     }
 }
 

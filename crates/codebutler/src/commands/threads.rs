@@ -1,6 +1,8 @@
 //! `codebutler threads`: the threads of this repo with their branch, the state
 //! of its files, and the pull request. Read from disk and git; no hub is asked.
 
+mod show;
+
 use std::path::Path;
 
 use butler_journal::ThreadDir;
@@ -20,10 +22,18 @@ use crate::{
 
 /// List the threads of this repo, with their branches and pull requests
 #[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub struct Args {
     /// As JSON, for scripts
     #[arg(long)]
     json: bool,
+    #[command(subcommand)]
+    action: Option<Action>,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Action {
+    Show(show::Args),
 }
 
 /// What is known about one thread; its short id joins the three sources.
@@ -35,6 +45,9 @@ struct Row {
 }
 
 pub fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
+    if let Some(Action::Show(args)) = &args.action {
+        return show::run(args, ui);
+    }
     let root = set_up_here()?;
     process::run(async move |cancel| {
         let rows = rows(&root, &cancel, ui).await?;

@@ -224,9 +224,24 @@ impl World {
 
     /// `kill -9` of the Coder's process; it is started again.
     pub fn kill_coder(&self) {
-        let pid = self.keepers[0].pid().unwrap().to_string();
-        let killed = Command::new("kill").args(["-9", &pid]).status();
-        assert!(killed.unwrap().success());
+        self.signal_coder("-9");
+    }
+
+    /// Any signal to the Coder's process; it is started again when it ends.
+    pub fn signal_coder(&self, signal: &str) {
+        let pid = self.coder().to_string();
+        let sent = Command::new("kill").args([signal, &pid]).status();
+        assert!(sent.unwrap().success());
+    }
+
+    /// The Coder's process.
+    pub fn coder(&self) -> u32 {
+        self.keepers[0].pid().unwrap()
+    }
+
+    /// The one who talks to the Coder.
+    pub fn person(&self) -> &Person {
+        &self.person
     }
 
     /// How often each opaque command began.

@@ -13,7 +13,7 @@ use serde_json::Value;
 use tokio::sync::Semaphore;
 
 use crate::{
-    chaos::{Dice, Passage, first_and_last, killed, named, nightly, passages, points},
+    chaos::{Dice, Passage, first_and_last, killed, named, nightly, passages, points, sample_size},
     story::{REQUEST, SCENARIO, assert_remote, assert_story, merged},
     team::{Team, keys},
 };
@@ -28,14 +28,14 @@ const TEAMS_AT_ONCE: usize = 3;
 struct Told {
     /// The tree of the default branch.
     tree: String,
-    /// Posts by role.
+    /// Posts by role and by what they are for.
     posts: BTreeMap<String, usize>,
     /// Answers of models that were paid by their count, and the lost ones.
     answered: usize,
     lost: usize,
     /// Calls whose model was told that they were interrupted.
     interrupted: usize,
-    /// How often a confined command was started.
+    /// How often a command was begun that must not be begun twice.
     starts: usize,
     log: PathBuf,
 }
@@ -58,10 +58,14 @@ async fn tell(folder: &tempfile::TempDir, victim: Option<&Passage>) -> Told {
     assert_story(&thread);
     assert_remote(&team);
     let mut told = books(&thread);
-    told.tree = team.scratch.remote_git(&["rev-parse", "main^{tree}"]);
+    let tree = team.scratch.remote_git(&["ls-tree", "-r", "main"]);
+    // A journal tells when things happened, and in which thread.
+    let journal = |line: &&str| line.contains(".codebutler/journals/");
+    let same: Vec<&str> = tree.lines().filter(|line| !journal(line)).collect();
+    told.tree = same.join("\n");
     told.starts = fs::read_to_string(&log)
         .unwrap()
-        .matches("coder/jail.before-start")
+        .matches("/toolbox.before-command")
         .count();
     told.log = log;
     told
@@ -111,10 +115,20 @@ fn books(thread: &Value) -> Told {
     }
     assert_eq!(thread["cost"]["used"].as_i64(), Some(sum), "the hub's bill");
     for key in keys(thread) {
-        let role = key.split('-').nth(1).unwrap_or_default().to_owned();
-        *told.posts.entry(role).or_default() += 1;
+        *told.posts.entry(kind_of(&key)).or_default() += 1;
     }
     told
+}
+
+/// A key without the ids in it, which are made from the thread's: `lead-report`
+/// for what a decision set in motion, `coder` for a call of a tool.
+fn kind_of(key: &str) -> String {
+    let parts: Vec<&str> = key.split('-').collect();
+    match parts[..] {
+        [_, role, _, what] => format!("{role}-{what}"),
+        [_, role, ..] => role.to_owned(),
+        _ => key.to_owned(),
+    }
 }
 
 fn text(value: &Value) -> &str {
@@ -131,20 +145,20 @@ fn compare(told: &Told, undisturbed: &Told) {
     let expected = undisturbed.answered + told.interrupted;
     assert_eq!(told.answered, expected, "paid answers: {told:?}");
     // Checks may run again, commands may not.
-    assert!(told.starts <= undisturbed.starts + 1, "{told:?}");
+    assert!(told.starts <= undisturbed.starts, "{told:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "for `cargo xtask nightly`: not every kill is survived yet"]
 async fn the_story_survives_a_kill_anywhere() {
     let folder = tempfile::tempdir().unwrap();
     let undisturbed = Arc::new(tell(&folder, None).await);
-    assert_eq!((undisturbed.lost, undisturbed.interrupted), (0, 0));
+    let disturbed = (undisturbed.lost, undisturbed.interrupted);
+    assert_eq!((disturbed, undisturbed.starts), ((0, 0), 1));
     let all = passages(&undisturbed.log);
     let victims = match named() {
         Some(victims) => victims,
         None if nightly() => first_and_last(&all),
-        None => Dice::throw().sample(&all, SAMPLE),
+        None => Dice::throw().sample(&all, sample_size(SAMPLE)),
     };
     let places = Arc::new(Semaphore::new(TEAMS_AT_ONCE));
     let mut runs = tokio::task::JoinSet::new();

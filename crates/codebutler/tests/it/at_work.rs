@@ -1,5 +1,6 @@
-//! An agent in the middle of something: killed while a command runs, one of its
-//! threads in trouble, more threads than it may work on at once.
+//! An agent in the middle of something: killed or told to end while a command
+//! runs, stopped by a person, one of its threads in trouble, more threads than it
+//! may work on at once.
 
 use std::{fs, path::Path, time::Duration};
 
@@ -63,6 +64,126 @@ async fn an_agent_killed_during_a_command_leaves_no_child_and_does_not_repeat_it
     until("the end of its children", || running(&mark) == 0).await;
     world.until_said(&root, "All of it is done.").await;
     assert_eq!((world.starts()[0], running(&mark)), (1, 0));
+}
+
+/// The Coder's log without what differs, as (epoch, record).
+fn written(world: &World, root: &str) -> Vec<(u64, Value)> {
+    let text = fs::read_to_string(world.conversation(root)).unwrap();
+    let lines = text.lines().map(|line| serde_json::from_str(line).unwrap());
+    lines
+        .map(|line: Value| {
+            let epoch = line["entry"]["epoch"].as_u64().unwrap();
+            (epoch, line["entry"]["record"].clone())
+        })
+        .collect()
+}
+
+fn result_of_bash(log: &[(u64, Value)]) -> usize {
+    let intent = log.iter().find(|(_, record)| record["tool"] == "Bash");
+    let call = &intent.unwrap().1["call"];
+    let is_result =
+        |(_, record): &(u64, Value)| record["t"] == "tool_result" && record["call"] == *call;
+    log.iter().position(is_result).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_agent_told_to_end_writes_what_its_tool_did_and_begins_nothing_new() {
+    let model = model("echo started >> starts.log; until [ -e go ]; do sleep 0.1; done").await;
+    let mut world = World::start(&model.base_url(), None).await;
+    let root = world.begin(|_| ()).await.unwrap();
+    until("the command", || world.starts()[0] == 1).await;
+    world.signal_coder("-TERM");
+    until("the grace", || {
+        world.logs().contains("the tools get a moment")
+    })
+    .await;
+    let_go(world.worktree());
+    world.until_said(&root, "All of it is done.").await;
+    let log = written(&world, &root);
+    let at = result_of_bash(&log);
+    let (epoch, record) = &log[at];
+    assert_eq!(
+        (*epoch, &record["outcome"]["ok"]),
+        (1, &Value::Bool(true)),
+        "{record}"
+    );
+    assert!(
+        log[at + 1..].iter().all(|(epoch, _)| *epoch == 2),
+        "{log:#?}"
+    );
+    assert_eq!((world.starts()[0], world.deaths()), (1, 1));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_command_that_outlives_the_grace_is_ended_and_not_repeated() {
+    let mark = format!("98766.{}", std::process::id());
+    let model = model(&format!("echo started >> starts.log; sleep {mark}")).await;
+    let mut world = World::start(&model.base_url(), None).await;
+    let root = world.begin(|_| ()).await.unwrap();
+    until("the command", || {
+        running(&mark) > 0 && world.starts()[0] == 1
+    })
+    .await;
+    world.signal_coder("-TERM");
+    until("the end of its children", || running(&mark) == 0).await;
+    world.until_said(&root, "All of it is done.").await;
+    let log = written(&world, &root);
+    let (epoch, record) = &log[result_of_bash(&log)];
+    let text = record["outcome"]["text"].as_str().unwrap();
+    assert!(*epoch == 2 && text.starts_with("interrupted"), "{record}");
+    assert_eq!(
+        (world.starts()[0], running(&mark), world.deaths()),
+        (1, 0, 1)
+    );
+}
+
+/// A child whose heart beats every tenth of a second.
+fn heart(mark: &str) -> String {
+    format!(
+        ": {mark}; echo started >> starts.log; until [ -e go ]; do echo >> beats.log; sleep 0.1; done"
+    )
+}
+
+fn beats(worktree: &Path) -> usize {
+    fs::read_to_string(worktree.join("beats.log")).map_or(0, |text| text.lines().count())
+}
+
+/// Measured by the child's own heart, which a busy machine slows down too, and
+/// against an ordinary message, which takes the same way to the agent.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stop_reaches_the_child_of_a_running_command_within_a_second() {
+    let mark = format!("heart-{}", std::process::id());
+    let model = model(&heart(&mark)).await;
+    let mut world = World::start(&model.base_url(), None).await;
+    for how in ["the word", "the mark"] {
+        let root = world.begin(|_| ()).await.unwrap();
+        let worktree = world.worktree().to_owned();
+        until("a beating heart", || beats(&worktree) > 2).await;
+        let before = beats(&worktree);
+        world
+            .person()
+            .reply(&root, "@codebutler.coder take your time")
+            .await;
+        let heard = || fs::read_to_string(world.conversation(&root)).unwrap();
+        until("the message", || heard().contains("take your time")).await;
+        let way = beats(&worktree) - before;
+        let before = beats(&worktree);
+        match how {
+            "the word" => world.person().reply(&root, "stop").await,
+            _ => world.person().react(&root, "octagonal_sign").await,
+        }
+        until("the stop", || heard().contains(r#""how":"stopped""#)).await;
+        let at_stop = beats(&worktree);
+        until("the end of the child", || running(&mark) == 0).await;
+        let after = beats(&worktree);
+        assert!(
+            after - before <= way + 10,
+            "{how}: {before} {at_stop} {after}, way {way}"
+        );
+        let_go(&worktree);
+        assert_eq!(beats(&worktree), after, "{how}: the heart still beats");
+    }
+    assert_eq!(world.deaths(), 0);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

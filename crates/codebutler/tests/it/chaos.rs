@@ -65,6 +65,14 @@ pub fn nightly() -> bool {
     std::env::var_os("CODEBUTLER_NIGHTLY").is_some()
 }
 
+/// How many passages are chosen: `CODEBUTLER_SAMPLE`, else what CI can afford.
+pub fn sample_size(affordable: usize) -> usize {
+    let wanted = std::env::var("CODEBUTLER_SAMPLE").ok();
+    wanted
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(affordable)
+}
+
 /// How many worlds run at the same time.
 pub fn worlds_at_once() -> usize {
     std::thread::available_parallelism().map_or(4, |cores| (cores.get() * 2).clamp(2, 12))

@@ -6,7 +6,7 @@ use std::path::Path;
 use butler_testkit::git;
 use serde_json::Value;
 
-use crate::team::{Team, says, story};
+use crate::team::{Team, command, says, story};
 
 const QUESTION: &str = include_str!("scenarios/question.yaml");
 const STORY: &str = include_str!("../../demo/scenarios/json-flag.yaml");
@@ -52,6 +52,45 @@ async fn a_question_is_answered_with_research_from_two_requests() {
         !global.contains("Issue 8"),
         "only the index line reaches global.md"
     );
+}
+
+/// With `knowledge: direct`, agreed to on this machine, findings need no pull
+/// request.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn direct_knowledge_is_on_the_default_branch_at_once() {
+    let team = Team::start_with(QUESTION, |root| {
+        let policy = root.join(".codebutler/policy.json");
+        std::fs::write(policy, "{\"knowledge\": \"direct\"}").unwrap();
+        publish(root);
+        agree(root);
+    })
+    .await;
+    let root = team.say("why does the program not use local?").await;
+    team.until(&root, "the answer", |thread| {
+        says(thread, "The program does without")
+    })
+    .await;
+    let file = ".codebutler/research/posix-local.md";
+    let kept = team.scratch.remote_file("main", file).unwrap();
+    assert!(kept.contains("Issue 8 leaves it out"), "{kept}");
+    let pulls = team
+        .scratch
+        .remote_git(&["for-each-ref", "refs/codebutler/pr"]);
+    assert_eq!(pulls, "", "no pull request was opened");
+}
+
+/// Agrees to the policy as it is, as a person on this machine would.
+fn agree(root: &Path) {
+    let home = root.parent().unwrap().join("machine");
+    let run = |args: &[&str]| {
+        let output = command(root, &home).args(args).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let shown = run(&["policy"]);
+    let hex = |word: &&str| word.len() == 64 && word.bytes().all(|b| b.is_ascii_hexdigit());
+    let hash = shown.split_whitespace().find(hex).unwrap();
+    run(&["policy", "accept", "--hash", hash]);
 }
 
 /// A finding that is older than the configured age is named to the Researcher,

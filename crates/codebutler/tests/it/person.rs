@@ -64,6 +64,14 @@ impl Person {
         }
     }
 
+    /// Puts a mark on a message.
+    pub async fn react(&self, ts: &str, name: &str) {
+        let body = json!({"channel": self.channel, "ts": ts, "name": name});
+        while self.try_post("v1/reactions", &body).await.is_none() {
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+
     /// Waits for a card that begins so and has this button, and presses it; one
     /// that was pressed by a click without an answer is fine.
     pub async fn press(&self, root: &str, title: &str, choice: &str) -> Result<(), String> {

@@ -110,6 +110,25 @@ async fn roles_that_talk_too_long_among_themselves_pause_until_a_person_speaks()
     .await;
 }
 
+/// The Reviewer has paused and asked; the person speaks to the PM instead, who
+/// asks the Reviewer again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_role_that_paused_goes_on_when_a_person_spoke_to_another() {
+    let scenario = include_str!("scenarios/chatter_elsewhere.yaml");
+    let team = Team::start_configured(scenario, |config| {
+        config["limits"] = json!({"maxExchanges": 4});
+    })
+    .await;
+    let root = team.say("is it one or two?").await;
+    team.until(&root, "the pause", |thread| {
+        says(thread, "@codebutler.reviewer go on")
+    })
+    .await;
+    team.reply(&root, "@codebutler.pm ask about three").await;
+    let answered = |thread: &Value| says(thread, "@codebutler.pm It is three.");
+    team.until(&root, "the answer", answered).await;
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_command_that_reaches_outside_asks_once_text_from_outside_was_read() {
     let team = Team::start(include_str!("scenarios/tainted.yaml")).await;

@@ -394,6 +394,18 @@ impl Drop for Team {
         // Closing its input is not needed: `up` ends on SIGTERM, and its children with it.
         let _ = Command::new("kill").arg(self.up.id().to_string()).status();
         let _ = self.up.wait();
+        keep(self.scratch.folder());
+    }
+}
+
+/// Copies what a failed test leaves to the folder that `CODEBUTLER_KEEP` names.
+fn keep(left: &Path) {
+    if let Some(folder) = std::env::var_os("CODEBUTLER_KEEP").filter(|_| std::thread::panicking()) {
+        let _ = fs::create_dir_all(&folder);
+        let _ = Command::new("cp")
+            .arg("-a")
+            .args([left.as_os_str(), &folder])
+            .status();
     }
 }
 

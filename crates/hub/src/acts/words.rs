@@ -3,13 +3,13 @@
 //! the embedded workspace and for what is said in Slack.
 
 use butler_policy::{Word, answer, meanings};
-use butler_vocab::{ActionId, ChannelId, Choice, Decision, MessageTs, RequestId, ThreadId};
+use butler_vocab::{ActionId, ChannelId, Decision, MessageTs, ThreadId};
 
 use crate::{
     desk::Desk,
     error::Trouble,
     identity::Person,
-    workspace::decide::{self, Click, Rules},
+    workspace::decide::{self, Click, Rules, Thumb},
 };
 
 /// Something that a person said in a thread.
@@ -79,43 +79,34 @@ fn click_meant(desk: &Desk<'_>, said: &Said<'_>) -> Result<Option<Click>, Troubl
     }))
 }
 
-/// `approve <id>` in a message decides, where that is unambiguous. The words
-/// count in the card's own thread; anywhere else they are only words.
+/// `approve <id>` or `reject <id>` in a message decides, where that is
+/// unambiguous. The words count in the card's own thread; anywhere else they are
+/// only words.
 pub(crate) fn heed(
     desk: &mut Desk<'_>,
     rules: &Rules,
     said: &Said<'_>,
     repo: &str,
 ) -> Result<(), Trouble> {
-    let Some(request) = decide::approval_in_words(said.text) else {
+    let Some((thumb, request)) = Thumb::in_words(said.text) else {
         return Ok(());
     };
-    approve(desk, rules, said, repo, &request)
-}
-
-fn approve(
-    desk: &mut Desk<'_>,
-    rules: &Rules,
-    said: &Said<'_>,
-    repo: &str,
-    request: &RequestId,
-) -> Result<(), Trouble> {
-    let Some(view) = decide::view(desk.db(), repo, request)? else {
+    let Some(view) = decide::view(desk.db(), repo, &request)? else {
         return Ok(());
     };
     let asked = view.asked;
-    if view.decided.is_some()
-        || !decide::approves_by_word(asked.kind)
-        || said.root != Some(&asked.thread.root)
-    {
+    if view.decided.is_some() || said.root != Some(&asked.thread.root) {
         return Ok(());
     }
+    let Some(choice) = thumb.choice(asked.kind) else {
+        return Ok(());
+    };
     let click = Click {
         channel: asked.thread.channel,
         message: asked.message,
         action: ActionId {
             request: asked.request,
-            choice: Choice::Approve,
+            choice,
         },
     };
     ignore_refusal(desk.attempt(|desk| decide::decide(desk, rules, said.person, &click)))

@@ -1,6 +1,6 @@
 //! Plans, verdicts and retrospectives as cards.
 
-use butler_vocab::{Plan, Retrospective, Severity, Verdict};
+use butler_vocab::{Plan, PlannedTest, Retrospective, ReviewPlan, Risk, Severity, Verdict};
 use maud::{Markup, html};
 
 use super::blocks;
@@ -39,12 +39,48 @@ pub(super) fn verdict(verdict: &Verdict) -> Markup {
                         " " (finding.evidence) " → " (finding.fix) }
                 } }
             }
-            @if !verdict.risks.is_empty() {
-                ul { @for risk in &verdict.risks {
-                    li { (risk.area) " " span.soft { (severity(risk.severity)) } ": " (risk.note) }
-                } }
-            }
+            (matrix(&verdict.risks))
             (points("Invariants", &verdict.invariants))
+            (tests(&verdict.tests))
+        }
+    }
+}
+
+/// What the Reviewer judges by.
+pub(super) fn review(review: &ReviewPlan) -> Markup {
+    html! {
+        section.sheet {
+            p { "round " (review.round) }
+            div { (blocks::markdown(&review.summary)) }
+            (points("Invariants", &review.invariants))
+            (matrix(&review.risks))
+            (tests(&review.tests))
+        }
+    }
+}
+
+fn matrix(risks: &[Risk]) -> Markup {
+    html! {
+        @if !risks.is_empty() {
+            ul { @for risk in risks {
+                li { (risk.area) " " span.soft { (severity(risk.severity)) } ": " (risk.note) }
+            } }
+        }
+    }
+}
+
+fn tests(tests: &[PlannedTest]) -> Markup {
+    html! {
+        @if !tests.is_empty() {
+            p { strong { "Tests" } }
+            ul { @for test in tests {
+                li { (test.level.as_str()) ": " (test.what) " "
+                    @match &test.place {
+                        Some(place) => code { (place) },
+                        None => span.outcome.failed { "missing" },
+                    }
+                }
+            } }
         }
     }
 }

@@ -266,23 +266,49 @@ fn read_view(row: Value) -> Result<DecisionView, serde_json::Error> {
 }
 
 /// What a person's words or thumb say about an open card, where that is
-/// unambiguous: `approve <id>` in its thread, 👍 on the card itself.
-pub(crate) fn approval_in_words(text: &str) -> Option<RequestId> {
-    let mut words = text.split_whitespace();
-    let approve = words.next()?.eq_ignore_ascii_case("approve");
-    let id = words.next()?;
-    let plain = (4..=12).contains(&id.len()) && id.bytes().all(|b| b.is_ascii_alphanumeric());
-    (approve && plain && words.next().is_none()).then(|| RequestId::new(id.to_ascii_lowercase()))
+/// unambiguous: `approve <id>` or `reject <id>` in its thread, 👍 or 👎 on the
+/// card itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Thumb {
+    Up,
+    Down,
 }
 
-/// Whether a thumb or words can approve such a card.
-pub(crate) const fn approves_by_word(kind: DecisionKind) -> bool {
-    matches!(kind, DecisionKind::Plan | DecisionKind::Command)
-}
+impl Thumb {
+    /// What exactly these words say, and about which card.
+    pub(crate) fn in_words(text: &str) -> Option<(Self, RequestId)> {
+        let mut words = text.split_whitespace();
+        let thumb = match words.next()?.to_ascii_lowercase().as_str() {
+            "approve" => Thumb::Up,
+            "reject" => Thumb::Down,
+            _ => return None,
+        };
+        let id = words.next()?;
+        let plain = (4..=12).contains(&id.len()) && id.bytes().all(|b| b.is_ascii_alphanumeric());
+        let whole = plain && words.next().is_none();
+        whole.then(|| (thumb, RequestId::new(id.to_ascii_lowercase())))
+    }
 
-/// Whether this emoji is a thumb up.
-pub(crate) fn is_thumb(name: &str) -> bool {
-    matches!(name.split("::").next(), Some("+1" | "thumbsup"))
+    /// What this emoji says.
+    pub(crate) fn of_emoji(name: &str) -> Option<Self> {
+        match name.split("::").next()? {
+            "+1" | "thumbsup" => Some(Thumb::Up),
+            "-1" | "thumbsdown" => Some(Thumb::Down),
+            _ => None,
+        }
+    }
+
+    /// What it chooses on such a card; nothing where only a button will do.
+    pub(crate) const fn choice(self, kind: DecisionKind) -> Option<Choice> {
+        match (self, kind) {
+            (Thumb::Up, DecisionKind::Plan | DecisionKind::Command) => Some(Choice::Approve),
+            (Thumb::Up, DecisionKind::Learning) => Some(Choice::Accept),
+            (Thumb::Down, DecisionKind::Plan | DecisionKind::Command | DecisionKind::Learning) => {
+                Some(Choice::Reject)
+            }
+            (_, DecisionKind::Merge | DecisionKind::Cap) => None,
+        }
+    }
 }
 
 #[cfg(test)]
@@ -290,20 +316,32 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_exact_words_approve() {
-        assert_eq!(
-            approval_in_words(" Approve K3M9QA "),
-            Some(RequestId::new("k3m9qa"))
-        );
+    fn only_the_exact_words_decide() {
+        let card = RequestId::new("k3m9qa");
+        let said = |text: &str| Thumb::in_words(text);
+        assert_eq!(said(" Approve K3M9QA "), Some((Thumb::Up, card.clone())));
+        assert_eq!(said("reject k3m9qa"), Some((Thumb::Down, card)));
         for text in [
             "approve",
+            "reject",
+            "reject it now",
             "approve it now",
             "approve k3m9qa please",
             "i approve k3m9qa",
             "approve <!channel>",
         ] {
-            assert_eq!(approval_in_words(text), None, "{text}");
+            assert_eq!(said(text), None, "{text}");
         }
-        assert!(is_thumb("+1") && is_thumb("thumbsup::skin-tone-2") && !is_thumb("thumbsdown"));
+        for (name, thumb) in [
+            ("+1", Some(Thumb::Up)),
+            ("thumbsup::skin-tone-2", Some(Thumb::Up)),
+            ("-1", Some(Thumb::Down)),
+            ("thumbsdown", Some(Thumb::Down)),
+            ("tada", None),
+        ] {
+            assert_eq!(Thumb::of_emoji(name), thumb, "{name}");
+        }
+        assert_eq!(Thumb::Up.choice(DecisionKind::Merge), None);
+        assert_eq!(Thumb::Down.choice(DecisionKind::Cap), None);
     }
 }

@@ -188,6 +188,48 @@ async fn a_thumb_on_the_card_and_the_exact_words_approve() {
 }
 
 #[tokio::test]
+async fn a_thumb_down_and_the_exact_words_reject() {
+    let world = World::start().await;
+    let control = world.control(Role::Lead);
+    let root = world.say("what did we learn?", None).await;
+    let asked = [
+        ("learn1", DecisionKind::Learning, "-1", Some(Choice::Reject)),
+        ("learn2", DecisionKind::Learning, "+1", Some(Choice::Accept)),
+        (
+            "cmd001",
+            DecisionKind::Command,
+            "thumbsdown",
+            Some(Choice::Reject),
+        ),
+        ("merge1", DecisionKind::Merge, "-1", None),
+    ];
+    for (id, kind, name, chosen) in asked {
+        let card = ask(&world, &root, id, kind, "x").await;
+        let thumb = json!({"channel": world.channel(), "ts": card.ts, "name": name});
+        world.person(&world.ana, "v1/reactions", &thumb).await;
+        let view = control.decision(&RequestId::new(id)).await.unwrap();
+        assert_eq!(view.decided.map(|decision| decision.choice), chosen, "{id}");
+    }
+    for (id, kind) in [
+        ("learn3", DecisionKind::Learning),
+        ("plan01", DecisionKind::Plan),
+    ] {
+        ask(&world, &root, id, kind, "y").await;
+        world.say(&format!("reject {id}"), None).await;
+        let request = RequestId::new(id);
+        let view = control.decision(&request).await.unwrap();
+        assert_eq!(
+            view.decided, None,
+            "words outside the thread are only words"
+        );
+        world.say(&format!("reject {id}"), Some(&root)).await;
+        let view = control.decision(&request).await.unwrap();
+        let chosen = view.decided.map(|decision| decision.choice);
+        assert_eq!(chosen, Some(Choice::Reject), "{id}");
+    }
+}
+
+#[tokio::test]
 async fn a_card_that_redaction_would_alter_is_refused() {
     let world = World::start().await;
     let root = world.say("hi", None).await;

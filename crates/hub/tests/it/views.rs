@@ -148,6 +148,7 @@ async fn the_board_follows_the_work() {
             last: false,
             summary: "fine".into(),
             invariants: vec![],
+            tests: vec![],
             risks: vec![],
             findings: vec![],
         },

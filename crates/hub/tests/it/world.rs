@@ -38,7 +38,7 @@ pub fn config(dir: &Path, listen: SocketAddr) -> HubConfig {
     config.caps = Caps {
         thread: Usd::from_cents(100),
         day: Usd::from_cents(1_000),
-        person: None,
+        ..Caps::default()
     };
     config
 }

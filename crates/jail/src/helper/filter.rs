@@ -9,12 +9,12 @@
 use std::collections::BTreeMap;
 
 use libc::c_long;
-use seccompiler::{
-    BpfProgram, SeccompAction, SeccompCmpArgLen::Dword, SeccompCmpOp as Op, SeccompCondition,
-    SeccompFilter, SeccompRule, TargetArch, sock_filter,
-};
+use seccompiler::BpfProgram;
 
-use super::{Doing, Failed, quick};
+use super::{
+    Doing, Failed,
+    program::{self, Fate, Rule, Test},
+};
 
 /// Which sockets may be made. `socketpair` always may.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -108,8 +108,6 @@ const NEW_NAMESPACE: [libc::c_int; 8] = [
     0x80, // CLONE_NEWTIME
 ];
 
-const SET_ID_BITS: [u64; 2] = [libc::S_ISUID as u64, libc::S_ISGID as u64];
-
 /// A filter, ready to be installed.
 pub(super) struct Program(BpfProgram);
 
@@ -122,157 +120,88 @@ impl Program {
 
 /// Writes the filter.
 pub(super) fn program(sockets: Sockets) -> Result<Program, Failed> {
-    let rules = rules(sockets)?;
-    // One program with three parts: each further program costs a tenth of a
-    // millisecond to install, and time at every call.
-    let quick = quick::prelude(rules.keys().chain(UNKNOWN).copied());
-    Ok(Program([quick, unknown(), compile(rules)?].concat()))
+    program::write(&fates(sockets))
+        .map(Program)
+        .ok_or_else(|| Failed::new("write the system call filter", "not for this machine"))
 }
 
-fn rules(sockets: Sockets) -> Result<BTreeMap<c_long, Vec<SeccompRule>>, Failed> {
-    let mut rules: BTreeMap<c_long, Vec<SeccompRule>> = BTreeMap::new();
-    for call in REFUSED {
-        rules.insert(*call, Vec::new());
-    }
-    for flag in NEW_NAMESPACE {
-        let flag = flag as u64;
-        add(
-            &mut rules,
-            libc::SYS_unshare,
-            &[(0, Op::MaskedEq(flag), flag)],
-        )?;
-        // In clone the lowest byte is a signal, so a time namespace cannot be asked for.
-        if flag > 0xff {
-            add(
-                &mut rules,
-                libc::SYS_clone,
-                &[(0, Op::MaskedEq(flag), flag)],
-            )?;
+/// What becomes of each call that is not simply let through.
+pub(super) fn fates(sockets: Sockets) -> BTreeMap<u32, Fate> {
+    let mut fates = BTreeMap::new();
+    let mut set = |call: c_long, fate: Fate| {
+        if let Ok(call) = u32::try_from(call) {
+            fates.insert(call, fate);
         }
+    };
+    for call in REFUSED {
+        set(*call, Fate::Refuse);
     }
-    refuse_set_id(&mut rules)?;
-    refuse_sockets(&mut rules, sockets)?;
-    for request in [libc::TIOCSTI, libc::TIOCLINUX] {
-        add(&mut rules, libc::SYS_ioctl, &[(1, Op::Eq, request)])?;
+    for call in UNKNOWN {
+        set(*call, Fate::Unknown);
     }
-    Ok(rules)
+    let namespaces = NEW_NAMESPACE.iter().fold(0, |all, flag| all | *flag as u32);
+    set(libc::SYS_unshare, judged([[Test::Any(0, namespaces)]]));
+    // In clone the lowest byte is a signal, so a time namespace cannot be asked for.
+    set(
+        libc::SYS_clone,
+        judged([[Test::Any(0, namespaces & !0xff)]]),
+    );
+    refuse_set_id(&mut set);
+    refuse_sockets(&mut set, sockets);
+    set(
+        libc::SYS_ioctl,
+        judged([libc::TIOCSTI, libc::TIOCLINUX].map(|request| [Test::Is(1, request as u32)])),
+    );
+    fates
+}
+
+fn judged<const M: usize, const N: usize>(rules: [[Test; N]; M]) -> Fate {
+    Fate::Judge(rules.map(Rule::from).into())
 }
 
 /// A set-uid file made inside would work outside.
-fn refuse_set_id(rules: &mut BTreeMap<c_long, Vec<SeccompRule>>) -> Result<(), Failed> {
+fn refuse_set_id(set: &mut impl FnMut(c_long, Fate)) {
     const SYS_FCHMODAT2: c_long = 452;
-    const CREATE: u64 = libc::O_CREAT as u64;
-    for bit in SET_ID_BITS {
-        let has_bit = |argument| (argument, Op::MaskedEq(bit), bit);
-        let creates = |argument| (argument, Op::MaskedEq(CREATE), CREATE);
-        add(rules, libc::SYS_fchmod, &[has_bit(1)])?;
-        add(rules, libc::SYS_fchmodat, &[has_bit(2)])?;
-        add(rules, SYS_FCHMODAT2, &[has_bit(2)])?;
-        add(rules, libc::SYS_openat, &[creates(2), has_bit(3)])?;
-        add(rules, libc::SYS_mknodat, &[has_bit(2)])?;
-        #[cfg(target_arch = "x86_64")]
-        {
-            add(rules, libc::SYS_chmod, &[has_bit(1)])?;
-            add(rules, libc::SYS_creat, &[has_bit(1)])?;
-            add(rules, libc::SYS_open, &[creates(1), has_bit(2)])?;
-            add(rules, libc::SYS_mknod, &[has_bit(1)])?;
-        }
+    const CREATE: u32 = libc::O_CREAT as u32;
+    const SET_ID: u32 = libc::S_ISUID | libc::S_ISGID;
+    let mode = |argument| judged([[Test::Any(argument, SET_ID)]]);
+    let created = |flags, mode| judged([[Test::Any(flags, CREATE), Test::Any(mode, SET_ID)]]);
+    set(libc::SYS_fchmod, mode(1));
+    set(libc::SYS_fchmodat, mode(2));
+    set(SYS_FCHMODAT2, mode(2));
+    set(libc::SYS_openat, created(2, 3));
+    set(libc::SYS_mknodat, mode(2));
+    #[cfg(target_arch = "x86_64")]
+    {
+        set(libc::SYS_chmod, mode(1));
+        set(libc::SYS_creat, mode(1));
+        set(libc::SYS_open, created(1, 2));
+        set(libc::SYS_mknod, mode(1));
     }
-    Ok(())
 }
 
-fn refuse_sockets(
-    rules: &mut BTreeMap<c_long, Vec<SeccompRule>>,
-    sockets: Sockets,
-) -> Result<(), Failed> {
+fn refuse_sockets(set: &mut impl FnMut(c_long, Fate), sockets: Sockets) {
     let [unix, inet, inet6, netlink] = [
         libc::AF_UNIX,
         libc::AF_INET,
         libc::AF_INET6,
         libc::AF_NETLINK,
     ]
-    .map(|f| f as u64);
-    add(rules, libc::SYS_socketpair, &[(0, Op::Ne, unix)])?;
-    let allowed: &[u64] = match sockets {
+    .map(|family| family as u32);
+    set(libc::SYS_socketpair, judged([[Test::IsNot(0, unix)]]));
+    let allowed: &[u32] = match sockets {
         Sockets::Usual => &[unix, inet, inet6, netlink],
         Sockets::NoUnix => &[inet, inet6, netlink],
-        Sockets::None => {
-            rules.insert(libc::SYS_socket, Vec::new());
-            return Ok(());
-        }
+        Sockets::None => return set(libc::SYS_socket, Fate::Refuse),
     };
-    let none_of: Vec<_> = allowed.iter().map(|family| (0, Op::Ne, *family)).collect();
-    add(rules, libc::SYS_socket, &none_of)?;
-    let other_netlink = [(0, Op::Eq, netlink), (2, Op::Ne, 0)];
-    add(rules, libc::SYS_socket, &other_netlink)
-}
-
-/// Refuses `call` when all conditions (argument, comparison, value) hold.
-fn add(
-    rules: &mut BTreeMap<c_long, Vec<SeccompRule>>,
-    call: c_long,
-    conditions: &[(u8, Op, u64)],
-) -> Result<(), Failed> {
-    let conditions = conditions
+    let none_of = allowed
         .iter()
-        .map(|(argument, compare, value)| {
-            SeccompCondition::new(*argument, Dword, compare.clone(), *value)
-        })
-        .collect::<Result<Vec<_>, _>>()
-        .doing("write the system call filter")?;
-    let rule = SeccompRule::new(conditions).doing("write the system call filter")?;
-    rules.entry(call).or_default().push(rule);
-    Ok(())
-}
-
-fn compile(rules: BTreeMap<c_long, Vec<SeccompRule>>) -> Result<BpfProgram, Failed> {
-    let step = "write the system call filter";
-    let arch = TargetArch::try_from(std::env::consts::ARCH).doing(step)?;
-    let refuse = SeccompAction::Errno(libc::EPERM as u32);
-    let filter = SeccompFilter::new(rules, SeccompAction::Allow, refuse, arch).doing(step)?;
-    BpfProgram::try_from(filter).doing(step)
-}
-
-/// What comes before: "no such call" for the unknown ones, and on x86-64 for the
-/// second set of numbers that the same calls have there, from 2^30 up.
-fn unknown() -> BpfProgram {
-    let instruction = |code: u32, jt, jf, k| sock_filter {
-        code: code as u16,
-        jt,
-        jf,
-        k,
-    };
-    let answer = libc::SECCOMP_RET_ERRNO | libc::ENOSYS as u32;
-    let refuse_if = |compare: u32, value: u32| {
-        [
-            instruction(libc::BPF_JMP | compare | libc::BPF_K, 0, 1, value),
-            instruction(libc::BPF_RET | libc::BPF_K, 0, 0, answer),
-        ]
-    };
-    let mut program = vec![instruction(
-        libc::BPF_LD | libc::BPF_W | libc::BPF_ABS,
-        0,
-        0,
-        0,
-    )];
-    for call in UNKNOWN {
-        program.extend(refuse_if(libc::BPF_JEQ, *call as u32));
-    }
-    if cfg!(target_arch = "x86_64") {
-        program.extend(refuse_if(libc::BPF_JGE, 1 << 30));
-    }
-    program
+        .map(|family| Test::IsNot(0, *family))
+        .collect();
+    let other_netlink = vec![Test::Is(0, netlink), Test::IsNot(2, 0)];
+    set(libc::SYS_socket, Fate::Judge(vec![none_of, other_netlink]));
 }
 
 #[cfg(test)]
-pub(super) fn judged_for_tests() -> Vec<c_long> {
-    let rules = rules(Sockets::Usual).expect("the rules can be written");
-    rules.keys().chain(UNKNOWN).copied().collect()
-}
-
-#[cfg(test)]
-pub(super) fn slow_for_tests() -> BpfProgram {
-    let rules = rules(Sockets::Usual).expect("the rules can be written");
-    let rest = compile(rules).expect("the filter can be written");
-    [unknown(), rest].concat()
-}
+#[path = "filter_tests.rs"]
+mod tests;

@@ -1,31 +1,33 @@
-//! The helper: `codebutler __jail`, one process per command.
+//! The helper: `codebutler __jail nursery`, for one command after another.
 //!
 //! It is single-threaded, so it may fork and restrict itself freely. It is
-//! started with the spec as standard input, the command's output as standard
-//! output and the report line as standard error, and with nothing else: an empty
-//! environment and no other descriptor.
+//! started with a socket as standard input, and with nothing else: an empty
+//! environment and no other descriptor. Every command comes with a message (see
+//! `message`), and runs in processes that are forked for it alone.
 
 pub(crate) mod attack;
 mod confine;
 mod fallback;
 mod filter;
+mod ground;
 mod init;
 mod landlock;
+mod message;
 mod mounts;
 mod namespaces;
 mod proc;
-mod quick;
+mod program;
+mod quiet;
+mod room;
 mod start;
 mod sys;
 mod tree;
 mod watch;
 
-use std::{
-    io::{BufRead, Read, StdinLock, Write},
-    os::fd::OwnedFd,
-};
+use std::{io::Write, os::fd::OwnedFd};
 
-use crate::spec::{Report, Request, Spec, VERSION, Walls};
+use self::message::{Line, Message, Requests};
+use crate::spec::{NURSERY, Report, Request, VERSION, Walls};
 
 /// A step of the set-up that failed.
 #[derive(Debug)]
@@ -54,7 +56,7 @@ impl<T, E: ToString> Doing<T> for Result<T, E> {
     }
 }
 
-/// The three descriptors the caller gave us, out of the way of 0, 1 and 2.
+/// Where a command's output and reports go, out of the way of 0, 1 and 2.
 struct Wires {
     output: OwnedFd,
     report: OwnedFd,
@@ -69,92 +71,82 @@ impl Wires {
         }
     }
 
-    /// Lets go of all three, so that they are the other process's alone.
-    fn hang_up(&mut self) -> std::io::Result<()> {
-        let null = std::io::stderr();
-        rustix::stdio::dup2_stdin(&null)?;
-        rustix::io::dup2(&null, &mut self.output)?;
-        Ok(rustix::io::dup2(&null, &mut self.report)?)
+    /// Tells the caller why nothing is run.
+    fn fail(&self, Failed { step, detail }: Failed) {
+        self.tell(&Report::SetUp { step, detail });
     }
 }
 
-/// What `codebutler __jail` does: reads its spec, restricts itself, runs the
-/// command, reports, ends. It never returns and never runs anything unconfined.
+/// What `codebutler __jail` does: waits for commands and runs each inside its
+/// walls, or, as a command inside them, tries to get out. It never returns and
+/// never runs anything unconfined.
 pub fn helper_main() -> ! {
-    let mut wires = match sys::take_wires() {
-        Ok(wires) => wires,
-        Err(error) => {
-            let _ = writeln!(std::io::stderr(), "cannot take over descriptors: {error}");
-            std::process::exit(70)
-        }
+    let nursery = std::env::args_os()
+        .nth(2)
+        .is_some_and(|word| word == NURSERY);
+    let outcome = if nursery {
+        sys::take_line().map(|line| serve(Line(line)))
+    } else {
+        sys::take_wires().map(|wires| {
+            if let Err(failed) = attack(&wires) {
+                wires.fail(failed);
+                std::process::exit(71)
+            }
+        })
     };
-    if let Err(Failed { step, detail }) = serve(&mut wires) {
-        wires.tell(&Report::SetUp { step, detail });
-        std::process::exit(71)
+    if let Err(error) = outcome {
+        let _ = writeln!(std::io::stderr(), "cannot take over descriptors: {error}");
+        std::process::exit(70)
     }
     std::process::exit(0)
 }
 
-fn serve(wires: &mut Wires) -> Result<(), Failed> {
-    let mut requests = Requests(std::io::stdin().lock());
-    match requests.next()? {
-        None => Ok(()),
-        Some(Request::Ground(ground)) => {
-            understood(ground.version)?;
-            namespaces::enter(&ground, requests, wires)
+/// Takes the first message, which says what kind of helper this is to be.
+fn serve(line: Line) {
+    let Some(Message {
+        mut requests,
+        wires,
+    }) = line.next()
+    else {
+        return;
+    };
+    let first = match requests.next() {
+        Ok(Some(first)) => first,
+        Ok(None) => return,
+        Err(failed) => return wires.fail(failed),
+    };
+    match first {
+        Request::Ground(ground) if ground.version == VERSION => {
+            namespaces::serve(&ground, Message { requests, wires }, line);
         }
-        Some(Request::Run(spec)) => {
-            understood(spec.version)?;
+        Request::Run(spec) if spec.version == VERSION => {
             let Walls::Landlock { read, write } = &spec.walls else {
-                return Err(Failed::new("understand the spec", "there is no ground"));
+                return wires.fail(Failed::new("understand the spec", "there is no ground"));
             };
-            let stdin = requests.stdin(&spec)?;
-            fallback::enter(&spec, read, write, stdin, wires)
+            let outcome = requests
+                .stdin(&spec)
+                .and_then(|stdin| fallback::enter(&spec, read, write, stdin, &wires));
+            if let Err(failed) = outcome {
+                wires.fail(failed);
+            }
         }
-        Some(Request::Attack(targets)) => attack(&targets, wires),
+        Request::Attack(_) => wires.fail(Failed::new("understand the spec", "it is no command")),
+        Request::Ground(_) | Request::Run(_) => {
+            let detail = "the executable was replaced while the caller was running";
+            wires.fail(Failed::new("understand the spec", detail));
+        }
     }
-}
-
-fn understood(version: u32) -> Result<(), Failed> {
-    if version == VERSION {
-        return Ok(());
-    }
-    let detail = "the executable was replaced while the caller was running";
-    Err(Failed::new("understand the spec", detail))
 }
 
 /// Confined already: tries to get out, and writes one line per attempt.
-fn attack(targets: &attack::Targets, wires: &Wires) -> Result<(), Failed> {
-    for attempt in attack::all(targets) {
+fn attack(wires: &Wires) -> Result<(), Failed> {
+    let Some(Request::Attack(targets)) = Requests(std::io::stdin().lock()).next()? else {
+        return Err(Failed::new("understand the spec", "it is no attack"));
+    };
+    for attempt in attack::all(&targets) {
         let mut line = serde_json::to_vec(&attempt).doing("describe an attack")?;
         line.push(b'\n');
         rustix::io::write(&wires.output, &line).doing("describe an attack")?;
     }
     Ok(())
-}
-
-/// What the caller says, line by line, and what follows the last line.
-struct Requests(StdinLock<'static>);
-
-impl Requests {
-    /// The next request. Nothing when the caller went away without one.
-    fn next(&mut self) -> Result<Option<Request>, Failed> {
-        let mut line = Vec::new();
-        self.0.read_until(b'\n', &mut line).doing("read the spec")?;
-        if line.is_empty() {
-            return Ok(None);
-        }
-        if line.last() != Some(&b'\n') {
-            return Err(Failed::new("read the spec", "it is not complete"));
-        }
-        let request = serde_json::from_slice(&line).doing("understand the spec")?;
-        Ok(Some(request))
-    }
-
-    /// What the command is to read, if it is to read anything.
-    fn stdin(&mut self, spec: &Spec) -> Result<Option<Vec<u8>>, Failed> {
-        let mut rest = Vec::new();
-        self.0.read_to_end(&mut rest).doing("read the spec")?;
-        Ok(spec.stdin.then_some(rest))
-    }
 }

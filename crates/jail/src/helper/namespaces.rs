@@ -1,48 +1,210 @@
-//! The strong walls: namespaces of our own, then a first process in them.
+//! The strong walls: namespaces of our own, and for each command a first process
+//! in a pid namespace of its own.
 //!
-//! The helper stays outside. It is killed when its caller dies, its death kills
-//! the first process, and that takes every process of the namespace with it. On
-//! SIGTERM from the caller it kills the first process and waits: when the helper
-//! is gone, nothing is left. When the pipes of a helper that reported are closed,
-//! nothing is left either: the first process holds them to the end.
+//! ```text
+//! helper (user, net, uts and cgroup namespaces; the ground) ── first process
+//!                                   (pid, ipc and mount namespaces) ── command ── …
+//! ```
+//!
+//! The helper stays outside the walls of the commands, one after another, never
+//! two at once. It is killed when its caller dies, its death kills the first
+//! process, and that takes every process of the pid namespace with it. On SIGTERM
+//! from the caller it kills the first process, waits, and ends: when the helper is
+//! gone, nothing is left. When the pipes of a command that was reported are
+//! closed, nothing is left either: the first process holds them to the end.
+//!
+//! What commands share is what no command can change: it has no rights in these
+//! namespaces. The one thing it can leave behind is in the network (a port that
+//! is not free for a while); `quiet` looks, and says when this was the last one.
 
-use std::{fs, os::fd::OwnedFd, process::exit};
+use std::{
+    fs::{self, File},
+    io::BufReader,
+    os::fd::OwnedFd,
+    process::exit,
+};
 
 use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
     process::{Pid, Signal, WaitOptions, getegid, geteuid, kill_process, waitpid},
     thread::UnshareFlags,
 };
 
-use super::{Doing, Failed, Requests, Wires, confine, filter, init, landlock, mounts, start, sys};
+use super::{
+    Doing, Failed, Wires, confine, filter,
+    ground::Ground,
+    init, landlock,
+    message::{Line, Message, Requests},
+    quiet,
+    room::Room,
+    start, sys,
+};
 use crate::{
     Network,
-    spec::{Ground, Report, Request, Spec, Walls},
+    spec::{self, Report, Request, Spec, Walls},
     view::Step,
 };
 
-/// Leaves the host's namespaces for good, builds the ground, and runs the command
-/// that follows on it. Returns when all of it is over.
-pub(super) fn enter(ground: &Ground, requests: Requests, wires: &mut Wires) -> Result<(), Failed> {
-    leave_host(ground.caller, ground.network)?;
-    // The first process cannot see its parent from inside, so it learns from
-    // this pipe that the helper was still there once its death signal was set.
-    let (ready, go) =
-        rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).doing("make a pipe")?;
-    match sys::fork().doing("fork the first process")? {
-        Some(first) => {
-            drop(ready);
-            // From here on the pipes are the first process's alone: they end
-            // when it has seen the last process of the command die.
-            wires.hang_up().doing("let go of the pipes")?;
-            supervise(first, go);
-            Ok(())
+/// Leaves the host's namespaces for good, builds the ground, and runs one command
+/// after another on it. Returns when the caller wants no more.
+pub(super) fn serve(ground: &spec::Ground, first: Message, line: Line) {
+    let mut nursery = match Nursery::build(ground, line) {
+        Ok(nursery) => nursery,
+        Err(failed) => return first.wires.fail(failed),
+    };
+    let mut message = Some(first);
+    while let Some(next) = message.take() {
+        if !nursery.run(next) {
+            return;
         }
-        None => {
-            drop(go);
-            if let Err(Failed { step, detail }) = first_process(ground, requests, wires, &ready) {
-                wires.tell(&Report::SetUp { step, detail });
+        message = nursery.line.as_ref().and_then(Line::next);
+    }
+}
+
+/// What all commands of a helper share.
+struct Nursery<'a> {
+    wanted: &'a spec::Ground,
+    ground: Ground,
+    filter: filter::Program,
+    /// Both ends of a pipe that only tells whether the helper lives: the first
+    /// process closes the second, and cannot see its parent from inside.
+    life: (OwnedFd, Option<OwnedFd>),
+    line: Option<Line>,
+}
+
+impl<'a> Nursery<'a> {
+    fn build(wanted: &'a spec::Ground, line: Line) -> Result<Self, Failed> {
+        leave_host(wanted.caller, wanted.network)?;
+        let ground = Ground::build(wanted)?;
+        confine::no_new_rights()?;
+        // On the host's network its abstract sockets are a door unless Landlock shuts it.
+        let closed = wanted.network == Network::Loopback || landlock::scopes_abstract_sockets();
+        let filter = filter::program(if closed {
+            filter::Sockets::Usual
+        } else {
+            filter::Sockets::NoUnix
+        })?;
+        let (end, held) =
+            rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).doing("make a pipe")?;
+        Ok(Self {
+            wanted,
+            ground,
+            filter,
+            life: (end, Some(held)),
+            line: Some(line),
+        })
+    }
+
+    /// Runs one command to its end. Whether another may follow.
+    fn run(&mut self, message: Message) -> bool {
+        let Message {
+            mut requests,
+            wires,
+        } = message;
+        let spec = match requests.next() {
+            Ok(Some(Request::Run(spec))) => spec,
+            Ok(None) => return false,
+            Ok(Some(_)) => {
+                wires.fail(Failed::new("understand the spec", "it is no command"));
+                return false;
             }
-            exit(0)
+            Err(failed) => {
+                wires.fail(failed);
+                return false;
+            }
+        };
+        match self.begin(&spec, &mut requests, &wires) {
+            Ok(first) => {
+                // From here on the pipes are the first process's alone: they end
+                // when it has seen the last process of the command die.
+                drop((requests, wires));
+                supervise(first)
+            }
+            Err(failed) => {
+                wires.fail(failed);
+                false
+            }
+        }
+    }
+
+    /// Forks the first process of the command.
+    fn begin(
+        &mut self,
+        spec: &Spec,
+        requests: &mut Requests<BufReader<File>>,
+        wires: &Wires,
+    ) -> Result<Pid, Failed> {
+        let Walls::Namespaces { steps } = &spec.walls else {
+            return Err(Failed::new("understand the spec", "it is for other walls"));
+        };
+        let stdin = start::stdin(requests.stdin(spec)?)?;
+        let room = Room::prepare(&self.ground, steps, &spec.limits)?;
+        if let Some(first) = sys::fork_first().doing("fork the first process")? {
+            return Ok(first);
+        }
+        self.line = None;
+        self.life.1 = None;
+        let outcome = self
+            .born()
+            .and_then(|()| self.confine(spec, steps, &room, stdin, wires));
+        if let Err(failed) = outcome {
+            wires.fail(failed);
+        }
+        exit(0)
+    }
+
+    /// Binds the life of the first process to the helper's.
+    fn born(&self) -> Result<(), Failed> {
+        confine::die_with_parent(None, Signal::KILL)?;
+        let mut polled = [PollFd::new(&self.life.0, PollFlags::empty())];
+        let now = Timespec {
+            tv_sec: 0,
+            tv_nsec: 0,
+        };
+        poll(&mut polled, Some(&now)).doing("look for the helper")?;
+        if polled[0].revents().contains(PollFlags::HUP) {
+            return Err(Failed::new("look for the helper", "it is gone"));
+        }
+        rustix::process::setsid().doing("start a session")?;
+        Ok(())
+    }
+
+    /// Closes the walls around this process and starts the command.
+    fn confine(
+        &self,
+        spec: &Spec,
+        steps: &[Step],
+        room: &Room<'_>,
+        stdin: OwnedFd,
+        wires: &Wires,
+    ) -> Result<(), Failed> {
+        room.enter(&self.ground, &spec.limits)?;
+        confine::no_more_rights()?;
+        let writable = || {
+            let steps = self.wanted.steps.iter().chain(steps);
+            steps.filter_map(|step| match step {
+                Step::Show { path, write: true } => Some(path.path()),
+                _ => None,
+            })
+        };
+        landlock::second_layer(writable())?;
+        self.filter.install()?;
+        if spec.argv.is_empty() {
+            wires.tell(&Report::Exited(0));
+            return Ok(());
+        }
+        match sys::fork().doing("fork the command")? {
+            Some(command) => {
+                drop(stdin);
+                let members = init::Members::Namespace;
+                init::run(command, &spec.limits, writable(), members, wires);
+                sys::end_all_others();
+                if !quiet::is_as_new() {
+                    wires.tell(&Report::Worn);
+                }
+                Ok(())
+            }
+            None => start::exec(spec, &stdin, wires),
         }
     }
 }
@@ -69,8 +231,6 @@ fn unshare(network: Network) -> Result<(), Failed> {
     }
     let mut flags = UnshareFlags::NEWUSER
         | UnshareFlags::NEWNS
-        | UnshareFlags::NEWPID
-        | UnshareFlags::NEWIPC
         | UnshareFlags::NEWUTS
         | UnshareFlags::NEWCGROUP;
     if network == Network::Loopback {
@@ -84,92 +244,17 @@ fn unshare(network: Network) -> Result<(), Failed> {
     rustix::system::sethostname(b"codebutler").doing("set the host name")
 }
 
-/// Waits for the first process, and kills it when the caller asks.
-fn supervise(first: Pid, go: OwnedFd) {
-    let _ = rustix::io::write(&go, b"!");
-    drop(go);
+/// Waits for the first process, and kills it when the caller asks: then nobody
+/// else is run.
+fn supervise(first: Pid) -> bool {
+    let mut more = true;
     loop {
         if let Ok(Some(_)) = waitpid(Some(first), WaitOptions::NOHANG) {
-            return;
+            return more;
         }
         if sys::wait_signal(&[libc::SIGTERM, libc::SIGCHLD], None) == Some(libc::SIGTERM) {
             let _ = kill_process(first, Signal::KILL);
+            more = false;
         }
-    }
-}
-
-fn first_process(
-    ground: &Ground,
-    mut requests: Requests,
-    wires: &Wires,
-    ready: &OwnedFd,
-) -> Result<(), Failed> {
-    confine::die_with_parent(None, Signal::KILL)?;
-    if rustix::io::read(ready, &mut [0; 1]).doing("wait for the helper")? == 0 {
-        return Err(Failed::new("wait for the helper", "it is gone"));
-    }
-    rustix::process::setsid().doing("start a session")?;
-    let stage = mounts::Stage::build(ground)?;
-    confine::no_new_rights()?;
-    // On the host's network its abstract sockets are a door unless Landlock shuts it.
-    let closed = ground.network == Network::Loopback || landlock::scopes_abstract_sockets();
-    let filter = filter::program(if closed {
-        filter::Sockets::Usual
-    } else {
-        filter::Sockets::NoUnix
-    })?;
-    // All that does not depend on the command is done: this may wait long.
-    match requests.next()? {
-        None => Ok(()),
-        Some(Request::Run(spec)) => {
-            let stdin = requests.stdin(&spec)?;
-            run(ground, stage, &filter, &spec, stdin, wires)
-        }
-        Some(_) => Err(Failed::new("understand the spec", "it is no command")),
-    }
-}
-
-/// The command is known: closes the walls around this process and starts it.
-fn run(
-    ground: &Ground,
-    stage: mounts::Stage,
-    filter: &filter::Program,
-    spec: &Spec,
-    stdin: Option<Vec<u8>>,
-    wires: &Wires,
-) -> Result<(), Failed> {
-    let Walls::Namespaces { steps } = &spec.walls else {
-        return Err(Failed::new("understand the spec", "it is for other walls"));
-    };
-    stage.finish(steps)?;
-    confine::no_more_rights()?;
-    let writable = || {
-        let steps = ground.steps.iter().chain(steps);
-        steps.filter_map(|step| match step {
-            Step::Show { path, write: true } => Some(path.path()),
-            _ => None,
-        })
-    };
-    landlock::second_layer(writable())?;
-    let stdin = start::stdin(stdin)?;
-    filter.install()?;
-    if spec.argv.is_empty() {
-        wires.tell(&Report::Exited(0));
-        return Ok(());
-    }
-    match sys::fork().doing("fork the command")? {
-        Some(command) => {
-            drop(stdin);
-            init::run(
-                command,
-                &spec.limits,
-                writable(),
-                init::Members::Namespace,
-                wires,
-            );
-            sys::end_all_others();
-            Ok(())
-        }
-        None => start::exec(spec, &stdin, wires),
     }
 }

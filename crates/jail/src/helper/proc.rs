@@ -2,28 +2,32 @@
 //! read-only, because files like `core_pattern` ask for nothing but the host's
 //! root user, whom a command of root still is.
 
-use std::path::Path;
+use std::os::fd::OwnedFd;
 
-use rustix::fs::{Mode, OFlags, openat};
+use rustix::{
+    fs::{Mode, OFlags, openat},
+    mount::MountAttrFlags,
+};
 
 use super::{
     Doing, Failed,
-    mounts::{Stage, detached},
+    mounts::{READ_ONLY, detached},
     sys::{Propagation, set_mount_attributes},
 };
-use crate::spec::Ground;
+use crate::Limits;
 
 /// Process ids below this are never handed out a second time, so that many more
 /// processes than asked for can exist at first.
 const RESERVED: u32 = 300;
 
-/// Sets the limits that the kernel keeps per namespace, then shows `/proc`.
-pub(super) fn show(stage: &Stage, ground: &Ground) -> Result<(), Failed> {
-    let proc = detached("proc").doing("mount /proc")?;
+/// Sets the limits that the kernel keeps per namespace; the `/proc` that they
+/// were set through, mounted nowhere yet.
+pub(super) fn detached_for(limits: &Limits) -> Result<OwnedFd, Failed> {
+    let proc = detached("proc", &[], MountAttrFlags::MOUNT_ATTR_NOEXEC).doing("mount /proc")?;
     // Since Linux 6.14 a pid namespace has a limit of its own, which binds root
     // too. Before that this write fails, and the watch alone counts processes.
-    let most = ground.processes.saturating_add(RESERVED).min(4 << 20);
-    let pages = (ground.memory_bytes / 2 / 4096).max(1);
+    let most = limits.processes.saturating_add(RESERVED).min(4 << 20);
+    let pages = (limits.memory_bytes / 2 / 4096).max(1);
     for (name, value) in [
         ("sys/kernel/pid_max", most.to_string()),
         ("sys/kernel/shmall", pages.to_string()),
@@ -34,7 +38,6 @@ pub(super) fn show(stage: &Stage, ground: &Ground) -> Result<(), Failed> {
             let _ = rustix::io::write(&file, value.as_bytes());
         }
     }
-    set_mount_attributes(&proc, libc::MOUNT_ATTR_RDONLY, Propagation::Same, false)
-        .doing("seal /proc")?;
-    stage.put(&proc, Path::new("proc"), true)
+    set_mount_attributes(&proc, READ_ONLY, Propagation::Same, false).doing("seal /proc")?;
+    Ok(proc)
 }

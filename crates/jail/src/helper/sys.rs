@@ -16,23 +16,42 @@ use rustix::process::Pid;
 use super::Wires;
 
 /// Moves output and report away from 1 and 2, closes whatever else was
-/// inherited. Afterwards 0 is the spec and 1 and 2 are `/dev/null`.
+/// inherited. Afterwards 1 and 2 are `/dev/null`.
 pub(super) fn take_wires() -> io::Result<Wires> {
-    // SAFETY: closes descriptors nobody in this fresh process owns yet.
-    unsafe {
-        libc::syscall(libc::SYS_close_range, 3u32, u32::MAX, 0u32);
-    }
+    close_all_others();
     let wires = Wires {
         output: rustix::io::fcntl_dupfd_cloexec(io::stdout(), 3)?,
         report: rustix::io::fcntl_dupfd_cloexec(io::stderr(), 3)?,
     };
-    let null = std::fs::File::options()
-        .read(true)
-        .write(true)
-        .open("/dev/null")?;
+    let null = null()?;
     rustix::stdio::dup2_stdout(&null)?;
     rustix::stdio::dup2_stderr(&null)?;
     Ok(wires)
+}
+
+/// Moves standard input away, gives up whatever else was inherited. Afterwards 0,
+/// 1 and 2 are `/dev/null`.
+pub(super) fn take_line() -> io::Result<OwnedFd> {
+    close_all_others();
+    ignore_nothing();
+    let line = rustix::io::fcntl_dupfd_cloexec(io::stdin(), 3)?;
+    let null = null()?;
+    rustix::stdio::dup2_stdin(&null)?;
+    rustix::stdio::dup2_stdout(&null)?;
+    rustix::stdio::dup2_stderr(&null)?;
+    Ok(line)
+}
+
+fn close_all_others() {
+    // SAFETY: closes descriptors nobody in this fresh process owns yet.
+    unsafe {
+        libc::syscall(libc::SYS_close_range, 3u32, u32::MAX, 0u32);
+    }
+}
+
+fn null() -> io::Result<std::fs::File> {
+    let mut options = std::fs::File::options();
+    options.read(true).write(true).open("/dev/null")
 }
 
 /// Marks everything above standard error to be closed at exec.
@@ -55,6 +74,20 @@ pub(super) fn fork() -> io::Result<Option<Pid>> {
         -1 => Err(io::Error::last_os_error()),
         0 => Ok(None),
         pid => Ok(Pid::from_raw(pid)),
+    }
+}
+
+/// Forks the first process of a new pid namespace with an IPC namespace of its
+/// own. `None` in the child.
+pub(super) fn fork_first() -> io::Result<Option<Pid>> {
+    let flags = libc::CLONE_NEWPID | libc::CLONE_NEWIPC | libc::SIGCHLD;
+    let zero = 0usize;
+    // SAFETY: without a stack and without shared memory this is a fork, and the
+    // helper has one thread. The C library's fork makes no namespaces.
+    match unsafe { libc::syscall(libc::SYS_clone, flags, zero, zero, zero, zero) } {
+        -1 => Err(io::Error::last_os_error()),
+        0 => Ok(None),
+        pid => Ok(i32::try_from(pid).ok().and_then(Pid::from_raw)),
     }
 }
 
@@ -82,17 +115,24 @@ pub(super) fn block(signals: &[i32]) {
     }
 }
 
+/// Ignores no signal that the caller's parent may have had ignored, but for the
+/// one that the Rust runtime ignores. Once, for everything that is forked later.
+fn ignore_nothing() {
+    for signal in (1..=64).filter(|signal| *signal != libc::SIGPIPE) {
+        // SAFETY: a default disposition. Refused for the two that cannot be
+        // ignored and the C library's own two.
+        unsafe { libc::signal(signal, libc::SIG_DFL) };
+    }
+}
+
 /// Gives a command the signals that every program starts with: none blocked,
-/// none ignored (the Rust runtime ignores one, the caller's parent maybe others).
+/// none ignored.
 pub(super) fn reset_signals() {
     // SAFETY: plain calls on a local set, and a default disposition.
     unsafe {
         let set = signal_set(&[]);
         libc::sigprocmask(libc::SIG_SETMASK, &set, std::ptr::null_mut());
-        for signal in 1..=64 {
-            // Refused for the two that cannot be ignored and the C library's own two.
-            libc::signal(signal, libc::SIG_DFL);
-        }
+        libc::signal(libc::SIGPIPE, libc::SIG_DFL);
     }
 }
 

@@ -195,6 +195,15 @@ async fn what_let_go_of_its_output_is_gone_too_when_run_returns() {
 }
 
 #[tokio::test]
+async fn text_is_utf_8_and_the_shell_is_named() {
+    let world = World::new();
+    assert_eq!(
+        world.ok("word=é; echo ${#word} $SHELL").await,
+        "1 /bin/bash\n"
+    );
+}
+
+#[tokio::test]
 async fn a_command_starts_with_no_signal_blocked_or_ignored() {
     let world = World::new();
     let said = world

@@ -7,6 +7,7 @@ mod death;
 mod fallback;
 mod floods;
 mod hostile;
+mod nursery;
 mod ordinary;
 mod places;
 mod world;

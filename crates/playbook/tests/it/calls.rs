@@ -7,13 +7,13 @@ use butler_vocab::{Complexity, Role, Severity, ToolSpec};
 use serde_json::Value;
 
 use crate::{
-    offered::{native, offered},
+    offered::{for_skill, native},
     spans,
 };
 
-/// What a role is offered, as its model sees it.
+/// What a role may be offered, as its model sees it.
 fn specs(role: Role) -> Vec<ToolSpec> {
-    let names = offered(role);
+    let names = for_skill(role);
     let chat = butler_team::chat_specs().into_iter();
     let chat = chat.filter(|spec| names.contains(&spec.name));
     let names: Vec<&str> = names.iter().map(String::as_str).collect();

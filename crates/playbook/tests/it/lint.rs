@@ -10,7 +10,7 @@ use butler_policy::{Right, right};
 use butler_vocab::{FindingKind, Role, Severity};
 
 use crate::{
-    offered::{existing, hand_over_kinds, offered},
+    offered::{existing, for_skill, hand_over_kinds, offered},
     spans,
 };
 
@@ -54,7 +54,11 @@ fn every_tool_a_text_names_is_offered_to_its_readers() {
                 "{file} names {tool}, which does not exist"
             );
             for role in &roles {
-                let has = offered(*role).contains(&tool);
+                let has = if file.starts_with("skills/") {
+                    for_skill(*role).contains(&tool)
+                } else {
+                    offered(*role).contains(&tool)
+                };
                 assert!(has, "{file} names {tool}, which {role} is not offered");
             }
         }

@@ -1,7 +1,7 @@
 //! Which tools a role is really offered: policy's list, filtered by the tools
 //! that exist, native ones and those of `team`.
 
-use butler_policy::default_tools;
+use butler_policy::{Right, default_tools, right};
 use butler_toolbox::{Hit, Registry, Search, Web};
 use butler_vocab::Role;
 use futures_util::future::BoxFuture;
@@ -48,6 +48,17 @@ pub fn offered(role: Role) -> Vec<String> {
     let existing = existing();
     let names = default_tools(role).iter().map(|name| (*name).to_owned());
     names.filter(|name| existing.contains(name)).collect()
+}
+
+/// What a skill of a role may name: what it is offered, and what it gets when the
+/// skill asks for it.
+pub fn for_skill(role: Role) -> Vec<String> {
+    let may = |name: &String| right(role, name) != Right::No;
+    let mut names = offered(role);
+    let more = existing().into_iter().filter(may);
+    let more: Vec<String> = more.filter(|name| !names.contains(name)).collect();
+    names.extend(more);
+    names
 }
 
 #[test]

@@ -201,8 +201,8 @@ impl Walk<'_> {
                     Output::Unknown | Output::Foreign => Text::hole(),
                 }]
             }
-            Part::Process { nodes, .. } => {
-                self.substitution(nodes, state);
+            Part::Process { nodes, reads } => {
+                self.process(nodes, *reads, state);
                 vec![Text::placed("/dev/fd/63")]
             }
             Part::Number(parts) => {

@@ -226,6 +226,13 @@ impl<'a> Walk<'a> {
         self.aside(|walk| walk.nodes(nodes, &mut state.clone(), &Feed::None))
     }
 
+    /// `<( … )`, which prints into a file, and `>( … )`, which is fed by whoever
+    /// writes to it.
+    pub(super) fn process(&mut self, nodes: &[Node], reads: bool, state: &State) {
+        let feed = if reads { Feed::None } else { Feed::Unknown };
+        self.aside(|walk| walk.nodes(nodes, &mut state.clone(), &feed));
+    }
+
     /// Judges a command text found inside another command.
     pub(super) fn script(&mut self, text: &str, state: &mut State, feed: &Feed) -> Output {
         if self.nesting >= MAX_NESTING {

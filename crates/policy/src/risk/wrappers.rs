@@ -2,6 +2,7 @@
 //! The wrapper is peeled and what is inside is judged.
 
 mod each;
+mod fetch;
 mod strings;
 
 use butler_vocab::Tier;
@@ -102,7 +103,7 @@ const PLAIN: &[Plain] = &[
         0,
     ),
     plain(
-        &["npx", "bunx", "pnpx", "uvx"],
+        &FETCHERS,
         &[
             "-p",
             "--package",
@@ -145,6 +146,19 @@ const fn plain(
         positions,
     }
 }
+
+/// May fetch what they run.
+const FETCHERS: [&str; 4] = ["npx", "bunx", "pnpx", "uvx"];
+
+/// The same by a subcommand.
+const FETCHING: [(&str, &str); 6] = [
+    ("pipx", "run"),
+    ("npm", "exec"),
+    ("npm", "x"),
+    ("bun", "x"),
+    ("pnpm", "dlx"),
+    ("yarn", "dlx"),
+];
 
 /// `program subcommand command…`.
 const SUBCOMMANDS: &[(&str, &[&str])] = &[
@@ -225,6 +239,9 @@ impl Walk<'_> {
         }
         if let Some(wrapper) = PLAIN.iter().find(|plain| plain.names.contains(&call.name)) {
             let inner = peel(args.0, wrapper.with_value, wrapper.positions);
+            if FETCHERS.contains(&call.name) {
+                self.fetched(call.name, args, inner);
+            }
             return Some(self.peeled(inner, state, call.feed));
         }
         let (name, rest) = args.subcommand(&[
@@ -266,6 +283,9 @@ impl Walk<'_> {
             ],
             positions,
         );
+        if FETCHING.contains(&(call.name, name)) {
+            self.fetched(call.name, rest, inner);
+        }
         Some(self.peeled(inner, state, call.feed))
     }
 

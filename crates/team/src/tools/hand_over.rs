@@ -1,38 +1,36 @@
 //! HandOver: the one way to pass work on. For `ready_for_review` the runtime
 //! commits, pushes and opens the pull request, and says what it saw of the
-//! checks; for a verdict it names the head and tree that were read.
+//! checks. The Reviewer's two kinds are in `verdict`.
+
+mod verdict;
+
+use std::time::Duration;
 
 use butler_policy::{Permit, right};
-use butler_toolbox::{Desk, Tool};
+use butler_toolbox::Desk;
 use butler_vocab::{
-    CallId, CrashClass, DecisionKind, HandOver, Receipt, Role, Then, Tier, ToolOutcome, ToolSpec,
-    Verdict, Waiting,
+    CallId, DecisionKind, HandOver, Receipt, Record, Role, Then, ToolOutcome, ToolSpec, Waiting,
 };
-use butler_worktree::{Author, NewComment, NewPull, Worktree, tree_of};
-use futures_util::future::BoxFuture;
+use butler_worktree::{NewPull, Worktree};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::Value;
 
-use super::{failed, spec};
+use super::{ChatTool, SLOW, failed, spec};
 use crate::{
-    arguments,
     facts::{Asked, UNVERIFIED},
     lane::Lane,
     office::now_ms,
-    overlap, pull_news, render,
+    overlap, pull_news,
     seat::Seat,
 };
 
 /// How long a role waits for the answer to a question.
 const WAIT_MINUTES: i64 = 10;
 
-const NAME: &str = "HandOver";
-
 pub struct HandOverTool(pub Seat);
 
 #[derive(Debug, Deserialize, JsonSchema)]
-struct Input {
+pub struct Input {
     /// What kind of hand-over this is.
     kind: Kind,
     /// What the other side needs to know, in Markdown.
@@ -43,12 +41,20 @@ struct Input {
     /// For a verdict: whether it may be merged.
     #[serde(default)]
     approved: Option<bool>,
-    /// For a verdict, one line each: "[kind/severity] path:line what is there -> what to do".
+    /// For a verdict, one line each: "[kind/severity] path:line what is there -> what to do"; one
+    /// of an earlier round begins with its number.
     #[serde(default)]
     findings: Vec<String>,
-    /// For a verdict, one line each: "area/severity: note".
+    /// For a review: what must always hold.
+    #[serde(default)]
+    invariants: Vec<String>,
+    /// For a review, one line each: "area/severity: note".
     #[serde(default)]
     risks: Vec<String>,
+    /// For a review, one line each: "unit: what it shows -> tests/run.sh:20"; unit, integration or
+    /// e2e; after the arrow the place, "missing", or why none is needed.
+    #[serde(default)]
+    tests: Vec<String>,
 }
 
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
@@ -57,76 +63,40 @@ enum Kind {
     Question,
     Answer,
     ReadyForReview,
+    ReviewPlan,
     Verdict,
 }
 
-/// What a model is told.
-pub fn told() -> ToolSpec {
-    spec::<Input>(
-        NAME,
-        "Passes work to another role; it is the usual end of your work. question and answer go \
-         to the role in `to`, and a question sleeps until it is answered. ready_for_review \
-         (Coder): the runtime commits, pushes, opens the pull request and calls the Reviewer; \
-         run RunChecks first. verdict (Reviewer): approved, findings and risks. For a person \
-         use AskUser; for a remark that passes nothing on use SendMessage. Example: {\"kind\": \
-         \"question\", \"to\": \"pm\", \"text\": \"Should --json also apply to remove?\"}",
-    )
-}
+impl ChatTool for HandOverTool {
+    type Input = Input;
 
-impl Tool for HandOverTool {
-    fn name(&self) -> &'static str {
-        NAME
+    const NAME: &'static str = "HandOver";
+    const DEADLINE: Duration = SLOW;
+
+    fn told() -> ToolSpec {
+        spec::<Input>(
+            Self::NAME,
+            "Passes work to another role; it is the usual end of your work. question and answer go \
+             to the role in `to`, and a question sleeps until it is answered. ready_for_review \
+             (Coder): the runtime commits, pushes, opens the pull request and calls the Reviewer; \
+             run RunChecks first. review_plan (Reviewer): invariants, risks and tests before you \
+             judge; a missing test goes back at once. verdict (Reviewer): approved and findings. \
+             For a person use AskUser; for a remark that passes nothing on use SendMessage. Example: {\"kind\": \
+             \"question\", \"to\": \"pm\", \"text\": \"Should --json also apply to remove?\"}",
+        )
     }
 
-    fn spec(&self) -> ToolSpec {
-        told()
-    }
-
-    fn tier(&self) -> Tier {
-        Tier::WriteVisible
-    }
-
-    fn crash(&self) -> CrashClass {
-        CrashClass::Checkable
-    }
-
-    fn deadline(&self, _input: &Value) -> std::time::Duration {
-        // A push may be slow.
-        std::time::Duration::from_secs(300)
-    }
-
-    fn run<'a>(
-        &'a self,
-        permit: &'a Permit,
-        input: &'a Value,
-        desk: &'a Desk,
-    ) -> BoxFuture<'a, ToolOutcome> {
-        Box::pin(async move {
-            let input: Input = match Input::deserialize(input) {
-                Ok(input) => input,
-                Err(error) => return ToolOutcome::error(format!("bad input: {error}")),
-            };
-            let made = match input.kind {
-                Kind::Question | Kind::Answer => word(&self.0, &input),
-                Kind::ReadyForReview => ready(&self.0, permit.call(), &input, desk).await,
-                Kind::Verdict => verdict(&self.0, &input, desk).await,
-            };
-            match made {
-                Ok(body) => send(&self.0, permit.call(), &body).await,
-                Err(refusal) => refusal,
-            }
-        })
-    }
-
-    /// Commit, push, pull request and post each recognise their own repeat.
-    fn recover<'a>(
-        &'a self,
-        permit: &'a Permit,
-        input: &'a Value,
-        _trace: Option<&'a Value>,
-        desk: &'a Desk,
-    ) -> BoxFuture<'a, ToolOutcome> {
-        self.run(permit, input, desk)
+    async fn act(&self, permit: &Permit, input: Input, desk: &Desk) -> ToolOutcome {
+        let made = match input.kind {
+            Kind::Question | Kind::Answer => word(&self.0, &input),
+            Kind::ReadyForReview => ready(&self.0, permit.call(), &input, desk).await,
+            Kind::ReviewPlan => verdict::first_pass(&self.0, &input, desk).await,
+            Kind::Verdict => verdict::verdict(&self.0, &input, desk).await,
+        };
+        match made {
+            Ok(body) => send(&self.0, permit.call(), &body).await,
+            Err(refusal) => refusal,
+        }
     }
 }
 
@@ -136,8 +106,15 @@ async fn send(seat: &Seat, call: &CallId, body: &HandOver) -> ToolOutcome {
         .line
         .hand_over(&seat.thread, seat.idem(call), body)
         .await;
+    if posted.is_ok() {
+        seat.write(Record::Gave {
+            call: call.clone(),
+            hand_over: Box::new(body.clone()),
+        });
+    }
     match (posted, body) {
         (Err(error), _) => failed("the hand-over was not posted", &error),
+        (Ok(_), HandOver::ReviewPlan(_)) => verdict::second_pass(seat),
         (Ok(_), HandOver::Question { .. }) => {
             let deadline_ms = now_ms() + WAIT_MINUTES * 60_000;
             ToolOutcome::ok("asked; waiting for the answer").then(Then::Park {
@@ -286,68 +263,6 @@ async fn publish(
         .push(desk.cancel())
         .await
         .map_err(|error| failed("the branch could not be pushed", &error))
-}
-
-async fn verdict(seat: &Seat, input: &Input, desk: &Desk) -> Result<HandOver, ToolOutcome> {
-    if right(seat.role(), "RunChecks") != right(Role::Reviewer, "RunChecks") {
-        return Err(ToolOutcome::error(
-            "refused: only the Reviewer gives a verdict",
-        ));
-    }
-    let Some(ready) = seat.facts().ready.clone() else {
-        return Err(ToolOutcome::error(
-            "refused: nothing was handed over for review in this thread",
-        ));
-    };
-    let approved = input.approved.ok_or_else(|| {
-        ToolOutcome::error("`approved` is missing: true when it may be merged, else false")
-    })?;
-    let findings = (1..)
-        .zip(&input.findings)
-        .map(|(number, text)| arguments::finding(number, text))
-        .collect::<Result<Vec<_>, _>>()
-        .map_err(ToolOutcome::error)?;
-    if !approved && findings.is_empty() {
-        return Err(ToolOutcome::error(
-            "`findings` is missing: say what has to change, one line each, or approve",
-        ));
-    }
-    let risks = input
-        .risks
-        .iter()
-        .map(|text| arguments::risk(text))
-        .collect::<Result<Vec<_>, _>>()
-        .map_err(ToolOutcome::error)?;
-    let tree = tree_of(seat.office.repo.git(), ready.head.as_str())
-        .await
-        .map_err(|error| failed("the reviewed commit could not be read", &error))?;
-    let verdict = Verdict {
-        head: ready.head,
-        tree,
-        approved,
-        round: ready.round,
-        last: ready.round >= seat.office.config.review_rounds,
-        summary: input.text.clone(),
-        invariants: Vec::new(),
-        risks,
-        findings,
-    };
-    let body = HandOver::Verdict {
-        verdict,
-        pr: ready.pr,
-    };
-    let comment = NewComment {
-        author: Author::Role(seat.role()),
-        body: seat.office.clean(&render::hand_over(&body)),
-        place: None,
-        key: format!("verdict-{}-{}", seat.thread.short(), ready.round),
-    };
-    seat.office
-        .forge
-        .comment(ready.pr, &comment, desk.cancel())
-        .await
-        .map_err(|error| failed("the verdict could not be put on the pull request", &error))?;
-    Ok(body)
 }
 
 fn may(seat: &Seat, tool: &str, otherwise: &str) -> Result<(), ToolOutcome> {

@@ -2,6 +2,10 @@
 //! registered here because the toolbox never holds a token.
 
 mod ask_user;
+mod chat;
+mod gh_issue;
+mod gh_pull;
+mod gh_release;
 mod hand_over;
 mod propose_learnings;
 mod propose_merge;
@@ -15,6 +19,7 @@ use butler_toolbox::Tool;
 use butler_vocab::{CallId, Then, ToolOutcome, ToolSpec, Waiting};
 use schemars::JsonSchema;
 
+use chat::{Chat, ChatTool, SLOW};
 pub use hand_over::findings;
 pub use propose_merge::MergeSubject;
 
@@ -26,15 +31,19 @@ use crate::{
 /// Every chat tool, in a fixed order. Who may use which is `policy`'s business.
 pub fn chat_tools(seat: &Seat) -> Vec<Box<dyn Tool>> {
     vec![
-        Box::new(send_message::SendMessage(seat.clone())),
-        Box::new(ask_user::AskUser(seat.clone())),
-        Box::new(propose_plan::ProposePlan(seat.clone())),
-        Box::new(hand_over::HandOverTool(seat.clone())),
-        Box::new(propose_merge::ProposeMerge(seat.clone())),
-        Box::new(propose_learnings::ProposeLearnings(seat.clone())),
-        Box::new(read_thread::ReadThread(seat.clone())),
-        Box::new(research::Research(seat.clone())),
-        Box::new(save_research::SaveResearch(seat.clone())),
+        Box::new(Chat(send_message::SendMessage(seat.clone()))),
+        Box::new(Chat(ask_user::AskUser(seat.clone()))),
+        Box::new(propose_plan::ProposePlan::new(seat.clone())),
+        Box::new(Chat(hand_over::HandOverTool(seat.clone()))),
+        Box::new(Chat(propose_merge::ProposeMerge(seat.clone()))),
+        Box::new(Chat(propose_learnings::ProposeLearnings(seat.clone()))),
+        Box::new(Chat(read_thread::ReadThread(seat.clone()))),
+        Box::new(Chat(research::Research(seat.clone()))),
+        Box::new(Chat(save_research::SaveResearch(seat.clone()))),
+        Box::new(Chat(gh_pull::GhStatus(seat.clone()))),
+        Box::new(Chat(gh_pull::GhComment(seat.clone()))),
+        Box::new(Chat(gh_issue::GhIssue(seat.clone()))),
+        Box::new(Chat(gh_release::GhRelease(seat.clone()))),
     ]
 }
 
@@ -43,15 +52,19 @@ pub fn chat_tools(seat: &Seat) -> Vec<Box<dyn Tool>> {
 #[must_use]
 pub fn chat_specs() -> Vec<ToolSpec> {
     vec![
-        send_message::told(),
-        ask_user::told(),
+        send_message::SendMessage::told(),
+        ask_user::AskUser::told(),
         propose_plan::told(),
-        hand_over::told(),
-        propose_merge::told(),
-        propose_learnings::told(),
-        read_thread::told(),
-        research::told(),
-        save_research::told(),
+        hand_over::HandOverTool::told(),
+        propose_merge::ProposeMerge::told(),
+        propose_learnings::ProposeLearnings::told(),
+        read_thread::ReadThread::told(),
+        research::Research::told(),
+        save_research::SaveResearch::told(),
+        gh_pull::GhStatus::told(),
+        gh_pull::GhComment::told(),
+        gh_issue::GhIssue::told(),
+        gh_release::GhRelease::told(),
     ]
 }
 

@@ -6,16 +6,13 @@ use std::path::Path;
 
 use butler_playbook::{Fate, Topic};
 use butler_policy::Permit;
-use butler_toolbox::{Desk, Tool};
-use butler_vocab::{
-    CallId, Confidence, CrashClass, DecisionKind, Role, Tier, ToolOutcome, ToolSpec,
-};
-use futures_util::future::BoxFuture;
+use butler_toolbox::Desk;
+use butler_vocab::{CallId, Confidence, DecisionKind, Role, ToolOutcome, ToolSpec};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::{failed, spec};
+use super::{ChatTool, failed, spec};
 use crate::{
     cards::{self, NewCard},
     knowledge,
@@ -29,12 +26,10 @@ use crate::{
 /// More than this nobody reads on a phone.
 const MOST: usize = 8;
 
-const NAME: &str = "ProposeLearnings";
-
 pub struct ProposeLearnings(pub Seat);
 
 #[derive(Debug, Deserialize, JsonSchema)]
-struct Input {
+pub struct Input {
     /// Rules worth keeping.
     #[serde(default)]
     learnings: Vec<LearningInput>,
@@ -86,68 +81,33 @@ struct ChangeInput {
     why: String,
 }
 
-/// What a model is told.
-pub fn told() -> ToolSpec {
-    spec::<Input>(
-        NAME,
-        "Puts what the team should remember before the person, one card each with Accept and \
-         Reject. Use it after the look back and before ProposeMerge, for rules that would have \
-         changed this thread and will come again, and for project maps or workflow steps that \
-         it made untrue; `prune` names learnings that should go. It does not wait: go on with ProposeMerge. What is accepted is \
-         written by the runtime with the merge. Example: {\"learnings\": [{\"file\": \
-         \"coder.md\", \"title\": \"Name every caller\", \"when\": \"a flag is planned\", \
-         \"rule\": \"list the callers in the plan\", \"example\": \"F1: import.sh:12\", \
-         \"confidence\": \"medium\"}], \"changes\": []}",
-    )
-}
+impl ChatTool for ProposeLearnings {
+    type Input = Input;
 
-impl Tool for ProposeLearnings {
-    fn name(&self) -> &'static str {
-        NAME
+    const NAME: &'static str = "ProposeLearnings";
+
+    fn told() -> ToolSpec {
+        spec::<Input>(
+            Self::NAME,
+            "Puts what the team should remember before the person, one card each with Accept and \
+             Reject. Use it after the look back and before ProposeMerge, for rules that would have \
+             changed this thread and will come again, and for project maps or workflow steps that \
+             it made untrue; `prune` names learnings that should go. It does not wait: go on with ProposeMerge. What is accepted is \
+             written by the runtime with the merge. Example: {\"learnings\": [{\"file\": \
+             \"coder.md\", \"title\": \"Name every caller\", \"when\": \"a flag is planned\", \
+             \"rule\": \"list the callers in the plan\", \"example\": \"F1: import.sh:12\", \
+             \"confidence\": \"medium\"}], \"changes\": []}",
+        )
     }
 
-    fn spec(&self) -> ToolSpec {
-        told()
-    }
-
-    fn tier(&self) -> Tier {
-        Tier::WriteVisible
-    }
-
-    fn crash(&self) -> CrashClass {
-        CrashClass::Checkable
-    }
-
-    fn run<'a>(
-        &'a self,
-        permit: &'a Permit,
-        input: &'a Value,
-        desk: &'a Desk,
-    ) -> BoxFuture<'a, ToolOutcome> {
-        Box::pin(async move {
-            let input: Input = match Input::deserialize(input) {
-                Ok(input) => input,
-                Err(error) => return ToolOutcome::error(format!("bad input: {error}")),
-            };
-            let root = desk.workplace().root();
-            let threads = self.0.office.threads();
-            let against = pruning::proposals(root, &threads).await;
-            match proposals(&self.0, input, root, &against) {
-                Ok(proposals) => propose(&self.0, permit.call(), &proposals, &against).await,
-                Err(problem) => ToolOutcome::error(problem),
-            }
-        })
-    }
-
-    /// Every card has a key of its own: posting again finds what was posted.
-    fn recover<'a>(
-        &'a self,
-        permit: &'a Permit,
-        input: &'a Value,
-        _trace: Option<&'a Value>,
-        desk: &'a Desk,
-    ) -> BoxFuture<'a, ToolOutcome> {
-        self.run(permit, input, desk)
+    async fn act(&self, permit: &Permit, input: Input, desk: &Desk) -> ToolOutcome {
+        let root = desk.workplace().root();
+        let threads = self.0.office.threads();
+        let against = pruning::proposals(root, &threads).await;
+        match proposals(&self.0, input, root, &against) {
+            Ok(proposals) => propose(&self.0, permit.call(), &proposals, &against).await,
+            Err(problem) => ToolOutcome::error(problem),
+        }
     }
 }
 

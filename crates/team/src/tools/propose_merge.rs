@@ -2,30 +2,27 @@
 //! reviewed head; a new head voids it.
 
 use butler_policy::Permit;
-use butler_toolbox::{Desk, Tool};
+use butler_toolbox::Desk;
 use butler_vocab::{
-    CallId, CommitSha, CrashClass, DecisionKind, PrNumber, Retrospective, Sha256Hex, Tier,
-    ToolOutcome, ToolSpec, TreeHash, Verdict,
+    CallId, CommitSha, DecisionKind, PrNumber, Retrospective, Sha256Hex, ToolOutcome, ToolSpec,
+    TreeHash, Verdict,
 };
 use butler_worktree::{PullState, knowledge_branch};
-use futures_util::future::BoxFuture;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::{failed, spec};
+use super::{ChatTool, failed, spec};
 use crate::{
     cards::NewCard,
     render,
     seat::{Seat, request_of},
 };
 
-const NAME: &str = "ProposeMerge";
-
 pub struct ProposeMerge(pub Seat);
 
 #[derive(Debug, Deserialize, JsonSchema)]
-struct Input {
+pub struct Input {
     /// The title of the merged commit, one line.
     title: String,
     /// Its description: summary, changes, decisions, open concerns.
@@ -62,57 +59,24 @@ impl MergeSubject {
     }
 }
 
-/// What a model is told.
-pub fn told() -> ToolSpec {
-    spec::<Input>(
-        NAME,
-        "Shows the person the approved pull request with Merge, Hold and Close, together with \
-         your look back, and sleeps until they choose. Use it once the Reviewer has approved \
-         and you have read the diff. The runtime merges after the click, and only the head \
-         that was reviewed. Example: {\"title\": \"notes: add list --json\", \"description\": \
-         \"…\", \"well\": [\"one review round\"], \"friction\": []}",
-    )
-}
+impl ChatTool for ProposeMerge {
+    type Input = Input;
 
-impl Tool for ProposeMerge {
-    fn name(&self) -> &'static str {
-        NAME
+    const NAME: &'static str = "ProposeMerge";
+
+    fn told() -> ToolSpec {
+        spec::<Input>(
+            Self::NAME,
+            "Shows the person the approved pull request with Merge, Hold and Close, together with \
+             your look back, and sleeps until they choose. Use it once the Reviewer has approved \
+             and you have read the diff. The runtime merges after the click, and only the head \
+             that was reviewed. Example: {\"title\": \"notes: add list --json\", \"description\": \
+             \"…\", \"well\": [\"one review round\"], \"friction\": []}",
+        )
     }
 
-    fn spec(&self) -> ToolSpec {
-        told()
-    }
-
-    fn tier(&self) -> Tier {
-        Tier::WriteVisible
-    }
-
-    fn crash(&self) -> CrashClass {
-        CrashClass::Checkable
-    }
-
-    fn run<'a>(
-        &'a self,
-        permit: &'a Permit,
-        input: &'a Value,
-        desk: &'a Desk,
-    ) -> BoxFuture<'a, ToolOutcome> {
-        Box::pin(async move {
-            match Input::deserialize(input) {
-                Ok(input) => propose(&self.0, permit.call(), input, desk).await,
-                Err(error) => ToolOutcome::error(format!("bad input: {error}")),
-            }
-        })
-    }
-
-    fn recover<'a>(
-        &'a self,
-        permit: &'a Permit,
-        input: &'a Value,
-        _trace: Option<&'a Value>,
-        desk: &'a Desk,
-    ) -> BoxFuture<'a, ToolOutcome> {
-        self.run(permit, input, desk)
+    async fn act(&self, permit: &Permit, input: Input, desk: &Desk) -> ToolOutcome {
+        propose(&self.0, permit.call(), input, desk).await
     }
 }
 

@@ -1,9 +1,11 @@
 //! ProposePlan: a plan becomes a card that a person can approve. The approval
 //! is bound to the hash of exactly this plan.
 
+use std::sync::{Mutex, PoisonError};
+
 use butler_policy::Permit;
 use butler_toolbox::{Desk, Tool};
-use butler_vocab::{CallId, CrashClass, DecisionKind, Plan, Tier, ToolOutcome, ToolSpec};
+use butler_vocab::{CrashClass, DecisionKind, Plan, Tier, ToolOutcome, ToolSpec};
 use futures_util::future::BoxFuture;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -21,7 +23,32 @@ use crate::{
 
 const NAME: &str = "ProposePlan";
 
-pub struct ProposePlan(pub Seat);
+/// Keeps what it estimated when the intent was written: the card is bound to
+/// it, so a repeat after a crash must not estimate anew.
+pub struct ProposePlan {
+    seat: Seat,
+    estimated: Mutex<Option<(Value, Estimate)>>,
+}
+
+impl ProposePlan {
+    /// In one thread.
+    pub fn new(seat: Seat) -> Self {
+        Self {
+            seat,
+            estimated: Mutex::default(),
+        }
+    }
+
+    /// The estimate of the intent for this very input.
+    fn estimated(&self, input: &Value) -> Option<Estimate> {
+        let kept = self
+            .estimated
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let (of, estimate) = kept.as_ref()?;
+        (of == input).then_some(*estimate)
+    }
+}
 
 /// For the schema only; `arguments::plan` reads and checks it.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -81,18 +108,25 @@ impl Tool for ProposePlan {
         std::time::Duration::from_secs(300)
     }
 
+    fn trace(&self, input: &Value, _desk: &Desk) -> Option<Value> {
+        let plan = arguments::plan(input).ok()?;
+        let estimate = estimate(&self.seat, &plan);
+        let mut kept = self
+            .estimated
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        *kept = Some((input.clone(), estimate));
+        serde_json::to_value(estimate).ok()
+    }
+
     fn run<'a>(
         &'a self,
         permit: &'a Permit,
         input: &'a Value,
         desk: &'a Desk,
     ) -> BoxFuture<'a, ToolOutcome> {
-        Box::pin(async move {
-            match arguments::plan(input) {
-                Err(problem) => ToolOutcome::error(problem),
-                Ok(plan) => propose(&self.0, permit.call(), plan, desk).await,
-            }
-        })
+        let estimate = self.estimated(input);
+        Box::pin(propose(&self.seat, permit, input, estimate, desk))
     }
 
     /// Every step of it can be repeated: the worktree is found, the card has a key.
@@ -100,14 +134,25 @@ impl Tool for ProposePlan {
         &'a self,
         permit: &'a Permit,
         input: &'a Value,
-        _trace: Option<&'a Value>,
+        trace: Option<&'a Value>,
         desk: &'a Desk,
     ) -> BoxFuture<'a, ToolOutcome> {
-        self.run(permit, input, desk)
+        let estimate = trace.and_then(|trace| Estimate::deserialize(trace).ok());
+        Box::pin(propose(&self.seat, permit, input, estimate, desk))
     }
 }
 
-async fn propose(seat: &Seat, call: &CallId, mut plan: Plan, desk: &Desk) -> ToolOutcome {
+async fn propose(
+    seat: &Seat,
+    permit: &Permit,
+    input: &Value,
+    estimated: Option<Estimate>,
+    desk: &Desk,
+) -> ToolOutcome {
+    let mut plan = match arguments::plan(input) {
+        Ok(plan) => plan,
+        Err(problem) => return ToolOutcome::error(problem),
+    };
     let standings = standing::of_thread(&seat.office.threads(), &seat.thread);
     if standings.iter().any(|standing| standing.facts.is_closed()) {
         return ToolOutcome::error(
@@ -130,7 +175,7 @@ async fn propose(seat: &Seat, call: &CallId, mut plan: Plan, desk: &Desk) -> Too
         &made.path,
         prepare::Place::Worktree,
     );
-    let estimate = estimate(seat, &plan);
+    let estimate = estimated.unwrap_or_else(|| estimate(seat, &plan));
     plan.estimate = Some((estimate.low, estimate.high));
     let mut body = render::plan(&plan);
     // Others at work there are worth knowing, not worth failing for.
@@ -150,7 +195,7 @@ async fn propose(seat: &Seat, call: &CallId, mut plan: Plan, desk: &Desk) -> Too
         config.thread_cap,
     );
     let card = NewCard {
-        request: request_of(call),
+        request: request_of(permit.call()),
         kind: DecisionKind::Plan,
         title: "Plan",
         body: &body,
@@ -158,7 +203,7 @@ async fn propose(seat: &Seat, call: &CallId, mut plan: Plan, desk: &Desk) -> Too
         sha256: plan.sha256(),
         subject: json!({"plan": plan}),
     };
-    super::decide(seat, call, card, "the plan is before the person").await
+    super::decide(seat, permit.call(), card, "the plan is before the person").await
 }
 
 /// From what similar threads cost, else from the price of the model that builds.

@@ -6,14 +6,12 @@ use std::fmt::Write;
 
 use butler_journal::read;
 use butler_policy::{Permit, Scope};
-use butler_toolbox::{Desk, Tool};
-use butler_vocab::{CrashClass, Entry, Record, Role, Tier, ToolOutcome, ToolSpec};
-use futures_util::future::BoxFuture;
+use butler_toolbox::Desk;
+use butler_vocab::{Entry, Record, Role, Tier, ToolOutcome, ToolSpec};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::Value;
 
-use super::{failed, spec};
+use super::{ChatTool, failed, spec};
 use crate::{
     bill::Bill,
     context::{self, Cards},
@@ -26,12 +24,10 @@ use crate::{
 const PAGE: usize = 80;
 const LINE: usize = 600;
 
-const NAME: &str = "ReadThread";
-
 pub struct ReadThread(pub Seat);
 
 #[derive(Debug, Deserialize, JsonSchema)]
-struct Input {
+pub struct Input {
     /// transcript: what was said. turns: what one role's model did, with its tool calls.
     /// decisions: cards and what came of them. usage: cost by role and model. receipts: runs of
     /// the checks. memory: learnings that the evidence speaks against.
@@ -58,55 +54,32 @@ enum What {
     Memory,
 }
 
-/// What a model is told.
-pub fn told() -> ToolSpec {
-    spec::<Input>(
-        NAME,
-        "Reads what happened in this thread: the transcript, decisions, usage and receipts, and \
-         the turns of one role where you may see them. Use it before a look back, so that every \
-         statement has a figure or a place. Not for code (Read, GitDiff). Returns numbered \
-         lines and says how to read on. Example: {\"what\": \"turns\", \"role\": \"coder\"}",
-    )
-}
+impl ChatTool for ReadThread {
+    type Input = Input;
 
-impl Tool for ReadThread {
-    fn name(&self) -> &'static str {
-        NAME
+    const NAME: &'static str = "ReadThread";
+    const TIER: Tier = Tier::Read;
+
+    fn told() -> ToolSpec {
+        spec::<Input>(
+            Self::NAME,
+            "Reads what happened in this thread: the transcript, decisions, usage and receipts, and \
+             the turns of one role where you may see them. Use it before a look back, so that every \
+             statement has a figure or a place. Not for code (Read, GitDiff). Returns numbered \
+             lines and says how to read on. Example: {\"what\": \"turns\", \"role\": \"coder\"}",
+        )
     }
 
-    fn spec(&self) -> ToolSpec {
-        told()
-    }
-
-    fn tier(&self) -> Tier {
-        Tier::Read
-    }
-
-    fn crash(&self) -> CrashClass {
-        CrashClass::Pure
-    }
-
-    fn run<'a>(
-        &'a self,
-        permit: &'a Permit,
-        input: &'a Value,
-        desk: &'a Desk,
-    ) -> BoxFuture<'a, ToolOutcome> {
-        Box::pin(async move {
-            let input: Input = match Input::deserialize(input) {
-                Ok(input) => input,
-                Err(error) => return ToolOutcome::error(format!("bad input: {error}")),
-            };
-            if input.what == What::Turns && permit.scope() == Some(Scope::WithoutTurns) {
-                return ToolOutcome::error(
-                    "refused: the turns of other roles are for the Lead; read the transcript",
-                );
-            }
-            match lines(&self.0, &input, desk).await {
-                Ok(lines) => ToolOutcome::ok(self.0.office.clean(&page(&lines, &input))),
-                Err(outcome) => outcome,
-            }
-        })
+    async fn act(&self, permit: &Permit, input: Input, desk: &Desk) -> ToolOutcome {
+        if input.what == What::Turns && permit.scope() == Some(Scope::WithoutTurns) {
+            return ToolOutcome::error(
+                "refused: the turns of other roles are for the Lead; read the transcript",
+            );
+        }
+        match lines(&self.0, &input, desk).await {
+            Ok(lines) => ToolOutcome::ok(self.0.office.clean(&page(&lines, &input))),
+            Err(outcome) => outcome,
+        }
     }
 }
 
@@ -250,7 +223,7 @@ fn page(lines: &[String], input: &Input) -> String {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
 

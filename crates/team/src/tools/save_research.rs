@@ -4,27 +4,26 @@
 
 use std::{fs, path::Path};
 
+use std::time::Duration;
+
 use butler_playbook::{Research as Kept, ResearchNote, builtin_file};
 use butler_policy::Permit;
-use butler_toolbox::{Desk, Tool};
-use butler_vocab::{CallId, CrashClass, Tier, ToolOutcome, ToolSpec};
+use butler_toolbox::Desk;
+use butler_vocab::{CallId, Tier, ToolOutcome, ToolSpec};
 use butler_worktree::NewPull;
-use futures_util::future::BoxFuture;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::Value;
 
-use super::{failed, spec};
+use super::{ChatTool, SLOW, failed, spec};
 use crate::{TeamError, knowledge, office::date, seat::Seat};
 
-const NAME: &str = "SaveResearch";
 const FOLDER: &str = ".codebutler/research";
 const GLOBAL: &str = ".codebutler/global.md";
 
 pub struct SaveResearch(pub Seat);
 
 #[derive(Debug, Deserialize, JsonSchema)]
-struct Input {
+pub struct Input {
     /// What it is about, in a few words; it names the file.
     topic: String,
     /// One line for the index: the question it answers.
@@ -35,72 +34,34 @@ struct Input {
     sources: Vec<String>,
 }
 
-/// What a model is told.
-pub fn told() -> ToolSpec {
-    spec::<Input>(
-        NAME,
-        "Keeps findings for later threads: research/<topic>.md with sources and date, and one \
-         line in the index. Use it when the answer will be needed again and rests on sources. \
-         The same topic replaces the older file. Not for the answer itself, which goes to \
-         whoever asked (HandOver). Example: {\"topic\": \"posix local\", \"title\": \"Is local \
-         part of POSIX sh?\", \"content\": \"No. …\", \"sources\": [\"https://…\"]}",
-    )
-}
+impl ChatTool for SaveResearch {
+    type Input = Input;
 
-impl Tool for SaveResearch {
-    fn name(&self) -> &'static str {
-        NAME
+    const NAME: &'static str = "SaveResearch";
+    const TIER: Tier = Tier::WriteLocal;
+    const DEADLINE: Duration = SLOW;
+
+    fn told() -> ToolSpec {
+        spec::<Input>(
+            Self::NAME,
+            "Keeps findings for later threads: research/<topic>.md with sources and date, and one \
+             line in the index. Use it when the answer will be needed again and rests on sources. \
+             The same topic replaces the older file. Not for the answer itself, which goes to \
+             whoever asked (HandOver). Example: {\"topic\": \"posix local\", \"title\": \"Is local \
+             part of POSIX sh?\", \"content\": \"No. …\", \"sources\": [\"https://…\"]}",
+        )
     }
 
-    fn spec(&self) -> ToolSpec {
-        told()
-    }
-
-    fn tier(&self) -> Tier {
-        Tier::WriteLocal
-    }
-
-    fn crash(&self) -> CrashClass {
-        CrashClass::Checkable
-    }
-
-    fn deadline(&self, _input: &Value) -> std::time::Duration {
-        // Fetches and pushes.
-        std::time::Duration::from_secs(300)
-    }
-
-    fn run<'a>(
-        &'a self,
-        permit: &'a Permit,
-        input: &'a Value,
-        desk: &'a Desk,
-    ) -> BoxFuture<'a, ToolOutcome> {
-        Box::pin(async move {
-            let input: Input = match Input::deserialize(input) {
-                Ok(input) => input,
-                Err(error) => return ToolOutcome::error(format!("bad input: {error}")),
-            };
-            if input.sources.iter().all(|source| source.trim().is_empty()) {
-                return ToolOutcome::error(
-                    "`sources` is empty: what has no source is not kept; answer with it instead",
-                );
-            }
-            match keep(&self.0, permit.call(), &input, desk).await {
-                Ok(what) => ToolOutcome::ok(what),
-                Err(error) => failed("the findings were not kept", &error),
-            }
-        })
-    }
-
-    /// File, commit, push and pull request each recognise their own repeat.
-    fn recover<'a>(
-        &'a self,
-        permit: &'a Permit,
-        input: &'a Value,
-        _trace: Option<&'a Value>,
-        desk: &'a Desk,
-    ) -> BoxFuture<'a, ToolOutcome> {
-        self.run(permit, input, desk)
+    async fn act(&self, permit: &Permit, input: Input, desk: &Desk) -> ToolOutcome {
+        if input.sources.iter().all(|source| source.trim().is_empty()) {
+            return ToolOutcome::error(
+                "`sources` is empty: what has no source is not kept; answer with it instead",
+            );
+        }
+        match keep(&self.0, permit.call(), &input, desk).await {
+            Ok(what) => ToolOutcome::ok(what),
+            Err(error) => failed("the findings were not kept", &error),
+        }
     }
 }
 
@@ -125,24 +86,20 @@ async fn keep(seat: &Seat, call: &CallId, input: &Input, desk: &Desk) -> Result<
     knowledge::write(&worktree.path, GLOBAL, &keep.global)?;
     let title = note.plain_title();
     let message = format!("research: {title}");
-    knowledge::publish(
-        seat,
-        &worktree,
-        seat.role(),
-        &message,
-        call.as_str(),
-        cancel,
-    )
-    .await?;
+    let instead = replaced.map_or_else(String::new, |date| {
+        format!(" instead of what was found on {date}")
+    });
+    if office.config.knowledge_direct {
+        knowledge::land(seat, &worktree, &message, call.as_str(), cancel).await?;
+        return Ok(format!("kept as {path}{instead} on the default branch"));
+    }
+    knowledge::publish(seat, &worktree, &message, call.as_str(), cancel).await?;
     let new = NewPull {
         branch: worktree.branch.clone(),
         title: message,
         body: format!("Findings from thread {}, with their sources.", seat.thread),
     };
     let pull = office.forge.create(&new, cancel).await?;
-    let instead = replaced.map_or_else(String::new, |date| {
-        format!(" instead of what was found on {date}")
-    });
     Ok(format!("kept as {path}{instead} in {}", pull.number))
 }
 

@@ -29,10 +29,10 @@ impl Worker {
             let facts = self.seat.facts();
             context::meanwhile(&messages, &facts.seen, until, &own_name, &names)
         } else {
-            context::so_far(&messages, until, &names, cards)
+            context::so_far(&messages, until, &names, cards).map(|text| (text, false))
         };
-        let heard = text.map(|text| Heard {
-            event: context::event(until),
+        let heard = text.map(|(text, people_spoke)| Heard {
+            event: context::event(until, people_spoke),
             ts: None,
             speaker: Speaker::Runtime,
             text,

@@ -26,6 +26,11 @@ pub fn models_for(config: &AgentConfig, facts: &Facts) -> Models {
         }
         models.stronger = Some(by_complexity.complex.clone());
     }
+    // A simple change gets one pass, and that is the full one.
+    let first = facts.ready.as_ref().is_some_and(|ready| !ready.simple) && !facts.first_pass;
+    if let Some(model) = config.first_pass.as_ref().filter(|_| first) {
+        models.usual.clone_from(model);
+    }
     if let Some(chosen) = &facts.chosen_model {
         models.usual.clone_from(chosen);
     }
@@ -66,6 +71,32 @@ impl Worker {
             Done::Nothing
         });
         Ok(())
+    }
+
+    /// The usual model does not answer and another one does: people should know
+    /// whom they are talking to. Once per thread, however often it happens.
+    pub(super) fn tell_fallback(&self, record: &Record) {
+        let models = &self.machine.setup().models;
+        let Record::Model { model, reason } = record else {
+            return;
+        };
+        if reason.starts_with(CHOSEN) || models.fallback.as_ref() != Some(model) {
+            return;
+        }
+        let text = format!(
+            "`{}` does not answer as it should ({reason}). `{model}` answers for me in this thread until it does.",
+            models.usual
+        );
+        let seat = self.seat.clone();
+        let key = format!("{}-{}-fallback-{model}", seat.thread.short(), seat.role());
+        self.start(async move {
+            let line = &seat.office.line;
+            let said = line.say(&seat.thread, Idem::new(key), &text, Vec::new());
+            if let Err(error) = said.await {
+                tracing::warn!(%error, "the other model could not be announced");
+            }
+            Done::Nothing
+        });
     }
 
     /// In a thread that was merged or closed people still get answers, but new

@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use butler_policy::Permit;
-use butler_vocab::{CrashClass, Tier, ToolOutcome, ToolSpec};
+use butler_vocab::{CrashClass, Tier, ToolOutcome, ToolSpec, fault};
 use futures_util::future::BoxFuture;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -92,30 +92,43 @@ impl Tool for Bash {
                 Err(text) => return ToolOutcome::error(text),
             };
             desk.progress(format!("running {}", head(&input.command)));
-            if input.background.unwrap_or(false) {
-                return start(permit, desk, &input.command);
-            }
-            let wall = seconds(input.timeout_seconds);
-            match confine::run(desk, permit, &input.command, wall).await {
-                Ok(exit) => {
-                    let output = confine::output(&exit, clip::RESULT_BYTES);
-                    let output = if output.trim().is_empty() {
-                        "(no output)"
-                    } else {
-                        &output
-                    };
-                    let mut text = format!("{}\n{output}", confine::verdict(&exit));
-                    if let Some(warning) = warning.filter(|_| !exit.success()) {
-                        text.push_str(&format!("\n[{warning}]"));
-                    }
-                    ToolOutcome {
-                        ok: exit.success(),
-                        ..ToolOutcome::ok(text)
-                    }
-                }
-                Err(text) => ToolOutcome::error(text),
-            }
+            fault("toolbox.before-command");
+            let outcome = if input.background.unwrap_or(false) {
+                start(permit, desk, &input.command)
+            } else {
+                run_to_its_end(permit, desk, &input, warning).await
+            };
+            fault("toolbox.after-command");
+            outcome
         })
+    }
+}
+
+/// Waits for the command; a red one carries the warning of the preparation.
+async fn run_to_its_end(
+    permit: &Permit,
+    desk: &Desk,
+    input: &Input,
+    warning: Option<String>,
+) -> ToolOutcome {
+    let wall = seconds(input.timeout_seconds);
+    let exit = match confine::run(desk, permit, &input.command, wall).await {
+        Ok(exit) => exit,
+        Err(text) => return ToolOutcome::error(text),
+    };
+    let output = confine::output(&exit, clip::RESULT_BYTES);
+    let output = if output.trim().is_empty() {
+        "(no output)"
+    } else {
+        &output
+    };
+    let mut text = format!("{}\n{output}", confine::verdict(&exit));
+    if let Some(warning) = warning.filter(|_| !exit.success()) {
+        text.push_str(&format!("\n[{warning}]"));
+    }
+    ToolOutcome {
+        ok: exit.success(),
+        ..ToolOutcome::ok(text)
     }
 }
 

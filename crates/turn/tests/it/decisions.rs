@@ -247,3 +247,55 @@ fn stop_on_the_cap_card_ends_the_activation() {
     assert!(bench.machine.is_idle());
     assert!(bench.restart_quietly().is_empty());
 }
+
+/// A PM whose card was posted and not written down when its process died; the
+/// click came in before the card was found again.
+fn clicked_early(kind: DecisionKind, choice: Choice) -> (Bench, RequestId, Vec<Effect>) {
+    let request = RequestId::new("abc234");
+    let mut bench = Bench::pm();
+    let effects = bench.ana("go");
+    let effects = bench.model(&effects, calls(&[("ProposePlan", json!({}))]));
+    let run = to_run(&effects);
+    let click = decision(&request, kind, choice);
+    assert_eq!(bench.on(Event::Decided(click)), []);
+    bench.write(Record::DecisionAsked {
+        request: request.clone(),
+        kind,
+        sha256: Sha256Hex::of("x"),
+        subject: json!({}),
+    });
+    let waiting = Waiting::Decision {
+        request: request.clone(),
+    };
+    let asked = ToolOutcome::ok("asked").then(Then::Park { waiting });
+    let effects = bench.tool(&run[0].id, asked);
+    (bench, request, effects)
+}
+
+#[test]
+fn a_click_before_its_card_is_known_needs_no_model_call_either() {
+    for again in [false, true] {
+        let (mut bench, request, mut effects) = clicked_early(DecisionKind::Plan, Choice::Approve);
+        if again {
+            effects = bench.restart_quietly();
+        }
+        let order = effects.last();
+        assert!(
+            matches!(order, Some(Effect::CarryOut(order)) if order.request == request),
+            "{effects:#?}"
+        );
+        let outcome = ToolOutcome::ok("handed to the Coder").then(Then::End);
+        let effects = bench.on(Event::CarriedOut { request, outcome });
+        assert!(effects.contains(&Effect::End(Ending::Done)), "{effects:#?}");
+        assert!(bench.machine.is_idle());
+        assert_eq!(used(&bench), 1);
+    }
+}
+
+#[test]
+fn an_early_click_that_cannot_be_carried_out_is_told_to_the_model() {
+    let (mut bench, request, _) = clicked_early(DecisionKind::Plan, Choice::Approve);
+    let outcome = ToolOutcome::error("the branch could not be made");
+    let effects = bench.on(Event::CarriedOut { request, outcome });
+    bench.grant(&effects);
+}

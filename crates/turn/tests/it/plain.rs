@@ -1,9 +1,9 @@
 //! The plain path: a message, an answer; tools in between; limits.
 
-use butler_turn::{Effect, Event, Mark, PostKind, Purse};
+use butler_turn::{Effect, Event, Mark, PEOPLE_SPOKE, PostKind, Purse};
 use butler_vocab::{
-    ActivityState, Ending, ModelMessage, PurseRefusal, Record, Role, Then, ToolOutcome, Usd,
-    Waiting,
+    ActivityState, Ending, EventId, ModelMessage, PurseRefusal, Record, Role, Speaker, Then,
+    ToolOutcome, Usd, Waiting,
 };
 use serde_json::json;
 
@@ -324,6 +324,58 @@ fn without_money_it_asks_once_sleeps_and_goes_on_when_the_cap_is_raised() {
     assert_eq!(bench.log.iter().filter(reserved).count(), 1);
 }
 
+/// The process died between posting the card and writing it down, and the click
+/// was quicker than the second posting.
+#[test]
+fn a_cap_decided_before_its_card_is_written_down_holds() {
+    for (choice, restarted) in [
+        (butler_vocab::Choice::Raise, false),
+        (butler_vocab::Choice::Raise, true),
+        (butler_vocab::Choice::Stop, false),
+    ] {
+        let mut bench = Bench::pm();
+        let effects = bench.ana("go");
+        let Some(Effect::Reserve(first)) = effects.last() else {
+            panic!("{effects:#?}")
+        };
+        let refused = Purse::Refused(PurseRefusal {
+            purse: "thread".into(),
+            cap: Usd::from_cents(500),
+            used: Usd::from_cents(500),
+        });
+        let effects = bench.on(Event::Reserved {
+            reserve: first.id.clone(),
+            answer: refused,
+        });
+        let [Effect::AskForMoney { request, .. }] = &effects[..] else {
+            panic!("{effects:#?}")
+        };
+        bench.on(Event::Decided(crate::decisions::cap(request, choice)));
+        bench.write(Record::DecisionAsked {
+            request: request.clone(),
+            kind: butler_vocab::DecisionKind::Cap,
+            sha256: butler_vocab::Sha256Hex::of("x"),
+            subject: json!({}),
+        });
+        let request = request.clone();
+        let mut effects = bench.on(Event::Asked { request });
+        if choice == butler_vocab::Choice::Stop {
+            assert!(
+                effects.contains(&Effect::End(Ending::OutOfMoney)),
+                "{effects:#?}"
+            );
+            continue;
+        }
+        if restarted {
+            effects = bench.restart();
+        }
+        let Some(Effect::Reserve(second)) = effects.last() else {
+            panic!("it sleeps for a decision that was made: {effects:#?}")
+        };
+        assert_ne!(first.id, second.id, "a refused id stays refused");
+    }
+}
+
 #[test]
 fn most_of_the_budget_is_warned_about_once() {
     let mut bench = Bench::pm();
@@ -377,6 +429,25 @@ fn roles_that_only_talk_to_each_other_pause_for_a_person() {
     assert!(effects.contains(&Effect::Park(Waiting::Person)));
     assert_eq!(post_text(&effects), None, "people are asked once");
     let effects = bench.ana("go on");
+    bench.grant(&effects);
+}
+
+/// Two roles paused and the person answered one of them: the other must not
+/// stay silent when it is spoken to again.
+#[test]
+fn a_persons_word_to_another_role_counts_too() {
+    let mut setup = setup(Role::Reviewer, 15);
+    setup.limits.agent_messages = 1;
+    let mut bench = Bench::new(setup);
+    let effects = bench.says(coder(), "a question");
+    let effects = bench.posted(&effects);
+    assert!(effects.contains(&Effect::Park(Waiting::Person)));
+    let mut missed = heard(50, Speaker::Runtime, "- ana: go on, both of you");
+    missed.event = EventId::new(format!("{PEOPLE_SPOKE}1700000000.000050"));
+    let effects = bench.on(Event::Heard(vec![missed]));
+    bench.grant(&effects);
+    let effects = bench.restart();
+    assert!(post_text(&effects).is_none(), "{effects:#?}");
     bench.grant(&effects);
 }
 

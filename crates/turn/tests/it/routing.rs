@@ -141,6 +141,21 @@ fn words_that_are_obeyed_without_a_model() {
                 .all(|(_, to)| *to == Addressed::Command(Command::Stop))
         );
     }
+    for (text, command) in [
+        (
+            "!draft  write it down",
+            Command::Draft("write it down".into()),
+        ),
+        ("!draft", Command::Draft(String::new())),
+        ("!Done", Command::Done),
+    ] {
+        let all = Role::ALL.map(|role| (role, Addressed::Command(command.clone())));
+        assert_eq!(
+            who(&active(Role::Coder), text),
+            all,
+            "{text}: every role keeps it"
+        );
+    }
     let pm = |text: &str, command| {
         assert_eq!(
             who(&active(Role::Coder), text),
@@ -150,11 +165,8 @@ fn words_that_are_obeyed_without_a_model() {
     pm("status", Command::Status);
     pm("cost", Command::Cost);
     pm("Help", Command::Help);
-    pm(
-        "!draft  write it down",
-        Command::Draft("write it down".into()),
-    );
-    pm("approve k3m7qa", Command::Approve(RequestId::new("k3m7qa")));
+    pm("approve k3m7qa", Command::Decide(RequestId::new("k3m7qa")));
+    pm("Reject k3m7qa", Command::Decide(RequestId::new("k3m7qa")));
     let swap = Command::Model {
         role: Role::Coder,
         name: "claude".into(),

@@ -75,7 +75,7 @@ pub fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
     process::start_log("exec");
     let folder = env::current_dir()?.canonicalize()?;
     let task = task(args)?;
-    process::run_on_one_thread(async move |cancel| {
+    let exit = process::run_on_one_thread(async move |cancel| {
         let plan = Plan::of(args, &folder)?;
         let sessions = Sessions::of(&plan.state, &folder);
         let (session, errand) = begin(args, &sessions, task)?;
@@ -89,7 +89,9 @@ pub fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
         let exit = exit(&outcome.ending);
         teller.end(&outcome, &session, exit, ui)?;
         Ok(exit)
-    })
+    });
+    butler_jail::end_helpers();
+    exit
 }
 
 /// A new session with its task, or an old one with what is new.

@@ -120,9 +120,15 @@ pub(super) fn inline(language: &Language, args: Args<'_>) -> Inline {
             "-" => return Inline::Standard,
             "--version" | "--help" | "-V" | "-h" | "--test" => return Inline::Nothing,
             "-v" if language.name != "perl" => return Inline::Nothing,
-            "-m" if language.name == "python" => {
-                let name = args.get(index).unwrap_or_default().to_owned();
-                return Inline::Module(name, args.0.get(index + 1..).unwrap_or_default().to_vec());
+            _ if language.name == "python" && module_flag(text).is_some() => {
+                let attached = module_flag(text).unwrap_or_default();
+                let name = match attached {
+                    "" => args.get(index).unwrap_or_default(),
+                    name => name,
+                };
+                index += usize::from(attached.is_empty());
+                let rest = args.0.get(index..).unwrap_or_default();
+                return Inline::Module(name.to_owned(), rest.to_vec());
             }
             "--require" | "--import" | "--loader" => index += 1,
             "--" => {}
@@ -158,6 +164,15 @@ enum Letters {
     Text(Text, usize),
     Value(usize),
     Plain,
+}
+
+/// What stands behind python's `-m` in the same word: `-m`, `-mpip`, `-Im`.
+fn module_flag(word: &str) -> Option<&str> {
+    let flags = word.strip_prefix('-')?;
+    let (before, name) = flags.split_once('m')?;
+    // Flags that take no value may stand before it.
+    let plain = |letter: char| "bBdEhiIOPqsSuvx".contains(letter);
+    before.chars().all(plain).then_some(name)
 }
 
 /// Reads merged one-letter flags: `-lane 'body'`, `-Ic 'body'`, `-i.bak`.

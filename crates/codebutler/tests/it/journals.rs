@@ -1,0 +1,60 @@
+//! What stays of a thread: its story in the repo, and on disk why it went so.
+
+use crate::{
+    said::ended,
+    team::{Team, command},
+};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_story_is_committed_with_the_merge_and_decisions_can_be_read() {
+    let scenario = include_str!("../../demo/scenarios/json-flag.yaml");
+    let team = Team::start(scenario).await;
+    let root = team.say("add a --json flag").await;
+    team.press(&root, "approve").await;
+    team.press(&root, "merge").await;
+    team.until(&root, "the report", ended).await;
+    let path = format!(".codebutler/journals/thread-{root}.md");
+    let journal = team.scratch.remote_file("main", &path).unwrap();
+    for part in [
+        "you asked:\n\n> add a --json flag",
+        "PM: heard you: add a --json flag",
+        "Coder: was given the plan",
+        "Coder: RunChecks",
+        "Reviewer: was handed: @codebutler.reviewer pull request #1 is ready",
+        "a person chose Approve on card",
+        "## What it cost",
+        "Coder · rehearsal/coder ·",
+    ] {
+        assert!(journal.contains(part), "“{part}” is missing in\n{journal}");
+    }
+    let reviewed = team.scratch.remote_file("main", "notes.sh").unwrap();
+    assert!(
+        reviewed.contains("list_json()"),
+        "the change itself is there"
+    );
+
+    let show = |args: &[&str]| {
+        let output = command(team.scratch.root(), &team.home())
+            .args(args)
+            .output()
+            .unwrap();
+        let code = output.status.code();
+        (code, String::from_utf8(output.stdout).unwrap())
+    };
+    let folder = format!("{}-{}", team.channel, root.replace('.', "-"));
+    let (code, shown) = show(&["threads", "show", &folder]);
+    assert_eq!(code, Some(0), "{shown}");
+    for part in [
+        "pm  approval: ask a person (of Approve, Modify, Reject); plan card",
+        "pm  approval: Approve; ",
+        "lead  approval: Merge; ",
+    ] {
+        assert!(shown.contains(part), "“{part}” is missing in\n{shown}");
+    }
+    let (code, json) = show(&["threads", "show", &folder, "--json"]);
+    assert!(
+        code == Some(0) && json.contains("\"about\":\"approval\""),
+        "{json}"
+    );
+    assert_eq!(show(&["threads", "show", "nothing"]).0, Some(4));
+}

@@ -1,0 +1,139 @@
+//! The ground: a root with all that is the same for command after command,
+//! built once by the helper.
+//!
+//! There are two mount namespaces. The outer one has the host's root, and the
+//! helper waits in it; what a command adds, its worktree above all, is cloned
+//! there. The inner one holds the ground alone: the host's root leaves it here,
+//! because letting go of a root waits for every processor of the machine. Each
+//! command gets a copy of the inner one (see `room`), so nothing that is mounted
+//! for one command is there for the next.
+
+use std::{
+    fs,
+    os::{fd::OwnedFd, unix::fs::symlink},
+    path::Path,
+};
+
+use rustix::{
+    fs::{CWD, Mode, OFlags, openat},
+    mount::{MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_change, unmount},
+    thread::UnshareFlags,
+};
+
+use super::{
+    Doing, Failed,
+    mounts::{HARMLESS, Host, READ_ONLY, Root, clone, enter, folder, relative},
+    sys::{self, Propagation, set_mount_attributes},
+};
+use crate::spec;
+
+/// Where covers are made in the outer namespace. Nothing is ever shown from there.
+const COVERS: &str = "/proc";
+
+/// A ground that stands.
+pub(super) struct Ground {
+    /// The namespace that every command gets a copy of.
+    pub(super) inner: OwnedFd,
+    /// What commands may add is taken from here, in the outer namespace.
+    pub(super) host: Host,
+}
+
+impl Ground {
+    /// Builds the ground. Afterwards this process is in the outer namespace.
+    pub(super) fn build(wanted: &spec::Ground) -> Result<Self, Failed> {
+        // What the host mounts later is still seen in the outer one.
+        let follow = MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC;
+        mount_change("/", follow).doing("keep mounts to ourselves")?;
+        let outer = own_namespace()?;
+        sys::unshare(UnshareFlags::NEWNS).doing("make the inner mount namespace")?;
+        let inner = own_namespace()?;
+        let (host, root) = stage()?;
+        devices(&host, &root)?;
+        // Each command gets its own of these.
+        for place in ["tmp", "dev/shm", "proc"] {
+            root.target(Path::new(place), true)?;
+        }
+        for step in &wanted.steps {
+            root.apply(step, host.tree(step)?.as_ref())?;
+        }
+        for way in &wanted.ways {
+            root.target(relative(way.path.path()), way.folder)?;
+        }
+        leave_host(&root)?;
+        enter(&outer)?;
+        tmpfs(COVERS).doing("make room for covers")?;
+        let host = Host {
+            root: folder("/")?,
+            covers: Path::new(COVERS),
+        };
+        Ok(Self { inner, host })
+    }
+}
+
+/// `/old` becomes the host's root, `/new` the one to come.
+fn stage() -> Result<(Host, Root), Failed> {
+    tmpfs("/tmp").doing("mount the stage")?;
+    for folder in ["/tmp/old", "/tmp/new", "/tmp/covers"] {
+        fs::create_dir(folder).doing(format!("make {folder}"))?;
+    }
+    tmpfs("/tmp/new").doing("mount the new root")?;
+    rustix::process::pivot_root("/tmp", "/tmp/old").doing("leave the old root")?;
+    rustix::process::chdir("/").doing("enter the stage")?;
+    let host = Host {
+        root: folder("/old")?,
+        covers: Path::new("/covers"),
+    };
+    Ok((host, Root(folder("/new")?)))
+}
+
+/// The new root becomes the only one of this namespace, and read-only.
+fn leave_host(root: &Root) -> Result<(), Failed> {
+    rustix::process::fchdir(&root.0).doing("enter the new root")?;
+    rustix::process::pivot_root(".", ".").doing("change to the new root")?;
+    unmount(".", UnmountFlags::DETACH).doing("let go of the old root")?;
+    set_mount_attributes(&root.0, READ_ONLY | HARMLESS, Propagation::Same, false)
+        .doing("seal the new root")
+}
+
+/// The handful of devices that programs expect, and terminals of our own.
+fn devices(host: &Host, root: &Root) -> Result<(), Failed> {
+    for name in ["null", "zero", "full", "random", "urandom"] {
+        let path = Path::new("dev").join(name);
+        let tree = clone(&host.open(&path)?, &path, libc::MOUNT_ATTR_NOSUID)?;
+        root.put(&tree, &path, false)?;
+    }
+    for (name, to) in [
+        ("fd", "/proc/self/fd"),
+        ("stdin", "/proc/self/fd/0"),
+        ("stdout", "/proc/self/fd/1"),
+        ("stderr", "/proc/self/fd/2"),
+        ("ptmx", "pts/ptmx"),
+    ] {
+        symlink(to, Path::new("/new/dev").join(name)).doing("link a device")?;
+    }
+    for folder in ["/new/dev/pts", "/new/run", "/new/var"] {
+        fs::create_dir(folder).doing(format!("make {folder}"))?;
+    }
+    // A terminal is a convenience: without it the walls are the same.
+    let _ = mount(
+        "devpts",
+        "/new/dev/pts",
+        "devpts",
+        MountFlags::NOSUID | MountFlags::NOEXEC,
+        Some(c"newinstance,ptmxmode=0666,mode=620"),
+    );
+    symlink("/tmp", "/new/var/tmp").doing("link /var/tmp")?;
+    symlink("/run", "/new/var/run").doing("link /var/run")
+}
+
+/// The mount namespace this process is in.
+fn own_namespace() -> Result<OwnedFd, Failed> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+    openat(CWD, "/proc/self/ns/mnt", flags, Mode::empty()).doing("open the mount namespace")
+}
+
+/// A small tmpfs, for folders and links only.
+fn tmpfs(at: &str) -> rustix::io::Result<()> {
+    let flags = MountFlags::NOSUID | MountFlags::NODEV;
+    mount("tmpfs", at, "tmpfs", flags, Some(c"mode=755,size=16m"))
+}

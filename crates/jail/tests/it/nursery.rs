@@ -1,0 +1,223 @@
+//! One helper runs many commands: it is the same one where that is safe, another
+//! one where it is not, and no command finds anything of the one before.
+
+use std::{fs, path::PathBuf, time::Duration};
+
+use butler_jail::{Profile, shell};
+use tokio_util::sync::CancellationToken;
+
+use crate::world::{World, helper};
+
+/// Which network a command is in: each helper has one of its own.
+const NETWORK: &str = "readlink /proc/self/ns/net";
+
+/// A world whose worktree is not below the folder for temporary files, so that
+/// its mount point is a part of the ground; also its folder, to be kept.
+fn world_elsewhere() -> (World, tempfile::TempDir) {
+    let folder = tempfile::Builder::new()
+        .prefix("jail-")
+        .tempdir_in(env!("CARGO_TARGET_TMPDIR"))
+        .unwrap();
+    let mut world = World::new();
+    let root = folder.path().join("worktree");
+    fs::create_dir(&root).unwrap();
+    world.profile = Profile::new(root);
+    (world, folder)
+}
+
+#[tokio::test]
+async fn the_next_command_runs_in_the_same_helper() {
+    let (elsewhere, _folder) = world_elsewhere();
+    for world in [World::new(), elsewhere] {
+        let first = world.ok(NETWORK).await;
+        for _ in 0..3 {
+            assert_eq!(world.ok(NETWORK).await, first);
+        }
+        world.ok("exit 0; ignored").await;
+        assert!(!world.sh("exit 3").await.success());
+        assert_eq!(
+            world.ok(NETWORK).await,
+            first,
+            "a failed command is no harm"
+        );
+    }
+}
+
+#[tokio::test]
+async fn nothing_of_one_command_is_there_for_the_next() {
+    let (elsewhere, _folder) = world_elsewhere();
+    for world in [World::new(), elsewhere] {
+        let look = "ls -A /tmp /tmp/home /dev/shm; \
+             tail -n +2 /proc/sysvipc/shm /proc/sysvipc/sem /proc/sysvipc/msg; \
+             ls -A /dev/pts; grep -l sleep /proc/[0-9]*/comm; umask; pwd; ulimit -a; \
+             cut -d' ' -f4- /proc/self/mountinfo | sed 's/ - .*//' | sort";
+        let before = world.ok(look).await;
+        let network = world.ok(NETWORK).await;
+        let traces = "echo x > /tmp/trace; echo x > /tmp/home/trace; echo x > /dev/shm/trace; \
+             ipcmk -M 4096 > /dev/null; ipcmk -S 1 > /dev/null; ipcmk -Q > /dev/null; \
+             umask 0; cd /; ulimit -n 100; (setsid sleep 1000 &); \
+             grep -q . /proc/sysvipc/shm && echo left";
+        assert_eq!(world.ok(traces).await, "left\n");
+        assert_eq!(world.ok(look).await, before);
+        assert_eq!(world.ok(NETWORK).await, network, "it was the same helper");
+    }
+}
+
+#[tokio::test]
+async fn a_network_that_was_used_is_not_used_again() {
+    let (world, _folder) = world_elsewhere();
+    let quiet = world.ok(NETWORK).await;
+    let listens = "import socket; s = socket.socket(); s.bind(('127.0.0.1', 8080)); s.listen()";
+    world.ok(&format!("python3 -c \"{listens}\"")).await;
+    assert_eq!(world.ok(NETWORK).await, quiet, "nobody connected");
+    let talks =
+        "c = socket.create_connection(('127.0.0.1', 8080)); s.accept()[0].close(); c.close()";
+    world
+        .ok(&format!("python3 -c \"{listens}; {talks}\""))
+        .await;
+    let other = world.ok(NETWORK).await;
+    assert_ne!(other, quiet);
+    // A socket in its own mail keeps itself, and the port, for a while.
+    let keeps = "import array; a, b = socket.socketpair(); \
+         a.sendmsg([b'x'], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, \
+         array.array('i', [a.fileno(), b.fileno(), s.fileno()]))])";
+    world
+        .ok(&format!("python3 -c \"{listens}; {keeps}\""))
+        .await;
+    world.ok(&format!("python3 -c \"{listens}\"")).await;
+}
+
+#[tokio::test]
+async fn two_commands_at_once_have_a_network_each() {
+    let (world, _folder) = world_elsewhere();
+    world.ok("mkfifo one two").await;
+    let first = format!("{NETWORK}; echo > one; read line < two");
+    let second = format!("{NETWORK}; read line < one; echo > two");
+    let (first, second) = tokio::join!(world.ok(&first), world.ok(&second));
+    assert_ne!(first, second);
+}
+
+#[tokio::test]
+async fn a_worktree_sees_nothing_of_another_one() {
+    let (one, folder) = world_elsewhere();
+    one.ok("true").await;
+    let mut other = World::new();
+    let root = folder.path().join("other");
+    fs::create_dir(&root).unwrap();
+    other.profile = Profile::new(root);
+    assert_eq!(other.ok("ls ..").await, "other\n");
+    assert_eq!(one.ok("ls ..").await, "worktree\n");
+}
+
+/// The helpers that `parent` has started and that live.
+fn helpers_of(parent: u32) -> Vec<PathBuf> {
+    let parent = parent.to_string();
+    let processes = fs::read_dir("/proc").unwrap().flatten();
+    let helpers = processes.filter(|entry| {
+        let read = |name: &str| fs::read(entry.path().join(name)).unwrap_or_default();
+        let (line, stat) = (read("cmdline"), read("stat"));
+        let stat = String::from_utf8_lossy(&stat);
+        let mut about = stat
+            .rsplit_once(") ")
+            .map_or("", |(_, rest)| rest)
+            .split(' ');
+        about.next() != Some("Z")
+            && about.next() == Some(&parent)
+            && String::from_utf8_lossy(&line).contains("nursery")
+    });
+    helpers.map(|entry| entry.path()).collect()
+}
+
+async fn until(what: &str, done: impl Fn() -> bool) {
+    let wait = async {
+        while !done() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), wait)
+        .await
+        .unwrap_or_else(|_| panic!("{what}"));
+}
+
+fn kill(process: &std::path::Path) {
+    let pid = process.file_name().unwrap();
+    let killed = std::process::Command::new("kill")
+        .arg("-9")
+        .arg(pid)
+        .status();
+    assert!(killed.unwrap().success());
+}
+
+#[tokio::test]
+async fn a_helper_that_died_while_it_waited_is_replaced() {
+    let (world, _folder) = world_elsewhere();
+    let first = world.ok(NETWORK).await;
+    let own = std::process::id();
+    until("no helper waits", || helpers_of(own).len() == 1).await;
+    let helpers = helpers_of(own);
+    helpers.iter().for_each(|helper| kill(helper));
+    // Dead to its last descriptor: waited for, or ready to be.
+    let dead = |helper: &PathBuf| {
+        let stat = fs::read_to_string(helper.join("stat")).unwrap_or_default();
+        stat.is_empty() || stat.contains(") Z ")
+    };
+    until("it lives", || helpers.iter().all(dead)).await;
+    assert_ne!(world.ok(NETWORK).await, first);
+}
+
+#[tokio::test]
+async fn helpers_that_wait_can_be_sent_away() {
+    let (world, _folder) = world_elsewhere();
+    let first = world.ok(NETWORK).await;
+    butler_jail::end_helpers();
+    assert!(helpers_of(std::process::id()).is_empty());
+    assert_ne!(world.ok(NETWORK).await, first);
+}
+
+#[tokio::test]
+async fn kill_9_of_the_caller_ends_the_helper_that_waits() {
+    let world = World::new();
+    let mut caller = tokio::process::Command::new(std::env::current_exe().unwrap())
+        .args([
+            "--exact",
+            "nursery::the_caller_whose_helper_waits",
+            "--nocapture",
+            "--ignored",
+        ])
+        .env("JAIL_TEST_ROOT", world.root())
+        .stdout(std::process::Stdio::null())
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap();
+    let up = world.root().join("up");
+    until("it did not come up", || up.exists()).await;
+    let id = caller.id().unwrap();
+    until("no helper waits", || !helpers_of(id).is_empty()).await;
+    let helpers = helpers_of(id);
+    caller.kill().await.unwrap();
+    until("a helper is left", || {
+        helpers.iter().all(|helper| !helper.exists())
+    })
+    .await;
+}
+
+/// Not a test by itself: plays the caller above.
+#[tokio::test]
+#[ignore = "run by kill_9_of_the_caller_ends_the_helper_that_waits"]
+async fn the_caller_whose_helper_waits() {
+    let Ok(root) = std::env::var("JAIL_TEST_ROOT") else {
+        return;
+    };
+    let jail = butler_jail::Jail::new(helper()).unwrap();
+    let command = shell("echo > up", &root);
+    let exit = jail
+        .run(
+            &command,
+            &Profile::new(&root),
+            &CancellationToken::new(),
+            None,
+        )
+        .await;
+    assert!(exit.unwrap().success());
+    std::future::pending::<()>().await;
+}
