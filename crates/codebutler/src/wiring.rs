@@ -78,6 +78,12 @@ pub fn hub_config(settings: &Settings) -> Result<HubConfig, CliError> {
         ..Caps::default()
     };
     config.approvers = settings.machine.approvers.clone();
+    let public = settings.machine.hub.public_url.as_deref();
+    let public = public.and_then(|url| Url::parse(url).ok());
+    config.hosts = public
+        .iter()
+        .filter_map(|url| url.host_str().map(str::to_owned))
+        .collect();
     config.relay = relay_config(settings)?;
     config.version = VERSION.to_owned();
     Ok(config)

@@ -244,3 +244,25 @@ fn chat_without_a_hub_says_so_and_names_the_remedy() {
     assert!(lines[0].ends_with("does not answer"), "{ran:?}");
     assert!(lines[1].contains("codebutler up"), "{ran:?}");
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_page_answers_under_its_public_name_and_under_no_other() {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let scratch = Scratch::new();
+    assert_eq!(scratch.run(&["init", "--yes"]).code, 0);
+    let machine = json!({"hub": {"publicUrl": "https://team.example"}});
+    scratch.machine(&machine.to_string());
+    let (_hub, address) = hub(&scratch, "127.0.0.1:0");
+    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    let asked = async |host: &str| {
+        let asking = client.get(format!("{address}login")).header("host", host);
+        asking.send().await.unwrap().status().as_u16()
+    };
+    assert_eq!(asked("team.example").await, 200);
+    assert_eq!(asked("evil.example").await, 421);
+    let link = scratch.run(&["link"]).out;
+    assert!(
+        link.starts_with("https://team.example/login?code="),
+        "{link}"
+    );
+}

@@ -49,9 +49,11 @@ pub(super) async fn mark(app: &Arc<App>) -> Result<(), Trouble> {
         .change(|desk| {
             super::inbox::prune(desk.db())?;
             again::alive(desk.db())?;
-            let mut statement = desk
-                .db()
-                .prepare_cached("SELECT channel, max(ts) FROM messages GROUP BY channel")?;
+            // Only what others said proves that we were listening then: our own
+            // posts are in the mirror also while nobody hears Slack.
+            let mut statement = desk.db().prepare_cached(
+                "SELECT channel, max(ts) FROM messages WHERE role IS NULL GROUP BY channel",
+            )?;
             let rows = statement.query_map([], |row| {
                 Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?))
             })?;
@@ -70,6 +72,9 @@ struct Plan {
     begins: String,
     /// History from here on.
     oldest: String,
+    /// Threads that moved after this may have replies that we missed, whatever
+    /// else of them is known: a newer reply, or a post of our own.
+    since: String,
     /// Threads that are looked at in any case.
     open: BTreeSet<String>,
     /// Messages whose reactions count.
@@ -91,7 +96,7 @@ fn plan(db: &Connection, channel: &ChannelId) -> Result<Plan, Trouble> {
             params![channel.as_str(), format!("{lively_s:010}.000000")],
             |row| row.get(0),
         )?;
-    let oldest = lively.map_or(seen.clone(), |root| root.min(seen));
+    let oldest = lively.map_or(seen.clone(), |root| root.min(seen.clone()));
     let texts = |sql: &str| -> Result<Vec<String>, Trouble> {
         let mut statement = db.prepare_cached(sql)?;
         let rows = statement.query_map([channel.as_str()], |row| row.get(0))?;
@@ -106,6 +111,7 @@ fn plan(db: &Connection, channel: &ChannelId) -> Result<Plan, Trouble> {
     )?);
     Ok(Plan {
         oldest: oldest.max(begins.clone()),
+        since: seen,
         begins,
         open,
         cards: texts("SELECT message FROM cards WHERE channel = ?1 AND choice IS NULL")?,
@@ -140,7 +146,7 @@ impl Filling<'_> {
         for root in &roots {
             found += usize::from(self.take(root).await?);
             if let (Some(ts), Some(latest)) = (root["ts"].as_str(), root["latest_reply"].as_str())
-                && latest > self.newest(ts).await?.as_str()
+                && latest > self.plan.since.as_str()
             {
                 threads.insert(ts.to_owned());
             }
@@ -187,22 +193,6 @@ impl Filling<'_> {
                 _ => return Ok(found),
             }
         }
-    }
-
-    /// The newest message of a thread that the mirror has.
-    async fn newest(&self, root: &str) -> Result<String, Trouble> {
-        let (channel, root) = (self.channel.clone(), root.to_owned());
-        self.app
-            .store
-            .look(move |db| {
-                let newest: Option<String> = db
-                    .prepare_cached(
-                        "SELECT max(ts) FROM messages WHERE channel = ?1 AND root = ?2",
-                    )?
-                    .query_row(params![channel.as_str(), root], |row| row.get(0))?;
-                Ok(newest.unwrap_or_default())
-            })
-            .await
     }
 
     /// Takes one message over; true when it was new.

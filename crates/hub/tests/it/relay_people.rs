@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use butler_hub::{HubError, RepoChannel, RepoTokens, Tokens};
 use butler_slack::{Envelope, Socket, Web};
-use butler_testkit::SlackStandIn;
+use butler_testkit::{Disconnect, SlackStandIn};
 use butler_vocab::{Choice, DecisionKind, Role, StampKind, UserId};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -114,6 +114,25 @@ async fn a_word_that_is_quicker_than_the_answer_to_the_post_still_counts() {
     let heard = take(&mut coder).await.stamp.unwrap();
     assert_eq!(heard.kind, StampKind::Decision);
     assert_eq!(decided(&world, "plan01").await.unwrap().0, Choice::Approve);
+}
+
+/// A thread in which something newer is known is looked at all the same.
+#[tokio::test]
+async fn a_reply_that_was_missed_arrives_although_a_role_spoke_after_it() {
+    let world = SlackWorld::start().await;
+    let mut coder = world.socket(Role::Coder).await;
+    let root = world.say("build it", None);
+    take(&mut coder).await;
+    world.slack.mute(true);
+    world.say("in blue, please", Some(&root));
+    let post = world.post(Role::Pm, "on it", Some(&root), "k1");
+    world.web(Role::Pm).post(&post).await.unwrap();
+    assert_eq!(text_of(&take(&mut coder).await), "on it");
+    world.slack.mute(false);
+    world.slack.disconnect(Disconnect::Abrupt);
+    assert_eq!(text_of(&take(&mut coder).await), "in blue, please");
+    world.say("thanks", Some(&root));
+    assert_eq!(text_of(&take(&mut coder).await), "thanks", "and once");
 }
 
 #[tokio::test]

@@ -69,9 +69,11 @@ fn at_work(absent: &[Role]) -> String {
     )
 }
 
-/// A link that opens the page, once.
+/// A link that opens the page, once, as people reach it.
 pub fn login_link(settings: &Settings, url: &str) -> Result<String, CliError> {
+    let public = settings.machine.hub.public_url.as_deref();
+    let page = public.unwrap_or(url).trim_end_matches('/');
     let mut tokens = Tokens::open(&wiring::hub_folder(settings)).map_err(CliError::internal)?;
     let code = tokens.login_link().map_err(CliError::internal)?;
-    Ok(format!("{url}login?code={}", code.expose()))
+    Ok(format!("{page}/login?code={}", code.expose()))
 }
