@@ -43,7 +43,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             max_concurrent_threads: 3,
-            max_calls_per_hour: 100,
+            max_calls_per_hour: 1000,
             max_cost_per_thread: 5.0,
             max_cost_per_day: 25.0,
             max_calls_per_person_hour: None,

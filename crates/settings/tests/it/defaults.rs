@@ -21,7 +21,7 @@ fn an_empty_repo_gets_the_documented_defaults() {
         let settings = load(text);
         let limits = &settings.repo.limits;
         assert_eq!(limits.max_concurrent_threads, 3, "{text:?}");
-        assert_eq!(limits.max_calls_per_hour, 100);
+        assert_eq!(limits.max_calls_per_hour, 1000);
         assert_eq!(limits.thread_cap().to_string(), "$5.00");
         assert_eq!(limits.day_cap().to_string(), "$25.00");
         assert_eq!(
