@@ -20,7 +20,7 @@ fn crowd() -> usize {
 
 /// As configured where nobody says otherwise.
 const AT_ONCE: usize = 3;
-const PATIENCE: Duration = Duration::from_secs(900);
+const PATIENCE: Duration = Duration::from_secs(3600);
 /// How far a thread may be overtaken: they come in one by one, and what each has
 /// to read before it queues takes one longer than another.
 const OVERTAKEN: usize = 50;
