@@ -343,6 +343,22 @@ mod tests {
     }
 
     #[test]
+    fn a_repo_that_waits_for_its_channel_in_slack_gets_no_other() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut tokens = Tokens::open(dir.path()).unwrap();
+        let wanted = RepoChannel {
+            repo: "app".to_owned(),
+            id: None,
+            name: "codebutler-app".to_owned(),
+            bots: vec!["B1".to_owned()],
+        };
+        tokens.wish_channel(&wanted).unwrap();
+        let early = tokens.ensure_repo("app", "codebutler-app").unwrap_err();
+        assert!(matches!(early, HubError::NoChannel(_)), "{early}");
+        assert!(tokens.repos().unwrap().is_empty());
+    }
+
+    #[test]
     fn a_login_code_works_once() {
         let dir = tempfile::tempdir().unwrap();
         let mut tokens = Tokens::open(dir.path()).unwrap();
