@@ -15,7 +15,7 @@ use butler_settings::{
 };
 use butler_team::{AgentConfig, ByComplexity};
 use butler_toolbox::Check;
-use butler_turn::{Limits, Models};
+use butler_turn::{Limits, Models, route::RespondTo};
 use butler_vocab::{Complexity, Price, Role, Usd};
 use butler_worktree::Repo;
 use url::Url;
@@ -207,6 +207,10 @@ pub fn agent_config(settings: &Settings, role: Role) -> Result<AgentConfig, CliE
         first_pass: first_pass(settings, role),
         review_rounds: limits.review_rounds,
         allowed: limits.allowed_users.clone(),
+        respond_to: match settings.repo.slack.respond_to {
+            butler_settings::RespondTo::All => RespondTo::All,
+            butler_settings::RespondTo::Mention => RespondTo::Mention,
+        },
         allowed_bots: settings.repo.slack.allowed_bots.clone(),
         limits: Limits {
             // Each side counts what it hears, which is half of what is said.

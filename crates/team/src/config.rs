@@ -7,7 +7,7 @@ use butler_model::ClientConfig;
 use butler_playbook::Profile;
 use butler_policy::{Overrides, Redactor};
 use butler_toolbox::Check;
-use butler_turn::{Limits, Models};
+use butler_turn::{Limits, Models, route::RespondTo};
 use butler_vocab::{Complexity, Role, Secret, Usd, UserId};
 use url::Url;
 
@@ -46,6 +46,8 @@ pub struct AgentConfig {
     pub review_rounds: u32,
     /// Who may ask for work; empty means everybody in the channel.
     pub allowed: Vec<UserId>,
+    /// Which messages of people start work.
+    pub respond_to: RespondTo,
     /// Bots of others that may ask for work; the hub lets no others through.
     pub allowed_bots: Vec<String>,
     /// How far an activation may go.

@@ -3,12 +3,15 @@
 
 use std::sync::Arc;
 
+use butler_journal::ThreadDir;
 use butler_slack::{Acker, Envelope, EnvelopeId, Event as SlackEvent, Message, mrkdwn};
 use butler_turn::{
     Amended, Heard,
-    route::{Addressed, Author, Ear, RespondTo, addressed, is_stop_reaction},
+    route::{Addressed, Author, Ear, addressed, is_stop_reaction},
 };
-use butler_vocab::{BodyRef, Decision, HandOver, RequestId, Sha256Hex, Speaker, Stamp, StampKind};
+use butler_vocab::{
+    BodyRef, Decision, HandOver, RequestId, Role, Sha256Hex, Speaker, Stamp, StampKind, ThreadId,
+};
 use tracing::warn;
 
 use crate::{TeamError, draft::Notes, drafting::Drafting, matter::Matter, office::Office, render};
@@ -175,6 +178,13 @@ impl Intake {
         Ok(Some((Matter::thread(thread), Mail::Stop { by, ack: None })))
     }
 
+    /// Whether anybody has worked in the thread: then a reply needs no mention.
+    fn has_begun(&self, thread: &ThreadId) -> bool {
+        let dir = ThreadDir::new(&self.office.threads(), thread);
+        let mut roles = Role::ALL.into_iter();
+        roles.any(|role| dir.conversation(role).exists())
+    }
+
     async fn message(
         &self,
         envelope: &Envelope,
@@ -187,10 +197,11 @@ impl Intake {
         let ear = Ear {
             role: self.office.role(),
             bot: None,
-            respond_to: RespondTo::All,
+            respond_to: self.office.config.respond_to,
         };
         let author = author(&message, stamp, &self.office.config.allowed_bots);
-        let to = addressed(&ear, stamp, author, &message.text, true);
+        let begun = self.has_begun(&thread);
+        let to = addressed(&ear, stamp, author, &message.text, begun);
         match self
             .drafting(&thread, envelope, &message, stamp, &to)
             .await?

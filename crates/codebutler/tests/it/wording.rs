@@ -158,3 +158,24 @@ async fn who_is_not_on_the_list_is_told_so() {
     assert_eq!(story(&thread).len(), 2, "{:#?}", story(&thread));
     assert_eq!(team.log(&root, "pm"), "");
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn in_a_shared_channel_only_a_mention_starts_work() {
+    let team = Team::start_configured(STORY, |config| {
+        config["slack"]["respondTo"] = json!("mention");
+    })
+    .await;
+    let chat = team.say("add a --json flag").await;
+    let asked = team.say("@codebutler add a --json flag").await;
+    team.until(&asked, "the plan", |thread| {
+        story(thread).iter().any(|line| line.contains(": Plan"))
+    })
+    .await;
+    assert_eq!(team.log(&chat, "pm"), "", "nobody was asked there");
+    // Where work has begun a reply needs no mention.
+    team.reply(&asked, "yes").await;
+    team.until(&asked, "the merge card", |thread| {
+        says(thread, "Ready to merge")
+    })
+    .await;
+}
