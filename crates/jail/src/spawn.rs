@@ -65,12 +65,10 @@ pub(crate) fn start(
 ) {
     fault("jail.before-start");
     if let Some(found) = Nursery::waiting(&helper, &prepared) {
-        fault("jail.after-start");
         return answer(Ok(started(found, prepared)));
     }
     let job: Job = Box::new(move || {
         let new = Nursery::start(&helper, &prepared);
-        fault("jail.after-start");
         // A caller that went away drops the leash, which ends the helper.
         answer(match new {
             Ok(new) => Ok(started(new, prepared)),
@@ -85,6 +83,7 @@ pub(crate) fn start(
 }
 
 fn started((nursery, pipes): (Nursery, Pipes), prepared: Prepared) -> Started {
+    fault("jail.after-start");
     Started {
         leash: Leash {
             nursery: Some(nursery),

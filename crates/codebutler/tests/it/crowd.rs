@@ -76,10 +76,13 @@ fn at_once(spans: &[(i64, i64)]) -> usize {
     most
 }
 
-/// Proportional memory in KiB and processor time in ticks.
+/// Memory of its own in KiB and processor time in ticks. Pages of the program are
+/// left out: how many they count for depends on who else runs it.
 fn usage(pid: u32) -> (i64, i64) {
     let memory = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap();
-    let pss = memory.lines().find_map(|line| line.strip_prefix("Pss:"));
+    let pss = memory
+        .lines()
+        .find_map(|line| line.strip_prefix("Pss_Anon:"));
     let pss = pss.unwrap().trim().trim_end_matches(" kB");
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
     let (_, fields) = stat.rsplit_once(')').unwrap();
