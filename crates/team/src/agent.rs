@@ -7,8 +7,9 @@ use butler_jail::Jail;
 use butler_journal::last_entries;
 use butler_model::ModelClient;
 use butler_slack::{Control, Socket, Web};
-use butler_vocab::{Entry, Record};
+use butler_vocab::{Entry, Record, UserId};
 use butler_worktree::{Repo, forge_of, tracker_of};
+use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
@@ -79,10 +80,13 @@ async fn open_office(
         web: Web::new(&config.hub, config.bot_token.clone(), epoch.clone())?,
         control: Control::new(&config.hub, config.bot_token.clone(), epoch)?,
     };
+    // Slack, and the hub as well, writes a mention of the app by its user.
+    let us = line.web.call("auth.test", json!({})).await?;
     let repo = Repo::open(&config.repo).await?;
     let forge = forge_of(&repo)?;
     let tracker = tracker_of(&repo)?;
     Ok(Office {
+        bot: us["user_id"].as_str().map(UserId::new),
         line,
         tracker,
         forge,

@@ -196,7 +196,7 @@ impl Intake {
         let thread = message.thread(&channel);
         let ear = Ear {
             role: self.office.role(),
-            bot: None,
+            bot: self.office.bot.as_ref(),
             respond_to: self.office.config.respond_to,
         };
         let author = author(&message, stamp, &self.office.config.allowed_bots);

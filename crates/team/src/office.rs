@@ -11,7 +11,7 @@ use butler_jail::Jail;
 use butler_model::ModelClient;
 use butler_playbook::Playbook;
 use butler_policy::{Right, right};
-use butler_vocab::{Epoch, Role};
+use butler_vocab::{Epoch, Role, UserId};
 use butler_worktree::{Forge, Repo, Tracker};
 
 use crate::{
@@ -24,6 +24,8 @@ pub struct Office {
     pub config: AgentConfig,
     /// How it speaks.
     pub line: Line,
+    /// The app's user: what a typed `@codebutler` becomes.
+    pub bot: Option<UserId>,
     /// The clone.
     pub repo: Repo,
     /// Pull requests.

@@ -172,6 +172,13 @@ async fn in_a_shared_channel_only_a_mention_starts_work() {
     })
     .await;
     assert_eq!(team.log(&chat, "pm"), "", "nobody was asked there");
+    // What Slack makes of a typed mention names a role as well.
+    let direct = team.say("@codebutler coder are you there?").await;
+    team.until(&direct, "the Coder", |_| {
+        !team.log(&direct, "coder").is_empty()
+    })
+    .await;
+    assert_eq!(team.log(&direct, "pm"), "");
     // Where work has begun a reply needs no mention.
     team.reply(&asked, "yes").await;
     team.until(&asked, "the merge card", |thread| {
