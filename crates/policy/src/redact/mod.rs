@@ -14,6 +14,8 @@ mod address;
 mod anchors;
 mod assignment;
 mod known;
+mod literal;
+mod names;
 mod pem;
 mod spans;
 mod url;
