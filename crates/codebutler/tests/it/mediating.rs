@@ -39,9 +39,10 @@ async fn a_role_cannot_approve_a_plan() {
         .await;
     let tried = |thread: &Value| {
         let all = texts(thread);
+        // At the end of a text: what the PM says about them may quote both.
         let tries = all
             .iter()
-            .filter(|text| text.contains(&format!("approve {card}")));
+            .filter(|text| text.ends_with(&format!("approve {card}")));
         tries.count() == 2
     };
     team.until(&root, "both attempts", tried).await;
