@@ -18,6 +18,6 @@ mod settle;
 
 pub use body::body;
 pub use chat::{Chat, ChatError};
-pub(crate) use kept::Kept;
+pub use kept::Kept;
 pub use reasoning::keep_reasoning;
 pub use settle::{ABANDONED, Line, settle};

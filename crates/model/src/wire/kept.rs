@@ -15,7 +15,7 @@ use crate::{EndpointKind, ModelRequest};
 
 /// What is kept of one conversation.
 #[derive(Debug, Default)]
-pub(crate) struct Kept {
+pub struct Kept {
     /// Whom it was written for: dialects differ.
     to: Option<(EndpointKind, String)>,
     tools: Vec<ToolSpec>,
@@ -30,7 +30,7 @@ pub(crate) struct Kept {
 
 impl Kept {
     /// The body of a request.
-    pub(crate) fn text(&mut self, request: &ModelRequest, kind: EndpointKind) -> String {
+    pub fn text(&mut self, request: &ModelRequest, kind: EndpointKind) -> String {
         let to = (kind, request.model.clone());
         if self.to.as_ref() != Some(&to) {
             *self = Self {
