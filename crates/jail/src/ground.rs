@@ -5,6 +5,7 @@ use std::{collections::BTreeMap, path::Path};
 
 use crate::{
     Network,
+    looks::{Kind, Looks},
     spec::{Ground, VERSION, Way},
     view::{Step, View},
 };
@@ -23,7 +24,7 @@ pub(crate) fn split(view: &mut View, base: &[Step], network: Network) -> (Ground
     let (mut late, steps): (Vec<_>, Vec<_>) = steps.into_iter().partition(in_scratch);
     late.append(&mut view.steps);
     view.steps = late;
-    let ways = ways(&steps, &view.steps);
+    let ways = ways(&steps, &view.steps, &mut view.looks);
     (on(steps, ways, network), again)
 }
 
@@ -62,7 +63,7 @@ fn take_base(view: &mut View, base: &[Step]) -> Option<Vec<Step>> {
 
 /// The mount points that `later` steps need in the ground's own file system:
 /// those that lie in nothing that is mounted.
-fn ways(ground: &[Step], later: &[Step]) -> Vec<Way> {
+fn ways(ground: &[Step], later: &[Step], looks: &mut Looks) -> Vec<Way> {
     let missing = later.iter().enumerate().filter(|(number, step)| {
         let mut before = ground.iter().chain(&later[..*number]);
         !in_scratch(step) && !before.any(|other| step.place().starts_with(other.place()))
@@ -72,7 +73,7 @@ fn ways(ground: &[Step], later: &[Step]) -> Vec<Way> {
             path: step.place().into(),
             folder: match step {
                 Step::Cover { folder, .. } => *folder,
-                Step::Show { path, .. } => path.path().is_dir(),
+                Step::Show { path, .. } => looks.kind(path.path()).ok() == Some(Kind::Folder),
                 Step::Link { .. } => true,
             },
         })
@@ -107,7 +108,7 @@ mod tests {
     fn view(steps: &[Step]) -> View {
         View {
             steps: steps.to_vec(),
-            placeholders: Vec::new(),
+            ..View::default()
         }
     }
 

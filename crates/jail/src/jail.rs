@@ -11,7 +11,10 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Command, Exit, HOME, JailError, Limits, Network, Profile, SelfTest, Stdin, TMP, ground, run,
+    Command, Exit, HOME, JailError, Limits, Network, Profile, SelfTest, Stdin, TMP, ground,
+    placeholder::Placeholder,
+    plan::{Plan, Plans},
+    run,
     seal::Seals,
     self_test,
     spawn::{self, Prepared, Traces},
@@ -46,6 +49,7 @@ pub struct Jail {
     helper: PathBuf,
     strength: Strength,
     base: Arc<[Step]>,
+    plans: Plans,
 }
 
 impl Jail {
@@ -57,6 +61,7 @@ impl Jail {
             helper,
             strength: Strength::Namespaces,
             base: system::base().into(),
+            plans: Plans::default(),
         };
         if let Err(reason) = jail.probe()? {
             jail = jail.without_namespaces(&reason)?;
@@ -70,6 +75,7 @@ impl Jail {
         self.strength = Strength::LandlockOnly {
             reason: reason.to_owned(),
         };
+        self.plans = Plans::default();
         if let Err(landlock) = self.probe()? {
             let reason = format!("no namespaces ({reason}), no Landlock ({landlock})");
             self.strength = Strength::None { reason };
@@ -120,8 +126,7 @@ impl Jail {
                 reason: reason.clone(),
             });
         }
-        // Some tenths of a millisecond of looking at names on the disk: less than
-        // another thread would cost.
+        // Looking at names on the disk: less than another thread would cost.
         let prepared = self.prepare(command.clone(), profile, changes)?;
         let (sender, started) = oneshot::channel();
         spawn::start(self.helper.clone(), prepared, move |answer| {
@@ -144,20 +149,21 @@ impl Jail {
         profile: &Profile,
         changes: bool,
     ) -> Result<Prepared, JailError> {
-        let mut base = self.base.to_vec();
-        if profile.network == Network::Host {
-            base.extend(system::resolver());
-        }
-        let mut view = view::plan(&base, profile)?;
-        let (ground, again, scratch) = match self.strength {
-            Strength::Namespaces => {
-                let (ground, again) = ground::split(&mut view, &base, profile.network);
-                (Some(ground), again, None)
-            }
-            _ => (None, false, Some(scratch(&mut command, &mut view)?)),
+        let plan = match self.plans.find(profile) {
+            Some(plan) => plan,
+            None => self.plan(profile)?,
+        };
+        let placeholders = plan.missing.iter().map(|path| {
+            Placeholder::take(path).map_err(|source| view::unusable("protected path", path, source))
+        });
+        let placeholders = placeholders.collect::<Result<_, _>>()?;
+        let mut steps = plan.steps.clone();
+        let scratch = match self.strength {
+            Strength::Namespaces => None,
+            _ => Some(scratch(&mut command, &mut steps)?),
         };
         let seals = match self.strength {
-            Strength::LandlockOnly { .. } if changes => Seals::of(&view.steps),
+            Strength::LandlockOnly { .. } if changes => Seals::of(&steps),
             _ => Seals::default(),
         };
         let reads = command.stdin != Stdin::Null;
@@ -174,19 +180,48 @@ impl Jail {
                 .collect(),
             cwd: command.cwd.into(),
             stdin: reads,
-            ..self.spec(view.steps, profile.limits)
+            ..self.spec(steps, profile.limits)
         };
         Ok(Prepared {
-            ground,
-            again,
+            ground: plan.ground.clone(),
+            again: plan.again,
             run: Request::Run(Box::new(spec)),
             stdin,
             traces: Traces {
-                placeholders: view.placeholders,
+                placeholders,
                 scratch,
             },
             seals,
         })
+    }
+
+    /// Works out what commands with the places of `profile` see.
+    fn plan(&self, profile: &Profile) -> Result<Arc<Plan>, JailError> {
+        let mut base = self.base.to_vec();
+        if profile.network == Network::Host {
+            base.extend(system::resolver());
+        }
+        let mut view = view::plan(&base, profile)?;
+        let (ground, again) = match self.strength {
+            Strength::Namespaces => {
+                let (ground, again) = ground::split(&mut view, &base, profile.network);
+                (Some(Arc::new(ground)), again)
+            }
+            _ => (None, false),
+        };
+        let plan = Arc::new(Plan {
+            profile: profile.clone(),
+            ground,
+            again,
+            steps: view.steps,
+            missing: view.missing,
+            looks: view.looks,
+        });
+        // How names are looked up on the host's network is looked up each time.
+        if profile.network == Network::Loopback {
+            self.plans.keep(&plan);
+        }
+        Ok(plan)
     }
 
     /// A spec that runs nothing.
@@ -217,7 +252,7 @@ impl Jail {
                     ..View::default()
                 };
                 let (ground, _) = ground::split(&mut view, &self.base, Network::Loopback);
-                (Some(ground), view.steps)
+                (Some(Arc::new(ground)), view.steps)
             }
             _ => (None, base),
         };
@@ -254,7 +289,7 @@ impl Jail {
 
 /// Without namespaces home and temporary folder are real ones, so every value
 /// that names those inside is changed to them.
-fn scratch(command: &mut Command, view: &mut View) -> Result<TempDir, JailError> {
+fn scratch(command: &mut Command, steps: &mut Vec<Step>) -> Result<TempDir, JailError> {
     let folder = tempfile::Builder::new().prefix("codebutler-").tempdir();
     let folder = folder.map_err(|source| JailError::Path {
         what: "temporary folder",
@@ -266,7 +301,7 @@ fn scratch(command: &mut Command, view: &mut View) -> Result<TempDir, JailError>
             *value = folder.path().into();
         }
     }
-    view.steps.push(Step::Show {
+    steps.push(Step::Show {
         path: folder.path().into(),
         write: true,
     });

@@ -18,7 +18,7 @@ use std::{
     },
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
-    sync::{Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError},
 };
 
 use rustix::{
@@ -55,7 +55,7 @@ pub fn end_helpers() {
 pub(crate) struct Nursery {
     helper: PathBuf,
     /// Nothing without namespaces: such a helper runs one command and ends.
-    ground: Option<Ground>,
+    ground: Option<Arc<Ground>>,
     shown: Vec<Identity>,
     again: bool,
     pub(crate) child: Child,
@@ -119,7 +119,7 @@ impl Nursery {
             child,
             line,
         };
-        match nursery.send(prepared.ground.as_ref(), prepared, &ends) {
+        match nursery.send(prepared.ground.as_deref(), prepared, &ends) {
             Ok(()) => Ok((nursery, pipes)),
             Err(error) => {
                 nursery.end();
@@ -191,7 +191,7 @@ fn line(request: &Request, text: &mut Vec<u8>) -> io::Result<()> {
     Ok(())
 }
 
-fn identities(ground: &Option<Ground>) -> Vec<Identity> {
+fn identities(ground: &Option<Arc<Ground>>) -> Vec<Identity> {
     let steps = ground.iter().flat_map(|ground| &ground.steps);
     let shown = steps.filter_map(|step| match step {
         Step::Show { path, .. } => Some(path.path()),
@@ -219,7 +219,8 @@ mod tests {
             path: tools.as_path().into(),
             write: false,
         }];
-        let ground = Some(crate::ground::on(steps, Vec::new(), Network::Loopback));
+        let ground = crate::ground::on(steps, Vec::new(), Network::Loopback);
+        let ground = Some(Arc::new(ground));
         let before = identities(&ground);
         std::fs::write(tools.join("new"), "").unwrap();
         assert_eq!(identities(&ground), before, "its content may change");

@@ -33,8 +33,9 @@ impl Placeholder {
     pub(crate) fn take(path: &Path) -> io::Result<Self> {
         let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
         fault("jail.before-placeholder");
-        match fs::DirBuilder::new().mode(0o755).create(path) {
-            // Set afterwards: the mode given to mkdir passes through the umask.
+        match fs::DirBuilder::new().mode(MARK).create(path) {
+            // The mode given to mkdir passes through the umask, which seldom changes this one.
+            Ok(()) if has_mark(path) => {}
             Ok(()) => fs::set_permissions(path, fs::Permissions::from_mode(MARK))?,
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(error),
@@ -45,13 +46,19 @@ impl Placeholder {
             path: path.to_owned(),
         })
     }
+}
 
-    /// Whether a placeholder stands at `path`.
-    pub(crate) fn is_at(path: &Path) -> bool {
-        fs::symlink_metadata(path)
-            .is_ok_and(|found| found.is_dir() && found.mode() & 0o7777 == MARK)
-            && fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none())
-    }
+/// Whether what was `found` at `path` is a placeholder.
+pub(crate) fn is(path: &Path, found: &fs::Metadata) -> bool {
+    is_marked(found) && fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none())
+}
+
+fn is_marked(found: &fs::Metadata) -> bool {
+    found.is_dir() && found.mode() & 0o7777 == MARK
+}
+
+fn has_mark(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|found| is_marked(&found))
 }
 
 impl Drop for Placeholder {
@@ -63,7 +70,8 @@ impl Drop for Placeholder {
         *count -= 1;
         if *count == 0 {
             held.remove(&self.path);
-            if Self::is_at(&self.path)
+            // One that somebody filled stays: only an empty folder can be removed.
+            if has_mark(&self.path)
                 && let Err(error) = fs::remove_dir(&self.path)
             {
                 tracing::warn!(path = %self.path.display(), %error, "a placeholder stays behind");

@@ -36,6 +36,20 @@ impl Profile {
             limits: Limits::default(),
         }
     }
+
+    /// Whether a command would see and change the same places, whatever it may use.
+    pub(crate) fn has_places_of(&self, other: &Self) -> bool {
+        let Self {
+            root,
+            protected,
+            hidden,
+            writable,
+            network,
+            limits: _,
+        } = other;
+        (&self.root, &self.protected, &self.hidden) == (root, protected, hidden)
+            && (&self.writable, &self.network) == (writable, network)
+    }
 }
 
 /// What a command can connect to.

@@ -4,9 +4,10 @@
 
 use std::{
     collections::BTreeMap,
-    fs,
     path::{Path, PathBuf},
 };
+
+use crate::looks::{Kind, Looks};
 
 /// What was found, for as long as one view is planned.
 #[derive(Debug, Default)]
@@ -14,16 +15,16 @@ pub(crate) struct Reals(BTreeMap<PathBuf, PathBuf>);
 
 impl Reals {
     /// `path`, absolute and without dots, as it is on disk.
-    pub(crate) fn of(&mut self, path: &Path) -> PathBuf {
+    pub(crate) fn of(&mut self, path: &Path, looks: &mut Looks) -> PathBuf {
         if let Some(known) = self.0.get(path) {
             return known.clone();
         }
         let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
             return path.to_owned();
         };
-        let is_link = fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink());
-        let target = is_link.then(|| fs::canonicalize(path).ok()).flatten();
-        let real = target.unwrap_or_else(|| self.of(parent).join(name));
+        let is_link = looks.kind(path).is_ok_and(|kind| kind == Kind::Link);
+        let target = is_link.then(|| looks.real(path).ok()).flatten();
+        let real = target.unwrap_or_else(|| self.of(parent, looks).join(name));
         self.0.insert(path.to_owned(), real.clone());
         real
     }
@@ -31,7 +32,7 @@ impl Reals {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::symlink;
+    use std::{fs, os::unix::fs::symlink};
 
     use super::*;
 
@@ -44,9 +45,10 @@ mod tests {
         symlink("real", root.join("link")).unwrap();
         symlink(root.join("real/deep"), root.join("real/back")).unwrap();
         symlink("nowhere", root.join("dangling")).unwrap();
-        let mut reals = Reals::default();
+        let (mut reals, mut looks) = (Reals::default(), Looks::default());
         let mut check = |path: &str, real: &str| {
-            assert_eq!(reals.of(&root.join(path)), root.join(real), "{path}");
+            let found = reals.of(&root.join(path), &mut looks);
+            assert_eq!(found, root.join(real), "{path}");
         };
         check("real/file", "real/file");
         check("link", "real");
@@ -55,6 +57,6 @@ mod tests {
         check("link/back/x", "real/deep/x");
         check("dangling/x", "dangling/x");
         check("missing/x", "missing/x");
-        assert_eq!(reals.of(Path::new("/")), Path::new("/"));
+        assert_eq!(reals.of(Path::new("/"), &mut looks), Path::new("/"));
     }
 }

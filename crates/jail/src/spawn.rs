@@ -7,7 +7,7 @@ use std::{
     io::{self, PipeReader},
     path::PathBuf,
     process::Child,
-    sync::{OnceLock, mpsc},
+    sync::{Arc, OnceLock, mpsc},
 };
 
 use butler_vocab::fault;
@@ -29,7 +29,7 @@ static THREAD: OnceLock<mpsc::Sender<Job>> = OnceLock::new();
 /// What a helper is started with.
 pub(crate) struct Prepared {
     /// What is built first, in namespaces.
-    pub ground: Option<Ground>,
+    pub ground: Option<Arc<Ground>>,
     /// Whether other commands can use the same ground.
     pub again: bool,
     pub run: Request,

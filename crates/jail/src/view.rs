@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     JailError, Profile,
-    placeholder::Placeholder,
+    looks::{Kind, Looks},
     real::Reals,
     spec::{Os, Walls},
 };
@@ -39,11 +39,13 @@ pub(crate) enum Step {
     },
 }
 
-/// The steps for one command, and what must be tidied up after it.
+/// The steps for one command, and by what they were planned.
 #[derive(Debug, Default)]
 pub(crate) struct View {
     pub steps: Vec<Step>,
-    pub placeholders: Vec<Placeholder>,
+    /// Where a placeholder must stand while the command runs.
+    pub missing: Vec<PathBuf>,
+    pub looks: Looks,
 }
 
 impl Step {
@@ -98,20 +100,23 @@ struct Draft {
     /// All that is to be hidden.
     wanted_hidden: Vec<PathBuf>,
     reals: Reals,
+    looks: Looks,
     fates: BTreeMap<PathBuf, Fate>,
-    placeholders: Vec<Placeholder>,
+    missing: Vec<PathBuf>,
 }
 
 impl Draft {
     fn new(profile: &Profile) -> Result<Self, JailError> {
-        let root = usable("worktree", &profile.root)?;
+        let mut looks = Looks::default();
+        let root = usable("worktree", &profile.root, &mut looks)?;
         let mut draft = Self {
             hidden: Vec::new(),
             wanted_hidden: Vec::new(),
             reals: Reals::default(),
+            looks,
             areas: vec![root.clone()],
             fates: BTreeMap::from([(root.clone(), Fate::Write)]),
-            placeholders: Vec::new(),
+            missing: Vec::new(),
             given_root: lexical(&profile.root),
             root,
         };
@@ -124,7 +129,7 @@ impl Draft {
         }
         for path in &profile.writable {
             fs::create_dir_all(path).map_err(|source| unusable("writable path", path, source))?;
-            let path = usable("writable path", path)?;
+            let path = usable("writable path", path, &mut draft.looks)?;
             if !draft.is_hidden(&path) {
                 draft.fates.insert(path.clone(), Fate::Write);
                 draft.areas.push(path);
@@ -156,7 +161,7 @@ impl Draft {
         match self.area_of(&path) {
             Some(area) => self.guard(&area, &path, &Fate::Read),
             None => {
-                if path.exists() {
+                if self.there(&path).is_some() {
                     self.set(path, Fate::Read);
                 }
                 Ok(())
@@ -171,11 +176,20 @@ impl Draft {
         }
         // Nothing shows where nothing was put; only what lies below a shown
         // place needs a cover.
-        if self.is_shown(&path) && path.exists() {
-            let folder = path.is_dir();
+        if self.is_shown(&path)
+            && let Some(kind) = self.there(&path)
+        {
+            let folder = kind == Kind::Folder;
             self.set(path, Fate::Cover { folder });
         }
         Ok(())
+    }
+
+    /// What is at a path that has no links on the way; a link that leads nowhere
+    /// is nothing.
+    fn there(&mut self, path: &Path) -> Option<Kind> {
+        let kind = self.looks.kind(path).ok()?;
+        matches!(kind, Kind::Folder | Kind::Other).then_some(kind)
     }
 
     /// Makes `path`, below the writable `area`, hold against everything a
@@ -192,30 +206,28 @@ impl Draft {
             }
             here.push(part);
             let last = parts.peek().is_none();
-            match fs::symlink_metadata(&here) {
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                    return self.cover_missing(area, here);
+            let kind = self.looks.kind(&here);
+            match kind.map_err(|source| unusable("protected path", &here, source))? {
+                Kind::Missing => {
+                    self.cover_missing(area, here);
+                    return Ok(());
                 }
-                Err(source) => return Err(unusable("protected path", &here, source)),
-                Ok(_) if Placeholder::is_at(&here) => return self.cover_missing(area, here),
-                Ok(found) if found.is_symlink() => {
-                    return self.guard_link(area, here, path, fate);
-                }
-                Ok(found) if last => {
+                Kind::Link => return self.guard_link(area, here, path, fate),
+                kind if last => {
                     let fate = match fate {
                         Fate::Cover { .. } => Fate::Cover {
-                            folder: found.is_dir(),
+                            folder: kind == Kind::Folder,
                         },
                         other => other.clone(),
                     };
                     self.set(here.clone(), fate);
                 }
-                Ok(found) if found.is_dir() => {
+                Kind::Folder => {
                     if !self.is_sealed(area, &here) {
                         self.set(here.clone(), Fate::Write);
                     }
                 }
-                Ok(_) => {
+                Kind::Other => {
                     // A file where a folder should be: it must stay a file.
                     self.set(here, Fate::Read);
                     return Ok(());
@@ -226,15 +238,11 @@ impl Draft {
     }
 
     /// The first missing component cannot be created: something empty is there.
-    fn cover_missing(&mut self, area: &Path, path: PathBuf) -> Result<(), JailError> {
-        if self.is_sealed(area, &path) {
-            return Ok(());
+    fn cover_missing(&mut self, area: &Path, path: PathBuf) {
+        if !self.is_sealed(area, &path) {
+            self.missing.push(path.clone());
+            self.set(path, Fate::Cover { folder: true });
         }
-        let placeholder =
-            Placeholder::take(&path).map_err(|source| unusable("protected path", &path, source))?;
-        self.placeholders.push(placeholder);
-        self.set(path, Fate::Cover { folder: true });
-        Ok(())
     }
 
     /// A link on the way stays what it is; what it leads to is guarded where it
@@ -249,7 +257,7 @@ impl Draft {
         if !self.is_sealed(area, &link) {
             self.set(link, Fate::Read);
         }
-        match fs::canonicalize(path) {
+        match self.looks.real(path) {
             Ok(target) if target != path => match self.area_of(&target) {
                 Some(area) if area != target => self.guard(&area, &target, fate),
                 _ => Ok(()),
@@ -298,7 +306,7 @@ impl Draft {
                 return join(&self.root, rest);
             }
         }
-        self.reals.of(&path)
+        self.reals.of(&path, &mut self.looks)
     }
 
     fn finish(self) -> View {
@@ -329,7 +337,8 @@ impl Draft {
             .collect();
         View {
             steps,
-            placeholders: self.placeholders,
+            missing: self.missing,
+            looks: self.looks,
         }
     }
 }
@@ -358,16 +367,20 @@ fn lexical(path: &Path) -> PathBuf {
     clean
 }
 
-fn usable(what: &'static str, path: &Path) -> Result<PathBuf, JailError> {
-    let real = fs::canonicalize(path).map_err(|source| unusable(what, path, source))?;
-    if !real.is_dir() || real.parent().is_none() {
+fn usable(what: &'static str, path: &Path, looks: &mut Looks) -> Result<PathBuf, JailError> {
+    let real = looks.real(path).and_then(|real| {
+        let kind = looks.kind(&real)?;
+        Ok((kind == Kind::Folder).then_some(real))
+    });
+    let real = real.map_err(|source| unusable(what, path, source))?;
+    let Some(real) = real.filter(|real| real.parent().is_some()) else {
         let source = io::Error::new(io::ErrorKind::InvalidInput, "it must be a folder below /");
         return Err(unusable(what, path, source));
-    }
+    };
     Ok(real)
 }
 
-fn unusable(what: &'static str, path: &Path, source: io::Error) -> JailError {
+pub(crate) fn unusable(what: &'static str, path: &Path, source: io::Error) -> JailError {
     JailError::Path {
         what,
         path: path.to_owned(),

@@ -44,9 +44,12 @@ fn main() -> ExitCode {
         let price = Price::flat(Usd::from_cents(300), Usd::from_cents(1500));
         black_box(butler_model::worst_case(&request, &price));
     });
-    measure("  written whole (a first request, or without a session)", || {
-        black_box(wire::body(&request, kind).to_string());
-    });
+    measure(
+        "  written whole (a first request, or without a session)",
+        || {
+            black_box(wire::body(&request, kind).to_string());
+        },
+    );
 
     let stream = answer(2000);
     println!("answer of 2000 chunks, {} KiB", stream.len() / 1024);

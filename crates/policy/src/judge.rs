@@ -52,13 +52,14 @@ const AT_HOME: [&str; 11] = [
 /// Decides about one call.
 ///
 /// `base_tier` is what the tool declares; Bash is assessed by its command
-/// instead. `scripts` are the repo files that the command names, with the
-/// hashes of their content: they are part of what an approval binds.
+/// instead. `scripts` finds the repo files that the command names, with the
+/// hashes of their content: they are part of what an approval binds, and looked
+/// for only when a person has to be asked.
 #[must_use]
 pub fn judge(
     call: &ToolCall,
     base_tier: Tier,
-    scripts: &[(String, butler_vocab::Sha256Hex)],
+    scripts: impl FnOnce() -> Vec<(String, butler_vocab::Sha256Hex)>,
     c: &Circumstances<'_>,
 ) -> Judgement {
     match permitted_scope(call, base_tier, c) {
@@ -218,7 +219,7 @@ fn decide(
     call: &ToolCall,
     scope: Option<Scope>,
     weight: Weight,
-    scripts: &[(String, butler_vocab::Sha256Hex)],
+    scripts: impl FnOnce() -> Vec<(String, butler_vocab::Sha256Hex)>,
     c: &Circumstances<'_>,
 ) -> Judgement {
     let permit = |approval, network| {
@@ -234,7 +235,7 @@ fn decide(
     let Some(reason) = weight.ask else {
         return permit(None, false);
     };
-    let subject = subject::subject(call, scripts, weight.network, c);
+    let subject = subject::subject(call, &scripts(), weight.network, c);
     let sha256 = subject::hash(&subject);
     let click = c
         .approvals

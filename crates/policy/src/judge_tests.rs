@@ -8,6 +8,16 @@ use crate::{APPROVAL_MINUTES, Approval, McpGrant, Overrides};
 
 const NOW: i64 = 1_700_000_000_000;
 
+/// With the scripts found already.
+fn judge(
+    call: &ToolCall,
+    tier: Tier,
+    scripts: &[(String, Sha256Hex)],
+    c: &Circumstances<'_>,
+) -> Judgement {
+    super::judge(call, tier, || scripts.to_vec(), c)
+}
+
 struct Desk {
     thread: ThreadId,
     overrides: Overrides,
@@ -87,7 +97,13 @@ fn refused(judgement: Judgement) -> Refusal {
 fn a_permit_names_what_it_is_for() {
     let desk = Desk::new();
     let c = desk.circumstances(Role::Coder);
-    let permit = ran(judge(&bash("cargo test"), Tier::WriteLocal, &[], &c));
+    let looks = || -> Vec<_> { panic!("nobody is asked, so nobody needs the scripts") };
+    let permit = ran(super::judge(
+        &bash("cargo test"),
+        Tier::WriteLocal,
+        looks,
+        &c,
+    ));
     assert_eq!(
         (permit.tool(), permit.call().as_str()),
         ("Bash", "abcdefghi")

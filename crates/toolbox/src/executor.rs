@@ -62,12 +62,11 @@ impl Executor {
             Ok(call) => call,
             Err(refusal) => return Judgement::Refuse(refusal),
         };
-        let scripts = if call.name == "Bash" {
-            scripts::named_in(&call, c.root)
-        } else {
-            Vec::new()
+        let scripts = || match call.name.as_str() {
+            "Bash" => scripts::named_in(&call, c.root),
+            _ => Vec::new(),
         };
-        butler_policy::judge(&call, tool.tier_of(&call.arguments), &scripts, c)
+        butler_policy::judge(&call, tool.tier_of(&call.arguments), scripts, c)
     }
 
     /// What is written to the log before the call runs; nothing for a call

@@ -64,5 +64,5 @@ fn confined(spec: &Spec, read: &[Os], write: &[Os], stdin: &OwnedFd, wires: &Wir
         wires.tell(&Report::Exited(0));
         exit(0)
     }
-    start::exec(spec, stdin, wires)
+    exit(start::exec(spec, stdin, wires))
 }

@@ -193,19 +193,15 @@ impl<'a> Nursery<'a> {
             wires.tell(&Report::Exited(0));
             return Ok(());
         }
-        match sys::fork().doing("fork the command")? {
-            Some(command) => {
-                drop(stdin);
-                let members = init::Members::Namespace;
-                init::run(command, &spec.limits, writable(), members, wires);
-                sys::end_all_others();
-                if !quiet::is_as_new() {
-                    wires.tell(&Report::Worn);
-                }
-                Ok(())
-            }
-            None => start::exec(spec, &stdin, wires),
+        let command = start::spawn(spec, &stdin, wires)?;
+        drop(stdin);
+        let members = init::Members::Namespace;
+        init::run(command, &spec.limits, writable(), members, wires);
+        sys::end_all_others();
+        if !quiet::is_as_new() {
+            wires.tell(&Report::Worn);
         }
+        Ok(())
     }
 }
 

@@ -4,10 +4,13 @@ use std::{
     fs::File,
     io::{Seek, Write},
     os::{fd::OwnedFd, unix::process::CommandExt},
-    process::{Command, exit},
+    process::Command,
 };
 
-use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
+use rustix::{
+    fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create},
+    process::Pid,
+};
 
 use super::{Doing, Failed, Wires, confine, sys};
 use crate::spec::{Report, Spec};
@@ -27,14 +30,22 @@ pub(super) fn stdin(bytes: Option<Vec<u8>>) -> Result<OwnedFd, Failed> {
     Ok(file.into())
 }
 
-/// Becomes the command. Reports and ends when that is not possible.
-pub(super) fn exec(spec: &Spec, stdin: &OwnedFd, wires: &Wires) -> ! {
+/// Starts the command in a process of its own.
+pub(super) fn spawn(spec: &Spec, stdin: &OwnedFd, wires: &Wires) -> Result<Pid, Failed> {
+    let step = "start the command";
+    let command = sys::spawn(&mut || exec(spec, stdin, wires)).doing(step)?;
+    command.ok_or_else(|| Failed::new(step, "the kernel gave it no number"))
+}
+
+/// Becomes the command. When that is not possible, reports and returns the code to
+/// end with.
+pub(super) fn exec(spec: &Spec, stdin: &OwnedFd, wires: &Wires) -> i32 {
     if let Err(Failed { step, detail }) = prepare(spec, stdin, wires) {
         wires.tell(&Report::SetUp { step, detail });
-        exit(71)
+        return 71;
     }
     let [program, arguments @ ..] = spec.argv.as_slice() else {
-        exit(0)
+        return 0;
     };
     let error = Command::new(&program.0)
         .args(arguments.iter().map(|argument| &argument.0))
@@ -44,7 +55,7 @@ pub(super) fn exec(spec: &Spec, stdin: &OwnedFd, wires: &Wires) -> ! {
     wires.tell(&Report::Program {
         detail: error.to_string(),
     });
-    exit(127)
+    127
 }
 
 fn prepare(spec: &Spec, stdin: &OwnedFd, wires: &Wires) -> Result<(), Failed> {
