@@ -36,6 +36,16 @@ pub enum Stdin {
 /// environment built from nothing.
 #[must_use]
 pub fn shell(command: &str, cwd: impl Into<PathBuf>) -> Command {
+    shell_with(command, cwd, crate::scrubbed_env(&crate::env::home(), []))
+}
+
+/// The same with an environment that was built already.
+#[must_use]
+pub fn shell_with(
+    command: &str,
+    cwd: impl Into<PathBuf>,
+    env: BTreeMap<OsString, OsString>,
+) -> Command {
     let program = shell_program();
     let mut argv: Vec<OsString> = vec![program.into()];
     if program != PLAIN {
@@ -45,7 +55,7 @@ pub fn shell(command: &str, cwd: impl Into<PathBuf>) -> Command {
     Command {
         argv,
         cwd: cwd.into(),
-        env: crate::scrubbed_env(&crate::env::home(), []),
+        env,
         stdin: Stdin::Null,
     }
 }

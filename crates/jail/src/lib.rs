@@ -44,7 +44,7 @@ mod system;
 mod toolchain;
 mod view;
 
-pub use command::{Command, Ended, Exit, Stdin, shell};
+pub use command::{Command, Ended, Exit, Stdin, shell, shell_with};
 pub use env::{HOME, TMP, scrubbed_env};
 pub use error::JailError;
 pub use helper::helper_main;

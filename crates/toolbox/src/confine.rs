@@ -69,12 +69,11 @@ pub(crate) fn walls(place: &Workplace, network: Network, wall: Duration) -> Prof
 /// A shell command in the root, with an environment built from nothing.
 pub(crate) fn shell(place: &Workplace, command: &str) -> Command {
     let around = place.surroundings();
-    let mut shell = butler_jail::shell(command, place.root());
-    if around.home.is_absolute() {
-        let extra = around.env.clone();
-        shell.env = butler_jail::scrubbed_env(&around.home, extra);
+    if !around.home.is_absolute() {
+        return butler_jail::shell(command, place.root());
     }
-    shell
+    let env = butler_jail::scrubbed_env(&around.home, around.env.clone());
+    butler_jail::shell_with(command, place.root(), env)
 }
 
 /// Runs a command to its end, in the jail or not at all.

@@ -24,7 +24,7 @@ mod sys;
 mod tree;
 mod watch;
 
-use std::{io::Write, os::fd::OwnedFd};
+use std::{io::Write, os::fd::OwnedFd, path::Path};
 
 use self::message::{Line, Message, Requests};
 use crate::spec::{NURSERY, Report, Request, VERSION, Walls};
@@ -46,13 +46,23 @@ impl Failed {
 }
 
 /// Names the step in which something failed.
-trait Doing<T> {
+trait Doing<T>: Sized {
     fn doing(self, step: impl Into<String>) -> Result<T, Failed>;
+
+    /// The same with a path, which is written down only when it failed.
+    fn doing_at(self, step: &str, path: &Path) -> Result<T, Failed>;
 }
 
 impl<T, E: ToString> Doing<T> for Result<T, E> {
     fn doing(self, step: impl Into<String>) -> Result<T, Failed> {
         self.map_err(|error| Failed::new(step, error.to_string()))
+    }
+
+    fn doing_at(self, step: &str, path: &Path) -> Result<T, Failed> {
+        self.map_err(|error| {
+            let path = mounts::relative(path).display();
+            Failed::new(format!("{step} /{path}"), error.to_string())
+        })
     }
 }
 

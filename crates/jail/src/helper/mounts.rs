@@ -76,7 +76,7 @@ impl Host {
             Mode::empty(),
             ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS,
         )
-        .doing(format!("open /{}", path.display()))
+        .doing_at("open", path)
     }
 
     /// An empty folder, one with nothing but the way to `below`, or an unreadable
@@ -113,7 +113,7 @@ impl Root {
         if let Step::Link { to, .. } = step {
             let name = place.file_name().unwrap_or_default();
             let way = self.target(place.parent().unwrap_or(Path::new("")), true)?;
-            return symlinkat(to.path(), &way, name).doing(format!("link /{}", place.display()));
+            return symlinkat(to.path(), &way, name).doing_at("link", place);
         }
         match tree {
             Some((tree, is_folder)) => self.put(tree, place, *is_folder),
@@ -126,7 +126,7 @@ impl Root {
         let target = self.target(path, is_folder)?;
         let whole =
             MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
-        move_mount(tree, "", &target, "", whole).doing(format!("mount /{}", path.display()))
+        move_mount(tree, "", &target, "", whole).doing_at("mount", path)
     }
 
     /// Opens the mount point, making the way to it where it lies in our tmpfs.
@@ -140,19 +140,19 @@ impl Root {
                 ResolveFlags::NO_SYMLINKS | ResolveFlags::BENEATH,
             )
         };
-        let step = || format!("make a mount point at /{}", path.display());
+        let step = "make a mount point at";
         match open(&self.0, path) {
             Err(Errno::NOENT) => {}
-            other => return other.doing(step()),
+            other => return other.doing_at(step, path),
         }
-        let mut here = self.0.try_clone().doing(step())?;
+        let mut here = self.0.try_clone().doing_at(step, path)?;
         let mut parts = path.iter().peekable();
         while let Some(part) = parts.next() {
             let part = Path::new(part);
             here = match open(&here, part) {
                 Err(Errno::NOENT) => {
                     if parts.peek().is_some() || is_folder {
-                        mkdirat(&here, part, Mode::from_raw_mode(0o755)).doing(step())?;
+                        mkdirat(&here, part, Mode::from_raw_mode(0o755)).doing_at(step, path)?;
                     } else {
                         let new = OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
                         openat(
@@ -161,11 +161,11 @@ impl Root {
                             new | OFlags::WRONLY,
                             Mode::from_raw_mode(0o644),
                         )
-                        .doing(step())?;
+                        .doing_at(step, path)?;
                     }
-                    open(&here, part).doing(step())?
+                    open(&here, part).doing_at(step, path)?
                 }
-                other => other.doing(step())?,
+                other => other.doing_at(step, path)?,
             };
         }
         Ok(here)
@@ -189,13 +189,12 @@ pub(super) fn enter(namespace: &OwnedFd) -> Result<(), Failed> {
 /// A mount of what `source` is, and of everything mounted below it, that hears
 /// of no later mount.
 pub(super) fn clone(source: &OwnedFd, path: &Path, attributes: u64) -> Result<OwnedFd, Failed> {
-    let step = || format!("show /{}", path.display());
     let flags = OpenTreeFlags::OPEN_TREE_CLONE
         | OpenTreeFlags::OPEN_TREE_CLOEXEC
         | OpenTreeFlags::AT_EMPTY_PATH
         | OpenTreeFlags::AT_RECURSIVE;
-    let tree = open_tree(source, "", flags).doing(step())?;
-    set_mount_attributes(&tree, attributes, Propagation::None, true).doing(step())?;
+    let tree = open_tree(source, "", flags).doing_at("show", path)?;
+    set_mount_attributes(&tree, attributes, Propagation::None, true).doing_at("show", path)?;
     Ok(tree)
 }
 
@@ -218,7 +217,7 @@ pub(super) fn detached(
 pub(super) fn folder(path: impl AsRef<Path>) -> Result<OwnedFd, Failed> {
     let path = path.as_ref();
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    openat(CWD, path, flags, Mode::empty()).doing(format!("open {}", path.display()))
+    openat(CWD, path, flags, Mode::empty()).doing_at("open", path)
 }
 
 fn is_folder(file: &OwnedFd) -> bool {

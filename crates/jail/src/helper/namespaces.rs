@@ -21,7 +21,6 @@ use std::{
     fs::{self, File},
     io::BufReader,
     os::fd::OwnedFd,
-    process::exit,
 };
 
 use rustix::{
@@ -150,7 +149,7 @@ impl<'a> Nursery<'a> {
         if let Err(failed) = outcome {
             wires.fail(failed);
         }
-        exit(0)
+        sys::leave()
     }
 
     /// Binds the life of the first process to the helper's.

@@ -66,6 +66,6 @@ fn prepare(spec: &Spec, stdin: &OwnedFd, wires: &Wires) -> Result<(), Failed> {
     sys::close_on_exec();
     sys::reset_signals();
     let cwd = spec.cwd.path();
-    rustix::process::chdir(cwd).doing(format!("enter {}", cwd.display()))?;
+    rustix::process::chdir(cwd).doing_at("enter", cwd)?;
     confine::limit(&spec.limits, sys::counts_processes_per_namespace())
 }

@@ -1,5 +1,7 @@
-//! Private IPv4 addresses with a port. Without one they are as public as any
-//! version number; loopback stays.
+//! Private addresses with a port. Without one they are as public as any version
+//! number; loopback stays.
+
+use std::net::Ipv6Addr;
 
 use super::spans::Spans;
 
@@ -31,18 +33,41 @@ pub(super) fn look(text: &str, start: usize, spans: &mut Spans) {
         [100, second, ..] => (64..128).contains(&second),
         _ => false,
     };
-    if !private || octets.iter().any(|octet| *octet > 255) || bytes.get(at) != Some(&b':') {
+    if !private || octets.iter().any(|octet| *octet > 255) {
         return;
     }
-    let Some((port, digits)) = number(&bytes[at + 1..], 5) else {
+    if let Some(end) = port(bytes, at) {
+        spans.add(start, end, "internal_ip".into());
+    }
+}
+
+/// `[fd12:3456::1]:8080`, `[fe80::1%eth0]:22`: in brackets, as before a port.
+pub(super) fn look_6(text: &str, start: usize, spans: &mut Spans) {
+    const LONGEST: usize = 64;
+    let inside = &text[start + 1..];
+    let Some(length) = inside.bytes().take(LONGEST).position(|b| b == b']') else {
         return;
     };
-    let end = at + 1 + digits;
-    let after = bytes.get(end);
-    if port == 0 || port > 65535 || after.is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_') {
-        return;
+    let address = inside[..length].split('%').next().unwrap_or_default();
+    let private = address
+        .parse::<Ipv6Addr>()
+        .is_ok_and(|address| address.is_unique_local() || address.is_unicast_link_local());
+    if private && let Some(end) = port(text.as_bytes(), start + 1 + length + 1) {
+        spans.add(start, end, "internal_ip".into());
     }
-    spans.add(start, end, "internal_ip".into());
+}
+
+/// Where the port ends whose colon is at `at`.
+fn port(bytes: &[u8], at: usize) -> Option<usize> {
+    if bytes.get(at) != Some(&b':') {
+        return None;
+    }
+    let (port, digits) = number(&bytes[at + 1..], 5)?;
+    let end = at + 1 + digits;
+    let joined = bytes
+        .get(end)
+        .is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_');
+    ((1..=65535).contains(&port) && !joined).then_some(end)
 }
 
 fn number(bytes: &[u8], most: usize) -> Option<(u32, usize)> {

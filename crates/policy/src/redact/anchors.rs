@@ -41,6 +41,22 @@ const MORE_NAMES: [&str; 16] = [
     "master_key",
 ];
 
+/// What a key is for, or where it stands, where no other word says secret.
+const OF_SERVICES: [&str; 4] = ["_key", "subscription-key", "requirepass", "bearer"];
+
+/// "Password" where people do not write English.
+const FOREIGN: [&str; 9] = [
+    "contraseña",
+    "contrasena",
+    "passwort",
+    "kennwort",
+    "senha",
+    "mot de passe",
+    "wachtwoord",
+    "пароль",
+    "密码",
+];
+
 /// Beginnings of other rules.
 const PEM_BEGIN: &str = "-----begin";
 const PEM_END: &str = "-----end";
@@ -52,6 +68,7 @@ const GLUED: [&str; 4] = ["mysql ", "mysqldump ", "mysqladmin ", "mariadb "];
 const SSHPASS: &str = "sshpass ";
 const IDENTIFIED: &str = "identified by";
 const NETS: [&str; 5] = ["10.", "172.", "192.168.", "169.254.", "100."];
+const NETS_6: [&str; 3] = ["[fc", "[fd", "[fe80:"];
 
 #[derive(Debug, Clone, Copy)]
 enum Anchor {
@@ -64,7 +81,9 @@ enum Anchor {
     Curl,
     Glued { apart: bool },
     Identified,
+    Foreign,
     Net,
+    Net6,
     Vendor(usize),
     Known(usize),
 }
@@ -86,8 +105,11 @@ impl Anchors {
             words.push(word.to_vec());
             anchors.push(anchor);
         };
-        for name in NAMES.into_iter().chain(MORE_NAMES) {
+        for name in NAMES.into_iter().chain(MORE_NAMES).chain(OF_SERVICES) {
             add(name.as_bytes(), Anchor::Name);
+        }
+        for name in FOREIGN {
+            add(name.as_bytes(), Anchor::Foreign);
         }
         for (word, anchor) in [
             (PEM_BEGIN, Anchor::PemBegin),
@@ -106,6 +128,9 @@ impl Anchors {
         }
         for net in NETS {
             add(net.as_bytes(), Anchor::Net);
+        }
+        for net in NETS_6 {
+            add(net.as_bytes(), Anchor::Net6);
         }
         for (index, prefix) in vendor::prefixes().enumerate() {
             add(prefix.as_bytes(), Anchor::Vendor(index));
@@ -145,7 +170,9 @@ impl Anchors {
                 Anchor::Curl => url::curl(text, end, spans),
                 Anchor::Glued { apart } => url::glued(text, end, apart, spans),
                 Anchor::Identified => url::identified(text, end, spans),
+                Anchor::Foreign => assignment::look_foreign(text, start, end, spans),
                 Anchor::Net => address::look(text, start, spans),
+                Anchor::Net6 => address::look_6(text, start, spans),
                 Anchor::Vendor(rule) => vendor::look(rule, text, start, spans),
                 Anchor::Known(form) => self.known.look(form, text, start, spans),
             }

@@ -5,9 +5,11 @@
 //! sign, then a value in quotes or bare; code that names, fetches or computes a
 //! value is left alone.
 
+use std::ops::Range;
+
 use super::{
     literal::{Value, value},
-    names::OTHER,
+    names::{LOOKED_UP, OTHER},
     spans::{Spans, touches_marker},
     value::{is_figure, is_member, is_placeholder, is_type, is_uuid, is_wordy, shape},
 };
@@ -23,6 +25,8 @@ pub(super) enum Name {
     Header,
     /// `session`: long and surely made by a machine.
     Session,
+    /// Any other `…_key`, and what stands behind `bearer`: surely made.
+    Made,
 }
 
 pub(super) fn look(text: &str, start: usize, end: usize, spans: &mut Spans) {
@@ -46,13 +50,29 @@ pub(super) fn look(text: &str, start: usize, end: usize, spans: &mut Spans) {
     let Some(kind) = kind(&text[first..last], &text[start..end]) else {
         return;
     };
+    take(text, first..last, kind, &sign, spans);
+}
+
+/// The same for a word of another language, which is a name as it stands.
+pub(super) fn look_foreign(text: &str, first: usize, last: usize, spans: &mut Spans) {
+    let inside = |at: Option<char>| at.is_some_and(char::is_alphanumeric);
+    if inside(text[..first].chars().next_back()) || inside(text[last..].chars().next()) {
+        return;
+    }
+    if let Some(sign) = sign(text.as_bytes(), first, last) {
+        take(text, first..last, Name::Password, &sign, spans);
+    }
+}
+
+/// Takes the value behind the sign, if it looks like one.
+fn take(text: &str, name: Range<usize>, kind: Name, sign: &Sign, spans: &mut Spans) {
     let Some(value) = value(text, sign.end, kind) else {
         return;
     };
     let found = &text[value.start..value.end];
-    if accepts(kind, &text[first..last], found, &value, &sign)
+    if accepts(kind, &text[name.clone()], found, &value, sign)
         && !spans.covers(value.start, value.end)
-        && !touches_marker(text, first, value.end)
+        && !touches_marker(text, name.start, value.end)
     {
         spans.add(value.start, value.end, "secret".into());
     }
@@ -105,6 +125,13 @@ fn kind(name: &str, found: &str) -> Option<Name> {
         };
         return whole.then_some(kind);
     }
+    if matches!(lower.as_str(), "_key" | "bearer") {
+        let looked_up = words.iter().any(|word| LOOKED_UP.contains(&word.as_str()));
+        let whole = words
+            .iter()
+            .any(|word| *word == lower.trim_start_matches('_'));
+        return (whole && !looked_up).then_some(Name::Made);
+    }
     let bare = lower.trim_start_matches(['_', '"']);
     // `tokenize`, `secretary`, `tokens`: the word must be whole.
     let compact: String = bare.chars().filter(char::is_ascii_alphanumeric).collect();
@@ -119,7 +146,7 @@ fn kind(name: &str, found: &str) -> Option<Name> {
         return None;
     }
     Some(match bare {
-        "password" | "passwd" | "passphrase" | "pwd" | "pass" => Name::Password,
+        "password" | "passwd" | "passphrase" | "pwd" | "pass" | "requirepass" => Name::Password,
         _ => Name::Key,
     })
 }
@@ -177,7 +204,10 @@ fn sign(bytes: &[u8], first: usize, last: usize) -> Option<Sign> {
                 prose: true,
             })
         }
-        _ if (flag || is_netrc(bytes, first) || is_fish(bytes, first))
+        _ if (flag
+            || takes_no_sign(&bytes[first..last])
+            || is_netrc(bytes, first)
+            || is_fish(bytes, first))
             && spaced
             && at == before + 1 =>
         {
@@ -190,6 +220,13 @@ fn sign(bytes: &[u8], first: usize, last: usize) -> Option<Sign> {
         }
         _ => None,
     }
+}
+
+/// `requirepass …` of Redis, `npm config set …:_authToken …`, `Bearer …`.
+fn takes_no_sign(name: &[u8]) -> bool {
+    [&b"requirepass"[..], b"_authToken", b"bearer"]
+        .iter()
+        .any(|known| name.eq_ignore_ascii_case(known))
 }
 
 /// `machine example.com login you password …`.
@@ -269,10 +306,13 @@ fn accepts(kind: Name, name: &str, found: &str, value: &Value, sign: &Sign) -> b
             shape.length >= 8 && (shape.mixed() || shape.length >= 20) && !is_wordy(plain)
         }
         Name::Session => surely_made && shape.length >= 24,
+        Name::Made => surely_made && shape.length >= 16 && !is_wordy(plain),
         Name::Password => password(name, found, value, sign),
         Name::Key => {
+            let cased = shape.upper > 2 && shape.lower > 2;
+            let odd = found.contains(['!', '#', '%', '^', '&', '*', '+', '~', '$']);
             let made = shape.mixed() && shape.length >= 8
-                || shape.length >= 20 && shape.upper > 2 && shape.lower > 2;
+                || cased && (shape.length >= 20 || odd && shape.length >= 12);
             made && !is_wordy(plain) && !is_figure(found) && !names_itself(name, found)
         }
     }

@@ -154,3 +154,24 @@ pub(super) const OTHER: &[&str] = &[
     "sharing",
     "mount",
 ];
+
+/// What keys that are no secret look things up by.
+pub(super) const LOOKED_UP: &[&str] = &[
+    "cache",
+    "primary",
+    "foreign",
+    "partition",
+    "sort",
+    "range",
+    "routing",
+    "object",
+    "lookup",
+    "idempotency",
+    "dedup",
+    "dedupe",
+    "group",
+    "row",
+    "sorting",
+    "translation",
+    "react",
+];
