@@ -115,6 +115,119 @@ async fn no_spelling_and_no_link_reads_or_writes_outside() {
     assert_eq!(names.len(), 3, "nothing new next to the root: {names:?}");
 }
 
+/// Spellings that some program somewhere takes for `..`, for another root or for
+/// the repository's own folder. Those that are names of nothing may be written,
+/// inside; none of them shows or changes what lies outside.
+const SPELLINGS: &[&str] = &[
+    "",
+    ".",
+    "..",
+    "/",
+    "//",
+    "../",
+    "../..",
+    "./..",
+    "sub/..",
+    "sub/../..",
+    "//etc/passwd",
+    "///etc//passwd",
+    "/./etc/passwd",
+    "/../etc/passwd",
+    "sub/./../../secret",
+    "sub//..//..//secret",
+    "sub/../sub/../../secret",
+    "reldir/../secret",
+    "absdir/../secret",
+    "absdir/../folder/secret",
+    "up/../secret",
+    "up/sub/../secret",
+    "chain/",
+    "rel/.",
+    "reldir/.",
+    "reldir//secret",
+    "reldir/./secret",
+    "procroot/proc/self/root/etc/passwd",
+    "/proc/self/cwd/../secret",
+    "/proc/thread-self/root/etc/passwd",
+    "/proc/1/root/etc/passwd",
+    "/proc/self/fd/0",
+    "/proc/self/mem",
+    "/dev/fd/0",
+    "/dev/tty",
+    "/sys/kernel/notes",
+    "....//secret",
+    ".. /secret",
+    " ../secret",
+    "../secret ",
+    "..\\secret",
+    "..%2fsecret",
+    "%2e%2e/secret",
+    "\u{2024}\u{2024}/secret",
+    "\u{ff0e}\u{ff0e}/secret",
+    "..\u{2215}secret",
+    "..\u{200b}/secret",
+    "a\0/../../secret",
+    "../secret\0.txt",
+    "file:///etc/passwd",
+    "file://../secret",
+    "$HOME/.ssh/id_rsa",
+    "${PWD}/../secret",
+    "~root/.bashrc",
+    "~/../etc/passwd",
+    ".git",
+    ".git/",
+    "./.git/config",
+    ".git//config",
+    ".Git/config",
+    ".giT/hooks/pre-commit",
+    "sub/../.git/hooks/post-checkout",
+    "gitlink",
+    "gitlink/hooks/pre-commit",
+    "gitlink/../.git/config",
+    "plain.txt/..",
+    "plain.txt/../plain.txt/../../secret",
+];
+
+#[tokio::test]
+async fn no_spelling_that_some_program_takes_for_another_leads_out() {
+    let room = hostile();
+    let scratch = room.scratch.path().canonicalize().unwrap();
+    let mut ways: Vec<String> = SPELLINGS.iter().map(|way| (*way).to_owned()).collect();
+    let name = scratch.file_name().unwrap().to_string_lossy();
+    ways.push(format!("up/../{name}/secret"));
+    ways.push(format!("../../{name}/secret"));
+    ways.push(format!("/proc/self/root{}/secret", scratch.display()));
+    ways.push(format!("{}/sub/../../secret", room.root.display()));
+    ways.push(format!("{}//..//secret", room.root.display()));
+    ways.push("x/".repeat(3000) + "y");
+    ways.push("../".repeat(300) + "etc/passwd");
+    for way in &ways {
+        for (tool, arguments) in [
+            ("Read", json!({"path": way})),
+            ("Grep", json!({"pattern": "canary|root:", "path": way})),
+            ("Glob", json!({"pattern": "**", "path": way})),
+            ("Write", json!({"path": way, "content": "overwritten"})),
+            (
+                "Edit",
+                json!({"path": way, "old": "canary", "new": "overwritten"}),
+            ),
+        ] {
+            let outcome = room.call(tool, arguments).await;
+            let shows = outcome.text.contains(SECRET) || outcome.text.contains("root:x:0");
+            assert!(!shows, "{tool} {way:?}: {}", outcome.text);
+        }
+    }
+    let outside = |name: &str| std::fs::read_to_string(scratch.join(name)).unwrap();
+    assert_eq!(outside("secret"), format!("{SECRET}\n"));
+    assert_eq!(outside("folder/secret"), format!("{SECRET}\n"));
+    assert_eq!(room.read(".git/config"), SECRET);
+    assert_eq!(room.read("plain.txt"), "inside\n");
+    let hooks = room.root.join(".git").read_dir().unwrap().count();
+    assert_eq!(hooks, 1, "nothing new in the repository's own folder");
+    let names: Vec<_> = scratch.read_dir().unwrap().collect();
+    assert_eq!(names.len(), 3, "nothing new next to the root: {names:?}");
+}
+
 #[tokio::test]
 async fn searches_do_not_follow_links() {
     let room = hostile();
