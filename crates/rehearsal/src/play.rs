@@ -47,6 +47,8 @@ pub struct PlayedCall {
 /// How far a conversation has come.
 struct Progress {
     counts: Vec<u32>,
+    /// The steps that do not simply come one after another.
+    special: Vec<usize>,
     /// The last step without `when` that appears.
     furthest: Option<usize>,
     values: Values,
@@ -106,6 +108,9 @@ impl Scenario {
     fn progress(&self, steps: &[ReadyStep], history: History<'_>) -> Progress {
         let mut progress = Progress {
             counts: vec![0; steps.len()],
+            special: (0..steps.len())
+                .filter(|place| steps[*place].when.is_some() || steps[*place].is_emergency())
+                .collect(),
             furthest: None,
             values: self.script.vars.clone(),
         };
@@ -136,8 +141,13 @@ fn choose(steps: &[ReadyStep], history: History<'_>, progress: &Progress) -> Opt
         None => history.tools_offered && progress.furthest.is_none_or(|furthest| place >= furthest),
     };
     let open = |place: &usize| progress.counts[*place] < steps[*place].times() && holds(*place);
-    let emergency = (0..steps.len()).find(|place| steps[*place].is_emergency() && open(place));
-    emergency.or_else(|| (0..steps.len()).find(open))
+    let special = || progress.special.iter().copied();
+    let emergency = special().find(|place| steps[*place].is_emergency() && open(place));
+    // Long scenarios are asked a thousand times: plain steps that lie behind are
+    // not looked at again.
+    let from = progress.furthest.unwrap_or(0);
+    let plain = || (from..steps.len()).find(|place| steps[*place].when.is_none() && open(place));
+    emergency.or_else(|| special().find(open).into_iter().chain(plain()).min())
 }
 
 /// Whether an answer of the history is this step's. A step with calls is known
