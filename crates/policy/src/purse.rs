@@ -6,7 +6,7 @@
 //! given until the cap is raised. Everything is idempotent by the caller's id,
 //! so a repeat after a crash changes nothing.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, btree_map::Entry};
 
 use butler_vocab::{PurseRefusal, ReserveId, Usd};
 use serde::{Deserialize, Serialize};
@@ -18,6 +18,8 @@ pub struct Purse {
     cap: Usd,
     open: BTreeMap<ReserveId, Usd>,
     settled: BTreeMap<ReserveId, Usd>,
+    /// What is settled, together: a long session asks before every call.
+    spent: Usd,
 }
 
 /// Why nothing was set aside.
@@ -47,6 +49,7 @@ impl Purse {
             cap,
             open: BTreeMap::new(),
             settled: BTreeMap::new(),
+            spent: Usd::ZERO,
         }
     }
 
@@ -92,9 +95,9 @@ impl Purse {
     /// reserved here is recorded too, for it was paid.
     pub fn settle(&mut self, id: &ReserveId, cost: Usd) {
         self.open.remove(id);
-        self.settled
-            .entry(id.clone())
-            .or_insert_with(|| cost.max(Usd::ZERO));
+        if let Entry::Vacant(entry) = self.settled.entry(id.clone()) {
+            self.spent += *entry.insert(cost.max(Usd::ZERO));
+        }
     }
 
     /// A person raised (or lowered) the cap.
@@ -111,7 +114,7 @@ impl Purse {
     /// What finished calls cost.
     #[must_use]
     pub fn settled(&self) -> Usd {
-        self.settled.values().copied().sum()
+        self.spent
     }
 
     /// What is set aside for calls under way.
