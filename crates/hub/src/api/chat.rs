@@ -5,7 +5,7 @@ use butler_vocab::{ChannelId, MessageTs, PostTag, UserId};
 use rusqlite::Connection;
 use serde_json::{Value, json};
 
-use super::Call;
+use super::{Call, blocks};
 use crate::{
     desk::Desk,
     error::{Trouble, refuse},
@@ -34,7 +34,7 @@ pub(crate) fn post_of(call: &Call) -> Result<AgentPost, Trouble> {
         thread_ts: args.ts("thread_ts", "invalid_thread_ts")?,
         broadcast: args.flag("reply_broadcast"),
         text: text_of(call)?,
-        blocks: checked_blocks(args.json("blocks", "invalid_blocks_format")?)?,
+        blocks: blocks::checked(args.json("blocks", "invalid_blocks_format")?)?,
         attachments: checked_attachments(args.json("attachments", "invalid_attachments")?)?,
         files: Vec::new(),
         username: args.text("username"),
@@ -91,19 +91,6 @@ fn checked_metadata(given: Option<Value>) -> Result<Option<Value>, Trouble> {
     }
 }
 
-/// Slack's limits on blocks that we rely on ourselves.
-pub(crate) fn checked_blocks(blocks: Option<Value>) -> Result<Option<Value>, Trouble> {
-    match blocks {
-        None => Ok(None),
-        Some(Value::Array(blocks)) if blocks.len() > 50 => refuse("msg_blocks_too_many"),
-        Some(Value::Array(blocks)) if blocks.is_empty() => Ok(None),
-        Some(Value::Array(blocks)) if blocks.iter().all(|block| block["type"].is_string()) => {
-            Ok(Some(Value::Array(blocks)))
-        }
-        Some(_) => refuse("invalid_blocks"),
-    }
-}
-
 /// Shown to one person on their page, and gone after a day.
 pub(super) async fn post_ephemeral(call: Call) -> Result<Value, Trouble> {
     let (agent, channel) = (call.agent.clone(), call.args.channel()?);
@@ -154,7 +141,7 @@ pub(crate) fn change_of(call: &Call) -> Result<Change, Trouble> {
         return refuse("message_not_found");
     };
     let mut text = text_of(call)?;
-    let mut blocks = checked_blocks(call.args.json("blocks", "invalid_blocks_format")?)?;
+    let mut blocks = blocks::checked(call.args.json("blocks", "invalid_blocks_format")?)?;
     let metadata = own_metadata(call)?;
     if text.is_empty() && blocks.is_none() {
         return refuse("no_text");
