@@ -1,6 +1,6 @@
 //! Many threads that wake at once are worked off in their order, so many at a
 //! time; as many that sleep cost nothing. More of them in the nightly run than
-//! where every run has to pay for it; a thousand take an agent far too long yet.
+//! where every run has to pay for it.
 
 use std::{
     fs,
@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{activation_world::World, chaos::nightly};
 
 fn crowd() -> usize {
-    if nightly() { 400 } else { 150 }
+    if nightly() { 1000 } else { 150 }
 }
 
 /// As configured where nobody says otherwise.
