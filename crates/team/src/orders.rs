@@ -279,5 +279,6 @@ fn card_text(subject: &Value) -> (&'static str, String) {
         return (proposal.question(), proposal.render());
     }
     let command = subject["command"].as_str().unwrap_or_default();
-    ("May I run this?", format!("```\n{command}\n```"))
+    let tool = subject["tool"].as_str().unwrap_or("Bash");
+    (render::question_about(tool), format!("```\n{command}\n```"))
 }

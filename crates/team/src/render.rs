@@ -6,7 +6,7 @@ use std::fmt::Write;
 
 use butler_vocab::{
     Complexity, Finding, HandOver, Plan, PlannedTest, Receipt, Retrospective, ReviewPlan, Risk,
-    Task, Usd, Verdict,
+    Task, ToolCall, Usd, Verdict,
 };
 
 use crate::errand;
@@ -277,6 +277,30 @@ fn quote(text: &str) -> String {
 /// Enough of a hash for people.
 pub fn short_sha(sha: &str) -> &str {
     sha.get(..8).unwrap_or(sha)
+}
+
+/// What a person reads before a call is let through: a command as it stands, any
+/// other call as its tool and one line per field.
+pub fn asked_call(call: &ToolCall) -> String {
+    if let Some(command) = call.arguments["command"].as_str() {
+        return command.to_owned();
+    }
+    let mut text = call.name.clone();
+    for (field, value) in call.arguments.as_object().into_iter().flatten() {
+        let value = value
+            .as_str()
+            .map_or_else(|| value.to_string(), str::to_owned);
+        text.push_str(&format!("\n{field}: {value}"));
+    }
+    text
+}
+
+/// The question over it.
+pub fn question_about(tool: &str) -> &'static str {
+    match tool {
+        "Bash" => "May I run this?",
+        _ => "May I do this?",
+    }
 }
 
 #[cfg(test)]

@@ -40,6 +40,7 @@ mod save;
 mod sign_off;
 mod squash;
 mod status;
+mod story;
 mod tracker;
 mod tree;
 mod trial;

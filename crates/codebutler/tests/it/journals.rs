@@ -1,5 +1,8 @@
 //! What stays of a thread: its story in the repo, and on disk why it went so.
 
+use butler_vocab::ThreadId;
+use serde_json::json;
+
 use crate::{
     said::ended,
     team::{Team, command},
@@ -57,4 +60,24 @@ async fn the_story_is_committed_with_the_merge_and_decisions_can_be_read() {
         "{json}"
     );
     assert_eq!(show(&["threads", "show", "nothing"]).0, Some(4));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_story_can_be_kept_beside_the_branches() {
+    let scenario = include_str!("../../demo/scenarios/json-flag.yaml");
+    let team = Team::start_configured(scenario, |config| config["journal"] = json!("ref")).await;
+    let root = team.say("add a --json flag").await;
+    team.press(&root, "approve").await;
+    team.press(&root, "merge").await;
+    team.until(&root, "the report", ended).await;
+    let path = format!(".codebutler/journals/thread-{root}.md");
+    let in_main = team.scratch.remote_file("main", &path);
+    assert_eq!(in_main, None, "nothing of it is on the default branch");
+    let thread: ThreadId = format!("{}/{root}", team.channel).parse().unwrap();
+    let name = format!("refs/codebutler/journals/{}", thread.short());
+    let journal = team.scratch.remote_file(&name, "journal.md").unwrap();
+    assert!(
+        journal.contains("Coder: was given the plan") && journal.contains("## What it cost"),
+        "{journal}"
+    );
 }

@@ -26,7 +26,7 @@ async fn an_issue_is_read_as_data_and_labelled_after_a_click() {
     let root = team.say("triage issue 1").await;
     // What a stranger wrote is in the context now: others see nothing unasked.
     let thread = team
-        .until(&root, "the card", |thread| says(thread, "May I run this?"))
+        .until(&root, "the card", |thread| says(thread, "May I do this?"))
         .await;
     assert!(says(&thread, "GHIssue"), "{:#?}", story(&thread));
     let labels = async || {
@@ -46,7 +46,7 @@ async fn an_issue_is_read_as_data_and_labelled_after_a_click() {
 async fn a_release_waits_for_a_person() {
     let team = Team::start(SCENARIO).await;
     let root = team.say("cut release v0.1.0").await;
-    team.until(&root, "the card", |thread| says(thread, "May I run this?"))
+    team.until(&root, "the card", |thread| says(thread, "May I do this?"))
         .await;
     let tags = || team.scratch.remote_git(&["tag", "--list"]);
     assert_eq!(tags(), "");

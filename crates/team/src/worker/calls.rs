@@ -17,6 +17,7 @@ use crate::{
     TeamError,
     cards::{self, NewCard},
     hands::{self, Permitted},
+    render,
     seat::request_of,
 };
 
@@ -172,9 +173,7 @@ impl Worker {
         asking: Asking,
     ) -> Result<ToolOutcome, TeamError> {
         let request = request_of(&call.id);
-        let command = call.arguments["command"]
-            .as_str()
-            .map_or_else(|| call.arguments.to_string(), str::to_owned);
+        let command = render::asked_call(call);
         let mut body = format!("```\n{command}\n```\n\n{}", asking.reason);
         if let Some(origin) = &self.seat.facts().taint {
             body.push_str(&format!("\n\nText from outside was read here: {origin}."));
@@ -182,11 +181,11 @@ impl Worker {
         let card = NewCard {
             request: request.clone(),
             kind: DecisionKind::Command,
-            title: "May I run this?",
+            title: render::question_about(&call.name),
             body: &body,
             context: asking.tier.as_str(),
             sha256: asking.sha256,
-            subject: json!({"command": command}),
+            subject: json!({"command": command, "tool": call.name}),
         };
         let record = cards::post(&self.seat, self.seat.idem(&call.id), card).await?;
         self.write(vec![record]).await?;

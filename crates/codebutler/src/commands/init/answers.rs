@@ -131,10 +131,14 @@ impl Answers {
                 "none yet; run init again with a key, or edit the machine's file".to_owned()
             }
         };
+        let prepare = match self.prepare.as_slice() {
+            [] => "nothing that a fresh worktree would need was found".to_owned(),
+            commands => commands.join("; "),
+        };
         vec![
             ("slack.channelName", self.channel.clone()),
             ("checks", checks),
-            ("prepare", self.prepare.join("; ")),
+            ("prepare", prepare),
             ("models (machine)", model),
             ("slack (machine)", self.chat().to_owned()),
         ]
