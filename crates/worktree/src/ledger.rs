@@ -11,6 +11,7 @@ use crate::{
     Error, Repo, Result,
     commit::Commit,
     push::{Pushed, RefChange},
+    tree,
 };
 
 /// What can be kept.
@@ -104,16 +105,10 @@ pub(crate) async fn write<E: Entry>(
         command: ref_of::<E>(stored.number()),
         answer: error.to_string(),
     })?;
-    let blob = git
-        .call(["hash-object", "-w", "-t", "blob", "--no-filters", "--stdin"])
-        .input(json)
-        .run(cancel)
-        .await?;
-    let entry = format!("100644 blob {}\t{}\0", blob.text(), E::FILE);
-    let tree = git.call(["mktree", "-z"]).input(entry).run(cancel).await?;
+    let tree = tree::of_one_file(git, E::FILE, json, cancel).await?;
     let parents: Vec<&str> = before.into_iter().map(CommitSha::as_str).collect();
     let commit = Commit {
-        tree: &tree.text(),
+        tree: &tree,
         parents: &parents,
         message: &format!("{} #{}: {what}\n", E::NOUN, stored.number()),
         role: Role::Lead,

@@ -8,6 +8,7 @@ use crate::{
     Repo, Result,
     commit::Commit,
     push::{Pushed, RefChange},
+    tree,
 };
 
 const JOURNALS: &str = "refs/codebutler/journals";
@@ -51,15 +52,8 @@ impl Repo {
         cancel: &CancellationToken,
     ) -> Result<CommitSha> {
         let git = self.git();
-        let blob = git
-            .call(["hash-object", "-w", "-t", "blob", "--no-filters", "--stdin"])
-            .input(text)
-            .run(cancel)
-            .await?;
-        let entry = format!("100644 blob {}\t{FILE}\0", blob.text());
-        let tree = git.call(["mktree", "-z"]).input(entry).run(cancel).await?;
         let commit = Commit {
-            tree: &tree.text(),
+            tree: &tree::of_one_file(git, FILE, text, cancel).await?,
             parents: &[],
             message: &format!("journal of thread {thread}\n"),
             role: Role::Lead,

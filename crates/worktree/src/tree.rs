@@ -32,6 +32,23 @@ pub(crate) async fn working_tree(git: &Git, cancel: &CancellationToken) -> Resul
     Ok(written.text())
 }
 
+/// Writes a tree that holds nothing but one file.
+pub(crate) async fn of_one_file(
+    git: &Git,
+    name: &str,
+    content: impl Into<Vec<u8>>,
+    cancel: &CancellationToken,
+) -> Result<String> {
+    let blob = git
+        .call(["hash-object", "-w", "-t", "blob", "--no-filters", "--stdin"])
+        .input(content)
+        .run(cancel)
+        .await?;
+    let entry = format!("100644 blob {}\t{name}\0", blob.text());
+    let tree = git.call(["mktree", "-z"]).input(entry).run(cancel).await?;
+    Ok(tree.text())
+}
+
 /// Puts every working file into the scratch index, by the plumbing commands:
 /// `git add` would look into nested repositories, which runs git with *their*
 /// config. Nested repositories are left out; git lists them with a slash.

@@ -9,7 +9,7 @@ use std::{
 };
 
 use rustix::fs::{CWD, FileType, Mode};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::room::Room;
 
@@ -84,20 +84,25 @@ fn ways_to_the_secret(room: &Room) -> Vec<String> {
     ways
 }
 
+/// Every tool that takes a path.
+fn every_use(way: &str) -> [(&'static str, Value); 5] {
+    [
+        ("Read", json!({"path": way})),
+        ("Grep", json!({"pattern": "canary|root:", "path": way})),
+        ("Glob", json!({"pattern": "**", "path": way})),
+        ("Write", json!({"path": way, "content": "overwritten"})),
+        (
+            "Edit",
+            json!({"path": way, "old": "canary", "new": "overwritten"}),
+        ),
+    ]
+}
+
 #[tokio::test]
 async fn no_spelling_and_no_link_reads_or_writes_outside() {
     let room = hostile();
     for way in ways_to_the_secret(&room) {
-        for (tool, arguments) in [
-            ("Read", json!({"path": way})),
-            ("Grep", json!({"pattern": "canary", "path": way})),
-            ("Glob", json!({"pattern": "**", "path": way})),
-            ("Write", json!({"path": way, "content": "overwritten"})),
-            (
-                "Edit",
-                json!({"path": way, "old": "canary", "new": "overwritten"}),
-            ),
-        ] {
+        for (tool, arguments) in every_use(&way) {
             let outcome = room.call(tool, arguments).await;
             assert!(!outcome.ok, "{tool} {way}: {}", outcome.text);
             assert!(
@@ -202,16 +207,7 @@ async fn no_spelling_that_some_program_takes_for_another_leads_out() {
     ways.push("x/".repeat(3000) + "y");
     ways.push("../".repeat(300) + "etc/passwd");
     for way in &ways {
-        for (tool, arguments) in [
-            ("Read", json!({"path": way})),
-            ("Grep", json!({"pattern": "canary|root:", "path": way})),
-            ("Glob", json!({"pattern": "**", "path": way})),
-            ("Write", json!({"path": way, "content": "overwritten"})),
-            (
-                "Edit",
-                json!({"path": way, "old": "canary", "new": "overwritten"}),
-            ),
-        ] {
+        for (tool, arguments) in every_use(way) {
             let outcome = room.call(tool, arguments).await;
             let shows = outcome.text.contains(SECRET) || outcome.text.contains("root:x:0");
             assert!(!shows, "{tool} {way:?}: {}", outcome.text);
