@@ -129,6 +129,40 @@ async fn a_second_command_does_not_uncover_the_first() {
     assert!(!world.root().join(".vscode").exists());
 }
 
+/// What commands see is planned once and kept; what changes meanwhile counts all
+/// the same.
+#[tokio::test]
+async fn what_changes_between_two_commands_is_protected_as_it_is_then() {
+    let world = repo();
+    let root = world.root().to_owned();
+    let refused = async |attempt: &str| {
+        let exit = world.sh(attempt).await;
+        assert_ne!(exit.code, Some(0), "{attempt}: {}", text(&exit));
+    };
+    refused("mkdir .vscode").await;
+    fs::create_dir(root.join(".vscode")).unwrap();
+    fs::write(root.join(".vscode/tasks.json"), "mine\n").unwrap();
+    assert_eq!(world.ok("cat .vscode/tasks.json").await, "mine\n");
+    refused("echo x > .vscode/tasks.json").await;
+    fs::remove_dir_all(root.join(".vscode")).unwrap();
+    refused("mkdir -p .vscode/new").await;
+    // A file becomes a folder: a linked worktree is made a repository of its own.
+    fs::remove_file(root.join(".git")).unwrap();
+    fs::create_dir(root.join(".git")).unwrap();
+    fs::write(root.join(".git/config"), "[core]\n").unwrap();
+    assert_eq!(world.ok("cat .git/config").await, "[core]\n");
+    refused("echo x >> .git/config").await;
+    refused("touch .git/hook").await;
+    // And a link, which stays what it is and guards what it leads to.
+    fs::create_dir(root.join("real")).unwrap();
+    fs::write(root.join("real/tasks.json"), "linked\n").unwrap();
+    symlink("real", root.join(".vscode")).unwrap();
+    assert_eq!(world.ok("cat .vscode/tasks.json").await, "linked\n");
+    refused("echo x > .vscode/tasks.json").await;
+    refused("echo x > real/tasks.json").await;
+    refused("ln -sfn /tmp .vscode").await;
+}
+
 #[tokio::test]
 async fn a_protected_link_stays_what_it_is() {
     let mut world = repo();
