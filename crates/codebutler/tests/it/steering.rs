@@ -146,7 +146,8 @@ async fn a_command_that_reaches_outside_asks_once_text_from_outside_was_read() {
         "Text from outside was read here: the Researcher's findings"
     ));
     let asked = |log: &str| log.matches("\"decision_asked\"").count();
-    let ran = |log: &str| log.matches("\"tool\":\"Bash\"").count();
+    let is_command = |line: &&str| line.contains("\"tool_intent\"") && line.contains("\"Bash\"");
+    let ran = |log: &str| log.lines().filter(is_command).count();
     let log = team.log(&root, "coder");
     assert_eq!(
         (ran(&log), asked(&log)),

@@ -13,6 +13,8 @@ use crate::world::{PATIENCE, World, take};
 
 /// Sets a mark on the window and asks for a dialog, if ever it runs.
 const PROBE: &str = "\"'><img src=x onerror=\"window.hacked=1;alert(1)\"><script>window.hacked=1</script><svg onload=alert(1)>";
+/// As much of it as Slack lets a button say.
+const SHORT_PROBE: &str = "\"'><img src=x onerror=\"window.hacked=1\"><svg onload=window.hacked=1>";
 
 /// Where the driver is. Without it the test is skipped at home, and fails where
 /// everything must be tried.
@@ -103,7 +105,7 @@ fn probes() -> Value {
         {"type": "header", "text": text("plain_text", PROBE)},
         {"type": "section", "text": text("mrkdwn", PROBE), "fields": [text("mrkdwn", PROBE)],
          "accessory": {"type": "button", "action_id": PROBE, "value": PROBE, "url": "javascript:alert(1)",
-            "text": text("plain_text", PROBE)}},
+            "text": text("plain_text", SHORT_PROBE)}},
         {"type": "markdown", "text": format!("# {PROBE}\n[x](javascript:alert(1)) ![y](data:text/html,x)\n\n```{PROBE}\n{PROBE}\n```")},
         {"type": "context", "elements": [text("mrkdwn", PROBE)]},
         {"type": "image", "image_url": "javascript:alert(1)", "alt_text": PROBE},
