@@ -101,9 +101,7 @@ pub fn measure(binary: &Path) -> Result<Report> {
             low.push(run_floor(&floor, turns, (first, more), &place)?);
             ours.push(run_exec(&place, turns)?);
         }
-        let (Some(ours), Some(low)) = (least(ours), least(low)) else {
-            continue;
-        };
+        let (ours, low) = (least(ours)?, least(low)?);
         report.row(row(turns, ours, low));
         runs.push((turns, ours, low));
     }
@@ -111,8 +109,9 @@ pub fn measure(binary: &Path) -> Result<Report> {
     Ok(report)
 }
 
-fn least(runs: Vec<Used>) -> Option<Used> {
-    runs.into_iter().min_by_key(|run| run.cpu)
+fn least(runs: Vec<Used>) -> Result<Used> {
+    let least = runs.into_iter().min_by_key(|run| run.cpu);
+    least.context("nothing was run")
 }
 
 fn starts(place: &Place) -> Result<(Duration, usize, usize)> {

@@ -1,5 +1,6 @@
 //! What the walls cost: `bash -c 'exit 0'` plain and confined, in turns, in one
-//! run. `cargo bench -p butler-jail` prints medians and what was added.
+//! run. `cargo bench -p butler-jail` prints medians and what was added, and ends with
+//! 1 when the namespaces add more than the bar.
 //!
 //! A model thinks between two commands, and that is when the kernel clears away
 //! what the last one had; so most figures are taken after a short rest, and one
@@ -11,7 +12,7 @@
 )]
 
 use std::{
-    process::Stdio,
+    process::{ExitCode, Stdio},
     time::{Duration, Instant},
 };
 
@@ -22,8 +23,11 @@ const ROUNDS: usize = 200;
 /// What a model needs at the very least for a turn.
 const REST: Duration = Duration::from_millis(25);
 
+/// What they may add.
+const BAR: Duration = Duration::from_millis(3);
+
 #[tokio::main]
-async fn main() {
+async fn main() -> ExitCode {
     let folder = tempfile::tempdir().unwrap();
     let jail = Jail::new(env!("CARGO_BIN_EXE_butler-jail-helper").into()).unwrap();
     let weaker = jail.clone().without_namespaces("bench").unwrap();
@@ -54,11 +58,14 @@ async fn main() {
         jail.strength()
     );
     let base = report("plain spawn", plain, None);
-    report("namespaces", walls, Some(base));
+    let added = report("namespaces", walls, Some(base)).saturating_sub(base);
     report("one missing", covered, Some(base));
     report("without rest", at_once, Some(base));
     report("landlock only", landlock, Some(base));
     cpu(&jail, &profile).await;
+    let met = added < BAR;
+    println!("bar {BAR:?} added: {}", if met { "met" } else { "MISSED" });
+    ExitCode::from(u8::from(!met))
 }
 
 /// Processor time of a command: of this process, the helper and all below it, by
