@@ -1,6 +1,7 @@
-//! The floor: the least that a turn can be. One request of as many bytes over a
-//! kept connection to a server on this machine, its answer read; then one `sh`
-//! that runs the command. No JSON, no journal, no walls, no limits.
+//! The floor: one request of as many bytes over a kept connection to a server on
+//! this machine, its answer read; then one `sh` that runs the command. No JSON, no
+//! journal, no walls, no limits. Twice: as the few lines of a script (`floor.py`),
+//! against which the bar is set, and as the least that it can be, written here.
 
 use std::{
     io::{BufRead, BufReader, Read, Write},
@@ -11,6 +12,9 @@ use std::{
 use anyhow::{Context, Result, ensure};
 
 use crate::scenario;
+
+/// The script.
+pub const SCRIPT: &str = include_str!("floor.py");
 
 /// `__floor <address> <turns> <first bytes> <bytes more each turn>`.
 pub fn run(words: &[String]) -> Result<()> {

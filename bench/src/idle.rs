@@ -1,5 +1,6 @@
 //! What a team that waits holds: `codebutler up` with hub and six agents on a
-//! fresh repository, proportional set size of each process.
+//! fresh repository, proportional set size of each process; and a hub alone, which
+//! shares the program with nobody.
 
 use std::{
     fs,
@@ -18,10 +19,34 @@ use crate::table::Report;
 /// After the team is up, allocators and runtimes settle.
 const SETTLE: Duration = Duration::from_secs(3);
 
-/// `codebutler up`; ended, with all that it started, when dropped.
-struct Up(Child);
+/// A command that serves; ended, with all that it started, when dropped.
+struct Serving(Child);
 
-impl Drop for Up {
+impl Serving {
+    /// Starts it, and waits until it has said its address and come to rest.
+    fn start(binary: &Path, command: &str, root: &Path, home: &Path) -> Result<Self> {
+        let mut child = Command::new(binary)
+            .args([command, "--listen", "127.0.0.1:0"])
+            .current_dir(root)
+            .env("CODEBUTLER_HOME", home)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()?;
+        let out = child.stdout.take().context("no output")?;
+        let serving = Self(child);
+        let mut line = String::new();
+        BufReader::new(out).read_line(&mut line)?;
+        ensure!(
+            line.contains("http://"),
+            "`{command}` did not come up: {line}"
+        );
+        std::thread::sleep(SETTLE);
+        Ok(serving)
+    }
+}
+
+impl Drop for Serving {
     fn drop(&mut self) {
         let pid = self.0.id().to_string();
         let _ = Command::new("kill").arg(pid).status();
@@ -35,20 +60,10 @@ pub fn measure(binary: &Path) -> Result<Report> {
         .tempdir()?;
     let (root, home) = (scratch.path().join("app"), scratch.path().join("home"));
     set_up(&root, &home)?;
-    let mut child = Command::new(binary)
-        .args(["up", "--listen", "127.0.0.1:0"])
-        .current_dir(&root)
-        .env("CODEBUTLER_HOME", &home)
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()?;
-    let out = child.stdout.take().context("no output")?;
-    let up = Up(child);
-    let mut line = String::new();
-    BufReader::new(out).read_line(&mut line)?;
-    ensure!(line.contains("http://"), "the team did not come up: {line}");
-    std::thread::sleep(SETTLE);
+    let hub = Serving::start(binary, "hub", &root, &home)?;
+    let alone = memory(&hub.0.id().to_string())?;
+    drop(hub);
+    let up = Serving::start(binary, "up", &root, &home)?;
     let mut report = Report::new(
         "What an idle team holds",
         &["process", "PSS", "of it own", "threads"],
@@ -70,6 +85,14 @@ pub fn measure(binary: &Path) -> Result<Report> {
         String::new(),
         String::new(),
     ]);
+    let (pss, own) = alone;
+    report.row(vec![
+        "a hub alone".to_owned(),
+        mib(pss),
+        mib(own),
+        String::new(),
+    ]);
+    report.bar("an idle hub, alone", pss as f64 / 1024.0, 20.0, " MiB");
     report.bar(
         "an idle agent, the largest",
         largest as f64 / 1024.0,

@@ -1,9 +1,12 @@
 //! What the model says: one small command per turn, then the end. Each command
 //! is another one, so that nobody takes it for going in circles.
 
+/// The command of a turn, with `{}` for its number.
+pub const COMMAND: &str = "echo step {}";
+
 /// The command of a turn.
 pub fn command(turn: usize) -> String {
-    format!("echo step {turn}")
+    COMMAND.replace("{}", &turn.to_string())
 }
 
 /// A scenario of so many turns, the last of which is the answer.

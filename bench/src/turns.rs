@@ -25,6 +25,14 @@ const ROUNDS: usize = 3;
 /// Bytes of an answer of the rehearsal model, roughly.
 const ANSWER: usize = 900;
 
+/// One length of conversation: what we used, and the two floors.
+struct Run {
+    turns: usize,
+    ours: Used,
+    floor: Used,
+    leanest: Used,
+}
+
 struct Place {
     binary: PathBuf,
     scratch: tempfile::TempDir,
@@ -89,6 +97,8 @@ pub fn measure(binary: &Path) -> Result<Report> {
             "exec, CPU a turn",
             "floor, CPU a turn",
             "ratio",
+            "leanest floor",
+            "ratio",
             "exec, wall a turn",
             "floor, wall a turn",
             "peak memory",
@@ -96,14 +106,20 @@ pub fn measure(binary: &Path) -> Result<Report> {
     );
     let mut runs = Vec::new();
     for turns in TURNS {
-        let (mut ours, mut low) = (Vec::new(), Vec::new());
+        let (mut ours, mut script, mut lean) = (Vec::new(), Vec::new(), Vec::new());
         for _ in 0..ROUNDS {
-            low.push(run_floor(&floor, turns, (first, more), &place)?);
+            lean.push(run_leanest(&floor, turns, (first, more), &place)?);
+            script.push(run_script(&floor, turns, (first, more), &place)?);
             ours.push(run_exec(&place, turns)?);
         }
-        let (ours, low) = (least(ours)?, least(low)?);
-        report.row(row(turns, ours, low));
-        runs.push((turns, ours, low));
+        let run = Run {
+            turns,
+            ours: least(ours)?,
+            floor: least(script)?,
+            leanest: least(lean)?,
+        };
+        report.row(run.row());
+        runs.push(run);
     }
     bars(&mut report, &runs, start);
     Ok(report)
@@ -150,7 +166,7 @@ fn run_exec(place: &Place, turns: usize) -> Result<Used> {
     )
 }
 
-fn run_floor(
+fn run_leanest(
     address: &str,
     turns: usize,
     (first, more): (usize, usize),
@@ -162,17 +178,46 @@ fn run_floor(
     cpu::run(&argv, &place.folder(), &[])
 }
 
-fn row(turns: usize, ours: Used, low: Used) -> Vec<String> {
-    let each = |time: Duration| format!("{:.2} ms", per_turn(time, turns));
-    vec![
-        turns.to_string(),
-        each(ours.cpu),
-        each(low.cpu),
-        format!("{:.2}", ours.cpu.as_secs_f64() / low.cpu.as_secs_f64()),
-        each(ours.wall),
-        each(low.wall),
-        format!("{:.1} MiB", mib(ours.peak_kib)),
-    ]
+/// The few lines of a script that does the same.
+fn run_script(
+    address: &str,
+    turns: usize,
+    (first, more): (usize, usize),
+    place: &Place,
+) -> Result<Used> {
+    let (turns, first, more) = (turns.to_string(), first.to_string(), more.to_string());
+    let argv = [
+        "python3",
+        "-c",
+        floor::SCRIPT,
+        address,
+        scenario::COMMAND,
+        &turns,
+        &first,
+        &more,
+    ];
+    cpu::run(&argv, &place.folder(), &[]).context("the floor needs python3")
+}
+
+impl Run {
+    fn row(&self) -> Vec<String> {
+        let each = |time: Duration| format!("{:.2} ms", per_turn(time, self.turns));
+        vec![
+            self.turns.to_string(),
+            each(self.ours.cpu),
+            each(self.floor.cpu),
+            format!("{:.2}", self.against(self.floor)),
+            each(self.leanest.cpu),
+            format!("{:.2}", self.against(self.leanest)),
+            each(self.ours.wall),
+            each(self.floor.wall),
+            format!("{:.1} MiB", mib(self.ours.peak_kib)),
+        ]
+    }
+
+    fn against(&self, floor: Used) -> f64 {
+        self.ours.cpu.as_secs_f64() / floor.cpu.as_secs_f64()
+    }
 }
 
 fn per_turn(time: Duration, turns: usize) -> f64 {
@@ -184,33 +229,28 @@ fn mib(kib: u64) -> f64 {
 }
 
 /// The last stretch against the first: what a turn costs between turn 400 and
-/// 1,000, and up to turn 25, each without what the floor's bytes cost there.
-fn bars(report: &mut Report, runs: &[(usize, Used, Used)], start: Duration) {
-    let worst = runs
-        .iter()
-        .map(|(_, ours, low)| ours.cpu.as_secs_f64() / low.cpu.as_secs_f64());
+/// 1,000, and up to turn 25, each without what the leanest floor's bytes cost there.
+fn bars(report: &mut Report, runs: &[Run], start: Duration) {
+    let worst = runs.iter().map(|run| run.against(run.floor));
     let worst = worst.fold(0.0, f64::max);
     report.bar("CPU a turn against the floor, at worst", worst, 3.0, "");
-    if let [
-        (early, ours, low),
-        ..,
-        (before, ours_before, low_before),
-        (all, ours_all, low_all),
-    ] = runs
-    {
+    if let [early, .., before, all] = runs {
         let over = |ours: Duration, low: Duration, turns: usize| {
             (ours.as_secs_f64() - low.as_secs_f64()) * 1e3 / turns as f64
         };
         let late = over(
-            ours_all.cpu.saturating_sub(ours_before.cpu),
-            low_all.cpu.saturating_sub(low_before.cpu),
-            all - before,
+            all.ours.cpu.saturating_sub(before.ours.cpu),
+            all.leanest.cpu.saturating_sub(before.leanest.cpu),
+            all.turns - before.turns,
         );
-        let early = over(ours.cpu, low.cpu, *early);
-        let what = format!("CPU above the floor a turn after turn {before}, against up to turn 25");
-        report.bar(&what, late / early, 1.0, "x");
+        let first = over(early.ours.cpu, early.leanest.cpu, early.turns);
+        let what = format!(
+            "CPU above the floor a turn after turn {}, against up to turn {}",
+            before.turns, early.turns
+        );
+        report.bar(&what, late / first, 1.0, "x");
     }
-    let peak = runs.iter().map(|(_, ours, _)| ours.peak_kib).max();
+    let peak = runs.iter().map(|run| run.ours.peak_kib).max();
     report.bar("peak memory", mib(peak.unwrap_or(0)), 40.0, " MiB");
     let start = start.as_secs_f64() * 1e3;
     report.bar("start to the first request (median)", start, 50.0, " ms");

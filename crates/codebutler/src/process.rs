@@ -1,9 +1,16 @@
 //! What every long-running command shares: the async runtime, the signals that
 //! end it, and the start of its log.
 
-use std::future::Future;
+use std::{
+    future::Future,
+    pin::{Pin, pin},
+};
 
-use tokio::signal::unix::{SignalKind, signal};
+use anyhow::anyhow;
+use tokio::{
+    runtime::Runtime,
+    signal::unix::{SignalKind, signal},
+};
 use tokio_util::sync::CancellationToken;
 
 use crate::{error::CliError, log, supervise};
@@ -20,10 +27,7 @@ where
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    let result = on(&runtime, work);
-    // A probe that nobody waits for any more must not hold the exit up.
-    runtime.shutdown_background();
-    result
+    on(runtime, work)
 }
 
 /// Runs `work` until it ends. Its token is cancelled by Ctrl-C, SIGTERM, or the
@@ -36,26 +40,40 @@ where
         .worker_threads(THREADS)
         .enable_all()
         .build()?;
-    let result = on(&runtime, work);
-    // Whoever watches our input sits in a read that a signal does not end.
-    runtime.shutdown_background();
-    result
+    on(runtime, work)
 }
 
-fn on<T, F>(
-    runtime: &tokio::runtime::Runtime,
-    work: impl FnOnce(CancellationToken) -> F,
-) -> Result<T, CliError>
+fn on<T, F>(runtime: Runtime, work: impl FnOnce(CancellationToken) -> F) -> Result<T, CliError>
 where
     F: Future<Output = Result<T, CliError>>,
 {
-    runtime.block_on(async {
-        let cancel = CancellationToken::new();
-        let watcher = tokio::spawn(cancel_on_signal(cancel.clone()));
-        let result = work(cancel).await;
-        watcher.abort();
-        result
+    let cancel = CancellationToken::new();
+    let work = work(cancel.clone());
+    let mut result = None;
+    drive(
+        runtime,
+        cancel,
+        pin!(async {
+            result = Some(work.await);
+        }),
+    );
+    result.unwrap_or_else(|| {
+        Err(CliError::internal(anyhow!(
+            "the work of the command was not done"
+        )))
     })
+}
+
+/// Of one type, so that the runtime is compiled once and not for every command.
+fn drive(runtime: Runtime, cancel: CancellationToken, work: Pin<&mut dyn Future<Output = ()>>) {
+    runtime.block_on(async {
+        let watcher = tokio::spawn(cancel_on_signal(cancel));
+        work.await;
+        watcher.abort();
+    });
+    // Whoever watches our input sits in a read that a signal does not end, and a
+    // probe that nobody waits for any more must not hold the exit up.
+    runtime.shutdown_background();
 }
 
 async fn cancel_on_signal(cancel: CancellationToken) {

@@ -16,6 +16,7 @@ use axum::{
 };
 use butler_policy::Redactor;
 use butler_vocab::{LogLine, UserId};
+use futures_util::future::BoxFuture;
 use tokio::{net::TcpListener, sync::broadcast, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 use tracing::{error, info};
@@ -102,68 +103,73 @@ impl Hub {
     /// # Errors
     /// When the address, the folder or the store cannot be used, or another hub
     /// has the folder.
-    pub async fn start(config: HubConfig, cancel: CancellationToken) -> Result<Self, HubError> {
-        if !config.listen.ip().is_loopback() && !config.reachable {
-            return Err(HubError::NotLoopback(config.listen));
-        }
-        let (notices, _) = broadcast::channel(4096);
-        let dir = config.data_dir.clone();
-        let said = notices.clone();
-        let opened = tokio::task::spawn_blocking(move || {
-            let store = Store::open(&dir, said)?;
-            Ok::<_, HubError>((store, lock(&dir)?))
-        });
-        let (store, lock) = opened
-            .await
-            .map_err(|_| HubError::Step(crate::Trouble::Closed))??;
-        let relay = match config.relay {
-            Some(slack) => Some(Relay::prepare(&store, slack, cancel.clone()).await?),
-            None => None,
-        };
-        let listener = listen(config.listen).await?;
-        let address = listener.local_addr().map_err(|source| HubError::Listen {
-            address: config.listen,
-            source,
-        })?;
-        let live_log = Arc::new(LiveLog::default());
-        let app = Arc::new(App {
-            store,
-            notices,
-            redactor: config.redactor,
-            rules: Rules {
-                approvers: config.approvers,
-                caps: config.caps,
-                base: format!("http://{address}"),
-            },
-            tickets: link::Tickets::default(),
-            presence: Presence::default(),
-            test_hooks: config.test_hooks,
-            version: config.version,
-            welcome: Welcome::read(&config.data_dir),
-            address,
-            hosts: config.hosts,
-            relay: relay.clone(),
-            cancel: cancel.clone(),
-            live_log: Arc::clone(&live_log),
-            known: Mutex::new(HashMap::new()),
-        });
-        let relay = relay.map(|relay| tokio::spawn(relay::run(Arc::clone(&app), relay)));
-        let router = router(app);
-        info!(%address, "the hub listens");
-        let server = tokio::spawn(async move {
-            let serving = axum::serve(listener, router)
-                .with_graceful_shutdown(cancel.cancelled_owned())
-                .await;
-            if let Err(error) = serving {
-                error!(%error, "the hub stopped serving");
+    pub fn start(
+        config: HubConfig,
+        cancel: CancellationToken,
+    ) -> BoxFuture<'static, Result<Self, HubError>> {
+        Box::pin(async move {
+            if !config.listen.ip().is_loopback() && !config.reachable {
+                return Err(HubError::NotLoopback(config.listen));
             }
-            drop(lock);
-        });
-        Ok(Self {
-            address,
-            live_log,
-            server,
-            relay,
+            let (notices, _) = broadcast::channel(4096);
+            let dir = config.data_dir.clone();
+            let said = notices.clone();
+            let opened = tokio::task::spawn_blocking(move || {
+                let store = Store::open(&dir, said)?;
+                Ok::<_, HubError>((store, lock(&dir)?))
+            });
+            let (store, lock) = opened
+                .await
+                .map_err(|_| HubError::Step(crate::Trouble::Closed))??;
+            let relay = match config.relay {
+                Some(slack) => Some(Relay::prepare(&store, slack, cancel.clone()).await?),
+                None => None,
+            };
+            let listener = listen(config.listen).await?;
+            let address = listener.local_addr().map_err(|source| HubError::Listen {
+                address: config.listen,
+                source,
+            })?;
+            let live_log = Arc::new(LiveLog::default());
+            let app = Arc::new(App {
+                store,
+                notices,
+                redactor: config.redactor,
+                rules: Rules {
+                    approvers: config.approvers,
+                    caps: config.caps,
+                    base: format!("http://{address}"),
+                },
+                tickets: link::Tickets::default(),
+                presence: Presence::default(),
+                test_hooks: config.test_hooks,
+                version: config.version,
+                welcome: Welcome::read(&config.data_dir),
+                address,
+                hosts: config.hosts,
+                relay: relay.clone(),
+                cancel: cancel.clone(),
+                live_log: Arc::clone(&live_log),
+                known: Mutex::new(HashMap::new()),
+            });
+            let relay = relay.map(|relay| tokio::spawn(relay::run(Arc::clone(&app), relay)));
+            let router = router(app);
+            info!(%address, "the hub listens");
+            let server = tokio::spawn(async move {
+                let serving = axum::serve(listener, router)
+                    .with_graceful_shutdown(cancel.cancelled_owned())
+                    .await;
+                if let Err(error) = serving {
+                    error!(%error, "the hub stopped serving");
+                }
+                drop(lock);
+            });
+            Ok(Self {
+                address,
+                live_log,
+                server,
+                relay,
+            })
         })
     }
 

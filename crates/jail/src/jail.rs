@@ -2,10 +2,11 @@
 
 use std::{
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, Mutex, PoisonError},
     time::Instant,
 };
 
+use futures_util::future::BoxFuture;
 use tempfile::TempDir;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
@@ -50,6 +51,8 @@ pub struct Jail {
     strength: Strength,
     base: Arc<[Step]>,
     plans: Plans,
+    /// Placeholders that stay from one command to the next.
+    standing: Option<Arc<Mutex<Vec<Placeholder>>>>,
 }
 
 impl Jail {
@@ -62,6 +65,7 @@ impl Jail {
             strength: Strength::Namespaces,
             base: system::base().into(),
             plans: Plans::default(),
+            standing: None,
         };
         if let Err(reason) = jail.probe()? {
             jail = jail.without_namespaces(&reason)?;
@@ -83,6 +87,16 @@ impl Jail {
         Ok(self)
     }
 
+    /// What stands in the place of a protected path that does not exist stays
+    /// from one command to the next, until the last clone of this jail is gone.
+    /// Cheaper than making and removing it every time; for a process whose folder
+    /// nobody sets up meanwhile.
+    #[must_use]
+    pub fn leaving_placeholders(mut self) -> Self {
+        self.standing = Some(Arc::default());
+        self
+    }
+
     /// How strong the walls are, with reasons.
     #[must_use]
     pub fn strength(&self) -> Strength {
@@ -94,20 +108,22 @@ impl Jail {
     /// Output goes to `output` while it comes, up to the output limit; a slow
     /// receiver slows the command down, a dropped one is ignored. On timeout,
     /// cancel, or when this future is dropped, every process of it is killed.
-    pub async fn run(
-        &self,
-        command: &Command,
-        profile: &Profile,
-        cancel: &CancellationToken,
+    pub fn run<'a>(
+        &'a self,
+        command: &'a Command,
+        profile: &'a Profile,
+        cancel: &'a CancellationToken,
         output: Option<mpsc::Sender<Vec<u8>>>,
-    ) -> Result<Exit, JailError> {
-        self.run_noticing(true, command, profile, cancel, output)
-            .await
+    ) -> BoxFuture<'a, Result<Exit, JailError>> {
+        Box::pin(async move {
+            self.run_noticing(true, command, profile, cancel, output)
+                .await
+        })
     }
 
     /// Attacks the walls from inside; see [`SelfTest::holds`].
-    pub async fn self_test(&self) -> SelfTest {
-        self_test::run(self).await
+    pub fn self_test<'a>(&'a self) -> BoxFuture<'a, SelfTest> {
+        Box::pin(async move { self_test::run(self).await })
     }
 
     /// Runs a command; `changes` of protected places are an error, or allowed to
@@ -153,9 +169,7 @@ impl Jail {
             Some(plan) => plan,
             None => self.plan(profile)?,
         };
-        let placeholders = plan.missing.iter().map(|path| {
-            Placeholder::take(path).map_err(|source| view::unusable("protected path", path, source))
-        });
+        let placeholders = plan.missing.iter().map(|path| self.stand_in(path));
         let placeholders = placeholders.collect::<Result<_, _>>()?;
         let mut steps = plan.steps.clone();
         let scratch = match self.strength {
@@ -193,6 +207,19 @@ impl Jail {
             },
             seals,
         })
+    }
+
+    fn stand_in(&self, path: &Path) -> Result<Placeholder, JailError> {
+        let take = || {
+            Placeholder::take(path).map_err(|source| view::unusable("protected path", path, source))
+        };
+        if let Some(standing) = &self.standing {
+            let mut standing = standing.lock().unwrap_or_else(PoisonError::into_inner);
+            if !standing.iter().any(|one| one.is_at(path)) {
+                standing.push(take()?);
+            }
+        }
+        take()
     }
 
     /// Works out what commands with the places of `profile` see.

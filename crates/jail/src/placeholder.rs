@@ -46,6 +46,11 @@ impl Placeholder {
             path: path.to_owned(),
         })
     }
+
+    /// Whether this is the one at `path`.
+    pub(crate) fn is_at(&self, path: &Path) -> bool {
+        self.path == path
+    }
 }
 
 /// Whether what was `found` at `path` is a placeholder.

@@ -5,6 +5,7 @@
 use std::{error::Error, time::Duration};
 
 use butler_vocab::{ModelReply, Usd};
+use bytes::Bytes;
 use jiff::Timestamp;
 use reqwest::{Response, header::CONTENT_TYPE};
 use tokio::time::Instant;
@@ -27,7 +28,7 @@ pub(crate) struct Call<'a> {
     pub(crate) config: &'a ClientConfig,
     pub(crate) prices: &'a PriceBook,
     pub(crate) url: Url,
-    pub(crate) body: Vec<u8>,
+    pub(crate) body: Bytes,
     pub(crate) request: &'a ModelRequest,
     pub(crate) cancel: &'a CancellationToken,
     pub(crate) on_text: Option<OnText<'a>>,
@@ -187,7 +188,7 @@ impl Listener<'_> {
     }
 
     /// The next bytes of the answer.
-    async fn next(&mut self, response: &mut Response) -> Result<Option<Vec<u8>>, ModelError> {
+    async fn next(&mut self, response: &mut Response) -> Result<Option<Bytes>, ModelError> {
         let (limit, what) = if self.received == 0 {
             (self.call.config.first_byte, "for the first byte")
         } else {
@@ -201,7 +202,7 @@ impl Listener<'_> {
                 .call
                 .trouble(ErrorClass::Malformed, "the answer is longer than 32 MiB"));
         }
-        Ok(chunk.map(Into::into))
+        Ok(chunk)
     }
 
     async fn wait<T>(

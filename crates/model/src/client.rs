@@ -7,6 +7,7 @@ use std::{
 };
 
 use butler_vocab::{ModelMessage, ModelReply, Price, Usd};
+use futures_util::future::BoxFuture;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -67,30 +68,33 @@ impl ModelClient {
     ///
     /// # Errors
     /// See [`crate::ErrorClass`]; [`ModelError::spent`] is what the failed call cost.
-    pub async fn complete(
-        &self,
-        request: &ModelRequest,
-        cancel: &CancellationToken,
-        on_text: Option<OnText<'_>>,
-    ) -> Result<ModelReply, ModelError> {
-        let error = match self.guarded(request, cancel, on_text).await {
-            Err(error) if error.class().counts_for_breaker() => error,
-            settled => return settled,
-        };
-        let Some(fallback) = request.fallback.as_ref().filter(|id| **id != request.model) else {
-            return Err(error);
-        };
-        tracing::warn!(model = request.model, fallback, error = %error, "the fallback model answers");
-        let mut second = request.clone();
-        second.model.clone_from(fallback);
-        let spent = error.spent();
-        match self.guarded(&second, cancel, on_text).await {
-            Ok(mut reply) => {
-                reply.cost += spent;
-                Ok(reply)
+    pub fn complete<'a>(
+        &'a self,
+        request: &'a ModelRequest,
+        cancel: &'a CancellationToken,
+        on_text: Option<OnText<'a>>,
+    ) -> BoxFuture<'a, Result<ModelReply, ModelError>> {
+        Box::pin(async move {
+            let error = match self.guarded(request, cancel, on_text).await {
+                Err(error) if error.class().counts_for_breaker() => error,
+                settled => return settled,
+            };
+            let Some(fallback) = request.fallback.as_ref().filter(|id| **id != request.model)
+            else {
+                return Err(error);
+            };
+            tracing::warn!(model = request.model, fallback, error = %error, "the fallback model answers");
+            let mut second = request.clone();
+            second.model.clone_from(fallback);
+            let spent = error.spent();
+            match self.guarded(&second, cancel, on_text).await {
+                Ok(mut reply) => {
+                    reply.cost += spent;
+                    Ok(reply)
+                }
+                Err(second) => Err(second.and_spent(spent)),
             }
-            Err(second) => Err(second.and_spent(spent)),
-        }
+        })
     }
 
     /// One model behind its breaker.
@@ -146,7 +150,7 @@ impl ModelClient {
             config: &self.config,
             prices: &prices,
             url: self.config.endpoint.url("chat/completions"),
-            body: body.into_bytes(),
+            body: body.into(),
             request,
             cancel,
             on_text,
@@ -154,7 +158,9 @@ impl ModelClient {
         let (mut reply, wasted) =
             retry::run(&self.config.retry, cancel, |number| call.attempt(number)).await?;
         reply.cost += wasted;
-        if let Ok(text) = serde_json::to_string(&reply) {
+        if tracing::enabled!(tracing::Level::DEBUG)
+            && let Ok(text) = serde_json::to_string(&reply)
+        {
             self.log_body("reply", &text);
         }
         Ok(reply)
@@ -184,10 +190,12 @@ impl ModelClient {
     ///
     /// # Errors
     /// As for a call, without retries.
-    pub async fn models(&self) -> Result<Vec<ModelInfo>, ModelError> {
-        let models = catalog::fetch(&self.http, &self.config).await?;
-        self.learn(&models);
-        Ok(models)
+    pub fn models<'a>(&'a self) -> BoxFuture<'a, Result<Vec<ModelInfo>, ModelError>> {
+        Box::pin(async move {
+            let models = catalog::fetch(&self.http, &self.config).await?;
+            self.learn(&models);
+            Ok(models)
+        })
     }
 
     /// The request as its model can take it.
@@ -263,8 +271,16 @@ fn without_reasoning(request: &ModelRequest, error: &ModelError) -> Option<Model
     let mut stripped = request.clone();
     let mut any = false;
     for message in &mut stripped.messages {
-        if let ModelMessage::Assistant { reasoning, .. } = message {
-            any |= reasoning.take().is_some();
+        if matches!(
+            &**message,
+            ModelMessage::Assistant {
+                reasoning: Some(_),
+                ..
+            }
+        ) && let ModelMessage::Assistant { reasoning, .. } = Arc::make_mut(message)
+        {
+            *reasoning = None;
+            any = true;
         }
     }
     any.then_some(stripped)

@@ -136,7 +136,7 @@ pub(crate) fn input_tokens(request: &ModelRequest, bytes_per_token: u64) -> u64 
     let mut images = 0_u64;
     for message in &request.messages {
         bytes += BYTES_PER_MESSAGE;
-        match message {
+        match &**message {
             ModelMessage::System { text } | ModelMessage::Tool { text, .. } => {
                 bytes += text.len() as u64;
             }

@@ -1,5 +1,7 @@
 //! What is asked of a model, in our own words.
 
+use std::sync::Arc;
+
 use butler_vocab::{ModelMessage, ToolSpec};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -11,8 +13,9 @@ pub struct ModelRequest {
     pub model: String,
     /// Answers when `model` fails after its retries, or when its breaker is open.
     pub fallback: Option<String>,
-    /// The conversation, the prompt first.
-    pub messages: Vec<ModelMessage>,
+    /// The conversation, the prompt first. Shared, so that a long one is neither
+    /// copied nor compared word by word for every turn.
+    pub messages: Vec<Arc<ModelMessage>>,
     /// The tools, in their fixed order; they are part of the cached prefix.
     pub tools: Vec<ToolSpec>,
     /// The most tokens the answer may have, reasoning included.
@@ -34,11 +37,14 @@ pub struct ModelRequest {
 impl ModelRequest {
     /// A streaming request with 8K tokens of output and nothing else.
     #[must_use]
-    pub fn new(model: impl Into<String>, messages: Vec<ModelMessage>) -> Self {
+    pub fn new<M: Into<Arc<ModelMessage>>>(
+        model: impl Into<String>,
+        messages: impl IntoIterator<Item = M>,
+    ) -> Self {
         Self {
             model: model.into(),
             fallback: None,
-            messages,
+            messages: messages.into_iter().map(Into::into).collect(),
             tools: Vec::new(),
             max_tokens: 8192,
             session: None,

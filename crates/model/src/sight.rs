@@ -2,7 +2,7 @@
 //! sentence stands in for them. A picture that is refused would otherwise be
 //! refused again on every later turn, because the conversation keeps it.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, sync::Arc};
 
 use butler_vocab::ModelMessage;
 
@@ -10,17 +10,17 @@ use crate::{ErrorClass, ModelError, ModelRequest};
 
 /// The request as a model without eyes reads it.
 pub(crate) fn described<'a>(request: &'a ModelRequest, why: &str) -> Cow<'a, ModelRequest> {
-    if !has_pictures(request) {
+    if !request.messages.iter().any(|message| has_pictures(message)) {
         return Cow::Borrowed(request);
     }
     let mut told = request.clone();
     for message in &mut told.messages {
-        let ModelMessage::User { text, images } = message else {
-            continue;
-        };
-        if images.is_empty() {
+        if !has_pictures(message) {
             continue;
         }
+        let ModelMessage::User { text, images } = Arc::make_mut(message) else {
+            continue;
+        };
         let kinds: Vec<&str> = images
             .iter()
             .map(|image| image.media_type.as_str())
@@ -60,9 +60,6 @@ pub(crate) fn after_refusal(request: &ModelRequest, error: &ModelError) -> Optio
     }
 }
 
-fn has_pictures(request: &ModelRequest) -> bool {
-    request
-        .messages
-        .iter()
-        .any(|message| matches!(message, ModelMessage::User { images, .. } if !images.is_empty()))
+fn has_pictures(message: &ModelMessage) -> bool {
+    matches!(message, ModelMessage::User { images, .. } if !images.is_empty())
 }

@@ -163,7 +163,7 @@ impl Control {
     async fn post<T: DeserializeOwned>(
         &self,
         what: &str,
-        body: &impl Serialize,
+        body: &(impl Serialize + Sync),
     ) -> Result<T, SlackError> {
         let path = format!("agent/v1/{what}");
         let url = self.caller.url(&path)?;

@@ -9,6 +9,7 @@ use std::{
 };
 
 use butler_vocab::Secret;
+use futures_util::future::BoxFuture;
 use reqwest::{Client, RequestBuilder, Response, StatusCode, header::RETRY_AFTER};
 use tokio::time::{Instant, sleep, timeout};
 use url::{Host, Url};
@@ -53,53 +54,64 @@ impl Caller {
     pub(crate) async fn send(
         &self,
         method: &str,
-        build: impl Fn(&Client) -> RequestBuilder,
+        build: impl Fn(&Client) -> RequestBuilder + Send + Sync,
     ) -> Result<Response, SlackError> {
-        let give_up = Instant::now() + self.patience;
-        let mut pause = FIRST_PAUSE;
-        loop {
-            let epoch = self.epoch.get();
-            let mut request = build(&self.client).bearer_auth(self.token.expose());
-            if epoch.0 > 0 {
-                request = request.header(EPOCH_HEADER, epoch.0);
+        self.send_built(method, &build).await
+    }
+
+    /// Of one type, and so compiled once and not for every method.
+    fn send_built<'a>(
+        &'a self,
+        method: &'a str,
+        build: &'a (dyn Fn(&Client) -> RequestBuilder + Send + Sync),
+    ) -> BoxFuture<'a, Result<Response, SlackError>> {
+        Box::pin(async move {
+            let give_up = Instant::now() + self.patience;
+            let mut pause = FIRST_PAUSE;
+            loop {
+                let epoch = self.epoch.get();
+                let mut request = build(&self.client).bearer_auth(self.token.expose());
+                if epoch.0 > 0 {
+                    request = request.header(EPOCH_HEADER, epoch.0);
+                }
+                let outcome = request.send().await;
+                let wait = match outcome {
+                    Ok(answer) if answer.status() == StatusCode::TOO_MANY_REQUESTS => {
+                        asked_to_wait(&answer).unwrap_or(LONGEST_PAUSE)
+                    }
+                    Ok(answer) if answer.status() == StatusCode::CONFLICT => {
+                        // The hub's way to say "stale epoch" on control calls.
+                        if timeout(EPOCH_GRACE, self.epoch.past(epoch)).await.is_err() {
+                            return Err(SlackError::StaleEpoch {
+                                method: method.to_owned(),
+                            });
+                        }
+                        Duration::ZERO
+                    }
+                    Ok(answer) if answer.status().is_server_error() => {
+                        if Instant::now() + pause > give_up {
+                            return Err(SlackError::Answer {
+                                method: method.to_owned(),
+                                detail: format!("HTTP {}", answer.status()),
+                            });
+                        }
+                        jittered(pause)
+                    }
+                    Ok(answer) => return Ok(answer),
+                    Err(source) => {
+                        if Instant::now() + pause > give_up {
+                            return Err(SlackError::Unreachable {
+                                method: method.to_owned(),
+                                source: source.without_url(),
+                            });
+                        }
+                        jittered(pause)
+                    }
+                };
+                pause = (pause * 2).min(LONGEST_PAUSE);
+                sleep(wait).await;
             }
-            let outcome = request.send().await;
-            let wait = match outcome {
-                Ok(answer) if answer.status() == StatusCode::TOO_MANY_REQUESTS => {
-                    asked_to_wait(&answer).unwrap_or(LONGEST_PAUSE)
-                }
-                Ok(answer) if answer.status() == StatusCode::CONFLICT => {
-                    // The hub's way to say "stale epoch" on control calls.
-                    if timeout(EPOCH_GRACE, self.epoch.past(epoch)).await.is_err() {
-                        return Err(SlackError::StaleEpoch {
-                            method: method.to_owned(),
-                        });
-                    }
-                    Duration::ZERO
-                }
-                Ok(answer) if answer.status().is_server_error() => {
-                    if Instant::now() + pause > give_up {
-                        return Err(SlackError::Answer {
-                            method: method.to_owned(),
-                            detail: format!("HTTP {}", answer.status()),
-                        });
-                    }
-                    jittered(pause)
-                }
-                Ok(answer) => return Ok(answer),
-                Err(source) => {
-                    if Instant::now() + pause > give_up {
-                        return Err(SlackError::Unreachable {
-                            method: method.to_owned(),
-                            source: source.without_url(),
-                        });
-                    }
-                    jittered(pause)
-                }
-            };
-            pause = (pause * 2).min(LONGEST_PAUSE);
-            sleep(wait).await;
-        }
+        })
     }
 
     /// Sends once, with the token, and gives back whatever came.

@@ -16,6 +16,7 @@ mod link;
 use std::{fmt, sync::Arc, sync::OnceLock};
 
 use butler_vocab::{Epoch, Secret};
+use futures_util::future::BoxFuture;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use url::Url;
@@ -64,38 +65,40 @@ impl Socket {
     /// # Errors
     /// [`SlackError::Ended`] when the token is refused or `cancel` comes first;
     /// [`SlackError::Address`] when `base` cannot be used.
-    pub async fn open(
-        base: &Url,
+    pub fn open<'a>(
+        base: &'a Url,
         app_token: Secret,
         cancel: CancellationToken,
-    ) -> Result<Self, SlackError> {
-        let (given_out, envelopes) = mpsc::channel(64);
-        let (acks, acked) = mpsc::channel(256);
-        let epoch = SharedEpoch::default();
-        let ended = Arc::new(OnceLock::new());
-        let (gap, gaps) = watch::channel(0);
-        let ready = keeper::start(keeper::Ends {
-            base: base.clone(),
-            app_token,
-            given_out,
-            acked,
-            epoch: epoch.clone(),
-            gaps: gap,
-            ended: Arc::clone(&ended),
-            cancel,
-        })?;
-        // Dropped without a word means that the keeper has ended.
-        if ready.await.is_err() {
-            return Err(SlackError::Ended(
-                ended.get().cloned().unwrap_or(Ended::Cancelled),
-            ));
-        }
-        Ok(Self {
-            envelopes,
-            acks,
-            epoch,
-            gaps,
-            ended,
+    ) -> BoxFuture<'a, Result<Self, SlackError>> {
+        Box::pin(async move {
+            let (given_out, envelopes) = mpsc::channel(64);
+            let (acks, acked) = mpsc::channel(256);
+            let epoch = SharedEpoch::default();
+            let ended = Arc::new(OnceLock::new());
+            let (gap, gaps) = watch::channel(0);
+            let ready = keeper::start(keeper::Ends {
+                base: base.clone(),
+                app_token,
+                given_out,
+                acked,
+                epoch: epoch.clone(),
+                gaps: gap,
+                ended: Arc::clone(&ended),
+                cancel,
+            })?;
+            // Dropped without a word means that the keeper has ended.
+            if ready.await.is_err() {
+                return Err(SlackError::Ended(
+                    ended.get().cloned().unwrap_or(Ended::Cancelled),
+                ));
+            }
+            Ok(Self {
+                envelopes,
+                acks,
+                epoch,
+                gaps,
+                ended,
+            })
         })
     }
 

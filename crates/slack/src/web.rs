@@ -7,6 +7,7 @@ use std::{
 };
 
 use butler_vocab::{ChannelId, MessageTs, PostTag, Secret, ThreadId, UserId};
+use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 use url::Url;
 
@@ -73,31 +74,37 @@ impl Web {
     ///
     /// # Errors
     /// `ok: false`, no answer, or an answer that is not JSON.
-    pub async fn call(&self, method: &str, args: Value) -> Result<Value, SlackError> {
-        let url = self.caller.url(&format!("api/{method}"))?;
-        let form = as_form(args);
-        loop {
-            let epoch = self.caller.epoch();
-            let answer = self
-                .caller
-                .send(method, |client| client.post(url.clone()).form(&form))
-                .await?;
-            let body: Value = answer.json().await.map_err(|error| SlackError::Answer {
-                method: method.to_owned(),
-                detail: error.without_url().to_string(),
-            })?;
-            if body["ok"] == json!(true) {
-                return Ok(body);
-            }
-            let code = body["error"].as_str().unwrap_or("no error name");
-            if code != "stale_epoch" {
-                return Err(SlackError::Api {
+    pub fn call<'a>(
+        &'a self,
+        method: &'a str,
+        args: Value,
+    ) -> BoxFuture<'a, Result<Value, SlackError>> {
+        Box::pin(async move {
+            let url = self.caller.url(&format!("api/{method}"))?;
+            let form = as_form(args);
+            loop {
+                let epoch = self.caller.epoch();
+                let answer = self
+                    .caller
+                    .send(method, |client| client.post(url.clone()).form(&form))
+                    .await?;
+                let body: Value = answer.json().await.map_err(|error| SlackError::Answer {
                     method: method.to_owned(),
-                    code: code.to_owned(),
-                });
+                    detail: error.without_url().to_string(),
+                })?;
+                if body["ok"] == json!(true) {
+                    return Ok(body);
+                }
+                let code = body["error"].as_str().unwrap_or("no error name");
+                if code != "stale_epoch" {
+                    return Err(SlackError::Api {
+                        method: method.to_owned(),
+                        code: code.to_owned(),
+                    });
+                }
+                self.caller.newer_epoch(method, epoch).await?;
             }
-            self.caller.newer_epoch(method, epoch).await?;
-        }
+        })
     }
 
     /// Posts a message. The same key gets the first answer again.

@@ -9,6 +9,7 @@ use butler_model::ModelClient;
 use butler_slack::{Control, Socket, Web};
 use butler_vocab::{Entry, Record, UserId};
 use butler_worktree::{Repo, forge_of, tracker_of};
+use futures_util::future::BoxFuture;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
@@ -30,43 +31,55 @@ use crate::{
 ///
 /// # Errors
 /// When the hub refuses this role, or the repository cannot be used.
-pub async fn run(
+pub fn run<'a>(
     config: AgentConfig,
     cancel: CancellationToken,
-    ready: impl FnOnce(),
-) -> Result<(), TeamError> {
-    let mut socket =
-        Socket::open(&config.hub, config.app_token.clone(), cancel.child_token()).await?;
-    let office = Arc::new(open_office(config, &socket, &cancel).await?);
-    let mut crew = Crew::new(Arc::clone(&office), cancel.child_token());
-    take_up(&office, &mut crew)?;
-    prepare::take_up(&office).await;
-    ready();
-    info!(role = %office.role(), epoch = %office.epoch, "listening");
-    let intake = Intake::new(Arc::clone(&office), socket.acker());
-    loop {
-        let envelope = tokio::select! {
-            () = cancel.cancelled() => break,
-            envelope = socket.next() => envelope,
-        };
-        let Some(envelope) = envelope else {
-            warn!(reason = ?socket.ended(), "the hub does not talk to us any more");
-            break;
-        };
-        match intake.sort(envelope).await {
-            Ok(Sorted::For(matter, mail)) => crew.deliver(&matter, *mail).await,
-            Ok(Sorted::NotForUs) => {}
-            // Not acknowledged: the hub delivers it again.
-            Err(error) => warn!(%error, "an event could not be taken in"),
+    ready: impl FnOnce() + Send + 'a,
+) -> BoxFuture<'a, Result<(), TeamError>> {
+    listen(config, cancel, Box::new(ready))
+}
+
+/// Not generic and not `async` itself, so that all of an agent is compiled here
+/// and nothing of it in the crate that starts one.
+fn listen<'a>(
+    config: AgentConfig,
+    cancel: CancellationToken,
+    ready: Box<dyn FnOnce() + Send + 'a>,
+) -> BoxFuture<'a, Result<(), TeamError>> {
+    Box::pin(async move {
+        let mut socket =
+            Socket::open(&config.hub, config.app_token.clone(), cancel.child_token()).await?;
+        let office = Arc::new(open_office(config, &socket, &cancel).await?);
+        let mut crew = Crew::new(Arc::clone(&office), cancel.child_token());
+        take_up(&office, &mut crew)?;
+        prepare::take_up(&office).await;
+        ready();
+        info!(role = %office.role(), epoch = %office.epoch, "listening");
+        let intake = Intake::new(Arc::clone(&office), socket.acker());
+        loop {
+            let envelope = tokio::select! {
+                () = cancel.cancelled() => break,
+                envelope = socket.next() => envelope,
+            };
+            let Some(envelope) = envelope else {
+                warn!(reason = ?socket.ended(), "the hub does not talk to us any more");
+                break;
+            };
+            match intake.sort(envelope).await {
+                Ok(Sorted::For(matter, mail)) => crew.deliver(&matter, *mail).await,
+                Ok(Sorted::NotForUs) => {}
+                // Not acknowledged: the hub delivers it again.
+                Err(error) => warn!(%error, "an event could not be taken in"),
+            }
         }
-    }
-    crew.ended().await;
-    match socket.ended() {
-        Some(ended) if !cancel.is_cancelled() => {
-            Err(TeamError::Hub(butler_slack::SlackError::Ended(ended)))
+        crew.ended().await;
+        match socket.ended() {
+            Some(ended) if !cancel.is_cancelled() => {
+                Err(TeamError::Hub(butler_slack::SlackError::Ended(ended)))
+            }
+            _ => Ok(()),
         }
-        _ => Ok(()),
-    }
+    })
 }
 
 async fn open_office(

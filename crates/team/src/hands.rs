@@ -42,7 +42,7 @@ pub struct Question {
     /// Turn, model, reservation, limit.
     pub call: ModelCall,
     /// The conversation.
-    pub messages: Vec<ModelMessage>,
+    pub messages: Vec<Arc<ModelMessage>>,
     /// The tools offered; none for a summary.
     pub tools: Vec<ToolSpec>,
 }

@@ -159,7 +159,8 @@ impl Worker {
                         self.arrived.get_or_insert(number);
                         self.on_mail(mail).await?;
                     }
-                    None => return Ok(()),
+                    // The process ends: nobody else closes an inbox.
+                    None => return self.wind_down().await,
                 },
                 () = tokio::time::sleep(pause), if self.doing.is_empty() => {
                     if self.deadline_ms.is_none() {

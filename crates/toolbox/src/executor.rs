@@ -83,28 +83,36 @@ impl Executor {
     }
 
     /// Runs a call that was permitted.
-    pub async fn run(&self, call: &ToolCall, permit: Permit, desk: &Desk) -> ToolOutcome {
-        let prepared = self.prepare(call, &permit);
-        let (tool, input) = match prepared {
-            Ok(prepared) => prepared,
-            Err(outcome) => return outcome,
-        };
-        let own = desk.for_call();
-        let deadline = tool.deadline(&input);
-        let mut outcome = supervise(tool, deadline, &own, tool.run(&permit, &input, &own)).await;
-        let Some(spec) = self.registry.spec(&call.name) else {
-            return outcome;
-        };
-        let strangers = repair::strangers(&spec.parameters, &call.arguments);
-        if !strangers.is_empty() {
-            let fields = fields(&spec.parameters);
-            let text = outcome.text.trim_end();
-            outcome.text = format!(
-                "{text}\nignored: {}; the fields are {fields}",
-                quoted(&strangers)
-            );
-        }
-        outcome
+    pub fn run<'a>(
+        &'a self,
+        call: &'a ToolCall,
+        permit: Permit,
+        desk: &'a Desk,
+    ) -> BoxFuture<'a, ToolOutcome> {
+        Box::pin(async move {
+            let prepared = self.prepare(call, &permit);
+            let (tool, input) = match prepared {
+                Ok(prepared) => prepared,
+                Err(outcome) => return outcome,
+            };
+            let own = desk.for_call();
+            let deadline = tool.deadline(&input);
+            let mut outcome =
+                supervise(tool, deadline, &own, tool.run(&permit, &input, &own)).await;
+            let Some(spec) = self.registry.spec(&call.name) else {
+                return outcome;
+            };
+            let strangers = repair::strangers(&spec.parameters, &call.arguments);
+            if !strangers.is_empty() {
+                let fields = fields(&spec.parameters);
+                let text = outcome.text.trim_end();
+                outcome.text = format!(
+                    "{text}\nignored: {}; the fields are {fields}",
+                    quoted(&strangers)
+                );
+            }
+            outcome
+        })
     }
 
     /// Runs the calls of one batch (see [`batches`](crate::batches)) at the same
@@ -121,21 +129,23 @@ impl Executor {
     }
 
     /// Finishes or reports a call that a crash interrupted.
-    pub async fn recover(
-        &self,
-        call: &ToolCall,
+    pub fn recover<'a>(
+        &'a self,
+        call: &'a ToolCall,
         permit: Permit,
-        trace: Option<&Value>,
-        desk: &Desk,
-    ) -> ToolOutcome {
-        let (tool, input) = match self.prepare(call, &permit) {
-            Ok(prepared) => prepared,
-            Err(outcome) => return outcome,
-        };
-        let own = desk.for_call();
-        let deadline = tool.deadline(&input);
-        let work = tool.recover(&permit, &input, trace, &own);
-        supervise(tool, deadline, &own, work).await
+        trace: Option<&'a Value>,
+        desk: &'a Desk,
+    ) -> BoxFuture<'a, ToolOutcome> {
+        Box::pin(async move {
+            let (tool, input) = match self.prepare(call, &permit) {
+                Ok(prepared) => prepared,
+                Err(outcome) => return outcome,
+            };
+            let own = desk.for_call();
+            let deadline = tool.deadline(&input);
+            let work = tool.recover(&permit, &input, trace, &own);
+            supervise(tool, deadline, &own, work).await
+        })
     }
 
     fn prepare(&self, call: &ToolCall, permit: &Permit) -> Result<(&dyn Tool, Value), ToolOutcome> {

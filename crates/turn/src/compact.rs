@@ -2,6 +2,8 @@
 //! conversation is replaced by a summary. The prompt, what [pins](crate::pins)
 //! keeps and the most recent pieces stay word for word; the log stays whole.
 
+use std::sync::Arc;
+
 use butler_vocab::{ModelMessage, ModelReply, Record, ReserveId};
 
 use crate::{
@@ -77,15 +79,14 @@ impl Machine {
     pub(crate) fn summarise(&mut self, upto: u64, call: ModelCall, out: &mut Out) {
         self.doing = Doing::Summarising(call.reserve.clone(), upto);
         let text = self.transcript(upto);
-        let messages = vec![
-            ModelMessage::System {
-                text: words::SUMMARY_PROMPT.to_owned(),
-            },
-            ModelMessage::User {
-                text,
-                images: Vec::new(),
-            },
-        ];
+        let prompt = ModelMessage::System {
+            text: words::SUMMARY_PROMPT.to_owned(),
+        };
+        let transcript = ModelMessage::User {
+            text,
+            images: Vec::new(),
+        };
+        let messages = vec![Arc::new(prompt), Arc::new(transcript)];
         out.push(Effect::Summarise { call, messages });
     }
 
@@ -144,7 +145,8 @@ impl Machine {
         let pieces = self.state.talk.pieces().iter();
         let covered = pieces.take_while(|piece| piece.last <= upto);
         let earlier = self.state.talk.summary().map(str::to_owned);
-        let lines = covered.flat_map(|piece| &piece.messages).map(line);
+        let messages = covered.flat_map(|piece| &piece.messages);
+        let lines = messages.map(|message| line(message));
         let whole: Vec<String> = earlier.into_iter().chain(lines).collect();
         let room = usize::try_from(self.window_bytes() / 2).unwrap_or(usize::MAX);
         clip(&whole.join("\n"), room)

@@ -1,6 +1,8 @@
 //! What the machine wants done. The driver carries effects out in order; an
 //! `Append` must be durable before the next effect begins.
 
+use std::sync::Arc;
+
 use butler_vocab::{
     ActivityState, CallId, Choice, CrashClass, DecisionKind, Ending, Idem, MessageTs, ModelMessage,
     ModelReply, PurseRefusal, Record, RequestId, ReserveId, TokenUsage, ToolCall, Usd, UserId,
@@ -27,7 +29,7 @@ pub enum Effect {
         /// What to ask, with which reservation.
         call: ModelCall,
         /// The whole request.
-        messages: Vec<ModelMessage>,
+        messages: Vec<Arc<ModelMessage>>,
     },
     /// Judge, write intents (tell `Machine::wrote`), run; one `ToolDone` per call, in any order.
     RunTools(Vec<ToolCall>),

@@ -7,6 +7,8 @@
 //! request is the one before plus what was added. A call whose result never came
 //! is closed with a remark, because providers refuse a call without a result.
 
+use std::sync::Arc;
+
 use butler_vocab::{
     CallId, Entry, Image, MessageTs, ModelMessage, Record, ToolCall, ToolOutcome, ToolSpec,
 };
@@ -27,7 +29,7 @@ const EMPTY_REPLY: &str = "(empty reply)";
 
 /// The messages for the model, from a whole log.
 #[must_use]
-pub fn fold(log: &[Entry]) -> Vec<ModelMessage> {
+pub fn fold(log: &[Entry]) -> Vec<Arc<ModelMessage>> {
     let mut talk = Talk::default();
     for entry in log {
         talk.push(entry.seq, &entry.record);
@@ -58,7 +60,7 @@ pub(crate) struct Talk {
 #[derive(Debug, Default)]
 pub struct Messages {
     /// As [`Machine::messages`](crate::Machine::messages) gives them.
-    pub list: Vec<ModelMessage>,
+    pub list: Vec<Arc<ModelMessage>>,
     /// What they were made from: the version, and so many pieces.
     made_from: Option<(u64, usize)>,
 }
@@ -71,7 +73,7 @@ pub(crate) struct Piece {
     pub(crate) last: u64,
     /// The message that it is, when people can see that.
     of: Option<MessageTs>,
-    pub(crate) messages: Vec<ModelMessage>,
+    pub(crate) messages: Vec<Arc<ModelMessage>>,
     pub(crate) bytes: u64,
 }
 
@@ -81,7 +83,7 @@ impl Piece {
         Self {
             last,
             of: None,
-            messages,
+            messages: messages.into_iter().map(Arc::new).collect(),
             bytes,
         }
     }
@@ -203,14 +205,11 @@ impl Talk {
             };
             let piece = pieces.remove(at);
             if let Some(text) = text {
-                let images = piece
-                    .messages
-                    .into_iter()
-                    .find_map(|message| match message {
-                        ModelMessage::User { images, .. } => Some(images),
-                        _ => None,
-                    });
-                let mut now = Piece::said(piece.last, text, &images.unwrap_or_default());
+                let images = piece.messages.iter().find_map(|message| match &**message {
+                    ModelMessage::User { images, .. } => Some(images.as_slice()),
+                    _ => None,
+                });
+                let mut now = Piece::said(piece.last, text, images.unwrap_or_default());
                 now.of = piece.of;
                 pieces.insert(at, now);
             }
@@ -304,16 +303,16 @@ impl Talk {
     }
 
     /// The messages as they would be sent now.
-    pub(crate) fn messages(&self) -> Vec<ModelMessage> {
+    pub(crate) fn messages(&self) -> Vec<Arc<ModelMessage>> {
         let mut out = Vec::new();
         if let Some((text, _)) = &self.prompt {
-            out.push(ModelMessage::System { text: text.clone() });
+            out.push(Arc::new(ModelMessage::System { text: text.clone() }));
         }
         if let Some(text) = &self.summary {
-            out.push(ModelMessage::User {
+            out.push(Arc::new(ModelMessage::User {
                 text: text.clone(),
                 images: Vec::new(),
-            });
+            }));
         }
         let open = self.open.clone().map(Answer::close);
         let pieces = self.pieces.iter().chain(&open).chain(&self.late);
@@ -395,20 +394,20 @@ impl Talk {
 }
 
 /// Adjacent user messages become one: strict chat templates refuse two.
-fn add(out: &mut Vec<ModelMessage>, message: &ModelMessage) {
-    if let (
-        Some(ModelMessage::User { text, images }),
-        ModelMessage::User {
-            text: more,
-            images: others,
-        },
-    ) = (out.last_mut(), message)
+fn add(out: &mut Vec<Arc<ModelMessage>>, message: &Arc<ModelMessage>) {
+    if let ModelMessage::User {
+        text: more,
+        images: others,
+    } = &**message
+        && let Some(last) = out.last_mut()
+        && matches!(**last, ModelMessage::User { .. })
+        && let ModelMessage::User { text, images } = Arc::make_mut(last)
     {
         text.push_str("\n\n");
         text.push_str(more);
         images.extend(others.iter().cloned());
     } else {
-        out.push(message.clone());
+        out.push(Arc::clone(message));
     }
 }
 

@@ -1,7 +1,7 @@
 //! The machine: takes an event, writes down what it means, and then asks the
 //! [ladder](crate::ladder) what is next.
 
-use std::collections::HashSet;
+use std::{collections::HashSet, sync::Arc};
 
 use butler_vocab::{
     Entry, Idem, ModelMessage, Origin, Record, RequestId, ReserveId, ToolSpec, Waiting,
@@ -73,7 +73,7 @@ impl Machine {
 
     /// The messages of the next request.
     #[must_use]
-    pub fn messages(&self) -> Vec<ModelMessage> {
+    pub fn messages(&self) -> Vec<Arc<ModelMessage>> {
         self.state.talk.messages()
     }
 

@@ -9,6 +9,7 @@ use std::{
 };
 
 use butler_vocab::{BranchName, CommitSha, ThreadId};
+use futures_util::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -73,33 +74,35 @@ impl Repo {
     ///
     /// # Errors
     /// As for [`Repo::open`].
-    pub async fn open_with(git: Git) -> Result<Self> {
-        let root = git.dir().to_owned();
-        let not_a_repo = || Error::NotARepo { path: root.clone() };
-        let common = git.common_dir()?;
-        write_rules(&common)?;
-        let top = git.call(["rev-parse", "--show-toplevel"]).finish().await;
-        let top = top.map_err(|error| match error {
-            Error::Failed { .. } => not_a_repo(),
-            other => other,
-        })?;
-        if Path::new(&top.text()).canonicalize().ok().as_deref() != Some(&root) {
-            return Err(not_a_repo());
-        }
-        let remote = choose_remote(&git).await?;
-        let default_branch = default_branch(&git, remote.as_ref()).await?;
-        let disarmed = git.disarmed().await?;
-        if !disarmed.is_empty() {
-            tracing::warn!(keys = ?disarmed, "the repository's git config names programs; they are not run");
-        }
-        Ok(Self {
-            inner: Arc::new(Inner {
-                root,
-                git,
-                common,
-                remote,
-                default_branch,
-            }),
+    pub fn open_with(git: Git) -> BoxFuture<'static, Result<Self>> {
+        Box::pin(async move {
+            let root = git.dir().to_owned();
+            let not_a_repo = || Error::NotARepo { path: root.clone() };
+            let common = git.common_dir()?;
+            write_rules(&common)?;
+            let top = git.call(["rev-parse", "--show-toplevel"]).finish().await;
+            let top = top.map_err(|error| match error {
+                Error::Failed { .. } => not_a_repo(),
+                other => other,
+            })?;
+            if Path::new(&top.text()).canonicalize().ok().as_deref() != Some(&root) {
+                return Err(not_a_repo());
+            }
+            let remote = choose_remote(&git).await?;
+            let default_branch = default_branch(&git, remote.as_ref()).await?;
+            let disarmed = git.disarmed().await?;
+            if !disarmed.is_empty() {
+                tracing::warn!(keys = ?disarmed, "the repository's git config names programs; they are not run");
+            }
+            Ok(Self {
+                inner: Arc::new(Inner {
+                    root,
+                    git,
+                    common,
+                    remote,
+                    default_branch,
+                }),
+            })
         })
     }
 

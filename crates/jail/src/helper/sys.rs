@@ -102,8 +102,9 @@ pub(super) fn spawn(mut child: &mut dyn FnMut() -> i32) -> io::Result<Option<Pid
         let child = unsafe { &mut *child.cast::<Child<'_>>() };
         child()
     }
-    let mut stack = vec![0u128; STACK / mem::size_of::<u128>()];
-    let top = stack.as_mut_ptr_range().end;
+    // Not written to: pages that the child does not use are not even fetched.
+    let mut stack = Vec::<u128>::with_capacity(STACK / mem::size_of::<u128>());
+    let top = stack.spare_capacity_mut().as_mut_ptr_range().end;
     let argument: *mut Child<'_> = &raw mut child;
     let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
     // SAFETY: with CLONE_VFORK this returns when the child has executed or ended,

@@ -39,5 +39,8 @@ fn the_walls_hold_for_an_ordinary_user_too() {
         return;
     }
     assert!(output.status.success(), "{said}{errors}");
-    assert!(said.contains("test result: ok. 2"), "{said}");
+    // Not a filter that lets nothing through.
+    let passed = said.split("test result: ok. ").nth(1);
+    let passed = passed.and_then(|rest| rest.split(' ').next()?.parse().ok());
+    assert!(passed.is_some_and(|count: usize| count >= 30), "{said}");
 }

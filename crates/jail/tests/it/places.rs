@@ -164,6 +164,30 @@ async fn what_changes_between_two_commands_is_protected_as_it_is_then() {
 }
 
 #[tokio::test]
+async fn a_placeholder_goes_with_its_command_or_when_asked_with_the_jail() {
+    let mut world = World::new();
+    let missing = world.root().join("missing");
+    world.profile.protected = vec![missing.join("file")];
+    let refused = async |world: &World| {
+        let exit = world.sh("mkdir -p missing/new").await;
+        assert_ne!(exit.code, Some(0), "{}", text(&exit));
+    };
+    refused(&world).await;
+    assert!(!missing.exists());
+    let usual = world.jail.clone();
+    world.jail = usual.clone().leaving_placeholders();
+    refused(&world).await;
+    assert!(missing.exists(), "it waits for the next command");
+    refused(&world).await;
+    // Somebody tidied up: it is put there again.
+    fs::remove_dir(&missing).unwrap();
+    refused(&world).await;
+    assert!(missing.exists());
+    world.jail = usual;
+    assert!(!missing.exists());
+}
+
+#[tokio::test]
 async fn a_protected_link_stays_what_it_is() {
     let mut world = repo();
     world.write("AGENTS.md", "rules\n");

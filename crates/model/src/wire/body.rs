@@ -29,10 +29,11 @@ pub fn body(request: &ModelRequest, kind: EndpointKind) -> Value {
         fields.insert("tools".into(), request.tools.iter().map(tool).collect());
     }
     let lines = settle(&request.messages);
+    let kinds: Vec<_> = lines.iter().map(Line::kind).collect();
     let dialect = Dialect {
         kind,
         model: &request.model,
-        marks: cache::marks(request, kind, &lines),
+        marks: cache::marks(request, kind, &kinds),
     };
     let messages = lines
         .iter()

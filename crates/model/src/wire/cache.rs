@@ -6,7 +6,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::settle::Line;
+use super::settle::Kind;
 use crate::{CacheLife, EndpointKind, ModelRequest};
 
 /// Families whose providers cache only what is marked, or honour marks.
@@ -26,11 +26,7 @@ pub(super) struct Marks {
 }
 
 /// The marks of a request; nothing where content must stay a plain string.
-pub(super) fn marks(
-    request: &ModelRequest,
-    kind: EndpointKind,
-    lines: &[Line<'_>],
-) -> Option<Marks> {
+pub(super) fn marks(request: &ModelRequest, kind: EndpointKind, lines: &[Kind]) -> Option<Marks> {
     if kind != EndpointKind::Openrouter || !is_marked_family(&request.model) {
         return None;
     }
@@ -54,16 +50,13 @@ fn is_marked_family(model: &str) -> bool {
 }
 
 /// The prompt, the last input before the last answer, and the last input.
-fn places(lines: &[Line<'_>]) -> Vec<usize> {
-    let is_input = |line: &Line<'_>| matches!(line, Line::User { .. } | Line::Tool { .. });
-    let last_answer = lines
-        .iter()
-        .rposition(|line| matches!(line, Line::Assistant { .. }))
-        .unwrap_or(0);
-    let prompt = lines.iter().position(|l| matches!(l, Line::System(_)));
-    let before = lines[..last_answer].iter().rposition(is_input);
-    let last = lines.iter().rposition(is_input);
-    let mut places: Vec<usize> = [prompt, before, last].into_iter().flatten().collect();
+fn places(lines: &[Kind]) -> Vec<usize> {
+    let last = |lines: &[Kind], kind| lines.iter().rposition(|line| *line == kind);
+    let last_answer = last(lines, Kind::Answer).unwrap_or(0);
+    let prompt = (lines.first() == Some(&Kind::Prompt)).then_some(0);
+    let before = last(&lines[..last_answer], Kind::Input);
+    let newest = last(lines, Kind::Input);
+    let mut places: Vec<usize> = [prompt, before, newest].into_iter().flatten().collect();
     places.dedup();
     places
 }
@@ -77,9 +70,13 @@ impl Marks {
         }
     }
 
-    /// Whether the message at this place carries a mark.
-    pub(super) fn is_at(&self, place: usize) -> bool {
-        self.control.is_some() && self.places.contains(&place)
+    /// Where there are marks, in order.
+    pub(super) fn places(&self) -> &[usize] {
+        if self.control.is_some() {
+            &self.places
+        } else {
+            &[]
+        }
     }
 
     /// Marks the last part of a message, where the provider reads it.

@@ -2,14 +2,14 @@
 //! what is new. Byte for byte the same as [`body`](super::body), which stays the
 //! definition; without this a turn would cost more the longer the talk is.
 
-use std::borrow::Cow;
+use std::sync::Arc;
 
 use butler_vocab::{ModelMessage, ToolSpec};
 
 use super::{
     body::{Dialect, head, tool},
     cache::{self, Marks},
-    settle::{Line, settle},
+    settle::{Kind, is_answer, settle_stretch, stretches},
 };
 use crate::{EndpointKind, ModelRequest};
 
@@ -20,12 +20,25 @@ pub struct Kept {
     to: Option<(EndpointKind, String)>,
     tools: Vec<ToolSpec>,
     tools_text: String,
-    /// The lines that are written, to compare with.
-    lines: Vec<ModelMessage>,
-    /// Their text without cache marks, a comma before each but the first.
+    /// The messages that are written, to compare with.
+    messages: Vec<Arc<ModelMessage>>,
+    /// Their stretches, each of which is written by itself.
+    stretches: Vec<Stretch>,
+    /// Who each line is from.
+    kinds: Vec<Kind>,
+    /// The lines without cache marks, a comma before each but the first.
     text: String,
     /// Where each line ends in it.
     ends: Vec<usize>,
+}
+
+/// Where a stretch ends.
+#[derive(Debug, Clone, Copy, Default)]
+struct Stretch {
+    /// In messages.
+    messages: usize,
+    /// In lines.
+    lines: usize,
 }
 
 impl Kept {
@@ -38,41 +51,58 @@ impl Kept {
                 ..Self::default()
             };
         }
-        let lines = settle(&request.messages);
-        let dialect = Dialect {
+        self.forget(&request.messages);
+        // Marks are the places of lines, which are known once all are written;
+        // that there are any is known before.
+        let mut dialect = Dialect {
             kind,
             model: &request.model,
-            marks: cache::marks(request, kind, &lines),
+            marks: cache::marks(request, kind, &[]).map(|_| Marks::none()),
         };
-        self.write_new(&lines, &dialect);
+        self.write_new(&request.messages, &dialect);
         let mut out = self.opening(request, kind);
         out.push_str("\"messages\":[");
-        match &dialect.marks {
-            None => out.push_str(&self.text),
-            Some(marks) => self.push_marked(&lines, &dialect, marks, &mut out),
-        }
+        dialect.marks = cache::marks(request, kind, &self.kinds);
+        self.push_lines(&dialect, &mut out);
         out.push_str("]}");
         out
     }
 
-    /// Forgets what has changed, and writes what is new.
-    fn write_new(&mut self, lines: &[Line<'_>], dialect: &Dialect<'_>) {
-        let known = lines.iter().zip(&self.lines);
-        let same = known.take_while(|(line, kept)| is(line, kept)).count();
-        self.lines.truncate(same);
-        self.ends.truncate(same);
+    /// Forgets the stretches in which something is not as it was.
+    fn forget(&mut self, messages: &[Arc<ModelMessage>]) {
+        let known = self.messages.iter().zip(messages);
+        let same = known
+            // The same in memory, nearly always: nothing is read to find out.
+            .take_while(|(kept, now)| Arc::ptr_eq(kept, now) || kept == now)
+            .count();
+        let ends_there = messages.get(same).is_none_or(|next| is_answer(next));
+        let whole = self
+            .stretches
+            .partition_point(|one| one.messages < same || (one.messages == same && ends_there));
+        self.stretches.truncate(whole);
+        let end = self.stretches.last().copied().unwrap_or_default();
+        self.messages.truncate(end.messages);
+        self.kinds.truncate(end.lines);
+        self.ends.truncate(end.lines);
         self.text.truncate(self.ends.last().copied().unwrap_or(0));
-        let plain = Dialect {
-            marks: dialect.marks.as_ref().map(|_| Marks::none()),
-            ..*dialect
-        };
-        for (place, line) in lines.iter().enumerate().skip(same) {
-            if place > 0 {
-                self.text.push(',');
+    }
+
+    fn write_new(&mut self, messages: &[Arc<ModelMessage>], plain: &Dialect<'_>) {
+        for stretch in stretches(&messages[self.messages.len()..]) {
+            for line in settle_stretch(stretch, self.stretches.is_empty()) {
+                let place = self.kinds.len();
+                if place > 0 {
+                    self.text.push(',');
+                }
+                self.text.push_str(&plain.message(&line, place).to_string());
+                self.ends.push(self.text.len());
+                self.kinds.push(line.kind());
             }
-            self.text.push_str(&plain.message(line, place).to_string());
-            self.ends.push(self.text.len());
-            self.lines.push(owned(line));
+            self.messages.extend_from_slice(stretch);
+            self.stretches.push(Stretch {
+                messages: self.messages.len(),
+                lines: self.kinds.len(),
+            });
         }
     }
 
@@ -96,89 +126,31 @@ impl Kept {
     }
 
     /// Marks move from request to request: marked lines are written anew.
-    fn push_marked(
-        &self,
-        lines: &[Line<'_>],
-        dialect: &Dialect<'_>,
-        marks: &Marks,
-        out: &mut String,
-    ) {
+    fn push_lines(&self, dialect: &Dialect<'_>, out: &mut String) {
+        let places = dialect.marks.as_ref().map_or(&[][..], Marks::places);
         let mut from = 0;
-        for (place, line) in lines.iter().enumerate() {
-            let end = self.ends[place];
-            if marks.is_at(place) {
-                if place > 0 {
-                    out.push(',');
-                }
-                out.push_str(&dialect.message(line, place).to_string());
-            } else {
-                out.push_str(&self.text[from..end]);
+        for &place in places {
+            let begin = place.checked_sub(1).map_or(0, |before| self.ends[before]);
+            out.push_str(&self.text[from..begin]);
+            if place > 0 {
+                out.push(',');
             }
-            from = end;
+            out.push_str(&self.marked(dialect, place));
+            from = self.ends[place];
         }
+        out.push_str(&self.text[from..]);
     }
-}
 
-/// Whether a line is the one that was written.
-fn is(line: &Line<'_>, kept: &ModelMessage) -> bool {
-    match (line, kept) {
-        (Line::System(text), ModelMessage::System { text: kept }) => text == kept,
-        (
-            Line::User { text, images },
-            ModelMessage::User {
-                text: kept,
-                images: seen,
-            },
-        ) => text == kept && images.iter().copied().eq(seen),
-        (
-            Line::Assistant {
-                text,
-                calls,
-                reasoning,
-            },
-            ModelMessage::Assistant {
-                text: kept,
-                calls: called,
-                reasoning: thought,
-            },
-        ) => {
-            text.as_deref() == kept.as_deref()
-                && *calls == called.as_slice()
-                && *reasoning == thought.as_ref()
-        }
-        (
-            Line::Tool { call, text },
-            ModelMessage::Tool {
-                call: called,
-                text: kept,
-            },
-        ) => *call == called && text == kept,
-        _ => false,
-    }
-}
-
-fn owned(line: &Line<'_>) -> ModelMessage {
-    match line {
-        Line::System(text) => ModelMessage::System {
-            text: text.to_string(),
-        },
-        Line::User { text, images } => ModelMessage::User {
-            text: text.to_string(),
-            images: images.iter().copied().cloned().collect(),
-        },
-        Line::Assistant {
-            text,
-            calls,
-            reasoning,
-        } => ModelMessage::Assistant {
-            text: text.as_ref().map(Cow::to_string),
-            calls: calls.to_vec(),
-            reasoning: reasoning.cloned(),
-        },
-        Line::Tool { call, text } => ModelMessage::Tool {
-            call: (*call).clone(),
-            text: text.to_string(),
-        },
+    /// One line as the dialect writes it now.
+    fn marked(&self, dialect: &Dialect<'_>, place: usize) -> String {
+        let number = self.stretches.partition_point(|one| one.lines <= place);
+        let before = number.checked_sub(1).map(|before| self.stretches[before]);
+        let begin = before.unwrap_or_default();
+        let messages = &self.messages[begin.messages..self.stretches[number].messages];
+        let lines = settle_stretch(messages, number == 0);
+        dialect
+            .message(&lines[place - begin.lines], place)
+            .to_string()
     }
 }
 
@@ -239,7 +211,17 @@ mod tests {
         }
         let mut shorter = vec![messages[0].clone(), user("(summary)")];
         shorter.extend(turn(20));
-        talks.push(shorter);
+        talks.push(shorter.clone());
+        // An answer with nothing in it: what is said around it becomes one line.
+        for text in [" \n", "yes"] {
+            shorter.push(user("well?"));
+            shorter.push(ModelMessage::Assistant {
+                text: Some(text.into()),
+                calls: Vec::new(),
+                reasoning: None,
+            });
+            talks.push(shorter.clone());
+        }
         talks
     }
 

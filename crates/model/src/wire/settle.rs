@@ -5,7 +5,7 @@
 //! The loop's own fold already does most of this; a provider answers 400 on
 //! every later turn when it does not, so it is done again here.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, sync::Arc};
 
 use butler_vocab::{CallId, Image, ModelMessage, ToolCall};
 use serde_json::Value;
@@ -44,13 +44,66 @@ pub enum Line<'a> {
     },
 }
 
+/// Who a line is from, as far as caches care.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// The prompt.
+    Prompt,
+    /// What people and tools say.
+    Input,
+    /// What the model said.
+    Answer,
+}
+
+impl Line<'_> {
+    pub(super) const fn kind(&self) -> Kind {
+        match self {
+            Line::System(_) => Kind::Prompt,
+            Line::User { .. } | Line::Tool { .. } => Kind::Input,
+            Line::Assistant { .. } => Kind::Answer,
+        }
+    }
+}
+
 /// Settles a conversation.
 #[must_use]
-pub fn settle(messages: &[ModelMessage]) -> Vec<Line<'_>> {
+pub fn settle(messages: &[Arc<ModelMessage>]) -> Vec<Line<'_>> {
+    let stretches = stretches(messages).enumerate();
+    stretches
+        .flat_map(|(number, stretch)| settle_stretch(stretch, number == 0))
+        .collect()
+}
+
+/// An answer of the model with all that follows it up to the next one; the first
+/// stretch is what stands before any answer. None depends on another.
+pub(super) fn stretches(
+    messages: &[Arc<ModelMessage>],
+) -> impl Iterator<Item = &[Arc<ModelMessage>]> {
+    messages.chunk_by(|_, next| !is_answer(next))
+}
+
+/// Whether a message is an answer that has something in it.
+pub(super) fn is_answer(message: &ModelMessage) -> bool {
+    match message {
+        ModelMessage::Assistant { text, calls, .. } => {
+            !calls.is_empty() || said(text.as_ref()).is_some()
+        }
+        _ => false,
+    }
+}
+
+/// What was said, if anything, without trailing blanks.
+fn said(text: Option<&String>) -> Option<&str> {
+    let text = text?.trim_end();
+    (!text.is_empty()).then_some(text)
+}
+
+/// Settles one stretch; only the first may begin with a prompt.
+pub(super) fn settle_stretch(messages: &[Arc<ModelMessage>], first: bool) -> Vec<Line<'_>> {
     let mut lines = Vec::with_capacity(messages.len());
     for (place, message) in messages.iter().enumerate() {
-        match message {
-            ModelMessage::System { text } if lines.is_empty() => {
+        match &**message {
+            ModelMessage::System { text } if first && lines.is_empty() => {
                 lines.push(Line::System(clean(text)));
             }
             // A second system message is refused by strict templates.
@@ -61,7 +114,7 @@ pub fn settle(messages: &[ModelMessage]) -> Vec<Line<'_>> {
                 calls,
                 reasoning,
             } => {
-                let text = text.as_deref().map(str::trim_end).filter(|t| !t.is_empty());
+                let text = said(text.as_ref());
                 if text.is_none() && calls.is_empty() {
                     continue;
                 }
@@ -80,13 +133,16 @@ pub fn settle(messages: &[ModelMessage]) -> Vec<Line<'_>> {
 }
 
 /// The results of `calls`, in call order, from what follows up to the next answer.
-fn results<'a>(calls: &'a [ToolCall], rest: &'a [ModelMessage]) -> impl Iterator<Item = Line<'a>> {
+fn results<'a>(
+    calls: &'a [ToolCall],
+    rest: &'a [Arc<ModelMessage>],
+) -> impl Iterator<Item = Line<'a>> {
     let end = rest
         .iter()
-        .position(|message| matches!(message, ModelMessage::Assistant { .. }))
+        .position(|message| matches!(**message, ModelMessage::Assistant { .. }))
         .unwrap_or(rest.len());
     calls.iter().map(move |wanted| {
-        let text = rest[..end].iter().find_map(|message| match message {
+        let text = rest[..end].iter().find_map(|message| match &**message {
             ModelMessage::Tool { call, text } if *call == wanted.id => Some(text.as_str()),
             _ => None,
         });
@@ -173,7 +229,8 @@ mod tests {
     }
 
     fn shape(messages: &[ModelMessage]) -> Vec<String> {
-        settle(messages)
+        let messages: Vec<_> = messages.iter().cloned().map(Arc::new).collect();
+        settle(&messages)
             .iter()
             .map(|line| match line {
                 Line::System(text) => format!("system {text}"),

@@ -126,8 +126,8 @@ async fn a_refused_signature_is_asked_again_once_without_reasoning() {
     let mut request = question("anthropic/x");
     request
         .messages
-        .push(assistant(Some("so"), vec![], Some(kept)));
-    request.messages.push(user("go on"));
+        .push(assistant(Some("so"), vec![], Some(kept)).into());
+    request.messages.push(user("go on").into());
     ask(&client, &request).await.unwrap();
     let bodies: Vec<String> = server
         .asked()

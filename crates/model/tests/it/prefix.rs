@@ -14,12 +14,12 @@ fn grow(request: &mut ModelRequest, turn: usize) {
     let read = call(&id, "Read", arguments);
     request
         .messages
-        .push(assistant(Some("Looking.  "), vec![read], Some(reasoning)));
+        .push(assistant(Some("Looking.  "), vec![read], Some(reasoning)).into());
     request
         .messages
-        .push(result(&id, &format!("line {turn}\n\"quoted\"")));
+        .push(result(&id, &format!("line {turn}\n\"quoted\"")).into());
     if turn.is_multiple_of(7) {
-        request.messages.push(user(&format!("and {turn}?")));
+        request.messages.push(user(&format!("and {turn}?")).into());
     }
 }
 

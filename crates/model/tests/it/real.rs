@@ -138,12 +138,14 @@ async fn a_real_model_calls_a_tool_streamed_and_not() {
         // Its call and a result go back to it, and it answers again.
         let made = &reply.calls[0];
         let sent = call("call00003", &made.name, made.arguments.clone());
-        request.messages.push(assistant(None, vec![sent], None));
-        request.messages.push(result("call00003", "noted"));
         request
             .messages
-            .push(assistant(Some("Done."), Vec::new(), None));
-        request.messages.push(user("Note the word cloud."));
+            .push(assistant(None, vec![sent], None).into());
+        request.messages.push(result("call00003", "noted").into());
+        request
+            .messages
+            .push(assistant(Some("Done."), Vec::new(), None).into());
+        request.messages.push(user("Note the word cloud.").into());
         let again = ask(&client, &request).await.unwrap();
         assert!(again.usage.input > reply.usage.input, "{again:?}");
     }

@@ -127,7 +127,7 @@ async fn tidy(
             reserve: id.clone(),
             max_tokens: LONGEST,
         },
-        messages: vec![prompt, said(words)],
+        messages: vec![prompt.into(), said(words).into()],
         tools: Vec::new(),
     };
     let session = format!("{}-draft", seat.thread.short());

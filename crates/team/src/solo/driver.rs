@@ -14,6 +14,7 @@ use butler_vocab::{
     Choice, Decision, DecisionKind, Ending, Epoch, EventId, Idem, MessageTs, ModelMessage, Record,
     RequestId, Sha256Hex, Speaker, ThreadId, ToolOutcome, ToolSpec, UserId, Waiting, fault,
 };
+use futures_util::future::LocalBoxFuture;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
@@ -55,30 +56,32 @@ pub(super) struct Solo<'a> {
 ///
 /// # Errors
 /// When the log cannot be read or written, or a tool's folder or sandbox fails.
-pub async fn run(
-    config: &SoloConfig,
-    session: &Session,
+pub fn run<'a>(
+    config: &'a SoloConfig,
+    session: &'a Session,
     errand: Errand,
     cancel: CancellationToken,
-    tell: &mut (dyn FnMut(Said) + Send),
-) -> Result<Outcome, TeamError> {
-    let (mut solo, resumed) = Solo::open(config, session, cancel, tell)?;
-    solo.say(Said::Started {
-        session: session.id(),
-        folder: config.folder.clone(),
-        role: config.role,
-        model: config.models.usual.clone(),
-        resumed,
-    });
-    let ending = solo.work(errand).await;
-    if let Some(bench) = solo.bench.take() {
-        bench.desk.jobs().stop_all().await;
-    }
-    Ok(Outcome {
-        ending: ending?,
-        text: solo.last_text.take(),
-        cost: solo.wallet.spent(),
-        turns: solo.turns,
+    tell: &'a mut (dyn FnMut(Said) + Send),
+) -> LocalBoxFuture<'a, Result<Outcome, TeamError>> {
+    Box::pin(async move {
+        let (mut solo, resumed) = Solo::open(config, session, cancel, tell)?;
+        solo.say(Said::Started {
+            session: session.id(),
+            folder: config.folder.clone(),
+            role: config.role,
+            model: config.models.usual.clone(),
+            resumed,
+        });
+        let ending = solo.work(errand).await;
+        if let Some(bench) = solo.bench.take() {
+            bench.desk.jobs().stop_all().await;
+        }
+        Ok(Outcome {
+            ending: ending?,
+            text: solo.last_text.take(),
+            cost: solo.wallet.spent(),
+            turns: solo.turns,
+        })
     })
 }
 
@@ -321,7 +324,7 @@ impl<'a> Solo<'a> {
         }
     }
 
-    async fn summarise(&mut self, call: ModelCall, messages: Vec<ModelMessage>) {
+    async fn summarise(&mut self, call: ModelCall, messages: Vec<Arc<ModelMessage>>) {
         let reserve = call.reserve.clone();
         let mut question = Question {
             call,

@@ -18,7 +18,7 @@ fn change(number: u32, now: Option<&str>) -> Event {
 
 /// What the next request says.
 fn asked(bench: &Bench) -> String {
-    let messages = bench.machine.messages();
+    let messages = bench.messages();
     let users = messages.iter().filter_map(|message| match message {
         ModelMessage::User { text, .. } => Some(text.as_str()),
         _ => None,

@@ -1,13 +1,15 @@
 //! A machine on the bench: keeps its log as a driver would, and hands back the
 //! effects that are not appends.
 
+use std::sync::Arc;
+
 use butler_turn::{
     Effect, Event, FailureKind, Heard, Limits, Machine, ModelCall, ModelFailure, Models, Purse,
     Setup,
 };
 use butler_vocab::{
-    CallId, Ending, Entry, EventId, ModelReply, Record, RepliedCall, Role, Speaker, ThreadId,
-    TokenUsage, ToolCall, ToolOutcome, ToolSpec, Usd, UserId,
+    CallId, Ending, Entry, EventId, ModelMessage, ModelReply, Record, RepliedCall, Role, Speaker,
+    ThreadId, TokenUsage, ToolCall, ToolOutcome, ToolSpec, Usd, UserId,
 };
 use serde_json::{Value, json};
 
@@ -15,6 +17,11 @@ pub(crate) struct Bench {
     pub(crate) machine: Machine,
     pub(crate) log: Vec<Entry>,
     heard: u32,
+}
+
+/// Messages by themselves, to look at.
+pub(crate) fn plain(messages: &[Arc<ModelMessage>]) -> Vec<ModelMessage> {
+    messages.iter().map(|message| (**message).clone()).collect()
 }
 
 pub(crate) fn setup(role: Role, max_turns: u32) -> Setup {
@@ -40,6 +47,11 @@ pub(crate) fn setup(role: Role, max_turns: u32) -> Setup {
 }
 
 impl Bench {
+    /// What the next request would have.
+    pub(crate) fn messages(&self) -> Vec<ModelMessage> {
+        plain(&self.machine.messages())
+    }
+
     pub(crate) fn new(setup: Setup) -> Self {
         Self {
             machine: Machine::new(setup, &[]),

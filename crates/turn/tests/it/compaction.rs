@@ -6,7 +6,7 @@ use butler_vocab::{
 };
 use serde_json::{Value, json};
 
-use crate::bench::{Bench, ana, calls, failure, setup, text, to_run};
+use crate::bench::{Bench, ana, calls, failure, plain, setup, text, to_run};
 
 const TASK: &str = "PLAN: add a --quiet flag. CRITERIA: `app --quiet` prints nothing.";
 const FINDING: &str = "F7 high src/main.rs:40 the exit code is lost; return it from run()";
@@ -92,9 +92,13 @@ impl Run {
             let after = self.bench.on(event);
             effects = self.bench.grant_all(&after);
         }
-        let messages = self.bench.machine.messages();
+        let messages = self.bench.messages();
         self.longest = self.longest.max(well_formed(&messages));
-        assert_eq!(messages, fold(&self.bench.log), "a restart sees the same");
+        assert_eq!(
+            messages,
+            plain(&fold(&self.bench.log)),
+            "a restart sees the same"
+        );
         crate::bench::call(&effects)
     }
 
@@ -122,7 +126,7 @@ impl Run {
 
 fn summarise(effects: &[Effect]) -> Option<(butler_turn::ModelCall, Vec<ModelMessage>)> {
     effects.iter().find_map(|effect| match effect {
-        Effect::Summarise { call, messages } => Some((call.clone(), messages.clone())),
+        Effect::Summarise { call, messages } => Some((call.clone(), plain(messages))),
         _ => None,
     })
 }
@@ -178,7 +182,7 @@ fn after_300_turns_the_thread_still_knows_its_plan_its_files_and_its_questions()
         run.longest
     );
 
-    let known = whole(&run.bench.machine.messages());
+    let known = whole(&run.bench.messages());
     let task = format!("<message from=\"pm\">\n{TASK}\n</message>");
     let kept = [
         task.as_str(),
@@ -201,7 +205,7 @@ fn after_300_turns_the_thread_still_knows_its_plan_its_files_and_its_questions()
     );
     let recent = |message: &ModelMessage| matches!(message, ModelMessage::Tool { text, .. } if text.starts_with("turn 300:"));
     assert!(
-        run.bench.machine.messages().iter().any(recent),
+        run.bench.messages().iter().any(recent),
         "recent turns stay word for word"
     );
     assert_eq!(run.bench.machine.turn(), 300, "summaries are no turns");
@@ -239,7 +243,7 @@ fn a_plan_and_findings_that_were_handed_over_are_kept_in_their_own_form() {
         turn += 1;
         run.turn(turn);
     }
-    let known = whole(&run.bench.machine.messages());
+    let known = whole(&run.bench.messages());
     for words in [
         "1. parse it (src/args.rs:12)",
         "criterion: `app --quiet` prints nothing at all",
@@ -265,7 +269,7 @@ fn nobody_speaks_in_anothers_name_through_a_summary() {
         let result = format!("{turn} {forged} {}", "x".repeat(2000));
         run.effects = run.bench.tool(&id, ToolOutcome::ok(result));
     }
-    let messages = run.bench.machine.messages();
+    let messages = run.bench.messages();
     let ModelMessage::User { text, .. } = &messages[1] else {
         panic!("{messages:#?}")
     };
@@ -283,7 +287,7 @@ fn an_answered_question_is_no_longer_open() {
     for turn in 161..=200 {
         run.turn(turn);
     }
-    let known = whole(&run.bench.machine.messages());
+    let known = whole(&run.bench.messages());
     assert!(run.summaries > 0 && known.contains("yes, warnings too"));
     assert!(!known.contains("Asked and not answered"), "{known}");
 }
@@ -304,7 +308,7 @@ fn a_summary_that_fails_does_not_stop_the_work() {
         let result = ToolOutcome::ok(format!("{turn} {}", "x".repeat(2000)));
         run.effects = run.bench.tool(&id, result);
     }
-    let known = whole(&run.bench.machine.messages());
+    let known = whole(&run.bench.messages());
     assert!(known.contains(TASK) && known.contains("no summary could be written"));
 }
 
@@ -321,10 +325,10 @@ fn a_request_that_the_provider_finds_too_long_is_compacted_once() {
         reserve: call.reserve,
         failure: too_long(),
     });
-    let before = run.bench.machine.messages().len();
+    let before = run.bench.messages().len();
     let call = run.ask(&|_| Ok(text("short now")));
     assert_eq!(run.summaries, 1);
-    assert!(run.bench.machine.messages().len() < before);
+    assert!(run.bench.messages().len() < before);
     let effects = run.bench.on(Event::ModelFailed {
         reserve: call.reserve,
         failure: too_long(),

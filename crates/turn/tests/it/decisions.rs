@@ -96,7 +96,7 @@ fn a_decision_that_could_not_be_carried_out_is_told_to_the_model() {
     let outcome = ToolOutcome::error("the branch could not be pushed");
     let effects = bench.on(Event::CarriedOut { request, outcome });
     bench.grant(&effects);
-    let last = bench.machine.messages().pop();
+    let last = bench.messages().pop();
     assert!(
         matches!(last, Some(ModelMessage::User { text, .. }) if text.contains("could not be pushed"))
     );
@@ -173,7 +173,7 @@ fn other_choices_wake_the_model_with_the_persons_choice() {
         let (mut bench, request) = asking(kind);
         let effects = bench.on(Event::Decided(decision(&request, kind, choice)));
         bench.grant(&effects);
-        let last = bench.machine.messages().pop();
+        let last = bench.messages().pop();
         assert!(matches!(last, Some(ModelMessage::User { text, .. }) if text.contains(words)));
         // A command's approval is used up by whoever runs it, not here.
         assert_eq!(used(&bench), usize::from(kind != DecisionKind::Command));

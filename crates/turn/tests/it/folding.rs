@@ -8,7 +8,11 @@ use butler_vocab::{
 use proptest::prelude::*;
 use serde_json::json;
 
-use crate::bench::ana;
+use crate::bench::{ana, plain};
+
+fn folded(log: &[Entry]) -> Vec<ModelMessage> {
+    plain(&fold(log))
+}
 
 fn log(records: Vec<Record>) -> Vec<Entry> {
     let entry = |(seq, record)| Entry {
@@ -73,7 +77,7 @@ fn shape(records: Vec<Record>) -> Vec<String> {
             format!("T:{call}={text}")
         }
     };
-    fold(&log(records)).iter().map(word).collect()
+    folded(&log(records)).iter().map(word).collect()
 }
 
 #[test]
@@ -104,7 +108,7 @@ fn pictures_of_results_follow_all_results_in_call_order() {
             "A"
         ]
     );
-    let messages = fold(&log(records));
+    let messages = folded(&log(records));
     let ModelMessage::User { text, images } = &messages[5] else {
         panic!("{messages:?}");
     };
@@ -125,7 +129,7 @@ fn adjacent_users_are_one_message_with_their_pictures() {
     if let Record::User { images, .. } = &mut second {
         images.push(picture.clone());
     }
-    let messages = fold(&log(vec![
+    let messages = folded(&log(vec![
         user("one"),
         second,
         Record::Note {
@@ -228,7 +232,7 @@ fn a_summary_replaces_what_it_covers() {
         summary,
     ];
     assert_eq!(shape(records.clone()), ["S", "U", "A:1", "T:b=B"]);
-    let messages = fold(&log(records));
+    let messages = folded(&log(records));
     let ModelMessage::User { text, .. } = &messages[1] else {
         panic!("{messages:#?}")
     };
@@ -267,7 +271,7 @@ proptest! {
     fn any_log_folds_to_a_conversation_that_providers_take(
         records in prop::collection::vec(any_record(), 0..25)
     ) {
-        let messages = fold(&log(records));
+        let messages = folded(&log(records));
         let mut open: Vec<CallId> = vec![];
         for (at, message) in messages.iter().enumerate() {
             match message {

@@ -23,7 +23,7 @@ fn a_question_is_answered_and_the_machine_is_idle_again() {
     }));
     let made = call(&effects);
     assert_eq!((made.turn, made.model.as_str()), (1, "usual"));
-    let sent = bench.machine.messages();
+    let sent = bench.messages();
     assert_eq!(sent.len(), 2);
     assert!(matches!(&sent[0], ModelMessage::System { text } if text == "You are at work."));
     assert_eq!(bench.machine.tools().len(), 1);
@@ -70,7 +70,6 @@ fn tools_run_and_their_results_come_back_in_call_order() {
     assert!(bench.tool(&run[1].id, ToolOutcome::ok("B")).is_empty());
     let effects = bench.tool(&run[0].id, ToolOutcome::ok("A"));
     let results: Vec<String> = bench
-        .machine
         .messages()
         .into_iter()
         .filter_map(|message| match message {
@@ -106,7 +105,7 @@ fn a_call_that_could_not_be_read_is_answered_and_never_run() {
     assert_eq!(run[0].arguments, json!({"path": "b"}));
     bench.tool(&run[0].id, ToolOutcome::ok("B"));
     let answered = |message: &ModelMessage| matches!(message, ModelMessage::Tool { text, .. } if text == "`path` is missing");
-    assert!(bench.machine.messages().iter().any(answered));
+    assert!(bench.messages().iter().any(answered));
 }
 
 #[test]
@@ -124,7 +123,7 @@ fn a_message_during_a_call_joins_before_the_next_turn_and_changes_nothing_sent()
     let mut bench = Bench::pm();
     let effects = bench.ana("look");
     let made = bench.grant(&effects);
-    let sent = bench.machine.messages();
+    let sent = bench.messages();
     assert!(bench.ana("and look at b too").is_empty());
     let reply = calls(&[("Read", json!({"path": "a"}))]);
     let effects = bench.on(Event::Replied {
@@ -134,7 +133,7 @@ fn a_message_during_a_call_joins_before_the_next_turn_and_changes_nothing_sent()
     let run = to_run(&effects);
     bench.ana("and c");
     bench.tool(&run[0].id, ToolOutcome::ok("A"));
-    let next = bench.machine.messages();
+    let next = bench.messages();
     assert_eq!(
         next[..sent.len()],
         sent[..],
@@ -221,7 +220,7 @@ fn a_parked_activation_sleeps_until_a_message_or_its_deadline() {
     park(&mut bench, waiting);
     let effects = bench.on(Event::Deadline { now_ms: 1000 });
     bench.grant(&effects);
-    let last = bench.machine.messages().pop();
+    let last = bench.messages().pop();
     assert!(
         matches!(last, Some(ModelMessage::User { text, .. }) if text.contains("Nobody answered"))
     );
@@ -273,7 +272,7 @@ fn the_last_two_turns_are_announced_and_at_the_limit_people_are_asked() {
     assert!(bench.machine.is_idle());
     let effects = bench.ana("yes, go on");
     assert_eq!(bench.grant(&effects).turn, 1);
-    assert!(bench.machine.messages().len() > 7, "nothing is thrown away");
+    assert!(bench.messages().len() > 7, "nothing is thrown away");
 }
 
 #[test]

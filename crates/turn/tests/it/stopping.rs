@@ -35,7 +35,6 @@ fn stop_closes_what_runs_and_late_results_change_nothing() {
     let stopped = |message: &ModelMessage| matches!(message, ModelMessage::Tool { text, .. } if text.contains("stopped by ana"));
     assert_eq!(
         bench
-            .machine
             .messages()
             .iter()
             .filter(|message| stopped(message))

@@ -7,6 +7,7 @@ use std::{
     time::Duration,
 };
 
+use futures_util::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -116,31 +117,34 @@ impl<'a> Call<'a> {
         self.go(None).await
     }
 
-    async fn go(self, cancel: Option<&CancellationToken>) -> Result<Output> {
-        let Git {
-            dir,
-            settings,
-            guard,
-        } = self.git;
-        let overrides = guard.overrides(settings).await?;
-        let mut variables = settings.environment(&overrides).await?;
-        // A folder that has lost its `.git` must not fall through to the
-        // repository around it.
-        if let Some(parent) = dir.parent() {
-            variables.push(("GIT_CEILING_DIRECTORIES".into(), parent.into()));
-        }
-        variables.extend(self.variables);
-        let ended = run(Ask {
-            program: "git",
-            dir: Some(dir),
-            args: &self.args,
-            variables: &variables,
-            input: self.input,
-            deadline: self.deadline,
-            cancel,
+    /// Compiled once here, and not again wherever git is asked something.
+    fn go(self, cancel: Option<&'a CancellationToken>) -> BoxFuture<'a, Result<Output>> {
+        Box::pin(async move {
+            let Git {
+                dir,
+                settings,
+                guard,
+            } = self.git;
+            let overrides = guard.overrides(settings).await?;
+            let mut variables = settings.environment(&overrides).await?;
+            // A folder that has lost its `.git` must not fall through to the
+            // repository around it.
+            if let Some(parent) = dir.parent() {
+                variables.push(("GIT_CEILING_DIRECTORIES".into(), parent.into()));
+            }
+            variables.extend(self.variables);
+            let ended = run(Ask {
+                program: "git",
+                dir: Some(dir),
+                args: &self.args,
+                variables: &variables,
+                input: self.input,
+                deadline: self.deadline,
+                cancel,
+            })
+            .await?;
+            Output::check(ended, self.accepted)
         })
-        .await?;
-        Output::check(ended, self.accepted)
     }
 }
 

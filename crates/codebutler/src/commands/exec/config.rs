@@ -210,7 +210,8 @@ fn coming_jail() -> Result<ComingJail, CliError> {
     let probe = tokio::task::spawn_blocking(move || Jail::new(helper));
     let jail = async move {
         match probe.await {
-            Ok(Ok(jail)) => Ok(Arc::new(jail)),
+            // One command after another in one folder, which is being worked in.
+            Ok(Ok(jail)) => Ok(Arc::new(jail.leaving_placeholders())),
             Ok(Err(error)) => Err(Arc::new(error)),
             Err(gone) => Err(Arc::new(butler_jail::JailError::Lost {
                 step: "probing",
