@@ -13,7 +13,7 @@ use butler_policy::{CustomPattern, Overrides, Redactor};
 use butler_settings::{
     EndpointKind as Kind, FOLDER, JournalPlace, Knowledge, Machine, RepoFiles, Settings,
 };
-use butler_team::{AgentConfig, ByComplexity};
+use butler_team::{AgentConfig, ByComplexity, Patience};
 use butler_toolbox::Check;
 use butler_turn::{Limits, Models, route::RespondTo};
 use butler_vocab::{Complexity, Price, Role, Usd};
@@ -227,7 +227,17 @@ pub fn agent_config(settings: &Settings, role: Role) -> Result<AgentConfig, CliE
         jail_helper: env::current_exe()?,
         research_days: settings.repo.research.max_age_days,
         threads_at_once: usize::try_from(limits.max_concurrent_threads).unwrap_or(1),
+        patience: Patience {
+            quiet_ms: milliseconds(limits.quiet_hours),
+            grace_ms: milliseconds(limits.sleep_hours),
+        },
     })
+}
+
+/// Hours as a person writes them.
+fn milliseconds(hours: f64) -> i64 {
+    // The cast saturates; who writes a thousand years means never.
+    (hours * 3_600_000.0) as i64
 }
 
 /// A cheap look before the full one, where the repo wants that.

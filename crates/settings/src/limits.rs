@@ -37,6 +37,12 @@ pub struct Limits {
     /// Minutes an agent waits for another agent's answer.
     #[schemars(range(min = 1))]
     pub wait_minutes: u32,
+    /// Hours without a word after which a thread is asked whether its worktree is still needed.
+    #[schemars(range(min = 0))]
+    pub quiet_hours: f64,
+    /// Hours after that question, if nobody answers, until the worktree is saved and put to sleep.
+    #[schemars(range(min = 0))]
+    pub sleep_hours: f64,
 }
 
 impl Default for Limits {
@@ -52,6 +58,8 @@ impl Default for Limits {
             review_rounds: 3,
             max_exchanges: 40,
             wait_minutes: 10,
+            quiet_hours: 48.0,
+            sleep_hours: 24.0,
         }
     }
 }

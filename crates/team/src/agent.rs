@@ -7,7 +7,7 @@ use butler_jail::Jail;
 use butler_journal::last_entries;
 use butler_model::ModelClient;
 use butler_slack::{Control, Socket, Web};
-use butler_vocab::{Entry, Record, UserId};
+use butler_vocab::{Entry, Record, Role, UserId};
 use butler_worktree::{Repo, forge_of, tracker_of};
 use futures_util::future::BoxFuture;
 use serde_json::json;
@@ -18,6 +18,7 @@ use crate::{
     AgentConfig, TeamError,
     crew::Crew,
     desks::Desks,
+    garbage,
     intake::{Intake, Sorted},
     line::Line,
     matter::Matter,
@@ -56,6 +57,12 @@ fn listen<'a>(
         ready();
         info!(role = %office.role(), epoch = %office.epoch, "listening");
         let intake = Intake::new(Arc::clone(&office), socket.acker());
+        let house = (office.role() == Role::Pm).then(|| {
+            tokio::spawn(garbage::keep_house(
+                Arc::clone(&office),
+                cancel.child_token(),
+            ))
+        });
         loop {
             let envelope = tokio::select! {
                 () = cancel.cancelled() => break,
@@ -73,6 +80,10 @@ fn listen<'a>(
             }
         }
         crew.ended().await;
+        if let Some(house) = house {
+            house.abort();
+            let _ = house.await;
+        }
         match socket.ended() {
             Some(ended) if !cancel.is_cancelled() => {
                 Err(TeamError::Hub(butler_slack::SlackError::Ended(ended)))

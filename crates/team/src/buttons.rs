@@ -1,5 +1,5 @@
 //! Buttons that are no decision: Retry after a failure, why a plan was rejected,
-//! and what a person means when several things fit. A press is heard like a message of the person who pressed.
+//! what becomes of a silent thread, and what a person means when several things fit. A press is heard like a message of the person who pressed.
 
 use butler_vocab::MessageTs;
 
@@ -75,6 +75,27 @@ pub fn drafted(action: &str) -> Option<(Verb, MessageTs)> {
     Some((verb, done.parse().ok()?))
 }
 
+const QUIET: &str = "cb-quiet-";
+
+/// The buttons under the question about a silent thread; the last message before
+/// the silence tells one question from the next.
+pub fn quiet(last: &MessageTs) -> Vec<(String, &'static str)> {
+    let verbs = [("keep", "Keep open"), ("close", "Close & clean")];
+    let button = |(verb, label)| (format!("{QUIET}{verb}-{last}"), label);
+    verbs.map(button).to_vec()
+}
+
+/// Which silence a press is about, and whether the thread stays open.
+pub fn about_silence(action: &str) -> Option<(bool, MessageTs)> {
+    let (verb, last) = action.strip_prefix(QUIET)?.split_once('-')?;
+    let keep = match verb {
+        "keep" => true,
+        "close" => false,
+        _ => return None,
+    };
+    Some((keep, last.parse().ok()?))
+}
+
 /// What a press says; nothing when the button is not one of these.
 pub fn words(action: &str) -> Option<String> {
     if action == RETRY {
@@ -106,6 +127,23 @@ mod tests {
             "cb-menu-x",
         ] {
             assert_eq!(drafted(action), None, "{action}");
+        }
+    }
+
+    #[test]
+    fn a_press_about_silence_is_read_back() {
+        let last: MessageTs = "1700000000.000100".parse().unwrap();
+        let read = quiet(&last)
+            .into_iter()
+            .map(|(action, _)| about_silence(&action));
+        assert!(read.eq([Some((true, last.clone())), Some((false, last))]));
+        for action in [
+            "cb-quiet-",
+            "cb-quiet-keep-",
+            "cb-quiet-burn-1.2",
+            "cb-draft-",
+        ] {
+            assert_eq!(about_silence(action), None, "{action}");
         }
     }
 

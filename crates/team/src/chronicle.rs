@@ -6,8 +6,9 @@ use std::{fmt::Write, path::Path};
 
 use butler_journal::read;
 use butler_vocab::{Ending, Entry, HandOver, Record, Role, Speaker, ThreadId, ToolCall};
+use tokio_util::sync::CancellationToken;
 
-use crate::{bill::Bill, facts::Facts, history, matter::Matter, render};
+use crate::{bill::Bill, facts::Facts, history, matter::Matter, office::Office, render};
 
 /// Nobody reads more; the middle is left out then.
 const MOST_LINES: usize = 400;
@@ -32,6 +33,15 @@ pub fn of_thread(threads: &Path, thread: &ThreadId) -> String {
     }
     let title = history::plan_of(threads, thread).map(|plan| plan.title);
     write(title.as_deref(), thread, &logs)
+}
+
+/// Keeps it beside the branches. Nothing waits for that: what cannot be kept is
+/// still in the logs.
+pub async fn keep(office: &Office, thread: &ThreadId, cancel: &CancellationToken) {
+    let text = office.clean(&of_thread(&office.threads(), thread));
+    if let Err(error) = office.repo.keep_journal(thread, &text, cancel).await {
+        tracing::warn!(%thread, %error, "the journal is not kept");
+    }
 }
 
 fn write(title: Option<&str>, thread: &ThreadId, logs: &[(Role, Vec<Entry>)]) -> String {

@@ -54,7 +54,7 @@ pub async fn merge(
     };
     pull_news::ended(seat, &subject, PullStanding::Merged).await;
     if !seat.office.config.journal_in_pull && !subject.knowledge {
-        keep_on_ref(seat, cancel).await;
+        chronicle::keep(&seat.office, &seat.thread, cancel).await;
     }
     let beside = merge_research(seat, &subject, cancel).await;
     if seat.office.config.knowledge_direct {
@@ -178,17 +178,6 @@ fn keep_journal(seat: &Seat, root: &Path) -> Result<(), TeamError> {
     }
     let text = chronicle::of_thread(&seat.office.threads(), &seat.thread);
     knowledge::write(root, &path, &seat.office.clean(&text))
-}
-
-/// The story beside the branches. The merge does not wait for it: what cannot be
-/// kept is still in the logs.
-pub async fn keep_on_ref(seat: &Seat, cancel: &CancellationToken) {
-    let text = chronicle::of_thread(&seat.office.threads(), &seat.thread);
-    let text = seat.office.clean(&text);
-    let kept = seat.office.repo.keep_journal(&seat.thread, &text, cancel);
-    if let Err(error) = kept.await {
-        tracing::warn!(thread = %seat.thread, %error, "the journal is not kept");
-    }
 }
 
 /// The findings of this thread, if the card said that they are merged with it.

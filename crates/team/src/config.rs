@@ -11,6 +11,8 @@ use butler_turn::{Limits, Models, route::RespondTo};
 use butler_vocab::{Complexity, Role, Secret, Usd, UserId};
 use url::Url;
 
+use crate::garbage::Patience;
+
 /// Everything an agent process needs to work.
 #[derive(Debug, Clone)]
 pub struct AgentConfig {
@@ -72,6 +74,8 @@ pub struct AgentConfig {
     pub research_days: u32,
     /// Threads at work at the same time.
     pub threads_at_once: usize,
+    /// How long silence is respected before a worktree is put to sleep.
+    pub patience: Patience,
 }
 
 /// A model for each size of a plan.

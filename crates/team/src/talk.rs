@@ -7,7 +7,7 @@ use butler_turn::{Amended, Heard, route::Command};
 use butler_vocab::{Speaker, Stamp, ThreadId};
 
 use crate::{
-    TeamError, buttons,
+    TeamError, buttons, garbage,
     intake::{Intake, Mail},
     matter::Matter,
     standing, words,
@@ -70,12 +70,18 @@ impl Intake {
         if let Some((verb, done)) = buttons::drafted(&action.action_id) {
             return self.draft_pressed(envelope, &action, verb, &done).await;
         }
-        let Some(text) = buttons::words(&action.action_id) else {
-            return Ok(None);
-        };
         if !stamp.to.contains(&self.office.role()) {
             return Ok(None);
         }
+        if let Some((keep, last)) = buttons::about_silence(&action.action_id) {
+            let who = self.office.line.web.user_name(&action.user).await?;
+            let question = (&action.thread, &last);
+            garbage::pressed(&self.office, question, keep, &who).await?;
+            return Ok(None);
+        }
+        let Some(text) = buttons::words(&action.action_id) else {
+            return Ok(None);
+        };
         let name = self.office.line.web.user_name(&action.user).await?;
         let speaker = Speaker::Person {
             user: action.user,

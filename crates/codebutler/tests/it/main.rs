@@ -40,6 +40,7 @@ mod reviewing;
 mod said;
 mod scratch;
 mod second_thoughts;
+mod silence;
 mod skills;
 mod slack;
 mod steering;

@@ -224,3 +224,25 @@ async fn after_a_squash_merge_nothing_is_saved_needlessly() {
         &["merge-base", "--is-ancestor", head.as_str(), kept],
     );
 }
+
+#[tokio::test]
+async fn the_story_so_far_is_kept_and_told_again_when_it_went_on() {
+    let scratch = ScratchRepo::new();
+    let repo = open(&scratch).await;
+    let name = format!("refs/codebutler/journals/{}", thread(1).short());
+    let told = || scratch.remote_file(&name, "journal.md");
+    for story in ["begun\n", "begun\n", "begun and ended\n"] {
+        repo.keep_journal(&thread(1), story, &go()).await.unwrap();
+        assert_eq!(told().as_deref(), Some(story));
+    }
+    let commits = git(scratch.root(), &["rev-list", "--count", &name]);
+    assert_eq!(commits, "2", "what has not changed is not written again");
+    // Another machine told it meanwhile: its words stay.
+    let clone = scratch.clone_as("other");
+    let other = Repo::open(clone.root()).await.unwrap();
+    other
+        .keep_journal(&thread(1), "elsewhere\n", &go())
+        .await
+        .unwrap();
+    assert_eq!(told().as_deref(), Some("begun and ended\n"));
+}
