@@ -25,14 +25,16 @@ pub fn relays(settings: &Settings) -> bool {
 }
 
 /// The channel that this repo wishes for, and whose bots it hears.
-pub fn repo_channel(settings: &Settings) -> RepoChannel {
+pub fn repo_channel(settings: &Settings) -> Result<RepoChannel, CliError> {
     let channel = &settings.repo.slack;
-    RepoChannel {
-        repo: wiring::repo_name(&settings.root),
+    let repo = wiring::repo_name(&settings.home, &settings.root)?;
+    let name = channel.channel_name.clone();
+    Ok(RepoChannel {
         id: channel.channel_id.clone().map(ChannelId::new),
-        name: wiring::channel_name(settings),
+        name: name.unwrap_or_else(|| format!("codebutler-{repo}")),
         bots: channel.allowed_bots.clone(),
-    }
+        repo,
+    })
 }
 
 /// The tokens of this repo. With Slack behind it the hub has to find the channel
@@ -40,7 +42,7 @@ pub fn repo_channel(settings: &Settings) -> RepoChannel {
 pub fn repo_tokens(settings: &Settings) -> Result<RepoTokens, CliError> {
     let folder = wiring::hub_folder(settings);
     let mut tokens = Tokens::open(&folder).map_err(CliError::internal)?;
-    let wanted = repo_channel(settings);
+    let wanted = repo_channel(settings)?;
     if relays(settings) {
         tokens.wish_channel(&wanted).map_err(CliError::internal)?;
     }

@@ -11,6 +11,7 @@ mod error;
 mod exit;
 mod faults;
 mod log;
+mod names;
 mod person;
 mod process;
 mod roster;

@@ -20,7 +20,7 @@ use butler_vocab::{Complexity, Price, Role, Usd};
 use butler_worktree::Repo;
 use url::Url;
 
-use crate::{cli::VERSION, commands::environment, door, error::CliError, slack_check};
+use crate::{cli::VERSION, commands::environment, door, error::CliError, names, slack_check};
 
 /// Where a hub that runs on this machine says how to reach it.
 const ADDRESS_FILE: &str = "address";
@@ -98,7 +98,7 @@ fn relay_config(settings: &Settings) -> Result<Option<RelayConfig>, CliError> {
         base: tokens.base,
         bot_token: tokens.bot,
         app_token: tokens.app,
-        channels: vec![door::repo_channel(settings)],
+        channels: vec![door::repo_channel(settings)?],
         pace: Pace::default(),
     }))
 }
@@ -115,31 +115,14 @@ pub fn custom_patterns(settings: &Settings) -> Vec<CustomPattern> {
         .collect()
 }
 
-/// The channel of this repo, by name.
-pub fn channel_name(settings: &Settings) -> String {
-    let slack = &settings.repo.slack;
-    slack
-        .channel_name
-        .clone()
-        .unwrap_or_else(|| format!("codebutler-{}", repo_name(&settings.root)))
-}
-
-/// The repo by name, for tokens and service files.
-pub fn repo_name(root: &Path) -> String {
-    let name = root
-        .file_name()
-        .map(|name| name.to_string_lossy().to_lowercase());
-    let name = name.unwrap_or_default();
-    let plain: String = name
-        .chars()
-        .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
-        .collect();
-    let plain = plain.trim_matches('-').to_owned();
-    if plain.is_empty() {
-        "repo".to_owned()
-    } else {
-        plain
-    }
+/// The repo by name, for tokens, channel and logs.
+pub fn repo_name(home: &Path, root: &Path) -> Result<String, CliError> {
+    names::name_of(home, root).map_err(|error| {
+        let file = home.join("repos.json");
+        CliError::user(format!("{}: {error}", file.display())).hint(
+            "it says which folder has which name; mend it, or remove it if there is one repository",
+        )
+    })
 }
 
 /// Where a hub of this machine said that it listens.

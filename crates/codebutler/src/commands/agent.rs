@@ -22,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 pub fn run(role: Role, ui: &Ui) -> Result<Exit, CliError> {
     let root = set_up_here()?;
     let home = machine_folder(&environment).unwrap_or_default();
-    let repo = wiring::repo_name(&root);
+    let repo = wiring::repo_name(&home, &root)?;
     let lines = log::start_process(role.as_str(), &home, &repo);
     process::run(async move |cancel| {
         let settings = wiring::settings_in_force(&root).await?;

@@ -58,7 +58,7 @@ pub fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
 fn serve(settings: &Settings, args: &Args, ui: &Ui) -> Result<Exit, CliError> {
     let mut config = wiring::hub_config(settings)?;
     config.listen = args.listen.unwrap_or(config.listen);
-    let repo = wiring::repo_name(&settings.root);
+    let repo = wiring::repo_name(&settings.home, &settings.root)?;
     let mut lines = log::start_process("hub", &settings.home, &repo);
     log::know(config.redactor.clone());
     process::run(async move |cancel| {

@@ -55,7 +55,7 @@ pub struct Args {
 
 pub fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
     let settings = Settings::load(&set_up_here()?, &environment)?;
-    let repo = wiring::repo_name(&settings.root);
+    let repo = wiring::repo_name(&settings.home, &settings.root)?;
     let mut names: Vec<String> = Role::ALL.iter().map(ToString::to_string).collect();
     names.push("hub".to_owned());
     if let Some(role) = args.role {

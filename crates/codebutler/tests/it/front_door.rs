@@ -163,6 +163,32 @@ async fn online(hub: &str, token: &str, repo: &str) -> usize {
         .count()
 }
 
+#[test]
+fn two_folders_of_one_name_are_two_repos() {
+    let scratch = Scratch::new();
+    let url = "http://127.0.0.1:1/v1";
+    assert_eq!(scratch.run(&["init", "--yes", "--model-url", url]).code, 0);
+    let namesake = scratch.root().parent().unwrap().join("elsewhere/app");
+    fs::create_dir_all(&namesake).unwrap();
+    git(&namesake, &["init", "--quiet", "--initial-branch=main"]);
+    pushed(&namesake);
+    let mut init = scratch.codebutler(&["init", "--yes", "--model-url", url]);
+    assert!(
+        init.current_dir(&namesake)
+            .output()
+            .unwrap()
+            .status
+            .success()
+    );
+    let (first, second) = (
+        tokens(&scratch, &scratch.root()),
+        tokens(&scratch, &namesake),
+    );
+    assert_ne!(first["channel"], second["channel"]);
+    assert_ne!(first["agents"]["pm"], second["agents"]["pm"]);
+    assert_eq!(tokens(&scratch, &scratch.root()), first, "it keeps its own");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_repos_share_a_hub_and_the_second_takes_its_place() {
     let _ = rustls::crypto::ring::default_provider().install_default();

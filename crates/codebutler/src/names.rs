@@ -1,0 +1,107 @@
+//! What the repos of this machine are called. Tokens, channel and logs of a repo
+//! go by its name, which is its folder's; a second folder of that name gets a
+//! number, or two teams would speak with one voice and work in each other's repo.
+
+use std::{
+    collections::BTreeMap,
+    fs::{self, File},
+    io,
+    path::{Path, PathBuf},
+};
+
+/// Who has which name.
+const FILE: &str = "repos.json";
+
+type Names = BTreeMap<String, PathBuf>;
+
+/// The name of the repo at `root`, the same every time. A repo that was moved
+/// keeps its name when nothing is left where it was.
+pub fn name_of(home: &Path, root: &Path) -> io::Result<String> {
+    let root = fs::canonicalize(root).unwrap_or_else(|_| root.to_owned());
+    fs::create_dir_all(home)?;
+    // Two processes of one team start at the same time.
+    let lock = File::create(home.join("repos.lock"))?;
+    lock.lock()?;
+    let path = home.join(FILE);
+    let mut names: Names = match fs::read(&path) {
+        Ok(bytes) => serde_json::from_slice(&bytes)?,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Names::new(),
+        Err(error) => return Err(error),
+    };
+    let (name, is_new) = choose(&names, &root, |place| place.exists());
+    if is_new {
+        names.insert(name.clone(), root);
+        let beside = home.join("repos.new");
+        fs::write(&beside, serde_json::to_vec_pretty(&names)?)?;
+        fs::rename(&beside, &path)?;
+    }
+    Ok(name)
+}
+
+/// The name that `root` has, or the first that is free; and whether that is news.
+fn choose(names: &Names, root: &Path, exists: impl Fn(&Path) -> bool) -> (String, bool) {
+    if let Some((name, _)) = names.iter().find(|(_, place)| *place == root) {
+        return (name.clone(), false);
+    }
+    let plain = plain_name(root);
+    let numbered = (2..).map(|number| format!("{plain}-{number}"));
+    let free = std::iter::once(plain.clone())
+        .chain(numbered)
+        .find(|name| names.get(name).is_none_or(|place| !exists(place)));
+    (free.unwrap_or(plain), true)
+}
+
+/// The folder's name, as tokens, channels and files can have it.
+fn plain_name(root: &Path) -> String {
+    let name = root
+        .file_name()
+        .map(|name| name.to_string_lossy().to_lowercase());
+    let name = name.unwrap_or_default();
+    let plain: String = name
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
+        .collect();
+    let plain = plain.trim_matches('-').to_owned();
+    if plain.is_empty() {
+        "repo".to_owned()
+    } else {
+        plain
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_folders_never_share_a_name_and_one_keeps_its_own() {
+        let scratch = tempfile::tempdir().unwrap();
+        let home = scratch.path().join("home");
+        let repo = |at: &str| {
+            let root = scratch.path().join(at);
+            fs::create_dir_all(&root).unwrap();
+            root
+        };
+        let (first, second) = (repo("a/My App"), repo("b/my-app"));
+        let name = |root: &Path| name_of(&home, root).unwrap();
+        assert_eq!(name(&first), "my-app");
+        assert_eq!(name(&second), "my-app-2");
+        assert_eq!(name(&first), "my-app");
+        assert_eq!(name(&second.join("../my-app")), "my-app-2");
+        // Moved: nothing is where it was.
+        let moved = scratch.path().join("c/my-app");
+        fs::create_dir_all(moved.parent().unwrap()).unwrap();
+        fs::rename(&first, &moved).unwrap();
+        assert_eq!(name(&moved), "my-app");
+        assert_eq!(name(&repo("d/---")), "repo");
+    }
+
+    #[test]
+    fn names_that_cannot_be_read_are_an_error_and_stay() {
+        let home = tempfile::tempdir().unwrap();
+        fs::write(home.path().join(FILE), "{").unwrap();
+        name_of(home.path(), Path::new("/nowhere/app")).unwrap_err();
+        let kept = fs::read_to_string(home.path().join(FILE)).unwrap();
+        assert_eq!(kept, "{");
+    }
+}
