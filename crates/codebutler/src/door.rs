@@ -37,6 +37,15 @@ pub fn repo_channel(settings: &Settings) -> Result<RepoChannel, CliError> {
     })
 }
 
+/// Tells the hub how much this repo may spend: a hub that another repo started
+/// has only that one's limits.
+pub fn tell_caps(settings: &Settings) -> Result<(), CliError> {
+    let repo = wiring::repo_name(&settings.home, &settings.root)?;
+    Tokens::open(&wiring::hub_folder(settings))
+        .and_then(|mut tokens| tokens.set_caps(&repo, &wiring::caps(settings)))
+        .map_err(CliError::internal)
+}
+
 /// The tokens of this repo. With Slack behind it the hub has to find the channel
 /// first: while it does, this waits.
 pub fn repo_tokens(settings: &Settings) -> Result<RepoTokens, CliError> {

@@ -70,13 +70,7 @@ fn redactor(settings: &Settings) -> Result<Redactor, CliError> {
 pub fn hub_config(settings: &Settings) -> Result<HubConfig, CliError> {
     let listen = settings.machine.hub.listen;
     let mut config = HubConfig::new(listen, hub_folder(settings), redactor(settings)?);
-    config.caps = Caps {
-        thread: settings.repo.limits.thread_cap(),
-        day: settings.repo.limits.day_cap(),
-        calls: Some(settings.repo.limits.max_calls_per_hour),
-        calls_of_person: settings.repo.limits.max_calls_per_person_hour,
-        ..Caps::default()
-    };
+    config.caps = caps(settings);
     config.approvers = settings.machine.approvers.clone();
     let public = settings.machine.hub.public_url.as_deref();
     let public = public.and_then(|url| Url::parse(url).ok());
@@ -87,6 +81,18 @@ pub fn hub_config(settings: &Settings) -> Result<HubConfig, CliError> {
     config.relay = relay_config(settings)?;
     config.version = VERSION.to_owned();
     Ok(config)
+}
+
+/// How much the repo may spend.
+pub fn caps(settings: &Settings) -> Caps {
+    let limits = &settings.repo.limits;
+    Caps {
+        thread: limits.thread_cap(),
+        day: limits.day_cap(),
+        calls: Some(limits.max_calls_per_hour),
+        calls_of_person: limits.max_calls_per_person_hour,
+        ..Caps::default()
+    }
 }
 
 /// Slack behind the hub, when the machine has its tokens.
@@ -157,6 +163,7 @@ pub fn no_hub() -> CliError {
 pub fn agent_config(settings: &Settings, role: Role) -> Result<AgentConfig, CliError> {
     let hub = hub_url(settings)?;
     let mut repo = door::repo_tokens(settings)?;
+    door::tell_caps(settings)?;
     let own = repo
         .agents
         .remove(&role)

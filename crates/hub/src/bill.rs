@@ -4,7 +4,10 @@ use butler_vocab::{ChannelId, ThreadId, Usd};
 use rusqlite::{Connection, params};
 use serde::Serialize;
 
-use crate::{error::Trouble, purse::Caps};
+use crate::{
+    error::Trouble,
+    purse::{self, Caps},
+};
 
 /// One line of a bill.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -50,6 +53,10 @@ pub(crate) fn bill(
     caps: &Caps,
     today: &str,
 ) -> Result<Bill, Trouble> {
+    let caps = match thread {
+        Some(thread) => &purse::caps_in(db, thread, caps)?,
+        None => caps,
+    };
     let mut days = lines(db, "day", thread)?;
     days.sort_by(|a, b| a.name.cmp(&b.name));
     let days = days.split_off(days.len().saturating_sub(DAYS));

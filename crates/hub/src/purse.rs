@@ -8,18 +8,19 @@ use butler_vocab::{
     fault,
 };
 use rusqlite::{Connection, OptionalExtension, params};
+use serde::{Deserialize, Serialize};
 
 use crate::{
     error::{Trouble, refuse},
     workspace::message,
 };
 
-/// How much may be spent.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// How much a repo may spend.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Caps {
     /// In one thread.
     pub thread: Usd,
-    /// On one day, in all threads.
+    /// On one day, in all its threads.
     pub day: Usd,
     /// By one person on one day; none means no such cap.
     pub person: Option<Usd>,
@@ -42,6 +43,33 @@ impl Default for Caps {
     }
 }
 
+/// Writes down what a repo may spend.
+pub(crate) fn set_caps(db: &Connection, repo: &str, caps: &Caps) -> Result<(), Trouble> {
+    let text = serde_json::to_string(caps).unwrap_or_default();
+    db.prepare_cached("INSERT OR REPLACE INTO caps (repo, caps) VALUES (?1, ?2)")?
+        .execute(params![repo, text])?;
+    Ok(())
+}
+
+/// What a repo may spend: as its agents told, else as the hub was told.
+fn caps_of(db: &Connection, repo: &str, usual: &Caps) -> Result<Caps, Trouble> {
+    let told: Option<String> = db
+        .prepare_cached("SELECT caps FROM caps WHERE repo = ?1")?
+        .query_row([repo], |row| row.get(0))
+        .optional()?;
+    let told = told.and_then(|text| serde_json::from_str(&text).ok());
+    Ok(told.unwrap_or_else(|| usual.clone()))
+}
+
+/// What the repo of a thread may spend.
+pub(crate) fn caps_in(db: &Connection, thread: &ThreadId, usual: &Caps) -> Result<Caps, Trouble> {
+    let repo: Option<String> = db
+        .prepare_cached("SELECT repo FROM channels WHERE id = ?1")?
+        .query_row([thread.channel.as_str()], |row| row.get(0))
+        .optional()?;
+    caps_of(db, &repo.unwrap_or_default(), usual)
+}
+
 /// Whose purse, under which cap.
 struct Purse {
     name: &'static str,
@@ -57,9 +85,10 @@ pub(crate) fn reserve(
     repo: &str,
     role: Role,
     wanted: &Reservation,
-    caps: &Caps,
+    usual: &Caps,
     now_ms: i64,
 ) -> Result<ReserveAnswer, Trouble> {
+    let caps = &caps_of(db, repo, usual)?;
     if wanted.amount < Usd::ZERO {
         return refuse("invalid_amount");
     }
@@ -84,7 +113,7 @@ pub(crate) fn reserve(
         return Ok(ReserveAnswer::Later(limit));
     }
     let day = day_of(now_ms);
-    for purse in purses(db, &wanted.thread, person.as_ref(), &day, caps)? {
+    for purse in purses(db, repo, &wanted.thread, person.as_ref(), &day, caps)? {
         // Wide sums: a saturated total must not look as if it fitted.
         let total = i128::from(purse.used.nanos()) + i128::from(wanted.amount.nanos());
         if total > i128::from(purse.cap.nanos()) {
@@ -183,12 +212,16 @@ fn turn_down(db: &Connection, thread: &ThreadId, purse: &Purse) -> Result<Reserv
 
 fn purses(
     db: &Connection,
+    repo: &str,
     thread: &ThreadId,
     person: Option<&UserId>,
     day: &str,
     caps: &Caps,
 ) -> Result<Vec<Purse>, Trouble> {
-    let mut found = vec![thread_purse(db, thread, caps)?, day_purse(db, day, caps)?];
+    let mut found = vec![
+        thread_purse(db, thread, caps)?,
+        day_purse(db, repo, day, caps)?,
+    ];
     if let (Some(person), Some(cap)) = (person, caps.person) {
         let owner = format!("{day}/{person}");
         let used = sum(
@@ -216,15 +249,16 @@ fn thread_purse(db: &Connection, thread: &ThreadId, caps: &Caps) -> Result<Purse
     })
 }
 
-fn day_purse(db: &Connection, day: &str, caps: &Caps) -> Result<Purse, Trouble> {
+fn day_purse(db: &Connection, repo: &str, day: &str, caps: &Caps) -> Result<Purse, Trouble> {
+    let owner = format!("{repo}/{day}");
     Ok(Purse {
-        cap: caps.day + raised(db, "day", day)?,
+        cap: caps.day + raised(db, "day", &owner)?,
         name: "day",
-        owner: day.to_owned(),
+        owner,
         used: sum(
             db,
-            "SELECT sum(coalesce(cost, amount)) FROM reservations WHERE day = ?1",
-            &[day],
+            "SELECT sum(coalesce(cost, amount)) FROM reservations WHERE day = ?1 AND repo = ?2",
+            &[day, repo],
         )?,
     })
 }
@@ -239,7 +273,8 @@ pub(crate) fn spent_in_thread(db: &Connection, thread: &ThreadId) -> Result<Usd,
 }
 
 /// The cap of a thread with what people added to it.
-pub(crate) fn thread_cap(db: &Connection, thread: &ThreadId, caps: &Caps) -> Result<Usd, Trouble> {
+pub(crate) fn thread_cap(db: &Connection, thread: &ThreadId, usual: &Caps) -> Result<Usd, Trouble> {
+    let caps = caps_in(db, thread, usual)?;
     Ok(caps.thread + raised(db, "thread", &thread.to_string())?)
 }
 
@@ -260,7 +295,8 @@ fn raised(db: &Connection, purse: &str, owner: &str) -> Result<Usd, Trouble> {
 
 /// A person pressed Raise: the purse that refused this thread last grows by one
 /// configured cap.
-pub(crate) fn raise(db: &Connection, thread: &ThreadId, caps: &Caps) -> Result<(), Trouble> {
+pub(crate) fn raise(db: &Connection, thread: &ThreadId, usual: &Caps) -> Result<(), Trouble> {
+    let caps = caps_in(db, thread, usual)?;
     let refused: Option<(String, String)> = db
         .prepare_cached("SELECT purse, owner FROM refusals WHERE channel = ?1 AND root = ?2")?
         .query_row(

@@ -134,3 +134,32 @@ fn an_hour_has_so_many_calls_of_a_repo_and_of_a_person() {
     assert_eq!(refused_by(ask("d", "ben", start + 50)), "nobody");
     assert_eq!(refused_by(ask("c", "ana", start + hour)), "nobody");
 }
+
+#[test]
+fn each_repo_has_caps_and_a_day_of_its_own() {
+    let db = db();
+    let ask = |repo: &str, id: &str, n: u32, cents: i64| {
+        let wanted = Reservation {
+            id: ReserveId::new(id),
+            thread: thread(n),
+            person: None,
+            amount: Usd::from_cents(cents),
+        };
+        refused_by(reserve(&db, repo, Role::Pm, &wanted, &caps(), 1_700_000_000_000).unwrap())
+    };
+    let small = Caps {
+        thread: Usd::from_cents(20),
+        day: Usd::from_cents(30),
+        ..Caps::default()
+    };
+    set_caps(&db, "small", &small).unwrap();
+    assert_eq!(ask("repo", "a", 1, 100), "nobody");
+    assert_eq!(ask("small", "a", 2, 21), "thread");
+    assert_eq!(ask("small", "a", 2, 20), "nobody");
+    assert_eq!(ask("small", "b", 3, 11), "day");
+    assert_eq!(ask("small", "b", 3, 10), "nobody");
+    assert_eq!(ask("repo", "b", 4, 50), "nobody", "its day is its own");
+    assert_eq!(ask("repo", "c", 5, 1), "day");
+    set_caps(&db, "small", &caps()).unwrap();
+    assert_eq!(ask("small", "c", 6, 100), "nobody", "from the next call on");
+}

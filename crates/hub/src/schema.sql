@@ -184,6 +184,12 @@ CREATE INDEX IF NOT EXISTS reservations_by_thread ON reservations (channel, root
 CREATE INDEX IF NOT EXISTS reservations_by_day ON reservations (day, person);
 CREATE INDEX IF NOT EXISTS reservations_by_time ON reservations (repo, at_ms);
 
+-- How much each repo may spend, as its agents told; JSON.
+CREATE TABLE IF NOT EXISTS caps (
+    repo        TEXT PRIMARY KEY,
+    caps        TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
 -- What a person added to a purse (`thread`, `day`, `person`) by pressing Raise.
 CREATE TABLE IF NOT EXISTS raises (
     purse       TEXT NOT NULL,

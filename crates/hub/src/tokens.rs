@@ -12,6 +12,7 @@ use crate::{
     error::{HubError, Trouble},
     identity::Person,
     names::{channel_name, id_of},
+    purse::{self, Caps},
     relay::{self, RepoChannel},
     store,
     workspace::channels,
@@ -102,6 +103,14 @@ impl Tokens {
     /// When the store fails.
     pub fn wish_channel(&mut self, wanted: &RepoChannel) -> Result<(), HubError> {
         Ok(self.within(|db| relay::wishes::wish(db, wanted))?)
+    }
+
+    /// Tells the hub how much a repo may spend, from its next call on.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub fn set_caps(&mut self, repo: &str, caps: &Caps) -> Result<(), HubError> {
+        Ok(self.within(|db| purse::set_caps(db, repo, caps))?)
     }
 
     /// A person and their token, made on first use.

@@ -136,7 +136,43 @@ fn second_repo(scratch: &Scratch, url: &str) -> PathBuf {
     pushed(&site);
     let mut init = scratch.codebutler(&["init", "--yes", "--model-url", url]);
     assert!(init.current_dir(&site).output().unwrap().status.success());
+    let limits = json!({"limits": {"maxCostPerThread": 1.25}});
+    fs::write(site.join(".codebutler/config.json"), limits.to_string()).unwrap();
     site
+}
+
+fn dollars(text: &str) -> i64 {
+    (text.parse::<f64>().unwrap() * 1e9) as i64
+}
+
+/// What a new thread in a repo's channel may cost, in nanodollars.
+async fn thread_cap(hub: &str, token: &str, repo: &Value) -> i64 {
+    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    let channel = repo["channel"].as_str().unwrap();
+    // `!help` costs nothing: no model is asked.
+    let body = json!({"channel": channel, "text": "!help"});
+    let posting = client.post(format!("{hub}v1/messages")).json(&body);
+    let posted: Value = posting
+        .bearer_auth(token)
+        .send()
+        .await
+        .unwrap()
+        .json()
+        .await
+        .unwrap();
+    let ts = posted["ts"].as_str().unwrap();
+    let asking = client.get(format!("{hub}v1/threads/{channel}/{ts}"));
+    let view: Value = asking
+        .bearer_auth(token)
+        .send()
+        .await
+        .unwrap()
+        .json()
+        .await
+        .unwrap();
+    view["cost"]["cap"]
+        .as_i64()
+        .unwrap_or_else(|| panic!("{view}"))
 }
 
 fn page_of(line: &str) -> String {
@@ -207,6 +243,13 @@ async fn two_repos_share_a_hub_and_the_second_takes_its_place() {
     let token = other["people"]["you"]["token"].as_str().unwrap();
     assert_eq!(online(&hub, token, "app").await, 6);
     assert_eq!(online(&hub, token, "site").await, 6);
+    let caps = [&app, &other].map(|repo| thread_cap(&hub, token, repo));
+    let caps = futures_util::future::join_all(caps).await;
+    assert_eq!(
+        caps,
+        ["5.0", "1.25"].map(dollars),
+        "each has its own limits"
+    );
     first.interrupt();
     let begun = Instant::now();
     while online(&hub, token, "site").await < 6 {
