@@ -15,7 +15,8 @@ const FILE: &str = "repos.json";
 type Names = BTreeMap<String, PathBuf>;
 
 /// The name of the repo at `root`, the same every time. A repo that was moved
-/// keeps its name when nothing is left where it was.
+/// keeps its name: it has threads, and nothing is left where it was. Another one
+/// that is merely called the same does not get those threads.
 pub fn name_of(home: &Path, root: &Path) -> io::Result<String> {
     let root = fs::canonicalize(root).unwrap_or_else(|_| root.to_owned());
     fs::create_dir_all(home)?;
@@ -28,7 +29,8 @@ pub fn name_of(home: &Path, root: &Path) -> io::Result<String> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Names::new(),
         Err(error) => return Err(error),
     };
-    let (name, is_new) = choose(&names, &root, |place| place.exists());
+    let has_worked = root.join(".codebutler/threads").is_dir();
+    let (name, is_new) = choose(&names, &root, |place| !has_worked || place.exists());
     if is_new {
         names.insert(name.clone(), root);
         let beside = home.join("repos.new");
@@ -38,8 +40,8 @@ pub fn name_of(home: &Path, root: &Path) -> io::Result<String> {
     Ok(name)
 }
 
-/// The name that `root` has, or the first that is free; and whether that is news.
-fn choose(names: &Names, root: &Path, exists: impl Fn(&Path) -> bool) -> (String, bool) {
+/// The name that `root` has, or the first that nobody holds; and whether that is news.
+fn choose(names: &Names, root: &Path, holds: impl Fn(&Path) -> bool) -> (String, bool) {
     if let Some((name, _)) = names.iter().find(|(_, place)| *place == root) {
         return (name.clone(), false);
     }
@@ -47,7 +49,7 @@ fn choose(names: &Names, root: &Path, exists: impl Fn(&Path) -> bool) -> (String
     let numbered = (2..).map(|number| format!("{plain}-{number}"));
     let free = std::iter::once(plain.clone())
         .chain(numbered)
-        .find(|name| names.get(name).is_none_or(|place| !exists(place)));
+        .find(|name| names.get(name).is_none_or(|place| !holds(place)));
     (free.unwrap_or(plain), true)
 }
 
@@ -88,10 +90,12 @@ mod tests {
         assert_eq!(name(&second), "my-app-2");
         assert_eq!(name(&first), "my-app");
         assert_eq!(name(&second.join("../my-app")), "my-app-2");
-        // Moved: nothing is where it was.
+        // Moved: nothing is where it was. A new one of that name is another one.
+        fs::create_dir_all(first.join(".codebutler/threads")).unwrap();
         let moved = scratch.path().join("c/my-app");
         fs::create_dir_all(moved.parent().unwrap()).unwrap();
         fs::rename(&first, &moved).unwrap();
+        assert_eq!(name(&repo("e/my-app")), "my-app-3");
         assert_eq!(name(&moved), "my-app");
         assert_eq!(name(&repo("d/---")), "repo");
     }

@@ -167,12 +167,11 @@ fn in_hands(office: &Office, thread: &ThreadId) -> bool {
 }
 
 async fn ask(office: &Office, thread: &ThreadId, last: &MessageTs) -> Result<(), TeamError> {
-    let hours = |ms: i64| ms.div_euclid(60 * 60 * 1000);
     let patience = office.config.patience;
     let text = format!(
-        "It has been quiet here for {} hours. Keep the worktree of this thread? Without an answer I put it to sleep in {} hours. Everything in it is saved and comes back with your next request here.",
-        hours(patience.quiet_ms),
-        hours(patience.grace_ms)
+        "It has been quiet here for {}. Keep the worktree of this thread? Without an answer I put it to sleep in {}. Everything in it is saved and comes back with your next request here.",
+        span(patience.quiet_ms),
+        span(patience.grace_ms)
     );
     let idem = asked(&thread.short(), last);
     office
@@ -180,6 +179,14 @@ async fn ask(office: &Office, thread: &ThreadId, last: &MessageTs) -> Result<(),
         .offer(thread, idem, &text, &buttons::quiet(last))
         .await?;
     Ok(())
+}
+
+/// A time as people say it, in the largest unit that has at least two of it.
+fn span(ms: i64) -> String {
+    const UNITS: [(i64, &str); 2] = [(60 * 60 * 1000, "hours"), (60 * 1000, "minutes")];
+    let unit = UNITS.iter().find(|(length, _)| ms >= 2 * length);
+    let (length, name) = unit.unwrap_or(&(1000, "seconds"));
+    format!("{} {name}", ms / length)
 }
 
 /// Told before it is done: after a crash in between the next look does it, and the
@@ -275,6 +282,17 @@ mod tests {
         let told = Idem::new(key("ab12", &format!("asleep-{last}")));
         messages.push(message(174, Some(&told)));
         assert_eq!(at(&messages, 175), Some(Step::Sleep(last)));
+    }
+
+    #[test]
+    fn a_span_is_said_in_its_own_unit() {
+        for (hours, said) in [
+            (48.0, "48 hours"),
+            (1.5, "90 minutes"),
+            (0.001, "3 seconds"),
+        ] {
+            assert_eq!(span((hours * 3_600_000.0) as i64), said);
+        }
     }
 
     #[test]

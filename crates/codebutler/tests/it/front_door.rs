@@ -151,25 +151,14 @@ async fn thread_cap(hub: &str, token: &str, repo: &Value) -> i64 {
     let channel = repo["channel"].as_str().unwrap();
     // `!help` costs nothing: no model is asked.
     let body = json!({"channel": channel, "text": "!help"});
+    let answer = async |request: reqwest::RequestBuilder| -> Value {
+        let answer = request.bearer_auth(token).send().await.unwrap();
+        answer.json().await.unwrap()
+    };
     let posting = client.post(format!("{hub}v1/messages")).json(&body);
-    let posted: Value = posting
-        .bearer_auth(token)
-        .send()
-        .await
-        .unwrap()
-        .json()
-        .await
-        .unwrap();
+    let posted = answer(posting).await;
     let ts = posted["ts"].as_str().unwrap();
-    let asking = client.get(format!("{hub}v1/threads/{channel}/{ts}"));
-    let view: Value = asking
-        .bearer_auth(token)
-        .send()
-        .await
-        .unwrap()
-        .json()
-        .await
-        .unwrap();
+    let view = answer(client.get(format!("{hub}v1/threads/{channel}/{ts}"))).await;
     view["cost"]["cap"]
         .as_i64()
         .unwrap_or_else(|| panic!("{view}"))
