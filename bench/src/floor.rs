@@ -1,7 +1,7 @@
 //! The floor: one request of as many bytes over a kept connection to a server on
 //! this machine, its answer read; then one `sh` that runs the command. No JSON, no
-//! journal, no walls, no limits. Twice: as the few lines of a script (`floor.py`),
-//! against which the bar is set, and as the least that it can be, written here.
+//! journal, no walls, no limits. Twice: as the least that it can be, written here,
+//! which the bar is set against; and to compare, as a script (`floor.py`).
 
 use std::{
     io::{BufRead, BufReader, Read, Write},
