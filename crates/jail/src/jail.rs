@@ -19,7 +19,7 @@ use crate::{
     seal::Seals,
     self_test,
     spawn::{self, Prepared, Traces},
-    spec::{Os, Report, Request, Spec, VERSION, Walls},
+    spec::{Os, Report, Spec, VERSION, Walls},
     system,
     view::{self, Step, View},
 };
@@ -180,10 +180,9 @@ impl Jail {
             Strength::LandlockOnly { .. } if changes => Seals::of(&steps),
             _ => Seals::default(),
         };
-        let reads = command.stdin != Stdin::Null;
         let stdin = match command.stdin {
-            Stdin::Null => Vec::new(),
-            Stdin::Bytes(bytes) => bytes,
+            Stdin::Null => None,
+            Stdin::Bytes(bytes) => Some(bytes),
         };
         let spec = Spec {
             argv: command.argv.into_iter().map(Os).collect(),
@@ -193,13 +192,13 @@ impl Jail {
                 .map(|(n, v)| (Os(n), Os(v)))
                 .collect(),
             cwd: command.cwd.into(),
-            stdin: reads,
+            stdin: stdin.is_some(),
             ..self.spec(steps, profile.limits)
         };
         Ok(Prepared {
             ground: plan.ground.clone(),
             again: plan.again,
-            run: Request::Run(Box::new(spec)),
+            spec,
             stdin,
             traces: Traces {
                 placeholders,
@@ -264,6 +263,7 @@ impl Jail {
             env: Vec::new(),
             cwd: PathBuf::from("/").into(),
             stdin: false,
+            stays: false,
             walls,
             limits,
         }
@@ -288,8 +288,8 @@ impl Jail {
         let prepared = Prepared {
             ground,
             again: false,
-            run: Request::Run(Box::new(spec)),
-            stdin: Vec::new(),
+            spec,
+            stdin: None,
             traces: Traces::default(),
             seals: Seals::default(),
         };

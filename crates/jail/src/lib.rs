@@ -35,6 +35,7 @@ mod placeholder;
 mod plan;
 mod profile;
 mod real;
+mod room;
 mod run;
 mod seal;
 mod self_test;

@@ -7,13 +7,17 @@
 //! and only while the files it shows are still the host's: a folder that was
 //! replaced meanwhile (an updated toolchain, a new `/etc/passwd`) makes the next
 //! command start from nothing.
+//!
+//! On the ground stands a room (see `room`), for commands that see the same
+//! places. The first process in it takes commands itself while each leaves the
+//! room as it was; any other command gets a new one.
 
 use std::{
     fs::File,
     io::{self, IoSlice, PipeReader, PipeWriter, Seek, Write},
     mem::MaybeUninit,
     os::{
-        fd::{AsFd, OwnedFd},
+        fd::{AsFd, BorrowedFd, OwnedFd},
         unix::{fs::MetadataExt, net::UnixStream},
     },
     path::{Path, PathBuf},
@@ -23,13 +27,14 @@ use std::{
 
 use rustix::{
     cmsg_space,
-    fs::{MemfdFlags, memfd_create},
+    fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create},
     net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg},
 };
 
 use crate::{
+    room::Room,
     spawn::Prepared,
-    spec::{Ground, NURSERY, Request},
+    spec::{Asking, Ground, NURSERY},
     view::Step,
 };
 
@@ -56,6 +61,8 @@ pub(crate) struct Nursery {
     helper: PathBuf,
     /// Nothing without namespaces: such a helper runs one command and ends.
     ground: Option<Arc<Ground>>,
+    /// Where the last command was, and the next may be.
+    room: Option<Room>,
     shown: Vec<Identity>,
     again: bool,
     pub(crate) child: Child,
@@ -74,7 +81,7 @@ pub(crate) struct Pipes {
 impl Nursery {
     /// Hands the command to a helper that waits on its ground. Nothing when none
     /// does, or when it died meanwhile.
-    pub(crate) fn waiting(helper: &Path, prepared: &Prepared) -> Option<(Self, Pipes)> {
+    pub(crate) fn waiting(helper: &Path, prepared: &mut Prepared) -> Option<(Self, Pipes)> {
         let ground = prepared.ground.as_ref()?;
         let nursery = {
             let mut idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -86,19 +93,54 @@ impl Nursery {
             nursery.end();
             return None;
         }
+        nursery.take(prepared)
+    }
+
+    /// Hands it a command, in the room that stands or in a new one. Nothing when it
+    /// died meanwhile.
+    fn take(mut self, prepared: &mut Prepared) -> Option<(Self, Pipes)> {
         let (pipes, ends) = pipes().ok()?;
-        match nursery.send(None, prepared, &ends) {
-            Ok(()) => Some((nursery, pipes)),
+        if let Some(room) = self.room.take_if(|room| room.suits(prepared)) {
+            match room.send(prepared, &ends) {
+                Ok(()) => {
+                    self.room = Some(room);
+                    return Some((self, pipes));
+                }
+                Err(error) => tracing::debug!(%error, "a jail's room is gone"),
+            }
+        }
+        match self.open_room(None, prepared, &ends) {
+            Ok(()) => Some((self, pipes)),
             Err(error) => {
                 tracing::debug!(%error, "a jail helper is gone");
-                nursery.end();
+                self.end();
                 None
             }
         }
     }
 
+    /// Asks the helper for a room with this command in it. What is in its place
+    /// goes.
+    fn open_room(
+        &mut self,
+        ground: Option<&Ground>,
+        prepared: &mut Prepared,
+        ends: &Ends,
+    ) -> io::Result<()> {
+        self.room = None;
+        let new = match self.again {
+            true => Some(Room::new(prepared)?),
+            false => None,
+        };
+        prepared.spec.stays = new.is_some();
+        let its_line = new.as_ref().map(|(_, its_line)| its_line.as_fd());
+        send(&self.line, ground, prepared, ends, its_line)?;
+        self.room = new.map(|(room, _)| room);
+        Ok(())
+    }
+
     /// Starts a helper with its first command.
-    pub(crate) fn start(helper: &Path, prepared: &Prepared) -> io::Result<(Self, Pipes)> {
+    pub(crate) fn start(helper: &Path, prepared: &mut Prepared) -> io::Result<(Self, Pipes)> {
         let shown = identities(&prepared.ground);
         let (line, its_line) = UnixStream::pair()?;
         let (pipes, ends) = pipes()?;
@@ -111,15 +153,17 @@ impl Nursery {
             // What the loader has to say, should it not come to the helper.
             .stderr(ends.1.try_clone()?)
             .spawn()?;
-        let nursery = Self {
+        let ground = prepared.ground.clone();
+        let mut nursery = Self {
             helper: helper.to_owned(),
-            ground: prepared.ground.clone(),
+            ground: ground.clone(),
+            room: None,
             shown,
             again: prepared.again,
             child,
             line,
         };
-        match nursery.send(prepared.ground.as_deref(), prepared, &ends) {
+        match nursery.open_room(ground.as_deref(), prepared, &ends) {
             Ok(()) => Ok((nursery, pipes)),
             Err(error) => {
                 nursery.end();
@@ -128,29 +172,10 @@ impl Nursery {
         }
     }
 
-    /// The requests go in memory only: nobody else can read them.
-    fn send(
-        &self,
-        ground: Option<&Ground>,
-        prepared: &Prepared,
-        (output, report): &(PipeWriter, PipeWriter),
-    ) -> io::Result<()> {
-        let mut file = File::from(memfd_create("spec", MemfdFlags::CLOEXEC)?);
-        let mut text = Vec::new();
-        if let Some(ground) = ground {
-            line(&Request::Ground(Box::new(ground.clone())), &mut text)?;
-        }
-        line(&prepared.run, &mut text)?;
-        text.extend_from_slice(&prepared.stdin);
-        file.write_all(&text)?;
-        file.rewind()?;
-        let ends = [file.as_fd(), output.as_fd(), report.as_fd()];
-        let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(3))];
-        let mut control = SendAncillaryBuffer::new(&mut space);
-        control.push(SendAncillaryMessage::ScmRights(&ends));
-        let byte = [IoSlice::new(b"!")];
-        sendmsg(&self.line, &byte, &mut control, SendFlags::NOSIGNAL)?;
-        Ok(())
+    /// The same without the room: the next command gets a new one.
+    pub(crate) fn without_room(mut self) -> Self {
+        self.room = None;
+        self
     }
 
     /// Its command is over and left nothing behind: waits for the next one, if
@@ -179,13 +204,56 @@ impl Nursery {
     }
 }
 
-fn pipes() -> io::Result<(Pipes, (PipeWriter, PipeWriter))> {
+/// The command's ends of its pipes: output and report.
+pub(crate) type Ends = (PipeWriter, PipeWriter);
+
+fn pipes() -> io::Result<(Pipes, Ends)> {
     let (output, output_end) = io::pipe()?;
     let (report, report_end) = io::pipe()?;
     Ok((Pipes { output, report }, (output_end, report_end)))
 }
 
-fn line(request: &Request, text: &mut Vec<u8>) -> io::Result<()> {
+/// Sends a command with all that belongs to it. The requests go in memory only:
+/// nobody else can read them.
+pub(crate) fn send(
+    to: &UnixStream,
+    ground: Option<&Ground>,
+    prepared: &Prepared,
+    (output, report): &Ends,
+    room: Option<BorrowedFd<'_>>,
+) -> io::Result<()> {
+    let mut file = File::from(memfd_create("spec", MemfdFlags::CLOEXEC)?);
+    let mut text = Vec::new();
+    if let Some(ground) = ground {
+        line(&Asking::Ground(ground), &mut text)?;
+    }
+    line(&Asking::Run(&prepared.spec), &mut text)?;
+    file.write_all(&text)?;
+    file.rewind()?;
+    let stdin = prepared.stdin.as_deref().map(sealed).transpose()?;
+    let mut ends = vec![file.as_fd(), output.as_fd(), report.as_fd()];
+    ends.extend(stdin.as_ref().map(AsFd::as_fd));
+    ends.extend(room);
+    let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(5))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    control.push(SendAncillaryMessage::ScmRights(&ends));
+    let byte = [IoSlice::new(b"!")];
+    sendmsg(to, &byte, &mut control, SendFlags::NOSIGNAL)?;
+    Ok(())
+}
+
+/// What a command reads: its own bytes in a file that nobody can change.
+fn sealed(bytes: &[u8]) -> io::Result<File> {
+    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+    let mut file = File::from(memfd_create("stdin", flags)?);
+    file.write_all(bytes)?;
+    file.rewind()?;
+    let seals = SealFlags::WRITE | SealFlags::GROW | SealFlags::SHRINK | SealFlags::SEAL;
+    fcntl_add_seals(&file, seals)?;
+    Ok(file)
+}
+
+fn line(request: &Asking<'_>, text: &mut Vec<u8>) -> io::Result<()> {
     serde_json::to_writer(&mut *text, request)?;
     text.push(b'\n');
     Ok(())

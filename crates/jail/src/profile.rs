@@ -82,6 +82,14 @@ pub struct Limits {
     pub output_bytes: usize,
 }
 
+impl Limits {
+    /// Whether a room that was made for one suits the other: the rest is kept
+    /// command by command.
+    pub(crate) fn same_room(&self, other: &Self) -> bool {
+        (self.memory_bytes, self.processes) == (other.memory_bytes, other.processes)
+    }
+}
+
 impl Default for Limits {
     fn default() -> Self {
         Self {

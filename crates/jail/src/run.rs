@@ -15,7 +15,7 @@ use crate::{
     Ended, Exit, JailError, Limits,
     jail::lost,
     output::Output,
-    spawn::{Leash, Started, Traces},
+    spawn::{Leash, Left, Started, Traces},
     spec::Report,
 };
 
@@ -55,7 +55,7 @@ pub(crate) async fn to_the_end(
     // Held until the seals are checked: a placeholder is one of the protected places.
     let _traces = match why {
         // Who reports closes the pipes when the last process is dead.
-        None if !session.said.is_empty() => leash.let_go(left_nothing(&session.said)),
+        None if !session.said.is_empty() => leash.let_go(left(&session.said)),
         None => wait(leash).await?,
         Some(_) => end(&mut session, leash).await?,
     };
@@ -163,7 +163,7 @@ impl Session {
             (Ok(Report::Exited(code)), None) => (Some(code), None, Ended::Itself),
             (Ok(Report::Signalled(signal)), None) => (None, Some(signal), Ended::Itself),
             (Ok(Report::Stopped(why)), None) => (None, Some(libc::SIGKILL), why),
-            (Ok(Report::Worn), None) => {
+            (Ok(Report::Used | Report::Worn), None) => {
                 return Err(JailError::SetUp {
                     step: "hear from the helper".to_owned(),
                     detail: text.into_owned(),
@@ -205,14 +205,22 @@ async fn next(pipe: &mut Option<pipe::Receiver>, buffer: &mut [u8]) -> io::Resul
     }
 }
 
-/// Whether the command ran and left nothing that another could notice.
-fn left_nothing(said: &[u8]) -> bool {
+/// What the command left behind, by the reports: a second one says it.
+fn left(said: &[u8]) -> Left {
     let text = String::from_utf8_lossy(said);
+    let mut reports = text.lines().map(serde_json::from_str::<Report>);
     let ran = matches!(
-        first_report(&text),
-        Ok(Report::Exited(_) | Report::Signalled(_) | Report::Stopped(_))
+        reports.next(),
+        Some(Ok(Report::Exited(_)
+            | Report::Signalled(_)
+            | Report::Stopped(_)))
     );
-    ran && text.lines().count() == 1
+    match (reports.next(), reports.next()) {
+        _ if !ran => Left::Something,
+        (None, _) => Left::Nothing,
+        (Some(Ok(Report::Used)), None) => Left::InItsRoom,
+        _ => Left::Something,
+    }
 }
 
 /// The first thing the helper reported: what follows a failure is its echo.

@@ -19,7 +19,7 @@ use crate::{
     nursery::{Nursery, Pipes},
     placeholder::Placeholder,
     seal::Seals,
-    spec::{Ground, Request},
+    spec::{Ground, Spec},
 };
 
 type Job = Box<dyn FnOnce() + Send>;
@@ -32,8 +32,9 @@ pub(crate) struct Prepared {
     pub ground: Option<Arc<Ground>>,
     /// Whether other commands can use the same ground.
     pub again: bool,
-    pub run: Request,
-    pub stdin: Vec<u8>,
+    pub spec: Spec,
+    /// What the command reads, if it reads anything.
+    pub stdin: Option<Vec<u8>>,
     pub traces: Traces,
     pub seals: Seals,
 }
@@ -45,6 +46,15 @@ pub(crate) struct Traces {
     pub placeholders: Vec<Placeholder>,
     /// Its home and temporary folder, where it has no file system of its own.
     pub scratch: Option<TempDir>,
+}
+
+/// What a command that is over left behind for others to notice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Left {
+    Nothing,
+    /// In its room only, which goes.
+    InItsRoom,
+    Something,
 }
 
 /// A started helper with the ends of its pipes.
@@ -60,15 +70,15 @@ pub(crate) struct Started {
 /// for it. `answer` is called when it is handed over.
 pub(crate) fn start(
     helper: PathBuf,
-    prepared: Prepared,
+    mut prepared: Prepared,
     answer: impl FnOnce(Result<Started, JailError>) + Send + 'static,
 ) {
     fault("jail.before-start");
-    if let Some(found) = Nursery::waiting(&helper, &prepared) {
+    if let Some(found) = Nursery::waiting(&helper, &mut prepared) {
         return answer(Ok(started(found, prepared)));
     }
     let job: Job = Box::new(move || {
-        let new = Nursery::start(&helper, &prepared);
+        let new = Nursery::start(&helper, &mut prepared);
         // A caller that went away drops the leash, which ends the helper.
         answer(match new {
             Ok(new) => Ok(started(new, prepared)),
@@ -147,13 +157,14 @@ impl Leash {
 
     /// Lets go of a helper that has reported and closed its pipes. It does that
     /// after the last process of the command is dead, and then only gives its
-    /// namespaces back to the kernel, which nobody needs to wait for. One that is
-    /// `as_new` may run the next command.
-    pub(crate) fn let_go(mut self, as_new: bool) -> Traces {
-        match self.nursery.take() {
-            Some(nursery) if as_new => nursery.keep(),
-            Some(nursery) => nursery.end(),
-            None => {}
+    /// namespaces back to the kernel, which nobody needs to wait for. It may run
+    /// the next command in what is as new.
+    pub(crate) fn let_go(mut self, left: Left) -> Traces {
+        match (self.nursery.take(), left) {
+            (Some(nursery), Left::Nothing) => nursery.keep(),
+            (Some(nursery), Left::InItsRoom) => nursery.without_room().keep(),
+            (Some(nursery), Left::Something) => nursery.end(),
+            (None, _) => {}
         }
         std::mem::take(&mut self.traces)
     }

@@ -2,7 +2,8 @@
 //! socket; each message brings three descriptors: a file in memory with the
 //! requests as JSON lines (never arguments, which others on the machine can
 //! read), the end of a pipe for the command's output, and one for reports, which
-//! are JSON lines too.
+//! are JSON lines too. Two more may follow: what the command reads, and a second
+//! socket, over which the first process of the command's room takes others.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -20,7 +21,7 @@ use crate::{Ended, Limits, Network, helper::attack::Targets, view::Step};
 
 /// Raised whenever [`Spec`] changes, so that a helper that was replaced on disk
 /// under a running caller says so instead of guessing.
-pub(crate) const VERSION: u32 = 3;
+pub(crate) const VERSION: u32 = 4;
 
 /// The word behind `__jail` that makes a helper wait for messages.
 pub(crate) const NURSERY: &str = "nursery";
@@ -36,6 +37,14 @@ pub(crate) enum Request {
     Run(Box<Spec>),
     /// Already inside: try to get out.
     Attack(Box<Targets>),
+}
+
+/// The same as the caller writes it, who keeps what it asks for.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Asking<'a> {
+    Ground(&'a Ground),
+    Run(&'a Spec),
 }
 
 /// The part of the walls that is the same for command after command. Two that
@@ -68,8 +77,10 @@ pub(crate) struct Spec {
     pub argv: Vec<Os>,
     pub env: Vec<(Os, Os)>,
     pub cwd: Os,
-    /// Whether what follows the line is for the command to read.
+    /// Whether a descriptor was sent for the command to read.
     pub stdin: bool,
+    /// Whether others may follow in its room; a line for them was sent.
+    pub stays: bool,
     pub walls: Walls,
     pub limits: Limits,
 }
@@ -99,8 +110,10 @@ pub(crate) enum Report {
     Signalled(i32),
     /// A limit was passed and everything was killed.
     Stopped(Ended),
-    /// After one of the above: the command left something behind that the next
-    /// one could notice, so that this helper must not run another.
+    /// After one of the above: the command left something in its room that the
+    /// next one could notice, so that this room must not be used again.
+    Used,
+    /// The same, in what all rooms of this helper share.
     Worn,
 }
 

@@ -13,7 +13,7 @@ pub(super) fn enter(
     spec: &Spec,
     read: &[Os],
     write: &[Os],
-    stdin: Option<Vec<u8>>,
+    stdin: OwnedFd,
     wires: &Wires,
 ) -> Result<(), Failed> {
     sys::block(&[libc::SIGTERM, libc::SIGCHLD]);
@@ -21,7 +21,6 @@ pub(super) fn enter(
     confine::die_with_parent(Some(spec.caller), Signal::TERM)?;
     confine::first_to_go_when_memory_is_short();
     set_child_subreaper(Some(getpid())).doing("collect orphans")?;
-    let stdin = start::stdin(stdin)?;
     match sys::fork().doing("fork the command")? {
         Some(_) if spec.argv.is_empty() => Ok(()),
         Some(command) => {
@@ -64,5 +63,5 @@ fn confined(spec: &Spec, read: &[Os], write: &[Os], stdin: &OwnedFd, wires: &Wir
         wires.tell(&Report::Exited(0));
         exit(0)
     }
-    exit(start::exec(spec, stdin, wires))
+    exit(start::become_it(spec, stdin, wires))
 }

@@ -99,7 +99,12 @@ fn leave_host(root: &Root) -> Result<(), Failed> {
 fn devices(host: &Host, root: &Root) -> Result<(), Failed> {
     for name in ["null", "zero", "full", "random", "urandom"] {
         let path = Path::new("dev").join(name);
-        let tree = clone(&host.open(&path)?, &path, libc::MOUNT_ATTR_NOSUID)?;
+        // Read-only holds for the file, its mode and times, not for what it leads to.
+        let tree = clone(
+            &host.open(&path)?,
+            &path,
+            READ_ONLY | libc::MOUNT_ATTR_NOSUID,
+        )?;
         root.put(&tree, &path, false)?;
     }
     for (name, to) in [

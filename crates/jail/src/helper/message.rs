@@ -1,4 +1,4 @@
-//! What the caller says: one message per command, with three descriptors.
+//! What the caller says: one message per command, with three descriptors or more.
 
 use std::{
     fs::File,
@@ -16,20 +16,23 @@ use rustix::{
 use super::{Doing, Failed, Wires};
 use crate::spec::{Request, Spec};
 
-/// The helper's end of the socket.
+/// Our end of a socket: the helper's, or that of a room.
 pub(super) struct Line(pub(super) OwnedFd);
 
 /// One command: what is asked for, and where its output and reports go.
 pub(super) struct Message {
     pub(super) requests: Requests<BufReader<File>>,
     pub(super) wires: Wires,
+    /// What else the spec speaks of, in this order: what the command reads, and
+    /// the line over which others come into its room.
+    pub(super) more: std::vec::IntoIter<OwnedFd>,
 }
 
 impl Line {
     /// Waits for a message. Nothing when the caller went away, or says what no
     /// caller says.
     pub(super) fn next(&self) -> Option<Message> {
-        let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(3))];
+        let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(5))];
         let mut control = RecvAncillaryBuffer::new(&mut space);
         let mut byte = [0];
         let got = loop {
@@ -43,19 +46,44 @@ impl Line {
         if got.bytes == 0 {
             return None;
         }
-        let mut brought = control.drain().flat_map(|message| match message {
-            RecvAncillaryMessage::ScmRights(rights) => rights.collect::<Vec<_>>(),
-            _ => Vec::new(),
-        });
+        let mut brought = Vec::with_capacity(5);
+        for message in control.drain() {
+            if let RecvAncillaryMessage::ScmRights(rights) = message {
+                brought.extend(rights);
+            }
+        }
+        let mut brought = brought.into_iter();
         let (spec, output, report) = (brought.next()?, brought.next()?, brought.next()?);
         Some(Message {
             requests: Requests(BufReader::new(File::from(spec))),
             wires: Wires { output, report },
+            more: brought,
         })
     }
 }
 
-/// Requests, line by line, and what follows the last line.
+impl Message {
+    /// What a command reads: what the caller sent, or nothing.
+    pub(super) fn stdin(&mut self, spec: &Spec) -> Result<OwnedFd, Failed> {
+        if spec.stdin {
+            let sent = self.more.next();
+            return sent.ok_or_else(|| Failed::new("take standard input", "it was not sent"));
+        }
+        Ok(File::open("/dev/null").doing("open /dev/null")?.into())
+    }
+
+    /// The line over which others come into the room of this command.
+    pub(super) fn room_line(&mut self, spec: &Spec) -> Result<Option<Line>, Failed> {
+        if !spec.stays {
+            return Ok(None);
+        }
+        let sent = self.more.next().map(Line);
+        let sent = sent.ok_or_else(|| Failed::new("take the line of a room", "it was not sent"))?;
+        Ok(Some(sent))
+    }
+}
+
+/// Requests, line by line.
 pub(super) struct Requests<R>(pub(super) R);
 
 impl<R: BufRead> Requests<R> {
@@ -71,15 +99,5 @@ impl<R: BufRead> Requests<R> {
         }
         let request = serde_json::from_slice(&line).doing("understand the spec")?;
         Ok(Some(request))
-    }
-
-    /// What the command is to read, if it is to read anything.
-    pub(super) fn stdin(&mut self, spec: &Spec) -> Result<Option<Vec<u8>>, Failed> {
-        if !spec.stdin {
-            return Ok(None);
-        }
-        let mut rest = Vec::new();
-        self.0.read_to_end(&mut rest).doing("read the spec")?;
-        Ok(Some(rest))
     }
 }

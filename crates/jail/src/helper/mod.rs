@@ -9,6 +9,7 @@ pub(crate) mod attack;
 mod confine;
 mod fallback;
 mod filter;
+mod first;
 mod ground;
 mod init;
 mod landlock;
@@ -21,12 +22,13 @@ mod quiet;
 mod room;
 mod start;
 mod sys;
+mod traces;
 mod tree;
 mod watch;
 
 use std::{io::Write, os::fd::OwnedFd, path::Path};
 
-use self::message::{Line, Message, Requests};
+use self::message::{Line, Requests};
 use crate::spec::{NURSERY, Report, Request, VERSION, Walls};
 
 /// A step of the set-up that failed.
@@ -113,37 +115,37 @@ pub fn helper_main() -> ! {
 
 /// Takes the first message, which says what kind of helper this is to be.
 fn serve(line: Line) {
-    let Some(Message {
-        mut requests,
-        wires,
-    }) = line.next()
-    else {
+    let Some(mut message) = line.next() else {
         return;
     };
-    let first = match requests.next() {
+    let first = match message.requests.next() {
         Ok(Some(first)) => first,
         Ok(None) => return,
-        Err(failed) => return wires.fail(failed),
+        Err(failed) => return message.wires.fail(failed),
     };
     match first {
         Request::Ground(ground) if ground.version == VERSION => {
-            namespaces::serve(&ground, Message { requests, wires }, line);
+            namespaces::serve(&ground, message, line);
         }
         Request::Run(spec) if spec.version == VERSION => {
+            let stdin = message.stdin(&spec);
+            let wires = message.wires;
             let Walls::Landlock { read, write } = &spec.walls else {
                 return wires.fail(Failed::new("understand the spec", "there is no ground"));
             };
-            let outcome = requests
-                .stdin(&spec)
-                .and_then(|stdin| fallback::enter(&spec, read, write, stdin, &wires));
+            let outcome =
+                stdin.and_then(|stdin| fallback::enter(&spec, read, write, stdin, &wires));
             if let Err(failed) = outcome {
                 wires.fail(failed);
             }
         }
-        Request::Attack(_) => wires.fail(Failed::new("understand the spec", "it is no command")),
-        Request::Ground(_) | Request::Run(_) => {
-            let detail = "the executable was replaced while the caller was running";
-            wires.fail(Failed::new("understand the spec", detail));
+        other => {
+            let detail = match other {
+                Request::Attack(_) => "it is no command",
+                _ => "the executable was replaced while the caller was running",
+            };
+            let failed = Failed::new("understand the spec", detail);
+            message.wires.fail(failed);
         }
     }
 }

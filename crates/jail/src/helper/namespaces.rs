@@ -6,42 +6,45 @@
 //!                                   (pid, ipc and mount namespaces) ── command ── …
 //! ```
 //!
-//! The helper stays outside the walls of the commands, one after another, never
+//! The helper stays outside the rooms of the commands, one after another, never
 //! two at once. It is killed when its caller dies, its death kills the first
 //! process, and that takes every process of the pid namespace with it. On SIGTERM
 //! from the caller it kills the first process, waits, and ends: when the helper is
 //! gone, nothing is left. When the pipes of a command that was reported are
 //! closed, nothing is left either: the first process holds them to the end.
 //!
-//! What commands share is what no command can change: it has no rights in these
+//! A room is kept for the next command while every one leaves it as it was (see
+//! `first`); then the caller speaks with the first process and not with us. When
+//! it wants another room, we get a message, and the old one goes.
+//!
+//! What rooms share is what no command can change: it has no rights in these
 //! namespaces. The one thing it can leave behind is in the network (a port that
 //! is not free for a while); `quiet` looks, and says when this was the last one.
 
 use std::{
-    fs::{self, File},
-    io::BufReader,
-    os::fd::OwnedFd,
+    fs,
+    os::fd::{AsFd, OwnedFd},
 };
 
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
+    io::Errno,
     process::{Pid, Signal, WaitOptions, getegid, geteuid, kill_process, waitpid},
     thread::UnshareFlags,
 };
 
 use super::{
     Doing, Failed, Wires, confine, filter,
+    first::{First, Job, Walls},
     ground::Ground,
-    init, landlock,
-    message::{Line, Message, Requests},
-    quiet,
+    landlock,
+    message::{Line, Message},
     room::Room,
-    start, sys,
+    sys,
 };
 use crate::{
     Network,
-    spec::{self, Report, Request, Spec, Walls},
-    view::Step,
+    spec::{self, Request, Spec},
 };
 
 /// Leaves the host's namespaces for good, builds the ground, and runs one command
@@ -60,14 +63,40 @@ pub(super) fn serve(ground: &spec::Ground, first: Message, line: Line) {
     }
 }
 
+/// A message that asks for a command, and for a room.
+struct Asked {
+    spec: Box<Spec>,
+    stdin: OwnedFd,
+    line: Option<Line>,
+}
+
+impl Asked {
+    /// What the message asks for. Nothing when the caller went away.
+    fn by(message: &mut Message) -> Result<Option<Self>, Failed> {
+        let spec = match message.requests.next()? {
+            Some(Request::Run(spec)) => spec,
+            Some(_) => return Err(Failed::new("understand the spec", "it is no command")),
+            None => return Ok(None),
+        };
+        Ok(Some(Self {
+            stdin: message.stdin(&spec)?,
+            line: message.room_line(&spec)?,
+            spec,
+        }))
+    }
+}
+
 /// What all commands of a helper share.
 struct Nursery<'a> {
     wanted: &'a spec::Ground,
-    ground: Ground,
+    /// The first process takes its own.
+    ground: Option<Ground>,
     filter: filter::Program,
     /// Both ends of a pipe that only tells whether the helper lives: the first
     /// process closes the second, and cannot see its parent from inside.
     life: (OwnedFd, Option<OwnedFd>),
+    /// Can be read when the caller asks for the end, or a child ended.
+    signals: OwnedFd,
     line: Option<Line>,
 }
 
@@ -87,68 +116,75 @@ impl<'a> Nursery<'a> {
             rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).doing("make a pipe")?;
         Ok(Self {
             wanted,
-            ground,
+            ground: Some(ground),
             filter,
             life: (end, Some(held)),
+            signals: sys::signals(&[libc::SIGTERM, libc::SIGCHLD]).doing("listen to signals")?,
             line: Some(line),
         })
     }
 
-    /// Runs one command to its end. Whether another may follow.
-    fn run(&mut self, message: Message) -> bool {
-        let Message {
-            mut requests,
-            wires,
-        } = message;
-        let spec = match requests.next() {
-            Ok(Some(Request::Run(spec))) => spec,
+    /// Opens a room and runs a command in it, to the end of the room. Whether
+    /// another may follow.
+    fn run(&mut self, mut message: Message) -> bool {
+        let asked = match Asked::by(&mut message) {
+            Ok(Some(asked)) => asked,
             Ok(None) => return false,
-            Ok(Some(_)) => {
-                wires.fail(Failed::new("understand the spec", "it is no command"));
-                return false;
-            }
             Err(failed) => {
-                wires.fail(failed);
+                message.wires.fail(failed);
                 return false;
             }
         };
-        match self.begin(&spec, &mut requests, &wires) {
-            Ok(first) => {
-                // From here on the pipes are the first process's alone: they end
-                // when it has seen the last process of the command die.
-                drop((requests, wires));
-                supervise(first)
-            }
-            Err(failed) => {
-                wires.fail(failed);
-                false
-            }
+        // The pipes go with this call: from then on they are the first process's
+        // alone, and end when it has seen the last process of the command die.
+        match self.begin(asked, message.wires) {
+            Some(first) => self.supervise(first),
+            None => false,
         }
     }
 
-    /// Forks the first process of the command.
-    fn begin(
-        &mut self,
-        spec: &Spec,
-        requests: &mut Requests<BufReader<File>>,
-        wires: &Wires,
-    ) -> Result<Pid, Failed> {
-        let Walls::Namespaces { steps } = &spec.walls else {
-            return Err(Failed::new("understand the spec", "it is for other walls"));
+    /// Forks the first process of a room. Nothing when that failed.
+    fn begin(&mut self, asked: Asked, wires: Wires) -> Option<Pid> {
+        let Asked { spec, stdin, line } = asked;
+        let steps = match &spec.walls {
+            spec::Walls::Namespaces { steps } => steps.clone(),
+            spec::Walls::Landlock { .. } => {
+                wires.fail(Failed::new("understand the spec", "it is for other walls"));
+                return None;
+            }
         };
-        let stdin = start::stdin(requests.stdin(spec)?)?;
-        let room = Room::prepare(&self.ground, steps, &spec.limits)?;
-        if let Some(first) = sys::fork_first().doing("fork the first process")? {
-            return Ok(first);
-        }
+        let forked = Room::prepare(self.ground.as_ref()?, &steps, &spec.limits).and_then(|room| {
+            let forked = sys::fork_first().doing("fork the first process")?;
+            Ok((forked, room))
+        });
+        let room = match forked {
+            Ok((Some(first), _)) => return Some(first),
+            Ok((None, room)) => room,
+            Err(failed) => {
+                wires.fail(failed);
+                return None;
+            }
+        };
         self.line = None;
         self.life.1 = None;
-        let outcome = self
-            .born()
-            .and_then(|()| self.confine(spec, steps, &room, stdin, wires));
-        if let Err(failed) = outcome {
-            wires.fail(failed);
-        }
+        let ground = match (self.born(), self.ground.take()) {
+            (Ok(()), Some(ground)) => ground,
+            (Err(failed), _) => {
+                wires.fail(failed);
+                sys::leave()
+            }
+            (Ok(()), None) => sys::leave(),
+        };
+        let first = First {
+            wanted: self.wanted,
+            steps: &steps,
+        };
+        let walls = Walls {
+            ground,
+            room,
+            filter: &self.filter,
+        };
+        first.live(walls, Job { spec, stdin, wires }, line.as_ref());
         sys::leave()
     }
 
@@ -168,40 +204,50 @@ impl<'a> Nursery<'a> {
         Ok(())
     }
 
-    /// Closes the walls around this process and starts the command.
-    fn confine(
-        &self,
-        spec: &Spec,
-        steps: &[Step],
-        room: &Room<'_>,
-        stdin: OwnedFd,
-        wires: &Wires,
-    ) -> Result<(), Failed> {
-        room.enter(&self.ground, &spec.limits)?;
-        confine::no_more_rights()?;
-        let writable = || {
-            let steps = self.wanted.steps.iter().chain(steps);
-            steps.filter_map(|step| match step {
-                Step::Show { path, write: true } => Some(path.path()),
-                _ => None,
-            })
-        };
-        landlock::second_layer(writable())?;
-        self.filter.install()?;
-        if spec.argv.is_empty() {
-            wires.tell(&Report::Exited(0));
-            return Ok(());
+    /// Waits for the end of a room: by itself, because the caller wants another
+    /// one or none, or because it asks to end everything. Then, or when it is gone,
+    /// nobody else is run.
+    fn supervise(&self, first: Pid) -> bool {
+        let Some(line) = &self.line else { return false };
+        loop {
+            let mut polled = [
+                PollFd::new(&self.signals, PollFlags::IN),
+                PollFd::from_borrowed_fd(line.0.as_fd(), PollFlags::IN),
+            ];
+            match poll(&mut polled, None) {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(_) => return end(first, false),
+            }
+            let [told, spoken_to] = polled.map(|one| !one.revents().is_empty());
+            if told && self.is_told_to_end() {
+                return end(first, false);
+            }
+            if let Ok(Some(_)) = waitpid(Some(first), WaitOptions::NOHANG) {
+                return true;
+            }
+            if spoken_to {
+                return end(first, true);
+            }
         }
-        let command = start::spawn(spec, &stdin, wires)?;
-        drop(stdin);
-        let members = init::Members::Namespace;
-        init::run(command, &spec.limits, writable(), members, wires);
-        sys::end_all_others();
-        if !quiet::is_as_new() {
-            wires.tell(&Report::Worn);
-        }
-        Ok(())
     }
+
+    /// Whether the caller asked for the end. Takes all signals that wait.
+    fn is_told_to_end(&self) -> bool {
+        let mut told = false;
+        let mut signals = [0_u8; 128 * 2];
+        while let Ok(length) = rustix::io::read(&self.signals, &mut signals) {
+            let mut signals = signals[..length].chunks_exact(128);
+            told |= signals.any(|signal| signal[..4] == libc::SIGTERM.to_ne_bytes());
+        }
+        told
+    }
+}
+
+/// Ends a room, and returns what was passed.
+fn end(first: Pid, more: bool) -> bool {
+    let _ = kill_process(first, Signal::KILL);
+    while let Err(Errno::INTR) = waitpid(Some(first), WaitOptions::empty()) {}
+    more
 }
 
 /// Leaves the host's namespaces, bound to the life of `caller`.
@@ -237,19 +283,4 @@ fn unshare(network: Network) -> Result<(), Failed> {
     fs::write("/proc/self/uid_map", format!("{uid} {uid} 1")).doing("map the user")?;
     fs::write("/proc/self/gid_map", format!("{gid} {gid} 1")).doing("map the group")?;
     rustix::system::sethostname(b"codebutler").doing("set the host name")
-}
-
-/// Waits for the first process, and kills it when the caller asks: then nobody
-/// else is run.
-fn supervise(first: Pid) -> bool {
-    let mut more = true;
-    loop {
-        if let Ok(Some(_)) = waitpid(Some(first), WaitOptions::NOHANG) {
-            return more;
-        }
-        if sys::wait_signal(&[libc::SIGTERM, libc::SIGCHLD], None) == Some(libc::SIGTERM) {
-            let _ = kill_process(first, Signal::KILL);
-            more = false;
-        }
-    }
 }

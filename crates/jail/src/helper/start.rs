@@ -1,57 +1,61 @@
-//! The last steps before the command: its input, its output, its limits, exec.
+//! The last steps before the command: its output, its limits, exec.
 
 use std::{
-    fs::File,
-    io::{Seek, Write},
-    os::{fd::OwnedFd, unix::process::CommandExt},
-    process::Command,
+    ffi::CString,
+    os::{fd::OwnedFd, unix::ffi::OsStrExt},
 };
 
-use rustix::{
-    fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create},
-    process::Pid,
-};
+use rustix::process::Pid;
 
 use super::{Doing, Failed, Wires, confine, sys};
 use crate::spec::{Report, Spec};
 
-/// What the command reads: its own bytes in a sealed file, or nothing. Must be
-/// made before the filter, which refuses such files.
-pub(super) fn stdin(bytes: Option<Vec<u8>>) -> Result<OwnedFd, Failed> {
-    let Some(bytes) = bytes else {
-        return Ok(File::open("/dev/null").doing("open /dev/null")?.into());
-    };
-    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
-    let mut file = File::from(memfd_create("stdin", flags).doing("make standard input")?);
-    file.write_all(&bytes).doing("fill standard input")?;
-    file.rewind().doing("rewind standard input")?;
-    let seals = SealFlags::WRITE | SealFlags::GROW | SealFlags::SHRINK | SealFlags::SEAL;
-    fcntl_add_seals(&file, seals).doing("seal standard input")?;
-    Ok(file.into())
-}
-
-/// Starts the command in a process of its own.
+/// Starts the command in a process and a session of its own. It runs on our memory
+/// until it executes and never comes back, so all that it needs is made here: what
+/// it made itself would stay.
 pub(super) fn spawn(spec: &Spec, stdin: &OwnedFd, wires: &Wires) -> Result<Pid, Failed> {
     let step = "start the command";
-    let command = sys::spawn(&mut || exec(spec, stdin, wires)).doing(step)?;
+    let program = program(spec)?;
+    let command = sys::spawn(&mut || {
+        let _ = rustix::process::setsid();
+        exec(&program, spec, stdin, wires)
+    });
+    let command = command.doing(step)?;
     command.ok_or_else(|| Failed::new(step, "the kernel gave it no number"))
+}
+
+/// Becomes the command, in a process that was forked for it.
+pub(super) fn become_it(spec: &Spec, stdin: &OwnedFd, wires: &Wires) -> i32 {
+    match program(spec) {
+        Ok(program) => exec(&program, spec, stdin, wires),
+        Err(failed) => {
+            wires.fail(failed);
+            71
+        }
+    }
+}
+
+/// What is executed, as the kernel wants it.
+fn program(spec: &Spec) -> Result<sys::Program, Failed> {
+    let word = |bytes: Vec<u8>| CString::new(bytes).doing("start the command");
+    let argv = spec.argv.iter();
+    let argv = argv.map(|argument| word(argument.0.as_bytes().to_vec()));
+    let env = spec.env.iter().map(|(name, value)| {
+        let (name, value) = (name.0.as_bytes(), value.0.as_bytes());
+        word([name, b"=", value].concat())
+    });
+    let argv = argv.collect::<Result<_, _>>()?;
+    Ok(sys::Program::new(argv, env.collect::<Result<_, _>>()?))
 }
 
 /// Becomes the command. When that is not possible, reports and returns the code to
 /// end with.
-pub(super) fn exec(spec: &Spec, stdin: &OwnedFd, wires: &Wires) -> i32 {
-    if let Err(Failed { step, detail }) = prepare(spec, stdin, wires) {
-        wires.tell(&Report::SetUp { step, detail });
+fn exec(program: &sys::Program, spec: &Spec, stdin: &OwnedFd, wires: &Wires) -> i32 {
+    if let Err(failed) = prepare(spec, stdin, wires) {
+        wires.fail(failed);
         return 71;
     }
-    let [program, arguments @ ..] = spec.argv.as_slice() else {
-        return 0;
-    };
-    let error = Command::new(&program.0)
-        .args(arguments.iter().map(|argument| &argument.0))
-        .env_clear()
-        .envs(spec.env.iter().map(|(name, value)| (&name.0, &value.0)))
-        .exec();
+    let error = program.execute();
     wires.tell(&Report::Program {
         detail: error.to_string(),
     });

@@ -6,8 +6,9 @@
 )]
 
 use std::{
+    ffi::CString,
     io, mem,
-    os::fd::{AsFd, AsRawFd, OwnedFd},
+    os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd},
     time::Duration,
 };
 
@@ -111,11 +112,83 @@ pub(super) fn spawn(mut child: &mut dyn FnMut() -> i32) -> io::Result<Option<Pid
     // so stack and argument outlive its use of them. The helper has one thread:
     // nobody else runs on the shared memory. The child ends behind `enter`, by the
     // bare call, and never comes back into our frames.
-    let pid = unsafe { libc::clone(enter, top.cast(), flags, argument.cast()) };
+    let pid = unsafe {
+        // The child leaves behind what it set for its program.
+        let _own = Environment::kept();
+        libc::clone(enter, top.cast(), flags, argument.cast())
+    };
     if pid == -1 {
         return Err(io::Error::last_os_error());
     }
     Ok(Pid::from_raw(pid))
+}
+
+/// A program with all that the kernel wants to know of it.
+pub(super) struct Program {
+    /// What the lists point into.
+    _words: [Vec<CString>; 2],
+    argv: Vec<*const libc::c_char>,
+    env: Vec<*const libc::c_char>,
+}
+
+impl Program {
+    pub(super) fn new(argv: Vec<CString>, env: Vec<CString>) -> Self {
+        let list = |words: &[CString]| {
+            let words = words.iter().map(|word| word.as_ptr());
+            words.chain([std::ptr::null()]).collect()
+        };
+        Self {
+            argv: list(&argv),
+            env: list(&env),
+            _words: [argv, env],
+        }
+    }
+
+    /// Becomes it: looked for along the `PATH` of its own environment, as a shell
+    /// does. Comes back only with the reason why not.
+    pub(super) fn execute(&self) -> io::Error {
+        // SAFETY: both lists end with null and point to words that we hold. There
+        // is one thread, so nobody else reads the environment meanwhile.
+        unsafe {
+            let _before = Environment::changed_to(&self.env);
+            libc::execvp(self.argv[0], self.argv.as_ptr());
+            io::Error::last_os_error()
+        }
+    }
+}
+
+unsafe extern "C" {
+    static mut environ: *const *const libc::c_char;
+}
+
+/// Gives this process its environment back when dropped.
+struct Environment(*const *const libc::c_char);
+
+impl Environment {
+    /// # Safety
+    /// There is one thread.
+    unsafe fn kept() -> Self {
+        // SAFETY: nobody changes it meanwhile.
+        Self(unsafe { environ })
+    }
+
+    /// # Safety
+    /// There is one thread, and `list` ends with null and outlives the result.
+    unsafe fn changed_to(list: &[*const libc::c_char]) -> Self {
+        // SAFETY: as said.
+        unsafe {
+            let before = Self::kept();
+            environ = list.as_ptr();
+            before
+        }
+    }
+}
+
+impl Drop for Environment {
+    fn drop(&mut self) {
+        // SAFETY: made only where there is one thread.
+        unsafe { environ = self.0 }
+    }
 }
 
 /// Enough for the last steps before a program, and little enough to come from
@@ -196,6 +269,18 @@ fn signal_set(signals: &[i32]) -> libc::sigset_t {
             libc::sigaddset(&mut set, *signal);
         }
         set
+    }
+}
+
+/// A descriptor that can be read when one of the blocked `signals` waits.
+pub(super) fn signals(signals: &[i32]) -> io::Result<OwnedFd> {
+    let set = signal_set(signals);
+    // SAFETY: a set that lives across the call; what comes back is ours alone.
+    unsafe {
+        match libc::signalfd(-1, &set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK) {
+            -1 => Err(io::Error::last_os_error()),
+            new => Ok(OwnedFd::from_raw_fd(new)),
+        }
     }
 }
 
@@ -294,6 +379,74 @@ pub(super) fn counts_processes_per_namespace() -> bool {
         .split(['.', '-'])
         .map(|part| part.parse().unwrap_or(0));
     (parts.next().unwrap_or(0), parts.next().unwrap_or(0)) >= (5, 14)
+}
+
+/// What other processes of the same user may change about this one without
+/// looking into it; what it starts would inherit that.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Nature {
+    limits: Vec<(u64, u64)>,
+    /// As the kernel writes it: policy, niceness, reservations.
+    schedule: [u8; 64],
+    io_priority: libc::c_long,
+    processors: rustix::thread::CpuSet,
+}
+
+/// How this process is now.
+pub(super) fn nature() -> io::Result<Nature> {
+    const OWN: libc::c_int = 0;
+    const IO_OF_PROCESS: libc::c_int = 1;
+    let mut schedule = [0_u8; 64];
+    let mut limits = Vec::with_capacity(16);
+    // SAFETY: writes at most as many bytes as it is told of; plain numbers else.
+    let io_priority = unsafe {
+        let room = schedule.len();
+        let at = schedule.as_mut_ptr();
+        if libc::syscall(libc::SYS_sched_getattr, OWN, at, room, 0) == -1 {
+            return Err(io::Error::last_os_error());
+        }
+        libc::syscall(libc::SYS_ioprio_get, IO_OF_PROCESS, OWN)
+    };
+    // One more than there are is refused.
+    for resource in 0.. {
+        let mut limit = libc::rlimit64 {
+            rlim_cur: 0,
+            rlim_max: 0,
+        };
+        // SAFETY: writes one structure that lives across the call.
+        if unsafe { libc::getrlimit64(resource, &raw mut limit) } == -1 {
+            break;
+        }
+        limits.push((limit.rlim_cur, limit.rlim_max));
+    }
+    Ok(Nature {
+        limits,
+        schedule,
+        io_priority,
+        processors: rustix::thread::sched_getaffinity(None)?,
+    })
+}
+
+/// How many shared memories, sets of semaphores and message queues there are in
+/// this namespace. What cannot be counted is -1 each time.
+pub(super) fn objects() -> [i64; 3] {
+    const MEMORIES: libc::c_int = 14;
+    const SEMAPHORES: libc::c_int = 19;
+    const QUEUES: libc::c_int = 12;
+    let mut memories = [0_i32; 16];
+    let mut semaphores = [0_i32; 16];
+    let mut queues = [0_i32; 16];
+    // SAFETY: each writes one structure, of at most 48 bytes, that lives across it.
+    let said = unsafe {
+        [
+            libc::syscall(libc::SYS_shmctl, 0, MEMORIES, memories.as_mut_ptr()),
+            libc::syscall(libc::SYS_semctl, 0, 0, SEMAPHORES, semaphores.as_mut_ptr()),
+            libc::syscall(libc::SYS_msgctl, 0, QUEUES, queues.as_mut_ptr()),
+        ]
+    };
+    // Where the kernel writes how many are in use.
+    let counted = [memories[0], semaphores[7], queues[0]];
+    std::array::from_fn(|at| if said[at] < 0 { -1 } else { counted[at].into() })
 }
 
 /// Makes a call with nothing but zeros, to see whether it is let through.

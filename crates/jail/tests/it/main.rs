@@ -10,4 +10,5 @@ mod hostile;
 mod nursery;
 mod ordinary;
 mod places;
+mod rooms;
 mod world;

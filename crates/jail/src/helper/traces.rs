@@ -1,0 +1,154 @@
+//! Whether a room is as new after a command, so that another may run in it: no
+//! file is left in the scratch space, no queue and no shared memory, its folders
+//! are the same ones, and nobody has changed the first process.
+//!
+//! Looked at when every process of the command is dead, so nothing changes
+//! meanwhile. Processes and sockets are not looked at here (see `first`, `quiet`).
+
+use std::{
+    os::fd::OwnedFd,
+    path::{Path, PathBuf},
+};
+
+use rustix::fs::{fstat, llistxattr, lstat, statvfs};
+
+use super::{
+    Doing, Failed,
+    sys::{self, Nature},
+};
+use crate::view::Step;
+
+/// How the room was before its first command.
+pub(super) struct Traces {
+    /// Blocks and files in use in the scratch space.
+    scratch: (u64, u64),
+    /// The folders of the scratch space, which are the files just counted.
+    folders: Vec<(PathBuf, Folder)>,
+    /// The root of the namespace's message queues, where there are such, and its
+    /// size: the kernel counts the names in it so.
+    queues: Option<(OwnedFd, i64)>,
+    /// How many there are of each kind of object that outlives its maker.
+    objects: [i64; 3],
+    nature: Nature,
+}
+
+/// What a command can change about a folder besides its content. Numbers of a
+/// tmpfs are not given out twice.
+#[derive(Debug, PartialEq, Eq)]
+struct Folder {
+    number: (u64, u64),
+    mode: u32,
+    owner: (u32, u32),
+    attributes: usize,
+}
+
+impl Traces {
+    /// Looks at a room that nobody has used.
+    pub(super) fn note(steps: &[Step], queues: Option<OwnedFd>) -> Result<Self, Failed> {
+        let step = "look at the room";
+        let folders = folders(steps)
+            .into_iter()
+            .map(|path| {
+                let folder = look(&path).doing(step)?;
+                Ok((path, folder))
+            })
+            .collect::<Result<_, Failed>>()?;
+        Ok(Self {
+            scratch: in_use().doing(step)?,
+            folders,
+            queues: match queues {
+                Some(queues) => {
+                    let size = fstat(&queues).doing(step)?.st_size;
+                    Some((queues, size))
+                }
+                None => None,
+            },
+            objects: sys::objects(),
+            nature: sys::nature().doing(step)?,
+        })
+    }
+
+    /// Whether nothing was left. What cannot be seen counts as something.
+    pub(super) fn none(&self) -> bool {
+        in_use() == Ok(self.scratch)
+            && self
+                .folders
+                .iter()
+                .all(|(path, folder)| look(path).as_ref() == Ok(folder))
+            && self.queues.as_ref().is_none_or(|(queues, size)| {
+                fstat(queues).is_ok_and(|found| found.st_size == *size)
+            })
+            && sys::objects() == self.objects
+            && sys::nature().is_ok_and(|nature| nature == self.nature)
+    }
+}
+
+/// The scratch space's own folders, and the way to what is shown in it. What is
+/// mounted cannot be moved, and what lies in it is not ours.
+fn folders(steps: &[Step]) -> Vec<PathBuf> {
+    let own = [crate::TMP, "/dev/shm", crate::HOME];
+    let mut folders = own.map(PathBuf::from).to_vec();
+    let is_mounted = |step: &&Step| !matches!(step, Step::Link { .. });
+    for step in steps {
+        let way = step.place().ancestors();
+        let way = way.take_while(|place| own.iter().any(|own| place.starts_with(own)));
+        folders.extend(way.map(Path::to_owned));
+    }
+    folders.retain(|folder| {
+        let mut mounted = steps.iter().filter(is_mounted);
+        !mounted.any(|step| folder.starts_with(step.place()))
+    });
+    folders.sort();
+    folders.dedup();
+    folders
+}
+
+fn look(path: &Path) -> rustix::io::Result<Folder> {
+    let found = lstat(path)?;
+    Ok(Folder {
+        number: (found.st_dev, found.st_ino),
+        mode: found.st_mode,
+        owner: (found.st_uid, found.st_gid),
+        // Nothing has any here, so a length is enough.
+        attributes: llistxattr(path, &mut [0_u8; 0])?,
+    })
+}
+
+fn in_use() -> rustix::io::Result<(u64, u64)> {
+    let found = statvfs(crate::TMP)?;
+    Ok((
+        found.f_blocks - found.f_bfree,
+        found.f_files - found.f_ffree,
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_can_be_moved_in_the_scratch_space_is_looked_at() {
+        let show = |path: &str| Step::Show {
+            path: Path::new(path).into(),
+            write: true,
+        };
+        let steps = [
+            show("/tmp/a/b/tree"),
+            show("/tmp/a/b/tree/.git"),
+            show("/work/other"),
+            Step::Link {
+                at: Path::new("/tmp/tools").into(),
+                to: Path::new("/usr").into(),
+            },
+        ];
+        let expected = [
+            "/dev/shm",
+            "/tmp",
+            "/tmp/a",
+            "/tmp/a/b",
+            "/tmp/home",
+            "/tmp/tools",
+        ];
+        assert_eq!(folders(&steps), expected.map(PathBuf::from));
+    }
+}
