@@ -18,7 +18,7 @@ use crate::{
     run,
     seal::Seals,
     self_test,
-    spawn::{self, Prepared, Traces},
+    spawn::{self, Left, Prepared, Traces},
     spec::{Os, Report, Spec, VERSION, Walls},
     system,
     view::{self, Step, View},
@@ -60,6 +60,16 @@ impl Jail {
     /// re-executed as `<helper> __jail`: the codebutler binary, which calls
     /// [`crate::helper_main`] then. Blocks for some milliseconds.
     pub fn new(helper: PathBuf) -> Result<Self, JailError> {
+        Self::probed(helper, false)
+    }
+
+    /// The same for a process that will run commands soon: the helper that was
+    /// started to find out is kept for the first one.
+    pub fn new_in_use(helper: PathBuf) -> Result<Self, JailError> {
+        Self::probed(helper, true)
+    }
+
+    fn probed(helper: PathBuf, keep: bool) -> Result<Self, JailError> {
         let mut jail = Self {
             helper,
             strength: Strength::Namespaces,
@@ -67,7 +77,7 @@ impl Jail {
             plans: Plans::default(),
             standing: None,
         };
-        if let Err(reason) = jail.probe()? {
+        if let Err(reason) = jail.probe(keep)? {
             jail = jail.without_namespaces(&reason)?;
         }
         Ok(jail)
@@ -80,7 +90,7 @@ impl Jail {
             reason: reason.to_owned(),
         };
         self.plans = Plans::default();
-        if let Err(landlock) = self.probe()? {
+        if let Err(landlock) = self.probe(false)? {
             let reason = format!("no namespaces ({reason}), no Landlock ({landlock})");
             self.strength = Strength::None { reason };
         }
@@ -269,8 +279,9 @@ impl Jail {
         }
     }
 
-    /// Builds the walls around nothing. The inner error is the kernel's.
-    fn probe(&self) -> Result<Result<(), String>, JailError> {
+    /// Builds the walls around nothing. The inner error is the kernel's. The helper
+    /// can be kept for a command.
+    fn probe(&self, keep: bool) -> Result<Result<(), String>, JailError> {
         let base = self.base.to_vec();
         let (ground, steps) = match self.strength {
             Strength::Namespaces => {
@@ -287,7 +298,7 @@ impl Jail {
         let (sender, started) = std::sync::mpsc::channel();
         let prepared = Prepared {
             ground,
-            again: false,
+            again: keep,
             spec,
             stdin: None,
             traces: Traces::default(),
@@ -301,16 +312,21 @@ impl Jail {
             step: "probing",
             source,
         })?;
-        started.leash.wait().map_err(|source| JailError::Lost {
-            step: "probing",
-            source,
-        })?;
-        Ok(match run::first_report(&text) {
+        let outcome = match run::first_report(&text) {
             Ok(Report::Exited(0)) => Ok(()),
             Ok(Report::SetUp { step, detail }) => Err(format!("{step}: {detail}")),
             Ok(other) => Err(format!("unexpected report {other:?}")),
             Err(text) => Err(text),
-        })
+        };
+        if keep && outcome.is_ok() {
+            started.leash.let_go(Left::InItsRoom);
+            return Ok(outcome);
+        }
+        started.leash.wait().map_err(|source| JailError::Lost {
+            step: "probing",
+            source,
+        })?;
+        Ok(outcome)
     }
 }
 

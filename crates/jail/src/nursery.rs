@@ -32,6 +32,7 @@ use rustix::{
 };
 
 use crate::{
+    Network,
     room::Room,
     spawn::Prepared,
     spec::{Asking, Ground, NURSERY},
@@ -65,6 +66,8 @@ pub(crate) struct Nursery {
     room: Option<Room>,
     shown: Vec<Identity>,
     again: bool,
+    /// Nothing has run in it yet.
+    is_new: bool,
     pub(crate) child: Child,
     line: UnixStream,
 }
@@ -83,17 +86,43 @@ impl Nursery {
     /// does, or when it died meanwhile.
     pub(crate) fn waiting(helper: &Path, prepared: &mut Prepared) -> Option<(Self, Pipes)> {
         let ground = prepared.ground.as_ref()?;
-        let nursery = {
+        let mut nursery = {
             let mut idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner);
-            let suits = |one: &Self| one.helper == helper && one.ground.as_ref() == Some(ground);
-            let at = idle.iter().rposition(suits)?;
+            let at = |suits: &dyn Fn(&Self) -> bool| {
+                idle.iter()
+                    .rposition(|one| one.helper == helper && suits(one))
+            };
+            let at = at(&|one| one.ground.as_ref() == Some(ground))
+                .or_else(|| at(&|one| one.is_new && one.network() == Some(ground.network)))?;
             idle.remove(at)
         };
+        // Its room goes with it, but not at once.
+        if !matches!(nursery.child.try_wait(), Ok(None)) {
+            return None;
+        }
+        if nursery.ground.as_ref() != Some(ground) {
+            return nursery.move_to(prepared);
+        }
         if nursery.shown != identities(&nursery.ground) {
             nursery.end();
             return None;
         }
         nursery.take(prepared)
+    }
+
+    /// Hands the first command to a helper that has run none, on a ground that it
+    /// builds for it.
+    fn move_to(mut self, prepared: &mut Prepared) -> Option<(Self, Pipes)> {
+        let ground = prepared.ground.clone();
+        self.shown = identities(&ground);
+        self.ground.clone_from(&ground);
+        self.again = prepared.again;
+        let (pipes, ends) = pipes().ok()?;
+        self.in_new_room(ground.as_deref(), prepared, (pipes, ends))
+    }
+
+    fn network(&self) -> Option<Network> {
+        self.ground.as_ref().map(|ground| ground.network)
     }
 
     /// Hands it a command, in the room that stands or in a new one. Nothing when it
@@ -109,7 +138,17 @@ impl Nursery {
                 Err(error) => tracing::debug!(%error, "a jail's room is gone"),
             }
         }
-        match self.open_room(None, prepared, &ends) {
+        self.in_new_room(None, prepared, (pipes, ends))
+    }
+
+    /// Hands it a command in a new room. Nothing when it died meanwhile.
+    fn in_new_room(
+        mut self,
+        ground: Option<&Ground>,
+        prepared: &mut Prepared,
+        (pipes, ends): (Pipes, Ends),
+    ) -> Option<(Self, Pipes)> {
+        match self.open_room(ground, prepared, &ends) {
             Ok(()) => Some((self, pipes)),
             Err(error) => {
                 tracing::debug!(%error, "a jail helper is gone");
@@ -128,6 +167,7 @@ impl Nursery {
         ends: &Ends,
     ) -> io::Result<()> {
         self.room = None;
+        self.is_new = prepared.spec.argv.is_empty();
         let new = match self.again {
             true => Some(Room::new(prepared)?),
             false => None,
@@ -160,6 +200,7 @@ impl Nursery {
             room: None,
             shown,
             again: prepared.again,
+            is_new: prepared.spec.argv.is_empty(),
             child,
             line,
         };
@@ -276,7 +317,6 @@ fn identities(ground: &Option<Arc<Ground>>) -> Vec<Identity> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Network;
 
     #[test]
     fn a_shown_place_that_was_replaced_is_noticed() {

@@ -9,10 +9,9 @@
 use std::os::fd::OwnedFd;
 
 use super::{
-    Failed, Wires, confine, filter,
-    ground::Ground,
-    init, landlock,
+    Failed, Wires, confine, filter, init, landlock,
     message::{Line, Message},
+    namespaces::Outside,
     quiet,
     room::Room,
     start, sys,
@@ -32,7 +31,7 @@ pub(super) struct Job {
 
 /// What the walls are made of. Gone when they are closed: it leads outside.
 pub(super) struct Walls<'a> {
-    pub(super) ground: Ground,
+    pub(super) outside: Outside,
     pub(super) room: Room<'a>,
     pub(super) filter: &'a filter::Program,
 }
@@ -82,12 +81,12 @@ impl First<'_> {
         stays: bool,
     ) -> Result<Option<Traces>, Failed> {
         let Walls {
-            ground,
+            outside,
             room,
             filter,
         } = walls;
-        let queues = room.enter(&ground, &spec.limits)?;
-        drop((ground, room));
+        let queues = room.enter(&outside.ground, &spec.limits)?;
+        drop((outside, room));
         confine::no_more_rights()?;
         landlock::second_layer(self.writable())?;
         filter.install()?;

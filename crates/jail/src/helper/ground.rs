@@ -2,11 +2,11 @@
 //! built once by the helper.
 //!
 //! There are two mount namespaces. The outer one has the host's root, and the
-//! helper waits in it; what a command adds, its worktree above all, is cloned
-//! there. The inner one holds the ground alone: the host's root leaves it here,
-//! because letting go of a root waits for every processor of the machine. Each
-//! command gets a copy of the inner one (see `room`), so nothing that is mounted
-//! for one command is there for the next.
+//! helper waits in it; what a room adds, its worktree above all, is cloned there.
+//! The inner one holds the ground alone: the host's root leaves it here, because
+//! letting go of a root waits for every processor of the machine. Each room gets a
+//! copy of the inner one (see `room`), so nothing that is mounted for one is there
+//! for the next.
 
 use std::{
     fs,
@@ -15,7 +15,7 @@ use std::{
 };
 
 use rustix::{
-    fs::{CWD, Mode, OFlags, openat},
+    fs::{Mode, OFlags, openat},
     mount::{MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_change, unmount},
     thread::UnshareFlags,
 };
@@ -30,26 +30,42 @@ use crate::spec;
 /// Where covers are made in the outer namespace. Nothing is ever shown from there.
 const COVERS: &str = "/proc";
 
-/// A ground that stands.
-pub(super) struct Ground {
-    /// The namespace that every command gets a copy of.
-    pub(super) inner: OwnedFd,
-    /// What commands may add is taken from here, in the outer namespace.
+/// The outer namespace, which this process is in.
+pub(super) struct Outer {
+    namespace: OwnedFd,
+    /// The host's, which is under the covers.
+    proc: OwnedFd,
+    /// What rooms may add is taken from here.
     pub(super) host: Host,
 }
 
-impl Ground {
-    /// Builds the ground. Afterwards this process is in the outer namespace.
-    pub(super) fn build(wanted: &spec::Ground) -> Result<Self, Failed> {
-        // What the host mounts later is still seen in the outer one.
+impl Outer {
+    /// Makes the namespace we are in the outer one.
+    pub(super) fn take() -> Result<Self, Failed> {
+        // What the host mounts later is still seen in it.
         let follow = MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC;
         mount_change("/", follow).doing("keep mounts to ourselves")?;
-        let outer = own_namespace()?;
+        let proc = folder("/proc")?;
+        let namespace = own_namespace(&proc)?;
+        tmpfs(COVERS).doing("make room for covers")?;
+        let host = Host {
+            root: folder("/")?,
+            covers: Path::new(COVERS),
+        };
+        Ok(Self {
+            namespace,
+            proc,
+            host,
+        })
+    }
+
+    /// Builds a ground, and comes back.
+    pub(super) fn build(&self, wanted: &spec::Ground) -> Result<Ground, Failed> {
         sys::unshare(UnshareFlags::NEWNS).doing("make the inner mount namespace")?;
-        let inner = own_namespace()?;
+        let inner = own_namespace(&self.proc)?;
         let (host, root) = stage()?;
         devices(&host, &root)?;
-        // Each command gets its own of these.
+        // Each room gets its own of these.
         for place in ["tmp", "dev/shm", "proc"] {
             root.target(Path::new(place), true)?;
         }
@@ -60,14 +76,14 @@ impl Ground {
             root.target(relative(way.path.path()), way.folder)?;
         }
         leave_host(&root)?;
-        enter(&outer)?;
-        tmpfs(COVERS).doing("make room for covers")?;
-        let host = Host {
-            root: folder("/")?,
-            covers: Path::new(COVERS),
-        };
-        Ok(Self { inner, host })
+        enter(&self.namespace)?;
+        Ok(Ground { inner })
     }
+}
+
+/// A ground that stands: the namespace that every room gets a copy of.
+pub(super) struct Ground {
+    pub(super) inner: OwnedFd,
 }
 
 /// `/old` becomes the host's root, `/new` the one to come.
@@ -132,9 +148,9 @@ fn devices(host: &Host, root: &Root) -> Result<(), Failed> {
 }
 
 /// The mount namespace this process is in.
-fn own_namespace() -> Result<OwnedFd, Failed> {
+fn own_namespace(proc: &OwnedFd) -> Result<OwnedFd, Failed> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC;
-    openat(CWD, "/proc/self/ns/mnt", flags, Mode::empty()).doing("open the mount namespace")
+    openat(proc, "self/ns/mnt", flags, Mode::empty()).doing("open the mount namespace")
 }
 
 /// A small tmpfs, for folders and links only.

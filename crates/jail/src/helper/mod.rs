@@ -125,7 +125,7 @@ fn serve(line: Line) {
     };
     match first {
         Request::Ground(ground) if ground.version == VERSION => {
-            namespaces::serve(&ground, message, line);
+            namespaces::serve(ground, message, line);
         }
         Request::Run(spec) if spec.version == VERSION => {
             let stdin = message.stdin(&spec);

@@ -36,7 +36,7 @@ use rustix::{
 use super::{
     Doing, Failed, Wires, confine, filter,
     first::{First, Job, Walls},
-    ground::Ground,
+    ground::{Ground, Outer},
     landlock,
     message::{Line, Message},
     room::Room,
@@ -49,7 +49,7 @@ use crate::{
 
 /// Leaves the host's namespaces for good, builds the ground, and runs one command
 /// after another on it. Returns when the caller wants no more.
-pub(super) fn serve(ground: &spec::Ground, first: Message, line: Line) {
+pub(super) fn serve(ground: Box<spec::Ground>, first: Message, line: Line) {
     let mut nursery = match Nursery::build(ground, line) {
         Ok(nursery) => nursery,
         Err(failed) => return first.wires.fail(failed),
@@ -70,27 +70,11 @@ struct Asked {
     line: Option<Line>,
 }
 
-impl Asked {
-    /// What the message asks for. Nothing when the caller went away.
-    fn by(message: &mut Message) -> Result<Option<Self>, Failed> {
-        let spec = match message.requests.next()? {
-            Some(Request::Run(spec)) => spec,
-            Some(_) => return Err(Failed::new("understand the spec", "it is no command")),
-            None => return Ok(None),
-        };
-        Ok(Some(Self {
-            stdin: message.stdin(&spec)?,
-            line: message.room_line(&spec)?,
-            spec,
-        }))
-    }
-}
-
 /// What all commands of a helper share.
-struct Nursery<'a> {
-    wanted: &'a spec::Ground,
-    /// The first process takes its own.
-    ground: Option<Ground>,
+struct Nursery {
+    wanted: Box<spec::Ground>,
+    /// The first process takes it with it, and lets go of it.
+    outside: Option<Outside>,
     filter: filter::Program,
     /// Both ends of a pipe that only tells whether the helper lives: the first
     /// process closes the second, and cannot see its parent from inside.
@@ -100,10 +84,17 @@ struct Nursery<'a> {
     line: Option<Line>,
 }
 
-impl<'a> Nursery<'a> {
-    fn build(wanted: &'a spec::Ground, line: Line) -> Result<Self, Failed> {
+/// What leads out of a room.
+pub(super) struct Outside {
+    outer: Outer,
+    pub(super) ground: Ground,
+}
+
+impl Nursery {
+    fn build(wanted: Box<spec::Ground>, line: Line) -> Result<Self, Failed> {
         leave_host(wanted.caller, wanted.network)?;
-        let ground = Ground::build(wanted)?;
+        let outer = Outer::take()?;
+        let ground = outer.build(&wanted)?;
         confine::no_new_rights()?;
         // On the host's network its abstract sockets are a door unless Landlock shuts it.
         let closed = wanted.network == Network::Loopback || landlock::scopes_abstract_sockets();
@@ -116,7 +107,7 @@ impl<'a> Nursery<'a> {
             rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).doing("make a pipe")?;
         Ok(Self {
             wanted,
-            ground: Some(ground),
+            outside: Some(Outside { outer, ground }),
             filter,
             life: (end, Some(held)),
             signals: sys::signals(&[libc::SIGTERM, libc::SIGCHLD]).doing("listen to signals")?,
@@ -124,10 +115,41 @@ impl<'a> Nursery<'a> {
         })
     }
 
+    /// What a message asks for. Nothing when the caller went away.
+    fn asked(&mut self, message: &mut Message) -> Result<Option<Asked>, Failed> {
+        let mut request = message.requests.next()?;
+        if let Some(Request::Ground(wanted)) = request {
+            self.move_to(wanted)?;
+            request = message.requests.next()?;
+        }
+        let spec = match request {
+            Some(Request::Run(spec)) => spec,
+            Some(_) => return Err(Failed::new("understand the spec", "it is no command")),
+            None => return Ok(None),
+        };
+        Ok(Some(Asked {
+            stdin: message.stdin(&spec)?,
+            line: message.room_line(&spec)?,
+            spec,
+        }))
+    }
+
+    /// Builds another ground in the place of the one that stands.
+    fn move_to(&mut self, wanted: Box<spec::Ground>) -> Result<(), Failed> {
+        if wanted.network != self.wanted.network {
+            return Err(Failed::new("move", "the network is another one"));
+        }
+        if let Some(outside) = &mut self.outside {
+            outside.ground = outside.outer.build(&wanted)?;
+        }
+        self.wanted = wanted;
+        Ok(())
+    }
+
     /// Opens a room and runs a command in it, to the end of the room. Whether
     /// another may follow.
     fn run(&mut self, mut message: Message) -> bool {
-        let asked = match Asked::by(&mut message) {
+        let asked = match self.asked(&mut message) {
             Ok(Some(asked)) => asked,
             Ok(None) => return false,
             Err(failed) => {
@@ -153,7 +175,8 @@ impl<'a> Nursery<'a> {
                 return None;
             }
         };
-        let forked = Room::prepare(self.ground.as_ref()?, &steps, &spec.limits).and_then(|room| {
+        let host = &self.outside.as_ref()?.outer.host;
+        let forked = Room::prepare(host, &steps, &spec.limits).and_then(|room| {
             let forked = sys::fork_first().doing("fork the first process")?;
             Ok((forked, room))
         });
@@ -167,8 +190,8 @@ impl<'a> Nursery<'a> {
         };
         self.line = None;
         self.life.1 = None;
-        let ground = match (self.born(), self.ground.take()) {
-            (Ok(()), Some(ground)) => ground,
+        let outside = match (self.born(), self.outside.take()) {
+            (Ok(()), Some(outside)) => outside,
             (Err(failed), _) => {
                 wires.fail(failed);
                 sys::leave()
@@ -176,11 +199,11 @@ impl<'a> Nursery<'a> {
             (Ok(()), None) => sys::leave(),
         };
         let first = First {
-            wanted: self.wanted,
+            wanted: &self.wanted,
             steps: &steps,
         };
         let walls = Walls {
-            ground,
+            outside,
             room,
             filter: &self.filter,
         };

@@ -15,7 +15,7 @@ use rustix::{
 use super::{
     Doing, Failed,
     ground::Ground,
-    mounts::{Root, Tree, clone, detached, enter, folder},
+    mounts::{Host, Root, Tree, clone, detached, enter, folder},
     proc, sys,
 };
 use crate::{Limits, view::Step};
@@ -31,14 +31,10 @@ impl<'a> Room<'a> {
     /// Gets everything ready that needs no namespace of the command's own, in the
     /// outer namespace. The helper does this: what it runs is in memory already,
     /// and a process that was just forked has to fetch every page anew.
-    pub(super) fn prepare(
-        ground: &Ground,
-        steps: &'a [Step],
-        limits: &Limits,
-    ) -> Result<Self, Failed> {
+    pub(super) fn prepare(host: &Host, steps: &'a [Step], limits: &Limits) -> Result<Self, Failed> {
         let mut trees = Vec::with_capacity(steps.len());
         for step in steps {
-            trees.push(ground.host.tree(step)?);
+            trees.push(host.tree(step)?);
         }
         let scratch = scratch(limits)?;
         Ok(Self {

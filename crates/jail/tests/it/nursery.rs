@@ -175,6 +175,28 @@ async fn helpers_that_wait_can_be_sent_away() {
 }
 
 #[tokio::test]
+async fn what_was_started_to_find_out_runs_the_first_command_where_that_is_wanted() {
+    let own = std::process::id();
+    let (mut world, _folder) = world_elsewhere();
+    assert!(matches!(
+        world.jail.strength(),
+        butler_jail::Strength::Namespaces
+    ));
+    assert!(helpers_of(own).is_empty(), "nobody asked for one");
+    world.jail = butler_jail::Jail::new_in_use(helper()).unwrap();
+    until("it has one process", || helpers_of(own).len() == 1).await;
+    let waiting = helpers_of(own);
+    world.write("file", "x");
+    assert_eq!(world.ok("ls; echo y > /tmp/y").await, "file\n");
+    assert_eq!(helpers_of(own), waiting);
+    // It moves once: another worktree gets a helper of its own.
+    let (mut other, _other) = world_elsewhere();
+    other.jail = world.jail.clone();
+    assert_eq!(other.ok("ls").await, "");
+    assert_eq!(helpers_of(own).len(), 2);
+}
+
+#[tokio::test]
 async fn kill_9_of_the_caller_ends_the_helper_that_waits() {
     let world = World::new();
     let mut caller = tokio::process::Command::new(std::env::current_exe().unwrap())

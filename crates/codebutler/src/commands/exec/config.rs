@@ -207,7 +207,7 @@ fn kind_of(url: &Url) -> EndpointKind {
 
 fn coming_jail() -> Result<ComingJail, CliError> {
     let helper = env::current_exe()?;
-    let probe = tokio::task::spawn_blocking(move || Jail::new(helper));
+    let probe = tokio::task::spawn_blocking(move || Jail::new_in_use(helper));
     let jail = async move {
         match probe.await {
             // One command after another in one folder, which is being worked in.
