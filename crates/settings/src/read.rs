@@ -111,11 +111,10 @@ impl<'a> Reading<'a> {
         file: &Path,
         text: Option<&str>,
     ) -> Read<T> {
-        let measure = Measure {
+        self.read(file, text, || Measure {
             schema: schema(SchemaName::Machine),
             machine: None,
-        };
-        self.read(file, text, &measure)
+        })
     }
 
     /// Reads a file of the repo, in which the machine's keys are forbidden.
@@ -125,18 +124,19 @@ impl<'a> Reading<'a> {
         file: &Path,
         text: Option<&str>,
     ) -> Read<T> {
-        let measure = Measure {
+        self.read(file, text, || Measure {
             schema: schema(name),
             machine: Some(schema(SchemaName::Machine)),
-        };
-        self.read(file, text, &measure)
+        })
     }
 
+    /// A schema takes a millisecond to make, so one is asked for only when there is
+    /// something to measure.
     fn read<T: DeserializeOwned + Default>(
         &mut self,
         file: &Path,
         text: Option<&str>,
-        measure: &Measure<'_>,
+        measure: impl FnOnce() -> Measure<'static>,
     ) -> Read<T> {
         let parsed = text.map(|text| Document::parse(file, text)).transpose();
         let written = parsed.unwrap_or_else(|problem| {
@@ -153,7 +153,7 @@ impl<'a> Reading<'a> {
         };
         let mut problems = Vec::new();
         variables::fill(&mut document.root, self.env, file, &mut problems);
-        problems.extend(check(&document, measure));
+        problems.extend(check(&document, &measure()));
         problems.sort_by_key(|problem| problem.line);
         if problems.is_empty() {
             let mut json = document.root.to_json();

@@ -1,9 +1,10 @@
 //! The one pass: where could something begin?
 
-use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use butler_vocab::Secret;
 
-use super::{address, assignment, known::Known, pem, spans::Spans, url, vendor};
+use super::{
+    address, assignment, automaton::Automaton, known::Known, pem, spans::Spans, url, vendor,
+};
 
 /// Words that name a secret in `name = value`.
 const NAMES: [&str; 12] = [
@@ -91,7 +92,7 @@ enum Anchor {
 /// The automaton of all anchors.
 #[derive(Debug, Clone)]
 pub(super) struct Anchors {
-    automaton: Option<AhoCorasick>,
+    automaton: Automaton,
     anchors: Vec<Anchor>,
     known: Known,
 }
@@ -138,14 +139,8 @@ impl Anchors {
         for (index, form) in known.heads().enumerate() {
             add(form, Anchor::Known(index));
         }
-        let automaton = AhoCorasick::builder()
-            .ascii_case_insensitive(true)
-            .match_kind(MatchKind::Standard)
-            .kind(Some(AhoCorasickKind::DFA))
-            .build(&words)
-            .ok();
         Self {
-            automaton,
+            automaton: Automaton::of(words),
             anchors,
             known,
         }
@@ -153,7 +148,7 @@ impl Anchors {
 
     /// Looks closer wherever an anchor stands.
     pub(super) fn search(&self, text: &str, spans: &mut Spans) {
-        let Some(automaton) = &self.automaton else {
+        let Some(automaton) = self.automaton.to_read(text.len()) else {
             // Cannot happen with our word list; if it does, nothing leaves.
             spans.add(0, text.len(), "secret".into());
             return;

@@ -13,6 +13,7 @@
 mod address;
 mod anchors;
 mod assignment;
+mod automaton;
 mod known;
 mod literal;
 mod names;

@@ -87,6 +87,23 @@ fn every_secret_goes_and_no_clean_text_changes() {
 }
 
 #[test]
+fn a_redactor_that_has_read_much_finds_the_same() {
+    let (fresh, warm) = (redactor(), redactor());
+    let _ = warm.redact(&"nothing to see here\n".repeat(20_000));
+    for list in [
+        include_str!("redact/secrets.txt"),
+        include_str!("redact/clean.txt"),
+        include_str!("redact/more_secrets.txt"),
+        include_str!("redact/more_clean.txt"),
+    ] {
+        for line in lines(list) {
+            let (text, _) = marked(&line);
+            assert_eq!(warm.redact(&text), fresh.redact(&text), "{text}");
+        }
+    }
+}
+
+#[test]
 fn the_second_lists_hold_too() {
     let [(missed, secrets), (changed, clean)] = score(
         include_str!("redact/more_secrets.txt"),
