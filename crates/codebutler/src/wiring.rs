@@ -221,6 +221,7 @@ pub fn agent_config(settings: &Settings, role: Role) -> Result<AgentConfig, CliE
             quiet_ms: milliseconds(limits.quiet_hours),
             grace_ms: milliseconds(limits.sleep_hours),
         },
+        retention_days: settings.repo.retention_days.0,
     })
 }
 

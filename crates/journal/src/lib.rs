@@ -12,9 +12,11 @@ mod dir;
 mod error;
 mod line;
 mod log;
+mod pack;
 mod read;
 
 pub use dir::{ThreadDir, write_whole};
 pub use error::JournalError;
 pub use log::{Journal, is_owned};
+pub use pack::Presence;
 pub use read::{Log, Tail, last_entries, read};

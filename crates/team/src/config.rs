@@ -76,6 +76,8 @@ pub struct AgentConfig {
     pub threads_at_once: usize,
     /// How long silence is respected before a worktree is put to sleep.
     pub patience: Patience,
+    /// Days until the folder of a closed thread is packed.
+    pub retention_days: u32,
 }
 
 /// A model for each size of a plan.

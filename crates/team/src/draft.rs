@@ -155,6 +155,7 @@ pub fn read(threads: &Path, thread: &ThreadId, role: Role) -> Draft {
 
 /// Adds a line, durably.
 pub fn write(threads: &Path, thread: &ThreadId, role: Role, line: &Line) -> Result<(), TeamError> {
+    let _present = ThreadDir::enter(threads, thread)?;
     let path = file(threads, thread, role);
     let failed = |error: std::io::Error| TeamError::Missing(format!("{}: {error}", path.display()));
     if let Some(folder) = path.parent() {

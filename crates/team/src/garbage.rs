@@ -1,9 +1,14 @@
 //! Worktrees that nobody works in any more. A thread that was silent for two days
 //! is asked; a day later its worktree is put to sleep. Everything in it is saved,
 //! and any message in the thread that needs it brings it back: nothing is deleted
-//! here. Only the PM's process looks, at its start and every few hours.
+//! here. What a closed thread left on the disk is packed when it is old. Only the
+//! PM's process looks, at its start and every few hours.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    path::Path,
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
 
 use butler_journal::ThreadDir;
 use butler_slack::Message;
@@ -104,6 +109,7 @@ async fn round(office: &Arc<Office>, cancel: &CancellationToken) -> Duration {
             return ROUND;
         }
     };
+    pack(office, &worktrees).await;
     let threads = ThreadDir::list(&office.threads()).unwrap_or_default();
     let mut pause = ROUND;
     for worktree in worktrees {
@@ -120,6 +126,45 @@ async fn round(office: &Arc<Office>, cancel: &CancellationToken) -> Duration {
         pause = pause.min(next.unwrap_or(ROUND));
     }
     pause
+}
+
+/// Packs the folders of closed threads that nobody has touched for long. The first
+/// word in such a thread brings its folder back.
+async fn pack(office: &Arc<Office>, awake: &[Worktree]) {
+    let threads = office.threads();
+    let days = u64::from(office.config.retention_days);
+    let Some(before) = SystemTime::now().checked_sub(Duration::from_secs(days * 24 * 60 * 60))
+    else {
+        return;
+    };
+    let names: Vec<String> = awake.iter().map(|one| one.short().to_owned()).collect();
+    let packed = tokio::task::spawn_blocking(move || {
+        ThreadDir::tidy(&threads);
+        for thread in ThreadDir::list(&threads).unwrap_or_default() {
+            if names.contains(&thread.short()) || !is_closed(&threads, &thread, before) {
+                continue;
+            }
+            match ThreadDir::pack(&threads, &thread, before) {
+                Ok(true) => info!(%thread, "the folder of a closed thread is packed"),
+                Ok(false) => {}
+                Err(error) => warn!(%thread, %error, "a closed thread could not be packed"),
+            }
+        }
+    });
+    if packed.await.is_err() {
+        warn!("packing closed threads failed");
+    }
+}
+
+/// Whether a person has ended the thread, and long ago.
+fn is_closed(threads: &Path, thread: &ThreadId, before: SystemTime) -> bool {
+    let written = ThreadDir::new(threads, thread).last_written();
+    // A look at times is cheap, reading all logs is not.
+    if written.is_none_or(|written| written >= before) {
+        return false;
+    }
+    let mut standings = standing::of_thread(threads, thread).into_iter();
+    standings.any(|one| one.facts.is_closed())
 }
 
 /// Looks at one thread and does what is due. When to look again, if that is known.

@@ -194,6 +194,10 @@ impl Intake {
             return Ok(None);
         };
         let thread = message.thread(&channel);
+        if ThreadDir::archive(&self.office.threads(), &thread).exists() {
+            // Closed long ago, and spoken in again: all of it is needed.
+            ThreadDir::enter(&self.office.threads(), &thread)?;
+        }
         let ear = Ear {
             role: self.office.role(),
             bot: self.office.bot.as_ref(),

@@ -28,27 +28,28 @@ impl Matter {
 
     /// Every matter of a role that has a log.
     pub fn known(threads: &Path, role: Role) -> Result<Vec<Self>, TeamError> {
-        let mut found = Vec::new();
-        for thread in ThreadDir::list(threads)? {
-            let dir = ThreadDir::new(threads, &thread);
-            let folder = dir.root().join("conversations");
-            for item in fs::read_dir(folder).into_iter().flatten().flatten() {
-                let name = item.file_name();
-                let Some(name) = name.to_str().and_then(|name| name.strip_suffix(".jsonl")) else {
-                    continue;
-                };
-                let research = name
-                    .strip_prefix(role.as_str())
-                    .and_then(|rest| rest.strip_prefix('-'));
-                if name == role.as_str() || research.is_some() {
-                    found.push(Self {
-                        thread: thread.clone(),
-                        research: research.map(RequestId::new),
-                    });
-                }
-            }
-        }
-        Ok(found)
+        let known = ThreadDir::list(threads)?;
+        let known = known.iter();
+        Ok(known.flat_map(|one| Self::of(threads, one, role)).collect())
+    }
+
+    /// Those of one thread.
+    pub fn of(threads: &Path, thread: &ThreadId, role: Role) -> Vec<Self> {
+        let folder = ThreadDir::new(threads, thread).root().join("conversations");
+        let items = fs::read_dir(folder).into_iter().flatten().flatten();
+        let names = items.filter_map(|item| item.file_name().into_string().ok());
+        let matters = names.filter_map(|name| {
+            let name = name.strip_suffix(".jsonl")?.strip_prefix(role.as_str())?;
+            let research = match name {
+                "" => None,
+                rest => Some(RequestId::new(rest.strip_prefix('-')?)),
+            };
+            Some(Self {
+                thread: thread.clone(),
+                research,
+            })
+        });
+        matters.collect()
     }
 
     /// Where its log is.

@@ -34,10 +34,8 @@ pub struct Standing {
 pub fn of_thread(threads: &Path, thread: &ThreadId) -> Vec<Standing> {
     let mut found = Vec::new();
     for role in Role::ALL {
-        for matter in Matter::known(threads, role).unwrap_or_default() {
-            if matter.thread == *thread
-                && let Ok(log) = read(&matter.log(threads, role))
-            {
+        for matter in Matter::of(threads, thread, role) {
+            if let Ok(log) = read(&matter.log(threads, role)) {
                 found.push(Standing {
                     role,
                     doing: doing(&log.entries),

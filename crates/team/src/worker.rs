@@ -19,7 +19,7 @@ use std::{
     time::Duration,
 };
 
-use butler_journal::{Journal, ThreadDir};
+use butler_journal::{Journal, Presence, ThreadDir};
 use butler_turn::{Effect, Event, Machine, Setup};
 use butler_vocab::{Entry, Record, RequestId, fault};
 use futures_util::{StreamExt, stream::FuturesUnordered};
@@ -57,6 +57,8 @@ pub struct Worker {
     /// Calls that wait for the bench or for an earlier batch.
     waiting: VecDeque<Vec<Waiter>>,
     running: usize,
+    /// While we are, nobody packs the folder.
+    _present: Presence,
     doing: FuturesUnordered<Doing>,
     queue: VecDeque<Effect>,
     deadline_ms: Option<i64>,
@@ -102,7 +104,10 @@ impl Worker {
         process: CancellationToken,
     ) -> Result<Self, TeamError> {
         let path = matter.log(&office.threads(), office.role());
-        let (journal, log) = tokio::task::block_in_place(|| Journal::open(&path, office.epoch))?;
+        let (present, (journal, log)) = tokio::task::block_in_place(|| {
+            let present = ThreadDir::enter(&office.threads(), &matter.thread)?;
+            Journal::open(&path, office.epoch).map(|opened| (present, opened))
+        })?;
         let seat = Seat::new(Arc::clone(&office), &matter, Facts::of(&log));
         let models = models::models_for(&office.config, &seat.facts());
         let task = seat.facts().task_words();
@@ -122,6 +127,7 @@ impl Worker {
             chores.add(Chore::CatchUp(log)).await;
         }
         Ok(Self {
+            _present: present,
             choices,
             joined,
             seat,

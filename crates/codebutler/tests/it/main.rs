@@ -29,6 +29,7 @@ mod mediating;
 mod models;
 mod no_log;
 mod others;
+mod packed;
 mod person;
 mod plays;
 mod policy;

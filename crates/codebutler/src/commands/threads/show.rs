@@ -46,6 +46,16 @@ pub fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
 fn find(threads: &Path, name: &str) -> Result<ThreadId, CliError> {
     let all = ThreadDir::list(threads).map_err(CliError::internal)?;
     let named = |thread: &ThreadId| thread.short() == name || thread.dir_name() == name;
+    if let Some(packed) = ThreadDir::packed(threads).into_iter().find(named) {
+        let archive = ThreadDir::archive(threads, &packed);
+        let said = format!(
+            "`{name}` was closed long ago and is packed in {}",
+            archive.display()
+        );
+        return Err(
+            CliError::user(said).hint("write in the thread and it is back, or unpack the file")
+        );
+    }
     all.into_iter().find(named).ok_or_else(|| {
         CliError::user(format!("there is no thread `{name}` in this repo"))
             .hint("`codebutler threads` lists them")
