@@ -53,11 +53,11 @@ pub(crate) async fn to_the_end(
         () = cancel.cancelled() => Some(Ended::Cancelled),
     };
     // Held until the seals are checked: a placeholder is one of the protected places.
-    let _traces = match why {
-        // Who reports closes the pipes when the last process is dead.
-        None if !session.said.is_empty() => leash.let_go(left(&session.said)),
-        None => wait(leash).await?,
-        Some(_) => end(&mut session, leash).await?,
+    let _traces = match (why, left(&session.said)) {
+        // Who says what was left does so when the last process is dead.
+        (None, Some(left)) => leash.let_go(left),
+        (None, None) => wait(leash).await?,
+        (Some(_), _) => end(&mut session, leash).await?,
     };
     if let Some(path) = seals.broken() {
         return Err(JailError::Tampered {
@@ -163,7 +163,7 @@ impl Session {
             (Ok(Report::Exited(code)), None) => (Some(code), None, Ended::Itself),
             (Ok(Report::Signalled(signal)), None) => (None, Some(signal), Ended::Itself),
             (Ok(Report::Stopped(why)), None) => (None, Some(libc::SIGKILL), why),
-            (Ok(Report::Used | Report::Worn), None) => {
+            (Ok(Report::AsNew | Report::Used | Report::Worn), None) => {
                 return Err(JailError::SetUp {
                     step: "hear from the helper".to_owned(),
                     detail: text.into_owned(),
@@ -205,21 +205,22 @@ async fn next(pipe: &mut Option<pipe::Receiver>, buffer: &mut [u8]) -> io::Resul
     }
 }
 
-/// What the command left behind, by the reports: a second one says it.
-fn left(said: &[u8]) -> Left {
+/// What the command left behind: the second report says it, when the last process
+/// is dead. Nothing when nobody came to say it.
+fn left(said: &[u8]) -> Option<Left> {
     let text = String::from_utf8_lossy(said);
     let mut reports = text.lines().map(serde_json::from_str::<Report>);
+    let (first, second, third) = (reports.next()?, reports.next()?, reports.next());
     let ran = matches!(
-        reports.next(),
-        Some(Ok(Report::Exited(_)
-            | Report::Signalled(_)
-            | Report::Stopped(_)))
+        first,
+        Ok(Report::Exited(_) | Report::Signalled(_) | Report::Stopped(_))
     );
-    match (reports.next(), reports.next()) {
-        _ if !ran => Left::Something,
-        (None, _) => Left::Nothing,
-        (Some(Ok(Report::Used)), None) => Left::InItsRoom,
-        _ => Left::Something,
+    match second {
+        _ if !ran || third.is_some() => None,
+        Ok(Report::AsNew) => Some(Left::Nothing),
+        Ok(Report::Used) => Some(Left::InItsRoom),
+        Ok(Report::Worn) => Some(Left::Something),
+        _ => None,
     }
 }
 
@@ -233,4 +234,24 @@ pub(crate) fn first_report(text: &str) -> Result<Report, String> {
         "" => "it ended without a word".to_owned(),
         text => text.to_owned(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_who_says_so_left_nothing() {
+        let said = |lines: &[&str]| left(lines.join("\n").as_bytes());
+        let exited = "{\"exited\":0}";
+        assert_eq!(said(&[exited, "\"as_new\""]), Some(Left::Nothing));
+        assert_eq!(said(&[exited, "\"used\""]), Some(Left::InItsRoom));
+        assert_eq!(said(&[exited, "\"worn\""]), Some(Left::Something));
+        // Killed before it looked; an echo of a failure; somebody else's words.
+        assert_eq!(said(&[exited]), None);
+        assert_eq!(said(&["{\"program\":{\"detail\":\"x\"}}", exited]), None);
+        assert_eq!(said(&[exited, "\"as_new\"", "\"as_new\""]), None);
+        assert_eq!(said(&["\"as_new\""]), None);
+        assert_eq!(said(&[]), None);
+    }
 }

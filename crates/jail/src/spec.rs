@@ -110,10 +110,13 @@ pub(crate) enum Report {
     Signalled(i32),
     /// A limit was passed and everything was killed.
     Stopped(Ended),
-    /// After one of the above: the command left something in its room that the
-    /// next one could notice, so that this room must not be used again.
+    /// After one of the above, when the last process is dead: the command left
+    /// nothing that the next one could notice. Who does not come to say it may have
+    /// died before it looked.
+    AsNew,
+    /// Or it left something in its room, which must not be used again.
     Used,
-    /// The same, in what all rooms of this helper share.
+    /// Or in what all rooms of this helper share.
     Worn,
 }
 

@@ -148,11 +148,30 @@ pub(super) fn fates(sockets: Sockets) -> BTreeMap<u32, Fate> {
     );
     refuse_set_id(&mut set);
     refuse_sockets(&mut set, sockets);
+    leave_the_first_process_alone(&mut set);
     set(
         libc::SYS_ioctl,
         judged([libc::TIOCSTI, libc::TIOCLINUX].map(|request| [Test::Is(1, request as u32)])),
     );
     fates
+}
+
+/// The first process runs as the same user, so without this a command could take
+/// its descriptors, its processor or its life through its limits, while it watches.
+fn leave_the_first_process_alone(set: &mut impl FnMut(c_long, Fate)) {
+    const FIRST: u32 = 1;
+    for call in [
+        libc::SYS_prlimit64,
+        libc::SYS_sched_setattr,
+        libc::SYS_sched_setaffinity,
+        libc::SYS_sched_setscheduler,
+        libc::SYS_sched_setparam,
+    ] {
+        set(call, judged([[Test::Is(0, FIRST)]]));
+    }
+    for call in [libc::SYS_setpriority, libc::SYS_ioprio_set] {
+        set(call, judged([[Test::Is(1, FIRST)]]));
+    }
 }
 
 fn judged<const M: usize, const N: usize>(rules: [[Test; N]; M]) -> Fate {
@@ -162,7 +181,9 @@ fn judged<const M: usize, const N: usize>(rules: [[Test; N]; M]) -> Fate {
 /// A set-uid file made inside would work outside.
 fn refuse_set_id(set: &mut impl FnMut(c_long, Fate)) {
     const SYS_FCHMODAT2: c_long = 452;
-    const CREATE: u32 = libc::O_CREAT as u32;
+    // A file without a name is created too, and can be given one.
+    const WITHOUT_NAME: u32 = 0o20_000_000;
+    const CREATE: u32 = libc::O_CREAT as u32 | WITHOUT_NAME;
     const SET_ID: u32 = libc::S_ISUID | libc::S_ISGID;
     let mode = |argument| judged([[Test::Any(argument, SET_ID)]]);
     let created = |flags, mode| judged([[Test::Any(flags, CREATE), Test::Any(mode, SET_ID)]]);
@@ -189,6 +210,9 @@ fn refuse_sockets(set: &mut impl FnMut(c_long, Fate), sockets: Sockets) {
     ]
     .map(|family| family as u32);
     set(libc::SYS_socketpair, judged([[Test::IsNot(0, unix)]]));
+    // A flow label outlives the socket that it was made with.
+    let label = [Test::Is(1, libc::IPPROTO_IPV6 as u32), Test::Is(2, 32)];
+    set(libc::SYS_setsockopt, judged([label]));
     let allowed: &[u32] = match sockets {
         Sockets::Usual => &[unix, inet, inet6, netlink],
         Sockets::NoUnix => &[inet, inet6, netlink],

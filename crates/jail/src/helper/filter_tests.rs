@@ -34,6 +34,18 @@ fn rules(sockets: Sockets) -> Result<BTreeMap<c_long, Vec<SeccompRule>>, Failed>
     }
     refuse_set_id(&mut rules)?;
     refuse_sockets(&mut rules, sockets)?;
+    for call in [
+        libc::SYS_prlimit64,
+        libc::SYS_sched_setattr,
+        libc::SYS_sched_setaffinity,
+        libc::SYS_sched_setscheduler,
+        libc::SYS_sched_setparam,
+    ] {
+        add(&mut rules, call, &[(0, Op::Eq, 1)])?;
+    }
+    for call in [libc::SYS_setpriority, libc::SYS_ioprio_set] {
+        add(&mut rules, call, &[(1, Op::Eq, 1)])?;
+    }
     for request in [libc::TIOCSTI, libc::TIOCLINUX] {
         add(&mut rules, libc::SYS_ioctl, &[(1, Op::Eq, request)])?;
     }
@@ -43,10 +55,13 @@ fn rules(sockets: Sockets) -> Result<BTreeMap<c_long, Vec<SeccompRule>>, Failed>
 /// A set-uid file made inside would work outside.
 fn refuse_set_id(rules: &mut BTreeMap<c_long, Vec<SeccompRule>>) -> Result<(), Failed> {
     const SYS_FCHMODAT2: c_long = 452;
-    const CREATE: u64 = libc::O_CREAT as u64;
-    for bit in SET_ID_BITS {
+    let creating = [libc::O_CREAT as u64, 1 << 22];
+    for (bit, create) in SET_ID_BITS
+        .into_iter()
+        .flat_map(|bit| creating.map(|one| (bit, one)))
+    {
         let has_bit = |argument| (argument, Op::MaskedEq(bit), bit);
-        let creates = |argument| (argument, Op::MaskedEq(CREATE), CREATE);
+        let creates = |argument| (argument, Op::MaskedEq(create), create);
         add(rules, libc::SYS_fchmod, &[has_bit(1)])?;
         add(rules, libc::SYS_fchmodat, &[has_bit(2)])?;
         add(rules, SYS_FCHMODAT2, &[has_bit(2)])?;
@@ -75,6 +90,8 @@ fn refuse_sockets(
     ]
     .map(|f| f as u64);
     add(rules, libc::SYS_socketpair, &[(0, Op::Ne, unix)])?;
+    let label = [(1, Op::Eq, 41), (2, Op::Eq, 32)];
+    add(rules, libc::SYS_setsockopt, &label)?;
     let allowed: &[u64] = match sockets {
         Sockets::Usual => &[unix, inet, inet6, netlink],
         Sockets::NoUnix => &[inet, inet6, netlink],
@@ -188,6 +205,7 @@ fn figures() -> Vec<u32> {
         11,
         16,
         17,
+        41,
         0x5412,
         0x541c,
         0o4755,

@@ -67,6 +67,7 @@ impl First<'_> {
             if !traces.none() {
                 return wires.tell(&Report::Used);
             }
+            wires.tell(&Report::AsNew);
             // From here on the caller knows that the last process is dead.
             drop(wires);
             job = line.next().and_then(|message| self.next(message, &spec));

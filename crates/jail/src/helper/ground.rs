@@ -111,7 +111,7 @@ fn leave_host(root: &Root) -> Result<(), Failed> {
         .doing("seal the new root")
 }
 
-/// The handful of devices that programs expect, and terminals of our own.
+/// The handful of devices that programs expect.
 fn devices(host: &Host, root: &Root) -> Result<(), Failed> {
     for name in ["null", "zero", "full", "random", "urandom"] {
         let path = Path::new("dev").join(name);
@@ -135,14 +135,6 @@ fn devices(host: &Host, root: &Root) -> Result<(), Failed> {
     for folder in ["/new/dev/pts", "/new/run", "/new/var"] {
         fs::create_dir(folder).doing(format!("make {folder}"))?;
     }
-    // A terminal is a convenience: without it the walls are the same.
-    let _ = mount(
-        "devpts",
-        "/new/dev/pts",
-        "devpts",
-        MountFlags::NOSUID | MountFlags::NOEXEC,
-        Some(c"newinstance,ptmxmode=0666,mode=620"),
-    );
     symlink("/tmp", "/new/var/tmp").doing("link /var/tmp")?;
     symlink("/run", "/new/var/run").doing("link /var/run")
 }

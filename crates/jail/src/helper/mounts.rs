@@ -205,13 +205,27 @@ pub(super) fn detached(
     options: &[(&str, &str)],
     more: MountAttrFlags,
 ) -> rustix::io::Result<OwnedFd> {
+    detached_with(kind, options, more | MountAttrFlags::MOUNT_ATTR_NODEV)
+}
+
+/// Terminals: a file system of devices.
+pub(super) fn terminals() -> rustix::io::Result<OwnedFd> {
+    let options = [("ptmxmode", "0666"), ("mode", "620")];
+    detached_with("devpts", &options, MountAttrFlags::MOUNT_ATTR_NOEXEC)
+}
+
+fn detached_with(
+    kind: &str,
+    options: &[(&str, &str)],
+    attributes: MountAttrFlags,
+) -> rustix::io::Result<OwnedFd> {
     let context = fsopen(kind, FsOpenFlags::FSOPEN_CLOEXEC)?;
     for (name, value) in options {
         fsconfig_set_string(&context, *name, *value)?;
     }
     fsconfig_create(&context)?;
-    let harmless = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV;
-    fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, harmless | more)
+    let attributes = attributes | MountAttrFlags::MOUNT_ATTR_NOSUID;
+    fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, attributes)
 }
 
 pub(super) fn folder(path: impl AsRef<Path>) -> Result<OwnedFd, Failed> {

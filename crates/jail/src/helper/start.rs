@@ -5,7 +5,11 @@ use std::{
     os::{fd::OwnedFd, unix::ffi::OsStrExt},
 };
 
-use rustix::process::Pid;
+use rustix::{
+    fs::{AtFlags, CWD, Mode, chmodat},
+    io::Errno,
+    process::Pid,
+};
 
 use super::{Doing, Failed, Wires, confine, sys};
 use crate::spec::{Report, Spec};
@@ -70,6 +74,16 @@ fn prepare(spec: &Spec, stdin: &OwnedFd, wires: &Wires) -> Result<(), Failed> {
     sys::close_on_exec();
     sys::reset_signals();
     let cwd = spec.cwd.path();
-    rustix::process::chdir(cwd).doing_at("enter", cwd)?;
+    let enter = || rustix::process::chdir(cwd);
+    let entered = match enter() {
+        // A command before has shut everybody out.
+        Err(Errno::ACCESS) => {
+            let open = Mode::from_raw_mode(0o755);
+            let _ = chmodat(CWD, cwd, open, AtFlags::empty());
+            enter()
+        }
+        other => other,
+    };
+    entered.doing_at("enter", cwd)?;
     confine::limit(&spec.limits, sys::counts_processes_per_namespace())
 }

@@ -10,7 +10,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use rustix::fs::{fstat, llistxattr, lstat, statvfs};
+use rustix::{
+    fs::{AtFlags, CWD, Timespec, Timestamps, fstat, llistxattr, lstat, statvfs, utimensat},
+    io::Errno,
+};
 
 use super::{
     Doing, Failed,
@@ -22,14 +25,16 @@ use crate::view::Step;
 pub(super) struct Traces {
     /// Blocks and files in use in the scratch space.
     scratch: (u64, u64),
-    /// The folders of the scratch space, which are the files just counted.
-    folders: Vec<(PathBuf, Folder)>,
+    /// The folders of the scratch space, which are the files just counted, and
+    /// where terminals are.
+    folders: Vec<(Folder, PathBuf)>,
     /// The root of the namespace's message queues, where there are such, and its
     /// size: the kernel counts the names in it so.
     queues: Option<(OwnedFd, i64)>,
     /// How many there are of each kind of object that outlives its maker.
     objects: [i64; 3],
     nature: Nature,
+    times: Timestamps,
 }
 
 /// What a command can change about a folder besides its content. Numbers of a
@@ -46,13 +51,14 @@ impl Traces {
     /// Looks at a room that nobody has used.
     pub(super) fn note(steps: &[Step], queues: Option<OwnedFd>) -> Result<Self, Failed> {
         let step = "look at the room";
-        let folders = folders(steps)
-            .into_iter()
-            .map(|path| {
-                let folder = look(&path).doing(step)?;
-                Ok((path, folder))
-            })
-            .collect::<Result<_, Failed>>()?;
+        let mut folders = Vec::new();
+        for path in self::folders(steps) {
+            folders.push((look(&path).doing(step)?, path));
+        }
+        // Not everywhere there are terminals.
+        let terminals = ["/dev/pts", "/dev/pts/ptmx"].map(PathBuf::from);
+        let terminals = terminals.into_iter();
+        folders.extend(terminals.filter_map(|path| Some((look(&path).ok()?, path))));
         Ok(Self {
             scratch: in_use().doing(step)?,
             folders,
@@ -65,6 +71,7 @@ impl Traces {
             },
             objects: sys::objects(),
             nature: sys::nature().doing(step)?,
+            times: times().doing(step)?,
         })
     }
 
@@ -74,12 +81,22 @@ impl Traces {
             && self
                 .folders
                 .iter()
-                .all(|(path, folder)| look(path).as_ref() == Ok(folder))
+                .all(|(folder, path)| look(path).as_ref() == Ok(folder))
             && self.queues.as_ref().is_none_or(|(queues, size)| {
                 fstat(queues).is_ok_and(|found| found.st_size == *size)
             })
             && sys::objects() == self.objects
             && sys::nature().is_ok_and(|nature| nature == self.nature)
+            && self.is_as_old()
+    }
+
+    /// Gives the folders the time of the first one back: when they were used is
+    /// nobody else's business.
+    fn is_as_old(&self) -> bool {
+        self.folders.iter().all(|(_, path)| {
+            let flags = AtFlags::SYMLINK_NOFOLLOW;
+            utimensat(CWD, path, &self.times, flags).is_ok()
+        })
     }
 }
 
@@ -110,7 +127,22 @@ fn look(path: &Path) -> rustix::io::Result<Folder> {
         mode: found.st_mode,
         owner: (found.st_uid, found.st_gid),
         // Nothing has any here, so a length is enough.
-        attributes: llistxattr(path, &mut [0_u8; 0])?,
+        attributes: match llistxattr(path, &mut [0_u8; 0]) {
+            Err(Errno::OPNOTSUPP) => 0,
+            other => other?,
+        },
+    })
+}
+
+fn times() -> rustix::io::Result<Timestamps> {
+    let found = lstat(crate::TMP)?;
+    let at = |seconds: i64, nanoseconds: u64| Timespec {
+        tv_sec: seconds,
+        tv_nsec: i64::try_from(nanoseconds).unwrap_or(0),
+    };
+    Ok(Timestamps {
+        last_access: at(found.st_atime, found.st_atime_nsec),
+        last_modification: at(found.st_mtime, found.st_mtime_nsec),
     })
 }
 

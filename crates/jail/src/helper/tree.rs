@@ -1,7 +1,7 @@
 //! Finds the processes that belong to a command, and ends those that no
 //! namespace ends for us.
 
-use std::{collections::BTreeMap, fs};
+use std::{collections::BTreeMap, fs, io};
 
 use rustix::{
     io::Errno,
@@ -11,10 +11,10 @@ use rustix::{
 use super::init::Members;
 
 /// The command's processes and threads; the first process itself not counted.
-pub(super) fn members(which: Members) -> Vec<i32> {
+pub(super) fn members(which: Members) -> io::Result<Vec<i32>> {
     let own = std::process::id() as i32;
     match which {
-        Members::Namespace => processes().filter(|pid| *pid != own).collect(),
+        Members::Namespace => Ok(processes()?.filter(|pid| *pid != own).collect()),
         Members::Descendants => descendants(own),
     }
 }
@@ -28,7 +28,7 @@ pub(super) fn kill_descendants() {
         if matches!(wait(WaitOptions::NOHANG), Err(Errno::CHILD)) {
             return;
         }
-        let all = descendants(std::process::id() as i32);
+        let all = descendants(std::process::id() as i32).unwrap_or_default();
         for signal in [Signal::STOP, Signal::KILL] {
             for pid in all.iter().filter_map(|pid| Pid::from_raw(*pid)) {
                 let _ = kill_process(pid, signal);
@@ -37,17 +37,14 @@ pub(super) fn kill_descendants() {
     }
 }
 
-fn processes() -> impl Iterator<Item = i32> {
-    fs::read_dir("/proc")
-        .into_iter()
-        .flatten()
-        .flatten()
-        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+fn processes() -> io::Result<impl Iterator<Item = i32>> {
+    let entries = fs::read_dir("/proc")?.flatten();
+    Ok(entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()))
 }
 
-fn descendants(of: i32) -> Vec<i32> {
+fn descendants(of: i32) -> io::Result<Vec<i32>> {
     let mut children: BTreeMap<i32, Vec<i32>> = BTreeMap::new();
-    for pid in processes() {
+    for pid in processes()? {
         if let Some(parent) = parent(pid) {
             children.entry(parent).or_default().push(pid);
         }
@@ -60,7 +57,7 @@ fn descendants(of: i32) -> Vec<i32> {
             open.push(child);
         }
     }
-    found
+    Ok(found)
 }
 
 /// From `/proc/<pid>/stat`, behind the name, which may hold anything.

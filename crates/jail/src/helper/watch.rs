@@ -40,7 +40,10 @@ impl Watch {
 
     /// Which limit is passed, if one is.
     pub(super) fn look(&self) -> Option<Ended> {
-        let members = tree::members(self.members);
+        // What cannot be looked at is not within its limits.
+        let Ok(members) = tree::members(self.members) else {
+            return Some(Ended::OutOfMemory);
+        };
         if members.len() as u64 > u64::from(self.limits.processes) + 300 {
             return Some(Ended::TooManyProcesses);
         }
@@ -57,14 +60,15 @@ impl Watch {
             Members::Namespace => used(Path::new(crate::TMP)),
             Members::Descendants => 0,
         };
-        let rough: u64 = members.iter().map(|pid| resident(*pid)).sum();
-        if rough + scratch <= self.limits.memory_bytes {
-            return rough + scratch;
+        let rough = members.iter().map(|pid| resident(*pid));
+        let rough = rough.fold(scratch, u64::saturating_add);
+        if rough <= self.limits.memory_bytes {
+            return rough;
         }
         let exact = members
             .iter()
             .map(|pid| proportional(*pid).unwrap_or_else(|| resident(*pid)));
-        exact.sum::<u64>() + scratch
+        exact.fold(scratch, u64::saturating_add)
     }
 
     /// Others write to the same disk, so a drop in free space is only a reason
@@ -88,7 +92,8 @@ fn used(place: &Path) -> u64 {
     rustix::fs::statvfs(place).map_or(0, |found| (found.f_blocks - found.f_bfree) * found.f_frsize)
 }
 
-/// Bytes on disk of the files below `place` that changed since `since`.
+/// Bytes on disk of the files below `place` that changed since `since`. What cannot
+/// be looked into holds anything.
 fn written(place: &Path, since: SystemTime) -> u64 {
     use std::os::unix::fs::MetadataExt;
     let since = since
@@ -97,7 +102,12 @@ fn written(place: &Path, since: SystemTime) -> u64 {
     let mut sum = 0;
     let mut folders = vec![place.to_owned()];
     while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let entries = match fs::read_dir(folder) {
+            Ok(entries) => entries,
+            Err(error) if is_gone(&error) => continue,
+            Err(_) => return u64::MAX,
+        };
+        for entry in entries.flatten() {
             match entry.metadata() {
                 Ok(found) if found.is_dir() => folders.push(entry.path()),
                 Ok(found) if found.ctime() >= since => sum += found.blocks() * 512,
@@ -108,12 +118,19 @@ fn written(place: &Path, since: SystemTime) -> u64 {
     sum
 }
 
+/// Nothing of one that has ended; without end of one that cannot be looked at.
 fn resident(pid: i32) -> u64 {
-    let read = || {
-        let text = fs::read_to_string(format!("/proc/{pid}/statm")).ok()?;
-        text.split(' ').nth(1)?.parse::<u64>().ok()
+    let text = match fs::read_to_string(format!("/proc/{pid}/statm")) {
+        Ok(text) => text,
+        Err(error) if is_gone(&error) => return 0,
+        Err(_) => return u64::MAX,
     };
-    read().unwrap_or(0) * PAGE
+    let pages = text.split(' ').nth(1).and_then(|pages| pages.parse().ok());
+    pages.unwrap_or(0_u64).saturating_mul(PAGE)
+}
+
+fn is_gone(error: &std::io::Error) -> bool {
+    error.kind() == std::io::ErrorKind::NotFound || error.raw_os_error() == Some(libc::ESRCH)
 }
 
 /// Each page divided by the number of processes that share it.

@@ -66,12 +66,10 @@ async fn a_room_in_which_something_is_left_is_not_used_again() {
         "ipcmk -Q",
         &python(queue),
         &python(attribute),
-        "prlimit --pid 1 --nofile=100:100",
-        "prlimit --pid 1 --core=0",
-        "renice -n 5 -p 1",
-        "taskset -p 1 1",
-        "chrt --idle -p 0 1",
-        "ionice -c 3 -p 1",
+        &python("import os; os.setpriority(os.PRIO_USER, 0, 5)"),
+        "ionice -c 3 -u $(id -u)",
+        &python("import os; os.chmod('/dev/pts/ptmx', 0)"),
+        &python("import os; os.chmod('/dev/pts', 0)"),
     ] {
         number(&world).await;
         let exit = world.sh(trace).await;
@@ -82,6 +80,88 @@ async fn a_room_in_which_something_is_left_is_not_used_again() {
         assert_eq!(number(&world).await, 2, "{trace}");
         assert_ne!(number(&world).await, 2, "{trace}");
     }
+}
+
+#[tokio::test]
+async fn the_first_process_cannot_be_changed() {
+    let world = World::new();
+    number(&world).await;
+    for change in [
+        "prlimit --pid 1 --nofile=0:100",
+        "prlimit --pid 1 --cpu=0",
+        "renice -n 5 -p 1",
+        "renice -n 5 -g 1",
+        "taskset -p 1 1",
+        "chrt --idle -p 0 1",
+        "ionice -c 3 -p 1",
+    ] {
+        let exit = world.sh(change).await;
+        assert!(!exit.success(), "{change}: {}", text(&exit));
+        assert_ne!(number(&world).await, 2, "{change}");
+    }
+    world
+        .ok("prlimit --pid $$ --nofile=100:100; nice true")
+        .await;
+}
+
+#[tokio::test]
+async fn no_file_that_runs_as_somebody_else_can_be_made() {
+    use std::os::unix::fs::PermissionsExt;
+    let world = World::new();
+    let script = "\
+import os
+for mode in (0o2644, 0o4755, 0o6777):
+    try:
+        fd = os.open('.', os.O_TMPFILE | os.O_RDWR, mode)
+        os.link(f'/proc/self/fd/{fd}', f'made{mode}', follow_symlinks=True)
+    except OSError as error:
+        print(error.errno)
+os.open('.', os.O_TMPFILE | os.O_RDWR, 0o600)
+";
+    world.write("make.py", script);
+    assert_eq!(world.ok("python3 make.py").await, "1\n1\n1\n");
+    for entry in fs::read_dir(world.root()).unwrap().flatten() {
+        let mode = entry.metadata().unwrap().permissions().mode();
+        assert_eq!(mode & 0o6000, 0, "{entry:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_command_that_shuts_everybody_out_of_its_folder_is_not_the_last_one() {
+    let world = World::new();
+    let shut = "import os; os.chmod('.', 0)";
+    world.ok(&format!("python3 -c \"{shut}\"")).await;
+    world.ok("touch file && ls").await;
+}
+
+#[tokio::test]
+async fn when_a_folder_was_used_is_not_told() {
+    let world = World::new();
+    let times = "stat -c '%n %X %Y' /tmp /tmp/home /dev/shm";
+    let before = world.ok(times).await;
+    let uses = "sleep 1.1; touch ~/x /dev/shm/x; rm ~/x /dev/shm/x; touch -d 2001-01-01 /tmp";
+    world.ok(uses).await;
+    assert_eq!(world.ok(times).await, before);
+    assert_ne!(number(&world).await, 2);
+}
+
+#[tokio::test]
+async fn a_flow_label_does_not_outlive_its_socket() {
+    let world = World::new();
+    let script = "\
+import socket, struct
+s = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
+there = socket.inet_pton(socket.AF_INET6, '::1')
+label = struct.pack('!I', 0x12345) + struct.pack('BBHHHI', 0, 1, 1, 100, 100, 0)
+s.setsockopt(41, 32, there + label)
+";
+    world.write("label.py", script);
+    let exit = world.sh("python3 label.py").await;
+    assert!(
+        text(&exit).contains("Operation not permitted"),
+        "{}",
+        text(&exit)
+    );
 }
 
 #[tokio::test]
