@@ -11,6 +11,7 @@ pub mod init;
 mod jsonl;
 pub mod link;
 pub mod logs;
+mod message;
 pub mod model;
 pub mod playbook;
 pub mod policy;

@@ -56,6 +56,9 @@ async fn one_message_in_answers_out_and_a_number_presses_a_button() {
         !planned.out.contains("keeps notes"),
         "old words are no answer: {planned:?}"
     );
+    for part in ["1. Print colours", "notes are coloured", "$"] {
+        assert!(planned.out.contains(part), "{part}: {planned:?}");
+    }
     let number = planned
         .out
         .lines()

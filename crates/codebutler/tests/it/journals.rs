@@ -30,6 +30,7 @@ async fn the_story_is_committed_with_the_merge_and_decisions_can_be_read() {
     ] {
         assert!(journal.contains(part), "“{part}” is missing in\n{journal}");
     }
+    assert!(!journal.contains("bad input"), "{journal}");
     let reviewed = team.scratch.remote_file("main", "notes.sh").unwrap();
     assert!(
         reviewed.contains("list_json()"),

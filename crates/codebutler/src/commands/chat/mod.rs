@@ -9,7 +9,7 @@ use butler_vocab::MessageTs;
 
 use self::talk::Talk;
 use crate::{
-    commands::{environment, set_up_here},
+    commands::{environment, message::words, set_up_here},
     error::CliError,
     exit::Exit,
     person::Person,
@@ -74,7 +74,7 @@ async fn list(person: &Person, ui: &Ui) -> Result<Exit, CliError> {
     roots.reverse();
     for root in &roots {
         let replies = root["reply_count"].as_u64().unwrap_or(0);
-        let text = talk::words(root);
+        let text = words(root);
         let first: String = text
             .lines()
             .next()

@@ -4,7 +4,6 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use butler_settings::Settings;
-use butler_slack::mrkdwn;
 use butler_vocab::{ActionId, Choice, MessageTs, Usd};
 use owo_colors::OwoColorize;
 use serde_json::Value;
@@ -14,7 +13,7 @@ use super::{
     stage::{Stage, git},
     stories::Story,
 };
-use crate::{error::CliError, exit::Exit, person::Person, ui::Ui};
+use crate::{commands::message::words, error::CliError, exit::Exit, person::Person, ui::Ui};
 
 /// How often the thread is looked at.
 const LOOK: Duration = Duration::from_millis(50);
@@ -128,24 +127,6 @@ fn print(message: &Value, ui: &Ui) -> Result<(), CliError> {
         ui.line(format_args!("  {line}"))?;
     }
     Ok(())
-}
-
-/// What the message says: the body of a card, else its text.
-fn words(message: &Value) -> String {
-    let blocks = message["blocks"].as_array().into_iter().flatten();
-    let body = blocks
-        .filter(|block| block["type"] == "markdown")
-        .find_map(|block| block["text"].as_str());
-    let text = body.or_else(|| message["text"].as_str());
-    let mut text = mrkdwn::unescape(text.unwrap_or_default());
-    let small = message["blocks"].as_array().into_iter().flatten();
-    let small = small
-        .filter(|block| block["type"] == "context")
-        .filter_map(|block| block["elements"][0]["text"].as_str());
-    for line in small {
-        text.push_str(&format!("\n\n{}", mrkdwn::unescape(line)));
-    }
-    text
 }
 
 fn bill(thread: &Value, ui: &Ui) -> Result<(), CliError> {
