@@ -11,7 +11,9 @@ use std::{
 };
 
 use axum::{
-    Router, middleware,
+    Router,
+    http::StatusCode,
+    middleware,
     routing::{any, get, post},
 };
 use butler_policy::Redactor;
@@ -259,6 +261,11 @@ async fn listen(wished: SocketAddr) -> Result<TcpListener, HubError> {
     })
 }
 
+async fn nowhere() -> (StatusCode, &'static str) {
+    let said = "There is nothing at this address. The workspace is at /\n";
+    (StatusCode::NOT_FOUND, said)
+}
+
 /// Agents come by token and need no guard; people's doors check host and origin.
 fn router(app: Arc<App>) -> Router {
     let people = Router::new()
@@ -282,5 +289,6 @@ fn router(app: Arc<App>) -> Router {
         .route("/respond/{key}", post(respond::handle))
         .route("/healthz", get(|| async { "ok\n" }))
         .merge(people)
+        .fallback(nowhere)
         .with_state(app)
 }

@@ -43,6 +43,10 @@ try {
   await page.waitForSelector("html[data-ready]");
   await message("Pick").first().waitFor();
   await judge(page, "thread");
+  const bar = await page.locator(".rail").evaluate((rail) => rail.getBoundingClientRect().width);
+  if (SIZE !== "desktop") {
+    expect(bar >= page.viewportSize().width - 1, `no message shows beside the status: ${bar}`);
+  }
 
   // What arrives while somebody writes takes neither words, ticks nor focus.
   const box = page.getByRole("textbox", { name: "Reply in this thread" });

@@ -80,6 +80,6 @@ export const startLive = () => {
   document.addEventListener("click", loadEarlier);
   if (shell.dataset.live) {
     listen();
-    if (!window.location.hash && document.querySelector(".messages")) toEnd();
+    if (!window.location.hash && document.querySelector(".messages .message")) toEnd();
   }
 };
