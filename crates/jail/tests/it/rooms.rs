@@ -73,8 +73,10 @@ async fn a_room_in_which_something_is_left_is_not_used_again() {
     ] {
         number(&world).await;
         let exit = world.sh(trace).await;
-        if trace.contains("setxattr") && !exit.success() {
-            continue; // Not every kernel keeps such attributes in memory.
+        if !exit.success() && (trace.contains("setxattr") || trace.contains("/dev/pts")) {
+            // Not every kernel keeps such attributes in memory, and who is not root
+            // does not own the terminals.
+            continue;
         }
         assert!(exit.success(), "{trace}: {}", text(&exit));
         assert_eq!(number(&world).await, 2, "{trace}");
