@@ -38,6 +38,7 @@ mod questions;
 mod read_only;
 mod redacting;
 mod reviewing;
+mod running;
 mod said;
 mod scratch;
 mod second_thoughts;

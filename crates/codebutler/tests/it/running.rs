@@ -1,0 +1,90 @@
+//! A process of ours that goes on while the test looks at it.
+
+use std::{
+    io::{BufRead, BufReader, Read},
+    process::{Child, Command, Stdio},
+    sync::mpsc::{self, Receiver},
+    time::{Duration, Instant},
+};
+
+/// Generous: the machine may be busy. Reaching it is a failure, not a measure.
+pub const PATIENCE: Duration = Duration::from_secs(180);
+
+/// A process of ours with what it says, line by line. Ends with the test.
+pub struct Running {
+    pub child: Child,
+    pub out: Receiver<String>,
+    pub err: Receiver<String>,
+}
+
+fn lines(from: impl Read + Send + 'static) -> Receiver<String> {
+    let (send, receive) = mpsc::channel();
+    std::thread::spawn(move || {
+        for line in BufReader::new(from).lines().map_while(Result::ok) {
+            if send.send(line).is_err() {
+                return;
+            }
+        }
+    });
+    receive
+}
+
+impl Running {
+    pub fn start(command: &mut Command) -> Self {
+        let piped = command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let mut child = piped.spawn().unwrap();
+        Self {
+            out: lines(child.stdout.take().unwrap()),
+            err: lines(child.stderr.take().unwrap()),
+            child,
+        }
+    }
+
+    /// The process's end, and everything that it said.
+    pub fn ended(mut self) -> (i32, String, String) {
+        let begun = Instant::now();
+        let status = loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                break status;
+            }
+            assert!(begun.elapsed() < PATIENCE, "it does not end");
+            std::thread::sleep(Duration::from_millis(20));
+        };
+        let all = |from: &Receiver<String>| from.iter().collect::<Vec<_>>().join("\n");
+        (status.code().unwrap(), all(&self.out), all(&self.err))
+    }
+
+    /// As Ctrl-C does.
+    pub fn interrupt(&mut self) {
+        let pid = self.child.id().to_string();
+        let sent = Command::new("kill").args(["-INT", &pid]).status();
+        assert!(sent.unwrap().success());
+        self.child.wait().unwrap();
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The next line that says this.
+pub fn line_with(lines: &Receiver<String>, words: &str) -> String {
+    let begun = Instant::now();
+    let mut seen = Vec::new();
+    while let Some(left) = PATIENCE.checked_sub(begun.elapsed()) {
+        let Ok(line) = lines.recv_timeout(left) else {
+            break;
+        };
+        if line.contains(words) {
+            return line;
+        }
+        seen.push(line);
+    }
+    panic!("nobody said `{words}`: {seen:#?}");
+}
