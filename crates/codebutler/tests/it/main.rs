@@ -28,6 +28,7 @@ mod limits;
 mod mediating;
 mod models;
 mod no_log;
+mod one_team;
 mod others;
 mod packed;
 mod person;

@@ -1,5 +1,6 @@
 //! `codebutler up`: hub and agents as child processes in the foreground.
 
+mod claim;
 mod opening;
 mod team;
 
@@ -24,7 +25,7 @@ use crate::{
 /// Run hub and agents in the foreground; Ctrl-C stops all
 ///
 /// A hub that another repository of this machine has started is shared; when it
-/// ends, this one takes its place.
+/// ends, this one takes its place. A repository has one team at a time.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Where the hub listens, instead of the configured address

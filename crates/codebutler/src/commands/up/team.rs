@@ -7,7 +7,7 @@ use butler_vocab::Role;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::opening::Opening;
+use super::{claim::Claim, opening::Opening};
 use crate::{
     error::CliError,
     log::{self, FORMAT_VARIABLE},
@@ -36,17 +36,21 @@ pub struct Team {
     pub url: String,
     /// The agents that could not start; they are tried again.
     pub absent: Vec<Role>,
+    /// Let go after the last child.
+    claim: Claim,
 }
 
 impl Team {
     /// Starts the hub, then the agents; returns when each of them is connected
     /// or has failed. When the hub or all of them fail everything is ended, and
-    /// what they say about it has been told once.
+    /// what they say about it has been told once. A repo that has a team already
+    /// is left alone.
     pub async fn start(
         place: &Place,
         lines: LineSink,
         cancel: CancellationToken,
     ) -> Result<Self, CliError> {
+        let claim = Claim::take(&place.home, &place.root)?;
         let opening = Opening::new(lines);
         let supervisor = Supervisor::new(place.home.join("run"), opening.sink(), cancel.clone());
         let started = start_all(place, &supervisor, &opening, &cancel).await;
@@ -55,6 +59,7 @@ impl Team {
                 supervisor,
                 url,
                 absent,
+                claim,
             }),
             Err(error) => {
                 opening.silence();
@@ -68,6 +73,7 @@ impl Team {
     /// Waits until every child has ended; call after cancelling.
     pub async fn ended(self) {
         self.supervisor.ended().await;
+        drop(self.claim);
     }
 }
 
