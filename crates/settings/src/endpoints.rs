@@ -11,7 +11,8 @@ const OPENROUTER: &str = "https://openrouter.ai/api/v1";
 const OPENAI: &str = "https://api.openai.com/v1";
 
 impl Machine {
-    /// All endpoints of this machine by name.
+    /// All endpoints of this machine by name. A key without a character is none:
+    /// a variable that is not set, or a question that was answered with Enter.
     #[must_use]
     pub fn endpoints(&self) -> BTreeMap<String, Endpoint> {
         let mut all = self.models.endpoints.clone();
@@ -25,7 +26,7 @@ impl Machine {
             ("openai", EndpointKind::OpenAi, OPENAI, &self.openai),
         ];
         for (name, kind, base_url, KeyOnly { api_key }) in short {
-            if let Some(key) = api_key {
+            if let Some(key) = api_key.as_ref().filter(is_written) {
                 all.entry(name.to_owned()).or_insert_with(|| Endpoint {
                     kind,
                     base_url: base_url.to_owned(),
@@ -36,6 +37,9 @@ impl Machine {
                     roles: Vec::new(),
                 });
             }
+        }
+        for endpoint in all.values_mut() {
+            endpoint.api_key = endpoint.api_key.take().filter(|key| is_written(&key));
         }
         all
     }
@@ -84,4 +88,8 @@ impl Machine {
         }
         secrets
     }
+}
+
+fn is_written(key: &&Secret) -> bool {
+    !key.expose().trim().is_empty()
 }

@@ -2,7 +2,12 @@
 
 use std::{fs, os::unix::fs::PermissionsExt};
 
-use crate::scratch::{Scratch, git, pushed, ran};
+use serde_json::json;
+
+use crate::{
+    endpoint::{answering, listing},
+    scratch::{Scratch, git, pushed, ran},
+};
 
 fn level(json: &str, name: &str) -> String {
     let findings: Vec<serde_json::Value> = serde_json::from_str(json).unwrap();
@@ -40,8 +45,8 @@ fn a_repo_in_order_passes() {
     );
     git(&scratch.root(), &["remote", "add", "origin", "../bare.git"]);
     git(&scratch.root(), &["push", "--quiet", "origin", "main"]);
-    let url = "http://127.0.0.1:1/v1";
-    assert_eq!(scratch.run(&["init", "--yes", "--model-url", url]).code, 0);
+    let url = listing(&["qwen3:8b"]);
+    assert_eq!(scratch.run(&["init", "--yes", "--model-url", &url]).code, 0);
     let run = scratch.run(&["doctor", "--json"]);
     assert_eq!(run.code, 0, "{run:?}");
     for name in [
@@ -70,7 +75,8 @@ fn problems_of_the_configuration_are_findings_with_their_place() {
 fn an_open_machine_folder_is_a_warning() {
     let scratch = Scratch::new();
     pushed(&scratch.root());
-    assert_eq!(scratch.run(&["init", "--yes"]).code, 0);
+    let url = listing(&["qwen3:8b"]);
+    assert_eq!(scratch.run(&["init", "--yes", "--model-url", &url]).code, 0);
     fs::set_permissions(scratch.home(), fs::Permissions::from_mode(0o755)).unwrap();
     let run = scratch.run(&["doctor", "--json"]);
     assert_eq!(
@@ -78,6 +84,60 @@ fn an_open_machine_folder_is_a_warning() {
         (0, "warning"),
         "{run:?}"
     );
+}
+
+/// Set up, with a machine that has these models and nothing else.
+fn doctor_with(models: &serde_json::Value) -> crate::scratch::Ran {
+    let scratch = Scratch::new();
+    pushed(&scratch.root());
+    assert_eq!(scratch.run(&["init", "--yes"]).code, 0);
+    scratch.machine(&models.to_string());
+    scratch.run(&["doctor", "--json"])
+}
+
+fn endpoint(kind: &str, url: &str, key: &str) -> serde_json::Value {
+    let endpoint = json!({"kind": kind, "baseUrl": url, "apiKey": key});
+    json!({"models": {"endpoints": {"main": endpoint}}})
+}
+
+#[test]
+fn a_machine_without_a_model_fails() {
+    let lists = listing(&["qwen3:8b"]);
+    let one_role = json!({"kind": "generic", "baseUrl": lists, "roles": ["pm"]});
+    for (models, words) in [
+        (json!({}), "none for pm, coder"),
+        (json!({"openrouter": {"apiKey": ""}}), "none for pm, coder"),
+        (endpoint("openrouter", &lists, ""), "main has no key"),
+        (endpoint("openai", &lists, " "), "main has no key"),
+        (
+            json!({"models": {"endpoints": {"main": one_role}}}),
+            "none for coder, reviewer",
+        ),
+    ] {
+        let run = doctor_with(&models);
+        assert_eq!(run.code, 5, "{models}: {run:?}");
+        assert_eq!(level(&run.out, "model endpoint"), "failed", "{run:?}");
+        assert!(run.out.contains(words), "{models}: {run:?}");
+    }
+}
+
+#[test]
+fn an_endpoint_that_does_not_answer_or_refuses_us_fails_and_one_without_a_list_does_not() {
+    let down = "http://127.0.0.1:1/v1".to_owned();
+    let refuses = answering("401 Unauthorized", "{}");
+    let listless = answering("404 Not Found", "{}");
+    let busy = answering("503 Service Unavailable", "{}");
+    for (url, code, expected) in [
+        (&down, 5, "failed"),
+        (&refuses, 5, "failed"),
+        (&listless, 0, "warning"),
+        (&busy, 0, "warning"),
+    ] {
+        let run = doctor_with(&endpoint("generic", url, ""));
+        assert_eq!(run.code, code, "{url}: {run:?}");
+        assert_eq!(level(&run.out, "models"), expected, "{url}: {run:?}");
+        assert!(run.out.contains("main"), "{url}: {run:?}");
+    }
 }
 
 #[test]

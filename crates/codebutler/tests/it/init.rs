@@ -2,7 +2,10 @@
 
 use std::{fs, os::unix::fs::PermissionsExt};
 
-use crate::scratch::{Scratch, git, ran};
+use crate::{
+    endpoint::listing,
+    scratch::{Scratch, git, ran},
+};
 
 /// The checks and the preparation that init wrote.
 fn written(scratch: &Scratch) -> (serde_json::Value, serde_json::Value) {
@@ -269,34 +272,10 @@ fn a_bad_address_is_found_before_anything_is_written() {
     assert_eq!(scratch.files(), before);
 }
 
-/// An endpoint that lists these models, and nothing else.
-fn endpoint(names: &[&str]) -> String {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}/v1", listener.local_addr().unwrap());
-    let models: Vec<_> = names
-        .iter()
-        .map(|name| serde_json::json!({"id": name, "object": "model"}))
-        .collect();
-    let body = serde_json::json!({"object": "list", "data": models}).to_string();
-    std::thread::spawn(move || {
-        for stream in listener.incoming() {
-            let mut stream = stream.unwrap();
-            let mut request = [0; 4096];
-            let _ = std::io::Read::read(&mut stream, &mut request);
-            let answer = format!(
-                "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
-                body.len()
-            );
-            std::io::Write::write_all(&mut stream, answer.as_bytes()).unwrap();
-        }
-    });
-    url
-}
-
 #[test]
 fn an_endpoint_of_its_own_gets_models_that_it_has() {
-    let only = endpoint(&["qwen3:8b"]);
-    let two = endpoint(&["qwen3:8b", "smollm2"]);
+    let only = listing(&["qwen3:8b"]);
+    let two = listing(&["qwen3:8b", "smollm2"]);
     let cases = [
         (&only, None, Some("qwen3:8b")),
         (&two, Some("smollm2"), Some("smollm2")),

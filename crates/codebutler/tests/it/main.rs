@@ -13,6 +13,7 @@ mod chatting;
 mod crowd;
 mod doctor;
 mod drafts;
+mod endpoint;
 mod exec;
 mod fault_points;
 mod front_door;

@@ -44,6 +44,19 @@ fn a_named_role_wins_then_the_default_then_the_only_one() {
 }
 
 #[test]
+fn an_empty_key_is_no_key() {
+    for empty in ["", " "] {
+        let short = load(&format!(r#"{{"openrouter": {{"apiKey": "{empty}"}}}}"#));
+        assert_eq!(answers(&short, Role::Pm), None, "{empty:?}");
+        let written = load(&format!(
+            r#"{{"models": {{"endpoints": {{"x": {{"baseUrl": "http://localhost:1/v1", "apiKey": "{empty}"}}}}}}}}"#
+        ));
+        let (_, endpoint) = written.machine.endpoint_for(Role::Pm).unwrap();
+        assert!(endpoint.api_key.is_none(), "{empty:?}");
+    }
+}
+
+#[test]
 fn a_key_that_travels_in_the_clear_is_worth_a_word() {
     let with = |address: &str| {
         let text = format!(

@@ -2,7 +2,7 @@
 
 use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 
-use butler_settings::Settings;
+use butler_settings::{Endpoint, EndpointKind, Settings};
 use butler_vocab::Role;
 
 use super::{Finding, Place};
@@ -82,20 +82,39 @@ fn checks(settings: &Settings) -> Finding {
 }
 
 fn endpoints(settings: &Settings) -> Finding {
-    let without = |role: &Role| settings.machine.endpoint_for(*role).is_none();
+    const NAME: &str = "model endpoint";
+    const FIX: &str =
+        "run `codebutler init` again, or add one under \"models\" in ~/.codebutler/config.json";
+    let machine = &settings.machine;
+    let without = |role: &Role| machine.endpoint_for(*role).is_none();
     let without: Vec<_> = Role::ALL
         .into_iter()
         .filter(without)
         .map(Role::as_str)
         .collect();
-    if without.is_empty() {
-        let names: Vec<_> = settings.machine.endpoints().into_keys().collect();
-        Finding::ok("model endpoint", names.join(", "))
-    } else {
-        Finding::warning(
-            "model endpoint",
-            format!("none for {}", without.join(", ")),
-            "run `codebutler init` again, or add one under \"models\" in ~/.codebutler/config.json",
-        )
+    if !without.is_empty() {
+        let what = format!(
+            "none for {}; agents cannot start without",
+            without.join(", ")
+        );
+        return Finding::failed(NAME, what, FIX);
     }
+    let keyless = Role::ALL
+        .into_iter()
+        .filter_map(|role| machine.endpoint_for(role))
+        .find(|(_, endpoint)| lacks_a_key(endpoint));
+    if let Some((name, _)) = keyless {
+        let fix =
+            format!("write its apiKey under models.endpoints.{name} in ~/.codebutler/config.json");
+        return Finding::failed(NAME, format!("{name} has no key"), fix);
+    }
+    let names: Vec<_> = machine.endpoints().into_keys().collect();
+    Finding::ok(NAME, names.join(", "))
+}
+
+/// A server of one's own may need none, and a gateway may take it as a header.
+fn lacks_a_key(endpoint: &Endpoint) -> bool {
+    endpoint.kind != EndpointKind::Generic
+        && endpoint.api_key.is_none()
+        && endpoint.headers.is_empty()
 }

@@ -43,11 +43,11 @@ async fn look(settings: &Settings, probe: bool) -> Vec<Finding> {
         let client = match config.map(ModelClient::new) {
             Ok(Ok(client)) => client,
             Ok(Err(error)) => {
-                findings.push(away(&name, &error.to_string()));
+                findings.push(unusable(&name, &error.to_string()));
                 continue;
             }
             Err(_) => {
-                findings.push(away(&name, "its baseUrl is no address"));
+                findings.push(unusable(&name, "its baseUrl is no address"));
                 continue;
             }
         };
@@ -77,8 +77,8 @@ async fn listed(
 ) -> Vec<Finding> {
     let models = match tokio::time::timeout(PATIENCE, client.models()).await {
         Ok(Ok(models)) => models,
-        Ok(Err(error)) => return vec![away(name, &error.to_string())],
-        Err(_) => return vec![away(name, "it does not answer")],
+        Ok(Err(error)) => return vec![without_list(name, &error)],
+        Err(_) => return vec![unusable(name, "it does not answer")],
     };
     let ids: Vec<(String, String)> = roles
         .iter()
@@ -110,11 +110,28 @@ fn compared(
     remarks.collect()
 }
 
-fn away(name: &str, problem: &str) -> Finding {
-    Finding::warning(
+/// No list, but perhaps models: only what would fail a request for an answer too
+/// is a failure.
+fn without_list(name: &str, error: &ModelError) -> Finding {
+    match error {
+        ModelError::Timeout(_)
+        | ModelError::Auth(_)
+        | ModelError::Forbidden(_)
+        | ModelError::NoCredit(_)
+        | ModelError::Setup(_) => unusable(name, &error.to_string()),
+        other => Finding::warning(
+            LISTED,
+            format!("the ids could not be compared with the list of {name}: {other}"),
+            "`codebutler model ping` asks a model for an answer instead",
+        ),
+    }
+}
+
+fn unusable(name: &str, problem: &str) -> Finding {
+    Finding::failed(
         LISTED,
-        format!("the ids could not be compared with the list of {name}: {problem}"),
-        "start the server, or correct its baseUrl in ~/.codebutler/config.json",
+        format!("{name} cannot be used: {problem}"),
+        "start the server, or correct its baseUrl or apiKey in ~/.codebutler/config.json",
     )
 }
 

@@ -244,12 +244,11 @@ fn model(args: &Args, machine: &Machine, ask: bool) -> Result<Model, CliError> {
         .raw_prompt()
         .map_err(stopped)?;
     Ok(match choice.index {
-        0 => Model::OpenRouter(secret("OpenRouter key:")?),
+        0 => openrouter(secret("OpenRouter key (empty for later):")?),
         1 => {
             let url = Text::new("Address:").with_default("http://127.0.0.1:11434/v1");
             let url = url.prompt().map_err(stopped)?;
-            let key = secret("Key (empty for none):")?;
-            let key = (!key.expose().is_empty()).then_some(key);
+            let key = written(secret("Key (empty for none):")?);
             let name = models::choose(args.model.as_deref(), &url, key.as_ref(), ask)?;
             Model::Other { url, key, name }
         }
@@ -257,8 +256,18 @@ fn model(args: &Args, machine: &Machine, ask: bool) -> Result<Model, CliError> {
     })
 }
 
+/// A key that is not there yet must not look like one that is.
+fn openrouter(key: Secret) -> Model {
+    written(key).map_or(Model::Later, Model::OpenRouter)
+}
+
+/// The answer, unless it was just Enter.
+fn written(key: Secret) -> Option<Secret> {
+    (!key.expose().is_empty()).then_some(key)
+}
+
 fn named_key(variable: &str) -> Result<Secret, CliError> {
-    let key = environment(variable).filter(|key| !key.is_empty());
+    let key = environment(variable).filter(|key| !key.trim().is_empty());
     key.map(Secret::new)
         .ok_or_else(|| CliError::user(format!("the environment variable {variable} is not set")))
 }
@@ -304,6 +313,13 @@ pub fn stopped(error: InquireError) -> CliError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn enter_at_the_question_for_a_key_stores_none() {
+        assert!(matches!(openrouter(Secret::new("")), Model::Later));
+        let given = openrouter(Secret::new("a-key"));
+        assert!(matches!(given, Model::OpenRouter(key) if key.expose() == "a-key"));
+    }
 
     #[test]
     fn channel_names_keep_to_slacks_rules() {

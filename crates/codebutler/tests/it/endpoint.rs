@@ -1,0 +1,37 @@
+//! A model endpoint that answers every request alike.
+
+use std::{
+    io::{Read, Write},
+    net::TcpListener,
+};
+
+use serde_json::json;
+
+/// One that lists these models, and nothing else.
+pub fn listing(names: &[&str]) -> String {
+    let models: Vec<_> = names
+        .iter()
+        .map(|name| json!({"id": name, "object": "model"}))
+        .collect();
+    let body = json!({"object": "list", "data": models});
+    answering("200 OK", &body.to_string())
+}
+
+/// One that says this, whatever it is asked.
+pub fn answering(status: &str, body: &str) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/v1", listener.local_addr().unwrap());
+    let answer = format!(
+        "HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
+        body.len()
+    );
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let mut request = [0; 4096];
+            let _ = stream.read(&mut request);
+            stream.write_all(answer.as_bytes()).unwrap();
+        }
+    });
+    url
+}
