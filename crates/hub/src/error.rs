@@ -33,7 +33,7 @@ pub enum HubError {
         source: io::Error,
     },
     /// The address can be reached from outside and nobody consented to that.
-    #[error("{0} can be reached from other machines; that needs explicit consent")]
+    #[error("{0} can be reached from other machines")]
     NotLoopback(SocketAddr),
     /// Another hub has the folder.
     #[error("another hub runs on {}", .0.display())]

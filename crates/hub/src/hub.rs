@@ -4,7 +4,7 @@ use std::{
     collections::HashMap,
     fs::{File, TryLockError},
     io::ErrorKind,
-    net::SocketAddr,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
     path::{Path, PathBuf},
     sync::{Arc, Mutex},
     time::{Duration, Instant},
@@ -128,10 +128,11 @@ impl Hub {
                 None => None,
             };
             let listener = listen(config.listen).await?;
-            let address = listener.local_addr().map_err(|source| HubError::Listen {
+            let bound = listener.local_addr().map_err(|source| HubError::Listen {
                 address: config.listen,
                 source,
             })?;
+            let address = from_here(bound);
             let live_log = Arc::new(LiveLog::default());
             let app = Arc::new(App {
                 store,
@@ -156,7 +157,7 @@ impl Hub {
             });
             let relay = relay.map(|relay| tokio::spawn(relay::run(Arc::clone(&app), relay)));
             let router = router(app);
-            info!(%address, "the hub listens");
+            info!(address = %bound, "the hub listens");
             let server = tokio::spawn(async move {
                 let serving = axum::serve(listener, router)
                     .with_graceful_shutdown(cancel.cancelled_owned())
@@ -175,7 +176,7 @@ impl Hub {
         })
     }
 
-    /// Where it really listens.
+    /// Where processes of this machine reach it.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
@@ -242,6 +243,16 @@ fn lock_file(dir: &Path) -> Result<(PathBuf, File), HubError> {
         Ok(file) => Ok((path, file)),
         Err(source) => Err(HubError::Folder { path, source }),
     }
+}
+
+/// "Every address" is none that one can ask for.
+fn from_here(bound: SocketAddr) -> SocketAddr {
+    let ip = match bound.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        ip => ip,
+    };
+    SocketAddr::new(ip, bound.port())
 }
 
 async fn listen(wished: SocketAddr) -> Result<TcpListener, HubError> {

@@ -9,7 +9,11 @@ use tokio_util::sync::CancellationToken;
 use tracing::info;
 
 use crate::{
-    commands::{environment, set_up_here},
+    commands::{
+        environment,
+        listen::{Listen, not_started},
+        set_up_here,
+    },
     door,
     error::CliError,
     exit::Exit,
@@ -25,9 +29,8 @@ const GLANCE: Duration = Duration::from_millis(500);
 /// Run the hub alone
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Where to listen, instead of the configured address
-    #[arg(long, value_name = "ADDRESS")]
-    listen: Option<SocketAddr>,
+    #[command(flatten)]
+    listen: Listen,
 
     /// Wait while another hub has the folder, and take its place when it ends
     #[arg(long, hide = true)]
@@ -57,7 +60,8 @@ pub fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
 
 fn serve(settings: &Settings, args: &Args, ui: &Ui) -> Result<Exit, CliError> {
     let mut config = wiring::hub_config(settings)?;
-    config.listen = args.listen.unwrap_or(config.listen);
+    config.listen = args.listen.address(config.listen)?;
+    config.reachable = args.listen.listen_anywhere;
     let repo = wiring::repo_name(&settings.home, &settings.root)?;
     let mut lines = log::start_process("hub", &settings.home, &repo);
     log::know(config.redactor.clone());
@@ -65,7 +69,7 @@ fn serve(settings: &Settings, args: &Args, ui: &Ui) -> Result<Exit, CliError> {
         let hub = loop {
             match Hub::start(config.clone(), cancel.clone()).await {
                 Err(HubError::Running(_)) if args.stand_by => {
-                    let Some(listen) = stand_by(settings, &cancel, ui).await? else {
+                    let Some(listen) = stand_by(settings, config.listen, &cancel, ui).await? else {
                         return Ok(Exit::Done);
                     };
                     config.listen = listen;
@@ -89,9 +93,11 @@ fn serve(settings: &Settings, args: &Args, ui: &Ui) -> Result<Exit, CliError> {
 }
 
 /// Another hub of this machine serves this repo too. Says where it is, waits for
-/// its end, and gives the address at which everybody looks for a hub.
+/// its end, and gives the address at which everybody looks for a hub: its own, or
+/// the wanted one when nobody has met it.
 async fn stand_by(
     settings: &Settings,
+    wanted: SocketAddr,
     cancel: &CancellationToken,
     ui: &Ui,
 ) -> Result<Option<SocketAddr>, CliError> {
@@ -120,18 +126,7 @@ async fn stand_by(
     info!("the hub that was shared has ended; taking its place");
     let place = joined.and_then(|url| url.socket_addrs(|| None).ok());
     let place = place.and_then(|all| all.first().copied());
-    Ok(Some(place.unwrap_or(settings.machine.hub.listen)))
-}
-
-fn not_started(error: HubError) -> CliError {
-    match error {
-        HubError::Running(_) => CliError::user(error)
-            .hint("one hub serves every repository of this machine; `codebutler up` joins it"),
-        HubError::Slack(_) => {
-            CliError::user(error).hint("`codebutler doctor` says what is wrong with the Slack app")
-        }
-        other => CliError::internal(other),
-    }
+    Ok(Some(place.unwrap_or(wanted)))
 }
 
 fn tokens(settings: &Settings, as_json: bool, ui: &Ui) -> Result<Exit, CliError> {

@@ -10,6 +10,7 @@ pub mod hub;
 pub mod init;
 mod jsonl;
 pub mod link;
+mod listen;
 pub mod logs;
 mod message;
 pub mod model;

@@ -26,6 +26,7 @@ mod judging;
 mod keeper;
 mod learning;
 mod limits;
+mod listening;
 mod mediating;
 mod models;
 mod no_log;

@@ -44,13 +44,22 @@ impl Running {
     }
 
     /// The process's end, and everything that it said.
-    pub fn ended(mut self) -> (i32, String, String) {
+    pub fn ended(self) -> (i32, String, String) {
+        self.ended_within(PATIENCE)
+    }
+
+    /// The same of one that has little to do before it ends.
+    pub fn ended_soon(self) -> (i32, String, String) {
+        self.ended_within(PATIENCE / 6)
+    }
+
+    fn ended_within(mut self, patience: Duration) -> (i32, String, String) {
         let begun = Instant::now();
         let status = loop {
             if let Some(status) = self.child.try_wait().unwrap() {
                 break status;
             }
-            assert!(begun.elapsed() < PATIENCE, "it does not end");
+            assert!(begun.elapsed() < patience, "it does not end");
             std::thread::sleep(Duration::from_millis(20));
         };
         let all = |from: &Receiver<String>| from.iter().collect::<Vec<_>>().join("\n");
@@ -59,10 +68,17 @@ impl Running {
 
     /// As Ctrl-C does.
     pub fn interrupt(&mut self) {
+        self.interrupted();
+    }
+
+    /// The same: how it ended, and what it said on the error stream from then on.
+    pub fn interrupted(&mut self) -> (Option<i32>, String) {
+        self.err.try_iter().for_each(drop);
         let pid = self.child.id().to_string();
         let sent = Command::new("kill").args(["-INT", &pid]).status();
         assert!(sent.unwrap().success());
-        self.child.wait().unwrap();
+        let code = self.child.wait().unwrap().code();
+        (code, self.err.iter().collect::<Vec<_>>().join("\n"))
     }
 }
 

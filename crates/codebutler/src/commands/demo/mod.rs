@@ -66,6 +66,7 @@ pub fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
             } else {
                 settings.machine.hub.listen
             },
+            reachable: false,
         };
         let team = Team::start(&place, line_sink(args.logs), cancel.clone()).await?;
         let outcome = show(args, &stage, &settings, &team, ui, &cancel).await;

@@ -4,7 +4,7 @@ mod claim;
 mod opening;
 mod team;
 
-use std::{net::SocketAddr, sync::Arc};
+use std::sync::Arc;
 
 use butler_hub::Tokens;
 use butler_settings::Settings;
@@ -13,7 +13,7 @@ use owo_colors::OwoColorize;
 
 pub use self::team::{Place, Team};
 use crate::{
-    commands::{environment, set_up_here},
+    commands::{environment, listen::Listen, set_up_here},
     error::CliError,
     exit::Exit,
     process,
@@ -28,15 +28,14 @@ use crate::{
 /// ends, this one takes its place. A repository has one team at a time.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Where the hub listens, instead of the configured address
-    #[arg(long, value_name = "ADDRESS")]
-    listen: Option<SocketAddr>,
+    #[command(flatten)]
+    listen: Listen,
 }
 
 pub fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
     let root = set_up_here()?;
     let settings = Settings::load(&root, &environment)?;
-    let listen = args.listen.unwrap_or(settings.machine.hub.listen);
+    let listen = args.listen.address(settings.machine.hub.listen)?;
     process::run(async move |cancel| {
         let lines: LineSink = Arc::new(|name, line| {
             Ui::new().note(format_args!("{} {line}", format!("{name:>10} │").dimmed()));
@@ -45,6 +44,7 @@ pub fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
             root,
             home: settings.home.clone(),
             listen,
+            reachable: args.listen.listen_anywhere,
         };
         let team = Team::start(&place, lines, cancel.clone()).await?;
         let link = login_link(&settings, &team.url)?;

@@ -27,6 +27,8 @@ pub struct Place {
     pub home: PathBuf,
     /// Where the hub listens; port 0 takes a free one.
     pub listen: SocketAddr,
+    /// Consent to listen where other machines can reach it.
+    pub reachable: bool,
 }
 
 /// Hub and agents, running.
@@ -86,8 +88,10 @@ async fn start_all(
     // The port is chosen here, so that a hub that is started again keeps it.
     let listen = free_address(place.listen)?.to_string();
     // Another repo's team may have a hub already: then that one is joined.
-    let args = ["hub", "--listen", &listen, "--stand-by"];
-    let mut hub = supervisor.keep(job(place, "hub", args.map(Into::into).to_vec())?);
+    let mut args = vec!["hub", "--listen", &listen, "--stand-by"];
+    args.extend(place.reachable.then_some("--listen-anywhere"));
+    let args = args.into_iter().map(Into::into).collect();
+    let mut hub = supervisor.keep(job(place, "hub", args)?);
     let Some(url) = settled(&mut hub, "hub", opening, cancel).await? else {
         opening.failed(&["hub"]);
         return Err(CliError::user("the hub cannot start").hint("what it says stands above"));

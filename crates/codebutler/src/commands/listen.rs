@@ -1,0 +1,51 @@
+//! Where a hub listens, for the commands that start one.
+
+use std::net::SocketAddr;
+
+use butler_hub::HubError;
+
+use crate::error::CliError;
+
+/// An address, and how much it may be stretched.
+#[derive(Debug, Clone, Copy, clap::Args)]
+pub struct Listen {
+    /// Where the hub listens, instead of the configured address
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<SocketAddr>,
+
+    /// Allow an address that other machines can reach; there is no TLS
+    #[arg(long)]
+    pub listen_anywhere: bool,
+}
+
+impl Listen {
+    /// The address that was asked for, else the configured one.
+    pub fn address(&self, configured: SocketAddr) -> Result<SocketAddr, CliError> {
+        let address = self.listen.unwrap_or(configured);
+        if address.ip().is_loopback() || self.listen_anywhere {
+            Ok(address)
+        } else {
+            Err(not_started(HubError::NotLoopback(address)))
+        }
+    }
+}
+
+/// Why a hub did not start, and what to do about it.
+pub fn not_started(error: HubError) -> CliError {
+    match error {
+        HubError::Running(_) => CliError::user(error)
+            .hint("one hub serves every repository of this machine; `codebutler up` joins it"),
+        HubError::Slack(_) => {
+            CliError::user(error).hint("`codebutler doctor` says what is wrong with the Slack app")
+        }
+        HubError::NotLoopback(_) => CliError::user(error)
+            .hint(
+                "listen on 127.0.0.1 and let an SSH tunnel or a reverse proxy with TLS lead there",
+            )
+            .hint(
+                "or add --listen-anywhere: who reaches the port needs a token or a link, \
+                 and everybody on the way can read along",
+            ),
+        other => CliError::internal(other),
+    }
+}
