@@ -155,8 +155,7 @@ pub fn hub_url(settings: &Settings) -> Result<Url, CliError> {
 
 /// There is nobody to ask.
 pub fn no_hub() -> CliError {
-    CliError::user("no hub runs on this machine")
-        .hint("`codebutler up` starts the hub and all agents; `codebutler hub` the hub alone")
+    CliError::user("no hub runs on this machine").hint(door::STARTS_A_HUB)
 }
 
 /// What one agent is told.

@@ -48,8 +48,13 @@ fn listen<'a>(
     ready: Box<dyn FnOnce() + Send + 'a>,
 ) -> BoxFuture<'a, Result<(), TeamError>> {
     Box::pin(async move {
-        let mut socket =
-            Socket::open(&config.hub, config.app_token.clone(), cancel.child_token()).await?;
+        let opened =
+            Socket::open(&config.hub, config.app_token.clone(), cancel.child_token()).await;
+        let mut socket = match opened {
+            // Told to end while no hub was there: nothing went wrong.
+            Err(_) if cancel.is_cancelled() => return Ok(()),
+            opened => opened?,
+        };
         let office = Arc::new(open_office(config, &socket, &cancel).await?);
         let mut crew = Crew::new(Arc::clone(&office), cancel.child_token());
         take_up(&office, &mut crew)?;

@@ -8,6 +8,7 @@ use butler_vocab::Role;
 
 use crate::{
     commands::{environment, set_up_here},
+    door,
     error::CliError,
     exit::Exit,
     log, process, roster,
@@ -32,6 +33,10 @@ pub fn run(role: Role, ui: &Ui) -> Result<Exit, CliError> {
         let control = Control::new(&config.hub, config.bot_token.clone(), epoch);
         let control = control.map_err(CliError::internal)?.with_patience(PATIENCE);
         let forwarding = tokio::spawn(log::forward(control, lines, cancel.child_token()));
+        if !door::hub_runs(&settings, &config.hub)? {
+            let (hub, remedy) = (&config.hub, door::STARTS_A_HUB);
+            ui.note(format_args!("waiting for the hub at {hub}; {remedy}"));
+        }
         roster::fit(&settings, &mut config).await;
         let ready = || {
             // Only the process that started us reads this.

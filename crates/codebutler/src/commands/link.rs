@@ -4,6 +4,7 @@ use butler_settings::Settings;
 
 use crate::{
     commands::{environment, set_up_here, up::login_link},
+    door,
     error::CliError,
     exit::Exit,
     ui::Ui,
@@ -17,6 +18,10 @@ pub struct Args {}
 pub fn run(_args: &Args, ui: &Ui) -> Result<Exit, CliError> {
     let settings = Settings::load(&set_up_here()?, &environment)?;
     let url = wiring::hub_url(&settings)?;
+    if !door::hub_runs(&settings, &url)? {
+        let error = CliError::user(format!("no hub runs at {url}"));
+        return Err(error.hint(door::STARTS_A_HUB));
+    }
     ui.line(login_link(&settings, url.as_str())?)?;
     Ok(Exit::Done)
 }

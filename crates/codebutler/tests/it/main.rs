@@ -29,6 +29,7 @@ mod limits;
 mod listening;
 mod mediating;
 mod models;
+mod no_hub;
 mod no_log;
 mod one_team;
 mod others;
