@@ -74,7 +74,10 @@ fn listen<'a>(
                 envelope = socket.next() => envelope,
             };
             let Some(envelope) = envelope else {
-                warn!(reason = ?socket.ended(), "the hub does not talk to us any more");
+                // The socket hears of our own end as soon as we do.
+                if !cancel.is_cancelled() {
+                    warn!(reason = ?socket.ended(), "the hub does not talk to us any more");
+                }
                 break;
             };
             match intake.sort(envelope).await {

@@ -46,6 +46,20 @@ fn up_says_who_is_missing() {
     up.interrupt();
 }
 
+#[test]
+fn ending_up_on_purpose_warns_of_nothing() {
+    let scratch = Scratch::new();
+    pushed(&scratch.root());
+    let url = "http://127.0.0.1:1/v1";
+    assert_eq!(scratch.run(&["init", "--yes", "--model-url", url]).code, 0);
+    let mut up = Running::start(&mut scratch.codebutler(&UP));
+    line_with(&up.out, "at work");
+    let (code, err) = up.interrupted();
+    assert_eq!(code, Some(0), "{err}");
+    assert!(err.contains("stopping"), "{err}");
+    assert!(!err.contains("WARN") && !err.contains("ERROR"), "{err}");
+}
+
 /// Another repo on the same machine.
 fn second_repo(scratch: &Scratch, url: &str) -> PathBuf {
     let site = scratch.root().parent().unwrap().join("site");
