@@ -108,7 +108,8 @@ impl Role {
 
 impl fmt::Display for Role {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
+        // Keeps the width that a column asks for.
+        f.pad(self.as_str())
     }
 }
 
@@ -126,6 +127,14 @@ impl FromStr for Role {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_role_keeps_to_its_column() {
+        assert_eq!(
+            format!("{:<6}|{:>4}|{}", Role::Pm, Role::Pm, Role::Pm),
+            "pm    |  pm|pm"
+        );
+    }
 
     #[test]
     fn every_role_reads_back_from_its_word_and_from_json() {

@@ -60,6 +60,17 @@ fn ending_up_on_purpose_warns_of_nothing() {
     assert!(!err.contains("WARN") && !err.contains("ERROR"), "{err}");
 }
 
+#[test]
+fn tokens_stand_in_columns() {
+    let scratch = Scratch::new();
+    assert_eq!(scratch.run(&["init", "--yes"]).code, 0);
+    let ran = scratch.run(&["hub", "tokens"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let begins = |start: &str| ran.out.lines().any(|line| line.starts_with(start));
+    assert!(begins("pm         xoxb-"), "{ran:?}");
+    assert!(begins("researcher xoxb-"), "{ran:?}");
+}
+
 /// Another repo on the same machine.
 fn second_repo(scratch: &Scratch, url: &str) -> PathBuf {
     let site = scratch.root().parent().unwrap().join("site");
