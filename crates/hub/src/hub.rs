@@ -49,7 +49,7 @@ const PORTS: u16 = 20;
 /// What a hub needs to know.
 #[derive(Debug, Clone)]
 pub struct HubConfig {
-    /// Where to listen; when the port is taken the next free one is used.
+    /// Where to listen; when the port is taken the next free one is used, unless `exact`.
     pub listen: SocketAddr,
     /// Where the store lives.
     pub data_dir: PathBuf,
@@ -69,6 +69,8 @@ pub struct HubConfig {
     pub relay: Option<RelayConfig>,
     /// Consent to listen where other machines can reach it.
     pub reachable: bool,
+    /// Whether another port will not do when this one is taken.
+    pub exact: bool,
 }
 
 impl HubConfig {
@@ -86,6 +88,7 @@ impl HubConfig {
             hosts: Vec::new(),
             relay: None,
             reachable: false,
+            exact: false,
         }
     }
 }
@@ -127,7 +130,8 @@ impl Hub {
                 Some(slack) => Some(Relay::prepare(&store, slack, cancel.clone()).await?),
                 None => None,
             };
-            let listener = listen(config.listen).await?;
+            let ports = if config.exact { 1 } else { PORTS };
+            let listener = listen(config.listen, ports).await?;
             let bound = listener.local_addr().map_err(|source| HubError::Listen {
                 address: config.listen,
                 source,
@@ -255,9 +259,10 @@ fn from_here(bound: SocketAddr) -> SocketAddr {
     SocketAddr::new(ip, bound.port())
 }
 
-async fn listen(wished: SocketAddr) -> Result<TcpListener, HubError> {
+/// The wished port, or one of the next so many together.
+async fn listen(wished: SocketAddr, ports: u16) -> Result<TcpListener, HubError> {
     let mut address = wished;
-    for _ in 0..PORTS {
+    for _ in 0..ports {
         match TcpListener::bind(address).await {
             Err(error) if error.kind() == ErrorKind::AddrInUse && wished.port() != 0 => {
                 address.set_port(address.port().saturating_add(1));

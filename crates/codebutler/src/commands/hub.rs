@@ -62,6 +62,9 @@ fn serve(settings: &Settings, args: &Args, ui: &Ui) -> Result<Exit, CliError> {
     let mut config = wiring::hub_config(settings)?;
     config.listen = args.listen.address(config.listen)?;
     config.reachable = args.listen.listen_anywhere;
+    // `up` has chosen a free port for the hub that it keeps; if that is taken by
+    // now, or when a hub that was shared ends, any port is better than none.
+    config.exact = args.listen.is_exact() && !args.stand_by;
     let repo = wiring::repo_name(&settings.home, &settings.root)?;
     let mut lines = log::start_process("hub", &settings.home, &repo);
     log::know(config.redactor.clone());

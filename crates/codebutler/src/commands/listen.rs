@@ -28,6 +28,11 @@ impl Listen {
             Err(not_started(HubError::NotLoopback(address)))
         }
     }
+
+    /// Whether another port than the one that was written is not what was asked for.
+    pub fn is_exact(&self) -> bool {
+        self.listen.is_some_and(|address| address.port() != 0)
+    }
 }
 
 /// Why a hub did not start, and what to do about it.
@@ -46,6 +51,9 @@ pub fn not_started(error: HubError) -> CliError {
                 "or add --listen-anywhere: who reaches the port needs a token or a link, \
                  and everybody on the way can read along",
             ),
+        HubError::Listen { .. } => CliError::because(error).hint(
+            "choose another address with --listen, or leave it out: then the next free port is used",
+        ),
         other => CliError::internal(other),
     }
 }

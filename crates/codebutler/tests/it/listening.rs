@@ -1,4 +1,9 @@
-//! A hub listens on this machine alone unless somebody wants it otherwise.
+//! Where a hub listens: on the address that was asked for or not at all, and on
+//! this machine alone unless somebody wants it otherwise.
+
+use std::net::TcpListener;
+
+use serde_json::json;
 
 use crate::{
     running::{Running, line_with},
@@ -40,4 +45,28 @@ fn a_hub_that_listens_anywhere_is_reached_from_here_on_loopback() {
     let ready = line_with(&hub.out, "ready");
     assert!(ready.starts_with("ready http://127.0.0.1:"), "{ready}");
     assert_eq!(scratch.run(&["link"]).code, 0);
+}
+
+#[test]
+fn a_port_that_was_asked_for_and_is_taken_is_an_error_that_names_it() {
+    let scratch = set_up();
+    let other = TcpListener::bind("127.0.0.1:0").unwrap();
+    let taken = other.local_addr().unwrap().to_string();
+    for command in COMMANDS {
+        let ran = refused(&scratch, &[command, "--listen", &taken]);
+        assert_eq!(ran.code, 4, "{command}: {ran:?}");
+        assert!(ran.err.contains(&taken), "{command}: {ran:?}");
+        assert!(ran.err.contains("--listen"), "{command}: {ran:?}");
+    }
+}
+
+#[test]
+fn a_configured_port_that_is_taken_gives_way_to_the_next() {
+    let scratch = set_up();
+    let other = TcpListener::bind("127.0.0.1:0").unwrap();
+    let taken = other.local_addr().unwrap().to_string();
+    scratch.machine(&json!({"hub": {"listen": taken}}).to_string());
+    let hub = Running::start(&mut scratch.codebutler(&["hub"]));
+    let ready = line_with(&hub.out, "ready");
+    assert!(!ready.contains(&taken), "{ready}");
 }

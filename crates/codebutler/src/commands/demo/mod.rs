@@ -66,6 +66,7 @@ pub fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
             } else {
                 settings.machine.hub.listen
             },
+            exact: false,
             reachable: false,
         };
         let team = Team::start(&place, line_sink(args.logs), cancel.clone()).await?;

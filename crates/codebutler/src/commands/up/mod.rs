@@ -6,7 +6,7 @@ mod team;
 
 use std::sync::Arc;
 
-use butler_hub::Tokens;
+use butler_hub::{Tokens, runs_in};
 use butler_settings::Settings;
 use butler_vocab::Role;
 use owo_colors::OwoColorize;
@@ -36,6 +36,8 @@ pub fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
     let root = set_up_here()?;
     let settings = Settings::load(&root, &environment)?;
     let listen = args.listen.address(settings.machine.hub.listen)?;
+    // A hub that runs is joined wherever it listens.
+    let joins = runs_in(&wiring::hub_folder(&settings)).map_err(CliError::internal)?;
     process::run(async move |cancel| {
         let lines: LineSink = Arc::new(|name, line| {
             Ui::new().note(format_args!("{} {line}", format!("{name:>10} │").dimmed()));
@@ -44,6 +46,7 @@ pub fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
             root,
             home: settings.home.clone(),
             listen,
+            exact: args.listen.is_exact() && !joins,
             reachable: args.listen.listen_anywhere,
         };
         let team = Team::start(&place, lines, cancel.clone()).await?;

@@ -2,6 +2,7 @@
 
 use std::{env, ffi::OsString, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
+use butler_hub::HubError;
 use butler_settings::HOME_VARIABLE;
 use butler_vocab::Role;
 use tokio::sync::watch;
@@ -9,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{claim::Claim, opening::Opening};
 use crate::{
+    commands::listen::not_started,
     error::CliError,
     log::{self, FORMAT_VARIABLE},
     supervise::{Job, LineSink, Standing, Supervisor},
@@ -27,6 +29,8 @@ pub struct Place {
     pub home: PathBuf,
     /// Where the hub listens; port 0 takes a free one.
     pub listen: SocketAddr,
+    /// Whether another port will not do when this one is taken.
+    pub exact: bool,
     /// Consent to listen where other machines can reach it.
     pub reachable: bool,
 }
@@ -86,7 +90,12 @@ async fn start_all(
     cancel: &CancellationToken,
 ) -> Result<(String, Vec<Role>), CliError> {
     // The port is chosen here, so that a hub that is started again keeps it.
-    let listen = free_address(place.listen)?.to_string();
+    let listen = if place.exact {
+        exactly(place.listen)?
+    } else {
+        free_address(place.listen)?
+    };
+    let listen = listen.to_string();
     // Another repo's team may have a hub already: then that one is joined.
     let mut args = vec!["hub", "--listen", &listen, "--stand-by"];
     args.extend(place.reachable.then_some("--listen-anywhere"));
@@ -141,6 +150,14 @@ async fn settled(
                 return Ok(answer.map_err(CliError::internal)?.ready.clone());
             }
         }
+    }
+}
+
+/// The wanted address, which must be free.
+fn exactly(address: SocketAddr) -> Result<SocketAddr, CliError> {
+    match std::net::TcpListener::bind(address) {
+        Ok(_) => Ok(address),
+        Err(source) => Err(not_started(HubError::Listen { address, source })),
     }
 }
 
