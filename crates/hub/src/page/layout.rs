@@ -3,7 +3,7 @@
 use butler_vocab::{ChannelId, MessageTs};
 use maud::{DOCTYPE, Markup, html};
 
-use super::status;
+use super::{status, welcome::Welcome};
 use crate::{identity::Person, presence::Member, workspace::channels::Channel};
 
 /// Which entry of the side is the current one.
@@ -148,7 +148,7 @@ fn bare(title: &str, body: &Markup) -> Markup {
 }
 
 /// Asks for the code of a login link, or for a press when it came along.
-pub(super) fn login(code: &str, failed: bool) -> Markup {
+pub(super) fn login(code: &str, failed: bool, welcome: &Welcome) -> Markup {
     bare(
         "Log in",
         &html! {
@@ -159,12 +159,12 @@ pub(super) fn login(code: &str, failed: bool) -> Markup {
                 @if failed {
                     p.problem role="alert" {
                         "This code was used already or is too old. "
-                        code { "codebutler link" } " gives another."
+                        (welcome.another_code())
                     }
                 }
                 form method="post" action="/login" {
                     @if code.is_empty() {
-                        label for="code" { "Code from " code { "codebutler link" } }
+                        label for="code" { "Code from " (welcome.source_of_codes()) }
                         input #code name="code" autocomplete="off" required;
                     } @else {
                         input type="hidden" name="code" value=(code);

@@ -20,8 +20,8 @@ pub(super) struct Code {
     code: String,
 }
 
-pub(super) async fn ask(Query(code): Query<Code>) -> Response {
-    layout::login(&code.code, false).into_response()
+pub(super) async fn ask(State(app): State<Arc<App>>, Query(code): Query<Code>) -> Response {
+    layout::login(&code.code, false, &app.welcome).into_response()
 }
 
 pub(super) async fn enter(
@@ -44,7 +44,10 @@ pub(super) async fn enter(
             );
             (AppendHeaders([(SET_COOKIE, cookie)]), Redirect::to("/")).into_response()
         }
-        Ok(None) => (StatusCode::UNAUTHORIZED, layout::login("", true)).into_response(),
+        Ok(None) => {
+            let page = layout::login("", true, &app.welcome);
+            (StatusCode::UNAUTHORIZED, page).into_response()
+        }
         Err(trouble) => super::Turned::from(trouble).into_response(),
     }
 }

@@ -15,6 +15,8 @@ pub(crate) struct Welcome {
     banner: String,
     /// What one could ask for.
     requests: Vec<String>,
+    /// A demo's hub is not where `codebutler link` looks for one.
+    demo: bool,
 }
 
 impl Welcome {
@@ -22,6 +24,22 @@ impl Welcome {
     pub(crate) fn read(folder: &Path) -> Self {
         let text = fs::read_to_string(folder.join("welcome.json")).unwrap_or_default();
         serde_json::from_str(&text).unwrap_or_default()
+    }
+
+    /// Where a code for the page comes from.
+    pub(super) fn source_of_codes(&self) -> Markup {
+        html! {
+            @if self.demo { "the link in the demo's terminal" }
+            @else { code { "codebutler link" } }
+        }
+    }
+
+    /// How to get in when a code was used.
+    pub(super) fn another_code(&self) -> Markup {
+        html! {
+            @if self.demo { "End the demo with Ctrl-C and start it again for another." }
+            @else { code { "codebutler link" } " gives another." }
+        }
     }
 
     pub(super) fn banner(&self) -> Markup {

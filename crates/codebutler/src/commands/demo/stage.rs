@@ -76,7 +76,7 @@ impl Stage {
     fn write_welcome(&self, banner: &str, requests: &[String]) -> Result<(), CliError> {
         let folder = self.home().join("hub");
         fs::create_dir_all(&folder)?;
-        let welcome = json!({"banner": banner, "requests": requests});
+        let welcome = json!({"banner": banner, "requests": requests, "demo": true});
         fs::write(folder.join("welcome.json"), pretty(&welcome))?;
         Ok(())
     }
