@@ -2,7 +2,7 @@
 //! cancels, and has a deadline: for the first byte, between two pieces, and for
 //! the whole answer.
 
-use std::{error::Error, time::Duration};
+use std::time::Duration;
 
 use butler_vocab::{ModelReply, Usd};
 use bytes::Bytes;
@@ -14,7 +14,7 @@ use url::Url;
 
 use crate::{
     ClientConfig, ErrorClass, EventReader, Gather, Heard, ModelError, ModelRequest, OnText,
-    PriceBook, Refusal, Trouble, classify, read_reply, reply, retry_after::retry_after,
+    PriceBook, Refusal, Trouble, lost, read_reply, reply, retry_after::retry_after,
 };
 
 /// No answer of a model is longer than this.
@@ -114,7 +114,8 @@ impl Listener<'_> {
         let status = response.status();
         if !status.is_success() {
             let refusal = self.refusal(&mut response).await?;
-            return Err(classify(&call.request.model, &refusal));
+            let endpoint = &call.config.endpoint;
+            return Err(lost::refused(&call.request.model, endpoint, &refusal));
         }
         let kind = response.headers().get(CONTENT_TYPE);
         let streams = kind
@@ -224,13 +225,6 @@ impl Listener<'_> {
     }
 
     fn lost(&self, error: reqwest::Error) -> ModelError {
-        let error = error.without_url();
-        let mut detail = error.to_string();
-        let mut cause = error.source();
-        while let Some(inner) = cause {
-            detail = format!("{detail}: {inner}");
-            cause = inner.source();
-        }
-        self.call.trouble(ErrorClass::Timeout, detail)
+        lost::lost(&self.call.request.model, &self.call.config.endpoint, error)
     }
 }

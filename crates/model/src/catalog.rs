@@ -12,8 +12,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    ClientConfig, ErrorClass, ListPrice, ModelError, Refusal, Trouble, classify,
+    ClientConfig, ErrorClass, ListPrice, ModelError, Refusal, Trouble,
     decimal::{count, dollars, per_million},
+    lost,
     retry_after::retry_after,
 };
 
@@ -53,27 +54,19 @@ pub(crate) async fn fetch(
     config: &ClientConfig,
 ) -> Result<Vec<ModelInfo>, ModelError> {
     let name = format!("the model list of {}", config.endpoint.host());
-    let trouble = |class: ErrorClass, error: reqwest::Error| {
-        class.with(Trouble::new(&name, error.without_url().to_string()))
-    };
+    let lost = |error| lost::lost(&name, &config.endpoint, error);
     let request = http.get(config.endpoint.url("models")).timeout(PATIENCE);
-    let response = request
-        .send()
-        .await
-        .map_err(|error| trouble(ErrorClass::Timeout, error))?;
+    let response = request.send().await.map_err(lost)?;
     let status = response.status();
     let wait = retry_after(response.headers(), Timestamp::now());
-    let body = response
-        .text()
-        .await
-        .map_err(|error| trouble(ErrorClass::Timeout, error))?;
+    let body = response.text().await.map_err(lost)?;
     if !status.is_success() {
         let refusal = Refusal {
             status: Some(status.as_u16()),
             retry_after: wait,
             body,
         };
-        return Err(classify(&name, &refusal));
+        return Err(lost::refused(&name, &config.endpoint, &refusal));
     }
     let answer: Value = serde_json::from_str(&body)
         .map_err(|error| ErrorClass::Malformed.with(Trouble::new(&name, error.to_string())))?;

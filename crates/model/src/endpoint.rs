@@ -65,6 +65,10 @@ pub struct Endpoint {
     pub headers: Vec<(String, String)>,
     /// Allows a key over plain HTTP to another machine (a gateway in one's own network).
     pub plain_http: bool,
+    /// What a person changes for another address, as in `--model-url`; for messages.
+    pub address_from: String,
+    /// The same for the key.
+    pub key_from: String,
 }
 
 impl Endpoint {
@@ -77,6 +81,8 @@ impl Endpoint {
             key: None,
             headers: Vec::new(),
             plain_http: false,
+            address_from: "its address".to_owned(),
+            key_from: "the endpoint's configuration".to_owned(),
         }
     }
 
@@ -106,6 +112,18 @@ impl Endpoint {
             Some(port) => format!("{host}:{port}"),
             None => host.to_owned(),
         }
+    }
+
+    /// The whole address for messages to people, without what may be secret in it.
+    #[must_use]
+    pub fn address(&self) -> String {
+        let mut url = self.base_url.clone();
+        // Only an address that cannot have them refuses, and then there are none.
+        let _ = url.set_username("");
+        let _ = url.set_password(None);
+        url.set_query(None);
+        url.set_fragment(None);
+        url.as_str().trim_end_matches('/').to_owned()
     }
 
     /// The address of a method, as in `chat/completions`.
@@ -151,6 +169,12 @@ mod tests {
                 "http://h:1/api/v1/chat/completions"
             );
         }
+    }
+
+    #[test]
+    fn an_address_is_shown_without_its_secrets() {
+        let shown = endpoint("https://me:secret@models.example:8443/v1/?key=secret#x").address();
+        assert_eq!(shown, "https://models.example:8443/v1");
     }
 
     #[test]

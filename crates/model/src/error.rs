@@ -79,6 +79,9 @@ pub enum ModelError {
     /// See [`ErrorClass::Timeout`].
     #[error("no complete answer from {}: {}", .0.model, .0.detail)]
     Timeout(Trouble),
+    /// Nobody answers at the endpoint's address; of the class [`ErrorClass::Timeout`].
+    #[error("{}: no connection to {}", .0.model, .0.detail)]
+    Unreachable(Trouble),
     /// See [`ErrorClass::Malformed`].
     #[error("unreadable answer from {}: {}", .0.model, .0.detail)]
     Malformed(Trouble),
@@ -91,6 +94,9 @@ pub enum ModelError {
     /// See [`ErrorClass::Auth`].
     #[error("the key for {} was refused: {}", .0.model, .0.detail)]
     Auth(Trouble),
+    /// The endpoint wants a key and has none; of the class [`ErrorClass::Auth`].
+    #[error("no key was given for {}: {}", .0.model, .0.detail)]
+    NoKey(Trouble),
     /// See [`ErrorClass::Forbidden`].
     #[error("{} is forbidden: {}", .0.model, .0.detail)]
     Forbidden(Trouble),
@@ -154,11 +160,11 @@ impl ModelError {
         match self {
             ModelError::RateLimited(_) => ErrorClass::RateLimited,
             ModelError::Overloaded(_) => ErrorClass::Overloaded,
-            ModelError::Timeout(_) => ErrorClass::Timeout,
+            ModelError::Timeout(_) | ModelError::Unreachable(_) => ErrorClass::Timeout,
             ModelError::Malformed(_) => ErrorClass::Malformed,
             ModelError::ContextTooLong(_) => ErrorClass::ContextTooLong,
             ModelError::NoCredit(_) => ErrorClass::NoCredit,
-            ModelError::Auth(_) => ErrorClass::Auth,
+            ModelError::Auth(_) | ModelError::NoKey(_) => ErrorClass::Auth,
             ModelError::Forbidden(_) => ErrorClass::Forbidden,
             ModelError::Filtered(_) => ErrorClass::Filtered,
             ModelError::Rejected(_) => ErrorClass::Rejected,
@@ -174,10 +180,12 @@ impl ModelError {
             ModelError::RateLimited(trouble)
             | ModelError::Overloaded(trouble)
             | ModelError::Timeout(trouble)
+            | ModelError::Unreachable(trouble)
             | ModelError::Malformed(trouble)
             | ModelError::ContextTooLong(trouble)
             | ModelError::NoCredit(trouble)
             | ModelError::Auth(trouble)
+            | ModelError::NoKey(trouble)
             | ModelError::Forbidden(trouble)
             | ModelError::Filtered(trouble)
             | ModelError::Rejected(trouble) => Some(trouble),
@@ -226,10 +234,12 @@ impl ModelError {
             ModelError::RateLimited(trouble)
             | ModelError::Overloaded(trouble)
             | ModelError::Timeout(trouble)
+            | ModelError::Unreachable(trouble)
             | ModelError::Malformed(trouble)
             | ModelError::ContextTooLong(trouble)
             | ModelError::NoCredit(trouble)
             | ModelError::Auth(trouble)
+            | ModelError::NoKey(trouble)
             | ModelError::Forbidden(trouble)
             | ModelError::Filtered(trouble)
             | ModelError::Rejected(trouble) => Some(trouble),
@@ -251,6 +261,12 @@ impl ModelError {
             ModelError::Timeout(_) => format!(
                 "{model} did not answer in time. Try again; for a slow local model raise the model timeouts in the configuration."
             ),
+            ModelError::Unreachable(trouble) => {
+                format!(
+                    "{model} cannot be asked: no connection to {}",
+                    trouble.detail
+                )
+            }
             ModelError::Malformed(_) => format!(
                 "{model} sent answers that cannot be read. Try again; if it keeps happening choose another model for this role."
             ),
@@ -263,6 +279,9 @@ impl ModelError {
             ModelError::Auth(_) => format!(
                 "The key for {model} was refused. Put a valid key into the machine's configuration; `codebutler doctor` checks it."
             ),
+            ModelError::NoKey(trouble) => {
+                format!("No key was given for {model}: {}.", trouble.detail)
+            }
             ModelError::Forbidden(trouble) => format!(
                 "The provider does not allow this call of {model}: {}. Check the limits and guardrails of the key at the provider.",
                 trouble.detail

@@ -38,6 +38,7 @@ mod endpoint;
 mod error;
 mod gather;
 mod images;
+mod lost;
 mod names;
 mod price;
 mod probe;

@@ -11,9 +11,9 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    ErrorClass, ModelClient, ModelError, Refusal, Trouble, classify,
+    Endpoint, ErrorClass, ModelClient, ModelError, Refusal, Trouble,
     decimal::{count, dollars},
-    retry,
+    lost, retry,
     retry_after::retry_after,
 };
 
@@ -37,7 +37,7 @@ impl ModelClient {
             tokio::select! {
                 biased;
                 () = cancel.cancelled() => Err(ModelError::Cancelled { spent: Usd::ZERO }),
-                answer = once(model, request().timeout(PATIENCE)) => answer,
+                answer = once(model, &self.config().endpoint, request().timeout(PATIENCE)) => answer,
             }
         };
         let (answer, _) = retry::run(&self.config().retry, cancel, attempt).await?;
@@ -84,8 +84,8 @@ impl ModelClient {
                     () = self.config().retry.pace.sleep(wait) => {}
                 }
             }
-            let answer = once("generation", self.http().get(url.clone()).timeout(PATIENCE)).await;
-            match answer {
+            let request = self.http().get(url.clone()).timeout(PATIENCE);
+            match once("generation", &self.config().endpoint, request).await {
                 Ok(record) => {
                     let data = record.get("data").unwrap_or(&record);
                     return Ok(data.get("total_cost").and_then(dollars));
@@ -98,10 +98,12 @@ impl ModelClient {
     }
 }
 
-async fn once(model: &str, request: RequestBuilder) -> Result<Value, ModelError> {
-    let lost = |error: reqwest::Error| {
-        ErrorClass::Timeout.with(Trouble::new(model, error.without_url().to_string()))
-    };
+async fn once(
+    model: &str,
+    endpoint: &Endpoint,
+    request: RequestBuilder,
+) -> Result<Value, ModelError> {
+    let lost = |error| lost::lost(model, endpoint, error);
     let malformed = |detail: String| ErrorClass::Malformed.with(Trouble::new(model, detail));
     let mut response = request.send().await.map_err(lost)?;
     let status = response.status();
@@ -119,7 +121,7 @@ async fn once(model: &str, request: RequestBuilder) -> Result<Value, ModelError>
             retry_after: wait,
             body: String::from_utf8_lossy(&body).into_owned(),
         };
-        return Err(classify(model, &refusal));
+        return Err(lost::refused(model, endpoint, &refusal));
     }
     serde_json::from_slice(&body).map_err(|error| malformed(error.to_string()))
 }

@@ -9,6 +9,7 @@ mod listing;
 mod prefix;
 mod probing;
 mod proxy;
+mod reaching;
 mod real;
 mod seeing;
 mod services;
