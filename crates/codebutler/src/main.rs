@@ -4,6 +4,7 @@
 //! Nothing heavy happens before a command is chosen, so `--version` and shell
 //! completions take a few milliseconds.
 
+mod address;
 mod cli;
 mod commands;
 mod door;

@@ -3,6 +3,7 @@
 //! write.
 
 use std::{
+    collections::BTreeMap,
     env,
     path::{Path, PathBuf},
 };
@@ -16,7 +17,7 @@ use butler_settings::{
 use butler_team::{AgentConfig, ByComplexity, Patience};
 use butler_toolbox::Check;
 use butler_turn::{Limits, Models, route::RespondTo};
-use butler_vocab::{Complexity, Price, Role, Usd};
+use butler_vocab::{Complexity, Price, Role, Secret, Usd};
 use butler_worktree::Repo;
 use url::Url;
 
@@ -295,6 +296,15 @@ pub fn client_config(machine: &Machine, home: &Path, role: Role) -> Result<Clien
             home.display()
         ))
     })?;
+    client_of(machine, &name, &endpoint)
+}
+
+/// How to reach an endpoint, and what it costs when nobody says.
+pub fn client_of(
+    machine: &Machine,
+    name: &str,
+    endpoint: &butler_settings::Endpoint,
+) -> Result<ClientConfig, CliError> {
     let base_url = Url::parse(&endpoint.base_url).map_err(|error| {
         CliError::user(format!("baseUrl of {name}, {}: {error}", endpoint.base_url))
     })?;
@@ -304,11 +314,13 @@ pub fn client_config(machine: &Machine, home: &Path, role: Role) -> Result<Clien
         Kind::Generic => EndpointKind::Generic,
     };
     let mut target = Endpoint::new(kind, base_url);
-    target.key = endpoint.api_key;
+    target.key.clone_from(&endpoint.api_key);
+    target.address_from = format!("models.endpoints.{name}.baseUrl in the machine's file");
+    target.key_from = format!("models.endpoints.{name}.apiKey in the machine's file");
     target.headers = endpoint
         .headers
-        .into_iter()
-        .map(|(name, value)| (name, value.expose().to_owned()))
+        .iter()
+        .map(|(name, value)| (name.clone(), value.expose().to_owned()))
         .collect();
     let own_server = kind == EndpointKind::Generic && target.is_loopback();
     let mut config = ClientConfig::new(target);
@@ -323,4 +335,37 @@ pub fn client_config(machine: &Machine, home: &Path, role: Role) -> Result<Clien
     }
     config.ca_file = machine.network.ca_file.clone().map(PathBuf::from);
     Ok(config)
+}
+
+/// An endpoint of which nothing is known but its address and perhaps a key.
+pub fn plain_endpoint(
+    kind: Kind,
+    base_url: &str,
+    api_key: Option<Secret>,
+) -> butler_settings::Endpoint {
+    butler_settings::Endpoint {
+        kind,
+        base_url: base_url.to_owned(),
+        api_key,
+        headers: BTreeMap::new(),
+        roles: Vec::new(),
+        price: None,
+        window: None,
+    }
+}
+
+/// The machine's endpoints with the roles that each answers for.
+pub fn roles_by_endpoint(
+    machine: &Machine,
+) -> BTreeMap<String, (butler_settings::Endpoint, Vec<Role>)> {
+    let mut endpoints = BTreeMap::new();
+    for role in Role::ALL {
+        if let Some((name, endpoint)) = machine.endpoint_for(role) {
+            let (_, roles) = endpoints
+                .entry(name)
+                .or_insert_with(|| (endpoint, Vec::new()));
+            roles.push(role);
+        }
+    }
+    endpoints
 }

@@ -26,7 +26,7 @@ pub(crate) fn out_of_range(number: &Number, schema: &Value) -> Option<String> {
 pub(crate) fn malformed(text: &str, schema: &Value) -> Option<(String, String)> {
     let problem = |what: &str, remedy: &str| Some((what.to_owned(), remedy.to_owned()));
     match schema["format"].as_str() {
-        Some("uri") => return bad_address(text).and_then(|(what, fix)| problem(what, fix)),
+        Some("uri") => return address_problem(text).and_then(|(what, fix)| problem(what, fix)),
         Some("socket-address") if text.parse::<SocketAddr>().is_err() => {
             return problem(
                 "not an address with a port",
@@ -60,18 +60,16 @@ pub(crate) fn malformed(text: &str, schema: &Value) -> Option<(String, String)> 
     ))
 }
 
-fn bad_address(text: &str) -> Option<(&'static str, &'static str)> {
+/// What is wrong with the address of a server, and the remedy; neither quotes it.
+#[must_use]
+pub fn address_problem(text: &str) -> Option<(&'static str, &'static str)> {
+    const EXAMPLE: &str =
+        "Write it as in https://openrouter.ai/api/v1 or http://127.0.0.1:11434/v1";
     let Ok(url) = Url::parse(text) else {
-        return Some((
-            "not an address",
-            "Write it as in https://openrouter.ai/api/v1",
-        ));
+        return Some(("not an address", EXAMPLE));
     };
     if !matches!(url.scheme(), "http" | "https") || url.host().is_none() {
-        return Some((
-            "not an http address",
-            "Write it as in https://openrouter.ai/api/v1",
-        ));
+        return Some(("not an http or https address", EXAMPLE));
     }
     if !url.username().is_empty() || url.password().is_some() {
         return Some((

@@ -44,6 +44,7 @@ pub use agree::{AgreeError, Agreement, agree, write_private};
 pub use consent::Loosening;
 pub use cross::McpOffer;
 pub use edit::{Change, EditError, edit};
+pub use format::address_problem;
 pub use limits::{Limits, MaxTurns};
 pub use load::{RepoFiles, Settings};
 pub use lookup::{FOLDER, HOME_VARIABLE, machine_folder, repository_root, set_up_root};

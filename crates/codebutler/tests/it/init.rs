@@ -12,7 +12,7 @@ fn written(scratch: &Scratch) -> (serde_json::Value, serde_json::Value) {
     let text = scratch.read(".codebutler/config.json");
     let json: Vec<&str> = text
         .lines()
-        .filter(|line| !line.starts_with("//"))
+        .filter(|line| !line.trim_start().starts_with("//"))
         .collect();
     let config: serde_json::Value = serde_json::from_str(&json.join("\n")).unwrap();
     (config["checks"].clone(), config["prepare"].clone())
@@ -127,10 +127,99 @@ fn the_second_time_changes_nothing() {
     scratch.write(".gitignore", "/target");
     assert_eq!(scratch.run(&["init", "--yes"]).code, 0);
     let first = scratch.files();
-    let again = scratch.run(&["init", "--yes", "--channel", "other"]);
+    let again = scratch.run(&["init", "--yes"]);
     assert_eq!(again.code, 0, "{again:?}");
-    assert!(again.out.contains("already set up"), "{again:?}");
+    assert!(
+        again.out.contains("already set up; nothing was changed"),
+        "{again:?}"
+    );
     assert_eq!(scratch.files(), first);
+}
+
+#[test]
+fn the_second_time_does_what_flags_ask_for_and_nothing_else() {
+    let scratch = Scratch::new();
+    let mine = "// mine\n{\n  \"checks\": { \"test\": \"make test\" },\n  // ours\n  \
+                \"limits\": { \"reviewRounds\": 2 },\n  \"models\": {\n    \
+                \"pm\": { \"pool\": { \"own\": \"x/own\" } },\n    \
+                \"coder\": { \"simple\": \"x/simple\", \"profile\": \"small\" }\n  }\n}\n";
+    scratch.write(".codebutler/config.json", mine);
+    assert_eq!(scratch.run(&["init", "--yes"]).code, 0);
+    assert_eq!(scratch.read(".codebutler/config.json"), mine);
+    let before = scratch.files();
+
+    let args = ["--channel", "newname", "--check", "lint=true"];
+    let named = scratch.run(&[&["init", "--yes"], &args[..]].concat());
+    assert_eq!(named.code, 0, "{named:?}");
+    for said in ["wrote ", "newname", "lint = true"] {
+        assert!(named.out.contains(said), "{said}: {named:?}");
+    }
+    assert!(!named.out.contains("already set up"), "{named:?}");
+    let config = scratch.read(".codebutler/config.json");
+    assert_eq!(
+        written(&scratch).0.to_string(),
+        r#"{"test":"make test","lint":"true"}"#
+    );
+    for kept in ["// mine", "// ours", "\"reviewRounds\": 2", "\"newname\""] {
+        assert!(config.contains(kept), "{kept}: {config}");
+    }
+
+    let url = "http://127.0.0.1:9/v1";
+    let model = scratch.run(&["init", "--yes", "--model-url", url, "--model", "bogus"]);
+    assert_eq!(model.code, 0, "{model:?}");
+    let config = scratch.read(".codebutler/config.json");
+    // Thirteen names, and the size of plan that had one of its own.
+    assert_eq!(config.matches("\"bogus\"").count(), 14, "{config}");
+    for kept in ["x/own", "\"profile\": \"small\"", "\"newname\"", "// ours"] {
+        assert!(config.contains(kept), "{kept}: {config}");
+    }
+    // The remedy that init itself names.
+    assert_eq!(scratch.run(&["init", "--yes", "--model", "other"]).code, 0);
+    assert!(!scratch.read(".codebutler/config.json").contains("bogus"));
+    assert_eq!(scratch.run(&["validate"]).code, 0);
+    let again = scratch.run(&["init", "--yes", "--model", "other", "--channel", "newname"]);
+    assert!(again.out.contains("nothing was changed"), "{again:?}");
+    let files = scratch.files();
+    let changed = files.iter().filter(|(path, text)| before[*path] != **text);
+    assert_eq!(changed.count(), 2, "the two files of settings");
+}
+
+#[test]
+fn an_endpoint_keeps_its_key_unless_its_address_changes() {
+    let scratch = Scratch::new();
+    let machine = || fs::read_to_string(scratch.home().join("config.json")).unwrap();
+    let url = "http://127.0.0.1:9/v1";
+    scratch.machine(
+        &serde_json::json!({"models": {"endpoints": {"gate": {
+            "baseUrl": url, "apiKey": "${GATE_KEY}", "price": {"input": 1, "output": 2}}}}})
+        .to_string(),
+    );
+    let run = |args: &[&str]| {
+        let mut command = scratch.codebutler(&[&["init", "--yes"], args].concat());
+        ran(command.env("GATE_KEY", "old-key").env("MINE", "new-key"))
+    };
+    let same = run(&["--model-url", url, "--model", "m"]);
+    assert_eq!(same.code, 0, "{same:?}");
+    assert!(
+        machine().contains("${GATE_KEY}") && machine().contains("price"),
+        "{}",
+        machine()
+    );
+    let key = run(&["--model-key-env", "MINE"]);
+    assert_eq!(key.code, 0, "{key:?}");
+    assert!(
+        machine().contains("new-key") && machine().contains("price"),
+        "{}",
+        machine()
+    );
+    let other = "http://127.0.0.1:10/v1";
+    let moved = run(&["--model-url", other, "--model", "m"]);
+    assert_eq!(moved.code, 0, "{moved:?}");
+    let text = machine();
+    let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(value["models"]["default"], "main");
+    assert!(value["models"]["endpoints"]["main"]["apiKey"].is_null());
+    assert_eq!(value["models"]["endpoints"]["gate"]["apiKey"], "new-key");
 }
 
 #[test]
@@ -267,11 +356,68 @@ fn openrouters_key_is_not_sent_to_another_host() {
 fn a_bad_address_is_found_before_anything_is_written() {
     let scratch = Scratch::new();
     let before = scratch.files();
-    let init = scratch.run(&["init", "--yes", "--model-url", "localhost:11434"]);
-    assert_eq!(init.code, 3, "{init:?}");
+    for bad in ["localhost:11434", "notaurl", "ftp://x/v1"] {
+        let init = scratch.run(&["init", "--yes", "--model-url", bad]);
+        assert_eq!(init.code, 4, "{init:?}");
+        for part in ["--model-url", bad, "http://127.0.0.1:11434/v1"] {
+            assert!(init.err.contains(part), "{part}: {init:?}");
+        }
+    }
+    let secret = "http://me:secret@127.0.0.1:9/v1";
+    let init = scratch.run(&["init", "--yes", "--model-url", secret]);
+    assert!(init.code == 4 && !init.err.contains("secret"), "{init:?}");
     assert_eq!(scratch.files(), before);
 }
 
+<<<<<<< HEAD
+=======
+#[test]
+fn a_server_that_cannot_be_asked_for_its_models_is_told() {
+    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let dead = format!("http://{}/v1", closed.local_addr().unwrap());
+    drop(closed);
+    let locked = answering("401 Unauthorized", "{\"error\": \"no key, no models\"}");
+    for (url, reason) in [(&dead, "Connection refused"), (&locked, "no key")] {
+        let scratch = Scratch::new();
+        let init = scratch.run(&["init", "--yes", "--model-url", url]);
+        assert_eq!(init.code, 0, "{init:?}");
+        for part in ["warning:", url.as_str(), reason, "init --model NAME"] {
+            assert!(init.err.contains(part), "{part}: {init:?}");
+        }
+    }
+}
+
+/// An endpoint that lists these models, and nothing else.
+fn endpoint(names: &[&str]) -> String {
+    let models: Vec<_> = names
+        .iter()
+        .map(|name| serde_json::json!({"id": name, "object": "model"}))
+        .collect();
+    let body = serde_json::json!({"object": "list", "data": models}).to_string();
+    answering("200 OK", &body)
+}
+
+/// A server that gives everybody this answer.
+fn answering(status: &'static str, body: &str) -> String {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/v1", listener.local_addr().unwrap());
+    let body = body.to_owned();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let mut request = [0; 4096];
+            let _ = std::io::Read::read(&mut stream, &mut request);
+            let answer = format!(
+                "HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
+                body.len()
+            );
+            std::io::Write::write_all(&mut stream, answer.as_bytes()).unwrap();
+        }
+    });
+    url
+}
+
+>>>>>>> c439f5e (init: a second run does what its flags ask for, and another repository gets models)
 #[test]
 fn an_endpoint_of_its_own_gets_models_that_it_has() {
     let only = listing(&["qwen3:8b"]);
@@ -293,9 +439,38 @@ fn an_endpoint_of_its_own_gets_models_that_it_has() {
             Some(name) => assert_eq!(config.matches(name).count(), 13, "{config}"),
             None => {
                 assert!(!config.contains("models"), "{config}");
-                assert!(init.out.contains("--model"), "{init:?}");
+                assert!(
+                    init.err.contains("smollm2") && init.err.contains("init --model NAME"),
+                    "{init:?}"
+                );
             }
         }
         assert_eq!(scratch.run(&["validate"]).code, 0);
+    }
+}
+
+#[test]
+fn another_repository_on_a_machine_with_its_own_endpoint_gets_models_too() {
+    let only = endpoint(&["qwen3:8b"]);
+    let two = endpoint(&["qwen3:8b", "smollm2"]);
+    for (url, expected) in [(&only, true), (&two, false)] {
+        let scratch = Scratch::new();
+        let first = scratch.run(&["init", "--yes", "--model-url", url, "--model", "qwen3:8b"]);
+        assert_eq!(first.code, 0, "{first:?}");
+        scratch.write("../second/x", "");
+        let second = scratch.root().join("../second");
+        git(&second, &["init", "--quiet"]);
+        let run = |args: &[&str]| ran(scratch.codebutler(args).current_dir(&second));
+        let init = run(&["init", "--yes"]);
+        assert_eq!(init.code, 0, "{init:?}");
+        let config = || scratch.read("../second/.codebutler/config.json");
+        if !expected {
+            assert!(!config().contains("models"), "{}", config());
+            for part in ["qwen3:8b, smollm2", "codebutler init --model NAME"] {
+                assert!(init.err.contains(part), "{part}: {init:?}");
+            }
+            assert_eq!(run(&["init", "--yes", "--model", "qwen3:8b"]).code, 0);
+        }
+        assert_eq!(config().matches("qwen3:8b").count(), 13, "{}", config());
     }
 }

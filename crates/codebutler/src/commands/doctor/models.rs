@@ -38,7 +38,7 @@ pub fn examine(place: &Place) -> Vec<Finding> {
 
 async fn look(settings: &Settings, probe: bool) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for (name, roles) in by_endpoint(settings) {
+    for (name, (_, roles)) in wiring::roles_by_endpoint(&settings.machine) {
         let config = wiring::client_config(&settings.machine, &settings.home, roles[0]);
         let client = match config.map(ModelClient::new) {
             Ok(Ok(client)) => client,
@@ -57,16 +57,6 @@ async fn look(settings: &Settings, probe: bool) -> Vec<Finding> {
         }
     }
     findings
-}
-
-fn by_endpoint(settings: &Settings) -> BTreeMap<String, Vec<Role>> {
-    let mut endpoints: BTreeMap<String, Vec<Role>> = BTreeMap::new();
-    for role in Role::ALL {
-        if let Some((name, _)) = settings.machine.endpoint_for(role) {
-            endpoints.entry(name).or_default().push(role);
-        }
-    }
-    endpoints
 }
 
 async fn listed(

@@ -1,45 +1,38 @@
 //! The three questions of `init`: which channel, which model, which checks. An
 //! answer comes from a flag, from the person, or is the default, in this order.
+//! In a repository that has its file only a flag changes it.
 
 use std::path::Path;
 
-use butler_settings::Machine;
+use butler_settings::{EndpointKind, FOLDER, Machine, Models};
 use butler_vocab::{Role, Secret};
-use inquire::{Confirm, InquireError, Password, Select, Text, validator::Validation};
+use inquire::{Confirm, InquireError, Password, Text, validator::Validation};
 use serde_json::{Value, json};
 
-use super::{Args, detect::Detected, models, slack};
-use crate::{commands::environment, error::CliError, slack_check::AppTokens, ui::Ui};
+use super::{
+    Args,
+    detect::Detected,
+    endpoint::Place,
+    models::{self, Choice},
+    slack,
+};
+use crate::{error::CliError, slack_check::AppTokens, ui::Ui, wiring};
 
 /// What was decided before anything is written.
 #[derive(Debug)]
 pub struct Answers {
-    /// The channel's name.
-    pub channel: String,
-    /// Checks by name.
-    pub checks: Vec<(String, String)>,
-    /// Commands that make a fresh worktree ready.
-    pub prepare: Vec<String>,
-    model: Model,
+    /// The channel's name, checks by name and the commands that make a fresh
+    /// worktree ready; where the repo has its file, what flags named.
+    channel: Option<String>,
+    checks: Vec<(String, String)>,
+    prepare: Vec<String>,
+    new_repo: bool,
+    place: Place,
+    /// Which model these roles ask.
+    models: Vec<(Vec<Role>, String)>,
+    /// What is still to be done about models.
+    open: Vec<String>,
     slack: Option<AppTokens>,
-}
-
-/// Where models answer.
-#[derive(Debug)]
-enum Model {
-    /// The machine has an endpoint already.
-    Known,
-    /// OpenRouter with this key.
-    OpenRouter(Secret),
-    /// Another endpoint, with or without a key.
-    Other {
-        url: String,
-        key: Option<Secret>,
-        /// The model that all roles ask there, once somebody has named it.
-        name: Option<String>,
-    },
-    /// Not now.
-    Later,
 }
 
 impl Answers {
@@ -57,10 +50,17 @@ impl Answers {
                 .hint("run `codebutler init --yes`, with flags for what should differ from the defaults"));
         }
         // A repo that has its file keeps it, so the questions about it are answered.
-        let new_repo = !root.join(".codebutler/config.json").exists();
-        let channel = channel(args.channel.as_deref(), root, ask && new_repo)?;
-        let model = model(args, machine, ask)?;
-        let checks = checks(&args.checks, detected, ask && new_repo)?;
+        let new_repo = !root.join(FOLDER).join("config.json").exists();
+        let channel = match (&args.channel, new_repo) {
+            (None, false) => None,
+            (given, _) => Some(channel(given.as_deref(), root, ask)?),
+        };
+        let place = Place::choose(args, machine, ask)?;
+        let (models, open) = chosen_models(args, machine, &place, new_repo, ask)?;
+        let checks = match new_repo {
+            true => checks(&args.checks, detected, ask)?,
+            false => args.checks.clone(),
+        };
         let slack = match args.slack {
             true => Some(slack::collect(machine, ask, ui)?),
             false => None,
@@ -69,89 +69,134 @@ impl Answers {
             channel,
             checks,
             prepare: detected.prepare.clone(),
-            model,
+            new_repo,
+            place,
+            models,
+            open,
             slack,
         })
     }
 
     /// Keys to set in the machine's file.
-    pub fn machine_keys(&self) -> Vec<(Vec<&'static str>, Value)> {
-        let mut keys = match &self.model {
-            Model::Known | Model::Later => Vec::new(),
-            Model::OpenRouter(key) => {
-                vec![(vec!["openrouter", "apiKey"], json!(key.expose()))]
-            }
-            Model::Other { url, key, .. } => {
-                let mut endpoint = json!({"kind": "generic", "baseUrl": url});
-                if let Some(key) = key {
-                    endpoint["apiKey"] = json!(key.expose());
-                }
-                vec![
-                    (vec!["models", "endpoints", "main"], endpoint),
-                    (vec!["models", "default"], json!("main")),
-                ]
-            }
-        };
+    pub fn machine_keys(&self) -> Vec<(Vec<String>, Value)> {
+        let mut keys = self.place.keys();
         if let Some(slack) = &self.slack {
-            keys.push((vec!["slack", "botToken"], json!(slack.bot.expose())));
-            keys.push((vec!["slack", "appToken"], json!(slack.app.expose())));
+            let tokens = [("botToken", &slack.bot), ("appToken", &slack.app)];
+            keys.extend(tokens.map(|(key, token)| {
+                let path = ["slack", key].map(str::to_owned);
+                (path.to_vec(), json!(token.expose()))
+            }));
         }
         keys
     }
 
-    /// The repo's `models`, when they differ from the defaults.
-    pub fn models(&self) -> Option<Value> {
-        match &self.model {
-            Model::Other {
-                name: Some(name), ..
-            } => Some(models::for_all_roles(name)),
-            _ => None,
+    /// Keys to set in the repo's file, which has these models so far.
+    pub fn repo_keys(&self, before: &Models) -> Vec<(Vec<String>, Value)> {
+        let path = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
+        let mut keys = Vec::new();
+        if let Some(channel) = &self.channel {
+            keys.push((path(&["slack", "channelName"]), json!(channel)));
         }
+        if self.new_repo {
+            // Also without any, so that the person sees where they go.
+            keys.push((path(&["checks"]), json!({})));
+        }
+        for (name, command) in &self.checks {
+            keys.push((path(&["checks", name]), json!(command)));
+        }
+        if self.new_repo {
+            keys.push((path(&["prepare"]), json!(self.prepare)));
+        }
+        for (roles, name) in &self.models {
+            keys.extend(models::keys(roles, name, before));
+        }
+        keys
     }
 
     /// What was decided, with the key that changes it.
     pub fn summary(&self) -> Vec<(&'static str, String)> {
-        let checks = match self.checks.as_slice() {
-            [] => "none found; add commands that tell whether the code is good".to_owned(),
-            checks => joined(checks),
-        };
-        let model = match &self.model {
-            Model::Known => "as it was".to_owned(),
-            Model::OpenRouter(_) => "OpenRouter".to_owned(),
-            Model::Other {
-                url,
-                name: Some(name),
-                ..
-            } => format!("{name} at {url}"),
-            Model::Other { url, .. } => format!(
-                "{url}; name its models under `models` in .codebutler/config.json, \
-                 or run init with --model"
-            ),
-            Model::Later => {
-                "none yet; run init again with a key, or edit the machine's file".to_owned()
-            }
-        };
-        let prepare = match self.prepare.as_slice() {
-            [] => "nothing that a fresh worktree would need was found".to_owned(),
-            commands => commands.join("; "),
-        };
-        vec![
-            ("slack.channelName", self.channel.clone()),
-            ("checks", checks),
-            ("prepare", prepare),
-            ("models (machine)", model),
-            ("slack (machine)", self.chat().to_owned()),
-        ]
+        let mut lines = Vec::new();
+        lines.extend(self.channel.clone().map(|name| ("slack.channelName", name)));
+        match self.checks.as_slice() {
+            [] if self.new_repo => lines.push((
+                "checks",
+                "none found; add commands that tell whether the code is good".to_owned(),
+            )),
+            [] => {}
+            checks => lines.push(("checks", joined(checks))),
+        }
+        if self.new_repo {
+            let prepare = match self.prepare.as_slice() {
+                [] => "nothing that a fresh worktree would need was found".to_owned(),
+                commands => commands.join("; "),
+            };
+            lines.push(("prepare", prepare));
+        }
+        for (roles, name) in &self.models {
+            let whose = match roles.len() == Role::ALL.len() {
+                true => "all roles".to_owned(),
+                false => roles
+                    .iter()
+                    .map(|role| role.as_str())
+                    .collect::<Vec<_>>()
+                    .join(", "),
+            };
+            lines.push(("models", format!("{name} for {whose}")));
+        }
+        lines.push(("models (machine)", self.place.summary()));
+        lines.push(("slack (machine)", self.chat().to_owned()));
+        lines
     }
-}
 
-impl Answers {
+    /// What could not be decided, and what to do about it.
+    pub fn open(&self) -> &[String] {
+        &self.open
+    }
+
     fn chat(&self) -> &'static str {
         match &self.slack {
             Some(_) => "connected",
             None => "as it was; without tokens the built-in workspace is used",
         }
     }
+}
+
+/// Models by the roles that ask them, and what is still open.
+type ChosenModels = (Vec<(Vec<Role>, String)>, Vec<String>);
+
+/// OpenRouter has the default models; every other endpoint is asked for its own
+/// when it is new, or when the repository is.
+fn chosen_models(
+    args: &Args,
+    machine: &Machine,
+    place: &Place,
+    new_repo: bool,
+    ask: bool,
+) -> Result<ChosenModels, CliError> {
+    let everybody = Role::ALL.to_vec();
+    if let Some(name) = &args.model {
+        return Ok((vec![(everybody, name.clone())], Vec::new()));
+    }
+    let mut asked = Vec::new();
+    match place {
+        Place::Other(other) => asked.push((everybody, other.client(machine)?)),
+        Place::Known | Place::Rekeyed(..) if new_repo => {
+            for (name, (endpoint, roles)) in wiring::roles_by_endpoint(machine) {
+                if endpoint.kind != EndpointKind::OpenRouter {
+                    asked.push((roles, wiring::client_of(machine, &name, &endpoint)?));
+                }
+            }
+        }
+        _ => {}
+    }
+    let (mut models, mut open) = (Vec::new(), Vec::new());
+    for (roles, client) in asked {
+        match models::choose(client, ask)? {
+            Choice::Named(name) => models.push((roles, name)),
+            Choice::Open(what) => open.push(what),
+        }
+    }
+    Ok((models, open))
 }
 
 fn joined(checks: &[(String, String)]) -> String {
@@ -212,66 +257,6 @@ fn channel_name(repo: &str) -> String {
     name.trim_end_matches('-').to_owned()
 }
 
-fn model(args: &Args, machine: &Machine, ask: bool) -> Result<Model, CliError> {
-    if let Some(url) = args.model_url.clone() {
-        // Only a key that was named for it: OpenRouter's must not go to another host.
-        let key = args.model_key_env.as_deref().map(named_key).transpose()?;
-        let name = models::choose(args.model.as_deref(), &url, key.as_ref(), ask)?;
-        return Ok(Model::Other { url, key, name });
-    }
-    if Role::ALL
-        .into_iter()
-        .all(|role| machine.endpoint_for(role).is_some())
-    {
-        return Ok(Model::Known);
-    }
-    if let Some(name) = &args.model_key_env {
-        return named_key(name).map(Model::OpenRouter);
-    }
-    if let Ok(key) = named_key("OPENROUTER_API_KEY") {
-        return Ok(Model::OpenRouter(key));
-    }
-    if !ask {
-        return Ok(Model::Later);
-    }
-    const CHOICES: [&str; 3] = [
-        "OpenRouter, I have a key",
-        "another OpenAI-compatible endpoint (Ollama, vLLM, a gateway)",
-        "later",
-    ];
-    let choice = Select::new("Where do the models answer?", CHOICES.to_vec())
-        .with_help_message("stored in the machine's private file, never in the repository")
-        .raw_prompt()
-        .map_err(stopped)?;
-    Ok(match choice.index {
-        0 => openrouter(secret("OpenRouter key (empty for later):")?),
-        1 => {
-            let url = Text::new("Address:").with_default("http://127.0.0.1:11434/v1");
-            let url = url.prompt().map_err(stopped)?;
-            let key = written(secret("Key (empty for none):")?);
-            let name = models::choose(args.model.as_deref(), &url, key.as_ref(), ask)?;
-            Model::Other { url, key, name }
-        }
-        _ => Model::Later,
-    })
-}
-
-/// A key that is not there yet must not look like one that is.
-fn openrouter(key: Secret) -> Model {
-    written(key).map_or(Model::Later, Model::OpenRouter)
-}
-
-/// The answer, unless it was just Enter.
-fn written(key: Secret) -> Option<Secret> {
-    (!key.expose().is_empty()).then_some(key)
-}
-
-fn named_key(variable: &str) -> Result<Secret, CliError> {
-    let key = environment(variable).filter(|key| !key.trim().is_empty());
-    key.map(Secret::new)
-        .ok_or_else(|| CliError::user(format!("the environment variable {variable} is not set")))
-}
-
 pub fn secret(question: &str) -> Result<Secret, CliError> {
     let answer = Password::new(question).without_confirmation().prompt();
     answer.map(|key| Secret::new(key.trim())).map_err(stopped)
@@ -313,13 +298,6 @@ pub fn stopped(error: InquireError) -> CliError {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn enter_at_the_question_for_a_key_stores_none() {
-        assert!(matches!(openrouter(Secret::new("")), Model::Later));
-        let given = openrouter(Secret::new("a-key"));
-        assert!(matches!(given, Model::OpenRouter(key) if key.expose() == "a-key"));
-    }
 
     #[test]
     fn channel_names_keep_to_slacks_rules() {

@@ -3,10 +3,12 @@
 //! First everything is looked at and decided, then every file is written to a
 //! temporary neighbour, and only when all of that worked are they moved into
 //! place. So a folder that cannot be written stays as it was. What is there
-//! already is kept, so running it again is safe.
+//! already is kept unless a flag asks for something else, so running it again is
+//! safe.
 
 mod answers;
 mod detect;
+mod endpoint;
 mod models;
 mod seed;
 mod slack;
@@ -15,6 +17,7 @@ mod stage;
 use std::{env, path::Path};
 
 use butler_settings::{FOLDER, Settings, machine_folder, repository_root};
+use owo_colors::OwoColorize;
 
 pub use stage::{Access, Staged};
 
@@ -30,8 +33,9 @@ use crate::{
 
 /// Set up this repository, and this machine once
 ///
-/// Asks three questions at most, or none with --yes. Keeps what is there already,
-/// so it can be run again.
+/// Asks three questions, and for address, key and model of an endpoint of your
+/// own; or none with --yes. Keeps what is there already, so it can be run again:
+/// then it changes only what a flag asks for.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Take the defaults and ask nothing
@@ -46,13 +50,13 @@ pub struct Args {
     /// Environment variable that holds the endpoint's key [default for OpenRouter: OPENROUTER_API_KEY]
     #[arg(long, value_name = "NAME")]
     model_key_env: Option<String>,
-    /// The model that every role asks at that endpoint [default: the only one it lists]
-    #[arg(long, value_name = "NAME", requires = "model_url")]
+    /// The model that every role asks [default: the only one that an endpoint other than OpenRouter lists]
+    #[arg(long, value_name = "NAME")]
     model: Option<String>,
     /// Connect real Slack: tokens from SLACK_BOT_TOKEN and SLACK_APP_TOKEN, or asked for
     #[arg(long)]
     slack: bool,
-    /// A check as NAME=COMMAND instead of the detected ones; may be repeated
+    /// A check as NAME=COMMAND, instead of the detected ones or beside those of the file; may be repeated
     #[arg(long = "check", value_name = "NAME=COMMAND", value_parser = detect::named_check)]
     checks: Vec<(String, String)>,
 }
@@ -91,8 +95,14 @@ fn report(
     for path in &written.kept {
         ui.line(format_args!("kept     {}", path.display()))?;
     }
+    for what in answers.open() {
+        ui.note(format_args!("{} {what}", "warning:".yellow().bold()));
+    }
     if written.made.is_empty() {
-        ui.line(format_args!("{} is already set up", root.display()))?;
+        ui.line(format_args!(
+            "{} is already set up; nothing was changed",
+            root.display()
+        ))?;
         return Ok(());
     }
     ui.line("")?;
@@ -102,6 +112,9 @@ fn report(
     ui.line(format_args!(
         "\nChange any of this in {}; `codebutler doctor` says what is still missing.",
         root.join(FOLDER).join("config.json").display()
+    ))?;
+    ui.line(format_args!(
+        "Commit and push {FOLDER}/: once its settings are on the default branch, the team goes by those."
     ))?;
     Ok(())
 }

@@ -5,8 +5,8 @@
 use std::{fs, io, path::Path};
 
 use butler_playbook::builtin_files;
-use butler_settings::{Change, FOLDER, Settings, edit};
-use serde_json::{Value, json};
+use butler_settings::{Change, FOLDER, Models, RepoFiles, Settings, edit};
+use serde_json::Value;
 
 use super::{
     answers::Answers,
@@ -61,7 +61,7 @@ pub fn machine(home: &Path, answers: &Answers, staged: &mut Staged) -> Result<()
     let old = read(&file)?;
     let mut text = old.clone().unwrap_or_else(|| MACHINE.to_owned());
     for (path, value) in answers.machine_keys() {
-        text = edit(&text, &path, &Change::Set(value)).map_err(CliError::internal)?;
+        text = set(&file, &text, &path, value)?;
     }
     Settings::check_machine(&file, &text, &environment)?;
     if old.as_ref() == Some(&text) {
@@ -74,12 +74,8 @@ pub fn machine(home: &Path, answers: &Answers, staged: &mut Staged) -> Result<()
 /// Stages the repo's folder and the lines of `.gitignore`.
 pub fn repository(root: &Path, answers: &Answers, staged: &mut Staged) -> Result<(), CliError> {
     let folder = root.join(FOLDER);
-    let files = [
-        ("config.json", config(answers)?),
-        ("policy.json", POLICY.to_owned()),
-        ("mcp.json", MCP.to_owned()),
-    ];
-    for (name, text) in &files {
+    config(root, answers, staged)?;
+    for (name, text) in [("policy.json", POLICY), ("mcp.json", MCP)] {
         staged.add(&folder.join(name), text, Access::Shared)?;
     }
     // So that a later release can tell its own changes from the team's.
@@ -93,23 +89,39 @@ pub fn repository(root: &Path, answers: &Answers, staged: &mut Staged) -> Result
     ignore(root, staged)
 }
 
-fn config(answers: &Answers) -> Result<String, CliError> {
-    let checks: serde_json::Map<String, Value> = answers
-        .checks
-        .iter()
-        .map(|(name, command)| (name.clone(), json!(command)))
-        .collect();
-    let mut keys = vec![
-        (vec!["slack", "channelName"], json!(answers.channel)),
-        (vec!["checks"], Value::Object(checks)),
-        (vec!["prepare"], json!(answers.prepare)),
-    ];
-    keys.extend(answers.models().map(|models| (vec!["models"], models)));
-    let mut text = CONFIG.to_owned();
-    for (path, value) in keys {
-        text = edit(&text, &path, &Change::Set(value)).map_err(CliError::internal)?;
+/// Stages the repo's settings: new, or with what flags asked for.
+fn config(root: &Path, answers: &Answers, staged: &mut Staged) -> Result<(), CliError> {
+    let file = root.join(FOLDER).join("config.json");
+    let old = read(&file)?;
+    let mut text = old.clone().unwrap_or_else(|| CONFIG.to_owned());
+    for (path, value) in answers.repo_keys(&models(root)) {
+        text = set(&file, &text, &path, value)?;
     }
-    Ok(text)
+    if old.as_ref() == Some(&text) {
+        return staged.add(&file, &text, Access::Shared);
+    }
+    let files = RepoFiles {
+        config: Some(text.clone()),
+        ..RepoFiles::on_disk(root)?
+    };
+    Settings::load_from(root, &files, &environment)?;
+    staged.replace(&file, &text, Access::Shared)
+}
+
+/// The models that the repo has now. What is wrong with its files is told when
+/// they are checked.
+fn models(root: &Path) -> Models {
+    let files = RepoFiles::on_disk(root).ok();
+    let settings = files.and_then(|files| Settings::load_from(root, &files, &environment).ok());
+    settings.map_or_else(Models::default, |settings| settings.repo.models)
+}
+
+fn set(file: &Path, text: &str, path: &[String], value: Value) -> Result<String, CliError> {
+    let path: Vec<&str> = path.iter().map(String::as_str).collect();
+    edit(text, &path, &Change::Set(value)).map_err(|error| {
+        CliError::user(format!("{}: {error}", file.display()))
+            .hint("nothing was changed; correct the file and run the command again")
+    })
 }
 
 /// Adds the lines that are missing, and leaves the rest of the file alone.
