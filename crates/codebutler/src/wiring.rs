@@ -290,13 +290,22 @@ pub fn overrides(settings: &Settings) -> Overrides {
 /// How to reach the model of a role. Only the machine's own file names hosts
 /// and keys, so no repo is needed.
 pub fn client_config(machine: &Machine, home: &Path, role: Role) -> Result<ClientConfig, CliError> {
-    let (name, endpoint) = machine.endpoint_for(role).ok_or_else(|| {
+    let (name, endpoint) = endpoint_of(machine, home, role)?;
+    client_of(machine, &name, &endpoint)
+}
+
+/// The endpoint of a role, with its name.
+pub fn endpoint_of(
+    machine: &Machine,
+    home: &Path,
+    role: Role,
+) -> Result<(String, butler_settings::Endpoint), CliError> {
+    machine.endpoint_for(role).ok_or_else(|| {
         CliError::user(format!("no model endpoint is configured for {role}")).hint(format!(
             "add one under models.endpoints in {}/config.json, or an OpenRouter key",
             home.display()
         ))
-    })?;
-    client_of(machine, &name, &endpoint)
+    })
 }
 
 /// How to reach an endpoint, and what it costs when nobody says.

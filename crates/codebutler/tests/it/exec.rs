@@ -234,9 +234,10 @@ async fn used_up_turns_have_an_exit_code_and_a_word_goes_on() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_empty_purse_ends_the_run_and_a_higher_cap_goes_on() {
     let alone = Alone::with(COUNTED).await;
-    // Not even one short answer at the price of an unknown model.
-    let ran = alone.exec(&["--cap", "0.10", "count"]);
+    // Not even one short answer at the price of a dear model.
+    let ran = alone.exec(&["--price", "15/75", "--cap", "0.10", "count"]);
     assert_eq!(ran.code, 7, "{ran:?}");
+    assert!(ran.err.contains(" --cap=0.2"), "a higher one: {ran:?}");
     assert!(ran.err.contains("$0.10"), "{ran:?}");
     assert!(!alone.scratch.root().join("count").exists());
     let more = alone.exec(&["--resume", "--cap", "20"]);
@@ -261,6 +262,66 @@ roles:
     let ran = alone.exec(&["anything"]);
     assert_eq!(ran.code, 9, "{ran:?}");
     assert!(ran.out.is_empty(), "{ran:?}");
+    for part in ["no key was given", &alone.model.base_url(), "--key-env"] {
+        assert!(ran.err.contains(part), "{part}: {ran:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_on_this_machine_is_free_unless_a_price_is_named() {
+    // The least cap pays for as many free calls as it takes, and for none at a price.
+    let alone = Alone::with(COUNTED).await;
+    let ran = alone.exec(&["--cap", "0.01", "count"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert!(ran.err.contains("$0.00"), "{ran:?}");
+    let alone = Alone::with(COUNTED).await;
+    let ran = alone.exec(&["--cap", "0.01", "--price", "15/75", "count"]);
+    assert_eq!(ran.code, 7, "{ran:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_line_that_goes_on_can_be_pasted() {
+    let alone = Alone::with(COUNTED).await;
+    let secret = ["sk", "not", "to", "be", "shown"].join("-");
+    let flags = [
+        "--max-turns=2",
+        "--key-env=OUR_KEY",
+        "--price=0/0",
+        "--window=64000",
+        "--allow=rm -rf it's",
+        "count",
+    ];
+    let ran = ended(
+        alone
+            .command(&flags)
+            .env("OUR_KEY", &secret)
+            .spawn()
+            .unwrap(),
+    );
+    assert_eq!(ran.code, 6, "{ran:?}");
+    let line = ran
+        .err
+        .lines()
+        .find_map(|line| line.strip_prefix("to go on: "));
+    let line = line.unwrap().strip_prefix("codebutler ").unwrap();
+    assert!(!line.contains(&secret), "{line}");
+    assert!(line.contains(r"'--allow=rm -rf it'\''s'"), "{line}");
+    let mut shell = Command::new("sh");
+    shell
+        .args(["-c", &format!("\"$PROGRAM\" {line}")])
+        .env("PROGRAM", cargo_bin!("codebutler"))
+        .env("CODEBUTLER_HOME", alone.scratch.home())
+        .env("OUR_KEY", &secret)
+        .current_dir(alone.scratch.root())
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let more = ended(shell.spawn().unwrap());
+    assert_eq!(
+        (more.code, more.out.as_str()),
+        (0, "All three are done.\n"),
+        "{more:?}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -366,6 +427,15 @@ fn what_is_missing_is_named() {
     let nothing = scratch.run(&["exec", "do something"]);
     assert_eq!(nothing.code, 4, "{nothing:?}");
     assert!(nothing.err.contains("--model-url"), "{nothing:?}");
+    assert!(
+        !scratch.home().join("exec").exists(),
+        "nothing to go on with is left behind"
+    );
+    let odd = scratch.run(&["exec", "--model-url", "nonsense", "--model", "m", "x"]);
+    assert_eq!(odd.code, 4, "{odd:?}");
+    for part in ["--model-url nonsense", "http://127.0.0.1:11434/v1"] {
+        assert!(odd.err.contains(part), "{part}: {odd:?}");
+    }
     let url = "http://127.0.0.1:9/v1";
     let model = scratch.run(&["exec", "--model-url", url, "x"]);
     assert!(
@@ -387,4 +457,18 @@ fn what_is_missing_is_named() {
         key.code == 4 && key.err.contains("NO_SUCH_KEY is not set"),
         "{key:?}"
     );
+}
+
+#[test]
+fn figures_that_make_no_sense_are_refused_with_a_reason() {
+    let scratch = Scratch::without_git();
+    for (flag, reason) in [
+        ("--cap=-1", "above 0"),
+        ("--cap=0", "above 0"),
+        ("--max-turns=0", "at least 1"),
+        ("--window=10", "at least 2048"),
+    ] {
+        let ran = scratch.run(&["exec", flag, "x"]);
+        assert!(ran.code == 2 && ran.err.contains(reason), "{flag}: {ran:?}");
+    }
 }

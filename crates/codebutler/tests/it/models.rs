@@ -283,6 +283,17 @@ fn an_endpoint_that_is_missing_or_away_is_told() {
         away.code == 4 && away.err.contains("the model list of"),
         "{away:?}"
     );
+    let ping = scratch.run(&["model", "ping", "tiny"]);
+    for part in [
+        &format!("http://{free}/v1"),
+        "is the server running",
+        "models.endpoints.stage.baseUrl",
+    ] {
+        assert!(
+            ping.code == 4 && ping.err.contains(part),
+            "{part}: {ping:?}"
+        );
+    }
 }
 
 #[test]

@@ -4,22 +4,22 @@
 use std::{
     env, fs,
     path::{Path, PathBuf},
-    str::FromStr,
     sync::Arc,
 };
 
 use butler_jail::Jail;
-use butler_model::{ClientConfig, Endpoint, EndpointKind};
+use butler_model::ClientConfig;
 use butler_policy::{Overrides, Redactor};
-use butler_settings::{FOLDER, Machine, Settings};
+use butler_settings::{EndpointKind, FOLDER, Machine, Settings};
 use butler_team::solo::{ComingJail, SoloConfig, SoloFiles};
 use butler_turn::{Limits, Models};
-use butler_vocab::{Price, Role, Secret, Usd};
+use butler_vocab::{Role, Secret, Usd};
 use futures_util::FutureExt;
 use url::Url;
 
-use super::Args;
+use super::{Args, typed::TypedPrice};
 use crate::{
+    address,
     commands::{environment, settings_around},
     error::CliError,
     wiring,
@@ -99,7 +99,7 @@ impl Plan {
                 role,
                 files: self.files(role),
                 models: self.models(role, args)?,
-                limits: Limits::with_turns(args.max_turns.unwrap_or(turns).max(1)),
+                limits: Limits::with_turns(args.max_turns.unwrap_or(turns)),
                 cap: cap.unwrap_or(DEFAULT_CAP),
                 checks: self
                     .settings
@@ -118,24 +118,25 @@ impl Plan {
     }
 
     fn client(&self, role: Role, args: &Args) -> Result<ClientConfig, CliError> {
-        let mut client = match &args.model_url {
-            None => wiring::client_config(&self.machine, &self.home, role).map_err(|error| {
+        let (name, mut endpoint) = match &args.model_url {
+            None => wiring::endpoint_of(&self.machine, &self.home, role).map_err(|error| {
                 error.hint(
                     "or give --model-url and --model; --key-env names the variable with its key",
                 )
             })?,
-            Some(text) => {
-                let url = Url::parse(text)
-                    .map_err(|error| CliError::user(format!("--model-url {text}: {error}")))?;
-                let mut endpoint = Endpoint::new(kind_of(&url), url);
-                endpoint.key = key(args)?;
-                let mut client = ClientConfig::new(endpoint);
-                client.ca_file = self.machine.network.ca_file.clone().map(PathBuf::from);
-                client
+            Some(url) => {
+                address::check("--model-url", url)?;
+                let endpoint = wiring::plain_endpoint(kind_of(url), url, key(args)?);
+                ("--model-url".to_owned(), endpoint)
             }
         };
-        if let Some(price) = args.price {
-            client.upper_price = price.0;
+        if let Some(TypedPrice(price)) = args.price {
+            endpoint.price = Some(price);
+        }
+        let mut client = wiring::client_of(&self.machine, &name, &endpoint)?;
+        if args.model_url.is_some() {
+            client.endpoint.address_from = "--model-url".to_owned();
+            client.endpoint.key_from = "--key-env VARIABLE".to_owned();
         }
         Ok(client)
     }
@@ -197,10 +198,11 @@ fn key(args: &Args) -> Result<Option<Secret>, CliError> {
     }
 }
 
-fn kind_of(url: &Url) -> EndpointKind {
-    match url.host_str() {
-        Some("openrouter.ai") => EndpointKind::Openrouter,
-        Some("api.openai.com") => EndpointKind::Openai,
+fn kind_of(url: &str) -> EndpointKind {
+    let url = Url::parse(url).ok();
+    match url.as_ref().and_then(Url::host_str) {
+        Some("openrouter.ai") => EndpointKind::OpenRouter,
+        Some("api.openai.com") => EndpointKind::OpenAi,
         _ => EndpointKind::Generic,
     }
 }
@@ -220,39 +222,4 @@ fn coming_jail() -> Result<ComingJail, CliError> {
         }
     };
     Ok(jail.boxed().shared())
-}
-
-/// `IN/OUT`, dollars for a million tokens.
-#[derive(Debug, Clone, Copy)]
-pub struct TypedPrice(Price);
-
-impl FromStr for TypedPrice {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let dollars = |part: &str| {
-            let figure: f64 = part.trim().parse().ok()?;
-            (figure.is_finite() && figure >= 0.0).then(|| Usd::from_dollars(figure))
-        };
-        let parts = text.split_once('/');
-        parts
-            .and_then(|(input, output)| Some(Price::flat(dollars(input)?, dollars(output)?)))
-            .map(TypedPrice)
-            .ok_or_else(|| "two figures with a slash, as in 0.5/2".to_owned())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_price_is_two_figures_that_are_not_negative() {
-        let price = TypedPrice::from_str("0.5/2").unwrap().0;
-        assert_eq!(price.input, Usd::from_cents(50));
-        assert_eq!(price.output, Usd::from_cents(200));
-        for bad in ["", "1", "1/", "-1/2", "a/b", "nan/1", "inf/1"] {
-            assert!(TypedPrice::from_str(bad).is_err(), "{bad}");
-        }
-    }
 }

@@ -1,7 +1,9 @@
 //! `codebutler exec`: one agent, one task, this folder, no hub.
 
+mod again;
 mod config;
 mod tell;
+mod typed;
 
 use std::{
     env,
@@ -13,6 +15,9 @@ use butler_vocab::{Ending, Role};
 
 use self::{config::Plan, tell::Teller};
 use crate::{error::CliError, exit::Exit, process, ui::Ui};
+
+/// For a model of which nobody says better.
+const WINDOW: u64 = 128_000;
 
 /// Give one agent one task, in this folder, without a hub
 ///
@@ -42,20 +47,20 @@ pub struct Args {
     #[arg(long, value_name = "VARIABLE", requires = "model_url")]
     key_env: Option<String>,
 
-    /// What a million tokens in and out cost, in dollars, as in 0.5/2; 0/0 for a model of your own
+    /// What a million tokens in and out cost, in dollars, as in 0.5/2 [default: free on this machine, else high]
     #[arg(long, value_name = "IN/OUT")]
-    price: Option<config::TypedPrice>,
+    price: Option<typed::TypedPrice>,
 
     /// The model's context window, in tokens
-    #[arg(long, value_name = "TOKENS", default_value_t = 128_000)]
+    #[arg(long, value_name = "TOKENS", default_value_t = WINDOW, value_parser = typed::window)]
     window: u64,
 
     /// What the session may cost at most, in dollars
-    #[arg(long, value_name = "USD")]
+    #[arg(long, value_name = "USD", value_parser = typed::cap)]
     cap: Option<f64>,
 
     /// How many times the model may be asked
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = typed::turns)]
     max_turns: Option<u32>,
 
     /// A command that may run without a click, word for word; a last word `*` allows more words
@@ -78,8 +83,11 @@ pub fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
     let exit = process::run_on_one_thread(async move |cancel| {
         let plan = Plan::of(args, &folder)?;
         let sessions = Sessions::of(&plan.state, &folder);
-        let (session, errand) = begin(args, &sessions, task)?;
-        let config = plan.into_config(session.role, args)?;
+        let known = known(args, &sessions, task.as_ref())?;
+        let role = known.as_ref().map_or(args.role, |session| session.role);
+        // Before a new session is written down: without it there is nothing to resume.
+        let config = plan.into_config(role, args)?;
+        let (session, errand) = begin(args, &sessions, known, task)?;
         let mut teller = Teller::new(args.json, config.redactor);
         let mut tell = |said| teller.hear(said, ui);
         let outcome = solo::run(&config.solo, &session, errand, cancel, &mut tell).await;
@@ -87,27 +95,44 @@ pub fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
             CliError::internal(error).hint(format!("the log is {}", session.log().display()))
         })?;
         let exit = exit(&outcome.ending);
-        teller.end(&outcome, &session, exit, ui)?;
+        let again = args.again(&session.id(), exit, config.solo.cap, |text| {
+            teller.clean(text)
+        });
+        teller.end(&outcome, &session, exit, &again, ui)?;
         Ok(exit)
     });
     butler_jail::end_helpers();
     exit
 }
 
+/// The session to go on with; none for a new one, which needs a task.
+fn known(
+    args: &Args,
+    sessions: &Sessions,
+    task: Option<&String>,
+) -> Result<Option<Session>, CliError> {
+    match args.resume.as_deref() {
+        None if task.is_none() => Err(no_task()),
+        None => Ok(None),
+        Some("") => sessions.newest_open().map(Some).map_err(trouble),
+        Some(id) => sessions.find(id).map(Some).map_err(trouble),
+    }
+}
+
 /// A new session with its task, or an old one with what is new.
 fn begin(
     args: &Args,
     sessions: &Sessions,
+    known: Option<Session>,
     task: Option<String>,
 ) -> Result<(Session, Errand), CliError> {
     let person = env::var("USER").unwrap_or_else(|_| "you".to_owned());
-    let session = match args.resume.as_deref() {
+    let session = match known {
+        Some(session) => session,
         None => {
             let words = task.clone().ok_or_else(no_task)?;
             sessions.begin(args.role, &words).map_err(trouble)?
         }
-        Some("") => sessions.newest_open().map_err(trouble)?,
-        Some(id) => sessions.find(id).map_err(trouble)?,
     };
     let task = match task {
         Some(task) => Some(task),

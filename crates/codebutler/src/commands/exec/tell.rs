@@ -63,7 +63,7 @@ impl Teller {
             Said::Answer { text } => {
                 self.answered = true;
                 // A reader that went away has no use for the text.
-                let _ = ui.line(self.redactor.redact(&text).text.trim_end());
+                let _ = ui.line(self.clean(&text).trim_end());
             }
         }
     }
@@ -74,6 +74,7 @@ impl Teller {
         outcome: &Outcome,
         session: &Session,
         exit: Exit,
+        again: &str,
         ui: &Ui,
     ) -> Result<(), CliError> {
         if self.json {
@@ -96,22 +97,27 @@ impl Teller {
         }
         let how = match exit {
             Exit::Done => "done".green().to_string(),
-            _ => format!(
-                "{}; to go on: codebutler exec --resume={}",
-                word(outcome).replace('_', " "),
-                session.id()
-            ),
+            _ => word(outcome).replace('_', " "),
         };
         let plural = if outcome.turns == 1 { "" } else { "s" };
         ui.note(format_args!(
             "{how} ({} turn{plural}, {})",
             outcome.turns, outcome.cost
         ));
+        if exit != Exit::Done {
+            // Alone on its line, to be copied whole.
+            ui.note(format_args!("to go on: {again}"));
+        }
         Ok(())
     }
 
+    /// A text without its secrets.
+    pub fn clean(&self, text: &str) -> String {
+        self.redactor.redact(text).text
+    }
+
     fn note(&self, text: &str, ui: &Ui) {
-        ui.note(self.redactor.redact(text).text.dimmed());
+        ui.note(self.clean(text).dimmed());
     }
 
     fn event(&self, mut event: Value, ui: &Ui) {
