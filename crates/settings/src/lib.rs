@@ -47,7 +47,9 @@ pub use edit::{Change, EditError, edit};
 pub use format::address_problem;
 pub use limits::{Limits, MaxTurns};
 pub use load::{RepoFiles, Settings};
-pub use lookup::{FOLDER, HOME_VARIABLE, machine_folder, repository_root, set_up_root};
+pub use lookup::{
+    FOLDER, HOME_VARIABLE, bare_repository, machine_folder, repository_root, set_up_root,
+};
 pub use machine::{
     Ceilings, Consent, Consents, Endpoint, EndpointKind, EndpointPrice, HubAddress, KeyOnly,
     Machine, MachineModels, MachineNetwork, SlackTokens,

@@ -38,6 +38,16 @@ pub fn repository_root(start: &Path) -> Option<PathBuf> {
     Some(main_worktree(top).unwrap_or_else(|| top.to_owned()))
 }
 
+/// The bare repository around `start`: git's own files, and none to work on.
+#[must_use]
+pub fn bare_repository(start: &Path) -> Option<PathBuf> {
+    let start = fs::canonicalize(start).ok()?;
+    let is_bare = |dir: &&Path| {
+        dir.join("HEAD").is_file() && dir.join("objects").is_dir() && dir.join("refs").is_dir()
+    };
+    start.ancestors().find(is_bare).map(Path::to_owned)
+}
+
 /// The nearest folder at or above `start` that is set up, but not beyond the
 /// repository. The machine's own folder does not count, although it lies above
 /// most repositories under the same name.
@@ -184,6 +194,10 @@ mod tests {
         git(&dir, &["clone", "-q", "--bare", "source", "bare.git"]);
         git(&dir.join("bare.git"), &["worktree", "add", "-q", "../work"]);
         assert_eq!(repository_root(&dir.join("work")), Some(dir.join("work")));
+        let bare = dir.join("bare.git");
+        assert_eq!(repository_root(&bare), None);
+        assert_eq!(bare_repository(&bare.join("refs")), Some(bare));
+        assert_eq!(bare_repository(&dir.join("work")), None);
     }
 
     #[test]

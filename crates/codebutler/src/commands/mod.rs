@@ -35,7 +35,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use butler_settings::{Settings, machine_folder, set_up_root};
+use butler_settings::{Settings, bare_repository, machine_folder, set_up_root};
 
 use crate::error::CliError;
 
@@ -59,5 +59,23 @@ pub fn settings_around(folder: &Path) -> Result<Option<Settings>, CliError> {
     match set_up_root(folder, machine_folder(&environment).as_deref()) {
         Some(root) => Ok(Some(Settings::load(&root, &environment)?)),
         None => Ok(None),
+    }
+}
+
+/// What is wrong with a folder that no repository's files are around, and the
+/// remedy.
+pub fn no_repository(here: &Path) -> (String, String) {
+    match bare_repository(here) {
+        Some(bare) => {
+            let bare = bare.display();
+            (
+                format!("{bare} is a bare repository, without files to work on"),
+                format!("make a working copy and go there: git clone {bare}"),
+            )
+        }
+        None => (
+            format!("{} is not in a git repository", here.display()),
+            "go to a repository, or run `git init` here".to_owned(),
+        ),
     }
 }

@@ -271,6 +271,21 @@ fn outside_git_it_says_so_and_writes_nothing() {
 }
 
 #[test]
+fn a_bare_repository_is_told_from_none() {
+    let scratch = Scratch::without_git();
+    git(&scratch.root(), &["init", "--quiet", "--bare"]);
+    let init = scratch.run(&["init", "--yes"]);
+    assert_eq!(init.code, 4, "{init:?}");
+    for part in ["bare repository", "working copy", "git clone"] {
+        assert!(init.err.contains(part), "{part}: {init:?}");
+    }
+    assert!(!init.err.contains("git init"), "{init:?}");
+    assert!(!scratch.root().join(".codebutler").exists());
+    let doctor = scratch.run(&["doctor"]);
+    assert!(doctor.out.contains("bare repository"), "{doctor:?}");
+}
+
+#[test]
 fn without_a_terminal_it_does_not_hang_on_a_question() {
     let scratch = Scratch::new();
     let init = scratch.run(&["init"]);
@@ -388,7 +403,7 @@ fn a_server_that_cannot_be_asked_for_its_models_is_told() {
 }
 
 /// An endpoint that lists these models, and nothing else.
-fn endpoint(names: &[&str]) -> String {
+pub fn endpoint(names: &[&str]) -> String {
     let models: Vec<_> = names
         .iter()
         .map(|name| serde_json::json!({"id": name, "object": "model"}))

@@ -5,7 +5,7 @@ use std::{path::Path, process::Command, time::Duration};
 use butler_worktree::Repo;
 
 use super::{Finding, Place};
-use crate::process;
+use crate::{commands::no_repository, process};
 
 /// A remote that does not answer by then is taken for away.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -19,11 +19,10 @@ pub fn examine(place: &Place) -> Vec<Finding> {
             findings.push(remote(root));
             findings.push(default_branch(root));
         }
-        None => findings.push(Finding::failed(
-            "repository",
-            format!("{} is not in a git repository", place.here.display()),
-            "go to a repository, or run `git init` here",
-        )),
+        None => {
+            let (what, fix) = no_repository(&place.here);
+            findings.push(Finding::failed("repository", what, fix));
+        }
     }
     findings
 }

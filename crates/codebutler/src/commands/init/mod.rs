@@ -25,6 +25,7 @@ use crate::{
     commands::{
         environment,
         init::{answers::Answers, detect::Detected},
+        no_repository,
     },
     error::{CliError, show_problems},
     exit::Exit,
@@ -64,8 +65,8 @@ pub struct Args {
 pub fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
     let here = env::current_dir()?;
     let root = repository_root(&here).ok_or_else(|| {
-        CliError::user(format!("{} is not in a git repository", here.display()))
-            .hint("run `git init` here first, or go to a repository")
+        let (what, fix) = no_repository(&here);
+        CliError::user(what).hint(fix)
     })?;
     let home = machine_folder(&environment).ok_or_else(|| {
         CliError::user("the home folder is not known").hint("set HOME or CODEBUTLER_HOME")
