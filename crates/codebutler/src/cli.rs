@@ -5,7 +5,11 @@
 use std::process::ExitCode;
 
 use butler_vocab::Role;
-use clap::{Command as Clap, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{
+    Command as Clap, CommandFactory, FromArgMatches, Parser, Subcommand,
+    builder::{PossibleValuesParser, TypedValueParser},
+    error::ErrorKind,
+};
 
 use crate::{
     commands::{
@@ -28,10 +32,14 @@ pub const VERSION: &str = env!("CODEBUTLER_VERSION");
 /// opens a pull request. Works with Slack, or with the workspace it brings along.
 #[derive(Debug, Parser)]
 #[command(name = "codebutler", version = VERSION, disable_help_subcommand = true)]
-#[command(arg_required_else_help = true, args_conflicts_with_subcommands = true)]
+#[command(arg_required_else_help = true)]
+#[command(
+    override_usage = "codebutler [OPTIONS] <COMMAND>\n       codebutler [OPTIONS] --role <ROLE>"
+)]
 pub struct Cli {
     /// Run one agent in the foreground
-    #[arg(long, value_name = "ROLE")]
+    // An id of its own: the `--role` of a command would be taken for it.
+    #[arg(id = "agent", long = "role", value_name = "ROLE", value_parser = role(), ignore_case = true, hide_possible_values = true)]
     pub role: Option<Role>,
 
     /// How log lines look on the error stream
@@ -55,7 +63,7 @@ impl Cli {
         match (self.command, self.role) {
             (Some(command), _) => command.run(ui),
             (None, Some(role)) => agent::run(role, ui),
-            // Clap shows the help instead.
+            // Not let through by `parse`.
             (None, None) => Ok(Exit::Usage),
         }
     }
@@ -151,7 +159,24 @@ const GROUPS: [(&str, &[&str]); 5] = [
 /// (help, version, a mistake) is the error.
 pub fn parse() -> Result<Cli, clap::Error> {
     let matches = command().try_get_matches()?;
-    Cli::from_arg_matches(&matches)
+    let cli = Cli::from_arg_matches(&matches)?;
+    let mistake = match (&cli.command, cli.role) {
+        (Some(_), Some(_)) => (
+            ErrorKind::ArgumentConflict,
+            "--role before a command runs an agent instead; a command's own --role comes after its name",
+        ),
+        (None, None) => (
+            ErrorKind::MissingSubcommand,
+            "there is no command; `codebutler --help` lists them",
+        ),
+        _ => return Ok(cli),
+    };
+    Err(command().error(mistake.0, mistake.1))
+}
+
+/// Reads a role, and lets shells complete it.
+pub fn role() -> impl TypedValueParser<Value = Role> {
+    PossibleValuesParser::new(Role::ALL.map(Role::as_str)).try_map(|word| word.parse())
 }
 
 /// Says what clap wants to say.

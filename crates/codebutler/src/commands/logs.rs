@@ -13,6 +13,7 @@ use butler_settings::Settings;
 use butler_vocab::{LogLevel, LogLine, Role};
 
 use crate::{
+    cli,
     commands::{environment, set_up_here},
     error::CliError,
     exit::Exit,
@@ -29,7 +30,7 @@ const GLANCE: Duration = Duration::from_millis(250);
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Only this agent
-    #[arg(long, conflicts_with = "hub")]
+    #[arg(long, conflicts_with = "hub", value_parser = cli::role(), ignore_case = true)]
     role: Option<Role>,
 
     /// Only the hub

@@ -5,6 +5,7 @@ use butler_policy::{Right, right};
 use butler_vocab::Role;
 
 use crate::{
+    cli,
     commands::{playbook, set_up_here, settings_around},
     error::CliError,
     exit::Exit,
@@ -15,6 +16,7 @@ use crate::{
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Which role
+    #[arg(value_parser = cli::role(), ignore_case = true)]
     role: Role,
     /// For which kind of model
     #[arg(long, value_enum, default_value_t)]

@@ -75,3 +75,41 @@ fn a_reader_that_goes_away_is_no_error() {
     let output = child.wait_with_output().unwrap();
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");
 }
+
+#[test]
+fn an_option_of_every_command_may_stand_before_it() {
+    let scratch = Scratch::without_git();
+    for args in [
+        ["--log-format", "json", "schema", "repo"],
+        ["schema", "repo", "--log-format", "json"],
+    ] {
+        let run = scratch.run(&args);
+        assert_eq!(run.code, 0, "{args:?}: {run:?}");
+    }
+    let nothing = scratch.run(&["--log-format", "json"]);
+    assert!(
+        nothing.code == 2 && nothing.err.contains("no command"),
+        "{nothing:?}"
+    );
+    let both = scratch.run(&["--role", "coder", "schema", "repo"]);
+    assert!(both.code == 2 && both.err.contains("--role"), "{both:?}");
+}
+
+#[test]
+fn roles_are_completed_and_a_wrong_one_shows_them() {
+    let scratch = Scratch::without_git();
+    let bash = scratch.run(&["completions", "bash"]).out;
+    let exec = &bash[bash
+        .find("codebutler__exec)")
+        .or(bash.find("codebutler__subcmd__exec)"))
+        .unwrap()..];
+    let role = &exec[exec.find("--role)").unwrap()..];
+    let role = &role[..role.find(";;").unwrap()];
+    assert!(role.contains("pm coder reviewer"), "{role}");
+    for args in [&["--role", "codre"][..], &["exec", "--role", "codre", "x"]] {
+        let run = scratch.run(args);
+        assert!(run.code == 2 && run.err.contains("reviewer"), "{run:?}");
+    }
+    let shouted = scratch.run(&["exec", "--role", "CODER", "x"]);
+    assert_eq!(shouted.code, 4, "only the model is missing: {shouted:?}");
+}

@@ -14,7 +14,7 @@ use butler_team::solo::{self, Errand, Outcome, Session, SessionError, Sessions, 
 use butler_vocab::{Ending, Role};
 
 use self::{config::Plan, tell::Teller};
-use crate::{error::CliError, exit::Exit, process, ui::Ui};
+use crate::{cli, error::CliError, exit::Exit, process, ui::Ui};
 
 /// For a model of which nobody says better.
 const WINDOW: u64 = 128_000;
@@ -32,7 +32,7 @@ pub struct Args {
     task: Option<String>,
 
     /// Who works; a session that is resumed keeps its role
-    #[arg(long, default_value = "coder")]
+    #[arg(long, default_value = "coder", value_parser = cli::role(), ignore_case = true)]
     role: Role,
 
     /// A chat-completions endpoint, up to and including /v1

@@ -9,7 +9,7 @@ use butler_vocab::Role;
 use serde_json::Value;
 
 use self::bench::{Bench, HandCall};
-use crate::{error::CliError, exit::Exit, process, ui::Ui};
+use crate::{cli, error::CliError, exit::Exit, process, ui::Ui};
 
 /// Run a tool as a role, in this folder
 ///
@@ -27,7 +27,7 @@ pub struct Args {
     input: String,
 
     /// The role that calls
-    #[arg(long, default_value = "coder")]
+    #[arg(long, default_value = "coder", value_parser = cli::role(), ignore_case = true)]
     role: Role,
 
     /// Read {"id", "root", "role", "tool", "input"} and write {"id", "ok", "output"}, one object per line
