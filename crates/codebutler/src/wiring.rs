@@ -331,19 +331,35 @@ pub fn client_of(
         .iter()
         .map(|(name, value)| (name.clone(), value.expose().to_owned()))
         .collect();
-    let own_server = kind == EndpointKind::Generic && target.is_loopback();
     let mut config = ClientConfig::new(target);
-    match endpoint.price {
-        Some(price) => {
-            let dollars = Usd::from_dollars;
-            config.upper_price = Price::flat(dollars(price.input), dollars(price.output));
-        }
-        // Nobody sends a bill for it; a list with prices still counts.
-        None if own_server => config.prices = PriceBook::free(),
-        None => {}
+    match unlisted_price(endpoint, &config.endpoint) {
+        Unlisted::Named(price) => config.upper_price = price,
+        Unlisted::Free => config.prices = PriceBook::free(),
+        Unlisted::Unknown => {}
     }
     config.ca_file = machine.network.ca_file.clone().map(PathBuf::from);
     Ok(config)
+}
+
+/// What a model costs when neither the answer nor the endpoint's list says it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Unlisted {
+    /// What a person wrote down.
+    Named(Price),
+    /// Nobody sends a bill for a server on this machine.
+    Free,
+    /// Counted at a bound that is deliberately high.
+    Unknown,
+}
+
+/// The one place that decides it.
+pub fn unlisted_price(endpoint: &butler_settings::Endpoint, target: &Endpoint) -> Unlisted {
+    let dollars = Usd::from_dollars;
+    match endpoint.price {
+        Some(price) => Unlisted::Named(Price::flat(dollars(price.input), dollars(price.output))),
+        None if target.kind == EndpointKind::Generic && target.is_loopback() => Unlisted::Free,
+        None => Unlisted::Unknown,
+    }
 }
 
 /// An endpoint of which nothing is known but its address and perhaps a key.

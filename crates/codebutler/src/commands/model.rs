@@ -1,6 +1,11 @@
 //! `codebutler model`: the configured model endpoints, by hand.
 
-use std::{env, fmt::Write, time::Instant};
+use std::{
+    collections::{BTreeMap, btree_map::Entry},
+    env,
+    fmt::Write,
+    time::Instant,
+};
 
 use butler_model::{ListPrice, ModelClient, ModelInfo, ModelRequest, Resolved, resolve};
 use butler_settings::{Machine, Settings};
@@ -9,12 +14,13 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    cli,
     commands::{environment, settings_around},
     error::CliError,
     exit::Exit,
     process,
     ui::Ui,
-    wiring,
+    wiring::{self, Unlisted},
 };
 
 /// Ask the model endpoint: whether it answers, what it has, what that costs
@@ -24,7 +30,7 @@ pub struct Args {
     verb: Verb,
 
     /// The role whose endpoint and model are meant
-    #[arg(long, global = true, default_value = "pm")]
+    #[arg(long, global = true, default_value = "pm", value_parser = cli::role(), ignore_case = true)]
     role: Role,
 }
 
@@ -190,12 +196,16 @@ fn list(models: &[ModelInfo], part: &str, as_json: bool, ui: &Ui) -> Result<Exit
 
 /// The window, the price, and what deserves a word.
 fn about(model: &ModelInfo) -> String {
+    let price = model.price.as_ref().map(in_words);
+    about_with(model, price.as_deref().unwrap_or("price unknown"))
+}
+
+fn about_with(model: &ModelInfo, price: &str) -> String {
     let mut text = match model.context {
         Some(tokens) => format!("{:>5}K", tokens / 1000),
         None => format!("{:>6}", "?"),
     };
-    let price = model.price.as_ref().map(in_words);
-    let _ = write!(text, "  {}", price.as_deref().unwrap_or("price unknown"));
+    let _ = write!(text, "  {price}");
     if model.tools == Some(false) {
         text.push_str("  no tools");
     }
@@ -218,7 +228,7 @@ async fn price(
     ui: &Ui,
 ) -> Result<Exit, CliError> {
     // One list per endpoint; roles usually share one.
-    let mut lists: Vec<(String, Vec<ModelInfo>)> = Vec::new();
+    let mut lists: BTreeMap<String, (Vec<ModelInfo>, Unlisted)> = BTreeMap::new();
     let mut exit = Exit::Done;
     let width = wanted
         .iter()
@@ -226,26 +236,30 @@ async fn price(
         .max()
         .unwrap_or(0);
     for (role, model) in wanted {
-        let endpoint = desk.machine.endpoint_for(*role).map(|(name, _)| name);
-        let endpoint = endpoint.unwrap_or_default();
-        if !lists.iter().any(|(name, _)| *name == endpoint) {
-            lists.push((endpoint.clone(), desk.models(*role, cancel).await?));
-        }
-        let list = lists.iter().find(|(name, _)| *name == endpoint);
-        let models = list
-            .map(|(_, models)| models.as_slice())
-            .unwrap_or_default();
-        let (found, words) = match resolve(models, model) {
-            Resolved::Exact(info) => (Some(info), about(info)),
-            Resolved::Respelt(info) => (Some(info), format!("{}  as {}", about(info), info.id)),
-            Resolved::Unknown { nearest } => {
-                exit = Exit::Findings;
-                (
-                    None,
-                    format!("not in the list; near: {}", nearest.join(", ")),
-                )
+        let (name, endpoint) = wiring::endpoint_of(&desk.machine, &desk.home, *role)?;
+        let (models, unlisted) = match lists.entry(name) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => {
+                let client = desk.client(*role)?;
+                let unlisted = wiring::unlisted_price(&endpoint, &client.config().endpoint);
+                new.insert((listed(&client, cancel).await?, unlisted))
             }
         };
+        let (found, words) = match resolve(models, model) {
+            Resolved::Exact(info) => (Some(info), priced(info, *unlisted)),
+            Resolved::Respelt(info) => {
+                let words = format!("{}  as {}", priced(info, *unlisted), info.id);
+                (Some(info), words)
+            }
+            Resolved::Unknown { nearest } => {
+                let words = format!("not in the list; near: {}", nearest.join(", "));
+                (None, words)
+            }
+        };
+        let known = found.is_some_and(|info| info.price.is_some());
+        if !known && (found.is_none() || *unlisted == Unlisted::Unknown) {
+            exit = Exit::Findings;
+        }
         if as_json {
             ui.line(json!({"role": role, "model": model, "found": found}))?;
         } else {
@@ -253,4 +267,22 @@ async fn price(
         }
     }
     Ok(exit)
+}
+
+/// As [`about`], with the price that counts where the list has none.
+fn priced(model: &ModelInfo, unlisted: Unlisted) -> String {
+    if model.price.is_some() {
+        return about(model);
+    }
+    let price = match unlisted {
+        Unlisted::Named(price) => format!(
+            "{} in, {} out per million tokens, says the machine's file",
+            price.input, price.output
+        ),
+        Unlisted::Free => "free, a server on this machine".to_owned(),
+        Unlisted::Unknown => "price unknown, counted at a high bound; \
+             models.endpoints.<name>.price in the machine's file names it"
+            .to_owned(),
+    };
+    about_with(model, &price)
 }

@@ -120,6 +120,30 @@ fn a_scripted_model_answers_is_listed_and_has_a_price() {
 }
 
 #[test]
+fn a_price_that_the_list_does_not_have_is_the_one_that_counts() {
+    let scratch = Scratch::new();
+    let url = crate::init::endpoint(&["tiny"]);
+    let price = |endpoint: serde_json::Value| {
+        scratch.machine(&json!({"models": {"endpoints": {"stage": endpoint}}}).to_string());
+        scratch.run(&["model", "price", "tiny"])
+    };
+    let own = price(json!({"baseUrl": url}));
+    assert!(own.code == 0 && own.out.contains("free"), "{own:?}");
+    let named = json!({"baseUrl": url, "price": {"input": 2, "output": 3}});
+    let named = price(named);
+    assert!(
+        named.code == 0 && named.out.contains("$2.00 in, $3.00 out"),
+        "{named:?}"
+    );
+    // Only a server of one's own is free; this dialect is somebody's service.
+    let unknown = price(json!({"kind": "openai", "baseUrl": url, "apiKey": "x"}));
+    assert!(
+        unknown.code == 5 && unknown.out.contains("price unknown"),
+        "{unknown:?}"
+    );
+}
+
+#[test]
 fn in_a_repo_the_models_of_its_roles_are_meant() {
     let scratch = Scratch::new();
     scratch.write("word.yaml", SCENARIO);
