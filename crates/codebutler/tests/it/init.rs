@@ -3,7 +3,7 @@
 use std::{fs, os::unix::fs::PermissionsExt};
 
 use crate::{
-    endpoint::listing,
+    endpoint::{answering, listing},
     scratch::{Scratch, git, ran},
 };
 
@@ -384,8 +384,6 @@ fn a_bad_address_is_found_before_anything_is_written() {
     assert_eq!(scratch.files(), before);
 }
 
-<<<<<<< HEAD
-=======
 #[test]
 fn a_server_that_cannot_be_asked_for_its_models_is_told() {
     let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -402,37 +400,6 @@ fn a_server_that_cannot_be_asked_for_its_models_is_told() {
     }
 }
 
-/// An endpoint that lists these models, and nothing else.
-pub fn endpoint(names: &[&str]) -> String {
-    let models: Vec<_> = names
-        .iter()
-        .map(|name| serde_json::json!({"id": name, "object": "model"}))
-        .collect();
-    let body = serde_json::json!({"object": "list", "data": models}).to_string();
-    answering("200 OK", &body)
-}
-
-/// A server that gives everybody this answer.
-fn answering(status: &'static str, body: &str) -> String {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}/v1", listener.local_addr().unwrap());
-    let body = body.to_owned();
-    std::thread::spawn(move || {
-        for stream in listener.incoming() {
-            let mut stream = stream.unwrap();
-            let mut request = [0; 4096];
-            let _ = std::io::Read::read(&mut stream, &mut request);
-            let answer = format!(
-                "HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
-                body.len()
-            );
-            std::io::Write::write_all(&mut stream, answer.as_bytes()).unwrap();
-        }
-    });
-    url
-}
-
->>>>>>> c439f5e (init: a second run does what its flags ask for, and another repository gets models)
 #[test]
 fn an_endpoint_of_its_own_gets_models_that_it_has() {
     let only = listing(&["qwen3:8b"]);
@@ -466,8 +433,8 @@ fn an_endpoint_of_its_own_gets_models_that_it_has() {
 
 #[test]
 fn another_repository_on_a_machine_with_its_own_endpoint_gets_models_too() {
-    let only = endpoint(&["qwen3:8b"]);
-    let two = endpoint(&["qwen3:8b", "smollm2"]);
+    let only = listing(&["qwen3:8b"]);
+    let two = listing(&["qwen3:8b", "smollm2"]);
     for (url, expected) in [(&only, true), (&two, false)] {
         let scratch = Scratch::new();
         let first = scratch.run(&["init", "--yes", "--model-url", url, "--model", "qwen3:8b"]);

@@ -122,7 +122,7 @@ fn a_scripted_model_answers_is_listed_and_has_a_price() {
 #[test]
 fn a_price_that_the_list_does_not_have_is_the_one_that_counts() {
     let scratch = Scratch::new();
-    let url = crate::init::endpoint(&["tiny"]);
+    let url = crate::endpoint::listing(&["tiny"]);
     let price = |endpoint: serde_json::Value| {
         scratch.machine(&json!({"models": {"endpoints": {"stage": endpoint}}}).to_string());
         scratch.run(&["model", "price", "tiny"])
