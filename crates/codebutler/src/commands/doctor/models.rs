@@ -5,7 +5,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use butler_model::{ModelClient, ModelError, ModelInfo, ToolFitness, WindowFitness};
+use butler_model::{ErrorClass, ModelClient, ModelError, ModelInfo, ToolFitness, WindowFitness};
 use butler_settings::Settings;
 use butler_vocab::Role;
 use tokio_util::sync::CancellationToken;
@@ -103,15 +103,15 @@ fn compared(
 /// No list, but perhaps models: only what would fail a request for an answer too
 /// is a failure.
 fn without_list(name: &str, error: &ModelError) -> Finding {
-    match error {
-        ModelError::Timeout(_)
-        | ModelError::Auth(_)
-        | ModelError::Forbidden(_)
-        | ModelError::NoCredit(_)
-        | ModelError::Setup(_) => unusable(name, &error.to_string()),
-        other => Finding::warning(
+    match error.class() {
+        ErrorClass::Timeout
+        | ErrorClass::Auth
+        | ErrorClass::Forbidden
+        | ErrorClass::NoCredit
+        | ErrorClass::Setup => unusable(name, &error.to_string()),
+        _ => Finding::warning(
             LISTED,
-            format!("the ids could not be compared with the list of {name}: {other}"),
+            format!("the ids could not be compared with the list of {name}: {error}"),
             "`codebutler model ping` asks a model for an answer instead",
         ),
     }
