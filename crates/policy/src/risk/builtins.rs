@@ -8,6 +8,7 @@ use super::{
     simple::Call,
     state::{Feed, Output, State},
     text::{HOLE, Text},
+    variables::Kind,
     walk::Walk,
 };
 
@@ -21,16 +22,20 @@ impl Walk<'_> {
         match call.name {
             "cd" | "pushd" | "popd" => self.change_folder(call.name, args, state),
             "export" | "declare" | "local" | "readonly" | "typeset" => self.declare(args, state),
+            "let" => args
+                .iter()
+                .for_each(|word| self.arithmetic(&word.text, state)),
             "unset" => {
                 for name in args.operands(&[]) {
+                    self.evaluated(&name.text, state);
+                    state.kinds.remove(&name.text);
                     state.variables.remove(&name.text);
                     state.functions.remove(&name.text);
                 }
             }
             "read" | "mapfile" | "readarray" | "getopts" => {
                 for name in args.operands(&["-p", "-d", "-n", "-t", "-u", "-i"]) {
-                    let name = name.text.clone();
-                    state.variables.insert(name, vec![Text::hole()]);
+                    self.fill(&name.text, state);
                 }
             }
             "set" => {
@@ -54,11 +59,11 @@ impl Walk<'_> {
             "enable" if args.short('f') => self.ask("it loads code into the shell", false),
             "printf" if args.get(0) == Some("-v") => {
                 if let Some(name) = args.get(1) {
-                    state.variables.insert(name.to_owned(), vec![Text::hole()]);
+                    self.fill(name, state);
                 }
             }
             "exit" | "return" | "break" | "continue" | "wait" | "jobs" | "fg" | "bg" | "disown"
-            | "times" | "let" | "shopt" | "umask" | "ulimit" | "bind" | "complete" | "history"
+            | "times" | "shopt" | "umask" | "ulimit" | "bind" | "complete" | "history"
             | "caller" | "dirs" | "unalias" | "suspend" | "logout" | "hash" => {}
             _ => return None,
         }
@@ -80,24 +85,61 @@ impl Walk<'_> {
 
     /// `export x=1`, `local y`: the words are assignments.
     fn declare(&mut self, args: Args<'_>, state: &mut State) {
+        let flags: String = args
+            .iter()
+            .filter_map(|word| word.text.strip_prefix('-'))
+            .collect();
+        let kind = Kind::of(&flags);
         for word in args.operands(&[]) {
-            let Some((name, value)) = word.text.split_once('=') else {
-                continue;
+            let (name, value) = match word.text.split_once('=') {
+                Some((name, value)) => (name, Some(value)),
+                None => (word.as_str(), None),
             };
-            let value = Text {
+            self.evaluated(name, state);
+            let name = name.trim_end_matches('+').to_owned();
+            let value = value.map(|value| Text {
                 text: value.to_owned(),
                 ..word.clone()
-            };
-            let name = name.trim_end_matches('+').to_owned();
-            self.environment(&name, &value, state);
-            state.variables.insert(name, vec![value]);
+            });
+            if let Some(value) = &value {
+                self.environment(&name, value, state);
+                // A list in a string is read as a list.
+                if value.text.starts_with('(') {
+                    self.evaluated(&value.text, state);
+                }
+            }
+            if let Some(kind) = kind {
+                // The name that a reference stands for is no value given to it.
+                state.kinds.remove(&name);
+                if kind != Kind::Reference {
+                    state.kinds.insert(name.clone(), kind);
+                }
+            }
+            let list = |text: &Text| text.text.starts_with('(');
+            match value {
+                Some(value) if list(&value) || name.contains('[') => self.fill(&name, state),
+                Some(value) => self.set(&name, vec![value], state),
+                None => {}
+            }
+            if kind == Some(Kind::Reference) {
+                state.kinds.insert(name, Kind::Reference);
+            }
         }
+    }
+
+    /// A variable, or an element of one, gets a value that is not known.
+    fn fill(&mut self, name: &str, state: &mut State) {
+        self.evaluated(name, state);
+        let bare = name.split('[').next().unwrap_or(name).to_owned();
+        self.set(&bare, vec![Text::hole()], state);
     }
 
     fn eval(&mut self, args: Args<'_>, state: &mut State, feed: &Feed) -> Output {
         let words: Vec<&str> = args.iter().map(Text::as_str).collect();
         let text = words.join(" ");
-        self.inner(&text, args.iter().all(|word| word.exact), state, feed)
+        // `eval -- x`
+        let text = text.strip_prefix("-- ").unwrap_or(&text);
+        self.inner(text, args.iter().all(|word| word.exact), state, feed)
     }
 
     /// A command text inside a command: judged if it is known, asked if not.

@@ -4,6 +4,7 @@
 use super::{
     state::{Output, State, Values},
     text::{HOLE, Text},
+    variables::Kind,
     walk::Walk,
 };
 use crate::shell::{Part, Variable, Word};
@@ -206,9 +207,12 @@ impl Walk<'_> {
                 vec![Text::placed("/dev/fd/63")]
             }
             Part::Number(parts) => {
+                let mut text = String::new();
                 for part in parts {
-                    self.part(part, state);
+                    let values = self.part(part, state);
+                    values.iter().for_each(|value| text.push_str(&value.text));
                 }
+                self.arithmetic(&text, state);
                 vec![Text::placed("0")]
             }
             Part::Array(words) => self.expand_all(words, state),
@@ -223,7 +227,27 @@ impl Walk<'_> {
         if variable.operator.ends_with('@') && operand.text.contains('P') {
             self.ask("`${…@P}` runs what the variable holds", false);
         }
+        let subscript = variable.subscript.as_ref().map(|word| {
+            let text = self.expand_one(word, state);
+            if state.kinds.get(&variable.name) != Some(&Kind::Keyed) {
+                self.arithmetic(&text.text, state);
+            }
+            text
+        });
+        if variable.operator == ":" {
+            self.arithmetic(&operand.text, state);
+        }
         if variable.operator.starts_with('!') {
+            // The text that the variable holds is a name, subscript and all.
+            for value in state
+                .variables
+                .get(&variable.name)
+                .cloned()
+                .iter()
+                .flatten()
+            {
+                self.evaluated(&value.text, state);
+            }
             return vec![Text::hole()];
         }
         if variable.operator.starts_with('#')
@@ -235,8 +259,13 @@ impl Walk<'_> {
                 return vec![Text::placed("0")];
             }
         }
-        let known = self.lookup(&variable.name, variable, state);
-        let operator = variable.operator.trim_start_matches('[');
+        let known = match &subscript {
+            Some(text) if !matches!(text.as_str(), "@" | "*") => {
+                Some(self.element(&variable.name, text, state))
+            }
+            whole => lookup(&variable.name, whole.is_some(), state),
+        };
+        let operator = variable.operator.as_str();
         match (operator, known) {
             ("", Some(values)) => values,
             ("", None) => vec![Text::hole()],
@@ -258,34 +287,31 @@ impl Walk<'_> {
             (_, None) => vec![Text::hole()],
         }
     }
+}
 
-    fn lookup(&self, name: &str, variable: &Variable, state: &State) -> Option<Values> {
-        match name {
-            "$" | "?" | "#" | "!" | "-" | "RANDOM" | "SECONDS" | "LINENO" | "UID" | "EUID"
-            | "PPID" | "BASHPID" | "HOSTNAME" | "HOSTTYPE" | "OSTYPE" | "EPOCHSECONDS"
-            | "SHLVL" => Some(vec![Text::placed("0")]),
-            "PWD" => Some(vec![Text::exact(state.cwd.clone()?)]),
-            "0" => Some(vec![Text::exact("bash")]),
-            "@" | "*" => state.positional.clone(),
-            digit if digit.bytes().all(|b| b.is_ascii_digit()) && !digit.is_empty() => {
-                let index: usize = digit.parse().ok()?;
-                let values = state.positional.as_ref()?;
-                Some(
-                    values
-                        .get(index.checked_sub(1)?)
-                        .cloned()
-                        .into_iter()
-                        .collect(),
-                )
+/// What a parameter holds; of an array the first element, or all.
+fn lookup(name: &str, all: bool, state: &State) -> Option<Values> {
+    match name {
+        "$" | "?" | "#" | "!" | "-" | "RANDOM" | "SECONDS" | "LINENO" | "UID" | "EUID" | "PPID"
+        | "BASHPID" | "HOSTNAME" | "HOSTTYPE" | "OSTYPE" | "EPOCHSECONDS" | "SHLVL" => {
+            Some(vec![Text::placed("0")])
+        }
+        "PWD" => Some(vec![Text::exact(state.cwd.clone()?)]),
+        "0" => Some(vec![state.zero.clone()]),
+        "@" | "*" => state.positional.clone(),
+        digit if digit.bytes().all(|b| b.is_ascii_digit()) && !digit.is_empty() => {
+            let index: usize = digit.parse().ok()?;
+            let values = state.positional.as_ref()?;
+            let value = values.get(index.checked_sub(1)?).cloned();
+            Some(value.into_iter().collect())
+        }
+        name if state.kinds.get(name) == Some(&Kind::Reference) => None,
+        name => {
+            let values = state.variables.get(name)?;
+            if all || values.len() == 1 {
+                return Some(values.clone());
             }
-            name => {
-                let values = state.variables.get(name)?;
-                let all = variable.operator.starts_with('[');
-                if all || values.len() == 1 {
-                    return Some(values.clone());
-                }
-                Some(values.first().cloned().into_iter().collect())
-            }
+            Some(values.first().cloned().into_iter().collect())
         }
     }
 }

@@ -11,12 +11,14 @@
 //! | `walk` | lists, pipelines, branches, functions |
 //! | `simple` | one simple command: assignments, redirections, dispatch |
 //! | `expand`, `text`, `state` | words to texts, and what is known on the way |
+//! | `variables`, `arithmetic` | what variables hold, texts that are expanded twice |
 //! | `place` | where a path lies |
 //! | `builtins`, `wrappers`, `shells` | commands that run other commands |
 //! | `rules/` | programs by what they can do |
 //! | `bodies/` | small languages inside arguments: awk, sed, SQL, scripts |
 
 mod args;
+mod arithmetic;
 mod bodies;
 mod builtins;
 mod expand;
@@ -26,6 +28,7 @@ mod shells;
 mod simple;
 mod state;
 mod text;
+mod variables;
 mod walk;
 mod wrappers;
 

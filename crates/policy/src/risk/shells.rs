@@ -88,6 +88,9 @@ impl Walk<'_> {
         let Some((text, positional)) = words.split_first() else {
             return Output::nothing();
         };
+        if let Some(zero) = positional.first() {
+            state.zero = zero.clone();
+        }
         state.positional = positional.get(1..).map(<[Text]>::to_vec);
         self.inner(&text.text, text.exact, state, feed)
     }

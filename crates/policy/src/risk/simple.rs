@@ -8,9 +8,10 @@ use super::{
     rules,
     state::{Feed, Made, Output, State},
     text::Text,
+    variables::Kind,
     walk::Walk,
 };
-use crate::shell::{Assignment, Part, Redirect, Simple, Target, Word};
+use crate::shell::{self, Part, Redirect, Simple, Target, Word};
 
 impl Walk<'_> {
     pub(super) fn simple(&mut self, simple: &Simple, state: &mut State, feed: &Feed) -> Output {
@@ -18,7 +19,12 @@ impl Walk<'_> {
         for assignment in &simple.assignments {
             self.assignment(assignment, simple.words.is_empty(), state);
         }
-        let argv = self.expand_all(&simple.words, state);
+        let lists = self.declared_lists(&simple.words, state);
+        let words = simple.words.iter().enumerate();
+        let argv = words
+            .filter(|(index, _)| !lists.contains(index))
+            .flat_map(|(_, word)| self.expand(word, state))
+            .collect::<Vec<_>>();
         simple.source.clone_into(&mut self.part);
         let feed = self.redirects(&simple.redirects, state, feed, &Output::nothing());
         if argv.is_empty() {
@@ -31,6 +37,35 @@ impl Walk<'_> {
         simple.source.clone_into(&mut self.part);
         self.redirects(&simple.redirects, state, &feed, &output);
         output
+    }
+
+    /// `local x=( … )`: a list is an assignment there too. Says which words
+    /// were lists.
+    fn declared_lists(&mut self, words: &[Word], state: &mut State) -> Vec<usize> {
+        const DECLARE: [&str; 5] = ["declare", "local", "typeset", "readonly", "export"];
+        let declares = words
+            .first()
+            .and_then(Word::plain)
+            .is_some_and(|name| DECLARE.contains(&name));
+        if !declares {
+            return Vec::new();
+        }
+        let keyed = words
+            .iter()
+            .filter_map(Word::plain)
+            .any(|word| word.starts_with('-') && word.contains('A'));
+        let mut lists = Vec::new();
+        for (index, word) in words.iter().enumerate() {
+            let has_list = word.parts.iter().any(|part| matches!(part, Part::Array(_)));
+            if has_list && let Ok(assignment) = shell::as_assignment(word.clone()) {
+                if keyed {
+                    state.kinds.insert(assignment.name.clone(), Kind::Keyed);
+                }
+                self.assignment(&assignment, true, state);
+                lists.push(index);
+            }
+        }
+        lists
     }
 
     /// A command as expanded words.
@@ -94,32 +129,6 @@ impl Walk<'_> {
         safe.then_some(Tier::WriteLocal)
     }
 
-    /// Sets a variable, or judges one given to a command.
-    pub(super) fn assignment(&mut self, assignment: &Assignment, stays: bool, state: &mut State) {
-        let name = &assignment.name;
-        let values = if assignment.array {
-            self.expand(&assignment.value, state)
-        } else {
-            vec![self.expand_one(&assignment.value, state)]
-        };
-        if let [value] = values.as_slice() {
-            self.environment(name, value, state);
-        }
-        if !stays {
-            return;
-        }
-        let values = match state.variables.get(name) {
-            Some(old) if assignment.append && assignment.array => [old.clone(), values].concat(),
-            Some(old) if assignment.append => {
-                let (old, new) = (old.first().cloned(), values.into_iter().next());
-                vec![joined(old, new)]
-            }
-            None if assignment.append => vec![Text::hole()],
-            _ => values,
-        };
-        state.variables.insert(name.clone(), values);
-    }
-
     /// Judges redirections and says what stands on standard input. Called twice:
     /// before the command for its input, after it with what it printed.
     pub(super) fn redirects(
@@ -154,7 +163,9 @@ impl Walk<'_> {
                             feed = known_feed(Some(text));
                         }
                         "<" => feed = self.input(&target, state),
-                        "<&" => {}
+                        "<&" if target.text == "0" || target.text.ends_with('-') => {}
+                        // Whatever was opened there before.
+                        "<&" => feed = Feed::Unknown,
                         operator => self.output_file(operator, &target, state, output),
                     }
                 }
@@ -248,19 +259,6 @@ fn known_feed(text: Option<Text>) -> Feed {
         // Holes stay visible to whoever reads the text as a program.
         Some(text) => Feed::Text(text.text),
         None => Feed::Unknown,
-    }
-}
-
-fn joined(old: Option<Text>, new: Option<Text>) -> Text {
-    match (old, new) {
-        (Some(old), Some(new)) => Text {
-            text: old.text + &new.text,
-            exact: old.exact && new.exact,
-            placed: old.placed && new.placed,
-            glob: old.glob || new.glob,
-        },
-        (Some(one), None) | (None, Some(one)) => one,
-        (None, None) => Text::hole(),
     }
 }
 

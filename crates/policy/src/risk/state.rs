@@ -1,9 +1,12 @@
 //! What is known at one point of the text: variables, folder, functions, files
 //! that the text itself made.
 
-use std::{collections::HashMap, rc::Rc};
+use std::{
+    collections::{HashMap, HashSet},
+    rc::Rc,
+};
 
-use super::{RiskContext, text::Text};
+use super::{RiskContext, text::Text, variables::Kind};
 use crate::shell::Node;
 
 /// A shell variable: one text, or several if it is an array.
@@ -60,9 +63,15 @@ pub(super) struct State {
     /// The current folder; nothing when it is not known.
     pub cwd: Option<String>,
     pub before: Option<String>,
+    /// By name; elements that were set one by one also as `name[key]`.
     pub variables: HashMap<String, Values>,
+    /// Arrays with such elements.
+    pub elements: HashSet<String>,
+    pub kinds: HashMap<String, Kind>,
     pub functions: HashMap<String, Rc<Node>>,
     pub aliases: HashMap<String, String>,
+    /// `$0`
+    pub zero: Text,
     /// `$1 …`; nothing when they are not known.
     pub positional: Option<Values>,
     pub files: HashMap<String, Made>,
@@ -84,8 +93,11 @@ impl State {
             cwd: Some(ctx.cwd.to_owned()),
             before: None,
             variables,
+            elements: HashSet::new(),
+            kinds: HashMap::new(),
             functions: HashMap::new(),
             aliases: HashMap::new(),
+            zero: Text::exact("bash"),
             positional: None,
             files: HashMap::new(),
             links: HashMap::new(),
@@ -121,6 +133,8 @@ impl State {
         if stays(&self.cwd) {
             self.cwd = other.cwd;
         }
+        self.elements.extend(other.elements);
+        self.kinds.extend(other.kinds);
         self.functions.extend(other.functions);
         self.aliases.extend(other.aliases);
         self.files.extend(other.files);

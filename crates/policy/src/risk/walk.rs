@@ -28,6 +28,8 @@ pub(super) struct Walk<'a> {
     pub part: String,
     nesting: usize,
     commands: usize,
+    /// Bytes of arithmetic read so far.
+    pub computed: usize,
     /// Functions being called, with how many pipelines were around them.
     calls: Vec<(String, usize)>,
     /// Pipelines and background jobs around this point.
@@ -49,6 +51,7 @@ impl<'a> Walk<'a> {
             part: String::new(),
             nesting: 0,
             commands: 0,
+            computed: 0,
             calls: Vec::new(),
             forks: 0,
             uncalled: Vec::new(),
@@ -159,7 +162,9 @@ impl<'a> Walk<'a> {
                 printed
             }
             BlockKind::Test => {
-                self.expand_all(&block.words, state);
+                let texts = self.expand_all(&block.words, state);
+                let words: Vec<&str> = texts.iter().map(Text::as_str).collect();
+                self.conditions(&words, state);
                 Output::nothing()
             }
             BlockKind::Branches => {

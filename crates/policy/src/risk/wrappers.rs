@@ -324,12 +324,17 @@ impl Walk<'_> {
         while let Some(word) = args.0.get(index) {
             let text = word.as_str();
             index += 1;
-            let split = word
-                .strip("--split-string=")
-                .or_else(|| word.strip("-S").filter(|rest| !rest.text.is_empty()))
-                .or_else(|| word.strip("-vS"));
+            let split = word.strip("--split-string=").or_else(|| split_flag(word));
             match text {
-                "-S" | "--split-string" | "-vS" | "-iS" => {
+                "--split-string" => {
+                    return self.env_string(
+                        args.0.get(index),
+                        &args.0[(index + 1).min(args.0.len())..],
+                        &mut own,
+                        feed,
+                    );
+                }
+                _ if split.as_ref().is_some_and(|text| text.text.is_empty()) => {
                     return self.env_string(
                         args.0.get(index),
                         &args.0[(index + 1).min(args.0.len())..],
@@ -365,7 +370,8 @@ impl Walk<'_> {
         let Some(text) = text else {
             return Output::nothing();
         };
-        let more: Vec<&str> = rest.iter().map(Text::as_str).collect();
+        // What follows the string is words already.
+        let more: Vec<String> = rest.iter().map(quoted).collect();
         let command = format!("env {} {}", text.text, more.join(" "));
         self.inner(
             &command,
@@ -374,6 +380,21 @@ impl Walk<'_> {
             feed,
         )
     }
+}
+
+/// What stands behind the `S` of `-S`, `-iS`, `-vS…`.
+fn split_flag(word: &Text) -> Option<Text> {
+    let letters = word.text.strip_prefix('-')?;
+    let (before, rest) = letters.split_once('S')?;
+    before.chars().all(|c| "iv0".contains(c)).then(|| Text {
+        text: rest.to_owned(),
+        ..word.clone()
+    })
+}
+
+/// A word as a shell reads it back.
+pub(super) fn quoted(word: &Text) -> String {
+    format!("'{}'", word.text.replace('\'', "'\\''"))
 }
 
 /// The words behind a wrapper's own flags and positions.

@@ -243,7 +243,7 @@ impl Parser<'_> {
 
 /// Splits `name=value`, `name+=value`, `name[i]=value`; gives the word back if
 /// it is none.
-pub(super) fn as_assignment(mut word: Word) -> Result<Assignment, Word> {
+pub(crate) fn as_assignment(mut word: Word) -> Result<Assignment, Word> {
     let Some(Part::Plain(first)) = word.parts.first() else {
         return Err(word);
     };
@@ -268,25 +268,32 @@ pub(super) fn as_assignment(mut word: Word) -> Result<Assignment, Word> {
     let Some((part, offset, append)) = split else {
         return Err(word);
     };
-    // Substitutions in the subscript run too; they stay in the value.
-    let mut parts: Vec<Part> = word
-        .parts
-        .drain(..part)
-        .filter(|part| !matches!(part, Part::Plain(_) | Part::Quoted(_)))
-        .collect();
-    let array = element || matches!(word.parts.get(1), Some(Part::Array(_)));
+    let closing = if append { "]+=" } else { "]=" };
+    let subscript = element.then(|| {
+        // From behind `name[` up to the `]=` in the part that has it.
+        let mut parts: Vec<Part> = word.parts[..=part].to_vec();
+        if let Some(Part::Plain(last)) = parts.last_mut() {
+            last.truncate(offset - closing.len());
+        }
+        if let Some(Part::Plain(first)) = parts.first_mut() {
+            *first = first[(end + 1).min(first.len())..].to_owned();
+        }
+        Word { parts }
+    });
+    word.parts.drain(..part);
+    let array = matches!(word.parts.get(1), Some(Part::Array(_)));
     if let Some(Part::Plain(text)) = word.parts.first_mut() {
         *text = text[offset..].to_owned();
         if text.is_empty() {
             word.parts.remove(0);
         }
     }
-    parts.append(&mut word.parts);
     Ok(Assignment {
         name,
         append,
-        value: Word { parts },
+        value: word,
         array,
+        subscript,
     })
 }
 

@@ -103,7 +103,7 @@ impl Parser<'_> {
             self.blanks();
             self.take(';');
             let body = self.do_done()?;
-            return self.block(BlockKind::Branches, vec![Word { parts }], vec![body]);
+            return self.block(BlockKind::Branches, vec![number(parts)], vec![body]);
         }
         let word = self.word()?.ok_or(Unreadable::Unfinished("a loop"))?;
         let name = word.plain().unwrap_or_default().to_owned();
@@ -193,7 +193,7 @@ impl Parser<'_> {
         if self.peek() == Some('(') {
             self.at += 1;
             if let Some(parts) = self.arithmetic()? {
-                return self.block(BlockKind::Test, vec![Word { parts }], Vec::new());
+                return self.block(BlockKind::Test, vec![number(parts)], Vec::new());
             }
             self.at -= 1;
         }
@@ -241,5 +241,12 @@ impl Parser<'_> {
             self.at = start;
         }
         Ok(Node::Background(Box::new(self.command()?)))
+    }
+}
+
+/// `(( … ))` is read as the number it computes.
+fn number(parts: Vec<Part>) -> Word {
+    Word {
+        parts: vec![Part::Number(parts)],
     }
 }

@@ -228,7 +228,7 @@ pub(crate) fn is_name(text: &str) -> bool {
 
 impl Word {
     /// The text of a word that is one unquoted literal.
-    pub(super) fn plain(&self) -> Option<&str> {
+    pub(crate) fn plain(&self) -> Option<&str> {
         match self.parts.as_slice() {
             [super::Part::Plain(text)] => Some(text),
             _ => None,

@@ -17,6 +17,7 @@ mod words;
 
 use std::{cell::OnceCell, rc::Rc};
 
+pub(crate) use commands::as_assignment;
 pub(crate) use cursor::Unreadable;
 
 /// Compound commands and substitutions may nest so deep.
@@ -87,8 +88,10 @@ pub(crate) struct Assignment {
     pub name: String,
     pub append: bool,
     pub value: Word,
-    /// Whether it is an array or an element of one.
+    /// Whether the value is a list of words.
     pub array: bool,
+    /// What stands in `name[ … ]=value`.
+    pub subscript: Option<Word>,
 }
 
 /// A word before expansion.
@@ -121,6 +124,8 @@ pub(crate) enum Part {
 pub(crate) struct Variable {
     pub name: String,
     pub quoted: bool,
+    /// What stands in `${name[ … ]}`.
+    pub subscript: Option<Word>,
     /// `:-`, `%`, `/`, …; empty for none; `!` for indirection, `#` for length.
     pub operator: String,
     /// What follows the operator.
@@ -146,6 +151,13 @@ pub(crate) enum Target {
 /// Reads a whole text.
 pub(crate) fn parse(text: &str) -> Result<Vec<Node>, Unreadable> {
     parse_at_depth(text, 0)
+}
+
+/// Reads a text as it stands inside double quotes: only its expansions count.
+pub(crate) fn parse_document(text: &str) -> Result<Word, Unreadable> {
+    let chars: Vec<char> = text.chars().collect();
+    let parts = cursor::Parser::new(&chars, 0).document_parts()?;
+    Ok(Word { parts })
 }
 
 fn parse_at_depth(text: &str, depth: usize) -> Result<Vec<Node>, Unreadable> {

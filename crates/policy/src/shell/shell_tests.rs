@@ -17,7 +17,8 @@ fn visit(node: &Node, found: &mut Vec<String>) {
             if let Some(word) = simple.words.first() {
                 found.push(show(word));
             }
-            let values = simple.assignments.iter().map(|a| &a.value);
+            let values = simple.assignments.iter();
+            let values = values.flat_map(|a| a.subscript.iter().chain([&a.value]));
             for word in simple.words.iter().chain(values) {
                 visit_parts(&word.parts, found);
             }
@@ -53,7 +54,12 @@ fn visit_parts(parts: &[Part], found: &mut Vec<String>) {
                 nodes.iter().for_each(|n| visit(n, found));
             }
             Part::Number(inner) => visit_parts(inner, found),
-            Part::Variable(variable) => visit_parts(&variable.operand, found),
+            Part::Variable(variable) => {
+                if let Some(word) = &variable.subscript {
+                    visit_parts(&word.parts, found);
+                }
+                visit_parts(&variable.operand, found);
+            }
             Part::Array(words) => words.iter().for_each(|w| visit_parts(&w.parts, found)),
             Part::Plain(_) | Part::Quoted(_) => {}
         }

@@ -320,6 +320,7 @@ impl Parser<'_> {
                 parts.0.push(Part::Variable(Variable {
                     name,
                     quoted,
+                    subscript: None,
                     operator: String::new(),
                     operand: Vec::new(),
                 }));
@@ -373,14 +374,14 @@ impl Parser<'_> {
                 break;
             }
         }
-        let mut operand = Vec::new();
+        let mut subscript = None;
         if self.peek() == Some('[') {
             self.at += 1;
-            operand = self.deeper(|p| p.parts(Within::Brackets))?;
+            let parts = self.deeper(|p| p.parts(Within::Brackets))?;
             if !self.take(']') {
                 return Err(Unreadable::Unfinished("a subscript"));
             }
-            operator.push('[');
+            subscript = Some(Word { parts });
         }
         operator.push_str(self.parameter_operator());
         let substitutes = operator.ends_with(['-', '=', '+', '?']);
@@ -389,13 +390,14 @@ impl Parser<'_> {
         } else {
             Within::Braces
         };
-        operand.extend(self.deeper(|p| p.parts(within))?);
+        let operand = self.deeper(|p| p.parts(within))?;
         if !self.take('}') {
             return Err(Unreadable::Unfinished("`${`"));
         }
         Ok(Variable {
             name,
             quoted,
+            subscript,
             operator,
             operand,
         })

@@ -67,3 +67,19 @@ fn precision_and_recall_on_the_second_lists() {
     );
     assert!(recall >= 0.97 && precision >= 0.97);
 }
+
+/// What a tester found: no line of these may slip.
+#[test]
+fn every_line_of_the_third_lists() {
+    for command in lines(include_str!("risk/third_destructive.txt")) {
+        assert_eq!(judge(&command).tier, Tier::Destructive, "{command}");
+    }
+    for command in lines(include_str!("risk/third_harmless.txt")) {
+        let verdict = judge(&command);
+        assert!(
+            verdict.tier < Tier::Destructive,
+            "{command}: {}",
+            verdict.reason
+        );
+    }
+}

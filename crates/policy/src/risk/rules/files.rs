@@ -6,7 +6,7 @@ use super::super::{
     args::Args,
     place::{Place, resolve},
     simple::Call,
-    state::{Made, Output, State},
+    state::{Feed, Made, Output, State},
     text::Text,
     walk::Walk,
 };
@@ -48,8 +48,11 @@ pub(super) fn judge(walk: &mut Walk<'_>, call: &Call<'_>, state: &mut State) -> 
             return Some(copy_through(call, args, state));
         }
         "dd" => {
+            let from = args.iter().find_map(|word| word.strip("if="));
+            let from = from.unwrap_or_else(|| Text::exact("/dev/stdin"));
             for path in args.iter().filter_map(|word| word.strip("of=")) {
                 writes(walk, &[&path], state, "writes to");
+                carry(walk, &from, &path, call.feed, state);
             }
         }
         "chmod" | "chown" | "chgrp" | "setfacl" | "setcap" | "chattr" | "chcon" => {
@@ -158,7 +161,7 @@ fn move_files(walk: &mut Walk<'_>, call: &Call<'_>, state: &mut State) {
         "moves into",
     );
     if let [from, to] = operands.as_slice() {
-        carry(walk, from, to, state);
+        carry(walk, from, to, call.feed, state);
     }
 }
 
@@ -190,13 +193,21 @@ fn copy(walk: &mut Walk<'_>, call: &Call<'_>, state: &mut State) {
         ),
     }
     if let [from, to] = operands.as_slice() {
-        carry(walk, from, to, state);
+        carry(walk, from, to, call.feed, state);
     }
 }
 
 /// What this text made stays known under its new name.
-fn carry(walk: &Walk<'_>, from: &Text, to: &Text, state: &mut State) {
-    let made = resolve(&from.text, state).and_then(|path| state.files.get(&path).cloned());
+fn carry(walk: &Walk<'_>, from: &Text, to: &Text, feed: &Feed, state: &mut State) {
+    let made = match (from.as_str(), feed) {
+        ("/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0", Feed::Text(text)) => {
+            Some(Made::Text(text.clone()))
+        }
+        (path, _) if path.starts_with("/dev/") || path.starts_with("/proc/self/fd/") => {
+            Some(Made::Foreign)
+        }
+        (path, _) => resolve(path, state).and_then(|path| state.files.get(&path).cloned()),
+    };
     if let (Some(made), Place::Inside(path)) = (made, walk.place(to, state)) {
         state.files.insert(path, made);
     }
@@ -221,7 +232,7 @@ fn link(walk: &mut Walk<'_>, args: Args<'_>, state: &mut State) {
 
 /// `tee` passes its input on and keeps it.
 fn copy_through(call: &Call<'_>, args: Args<'_>, state: &mut State) -> Output {
-    let super::super::state::Feed::Text(text) = call.feed else {
+    let Feed::Text(text) = call.feed else {
         return Output::Unknown;
     };
     for path in args.operands(&[]) {

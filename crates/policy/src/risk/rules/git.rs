@@ -107,7 +107,19 @@ pub(super) fn judge(walk: &mut Walk<'_>, call: &Call<'_>, state: &mut State) -> 
         }
     }
     let mut alias = None;
-    for setting in globals.values(&["-c", "--config-env"]) {
+    for setting in globals.values(&["--config-env"]) {
+        let key = setting.text.split('=').next().unwrap_or_default();
+        if config::executes(key) {
+            walk.ask(format!("git's {key} decides what git runs"), false);
+        }
+    }
+    if globals
+        .iter()
+        .any(|word| word.text.starts_with("--exec-path="))
+    {
+        walk.ask("git runs programs of another folder", false);
+    }
+    for setting in globals.values(&["-c"]) {
         let (key, value) = setting
             .text
             .split_once('=')

@@ -185,7 +185,12 @@ pub(super) fn judge(walk: &mut Walk<'_>, call: &Call<'_>, state: &mut State) -> 
             Output::Unknown
         }
         "rev" | "tr" => Output::Foreign,
-        "true" | "false" | ":" | "test" | "[" | "sleep" => Output::nothing(),
+        "test" | "[" => {
+            let words: Vec<&str> = args.iter().map(Text::as_str).collect();
+            walk.tests(&words, state);
+            Output::nothing()
+        }
+        "true" | "false" | ":" | "sleep" => Output::nothing(),
         "less" | "more" | "man" if args.iter().any(|word| word.text.starts_with("+!")) => {
             walk.ask("the pager runs a command", false);
             Output::Unknown

@@ -11,9 +11,23 @@ use super::super::{
 };
 use super::peel;
 
+/// So many lines are put in the place of a mark one by one.
+const MAX_LINES: usize = 12;
+
+/// The mark that xargs puts each line for.
+fn replaced(args: Args<'_>) -> Option<Text> {
+    let mark = args.values(&["-I"]).into_iter().next();
+    let long = || args.iter().find_map(|word| word.strip("--replace="));
+    let short = || args.iter().find_map(|word| word.strip("-i"));
+    let given = mark.or_else(long).or_else(short);
+    let bare = args.long("--replace") || args.short('i');
+    let default = || bare.then(|| Text::exact("{}"));
+    given.filter(|mark| !mark.text.is_empty()).or_else(default)
+}
+
 impl Walk<'_> {
     pub(super) fn xargs(&mut self, args: Args<'_>, state: &mut State, feed: &Feed) -> Output {
-        const WITH_VALUE: [&str; 14] = [
+        const WITH_VALUE: [&str; 13] = [
             "-a",
             "-d",
             "-E",
@@ -27,33 +41,48 @@ impl Walk<'_> {
             "--max-args",
             "--max-procs",
             "--max-lines",
-            "--replace",
         ];
         let mut inner = peel(args.0, &WITH_VALUE, 0).to_vec();
         let args = Args(&args.0[..args.0.len() - inner.len()]);
-        let mark = args.values(&["-I", "--replace"]).into_iter().next();
-        let mark = mark.or_else(|| args.short('i').then(|| Text::exact("{}")));
-        let mut own = state.clone();
-        let names = match feed {
-            Feed::Text(text) if !args.has("-a") => {
-                text.split_whitespace().map(Text::read).collect()
-            }
-            _ => vec![Text::hole()],
+        let known = match feed {
+            Feed::Text(text) if args.values(&["-a", "--arg-file"]).is_empty() => Some(text),
+            _ => None,
         };
-        match mark {
-            Some(mark) => {
-                let value = names.into_iter().next().unwrap_or_else(Text::hole);
-                for word in &mut inner {
-                    if word.text.contains(&mark.text) && word.text.trim() == mark.text {
-                        *word = value.clone();
-                    }
-                }
-                own.placeholder = Some((mark.text, value));
+        let Some(mark) = replaced(args) else {
+            match known {
+                Some(text) => inner.extend(text.split_whitespace().map(Text::read)),
+                None => inner.push(Text::hole()),
             }
-            None => inner.extend(names),
+            self.removes_each(&inner);
+            return self.nested(&inner, &mut state.clone(), &Feed::Unknown);
+        };
+        // Each line in the place of the mark; too many are not followed.
+        let lines: Vec<&str> = known.map_or(Vec::new(), |text| text.lines().collect());
+        let values = if (1..=MAX_LINES).contains(&lines.len()) {
+            lines
+                .into_iter()
+                .map(|line| Text::read(line.trim()))
+                .collect()
+        } else {
+            vec![Text::hole()]
+        };
+        for value in values {
+            let mut own = state.clone();
+            let words: Vec<Text> = inner
+                .iter()
+                .map(|word| {
+                    if word.text.trim() == mark.text {
+                        value.clone()
+                    } else {
+                        word.clone()
+                    }
+                })
+                .collect();
+            own.placeholder = Some((mark.text.clone(), value));
+            self.removes_each(&words);
+            self.nested(&words, &mut own, &Feed::Unknown);
         }
-        self.removes_each(&inner);
-        self.nested(&inner, &mut own, &Feed::Unknown)
+        Output::Unknown
     }
 
     /// Removing whatever a search or a list finds is recursive in all but name.

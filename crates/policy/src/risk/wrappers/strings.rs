@@ -43,7 +43,12 @@ impl Walk<'_> {
             "-x",
             "-y",
         ];
-        let mut operands = call.args.operands(&with_value);
+        // `watch -x` runs the words themselves.
+        let with_value = match call.name {
+            "watch" => &with_value[..2],
+            _ => &with_value[..],
+        };
+        let mut operands = call.args.operands(with_value);
         let setup = call
             .args
             .values(&["--prepare", "-p", "--setup", "--cleanup"]);
