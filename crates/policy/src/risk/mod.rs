@@ -14,6 +14,7 @@
 //! | `variables`, `arithmetic` | what variables hold, texts that are expanded twice |
 //! | `place` | where a path lies |
 //! | `builtins`, `wrappers`, `shells` | commands that run other commands |
+//! | `programs` | program texts in files of the command line's own |
 //! | `rules/` | programs by what they can do |
 //! | `bodies/` | small languages inside arguments: awk, sed, SQL, scripts |
 
@@ -23,6 +24,7 @@ mod bodies;
 mod builtins;
 mod expand;
 mod place;
+mod programs;
 mod rules;
 mod shells;
 mod simple;

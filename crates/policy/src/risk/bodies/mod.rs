@@ -6,6 +6,7 @@
 
 pub(super) mod awk;
 mod calls;
+pub(super) mod make;
 pub(super) mod sed;
 pub(super) mod sql;
 

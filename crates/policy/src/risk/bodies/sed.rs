@@ -49,6 +49,8 @@ impl Reader<'_> {
         let Some(command) = self.peek() else { return };
         self.at += 1;
         match command {
+            // A block: its first command stands right behind.
+            '{' | '}' => {}
             's' => self.substitute(),
             'y' => {
                 if let Some(mark) = self.peek() {
@@ -74,7 +76,7 @@ impl Reader<'_> {
                     }
                 }
             }
-            'r' | 'R' | 'b' | 't' | 'T' | ':' | '#' | 'F' if command != 'b' && command != 't' => {
+            'r' | 'R' | '#' => {
                 self.line();
             }
             _ => {
@@ -181,5 +183,12 @@ mod tests {
         check("a\\\nrm e w\n1e id", true, &[]);
         check("y/ew/xx/;e", true, &[]);
         check("s,a,b,;1!e id", true, &[]);
+        check("1{e id\n}", true, &[]);
+        check("1{s/x/id/e}", true, &[]);
+        check("/a/{/b/{p;e id\n}}", true, &[]);
+        check(":a;e id", true, &[]);
+        check("F;e id", true, &[]);
+        check(":e;N;$!be;s/\\n/ /g", false, &[]);
+        check("1{s/e/w/;p}", false, &[]);
     }
 }

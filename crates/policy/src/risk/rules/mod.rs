@@ -58,7 +58,7 @@ pub(super) fn judge(walk: &mut Walk<'_>, call: &Call<'_>, state: &mut State) -> 
             return output;
         }
     }
-    named::targets(walk, call);
+    named::targets(walk, call, state);
     walk.find(Tier::WriteLocal, "it runs a program in the sandbox", false);
     Output::Unknown
 }

@@ -5,6 +5,8 @@ use butler_vocab::Tier;
 use super::super::{
     args::{Args, basename},
     simple::Call,
+    state::State,
+    text::Text,
     walk::Walk,
 };
 
@@ -150,14 +152,17 @@ fn target(walk: &mut Walk<'_>, name: &str, release: bool) {
 }
 
 /// Targets of task runners.
-pub(super) fn targets(walk: &mut Walk<'_>, call: &Call<'_>) {
+pub(super) fn targets(walk: &mut Walk<'_>, call: &Call<'_>, state: &State) {
     let args = call.args;
     match call.name {
-        "make" | "gmake" | "ninja" | "mage" | "just" | "task" | "go-task" | "rake" | "invoke"
-        | "inv" | "fab" | "nox" | "grunt" | "gulp" | "ant" | "sbt" | "lein" | "nx" | "turbo"
-        | "earthly" | "bazel" | "bazelisk" | "cap" | "poe" | "doit" | "wp" | "rails" | "mix"
-        | "scons" => {
+        "make" | "gmake" | "bmake" | "ninja" | "mage" | "just" | "task" | "go-task" | "rake"
+        | "invoke" | "inv" | "fab" | "nox" | "grunt" | "gulp" | "ant" | "sbt" | "lein" | "nx"
+        | "turbo" | "earthly" | "bazel" | "bazelisk" | "cap" | "poe" | "doit" | "wp" | "rails"
+        | "mix" | "scons" => {
             run_targets(walk, call);
+            if matches!(call.name, "make" | "gmake" | "bmake") {
+                walk.makefiles(call, state);
+            }
         }
         "npm" | "pnpm" | "yarn" | "bun" => script_runner(walk, call),
         "composer" => {
@@ -179,7 +184,7 @@ pub(super) fn targets(walk: &mut Walk<'_>, call: &Call<'_>) {
         | "auto" | "cargo-release" => {
             publisher(walk, call);
         }
-        "cmake" if args.has("--install") => walk.ask("it installs", false),
+        "cmake" => cmake(walk, call, state),
         "meson" if args.get(0) == Some("install") => walk.ask("it installs", false),
         _ => {}
     }
@@ -187,8 +192,10 @@ pub(super) fn targets(walk: &mut Walk<'_>, call: &Call<'_>) {
 
 fn run_targets(walk: &mut Walk<'_>, call: &Call<'_>) {
     let args = call.args;
-    let dry = matches!(call.name, "make" | "gmake" | "ninja" | "just" | "rake")
-        && (args.short('n') || args.has("--dry-run") || args.has("--just-print"));
+    let dry = matches!(
+        call.name,
+        "make" | "gmake" | "bmake" | "ninja" | "just" | "rake"
+    ) && (args.short('n') || args.has("--dry-run") || args.has("--just-print"));
     let with_value = [
         "-C",
         "-f",
@@ -218,17 +225,72 @@ fn run_targets(walk: &mut Walk<'_>, call: &Call<'_>) {
         target(walk, &word.text, false);
         let installs = matches!(word.as_str(), "install" | "uninstall")
             || word.text.starts_with("install-") && call.name != "rake";
-        if installs && matches!(call.name, "make" | "gmake" | "ninja" | "just" | "scons") {
+        if installs
+            && matches!(
+                call.name,
+                "make" | "gmake" | "bmake" | "ninja" | "just" | "scons"
+            )
+        {
             walk.ask(format!("`{} {}` installs", call.name, word.text), false);
-        }
-    }
-    for eval in args.values(&["--eval"]) {
-        if eval.text.contains("shell") {
-            walk.ask("make evaluates a shell call", false);
         }
     }
     if call.name == "mix" || call.name == "rails" || call.name == "rake" || call.name == "wp" {
         script_arguments(walk, call.name, args);
+    }
+}
+
+/// cmake as a builder, as an installer, and as a set of small commands.
+fn cmake(walk: &mut Walk<'_>, call: &Call<'_>, state: &State) {
+    let args = call.args;
+    if args.has("--install") {
+        walk.ask("it installs", false);
+    }
+    let targets = args.values(&["--target", "-t"]);
+    let installs = |target: &Text| target.text == "install" || target.text.starts_with("install/");
+    if args.has("--build") && (targets.iter().any(installs) || args.any(&["install"])) {
+        walk.ask("it installs", false);
+    }
+    for file in args.values(&["-P"]) {
+        let text = walk.program_text(&file, call.feed, state);
+        let loud = [
+            "execute_process",
+            "REMOVE_RECURSE",
+            "file(REMOVE",
+            "exec_program",
+        ];
+        if text.is_some_and(|text| loud.iter().any(|word| text.contains(word))) {
+            walk.ask("the cmake script runs or removes something", false);
+        }
+    }
+    let Some(at) = args.iter().position(|word| word.text == "-E") else {
+        return;
+    };
+    let words = args.0.get(at + 1..).unwrap_or_default();
+    let mut own = state.clone();
+    match words.first().map_or("", Text::as_str) {
+        "rm" | "env" => {
+            walk.nested(words, &mut own, call.feed);
+        }
+        "time" => {
+            walk.nested(&words[1..], &mut own, call.feed);
+        }
+        "chdir" => {
+            walk.nested(words.get(2..).unwrap_or_default(), &mut own, call.feed);
+        }
+        "remove_directory" => walk.ask("it removes recursively", false),
+        "remove" => Args(&words[1..])
+            .operands(&[])
+            .into_iter()
+            .for_each(|path| walk.write(path, state, "removes")),
+        verb if verb.starts_with("copy") || verb.contains("link") || verb == "rename" => {
+            if let Some(path) = words.last() {
+                walk.write(path, state, "writes to");
+            }
+        }
+        "touch" | "touch_nocreate" | "make_directory" => words[1..]
+            .iter()
+            .for_each(|path| walk.write(path, state, "writes to")),
+        _ => {}
     }
 }
 

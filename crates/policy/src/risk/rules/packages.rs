@@ -85,13 +85,13 @@ pub(super) fn judge(walk: &mut Walk<'_>, call: &Call<'_>, state: &mut State) -> 
             let manager = MANAGERS
                 .iter()
                 .find(|manager| manager.names.contains(&name))?;
-            managed(walk, call, manager);
+            managed(walk, call, manager, state);
         }
     }
     Some(Output::Unknown)
 }
 
-fn managed(walk: &mut Walk<'_>, call: &Call<'_>, manager: &Manager) {
+fn managed(walk: &mut Walk<'_>, call: &Call<'_>, manager: &Manager, state: &State) {
     let args = call.args;
     if args.any(&["--help", "--version", "-h"]) && args.0.len() <= 2 {
         return;
@@ -161,7 +161,7 @@ fn managed(walk: &mut Walk<'_>, call: &Call<'_>, manager: &Manager) {
         }
         return;
     }
-    super::named::targets(walk, call);
+    super::named::targets(walk, call, state);
 }
 
 fn publish(walk: &mut Walk<'_>, args: Args<'_>, what: &str) {

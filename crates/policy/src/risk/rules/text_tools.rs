@@ -5,6 +5,7 @@ use butler_vocab::Tier;
 use super::super::{
     args::Args,
     bodies::{awk, sed},
+    programs::merged_value,
     simple::Call,
     state::{Output, State},
     text::{HOLE, Text},
@@ -14,8 +15,8 @@ use super::super::{
 pub(super) fn judge(walk: &mut Walk<'_>, call: &Call<'_>, state: &mut State) -> Option<Output> {
     let args = call.args;
     match call.name {
-        "sed" | "gsed" | "ssed" => judge_sed(walk, args, state),
-        "awk" | "gawk" | "mawk" | "nawk" => judge_awk(walk, args, state),
+        "sed" | "gsed" | "ssed" => judge_sed(walk, call, state),
+        "awk" | "gawk" | "mawk" | "nawk" => judge_awk(walk, call, state),
         "sort" | "gsort" => {
             write_all(walk, &args.values(&["-o", "--output"]), state);
             if let Some(program) = args.values(&["--compress-program"]).first() {
@@ -75,7 +76,8 @@ fn write_operands(walk: &mut Walk<'_>, operands: &[&Text], state: &State, skip: 
     }
 }
 
-fn judge_sed(walk: &mut Walk<'_>, args: Args<'_>, state: &State) {
+fn judge_sed(walk: &mut Walk<'_>, call: &Call<'_>, state: &State) {
+    let args = call.args;
     let mut scripts = args.values(&["-e", "--expression"]);
     // `-ne 'script'`, `-Ee 'script'`: e merged behind other letters.
     for pair in args.0.windows(2) {
@@ -89,7 +91,13 @@ fn judge_sed(walk: &mut Walk<'_>, args: Args<'_>, state: &State) {
         }
     }
     let operands = args.operands(&["-e", "--expression", "-f", "--file", "-l"]);
-    let from_file = !args.values(&["-f", "--file"]).is_empty();
+    let mut files = args.values(&["-f", "--file"]);
+    files.extend(merged_value(args, 'f'));
+    let from_file = !files.is_empty();
+    for file in files {
+        let text = walk.program_text(&file, call.feed, state);
+        scripts.extend(text.as_deref().map(Text::read));
+    }
     let given = usize::from(scripts.is_empty() && !from_file);
     if given == 1 {
         scripts.extend(operands.first().map(|word| (*word).clone()));
@@ -126,7 +134,8 @@ fn judge_sed(walk: &mut Walk<'_>, args: Args<'_>, state: &State) {
     }
 }
 
-fn judge_awk(walk: &mut Walk<'_>, args: Args<'_>, state: &State) {
+fn judge_awk(walk: &mut Walk<'_>, call: &Call<'_>, state: &State) {
+    let args = call.args;
     let with_value = [
         "-F",
         "-v",
@@ -142,7 +151,12 @@ fn judge_awk(walk: &mut Walk<'_>, args: Args<'_>, state: &State) {
         "-l",
     ];
     let mut programs = args.values(&["-e", "--source"]);
-    let from_file = !args.values(&["-f", "--file", "-E"]).is_empty();
+    let files = args.values(&["-f", "--file", "-E", "--exec"]);
+    let from_file = !files.is_empty();
+    for file in files {
+        let text = walk.program_text(&file, call.feed, state);
+        programs.extend(text.as_deref().map(Text::read));
+    }
     let operands = args.operands(&with_value);
     let given = usize::from(programs.is_empty() && !from_file);
     if given == 1 {

@@ -1,0 +1,117 @@
+//! Program texts in files: those that the command line itself writes or pipes
+//! are read; what comes from elsewhere at the moment of running asks.
+
+use std::collections::HashMap;
+
+use super::{
+    args::Args,
+    bodies::make,
+    place::resolve,
+    simple::Call,
+    state::{Feed, Made, State},
+    text::{HOLE, Text},
+    walk::Walk,
+};
+
+/// What make looks for when it is told nothing.
+const MAKEFILES: [&str; 3] = ["GNUmakefile", "makefile", "Makefile"];
+
+impl Walk<'_> {
+    /// The text of a program file, if this command line made it. Asks when it
+    /// is a stream or a download that nobody can have read.
+    pub(super) fn program_text(
+        &mut self,
+        file: &Text,
+        feed: &Feed,
+        state: &State,
+    ) -> Option<String> {
+        if matches!(
+            file.as_str(),
+            "-" | "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0"
+        ) {
+            return match feed {
+                Feed::Text(text) => Some(text.clone()),
+                Feed::Unknown => {
+                    self.ask("it runs the output of another command", true);
+                    None
+                }
+                Feed::None => None,
+            };
+        }
+        if file.text.starts_with("/dev/fd/") || file.text.starts_with("/proc/self/fd/") {
+            self.ask("it runs the output of another command", true);
+            return None;
+        }
+        match resolve(&file.text, state).and_then(|path| state.files.get(&path).cloned()) {
+            Some(Made::Text(text)) => Some(text),
+            Some(Made::Foreign) => {
+                self.ask("it runs what it has downloaded or decoded", true);
+                None
+            }
+            None => None,
+        }
+    }
+
+    /// make: its makefiles as far as this command line wrote them, `--eval`, and
+    /// words that make expands.
+    pub(super) fn makefiles(&mut self, call: &Call<'_>, state: &State) {
+        let args = call.args;
+        let mut own = state.clone();
+        for folder in args.values(&["-C", "--directory"]) {
+            own.cwd = folder.placed.then(|| resolve(&folder.text, &own)).flatten();
+        }
+        let mut given = HashMap::new();
+        for word in args.iter().filter(|word| !word.text.starts_with('-')) {
+            match word.text.split_once('=') {
+                Some((name, value)) => {
+                    given.insert(name.trim_end_matches(':').to_owned(), value.to_owned());
+                    self.make_text(&format!("{name}={value}"), &HashMap::new(), &own);
+                }
+                None if word.text.contains("$(") => {
+                    self.make_text(&word.text, &HashMap::new(), &own);
+                }
+                None => {}
+            }
+        }
+        let mut named = args.values(&["-f", "--file", "--makefile"]);
+        named.extend(merged_value(args, 'f'));
+        if named.is_empty() {
+            named.extend(MAKEFILES.map(Text::exact));
+        }
+        for file in named {
+            if let Some(text) = self.program_text(&file, call.feed, &own) {
+                self.make_text(&text, &given, &own);
+            }
+        }
+        for text in args.values(&["--eval", "-E"]) {
+            self.make_text(&text.text, &given, &own);
+        }
+    }
+
+    fn make_text(&mut self, text: &str, given: &HashMap<String, String>, state: &State) {
+        let Some(lines) = make::shell_lines(text, given) else {
+            self.ask("the makefile is too large to judge", false);
+            return;
+        };
+        for line in lines.iter().filter(|line| !line.trim().is_empty()) {
+            // Holes in arguments are as harmless as unknown variables are.
+            let line = line.replace(HOLE, "${make}");
+            self.script(&line, &mut state.clone(), &Feed::None);
+        }
+    }
+}
+
+/// The value of a letter at the end of merged flags: `-sf file`.
+pub(super) fn merged_value(args: Args<'_>, letter: char) -> Vec<Text> {
+    args.0
+        .windows(2)
+        .filter(|pair| {
+            let flags = pair[0].as_str();
+            flags.len() > 2
+                && flags.starts_with('-')
+                && flags.ends_with(letter)
+                && flags[1..].bytes().all(|b| b.is_ascii_alphabetic())
+        })
+        .map(|pair| pair[1].clone())
+        .collect()
+}
