@@ -157,6 +157,18 @@ impl Walk<'_> {
         self.script(text, state, feed)
     }
 
+    /// A program that is given as a pager: the known ones only show.
+    pub(super) fn pager(&mut self, value: &Text, state: &State) {
+        const PAGERS: [&str; 12] = [
+            "", "less", "more", "most", "cat", "bat", "delta", "head", "vi", "vim", "nvim", "view",
+        ];
+        let first = value.text.split_whitespace().next().unwrap_or_default();
+        if !PAGERS.contains(&super::args::basename(first)) {
+            self.ask(format!("it runs `{}`", value.text), false);
+        }
+        self.inner(&value.text, value.exact, &mut state.clone(), &Feed::None);
+    }
+
     fn trap(&mut self, args: Args<'_>, state: &mut State) {
         if let Some(action) = args.operands(&[]).first() {
             self.inner(&action.text, action.exact, &mut state.clone(), &Feed::None);
@@ -188,7 +200,10 @@ impl Walk<'_> {
                 self.inner(&value.text, value.exact, &mut state.clone(), &Feed::None);
             }
             "LESSOPEN" | "LESSCLOSE" => {
-                let command = value.text.trim_start_matches(['|', '-', '"']);
+                let command = value.text.trim_start_matches(['|', '-', '"', ' ']);
+                if runs_a_text(command) {
+                    self.ask(format!("{name} makes other programs run a command"), false);
+                }
                 self.inner(command, value.exact, &mut state.clone(), &Feed::None);
             }
             "BASH_ENV"
@@ -205,6 +220,23 @@ impl Walk<'_> {
                 if !value.text.is_empty() && value.text != "/dev/null" =>
             {
                 self.ask(format!("{name} makes other programs run code"), false);
+            }
+            "CC" | "CXX" | "LD" | "AR" | "HOSTCC" if runs_a_text(&value.text) => {
+                self.ask(format!("{name} makes other programs run a command"), false);
+            }
+            "RUSTC" | "RUSTC_WRAPPER" | "RUSTC_WORKSPACE_WRAPPER" | "RUSTDOC"
+                if !is_compiler(&value.text) =>
+            {
+                self.ask(format!("{name} decides what cargo runs"), false);
+            }
+            "PYTHONSTARTUP" | "npm_config_script_shell" if !value.text.is_empty() => {
+                self.ask(format!("{name} makes other programs run code"), false);
+            }
+            name if name.starts_with("CARGO_TARGET_")
+                && (name.ends_with("_RUNNER") || name.ends_with("_LINKER"))
+                && runs_a_text(&value.text) =>
+            {
+                self.ask(format!("{name} decides what cargo runs"), false);
             }
             "ENV" if value.text.contains('/') => {
                 self.ask("ENV makes other shells run a file", false);
@@ -229,6 +261,15 @@ impl Walk<'_> {
             _ => self.find(Tier::Read, "", false),
         }
     }
+}
+
+/// Programs that people put around the compiler of rust.
+fn is_compiler(value: &str) -> bool {
+    let first = value.split_whitespace().next().unwrap_or_default();
+    matches!(
+        super::args::basename(first),
+        "" | "sccache" | "cachepot" | "ccache" | "clippy-driver" | "rustc" | "rustdoc" | "kache"
+    ) && !first.starts_with('.')
 }
 
 /// A shell, an interpreter or a file in the place of an editor or pager.

@@ -13,8 +13,9 @@ use super::{
     walk::Walk,
 };
 
-const SHELLS: [&str; 12] = [
+const SHELLS: [&str; 17] = [
     "sh", "bash", "zsh", "dash", "ksh", "mksh", "ash", "fish", "rbash", "yash", "csh", "tcsh",
+    "nu", "xonsh", "elvish", "oksh", "bash5",
 ];
 
 impl Walk<'_> {
@@ -38,7 +39,13 @@ impl Walk<'_> {
             let text = word.as_str();
             index += 1;
             match text {
-                "--rcfile" | "--init-file" | "-o" | "+o" | "-O" | "+O" => index += 1,
+                "--rcfile" | "--init-file" => {
+                    if call.args.get(index) != Some("/dev/null") {
+                        self.ask("the shell runs a file before anything else", false);
+                    }
+                    index += 1;
+                }
+                "-o" | "+o" | "-O" | "+O" => index += 1,
                 "--" | "-" => break,
                 _ if text.starts_with("--") => {}
                 _ if is_flags(text) => {
@@ -199,12 +206,16 @@ impl Walk<'_> {
         state: &mut State,
     ) {
         let made = resolve(&file.text, state).and_then(|path| state.files.get(&path).cloned());
+        let made = match (file.as_str(), call.feed) {
+            ("/dev/stdin" | "/dev/fd/0", Feed::Text(text)) => Some(Made::Text(text.clone())),
+            _ => made,
+        };
         if let Some(Made::Text(text)) = made {
             self.body(language, &Text::read(&text), state);
         } else {
             self.run_file(file, state, call.feed);
         }
-        rules::script(self, &file.text, Args(rest));
+        rules::script(self, &file.text, Args(rest), state);
     }
 
     fn body(&mut self, language: &bodies::Language, text: &Text, state: &State) {

@@ -33,10 +33,29 @@ impl Walk<'_> {
             }
             return Output::nothing();
         }
-        let output = self.argv(&argv, state, &feed);
+        let output = self.with_assignments(simple, &argv, state, &feed);
         simple.source.clone_into(&mut self.part);
         self.redirects(&simple.redirects, state, &feed, &output);
         output
+    }
+
+    /// `A=1 git …`: git is told where it works by variables of its own.
+    fn with_assignments(
+        &mut self,
+        simple: &Simple,
+        argv: &[Text],
+        state: &mut State,
+        feed: &Feed,
+    ) -> Output {
+        let tells = |name: &str| matches!(name, "GIT_DIR" | "GIT_WORK_TREE");
+        if !simple.assignments.iter().any(|given| tells(&given.name)) {
+            return self.argv(argv, state, feed);
+        }
+        let mut own = state.clone();
+        for given in simple.assignments.iter().filter(|given| tells(&given.name)) {
+            self.assignment(given, true, &mut own);
+        }
+        self.argv(argv, &mut own, feed)
     }
 
     /// `local x=( … )`: a list is an assignment there too. Says which words

@@ -123,16 +123,27 @@ const PLAIN: &[Plain] = &[
             "xvfb-run",
             "dbus-run-session",
             "gdb",
+            "lldb",
             "winpty",
             "arch",
             "doppler-run",
             "tini",
             "dumb-init",
         ],
-        &["-n", "-s", "-a", "-x", "-ex"],
+        &[
+            "-n",
+            "-s",
+            "-a",
+            "-x",
+            "-ex",
+            "-iex",
+            "-o",
+            "--eval-command",
+        ],
         0,
     ),
     plain(&["direnv-exec"], &[], 1),
+    plain(&["shx"], &[], 0),
 ];
 
 const fn plain(
@@ -172,7 +183,7 @@ const SUBCOMMANDS: &[(&str, &[&str])] = &[
     ("conda", &["run"]),
     ("mamba", &["run"]),
     ("bundle", &["exec"]),
-    ("npm", &["exec", "x"]),
+    ("npm", &["exec", "x", "explore"]),
     ("pnpm", &["exec", "dlx"]),
     ("yarn", &["exec", "dlx"]),
     ("bun", &["x"]),
@@ -225,14 +236,24 @@ impl Walk<'_> {
             | "entr"
             | "wait-on"
             | "start-server-and-test" => return Some(self.strings(call, state)),
+            "gdb" | "lldb" => {
+                let given = args.values(&["-ex", "--eval-command", "-eval-command", "-o", "-iex"]);
+                if given.iter().any(debugger_runs) {
+                    self.ask("the debugger runs a command", false);
+                }
+            }
             "nodemon" => return Some(self.string_flag(args, &["-x", "--exec"], state)),
             "nix-shell" | "nix" => {
                 let flags = ["--run", "--command", "-c"];
                 return Some(self.string_flag(args, &flags, state));
             }
             "tmux" | "screen" => return Some(self.strings(call, state)),
-            "npx" if matches!(args.get(0), Some("-c" | "--call")) => {
-                return Some(self.string_flag(args, &["-c", "--call"], state));
+            "npx" if !own_flags(args).values(&["-c", "--call"]).is_empty() => {
+                return Some(self.string_flag(own_flags(args), &["-c", "--call"], state));
+            }
+            "npm" if matches!(args.get(0), Some("exec" | "x")) => {
+                let flags = own_flags(Args(&args.0[1..]));
+                self.string_flag(flags, &["-c", "--call"], state);
             }
             "ssh" | "mosh" | "autossh" => return Some(self.ssh(args, state)),
             _ => {}
@@ -262,7 +283,9 @@ impl Walk<'_> {
         let positions = usize::from(
             matches!(
                 (call.name, name),
-                ("direnv" | "aws-vault" | "chamber", "exec") | ("rustup" | "volta", "run")
+                ("direnv" | "aws-vault" | "chamber", "exec")
+                    | ("rustup" | "volta", "run")
+                    | ("npm", "explore")
             ) && rest.get(0) != Some("--"),
         );
         let inner = peel(
@@ -380,6 +403,30 @@ impl Walk<'_> {
             feed,
         )
     }
+}
+
+/// Whether a command of a debugger leaves it.
+fn debugger_runs(command: &Text) -> bool {
+    let text = command.text.trim_start();
+    text.starts_with('!')
+        || [
+            "shell",
+            "python",
+            "py ",
+            "pipe",
+            "script",
+            "platform shell",
+            "make",
+        ]
+        .iter()
+        .any(|start| text.starts_with(start))
+}
+
+/// The flags before the command that a wrapper runs.
+fn own_flags(args: Args<'_>) -> Args<'_> {
+    let takes = ["-c", "--call", "-p", "--package", "-w", "--workspace"];
+    let inner = peel(args.0, &takes, 0);
+    Args(&args.0[..args.0.len() - inner.len()])
 }
 
 /// What stands behind the `S` of `-S`, `-iS`, `-vS…`.

@@ -8,23 +8,23 @@ use regex::Regex;
 const CALLS: &[(&str, &str)] = &[
     (
         "python",
-        r"\bsubprocess\b|\bos\s*\.\s*(?:system|popen|exec[lv]\w*|spawn\w+|posix_spawn\w*|removedirs|chmod|chown|lchown|setuid|kill|killpg|fork|forkpty|dup2)\b|\brmtree\b|\bpty\s*\.\s*spawn|\.\s*(?:system|popen|getoutput|check_output|check_call)\s*\(|\bfrom\s+(?:os|subprocess|pty)\s+import\s+(?:\*|\(?[^\n;]*\b(?:system|popen|exec[lv]\w*|Popen|run|call|spawn))|__import__\s*\(|\bimportlib\b|\bctypes\b|\b(?:exec|eval)\s*\(|\bgetattr\s*\(\s*(?:os|subprocess|shutil|__builtins__)\b|(?:\bwalk|glob)\s*\([^\n]*\n?[^\n]*\b(?:remove|unlink)\s*\(",
+        r"\bsubprocess\b|\bos\s*\.\s*(?:system|popen|exec[lv]\w*|spawn\w+|posix_spawn\w*|removedirs|chmod|chown|lchown|setuid|kill|killpg|fork|forkpty|dup2)\b|\brmtree\b|\bpty\s*\.\s*spawn|\.\s*(?:system|popen|getoutput|check_output|check_call)\s*\(|\bfrom\s+(?:os|subprocess|pty)\s+import\s+(?:\*|\(?[^\n;]*\b(?:system|popen|exec[lv]\w*|Popen|run|call|spawn))|__import__\s*\(|\bimportlib\b|\bctypes\b|\b(?:exec|eval)\s*\(|\bgetattr\s*\(\s*(?:os|subprocess|shutil|__builtins__)\b|(?:\bwalk|glob)\s*\([^\n]*\n?[^\n]*\b(?:remove|unlink)\s*\(|\b(?:remove|unlink)\s*\([^\n]*\bfor\b[^\n]*(?:\bwalk|glob)\s*\(|\bos\s*\.\s*__dict__|\bcreate_subprocess_(?:shell|exec)\b|\b(?:runsource|runcode|runpy)\b|(?m:^\s*!\s*[\w./])",
     ),
     (
         "node",
-        r"\b(?:execSync|execFile|execFileSync|spawnSync|spawn|fork)\s*\(|(?:^|[^.\w])exec\s*\(|\bchild_process\b|\b(?:rimraf|removeSync|emptyDirSync|emptyDir)\s*\(|\b(?:rm|rmSync|rmdir|rmdirSync)\s*\([^;]*\brecursive\b|\bprocess\s*\.\s*(?:binding|kill|dlopen)\b|(?:^|[^.\w])eval\s*\(|\bnew\s+Function\b|\bchmod(?:Sync)?\s*\(|\bchown(?:Sync)?\s*\(",
+        r"\b(?:execSync|execFile|execFileSync|spawnSync|spawn|fork)\s*\(|(?:^|[^.\w])exec\s*\(|\bchild_process\b|\b(?:rimraf|removeSync|emptyDirSync|emptyDir)\s*\(|\b(?:rm|rmSync|rmdir|rmdirSync)\s*\([^;]*\brecursive\b|\bprocess\s*\.\s*(?:binding|kill|dlopen)\b|(?:^|[^.\w])eval\s*[(),]|\bBun\s*\.\s*\$|\bnew\s+Function\b|\bchmod(?:Sync)?\s*\(|\bchown(?:Sync)?\s*\(",
     ),
     (
         "perl",
-        r"\b(?:system|exec)\b\s*[\x28\x22\x27$@q{]|\bqx\b|`|\bfork\b|\b(?:rmtree|remove_tree)\b|\bIO::Socket\b|\bSocket\b|\bunlink\s*\(?\s*(?:glob|<|@)|\b(?:chmod|chown)\b\s*[\x28\d]|\beval\s+[$\x22]|\bopen\s*\(?[^;]*\|",
+        r"\b(?:system|exec)\b\s*[\x28\x22\x27$@q{]|(?:^|[;{(&|\n]|\b(?:or|and|do))\s*(?:system|exec)\s+\w|\bunlink\b[^\n;]*(?:<[^>\n]*>|\bglob\b|\breaddir\b)|\bfind\s*\([^\n]*\bunlink\b|\bunlink\b[^\n]*\bfind\s*\(|\beval\b[^\n;]*\b(?:get|LWP|HTTP::Tiny)\b|\bqx\b|`|\bfork\b|\b(?:rmtree|remove_tree)\b|\bIO::Socket\b|\bSocket\b|\bunlink\s*\(?\s*(?:glob|<|@)|\b(?:chmod|chown)\b\s*[\x28\d]|\beval\s+[$\x22]|\bopen\s*\(?[^;]*\|",
     ),
     (
         "ruby",
-        r"(?:^|[^.\w:])(?:system|exec|spawn|fork)\b\s*[\x28\x22\x27%]|`|%x\b|\bKernel\s*\.\s*(?:system|exec|spawn|fork)|\bFileUtils\s*\.\s*(?:rm_r|rm_rf|remove_dir|remove_entry\w*|rmtree|chmod\w*|chown\w*)\b|\bIO\s*\.\s*popen|\bOpen3\b|\bPTY\b|\bTCPSocket\b|\binstance_eval\b|(?:^|[^.\w])eval\s*\(|\bFile\s*\.\s*ch(?:mod|own)\b",
+        r"(?:^|[^.\w:])(?:system|exec|spawn|fork)\b\s*[\x28\x22\x27%]|`|%x\b|\bKernel\s*\.\s*(?:system|exec|spawn|fork)|\bFileUtils\s*\.\s*(?:rm_r|rm_rf|remove_dir|remove_entry\w*|rmtree|chmod\w*|chown\w*)\b|\bIO\s*\.\s*popen|\bOpen3\b|\bPTY\b|\bTCPSocket\b|\binstance_eval\b|(?:^|[^.\w])eval\s*[\x28\x22\x27\w]|\bFile\s*\.\s*ch(?:mod|own)\b|\bDir\s*(?:\.\s*(?:glob|each_child|children|foreach)|\[)[^\n]*\bFile\s*\.\s*(?:unlink|delete)\b",
     ),
     (
         "php",
-        r"\b(?:system|exec|shell_exec|passthru|popen|proc_open|pcntl_exec|eval|assert|fsockopen|chmod|chown)\s*\(|`",
+        r"\b(?:system|exec|shell_exec|passthru|popen|proc_open|pcntl_exec|eval|assert|fsockopen|chmod|chown)\s*\(|`|\bglob\s*\([^\n]*\bunlink\s*\(",
     ),
     (
         "lua",
@@ -32,9 +32,12 @@ const CALLS: &[(&str, &str)] = &[
     ),
     (
         "r",
-        r"\bsystem2?\s*\(|\bunlink\s*\([^)]*\brecursive|\bshell\s*\(",
+        r"\bsystem2?\s*\(|\bunlink\s*\([^)]*\brecursive|\bshell\s*\(|\binstall\.packages\s*\(|\b(?:remotes|devtools|pak)::\w*install",
     ),
-    ("julia", r"\brun\s*\(|`|\brm\s*\([^)]*\brecursive"),
+    (
+        "julia",
+        r"\brun\s*\(|`|\brm\s*\([^)]*\brecursive|\bPkg\s*\.\s*(?:add|rm|update|develop)\b",
+    ),
     (
         "elixir",
         r"\bSystem\s*\.\s*(?:cmd|shell)|:os\s*\.\s*cmd|\bFile\s*\.\s*rm_rf|\bPort\s*\.\s*open",
@@ -61,7 +64,11 @@ const QUOTED: &[(&str, &str)] = &[
     ("ruby", r#"\bopen\s*\(?\s*['"]\|"#),
     (
         "python",
-        r#"getattr\s*\([^)]*['"](?:system|popen|rmtree)['"]"#,
+        r#"getattr\s*\([^)]*['"](?:system|popen|rmtree)['"]|\b(?:timeit|repeat)\s*\([^\n]*\b(?:os\s*\.\s*(?:system|popen|exec\w+)|subprocess|rmtree)\b"#,
+    ),
+    (
+        "php",
+        r#"\barray_(?:map|walk)\s*\(\s*['"](?:unlink|rmdir|system|exec)['"]"#,
     ),
 ];
 
@@ -82,6 +89,11 @@ pub(super) fn found(language: &str, body: &str) -> Option<String> {
         body.to_owned()
     };
     let bare = without_strings(&text, language == "node");
+    let bare = if language == "python" {
+        without_comments(&bare)
+    } else {
+        bare
+    };
     PATTERNS
         .iter()
         .filter(|(name, _, _)| *name == language)
@@ -151,6 +163,14 @@ fn without_strings(text: &str, template: bool) -> String {
     out
 }
 
+/// Takes out what follows `#`. Strings are empty already, so no quote hides one.
+fn without_comments(text: &str) -> String {
+    let code = text
+        .lines()
+        .map(|line| line.split('#').next().unwrap_or_default());
+    code.collect::<Vec<_>>().join("\n")
+}
+
 /// Bytes up to and with the closing quote.
 fn string_end(text: &str, quote: char) -> usize {
     let mut escaped = false;
@@ -205,6 +225,9 @@ mod tests {
         for (language, body) in [
             ("python", "print('os.system(1)')"),
             ("python", "x = {'subprocess': 1}"),
+            ("python", "x = '#'  # os.system(1)"),
+            ("perl", "print 'the system time'"),
+            ("node", "evaluate(x)"),
             ("node", "console.log('spawn(x)')"),
             ("node", "/a/.exec('b')"),
             ("perl", "s/system(a)/b/; print"),
@@ -215,6 +238,9 @@ mod tests {
         for (language, body) in [
             ("python", "# don't\nos.system('x')"),
             ("python", "__import__('os').system('x')"),
+            ("python", "x = '#'; os.system('x')"),
+            ("perl", "system reboot"),
+            ("node", "fetch(u).then(r => r.text()).then(eval)"),
             ("node", "require('child_process').execSync('x')"),
             ("perl", "s/a/system(1)/e"),
             ("perl", "system('x')"),

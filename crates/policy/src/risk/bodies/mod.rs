@@ -33,7 +33,7 @@ const LANGUAGES: &[(&[&str], Language)] = &[
         language("node", "ep", "rC", &["--eval", "--print"]),
     ),
     (&["perl"], language("perl", "eE", "", &[])),
-    (&["ruby", "jruby"], language("ruby", "e", "", &[])),
+    (&["ruby", "jruby", "irb"], language("ruby", "e", "", &[])),
     (&["php"], language("php", "rBRE", "dcz", &["--run"])),
     (&["lua", "luajit", "texlua"], language("lua", "e", "l", &[])),
     (&["Rscript", "R"], language("r", "e", "", &[])),

@@ -20,6 +20,9 @@ pub(in super::super) fn destructive(text: &str) -> Option<String> {
             | \b xp_cmdshell \b | \b sys_exec \b | \b load_extension \s* \(
             | (?: ^ | [\n;] ) \s* \\ ! | \\ o \s* \| | \\ copy \b [^;\n]* \b program \b
             | (?: ^ | [\n;] ) \s* \. (?: shell | system ) \b
+            | (?: ^ | [\n;] ) \s* \. (?: output | once | import | excel | log | read ) \s* ['\x22]? \s* \|
+            | (?: ^ | [\n;] ) \s* system \s+ \w
+            | \\ (?: g | gx | w ) \s* \|
             ",
         )
         .ok()
@@ -51,6 +54,12 @@ fn without_text(text: &str) -> String {
             rest.find('\n').unwrap_or(rest.len())
         } else if c == '\'' && !executes {
             rest[1..].find('\'').map_or(rest.len(), |at| at + 2)
+        } else if c == '"' && !executes {
+            // A string to some, a name to others: a name stays one.
+            out.push_str("\"x\"");
+            let end = rest[1..].find('"').map_or(rest.len(), |at| at + 2);
+            rest = &rest[end..];
+            continue;
         } else {
             out.push(c);
             rest = &rest[c.len_utf8()..];
@@ -100,6 +109,12 @@ mod tests {
             ".shell id",
             "COPY t TO PROGRAM 'sh'",
             "do $$ begin execute 'drop table t'; end $$",
+            "drop table \"x\"",
+            "delete from \"t\"",
+            "select \"it's\"; drop table x; select 'a'",
+            ".output |sh",
+            "system id",
+            "select 1 \\g |sh",
         ] {
             assert!(destructive(text).is_some(), "{text}");
         }
@@ -116,6 +131,9 @@ mod tests {
             "select count(*) from deletes /* truncate t */",
             "create table drops (id int)",
             "update t set dropped = true",
+            "select \"drop table x\"",
+            "select * from system where a = 1",
+            ".output dump.sql",
         ] {
             assert_eq!(destructive(text), None, "{text}");
         }

@@ -283,7 +283,18 @@ fn tar(walk: &mut Walk<'_>, args: Args<'_>, state: &State) {
             walk.ask("tar removes files", false);
         }
     }
-    for program in args.values(&["-I", "--use-compress-program"]) {
+    let mut programs = args.values(&["-I", "--use-compress-program"]);
+    let merged = tar_values(args);
+    programs.extend(
+        merged
+            .iter()
+            .filter(|(c, _)| *c == 'I')
+            .map(|(_, v)| v.clone()),
+    );
+    if merged.iter().any(|(letter, _)| *letter == 'F') {
+        walk.ask("tar runs a command", false);
+    }
+    for program in programs {
         let first = program.text.split_whitespace().next().unwrap_or_default();
         if !COMPRESSORS.contains(&first) {
             walk.ask(format!("tar runs `{}`", program.text), false);
@@ -294,10 +305,16 @@ fn tar(walk: &mut Walk<'_>, args: Args<'_>, state: &State) {
         |letter: char| args.short(letter) || (!first.starts_with('-') && first.contains(letter));
     let extracts = letters('x') || args.long("--extract") || args.long("--get");
     let lists = letters('t') || args.long("--list");
-    if args.short('P') && extracts {
+    if (letters('P') || args.long("--absolute-names")) && extracts {
         walk.ask("tar writes to absolute paths", false);
     }
-    let folders = args.values(&["-C", "--directory", "--one-top-level"]);
+    let mut folders = args.values(&["-C", "--directory", "--one-top-level"]);
+    folders.extend(
+        merged
+            .into_iter()
+            .filter(|(c, _)| *c == 'C')
+            .map(|(_, v)| v),
+    );
     if extracts {
         writes(
             walk,
@@ -329,6 +346,34 @@ fn tar(walk: &mut Walk<'_>, args: Args<'_>, state: &State) {
             "writes to",
         );
     }
+}
+
+/// Values of letters that stand merged in the first word. Without a dash
+/// (`cIf program file`) they take the next words in turn; with one (`-cIf`) the
+/// first of them takes the rest of the word, or the next.
+fn tar_values(args: Args<'_>) -> Vec<(char, Text)> {
+    const TAKES: &str = "fICTXbFgKLNVH";
+    let Some((first, rest)) = args.0.split_first() else {
+        return Vec::new();
+    };
+    let Some(letters) = first.text.strip_prefix('-') else {
+        let taking = first.text.chars().filter(|c| TAKES.contains(*c));
+        return taking.zip(rest.iter().cloned()).collect();
+    };
+    if letters.starts_with('-') {
+        return Vec::new();
+    }
+    let taking = letters.char_indices().find(|(_, c)| TAKES.contains(*c));
+    let Some((at, letter)) = taking else {
+        return Vec::new();
+    };
+    let behind = &letters[at + letter.len_utf8()..];
+    let value = if behind.is_empty() {
+        rest.first().cloned()
+    } else {
+        Some(Text::read(behind))
+    };
+    value.map(|value| (letter, value)).into_iter().collect()
 }
 
 fn unpack(walk: &mut Walk<'_>, call: &Call<'_>, state: &State) {

@@ -106,6 +106,14 @@ pub(super) fn judge(walk: &mut Walk<'_>, call: &Call<'_>, state: &mut State) -> 
             elsewhere = Some(folder.text.clone());
         }
     }
+    for name in ["GIT_DIR", "GIT_WORK_TREE"] {
+        let set = state.variables.get(name).and_then(|texts| texts.first());
+        let Some(folder) = set else { continue };
+        let full = folder.placed.then(|| resolve(&folder.text, &own)).flatten();
+        if !full.is_some_and(|full| walk.is_inside(&full)) {
+            elsewhere = Some(folder.text.clone());
+        }
+    }
     let mut alias = None;
     for setting in globals.values(&["--config-env"]) {
         let key = setting.text.split('=').next().unwrap_or_default();
@@ -151,6 +159,10 @@ pub(super) fn judge(walk: &mut Walk<'_>, call: &Call<'_>, state: &mut State) -> 
 }
 
 fn subcommand(walk: &mut Walk<'_>, name: &str, args: Args<'_>, state: &mut State) -> Output {
+    let command = |word: &Text| word.text.starts_with("ext::") || word.text.contains("=ext::");
+    if !matches!(name, "grep" | "log" | "commit") && args.iter().any(command) {
+        walk.ask("the remote is a command", true);
+    }
     if READS.contains(&name) {
         return read(walk, name, args, state);
     }
@@ -263,11 +275,15 @@ fn read(walk: &mut Walk<'_>, name: &str, args: Args<'_>, state: &State) -> Outpu
     }
     if name == "grep" {
         for pager in args.values(&["-O", "--open-files-in-pager"]) {
-            walk.inner(&pager.text, pager.exact, &mut state.clone(), &Feed::None);
+            walk.pager(&pager, state);
         }
     }
-    if name == "symbolic-ref" && (args.short('d') || args.operands(&["-m"]).len() > 1) {
-        walk.find(Tier::WriteLocal, "it moves a ref", false);
+    if name == "symbolic-ref" {
+        if args.short('d') || args.long("--delete") {
+            walk.ask("it deletes a ref", false);
+        } else if args.operands(&["-m"]).len() > 1 {
+            walk.find(Tier::WriteLocal, "it moves a ref", false);
+        }
     }
     if name == "ls-remote" {
         for text in args.values(&["--upload-pack", "--exec"]) {

@@ -2,6 +2,7 @@
 //! that nobody knows changes the worktree at most, for the sandbox holds it.
 
 mod cloud;
+mod consoles;
 mod credentials;
 mod data;
 mod files;
@@ -82,8 +83,10 @@ fn run_made(walk: &mut Walk<'_>, call: &Call<'_>, state: &mut State) {
 }
 
 /// A script run by its language: `python manage.py flush`.
-pub(super) fn script(walk: &mut Walk<'_>, file: &str, args: Args<'_>) {
-    named::script_arguments(walk, super::args::basename(file), args);
+pub(super) fn script(walk: &mut Walk<'_>, file: &str, args: Args<'_>, state: &State) {
+    let name = super::args::basename(file);
+    named::script_arguments(walk, name, args);
+    consoles::judge(walk, name, args, state);
 }
 
 /// `python -m name …`.
@@ -106,7 +109,15 @@ pub(super) fn module(
                 walk.write(path, state, "writes to");
             }
         }
-        "timeit" | "cProfile" | "pdb" | "trace" => {
+        "timeit" => {
+            let setup = args.values(&["-s", "--setup"]);
+            let timed = args.operands(&["-s", "--setup", "-n", "-r", "-u"]);
+            for text in timed.into_iter().chain(&setup) {
+                timed_text(walk, text, state);
+            }
+            walk.find(Tier::WriteLocal, "it runs a program text", false);
+        }
+        "cProfile" | "pdb" | "trace" => {
             let mut state = state.clone();
             let words: Vec<Text> = std::iter::once(Text::exact("python"))
                 .chain(args.iter().cloned())
@@ -118,4 +129,12 @@ pub(super) fn module(
         }
     }
     Output::Unknown
+}
+
+fn timed_text(walk: &mut Walk<'_>, text: &Text, state: &State) {
+    let reason = bodies::language_of("python")
+        .and_then(|python| bodies::judge(walk, python, &text.text, state));
+    if let Some(reason) = reason {
+        walk.ask(reason, false);
+    }
 }

@@ -2,12 +2,15 @@
 
 use butler_vocab::Tier;
 
-use super::super::{
-    args::{Args, basename},
-    simple::Call,
-    state::State,
-    text::Text,
-    walk::Walk,
+use super::{
+    super::{
+        args::{Args, basename},
+        simple::Call,
+        state::State,
+        text::Text,
+        walk::Walk,
+    },
+    consoles,
 };
 
 /// Words in a name that say it changes the world.
@@ -146,7 +149,10 @@ fn target(walk: &mut Walk<'_>, name: &str, release: bool) {
             format!("the target `{name}` is named for a deployment"),
             true,
         );
-    } else if DROPS.contains(&name) {
+    } else if DROPS
+        .iter()
+        .any(|drop| name == *drop || name.ends_with(&format!(":{drop}")))
+    {
         walk.ask(format!("the target `{name}` drops a database"), false);
     }
 }
@@ -160,6 +166,7 @@ pub(super) fn targets(walk: &mut Walk<'_>, call: &Call<'_>, state: &State) {
         | "turbo" | "earthly" | "bazel" | "bazelisk" | "cap" | "poe" | "doit" | "wp" | "rails"
         | "mix" | "scons" => {
             run_targets(walk, call);
+            consoles::judge(walk, call.name, args, state);
             if matches!(call.name, "make" | "gmake" | "bmake") {
                 walk.makefiles(call, state);
             }
@@ -176,6 +183,11 @@ pub(super) fn targets(walk: &mut Walk<'_>, call: &Call<'_>, state: &State) {
         "prisma" | "sequelize" | "typeorm" | "knex" | "flyway" | "liquibase" | "diesel"
         | "sqlx" | "alembic" | "artisan" | "sequelize-cli" | "drizzle-kit" | "dbmate" | "goose"
         | "migrate" | "sea-orm-cli" | "hasura" => script_arguments(walk, call.name, args),
+        "manage.py" | "django-admin" => {
+            script_arguments(walk, call.name, args);
+            consoles::judge(walk, call.name, args, state);
+        }
+        "console" => args.iter().for_each(|word| target(walk, &word.text, false)),
         "rimraf" | "del-cli" | "del" | "trash" | "rip" => {
             walk.ask("it removes recursively", false);
         }

@@ -10,7 +10,7 @@ use super::super::{
     args::Args,
     bodies,
     simple::Call,
-    state::{Output, State},
+    state::{Feed, Output, State},
     walk::Walk,
 };
 
@@ -68,16 +68,23 @@ pub(super) fn judge(walk: &mut Walk<'_>, call: &Call<'_>, state: &mut State) -> 
                 walk.ask("it changes what is installed", true);
             }
             Some(("publish", _)) => publish(walk, args, "deno publish"),
+            Some(("deploy", _)) => walk.ask("`deno deploy` deploys", true),
             Some(("eval", rest)) if evaluates(walk, rest, state) => {}
-            Some(("run" | "eval", rest))
-                if rest.iter().any(|word| word.text.starts_with("http")) =>
-            {
-                walk.ask("it runs code from the network", true);
-            }
+            Some(("run" | "eval", rest)) => runs_script(walk, rest, call.feed, state),
             _ => walk.find(Tier::WriteLocal, "it builds or tests", false),
         },
         "cpanm" | "cpan" | "easy_install" | "pip-sync" if !args.0.is_empty() => {
             walk.ask("it changes what is installed", true);
+        }
+        "bun" if !args.values(&["-e", "--eval", "-p", "--print"]).is_empty() => {
+            walk.find(Tier::WriteLocal, "it runs a program text", false);
+            for text in args.values(&["-e", "--eval", "-p", "--print"]) {
+                let reason = bodies::language_of("node")
+                    .and_then(|node| bodies::judge(walk, node, &text.text, state));
+                if let Some(reason) = reason {
+                    walk.ask(reason, false);
+                }
+            }
         }
         "corepack" => walk.ask("it changes what is installed", true),
         "swift" => walk.find(Tier::WriteLocal, "it builds or tests", false),
@@ -102,6 +109,10 @@ fn managed(walk: &mut Walk<'_>, call: &Call<'_>, manager: &Manager, state: &Stat
         .iter()
         .map(|word| word.as_str())
         .collect();
+    if let ("bun", Some(("run", rest))) = (call.name, args.subcommand(manager.with_value)) {
+        runs_script(walk, rest, call.feed, state);
+    }
+    settings(walk, call);
     let first = words.first().copied().unwrap_or("");
     let second = words.get(1).copied().unwrap_or("");
     let looks = match (call.name, first) {
@@ -162,6 +173,67 @@ fn managed(walk: &mut Walk<'_>, call: &Call<'_>, manager: &Manager, state: &Stat
         return;
     }
     super::named::targets(walk, call, state);
+}
+
+/// Flags by which cargo and npm are told to run another program.
+fn settings(walk: &mut Walk<'_>, call: &Call<'_>) {
+    const KEYS: [&str; 8] = [
+        "rustc-wrapper",
+        "rustc-workspace-wrapper",
+        "build.rustc",
+        "runner",
+        "linker",
+        "rustdoc",
+        "credential-provider",
+        "alias.",
+    ];
+    let told = match call.name {
+        "cargo" => call.args.values(&["--config"]).into_iter().find(|text| {
+            let key = text.text.split('=').next().unwrap_or_default();
+            text.text.contains('=') && KEYS.iter().any(|part| key.contains(part))
+        }),
+        "npm" | "pnpm" => {
+            let shells = call.args.values(&["--script-shell", "--shell"]);
+            let known = ["bash", "sh", "zsh", "/bin/bash", "/bin/sh"];
+            shells
+                .into_iter()
+                .find(|text| !known.contains(&text.as_str()))
+        }
+        _ => None,
+    };
+    if let Some(told) = told {
+        walk.ask(
+            format!("`{}` decides what {} runs", told.text, call.name),
+            false,
+        );
+    }
+}
+
+/// `deno run X`, `bun run X`: X may be an address, or what is piped in.
+fn runs_script(walk: &mut Walk<'_>, args: Args<'_>, feed: &Feed, state: &State) {
+    walk.find(Tier::WriteLocal, "it builds or tests", false);
+    if args.iter().any(|word| {
+        ["http:", "https:", "jsr:", "npm:"]
+            .iter()
+            .any(|start| word.text.starts_with(start))
+    }) {
+        walk.ask("it runs code from the network", true);
+    }
+    let piped = args
+        .operands(&[])
+        .first()
+        .is_some_and(|word| matches!(word.as_str(), "-" | "/dev/stdin"));
+    match feed {
+        Feed::Text(text) if piped => {
+            let reason =
+                bodies::language_of("node").and_then(|node| bodies::judge(walk, node, text, state));
+            if let Some(reason) = reason {
+                walk.ask(reason, false);
+            }
+        }
+        Feed::Unknown if piped => walk.ask("it runs whatever is piped into it", true),
+        _ => {}
+    }
 }
 
 fn publish(walk: &mut Walk<'_>, args: Args<'_>, what: &str) {

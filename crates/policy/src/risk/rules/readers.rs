@@ -179,7 +179,7 @@ pub(super) fn judge(walk: &mut Walk<'_>, call: &Call<'_>, state: &mut State) -> 
             }
         }
         "rg" | "ripgrep" => {
-            if let Some(program) = args.values(&["--pre"]).first() {
+            if let Some(program) = args.values(&["--pre", "--hostname-bin"]).first() {
                 walk.ask(format!("rg runs `{}` on each file", program.text), false);
             }
             Output::Unknown
@@ -191,6 +191,18 @@ pub(super) fn judge(walk: &mut Walk<'_>, call: &Call<'_>, state: &mut State) -> 
             Output::nothing()
         }
         "true" | "false" | ":" | "sleep" => Output::nothing(),
+        "man" if !args.values(&["-P", "--pager", "-H", "--html"]).is_empty() => {
+            for pager in args.values(&["-P", "--pager", "-H", "--html"]) {
+                walk.pager(&pager, state);
+            }
+            Output::Unknown
+        }
+        "dc" => {
+            if matches!(call.feed, Feed::Text(text) if text.contains('!')) {
+                walk.ask("dc runs a command", false);
+            }
+            Output::Unknown
+        }
         "less" | "more" | "man" if args.iter().any(|word| word.text.starts_with("+!")) => {
             walk.ask("the pager runs a command", false);
             Output::Unknown

@@ -7,7 +7,7 @@ use super::super::{
     bodies::{awk, sed},
     programs::merged_value,
     simple::Call,
-    state::{Output, State},
+    state::{Feed, Output, State},
     text::{HOLE, Text},
     walk::Walk,
 };
@@ -55,7 +55,20 @@ pub(super) fn judge(walk: &mut Walk<'_>, call: &Call<'_>, state: &mut State) -> 
             }
             walk.find(Tier::WriteLocal, "it edits", false);
         }
-        "ed" => walk.find(Tier::WriteLocal, "it edits", false),
+        "ed" | "red" => {
+            walk.find(Tier::WriteLocal, "it edits", false);
+            let runs = |line: &str| {
+                let command =
+                    line.trim_start_matches(|c: char| c.is_ascii_digit() || ",.$% ".contains(c));
+                ["!", "r !", "w !", "r!", "w!", "e !", "e!"]
+                    .iter()
+                    .any(|start| command.starts_with(start))
+            };
+            if matches!(call.feed, Feed::Text(text) if text.lines().any(runs)) {
+                walk.ask("the editor runs a command", false);
+            }
+        }
+        "fzf" => finder(walk, args, state),
         "nano" | "pico" | "micro" | "code" => walk.find(Tier::WriteLocal, "it edits", false),
         _ => return None,
     }
@@ -187,6 +200,31 @@ fn judge_awk(walk: &mut Walk<'_>, call: &Call<'_>, state: &State) {
     }
 }
 
+/// fzf: previews and bindings are command texts.
+fn finder(walk: &mut Walk<'_>, args: Args<'_>, state: &State) {
+    walk.find(Tier::WriteLocal, "it runs a command", false);
+    let mut texts = args.values(&["--preview"]);
+    for binding in args.values(&["--bind"]) {
+        let runs = ["execute", "become", "reload", "transform", "preview"];
+        for action in runs.iter().filter_map(|run| binding.text.find(run)) {
+            let rest = &binding.text[action..];
+            let start = rest
+                .find(['(', ':', '[', '{'])
+                .map_or(rest.len(), |at| at + 1);
+            let inner = rest[start..].trim_end_matches([')', ']', '}']);
+            texts.push(Text {
+                text: inner.to_owned(),
+                ..binding.clone()
+            });
+        }
+    }
+    for text in texts {
+        let mut own = state.clone();
+        own.placeholder = Some(("{}".to_owned(), Text::placed("found")));
+        walk.inner(&text.text, text.exact, &mut own, &Feed::None);
+    }
+}
+
 fn editor(walk: &mut Walk<'_>, args: Args<'_>, state: &State) {
     walk.find(Tier::WriteLocal, "it edits", false);
     let mut commands = args.values(&["-c", "--cmd", "-S", "-sc", "-esc", "-Esc", "-nc", "-ec"]);
@@ -195,8 +233,22 @@ fn editor(walk: &mut Walk<'_>, args: Args<'_>, state: &State) {
         let text = command.text.trim_start_matches([':', ' ']);
         let runs = text.contains('!') && !text.ends_with('!') && !is_forced(text)
             || [
-                "system(", "py ", "py3 ", "python ", "python3 ", "lua ", "perl ", "ruby ",
+                "system(",
+                "py ",
+                "py3 ",
+                "python ",
+                "python3 ",
+                "lua ",
+                "perl ",
+                "ruby ",
                 "terminal",
+                "delete(",
+                "writefile(",
+                "rename(",
+                "job_start(",
+                "jobstart(",
+                "PlugInstall",
+                "PlugUpdate",
             ]
             .iter()
             .any(|call| text.contains(call));
