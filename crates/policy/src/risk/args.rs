@@ -74,6 +74,44 @@ impl<'a> Args<'a> {
         found
     }
 
+    /// The same words with merged letters apart: `-sXDELETE` as `-s -X DELETE`.
+    /// A letter of `takes` has what follows it, or the next word, as its value.
+    pub(super) fn apart(self, takes: &str) -> Vec<Text> {
+        let mut found = Vec::with_capacity(self.0.len());
+        let mut words = self.0.iter();
+        while let Some(word) = words.next() {
+            let letters = word.text.strip_prefix('-').unwrap_or_default();
+            if word.text == "--" {
+                found.push(word.clone());
+                found.extend(words.cloned());
+                break;
+            }
+            if letters.is_empty() || letters.starts_with('-') {
+                found.push(word.clone());
+                continue;
+            }
+            for (at, letter) in letters.char_indices() {
+                found.push(Text {
+                    text: format!("-{letter}"),
+                    ..word.clone()
+                });
+                if takes.contains(letter) {
+                    let rest = &letters[at + letter.len_utf8()..];
+                    if rest.is_empty() {
+                        found.extend(words.next().cloned());
+                    } else {
+                        found.push(Text {
+                            text: rest.to_owned(),
+                            ..word.clone()
+                        });
+                    }
+                    break;
+                }
+            }
+        }
+        found
+    }
+
     /// Words that are neither flags nor values of these flags.
     pub(super) fn operands(self, with_value: &[&str]) -> Vec<&'a Text> {
         let mut found = Vec::new();
@@ -137,6 +175,12 @@ mod tests {
             .map(Text::as_str)
             .collect();
         assert_eq!(operands, ["x", "-q"]);
+        let words = texts(&["-sXDELETE", "-fLo", "x", "--data", "-d", "u"]);
+        let apart = Args(&words).apart("Xod");
+        let expected = [
+            "-s", "-X", "DELETE", "-f", "-L", "-o", "x", "--data", "-d", "u",
+        ];
+        assert_eq!(apart, texts(&expected));
         let words = texts(&["-C", "d", "--quiet", "push", "-f"]);
         let (name, rest) = Args(&words).subcommand(&["-C"]).unwrap();
         assert!(name == "push" && rest.short('f'));

@@ -243,9 +243,16 @@ impl Walk<'_> {
                 }
             }
             "nodemon" => return Some(self.string_flag(args, &["-x", "--exec"], state)),
-            "nix-shell" | "nix" => {
+            "nix-shell" => {
                 let flags = ["--run", "--command", "-c"];
                 return Some(self.string_flag(args, &flags, state));
+            }
+            "nix" => {
+                // All that follows is the command.
+                let at = args
+                    .iter()
+                    .position(|w| matches!(w.as_str(), "-c" | "--command"))?;
+                return Some(self.peeled(&args.0[at + 1..], state, call.feed));
             }
             "tmux" | "screen" => return Some(self.strings(call, state)),
             "npx" if !own_flags(args).values(&["-c", "--call"]).is_empty() => {
@@ -265,15 +272,18 @@ impl Walk<'_> {
             }
             return Some(self.peeled(inner, state, call.feed));
         }
-        let (name, rest) = args.subcommand(&[
+        let takes = [
             "-C",
             "--cwd",
             "--prefix",
             "--filter",
             "-F",
-            "-w",
             "--workspace",
-        ])?;
+            "-w",
+        ];
+        // pnpm's `-w` takes nothing.
+        let takes = &takes[..takes.len() - usize::from(call.name == "pnpm")];
+        let (name, rest) = args.subcommand(takes)?;
         let runs = SUBCOMMANDS
             .iter()
             .any(|(program, names)| *program == call.name && names.contains(&name));

@@ -310,20 +310,25 @@ fn cmake(walk: &mut Walk<'_>, call: &Call<'_>, state: &State) {
 fn script_runner(walk: &mut Walk<'_>, call: &Call<'_>) {
     let with_value = [
         "--prefix",
-        "-w",
         "--workspace",
         "--filter",
         "-F",
         "--cwd",
         "-C",
         "--dir",
+        "-w",
     ];
-    let Some((first, rest)) = call.args.subcommand(&with_value) else {
+    // pnpm's `-w` takes nothing.
+    let with_value = &with_value[..with_value.len() - usize::from(call.name == "pnpm")];
+    let Some((first, rest)) = call.args.subcommand(with_value) else {
         return;
     };
+    if call.args.has("--help") {
+        return;
+    }
     let name = match first {
         "run" | "run-script" | "rum" | "urn" => {
-            rest.operands(&with_value).first().map(|word| word.as_str())
+            rest.operands(with_value).first().map(|word| word.as_str())
         }
         "workspace" => rest.get(1),
         _ if call.name != "npm" => Some(first),

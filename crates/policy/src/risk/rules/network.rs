@@ -110,11 +110,14 @@ const CURL_VALUES: &[&str] = &[
 ];
 
 fn curl(walk: &mut Walk<'_>, args: Args<'_>, state: &mut State) -> Output {
+    let apart = args.apart("oHdXAbceuxFTwmDEKryYzCPQtU");
+    let args = Args(&apart);
     walk.find(Tier::WriteLocal, "it talks to another machine", true);
     let method = args.values(&["-X", "--request"]);
     if method
         .iter()
         .any(|text| text.text.eq_ignore_ascii_case("delete"))
+        && !stays_here(args)
     {
         walk.ask("it deletes on another machine", true);
     }
@@ -151,16 +154,6 @@ fn curl(walk: &mut Walk<'_>, args: Args<'_>, state: &mut State) -> Output {
         "--trace-ascii",
         "--stderr",
     ]);
-    // `-sSLo file`: o merged behind other letters.
-    for pair in args.0.windows(2) {
-        let flags = pair[0].as_str();
-        let letters = flags.len() > 2
-            && flags.starts_with('-')
-            && flags[1..].bytes().all(|b| b.is_ascii_alphabetic());
-        if letters && flags.ends_with('o') {
-            targets.push(pair[1].clone());
-        }
-    }
     let urls = args.operands(CURL_VALUES);
     let remote_name = args.short('O') || args.has("--remote-name") || args.has("--remote-name-all");
     if remote_name {
@@ -187,7 +180,64 @@ fn curl(walk: &mut Walk<'_>, args: Args<'_>, state: &mut State) -> Output {
     }
 }
 
+/// Whether every address is one of this machine. What is told to go another
+/// way does not stay.
+fn stays_here(args: Args<'_>) -> bool {
+    let detour = [
+        "-x",
+        "--proxy",
+        "--resolve",
+        "--connect-to",
+        "--preproxy",
+        "-K",
+        "--config",
+    ];
+    let mut urls: Vec<Text> = args.operands(CURL_VALUES).into_iter().cloned().collect();
+    urls.extend(args.values(&["--url"]));
+    args.values(&detour).is_empty()
+        && !urls.is_empty()
+        && urls.iter().all(|url| url.exact && is_local(&url.text))
+}
+
+/// Ports where stores and daemons listen: what is deleted there is data.
+const STORES: [&str; 9] = [
+    "2375", "2379", "5984", "6333", "7700", "8123", "8500", "9200", "9201",
+];
+
+fn is_local(url: &str) -> bool {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let authority = rest.split(['/', '?', '#', '\\']).next().unwrap_or_default();
+    if authority.contains('@') {
+        return false;
+    }
+    if authority
+        .rsplit_once(':')
+        .is_some_and(|(_, port)| STORES.contains(&port))
+    {
+        return false;
+    }
+    if authority.starts_with("[::1]") {
+        return true;
+    }
+    let host = authority.split(':').next().unwrap_or_default();
+    host == "localhost"
+        || host
+            .parse::<std::net::Ipv4Addr>()
+            .is_ok_and(|ip| ip.is_loopback())
+}
+
 fn wget(walk: &mut Walk<'_>, args: Args<'_>, state: &mut State) -> Output {
+    let apart = args.apart("OPoaUtTwARDeQiIXBl");
+    let args = Args(&apart);
+    if args
+        .values(&["--method"])
+        .iter()
+        .any(|text| text.text.eq_ignore_ascii_case("delete"))
+    {
+        walk.ask("it deletes on another machine", true);
+    } else if !args.values(&["--method"]).is_empty() {
+        walk.find(Tier::WriteVisible, "it sends data to another machine", true);
+    }
     walk.find(Tier::WriteLocal, "it talks to another machine", true);
     if args
         .iter()
@@ -208,24 +258,13 @@ fn wget(walk: &mut Walk<'_>, args: Args<'_>, state: &mut State) -> Output {
             true,
         );
     }
-    let mut document = args.values(&["-O", "--output-document"]);
-    let mut quiet_pipe = false;
-    for (index, word) in args.0.iter().enumerate() {
-        let text = word.as_str();
-        let letters = text.starts_with('-') && !text.starts_with("--") && text.len() > 2;
-        if letters && (text.ends_with("O-") || text.ends_with("O -")) {
-            quiet_pipe = true;
-        } else if letters && text.ends_with('O') {
-            document.extend(args.0.get(index + 1).cloned());
-        }
-    }
+    let document = args.values(&["-O", "--output-document"]);
     for log in args.values(&["-o", "-a", "--output-file"]) {
         walk.write(&log, state, "writes to");
     }
-    if quiet_pipe
-        || document
-            .iter()
-            .any(|path| path.text == "-" || path.text.starts_with("/dev/"))
+    if document
+        .iter()
+        .any(|path| path.text == "-" || path.text.starts_with("/dev/"))
     {
         return Output::Foreign;
     }
@@ -419,4 +458,32 @@ fn sockets(walk: &mut Walk<'_>, call: &Call<'_>, state: &mut State) -> Option<Ou
         walk.ask("it connects a command to the network", true);
     }
     Some(Output::Foreign)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_local;
+
+    #[test]
+    fn only_this_machine_is_local() {
+        for url in [
+            "localhost",
+            "http://localhost:3000/x",
+            "http://127.0.0.1/",
+            "http://[::1]:8/x",
+        ] {
+            assert!(is_local(url), "{url}");
+        }
+        for url in [
+            "http://localhost.x.example/",
+            "http://localhost@x.example/",
+            "http://{localhost,x.example}/",
+            "http://127.0.0.1.x.example",
+            "http://x.example/localhost",
+            "http://localhost:9200/_all",
+            "",
+        ] {
+            assert!(!is_local(url), "{url}");
+        }
+    }
 }

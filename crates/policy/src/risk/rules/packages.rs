@@ -11,6 +11,7 @@ use super::super::{
     bodies,
     simple::Call,
     state::{Feed, Output, State},
+    text::Text,
     walk::Walk,
 };
 
@@ -20,8 +21,19 @@ pub(super) fn judge(walk: &mut Walk<'_>, call: &Call<'_>, state: &mut State) -> 
         "go" => go(walk, args),
         "dotnet" => dotnet(walk, args),
         "nix-env" | "nix-channel" => walk.ask("it changes what is installed", true),
-        "nix" if args.any(&["install", "upgrade", "remove"]) => {
-            walk.ask("it changes what is installed", true);
+        "nix" => {
+            walk.find(Tier::WriteLocal, "it builds or tests", false);
+            let changes = ["install", "upgrade", "remove", "add", "rollback"];
+            if args.get(0) == Some("profile") && args.any(&changes) || args.any(&changes[..3]) {
+                walk.ask("it changes what is installed", true);
+            }
+            if let Some(("run", rest)) = args.subcommand(&[])
+                && rest
+                    .get(0)
+                    .is_some_and(|flake| !flake.starts_with(['.', '#', '-']))
+            {
+                walk.ask("it runs code from the network", true);
+            }
         }
         "pacman" | "yay" | "paru" | "pamac" => {
             if args.short('S') && !args.short('s') && !args.short('i')
@@ -89,9 +101,11 @@ pub(super) fn judge(walk: &mut Walk<'_>, call: &Call<'_>, state: &mut State) -> 
         "corepack" => walk.ask("it changes what is installed", true),
         "swift" => walk.find(Tier::WriteLocal, "it builds or tests", false),
         name => {
-            let manager = MANAGERS
-                .iter()
-                .find(|manager| manager.names.contains(&name))?;
+            // `pip3.12` is a pip.
+            let bare = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+            let manager = MANAGERS.iter().find(|manager| {
+                manager.names.contains(&name) || bare == "pip" && manager.names.contains(&bare)
+            })?;
             managed(walk, call, manager, state);
         }
     }
@@ -104,11 +118,18 @@ fn managed(walk: &mut Walk<'_>, call: &Call<'_>, manager: &Manager, state: &Stat
         return;
     }
     walk.find(Tier::WriteLocal, "it builds or tests", false);
-    let words: Vec<&str> = args
+    let mut words: Vec<&str> = args
         .operands(manager.with_value)
         .iter()
         .map(|word| word.as_str())
         .collect();
+    // `cargo +nightly …`
+    if call.name == "cargo" && words.first().is_some_and(|word| word.starts_with('+')) {
+        words.remove(0);
+    }
+    if call.name == "yarn" && in_workspace(walk, call, state) {
+        return;
+    }
     if let ("bun", Some(("run", rest))) = (call.name, args.subcommand(manager.with_value)) {
         runs_script(walk, rest, call.feed, state);
     }
@@ -128,12 +149,16 @@ fn managed(walk: &mut Walk<'_>, call: &Call<'_>, manager: &Manager, state: &Stat
         }
         ("npm", "set") => false,
         ("cargo", "owner") => args.any(&["--list", "-l"]),
+        ("cargo", "install") => args.has("--list"),
         ("asdf" | "mise", "plugin") => matches!(second, "list" | "ls"),
         ("brew", "services") => matches!(second, "list" | "info"),
         ("brew", "bundle") => second == "list",
         ("bundle" | "bundler", "cache" | "package") => false,
         ("uv", "self") => second == "version",
-        ("bundle", "") => !args.0.is_empty(),
+        ("bundle", "") => {
+            let asks = ["--version", "-v", "-V", "--help", "-h", "--verbose"];
+            !args.0.is_empty() && args.any(&asks)
+        }
         ("hatch", "python") => second == "show",
         ("opam", "switch") => matches!(second, "list" | "show" | ""),
         ("pnpm", "env") => second == "list",
@@ -154,9 +179,11 @@ fn managed(walk: &mut Walk<'_>, call: &Call<'_>, manager: &Manager, state: &Stat
         ("poetry" | "pip", "config") => args.0.len() > 2 && second != "list",
         ("yarn", "") => !args.any(&["--version", "-v", "--help"]),
         ("bun", "pm") => matches!(second, "trust" | "cache"),
+        ("pod", "repo") => matches!(second, "push" | "remove"),
         _ => false,
     };
-    if manager.publishes.contains(&first) {
+    let tool = matches!((call.name, first), ("cargo", "workspaces" | "ws"));
+    if manager.publishes.contains(&first) || tool && second == "publish" {
         if !dry {
             walk.ask(
                 format!("`{} {first}` publishes or changes credentials", call.name),
@@ -173,6 +200,37 @@ fn managed(walk: &mut Walk<'_>, call: &Call<'_>, manager: &Manager, state: &Stat
         return;
     }
     super::named::targets(walk, call, state);
+}
+
+/// `yarn workspace NAME …`, `yarn workspaces foreach …`: yarn again, elsewhere.
+fn in_workspace(walk: &mut Walk<'_>, call: &Call<'_>, state: &State) -> bool {
+    let rest = match call.args.subcommand(&["--cwd"]) {
+        Some(("workspace", rest)) => rest.0.get(1..).unwrap_or_default(),
+        Some(("workspaces", rest)) if matches!(rest.get(0), Some("foreach" | "run")) => {
+            let takes = [
+                "--from",
+                "--include",
+                "--exclude",
+                "-j",
+                "--jobs",
+                "--since",
+            ];
+            let words = Args(&rest.0[1..]);
+            match words.subcommand(&takes) {
+                Some((_, inner)) => &words.0[words.0.len() - inner.0.len() - 1..],
+                None => &[],
+            }
+        }
+        _ => return false,
+    };
+    if rest.is_empty() {
+        return false;
+    }
+    let words: Vec<Text> = std::iter::once(Text::exact("yarn"))
+        .chain(rest.iter().cloned())
+        .collect();
+    walk.nested(&words, &mut state.clone(), call.feed);
+    true
 }
 
 /// Flags by which cargo and npm are told to run another program.

@@ -24,6 +24,17 @@ const fn manager(
     }
 }
 
+/// pnpm's `-w` is the root of the workspace and takes nothing.
+const PNPM_FLAGS: &[&str] = &[
+    "--prefix",
+    "--filter",
+    "-F",
+    "-C",
+    "--dir",
+    "--loglevel",
+    "--registry",
+];
+
 const NODE_FLAGS: &[&str] = &[
     "--prefix",
     "-w",
@@ -76,6 +87,7 @@ pub(super) const MANAGERS: &[Manager] = &[
         ],
         &[
             "publish",
+            "pub",
             "unpublish",
             "deprecate",
             "dist-tag",
@@ -123,7 +135,7 @@ pub(super) const MANAGERS: &[Manager] = &[
             "patch-commit",
         ],
         &["publish", "login", "logout", "deploy"],
-        NODE_FLAGS,
+        PNPM_FLAGS,
     ),
     manager(
         &["yarn"],
@@ -243,7 +255,7 @@ pub(super) const MANAGERS: &[Manager] = &[
             "install", "add", "remove", "update", "clean", "cache", "package", "",
         ],
         &["release"],
-        &["--gemfile"],
+        &["--gemfile", "--path", "--jobs", "-j"],
     ),
     manager(
         &["composer"],
