@@ -1,6 +1,7 @@
 //! Commands that run another command given to them as words or as a string.
 //! The wrapper is peeled and what is inside is judged.
 
+mod boxes;
 mod each;
 mod fetch;
 mod strings;
@@ -40,10 +41,41 @@ const PLAIN: &[Plain] = &[
             "linux32",
             "linux64",
             "time-it",
+            "torsocks",
+            "tsocks",
+            "torify",
+            "ssh-agent",
+            "retry",
+            "catatonit",
+            "systemd-inhibit",
+            "gnome-session-inhibit",
         ],
         &[],
         0,
     ),
+    plain(
+        &["numactl"],
+        &[
+            "-N",
+            "-m",
+            "-C",
+            "-p",
+            "-i",
+            "--cpunodebind",
+            "--membind",
+            "--physcpubind",
+        ],
+        0,
+    ),
+    plain(&["faketime"], &[], 1),
+    plain(&["proxychains", "proxychains4"], &["-f"], 0),
+    plain(&["sshpass"], &["-p", "-f", "-d", "-P"], 0),
+    plain(
+        &["daemonize"],
+        &["-a", "-c", "-e", "-E", "-o", "-p", "-l", "-u"],
+        0,
+    ),
+    plain(&["reflex"], &["-r", "-R", "-g", "-G", "-d", "-c"], 0),
     plain(&["nice"], &["-n", "--adjustment"], 0),
     plain(
         &["ionice"],
@@ -72,7 +104,7 @@ const PLAIN: &[Plain] = &[
     plain(&["valgrind", "heaptrack", "rr"], &[], 0),
     plain(
         &[
-            "unshare", "nsenter", "firejail", "proot", "setarch", "setpriv", "prlimit", "cpulimit",
+            "unshare", "firejail", "proot", "setpriv", "prlimit", "cpulimit",
         ],
         &["-t", "-S", "-G", "-R", "-w", "-l"],
         0,
@@ -91,7 +123,6 @@ const PLAIN: &[Plain] = &[
             "cross-env-shell",
             "env-cmd",
             "dotenv",
-            "dotenvx",
             "chronic",
             "sem",
             "ts-lock",
@@ -204,6 +235,14 @@ const SUBCOMMANDS: &[(&str, &[&str])] = &[
     ("volta", &["run"]),
     ("fnm", &["exec"]),
     ("dotenvx", &["run"]),
+    ("infisical", &["run"]),
+    ("foreman", &["run"]),
+    ("honcho", &["run"]),
+    ("teller", &["run"]),
+    ("envchain", &["run"]),
+    ("devbox", &["run"]),
+    ("pixi", &["run", "exec"]),
+    ("podman", &["unshare"]),
     ("aws-vault", &["exec"]),
     ("chamber", &["exec"]),
 ];
@@ -234,6 +273,7 @@ impl Walk<'_> {
             | "concurrently"
             | "npm-run-all"
             | "entr"
+            | "watchexec"
             | "wait-on"
             | "start-server-and-test" => return Some(self.strings(call, state)),
             "gdb" | "lldb" => {
@@ -262,8 +302,11 @@ impl Walk<'_> {
                 let flags = own_flags(Args(&args.0[1..]));
                 self.string_flag(flags, &["-c", "--call"], state);
             }
-            "ssh" | "mosh" | "autossh" => return Some(self.ssh(args, state)),
+            "ssh" | "mosh" | "autossh" => return Some(self.ssh(args, state, call.feed)),
             _ => {}
+        }
+        if let Some(output) = self.boxed(call, state) {
+            return Some(output);
         }
         if let Some(wrapper) = PLAIN.iter().find(|plain| plain.names.contains(&call.name)) {
             let inner = peel(args.0, wrapper.with_value, wrapper.positions);
@@ -313,6 +356,7 @@ impl Walk<'_> {
                 "--group",
                 "--from",
                 "-o",
+                "-f",
             ],
             positions,
         );

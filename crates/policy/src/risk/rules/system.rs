@@ -17,9 +17,10 @@ pub(super) fn judge(walk: &mut Walk<'_>, call: &Call<'_>, state: &mut State) -> 
         .map_or("", |word| word.as_str());
     let name = call.name;
     match name {
-        "sudo" | "doas" | "su" if args.0.len() == 1 && args.any(&["--version", "--help"]) => {}
+        "sudo" | "doas" | "su"
+            if args.0.len() == 1 && args.any(&["--version", "--help", "-V", "-h"]) => {}
         "sudo" | "doas" | "su" | "pkexec" | "gosu" | "su-exec" | "runuser" | "sudoedit"
-        | "calife" | "run0" | "dzdo" | "please" => {
+        | "calife" | "run0" | "dzdo" | "please" | "gksudo" | "gksu" | "kdesudo" | "beesu" => {
             walk.ask(format!("`{name}` takes other rights"), true);
             let inner = args.operands(&["-u", "-g", "-U", "-C", "-p", "-h", "-T"]);
             if let Some(start) = inner

@@ -28,27 +28,7 @@ impl Walk<'_> {
     /// Operands that are command texts: each alone, and all as one.
     pub(super) fn strings(&mut self, call: &Call<'_>, state: &mut State) -> Output {
         self.find(Tier::WriteLocal, "it runs a command", false);
-        let with_value = [
-            "-n",
-            "--interval",
-            "-s",
-            "-t",
-            "-c",
-            "-w",
-            "--warmup",
-            "-r",
-            "--runs",
-            "-S",
-            "--shell",
-            "-x",
-            "-y",
-        ];
-        // `watch -x` runs the words themselves.
-        let with_value = match call.name {
-            "watch" => &with_value[..2],
-            _ => &with_value[..],
-        };
-        let mut operands = call.args.operands(with_value);
+        let mut operands = call.args.operands(own_values(call.name));
         let setup = call
             .args
             .values(&["--prepare", "-p", "--setup", "--cleanup"]);
@@ -90,7 +70,7 @@ impl Walk<'_> {
         Output::Unknown
     }
 
-    pub(super) fn ssh(&mut self, args: Args<'_>, state: &mut State) -> Output {
+    pub(super) fn ssh(&mut self, args: Args<'_>, state: &mut State, feed: &Feed) -> Output {
         const WITH_VALUE: [&str; 21] = [
             "-B", "-b", "-c", "-D", "-E", "-e", "-F", "-I", "-i", "-J", "-L", "-l", "-m", "-O",
             "-o", "-p", "-Q", "-R", "-S", "-W", "-w",
@@ -117,17 +97,79 @@ impl Walk<'_> {
             .position(|word| std::ptr::eq(word, *host))
             .unwrap_or(0);
         let rest = &args.0[at + 1..];
-        if !rest.is_empty() {
+        // `mosh host -- command`
+        let rest = match rest {
+            [dashes, rest @ ..] if dashes.text == "--" => rest,
+            rest => rest,
+        };
+        let mut own = state.clone();
+        own.remote = true;
+        if rest.is_empty() {
+            self.remote_shell(feed, &mut own);
+        } else {
             let text: Vec<&str> = rest.iter().map(Text::as_str).collect();
-            let mut own = state.clone();
-            own.remote = true;
             self.inner(
                 &text.join(" "),
                 rest.iter().all(|word| word.exact),
                 &mut own,
-                &Feed::None,
+                feed,
             );
         }
         Output::Foreign
+    }
+
+    /// A login without a command runs what stands on its input.
+    fn remote_shell(&mut self, feed: &Feed, state: &mut State) {
+        match feed {
+            Feed::Text(text) => {
+                let text = text.clone();
+                self.inner(&text, false, state, &Feed::None);
+            }
+            Feed::Unknown => self.ask("another machine runs whatever is piped into it", true),
+            Feed::None => {}
+        }
+    }
+}
+
+/// Flags of these wrappers that take the next word.
+fn own_values(name: &str) -> &'static [&'static str] {
+    match name {
+        "watch" => &["-n", "--interval"],
+        "entr" => &[],
+        "watchexec" => &[
+            "-w",
+            "-W",
+            "-e",
+            "-f",
+            "-i",
+            "-d",
+            "-s",
+            "-o",
+            "--watch",
+            "--exts",
+            "--filter",
+            "--ignore",
+            "--signal",
+            "--shell",
+            "--debounce",
+        ],
+        "screen" => &[
+            "-S", "-dmS", "-DmS", "-mdS", "-t", "-c", "-s", "-T", "-e", "-h", "-p",
+        ],
+        _ => &[
+            "-n",
+            "--interval",
+            "-s",
+            "-t",
+            "-c",
+            "-w",
+            "--warmup",
+            "-r",
+            "--runs",
+            "-S",
+            "--shell",
+            "-x",
+            "-y",
+        ],
     }
 }
