@@ -22,12 +22,10 @@ impl Walk<'_> {
         let mut seen = HashSet::new();
         let mut open = vec![text.to_owned()];
         while let Some(text) = open.pop() {
-            self.computed += text.len();
+            self.evaluated(&text, state);
             if self.computed > MAX_COMPUTED {
-                self.ask("it computes too much to judge", false);
                 return;
             }
-            self.evaluated(&text, state);
             for name in names(&text) {
                 let Some(values) = state.variables.get(name) else {
                     continue;
@@ -41,6 +39,11 @@ impl Walk<'_> {
 
     /// A text whose substitutions run when it is used.
     pub(super) fn evaluated(&mut self, text: &str, state: &State) {
+        self.computed += text.len();
+        if self.computed > MAX_COMPUTED {
+            self.ask("it computes too much to judge", false);
+            return;
+        }
         if !(text.contains("$(") || text.contains('`')) {
             return;
         }

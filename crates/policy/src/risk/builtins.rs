@@ -253,6 +253,9 @@ impl Walk<'_> {
             "PS4" | "PS1" if value.text.contains(['`', HOLE]) || value.text.contains("$(") => {
                 self.ask(format!("{name} runs a command at each step"), false);
             }
+            name if name.starts_with("BASH_FUNC_") => {
+                self.ask(format!("{name} gives shells a function"), false);
+            }
             name if name.starts_with("GIT_CONFIG_KEY_") => {
                 if super::rules::executes(&value.text) {
                     self.ask(format!("git's {} runs a command", value.text), false);

@@ -9,7 +9,7 @@ use super::{
     place::resolve,
     simple::Call,
     state::{Feed, Made, State},
-    text::{HOLE, Text},
+    text::Text,
     walk::Walk,
 };
 
@@ -94,9 +94,7 @@ impl Walk<'_> {
             return;
         };
         for line in lines.iter().filter(|line| !line.trim().is_empty()) {
-            // Holes in arguments are as harmless as unknown variables are.
-            let line = line.replace(HOLE, "${make}");
-            self.script(&line, &mut state.clone(), &Feed::None);
+            self.script(line, &mut state.clone(), &Feed::None);
         }
     }
 }

@@ -430,7 +430,8 @@ impl Walk<'_> {
                 _ if text.starts_with("--chdir=") => own.cwd = resolve(&text[8..], state),
                 "--" => {}
                 _ if text.starts_with('-') => {}
-                _ if is_assignment(text) => self.set_for(word, state),
+                // To env, whatever has an equals sign is one.
+                _ if text.contains('=') => self.set_for(word, state),
                 _ => return self.nested(&args.0[index - 1..], &mut own, feed),
             }
         }

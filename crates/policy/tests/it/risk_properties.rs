@@ -200,6 +200,19 @@ fn long_and_broad_texts_end() {
         format!("cat <<E\n{}\nE", "line of text\n".repeat(15_000)),
         format!("echo {}", "$(echo a)".repeat(3000)),
         format!("a {}", "\"$x\" ".repeat(20_000)),
+        format!("a={}; {}", "b+".repeat(40_000), ": $((a)); ".repeat(3000)),
+        format!("a={}; : {}", "b".repeat(90_000), "${!a} ".repeat(15_000)),
+        "a[1]=x; a=(y); ".repeat(8000),
+        format!("a=({}); echo ${{a[9]}}", "x ".repeat(60_000)),
+        format!("make --eval '{}'", "$(shell ".repeat(25_000)),
+        format!("make --eval 'X=$(X)$(X){}'", "\na:;$(X)".repeat(9000)),
+        format!("sed '{}'", "1{".repeat(90_000)),
+        format!("sed '{}'", "1{e x\n".repeat(30_000)),
+        "declare -n r=$x; r=1; ".repeat(6000),
+        format!("perl -e '{}'", "unlink find( ".repeat(15_000)),
+        format!("python3 -c '{}'", "unlink( for # ".repeat(15_000)),
+        format!("fzf --bind '{}'", "execute(".repeat(20_000)),
+        format!("curl -{}", "sX".repeat(90_000)),
     ] {
         let _ = judge(&text);
     }

@@ -34,7 +34,9 @@ pub(in super::super) fn shell_lines(
             None if line.trim_start().starts_with('#') => continue,
             None => {
                 // `$(shell …)` runs wherever it stands, `x != …` as well.
-                lines.extend(shell_calls(line));
+                for command in shell_calls(line) {
+                    lines.push(expanded(command, &variables, 0, &mut left)?);
+                }
                 if let Some((_, command)) = line.split_once("!=") {
                     lines.push(expanded(command, &variables, 0, &mut left)?);
                 }
@@ -65,16 +67,26 @@ fn setting(line: &str) -> Option<(&str, &str)> {
     plain.then(|| (name, value.trim()))
 }
 
-/// The commands of `$(shell …)`.
-fn shell_calls(line: &str) -> Vec<String> {
-    line.match_indices("$(shell ")
-        .chain(line.match_indices("${shell "))
-        .map(|(at, mark)| {
-            let rest = &line[at + mark.len()..];
-            let end = rest.rfind([')', '}']).unwrap_or(rest.len());
-            rest[..end].to_owned()
-        })
-        .collect()
+/// The commands of `$(shell …)`, each read once.
+fn shell_calls(line: &str) -> Vec<&str> {
+    let mut found = Vec::new();
+    let mut rest = line;
+    while let Some(at) = rest.find("shell ") {
+        let open = rest[..at].chars().next_back().unwrap_or(' ');
+        let close = match open {
+            '(' => ')',
+            '{' => '}',
+            _ => {
+                rest = &rest[at + 1..];
+                continue;
+            }
+        };
+        let call = &rest[at - 1..];
+        let end = closing(call, open, close);
+        found.push(&call["(shell ".len()..end]);
+        rest = &call[end..];
+    }
+    found
 }
 
 /// A recipe as the shell gets it.
@@ -179,6 +191,12 @@ mod tests {
         check("X = r$(Y)\nY = m\na:\n\t${X} x", &["rm x"]);
         check("a:\n\t$(CC) -o $@ $<", &["cc -o file file"]);
         check("V := $(shell id -u)\n", &["id -u"]);
+        check(
+            "V := $(shell a $(shell b)) ${shell c} shell d\n",
+            &["a $(b)", "c"],
+        );
+        check("V := $(shell", &[]);
+        check("V := $(shell ", &[""]);
         check("a: $(wildcard *.c) # note\n", &[]);
         check("a:\n\techo $(words a b)", &["echo \u{fffd}"]);
     }

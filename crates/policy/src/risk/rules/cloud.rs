@@ -2,11 +2,14 @@
 
 use butler_vocab::Tier;
 
-use super::super::{
-    args::Args,
-    simple::Call,
-    state::{Output, State},
-    walk::Walk,
+use super::{
+    super::{
+        args::Args,
+        simple::Call,
+        state::{Output, State},
+        walk::Walk,
+    },
+    verbs,
 };
 
 pub(super) fn judge(walk: &mut Walk<'_>, call: &Call<'_>, _state: &mut State) -> Option<Output> {
@@ -15,6 +18,9 @@ pub(super) fn judge(walk: &mut Walk<'_>, call: &Call<'_>, _state: &mut State) ->
         && args.any(&["--version", "--help", "-h", "version", "help", "-v", "-V"])
         && is_known(call.name)
     {
+        return Some(Output::Unknown);
+    }
+    if verbs::asks_for_help(call) && is_known(call.name) {
         return Some(Output::Unknown);
     }
     let looks = match call.name {
@@ -171,6 +177,7 @@ fn container_looks(name: &str, args: Args<'_>) -> bool {
         ] => {
             LOOKS.contains(verb) || *verb == "images" || *verb == "convert" && words[0] == "compose"
         }
+        [_, verb, ..] if name == "ctr" => LOOKS.contains(verb),
         ["get" | "version" | "config", ..] if name == "kind" || name == "k3d" => true,
         ["ip" | "service" | "dashboard" | "status", ..] if name == "minikube" => {
             words[0] != "service"

@@ -84,7 +84,15 @@ pub(super) fn judge(walk: &mut Walk<'_>, call: &Call<'_>, _state: &mut State) ->
         }
         "etcdctl" | "consul" | "zkCli.sh" => {
             walk.find(Tier::WriteLocal, "it talks to a store", false);
-            if args.any(&["del", "delete", "rm", "rmr", "deleteall"]) {
+            if args.any(&[
+                "del",
+                "delete",
+                "rm",
+                "rmr",
+                "deleteall",
+                "leave",
+                "force-leave",
+            ]) {
                 walk.ask("it removes data", false);
             }
         }

@@ -69,7 +69,12 @@ pub(super) fn judge(walk: &mut Walk<'_>, call: &Call<'_>, state: &mut State) -> 
         "base64" | "base32" | "xxd" | "uudecode" | "basenc" => {
             return Some(decode(walk, call, state));
         }
-        "split" | "csplit" => {
+        // Its operands are patterns; what it writes begins with the prefix.
+        "csplit" => {
+            let prefix = args.values(&["-f", "--prefix"]);
+            writes(walk, &prefix.iter().collect::<Vec<_>>(), state, "writes to");
+        }
+        "split" => {
             let prefix = args.operands(&["-b", "-l", "-n", "-a", "-C", "-f"]);
             writes(
                 walk,
@@ -160,6 +165,9 @@ fn move_files(walk: &mut Walk<'_>, call: &Call<'_>, state: &mut State) {
         state,
         "moves into",
     );
+    if operands.len() > 1 && operands.last().is_some_and(|to| to.text == "/dev/null") {
+        walk.ask("it moves files into nothing", false);
+    }
     if let [from, to] = operands.as_slice() {
         carry(walk, from, to, call.feed, state);
     }
@@ -245,6 +253,9 @@ fn copy_through(call: &Call<'_>, args: Args<'_>, state: &mut State) -> Output {
 
 /// Making a file of the worktree executable is ordinary work; all else asks.
 fn permissions(walk: &mut Walk<'_>, call: &Call<'_>, state: &State) {
+    if call.args.0.len() == 1 && call.args.any(&["--help", "--version"]) {
+        return;
+    }
     let operands = call.args.operands(&["--reference"]);
     let mode = operands.first().map_or("", |word| word.as_str());
     let plain = call.name == "chmod"

@@ -81,6 +81,9 @@ const GLOBAL: [&str; 9] = [
 
 pub(super) fn judge(walk: &mut Walk<'_>, call: &Call<'_>, state: &mut State) -> Option<Output> {
     if call.name == "gh" || call.name == "hub" || call.name == "glab" {
+        if super::verbs::asks_for_help(call) {
+            return Some(Output::Unknown);
+        }
         return Some(forge::judge(walk, call.args));
     }
     if call.name == "git-lfs" || call.name == "bfg" || call.name == "git-filter-repo" {

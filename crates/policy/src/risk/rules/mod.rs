@@ -14,6 +14,7 @@ mod packages;
 mod readers;
 mod system;
 mod text_tools;
+mod verbs;
 
 use butler_vocab::Tier;
 
@@ -33,7 +34,8 @@ pub(super) use overrides::{demotes, promotes};
 
 type Rule = fn(&mut Walk<'_>, &Call<'_>, &mut State) -> Option<Output>;
 
-const RULES: [Rule; 10] = [
+const RULES: [Rule; 11] = [
+    verbs::judge,
     readers::judge,
     text_tools::judge,
     files::judge,

@@ -141,10 +141,31 @@ fn is_test(word: &str) -> bool {
     )
 }
 
+fn is_quiet(word: &str) -> bool {
+    QUIET.contains(&word)
+}
+
+/// Whether a target of make says that it sends or destroys something.
+fn sends(name: &str) -> bool {
+    let words: Vec<&str> = name
+        .split(|c: char| !c.is_ascii_alphanumeric())
+        .filter(|word| !word.is_empty())
+        .collect();
+    let any = |wanted: &[&str]| words.iter().any(|word| wanted.contains(word));
+    let applies = any(&["terraform", "tf", "helm", "k8s", "kubectl", "pulumi"])
+        && any(&["apply", "upgrade", "install", "uninstall", "delete"]);
+    !words.iter().any(|word| is_quiet(word))
+        && (name == "release" || applies || any(&["push", "destroy", "upload"]))
+}
+
 /// A run-target asks by its name. `release` does so only where it cannot be the
 /// name of an optimised build.
 fn target(walk: &mut Walk<'_>, name: &str, release: bool) {
-    if is_loud(name) || (release && (name == "release" || name.starts_with("release:"))) {
+    let releases = name == "release"
+        || name
+            .strip_prefix("release:")
+            .is_some_and(|rest| !rest.split([':', '-', '_']).any(is_test));
+    if is_loud(name) || (release && releases) {
         walk.ask(
             format!("the target `{name}` is named for a deployment"),
             true,
@@ -172,6 +193,11 @@ pub(super) fn targets(walk: &mut Walk<'_>, call: &Call<'_>, state: &State) {
             }
         }
         "npm" | "pnpm" | "yarn" | "bun" => script_runner(walk, call),
+        "run-s" | "run-p" => {
+            for word in args.operands(&[]) {
+                target(walk, &word.text, true);
+            }
+        }
         "composer" => {
             if let Some(("run" | "run-script", rest)) = args.subcommand(&[])
                 && let Some(name) = rest.get(0)
@@ -233,6 +259,31 @@ fn run_targets(walk: &mut Walk<'_>, call: &Call<'_>) {
         }
         if dry {
             continue;
+        }
+        // A test of a deployment, or a build of one, is none.
+        let looks = match call.name {
+            "bazel" | "bazelisk" => !matches!(
+                args.subcommand(&with_value).map(|(verb, _)| verb),
+                Some("run" | "mobile-install")
+            ),
+            // `nx target project`
+            "nx" => args
+                .subcommand(&with_value)
+                .is_some_and(|(verb, _)| verb != word.text && is_quiet(verb)),
+            _ => false,
+        };
+        if looks {
+            continue;
+        }
+        let plain = matches!(
+            call.name,
+            "make" | "gmake" | "bmake" | "just" | "rake" | "task" | "go-task"
+        );
+        if plain && sends(&word.text) {
+            walk.ask(
+                format!("the target `{}` is named for a release", word.text),
+                true,
+            );
         }
         target(walk, &word.text, false);
         let installs = matches!(word.as_str(), "install" | "uninstall")
@@ -347,6 +398,8 @@ fn java_build(walk: &mut Walk<'_>, args: Args<'_>) {
             || word.text == "deploy:deploy"
             || goal.starts_with("publish") && !goal.ends_with("ToMavenLocal")
             || goal.starts_with("upload")
+            || goal == "flywayClean"
+            || matches!(word.as_str(), "flyway:clean" | "liquibase:dropAll")
             || goal == "bootBuildImage";
         if publishes || is_loud(goal) && !goal.ends_with("ToMavenLocal") {
             walk.ask(format!("`{}` publishes or deploys", word.text), true);
@@ -379,8 +432,14 @@ fn publisher(walk: &mut Walk<'_>, call: &Call<'_>) {
         "package",
         "--no-publish",
     ]);
+    // Its `-d` is the folder that is published.
+    let quiet = match call.name {
+        "gh-pages" => args.any(&["--help", "--version", "--no-push"]),
+        "lerna" if args.get(0) == Some("clean") => false,
+        _ => quiet,
+    };
     if !quiet {
-        walk.ask(format!("`{}` publishes", call.name), true);
+        walk.ask(format!("`{}` publishes or removes", call.name), true);
     }
 }
 
@@ -388,7 +447,10 @@ fn publisher(walk: &mut Walk<'_>, call: &Call<'_>) {
 pub(super) fn script_arguments(walk: &mut Walk<'_>, script: &str, args: Args<'_>) {
     let has = |words: &[&str]| args.any(words);
     let drops = match script {
-        "manage.py" | "django-admin" => has(&["flush", "reset_db", "sqlflush", "clear_cache"]),
+        "manage.py" | "django-admin" => {
+            has(&["flush", "reset_db", "sqlflush", "clear_cache"])
+                || has(&["migrate"]) && has(&["zero"])
+        }
         "artisan" => has(&[
             "migrate:fresh",
             "migrate:reset",
@@ -406,6 +468,8 @@ pub(super) fn script_arguments(walk: &mut Walk<'_>, script: &str, args: Args<'_>
         "liquibase" => has(&["dropAll", "drop-all", "rollback", "rollbackCount"]),
         "diesel" | "sqlx" => has(&["drop", "reset", "redo"]) || has(&["revert"]),
         "alembic" => has(&["downgrade"]),
+        "drizzle-kit" => has(&["drop"]) || has(&["push"]) && has(&["--force"]),
+        "hasura" => has(&["clear", "delete", "rollback"]),
         "dbmate" | "goose" | "migrate" | "sea-orm-cli" => {
             has(&["drop", "reset", "down", "fresh", "refresh"])
         }

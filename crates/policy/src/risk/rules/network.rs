@@ -321,6 +321,11 @@ fn other_client(walk: &mut Walk<'_>, call: &Call<'_>, state: &mut State) -> Outp
     for path in call.args.values(&["-o", "--output", "--out", "--download"]) {
         saved(walk, &path, state);
     }
+    if matches!(call.name, "aria2c" | "axel") {
+        for url in call.args.operands(&["-o", "-d", "-x", "-s", "--dir"]) {
+            saved(walk, &last_part(url), state);
+        }
+    }
     Output::Foreign
 }
 

@@ -59,7 +59,11 @@ pub(super) fn judge(walk: &mut Walk<'_>, args: Args<'_>) -> Output {
                 .first()
                 .map_or("", |text| text.text.as_str())
                 .to_uppercase();
-            if method == "DELETE" {
+            let mutation = rest.iter().any(|word| {
+                let text = word.text.to_lowercase();
+                text.contains("mutation") && text.contains("delete")
+            });
+            if method == "DELETE" || mutation {
                 walk.ask("it deletes on the forge", true);
             } else if matches!(method.as_str(), "POST" | "PUT" | "PATCH")
                 || rest.iter().any(|word| {
