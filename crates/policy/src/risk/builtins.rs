@@ -21,22 +21,39 @@ impl Walk<'_> {
         let args = call.args;
         match call.name {
             "cd" | "pushd" | "popd" => self.change_folder(call.name, args, state),
-            "export" | "declare" | "local" | "readonly" | "typeset" => self.declare(args, state),
+            "export" | "declare" | "local" | "readonly" | "typeset" => {
+                self.declare(call.name, args, state);
+            }
             "let" => args
                 .iter()
                 .for_each(|word| self.arithmetic(&word.text, state)),
             "unset" => {
                 for name in args.operands(&[]) {
-                    self.evaluated(&name.text, state);
+                    if name.text.contains('[') {
+                        // The others move up.
+                        self.fill(&name.text, state);
+                        continue;
+                    }
                     state.kinds.remove(&name.text);
                     state.variables.remove(&name.text);
                     state.functions.remove(&name.text);
                 }
             }
             "read" | "mapfile" | "readarray" | "getopts" => {
+                for text in args.values(&["-C"]) {
+                    self.inner(&text.text, text.exact, &mut state.clone(), &Feed::None);
+                }
                 for name in args.operands(&["-p", "-d", "-n", "-t", "-u", "-i"]) {
                     self.fill(&name.text, state);
                 }
+            }
+            "compgen" | "complete" => {
+                for text in args.values(&["-C"]) {
+                    self.inner(&text.text, text.exact, &mut state.clone(), &Feed::None);
+                }
+                args.values(&["-W"])
+                    .iter()
+                    .for_each(|text| self.evaluated(&text.text, state));
             }
             "set" => {
                 if let Some(at) = args.iter().position(|word| word.text == "--") {
@@ -63,8 +80,8 @@ impl Walk<'_> {
                 }
             }
             "exit" | "return" | "break" | "continue" | "wait" | "jobs" | "fg" | "bg" | "disown"
-            | "times" | "shopt" | "umask" | "ulimit" | "bind" | "complete" | "history"
-            | "caller" | "dirs" | "unalias" | "suspend" | "logout" | "hash" => {}
+            | "times" | "shopt" | "umask" | "ulimit" | "bind" | "history" | "caller" | "dirs"
+            | "unalias" | "suspend" | "logout" | "hash" => {}
             _ => return None,
         }
         Some(Output::nothing())
@@ -84,12 +101,13 @@ impl Walk<'_> {
     }
 
     /// `export x=1`, `local y`: the words are assignments.
-    fn declare(&mut self, args: Args<'_>, state: &mut State) {
+    fn declare(&mut self, builtin: &str, args: Args<'_>, state: &mut State) {
         let flags: String = args
             .iter()
             .filter_map(|word| word.text.strip_prefix('-'))
             .collect();
-        let kind = Kind::of(&flags);
+        // To `export`, `-n` means something else.
+        let kind = Kind::of(&flags).filter(|_| builtin != "export");
         for word in args.operands(&[]) {
             let (name, value) = match word.text.split_once('=') {
                 Some((name, value)) => (name, Some(value)),

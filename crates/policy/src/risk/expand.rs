@@ -229,9 +229,7 @@ impl Walk<'_> {
         }
         let subscript = variable.subscript.as_ref().map(|word| {
             let text = self.expand_one(word, state);
-            if state.kinds.get(&variable.name) != Some(&Kind::Keyed) {
-                self.arithmetic(&text.text, state);
-            }
+            self.arithmetic(&text.text, state);
             text
         });
         if variable.operator == ":" {

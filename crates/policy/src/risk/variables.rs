@@ -49,9 +49,7 @@ impl Walk<'_> {
         let name = &assignment.name;
         let subscript = assignment.subscript.as_ref().map(|word| {
             let text = self.expand_one(word, state);
-            if state.kinds.get(name) != Some(&Kind::Keyed) {
-                self.arithmetic(&text.text, state);
-            }
+            self.arithmetic(&text.text, state);
             text
         });
         let values = if assignment.array {
@@ -143,15 +141,11 @@ impl Walk<'_> {
 
     fn as_kind(&mut self, kind: Kind, text: Text, state: &mut State) -> Text {
         match kind {
-            Kind::Lower => Text {
-                text: text.text.to_lowercase(),
-                ..text
-            },
-            Kind::Upper => Text {
-                text: text.text.to_uppercase(),
-                ..text
-            },
-            Kind::Respelled => Text::hole(),
+            // A kind may be left over from a function that has ended, so what
+            // it would change is not known.
+            Kind::Lower if text.text.to_lowercase() == text.text => text,
+            Kind::Upper if text.text.to_uppercase() == text.text => text,
+            Kind::Lower | Kind::Upper | Kind::Respelled => Text::hole(),
             Kind::Number => {
                 self.arithmetic(&text.text, state);
                 Text::placed("0")
