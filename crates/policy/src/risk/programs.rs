@@ -90,7 +90,7 @@ impl Walk<'_> {
 
     fn make_text(&mut self, text: &str, given: &HashMap<String, String>, state: &State) {
         let Some(lines) = make::shell_lines(text, given) else {
-            self.ask("the makefile is too large to judge", false);
+            self.ask("the makefile cannot be judged", false);
             return;
         };
         for line in lines.iter().filter(|line| !line.trim().is_empty()) {

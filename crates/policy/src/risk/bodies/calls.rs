@@ -12,11 +12,11 @@ const CALLS: &[(&str, &str)] = &[
     ),
     (
         "node",
-        r"\b(?:execSync|execFile|execFileSync|spawnSync|spawn|fork)\s*\(|(?:^|[^.\w])exec\s*\(|\bchild_process\b|\b(?:rimraf|removeSync|emptyDirSync|emptyDir)\s*\(|\b(?:rm|rmSync|rmdir|rmdirSync)\s*\([^;]*\brecursive\b|\bprocess\s*\.\s*(?:binding|kill|dlopen)\b|(?:^|[^.\w])eval\s*[(),]|\bBun\s*\.\s*\$|\bnew\s+Function\b|\bchmod(?:Sync)?\s*\(|\bchown(?:Sync)?\s*\(",
+        r"\b(?:execSync|execFile|execFileSync|spawnSync|spawn|fork)\s*\(|(?:^|[^.\w])exec\s*\(|\bchild_process\b|\b(?:rimraf|removeSync|emptyDirSync|emptyDir)\s*\(|\b(?:rm|rmSync|rmdir|rmdirSync)\s*\([^;]*\brecursive\b|\bprocess\s*\.\s*(?:binding|kill|dlopen)\b|(?:^|[^.\w])eval\s*[(),]|\b(?:globalThis|global|window)\s*(?:\.\s*eval\b|\[)|\bBun\s*\.\s*\$|\bnew\s+Function\b|\bchmod(?:Sync)?\s*\(|\bchown(?:Sync)?\s*\(",
     ),
     (
         "perl",
-        r"\b(?:system|exec)\b\s*[\x28\x22\x27$@q{]|(?:^|[;{(&|\n]|\b(?:or|and|do))\s*(?:system|exec)\s+\w|\bunlink\b[^\n;]*(?:<[^>\n]*>|\bglob\b|\breaddir\b)|\bfind\s*\([^\n]*\bunlink\b|\bunlink\b[^\n]*\bfind\s*\(|\beval\b[^\n;]*\b(?:get|LWP|HTTP::Tiny)\b|\bqx\b|`|\bfork\b|\b(?:rmtree|remove_tree)\b|\bIO::Socket\b|\bSocket\b|\bunlink\s*\(?\s*(?:glob|<|@)|\b(?:chmod|chown)\b\s*[\x28\d]|\beval\s+[$\x22]|\bopen\s*\(?[^;]*\|",
+        r"\b(?:system|exec)\b\s*[\x28\x22\x27$@q{]|(?:^|[;{(&|\n]|\b(?:or|and|do))\s*(?:system|exec)\s+\w|\bunlink\b[^\n;]*(?:<[^>\n]*>|\bglob\b|\breaddir\b)|\bfind(?:depth)?\s*\([^\n]*\bunlink\b|\bunlink\b[^\n]*\bfind(?:depth)?\s*\(|\beval\b[^\n;]*\b(?:get|LWP|HTTP::Tiny)\b|\bqx\b|`|\bfork\b|\b(?:rmtree|remove_tree)\b|\bIO::Socket\b|\bSocket\b|\bunlink\s*\(?\s*(?:glob|<|@)|\b(?:chmod|chown)\b\s*[\x28\d]|\beval\s+[$\x22]|\bopen\s*\(?[^;]*\|",
     ),
     (
         "ruby",

@@ -14,7 +14,7 @@ const MAX_DEPTH: usize = 6;
 const MAX_BYTES: usize = 256 * 1024;
 
 /// The shell lines of a makefile. `given` are variables from outside. Nothing
-/// when it grows too large to read.
+/// when it grows too large to read, or changes how it is to be read.
 pub(in super::super) fn shell_lines(
     text: &str,
     given: &HashMap<String, String>,
@@ -28,9 +28,15 @@ pub(in super::super) fn shell_lines(
     }
     let mut left = MAX_BYTES;
     let mut lines = Vec::new();
+    let mut defines = false;
     for line in text.lines() {
+        let word = line.split_whitespace().next().unwrap_or_default();
+        defines = word == "define" || defines && word != "endef";
         let recipe = match line.strip_prefix('\t') {
             Some(recipe) => recipe,
+            // What is defined may be run anywhere.
+            None if defines && word != "define" => line,
+            None if changes_reading(line, word) => return None,
             None if line.trim_start().starts_with('#') => continue,
             None => {
                 // `$(shell …)` runs wherever it stands, `x != …` as well.
@@ -50,6 +56,25 @@ pub(in super::super) fn shell_lines(
         lines.push(expanded(recipe, &variables, 0, &mut left)?);
     }
     Some(lines)
+}
+
+/// Lines that make the rest mean something else, or bring in what nobody sees.
+fn changes_reading(line: &str, word: &str) -> bool {
+    match setting(line) {
+        Some(("SHELL", shell)) => {
+            let name = shell.rsplit(['/', ' ']).next().unwrap_or_default();
+            !matches!(name, "sh" | "bash" | "zsh" | "dash") || shell.starts_with('.')
+        }
+        Some((".SHELLFLAGS", flags)) => flags.contains(['$', ';', '\'', '"', '/']),
+        Some((name, _)) => name == ".RECIPEPREFIX",
+        None => match word {
+            "include" | "-include" | "sinclude" => {
+                line.contains("/dev/") || line.contains("/proc/")
+            }
+            "load" | "-load" => true,
+            _ => false,
+        },
+    }
 }
 
 /// What stands behind the `;` of `target: sources; recipe`.
@@ -202,8 +227,20 @@ mod tests {
     }
 
     #[test]
-    fn what_grows_without_end_is_not_read() {
-        let text = "X = $(X)$(X)\na:\n\t$(X)\n";
-        assert_eq!(shell_lines(text, &HashMap::new()), None);
+    fn what_grows_or_reads_otherwise_is_not_read() {
+        for text in [
+            "X = $(X)$(X)\na:\n\t$(X)\n",
+            "SHELL = ./evil\n",
+            ".RECIPEPREFIX = >\n",
+            "include /dev/stdin\n",
+            "load ./evil.so\n",
+        ] {
+            assert_eq!(shell_lines(text, &HashMap::new()), None, "{text}");
+        }
+        check(
+            "SHELL := /bin/bash\n.SHELLFLAGS := -eu -o pipefail -c\n",
+            &[],
+        );
+        check("define R\nrm x\nendef\na: b\n", &["rm x"]);
     }
 }

@@ -20,13 +20,19 @@ pub(in super::super) fn destructive(text: &str) -> Option<String> {
             | \b xp_cmdshell \b | \b sys_exec \b | \b load_extension \s* \(
             | (?: ^ | [\n;] ) \s* \\ ! | \\ o \s* \| | \\ copy \b [^;\n]* \b program \b
             | (?: ^ | [\n;] ) \s* \. (?: shell | system ) \b
-            | (?: ^ | [\n;] ) \s* \. (?: output | once | import | excel | log | read ) \s* ['\x22]? \s* \|
             | (?: ^ | [\n;] ) \s* system \s+ \w
             | \\ (?: g | gx | w ) \s* \|
             ",
         )
         .ok()
     });
+    // A pipe may stand in quotes.
+    static PIPE: LazyLock<Option<Regex>> = LazyLock::new(|| {
+        Regex::new(r#"(?m)^\s*\.(?:output|once|import|log|read)\s*['"]?\s*\|"#).ok()
+    });
+    if let Some(pipe) = PIPE.as_ref()?.find(text) {
+        return Some(pipe.as_str().trim().to_owned());
+    }
     let pattern = PATTERN.as_ref()?;
     let bare = without_text(text);
     let hit = pattern.find(&bare)?.as_str();
@@ -113,6 +119,7 @@ mod tests {
             "delete from \"t\"",
             "select \"it's\"; drop table x; select 'a'",
             ".output |sh",
+            ".once '|sh'",
             "system id",
             "select 1 \\g |sh",
         ] {
