@@ -2,6 +2,7 @@
 //! that nobody knows changes the worktree at most, for the sandbox holds it.
 
 mod cloud;
+mod cmake;
 mod consoles;
 mod credentials;
 mod data;

@@ -7,10 +7,9 @@ use super::{
         args::{Args, basename},
         simple::Call,
         state::State,
-        text::Text,
         walk::Walk,
     },
-    consoles,
+    cmake, consoles,
 };
 
 /// Words in a name that say it changes the world.
@@ -222,7 +221,7 @@ pub(super) fn targets(walk: &mut Walk<'_>, call: &Call<'_>, state: &State) {
         | "auto" | "cargo-release" => {
             publisher(walk, call);
         }
-        "cmake" => cmake(walk, call, state),
+        "cmake" => cmake::judge(walk, call, state),
         "meson" if args.get(0) == Some("install") => walk.ask("it installs", false),
         _ => {}
     }
@@ -299,61 +298,6 @@ fn run_targets(walk: &mut Walk<'_>, call: &Call<'_>) {
     }
     if call.name == "mix" || call.name == "rails" || call.name == "rake" || call.name == "wp" {
         script_arguments(walk, call.name, args);
-    }
-}
-
-/// cmake as a builder, as an installer, and as a set of small commands.
-fn cmake(walk: &mut Walk<'_>, call: &Call<'_>, state: &State) {
-    let args = call.args;
-    if args.has("--install") {
-        walk.ask("it installs", false);
-    }
-    let targets = args.values(&["--target", "-t"]);
-    let installs = |target: &Text| target.text == "install" || target.text.starts_with("install/");
-    if args.has("--build") && (targets.iter().any(installs) || args.any(&["install"])) {
-        walk.ask("it installs", false);
-    }
-    for file in args.values(&["-P"]) {
-        let text = walk.program_text(&file, call.feed, state);
-        let loud = [
-            "execute_process",
-            "REMOVE_RECURSE",
-            "file(REMOVE",
-            "exec_program",
-        ];
-        if text.is_some_and(|text| loud.iter().any(|word| text.contains(word))) {
-            walk.ask("the cmake script runs or removes something", false);
-        }
-    }
-    let Some(at) = args.iter().position(|word| word.text == "-E") else {
-        return;
-    };
-    let words = args.0.get(at + 1..).unwrap_or_default();
-    let mut own = state.clone();
-    match words.first().map_or("", Text::as_str) {
-        "rm" | "env" => {
-            walk.nested(words, &mut own, call.feed);
-        }
-        "time" => {
-            walk.nested(&words[1..], &mut own, call.feed);
-        }
-        "chdir" => {
-            walk.nested(words.get(2..).unwrap_or_default(), &mut own, call.feed);
-        }
-        "remove_directory" => walk.ask("it removes recursively", false),
-        "remove" => Args(&words[1..])
-            .operands(&[])
-            .into_iter()
-            .for_each(|path| walk.write(path, state, "removes")),
-        verb if verb.starts_with("copy") || verb.contains("link") || verb == "rename" => {
-            if let Some(path) = words.last() {
-                walk.write(path, state, "writes to");
-            }
-        }
-        "touch" | "touch_nocreate" | "make_directory" => words[1..]
-            .iter()
-            .for_each(|path| walk.write(path, state, "writes to")),
-        _ => {}
     }
 }
 
