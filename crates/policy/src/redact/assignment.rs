@@ -8,10 +8,11 @@
 use std::ops::Range;
 
 use super::{
-    literal::{Value, value},
+    literal::value,
     names::{LOOKED_UP, OTHER},
+    plausible::accepts,
+    sign::{Sign, sign},
     spans::{Spans, touches_marker},
-    value::{is_figure, is_member, is_placeholder, is_type, is_uuid, is_wordy, shape},
 };
 
 /// What kind of name it is, by how much its value must look like a secret.
@@ -83,7 +84,7 @@ fn is_name_byte(b: u8, before: bool) -> bool {
 }
 
 /// The words of a name: split at signs and capitals.
-fn words(name: &str) -> Vec<String> {
+pub(super) fn words(name: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     let mut open = false;
     let mut upper_before = false;
@@ -149,213 +150,4 @@ fn kind(name: &str, found: &str) -> Option<Name> {
         "password" | "passwd" | "passphrase" | "pwd" | "pass" | "requirepass" => Name::Password,
         _ => Name::Key,
     })
-}
-
-/// The sign between name and value.
-struct Sign {
-    end: usize,
-    /// `NAME=value`, without a blank.
-    tight: bool,
-    /// `:`, as in YAML, JSON and prose.
-    colon: bool,
-    /// `is`, or nothing: only a value that no person would write counts.
-    prose: bool,
-}
-
-fn sign(bytes: &[u8], first: usize, last: usize) -> Option<Sign> {
-    let mut at = last;
-    let peek = |at: usize| bytes.get(at).copied().unwrap_or(0);
-    while at - last < 5 && matches!(peek(at), b'"' | b'\'' | b'`' | b'\\' | b']' | b'*') {
-        at += 1;
-    }
-    let before = at;
-    while at - before < 12 && matches!(peek(at), b' ' | b'\t') {
-        at += 1;
-    }
-    let spaced = at > before;
-    let sign = |end: usize, colon: bool| {
-        Some(Sign {
-            end,
-            tight: !spaced && !matches!(peek(end), b' ' | b'\t'),
-            colon,
-            prose: false,
-        })
-    };
-    let flag =
-        first >= 2 && bytes[first - 2..first] == *b"--" || first < last && bytes[first] == b'-';
-    match (peek(at), peek(at + 1)) {
-        (b'=', b'>') | (b':', b'=') => sign(at + 2, false),
-        (b'=', b'=' | b'~') | (b':', b':' | b'/') => None,
-        (b'=', _) => sign(at + 1, false),
-        (b':', _) => sign(at + 1, true),
-        (b'>', _) if first > 0 && bytes[first - 1] == b'<' => sign(at + 1, false),
-        (b'i', b's') if spaced && peek(at + 2) == b' ' => Some(Sign {
-            end: at + 3,
-            tight: false,
-            colon: true,
-            prose: true,
-        }),
-        // `CREATE USER app PASSWORD '…'`.
-        (b'\'', _) if spaced && bytes[first..last].eq_ignore_ascii_case(b"password") => {
-            Some(Sign {
-                end: at,
-                tight: false,
-                colon: true,
-                prose: true,
-            })
-        }
-        _ if (flag
-            || takes_no_sign(&bytes[first..last])
-            || is_netrc(bytes, first)
-            || is_fish(bytes, first))
-            && spaced
-            && at == before + 1 =>
-        {
-            Some(Sign {
-                end: at,
-                tight: true,
-                colon: false,
-                prose: false,
-            })
-        }
-        _ => None,
-    }
-}
-
-/// `requirepass …` of Redis, `npm config set …:_authToken …`, `Bearer …`.
-fn takes_no_sign(name: &[u8]) -> bool {
-    [&b"requirepass"[..], b"_authToken", b"bearer"]
-        .iter()
-        .any(|known| name.eq_ignore_ascii_case(known))
-}
-
-/// `machine example.com login you password …`.
-fn is_netrc(bytes: &[u8], first: usize) -> bool {
-    let before = &bytes[first.saturating_sub(160)..first];
-    let has = |word: &[u8]| before.windows(word.len()).any(|found| found == word);
-    has(b"login ") && (has(b"machine ") || has(b"default "))
-}
-
-/// `set -x TOKEN …`, as fish exports.
-fn is_fish(bytes: &[u8], first: usize) -> bool {
-    [&b"set -x "[..], b"set -gx ", b"set -Ux "]
-        .iter()
-        .any(|set| bytes[..first].ends_with(set))
-}
-
-fn accepts(kind: Name, name: &str, found: &str, value: &Value, sign: &Sign) -> bool {
-    let plain = found.trim_end_matches('=');
-    let reference = found.starts_with(['/', '.', '~'])
-        || found.contains("://")
-        || [
-            "arn:",
-            "sha256:",
-            "sha512-",
-            "sha256-",
-            "sha1-",
-            "env:",
-            "file:",
-            "vault:",
-            "ref:",
-            "ENC[",
-            "kms:",
-            "ssm:",
-            "process.env",
-            "os.",
-            "env.",
-            "import.",
-            "std::",
-            "self.",
-        ]
-        .iter()
-        .any(|start| found.starts_with(start));
-    let shape = shape(found);
-    let surely_made = shape.length >= 10 && shape.digits > 1 && shape.upper > 1 && shape.lower > 1;
-    let says_little = sign.prose && !value.quoted && !surely_made;
-    if is_placeholder(found) || reference || says_little {
-        return false;
-    }
-    if found.contains(char::is_whitespace) {
-        let phrase = name.to_ascii_lowercase().contains("passphrase");
-        return phrase && value.quoted && found.split_whitespace().count() >= 4 && shape.upper == 0;
-    }
-    if is_uuid(found) {
-        let lower = name.to_ascii_lowercase();
-        return [
-            "api_key",
-            "apikey",
-            "api-key",
-            "secret",
-            "password",
-            "access_token",
-            "auth_token",
-        ]
-        .iter()
-        .any(|word| lower.ends_with(word));
-    }
-    let code = !value.quoted
-        && (value.next == b'('
-            || found.contains(['(', '{', '['])
-            || is_member(found)
-            || is_type(found));
-    if code || is_type(found) && !value.quoted {
-        return false;
-    }
-    match kind {
-        Name::Header => {
-            shape.length >= 8 && (shape.mixed() || shape.length >= 20) && !is_wordy(plain)
-        }
-        Name::Session => surely_made && shape.length >= 24,
-        Name::Made => surely_made && shape.length >= 16 && !is_wordy(plain),
-        Name::Password => password(name, found, value, sign),
-        Name::Key => {
-            let cased = shape.upper > 2 && shape.lower > 2;
-            let odd = found.contains(['!', '#', '%', '^', '&', '*', '+', '~', '$']);
-            let made = shape.mixed() && shape.length >= 8
-                || cased && (shape.length >= 20 || odd && shape.length >= 12);
-            made && !is_wordy(plain) && !is_figure(found) && !names_itself(name, found)
-        }
-    }
-}
-
-fn password(name: &str, found: &str, value: &Value, sign: &Sign) -> bool {
-    let shape = shape(found);
-    if names_itself(name, found) {
-        return false;
-    }
-    if shape.digits == shape.length {
-        return value.quoted && shape.length >= 4;
-    }
-    if is_figure(found) {
-        return value.quoted && shape.length >= 8;
-    }
-    let shouted = name.bytes().all(|b| !b.is_ascii_lowercase());
-    if shape.letters() == shape.length {
-        let lower_word = shape.upper == 0 && shape.length >= 6;
-        let made = shape.upper > 1 && shape.lower > 1 && shape.length >= 10;
-        return made && value.quoted || lower_word && (value.quoted || shouted && sign.tight);
-    }
-    if value.quoted {
-        // Keys of translations and form fields: `auth.password.label`.
-        return shape.length >= 4 && !(is_wordy(found) && shape.digits == 0);
-    }
-    let identifier = found
-        .bytes()
-        .all(|b| b.is_ascii_alphanumeric() || b == b'_');
-    let in_code = !sign.colon && !sign.tight && matches!(value.next, b';' | b',' | b')');
-    if identifier && in_code || shape.length < 5 {
-        return false;
-    }
-    shape.mixed() || shape.signs > 0 && shape.length >= 8 && !is_wordy(found)
-}
-
-/// `token = token2`, `password=password_1`.
-fn names_itself(name: &str, found: &str) -> bool {
-    let last = words(name).pop().unwrap_or_default();
-    let lower = found.to_ascii_lowercase();
-    let rest = lower.strip_prefix(&last);
-    last.len() > 2
-        && rest.is_some_and(|rest| {
-            rest.len() <= 3 && rest.bytes().all(|b| b.is_ascii_digit() || b == b'_')
-        })
 }

@@ -18,10 +18,13 @@ mod known;
 mod literal;
 mod names;
 mod pem;
+mod plausible;
+mod sign;
 mod spans;
 mod url;
 mod value;
 mod vendor;
+mod vendor_rules;
 mod view;
 
 use butler_vocab::{Secret, Sha256Hex};
