@@ -45,6 +45,12 @@ const MORE_NAMES: [&str; 16] = [
 /// What a key is for, or where it stands, where no other word says secret.
 const OF_SERVICES: [&str; 4] = ["_key", "subscription-key", "requirepass", "bearer"];
 
+/// The same as people say it: what follows must surely be made.
+const SPOKEN: [&str; 3] = ["api key", "secret key", "access key"];
+
+/// Too short to look for without the sign behind them, which is not of the name.
+const SHORT: [&str; 3] = ["pw:", "pw=", "pw\""];
+
 /// "Password" where people do not write English.
 const FOREIGN: [&str; 9] = [
     "contraseña",
@@ -74,6 +80,7 @@ const NETS_6: [&str; 3] = ["[fc", "[fd", "[fe80:"];
 #[derive(Debug, Clone, Copy)]
 enum Anchor {
     Name,
+    Short,
     PemBegin,
     PemEnd,
     Putty,
@@ -106,8 +113,16 @@ impl Anchors {
             words.push(word.to_vec());
             anchors.push(anchor);
         };
-        for name in NAMES.into_iter().chain(MORE_NAMES).chain(OF_SERVICES) {
+        for name in NAMES
+            .into_iter()
+            .chain(MORE_NAMES)
+            .chain(OF_SERVICES)
+            .chain(SPOKEN)
+        {
             add(name.as_bytes(), Anchor::Name);
+        }
+        for name in SHORT {
+            add(name.as_bytes(), Anchor::Short);
         }
         for name in FOREIGN {
             add(name.as_bytes(), Anchor::Foreign);
@@ -157,6 +172,7 @@ impl Anchors {
             let (start, end) = (hit.start(), hit.end());
             match self.anchors[hit.pattern().as_usize()] {
                 Anchor::Name => assignment::look(text, start, end, spans),
+                Anchor::Short => assignment::look(text, start, end - 1, spans),
                 Anchor::PemBegin => pem::begin(text, start, spans),
                 Anchor::PemEnd => pem::end(text, start, spans),
                 Anchor::Putty => pem::putty(text, end, spans),

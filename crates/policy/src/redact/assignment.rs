@@ -45,7 +45,7 @@ pub(super) fn look(text: &str, start: usize, end: usize, spans: &mut Spans) {
         first += 1;
     }
     // Cheap first: most names are not followed by a sign.
-    let Some(sign) = sign(bytes, first, last) else {
+    let Some(sign) = sign(text, first, last) else {
         return;
     };
     let Some(kind) = kind(&text[first..last], &text[start..end]) else {
@@ -60,7 +60,7 @@ pub(super) fn look_foreign(text: &str, first: usize, last: usize, spans: &mut Sp
     if inside(text[..first].chars().next_back()) || inside(text[last..].chars().next()) {
         return;
     }
-    if let Some(sign) = sign(text.as_bytes(), first, last) {
+    if let Some(sign) = sign(text, first, last) {
         take(text, first..last, Name::Password, &sign, spans);
     }
 }
@@ -133,6 +133,9 @@ fn kind(name: &str, found: &str) -> Option<Name> {
             .any(|word| *word == lower.trim_start_matches('_'));
         return (whole && !looked_up).then_some(Name::Made);
     }
+    if lower == "pw" {
+        return words.contains(&lower).then_some(Name::Password);
+    }
     let bare = lower.trim_start_matches(['_', '"']);
     // `tokenize`, `secretary`, `tokens`: the word must be whole.
     let compact: String = bare.chars().filter(char::is_ascii_alphanumeric).collect();
@@ -148,6 +151,8 @@ fn kind(name: &str, found: &str) -> Option<Name> {
     }
     Some(match bare {
         "password" | "passwd" | "passphrase" | "pwd" | "pass" | "requirepass" => Name::Password,
+        // Words of a sentence.
+        spoken if spoken.contains(' ') => Name::Made,
         _ => Name::Key,
     })
 }

@@ -1,7 +1,24 @@
 //! The value of an assignment as people and programs write it: quoted, bare,
-//! behind a type or behind the scheme of a header.
+//! on the next line or behind the scheme of a header.
 
-use super::assignment::Name;
+use super::{assignment::Name, sign::BLANKS, value::shape, wrapped};
+
+/// Schemes of an Authorization header.
+const SCHEMES: [&str; 13] = [
+    "bearer ",
+    "basic ",
+    "token ",
+    "apikey ",
+    "api-key ",
+    "key ",
+    "digest ",
+    "ssws ",
+    "geniekey ",
+    "negotiate ",
+    "ntlm ",
+    "bot ",
+    "oauth ",
+];
 
 /// What stands behind the sign.
 pub(super) struct Value {
@@ -17,14 +34,13 @@ pub(super) fn value(text: &str, from: usize, kind: Name) -> Option<Value> {
     let bytes = text.as_bytes();
     let peek = |at: usize| bytes.get(at).copied().unwrap_or(0);
     let mut at = from;
-    while at - from < 12 && matches!(peek(at), b' ' | b'\t' | b'*') {
+    while at - from < BLANKS && matches!(peek(at), b' ' | b'\t' | b'*') {
         at += 1;
     }
-    at = behind_annotation(text, at).unwrap_or(at);
-    // `r"…"`, `b'…'`, `@"…"`.
-    if matches!(peek(at), b'r' | b'b' | b'f' | b'u' | b'@') && matches!(peek(at + 1), b'"' | b'\'')
-    {
-        at += 1;
+    if let Some(line) = next_line(text, at) {
+        at = line;
+    } else {
+        at = wrapped::behind(text, at);
     }
     let escaped = peek(at) == b'\\' && matches!(peek(at + 1), b'"' | b'\'');
     if escaped {
@@ -35,7 +51,7 @@ pub(super) fn value(text: &str, from: usize, kind: Name) -> Option<Value> {
         return quoted(text, at, quote, escaped, kind);
     }
     if kind == Name::Header {
-        at = behind_scheme(text, at)?;
+        at = behind_scheme(text, at).or_else(|| is_bare_header(text, at).then_some(at))?;
     }
     let length = bytes[at.min(bytes.len())..]
         .iter()
@@ -72,23 +88,6 @@ pub(super) fn value(text: &str, from: usize, kind: Name) -> Option<Value> {
     })
 }
 
-/// `password: str = "…"`: the value stands behind the second sign.
-fn behind_annotation(text: &str, at: usize) -> Option<usize> {
-    let rest = text.get(at..)?;
-    let kind = rest
-        .bytes()
-        .take(40)
-        .take_while(|b| {
-            b.is_ascii_alphanumeric()
-                || matches!(b, b'_' | b'[' | b']' | b'.' | b'<' | b'>' | b'&' | b'?')
-        })
-        .count();
-    let after = rest.get(kind..)?.trim_start_matches(' ');
-    let behind = after.strip_prefix('=')?;
-    let value = behind.trim_start_matches(' ');
-    (kind > 0 && value.starts_with(['"', '\''])).then(|| at + rest.len() - value.len())
-}
-
 fn quoted(text: &str, at: usize, quote: u8, escaped: bool, kind: Name) -> Option<Value> {
     let bytes = text.as_bytes();
     let mut start = at + 1;
@@ -118,17 +117,64 @@ fn quoted(text: &str, at: usize, quote: u8, escaped: bool, kind: Name) -> Option
 /// `Bearer `, `Basic `, `token ` of an Authorization header.
 fn behind_scheme(text: &str, at: usize) -> Option<usize> {
     let rest = text.get(at..)?;
-    ["bearer ", "basic ", "token ", "apikey ", "key ", "digest "]
-        .into_iter()
-        .find_map(|scheme| {
-            rest.get(..scheme.len())?
-                .eq_ignore_ascii_case(scheme)
-                .then(|| {
-                    at + scheme.len()
-                        + rest[scheme.len()..]
-                            .bytes()
-                            .take_while(|b| *b == b' ')
-                            .count()
-                })
-        })
+    SCHEMES.into_iter().find_map(|scheme| {
+        rest.get(..scheme.len())?
+            .eq_ignore_ascii_case(scheme)
+            .then(|| {
+                at + scheme.len()
+                    + rest[scheme.len()..]
+                        .bytes()
+                        .take_while(|b| *b == b' ')
+                        .count()
+            })
+    })
+}
+
+/// Whether a header's value stands there without a scheme: only what was made.
+fn is_bare_header(text: &str, at: usize) -> bool {
+    let rest = text.get(at..).unwrap_or_default();
+    let length = rest
+        .bytes()
+        .take(2048)
+        .take_while(|b| b.is_ascii_alphanumeric() || b"+/=_.~-".contains(b))
+        .count();
+    let shape = shape(&rest[..length]);
+    let base64 = shape.digits > 0 && shape.upper > 1 && shape.lower > 1 && shape.signs == 0;
+    // `_auth=` of an npmrc; in code, that would be the name of something.
+    let tight = text.as_bytes()[..at].ends_with(b"_auth=");
+    shape.length >= 16 && shape.surely_made() || tight && base64 && shape.length >= 12
+}
+
+/// The value on the next line: a block of YAML, something in quotes, or a line
+/// that holds nothing but what a machine made.
+fn next_line(text: &str, at: usize) -> Option<usize> {
+    let bytes = text.as_bytes();
+    let rest = &bytes[at.min(bytes.len())..];
+    let block = rest.first().is_some_and(|b| matches!(b, b'|' | b'>'));
+    let marks = rest
+        .iter()
+        .take(4)
+        .take_while(|b| matches!(b, b'|' | b'>' | b'+' | b'-' | b'0'..=b'9' | b'\\' | b'('))
+        .count();
+    let line_end = rest[marks..].iter().take(2).position(|b| *b == b'\n')?;
+    if !block && marks > 0 && !matches!(rest[0], b'\\' | b'(') {
+        return None;
+    }
+    let from = at + marks + line_end + 1;
+    let blanks = bytes[from..]
+        .iter()
+        .take(BLANKS)
+        .take_while(|b| matches!(b, b' ' | b'\t'))
+        .count();
+    let line = from + blanks;
+    let word = bytes[line..]
+        .iter()
+        .take(2048)
+        .take_while(|b| !b.is_ascii_whitespace())
+        .count();
+    let alone = matches!(bytes.get(line + word), None | Some(b'\n' | b'\r'));
+    let found = text.get(line..line + word)?;
+    let quoted = found.starts_with(['"', '\'']);
+    let made = || shape(found).surely_made() && !found.contains(['=', ':', '(', '{', '<']);
+    (quoted || alone && (block && blanks > 0 || made())).then_some(line)
 }

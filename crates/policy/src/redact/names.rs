@@ -153,6 +153,8 @@ pub(super) const OTHER: &[&str] = &[
     "encoding",
     "sharing",
     "mount",
+    "visible",
+    "visibility",
 ];
 
 /// What keys that are no secret look things up by.
@@ -174,4 +176,90 @@ pub(super) const LOOKED_UP: &[&str] = &[
     "sorting",
     "translation",
     "react",
+];
+
+/// Keys that are known by their digest: hex behind these names is public.
+pub(super) const FINGERPRINTED: &[&str] = &[
+    "gpg", "pgp", "host", "commit", "build", "content", "release", "hash", "tree", "artifact",
+];
+
+/// Keys that are secret in whatever case their name is written.
+pub(super) const WIELDED: &[&str] = &[
+    "app", "hmac", "jwt", "admin", "aes", "cipher", "crypto", "server", "write", "service",
+];
+
+/// Tokens that a client makes up to recognise its own request.
+pub(super) const MADE_UP: &[&str] = &["request", "client", "idempotency", "dedup", "page", "trace"];
+
+/// Words of advice and errors, never of a passphrase.
+pub(super) const SPEECH: &[&str] = &[
+    "a",
+    "an",
+    "and",
+    "are",
+    "at",
+    "be",
+    "been",
+    "blank",
+    "by",
+    "can",
+    "cannot",
+    "character",
+    "characters",
+    "choose",
+    "confirm",
+    "do",
+    "does",
+    "empty",
+    "enter",
+    "field",
+    "for",
+    "forgot",
+    "from",
+    "has",
+    "have",
+    "here",
+    "in",
+    "invalid",
+    "is",
+    "it",
+    "least",
+    "login",
+    "long",
+    "match",
+    "may",
+    "missing",
+    "must",
+    "new",
+    "no",
+    "not",
+    "of",
+    "old",
+    "on",
+    "or",
+    "password",
+    "passwords",
+    "please",
+    "required",
+    "reset",
+    "secret",
+    "set",
+    "short",
+    "should",
+    "that",
+    "the",
+    "this",
+    "to",
+    "token",
+    "too",
+    "type",
+    "use",
+    "user",
+    "was",
+    "weak",
+    "will",
+    "with",
+    "wrong",
+    "you",
+    "your",
 ];

@@ -4,74 +4,64 @@
 use super::{
     assignment::{Name, words},
     literal::Value,
-    sign::Sign,
+    names::{FINGERPRINTED, LOOKED_UP, MADE_UP, SPEECH, WIELDED},
+    sign::{Link, Sign},
     value::{is_figure, is_member, is_placeholder, is_type, is_uuid, is_wordy, shape},
 };
+
+/// How a value begins that only says where another one is.
+const REFERENCES: [&str; 18] = [
+    "arn:",
+    "sha256:",
+    "sha512-",
+    "sha256-",
+    "sha1-",
+    "env:",
+    "file:",
+    "vault:",
+    "ref:",
+    "ENC[",
+    "kms:",
+    "ssm:",
+    "process.env",
+    "os.",
+    "env.",
+    "import.",
+    "std::",
+    "self.",
+];
 
 pub(super) fn accepts(kind: Name, name: &str, found: &str, value: &Value, sign: &Sign) -> bool {
     let plain = found.trim_end_matches('=');
     let reference = found.starts_with(['/', '.', '~'])
         || found.contains("://")
-        || [
-            "arn:",
-            "sha256:",
-            "sha512-",
-            "sha256-",
-            "sha1-",
-            "env:",
-            "file:",
-            "vault:",
-            "ref:",
-            "ENC[",
-            "kms:",
-            "ssm:",
-            "process.env",
-            "os.",
-            "env.",
-            "import.",
-            "std::",
-            "self.",
-        ]
-        .iter()
-        .any(|start| found.starts_with(start));
+        || REFERENCES.iter().any(|start| found.starts_with(start));
     let shape = shape(found);
-    let surely_made = shape.length >= 10 && shape.digits > 1 && shape.upper > 1 && shape.lower > 1;
-    let says_little = sign.prose && !value.quoted && !surely_made;
+    let says_little = match sign.link {
+        Link::Assigned => false,
+        Link::Told => !value.quoted && !shape.surely_made(),
+        Link::Passed => !shape.mixed() || shape.length < 6,
+    };
     if is_placeholder(found) || reference || says_little {
         return false;
     }
     if found.contains(char::is_whitespace) {
-        let phrase = name.to_ascii_lowercase().contains("passphrase");
-        return phrase && value.quoted && found.split_whitespace().count() >= 4 && shape.upper == 0;
+        return value.quoted && phrase(kind, name, found, sign);
     }
     if is_uuid(found) {
-        let lower = name.to_ascii_lowercase();
-        return [
-            "api_key",
-            "apikey",
-            "api-key",
-            "secret",
-            "password",
-            "access_token",
-            "auth_token",
-        ]
-        .iter()
-        .any(|word| lower.ends_with(word));
+        return holds_uuid(kind, name);
     }
-    let code = !value.quoted
-        && (value.next == b'('
-            || found.contains(['(', '{', '['])
-            || is_member(found)
-            || is_type(found));
-    if code || is_type(found) && !value.quoted {
+    if !value.quoted && (is_code(found, value, sign) || is_verdict(name, found, sign)) {
         return false;
     }
     match kind {
         Name::Header => {
             shape.length >= 8 && (shape.mixed() || shape.length >= 20) && !is_wordy(plain)
         }
-        Name::Session => surely_made && shape.length >= 24,
-        Name::Made => surely_made && shape.length >= 16 && !is_wordy(plain),
+        Name::Session => shape.surely_made() && shape.length >= 24,
+        Name::Made => {
+            shape.surely_made() && shape.length >= 16 && !is_wordy(plain) || is_raw(name, found)
+        }
         Name::Password => password(name, found, value, sign),
         Name::Key => {
             let cased = shape.upper > 2 && shape.lower > 2;
@@ -83,13 +73,90 @@ pub(super) fn accepts(kind: Name, name: &str, found: &str, value: &Value, sign: 
     }
 }
 
+/// Words with blanks between them that are a secret all the same.
+fn phrase(kind: Name, name: &str, found: &str, sign: &Sign) -> bool {
+    let words: Vec<&str> = found.split_whitespace().collect();
+    let lower = !found.bytes().any(|b| b.is_ascii_uppercase());
+    if name.to_ascii_lowercase().contains("passphrase") {
+        return words.len() >= 4 && lower;
+    }
+    // Behind a colon such words are labels and advice far more often.
+    kind == Name::Password
+        && !sign.colon
+        && sign.link == Link::Assigned
+        && (3..=8).contains(&words.len())
+        && words.iter().all(|word| {
+            let letters = word.bytes().all(|b| b.is_ascii_lowercase());
+            letters && (3..=12).contains(&word.len()) && !SPEECH.contains(word)
+        })
+}
+
+/// Whether a UUID behind this name is a credential, not the name of a thing.
+fn holds_uuid(kind: Name, name: &str) -> bool {
+    let lower = name.to_ascii_lowercase();
+    let secret = [
+        "api_key",
+        "apikey",
+        "api-key",
+        "secret",
+        "password",
+        "access_token",
+        "auth_token",
+    ];
+    if secret.iter().any(|word| lower.ends_with(word)) {
+        return true;
+    }
+    let words = words(name);
+    let made_up = words.iter().any(|word| MADE_UP.contains(&word.as_str()));
+    kind == Name::Header && lower.ends_with("authorization")
+        || words.last().is_some_and(|last| last == "token") && !made_up
+}
+
+fn is_code(found: &str, value: &Value, sign: &Sign) -> bool {
+    // `visible = !visible`.
+    let negated = found.strip_prefix('!').is_some_and(|name| {
+        !sign.tight
+            && name
+                .bytes()
+                .all(|b| b.is_ascii_alphabetic() || b == b'_' || b == b'.')
+    });
+    value.next == b'('
+        || found.contains(['(', '{', '['])
+        || is_member(found)
+        || is_type(found)
+        || negated
+}
+
+/// `PASS: TestStore2` is the verdict on a test.
+fn is_verdict(name: &str, found: &str, sign: &Sign) -> bool {
+    let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b'/' | b':');
+    name == "PASS" && sign.colon && found.bytes().all(plain)
+}
+
+/// Hex, or digits and letters of one case: as long as a machine makes them, and
+/// behind a name whose keys are not digests.
+fn is_raw(name: &str, found: &str) -> bool {
+    let shape = shape(found);
+    if name.contains(' ') {
+        return shape.length >= 20 && shape.digits > 3 && shape.letters() > 3 && shape.signs == 0;
+    }
+    let words = words(name);
+    let any = |list: &[&str]| words.iter().any(|word| list.contains(&word.as_str()));
+    let shouted = name.bytes().all(|b| !b.is_ascii_lowercase());
+    let hex = shape.length >= 32 && shape.mixed() && found.bytes().all(|b| b.is_ascii_hexdigit());
+    hex && !any(FINGERPRINTED)
+        && !any(LOOKED_UP)
+        && words.last().is_some_and(|last| last == "key")
+        && (shouted || any(WIELDED))
+}
+
 fn password(name: &str, found: &str, value: &Value, sign: &Sign) -> bool {
     let shape = shape(found);
     if names_itself(name, found) {
         return false;
     }
     if shape.digits == shape.length {
-        return value.quoted && shape.length >= 4;
+        return value.quoted && shape.length >= 4 || sign.tight && shape.length >= 6;
     }
     if is_figure(found) {
         return value.quoted && shape.length >= 8;

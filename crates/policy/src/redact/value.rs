@@ -205,6 +205,11 @@ impl Shape {
         self.lower + self.upper
     }
 
+    /// No person writes so.
+    pub(super) fn surely_made(&self) -> bool {
+        self.length >= 10 && self.digits > 1 && self.upper > 1 && self.lower > 1
+    }
+
     /// Letters and digits in one.
     pub(super) fn mixed(&self) -> bool {
         self.digits > 0 && self.letters() > 0

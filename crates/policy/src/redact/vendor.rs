@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::{spans::Spans, vendor_rules::RULES};
+use super::{spans::Spans, vendor_rules::RULES, view::ends_colour};
 
 static PATTERNS: LazyLock<Vec<Option<Regex>>> = LazyLock::new(|| {
     RULES
@@ -67,7 +67,7 @@ pub(super) fn look(rule: usize, text: &str, start: usize, spans: &mut Spans) {
 }
 
 /// Whether a key may begin here: not inside a word, unless the letter before
-/// belongs to an escape such as `\n`.
+/// belongs to an escape such as `\n` or ends a colour.
 fn begins(bytes: &[u8], start: usize, prefix: &str) -> bool {
     if prefix.starts_with([':', '-', '.']) || prefix.contains('/') {
         return true;
@@ -76,6 +76,7 @@ fn begins(bytes: &[u8], start: usize, prefix: &str) -> bool {
         None => true,
         Some(b) if b.is_ascii_alphanumeric() => {
             start >= 2 && bytes[start - 2] == b'\\' && matches!(b, b'n' | b't' | b'r')
+                || ends_colour(bytes, start - 1)
         }
         Some(b'_') => !prefix.starts_with(|c: char| c.is_ascii_alphabetic()) || prefix.len() > 3,
         Some(b'-') => prefix.len() > 3,

@@ -1,12 +1,15 @@
 //! A second look at lines in which something was put between the letters:
-//! zero-width characters, `\u0041`, `%41`, markdown marks.
+//! zero-width characters, colours, `\u0041`, `%41`, markdown marks.
 
 /// A stretch of the text with those taken out, and where each byte came from.
 pub(super) struct View {
     text: String,
-    /// For each byte of `text`, and one past the end, its place in the original.
-    places: Vec<usize>,
+    /// For each byte of `text`, where it begins and ends in the original.
+    places: Vec<(usize, usize)>,
 }
+
+/// What a terminal takes for the beginning of an order.
+const ESCAPE: u8 = 0x1b;
 
 /// A longer line is looked at in pieces.
 const LONGEST: usize = 16 * 1024;
@@ -16,9 +19,10 @@ impl View {
         &self.text
     }
 
-    /// The place in the original of a place in the view.
+    /// The place in the original of a place in the view that is not empty. What
+    /// was left out behind its last byte stays: a colour ends where it ended.
     pub(super) fn original(&self, start: usize, end: usize) -> (usize, usize) {
-        (self.places[start], self.places[end])
+        (self.places[start].0, self.places[end - 1].1)
     }
 }
 
@@ -78,7 +82,13 @@ fn next_trigger(bytes: &[u8], from: usize) -> Option<usize> {
 }
 
 fn may_hide(b: u8) -> bool {
-    (b == b'%') | (b == b'\\') | (b == b'*') | (b == b'`') | (b == b'~') | (b >= 0xc2)
+    (b == b'%')
+        | (b == b'\\')
+        | (b == ESCAPE)
+        | (b == b'*')
+        | (b == b'`')
+        | (b == b'~')
+        | (b >= 0xc2)
 }
 
 fn hides(bytes: &[u8], at: usize) -> bool {
@@ -87,10 +97,50 @@ fn hides(bytes: &[u8], at: usize) -> bool {
         b'\\' => {
             bytes.get(at + 1) == Some(&b'u') && hex(bytes, at + 2, 4).is_some()
                 || is_escaped_mark(bytes, at)
+                || colour(bytes, at) > 0
         }
+        ESCAPE => colour(bytes, at) > 0,
         b'*' | b'`' | b'~' => mark_length(bytes, at) > 0,
         _ => invisible(bytes, at) > 0,
     }
+}
+
+/// The length of a colour or another order to the terminal, also as logs and
+/// JSON spell the escape: `\u001b[31m`.
+fn colour(bytes: &[u8], at: usize) -> usize {
+    let rest = &bytes[at..];
+    let spelled = [
+        &b"\x1b["[..],
+        b"\\u001b[",
+        b"\\u001B[",
+        b"\\x1b[",
+        b"\\x1B[",
+        b"\\033[",
+        b"\\e[",
+    ];
+    let Some(begin) = spelled.iter().find(|begin| rest.starts_with(begin)) else {
+        return 0;
+    };
+    let numbers = rest[begin.len()..]
+        .iter()
+        .take(24)
+        .take_while(|b| matches!(b, b'0'..=b'9' | b';' | b':' | b'?'))
+        .count();
+    let length = begin.len() + numbers;
+    match rest.get(length) {
+        Some(b'A'..=b'Z' | b'a'..=b'z') => length + 1,
+        _ => 0,
+    }
+}
+
+/// Whether the letter at a place is the last of a colour, and so of no word.
+pub(super) fn ends_colour(bytes: &[u8], at: usize) -> bool {
+    let from = at.saturating_sub(32);
+    let begin = bytes[from..at].iter().rposition(|b| *b == b'[');
+    begin.is_some_and(|open| {
+        let open = from + open;
+        (1..=6).any(|back| back <= open && colour(bytes, open - back) == at + 1 - (open - back))
+    })
 }
 
 /// A backslash that markdown puts before a sign: `ghp\_abc`.
@@ -140,17 +190,16 @@ fn hex(bytes: &[u8], at: usize, digits: usize) -> Option<u32> {
 fn view(text: &str, offset: usize) -> View {
     let bytes = text.as_bytes();
     let mut out: Vec<u8> = Vec::with_capacity(bytes.len());
-    let mut places = Vec::with_capacity(bytes.len() + 1);
+    let mut places = Vec::with_capacity(bytes.len());
     let mut at = 0;
     while at < bytes.len() {
         let (byte, length) = step(bytes, at);
         if let Some(byte) = byte {
             out.push(byte);
-            places.push(offset + at);
+            places.push((offset + at, offset + at + length));
         }
         at += length;
     }
-    places.push(offset + bytes.len());
     match String::from_utf8(out) {
         Ok(text) => View { text, places },
         // Percent codes of other bytes: keep the text's own letters only.
@@ -169,6 +218,7 @@ fn view(text: &str, offset: usize) -> View {
 fn step(bytes: &[u8], at: usize) -> (Option<u8>, usize) {
     let plain = (Some(bytes[at]), 1);
     match bytes[at] {
+        ESCAPE | b'\\' if colour(bytes, at) > 0 => (None, colour(bytes, at)),
         b'%' => match hex(bytes, at + 1, 2).and_then(|code| u8::try_from(code).ok()) {
             Some(code) if code.is_ascii_graphic() || code == b' ' || code == b'\n' => {
                 (Some(code), 3)

@@ -13,6 +13,7 @@ pub fn lines(list: &str) -> Vec<String> {
             line.replace('¦', "")
                 .replace('␤', "\n")
                 .replace('␣', "\u{200b}")
+                .replace('␛', "\u{1b}")
         })
         .collect()
 }
@@ -95,6 +96,8 @@ fn a_redactor_that_has_read_much_finds_the_same() {
         include_str!("redact/clean.txt"),
         include_str!("redact/more_secrets.txt"),
         include_str!("redact/more_clean.txt"),
+        include_str!("redact/form_secrets.txt"),
+        include_str!("redact/form_clean.txt"),
     ] {
         for line in lines(list) {
             let (text, _) = marked(&line);
@@ -112,6 +115,16 @@ fn the_second_lists_hold_too() {
     assert!(secrets > 150 && clean > 250);
     assert!(missed * 100 <= secrets * 3);
     assert_eq!(changed, 0);
+}
+
+#[test]
+fn a_secret_goes_in_whatever_form_it_is_written() {
+    let [(missed, secrets), (changed, clean)] = score(
+        include_str!("redact/form_secrets.txt"),
+        include_str!("redact/form_clean.txt"),
+    );
+    assert!(secrets > 90 && clean > 100);
+    assert_eq!((missed, changed), (0, 0));
 }
 
 #[test]

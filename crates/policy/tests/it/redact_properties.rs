@@ -7,11 +7,16 @@ use proptest::prelude::*;
 use crate::redact_corpus::{lines, marked, redactor};
 
 fn pieces() -> Vec<String> {
-    let mut pieces: Vec<String> = lines(include_str!("redact/secrets.txt"))
-        .iter()
-        .map(|line| marked(line).0)
-        .collect();
+    let mut pieces: Vec<String> = [
+        include_str!("redact/secrets.txt"),
+        include_str!("redact/form_secrets.txt"),
+    ]
+    .into_iter()
+    .flat_map(lines)
+    .map(|line| marked(&line).0)
+    .collect();
     pieces.extend(lines(include_str!("redact/clean.txt")));
+    pieces.extend(lines(include_str!("redact/form_clean.txt")));
     let signs = [
         " ",
         "\n",
@@ -39,6 +44,15 @@ fn pieces() -> Vec<String> {
         "\\u0041",
         "Bearer ",
         "eyJ",
+        "\u{1b}[31m",
+        "\\u001b[0m",
+        ": |\n  ",
+        "(\"",
+        "\", \"",
+        " || '",
+        "\", \"value\": \"",
+        "</key><string>",
+        " was set to ",
     ];
     pieces.extend(signs.map(str::to_owned));
     pieces
@@ -159,6 +173,22 @@ fn hostile_texts_end() {
         "sk-",
         "*a*",
         "\\u0041",
+        "\u{1b}[",
+        "\u{1b}[31m",
+        "password: |\n",
+        "password                                ",
+        "name: token\n",
+        "\"password\", ",
+        "token || ",
+        "\"kty\"",
+        ":5432:",
+        "curl -u",
+        "docker login ",
+        "LS0tLS1CRUdJTi",
+        "ghp_aaaaaaaaaa\n",
+        "sessionid=",
+        "NRAL",
+        "a8Q~",
     ] {
         let text = unit.repeat(20_000 / unit.len());
         let once = redactor.redact(&text);
