@@ -12,7 +12,7 @@ pub(super) fn look(text: &str, start: usize, spans: &mut Spans) {
         return;
     }
     let mut at = start;
-    let mut octets = [0u32; 4];
+    let mut octets = [0u8; 4];
     for (index, octet) in octets.iter_mut().enumerate() {
         if index > 0 {
             if bytes.get(at) != Some(&b'.') {
@@ -23,21 +23,26 @@ pub(super) fn look(text: &str, start: usize, spans: &mut Spans) {
         let Some((value, digits)) = number(&bytes[at.min(bytes.len())..], 3) else {
             return;
         };
+        let Ok(value) = u8::try_from(value) else {
+            return;
+        };
         *octet = value;
         at += digits;
     }
-    let private = match octets {
+    if is_private(octets)
+        && let Some(end) = port(bytes, at)
+    {
+        spans.add(start, end, "internal_ip".into());
+    }
+}
+
+fn is_private(octets: [u8; 4]) -> bool {
+    match octets {
         [10, ..] => true,
         [172, second, ..] => (16..32).contains(&second),
         [192, 168, ..] | [169, 254, ..] => true,
         [100, second, ..] => (64..128).contains(&second),
         _ => false,
-    };
-    if !private || octets.iter().any(|octet| *octet > 255) {
-        return;
-    }
-    if let Some(end) = port(bytes, at) {
-        spans.add(start, end, "internal_ip".into());
     }
 }
 
@@ -49,9 +54,12 @@ pub(super) fn look_6(text: &str, start: usize, spans: &mut Spans) {
         return;
     };
     let address = inside[..length].split('%').next().unwrap_or_default();
-    let private = address
-        .parse::<Ipv6Addr>()
-        .is_ok_and(|address| address.is_unique_local() || address.is_unicast_link_local());
+    let private = address.parse::<Ipv6Addr>().is_ok_and(|address| {
+        let mapped = address.to_ipv4_mapped();
+        address.is_unique_local()
+            || address.is_unicast_link_local()
+            || mapped.is_some_and(|address| is_private(address.octets()))
+    });
     if private && let Some(end) = port(text.as_bytes(), start + 1 + length + 1) {
         spans.add(start, end, "internal_ip".into());
     }

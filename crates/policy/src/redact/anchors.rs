@@ -3,7 +3,8 @@
 use butler_vocab::Secret;
 
 use super::{
-    address, assignment, automaton::Automaton, known::Known, pem, spans::Spans, url, vendor,
+    address, assignment, automaton::Automaton, command, cookie, inside, jwk, known::Known, pem,
+    pgpass, spans::Spans, url, vendor,
 };
 
 /// Words that name a secret in `name = value`.
@@ -71,11 +72,11 @@ const PUTTY: &str = "private-lines:";
 const URL: &str = "://";
 const DSN: &str = "@tcp(";
 const CURL: &str = "curl ";
-const GLUED: [&str; 4] = ["mysql ", "mysqldump ", "mysqladmin ", "mariadb "];
-const SSHPASS: &str = "sshpass ";
+const PEM_IN_BASE64: &str = "ls0tls1crudjti";
+const JWK: [&str; 2] = ["kty\"", "kty\\\""];
 const IDENTIFIED: &str = "identified by";
 const NETS: [&str; 5] = ["10.", "172.", "192.168.", "169.254.", "100."];
-const NETS_6: [&str; 3] = ["[fc", "[fd", "[fe80:"];
+const NETS_6: [&str; 4] = ["[fc", "[fd", "[fe80:", "[::ffff:"];
 
 #[derive(Debug, Clone, Copy)]
 enum Anchor {
@@ -87,7 +88,12 @@ enum Anchor {
     Url,
     Dsn,
     Curl,
-    Glued { apart: bool },
+    Command(usize),
+    Cookie,
+    Inside(usize),
+    Pgpass,
+    PemInBase64,
+    Jwk,
     Identified,
     Foreign,
     Net,
@@ -134,13 +140,24 @@ impl Anchors {
             (URL, Anchor::Url),
             (DSN, Anchor::Dsn),
             (CURL, Anchor::Curl),
-            (SSHPASS, Anchor::Glued { apart: true }),
+            (PEM_IN_BASE64, Anchor::PemInBase64),
+            (JWK[0], Anchor::Jwk),
+            (JWK[1], Anchor::Jwk),
             (IDENTIFIED, Anchor::Identified),
         ] {
             add(word.as_bytes(), anchor);
         }
-        for program in GLUED {
-            add(program.as_bytes(), Anchor::Glued { apart: false });
+        for (index, program) in command::programs().enumerate() {
+            add(program.as_bytes(), Anchor::Command(index));
+        }
+        for name in cookie::NAMES {
+            add(name.as_bytes(), Anchor::Cookie);
+        }
+        for (index, mark) in inside::marks().enumerate() {
+            add(mark.as_bytes(), Anchor::Inside(index));
+        }
+        for port in pgpass::PORTS {
+            add(port.as_bytes(), Anchor::Pgpass);
         }
         for net in NETS {
             add(net.as_bytes(), Anchor::Net);
@@ -178,9 +195,14 @@ impl Anchors {
                 Anchor::Putty => pem::putty(text, end, spans),
                 Anchor::Url => url::look(text, start, spans),
                 Anchor::Dsn => url::dsn(text, start, spans),
-                Anchor::Curl => url::curl(text, end, spans),
-                Anchor::Glued { apart } => url::glued(text, end, apart, spans),
-                Anchor::Identified => url::identified(text, end, spans),
+                Anchor::Curl => command::curl(text, end, spans),
+                Anchor::Command(program) => command::look(program, text, end, spans),
+                Anchor::Identified => command::identified(text, end, spans),
+                Anchor::Cookie => cookie::look(text, start, end, spans),
+                Anchor::Inside(rule) => inside::look(rule, text, start, spans),
+                Anchor::Pgpass => pgpass::look(text, start, spans),
+                Anchor::PemInBase64 => pem::base64(text, start, spans),
+                Anchor::Jwk => jwk::look(text, start, spans),
                 Anchor::Foreign => assignment::look_foreign(text, start, end, spans),
                 Anchor::Net => address::look(text, start, spans),
                 Anchor::Net6 => address::look_6(text, start, spans),

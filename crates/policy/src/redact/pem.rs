@@ -1,6 +1,8 @@
 //! Private keys: the whole block, also escaped, quoted, indented or cut off.
 //! Public keys and certificates stay, and so does code that names a header.
 
+use base64::{Engine, engine::general_purpose::STANDARD_NO_PAD};
+
 use super::spans::Spans;
 
 /// A body longer than this is not a key.
@@ -70,6 +72,49 @@ pub(super) fn putty(text: &str, start: usize, spans: &mut Spans) {
         let end = from + rest[count.len()..count.len() + body].trim_end().len();
         spans.add(from, end, "private_key".into());
     }
+}
+
+/// At `LS0tLS1CRUdJTi`: a whole key in base64, as Kubernetes keeps it. Its first
+/// line tells a private key from a certificate.
+pub(super) fn base64(text: &str, start: usize, spans: &mut Spans) {
+    const BEGIN: &str = "LS0tLS1CRUdJTi";
+    const HEADER: usize = 72;
+    /// Base64 that is broken into lines is broken into lines as long as this.
+    const LINE: usize = 60;
+    let bytes = text.as_bytes();
+    let inside = start > 0 && bytes[start - 1].is_ascii_alphanumeric();
+    if inside || !text[start..].starts_with(BEGIN) {
+        return;
+    }
+    let run = |from: usize| {
+        let digits = bytes[from..].iter().take(MAX_BODY);
+        digits
+            .take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'='))
+            .count()
+    };
+    let mut length = run(start);
+    let mut end = start + length;
+    let Some(header) = bytes
+        .get(start..start + HEADER)
+        .filter(|_| length >= HEADER)
+    else {
+        return;
+    };
+    let private = STANDARD_NO_PAD
+        .decode(header)
+        .is_ok_and(|header| label(&String::from_utf8_lossy(&header), 0).is_some());
+    if !private {
+        return;
+    }
+    while length >= LINE && end - start < MAX_BODY && bytes.get(end) == Some(&b'\n') {
+        let indent = bytes[end + 1..].iter().take(32).take_while(|b| **b == b' ');
+        let line = end + 1 + indent.count();
+        length = run(line);
+        if length > 0 {
+            end = line + length;
+        }
+    }
+    spans.add(start, end, "private_key".into());
 }
 
 /// The length of `-----BEGIN … PRIVATE KEY …-----`, if it is one.

@@ -40,7 +40,7 @@ pub(super) fn look(text: &str, at: usize, spans: &mut Spans) {
     let store = STORES
         .iter()
         .any(|scheme| text[start..at].eq_ignore_ascii_case(scheme));
-    let authority = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let authority = authority(rest);
     let Some(sign) = rest[..authority]
         .rfind('@')
         .or_else(|| store.then(|| rest.rfind('@')).flatten())
@@ -78,73 +78,23 @@ pub(super) fn dsn(text: &str, at: usize, spans: &mut Spans) {
     }
 }
 
-/// Behind `curl `: the password in `-u user:password`.
-pub(super) fn curl(text: &str, from: usize, spans: &mut Spans) {
-    let line = text[from..].lines().next().unwrap_or_default();
-    let mut words = line.split(' ').map(|word| {
-        // Offsets by address: the words are slices of this very line.
-        (word.as_ptr() as usize - line.as_ptr() as usize, word)
+/// Where the part with user and host ends. A `#` that stands in a password does
+/// not end it: behind a port there would be no `@`.
+fn authority(rest: &str) -> usize {
+    let end = rest.find(['/', '?']).unwrap_or(rest.len());
+    let Some(hash) = rest[..end].find('#') else {
+        return end;
+    };
+    let in_password = rest[..hash].split_once(':').is_some_and(|(user, begun)| {
+        !user.is_empty() && !begun.is_empty() && !begun.bytes().all(|b| b.is_ascii_digit())
     });
-    while let Some((_, word)) = words.next() {
-        if !matches!(word, "-u" | "--user") {
-            continue;
-        }
-        let Some((at, pair)) = words.next() else {
-            return;
-        };
-        let bare = pair.trim_matches(['"', '\'', '`']);
-        let Some((_, password)) = bare.split_once(':') else {
-            continue;
-        };
-        if !value::is_template(password) {
-            let end = from + at + pair.find(bare).unwrap_or(0) + bare.len();
-            spans.add(end - password.len(), end, "secret".into());
-        }
-    }
-}
-
-/// Behind `mysql`, `sshpass` and the like: the password in `-pPASSWORD`, and for
-/// `sshpass` in `-p PASSWORD`.
-pub(super) fn glued(text: &str, from: usize, apart: bool, spans: &mut Spans) {
-    let line = text[from..].lines().next().unwrap_or_default();
-    let mut next = false;
-    for word in line.split(' ').take(40) {
-        let at = from + (word.as_ptr() as usize - line.as_ptr() as usize);
-        let found = if next {
-            Some(word)
-        } else {
-            word.strip_prefix("-p")
-        };
-        next = apart && word == "-p";
-        let Some(found) = found.filter(|found| !found.is_empty()) else {
-            continue;
-        };
-        let bare = found.trim_matches(['"', '\'', '`']);
-        let shape = value::shape(bare);
-        let made = shape.length >= 6 && (shape.mixed() || shape.signs > 0 && shape.digits > 0);
-        if made && !value::is_placeholder(bare) {
-            let end = at + word.len() - found.len() + found.find(bare).unwrap_or(0) + bare.len();
-            spans.add(end - bare.len(), end, "secret".into());
-        }
-    }
-}
-
-/// Behind `identified by`: the password in quotes.
-pub(super) fn identified(text: &str, from: usize, spans: &mut Spans) {
-    let rest = &text[from..];
-    let Some(open) = rest
-        .find(['\'', '"'])
-        .filter(|open| rest[..*open].trim().is_empty())
-    else {
-        return;
-    };
-    let quote = &rest[open..=open];
-    let Some(length) = rest[open + 1..].find(quote).filter(|length| *length < 256) else {
-        return;
-    };
-    let found = &rest[open + 1..open + 1 + length];
-    if found.len() >= 4 && !value::is_placeholder(found) && !found.starts_with(':') {
-        spans.add(from + open + 1, from + open + 1 + length, "secret".into());
+    let host = rest[hash..end]
+        .rsplit_once('@')
+        .map_or("", |(_, host)| host);
+    if in_password && !host.is_empty() {
+        end
+    } else {
+        hash
     }
 }
 

@@ -31,7 +31,7 @@ pub(super) fn look(rule: usize, text: &str, start: usize, spans: &mut Spans) {
     let follows = bytes
         .get(after)
         .is_some_and(|b| b.is_ascii_graphic() || *b == b' ');
-    if !follows || !begins(bytes, start, prefix) {
+    if !follows || !begins(bytes, start, prefix) && !is_unmistakable(bytes, start, prefix) {
         return;
     }
     let Some(pattern) = &PATTERNS[rule] else {
@@ -42,7 +42,7 @@ pub(super) fn look(rule: usize, text: &str, start: usize, spans: &mut Spans) {
         limit -= 1;
     }
     let Some(hit) = pattern.find(&text[start..limit]) else {
-        return;
+        return torn(pattern, text, start, after, spans);
     };
     let end = start + hit.end();
     match prefix {
@@ -81,6 +81,58 @@ fn begins(bytes: &[u8], start: usize, prefix: &str) -> bool {
         Some(b'_') => !prefix.starts_with(|c: char| c.is_ascii_alphabetic()) || prefix.len() > 3,
         Some(b'-') => prefix.len() > 3,
         Some(_) => true,
+    }
+}
+
+/// A token of GitHub that was glued to a word, as in `mytokenghp_…`: as long as
+/// they are and of all sorts of characters, it can be nothing else.
+fn is_unmistakable(bytes: &[u8], start: usize, prefix: &str) -> bool {
+    const LENGTH: usize = 36;
+    if !matches!(prefix, "ghp_" | "gho_" | "ghu_" | "ghs_" | "ghr_") {
+        return false;
+    }
+    let rest = &bytes[start + prefix.len()..];
+    let run = rest
+        .iter()
+        .take(LENGTH)
+        .take_while(|b| b.is_ascii_alphanumeric());
+    let run = &rest[..run.count()];
+    let has = |sort: fn(&u8) -> bool| run.iter().any(sort);
+    run.len() == LENGTH
+        && has(u8::is_ascii_digit)
+        && has(u8::is_ascii_lowercase)
+        && has(u8::is_ascii_uppercase)
+}
+
+/// A key that a line break tears in two: both pieces go if they are one together.
+fn torn(pattern: &Regex, text: &str, start: usize, after: usize, spans: &mut Spans) {
+    const PIECE: usize = 80;
+    let bytes = text.as_bytes();
+    let piece = |from: usize| {
+        let run = bytes[from..].iter().take(PIECE);
+        run.take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'))
+            .count()
+    };
+    // A short beginning without a digit is a word at the end of a line.
+    let first = after + piece(after);
+    let head = &bytes[after..first];
+    if head.len() < 8 || !head.iter().any(u8::is_ascii_digit) {
+        return;
+    }
+    let gap = [&b"\n"[..], b"\r\n", b"\\\n"]
+        .into_iter()
+        .find(|gap| bytes[first..].starts_with(gap));
+    let Some(gap) = gap else { return };
+    let second = first + gap.len();
+    let end = second + piece(second);
+    let joined = [&text[start..first], &text[second..end]].concat();
+    let whole = pattern.find(&joined).is_some_and(|hit| {
+        let hit = &joined[..hit.end()];
+        hit.len() > first - start && !is_dull(hit, after - start)
+    });
+    if whole {
+        spans.add(start, first, "api_key".into());
+        spans.add(second, end, "api_key".into());
     }
 }
 

@@ -1,0 +1,131 @@
+//! Passwords on command lines: `curl -u you:…`, `mysql -p…`, `docker login -p …`.
+
+use super::{spans::Spans, value};
+
+/// A program and the flag its password follows.
+struct Program {
+    begins: &'static str,
+    flag: &'static str,
+    /// Also as a word of its own; to `mysql -p name` that is the database.
+    apart: bool,
+}
+
+const fn program(begins: &'static str, flag: &'static str, apart: bool) -> Program {
+    Program {
+        begins,
+        flag,
+        apart,
+    }
+}
+
+const PROGRAMS: [Program; 13] = [
+    program("mysql ", "-p", false),
+    program("mysqldump ", "-p", false),
+    program("mysqladmin ", "-p", false),
+    program("mariadb ", "-p", false),
+    program("sshpass ", "-p", true),
+    program("docker login ", "-p", true),
+    program("podman login ", "-p", true),
+    program("az login ", "-p", true),
+    program("twine upload ", "-p", true),
+    program("mongosh ", "-p", true),
+    program("snowsql ", "-p", true),
+    program("redis-cli ", "-a", true),
+    program("ldapsearch ", "-w", true),
+];
+
+/// So much of a line is read, and so many words of it: a hostile one is all
+/// programs.
+const LINE: usize = 4096;
+const WORDS: usize = 200;
+
+/// How the programs begin, in their order.
+pub(super) fn programs() -> impl Iterator<Item = &'static str> {
+    PROGRAMS.iter().map(|program| program.begins)
+}
+
+/// The words from a place to the end of the command, each with its place.
+fn words(text: &str, from: usize) -> impl Iterator<Item = (usize, &str)> {
+    let mut end = (from + LINE).min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    let line = text[from..end].split('\n').next().unwrap_or_default();
+    let line = line.strip_suffix('\r').unwrap_or(line);
+    let mut at = from;
+    line.split(' ')
+        .map(move |word| {
+            let place = at;
+            at += word.len() + 1;
+            (place, word)
+        })
+        .take_while(|(_, word)| !matches!(*word, "&&" | "||" | "|" | ";"))
+        .take(WORDS)
+}
+
+/// Behind `curl `: the password in `-u user:password`.
+pub(super) fn curl(text: &str, from: usize, spans: &mut Spans) {
+    let mut words = words(text, from);
+    while let Some((at, word)) = words.next() {
+        let pair = match word {
+            "-u" | "--user" | "-U" | "--proxy-user" => words.next(),
+            _ => ["-u", "--user=", "--proxy-user="]
+                .iter()
+                .find_map(|flag| word.strip_prefix(flag))
+                .map(|pair| (at + word.len() - pair.len(), pair)),
+        };
+        let Some((at, pair)) = pair else { continue };
+        let bare = pair.trim_matches(['"', '\'', '`']);
+        let Some((_, password)) = bare.split_once(':') else {
+            continue;
+        };
+        if !value::is_template(password) {
+            let end = at + pair.find(bare).unwrap_or(0) + bare.len();
+            spans.add(end - password.len(), end, "secret".into());
+        }
+    }
+}
+
+/// Behind a program: the password in `-pPASSWORD`, and where it may stand apart
+/// in `-p PASSWORD`.
+pub(super) fn look(program: usize, text: &str, from: usize, spans: &mut Spans) {
+    let Program { flag, apart, .. } = PROGRAMS[program];
+    let mut next = false;
+    for (at, word) in words(text, from) {
+        let found = if next {
+            Some(word)
+        } else {
+            word.strip_prefix(flag)
+        };
+        next = apart && word == flag;
+        let Some(found) = found.filter(|found| !found.is_empty()) else {
+            continue;
+        };
+        let bare = found.trim_matches(['"', '\'', '`']);
+        let shape = value::shape(bare);
+        let made = shape.length >= 6 && (shape.mixed() || shape.signs > 0 && shape.digits > 0);
+        if made && !value::is_placeholder(bare) {
+            let end = at + word.len() - found.len() + found.find(bare).unwrap_or(0) + bare.len();
+            spans.add(end - bare.len(), end, "secret".into());
+        }
+    }
+}
+
+/// Behind `identified by`: the password in quotes.
+pub(super) fn identified(text: &str, from: usize, spans: &mut Spans) {
+    let rest = &text[from..];
+    let Some(open) = rest
+        .find(['\'', '"'])
+        .filter(|open| rest[..*open].trim().is_empty())
+    else {
+        return;
+    };
+    let quote = &rest[open..=open];
+    let Some(length) = rest[open + 1..].find(quote).filter(|length| *length < 256) else {
+        return;
+    };
+    let found = &rest[open + 1..open + 1 + length];
+    if found.len() >= 4 && !value::is_placeholder(found) && !found.starts_with(':') {
+        spans.add(from + open + 1, from + open + 1 + length, "secret".into());
+    }
+}
