@@ -29,13 +29,16 @@ pub(super) fn sign(text: &str, first: usize, last: usize) -> Option<Sign> {
     if !is_quote(end) {
         return None;
     }
-    let called = matches!(bytes[last], b'(' | b'{');
-    let fetches = || {
-        words(&text[first..last])
-            .iter()
-            .any(|word| FETCHING.contains(&word.as_str()))
-    };
-    (!called || !fetches()).then(|| Sign::loose(end, Link::Passed))
+    let name = &text[first..last];
+    if matches!(bytes[last], b'(' | b'{') {
+        let mut words = words(name).into_iter();
+        let fetches = words.any(|word| FETCHING.contains(&word.as_str()));
+        return (!fetches).then(|| Sign::loose(end, Link::Called));
+    }
+    // `("token1", "token2")` are the strings of a test.
+    let numbered = name.ends_with(|c: char| c.is_ascii_digit());
+    let shouted = !name.bytes().any(|b| b.is_ascii_lowercase());
+    (shouted || !numbered).then(|| Sign::loose(end, Link::Passed))
 }
 
 /// Whether the name is in quotes and the first argument of a call.

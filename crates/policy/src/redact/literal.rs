@@ -37,7 +37,9 @@ pub(super) fn value(text: &str, from: usize, kind: Name) -> Option<Value> {
     while at - from < BLANKS && matches!(peek(at), b' ' | b'\t' | b'*') {
         at += 1;
     }
-    if let Some(line) = next_line(text, at) {
+    let one_line = matches!(kind, Name::Header | Name::Session);
+    let below = next_line(text, at).filter(|_| !one_line);
+    if let Some(line) = below {
         at = line;
     } else {
         at = wrapped::behind(text, at);
@@ -156,11 +158,15 @@ fn next_line(text: &str, at: usize) -> Option<usize> {
         .take(4)
         .take_while(|b| matches!(b, b'|' | b'>' | b'+' | b'-' | b'0'..=b'9' | b'\\' | b'('))
         .count();
-    let line_end = rest[marks..].iter().take(2).position(|b| *b == b'\n')?;
+    let line_end = match rest.get(marks..)? {
+        [b'\n', ..] => 1,
+        [b'\r', b'\n', ..] => 2,
+        _ => return None,
+    };
     if !block && marks > 0 && !matches!(rest[0], b'\\' | b'(') {
         return None;
     }
-    let from = at + marks + line_end + 1;
+    let from = at + marks + line_end;
     let blanks = bytes[from..]
         .iter()
         .take(BLANKS)

@@ -61,6 +61,7 @@ pub(super) const OTHER: &[&str] = &[
     "link",
     "public",
     "manager",
+    "mgr",
     "store",
     "provider",
     "service",
@@ -188,8 +189,21 @@ pub(super) const WIELDED: &[&str] = &[
     "app", "hmac", "jwt", "admin", "aes", "cipher", "crypto", "server", "write", "service",
 ];
 
-/// Tokens that a client makes up to recognise its own request.
-pub(super) const MADE_UP: &[&str] = &["request", "client", "idempotency", "dedup", "page", "trace"];
+/// Tokens that a client makes up to recognise its own request, or a service to
+/// tell one change from the next.
+pub(super) const MADE_UP: &[&str] = &[
+    "request",
+    "client",
+    "idempotency",
+    "dedup",
+    "page",
+    "trace",
+    "change",
+    "update",
+    "action",
+    "lifecycle",
+    "lock",
+];
 
 /// Words of advice and errors, never of a passphrase.
 pub(super) const SPEECH: &[&str] = &[

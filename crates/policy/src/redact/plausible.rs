@@ -33,14 +33,15 @@ const REFERENCES: [&str; 18] = [
 
 pub(super) fn accepts(kind: Name, name: &str, found: &str, value: &Value, sign: &Sign) -> bool {
     let plain = found.trim_end_matches('=');
-    let reference = found.starts_with(['/', '.', '~'])
+    let reference = found.starts_with(['/', '.', '~']) && !is_aws(found)
         || found.contains("://")
         || REFERENCES.iter().any(|start| found.starts_with(start));
     let shape = shape(found);
     let says_little = match sign.link {
         Link::Assigned => false,
-        Link::Told => !value.quoted && !shape.surely_made(),
+        Link::Told => !value.quoted && !shape.surely_made() && !is_strong(found),
         Link::Passed => !shape.mixed() || shape.length < 6,
+        Link::Called => !shape.mixed() || shape.length < 6 || !takes_secret(name),
     };
     if is_placeholder(found) || reference || says_little {
         return false;
@@ -71,6 +72,26 @@ pub(super) fn accepts(kind: Name, name: &str, found: &str, value: &Value, sign: 
             made && !is_wordy(plain) && !is_figure(found) && !names_itself(name, found)
         }
     }
+}
+
+/// As rules for passwords want it, and as nobody writes a word.
+fn is_strong(found: &str) -> bool {
+    let shape = shape(found);
+    shape.length >= 10
+        && shape.digits > 0
+        && shape.upper > 1
+        && shape.lower > 1
+        && found.contains(['!', '#', '%', '^', '&', '*', '~', '$'])
+}
+
+/// A secret key of AWS: one in sixty-four begins like a path.
+fn is_aws(found: &str) -> bool {
+    let base64 = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/');
+    found.len() == 40
+        && found.bytes().all(base64)
+        && found.bytes().filter(|b| *b == b'/').count() <= 4
+        && shape(found).surely_made()
+        && !is_wordy(found)
 }
 
 /// Words with blanks between them that are a secret all the same.
@@ -108,8 +129,28 @@ fn holds_uuid(kind: Name, name: &str) -> bool {
     }
     let words = words(name);
     let made_up = words.iter().any(|word| MADE_UP.contains(&word.as_str()));
-    kind == Name::Header && lower.ends_with("authorization")
+    kind == Name::Header && is_authorization(name)
         || words.last().is_some_and(|last| last == "token") && !made_up
+}
+
+/// `setPassword(…)`, but not `contains_key(…)`, `encode_auth(…)`, `should_pass(…)`.
+fn takes_secret(name: &str) -> bool {
+    let lower = name.to_ascii_lowercase();
+    [
+        "password",
+        "passphrase",
+        "secret",
+        "token",
+        "apikey",
+        "api_key",
+        "authorization",
+    ]
+    .iter()
+    .any(|word| lower.ends_with(word))
+}
+
+fn is_authorization(name: &str) -> bool {
+    name.to_ascii_lowercase().ends_with("authorization")
 }
 
 fn is_code(found: &str, value: &Value, sign: &Sign) -> bool {

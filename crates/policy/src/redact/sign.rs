@@ -26,6 +26,9 @@ pub(super) enum Link {
     Told,
     /// An argument, a default, `was set to`: letters and digits, in quotes or not.
     Passed,
+    /// The only argument of a function with that name: as `Passed`, if the name
+    /// says that it takes a secret.
+    Called,
 }
 
 impl Sign {

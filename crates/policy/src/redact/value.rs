@@ -247,6 +247,7 @@ pub(super) fn is_wordy(text: &str) -> bool {
 pub(super) fn is_type(text: &str) -> bool {
     let lower = text.to_lowercase();
     let bare = lower
+        .trim_start_matches("__")
         .trim_end_matches("_t")
         .trim_end_matches(|c: char| c.is_ascii_digit());
     matches!(
