@@ -1,6 +1,9 @@
 //! Passwords on command lines: `curl -u you:…`, `mysql -p…`, `docker login -p …`.
 
-use super::{spans::Spans, value};
+use super::{
+    spans::{Spans, touches_marker},
+    value,
+};
 
 /// A program and the flag its password follows.
 struct Program {
@@ -79,9 +82,10 @@ pub(super) fn curl(text: &str, from: usize, spans: &mut Spans) {
         let Some((_, password)) = bare.split_once(':') else {
             continue;
         };
-        if !value::is_template(password) {
-            let end = at + pair.find(bare).unwrap_or(0) + bare.len();
-            spans.add(end - password.len(), end, "secret".into());
+        let end = at + pair.find(bare).unwrap_or(0) + bare.len();
+        let start = end - password.len();
+        if !value::is_template(password) && !touches_marker(text, start, end) {
+            spans.add(start, end, "secret".into());
         }
     }
 }

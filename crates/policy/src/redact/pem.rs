@@ -193,7 +193,10 @@ impl Lines for str {
             if rest.is_empty() {
                 return None;
             }
-            let cut = rest[..rest.len() - 1].rfind('\n').map_or(0, |at| at + 1);
+            // Without the last byte, which may end this line or be part of a letter.
+            let before = &rest.as_bytes()[..rest.len() - 1];
+            let cut = before.iter().rposition(|b| *b == b'\n');
+            let cut = cut.map_or(0, |at| at + 1);
             let line = &rest[cut..];
             rest = &rest[..cut];
             Some(line)
