@@ -94,7 +94,7 @@ fn three_answers_set_up_a_repository() {
     terminal.press("-two\r");
     terminal.expect("Where do the models answer?");
     terminal.press("\r");
-    terminal.expect("OpenRouter key:");
+    terminal.expect("OpenRouter key (empty for later):");
     let key = ["sk-", "or-", "typed"].concat();
     terminal.press(&format!("{key}\r"));
     terminal.expect("Run these checks?");
