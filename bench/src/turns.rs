@@ -19,11 +19,15 @@ use crate::{
 const TURNS: [usize; 4] = [25, 100, 400, 1000];
 /// Starts that are timed; the median counts.
 const STARTS: usize = 21;
-/// Runs of floor and agent in turns; of each the one with the least CPU counts:
-/// what else the machine does can only add to it.
-const ROUNDS: usize = 3;
 /// Bytes of an answer of the rehearsal model, roughly.
 const ANSWER: usize = 900;
+
+/// Runs of floor and agent in turns; of each the one with the least CPU counts:
+/// what else the machine does can only add to it. A short run needs more of them to
+/// meet a quiet moment.
+fn rounds(turns: usize) -> usize {
+    (1000 / turns).clamp(5, 40)
+}
 
 /// One length of conversation: what we used, the floor, and the CPU of the floor
 /// as a script.
@@ -108,7 +112,7 @@ pub fn measure(binary: &Path) -> Result<Report> {
     let mut runs = Vec::new();
     for turns in TURNS {
         let (mut ours, mut low, mut script) = (Vec::new(), Vec::new(), Vec::new());
-        for _ in 0..ROUNDS {
+        for _ in 0..rounds(turns) {
             low.push(run_floor(&floor, turns, (first, more), &place)?);
             script.push(run_script(&floor, turns, (first, more))?);
             ours.push(run_exec(&place, turns)?);
