@@ -14,7 +14,7 @@ use std::{
     time::SystemTime,
 };
 
-use butler_vocab::ThreadId;
+use butler_vocab::{ThreadId, fault};
 use flate2::{Compression, read::GzDecoder, write::GzEncoder};
 
 use crate::{
@@ -25,7 +25,7 @@ use crate::{
 /// Where the locks are, beside the threads.
 const LOCKS: &str = ".locks";
 const SUFFIX: &str = ".tar.gz";
-/// Folders that are on their way out, or not yet in.
+/// What is on its way out, or not yet in.
 const PASSING: &str = ".passing-";
 
 /// Somebody works in a thread; its folder stays where it is.
@@ -89,8 +89,10 @@ impl ThreadDir {
         if pack {
             write_archive(threads, thread, dir.root())?;
             let passing = threads.join(format!("{PASSING}{}", thread.dir_name()));
+            fault("journal.before-put-away");
             fs::rename(dir.root(), &passing).map_err(JournalError::io("move", dir.root()))?;
             sync_dir(threads)?;
+            fault("journal.after-put-away");
             // What is left of it is cleared away with the next one.
             let _ = fs::remove_dir_all(&passing);
         }
@@ -115,7 +117,8 @@ impl ThreadDir {
     pub fn tidy(threads: &Path) {
         for item in fs::read_dir(threads).into_iter().flatten().flatten() {
             if item.file_name().to_string_lossy().starts_with(PASSING) {
-                let _ = fs::remove_dir_all(item.path());
+                let path = item.path();
+                let _ = fs::remove_dir_all(&path).or_else(|_| fs::remove_file(&path));
             }
         }
     }
@@ -157,7 +160,10 @@ fn newest(folder: &Path) -> io::Result<SystemTime> {
 fn write_archive(threads: &Path, thread: &ThreadId, folder: &Path) -> Result<(), JournalError> {
     let archive = ThreadDir::archive(threads, thread);
     let failed = |error| JournalError::io("write", &archive)(error);
-    let temporary = tempfile::NamedTempFile::new_in(threads).map_err(failed)?;
+    let temporary = tempfile::Builder::new()
+        .prefix(PASSING)
+        .tempfile_in(threads)
+        .map_err(failed)?;
     let mut tar = tar::Builder::new(GzEncoder::new(temporary, Compression::default()));
     tar.follow_symlinks(false);
     tar.append_dir_all(thread.dir_name(), folder)
@@ -165,10 +171,13 @@ fn write_archive(threads: &Path, thread: &ThreadId, folder: &Path) -> Result<(),
     let temporary = tar.into_inner().and_then(GzEncoder::finish);
     let temporary = temporary.map_err(failed)?;
     temporary.as_file().sync_all().map_err(failed)?;
+    fault("journal.before-archive");
     temporary
         .persist(&archive)
         .map_err(|error| failed(error.error))?;
-    sync_dir(threads)
+    sync_dir(threads)?;
+    fault("journal.after-archive");
+    Ok(())
 }
 
 /// Brings a folder back. Another role may do the same at this moment: whoever is
@@ -192,12 +201,14 @@ fn unpack(threads: &Path, thread: &ThreadId, archive: &Path) -> Result<(), Journ
         tar.unpack(passing.path()).map_err(failed)?;
         let unpacked = passing.path().join(thread.dir_name());
         flush_all(&unpacked).map_err(failed)?;
+        fault("journal.before-unpack");
         match fs::rename(&unpacked, &folder) {
             Ok(()) => {}
             Err(_) if folder.exists() => {}
             Err(error) => return Err(failed(error)),
         }
         sync_dir(threads)?;
+        fault("journal.after-unpack");
     }
     match fs::remove_file(archive) {
         Ok(()) => Ok(()),

@@ -1,4 +1,6 @@
-use std::time::Duration;
+use std::{os::unix::process::ExitStatusExt, process::Command, time::Duration};
+
+use butler_vocab::{FAULT_VARIABLE, FaultPoint, on_fault};
 
 use super::*;
 
@@ -120,14 +122,64 @@ fn what_was_written_lately_is_not_packed_and_what_came_back_is_new() {
     scene.assert_whole();
 }
 
+/// Packs and unpacks in a process of its own, which kills itself at the point.
+fn die_at(point: &str, scene: &Scene) {
+    let status = Command::new(std::env::current_exe().unwrap())
+        .args([
+            "--exact",
+            "pack::tests::pack_and_unpack_as_child",
+            "--ignored",
+        ])
+        .env(FAULT_VARIABLE, point)
+        .env("JOURNAL_TEST_THREADS", scene.threads())
+        .stdout(std::process::Stdio::null())
+        .status()
+        .unwrap();
+    assert_eq!(status.signal(), Some(9), "{point}");
+}
+
+/// Not a test by itself: the process that dies above.
 #[test]
-fn a_crash_at_any_step_loses_nothing() {
-    // After the archive was written, before the folder went.
-    let scene = Scene::new();
-    write_archive(scene.threads(), &scene.thread, scene.dir().root()).unwrap();
-    fs::write(scene.dir().plan(), "# Plan\n").unwrap();
-    drop(scene.enter());
-    scene.assert_whole();
+#[ignore = "run by killed_at_any_point_it_loses_nothing"]
+fn pack_and_unpack_as_child() {
+    let Some(threads) = std::env::var_os("JOURNAL_TEST_THREADS") else {
+        return;
+    };
+    on_fault(|name| {
+        let armed = std::env::var(FAULT_VARIABLE).ok();
+        let armed = armed.as_deref().and_then(FaultPoint::parse);
+        if armed.is_some_and(|point| point.name == name) {
+            let me = std::process::id().to_string();
+            Command::new("kill").args(["-9", &me]).status().unwrap();
+        }
+    });
+    let threads = Path::new(&threads);
+    let [thread] = &ThreadDir::list(threads).unwrap()[..] else {
+        panic!("one thread");
+    };
+    let later = SystemTime::now() + Duration::from_secs(60);
+    assert!(ThreadDir::pack(threads, thread, later).unwrap());
+    ThreadDir::enter(threads, thread).unwrap();
+}
+
+#[test]
+fn killed_at_any_point_it_loses_nothing() {
+    for step in ["archive", "put-away", "unpack"] {
+        for when in ["before", "after"] {
+            let point = format!("journal.{when}-{step}");
+            let scene = Scene::new();
+            die_at(&point, &scene);
+            drop(scene.enter());
+            scene.assert_whole();
+            ThreadDir::tidy(scene.threads());
+            assert_eq!(scene.names(), [scene.thread.dir_name()], "{point}");
+            assert!(scene.pack(), "{point}");
+        }
+    }
+}
+
+#[test]
+fn what_was_half_removed_or_half_unpacked_is_not_used() {
     // While the folder was removed.
     let scene = Scene::new();
     write_archive(scene.threads(), &scene.thread, scene.dir().root()).unwrap();

@@ -180,9 +180,24 @@ impl Intake {
 
     /// Whether anybody has worked in the thread: then a reply needs no mention.
     fn has_begun(&self, thread: &ThreadId) -> bool {
-        let dir = ThreadDir::new(&self.office.threads(), thread);
+        let threads = self.office.threads();
+        let dir = ThreadDir::new(&threads, thread);
         let mut roles = Role::ALL.into_iter();
         roles.any(|role| dir.conversation(role).exists())
+            || ThreadDir::archive(&threads, thread).exists()
+    }
+
+    /// A thread that was closed long ago and is spoken in again: all of it is
+    /// needed. What cannot be unpacked is told in the thread by who works in it.
+    fn bring_back(&self, thread: &ThreadId) {
+        let threads = self.office.threads();
+        if !ThreadDir::archive(&threads, thread).exists() {
+            return;
+        }
+        let entered = tokio::task::block_in_place(|| ThreadDir::enter(&threads, thread));
+        if let Err(error) = entered {
+            warn!(%thread, %error, "a packed thread could not be unpacked");
+        }
     }
 
     async fn message(
@@ -194,10 +209,7 @@ impl Intake {
             return Ok(None);
         };
         let thread = message.thread(&channel);
-        if ThreadDir::archive(&self.office.threads(), &thread).exists() {
-            // Closed long ago, and spoken in again: all of it is needed.
-            ThreadDir::enter(&self.office.threads(), &thread)?;
-        }
+        self.bring_back(&thread);
         let ear = Ear {
             role: self.office.role(),
             bot: self.office.bot.as_ref(),

@@ -43,9 +43,18 @@ pub const FAULT_POINTS: &[(&str, &str)] = &[
     ),
     ("jail.start", "the helper of a confined command starts"),
     ("journal.append", "lines of a log, flushed"),
+    (
+        "journal.archive",
+        "the folder of a closed thread as one file",
+    ),
     ("journal.create", "a new log"),
     ("journal.cut", "the torn end of a log goes"),
+    (
+        "journal.put-away",
+        "the folder goes, its archive stays in its place",
+    ),
     ("journal.replace", "a whole file is put in place"),
+    ("journal.unpack", "the folder of a packed thread is back"),
     (
         "model.catalog",
         "the list of models, kept for the next start",

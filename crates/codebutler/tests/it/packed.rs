@@ -78,4 +78,24 @@ async fn a_thread_that_was_closed_long_ago_is_packed_and_comes_back() {
     team.wait("the folder", || folder.exists() && !archive.exists())
         .await;
     assert_eq!(team.log(&root, "coder"), before);
+
+    // One that is damaged is told in the thread, and taken up when it is mended.
+    for role in ["pm", "coder", "reviewer", "lead"] {
+        team.kill(role);
+    }
+    age(&folder, 40);
+    team.wait("the second archive", || {
+        archive.exists() && !folder.exists()
+    })
+    .await;
+    let whole = fs::read(&archive).unwrap();
+    fs::write(&archive, &whole[..whole.len() / 2]).unwrap();
+    team.reply(&root, "and what did we do here?").await;
+    team.until(&root, "the trouble", |thread| {
+        says(thread, "I had to stop") && says(thread, &format!("{name}.tar.gz"))
+    })
+    .await;
+    fs::write(&archive, whole).unwrap();
+    team.wait("the folder again", || folder.exists() && !archive.exists())
+        .await;
 }

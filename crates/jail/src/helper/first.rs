@@ -3,8 +3,8 @@
 //! found it. When it ends, the kernel ends everything else in the room.
 //!
 //! It is behind the walls itself, and commands run as the same user, but none can
-//! reach it: it is hidden from them, the kernel keeps their signals from it, and
-//! what they may change about it from outside (`nature`) is looked at.
+//! reach it: it is hidden from them, the kernel keeps their signals from it, the
+//! filter refuses to change it, and what may be changed all the same is looked at.
 
 use std::os::fd::OwnedFd;
 

@@ -152,7 +152,7 @@ async fn a_flow_label_does_not_outlive_its_socket() {
     let world = World::new();
     let script = "\
 import socket, struct
-s = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 there = socket.inet_pton(socket.AF_INET6, '::1')
 label = struct.pack('!I', 0x12345) + struct.pack('BBHHHI', 0, 1, 1, 100, 100, 0)
 s.setsockopt(41, 32, there + label)
