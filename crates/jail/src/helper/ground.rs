@@ -9,7 +9,7 @@
 //! for the next.
 
 use std::{
-    fs,
+    fs, io,
     os::{fd::OwnedFd, unix::fs::symlink},
     path::Path,
 };
@@ -75,6 +75,7 @@ impl Outer {
         for way in &wanted.ways {
             root.target(relative(way.path.path()), way.folder)?;
         }
+        old_names()?;
         leave_host(&root)?;
         enter(&self.namespace)?;
         Ok(Ground { inner })
@@ -135,8 +136,19 @@ fn devices(host: &Host, root: &Root) -> Result<(), Failed> {
     for folder in ["/new/dev/pts", "/new/run", "/new/var"] {
         fs::create_dir(folder).doing(format!("make {folder}"))?;
     }
-    symlink("/tmp", "/new/var/tmp").doing("link /var/tmp")?;
-    symlink("/run", "/new/var/run").doing("link /var/run")
+    Ok(())
+}
+
+/// `/var/tmp` and `/var/run` lead where programs may write, unless something that
+/// the command works on lies below them: then they are the way to it.
+fn old_names() -> Result<(), Failed> {
+    for (to, at) in [("/tmp", "/new/var/tmp"), ("/run", "/new/var/run")] {
+        match symlink(to, at) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            made => made.doing(format!("link {at}"))?,
+        }
+    }
+    Ok(())
 }
 
 /// The mount namespace this process is in.

@@ -14,10 +14,16 @@ const NETWORK: &str = "readlink /proc/self/ns/net";
 /// A world whose worktree is not below the folder for temporary files, so that
 /// its mount point is a part of the ground; also its folder, to be kept.
 fn world_elsewhere() -> (World, tempfile::TempDir) {
-    let folder = tempfile::Builder::new()
-        .prefix("jail-")
-        .tempdir_in(env!("CARGO_TARGET_TMPDIR"))
-        .unwrap();
+    // A clone below /tmp has its build folder there too.
+    let homes = [env!("CARGO_TARGET_TMPDIR"), "/var/tmp", "/"];
+    let scratch = ["/tmp", "/dev/shm"];
+    let mut folders = homes.iter().filter_map(|home| {
+        let home = fs::canonicalize(home).ok()?;
+        let elsewhere = !scratch.iter().any(|scratch| home.starts_with(scratch));
+        let made = elsewhere.then(|| tempfile::Builder::new().prefix("jail-").tempdir_in(home));
+        made?.ok()
+    });
+    let folder = folders.next().expect("a folder that is not below /tmp");
     let mut world = World::new();
     let root = folder.path().join("worktree");
     fs::create_dir(&root).unwrap();

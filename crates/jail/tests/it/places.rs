@@ -5,7 +5,7 @@ use std::{
     os::unix::fs::{PermissionsExt, symlink},
 };
 
-use butler_jail::shell;
+use butler_jail::{Profile, shell};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -26,6 +26,54 @@ fn repo() -> World {
     .map(|name| world.root().join(name))
     .into();
     world
+}
+
+/// Folders below which people keep their clones, and some below which few do.
+const HOMES: [&str; 12] = [
+    "/tmp",
+    "/var/tmp",
+    "/dev/shm",
+    "/run",
+    "/home",
+    "/root",
+    "/srv",
+    "/opt",
+    "/mnt",
+    "/var/lib",
+    "/usr/local/src",
+    "/",
+];
+
+#[tokio::test]
+async fn commands_run_wherever_a_person_cloned() {
+    let mut tried = 0;
+    for home in HOMES {
+        let name = "my clöne 'of' it ";
+        let Ok(folder) = tempfile::Builder::new().prefix(name).tempdir_in(home) else {
+            continue; // Not everybody may write everywhere.
+        };
+        let real = folder.path().canonicalize().unwrap();
+        let mut world = World::new();
+        let root = real.join("worktree");
+        fs::create_dir(&root).unwrap();
+        fs::write(real.join("secret"), canary()).unwrap();
+        world.profile = Profile::new(&root);
+        world.profile.protected = vec![root.join(".git")];
+        for script in [
+            "pwd; echo x > file; cat file",
+            "cat ../secret; ls file; pwd",
+        ] {
+            let exit = world.sh(script).await;
+            let (said, home) = (text(&exit), root.display().to_string());
+            assert!(exit.success() && said.contains(&home), "{home}: {said}");
+            // All of /usr is shown to every command.
+            let seen = said.contains(&canary());
+            assert_eq!(seen, home.starts_with("/usr/") && script.contains("secret"));
+        }
+        assert_eq!(fs::read_to_string(root.join("file")).unwrap(), "x\n");
+        tried += 1;
+    }
+    assert!(tried > 1, "no folder can be written to");
 }
 
 #[tokio::test]
