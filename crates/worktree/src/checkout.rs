@@ -52,9 +52,9 @@ impl Repo {
         commit: &CommitSha,
         cancel: &CancellationToken,
     ) -> Result<PathBuf> {
-        let path = self.make_room()?.join(name);
         let writer = self.writer(name, cancel).await?;
-        self.check_out(&path, &Shows::Commit(commit), &writer, cancel)
+        let path = self
+            .check_out(name, &Shows::Commit(commit), &writer, cancel)
             .await?;
         let git = self.git().elsewhere(&path);
         let clean = status::changes(&git, cancel).await?.is_empty()

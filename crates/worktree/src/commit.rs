@@ -31,6 +31,7 @@ impl Worktree {
     ) -> Result<Option<CommitSha>> {
         let writer = self.writer(cancel).await?;
         move_stale_lock(&self.git().git_dir()?);
+        self.stand_aside(cancel).await?;
         if let Some(operation) = unfinished(&self.git().git_dir()?) {
             return Err(Error::Unfinished {
                 operation,
@@ -66,8 +67,7 @@ impl Worktree {
         let made = made.write(self.git(), cancel).await?;
         fault("worktree.before-commit");
         self.git()
-            .call(["update-ref", "--no-deref", "-m", "codebutler: commit"])
-            .arg(format!("refs/heads/{}", self.branch))
+            .call(["update-ref", "-m", "codebutler: commit", "HEAD"])
             .args([made.as_str(), head.as_str()])
             .holding(&writer)
             .run(cancel)

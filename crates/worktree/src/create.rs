@@ -1,44 +1,31 @@
 //! Making a thread's worktree, and finding it again.
 //!
 //! A worktree is made in small steps, each of which may be the last before a
-//! crash: branch, empty worktree (locked by git with a reason of ours), files,
-//! unlock, push. Making it again continues where the first attempt stopped.
+//! crash: branch, empty worktree (locked by git with a reason of ours), mark,
+//! files, unlock, push. Making it again continues where the first attempt stopped.
+//!
+//! Where somebody else has the thread's branch checked out, the worktree is on no
+//! branch: the branch on the remote is the thread's, the local one is left alone.
 
 use std::{
     fs,
     path::{Path, PathBuf},
-    time::Duration,
 };
 
 use butler_vocab::{BranchName, CommitSha, ThreadId, fault};
 use tokio_util::sync::CancellationToken;
 
-use crate::{Error, Output, Repo, Result, Worktree, git::path_of, lock::FileLock, name};
-
-/// Git's own lock on a worktree whose files are not all there yet.
-pub(crate) const MAKING: &str = "codebutler: being made";
-
-/// How long a listing waits for a worktree that is being made.
-const LIST_PAUSES: [Duration; 5] = [
-    Duration::from_millis(10),
-    Duration::from_millis(30),
-    Duration::from_millis(90),
-    Duration::from_millis(270),
-    Duration::from_millis(810),
-];
-
-/// A worktree as git lists it.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Entry {
-    pub path: PathBuf,
-    pub branch: Option<BranchName>,
-    pub making: bool,
-}
+use crate::{
+    Error, Repo, Result, Worktree,
+    lock::FileLock,
+    name,
+    ours::{Entry, making},
+};
 
 /// What a new worktree shows.
 #[derive(Debug, Clone)]
 pub(crate) enum Shows<'a> {
-    /// A branch, which exists.
+    /// A branch, which exists and which nobody has checked out.
     Branch(&'a BranchName),
     /// A commit, on no branch.
     Commit(&'a CommitSha),
@@ -58,7 +45,7 @@ impl Repo {
         title: &str,
         cancel: &CancellationToken,
     ) -> Result<Worktree> {
-        if let Some(there) = self.here(thread, cancel).await?
+        if let Some(there) = self.here(thread).await?
             && (self.remote().is_none()
                 || self
                     .resolve(&self.tracking_ref(&there.branch))
@@ -83,7 +70,7 @@ impl Repo {
     /// When the remote has to be asked and cannot be reached.
     pub async fn find(&self, thread: &ThreadId) -> Result<Option<Worktree>> {
         let cancel = CancellationToken::new();
-        if let Some(there) = self.here(thread, &cancel).await? {
+        if let Some(there) = self.here(thread).await? {
             return Ok(Some(there));
         }
         if self.remote().is_some() {
@@ -108,26 +95,20 @@ impl Repo {
     ///
     /// # Errors
     /// When git cannot be run.
-    pub async fn list(&self, cancel: &CancellationToken) -> Result<Vec<Worktree>> {
-        let entries = self.entries(cancel).await?;
-        Ok(entries
-            .into_iter()
-            .filter(|entry| !entry.making && entry.path.join(".git").exists())
+    pub async fn list(&self, _cancel: &CancellationToken) -> Result<Vec<Worktree>> {
+        let entries = self.entries().await?.into_iter();
+        let made = entries.filter(|entry| entry.is_whole() && !entry.making);
+        Ok(made
             .filter_map(|entry| {
-                let branch = entry.branch.filter(name::is_ours)?;
-                let hidden = entry.path.file_name()?.to_str()?.starts_with('_');
-                (!hidden).then(|| Worktree::new(self, &entry.path, branch))
+                let branch = entry.for_branch().filter(|b| !name::is_knowledge(b))?;
+                Some(Worktree::new(self, &entry.path, branch))
             })
             .collect())
     }
 
     /// The complete worktree of a thread in this clone.
-    pub(crate) async fn here(
-        &self,
-        thread: &ThreadId,
-        cancel: &CancellationToken,
-    ) -> Result<Option<Worktree>> {
-        let all = self.list(cancel).await?;
+    pub(crate) async fn here(&self, thread: &ThreadId) -> Result<Option<Worktree>> {
+        let all = self.list(&CancellationToken::new()).await?;
         Ok(all
             .into_iter()
             .find(|worktree| name::belongs_to(&worktree.branch, thread)))
@@ -139,24 +120,34 @@ impl Repo {
         thread: &ThreadId,
         cancel: &CancellationToken,
     ) -> Result<Option<BranchName>> {
-        let mut roots = vec!["refs/heads/".to_owned()];
-        roots.extend(self.remote().map(|r| format!("refs/remotes/{}/", r.name)));
-        for root in roots {
-            let names = self
-                .git()
-                .call(["for-each-ref", "--format=%(refname)"])
-                .arg(format!("{root}codebutler/"))
-                .run(cancel)
-                .await?;
-            let found = names.lines().find_map(|name| {
-                let branch = BranchName::new(name.strip_prefix(&root)?);
-                name::belongs_to(&branch, thread).then_some(branch)
-            });
-            if found.is_some() {
-                return Ok(found);
-            }
+        if let Some(local) = self.branches_of(thread, "refs/heads/", cancel).await?.pop() {
+            return Ok(Some(local));
         }
-        Ok(None)
+        let Some(remote) = self.remote() else {
+            return Ok(None);
+        };
+        let root = format!("refs/remotes/{}/", remote.name);
+        Ok(self.branches_of(thread, &root, cancel).await?.pop())
+    }
+
+    /// The working branches of a thread below a root of refs.
+    pub(crate) async fn branches_of(
+        &self,
+        thread: &ThreadId,
+        root: &str,
+        cancel: &CancellationToken,
+    ) -> Result<Vec<BranchName>> {
+        let names = self
+            .git()
+            .call(["for-each-ref", "--format=%(refname)", "--sort=-refname"])
+            .arg(format!("{root}codebutler/"))
+            .run(cancel)
+            .await?;
+        Ok(names
+            .lines()
+            .filter_map(|name| Some(BranchName::new(name.strip_prefix(root)?)))
+            .filter(|branch| name::belongs_to(branch, thread))
+            .collect())
     }
 
     /// The worktree of a branch of ours: whatever is missing of branch, folder,
@@ -167,27 +158,83 @@ impl Repo {
         writer: &FileLock,
         cancel: &CancellationToken,
     ) -> Result<Worktree> {
-        let local = format!("refs/heads/{branch}");
-        let theirs = self.resolve(&self.tracking_ref(branch)).await?;
-        if self.resolve(&local).await?.is_none() {
-            let start = match theirs {
-                Some(commit) => commit,
-                None => self.start().await?,
-            };
-            fault("worktree.before-branch");
-            self.git()
-                .call(["update-ref", "-m", "codebutler: new branch", &local])
-                .args([start.as_str(), ""])
-                .run(cancel)
-                .await?;
-            fault("worktree.after-branch");
+        let there = self.ours(branch.as_str()).await?;
+        let own = there.as_ref().map(|entry| entry.git_dir.as_path());
+        let holder = self.holder(branch, own).await?;
+        if let Some(holder) = &holder {
+            tracing::warn!(%branch, holder = %holder.display(), "the thread's branch is checked out elsewhere; the team leaves the local one alone and works on no branch");
         }
-        let path = name::folder(&self.make_room()?, branch);
-        self.check_out(&path, &Shows::Branch(branch), writer, cancel)
+        let asleep = self.sleeping(branch);
+        let tip;
+        let shows = match asleep {
+            Some(asleep) if asleep.on_no_branch || holder.is_some() => {
+                tip = asleep.tip;
+                Shows::Commit(&tip)
+            }
+            None if holder.is_some() => {
+                tip = self.tip_beside(branch).await?;
+                Shows::Commit(&tip)
+            }
+            _ => {
+                let fresh = there.is_none() && asleep.is_none();
+                self.make_branch(branch, fresh, cancel).await?;
+                Shows::Branch(branch)
+            }
+        };
+        let path = self
+            .check_out(branch.as_str(), &shows, writer, cancel)
             .await?;
         let worktree = Worktree::new(self, &path, branch.clone());
         worktree.publish(writer, cancel).await?;
         Ok(worktree)
+    }
+
+    /// Where a worktree begins whose branch somebody else has: where the remote is,
+    /// or where the branch is.
+    async fn tip_beside(&self, branch: &BranchName) -> Result<CommitSha> {
+        for name in [self.tracking_ref(branch), format!("refs/heads/{branch}")] {
+            if let Some(tip) = self.resolve(&name).await? {
+                return Ok(tip);
+            }
+        }
+        self.start().await
+    }
+
+    /// The local branch, made if it is missing; for a `fresh` worktree brought up
+    /// to the remote's if it is only behind.
+    async fn make_branch(
+        &self,
+        branch: &BranchName,
+        fresh: bool,
+        cancel: &CancellationToken,
+    ) -> Result<()> {
+        let local = format!("refs/heads/{branch}");
+        let theirs = self.resolve(&self.tracking_ref(branch)).await?;
+        let (to, from) = match (self.resolve(&local).await?, theirs) {
+            (None, Some(theirs)) => (theirs, String::new()),
+            (None, None) => (self.start().await?, String::new()),
+            (Some(at), Some(theirs)) if fresh && at != theirs => {
+                let behind = self
+                    .git()
+                    .call(["merge-base", "--is-ancestor", at.as_str(), theirs.as_str()])
+                    .accept(&[0, 1])
+                    .run(cancel)
+                    .await?;
+                if behind.code != 0 {
+                    return Ok(());
+                }
+                (theirs, at.to_string())
+            }
+            _ => return Ok(()),
+        };
+        fault("worktree.before-branch");
+        self.git()
+            .call(["update-ref", "-m", "codebutler: new branch", &local])
+            .args([to.as_str(), &from])
+            .run(cancel)
+            .await?;
+        fault("worktree.after-branch");
+        Ok(())
     }
 
     /// Where new branches start.
@@ -198,155 +245,99 @@ impl Repo {
         })
     }
 
-    /// A worktree at `path` with all its files. One that is there is left as it is.
+    /// Our worktree for `mark` with all its files; gives its folder. One that is
+    /// there is left as it is.
     pub(crate) async fn check_out(
         &self,
-        path: &Path,
+        mark: &str,
         shows: &Shows<'_>,
         writer: &FileLock,
         cancel: &CancellationToken,
-    ) -> Result<()> {
-        let making = {
+    ) -> Result<PathBuf> {
+        let entry = {
             let alone = self.alone(cancel).await?;
-            self.add(path, shows, &alone, cancel).await?
+            self.add(mark, shows, &alone, cancel).await?
         };
-        if !making {
-            return Ok(());
+        if !entry.making {
+            return Ok(entry.path);
         }
-        let git = self.git().elsewhere(path);
-        clear_index_lock(&git.git_dir()?);
+        let git = self.git().elsewhere(&entry.path);
+        clear_index_lock(&entry.git_dir);
         fault("worktree.before-files");
         git.call(["reset", "--quiet", "--hard", "HEAD"])
             .holding(writer)
             .run(cancel)
             .await?;
         fault("worktree.after-files");
-        if let Shows::Branch(branch) = shows {
-            self.wake(branch, path, writer, cancel).await?;
+        if let Some(branch) = entry.for_branch() {
+            self.wake(&branch, &entry, writer, cancel).await?;
         }
-        let alone = self.alone(cancel).await?;
         fault("worktree.before-unlock");
-        self.git()
-            .call(["worktree", "unlock"])
-            .arg(path)
-            .holding(&alone)
-            .run(cancel)
-            .await?;
+        entry.set_made()?;
         fault("worktree.after-unlock");
-        if let Shows::Branch(branch) = shows {
-            self.forget_sleep(&name::lock_name(branch));
+        if let Some(branch) = entry.for_branch() {
+            self.forget_sleep(&name::lock_name(&branch)).await;
         }
-        Ok(())
+        Ok(entry.path)
     }
 
-    /// Adds an empty worktree; says whether its files are still to come.
+    /// Our worktree for `mark`, added without files if there is none.
     async fn add(
         &self,
-        path: &Path,
+        mark: &str,
         shows: &Shows<'_>,
         alone: &FileLock,
         cancel: &CancellationToken,
-    ) -> Result<bool> {
-        let entries = self.entries(cancel).await?;
-        if let Some(entry) = entries.iter().find(|entry| entry.path == path) {
-            if path.join(".git").exists() {
-                return Ok(entry.making);
+    ) -> Result<Entry> {
+        let room = self.make_room()?;
+        let mut taken = Vec::new();
+        for entry in self.entries().await? {
+            if entry.is(mark) && !entry.going {
+                entry.write_mark(mark)?;
+                return Ok(entry);
             }
-            // Its folder was deleted by hand; git only remembers it.
-            put_aside(path)?;
-            self.forget(path, alone, cancel).await?;
+            match entry.going {
+                true => self.take_rest_away(&entry).await?,
+                false => taken.push(entry.path),
+            }
         }
-        put_aside(path)?;
+        let path = free_place(&room, &folder_name(mark), &taken);
         fault("worktree.before-add");
+        // Forced past a branch that is checked out in a folder that is gone:
+        // that nobody else has it was seen before.
         let call = self
             .git()
             .call(["worktree", "add", "--quiet", "--no-checkout", "--lock"])
-            .args(["--reason", MAKING]);
+            .args(["--force", "--reason", &making(mark)]);
         let call = match shows {
-            Shows::Branch(branch) => call.arg(path).arg(branch.as_str()),
-            Shows::Commit(commit) => call.arg("--detach").arg(path).arg(commit.as_str()),
+            Shows::Branch(branch) => call.arg(&path).arg(branch.as_str()),
+            Shows::Commit(commit) => call.arg("--detach").arg(&path).arg(commit.as_str()),
         };
         call.holding(alone).run(cancel).await?;
         fault("worktree.after-add");
-        Ok(true)
-    }
-
-    /// Makes git forget a worktree and deletes what is left of its folder.
-    pub(crate) async fn forget(
-        &self,
-        path: &Path,
-        alone: &FileLock,
-        cancel: &CancellationToken,
-    ) -> Result<()> {
-        self.git()
-            .call(["worktree", "remove", "--force", "--force"])
-            .arg(path)
-            .holding(alone)
-            .run(cancel)
-            .await
-            .map(drop)
-    }
-
-    /// Git cannot list worktrees while another process is half-way through
-    /// making one: its folder is there and its files are not. A moment later it
-    /// can; what fails every time is a real failure.
-    async fn listing(&self, cancel: &CancellationToken) -> Result<Output> {
-        let list = || {
-            let call = self.git().call(["worktree", "list", "--porcelain", "-z"]);
-            call.run(cancel)
-        };
-        for pause in LIST_PAUSES {
-            match list().await {
-                Err(error) if error.is_exit(128) => tokio::time::sleep(pause).await,
-                done => return done,
-            }
-        }
-        list().await
-    }
-
-    /// Every worktree that git knows of.
-    pub(crate) async fn entries(&self, cancel: &CancellationToken) -> Result<Vec<Entry>> {
-        let listing = self.listing(cancel).await?;
-        let mut entries: Vec<Entry> = Vec::new();
-        for line in listing.fields() {
-            let (word, rest) = match line.iter().position(|b| *b == b' ') {
-                Some(at) => (&line[..at], &line[at + 1..]),
-                None => (line, &[][..]),
-            };
-            match (word, entries.last_mut()) {
-                (b"worktree", _) => entries.push(Entry {
-                    path: path_of(rest),
-                    ..Entry::default()
-                }),
-                (b"branch", Some(entry)) => {
-                    let name = String::from_utf8_lossy(rest);
-                    entry.branch = name.strip_prefix("refs/heads/").map(BranchName::new);
-                }
-                (b"locked", Some(entry)) => entry.making = rest == MAKING.as_bytes(),
-                _ => {}
-            }
-        }
-        Ok(entries)
+        let added = self.ours(mark).await?;
+        let added = added.ok_or(Error::NotARepo { path })?;
+        added.write_mark(mark)?;
+        Ok(added)
     }
 }
 
-/// A folder in our place that git does not know may hold somebody's work: it is
-/// renamed, never deleted. An empty one can stay.
-fn put_aside(path: &Path) -> Result<()> {
-    if fs::symlink_metadata(path).is_err() || fs::remove_dir(path).is_ok() {
-        return Ok(());
+/// The usual folder of what a mark names.
+fn folder_name(mark: &str) -> String {
+    let branch = BranchName::new(mark);
+    match name::is_ours(&branch) {
+        true => name::folder(Path::new(""), &branch).display().to_string(),
+        false => mark.to_owned(),
     }
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let free = (1..u32::MAX)
-        .map(|n| path.with_file_name(format!("_left-{n}-{name}")))
-        .find(|other| fs::symlink_metadata(other).is_err());
-    match free {
-        Some(other) => {
-            tracing::warn!(from = %path.display(), to = %other.display(), "an unknown folder stood in a worktree's place; it was renamed");
-            fs::rename(path, &other).map_err(Error::file(path))
-        }
-        None => Ok(()),
-    }
+}
+
+/// A folder that is free. What stands in the usual place without being ours is
+/// somebody's, and so is what git remembers there.
+fn free_place(room: &Path, name: &str, taken: &[PathBuf]) -> PathBuf {
+    let numbered = (2..u32::MAX).map(|n| room.join(format!("{name}-{n}")));
+    let mut places = std::iter::once(room.join(name)).chain(numbered);
+    let is_free = |path: &PathBuf| !taken.contains(path) && fs::symlink_metadata(path).is_err();
+    places.find(is_free).unwrap_or_else(|| room.join(name))
 }
 
 /// We hold the writer's lock, and so did any git of ours that made this file:

@@ -81,6 +81,19 @@ pub enum Error {
         /// Which folder.
         path: PathBuf,
     },
+    /// Somebody has put another branch into a folder of ours.
+    #[error(
+        "`{}` is the team's folder for `{branch}`, but `{on}` is checked out in it: run `git switch {branch}` there, or ask for the work in a new thread",
+        path.display()
+    )]
+    OtherBranch {
+        /// The worktree.
+        path: PathBuf,
+        /// The branch it is for.
+        branch: BranchName,
+        /// The branch it is on.
+        on: BranchName,
+    },
     /// The repository's own config pulls in further files, which could change
     /// between our look at them and git's.
     #[error("`{}` sets `{key}`: remove it, or move it to your own git config", file.display())]

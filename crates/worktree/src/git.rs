@@ -18,7 +18,7 @@ use std::{
 
 pub(crate) use call::path_of;
 pub use call::{Call, Output};
-pub(crate) use local_config::RULES;
+pub(crate) use local_config::{RULES, places};
 pub(crate) use process::{Ask, Input, run};
 pub use settings::Settings;
 

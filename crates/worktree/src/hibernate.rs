@@ -18,23 +18,30 @@ use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Error, Git, Repo, Result,
+    Error, Git, Repo, Result, Worktree,
+    aside::is_detached,
     checkout::review_name,
-    create::{Entry, MAKING},
+    delete,
     git::path_of,
     lock::FileLock,
     name,
+    ours::{Entry, MARK},
     repo::resolve,
+    save::rebase_start,
+    status::unfinished,
 };
 
 /// Belongs to the place of a worktree, not to its state.
-const OF_THE_PLACE: &[&str] = &["gitdir", "commondir", "locked"];
+const OF_THE_PLACE: &[&str] = &["gitdir", "commondir", "locked", MARK];
 
 /// What is known of a sleeping worktree.
 #[derive(Debug, Serialize, Deserialize)]
-struct Asleep {
+pub(crate) struct Asleep {
     /// Where its branch was. If it has moved since, the files are not put on it.
-    tip: CommitSha,
+    pub tip: CommitSha,
+    /// Whether it was on no branch, because somebody else had its own.
+    #[serde(default)]
+    pub on_no_branch: bool,
     /// The commit whose tree the files were.
     files: CommitSha,
     /// Moved, relative to the worktree.
@@ -54,79 +61,100 @@ impl Repo {
             what: format!("the worktree of {short}"),
         })?;
         let _writer = self.writer(&short, cancel).await?;
-        let Some(branch) = self.branch_of(thread, cancel).await? else {
-            return Ok(false);
-        };
-        let path = name::folder(&self.make_room()?, &branch);
-        let entries = self.entries(cancel).await?;
-        let review = self.branches().join(review_name(thread));
-        if entries.iter().any(|entry| entry.path == review) {
-            self.take_away(&review, &short, cancel).await?;
+        let review = review_name(thread);
+        let mut slept = false;
+        for entry in self.entries().await? {
+            if entry.may_go(|mark| mark == review) {
+                self.take_away(&entry, &short, cancel).await?;
+            }
+            let Some(branch) = entry.for_branch() else {
+                continue;
+            };
+            if !entry.may_go(|_| name::belongs_to(&branch, thread)) {
+                continue;
+            }
+            // One that was being put to sleep is: only its folder is still to go.
+            let going = entry.making || entry.going;
+            if !going && !self.put_to_sleep(&entry, &branch, &short, cancel).await? {
+                continue;
+            }
+            self.take_away(&entry, &short, cancel).await?;
+            slept = true;
         }
-        let whole = |entry: &&Entry| entry.path == path && path.join(".git").exists();
-        let Some(entry) = entries.iter().find(whole) else {
-            return Ok(false);
-        };
-        // One that was being put to sleep is: only its folder is still to go.
-        if !entry.making {
-            self.put_to_sleep(&path, &branch, &short, cancel).await?;
-        }
-        self.take_away(&path, &short, cancel).await?;
-        Ok(true)
+        Ok(slept)
     }
 
+    /// Says whether it could be: a folder of ours that somebody uses for another
+    /// branch stays.
     async fn put_to_sleep(
         &self,
-        path: &Path,
+        entry: &Entry,
         branch: &BranchName,
         short: &str,
         cancel: &CancellationToken,
-    ) -> Result<()> {
-        let git = self.git().elsewhere(path);
-        let missing = || Error::NotARepo {
-            path: path.to_owned(),
+    ) -> Result<bool> {
+        let worktree = Worktree::new(self, &entry.path, branch.clone());
+        match worktree.stand_aside(cancel).await {
+            Err(error @ Error::OtherBranch { .. }) => {
+                tracing::warn!(%error, "not put to sleep");
+                return Ok(false);
+            }
+            outcome => outcome?,
+        }
+        let (path, git) = (&entry.path, worktree.git());
+        let missing = || Error::NotARepo { path: path.clone() };
+        let head = resolve(git, "HEAD").await?.ok_or_else(missing)?;
+        let on_no_branch = self.checked_out(&entry.git_dir).await?.is_empty();
+        let tip = match on_no_branch {
+            true => rebase_start(&entry.git_dir).unwrap_or_else(|| head.clone()),
+            false => {
+                let local = self.resolve(&format!("refs/heads/{branch}")).await?;
+                local.ok_or_else(missing)?
+            }
         };
-        let head = resolve(&git, "HEAD").await?.ok_or_else(missing)?;
-        let local = format!("refs/heads/{branch}");
-        let tip = self.resolve(&local).await?.ok_or_else(missing)?;
-        let saved = self.save_state(&git, short, "hibernated", cancel).await?;
+        let saved = self.save_state(git, short, "hibernated", cancel).await?;
         let asleep = Asleep {
             tip,
+            on_no_branch,
             files: saved.map_or(head, |saved| saved.commit),
-            moved: beyond_git(&git, cancel).await?,
+            moved: beyond_git(git, cancel).await?,
         };
         let folder = self.asleep(short);
-        self.write_down(&git, &folder, &asleep)?;
-        let alone = self.alone(cancel).await?;
+        self.write_down(&entry.git_dir, short, &asleep).await?;
         fault("worktree.before-sleep");
-        self.git()
-            .call(["worktree", "lock", "--reason", MAKING])
-            .arg(path)
-            .holding(&alone)
-            .run(cancel)
-            .await?;
+        entry.set_making()?;
         fault("worktree.after-sleep");
-        move_all(path, &folder.join("files"), &asleep.moved)
+        move_all(path, &folder.join("files"), &asleep.moved)?;
+        Ok(true)
     }
 
     /// The record is complete before its name is there. What an earlier sleep left
     /// is kept under another name: its files may be the only ones.
-    fn write_down(&self, git: &Git, folder: &Path, asleep: &Asleep) -> Result<()> {
-        let beside = folder.with_extension("new");
-        let _ = fs::remove_dir_all(&beside);
-        copy(&git.git_dir()?, &beside.join("git"), OF_THE_PLACE)?;
+    async fn write_down(&self, git_dir: &Path, short: &str, asleep: &Asleep) -> Result<()> {
+        let (folder, new) = (self.asleep(short), format!("{short}.new"));
+        let beside = self.asleep(&new);
+        self.forget_sleep(&new).await;
+        copy(git_dir, &beside.join("git"), OF_THE_PLACE)?;
         let record = beside.join("asleep.json");
         let bytes = serde_json::to_vec(asleep).unwrap_or_default();
         fs::write(&record, bytes).map_err(Error::file(&record))?;
-        put_away(folder)?;
-        fs::rename(&beside, folder).map_err(Error::file(folder))
+        match folder.join("files").exists() {
+            true => put_away(&folder)?,
+            false => self.forget_sleep(short).await,
+        }
+        fs::rename(&beside, &folder).map_err(Error::file(&folder))
+    }
+
+    /// What is known of a branch's sleeping worktree.
+    pub(crate) fn sleeping(&self, branch: &BranchName) -> Option<Asleep> {
+        read(&self.asleep(&name::lock_name(branch)))
     }
 
     /// Puts back what was kept of a sleeping worktree whose files are being made.
     pub(crate) async fn wake(
         &self,
         branch: &BranchName,
-        path: &Path,
+        entry: &Entry,
         writer: &FileLock,
         cancel: &CancellationToken,
     ) -> Result<()> {
@@ -134,18 +162,28 @@ impl Repo {
         let Some(asleep) = read(&folder) else {
             return Ok(());
         };
-        if self.resolve(&format!("refs/heads/{branch}")).await? != Some(asleep.tip) {
+        let path = &entry.path;
+        let worktree = Worktree::new(self, path, branch.clone());
+        let git = worktree.git();
+        let came_back = unfinished(&entry.git_dir).is_some();
+        if !came_back && resolve(git, "HEAD").await? != Some(asleep.tip) {
             tracing::warn!(%branch, "the branch moved while its worktree slept; what was saved stays under refs/codebutler/saved");
             return move_back(&folder.join("files"), path, &asleep.moved);
         }
-        let git = self.git().elsewhere(path);
         fault("worktree.before-wake");
         git.call(["read-tree", "--reset", "-u"])
             .arg(format!("{}^{{tree}}", asleep.files))
             .holding(writer)
             .run(cancel)
             .await?;
-        copy(&folder.join("git"), &git.git_dir()?, OF_THE_PLACE)?;
+        let kept = folder.join("git");
+        let but: &[&str] = match is_detached(&kept) {
+            true => OF_THE_PLACE,
+            // It is on its branch again, or somebody else has that now.
+            false => &[OF_THE_PLACE, &["HEAD"]].concat(),
+        };
+        copy(&kept, &entry.git_dir, but)?;
+        worktree.stand_aside(cancel).await?;
         fault("worktree.after-wake");
         move_back(&folder.join("files"), path, &asleep.moved)?;
         tracing::info!(%branch, "the worktree is back as it was");
@@ -153,12 +191,11 @@ impl Repo {
     }
 
     /// Forgets what was kept: it is in a worktree again, or a person ended the thread.
-    pub(crate) fn forget_sleep(&self, short: &str) {
-        let folder = self.asleep(short);
-        if folder.exists()
-            && let Err(error) = fs::remove_dir_all(&folder)
-        {
-            tracing::warn!(%error, folder = %folder.display(), "left behind");
+    pub(crate) async fn forget_sleep(&self, short: &str) {
+        let way = ["codebutler", "asleep"];
+        let gone = delete::folder(self.common(), &way, short, |_| true).await;
+        if let Err(error) = gone {
+            tracing::warn!(%error, short, "what was kept of a sleeping worktree is left behind");
         }
     }
 
@@ -192,10 +229,6 @@ fn read(folder: &Path) -> Option<Asleep> {
 }
 
 fn put_away(folder: &Path) -> Result<()> {
-    if !folder.join("files").exists() {
-        let _ = fs::remove_dir_all(folder);
-        return Ok(());
-    }
     let mut free = (1..u32::MAX).map(|n| folder.with_extension(format!("{n}")));
     match free.find(|other| !other.exists()) {
         Some(other) => fs::rename(folder, &other).map_err(Error::file(folder)),

@@ -42,9 +42,10 @@ impl Repo {
         let branch = name::knowledge_branch(thread);
         let lock = name::lock_name(&branch);
         let _writer = self.writer(&lock, cancel).await?;
-        let path = name::folder(&self.branches(), &branch);
-        if self.entries(cancel).await?.iter().any(|e| e.path == path) {
-            self.take_away(&path, &lock, cancel).await?;
+        for entry in self.entries().await? {
+            if entry.may_go(|mark| mark == branch.as_str()) {
+                self.take_away(&entry, &lock, cancel).await?;
+            }
         }
         self.drop_branch(&branch, &lock, cancel).await
     }

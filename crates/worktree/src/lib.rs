@@ -6,8 +6,10 @@
 //! [`Forge`] holds the pull requests: GitHub where the remote is GitHub, and
 //! otherwise the [`LocalForge`], which keeps them as refs on the remote itself.
 //!
-//! Three things hold everywhere:
+//! Four things hold everywhere:
 //!
+//! * the person's checkout, worktrees, branches and files are never touched: ours
+//!   are folders below `.codebutler/branches` that carry our mark, nothing else;
 //! * git runs with settings under which a repository cannot make it run
 //!   anything of its own ([`Git`]);
 //! * every step can be repeated: the repeat finds what the first one did;
@@ -17,9 +19,11 @@
 //! Left out on purpose: submodules are not initialised, hooks are not run, and
 //! no branch but our own `codebutler/*` is ever pushed to by force.
 
+mod aside;
 mod checkout;
 mod commit;
 mod create;
+mod delete;
 mod diff;
 mod error;
 mod forecast;
@@ -32,6 +36,7 @@ mod lock;
 mod merged;
 mod name;
 mod notes;
+mod ours;
 mod push;
 mod reconcile;
 mod remove;

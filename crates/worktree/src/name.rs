@@ -86,7 +86,9 @@ pub(crate) fn lock_name(branch: &BranchName) -> String {
     }
 }
 
-fn is_knowledge(branch: &BranchName) -> bool {
+/// Whether this is the branch of a thread's knowledge.
+#[must_use]
+pub(crate) fn is_knowledge(branch: &BranchName) -> bool {
     let name = branch.as_str().trim_start_matches(BRANCH_PREFIX);
     short_of(branch).is_some_and(|short| name == format!("{KNOWLEDGE}-{short}"))
 }

@@ -91,6 +91,7 @@ impl Worktree {
             .run(cancel)
             .await?;
         if own.text() == "0" {
+            self.stand_aside(cancel).await?;
             self.git()
                 .call(["reset", "--quiet", "--keep", &theirs])
                 .holding(writer)
@@ -200,6 +201,7 @@ impl Worktree {
         cancel: &CancellationToken,
     ) -> Result<()> {
         let git_dir = self.git().git_dir()?;
+        self.stand_aside(cancel).await?;
         if let Some(operation) = status::unfinished(&git_dir) {
             return Err(Error::Unfinished {
                 operation,

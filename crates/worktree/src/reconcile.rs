@@ -3,6 +3,7 @@
 //! rest. It deletes no file and moves no branch.
 
 use std::{
+    ffi::OsString,
     fs,
     path::{Path, PathBuf},
     time::{Duration, SystemTime},
@@ -12,11 +13,11 @@ use butler_vocab::BranchName;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Repo, Result, Saved, Worktree,
-    create::Entry,
+    Error, Repo, Result, Saved, Worktree,
     git::path_of,
     lock::FileLock,
     name,
+    ours::{Entry, MARK},
     status::{changes, unfinished},
 };
 
@@ -61,13 +62,18 @@ impl Repo {
     /// # Errors
     /// When git cannot be run.
     pub async fn reconcile(&self, cancel: &CancellationToken) -> Result<Vec<Oddity>> {
-        let branches = self.make_room()?;
+        let Some(branches) = self.room() else {
+            return Ok(Vec::new());
+        };
         let folders = folders(&branches);
         self.repair(&folders, cancel).await?;
-        let entries = self.entries(cancel).await?;
+        let entries = self.entries().await?;
         let mut odd = Vec::new();
-        for entry in entries.iter().filter(|e| e.path.starts_with(&branches)) {
-            self.look_at(entry, &mut odd, cancel).await?;
+        for entry in entries.iter().filter(|entry| entry.mark.is_some()) {
+            let again = |other: &Entry| other.is_whole() && other.mark == entry.mark;
+            if entry.is_whole() || !entries.iter().any(again) {
+                self.look_at(entry, &mut odd, cancel).await?;
+            }
         }
         for path in folders {
             if !entries.iter().any(|entry| entry.path == path) {
@@ -98,7 +104,7 @@ impl Repo {
             note(Odd::HalfMade);
             return Ok(());
         }
-        if !entry.path.join(".git").exists() {
+        if !entry.is_whole() {
             note(Odd::FolderGone);
             return Ok(());
         }
@@ -127,21 +133,32 @@ impl Repo {
         Ok(())
     }
 
-    /// A clone that was moved leaves its worktrees pointing to the old place.
+    /// A clone that was moved leaves its worktrees pointing to the old place. Not by
+    /// `git worktree repair`, which writes into the person's worktrees too.
     async fn repair(&self, folders: &[PathBuf], cancel: &CancellationToken) -> Result<()> {
-        let broken: Vec<&PathBuf> = folders.iter().filter(|path| is_cut_off(path)).collect();
+        let broken: Vec<_> = folders.iter().filter_map(|path| cut_off(path)).collect();
         if broken.is_empty() {
             return Ok(());
         }
-        let alone = self.alone(cancel).await?;
-        self.git()
-            .call(["worktree", "repair"])
-            .args(broken)
-            .holding(&alone)
-            .accept(&[0, 1])
-            .run(cancel)
-            .await
-            .map(drop)
+        let _alone = self.alone(cancel).await?;
+        for (path, id) in broken {
+            let git_dir = self.common().join("worktrees").join(id);
+            let pointer = git_dir.join("gitdir");
+            let Ok(old) = fs::read_to_string(&pointer) else {
+                continue;
+            };
+            // Of the same name and nowhere else: it is this one.
+            let old = Path::new(old.trim_end());
+            let same = old.parent().and_then(Path::file_name) == path.file_name();
+            if same && !old.exists() && git_dir.join(MARK).exists() {
+                let dot = path.join(".git");
+                fs::write(&dot, format!("gitdir: {}\n", git_dir.display()))
+                    .map_err(Error::file(&dot))?;
+                fs::write(&pointer, format!("{}\n", dot.display()))
+                    .map_err(Error::file(&pointer))?;
+            }
+        }
+        Ok(())
     }
 }
 
@@ -156,6 +173,7 @@ impl Worktree {
         let Some(operation) = unfinished(&self.git().git_dir()?) else {
             return Ok(None);
         };
+        self.stand_aside(cancel).await?;
         let repo = self.repo();
         let saved = repo
             .save_state(self.git(), self.short(), "before going back", cancel)
@@ -193,11 +211,12 @@ fn folder_lock(folder: &str) -> String {
     }
 }
 
-fn is_cut_off(path: &Path) -> bool {
-    fs::read(path.join(".git")).is_ok_and(|text| {
-        let target = text.strip_prefix(b"gitdir: ").unwrap_or(&text);
-        !path_of(target.trim_ascii_end()).exists()
-    })
+/// A folder whose git state is not where it says, and the name of that state.
+fn cut_off(path: &Path) -> Option<(&Path, OsString)> {
+    let text = fs::read(path.join(".git")).ok()?;
+    let target = path_of(text.strip_prefix(b"gitdir: ")?.trim_ascii_end());
+    let id = target.file_name()?.to_owned();
+    (!target.exists()).then_some((path, id))
 }
 
 /// Moves an index lock aside whose maker must be gone: we hold the writer's

@@ -1,17 +1,18 @@
 //! Taking a thread's worktree away, without losing anything: what is not on the
 //! remote is saved first.
 
-use std::{fs, os::unix::fs::PermissionsExt, path::Path};
+use std::{ffi::OsStr, fs, io, os::fd::OwnedFd, path::Path};
 
 use butler_vocab::{BranchName, CommitSha, ThreadId, fault};
+use rustix::fs::{Mode, OFlags, openat};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     Error, Git, Merged, Repo, Result,
     checkout::review_name,
-    create::MAKING,
-    name,
-    repo::resolve,
+    delete, name,
+    ours::{Entry, Place},
+    repo::{ROOM, resolve},
     status::{changes, unfinished},
 };
 
@@ -28,68 +29,68 @@ impl Repo {
             what: format!("the worktree of {short}"),
         })?;
         let _writer = self.writer(&short, cancel).await?;
-        let review = self.branches().join(review_name(thread));
-        for entry in self.entries(cancel).await? {
-            let mine = entry
-                .branch
-                .as_ref()
-                .is_some_and(|branch| name::belongs_to(branch, thread));
-            // A rebase detaches the head, so the folder's name counts too.
-            let folder = entry.path.starts_with(self.branches())
-                && entry.path.to_string_lossy().ends_with(&format!("-{short}"))
-                && !entry.path.ends_with(format!("_knowledge-{short}"));
-            if mine || folder || entry.path == review {
-                self.take_away(&entry.path, &short, cancel).await?;
+        let review = review_name(thread);
+        let of_it = |mark: &str| mark == review || name::belongs_to(&BranchName::new(mark), thread);
+        for entry in self.entries().await? {
+            if entry.may_go(of_it) {
+                self.take_away(&entry, &short, cancel).await?;
             }
         }
-        self.drop_branches(thread, cancel).await?;
-        self.forget_sleep(&short);
+        for branch in self.branches_of(thread, "refs/heads/", cancel).await? {
+            self.drop_branch(&branch, &short, cancel).await?;
+        }
+        self.forget_sleep(&short).await;
         Ok(())
     }
 
-    /// Saves and removes one worktree.
+    /// Saves and removes one worktree of ours.
     pub(crate) async fn take_away(
         &self,
-        path: &Path,
+        entry: &Entry,
         short: &str,
         cancel: &CancellationToken,
     ) -> Result<()> {
-        let git = self.git().elsewhere(path);
-        let making = git
-            .git_dir()
-            .ok()
-            .and_then(|dir| fs::read_to_string(dir.join("locked")).ok())
-            .is_some_and(|reason| reason.trim() == MAKING);
-        if path.join(".git").exists() && !making && !self.all_landed(&git, cancel).await? {
+        let git = self.git().elsewhere(&entry.path);
+        if !entry.making && !entry.going && !self.all_landed(&git, cancel).await? {
             self.save_state(&git, short, "worktree removed", cancel)
                 .await?;
         }
-        let alone = self.alone(cancel).await?;
+        let _alone = self.alone(cancel).await?;
         fault("worktree.before-remove");
-        if let Err(error) = self.forget(path, &alone, cancel).await {
-            // Build tools leave folders that nobody may write to.
-            make_writable(path);
-            tracing::debug!(%error, "removing again after opening the folders");
-            if path.exists() {
-                fs::remove_dir_all(path).map_err(Error::file(path))?;
-            }
-            if self.entries(cancel).await?.iter().any(|e| e.path == path) {
-                self.forget(path, &alone, cancel).await?;
-            }
-        }
+        entry.set_going()?;
+        self.take_rest_away(entry).await?;
         fault("worktree.after-remove");
         Ok(())
     }
 
-    /// Deletes the thread's local branches; saves those that nothing else holds.
-    async fn drop_branches(&self, thread: &ThreadId, cancel: &CancellationToken) -> Result<()> {
-        while let Some(branch) = self.local_branch_of(thread, cancel).await? {
-            self.drop_branch(&branch, &thread.short(), cancel).await?;
+    /// Deletes what is left of a worktree that is going: its folder, then what
+    /// git remembers of it.
+    pub(crate) async fn take_rest_away(&self, entry: &Entry) -> Result<()> {
+        let name = |path: &Path| path.file_name().and_then(OsStr::to_str).map(str::to_owned);
+        let (Some(folder), Some(id)) = (name(&entry.path), name(&entry.git_dir)) else {
+            return Ok(());
+        };
+        if entry.place == Place::Whole {
+            let git_dir = entry.git_dir.clone();
+            let leads = move |opened: &OwnedFd| leads_there(opened, &git_dir);
+            delete::folder(self.root(), ROOM, &folder, leads).await?;
+        } else if self.room().as_deref() == entry.path.parent() {
+            // Killed before the last step: it is empty, or it is not ours.
+            let _ = fs::remove_dir(&entry.path);
         }
+        // Out of git's sight at once, so that it never sees half of it.
+        let gone = format!("gone-{id}");
+        let ours = self.common().join("codebutler");
+        delete::folder(self.common(), &["codebutler"], &gone, |_| true).await?;
+        fs::rename(&entry.git_dir, ours.join(&gone)).map_err(Error::file(&entry.git_dir))?;
+        delete::folder(self.common(), &["codebutler"], &gone, |_| true).await?;
+        // As git does when the last one goes.
+        let _ = fs::remove_dir(self.common().join("worktrees"));
         Ok(())
     }
 
-    /// Deletes one local branch; saves it if nothing else holds it.
+    /// Deletes one local branch unless somebody has it checked out; saves it if
+    /// nothing else holds it.
     pub(crate) async fn drop_branch(
         &self,
         branch: &BranchName,
@@ -100,6 +101,10 @@ impl Repo {
         let Some(tip) = self.resolve(&local).await? else {
             return Ok(());
         };
+        if let Some(holder) = self.holder(branch, None).await? {
+            tracing::info!(%branch, holder = %holder.display(), "left alone: it is checked out");
+            return Ok(());
+        }
         if !self.is_kept(&tip, cancel).await? && !self.landed(&tip, cancel).await? {
             self.save_commit(&tip, name, "branch removed", cancel)
                 .await?;
@@ -149,31 +154,19 @@ impl Repo {
             .await?;
         Ok(same.code == 1)
     }
-
-    async fn local_branch_of(
-        &self,
-        thread: &ThreadId,
-        cancel: &CancellationToken,
-    ) -> Result<Option<BranchName>> {
-        let Some(branch) = self.branch_of(thread, cancel).await? else {
-            return Ok(None);
-        };
-        let there = self.resolve(&format!("refs/heads/{branch}")).await?;
-        Ok(there.map(|_| branch))
-    }
 }
 
-fn make_writable(path: &Path) {
-    let Ok(meta) = fs::symlink_metadata(path) else {
-        return;
+/// Whether an opened folder's `.git` is the file that names this git state.
+fn leads_there(opened: &OwnedFd, git_dir: &Path) -> bool {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let Ok(file) = openat(opened, ".git", flags, Mode::empty()) else {
+        return false;
     };
-    if !meta.is_dir() {
-        return;
-    }
-    let mut mode = meta.permissions();
-    mode.set_mode(mode.mode() | 0o700);
-    let _ = fs::set_permissions(path, mode);
-    for entry in fs::read_dir(path).into_iter().flatten().flatten() {
-        make_writable(&entry.path());
-    }
+    let text = io::read_to_string(fs::File::from(file)).unwrap_or_default();
+    let Some(named) = text.strip_prefix("gitdir: ") else {
+        return false;
+    };
+    Path::new(named.trim_end())
+        .canonicalize()
+        .is_ok_and(|named| named == git_dir)
 }

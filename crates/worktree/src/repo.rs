@@ -3,7 +3,7 @@
 //! index or branches; we add refs, objects and worktrees beside them.
 
 use std::{
-    fs,
+    fs, io,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -24,6 +24,9 @@ use crate::{
 const UPLOAD_PACK: &str = "--upload-pack=git-upload-pack";
 
 const FETCHES: u32 = 6;
+
+/// The folder of all worktrees, below the clone.
+pub(crate) const ROOM: &[&str] = &[".codebutler", "branches"];
 
 /// A clone that the team works in. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -133,7 +136,7 @@ impl Repo {
     /// The folder of all worktrees, `.codebutler/branches`.
     #[must_use]
     pub fn branches(&self) -> PathBuf {
-        self.root().join(".codebutler").join("branches")
+        self.root().join(ROOM.join("/"))
     }
 
     /// The last fetched default branch; the local one without a remote.
@@ -252,12 +255,22 @@ impl Repo {
         FileLock::take(&self.lock_file(&format!("{name}.writer")), cancel).await
     }
 
+    /// The git state that all worktrees share.
+    pub(crate) fn common(&self) -> &Path {
+        &self.inner.common
+    }
+
     /// Makes `.codebutler/branches`, refuses a link in its place, and keeps it
     /// out of the person's `git status`.
     pub(crate) fn make_room(&self) -> Result<PathBuf> {
         let branches = self.branches();
-        fs::create_dir_all(&branches).map_err(Error::file(&branches))?;
         for path in [self.root().join(".codebutler"), branches.clone()] {
+            match fs::create_dir(&path) {
+                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+                    return Err(Error::file(path)(error));
+                }
+                _ => {}
+            }
             let meta = fs::symlink_metadata(&path).map_err(Error::file(&path))?;
             if meta.is_symlink() {
                 return Err(Error::Link { path });

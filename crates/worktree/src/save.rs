@@ -172,7 +172,7 @@ fn number(name: &str) -> u64 {
 }
 
 /// Where an interrupted rebase began.
-fn rebase_start(git_dir: &Path) -> Option<CommitSha> {
+pub(crate) fn rebase_start(git_dir: &Path) -> Option<CommitSha> {
     ["rebase-merge/orig-head", "rebase-apply/orig-head"]
         .iter()
         .find_map(|file| fs::read_to_string(git_dir.join(file)).ok())

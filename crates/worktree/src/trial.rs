@@ -52,8 +52,8 @@ impl Worktree {
         let repo = self.repo();
         let held = FileLock::take(&repo.lock_file("checks.trial"), cancel).await?;
         let writer = repo.writer(NAME, cancel).await?;
-        let path = repo.make_room()?.join(NAME);
-        repo.check_out(&path, &Shows::Commit(commit), &writer, cancel)
+        let path = repo
+            .check_out(NAME, &Shows::Commit(commit), &writer, cancel)
             .await?;
         let git = repo.git().elsewhere(&path);
         clear_index_lock(&git.git_dir()?);

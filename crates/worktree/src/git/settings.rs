@@ -74,6 +74,8 @@ const CONFIG: &[(&str, &str)] = &[
     ("core.trustctime", "true"),
     ("core.checkStat", "default"),
     ("core.quotePath", "true"),
+    // By it we see whether somebody else moved the branch of a worktree.
+    ("core.logAllRefUpdates", "true"),
     // Sixteen worktrees share one store of refs: wait for each other's locks.
     ("core.filesRefLockTimeout", "10000"),
     ("core.packedRefsTimeout", "10000"),

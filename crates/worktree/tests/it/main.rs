@@ -10,6 +10,7 @@ mod knowledge;
 mod lifecycle;
 mod locks;
 mod merge_detection;
+mod persons_own;
 mod receipts;
 mod saving;
 mod signing_off;

@@ -174,3 +174,41 @@ fn forget_head(scratch: &ScratchRepo) {
         fs::remove_file(known).unwrap();
     }
 }
+
+#[tokio::test]
+async fn worktrees_of_versions_without_marks_are_marked_once_and_a_persons_own_never() {
+    let scratch = ScratchRepo::new();
+    let repo = open(&scratch).await;
+    let worktree = repo.create(&thread(1), "x", &go()).await.unwrap();
+    let base = repo.base(&go()).await.unwrap();
+    let mark = worktree.git().git_dir().unwrap().join("codebutler");
+    let git_dir = scratch.root().join(".git");
+    fs::remove_file(&mark).unwrap();
+    fs::remove_file(git_dir.join("worktrees/_base/codebutler")).unwrap();
+    assert!(repo.list(&go()).await.unwrap().is_empty());
+
+    // As the earlier version left it: locks and worktrees, and no marks.
+    fs::remove_file(git_dir.join("codebutler/marked")).unwrap();
+    assert_eq!(repo.base(&go()).await.unwrap(), base);
+    let found = repo.find(&thread(1)).await.unwrap().unwrap();
+    assert_eq!(found.path, worktree.path);
+    assert!(mark.exists());
+
+    // From then on what has no mark is the person's.
+    let place = base.with_file_name(format!("y-{}", thread(2).short()));
+    let branch = format!("codebutler/y-{}", thread(2).short());
+    git(scratch.root(), &["branch", &branch, "origin/main"]);
+    let args = [
+        "worktree",
+        "add",
+        "--quiet",
+        place.to_str().unwrap(),
+        &branch,
+    ];
+    git(scratch.root(), &args);
+    put(&place, "anas.txt", "untracked");
+    let made = repo.create(&thread(2), "y", &go()).await.unwrap();
+    assert_ne!(made.path, place);
+    repo.remove(&thread(2), &go()).await.unwrap();
+    assert!(place.join("anas.txt").exists() && !made.path.exists());
+}
