@@ -17,7 +17,7 @@ use tracing::warn;
 pub struct Choice {
     /// Milliseconds since 1970.
     pub at_ms: i64,
-    /// What was decided about: model, stuck, approval, compaction.
+    /// What was decided about: model, stuck, approval, compaction, answer.
     pub about: String,
     /// What was chosen.
     pub choice: String,
@@ -76,11 +76,11 @@ pub fn of_record(record: &Record, at_ms: i64) -> Option<Choice> {
     })
 }
 
-/// A step out of going in circles.
-pub fn stuck(choice: String, evidence: String, at_ms: i64) -> Choice {
+/// What the machine chose.
+pub fn chosen(about: &str, choice: String, evidence: String, at_ms: i64) -> Choice {
     Choice {
         at_ms,
-        about: "stuck".to_owned(),
+        about: about.to_owned(),
         choice,
         alternatives: Vec::new(),
         evidence,

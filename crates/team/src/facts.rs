@@ -307,6 +307,14 @@ impl Facts {
         accepted.into_iter().map(|(_, proposal)| proposal).collect()
     }
 
+    /// Cards that nobody has decided about, as far as this log knows.
+    pub fn open_cards(&self) -> impl Iterator<Item = (&RequestId, &Asked)> {
+        let open = |(request, asked): &(&RequestId, &Asked)| {
+            asked.used.is_none() && !self.decided.contains(*request)
+        };
+        self.asked.iter().filter(open)
+    }
+
     /// The merge card that waits for a person.
     pub fn open_merge(&self) -> Option<RequestId> {
         let mut open = self

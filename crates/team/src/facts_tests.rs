@@ -43,6 +43,36 @@ fn a_card_is_used_once_its_decision_was_taken_up() {
 }
 
 #[test]
+fn a_decided_command_is_open_no_more() {
+    let request = RequestId::new("abc123");
+    let asked = Record::DecisionAsked {
+        request: request.clone(),
+        kind: DecisionKind::Command,
+        sha256: Sha256Hex::of("x"),
+        subject: json!({}),
+    };
+    let told = Record::User {
+        event: Some(EventId::new("decision:abc123")),
+        ts: None,
+        speaker: Speaker::Runtime,
+        text: "ana pressed Approve".into(),
+        images: vec![],
+    };
+    let rejected = Record::DecisionUsed {
+        request,
+        choice: Choice::Reject,
+        person: UserId::new("U1"),
+    };
+    for decided in [told, rejected] {
+        let mut facts = Facts::default();
+        facts.note(&asked);
+        assert_eq!(facts.open_cards().count(), 1);
+        facts.note(&decided);
+        assert_eq!(facts.open_cards().count(), 0, "{decided:?}");
+    }
+}
+
+#[test]
 fn a_click_that_came_before_its_card_is_not_forgotten() {
     let request = RequestId::new("abc123");
     let card = Record::DecisionAsked {

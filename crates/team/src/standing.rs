@@ -52,9 +52,8 @@ pub fn open_cards(standings: &[Standing]) -> Vec<(Role, RequestId, DecisionKind)
     let mut open: Vec<_> = standings
         .iter()
         .flat_map(|standing| {
-            let asked = standing.facts.asked.iter();
-            let asked = asked.filter(|(_, asked)| asked.used.is_none());
-            asked.map(|(request, asked)| (standing.role, request.clone(), asked.kind))
+            let open = standing.facts.open_cards();
+            open.map(|(request, asked)| (standing.role, request.clone(), asked.kind))
         })
         .collect();
     open.sort_by(|one, other| one.1.cmp(&other.1));

@@ -83,6 +83,8 @@ pub enum Effect {
     },
     /// A choice of the machine, for the decision log.
     Chose {
+        /// About what: `model`, `stuck`, `compaction`, `answer`.
+        about: &'static str,
         /// What.
         what: String,
         /// Why.

@@ -42,6 +42,11 @@ impl Machine {
         let first = round.loose_ends < 2;
         if round.spoke && !(round.owes && first) {
             // People have read it already; the text stays in the log.
+            out.push(Effect::Chose {
+                about: "answer",
+                what: words::kept(&text),
+                why: words::KEPT_BECAUSE.to_owned(),
+            });
             self.end(Ending::Done, out);
             return Step::Again;
         }

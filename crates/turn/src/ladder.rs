@@ -140,6 +140,7 @@ impl Machine {
         let stuck = &self.state.round.stuck;
         if let Some(escape) = stuck.begins(self.state.round.turn) {
             out.push(Effect::Chose {
+                about: "stuck",
                 what: words::escape_name(escape).to_owned(),
                 why: stuck.why().to_owned(),
             });

@@ -25,7 +25,8 @@ pub(crate) struct Round {
     pub(crate) asked: Vec<MessageTs>,
     pub(crate) last: Last,
     pub(crate) waiting: Option<Waiting>,
-    /// The last calls already told people or other roles.
+    /// The last calls already told people or other roles, and the model has read
+    /// nothing new since.
     pub(crate) spoke: bool,
     /// The last text beside calls, for the report at the turn limit.
     pub(crate) progress: Option<String>,

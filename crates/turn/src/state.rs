@@ -243,6 +243,8 @@ impl State {
 
     fn answered(&mut self, record: &Record) {
         let seen = self.in_request.min(self.unseen.len());
+        // What was told before somebody spoke is no answer to them.
+        self.round.spoke &= seen == 0;
         let asked = self.unseen.drain(..seen).filter(|said| said.person);
         self.round.asked.extend(asked.filter_map(|said| said.ts));
         self.in_request = 0;

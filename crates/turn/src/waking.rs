@@ -41,12 +41,14 @@ impl Machine {
     }
 
     /// A decision enters the log once: as the line that uses it up, then as a
-    /// remark to the model. A command's approval is used up by whoever runs it.
+    /// remark to the model. Only a command's approval is used up by whoever runs
+    /// it; its rejection is final here.
     pub(crate) fn on_decided(&mut self, decision: &Decision, out: &mut Out) {
         let request = &decision.request;
         let kind = decision.kind;
         let asks_us = self.state.round.cap_card.as_ref() == Some(request);
-        if kind != DecisionKind::Command && !self.state.used.contains_key(request) {
+        let kept_for_the_run = kind == DecisionKind::Command && decision.choice == Choice::Approve;
+        if !kept_for_the_run && !self.state.used.contains_key(request) {
             let record = Record::DecisionUsed {
                 request: request.clone(),
                 choice: decision.choice,

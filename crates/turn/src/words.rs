@@ -56,6 +56,14 @@ pub(crate) fn nudge(quality: Quality) -> &'static str {
     }
 }
 
+pub(crate) const KEPT_BECAUSE: &str =
+    "the calls right before it had told people already, and nobody has spoken since";
+
+/// A last text that is not posted, for the decision log.
+pub(crate) fn kept(text: &str) -> String {
+    format!("did not post its last words: {text}")
+}
+
 pub(crate) fn stopped_call(by: &StopCause) -> String {
     format!(
         "This call was {} before it had a result. Part of it may have happened: \

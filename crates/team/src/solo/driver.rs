@@ -267,7 +267,7 @@ impl<'a> Solo<'a> {
                     outcome,
                 });
             }
-            Effect::Chose { what, why } => self.say(Said::Chose { what, why }),
+            Effect::Chose { what, why, .. } => self.say(Said::Chose { what, why }),
             Effect::Park(Waiting::Decision { .. }) => return Ok(Some(SoloEnding::OutOfMoney)),
             Effect::Park(_) => {
                 return Ok(Some(SoloEnding::Over(Ending::Failed {

@@ -156,9 +156,9 @@ impl Worker {
             ),
             Effect::Activity { state, step } => Chore::Activity(state, step),
             Effect::Progress(text) => Chore::Activity(ActivityState::Working, Some(text)),
-            Effect::Chose { what, why } => {
+            Effect::Chose { about, what, why } => {
                 info!(what, why, "choice");
-                let choice = choices::stuck(what, why, now_ms());
+                let choice = choices::chosen(about, what, why, now_ms());
                 return choices::keep(&self.choices, &[choice]);
             }
             _ => return,

@@ -175,8 +175,8 @@ fn other_choices_wake_the_model_with_the_persons_choice() {
         bench.grant(&effects);
         let last = bench.messages().pop();
         assert!(matches!(last, Some(ModelMessage::User { text, .. }) if text.contains(words)));
-        // A command's approval is used up by whoever runs it, not here.
-        assert_eq!(used(&bench), usize::from(kind != DecisionKind::Command));
+        // A command's approval is used up by whoever runs it; a rejection is final.
+        assert_eq!(used(&bench), usize::from(choice == Choice::Reject));
     }
 }
 

@@ -2,7 +2,7 @@
 //! ones that look a little like them.
 
 use butler_turn::{Effect, Event, PostKind};
-use butler_vocab::{Ending, ModelReply, Record, Role, Then, ToolOutcome};
+use butler_vocab::{Ending, ModelReply, Record, Role, Then, ToolOutcome, Waiting};
 use serde_json::json;
 
 use crate::bench::{Bench, calls, coder, post_text, setup, text, to_run};
@@ -266,4 +266,65 @@ fn bad_replies_count_as_turns() {
             .count(),
         1
     );
+}
+
+/// Whatever told people before, a text after their next word is an answer to it.
+#[test]
+fn words_after_a_persons_word_are_posted_whatever_was_told_before() {
+    for tool in [
+        "AskUser",
+        "ProposePlan",
+        "HandOver",
+        "ProposeLearnings",
+        "SendMessage",
+    ] {
+        let asked = || {
+            let mut bench = Bench::pm();
+            let effects = bench.ana("please do it");
+            let effects = bench.model(&effects, calls(&[(tool, json!({}))]));
+            let run = to_run(&effects);
+            (bench, run[0].id.clone())
+        };
+        let parked = ToolOutcome::ok("asked").then(Then::Park {
+            waiting: Waiting::Person,
+        });
+        // The answer comes while the role sleeps.
+        let (mut bench, call) = asked();
+        bench.tool(&call, parked.clone());
+        let effects = bench.ana("tabs");
+        let effects = bench.model(&effects, text("Tabs it is."));
+        assert_eq!(
+            post_text(&effects).as_deref(),
+            Some("Tabs it is."),
+            "{tool}"
+        );
+        // The same when the process died in between.
+        let (mut bench, call) = asked();
+        bench.tool(&call, parked.clone());
+        bench.ana("tabs");
+        let effects = bench.restart();
+        let effects = bench.model(&effects, text("Tabs it is."));
+        assert_eq!(
+            post_text(&effects).as_deref(),
+            Some("Tabs it is."),
+            "{tool}"
+        );
+        // It comes while the call still runs.
+        let (mut bench, call) = asked();
+        bench.ana("tabs, by the way");
+        let effects = bench.tool(&call, parked);
+        let effects = bench.model(&effects, text("Tabs it is."));
+        assert_eq!(
+            post_text(&effects).as_deref(),
+            Some("Tabs it is."),
+            "{tool}"
+        );
+        // Nobody spoke: what was told is not told again, and that is written down.
+        let (mut bench, call) = asked();
+        let effects = bench.tool(&call, ToolOutcome::ok("told"));
+        let effects = bench.model(&effects, text("I told them."));
+        assert_eq!(post_text(&effects), None, "{tool}");
+        let kept = |effect: &Effect| matches!(effect, Effect::Chose { what, .. } if what.contains("I told them."));
+        assert!(effects.iter().any(kept), "{effects:#?}");
+    }
 }

@@ -9,6 +9,7 @@ mod checks;
 mod dice;
 mod driver;
 mod hub;
+mod owed;
 mod people;
 mod time;
 

@@ -2,7 +2,7 @@
 
 use butler_turn::{Effect, Event, FailureKind, Interrupted, ModelCall, Order};
 use butler_vocab::{
-    CallId, CrashClass, DecisionKind, Record, Then, ToolCall, ToolOutcome, Usd, Waiting,
+    CallId, Choice, CrashClass, DecisionKind, Record, Then, ToolCall, ToolOutcome, Usd, Waiting,
 };
 
 use super::{
@@ -92,11 +92,12 @@ impl World {
             "an opaque command started twice"
         );
         let outcome = people::outcome(&mut self.dice, call, self.now_ms);
-        if let Then::Park {
-            waiting: Waiting::Decision { request },
-        } = &outcome.then
-        {
-            self.ask(request, DecisionKind::Plan, None);
+        let asked = people::asks(call).filter(|kind| match kind {
+            DecisionKind::Learning => outcome.ok,
+            _ => outcome.then != Then::GoOn,
+        });
+        if let Some(kind) = asked {
+            self.ask(&people::card(call), kind, None);
         }
         self.results.insert(call.id.clone(), outcome.clone());
         outcome
@@ -126,8 +127,12 @@ impl World {
     }
 
     fn carried_out(&mut self, order: Order) {
+        let asks_back = order.kind == DecisionKind::Plan && order.choice != Choice::Approve;
         let outcome = match self.dice.below(4) {
             0 => ToolOutcome::error("it did not work"),
+            _ if asks_back => ToolOutcome::ok("they say why").then(Then::Park {
+                waiting: Waiting::Person,
+            }),
             _ => ToolOutcome::ok("done").then(Then::End),
         };
         let request = order.request;

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use butler_vocab::{CallId, Ending, ModelMessage, Record, ReserveId, Speaker};
+use butler_vocab::{CallId, ModelMessage, Record, ReserveId, Speaker};
 
 use super::{driver::World, hub::Letter};
 
@@ -41,8 +41,7 @@ pub(crate) fn check_end(world: &World) {
     check_turns(world);
     check_money(world);
     check_answers(world);
-    check_endings(world);
-    check_decisions(world);
+    super::owed::check(world);
     assert!(
         world.machine.is_idle() || world.machine.parked().is_some(),
         "nothing happens and nobody waits: a deadlock"
@@ -162,55 +161,5 @@ fn check_answers(world: &World) {
                 "the log knows a post that is not there"
             );
         }
-    }
-}
-
-/// An answer that ended an activation has been read by somebody: it is posted,
-/// handed over, or came after a tool that told people already.
-fn check_endings(world: &World) {
-    let mut spoke = false;
-    let mut last: Option<&str> = None;
-    for entry in &world.disk {
-        match &entry.record {
-            Record::Assistant { calls, text, .. } if calls.is_empty() => last = text.as_deref(),
-            Record::Assistant { calls, .. } => {
-                let tells = ["SendMessage", "AskUser", "ProposePlan", "HandOver"];
-                spoke = calls.iter().any(|call| tells.contains(&call.name.as_str()));
-                last = None;
-            }
-            Record::ActivationEnded { ending, .. } => {
-                if let (Some(text), Ending::Done) = (last, ending) {
-                    let handed = format!("handed over: {text}");
-                    let read = world
-                        .hub
-                        .posts
-                        .values()
-                        .any(|post| post == text || *post == handed);
-                    assert!(read || spoke, "{text} reached nobody");
-                }
-                (spoke, last) = (false, None);
-            }
-            _ => {}
-        }
-    }
-}
-
-/// What a person decided was carried out, once it had entered the log.
-fn check_decisions(world: &World) {
-    for mail in &world.hub.mail {
-        let Letter::Decision(decision) = &mail.letter else {
-            continue;
-        };
-        let order = decision.choice == butler_vocab::Choice::Approve;
-        let used = world.disk.iter().find(|entry| {
-            matches!(&entry.record, Record::DecisionUsed { request, .. } if *request == decision.request)
-        });
-        let used = used.expect("a decision never entered the log");
-        let carried = world.hub.carried_out.contains_key(&decision.request);
-        let excused = used.seq < world.last_hold();
-        assert!(
-            !order || carried || excused,
-            "a decision was not carried out"
-        );
     }
 }

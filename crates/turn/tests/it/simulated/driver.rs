@@ -4,10 +4,12 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
-use butler_turn::{Effect, Event, Interrupted, Machine, Messages, ModelCall, Order, Purse, Setup};
+use butler_turn::{
+    Effect, Event, Interrupted, Machine, Mark, Messages, ModelCall, Order, Purse, Setup,
+};
 use butler_vocab::{
-    CallId, Choice, CrashClass, Decision, DecisionKind, Ending, Entry, Idem, ModelMessage, Record,
-    RequestId, ReserveId, Sha256Hex, ToolCall, ToolOutcome, UserId,
+    CallId, Choice, CrashClass, Decision, DecisionKind, Ending, Entry, Idem, MessageTs,
+    ModelMessage, Record, RequestId, ReserveId, Sha256Hex, ToolCall, ToolOutcome, UserId,
 };
 
 use crate::bench::plain;
@@ -62,6 +64,9 @@ pub(crate) struct World {
     pub(crate) crash_percent: u64,
     pub(crate) replies: u64,
     pub(crate) extra_words: u32,
+    /// Messages that bear a ✅, and what the machine wrote down as its choice.
+    pub(crate) marked: HashSet<MessageTs>,
+    pub(crate) choices: Vec<String>,
     pub(crate) trace: bool,
 }
 
@@ -129,6 +134,8 @@ impl World {
             crash_percent,
             replies: 0,
             extra_words,
+            marked: HashSet::new(),
+            choices: Vec::new(),
             trace: false,
         }
     }
@@ -252,11 +259,16 @@ impl World {
                 self.hub.carry_out(&order);
                 self.ops.push(Op::CarriedOut(order));
             }
-            Effect::Chose { what, .. } => {
+            Effect::Chose { what, why, .. } => {
                 if what.contains("answers from here on") {
                     self.answered = None;
                 }
+                self.choices.push(format!("{what}: {why}"));
             }
+            Effect::React {
+                ts,
+                mark: Mark::Answered,
+            } => drop(self.marked.insert(ts)),
             Effect::Progress(_)
             | Effect::React { .. }
             | Effect::Activity { .. }

@@ -2,20 +2,24 @@
 
 use butler_turn::{FailureKind, ModelFailure};
 use butler_vocab::{
-    ModelReply, RepliedCall, RequestId, Then, TokenUsage, ToolCall, ToolOutcome, Usd, Waiting,
+    DecisionKind, ModelReply, RepliedCall, RequestId, Then, TokenUsage, ToolCall, ToolOutcome, Usd,
+    Waiting,
 };
 use serde_json::json;
 
 use super::dice::Dice;
 
 /// Tools and what they stand for: `Bash` must never start twice.
-const TOOLS: [&str; 8] = [
+const TOOLS: [&str; 11] = [
     "Read",
     "Bash",
     "Bash",
     "SendMessage",
     "AskUser",
     "ProposePlan",
+    "ProposeLearnings",
+    "ProposeMerge",
+    "Deploy",
     "HandOver",
     "Build",
 ];
@@ -85,9 +89,15 @@ pub(crate) fn outcome(dice: &mut Dice, call: &ToolCall, now_ms: i64) -> ToolOutc
         "AskUser" => Then::Park {
             waiting: Waiting::Person,
         },
-        "ProposePlan" => Then::Park {
+        "ProposePlan" | "ProposeMerge" | "Deploy" => Then::Park {
             waiting: Waiting::Decision {
                 request: card(call),
+            },
+        },
+        // A question to another role waits for its answer.
+        "HandOver" if dice.percent(40) => Then::Park {
+            waiting: Waiting::Reply {
+                deadline_ms: now_ms + 10_000,
             },
         },
         "Build" if dice.percent(30) => Then::Park {
@@ -96,7 +106,23 @@ pub(crate) fn outcome(dice: &mut Dice, call: &ToolCall, now_ms: i64) -> ToolOutc
         "HandOver" => Then::End,
         _ => Then::GoOn,
     };
-    ToolOutcome::ok(text).then(then)
+    // A command that needs a click has not run.
+    let outcome = match call.name.as_str() {
+        "Deploy" => ToolOutcome::error(text),
+        _ => ToolOutcome::ok(text),
+    };
+    outcome.then(then)
+}
+
+/// What a person decides about when this tool has asked.
+pub(crate) fn asks(call: &ToolCall) -> Option<DecisionKind> {
+    match call.name.as_str() {
+        "ProposePlan" => Some(DecisionKind::Plan),
+        "ProposeLearnings" => Some(DecisionKind::Learning),
+        "ProposeMerge" => Some(DecisionKind::Merge),
+        "Deploy" => Some(DecisionKind::Command),
+        _ => None,
+    }
 }
 
 /// The card of a call.
