@@ -255,7 +255,7 @@ fn diff_of(worktree: Worktree) -> DiffMaker {
 /// The hub's own record decides, and it must be about exactly the plan that
 /// this role was given. A person's exact words for a skill that declares that it
 /// changes code count as one.
-async fn plan_approved(seat: &Seat) -> Result<bool, TeamError> {
+pub async fn plan_approved(seat: &Seat) -> Result<bool, TeamError> {
     let Some((request, plan)) = seat.facts().task.clone() else {
         return Ok(false);
     };

@@ -14,7 +14,7 @@ use crate::{
     TeamError,
     bill::Bill,
     cards::{self, NewCard},
-    chronicle,
+    chronicle, evidence,
     facts::Asked,
     history,
     knowledge::{self, Written},
@@ -238,8 +238,10 @@ pub async fn offer(
         body: office.clean(&list),
     };
     let pull = office.forge.create(&new, cancel).await?;
+    let evidence = evidence::of_knowledge(seat, &pull, cancel).await;
     let subject = MergeSubject {
         pr: pull.number,
+        evidence,
         tree: tree_of(office.repo.git(), head.as_str()).await?,
         head,
         title: new.title,

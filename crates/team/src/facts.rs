@@ -5,13 +5,15 @@ use std::collections::{HashMap, HashSet};
 
 use butler_vocab::{
     CallId, Choice, CommitSha, Complexity, DecisionKind, Entry, EventId, Finding, HandOver,
-    MessageTs, Plan, PrNumber, Receipt, Record, RequestId, Role, Sha256Hex, Speaker, Task,
-    TreeHash, UserId, Verdict,
+    MessageTs, Plan, PrNumber, Receipt, Record, RequestId, Role, Sha256Hex, Speaker, Task, UserId,
+    Verdict,
 };
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::{context::Seen, inquiry::Inquiry, learned::Proposal, render, review::Form};
+use crate::{
+    context::Seen, inquiry::Inquiry, learned::Proposal, reading::Reading, render, review::Form,
+};
 
 /// What is known.
 #[derive(Debug, Clone, Default)]
@@ -40,6 +42,10 @@ pub struct Facts {
     pub asked: HashMap<RequestId, Asked>,
     /// Hand-overs without a green receipt that were refused so far.
     pub unverified: u32,
+    /// What this role, as the Reviewer, has opened of the change.
+    pub reading: Reading,
+    /// Approvals of this round that were refused because nothing stood behind them.
+    pub hasty: u32,
     /// Questions to the Researcher.
     pub research: Inquiry,
     /// Who asked the one question that a research log is about.
@@ -84,8 +90,8 @@ pub struct Ready {
     pub head: CommitSha,
     /// Which round.
     pub round: u32,
-    /// The tree its receipt is for, when it has a green one.
-    pub checked: Option<TreeHash>,
+    /// The checks of exactly this tree, as the runtime saw them.
+    pub receipt: Option<Receipt>,
     /// Whether the plan was a simple one.
     pub simple: bool,
 }
@@ -105,6 +111,9 @@ pub struct Asked {
 
 /// How the refusal of an unverified hand-over begins; counted from the log.
 pub const UNVERIFIED: &str = "refused: the checks have not passed on exactly these files";
+
+/// The same for an approval of what nobody checked or read.
+pub const HASTY: &str = "refused: nothing stands behind this approval";
 
 /// How the reason of a model begins that a person asked for.
 pub const CHOSEN: &str = "asked for by ";
@@ -127,6 +136,7 @@ impl Facts {
 
     /// Takes one more line in.
     pub fn note(&mut self, record: &Record) {
+        self.reading.note(record);
         self.note_outside(record);
         self.note_research(record);
         match record {
@@ -191,6 +201,9 @@ impl Facts {
             }
             Record::ToolResult { outcome, .. } if outcome.text.starts_with(UNVERIFIED) => {
                 self.unverified += 1;
+            }
+            Record::ToolResult { outcome, .. } if outcome.text.starts_with(HASTY) => {
+                self.hasty += 1;
             }
             _ => {}
         }
@@ -381,14 +394,13 @@ impl Facts {
                 ..
             } => {
                 self.rounds = *round;
+                self.hasty = 0;
+                self.reading.begin(head);
                 self.ready = Some(Ready {
                     pr: *pr,
                     head: head.clone(),
                     round: *round,
-                    checked: receipt
-                        .as_ref()
-                        .filter(|receipt| receipt.green())
-                        .map(|receipt| receipt.tree.clone()),
+                    receipt: receipt.clone(),
                     simple: task
                         .as_ref()
                         .is_some_and(|task| task.plan.complexity == Complexity::Simple),

@@ -270,10 +270,7 @@ fn card_text(subject: &Value) -> (&'static str, String) {
         return ("Plan", render::plan(&plan));
     }
     if let Ok(merge) = MergeSubject::deserialize(&subject["merge"]) {
-        return (
-            "Ready to merge",
-            format!("**{}**\n\n{}", merge.title, merge.description),
-        );
+        return ("Ready to merge", merge.text());
     }
     if let Ok(proposal) = Proposal::deserialize(&subject["learning"]) {
         return (proposal.question(), proposal.render());

@@ -9,7 +9,7 @@ use butler_vocab::{
     Task, ToolCall, Usd, Verdict,
 };
 
-use crate::errand;
+use crate::{errand, evidence};
 
 /// What the Reviewer of a simple plan is told.
 const ONE_PASS: &str = "\n\nSmall lane: the plan is simple, so one pass is enough: the verdict \
@@ -163,6 +163,18 @@ fn verdict_text(verdict: &Verdict, pr: &str) -> String {
         verdict.round,
         verdict.summary
     );
+    if verdict.approved
+        && !verdict
+            .observed
+            .receipt
+            .as_ref()
+            .is_some_and(Receipt::green)
+    {
+        text.push_str("\n⚠ The checks have not passed on exactly these files.\n");
+    }
+    if let Some(unread) = evidence::unread(verdict) {
+        let _ = writeln!(text, "\n{unread}.");
+    }
     bullets(&mut text, "Must always hold", &verdict.invariants);
     bullets(&mut text, "Risks", verdict.risks.iter().map(risk));
     bullets(&mut text, "Tests", verdict.tests.iter().map(test));
@@ -267,7 +279,8 @@ where
     }
 }
 
-fn quote(text: &str) -> String {
+/// Somebody's words as theirs.
+pub fn quote(text: &str) -> String {
     text.lines()
         .map(|line| format!("> {line}"))
         .collect::<Vec<_>>()

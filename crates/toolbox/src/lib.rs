@@ -54,6 +54,7 @@ pub use outside::{fenced, taints};
 pub use past::{LaidOut, Past};
 pub use place::{Check, Inside, Opened, PlaceError, Surroundings, Workplace};
 pub use prepare::{Preparing, prepare};
+pub use receipt::in_diff as weakened_checks;
 pub use registry::Registry;
 pub use schema::flat as flat_schema;
 pub use tool::{DEFAULT_DEADLINE, Tool, interrupted};

@@ -46,8 +46,8 @@ pub use post::{CardTag, HandOverTag, POST_EVENT_TYPE, PostTag, TagError};
 pub use pull::{PullNews, PullStanding};
 pub use record::{Ending, Entry, Record, Speaker, Waiting};
 pub use review::{
-    Base, CheckCounts, CheckRun, Finding, FindingKind, NewTests, PlannedTest, Receipt, ReviewPlan,
-    Risk, Severity, TestLevel, Verdict,
+    Base, CheckCounts, CheckRun, Finding, FindingKind, NewTests, Observed, PlannedTest, Receipt,
+    ReviewPlan, Risk, Severity, TestLevel, Verdict,
 };
 pub use role::{Role, UnknownRole};
 pub use secret::Secret;

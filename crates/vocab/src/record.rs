@@ -419,6 +419,7 @@ mod tests {
                     evidence: "e".into(),
                     fix: "f".into(),
                 }],
+                observed: crate::Observed::default(),
             },
         };
         assert_eq!(verdict(true).to(), Some(Role::Lead));

@@ -164,6 +164,21 @@ pub struct Verdict {
     /// What has to change, or should.
     #[serde(default)]
     pub findings: Vec<Finding>,
+    /// What the Reviewer's runtime saw, whatever the Reviewer says.
+    #[serde(default)]
+    pub observed: Observed,
+}
+
+/// What a runtime saw of a review; no model writes any of it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Observed {
+    /// The checks of exactly the tree that was judged.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub receipt: Option<Receipt>,
+    /// Changed files that the Reviewer never opened, as they are now.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unread: Vec<String>,
 }
 
 /// What the Reviewer writes down before it judges: the first pass.

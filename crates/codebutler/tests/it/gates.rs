@@ -55,6 +55,75 @@ async fn a_lying_coder_is_caught_by_receipts() {
     );
 }
 
+/// No plan, an empty change, an unverified tree, a weakened test, a review that
+/// read nothing, an untrue description: refused, or on the merge card in the
+/// runtime's own words, and the click is bound to those.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_lying_team_claims_reaches_the_merge_card_as_claims_only() {
+    let team = Team::start_with(include_str!("scenarios/hollow.yaml"), |root| {
+        let test = "from notes import count\n\ndef test_count():\n    assert count() == 2\n    assert count() >= 0\n";
+        std::fs::write(root.join("tests/test_count.py"), test).unwrap();
+        butler_testkit::git(root, &["add", "tests/test_count.py"]);
+        butler_testkit::git(root, &["commit", "--quiet", "--message", "a test"]);
+        butler_testkit::git(root, &["push", "--quiet", "origin", "HEAD:main"]);
+    })
+    .await;
+    let root = team.say("count the notes").await;
+    let planned = |thread: &Value| count(thread, "codebutler.pm: Plan") == 1;
+    team.until(&root, "the plan", planned).await;
+    team.reply(&root, "@codebutler.coder hand it over").await;
+    let waits = |thread: &Value| says(thread, "I wait for the plan");
+    team.until(&root, "the first refusal", waits).await;
+    team.press(&root, "approve").await;
+    let carded = |thread: &Value| says(thread, "Ready to merge");
+    let thread = team.until(&root, "the merge card", carded).await;
+    let messages = thread["messages"].as_array().unwrap();
+    let mut card = messages.iter().map(|one| one["blocks"].to_string());
+    let card = card.rfind(|blocks| blocks.contains("What the runtime saw"));
+    let card = card.expect("the card shows evidence");
+    for words in [
+        "⚠ Checks: **unverified**",
+        "⚠ assertions removed in tests/test_count.py: 1 gone, 0 added",
+        "1 file changed, 0 lines added, 1 removed: `tests/test_count.py`",
+        "⚠ The Reviewer never opened `tests/test_count.py`",
+        "codebutler pr diff 1",
+    ] {
+        assert!(card.contains(words), "{words}: {card}");
+    }
+    let seen = card.find("What the runtime saw").unwrap();
+    let written = card.find("The Lead writes").unwrap();
+    let claim = card
+        .find("All checks pass and no test was touched")
+        .unwrap();
+    assert!(seen < written && written < claim, "{card}");
+    // The card is in the thread a moment before it is in the log.
+    let asked = |thread: &Value| {
+        let records = thread["records"].as_array().into_iter().flatten();
+        let records = records.map(|line| line["entry"]["record"].clone());
+        let mut asked = records.filter(|record| record["t"] == "decision_asked");
+        asked.find(|record| record["kind"] == "merge")
+    };
+    let thread = team
+        .until(&root, "the card in the log", |thread| {
+            asked(thread).is_some()
+        })
+        .await;
+    let asked = asked(&thread).unwrap();
+    let mut subject = asked["subject"]["merge"].clone();
+    assert!(!subject["evidence"].as_array().unwrap().is_empty());
+    let hash = |subject: &Value| butler_vocab::Sha256Hex::of(ordered(subject));
+    assert_eq!(asked["sha256"], hash(&subject).as_str());
+    subject["evidence"] = json!([]);
+    assert_ne!(asked["sha256"], hash(&subject).as_str());
+}
+
+/// The subject of a merge as it is hashed: its fields in their own order.
+fn ordered(subject: &Value) -> String {
+    let fields = ["pr", "head", "tree", "title", "description", "evidence"];
+    let fields = fields.map(|name| format!("\"{name}\":{}", subject[name]));
+    format!("{{{}}}", fields.join(","))
+}
+
 /// Words of an agent approve nothing, and its text has no buttons.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_agent_approves_nothing_and_draws_no_buttons() {

@@ -151,6 +151,7 @@ async fn the_board_follows_the_work() {
             tests: vec![],
             risks: vec![],
             findings: vec![],
+            observed: butler_vocab::Observed::default(),
         },
         pr: PrNumber(7),
     };

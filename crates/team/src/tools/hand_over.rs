@@ -11,12 +11,13 @@ use butler_toolbox::Desk;
 use butler_vocab::{
     CallId, DecisionKind, HandOver, Receipt, Record, Role, Then, ToolOutcome, ToolSpec, Waiting,
 };
-use butler_worktree::{NewPull, Worktree};
+use butler_worktree::{DiffOf, NewPull, Worktree};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{ChatTool, SLOW, failed, spec};
 use crate::{
+    bench,
     facts::{Asked, UNVERIFIED},
     lane::Lane,
     office::now_ms,
@@ -189,6 +190,7 @@ async fn ready(
         .await
         .map_err(|error| failed("the worktree could not be found", &error))?
         .ok_or_else(|| ToolOutcome::error("refused: this thread has no branch yet"))?;
+    sound(seat, &worktree, desk).await?;
     let tree = worktree
         .tree()
         .await
@@ -238,6 +240,28 @@ async fn ready(
         round,
         task,
     })
+}
+
+/// There is a plan that a person approved, and something was done for it.
+async fn sound(seat: &Seat, worktree: &Worktree, desk: &Desk) -> Result<(), ToolOutcome> {
+    let approved = bench::plan_approved(seat)
+        .await
+        .map_err(|error| failed("the plan's approval could not be looked up", &error))?;
+    if !approved {
+        return Err(ToolOutcome::error(
+            "refused: no person has approved a plan for this, so there is nothing to review; ask the PM for one with HandOver(kind: question)",
+        ));
+    }
+    let diff = worktree
+        .diff(DiffOf::Thread, desk.cancel())
+        .await
+        .map_err(|error| failed("the change could not be looked at", &error))?;
+    if diff.trim().is_empty() {
+        return Err(ToolOutcome::error(
+            "refused: the branch changes nothing, so there is nothing to review; do what the plan says, or tell the PM with HandOver(kind: question) why nothing needs to change",
+        ));
+    }
+    Ok(())
 }
 
 /// Commits what there is and pushes; both recognise their own repeat.

@@ -15,7 +15,7 @@ use serde_json::json;
 use super::{ChatTool, failed, spec};
 use crate::{
     cards::NewCard,
-    render,
+    evidence, render,
     seat::{Seat, request_of},
 };
 
@@ -44,7 +44,11 @@ pub struct MergeSubject {
     /// The reviewed tree.
     pub tree: TreeHash,
     pub title: String,
+    /// As the Lead wrote it.
     pub description: String,
+    /// What the runtime saw of it, a line each; no model writes it.
+    #[serde(default)]
+    pub evidence: Vec<String>,
     /// The findings that are merged with it, and at which head.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub research: Option<(PrNumber, CommitSha)>,
@@ -56,6 +60,20 @@ pub struct MergeSubject {
 impl MergeSubject {
     pub fn sha256(&self) -> Sha256Hex {
         Sha256Hex::of(serde_json::to_string(self).unwrap_or_default())
+    }
+
+    /// What people read: what the runtime saw, then what the Lead writes, as such.
+    pub fn text(&self) -> String {
+        let mut text = format!(
+            "**{}**\n\n{}\n**The Lead writes**\n\n{}",
+            self.title,
+            evidence::render(&self.evidence),
+            render::quote(&self.description)
+        );
+        if let Some((pr, _)) = &self.research {
+            text.push_str(&format!("\n\nMerges the research in {pr} too."));
+        }
+        text
     }
 }
 
@@ -108,8 +126,13 @@ async fn propose(seat: &Seat, call: &CallId, input: Input, desk: &Desk) -> ToolO
         ..Retrospective::default()
     };
     let description = described(input.description, &verdict);
+    let evidence = evidence::of_pull(seat, &view, Some(&verdict), desk.cancel()).await;
     let subject = MergeSubject {
         pr,
+        evidence: evidence
+            .iter()
+            .map(|line| seat.office.clean(line))
+            .collect(),
         head: verdict.head,
         tree: verdict.tree,
         title: seat.office.clean(&input.title),
@@ -153,15 +176,7 @@ async fn ask(
     subject: &MergeSubject,
     look_back: &Retrospective,
 ) -> ToolOutcome {
-    let mut body = format!(
-        "**{}**\n\n{}\n\n{}",
-        subject.title,
-        subject.description,
-        render::retrospective(look_back)
-    );
-    if let Some((pr, _)) = &subject.research {
-        body.push_str(&format!("\n\nMerges the research in {pr} too."));
-    }
+    let body = format!("{}\n\n{}", subject.text(), render::retrospective(look_back));
     let context = format!(
         "{} · reviewed at {}",
         subject.pr,

@@ -84,7 +84,7 @@ fn hits(regex: &LazyLock<Option<Regex>>, text: &str) -> bool {
 }
 
 /// What a unified diff against the base did to the checks themselves.
-pub(crate) fn in_diff(diff: &str) -> Vec<String> {
+pub fn in_diff(diff: &str) -> Vec<String> {
     let mut flags = Vec::new();
     for (path, touched) in files(diff) {
         if hits(&CHECK_FILE, &path) {

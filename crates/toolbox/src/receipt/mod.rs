@@ -11,7 +11,8 @@ use butler_vocab::CheckRun;
 
 pub(crate) use base::base;
 pub(crate) use counts::counts;
-pub(crate) use flags::{ChangedTest, against_base, changed_tests, in_diff};
+pub use flags::in_diff;
+pub(crate) use flags::{ChangedTest, against_base, changed_tests};
 
 use crate::{Check, clip};
 

@@ -2,14 +2,18 @@
 //! which names the head and tree that were read. The form is in `review`; here
 //! it meets the thread and the pull request.
 
+use std::collections::HashMap;
+
 use butler_policy::right;
 use butler_toolbox::Desk;
-use butler_vocab::{HandOver, PrNumber, Record, ReviewPlan, Role, ToolOutcome, Verdict};
+use butler_vocab::{
+    HandOver, Observed, PrNumber, Receipt, Record, ReviewPlan, Role, ToolOutcome, Verdict,
+};
 use butler_worktree::{Author, NewComment, tree_of};
 
 use super::Input;
 use crate::{
-    facts::Ready,
+    facts::{HASTY, Ready},
     overlap, render,
     review::{self, Depth, Form},
     seat::Seat,
@@ -135,6 +139,11 @@ async fn give(
     let tree = tree_of(seat.office.repo.git(), ready.head.as_str())
         .await
         .map_err(|error| failed("the reviewed commit could not be read", &error))?;
+    let receipt = ready.receipt.clone().filter(|receipt| receipt.tree == tree);
+    let (unread, all) = unread(seat, ready, desk).await;
+    if approved {
+        stands(seat, receipt.as_ref(), &unread, all)?;
+    }
     let verdict = Verdict {
         head: ready.head.clone(),
         tree,
@@ -146,6 +155,7 @@ async fn give(
         risks: form.risks,
         tests: form.tests,
         findings,
+        observed: Observed { receipt, unread },
     };
     let body = HandOver::Verdict {
         verdict,
@@ -153,6 +163,61 @@ async fn give(
     };
     comment(seat, ready.pr, ready.round, &body, desk).await?;
     Ok(body)
+}
+
+/// Changed files that were not opened as they are now, and whether that is all
+/// of them. What cannot be looked at counts as opened by nobody, so it is said.
+async fn unread(seat: &Seat, ready: &Ready, desk: &Desk) -> (Vec<String>, bool) {
+    let repo = &seat.office.repo;
+    let Ok(changes) = repo.changes_of(&ready.head, desk.cancel()).await else {
+        return (vec!["(the change could not be listed)".to_owned()], true);
+    };
+    let reading = seat.facts().reading.clone();
+    let mut stale = HashMap::new();
+    for head in reading.earlier() {
+        let since = repo.differing(&head, &ready.head, desk.cancel()).await;
+        stale.insert(head, since.ok());
+    }
+    let seen = |path: &str| match reading.opened_at(path) {
+        None => false,
+        Some(head) if *head == ready.head => true,
+        Some(head) => match stale.get(head) {
+            Some(Some(since)) => !since.iter().any(|changed| changed == path),
+            _ => false,
+        },
+    };
+    let all = changes.files.len();
+    let paths = changes.files.into_iter().map(|file| file.path);
+    let unread: Vec<String> = paths.filter(|path| !seen(path)).collect();
+    let nothing = unread.len() == all;
+    (unread, nothing)
+}
+
+/// An approval without checks or without a look is refused once; said again it
+/// counts, and everybody reads what it lacks.
+fn stands(
+    seat: &Seat,
+    receipt: Option<&Receipt>,
+    unread: &[String],
+    all: bool,
+) -> Result<(), ToolOutcome> {
+    let mut lacks = Vec::new();
+    if !receipt.is_some_and(Receipt::green) {
+        lacks.push("the checks have not passed on exactly these files: ask for changes, so that the Coder runs them".to_owned());
+    }
+    if all && !unread.is_empty() {
+        lacks.push(format!(
+            "you opened none of the changed files in this round ({}): read them with GitDiff or Read",
+            unread.join(", ")
+        ));
+    }
+    if lacks.is_empty() || seat.facts().hasty > 0 {
+        return Ok(());
+    }
+    Err(ToolOutcome::error(format!(
+        "{HASTY}: {}. If it must be approved all the same, say why in the text and hand over again: the verdict and the merge card will say what is missing.",
+        lacks.join("; ")
+    )))
 }
 
 /// One identity on the forge cannot approve its own pull request, so the verdict
