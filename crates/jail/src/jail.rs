@@ -18,8 +18,8 @@ use crate::{
     run,
     seal::Seals,
     self_test,
-    spawn::{self, Left, Prepared, Traces},
-    spec::{Os, Report, Spec, VERSION, Walls},
+    spawn::{self, Prepared, Traces},
+    spec::{Os, Report, Room, Spec, VERSION},
     system,
     view::{self, Step, View},
 };
@@ -181,15 +181,15 @@ impl Jail {
         };
         let placeholders = plan.missing.iter().map(|path| self.stand_in(path));
         let placeholders = placeholders.collect::<Result<_, _>>()?;
-        let mut steps = plan.steps.clone();
-        let scratch = match self.strength {
-            Strength::Namespaces => None,
-            _ => Some(scratch(&mut command, &mut steps)?),
-        };
-        let seals = match self.strength {
-            Strength::LandlockOnly { .. } if changes => Seals::of(&steps),
-            _ => Seals::default(),
-        };
+        let (mut scratch, mut landlock, mut seals) = (None, None, Seals::default());
+        if self.strength != Strength::Namespaces {
+            let mut steps = plan.steps.clone();
+            scratch = Some(self::scratch(&mut command, &mut steps)?);
+            landlock = Some(view::for_landlock(&steps));
+            if changes {
+                seals = Seals::of(&steps);
+            }
+        }
         let stdin = match command.stdin {
             Stdin::Null => None,
             Stdin::Bytes(bytes) => Some(bytes),
@@ -203,11 +203,18 @@ impl Jail {
                 .collect(),
             cwd: command.cwd.into(),
             stdin: stdin.is_some(),
-            ..self.spec(steps, profile.limits)
+            landlock,
+            ..nothing(profile.limits)
         };
         Ok(Prepared {
             ground: plan.ground.clone(),
             again: plan.again,
+            // A placeholder that goes with its command is another one next time.
+            ahead: plan.missing.is_empty() || self.standing.is_some(),
+            room: Room {
+                steps: plan.steps.clone(),
+                limits: profile.limits,
+            },
             spec,
             stdin,
             traces: Traces {
@@ -260,46 +267,35 @@ impl Jail {
         Ok(plan)
     }
 
-    /// A spec that runs nothing.
-    fn spec(&self, steps: Vec<Step>, limits: Limits) -> Spec {
-        let walls = match self.strength {
-            Strength::Namespaces => Walls::Namespaces { steps },
-            _ => view::for_landlock(steps),
-        };
-        Spec {
-            version: VERSION,
-            caller: std::process::id().cast_signed(),
-            argv: Vec::new(),
-            env: Vec::new(),
-            cwd: PathBuf::from("/").into(),
-            stdin: false,
-            stays: false,
-            walls,
-            limits,
-        }
-    }
-
     /// Builds the walls around nothing. The inner error is the kernel's. The helper
     /// can be kept for a command.
     fn probe(&self, keep: bool) -> Result<Result<(), String>, JailError> {
-        let base = self.base.to_vec();
-        let (ground, steps) = match self.strength {
-            Strength::Namespaces => {
-                let mut view = View {
-                    steps: base,
-                    ..View::default()
-                };
-                let (ground, _) = ground::split(&mut view, &self.base, Network::Loopback);
-                (Some(Arc::new(ground)), view.steps)
-            }
-            _ => (None, base),
+        let limits = Limits::default();
+        let mut view = View {
+            steps: self.base.to_vec(),
+            ..View::default()
         };
-        let spec = self.spec(steps, Limits::default());
+        let (mut ground, mut landlock) = (None, None);
+        if self.strength == Strength::Namespaces {
+            let (split, _) = ground::split(&mut view, &self.base, Network::Loopback);
+            ground = Some(Arc::new(split));
+        } else {
+            landlock = Some(view::for_landlock(&view.steps));
+        }
         let (sender, started) = std::sync::mpsc::channel();
         let prepared = Prepared {
             ground,
             again: keep,
-            spec,
+            // The next command has a worktree, and sees more.
+            ahead: false,
+            room: Room {
+                steps: view.steps,
+                limits,
+            },
+            spec: Spec {
+                landlock,
+                ..nothing(limits)
+            },
             stdin: None,
             traces: Traces::default(),
             seals: Seals::default(),
@@ -319,7 +315,7 @@ impl Jail {
             Err(text) => Err(text),
         };
         if keep && outcome.is_ok() {
-            started.leash.let_go(Left::InItsRoom);
+            started.leash.let_go();
             return Ok(outcome);
         }
         started.leash.wait().map_err(|source| JailError::Lost {
@@ -327,6 +323,20 @@ impl Jail {
             source,
         })?;
         Ok(outcome)
+    }
+}
+
+/// A spec that runs nothing.
+fn nothing(limits: Limits) -> Spec {
+    Spec {
+        version: VERSION,
+        caller: std::process::id().cast_signed(),
+        argv: Vec::new(),
+        env: Vec::new(),
+        cwd: PathBuf::from("/").into(),
+        stdin: false,
+        landlock: None,
+        limits,
     }
 }
 

@@ -6,13 +6,13 @@
 //! the first process of a small world of its own, which starts the command:
 //!
 //! ```text
-//! caller ── helper (new user, net, uts namespaces) ── init (new pid, ipc, mount) ── command ── …
-//!             │ dies with the caller                   │ watches memory, disk, processes; reaps
+//! caller ── helper (new user, uts namespaces) ── init (new pid, net, ipc, mount) ── command ── …
+//!             │ dies with the caller              │ watches memory, disk, processes; reaps
 //!             └ takes init with it, and init takes everything below
 //! ```
 //!
-//! A helper runs one command at a time and the next only when nothing is left of
-//! the one before, so that starting one costs little more than a fork.
+//! No world is used for a second command. The next one is built when a command is
+//! over, so that starting one costs little more than a fork.
 //!
 //! In that world the system directories and toolchains are read-only, the
 //! worktree is writable except for its protected places, the person's home and

@@ -1,16 +1,16 @@
 //! A helper that has left the host and built a ground (see `spec::Ground`), and
-//! runs one command after another on it: building is the dear part, and the same
-//! for every command. Nothing that a command can change is shared, see
-//! `helper::namespaces`. It goes when this process goes.
+//! builds rooms on it (see `room`), one for each command: the ground is the dear
+//! part, and the same for every command. Nothing that a command can touch is shared,
+//! see `helper::namespaces`. It goes when this process goes.
 //!
 //! It is used only for the very ground it built, only by one command at a time,
 //! and only while the files it shows are still the host's: a folder that was
 //! replaced meanwhile (an updated toolchain, a new `/etc/passwd`) makes the next
 //! command start from nothing.
 //!
-//! On the ground stands a room (see `room`), for commands that see the same
-//! places. The first process in it takes commands itself while each leaves the
-//! room as it was; any other command gets a new one.
+//! When a command is over, its room ends, and the helper builds the next one, while
+//! the model thinks about what came of it. A command that sees other places gets a
+//! new one built.
 
 use std::{
     fs::File,
@@ -35,7 +35,7 @@ use crate::{
     Network,
     room::Room,
     spawn::Prepared,
-    spec::{Asking, Ground, NURSERY},
+    spec::{self, Asking, Ground, NURSERY},
     view::Step,
 };
 
@@ -62,11 +62,13 @@ pub(crate) struct Nursery {
     helper: PathBuf,
     /// Nothing without namespaces: such a helper runs one command and ends.
     ground: Option<Arc<Ground>>,
-    /// Where the last command was, and the next may be.
+    /// The room that waits for a command.
     room: Option<Room>,
+    /// What the next command will need, if it is like the last one.
+    next: Option<spec::Room>,
     shown: Vec<Identity>,
     again: bool,
-    /// Nothing has run in it yet.
+    /// It has only been tried: it may build another ground.
     is_new: bool,
     pub(crate) child: Child,
     line: UnixStream,
@@ -84,7 +86,7 @@ pub(crate) struct Pipes {
 impl Nursery {
     /// Hands the command to a helper that waits on its ground. Nothing when none
     /// does, or when it died meanwhile.
-    pub(crate) fn waiting(helper: &Path, prepared: &mut Prepared) -> Option<(Self, Pipes)> {
+    pub(crate) fn waiting(helper: &Path, prepared: &Prepared) -> Option<(Self, Pipes)> {
         let ground = prepared.ground.as_ref()?;
         let mut nursery = {
             let mut idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -100,87 +102,31 @@ impl Nursery {
         if !matches!(nursery.child.try_wait(), Ok(None)) {
             return None;
         }
-        if nursery.ground.as_ref() != Some(ground) {
-            return nursery.move_to(prepared);
-        }
-        if nursery.shown != identities(&nursery.ground) {
+        let moves = nursery.ground.as_ref() != Some(ground);
+        if moves {
+            nursery.shown = identities(&prepared.ground);
+            nursery.ground.clone_from(&prepared.ground);
+        } else if nursery.shown != identities(&nursery.ground) {
             nursery.end();
             return None;
         }
-        nursery.take(prepared)
-    }
-
-    /// Hands the first command to a helper that has run none, on a ground that it
-    /// builds for it.
-    fn move_to(mut self, prepared: &mut Prepared) -> Option<(Self, Pipes)> {
-        let ground = prepared.ground.clone();
-        self.shown = identities(&ground);
-        self.ground.clone_from(&ground);
-        self.again = prepared.again;
         let (pipes, ends) = pipes().ok()?;
-        self.in_new_room(ground.as_deref(), prepared, (pipes, ends))
+        match nursery.run(moves.then_some(&**ground), prepared, &ends) {
+            Ok(()) => Some((nursery, pipes)),
+            Err(error) => {
+                tracing::debug!(%error, "a jail helper is gone");
+                nursery.end();
+                None
+            }
+        }
     }
 
     fn network(&self) -> Option<Network> {
         self.ground.as_ref().map(|ground| ground.network)
     }
 
-    /// Hands it a command, in the room that stands or in a new one. Nothing when it
-    /// died meanwhile.
-    fn take(mut self, prepared: &mut Prepared) -> Option<(Self, Pipes)> {
-        let (pipes, ends) = pipes().ok()?;
-        if let Some(room) = self.room.take_if(|room| room.suits(prepared)) {
-            match room.send(prepared, &ends) {
-                Ok(()) => {
-                    self.room = Some(room);
-                    return Some((self, pipes));
-                }
-                Err(error) => tracing::debug!(%error, "a jail's room is gone"),
-            }
-        }
-        self.in_new_room(None, prepared, (pipes, ends))
-    }
-
-    /// Hands it a command in a new room. Nothing when it died meanwhile.
-    fn in_new_room(
-        mut self,
-        ground: Option<&Ground>,
-        prepared: &mut Prepared,
-        (pipes, ends): (Pipes, Ends),
-    ) -> Option<(Self, Pipes)> {
-        match self.open_room(ground, prepared, &ends) {
-            Ok(()) => Some((self, pipes)),
-            Err(error) => {
-                tracing::debug!(%error, "a jail helper is gone");
-                self.end();
-                None
-            }
-        }
-    }
-
-    /// Asks the helper for a room with this command in it. What is in its place
-    /// goes.
-    fn open_room(
-        &mut self,
-        ground: Option<&Ground>,
-        prepared: &mut Prepared,
-        ends: &Ends,
-    ) -> io::Result<()> {
-        self.room = None;
-        self.is_new = prepared.spec.argv.is_empty();
-        let new = match self.again {
-            true => Some(Room::new(prepared)?),
-            false => None,
-        };
-        prepared.spec.stays = new.is_some();
-        let its_line = new.as_ref().map(|(_, its_line)| its_line.as_fd());
-        send(&self.line, ground, prepared, ends, its_line)?;
-        self.room = new.map(|(room, _)| room);
-        Ok(())
-    }
-
     /// Starts a helper with its first command.
-    pub(crate) fn start(helper: &Path, prepared: &mut Prepared) -> io::Result<(Self, Pipes)> {
+    pub(crate) fn start(helper: &Path, prepared: &Prepared) -> io::Result<(Self, Pipes)> {
         let shown = identities(&prepared.ground);
         let (line, its_line) = UnixStream::pair()?;
         let (pipes, ends) = pipes()?;
@@ -198,13 +144,14 @@ impl Nursery {
             helper: helper.to_owned(),
             ground: ground.clone(),
             room: None,
+            next: None,
             shown,
-            again: prepared.again,
-            is_new: prepared.spec.argv.is_empty(),
+            again: false,
+            is_new: true,
             child,
             line,
         };
-        match nursery.open_room(ground.as_deref(), prepared, &ends) {
+        match nursery.run(ground.as_deref(), prepared, &ends) {
             Ok(()) => Ok((nursery, pipes)),
             Err(error) => {
                 nursery.end();
@@ -213,17 +160,46 @@ impl Nursery {
         }
     }
 
-    /// The same without the room: the next command gets a new one.
-    pub(crate) fn without_room(mut self) -> Self {
-        self.room = None;
-        self
+    /// Hands it a command, in the room that waits if it suits, or in a new one.
+    fn run(&mut self, ground: Option<&Ground>, prepared: &Prepared, ends: &Ends) -> io::Result<()> {
+        self.again = prepared.again;
+        self.is_new = prepared.spec.argv.is_empty();
+        if self.ground.is_none() {
+            return hand_over(&self.line, prepared, ends);
+        }
+        self.next = (prepared.again && prepared.ahead).then(|| prepared.room.clone());
+        if let Some(room) = self.room.take_if(|room| room.suits(&prepared.room)) {
+            match room.run(prepared, ends) {
+                Ok(()) => return Ok(()),
+                Err(error) => tracing::debug!(%error, "a jail's room is gone"),
+            }
+        }
+        let room = self.build(ground, prepared.room.clone())?;
+        room.run(prepared, ends)
     }
 
-    /// Its command is over and left nothing behind: waits for the next one, if
-    /// there can be one.
-    pub(crate) fn keep(self) {
+    /// Asks for a room. What is in its place goes.
+    fn build(&mut self, ground: Option<&Ground>, wanted: spec::Room) -> io::Result<Room> {
+        self.room = None;
+        let (room, its_line) = Room::new(wanted)?;
+        let mut text = Vec::new();
+        if let Some(ground) = ground {
+            line(&Asking::Ground(ground), &mut text)?;
+        }
+        line(&Asking::Room(&room.wanted), &mut text)?;
+        send(&self.line, &text, &[its_line.as_fd()])?;
+        Ok(room)
+    }
+
+    /// Its command is over. Builds the next room, if there can be a next command,
+    /// and waits for it.
+    pub(crate) fn keep(mut self) {
         if !self.again {
             return self.end();
+        }
+        if let Some(next) = self.next.take() {
+            // Without one, the next command has it built.
+            self.room = self.build(None, next).ok();
         }
         let mut idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner);
         let oldest = (idle.len() >= MOST).then(|| idle.remove(0));
@@ -254,30 +230,30 @@ fn pipes() -> io::Result<(Pipes, Ends)> {
     Ok((Pipes { output, report }, (output_end, report_end)))
 }
 
-/// Sends a command with all that belongs to it. The requests go in memory only:
-/// nobody else can read them.
-pub(crate) fn send(
+/// Sends a command with all that belongs to it.
+pub(crate) fn hand_over(
     to: &UnixStream,
-    ground: Option<&Ground>,
     prepared: &Prepared,
     (output, report): &Ends,
-    room: Option<BorrowedFd<'_>>,
 ) -> io::Result<()> {
-    let mut file = File::from(memfd_create("spec", MemfdFlags::CLOEXEC)?);
     let mut text = Vec::new();
-    if let Some(ground) = ground {
-        line(&Asking::Ground(ground), &mut text)?;
-    }
     line(&Asking::Run(&prepared.spec), &mut text)?;
-    file.write_all(&text)?;
-    file.rewind()?;
     let stdin = prepared.stdin.as_deref().map(sealed).transpose()?;
-    let mut ends = vec![file.as_fd(), output.as_fd(), report.as_fd()];
-    ends.extend(stdin.as_ref().map(AsFd::as_fd));
-    ends.extend(room);
-    let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(5))];
+    let mut brought = vec![output.as_fd(), report.as_fd()];
+    brought.extend(stdin.as_ref().map(AsFd::as_fd));
+    send(to, &text, &brought)
+}
+
+/// Sends requests with what they speak of. They go in memory only: nobody else can
+/// read them.
+fn send(to: &UnixStream, requests: &[u8], brought: &[BorrowedFd<'_>]) -> io::Result<()> {
+    let mut file = File::from(memfd_create("spec", MemfdFlags::CLOEXEC)?);
+    file.write_all(requests)?;
+    file.rewind()?;
+    let descriptors = [&[file.as_fd()], brought].concat();
+    let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(4))];
     let mut control = SendAncillaryBuffer::new(&mut space);
-    control.push(SendAncillaryMessage::ScmRights(&ends));
+    control.push(SendAncillaryMessage::ScmRights(&descriptors));
     let byte = [IoSlice::new(b"!")];
     sendmsg(to, &byte, &mut control, SendFlags::NOSIGNAL)?;
     Ok(())

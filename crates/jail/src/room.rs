@@ -1,10 +1,10 @@
-//! A room that stands on a helper's ground: commands that see the same places
-//! follow each other in it. Its first process takes them over a line of its own.
+//! A room that was built on a helper's ground and waits for its command: one, and
+//! then it goes. Its first process takes the command over a line of its own.
 //!
-//! What is mounted in it was the host's when it was made. A file that is replaced
-//! since (git writes a new one and renames it) loses its cover in the room, so a
-//! room is used only while every place leads to the very file it led to then. That
-//! file is held open: otherwise its number could be given to another one.
+//! What is mounted in it was the host's when it was built. A file that is replaced
+//! since (git writes a new one and renames it) loses its cover in the room, so one
+//! that was built ahead is used only while every place leads to the very file it led
+//! to then. That file is held open: otherwise its number could be given to another.
 
 use std::{
     fs, io,
@@ -17,10 +17,9 @@ use std::{
 use rustix::fs::{CWD, Mode, OFlags, fstat, openat};
 
 use crate::{
-    Limits,
-    nursery::{Ends, send},
+    nursery::{Ends, hand_over},
     spawn::Prepared,
-    spec::Walls,
+    spec,
     view::Step,
 };
 
@@ -28,34 +27,31 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct Room {
     line: UnixStream,
-    steps: Vec<Step>,
-    limits: Limits,
+    pub(crate) wanted: spec::Room,
     /// Per step the file that its place led to.
     held: Vec<OwnedFd>,
 }
 
 impl Room {
-    /// A room for this command and others like it, and its end of the line.
-    pub(crate) fn new(prepared: &Prepared) -> io::Result<(Self, UnixStream)> {
+    /// A room for one command, and its end of the line.
+    pub(crate) fn new(wanted: spec::Room) -> io::Result<(Self, UnixStream)> {
         let (line, its_line) = UnixStream::pair()?;
-        let steps = steps(prepared).to_vec();
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let held = steps.iter().filter(|step| is_host(step));
+        let held = wanted.steps.iter().filter(|step| is_host(step));
         let held = held.map(|step| openat(CWD, step.place(), flags, Mode::empty()));
         let room = Self {
             line,
             held: held.collect::<Result<_, _>>()?,
-            steps,
-            limits: prepared.spec.limits,
+            wanted,
         };
         Ok((room, its_line))
     }
 
-    /// Whether the command would be in the same room if it had one of its own.
-    pub(crate) fn suits(&self, prepared: &Prepared) -> bool {
-        let places = self.steps.iter().filter(|step| is_host(step));
-        self.steps == steps(prepared)
-            && self.limits.same_room(&prepared.spec.limits)
+    /// Whether a room that is built for the command now would be the same.
+    pub(crate) fn suits(&self, wanted: &spec::Room) -> bool {
+        let places = self.wanted.steps.iter().filter(|step| is_host(step));
+        self.wanted.steps == wanted.steps
+            && self.wanted.limits.same_room(&wanted.limits)
             && places.zip(&self.held).all(|(step, held)| {
                 let (Ok(now), Ok(then)) = (fs::symlink_metadata(step.place()), fstat(held)) else {
                     return false;
@@ -64,16 +60,9 @@ impl Room {
             })
     }
 
-    /// Hands a command to the first process.
-    pub(crate) fn send(&self, prepared: &Prepared, ends: &Ends) -> io::Result<()> {
-        send(&self.line, None, prepared, ends, None)
-    }
-}
-
-fn steps(prepared: &Prepared) -> &[Step] {
-    match &prepared.spec.walls {
-        Walls::Namespaces { steps } => steps,
-        Walls::Landlock { .. } => &[],
+    /// Hands its command to the first process. Nothing else can follow.
+    pub(crate) fn run(self, prepared: &Prepared, ends: &Ends) -> io::Result<()> {
+        hand_over(&self.line, prepared, ends)
     }
 }
 

@@ -15,7 +15,7 @@ use crate::{
     Ended, Exit, JailError, Limits,
     jail::lost,
     output::Output,
-    spawn::{Leash, Left, Started, Traces},
+    spawn::{Leash, Started, Traces},
     spec::Report,
 };
 
@@ -53,11 +53,10 @@ pub(crate) async fn to_the_end(
         () = cancel.cancelled() => Some(Ended::Cancelled),
     };
     // Held until the seals are checked: a placeholder is one of the protected places.
-    let _traces = match (why, left(&session.said)) {
-        // Who says what was left does so when the last process is dead.
-        (None, Some(left)) => leash.let_go(left),
-        (None, None) => wait(leash).await?,
-        (Some(_), _) => end(&mut session, leash).await?,
+    let _traces = match why {
+        None if is_over(&session.said) => leash.let_go(),
+        None => wait(leash).await?,
+        Some(_) => end(&mut session, leash).await?,
     };
     if let Some(path) = seals.broken() {
         return Err(JailError::Tampered {
@@ -163,7 +162,7 @@ impl Session {
             (Ok(Report::Exited(code)), None) => (Some(code), None, Ended::Itself),
             (Ok(Report::Signalled(signal)), None) => (None, Some(signal), Ended::Itself),
             (Ok(Report::Stopped(why)), None) => (None, Some(libc::SIGKILL), why),
-            (Ok(Report::AsNew | Report::Used | Report::Worn), None) => {
+            (Ok(Report::Over), None) => {
                 return Err(JailError::SetUp {
                     step: "hear from the helper".to_owned(),
                     detail: text.into_owned(),
@@ -205,23 +204,21 @@ async fn next(pipe: &mut Option<pipe::Receiver>, buffer: &mut [u8]) -> io::Resul
     }
 }
 
-/// What the command left behind: the second report says it, when the last process
-/// is dead. Nothing when nobody came to say it.
-fn left(said: &[u8]) -> Option<Left> {
+/// Whether the command ran and its last process is dead: the second report says so.
+fn is_over(said: &[u8]) -> bool {
     let text = String::from_utf8_lossy(said);
     let mut reports = text.lines().map(serde_json::from_str::<Report>);
-    let (first, second, third) = (reports.next()?, reports.next()?, reports.next());
-    let ran = matches!(
-        first,
-        Ok(Report::Exited(_) | Report::Signalled(_) | Report::Stopped(_))
-    );
-    match second {
-        _ if !ran || third.is_some() => None,
-        Ok(Report::AsNew) => Some(Left::Nothing),
-        Ok(Report::Used) => Some(Left::InItsRoom),
-        Ok(Report::Worn) => Some(Left::Something),
-        _ => None,
-    }
+    let reports = (reports.next(), reports.next(), reports.next());
+    matches!(
+        reports,
+        (
+            Some(Ok(Report::Exited(_)
+                | Report::Signalled(_)
+                | Report::Stopped(_))),
+            Some(Ok(Report::Over)),
+            None
+        )
+    )
 }
 
 /// The first thing the helper reported: what follows a failure is its echo.
@@ -241,17 +238,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_who_says_so_left_nothing() {
-        let said = |lines: &[&str]| left(lines.join("\n").as_bytes());
+    fn a_command_is_over_only_when_its_first_process_says_so() {
+        let over = |lines: &[&str]| is_over(lines.join("\n").as_bytes());
         let exited = "{\"exited\":0}";
-        assert_eq!(said(&[exited, "\"as_new\""]), Some(Left::Nothing));
-        assert_eq!(said(&[exited, "\"used\""]), Some(Left::InItsRoom));
-        assert_eq!(said(&[exited, "\"worn\""]), Some(Left::Something));
-        // Killed before it looked; an echo of a failure; somebody else's words.
-        assert_eq!(said(&[exited]), None);
-        assert_eq!(said(&["{\"program\":{\"detail\":\"x\"}}", exited]), None);
-        assert_eq!(said(&[exited, "\"as_new\"", "\"as_new\""]), None);
-        assert_eq!(said(&["\"as_new\""]), None);
-        assert_eq!(said(&[]), None);
+        assert!(over(&[exited, "\"over\""]));
+        // Killed before it was; an echo of a failure; somebody else's words.
+        assert!(!over(&[exited]));
+        assert!(!over(&["{\"program\":{\"detail\":\"x\"}}", exited]));
+        assert!(!over(&[exited, "\"over\"", "\"over\""]));
+        assert!(!over(&["\"over\""]));
+        assert!(!over(&[]));
     }
 }

@@ -19,7 +19,7 @@ use crate::{
     nursery::{Nursery, Pipes},
     placeholder::Placeholder,
     seal::Seals,
-    spec::{Ground, Spec},
+    spec::{Ground, Room, Spec},
 };
 
 type Job = Box<dyn FnOnce() + Send>;
@@ -32,6 +32,10 @@ pub(crate) struct Prepared {
     pub ground: Option<Arc<Ground>>,
     /// Whether other commands can use the same ground.
     pub again: bool,
+    /// Whether the next command's room can be built when this one is over.
+    pub ahead: bool,
+    /// What is built on the ground for this command alone.
+    pub room: Room,
     pub spec: Spec,
     /// What the command reads, if it reads anything.
     pub stdin: Option<Vec<u8>>,
@@ -48,15 +52,6 @@ pub(crate) struct Traces {
     pub scratch: Option<TempDir>,
 }
 
-/// What a command that is over left behind for others to notice.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Left {
-    Nothing,
-    /// In its room only, which goes.
-    InItsRoom,
-    Something,
-}
-
 /// A started helper with the ends of its pipes.
 #[derive(Debug)]
 pub(crate) struct Started {
@@ -70,15 +65,15 @@ pub(crate) struct Started {
 /// for it. `answer` is called when it is handed over.
 pub(crate) fn start(
     helper: PathBuf,
-    mut prepared: Prepared,
+    prepared: Prepared,
     answer: impl FnOnce(Result<Started, JailError>) + Send + 'static,
 ) {
     fault("jail.before-start");
-    if let Some(found) = Nursery::waiting(&helper, &mut prepared) {
+    if let Some(found) = Nursery::waiting(&helper, &prepared) {
         return answer(Ok(started(found, prepared)));
     }
     let job: Job = Box::new(move || {
-        let new = Nursery::start(&helper, &mut prepared);
+        let new = Nursery::start(&helper, &prepared);
         // A caller that went away drops the leash, which ends the helper.
         answer(match new {
             Ok(new) => Ok(started(new, prepared)),
@@ -155,16 +150,12 @@ impl Leash {
         Ok(std::mem::take(&mut self.traces))
     }
 
-    /// Lets go of a helper that has reported and closed its pipes. It does that
-    /// after the last process of the command is dead, and then only gives its
-    /// namespaces back to the kernel, which nobody needs to wait for. It may run
-    /// the next command in what is as new.
-    pub(crate) fn let_go(mut self, left: Left) -> Traces {
-        match (self.nursery.take(), left) {
-            (Some(nursery), Left::Nothing) => nursery.keep(),
-            (Some(nursery), Left::InItsRoom) => nursery.without_room().keep(),
-            (Some(nursery), Left::Something) => nursery.end(),
-            (None, _) => {}
+    /// Lets go of a helper whose command is over. The room gives its namespaces
+    /// back to the kernel, which nobody needs to wait for, and the helper builds
+    /// another one for the next command.
+    pub(crate) fn let_go(mut self) -> Traces {
+        if let Some(nursery) = self.nursery.take() {
+            nursery.keep();
         }
         std::mem::take(&mut self.traces)
     }

@@ -1,9 +1,10 @@
 //! What caller and helper say to each other. The helper's standard input is a
-//! socket; each message brings three descriptors: a file in memory with the
-//! requests as JSON lines (never arguments, which others on the machine can
-//! read), the end of a pipe for the command's output, and one for reports, which
-//! are JSON lines too. Two more may follow: what the command reads, and a second
-//! socket, over which the first process of the command's room takes others.
+//! socket; each message brings a file in memory with the requests as JSON lines
+//! (never arguments, which others on the machine can read), and what they speak of:
+//!
+//! - a room: the socket over which its first process takes its one command;
+//! - a command: the end of a pipe for its output, one for reports, which are JSON
+//!   lines too, and what it reads, if it reads anything.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -21,7 +22,7 @@ use crate::{Ended, Limits, Network, helper::attack::Targets, view::Step};
 
 /// Raised whenever [`Spec`] changes, so that a helper that was replaced on disk
 /// under a running caller says so instead of guessing.
-pub(crate) const VERSION: u32 = 4;
+pub(crate) const VERSION: u32 = 5;
 
 /// The word behind `__jail` that makes a helper wait for messages.
 pub(crate) const NURSERY: &str = "nursery";
@@ -30,10 +31,12 @@ pub(crate) const NURSERY: &str = "nursery";
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Request {
-    /// Leave the host and build what does not depend on the command. A `Run`
+    /// Leave the host and build what does not depend on the command. A `Room`
     /// follows at once, and others may with later messages.
     Ground(Box<Ground>),
-    /// Run a command, on that ground or without namespaces.
+    /// Build a room on that ground, which waits for its command.
+    Room(Box<Room>),
+    /// Run a command: in the room that it is sent to, or without namespaces.
     Run(Box<Spec>),
     /// Already inside: try to get out.
     Attack(Box<Targets>),
@@ -44,6 +47,7 @@ pub(crate) enum Request {
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Asking<'a> {
     Ground(&'a Ground),
+    Room(&'a Room),
     Run(&'a Spec),
 }
 
@@ -67,6 +71,14 @@ pub(crate) struct Way {
     pub folder: bool,
 }
 
+/// What is built for one command and for nobody after it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Room {
+    /// On top of the ground's.
+    pub steps: Vec<Step>,
+    pub limits: Limits,
+}
+
 /// Everything the helper needs to know to run a command.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Spec {
@@ -79,21 +91,16 @@ pub(crate) struct Spec {
     pub cwd: Os,
     /// Whether a descriptor was sent for the command to read.
     pub stdin: bool,
-    /// Whether others may follow in its room; a line for them was sent.
-    pub stays: bool,
-    pub walls: Walls,
+    /// Without namespaces the walls are built for the command itself.
+    pub landlock: Option<Landlock>,
     pub limits: Limits,
 }
 
-/// Which walls to build.
+/// The host's file system, seen through Landlock.
 #[derive(Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Walls {
-    /// A file system view of its own, in namespaces: these steps on top of the
-    /// ground's.
-    Namespaces { steps: Vec<Step> },
-    /// The host's file system, seen through Landlock.
-    Landlock { read: Vec<Os>, write: Vec<Os> },
+pub(crate) struct Landlock {
+    pub read: Vec<Os>,
+    pub write: Vec<Os>,
 }
 
 /// How it went, one JSON line.
@@ -110,14 +117,9 @@ pub(crate) enum Report {
     Signalled(i32),
     /// A limit was passed and everything was killed.
     Stopped(Ended),
-    /// After one of the above, when the last process is dead: the command left
-    /// nothing that the next one could notice. Who does not come to say it may have
-    /// died before it looked.
-    AsNew,
-    /// Or it left something in its room, which must not be used again.
-    Used,
-    /// Or in what all rooms of this helper share.
-    Worn,
+    /// After one of the above: the last process of the command is dead. Who does
+    /// not come to say it may have died before that.
+    Over,
 }
 
 /// Bytes from the operating system: text in JSON when they are text.

@@ -19,7 +19,7 @@ use crate::{
     JailError, Profile,
     looks::{Kind, Looks},
     real::Reals,
-    spec::{Os, Walls},
+    spec::{Landlock, Os},
 };
 
 /// One step in building the new root. Paths are the same inside and outside.
@@ -391,12 +391,12 @@ pub(crate) fn unusable(what: &'static str, path: &Path, source: io::Error) -> Ja
 /// The same places for a kernel without namespaces. Landlock can only add
 /// rights, so what is protected or hidden below the root stays as writable as
 /// the root; `Strength` says so.
-pub(crate) fn for_landlock(steps: Vec<Step>) -> Walls {
+pub(crate) fn for_landlock(steps: &[Step]) -> Landlock {
     let (mut read, mut write) = (Vec::new(), Vec::new());
     for step in steps {
         match step {
-            Step::Show { path, write: true } => write.push(path),
-            Step::Show { path, write: false } => read.push(path),
+            Step::Show { path, write: true } => write.push(path.clone()),
+            Step::Show { path, write: false } => read.push(path.clone()),
             Step::Link { .. } | Step::Cover { .. } => {}
         }
     }
@@ -404,5 +404,5 @@ pub(crate) fn for_landlock(steps: Vec<Step>) -> Walls {
     for device in ["null", "zero", "full", "random", "urandom"] {
         write.push(Path::new("/dev").join(device).into());
     }
-    Walls::Landlock { read, write }
+    Landlock { read, write }
 }

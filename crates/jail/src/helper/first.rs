@@ -1,33 +1,25 @@
-//! The first process of a room: closes the walls around itself, then runs a
-//! command, and others over the room's line while each leaves the room as it
-//! found it. When it ends, the kernel ends everything else in the room.
+//! The first process of a room: closes the walls around itself, waits for its
+//! command, runs it, and ends. When it ends, the kernel ends everything else in the
+//! room, and nothing of the room is used again.
 //!
 //! It is behind the walls itself, and commands run as the same user, but none can
-//! reach it: it is hidden from them, the kernel keeps their signals from it, the
-//! filter refuses to change it, and what may be changed all the same is looked at.
+//! reach it: it is hidden from them, the kernel keeps their signals from it, and the
+//! filter refuses to change it.
 
-use std::os::fd::OwnedFd;
+use std::path::Path;
 
 use super::{
     Failed, Wires, confine, filter, init, landlock,
     message::{Line, Message},
     namespaces::Outside,
-    quiet,
     room::Room,
-    start, sys,
-    traces::Traces,
+    start, sys, understood,
 };
 use crate::{
+    Network,
     spec::{self, Report, Request, Spec},
     view::Step,
 };
-
-/// A command, with what it reads and where its output goes.
-pub(super) struct Job {
-    pub(super) spec: Box<Spec>,
-    pub(super) stdin: OwnedFd,
-    pub(super) wires: Wires,
-}
 
 /// What the walls are made of. Gone when they are closed: it leads outside.
 pub(super) struct Walls<'a> {
@@ -38,110 +30,80 @@ pub(super) struct Walls<'a> {
 
 /// What the first process knows about its room.
 pub(super) struct First<'a> {
-    pub(super) wanted: &'a spec::Ground,
-    pub(super) steps: &'a [Step],
+    pub(super) ground: &'a spec::Ground,
+    pub(super) wanted: &'a spec::Room,
 }
 
 impl First<'_> {
-    /// Closes the walls around this process and runs the command. With a line, the
-    /// next ones too.
-    pub(super) fn live(&self, walls: Walls<'_>, job: Job, line: Option<&Line>) {
-        let traces = match self.confine(walls, &job.spec, line.is_some()) {
-            Ok(traces) => traces,
-            Err(failed) => return job.wires.fail(failed),
-        };
-        if job.spec.argv.is_empty() {
-            return job.wires.tell(&Report::Exited(0));
+    /// Closes the walls around this process and waits for the command.
+    pub(super) fn live(&self, walls: Walls<'_>, line: &Line) {
+        if let Err(failed) = self.confine(walls) {
+            return line.refuse(failed);
         }
-        let mut job = Some(job);
-        while let Some(Job { spec, stdin, wires }) = job.take() {
-            if let Err(failed) = self.run(&spec, stdin, &wires) {
-                return wires.fail(failed);
-            }
-            if !quiet::is_as_new() {
-                return wires.tell(&Report::Worn);
-            }
-            let (Some(traces), Some(line)) = (&traces, line) else {
-                return;
-            };
-            if !traces.none() {
-                return wires.tell(&Report::Used);
-            }
-            wires.tell(&Report::AsNew);
-            // From here on the caller knows that the last process is dead.
-            drop(wires);
-            job = line.next().and_then(|message| self.next(message, &spec));
+        let Some(mut message) = line.next() else {
+            return;
+        };
+        let Some(wires) = message.wires() else {
+            return;
+        };
+        if let Err(failed) = self.take(&mut message, &wires) {
+            wires.fail(failed);
         }
     }
 
-    /// Closes the walls. What the room is like then, if others are to come.
-    fn confine(
-        &self,
-        walls: Walls<'_>,
-        spec: &Spec,
-        stays: bool,
-    ) -> Result<Option<Traces>, Failed> {
+    /// Closes the walls.
+    fn confine(&self, walls: Walls<'_>) -> Result<(), Failed> {
         let Walls {
             outside,
             room,
             filter,
         } = walls;
-        let queues = room.enter(&outside.ground, &spec.limits)?;
+        if self.ground.network == Network::Loopback {
+            use super::Doing;
+            sys::loopback_up().doing("bring up the loopback device")?;
+        }
+        room.enter(&outside.ground, &self.wanted.limits)?;
         drop((outside, room));
         confine::no_more_rights()?;
         landlock::second_layer(self.writable())?;
-        filter.install()?;
-        if !stays {
-            return Ok(None);
-        }
-        Traces::note(self.steps, queues).map(Some)
+        filter.install()
     }
 
-    fn writable(&self) -> impl Iterator<Item = &std::path::Path> {
-        let steps = self.wanted.steps.iter().chain(self.steps);
+    fn writable(&self) -> impl Iterator<Item = &Path> {
+        let steps = self.ground.steps.iter().chain(&self.wanted.steps);
         steps.filter_map(|step| match step {
             Step::Show { path, write: true } => Some(path.path()),
             _ => None,
         })
     }
 
+    /// Runs the command that came, if it is for this room: the caller knows, and a
+    /// mistake must not become a hole.
+    fn take(&self, message: &mut Message, wires: &Wires) -> Result<(), Failed> {
+        let spec = match message.requests.next()? {
+            Some(Request::Run(spec)) => spec,
+            _ => return Err(Failed::new("understand the spec", "it is no command")),
+        };
+        understood(spec.version)?;
+        if spec.landlock.is_some() || !spec.limits.same_room(&self.wanted.limits) {
+            return Err(Failed::new("understand the spec", "it is for other walls"));
+        }
+        if spec.argv.is_empty() {
+            wires.tell(&Report::Exited(0));
+            return Ok(());
+        }
+        self.run(&spec, message, wires)
+    }
+
     /// Runs a command until its last process is dead.
-    fn run(&self, spec: &Spec, stdin: OwnedFd, wires: &Wires) -> Result<(), Failed> {
+    fn run(&self, spec: &Spec, message: &mut Message, wires: &Wires) -> Result<(), Failed> {
+        let stdin = message.stdin(spec)?;
         let command = start::spawn(spec, &stdin, wires)?;
         drop(stdin);
         let members = init::Members::Namespace;
         init::run(command, &spec.limits, self.writable(), members, wires);
         sys::end_all_others();
+        wires.tell(&Report::Over);
         Ok(())
-    }
-
-    /// The command that came over the room's line. It must be for this very room;
-    /// the caller knows, and a mistake must not become a hole.
-    fn next(&self, mut message: Message, before: &Spec) -> Option<Job> {
-        let job = match message.requests.next() {
-            Ok(Some(Request::Run(spec))) if self.is_home_of(&spec, before) => {
-                message.stdin(&spec).map(|stdin| (spec, stdin))
-            }
-            Ok(None) => return None,
-            Ok(Some(_)) => Err(Failed::new("understand the spec", "it is for other walls")),
-            Err(failed) => Err(failed),
-        };
-        match job {
-            Ok((spec, stdin)) => Some(Job {
-                spec,
-                stdin,
-                wires: message.wires,
-            }),
-            Err(failed) => {
-                message.wires.fail(failed);
-                None
-            }
-        }
-    }
-
-    fn is_home_of(&self, spec: &Spec, before: &Spec) -> bool {
-        matches!(&spec.walls, spec::Walls::Namespaces { steps } if steps == self.steps)
-            && spec.limits.same_room(&before.limits)
-            && !spec.argv.is_empty()
     }
 }

@@ -1,4 +1,4 @@
-//! What the caller says: one message per command, with three descriptors or more.
+//! What the caller says: requests, and the descriptors that they speak of.
 
 use std::{
     fs::File,
@@ -19,20 +19,17 @@ use crate::spec::{Request, Spec};
 /// Our end of a socket: the helper's, or that of a room.
 pub(super) struct Line(pub(super) OwnedFd);
 
-/// One command: what is asked for, and where its output and reports go.
+/// What is asked for, and what came with it.
 pub(super) struct Message {
     pub(super) requests: Requests<BufReader<File>>,
-    pub(super) wires: Wires,
-    /// What else the spec speaks of, in this order: what the command reads, and
-    /// the line over which others come into its room.
-    pub(super) more: std::vec::IntoIter<OwnedFd>,
+    brought: std::vec::IntoIter<OwnedFd>,
 }
 
 impl Line {
     /// Waits for a message. Nothing when the caller went away, or says what no
     /// caller says.
     pub(super) fn next(&self) -> Option<Message> {
-        let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(5))];
+        let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(4))];
         let mut control = RecvAncillaryBuffer::new(&mut space);
         let mut byte = [0];
         let got = loop {
@@ -46,40 +43,48 @@ impl Line {
         if got.bytes == 0 {
             return None;
         }
-        let mut brought = Vec::with_capacity(5);
+        let mut brought = Vec::with_capacity(4);
         for message in control.drain() {
             if let RecvAncillaryMessage::ScmRights(rights) = message {
                 brought.extend(rights);
             }
         }
         let mut brought = brought.into_iter();
-        let (spec, output, report) = (brought.next()?, brought.next()?, brought.next()?);
         Some(Message {
-            requests: Requests(BufReader::new(File::from(spec))),
-            wires: Wires { output, report },
-            more: brought,
+            requests: Requests(BufReader::new(File::from(brought.next()?))),
+            brought,
         })
+    }
+
+    /// Tells whoever comes for a command that there is none, and why.
+    pub(super) fn refuse(&self, failed: Failed) {
+        if let Some(wires) = self.next().and_then(|mut message| message.wires()) {
+            wires.fail(failed);
+        }
     }
 }
 
 impl Message {
+    /// Where a command's output and reports go.
+    pub(super) fn wires(&mut self) -> Option<Wires> {
+        Some(Wires {
+            output: self.brought.next()?,
+            report: self.brought.next()?,
+        })
+    }
+
     /// What a command reads: what the caller sent, or nothing.
     pub(super) fn stdin(&mut self, spec: &Spec) -> Result<OwnedFd, Failed> {
         if spec.stdin {
-            let sent = self.more.next();
+            let sent = self.brought.next();
             return sent.ok_or_else(|| Failed::new("take standard input", "it was not sent"));
         }
         Ok(File::open("/dev/null").doing("open /dev/null")?.into())
     }
 
-    /// The line over which others come into the room of this command.
-    pub(super) fn room_line(&mut self, spec: &Spec) -> Result<Option<Line>, Failed> {
-        if !spec.stays {
-            return Ok(None);
-        }
-        let sent = self.more.next().map(Line);
-        let sent = sent.ok_or_else(|| Failed::new("take the line of a room", "it was not sent"))?;
-        Ok(Some(sent))
+    /// The line over which the command comes into its room.
+    pub(super) fn room_line(&mut self) -> Option<Line> {
+        self.brought.next().map(Line)
     }
 }
 

@@ -2,8 +2,8 @@
 //!
 //! It is single-threaded, so it may fork and restrict itself freely. It is
 //! started with a socket as standard input, and with nothing else: an empty
-//! environment and no other descriptor. Every command comes with a message (see
-//! `message`), and runs in processes that are forked for it alone.
+//! environment and no other descriptor. Every command has a room built for it alone,
+//! comes with a message (see `message`), and runs in processes of that room.
 
 pub(crate) mod attack;
 mod confine;
@@ -18,18 +18,16 @@ mod mounts;
 mod namespaces;
 mod proc;
 mod program;
-mod quiet;
 mod room;
 mod start;
 mod sys;
-mod traces;
 mod tree;
 mod watch;
 
 use std::{io::Write, os::fd::OwnedFd, path::Path};
 
-use self::message::{Line, Requests};
-use crate::spec::{NURSERY, Report, Request, VERSION, Walls};
+use self::message::{Line, Message, Requests};
+use crate::spec::{Landlock, NURSERY, Report, Request, VERSION};
 
 /// A step of the set-up that failed.
 #[derive(Debug)]
@@ -118,36 +116,43 @@ fn serve(line: Line) {
     let Some(mut message) = line.next() else {
         return;
     };
-    let first = match message.requests.next() {
-        Ok(Some(first)) => first,
-        Ok(None) => return,
-        Err(failed) => return message.wires.fail(failed),
-    };
-    match first {
-        Request::Ground(ground) if ground.version == VERSION => {
-            namespaces::serve(ground, message, line);
-        }
-        Request::Run(spec) if spec.version == VERSION => {
-            let stdin = message.stdin(&spec);
-            let wires = message.wires;
-            let Walls::Landlock { read, write } = &spec.walls else {
-                return wires.fail(Failed::new("understand the spec", "there is no ground"));
-            };
-            let outcome =
-                stdin.and_then(|stdin| fallback::enter(&spec, read, write, stdin, &wires));
-            if let Err(failed) = outcome {
-                wires.fail(failed);
+    match message.requests.next() {
+        Ok(Some(Request::Ground(ground))) => namespaces::serve(ground, message, line),
+        Ok(None) => {}
+        first => {
+            if let Some(wires) = message.wires() {
+                let outcome =
+                    first.and_then(|first| run_without_namespaces(first, message, &wires));
+                if let Err(failed) = outcome {
+                    wires.fail(failed);
+                }
             }
         }
-        other => {
-            let detail = match other {
-                Request::Attack(_) => "it is no command",
-                _ => "the executable was replaced while the caller was running",
-            };
-            let failed = Failed::new("understand the spec", detail);
-            message.wires.fail(failed);
-        }
     }
+}
+
+fn run_without_namespaces(
+    first: Option<Request>,
+    mut message: Message,
+    wires: &Wires,
+) -> Result<(), Failed> {
+    let Some(Request::Run(spec)) = first else {
+        return Err(Failed::new("understand the spec", "it is no command"));
+    };
+    understood(spec.version)?;
+    let Some(Landlock { read, write }) = &spec.landlock else {
+        return Err(Failed::new("understand the spec", "there is no ground"));
+    };
+    let stdin = message.stdin(&spec)?;
+    fallback::enter(&spec, read, write, stdin, wires)
+}
+
+fn understood(version: u32) -> Result<(), Failed> {
+    if version == VERSION {
+        return Ok(());
+    }
+    let detail = "the executable was replaced while the caller was running";
+    Err(Failed::new("understand the spec", detail))
 }
 
 /// Confined already: tries to get out, and writes one line per attempt.

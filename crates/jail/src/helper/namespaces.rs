@@ -2,24 +2,24 @@
 //! in a pid namespace of its own.
 //!
 //! ```text
-//! helper (user, net, uts and cgroup namespaces; the ground) ── first process
-//!                                   (pid, ipc and mount namespaces) ── command ── …
+//! helper (user, uts and cgroup namespaces; the ground) ── first process
+//!                              (pid, net, ipc and mount namespaces) ── command ── …
 //! ```
 //!
-//! The helper stays outside the rooms of the commands, one after another, never
-//! two at once. It is killed when its caller dies, its death kills the first
+//! The helper stays outside the rooms, one after another, never two at once, each
+//! for one command. It is killed when its caller dies, its death kills the first
 //! process, and that takes every process of the pid namespace with it. On SIGTERM
 //! from the caller it kills the first process, waits, and ends: when the helper is
-//! gone, nothing is left. When the pipes of a command that was reported are
-//! closed, nothing is left either: the first process holds them to the end.
+//! gone, nothing is left. When a command was reported to be over, nothing is left
+//! either: the first process says so when it is alone.
 //!
-//! A room is kept for the next command while every one leaves it as it was (see
-//! `first`); then the caller speaks with the first process and not with us. When
-//! it wants another room, we get a message, and the old one goes.
+//! A room is built when the caller asks for one, and waits for its command, which
+//! goes to the first process and not to us. The next message ends what is left of
+//! the room before it.
 //!
-//! What rooms share is what no command can change: it has no rights in these
-//! namespaces. The one thing it can leave behind is in the network (a port that
-//! is not free for a while); `quiet` looks, and says when this was the last one.
+//! What rooms share is what no command can change: the ground, which is read-only,
+//! and namespaces in which it has no rights. Processes, mounts, network, queues and
+//! scratch space are new in each.
 
 use std::{
     fs,
@@ -34,40 +34,49 @@ use rustix::{
 };
 
 use super::{
-    Doing, Failed, Wires, confine, filter,
-    first::{First, Job, Walls},
+    Doing, Failed, confine, filter,
+    first::{First, Walls},
     ground::{Ground, Outer},
     landlock,
     message::{Line, Message},
     room::Room,
-    sys,
+    sys, understood,
 };
 use crate::{
     Network,
-    spec::{self, Request, Spec},
+    spec::{self, Request},
 };
 
-/// Leaves the host's namespaces for good, builds the ground, and runs one command
-/// after another on it. Returns when the caller wants no more.
-pub(super) fn serve(ground: Box<spec::Ground>, first: Message, line: Line) {
+/// Leaves the host's namespaces for good, builds the ground, and one room after
+/// another on it. Returns when the caller wants no more.
+pub(super) fn serve(ground: Box<spec::Ground>, mut first: Message, line: Line) {
     let mut nursery = match Nursery::build(ground, line) {
         Ok(nursery) => nursery,
-        Err(failed) => return first.wires.fail(failed),
+        Err(failed) => {
+            if let Some(line) = first.room_line() {
+                line.refuse(failed);
+            }
+            return;
+        }
     };
     let mut message = Some(first);
-    while let Some(next) = message.take() {
-        if !nursery.run(next) {
+    while let Some(mut next) = message.take() {
+        let Some(line) = next.room_line() else {
             return;
+        };
+        let room = nursery.asked(&mut next);
+        match room.and_then(|room| nursery.begin(&room, &line)) {
+            Ok(first) => {
+                drop((next, line));
+                if !nursery.supervise(first) {
+                    return;
+                }
+            }
+            // Its worktree may be gone; that is no harm to the next one.
+            Err(failed) => line.refuse(failed),
         }
         message = nursery.line.as_ref().and_then(Line::next);
     }
-}
-
-/// A message that asks for a command, and for a room.
-struct Asked {
-    spec: Box<Spec>,
-    stdin: OwnedFd,
-    line: Option<Line>,
 }
 
 /// What all commands of a helper share.
@@ -92,7 +101,8 @@ pub(super) struct Outside {
 
 impl Nursery {
     fn build(wanted: Box<spec::Ground>, line: Line) -> Result<Self, Failed> {
-        leave_host(wanted.caller, wanted.network)?;
+        understood(wanted.version)?;
+        leave_host(wanted.caller)?;
         let outer = Outer::take()?;
         let ground = outer.build(&wanted)?;
         confine::no_new_rights()?;
@@ -115,23 +125,17 @@ impl Nursery {
         })
     }
 
-    /// What a message asks for. Nothing when the caller went away.
-    fn asked(&mut self, message: &mut Message) -> Result<Option<Asked>, Failed> {
+    /// The room that a message asks for.
+    fn asked(&mut self, message: &mut Message) -> Result<Box<spec::Room>, Failed> {
         let mut request = message.requests.next()?;
         if let Some(Request::Ground(wanted)) = request {
             self.move_to(wanted)?;
             request = message.requests.next()?;
         }
-        let spec = match request {
-            Some(Request::Run(spec)) => spec,
-            Some(_) => return Err(Failed::new("understand the spec", "it is no command")),
-            None => return Ok(None),
-        };
-        Ok(Some(Asked {
-            stdin: message.stdin(&spec)?,
-            line: message.room_line(&spec)?,
-            spec,
-        }))
+        match request {
+            Some(Request::Room(room)) => Ok(room),
+            _ => Err(Failed::new("understand the spec", "it is no room")),
+        }
     }
 
     /// Builds another ground in the place of the one that stands.
@@ -146,68 +150,35 @@ impl Nursery {
         Ok(())
     }
 
-    /// Opens a room and runs a command in it, to the end of the room. Whether
-    /// another may follow.
-    fn run(&mut self, mut message: Message) -> bool {
-        let asked = match self.asked(&mut message) {
-            Ok(Some(asked)) => asked,
-            Ok(None) => return false,
-            Err(failed) => {
-                message.wires.fail(failed);
-                return false;
-            }
-        };
-        // The pipes go with this call: from then on they are the first process's
-        // alone, and end when it has seen the last process of the command die.
-        match self.begin(asked, message.wires) {
-            Some(first) => self.supervise(first),
-            None => false,
+    /// Forks the first process of a room, which builds the rest of it.
+    fn begin(&mut self, wanted: &spec::Room, line: &Line) -> Result<Pid, Failed> {
+        let gone = || Failed::new("build a room", "there is no ground");
+        let host = &self.outside.as_ref().ok_or_else(gone)?.outer.host;
+        let room = Room::prepare(host, &wanted.steps, &wanted.limits)?;
+        let network = self.wanted.network;
+        if let Some(first) = sys::fork_first(network).doing("fork the first process")? {
+            return Ok(first);
         }
-    }
-
-    /// Forks the first process of a room. Nothing when that failed.
-    fn begin(&mut self, asked: Asked, wires: Wires) -> Option<Pid> {
-        let Asked { spec, stdin, line } = asked;
-        let steps = match &spec.walls {
-            spec::Walls::Namespaces { steps } => steps.clone(),
-            spec::Walls::Landlock { .. } => {
-                wires.fail(Failed::new("understand the spec", "it is for other walls"));
-                return None;
-            }
-        };
-        let host = &self.outside.as_ref()?.outer.host;
-        let forked = Room::prepare(host, &steps, &spec.limits).and_then(|room| {
-            let forked = sys::fork_first().doing("fork the first process")?;
-            Ok((forked, room))
-        });
-        let room = match forked {
-            Ok((Some(first), _)) => return Some(first),
-            Ok((None, room)) => room,
-            Err(failed) => {
-                wires.fail(failed);
-                return None;
-            }
-        };
         self.line = None;
         self.life.1 = None;
         let outside = match (self.born(), self.outside.take()) {
             (Ok(()), Some(outside)) => outside,
             (Err(failed), _) => {
-                wires.fail(failed);
+                line.refuse(failed);
                 sys::leave()
             }
             (Ok(()), None) => sys::leave(),
         };
         let first = First {
-            wanted: &self.wanted,
-            steps: &steps,
+            ground: &self.wanted,
+            wanted,
         };
         let walls = Walls {
             outside,
             room,
             filter: &self.filter,
         };
-        first.live(walls, Job { spec, stdin, wires }, line.as_ref());
+        first.live(walls, line);
         sys::leave()
     }
 
@@ -274,32 +245,25 @@ fn end(first: Pid, more: bool) -> bool {
 }
 
 /// Leaves the host's namespaces, bound to the life of `caller`.
-fn leave_host(caller: i32, network: Network) -> Result<(), Failed> {
+fn leave_host(caller: i32) -> Result<(), Failed> {
     sys::block(&[libc::SIGTERM, libc::SIGCHLD]);
     confine::die_with_parent(Some(caller), Signal::KILL)?;
     confine::first_to_go_when_memory_is_short();
-    unshare(network)?;
+    unshare()?;
     // Making a user namespace may clear it.
-    confine::die_with_parent(Some(caller), Signal::KILL)?;
-    if network == Network::Loopback {
-        sys::loopback_up().doing("bring up the loopback device")?;
-    }
-    Ok(())
+    confine::die_with_parent(Some(caller), Signal::KILL)
 }
 
-fn unshare(network: Network) -> Result<(), Failed> {
+fn unshare() -> Result<(), Failed> {
     let (uid, gid) = (geteuid(), getegid());
     if uid.is_root() {
         // Groups of root must not open doors; an ordinary user may not drop them.
         let _ = rustix::thread::set_thread_groups(&[]);
     }
-    let mut flags = UnshareFlags::NEWUSER
+    let flags = UnshareFlags::NEWUSER
         | UnshareFlags::NEWNS
         | UnshareFlags::NEWUTS
         | UnshareFlags::NEWCGROUP;
-    if network == Network::Loopback {
-        flags |= UnshareFlags::NEWNET;
-    }
     sys::unshare(flags).doing("make namespaces")?;
     fs::write("/proc/self/setgroups", "deny").doing("deny setgroups")?;
     let (uid, gid) = (uid.as_raw(), gid.as_raw());

@@ -1,13 +1,10 @@
-//! A root for commands: a copy of the ground, and on it the worktree, scratch
-//! space and `/proc`, which are new in every room. Commands that see the same
-//! places follow each other in one room while each leaves it as it was; nothing
-//! of the ones before can be found in it.
+//! A root for one command: a copy of the ground, and on it the worktree, scratch
+//! space and `/proc`, which are new in every room.
 
 use std::{os::fd::OwnedFd, path::Path};
 
 use rustix::{
     fs::{AtFlags, Mode, OFlags, chmodat, mkdirat, openat},
-    io::Errno,
     mount::MountAttrFlags,
     thread::UnshareFlags,
 };
@@ -45,16 +42,10 @@ impl<'a> Room<'a> {
     }
 
     /// Furnishes a copy of the ground and enters it. Nothing of the host is in
-    /// reach afterwards but what was shown. Returns the root of the namespace's
-    /// message queues, which is shown to nobody.
-    pub(super) fn enter(
-        &self,
-        ground: &Ground,
-        limits: &Limits,
-    ) -> Result<Option<OwnedFd>, Failed> {
+    /// reach afterwards but what was shown.
+    pub(super) fn enter(&self, ground: &Ground, limits: &Limits) -> Result<(), Failed> {
         // While the host's own is in sight: the kernel asks for that.
         let proc = proc::detached_for(limits)?;
-        let queues = queues()?;
         enter(&ground.inner)?;
         sys::unshare(UnshareFlags::NEWNS).doing("copy the ground")?;
         let root = Root(folder("/")?);
@@ -67,19 +58,7 @@ impl<'a> Room<'a> {
         for (step, tree) in self.steps.iter().zip(&self.trees) {
             root.apply(step, tree.as_ref())?;
         }
-        rustix::process::chdir("/").doing("enter the new root")?;
-        Ok(queues)
-    }
-}
-
-/// Where the message queues of this namespace would be seen. Nothing where the
-/// kernel knows none.
-fn queues() -> Result<Option<OwnedFd>, Failed> {
-    let step = "look for message queues";
-    match detached("mqueue", &[], MountAttrFlags::empty()) {
-        Ok(queues) => Ok(Some(queues)),
-        Err(Errno::NODEV) => Ok(None),
-        Err(error) => Err(error).doing(step),
+        rustix::process::chdir("/").doing("enter the new root")
     }
 }
 

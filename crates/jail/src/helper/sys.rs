@@ -15,6 +15,7 @@ use std::{
 use rustix::process::Pid;
 
 use super::Wires;
+use crate::Network;
 
 /// Moves output and report away from 1 and 2, closes whatever else was
 /// inherited. Afterwards 1 and 2 are `/dev/null`.
@@ -79,9 +80,12 @@ pub(super) fn fork() -> io::Result<Option<Pid>> {
 }
 
 /// Forks the first process of a new pid namespace with an IPC namespace of its
-/// own. `None` in the child.
-pub(super) fn fork_first() -> io::Result<Option<Pid>> {
-    let flags = libc::CLONE_NEWPID | libc::CLONE_NEWIPC | libc::SIGCHLD;
+/// own, and a network. `None` in the child.
+pub(super) fn fork_first(network: Network) -> io::Result<Option<Pid>> {
+    let mut flags = libc::CLONE_NEWPID | libc::CLONE_NEWIPC | libc::SIGCHLD;
+    if network == Network::Loopback {
+        flags |= libc::CLONE_NEWNET;
+    }
     let zero = 0usize;
     // SAFETY: without a stack and without shared memory this is a fork, and the
     // helper has one thread. The C library's fork makes no namespaces.
@@ -379,74 +383,6 @@ pub(super) fn counts_processes_per_namespace() -> bool {
         .split(['.', '-'])
         .map(|part| part.parse().unwrap_or(0));
     (parts.next().unwrap_or(0), parts.next().unwrap_or(0)) >= (5, 14)
-}
-
-/// What other processes of the same user may change about this one without
-/// looking into it; what it starts would inherit that.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Nature {
-    limits: Vec<(u64, u64)>,
-    /// As the kernel writes it: policy, niceness, reservations.
-    schedule: [u8; 64],
-    io_priority: libc::c_long,
-    processors: rustix::thread::CpuSet,
-}
-
-/// How this process is now.
-pub(super) fn nature() -> io::Result<Nature> {
-    const OWN: libc::c_int = 0;
-    const IO_OF_PROCESS: libc::c_int = 1;
-    let mut schedule = [0_u8; 64];
-    let mut limits = Vec::with_capacity(16);
-    // SAFETY: writes at most as many bytes as it is told of; plain numbers else.
-    let io_priority = unsafe {
-        let room = schedule.len();
-        let at = schedule.as_mut_ptr();
-        if libc::syscall(libc::SYS_sched_getattr, OWN, at, room, 0) == -1 {
-            return Err(io::Error::last_os_error());
-        }
-        libc::syscall(libc::SYS_ioprio_get, IO_OF_PROCESS, OWN)
-    };
-    // One more than there are is refused.
-    for resource in 0.. {
-        let mut limit = libc::rlimit64 {
-            rlim_cur: 0,
-            rlim_max: 0,
-        };
-        // SAFETY: writes one structure that lives across the call.
-        if unsafe { libc::getrlimit64(resource, &raw mut limit) } == -1 {
-            break;
-        }
-        limits.push((limit.rlim_cur, limit.rlim_max));
-    }
-    Ok(Nature {
-        limits,
-        schedule,
-        io_priority,
-        processors: rustix::thread::sched_getaffinity(None)?,
-    })
-}
-
-/// How many shared memories, sets of semaphores and message queues there are in
-/// this namespace. What cannot be counted is -1 each time.
-pub(super) fn objects() -> [i64; 3] {
-    const MEMORIES: libc::c_int = 14;
-    const SEMAPHORES: libc::c_int = 19;
-    const QUEUES: libc::c_int = 12;
-    let mut memories = [0_i32; 16];
-    let mut semaphores = [0_i32; 16];
-    let mut queues = [0_i32; 16];
-    // SAFETY: each writes one structure, of at most 48 bytes, that lives across it.
-    let said = unsafe {
-        [
-            libc::syscall(libc::SYS_shmctl, 0, MEMORIES, memories.as_mut_ptr()),
-            libc::syscall(libc::SYS_semctl, 0, 0, SEMAPHORES, semaphores.as_mut_ptr()),
-            libc::syscall(libc::SYS_msgctl, 0, QUEUES, queues.as_mut_ptr()),
-        ]
-    };
-    // Where the kernel writes how many are in use.
-    let counted = [memories[0], semaphores[7], queues[0]];
-    std::array::from_fn(|at| if said[at] < 0 { -1 } else { counted[at].into() })
 }
 
 /// Makes a call with nothing but zeros, to see whether it is let through.

@@ -73,6 +73,18 @@ impl World {
     }
 }
 
+/// Waits until something holds; the test's own deadline otherwise.
+pub async fn until(what: &str, done: impl Fn() -> bool) {
+    let wait = async {
+        while !done() {
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(std::time::Duration::from_secs(20), wait)
+        .await
+        .unwrap_or_else(|_| panic!("{what}"));
+}
+
 pub fn text(exit: &Exit) -> String {
     String::from_utf8_lossy(&exit.output).into_owned()
 }
