@@ -83,6 +83,7 @@ pub enum Command {
     Doctor(doctor::Args),
     Validate(validate::Args),
     Slack(slack::Args),
+    #[command(alias = "thread")]
     Threads(threads::Args),
     Pr(pr::Args),
     Skill(skill::Args),

@@ -1,5 +1,6 @@
 //! What people do, whichever way they do it (page, script): say, click, react.
 
+pub(crate) mod person_acts;
 pub(crate) mod words;
 
 use std::sync::Arc;
@@ -86,6 +87,10 @@ pub(crate) async fn say(
             };
             if words::answered(desk, &rules, &words)? {
                 draft.stamp = StampKind::Other;
+            } else if let Some(act) = person_acts::meant(desk.db(), &words)? {
+                draft.stamp = StampKind::Act;
+                draft.reference = Some(act.as_str().to_owned());
+                draft.to = vec![act.role()];
             }
             let said = message::write(desk, draft)?;
             words::heed(desk, &rules, &words, &repo)?;

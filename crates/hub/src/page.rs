@@ -21,6 +21,7 @@ mod login;
 mod look;
 mod message;
 mod overviews;
+mod person_acts;
 mod plan;
 mod state;
 mod status;

@@ -69,6 +69,16 @@ pub(crate) fn of_thread(db: &Connection, thread: &ThreadId) -> Result<Option<Pul
     Ok(found.and_then(|(pull, diff)| pull.map(|pull| Pull { diff, ..pull })))
 }
 
+/// Whether a thread has a pull request that waits for somebody.
+pub(crate) fn has_open(db: &Connection, thread: &ThreadId) -> Result<bool, Trouble> {
+    let found = db
+        .prepare_cached(
+            "SELECT 1 FROM pulls WHERE channel = ?1 AND root = ?2 AND state = 'open' LIMIT 1",
+        )?
+        .exists(params![thread.channel.as_str(), thread.root.as_str()])?;
+    Ok(found)
+}
+
 /// All of them, newest first, without their diffs.
 pub(crate) fn list(db: &Connection) -> Result<Vec<Pull>, Trouble> {
     let sql = format!("SELECT {COLUMNS} FROM pulls ORDER BY at_ms DESC LIMIT 200");

@@ -25,6 +25,12 @@ pub enum Word {
     No,
     /// Merge what is ready to be merged.
     Merge,
+    /// Leave it open for now.
+    Hold,
+    /// Close it without a merge.
+    Close,
+    /// Put the thread away.
+    Archive,
 }
 
 const LISTS: [&str; 2] = [
@@ -64,7 +70,8 @@ pub fn answer(word: Word, kind: DecisionKind) -> Option<Choice> {
         (DecisionKind::Learning, Word::Yes) => Some(Choice::Accept),
         (DecisionKind::Plan | DecisionKind::Learning, Word::No) => Some(Choice::Reject),
         (DecisionKind::Merge, Word::Merge) => Some(Choice::Merge),
-        (DecisionKind::Merge, Word::No) => Some(Choice::Hold),
+        (DecisionKind::Merge, Word::No | Word::Hold) => Some(Choice::Hold),
+        (DecisionKind::Merge, Word::Close) => Some(Choice::Close),
         _ => None,
     }
 }
@@ -80,6 +87,9 @@ fn named(name: &str) -> Option<Word> {
         "yes" => Word::Yes,
         "no" => Word::No,
         "merge" => Word::Merge,
+        "hold" => Word::Hold,
+        "close" => Word::Close,
+        "archive" => Word::Archive,
         _ => return None,
     })
 }

@@ -158,9 +158,15 @@ fn is_recent(path: &Path) -> bool {
     changed.is_ok_and(|changed| changed.elapsed().is_ok_and(|age| age < TELLING))
 }
 
+fn waits_for_forge(entry: &Entry) -> bool {
+    matches!(&entry.record, Record::Posted { idem, .. } if idem.as_str().contains("-refused-"))
+}
+
 fn unfinished(path: &Path) -> bool {
     match last_entries(path) {
         Ok(entries) if entries.is_empty() => path.exists(),
+        // A merge that the forge refused may go through by now.
+        Ok(entries) if entries.iter().any(waits_for_forge) => true,
         Ok(entries) => {
             let ended = |entry: &Entry| matches!(entry.record, Record::ActivationEnded { .. });
             // A bill may come in after the end.

@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     TeamError,
     bill::Bill,
+    blocked,
     cards::{self, NewCard},
     chronicle, evidence,
     facts::Asked,
@@ -50,8 +51,12 @@ pub async fn merge(
                 "not merged: {error}. Hand the conflict to the Coder as a question: its branch is put on the new default branch when it starts, and the change then needs checks, a review and a new card."
             )));
         }
+        Err(TeamError::Repo(error)) if !matches!(error, Error::Cancelled { .. }) => {
+            return blocked::tell(seat, order, subject.pr, &error).await;
+        }
         Err(error) => return Err(error),
     };
+    blocked::passed(seat, &order.request).await;
     pull_news::ended(seat, &subject, PullStanding::Merged).await;
     if !seat.office.config.journal_in_pull && !subject.knowledge {
         chronicle::keep(&seat.office, &seat.thread, cancel).await;
@@ -238,6 +243,7 @@ pub async fn offer(
         body: office.clean(&list),
     };
     let pull = office.forge.create(&new, cancel).await?;
+    pull_news::opened(seat, &worktree, &pull, &head, cancel).await;
     let evidence = evidence::of_knowledge(seat, &pull, cancel).await;
     let subject = MergeSubject {
         pr: pull.number,
@@ -246,6 +252,7 @@ pub async fn offer(
         head,
         title: new.title,
         description: new.body,
+        writer: seat.role(),
         research: None,
         knowledge: true,
     };

@@ -12,7 +12,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::{
-    context::Seen, inquiry::Inquiry, learned::Proposal, reading::Reading, render, review::Form,
+    blocked::Refused, context::Seen, inquiry::Inquiry, learned::Proposal, reading::Reading, render,
+    review::Form,
 };
 
 /// What is known.
@@ -55,6 +56,10 @@ pub struct Facts {
     /// Where the first text from outside in this log came from. It stays in the
     /// context, so what it forbids stays forbidden.
     pub taint: Option<String>,
+    /// People who took part, as far as this role knows, the one who asked first.
+    pub people: Vec<UserId>,
+    /// The merge that a person ordered and the forge refused.
+    pub refused: Option<Refused>,
     /// What it has seen of the thread.
     pub seen: Seen,
     received: Vec<EventId>,
@@ -141,10 +146,14 @@ impl Facts {
         self.note_research(record);
         match record {
             Record::User { event, ts, .. } => self.seen.note(event.as_ref(), ts.as_ref()),
-            Record::Posted { ts, .. } => self.seen.note(None, Some(ts)),
+            Record::Posted { idem, ts } => {
+                self.seen.note(None, Some(ts));
+                Refused::note(&mut self.refused, idem, ts);
+            }
             _ => {}
         }
         self.note_card(record);
+        self.note_people(record);
         if let Some((ts, Some(text))) = butler_turn::amended(record) {
             let request = self.request.as_mut();
             if let Some(request) = request.filter(|request| request.ts == Some(ts)) {
@@ -195,6 +204,9 @@ impl Facts {
                 request, choice, ..
             } => {
                 self.used.insert(request.clone(), *choice);
+                if matches!(choice, Choice::Hold | Choice::Close) {
+                    self.refused = None;
+                }
                 if let Some(asked) = self.asked.get_mut(request) {
                     asked.used = Some(*choice);
                 }
@@ -246,6 +258,20 @@ impl Facts {
                 }
             }
             _ => {}
+        }
+    }
+
+    fn note_people(&mut self, record: &Record) {
+        let person = match record {
+            Record::User {
+                speaker: Speaker::Person { user, .. },
+                ..
+            }
+            | Record::DecisionUsed { person: user, .. } => user,
+            _ => return,
+        };
+        if !self.people.contains(person) {
+            self.people.push(person.clone());
         }
     }
 

@@ -260,6 +260,38 @@ async fn put_to_sleep(
     Ok(None)
 }
 
+/// A person puts the thread away, whatever state it is in. The next word in it
+/// brings everything back.
+pub async fn archive(
+    office: &Arc<Office>,
+    thread: &ThreadId,
+    word: &str,
+    who: &str,
+) -> Result<(), TeamError> {
+    let say = async |what: &str, text: &str| {
+        let idem = Idem::new(format!("{}-{what}-{word}", thread.short()));
+        office.line.say(thread, idem, text, Vec::new()).await?;
+        Ok::<_, TeamError>(())
+    };
+    if in_hands(office, thread) {
+        let text = "Somebody is still at work in this thread. Say `stop` first, then `archive`.";
+        return say("busy", text).await;
+    }
+    let text = format!(
+        "Archived by {who}. Branch, changed files and what was said are kept; `resume`, or any other word here, brings it back."
+    );
+    if office.repo.find(thread).await?.is_none() {
+        return say("archived", &text).await;
+    }
+    let Ok(last) = word.parse::<MessageTs>() else {
+        return Ok(());
+    };
+    let never = CancellationToken::new();
+    put_to_sleep(office, thread, &last, &text, &never)
+        .await
+        .map(drop)
+}
+
 /// A press under the question.
 pub async fn pressed(
     office: &Arc<Office>,

@@ -18,7 +18,8 @@ use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use crate::{
-    TeamError, bench::Bench, buttons, desks::Desk, orders, queue::Told, seat::Seat, tools::findings,
+    TeamError, bench::Bench, buttons, desks::Desk, intake::Ack, orders, queue::Told, seat::Seat,
+    tools::findings,
 };
 
 /// How something long ended.
@@ -27,6 +28,10 @@ pub enum Done {
     Event(Event),
     /// Nothing follows from it.
     Nothing,
+    /// What a person asked for is done; told to the hub once it is written.
+    Acted(Option<Ack>),
+    /// A refused merge was tried again, or is not to be.
+    MergeTried,
     /// The tools can work.
     Bench(Box<Bench>),
     /// The thread knows its place in the queue.

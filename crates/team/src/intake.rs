@@ -14,7 +14,10 @@ use butler_vocab::{
 };
 use tracing::warn;
 
-use crate::{TeamError, draft::Notes, drafting::Drafting, matter::Matter, office::Office, render};
+use crate::{
+    TeamError, draft::Notes, drafting::Drafting, matter::Matter, office::Office,
+    person_acts::Asked, render,
+};
 
 /// Something for the worker of a thread.
 pub enum Mail {
@@ -55,6 +58,13 @@ pub enum Mail {
         /// The change.
         change: Box<Amended>,
         /// Sent once it is in the log, or known to change nothing.
+        ack: Option<Ack>,
+    },
+    /// A person acts on the thread itself.
+    Act {
+        /// What, and by whom.
+        asked: Box<Asked>,
+        /// Sent once what came of it is in the log.
         ack: Option<Ack>,
     },
     /// Stop now.
@@ -135,6 +145,7 @@ impl Intake {
                 None => self.button(envelope, stamp).await,
                 amended => Ok(amended),
             },
+            StampKind::Act => self.act(envelope, stamp).await,
             StampKind::Activity => Ok(None),
         }
     }
@@ -340,6 +351,10 @@ fn with_ack(mail: Mail, sent: Ack) -> Mail {
         },
         Mail::Amended { change, .. } => Mail::Amended {
             change,
+            ack: Some(sent),
+        },
+        Mail::Act { asked, .. } => Mail::Act {
+            asked,
             ack: Some(sent),
         },
         Mail::Stop { by, .. } => Mail::Stop {

@@ -81,7 +81,19 @@ impl Line {
         markdown: &str,
         buttons: &[(String, &str)],
     ) -> Result<Posted, SlackError> {
-        let text = mrkdwn::from_markdown(markdown);
+        self.offer_to(thread, idem, &[], markdown, buttons).await
+    }
+
+    /// The same, and rings at these people.
+    pub async fn offer_to(
+        &self,
+        thread: &ThreadId,
+        idem: Idem,
+        people: &[UserId],
+        markdown: &str,
+        buttons: &[(String, &str)],
+    ) -> Result<Posted, SlackError> {
+        let text = ringing(people, markdown);
         let elements: Vec<Value> = buttons
             .iter()
             .map(|(action, label)| {

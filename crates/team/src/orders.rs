@@ -52,7 +52,9 @@ pub async fn carry_out(
         (DecisionKind::Merge, Choice::Merge) => closing::merge(seat, order, &asked, cancel).await,
         (DecisionKind::Merge, Choice::Close) => close(seat, order, &asked, cancel).await,
         (DecisionKind::Merge, _) => {
-            let text = format!("{person} holds the merge; the pull request stays open.");
+            let text = format!(
+                "Held by {person}: the pull request stays open. `merge` puts it before you again, `close` too."
+            );
             seat.office
                 .line
                 .say(

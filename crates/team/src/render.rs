@@ -18,7 +18,15 @@ const ONE_PASS: &str = "\n\nSmall lane: the plan is simple, so one pass is enoug
 
 /// A hand-over as a message in the thread.
 pub fn hand_over(body: &HandOver) -> String {
-    let text = match body {
+    let text = text_of(body);
+    match body.to() {
+        Some(role) => format!("{} {text}", role.mention()),
+        None => text,
+    }
+}
+
+fn text_of(body: &HandOver) -> String {
+    match body {
         HandOver::Task(task) if errand::is_by_words(&task.approval) => format!(
             "the skill **{}** was started by its exact words, it is yours on `{}`.",
             task.plan.title, task.branch
@@ -47,11 +55,16 @@ pub fn hand_over(body: &HandOver) -> String {
         HandOver::Retrospective(look_back) => retrospective(look_back),
         HandOver::Research { question, .. } => question.clone(),
         HandOver::Findings { text, .. } => text.clone(),
-    };
-    match body.to() {
-        Some(role) => format!("{} {text}", role.mention()),
-        None => text,
     }
+}
+
+/// The same on the forge, where our mentions would ring at strangers.
+pub fn on_forge(body: &HandOver) -> String {
+    let text = text_of(body);
+    let mut letters = text.chars();
+    let begins = letters.next().map(|first| first.to_uppercase().to_string());
+    let text = format!("{}{}", begins.unwrap_or_default(), letters.as_str());
+    text.replace("@codebutler", "codebutler")
 }
 
 /// A hand-over as the model of the receiving role reads it: everything in it.

@@ -10,6 +10,7 @@ use crate::{
     TeamError, buttons, garbage,
     intake::{Intake, Mail},
     matter::Matter,
+    person_acts::{self, Asked},
     standing, words,
 };
 
@@ -79,6 +80,13 @@ impl Intake {
             garbage::pressed(&self.office, question, keep, &who).await?;
             return Ok(None);
         }
+        if let Some(what) = person_acts::pressed(&action.action_id) {
+            let name = self.office.line.web.user_name(&action.user).await?;
+            let key = envelope.event_id().to_string();
+            let asked = Box::new(Asked { what, name, key });
+            let mail = Mail::Act { asked, ack: None };
+            return Ok(Some((Matter::thread(action.thread), mail)));
+        }
         let Some(text) = buttons::words(&action.action_id) else {
             return Ok(None);
         };
@@ -89,6 +97,31 @@ impl Intake {
         };
         let mail = spoken(envelope, speaker, text);
         Ok(Some((Matter::thread(action.thread), mail)))
+    }
+
+    /// A word that the hub has stamped as an act on the thread.
+    pub(crate) async fn act(
+        &self,
+        envelope: &Envelope,
+        stamp: &Stamp,
+    ) -> Result<Option<(Matter, Mail)>, TeamError> {
+        let act = stamp.reference.as_deref().map(str::parse);
+        let (Some(Ok(what)), Some(Event::Message { channel, message })) = (act, envelope.event())
+        else {
+            return Ok(None);
+        };
+        let thread = message.thread(&channel);
+        let ours = stamp.to.contains(&self.office.role()) && stamp.from.is_none();
+        if !ours || !self.is_allowed(&thread, &message, stamp).await? {
+            return Ok(None);
+        }
+        let name = self.speaker_name(&message).await?;
+        let key = message.ts.to_string();
+        let asked = Box::new(Asked { what, name, key });
+        Ok(Some((
+            Matter::thread(thread),
+            Mail::Act { asked, ack: None },
+        )))
     }
 
     /// A person changed or deleted a message. It fires on unfurls, on replies and

@@ -15,6 +15,7 @@ Approve. While somebody works, a message steers them.
 - `stop` or 🛑 stops what runs in this thread; `!pause` and `!resume` the whole team
 - `status` who does what, `cost` what it cost so far
 - `merge`, `yes`, `no` answer the one open card; with several open, press the button you mean
+- `merge`, `hold` and `close` work without a card too, as long as a pull request is open; `archive` puts the thread away
 - `@codebutler.coder …` speaks to one role; `!aside …` is for people only
 - `!draft` collects your messages until `!done`, and makes one request of them
 - `!pm claude` lets another model answer for a role in this thread

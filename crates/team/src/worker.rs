@@ -8,6 +8,7 @@ mod ending;
 mod findings;
 mod joining;
 mod mail;
+mod merging;
 mod models;
 
 use std::{
@@ -62,6 +63,8 @@ pub struct Worker {
     doing: FuturesUnordered<Doing>,
     queue: VecDeque<Effect>,
     deadline_ms: Option<i64>,
+    /// Ends the wait of a merge that the forge refused.
+    merge_wait: Option<CancellationToken>,
     /// Cards whose buttons are being taken away.
     closing: HashSet<RequestId>,
     /// Where it is written down why.
@@ -140,6 +143,7 @@ impl Worker {
             doing: FuturesUnordered::new(),
             queue: VecDeque::new(),
             deadline_ms: None,
+            merge_wait: None,
             closing: HashSet::new(),
             turn_of: None,
             arrived: None,
@@ -153,6 +157,7 @@ impl Worker {
         self.feed(Event::Begin { now_ms: now_ms() });
         self.tell_findings();
         self.close_cards();
+        self.mind_merge();
         loop {
             self.carry_out_all().await?;
             let process = self.process.clone();
@@ -201,6 +206,20 @@ impl Worker {
                 let records = self.seat.take_written();
                 self.write(records).await?;
             }
+            Done::Acted(ack) => {
+                let records = self.seat.take_written();
+                self.write(records).await?;
+                if let Some(ack) = ack {
+                    ack.send().await;
+                }
+                self.mind_merge();
+            }
+            Done::MergeTried => {
+                let records = self.seat.take_written();
+                self.write(records).await?;
+                self.merge_wait = None;
+                self.mind_merge();
+            }
             Done::Queued(told) => {
                 let records = self.seat.take_written();
                 self.write(records).await?;
@@ -224,6 +243,7 @@ impl Worker {
                 }
                 self.feed(event);
                 self.write_ahead().await?;
+                self.mind_merge();
                 self.next_batch().await?;
             }
         }

@@ -35,6 +35,8 @@ pub(crate) struct State {
     pub releases: Vec<Value>,
     pub checks: Vec<Value>,
     pub lost_answers: u32,
+    pub no_merge: Option<(u16, String)>,
+    pub no_answer: Option<(u16, String)>,
     pub requests: Vec<String>,
     next_comment: u64,
 }
@@ -101,6 +103,8 @@ impl GitHub {
             releases: Vec::new(),
             checks: Vec::new(),
             lost_answers: 0,
+            no_merge: None,
+            no_answer: None,
             requests: Vec::new(),
             next_comment: 1,
         }));
@@ -143,6 +147,32 @@ impl GitHub {
         self.state().lost_answers = count;
     }
 
+    /// Merges are refused with this status and reason, until told otherwise.
+    pub fn refuse_merges(&self, no: Option<(u16, &str)>) {
+        self.state().no_merge = no.map(|(status, why)| (status, why.to_owned()));
+    }
+
+    /// Every request is, as when nobody is logged in or too much was asked.
+    pub fn refuse_all(&self, no: Option<(u16, &str)>) {
+        self.state().no_answer = no.map(|(status, why)| (status, why.to_owned()));
+    }
+
+    /// A person closes a pull request on the page, or opens it again.
+    pub fn close(&self, number: usize, closed: bool) {
+        self.state().pulls[number - 1].closed = closed;
+    }
+
+    /// A person deletes a branch on the page; GitHub closes what lost its branch.
+    pub fn delete_branch_of(&self, number: usize) {
+        let mut state = self.state();
+        let branch = state.pulls[number - 1].branch.clone();
+        let head = state.tip(&branch);
+        state.try_git(&["update-ref", "-d", &format!("refs/heads/{branch}")]);
+        let pull = &mut state.pulls[number - 1];
+        pull.last_head = head.unwrap_or_else(|| pull.last_head.clone());
+        pull.closed = true;
+    }
+
     /// A person comments on the page.
     pub fn say(&self, comment: PersonComment<'_>) {
         let mut state = self.state();
@@ -181,6 +211,15 @@ impl GitHub {
         let state = self.state();
         let pull = &state.pulls[number - 1];
         pull.notes.len() + pull.lines.len()
+    }
+
+    /// What the notes on a pull request say.
+    #[must_use]
+    pub fn notes(&self, number: usize) -> Vec<String> {
+        let state = self.state();
+        let notes = state.pulls[number - 1].notes.iter();
+        let text = |note: &Value| note["body"].as_str().unwrap_or_default().to_owned();
+        notes.map(text).collect()
     }
 
     /// How often a request with this method and path ending came in.

@@ -50,7 +50,15 @@ pub(crate) fn router(state: Shared) -> Router {
 async fn lossy(Axum(state): Where, request: Request, next: Next) -> Response {
     let changing = request.method() != Method::GET;
     let line = format!("{} {}", request.method(), request.uri().path());
-    lock(&state).requests.push(line);
+    let no = {
+        let mut state = lock(&state);
+        state.requests.push(line);
+        state.no_answer.clone()
+    };
+    if let Some((status, why)) = no {
+        let status = StatusCode::from_u16(status).expect("a status");
+        return refuse(status, &why);
+    }
     let answer = next.run(request).await;
     let mut state = lock(&state);
     if changing && state.lost_answers > 0 {
@@ -218,6 +226,9 @@ async fn merge(Axum(state): Where, Path(number): Path<usize>, Json(body): Json<V
     let (Some(head), Some(base)) = (state.tip(&pull.branch), state.tip(&pull.base)) else {
         return refuse(not_now, "Pull Request is not mergeable");
     };
+    if let Some((status, why)) = state.no_merge.clone() {
+        return refuse(StatusCode::from_u16(status).expect("a status"), &why);
+    }
     if pull.closed {
         return refuse(not_now, "Pull Request is not mergeable");
     }

@@ -176,7 +176,8 @@ fn command(ear: &Ear<'_>, text: &str) -> Option<Addressed> {
         Word::Status => Some(pm_only(Command::Status)),
         Word::Cost => Some(pm_only(Command::Cost)),
         Word::Help => Some(pm_only(Command::Help)),
-        Word::Yes | Word::No | Word::Merge => None,
+        // The hub says when one of these acts on the thread; else they are words.
+        Word::Yes | Word::No | Word::Merge | Word::Hold | Word::Close | Word::Archive => None,
     }
 }
 

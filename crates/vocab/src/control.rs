@@ -61,6 +61,8 @@ pub enum StampKind {
     Reaction,
     /// A role began, parked or ended work.
     Activity,
+    /// A person's word that acts on the thread itself; `ref` says which.
+    Act,
     /// Anything else: edits, deletions, joins.
     Other,
 }

@@ -9,6 +9,7 @@
 //! No clock, no disk, no network, no async. Everything that crosses a process
 //! boundary serialises, and what was serialised by an older build still reads.
 
+mod act;
 mod control;
 mod decision;
 mod fault;
@@ -27,6 +28,7 @@ mod secret;
 mod talk;
 mod tool;
 
+pub use act::PersonAct;
 pub use control::{
     Activity, ActivityState, BodyRef, CallLimit, DecisionView, Epoch, PurseRefusal, RecordBatch,
     Reservation, ReserveAnswer, Settlement, Stamp, StampKind,

@@ -211,6 +211,24 @@ pub enum Error {
         /// What is there.
         actual: CommitSha,
     },
+    /// The forge said no, for a reason that has a name.
+    #[error("the forge does not merge {number}: {said}")]
+    Blocked {
+        /// Which pull request, as people write it.
+        number: String,
+        /// The reason.
+        block: crate::Block,
+        /// The forge's own words.
+        said: String,
+        /// How long it wants to be left alone.
+        wait: Option<std::time::Duration>,
+    },
+    /// A branch of ours was deleted on the remote. It is not pushed again.
+    #[error("the branch `{branch}` was deleted on the remote")]
+    BranchGone {
+        /// Which branch.
+        branch: BranchName,
+    },
     /// The branch of a pull request is not on the remote.
     #[error("the branch `{branch}` is not on the remote: push it first")]
     NotPushed {

@@ -4,6 +4,7 @@
 //!
 //! Every call may be repeated: the repeat finds what the first one did.
 
+mod block;
 mod gh;
 mod github;
 mod local;
@@ -12,6 +13,7 @@ pub(crate) mod wire;
 
 use std::sync::Arc;
 
+pub use block::Block;
 use butler_vocab::{BranchName, CommitSha, PrNumber, Role};
 use futures_util::future::BoxFuture;
 pub(crate) use github::ATTEMPTS;
@@ -129,6 +131,19 @@ pub struct Edit {
     pub title: Option<String>,
     /// The description.
     pub body: Option<String>,
+}
+
+/// A merge that was refused before.
+#[derive(Debug, Clone)]
+pub struct MergeAgain {
+    /// Which pull request.
+    pub number: PrNumber,
+    /// The head that was agreed to.
+    pub head: CommitSha,
+    /// The subject of the commit.
+    pub title: String,
+    /// The rest of its message.
+    pub body: String,
 }
 
 /// A comment to be made.
@@ -251,6 +266,14 @@ pub trait Forge: Send + Sync {
         head: &'a CommitSha,
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<CommitSha>>;
+
+    /// Asks once more for a merge that was refused: one request, no look around
+    /// it. What it gives is what [`Forge::merge`] would then find.
+    fn merge_again<'a>(
+        &'a self,
+        again: &'a MergeAgain,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<()>>;
 
     /// Closes it without merging; its branch stays.
     fn close<'a>(

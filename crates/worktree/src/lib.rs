@@ -58,8 +58,8 @@ pub use diff::DiffOf;
 pub use error::{Error, Result};
 pub use forecast::{Clash, Footprint, Forecast, Stale};
 pub use forge::{
-    Author, Check, CheckState, Comment, Edit, Forge, GitHubForge, LocalForge, NewComment, NewPull,
-    Place, PullRequest, PullState, forge_of,
+    Author, Block, Check, CheckState, Comment, Edit, Forge, GitHubForge, LocalForge, MergeAgain,
+    NewComment, NewPull, Place, PullRequest, PullState, forge_of,
 };
 pub use git::{Call, Git, Output, Settings};
 pub use lock::{Turn, WorktreeLock};

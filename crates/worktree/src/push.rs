@@ -33,6 +33,7 @@ impl Worktree {
         if self.repo().remote().is_none() {
             return self.head().await;
         }
+        self.not_deleted(cancel).await?;
         for attempt in 0..ATTEMPTS {
             let head = self.head().await?;
             if self.push_once(&head, None, cancel).await? == Pushed::Done {
@@ -63,6 +64,37 @@ impl Worktree {
             name: self.branch.to_string(),
             attempts: ATTEMPTS,
         })
+    }
+
+    /// A branch that was on the remote and is gone was deleted by somebody, who
+    /// meant it: it is not put there again.
+    async fn not_deleted(&self, cancel: &CancellationToken) -> Result<()> {
+        if !self.pushed_mark()?.exists() {
+            return Ok(());
+        }
+        let remote = self.repo().need_remote()?;
+        let target = format!("refs/heads/{}", self.branch);
+        let there = self
+            .repo()
+            .git()
+            .call(["ls-remote", "--exit-code", "--end-of-options"])
+            .args([&remote.name, &target])
+            .remote()
+            .accept(&[0, 2])
+            .run(cancel)
+            .await?;
+        if there.code == 2 {
+            return Err(Error::BranchGone {
+                branch: self.branch.clone(),
+            });
+        }
+        Ok(())
+    }
+
+    /// Says that this worktree's branch has been on the remote. It goes with the
+    /// worktree.
+    fn pushed_mark(&self) -> Result<PathBuf> {
+        Ok(self.git().git_dir()?.join("codebutler-pushed"))
     }
 
     /// Puts a new branch on the remote. If another machine was faster, and we
@@ -184,6 +216,8 @@ impl Worktree {
         let pushed = self.repo().push_refs(&[change], cancel).await?;
         fault("worktree.after-push");
         if pushed == Pushed::Done {
+            let mark = self.pushed_mark()?;
+            std::fs::write(&mark, head.as_str()).map_err(Error::file(&mark))?;
             let theirs = self.repo().tracking_ref(&self.branch);
             self.git()
                 .call(["update-ref", &theirs, head.as_str()])

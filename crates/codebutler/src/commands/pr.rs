@@ -1,8 +1,10 @@
 //! `codebutler pr`: the team's pull requests, wherever they live.
 
+mod decide;
+
 use std::sync::Arc;
 
-use butler_vocab::PrNumber;
+use butler_vocab::{Choice, PrNumber};
 use butler_worktree::{Author, CheckState, Error, Forge, PullRequest, PullState, Repo, forge_of};
 use owo_colors::OwoColorize;
 use serde_json::json;
@@ -10,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{commands::set_up_here, error::CliError, exit::Exit, process, ui::Ui};
 
-/// Look at the team's pull requests
+/// Look at the team's pull requests, merge and close them
 #[derive(Debug, clap::Args)]
 pub struct Args {
     #[command(subcommand)]
@@ -37,6 +39,10 @@ enum Verb {
     },
     /// Print what one changes
     Diff { number: u64 },
+    /// Merge one: shows what the team saw of it, then asks
+    Merge(decide::Args),
+    /// Close one without merging: shows what the team saw of it, then asks
+    Close(decide::Args),
 }
 
 pub fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
@@ -44,11 +50,19 @@ pub fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
     process::run(async move |cancel| {
         let repo = Repo::open(&root).await.map_err(trouble)?;
         let forge = forge_of(&repo).map_err(trouble)?;
-        match args.verb {
-            Verb::List { all, json } => list(&forge, all, json, &cancel, ui).await,
-            Verb::Show { number, json } => show(&forge, PrNumber(number), json, &cancel, ui).await,
+        match &args.verb {
+            Verb::Merge(args) => {
+                decide::run(args, Choice::Merge, &root, forge.as_ref(), &cancel, ui).await
+            }
+            Verb::Close(args) => {
+                decide::run(args, Choice::Close, &root, forge.as_ref(), &cancel, ui).await
+            }
+            Verb::List { all, json } => list(&forge, *all, *json, &cancel, ui).await,
+            Verb::Show { number, json } => {
+                show(&forge, PrNumber(*number), *json, &cancel, ui).await
+            }
             Verb::Diff { number } => {
-                let diff = forge.diff(PrNumber(number), &cancel).await;
+                let diff = forge.diff(PrNumber(*number), &cancel).await;
                 ui.raw(diff.map_err(trouble)?.as_bytes())?;
                 Ok(Exit::Done)
             }

@@ -1,6 +1,7 @@
 //! `codebutler threads`: the threads of this repo with their branch, the state
 //! of its files, and the pull request. Read from disk and git; no hub is asked.
 
+mod act;
 mod show;
 
 use std::path::Path;
@@ -34,6 +35,10 @@ pub struct Args {
 #[derive(Debug, clap::Subcommand)]
 enum Action {
     Show(show::Args),
+    /// Put a thread away: its worktree sleeps, everything is kept
+    Archive(act::Args),
+    /// Go on in a thread that was held, stopped or archived
+    Resume(act::Args),
 }
 
 /// What is known about one thread; its short id joins the three sources.
@@ -45,8 +50,11 @@ struct Row {
 }
 
 pub fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
-    if let Some(Action::Show(args)) = &args.action {
-        return show::run(args, ui);
+    match &args.action {
+        None => {}
+        Some(Action::Show(args)) => return show::run(args, ui),
+        Some(Action::Archive(args)) => return act::run(args, "archive", ui),
+        Some(Action::Resume(args)) => return act::run(args, "go on", ui),
     }
     let root = set_up_here()?;
     process::run(async move |cancel| {

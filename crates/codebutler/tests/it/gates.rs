@@ -119,7 +119,15 @@ async fn what_a_lying_team_claims_reaches_the_merge_card_as_claims_only() {
 
 /// The subject of a merge as it is hashed: its fields in their own order.
 fn ordered(subject: &Value) -> String {
-    let fields = ["pr", "head", "tree", "title", "description", "evidence"];
+    let fields = [
+        "pr",
+        "head",
+        "tree",
+        "title",
+        "description",
+        "writer",
+        "evidence",
+    ];
     let fields = fields.map(|name| format!("\"{name}\":{}", subject[name]));
     format!("{{{}}}", fields.join(","))
 }

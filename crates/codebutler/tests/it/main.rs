@@ -11,6 +11,7 @@ mod browser;
 mod chaos;
 mod chatting;
 mod crowd;
+mod deciding;
 mod demo_door;
 mod doctor;
 mod drafts;

@@ -81,6 +81,12 @@ async fn a_request_becomes_a_merge_on_github() {
         1,
         "the verdict stands on the pull request"
     );
+    let note = github.notes(1).remove(0);
+    assert!(note.starts_with("Review of #1"), "{note}");
+    assert!(
+        !note.contains("@codebutler"),
+        "a stranger is called: {note}"
+    );
     let program = team.scratch.remote_file("main", "notes.sh").unwrap();
     assert!(program.contains("list_json()"));
     assert_eq!(team.scratch.remote_branches(), ["main"]);

@@ -61,7 +61,8 @@ fn click_meant(desk: &Desk<'_>, said: &Said<'_>) -> Result<Option<Click>, Troubl
         .filter(|card| said.ts.is_none_or(|ts| *ts > card.message))
         .collect();
     let meant = words.into_iter().flat_map(|word| {
-        let alone = word == Word::Merge || open.len() == 1;
+        let names_it = matches!(word, Word::Merge | Word::Hold | Word::Close);
+        let alone = names_it || open.len() == 1;
         let cards = open.iter().filter(move |_| alone);
         cards.filter_map(move |card| Some((card, answer(word, card.kind)?)))
     });

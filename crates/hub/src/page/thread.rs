@@ -11,7 +11,7 @@ use super::{
     composer::composer,
     layout::{self, Around, Here, Live},
     message::{self, Scene},
-    status,
+    person_acts, status,
     text::Names,
 };
 use crate::{overview::ThreadView, workspace::channels::Channel};
@@ -129,7 +129,7 @@ fn title(page: &ThreadPage) -> String {
 
 fn rail(page: &ThreadPage) -> Markup {
     html! {
-        div data-part="status" { (status::card(&page.view, page.around.slack.is_none())) (decisions(&page.view.decisions)) }
+        div data-part="status" { (status::card(&page.view, page.around.slack.is_none())) (decisions(&page.view.decisions)) (person_acts::buttons(&page.view, page.around.slack.is_none())) }
     }
 }
 

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::{Us, wishes};
 use crate::{
     acts::{
-        self,
+        self, person_acts,
         words::{self, Said},
     },
     desk::Desk,
@@ -177,6 +177,10 @@ pub(super) fn said(
     };
     if words::answered(desk, rules, &words)? {
         entry.stamp = StampKind::Other;
+    } else if let Some(act) = person_acts::meant(desk.db(), &words)? {
+        entry.stamp = StampKind::Act;
+        entry.reference = Some(act.as_str().to_owned());
+        entry.to = vec![act.role()];
     }
     message::record(desk, entry)?;
     words::heed(desk, rules, &words, &repo)?;

@@ -11,7 +11,7 @@ use butler_toolbox::Desk;
 use butler_vocab::{
     CallId, DecisionKind, HandOver, Receipt, Record, Role, Then, ToolOutcome, ToolSpec, Waiting,
 };
-use butler_worktree::{DiffOf, NewPull, Worktree};
+use butler_worktree::{DiffOf, Error, NewPull, Worktree};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -286,7 +286,12 @@ async fn publish(
     worktree
         .push(desk.cancel())
         .await
-        .map_err(|error| failed("the branch could not be pushed", &error))
+        .map_err(|error| match error {
+            Error::BranchGone { branch } => ToolOutcome::error(format!(
+                "refused: somebody deleted `{branch}` on the remote, so it is not pushed again. Ask the person with AskUser: they can restore it there, or say that this is given up"
+            )),
+            error => failed("the branch could not be pushed", &error),
+        })
 }
 
 fn may(seat: &Seat, tool: &str, otherwise: &str) -> Result<(), ToolOutcome> {

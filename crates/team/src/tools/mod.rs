@@ -21,7 +21,7 @@ use schemars::JsonSchema;
 
 use chat::{Chat, ChatTool, SLOW};
 pub use hand_over::findings;
-pub use propose_merge::MergeSubject;
+pub use propose_merge::{MergeSubject, research};
 
 use crate::{
     cards::{self, NewCard},

@@ -4,13 +4,14 @@
 use butler_policy::Permit;
 use butler_toolbox::Desk;
 use butler_vocab::{
-    CallId, CommitSha, DecisionKind, PrNumber, Retrospective, Sha256Hex, ToolOutcome, ToolSpec,
-    TreeHash, Verdict,
+    CallId, CommitSha, DecisionKind, PrNumber, Retrospective, Role, Sha256Hex, ToolOutcome,
+    ToolSpec, TreeHash, Verdict,
 };
 use butler_worktree::{PullState, knowledge_branch};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use tokio_util::sync::CancellationToken;
 
 use super::{ChatTool, failed, spec};
 use crate::{
@@ -44,8 +45,9 @@ pub struct MergeSubject {
     /// The reviewed tree.
     pub tree: TreeHash,
     pub title: String,
-    /// As the Lead wrote it.
     pub description: String,
+    /// Whose words the two are.
+    pub writer: Role,
     /// What the runtime saw of it, a line each; no model writes it.
     #[serde(default)]
     pub evidence: Vec<String>,
@@ -65,9 +67,10 @@ impl MergeSubject {
     /// What people read: what the runtime saw, then what the Lead writes, as such.
     pub fn text(&self) -> String {
         let mut text = format!(
-            "**{}**\n\n{}\n**The Lead writes**\n\n{}",
+            "**{}**\n\n{}\n**The {} writes**\n\n{}",
             self.title,
             evidence::render(&self.evidence),
+            self.writer.title(),
             render::quote(&self.description)
         );
         if let Some((pr, _)) = &self.research {
@@ -137,7 +140,8 @@ async fn propose(seat: &Seat, call: &CallId, input: Input, desk: &Desk) -> ToolO
         tree: verdict.tree,
         title: seat.office.clean(&input.title),
         description: seat.office.clean(&description),
-        research: research(seat, desk).await,
+        writer: seat.role(),
+        research: research(seat, desk.cancel()).await,
         knowledge: false,
     };
     ask(seat, call, &subject, &look_back).await
@@ -159,14 +163,9 @@ fn described(description: String, verdict: &Verdict) -> String {
 }
 
 /// The open pull request with this thread's findings.
-async fn research(seat: &Seat, desk: &Desk) -> Option<(PrNumber, CommitSha)> {
+pub async fn research(seat: &Seat, cancel: &CancellationToken) -> Option<(PrNumber, CommitSha)> {
     let branch = knowledge_branch(&seat.thread);
-    let found = seat
-        .office
-        .forge
-        .find(&branch, desk.cancel())
-        .await
-        .ok()??;
+    let found = seat.office.forge.find(&branch, cancel).await.ok()??;
     (found.state == PullState::Open).then_some((found.number, found.head))
 }
 

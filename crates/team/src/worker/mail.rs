@@ -77,7 +77,12 @@ impl Worker {
                 self.feed(Event::Amended(*change));
                 ack
             }
+            Mail::Act { asked, ack } => {
+                self.act(*asked, ack).await?;
+                None
+            }
             Mail::Stop { by, ack } => {
+                self.withdraw_merge().await?;
                 self.feed(Event::Stop {
                     by: StopCause::Person(by),
                 });

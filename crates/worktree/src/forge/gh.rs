@@ -5,11 +5,16 @@
 //! versions, and `gh pr merge --delete-branch` switches branches in worktrees.
 //! The REST interface underneath is stable, and says by status what happened.
 
-use std::ffi::OsString;
+use std::{
+    borrow::Cow,
+    ffi::OsString,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
 
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+use super::Block;
 use crate::{
     Error, Output, Repo, Result,
     git::{Ask, Input, run},
@@ -74,6 +79,7 @@ pub(super) struct Request<'a> {
 pub(crate) struct Answer {
     pub status: u16,
     pub body: Vec<u8>,
+    head: String,
     command: String,
 }
 
@@ -88,20 +94,56 @@ impl Answer {
 
     /// The answer as an error, in GitHub's words.
     pub(crate) fn refusal(&self) -> Error {
-        let said = serde_json::from_slice::<Value>(&self.body).ok();
-        let message = said
-            .as_ref()
-            .and_then(|json| json["message"].as_str())
-            .unwrap_or("no reason given");
-        Error::Refused {
-            name: self.command.clone(),
-            reason: format!("{message} (HTTP {})", self.status),
+        let said = self.said();
+        match Block::in_words(self.status, &said) {
+            block @ (Block::RateLimited | Block::LoggedOut) => self.blocked(block, String::new()),
+            _ => Error::Refused {
+                name: self.command.clone(),
+                reason: format!("{said} (HTTP {})", self.status),
+            },
         }
+    }
+
+    /// The same for a merge: every no of it has a name.
+    pub(crate) fn no_merge(&self, number: String) -> Error {
+        self.blocked(Block::in_words(self.status, &self.said()), number)
+    }
+
+    fn blocked(&self, block: Block, number: String) -> Error {
+        Error::Blocked {
+            number,
+            block,
+            said: self.said(),
+            wait: (block == Block::RateLimited)
+                .then(|| self.pause())
+                .flatten(),
+        }
+    }
+
+    fn said(&self) -> String {
+        let said = serde_json::from_slice::<Value>(&self.body).ok();
+        let message = said.as_ref().and_then(|json| json["message"].as_str());
+        message.unwrap_or("no reason given").to_owned()
+    }
+
+    /// How long GitHub wants to be left alone, by its headers.
+    fn pause(&self) -> Option<Duration> {
+        let number = |name: &str| {
+            let lines = self.head.lines().filter_map(|line| line.split_once(':'));
+            let mut values = lines.filter(|(key, _)| key.eq_ignore_ascii_case(name));
+            values.next()?.1.trim().parse::<u64>().ok()
+        };
+        let after = number("retry-after").map(Duration::from_secs);
+        after.or_else(|| {
+            let reset = Duration::from_secs(number("x-ratelimit-reset")?);
+            let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
+            reset.checked_sub(now)
+        })
     }
 
     /// Whether nobody can say if it was done: ask before doing it again.
     pub(crate) fn is_unclear(&self) -> bool {
-        self.status >= 500 || self.status == 429
+        self.status >= 500
     }
 }
 
@@ -142,18 +184,35 @@ pub(super) async fn send(
     .await?;
     let command = ended.command.clone();
     match read(&ended.stdout) {
-        Some((status, body)) => Ok(Answer {
+        Some((status, head, body)) => Ok(Answer {
             status,
             body: body.to_vec(),
+            head: head.into_owned(),
             command,
         }),
         // Nothing came back: no network, no login, no such host.
-        None => Err(Output::check(ended, &[]).map_or_else(|error| error, |o| o.unreadable())),
+        None => {
+            let error = Output::check(ended, &[]).map_or_else(|error| error, |o| o.unreadable());
+            Err(known(error))
+        }
+    }
+}
+
+/// gh's own way to say that nobody is logged in.
+fn known(error: Error) -> Error {
+    match error {
+        Error::Failed { stderr, .. } if stderr.contains("gh auth login") => Error::Blocked {
+            number: String::new(),
+            block: Block::LoggedOut,
+            said: "gh is not logged in".to_owned(),
+            wait: None,
+        },
+        other => other,
     }
 }
 
 /// Splits `HTTP/1.1 200 OK`, headers, an empty line, and the body.
-fn read(stdout: &[u8]) -> Option<(u16, &[u8])> {
+fn read(stdout: &[u8]) -> Option<(u16, Cow<'_, str>, &[u8])> {
     let end = stdout
         .windows(2)
         .position(|two| two == b"\n\n")
@@ -164,7 +223,8 @@ fn read(stdout: &[u8]) -> Option<(u16, &[u8])> {
         })?;
     let head = String::from_utf8_lossy(&stdout[..end.0]);
     let status = head.strip_prefix("HTTP/")?.split_whitespace().nth(1)?;
-    Some((status.parse().ok()?, &stdout[end.0 + end.1..]))
+    let status = status.parse().ok()?;
+    Some((status, head, &stdout[end.0 + end.1..]))
 }
 
 #[cfg(test)]
@@ -200,14 +260,18 @@ mod tests {
 
     #[test]
     fn an_answer_is_split_at_the_first_empty_line() {
+        let parts = |bytes| {
+            let (status, _, body) = read(bytes)?;
+            Some((status, body))
+        };
         assert_eq!(
-            read(b"HTTP/1.1 201 Created\r\nA: b\r\n\r\n{\"x\":\"\\n\"}"),
+            parts(b"HTTP/1.1 201 Created\r\nA: b\r\n\r\n{\"x\":\"\\n\"}".as_slice()),
             Some((201, b"{\"x\":\"\\n\"}".as_slice()))
         );
         assert_eq!(
-            read(b"HTTP/2.0 404 Not Found\nA: b\n\nx\n\ny"),
+            parts(b"HTTP/2.0 404 Not Found\nA: b\n\nx\n\ny".as_slice()),
             Some((404, b"x\n\ny".as_slice()))
         );
-        assert_eq!(read(b"gh: no login"), None);
+        assert_eq!(parts(b"gh: no login".as_slice()), None);
     }
 }

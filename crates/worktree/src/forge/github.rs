@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Check, CheckState, Comment, Edit, Forge, NewComment, NewPull, PullRequest, PullState,
+    Check, CheckState, Comment, Edit, Forge, MergeAgain, NewComment, NewPull, PullRequest,
+    PullState,
     gh::{Address, Answer, Request, send},
     wire,
 };
@@ -368,6 +369,14 @@ impl Forge for GitHubForge {
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<CommitSha>> {
         self.squash(number, head, cancel).boxed()
+    }
+
+    fn merge_again<'a>(
+        &'a self,
+        again: &'a MergeAgain,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<()>> {
+        self.once_more(again, cancel).boxed()
     }
 
     fn close<'a>(

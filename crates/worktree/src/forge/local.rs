@@ -10,7 +10,8 @@ use futures_util::{FutureExt, future::BoxFuture};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Check, CheckState, Comment, Edit, Forge, NewComment, NewPull, PullRequest, PullState,
+    Check, CheckState, Comment, Edit, Forge, MergeAgain, NewComment, NewPull, PullRequest,
+    PullState,
     store::{self, Kept, Stored},
 };
 use crate::{
@@ -313,6 +314,18 @@ impl Forge for LocalForge {
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<CommitSha>> {
         self.squash(number, head, cancel).boxed()
+    }
+
+    fn merge_again<'a>(
+        &'a self,
+        again: &'a MergeAgain,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<()>> {
+        async move {
+            let merged = self.squash(again.number, &again.head, cancel).await;
+            merged.map(drop)
+        }
+        .boxed()
     }
 
     fn close<'a>(

@@ -43,7 +43,7 @@ pub fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
     Ok(Exit::Done)
 }
 
-fn find(threads: &Path, name: &str) -> Result<ThreadId, CliError> {
+pub fn find(threads: &Path, name: &str) -> Result<ThreadId, CliError> {
     let all = ThreadDir::list(threads).map_err(CliError::internal)?;
     let named = |thread: &ThreadId| thread.short() == name || thread.dir_name() == name;
     if let Some(packed) = ThreadDir::packed(threads).into_iter().find(named) {

@@ -231,7 +231,7 @@ async fn comment(
 ) -> Result<(), ToolOutcome> {
     let comment = NewComment {
         author: Author::Role(seat.role()),
-        body: seat.office.clean(&render::hand_over(body)),
+        body: seat.office.clean(&render::on_forge(body)),
         place: None,
         key: format!("verdict-{}-{round}", seat.thread.short()),
     };

@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     super::{
-        PullRequest, PullState,
+        Block, MergeAgain, PullRequest, PullState,
         gh::{Answer, Request},
     },
     ATTEMPTS, GitHubForge,
@@ -28,6 +28,12 @@ impl GitHubForge {
                     self.delete_branch(&pull.branch, head, cancel).await?;
                     return Ok(commit.clone());
                 }
+                // GitHub closes what lost its branch.
+                PullState::Closed if !self.has_branch(&pull.branch, cancel).await? => {
+                    return Err(Error::BranchGone {
+                        branch: pull.branch.clone(),
+                    });
+                }
                 PullState::Closed => {
                     let state = "closed";
                     return Err(Error::NotOpen { number, state });
@@ -44,21 +50,54 @@ impl GitHubForge {
             if json["mergeable"] == Value::Bool(false) {
                 return Err(self.conflict(&pull, cancel).await?);
             }
-            let answer = self.put_merge(&pull, cancel).await?;
-            // 405 while GitHub is still computing whether it merges; 409 when
-            // the head moved. The next look tells them apart.
-            let again = answer.is_unclear() || matches!(answer.status, 200 | 405 | 409);
-            if !again || (attempt + 1 == ATTEMPTS && answer.status != 200) {
-                return Err(answer.refusal());
+            let again = MergeAgain {
+                number,
+                head: pull.head.clone(),
+                title: pull.title.clone(),
+                body: pull.body.clone(),
+            };
+            let answer = self.put_merge(&again, cancel).await?;
+            if answer.status == 200 {
+                continue;
             }
-            if answer.status != 200 {
-                jitter(attempt + 3, cancel).await?;
+            // 405 without a reason while GitHub is still computing whether it
+            // merges; 409 when the head moved. The next look tells them apart.
+            let no = answer.no_merge(number.to_string());
+            let reason = !matches!(
+                &no,
+                Error::Blocked {
+                    block: Block::Refused,
+                    ..
+                }
+            );
+            let again = answer.is_unclear() || matches!(answer.status, 405 | 409);
+            if !again || (reason && !answer.is_unclear()) || attempt + 1 == ATTEMPTS {
+                return Err(no);
             }
+            jitter(attempt + 3, cancel).await?;
         }
         Err(self.outpaced(&number.to_string()))
     }
 
-    async fn put_merge(&self, pull: &PullRequest, cancel: &CancellationToken) -> Result<Answer> {
+    /// One request; a no is an error with a name.
+    pub(super) async fn once_more(
+        &self,
+        again: &MergeAgain,
+        cancel: &CancellationToken,
+    ) -> Result<()> {
+        let answer = self.put_merge(again, cancel).await?;
+        match answer.status {
+            200 => Ok(()),
+            _ => Err(answer.no_merge(again.number.to_string())),
+        }
+    }
+
+    async fn has_branch(&self, branch: &BranchName, cancel: &CancellationToken) -> Result<bool> {
+        let there = self.get(&format!("git/ref/heads/{branch}"), cancel).await?;
+        Ok(there.status != 404)
+    }
+
+    async fn put_merge(&self, pull: &MergeAgain, cancel: &CancellationToken) -> Result<Answer> {
         let body = json!({
             "sha": pull.head,
             "merge_method": "squash",

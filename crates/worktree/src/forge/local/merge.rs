@@ -44,6 +44,11 @@ impl LocalForge {
                         actual: pull.head,
                     });
                 }
+                PullState::Open if self.repo.remote_tip(&pull.branch).await?.is_none() => {
+                    return Err(Error::BranchGone {
+                        branch: pull.branch,
+                    });
+                }
                 PullState::Open => {}
             }
             match self.squash_once(&kept, pull, delete, cancel).await {
