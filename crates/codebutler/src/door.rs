@@ -2,7 +2,6 @@
 //! person at the terminal, scripts.
 
 use std::{
-    net::{SocketAddr, TcpStream},
     thread,
     time::{Duration, Instant},
 };
@@ -10,7 +9,6 @@ use std::{
 use butler_hub::{HubError, RepoChannel, RepoTokens, Tokens, runs_in};
 use butler_settings::Settings;
 use butler_vocab::ChannelId;
-use url::Url;
 
 use crate::{error::CliError, wiring};
 
@@ -20,22 +18,14 @@ const FINDING: Duration = Duration::from_secs(30);
 const STARTING: Duration = Duration::from_secs(3);
 const GLANCE: Duration = Duration::from_millis(50);
 
-/// A hub on another machine that takes longer to pick up is as good as away.
-const KNOCKING: Duration = Duration::from_secs(2);
-
 /// How to get a hub.
 pub const STARTS_A_HUB: &str =
     "`codebutler up` starts the hub and all agents; `codebutler hub` the hub alone";
 
 /// Whether a hub is where this repo looks for one. The address that an earlier
 /// hub left behind does not tell: its lock does, which ended with it.
-pub fn hub_runs(settings: &Settings, url: &Url) -> Result<bool, CliError> {
-    if settings.machine.hub.url.is_none() {
-        return runs_in(&wiring::hub_folder(settings)).map_err(CliError::internal);
-    }
-    let places = url.socket_addrs(|| None).unwrap_or_default();
-    let answers = |place: &SocketAddr| TcpStream::connect_timeout(place, KNOCKING).is_ok();
-    Ok(places.iter().any(answers))
+pub fn hub_runs(settings: &Settings) -> Result<bool, CliError> {
+    runs_in(&wiring::hub_folder(settings)).map_err(CliError::internal)
 }
 
 /// Whether Slack is behind the hub of this machine.

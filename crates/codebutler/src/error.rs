@@ -6,8 +6,8 @@
 
 use std::{fmt::Display, io};
 
+use crate::paint::Paint;
 use butler_settings::{Problem, Problems};
-use owo_colors::OwoColorize;
 
 use crate::ui::Ui;
 

@@ -13,6 +13,7 @@ mod exit;
 mod faults;
 mod log;
 mod names;
+mod paint;
 mod person;
 mod process;
 mod roster;

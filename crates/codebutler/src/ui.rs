@@ -1,11 +1,20 @@
 //! The terminal: results go to the output, everything else to the error stream.
 //! Colours appear only on a terminal that wants them (`NO_COLOR` is obeyed), and
 //! questions are asked only where somebody can answer.
+//!
+//! Whatever is said here may quote a model, a tool, a repository or an endpoint.
+//! So nothing in a text can steer the terminal: colours are marks of our own
+//! ([`paint`](crate::paint)), and every other control is written out.
 
 use std::{
     fmt::Display,
     io::{self, IsTerminal, Write},
 };
+
+use butler_vocab::{visible, visible_json};
+use serde::Serialize;
+
+use crate::paint;
 
 /// The one way in which commands talk to the person.
 #[derive(Debug)]
@@ -23,23 +32,52 @@ impl Ui {
 
     /// A line of the result.
     pub fn line(&self, text: impl Display) -> io::Result<()> {
-        writeln!(anstream::stdout().lock(), "{text}")
+        writeln!(
+            anstream::stdout().lock(),
+            "{}",
+            paint::shown(&text.to_string())
+        )
     }
 
-    /// The result as it is, for files and pipes.
+    /// A value of the result in one line, for programs.
+    pub fn json(&self, value: impl Serialize) -> io::Result<()> {
+        self.written(&serde_json::to_string(&value)?)
+    }
+
+    /// The same over several lines.
+    pub fn json_in_lines(&self, value: impl Serialize) -> io::Result<()> {
+        self.written(&serde_json::to_string_pretty(&value)?)
+    }
+
+    /// The result as it is, for files and pipes; a terminal gets what can be seen of it.
     pub fn raw(&self, bytes: &[u8]) -> io::Result<()> {
         let mut out = io::stdout().lock();
-        out.write_all(bytes)?;
+        if out.is_terminal() {
+            out.write_all(visible(&String::from_utf8_lossy(bytes)).as_bytes())?;
+        } else {
+            out.write_all(bytes)?;
+        }
         out.flush()
     }
 
     /// A line beside the result. If it cannot be said there is nobody to tell.
     pub fn note(&self, text: impl Display) {
-        let _ = writeln!(anstream::stderr().lock(), "{text}");
+        let _ = note(&text.to_string());
     }
 
     /// Whether somebody is there to answer.
     pub fn can_ask(&self) -> bool {
         self.interactive
     }
+
+    fn written(&self, json: &str) -> io::Result<()> {
+        let mut out = io::stdout().lock();
+        writeln!(out, "{}", visible_json(json))?;
+        out.flush()
+    }
+}
+
+/// A line on the error stream, for those who have no [`Ui`].
+pub fn note(text: &str) -> io::Result<()> {
+    writeln!(anstream::stderr().lock(), "{}", paint::shown(text))
 }

@@ -47,7 +47,6 @@ pub async fn settings_in_force(root: &Path) -> Result<Settings, CliError> {
         folder: PathBuf::from(format!("{branch}:{FOLDER}")),
         config: file("config.json").await,
         policy: file("policy.json").await,
-        mcp: file("mcp.json").await,
     };
     if files.config.is_none() {
         return Ok(Settings::load(root, &environment)?);
@@ -146,12 +145,9 @@ pub fn remember_hub(settings: &Settings, url: &str) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Where the hub listens: as configured, else as it last said itself.
+/// Where the hub listens, as it last said itself.
 pub fn hub_url(settings: &Settings) -> Result<Url, CliError> {
-    match &settings.machine.hub.url {
-        Some(url) => Url::parse(url).map_err(|_| no_hub()),
-        None => remembered_hub(settings).ok_or_else(no_hub),
-    }
+    remembered_hub(settings).ok_or_else(no_hub)
 }
 
 /// There is nobody to ask.
@@ -212,6 +208,11 @@ pub fn agent_config(settings: &Settings, role: Role) -> Result<AgentConfig, CliE
         knowledge_direct: settings.policy.knowledge == Knowledge::Direct,
         checks: checks(settings),
         prepare: settings.repo.prepare.clone(),
+        unagreed: settings
+            .waiting()
+            .into_iter()
+            .map(|ask| ask.words)
+            .collect(),
         overrides: overrides(settings),
         redactor: redactor(settings)?,
         jail_helper: env::current_exe()?,

@@ -7,23 +7,15 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use butler_vocab::{Sha256Hex, fault};
+use butler_vocab::fault;
 use serde_json::json;
 
 use crate::{
+    consent::Ask,
     edit::{Change, EditError, edit},
     problem::Problem,
     read,
 };
-
-/// What was agreed to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Agreement {
-    /// A repo's policy with its loosening parts.
-    Policy,
-    /// An MCP server's exact command.
-    Mcp,
-}
 
 /// Why it could not be written down.
 #[derive(Debug, thiserror::Error)]
@@ -50,32 +42,23 @@ pub enum AgreeError {
     },
 }
 
-/// Remembers that a person agreed to what has this hash in the repo at `root`.
+/// Remembers that a person agreed to these asks of the repo at `root`.
 ///
 /// # Errors
-/// When the machine's file is not usable or cannot be written.
-pub fn agree(
-    home: &Path,
-    agreement: Agreement,
-    root: &Path,
-    sha256: &Sha256Hex,
-) -> Result<(), AgreeError> {
+/// When the machine's file is not usable or cannot be written; then none is remembered.
+pub fn agree(home: &Path, root: &Path, asks: &[Ask]) -> Result<(), AgreeError> {
     let file = home.join("config.json");
     let text = read::private(&file).map_err(AgreeError::Problem)?;
-    let key = match agreement {
-        Agreement::Policy => "policy",
-        Agreement::Mcp => "mcp",
-    };
-    let consent = json!({"repo": root.to_string_lossy(), "sha256": sha256.as_str()});
-    let text = edit(
-        text.as_deref().unwrap_or("{}\n"),
-        &["consents", key],
-        &Change::Push(consent),
-    )
-    .map_err(|error| AgreeError::Edit {
-        file: file.clone(),
-        error,
-    })?;
+    let mut text = text.unwrap_or_else(|| "{}\n".to_owned());
+    for ask in asks {
+        let consent = json!({"repo": root.to_string_lossy(), "sha256": ask.sha256.as_str()});
+        text = edit(&text, &["consents", "policy"], &Change::Push(consent)).map_err(|error| {
+            AgreeError::Edit {
+                file: file.clone(),
+                error,
+            }
+        })?;
+    }
     fault("settings.before-agree");
     write_private(&file, &text).map_err(|error| AgreeError::Write { file, error })?;
     fault("settings.after-agree");

@@ -1,16 +1,14 @@
 //! Rules that tie several keys of one file together.
 
-use std::{collections::BTreeMap, path::Path};
+use std::path::Path;
 
-use butler_vocab::Sha256Hex;
-use serde_json::{Map, Value};
 use url::{Host, Url};
 
 use crate::{
-    consent,
     document::{Document, Field, Kind, Node},
     machine::Machine,
     problem::Problem,
+    read,
 };
 
 /// Of the machine's file: the default endpoint exists, no role has two, and
@@ -82,68 +80,6 @@ pub(crate) fn machine(document: &Document) -> Vec<Problem> {
     problems
 }
 
-/// Of `mcp.json`: a server is a command or an address, not both, not neither.
-pub(crate) fn mcp(document: &Document) -> Vec<Problem> {
-    let wrong = servers(document).filter_map(|(key, server)| {
-        let (what, remedy) = match (server.value.get("command"), server.value.get("url")) {
-            (Some(_), None) | (None, Some(_)) => return None,
-            (None, None) => ("neither a command nor a url", "Add \"command\" or \"url\""),
-            (Some(_), Some(_)) => ("both a command and a url", "Keep one of the two"),
-        };
-        Some(Problem {
-            file: document.file.clone(),
-            line: Some(server.line),
-            key,
-            what: what.to_owned(),
-            remedy: remedy.to_owned(),
-        })
-    });
-    wrong.collect()
-}
-
-/// What a person agrees to when a server may start.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct McpOffer {
-    /// The hash of its exact command.
-    pub sha256: Sha256Hex,
-    /// The same as the file has it: what `${NAME}` stands for is this machine's
-    /// own, and may be a secret.
-    pub shown: String,
-}
-
-/// What each server asks a person to agree to.
-pub(crate) fn mcp_offers(document: &Document) -> BTreeMap<String, McpOffer> {
-    let mut offers = BTreeMap::new();
-    for (_, server) in servers(document) {
-        let keys = ["command", "args", "env", "url", "headers"].into_iter();
-        let parts = keys.filter_map(|key| {
-            let value = server.value.get(key)?.value.to_json();
-            Some((key.to_owned(), value))
-        });
-        let command = Value::Object(Map::from_iter(parts));
-        // `servers` comes first and wins, as in `McpConfig::all`.
-        offers
-            .entry(server.key.clone())
-            .or_insert_with(|| McpOffer {
-                sha256: consent::hash("mcp", &command),
-                shown: command.to_string(),
-            });
-    }
-    offers
-}
-
-fn servers(document: &Document) -> impl Iterator<Item = (String, &Field)> {
-    ["servers", "mcpServers"].into_iter().flat_map(|group| {
-        let fields = document
-            .root
-            .get(group)
-            .map_or(&[][..], |field| field.value.fields());
-        fields
-            .iter()
-            .map(move |server| (format!("{group}.{}", server.key), server))
-    })
-}
-
 fn texts(field: Option<&Field>) -> impl Iterator<Item = &str> {
     let items = match field.map(|field| &field.value) {
         Some(Node {
@@ -155,6 +91,24 @@ fn texts(field: Option<&Field>) -> impl Iterator<Item = &str> {
     items.iter().filter_map(|item| match &item.kind {
         Kind::Text(text) => Some(text.as_str()),
         _ => None,
+    })
+}
+
+/// A file of MCP servers, which earlier releases seeded, is worth a word when it has any.
+pub(crate) fn unused_servers(folder: &Path) -> Option<Problem> {
+    let file = folder.join("mcp.json");
+    let text = read::committed(&file).ok()??;
+    let document = Document::parse(&file, &text).ok()?;
+    let servers = ["servers", "mcpServers"].into_iter();
+    let any = servers
+        .filter_map(|key| document.root.get(key))
+        .any(|field| !field.value.fields().is_empty());
+    any.then(|| {
+        Problem::with_file(
+            &file,
+            "this file does nothing: MCP servers are not started yet",
+            "Keep it for later, or take it out",
+        )
     })
 }
 

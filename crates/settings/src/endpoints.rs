@@ -76,11 +76,7 @@ impl Machine {
     /// Every secret of this machine, for the redactor.
     #[must_use]
     pub fn secrets(&self) -> Vec<Secret> {
-        let single = [
-            &self.slack.bot_token,
-            &self.slack.app_token,
-            &self.hub.token,
-        ];
+        let single = [&self.slack.bot_token, &self.slack.app_token];
         let mut secrets: Vec<Secret> = single.into_iter().flatten().cloned().collect();
         for endpoint in self.endpoints().into_values() {
             secrets.extend(endpoint.api_key);

@@ -1,17 +1,17 @@
 //! Typed configuration, and what is wrong with it.
 //!
-//! Four files: the machine's own (`~/.codebutler/config.json`, private) and
-//! three in the repo's `.codebutler/` (`config.json`, `policy.json`,
-//! `mcp.json`). They are JSON with comments; `${NAME}` in a string is filled
-//! from the environment. [`Settings::load`] reads all four and either gives
-//! typed values with every default filled in, or [`Problems`]: all of them at
-//! once, each with file, line, key and remedy, none with a value from a file.
+//! Three files: the machine's own (`~/.codebutler/config.json`, private) and two
+//! in the repo's `.codebutler/` (`config.json`, `policy.json`). They are JSON with
+//! comments. [`Settings::load`] reads all of them and either gives typed values
+//! with every default filled in, or [`Problems`]: all of them at once, each with
+//! file, line, key and remedy, none with a value from a file.
 //!
-//! Three rules live here because they are about who may say what. Only the
+//! Four rules live here because they are about who may say what. Only the
 //! machine's file names hosts, keys and approvers, so that a cloned repo cannot
-//! redirect a key. What a repo's policy loosens has no effect until a person on
-//! this machine agreed to that exact policy. And a private file that others can
-//! read is refused.
+//! redirect a key. Only there `${NAME}` is filled from the environment. What a
+//! repo's files loosen, spend or run has no effect until a person on this machine
+//! agreed to exactly that ([`Ask`]). And a private file that others can read is
+//! refused.
 //!
 //! This room reads files and the environment it is handed. It calls nobody:
 //! whether a key works is for `doctor` to find out.
@@ -28,7 +28,6 @@ mod limits;
 mod load;
 mod lookup;
 mod machine;
-mod mcp;
 mod models;
 mod nearest;
 mod path;
@@ -36,13 +35,13 @@ mod policy;
 mod problem;
 mod read;
 mod reference;
+mod removed;
 mod repo;
 mod schema;
 mod variables;
 
-pub use agree::{AgreeError, Agreement, agree, write_private};
-pub use consent::Loosening;
-pub use cross::McpOffer;
+pub use agree::{AgreeError, agree, write_private};
+pub use consent::{Ask, hash_of};
 pub use edit::{Change, EditError, edit};
 pub use format::address_problem;
 pub use limits::{Limits, MaxTurns};
@@ -54,14 +53,13 @@ pub use machine::{
     Ceilings, Consent, Consents, Endpoint, EndpointKind, EndpointPrice, HubAddress, KeyOnly,
     Machine, MachineModels, MachineNetwork, SlackTokens,
 };
-pub use mcp::{McpConfig, McpServer};
 pub use models::{
     ArtistModels, CoderModels, LeadModel, ModelChoice, Models, PmModels, Profile, ResearcherModel,
-    ReviewerModels, Transcription,
+    ReviewerModels,
 };
 pub use policy::{
-    BashOverrides, Knowledge, McpApproval, McpAsks, Network, Pattern, PlanGate, Redaction,
-    RepoPolicy, RequireApproval, Sandbox, ToolOverrides,
+    BashOverrides, Knowledge, Pattern, PlanGate, Redaction, RepoPolicy, RequireApproval, Sandbox,
+    ToolOverrides,
 };
 pub use problem::{Problem, Problems};
 pub use reference::reference;

@@ -4,7 +4,7 @@ use butler_vocab::{Role, Usd, UserId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What protects your purse and your patience.
+/// What protects your budget and your patience. A cap above the shipped one needs consent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct Limits {
@@ -116,6 +116,18 @@ impl Default for MaxTurns {
 }
 
 impl MaxTurns {
+    /// Each role's turns, to be changed, beside those of another.
+    pub(crate) fn each_with(&mut self, other: &Self) -> [(Role, &mut u32, u32); 6] {
+        [
+            (Role::Pm, &mut self.pm, other.pm),
+            (Role::Coder, &mut self.coder, other.coder),
+            (Role::Reviewer, &mut self.reviewer, other.reviewer),
+            (Role::Researcher, &mut self.researcher, other.researcher),
+            (Role::Artist, &mut self.artist, other.artist),
+            (Role::Lead, &mut self.lead, other.lead),
+        ]
+    }
+
     /// The turns of one role.
     #[must_use]
     pub const fn of(&self, role: Role) -> u32 {

@@ -1,19 +1,13 @@
-//! Reads the four files and puts them together.
+//! Reads the three files and puts them together.
 
-use std::{
-    collections::BTreeMap,
-    path::{Path, PathBuf},
-};
-
-use butler_vocab::Sha256Hex;
+use std::path::{Path, PathBuf};
 
 use crate::{
-    consent::{self, Loosening},
-    cross::{self, McpOffer},
+    consent::{self, Ask},
+    cross,
     limits::Limits,
     lookup::{self, FOLDER},
     machine::Machine,
-    mcp::McpConfig,
     policy::RepoPolicy,
     problem::{Problem, Problems},
     read::{self, Reading},
@@ -27,24 +21,22 @@ use crate::{
 pub struct Settings {
     /// The machine's own settings.
     pub machine: Machine,
-    /// The repo's settings, held below the machine's ceilings.
+    /// The repo's settings as far as they have effect: without what nobody agreed
+    /// to, and held below the machine's ceilings.
     pub repo: RepoConfig,
     /// The repo's policy as far as it has effect.
     pub policy: RepoPolicy,
-    /// The repo's MCP servers; ask [`Settings::mcp_agreed`] before starting one.
-    pub mcp: McpConfig,
     /// The machine's folder.
     pub home: PathBuf,
     /// The repo's root folder.
     pub root: PathBuf,
-    /// What the repo's policy loosens, whether or not it was agreed to.
-    pub loosening: Option<Loosening>,
+    /// What the repo's files loosen, spend or run, whether or not it was agreed to.
+    pub asks: Vec<Ask>,
     /// What deserves a word but is no error.
     pub notices: Vec<Problem>,
-    mcp_offers: BTreeMap<String, McpOffer>,
 }
 
-/// The texts of a repo's three files; none stands for a file that is not there.
+/// The texts of a repo's two files; none stands for a file that is not there.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RepoFiles {
     /// How problems name the folder, as in `/work/app/.codebutler` or `main:.codebutler`.
@@ -53,8 +45,6 @@ pub struct RepoFiles {
     pub config: Option<String>,
     /// `policy.json`
     pub policy: Option<String>,
-    /// `mcp.json`
-    pub mcp: Option<String>,
 }
 
 impl RepoFiles {
@@ -71,13 +61,12 @@ impl RepoFiles {
                 None
             })
         };
-        let (config, policy, mcp) = (text("config.json"), text("policy.json"), text("mcp.json"));
+        let (config, policy) = (text("config.json"), text("policy.json"));
         if problems.is_empty() {
             Ok(Self {
                 folder,
                 config,
                 policy,
-                mcp,
             })
         } else {
             Err(Problems(problems))
@@ -95,7 +84,11 @@ impl Settings {
         let root = lookup::set_up_root(start, Some(&home))
             .ok_or_else(|| Problems(vec![not_set_up(start)]))?;
         let files = RepoFiles::on_disk(&root)?;
-        Self::load_from(&root, &files, env)
+        let mut settings = Self::load_from(&root, &files, env)?;
+        settings
+            .notices
+            .extend(cross::unused_servers(&files.folder));
+        Ok(settings)
     }
 
     /// Reads everything, the repo's files as given: those of the default branch
@@ -122,33 +115,29 @@ impl Settings {
             &file("policy.json"),
             files.policy.as_deref(),
         );
-        let mcp =
-            reading.repo::<McpConfig>(SchemaName::Mcp, &file("mcp.json"), files.mcp.as_deref());
-        reading
-            .problems
-            .extend(mcp.written.iter().flat_map(cross::mcp));
         if !reading.problems.is_empty() {
             return Err(Problems(reading.problems));
         }
         let mut settings = Self {
             repo: repo.value,
-            mcp_offers: mcp
-                .written
-                .as_ref()
-                .map(cross::mcp_offers)
-                .unwrap_or_default(),
-            mcp: mcp.value,
-            loosening: None,
+            policy: policy.value,
+            asks: Vec::new(),
             notices: cross::machine_notices(&machine, &home.join("config.json")),
-            policy: policy.value.tightening_only(),
             machine,
             home,
             root: root.to_owned(),
         };
+        settings.notices.append(&mut reading.notices);
+        settings.hold_asks(&files.folder);
         settings.hold_below_ceilings();
-        let hash = policy.filled.map(|filled| consent::hash("policy", &filled));
-        settings.apply_loosening(policy.value, hash, &file("policy.json"));
         Ok(settings)
+    }
+
+    /// What the repo's files ask for and nobody on this machine agreed to yet.
+    #[must_use]
+    pub fn waiting(&self) -> Vec<Ask> {
+        let asks = self.asks.iter();
+        asks.filter(|ask| !ask.agreed).cloned().collect()
     }
 
     /// Reads the machine's file alone, for commands outside a repo.
@@ -184,20 +173,6 @@ impl Settings {
         }
     }
 
-    /// What a person agrees to when this MCP server may start.
-    #[must_use]
-    pub fn mcp_offer(&self, server: &str) -> Option<&McpOffer> {
-        self.mcp_offers.get(server)
-    }
-
-    /// Whether a person on this machine has agreed to that exact server.
-    #[must_use]
-    pub fn mcp_agreed(&self, server: &str) -> bool {
-        let consents = &self.machine.consents.mcp;
-        self.mcp_offer(server)
-            .is_some_and(|offer| consent::agreed(consents, &self.root, &offer.sha256))
-    }
-
     fn hold_below_ceilings(&mut self) {
         let Limits {
             max_cost_per_thread: thread,
@@ -209,26 +184,19 @@ impl Settings {
         *day = day.min(ceilings.max_cost_per_day.unwrap_or(*day));
     }
 
-    fn apply_loosening(&mut self, policy: RepoPolicy, hash: Option<Sha256Hex>, file: &Path) {
-        let parts = policy.loosening();
-        let Some(sha256) = hash.filter(|_| !parts.is_empty()) else {
-            return;
-        };
-        let agreed = consent::agreed(&self.machine.consents.policy, &self.root, &sha256);
-        if agreed {
-            self.policy = policy;
-        } else {
-            self.notices.push(Problem::with_file(
-                file,
-                format!("without effect until you agree: {}", parts.join("; ")),
-                "Agree with `codebutler policy accept`, or take it out of the file",
-            ));
+    fn hold_asks(&mut self, folder: &Path) {
+        let consents = &self.machine.consents.policy;
+        self.asks = consent::hold(&mut self.repo, &mut self.policy, consents, &self.root);
+        for ask in self.waiting() {
+            self.notices.push(Problem {
+                key: ask.key,
+                ..Problem::with_file(
+                    &folder.join(ask.file),
+                    format!("without effect until you agree: {}", ask.words),
+                    "Agree with `codebutler policy accept`, or take it out of the file",
+                )
+            });
         }
-        self.loosening = Some(Loosening {
-            sha256,
-            parts,
-            agreed,
-        });
     }
 }
 

@@ -16,11 +16,11 @@ pub struct Machine {
     pub slack: SlackTokens,
     /// Short form of an `openrouter` endpoint: just its key.
     pub openrouter: KeyOnly,
-    /// Short form of an `openai` endpoint (images and voice): just its key.
+    /// Short form of an `openai` endpoint: just its key.
     pub openai: KeyOnly,
     /// Where models answer.
     pub models: MachineModels,
-    /// The hub that the agents of this machine talk to.
+    /// The hub of this machine.
     pub hub: HubAddress,
     /// User ids of the people who may approve destructive commands. Empty: every person in the channel.
     #[schemars(with = "Vec<String>")]
@@ -123,20 +123,15 @@ pub enum EndpointKind {
     Generic,
 }
 
-/// Where the hub listens, and where it is reached from elsewhere.
+/// Where the hub listens, and how people reach its page.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct HubAddress {
     /// Address and port on which `codebutler up` and `codebutler hub` listen.
     #[schemars(with = "String", extend("format" = "socket-address"))]
     pub listen: SocketAddr,
-    /// A hub on another machine; agents then connect there instead of to `listen`.
-    #[schemars(extend("format" = "uri"))]
-    pub url: Option<String>,
-    /// The token that a hub on another machine issued to this one.
-    #[schemars(with = "Option<String>", extend("x-secret" = true))]
-    pub token: Option<Secret>,
-    /// The page's address as people reach it; links to the page are posted only when this is set.
+    /// The page's address as people reach it, behind a proxy or a tunnel: links begin with it, and
+    /// the hub answers to its name.
     #[schemars(extend("format" = "uri"))]
     pub public_url: Option<String>,
 }
@@ -145,8 +140,6 @@ impl Default for HubAddress {
     fn default() -> Self {
         Self {
             listen: SocketAddr::from(([127, 0, 0, 1], 7878)),
-            url: None,
-            token: None,
             public_url: None,
         }
     }
@@ -176,10 +169,8 @@ pub struct MachineNetwork {
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct Consents {
-    /// Policies whose loosening parts may take effect.
+    /// What repos loosen, spend or run.
     pub policy: Vec<Consent>,
-    /// MCP servers that may be started.
-    pub mcp: Vec<Consent>,
 }
 
 /// One thing that was agreed to.

@@ -25,22 +25,20 @@ pub struct Models {
     pub reviewer: ReviewerModels,
     /// The Researcher.
     pub researcher: ResearcherModel,
-    /// The Artist: one model that talks, one that paints.
+    /// The Artist.
     pub artist: ArtistModels,
     /// The Lead.
     pub lead: LeadModel,
-    /// Turns voice messages into text.
-    pub transcription: Transcription,
 }
 
-/// How much a model can be asked to handle at once.
+/// How much a model can be told at once.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Profile {
     /// A hosted model of the usual size.
     #[default]
     Full,
-    /// A local model: fewer tools, shorter prompt and results, one call per turn.
+    /// A local model: a shorter prompt.
     Small,
 }
 
@@ -182,8 +180,6 @@ impl Default for ResearcherModel {
 pub struct ArtistModels {
     /// Proposes designs.
     pub ux_model: String,
-    /// Makes images; asked at the `openai` endpoint.
-    pub image_model: String,
     /// Answers while `uxModel` is down.
     pub fallback_model: Option<String>,
     /// How much it can handle.
@@ -194,7 +190,6 @@ impl Default for ArtistModels {
     fn default() -> Self {
         Self {
             ux_model: SOUND.into(),
-            image_model: "gpt-image-2.5-flare".into(),
             fallback_model: Some(QUICK.into()),
             profile: Profile::default(),
         }
@@ -220,17 +215,6 @@ impl Default for LeadModel {
             fallback_model: Some(QUICK.into()),
             profile: Profile::default(),
         }
-    }
-}
-
-/// The model that turns voice into text.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(transparent)]
-pub struct Transcription(pub String);
-
-impl Default for Transcription {
-    fn default() -> Self {
-        Self("gpt-transcribe".into())
     }
 }
 
@@ -338,19 +322,12 @@ mod tests {
 
     /// Ids that the providers have retired or never had, and what the seeds of
     /// this project called them; see the providers' deprecation pages.
-    const GONE: [&str; 12] = [
+    const GONE: [&str; 5] = [
         "moonshotai/kimi-k2",
         "anthropic/claude-opus-4-6",
         "anthropic/claude-sonnet-4-5-20250929",
         "anthropic/claude-sonnet-4.5",
         "openai/gpt-4o-mini",
-        "gpt-image-1",
-        "gpt-image-1-mini",
-        "gpt-image-1.5",
-        "chatgpt-image-latest",
-        "whisper-1",
-        "gpt-4o-transcribe",
-        "gpt-4o-mini-transcribe",
     ];
 
     #[test]
@@ -358,8 +335,6 @@ mod tests {
         let models = Models::default();
         let asked = Role::ALL.into_iter().flat_map(|role| models.ids(role));
         let mut ids: Vec<String> = asked.map(|(_, id)| id).collect();
-        ids.push(models.artist.image_model.clone());
-        ids.push(models.transcription.0.clone());
         ids.extend(models.reviewer.first_pass.clone());
         assert!(ids.len() > 8, "{ids:?}");
         for id in ids {

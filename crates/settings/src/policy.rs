@@ -1,13 +1,13 @@
 //! The repo's own rules, `<repo>/.codebutler/policy.json`.
 //!
 //! A rule that tightens holds at once. A rule that loosens came with the clone
-//! and holds only after a person on this machine has agreed to that exact
-//! policy; until then [`RepoPolicy::tightening_only`] is what counts.
+//! and holds only after a person on this machine has agreed to it, see
+//! [`consent`](crate::consent).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The repo's rules about commands, approvals, network and redaction.
+/// The repo's rules about commands, approvals and redaction.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RepoPolicy {
@@ -20,12 +20,8 @@ pub struct RepoPolicy {
     pub plan_gate: PlanGate,
     /// How knowledge without code reaches the default branch. `direct` loosens.
     pub knowledge: Knowledge,
-    /// What commands in the sandbox may reach.
-    pub network: Network,
     /// What else is blacked out in everything that leaves this machine.
     pub redaction: Redaction,
-    /// How tools of MCP servers are treated.
-    pub mcp: McpApproval,
     /// What the sandbox allows beyond its built-in rules.
     pub sandbox: Sandbox,
 }
@@ -82,14 +78,6 @@ pub enum Knowledge {
     Direct,
 }
 
-/// What commands in the sandbox may reach.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Network {
-    /// Hosts that are open without asking. Loosens.
-    pub allow: Vec<String>,
-}
-
 /// Further patterns to black out.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -109,73 +97,11 @@ pub struct Pattern {
     pub regex: String,
 }
 
-/// How tools of MCP servers are treated.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct McpApproval {
-    /// Which calls need a person's approval.
-    pub approval: McpAsks,
-}
-
-/// Which MCP calls need an approval; the later ones only tighten.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum McpAsks {
-    /// None beyond the usual rules.
-    #[default]
-    Never,
-    /// Those that are not annotated as read-only.
-    Writes,
-    /// All.
-    Always,
-}
-
 /// What the sandbox allows beyond its built-in rules.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Sandbox {
-    /// Further folders that commands may write, for package caches. Loosens.
-    pub caches: Vec<String>,
-    /// Whether commands run without asking where the kernel cannot confine them. Loosens.
+    /// Whether commands run without asking where the kernel cannot confine them fully. Loosens.
     #[serde(rename = "acceptWeaker")]
     pub accept_weaker: bool,
-}
-
-impl RepoPolicy {
-    /// The parts that loosen, each in words for the person who is asked to agree.
-    #[must_use]
-    pub fn loosening(&self) -> Vec<String> {
-        let mut parts = Vec::new();
-        for command in &self.tool_overrides.bash.safe {
-            parts.push(format!("`{command}` runs without approval"));
-        }
-        if !self.plan_gate.0 {
-            parts.push("the Coder may change code without an approved plan".into());
-        }
-        if self.knowledge == Knowledge::Direct {
-            parts.push("knowledge is committed to the default branch directly".into());
-        }
-        for host in &self.network.allow {
-            parts.push(format!("commands may reach `{host}` without approval"));
-        }
-        for folder in &self.sandbox.caches {
-            parts.push(format!("commands may write to `{folder}`"));
-        }
-        if self.sandbox.accept_weaker {
-            parts.push("commands run without approval where the kernel cannot confine them".into());
-        }
-        parts
-    }
-
-    /// The same policy with every loosening part at its built-in value.
-    #[must_use]
-    pub fn tightening_only(&self) -> Self {
-        let mut policy = self.clone();
-        policy.tool_overrides.bash.safe.clear();
-        policy.plan_gate = PlanGate::default();
-        policy.knowledge = Knowledge::default();
-        policy.network = Network::default();
-        policy.sandbox = Sandbox::default();
-        policy
-    }
 }

@@ -14,8 +14,9 @@ use crate::{
     check::{Measure, check},
     document::Document,
     problem::Problem,
+    removed,
     schema::{SchemaName, schema},
-    variables::{self, Environment},
+    variables::{self, Environment, Source},
 };
 
 /// More than any person writes; a larger file is a mistake.
@@ -82,19 +83,19 @@ fn unreadable(file: &Path, error: &io::Error) -> Problem {
     )
 }
 
-/// A value and the documents it came from; none when there was no file.
+/// A value and the document it came from; none when there was no file.
 pub(crate) struct Read<T> {
     pub value: T,
     /// As written, `${NAME}` included.
     pub written: Option<Document>,
-    /// With the variables filled.
-    pub filled: Option<Value>,
 }
 
 /// Reads one file after the other and remembers what was wrong.
 pub(crate) struct Reading<'a> {
     env: Environment<'a>,
     pub problems: Vec<Problem>,
+    /// What deserves a word but is no error.
+    pub notices: Vec<Problem>,
 }
 
 impl<'a> Reading<'a> {
@@ -102,6 +103,7 @@ impl<'a> Reading<'a> {
         Self {
             env,
             problems: Vec::new(),
+            notices: Vec::new(),
         }
     }
 
@@ -111,7 +113,8 @@ impl<'a> Reading<'a> {
         file: &Path,
         text: Option<&str>,
     ) -> Read<T> {
-        self.read(file, text, || Measure {
+        let source = Source::Environment(self.env);
+        self.read(SchemaName::Machine, source, file, text, || Measure {
             schema: schema(SchemaName::Machine),
             machine: None,
         })
@@ -124,7 +127,7 @@ impl<'a> Reading<'a> {
         file: &Path,
         text: Option<&str>,
     ) -> Read<T> {
-        self.read(file, text, || Measure {
+        self.read(name, Source::Nowhere, file, text, || Measure {
             schema: schema(name),
             machine: Some(schema(SchemaName::Machine)),
         })
@@ -134,6 +137,8 @@ impl<'a> Reading<'a> {
     /// something to measure.
     fn read<T: DeserializeOwned + Default>(
         &mut self,
+        name: SchemaName,
+        source: Source<'_>,
         file: &Path,
         text: Option<&str>,
         measure: impl FnOnce() -> Measure<'static>,
@@ -146,13 +151,13 @@ impl<'a> Reading<'a> {
         let mut read = Read {
             value: T::default(),
             written,
-            filled: None,
         };
         let Some(mut document) = read.written.clone() else {
             return read;
         };
         let mut problems = Vec::new();
-        variables::fill(&mut document.root, self.env, file, &mut problems);
+        self.notices.extend(removed::take_out(&mut document, name));
+        variables::fill(&mut document.root, source, file, &mut problems);
         problems.extend(check(&document, &measure()));
         problems.sort_by_key(|problem| problem.line);
         if problems.is_empty() {
@@ -160,7 +165,7 @@ impl<'a> Reading<'a> {
             if let Value::Object(map) = &mut json {
                 map.remove("$schema");
             }
-            match serde_json::from_value(json.clone()) {
+            match serde_json::from_value(json) {
                 Ok(value) => read.value = value,
                 Err(_) => problems.push(Problem::with_file(
                     file,
@@ -168,7 +173,6 @@ impl<'a> Reading<'a> {
                     "Please report this; a property test should have found it",
                 )),
             }
-            read.filled = Some(json);
         }
         self.problems.extend(problems);
         read

@@ -16,19 +16,22 @@ const INTRODUCTION: &str = "\
 Made from the types that read these files; do not edit by hand (`UPDATE_DOCS=1 cargo test -p
 butler-settings` writes it anew).
 
-Four files: one of the machine, three of the repository. All are JSON in which comments and
-trailing commas are allowed. `${NAME}` in a string is filled from the environment, and a name that
-is not set is an error; write `$${NAME}` for the text itself. Unknown keys are errors too. All
-problems of all files are reported at once by every command, and by `codebutler validate`.
+Three files: one of the machine, two of the repository. All are JSON in which comments and trailing
+commas are allowed. Unknown keys are errors. All problems of all files are reported at once by every
+command, and by `codebutler validate`.
 
 Only the machine's file may name hosts, keys and approvers, so that a cloned repository cannot
-redirect a key. Keys marked *secret* are never printed. `CODEBUTLER_HOME` moves `~/.codebutler`
-elsewhere.
+redirect a key. And only there `${NAME}` in a string is filled from the environment; a name that is
+not set is an error. In a repository's file `${NAME}` is an error, so that a clone cannot read your
+variables. `$${NAME}` stands for the text `${NAME}` itself in all of them. Keys marked *secret* are
+never printed. `CODEBUTLER_HOME` moves `~/.codebutler` elsewhere.
 
 The repository's files count as they are on its default branch, never as a thread's branch has
-changed them. Of `policy.json`, what tightens holds at once; what loosens holds on a machine only
-after a person there agreed to that exact policy with `codebutler policy accept`. An MCP server
-that came with the repository starts only after the same.
+changed them. What tightens holds at once. Whatever loosens, costs or runs something needs a
+person's consent on each machine: `prepare`, caps above the shipped ones, `slack.allowedBots`, safe
+commands, `planGate` off, `knowledge: direct`, `sandbox.acceptWeaker`. Until somebody agreed to
+exactly that with `codebutler policy accept`, what was shipped holds in its place; `codebutler
+policy` shows what waits.
 
 JSON Schemas for editors are in [schemas](schemas/) and come from `codebutler schema <name>`.
 ";

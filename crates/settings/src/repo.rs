@@ -15,12 +15,13 @@ pub struct RepoConfig {
     pub slack: Channel,
     /// Which model each role talks to.
     pub models: Models,
-    /// What protects your purse and your patience.
+    /// What protects your budget and your patience. A cap above the shipped one needs consent.
     pub limits: Limits,
     /// The commands that tell whether the code is good, by name; run by RunChecks in their order.
     #[schemars(with = "BTreeMap<String, String>")]
     pub checks: Checks,
-    /// Commands that make a fresh worktree ready to build.
+    /// Commands that make a fresh worktree ready to build. They run in the sandbox, with the
+    /// network, and need consent.
     pub prepare: Vec<String>,
     /// Which language is written where.
     pub language: Language,
@@ -71,7 +72,8 @@ pub struct Channel {
     pub channel_name: Option<String>,
     /// Which messages of people start work.
     pub respond_to: RespondTo,
-    /// Bot ids (`B…`) that may ask for work; they decide nothing. All other bots are ignored.
+    /// Bot ids (`B…`) that may ask for work; they decide nothing. All other bots are ignored. Each
+    /// needs consent.
     pub allowed_bots: Vec<String>,
 }
 

@@ -1,6 +1,8 @@
-//! `${NAME}` in strings, filled from the environment after parsing, so that a
-//! quote in a value cannot change the file's meaning. `$${NAME}` stands for the
-//! text `${NAME}` itself, which shell commands sometimes need.
+//! `${NAME}` in strings of the machine's file, filled from the environment after
+//! parsing, so that a quote in a value cannot change the file's meaning. In a
+//! repo's file it is a problem: a clone must not read the variables of whoever
+//! opens it. `$${NAME}` stands for the text `${NAME}` itself, which shell commands
+//! sometimes need.
 
 use std::path::Path;
 
@@ -13,34 +15,45 @@ use crate::{
 /// Looks a variable up; tests pass their own.
 pub type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
 
-/// Fills every string of a tree; each unset variable is a problem of its own.
-pub(crate) fn fill(
-    node: &mut Node,
-    env: Environment<'_>,
-    file: &Path,
-    problems: &mut Vec<Problem>,
-) {
+/// Where `${NAME}` comes from.
+#[derive(Clone, Copy)]
+pub(crate) enum Source<'a> {
+    /// The environment: the machine's own file.
+    Environment(Environment<'a>),
+    /// Nowhere: a file that came with a repo.
+    Nowhere,
+}
+
+/// Fills every string of a tree; each variable that cannot be filled is a problem of its own.
+pub(crate) fn fill(node: &mut Node, env: Source<'_>, file: &Path, problems: &mut Vec<Problem>) {
     fill_below(node, &KeyPath::root(), env, file, problems);
 }
 
 fn fill_below(
     node: &mut Node,
     path: &KeyPath,
-    env: Environment<'_>,
+    env: Source<'_>,
     file: &Path,
     problems: &mut Vec<Problem>,
 ) {
     let line = node.line;
     match &mut node.kind {
         Kind::Text(text) => {
-            let (filled, unset) = expand(text, env);
+            let lookup = |name: &str| match env {
+                Source::Environment(env) => env(name),
+                Source::Nowhere => None,
+            };
+            let (filled, unset) = expand(text, &lookup);
             let missing = !unset.is_empty();
-            problems.extend(unset.into_iter().map(|name| Problem {
-                file: file.to_owned(),
-                line: Some(line),
-                key: path.to_string(),
-                what: format!("the environment variable {name} is not set"),
-                remedy: format!("Set {name}, or write $${{{name}}} if the text itself is meant"),
+            problems.extend(unset.into_iter().map(|name| {
+                let (what, remedy) = trouble(&name, env);
+                Problem {
+                    file: file.to_owned(),
+                    line: Some(line),
+                    key: path.to_string(),
+                    what,
+                    remedy,
+                }
             }));
             node.kind = if missing {
                 Kind::Unset
@@ -59,6 +72,22 @@ fn fill_below(
             }
         }
         Kind::Null | Kind::Bool(_) | Kind::Number(_) | Kind::Unset => {}
+    }
+}
+
+/// Why a variable was not filled, and what to write instead.
+fn trouble(name: &str, source: Source<'_>) -> (String, String) {
+    match source {
+        Source::Environment(_) => (
+            format!("the environment variable {name} is not set"),
+            format!("Set {name}, or write $${{{name}}} if the text itself is meant"),
+        ),
+        Source::Nowhere => (
+            format!("a repository's file may not use the environment variable {name}"),
+            format!(
+                "Only the machine's file is filled from the environment; write $${{{name}}} if the text itself is meant"
+            ),
+        ),
     }
 }
 

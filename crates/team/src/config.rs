@@ -62,8 +62,10 @@ pub struct AgentConfig {
     pub knowledge_direct: bool,
     /// The repo's checks.
     pub checks: Vec<Check>,
-    /// Commands that make a fresh worktree ready to build.
+    /// Commands that make a fresh worktree ready to build, as far as they were agreed to.
     pub prepare: Vec<String>,
+    /// What the repo's files ask for and nobody on this machine agreed to, in words.
+    pub unagreed: Vec<String>,
     /// What the policy in force changes.
     pub overrides: Overrides,
     /// Takes secrets out of commits and pull requests; the hub does it for chat.

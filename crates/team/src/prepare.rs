@@ -7,6 +7,7 @@
 //! preparation is begun again and a finished one never is. A failure is told and
 //! stops nothing.
 
+mod consent;
 mod marker;
 mod run;
 
@@ -93,14 +94,15 @@ impl Preparations {
 }
 
 /// Sees to it that a folder is prepared, in the background. The gate opens when
-/// it is; a repo without `prepare` commands has none.
+/// it is; a repo without `prepare` commands has none. A thread is told here too
+/// what waits for consent.
 pub fn begin(
     office: &Arc<Office>,
     thread: &ThreadId,
     folder: &Path,
     place: Place,
 ) -> Option<ReadyGate> {
-    if office.config.prepare.is_empty() {
+    if office.config.prepare.is_empty() && office.config.unagreed.is_empty() {
         return None;
     }
     let mut running = office.preparations.running();

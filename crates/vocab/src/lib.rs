@@ -27,6 +27,7 @@ mod role;
 mod secret;
 mod talk;
 mod tool;
+mod visible;
 
 pub use act::PersonAct;
 pub use control::{
@@ -55,3 +56,4 @@ pub use role::{Role, UnknownRole};
 pub use secret::Secret;
 pub use talk::{Image, ModelMessage, ModelReply, RepliedCall, ToolCall, ToolSpec};
 pub use tool::{Confidence, CrashClass, Then, Tier, ToolOutcome};
+pub use visible::{visible, visible_json, visible_line};

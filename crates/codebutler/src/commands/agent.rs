@@ -33,7 +33,7 @@ pub fn run(role: Role, ui: &Ui) -> Result<Exit, CliError> {
         let control = Control::new(&config.hub, config.bot_token.clone(), epoch);
         let control = control.map_err(CliError::internal)?.with_patience(PATIENCE);
         let forwarding = tokio::spawn(log::forward(control, lines, cancel.child_token()));
-        if !door::hub_runs(&settings, &config.hub)? {
+        if !door::hub_runs(&settings)? {
             let (hub, remedy) = (&config.hub, door::STARTS_A_HUB);
             ui.note(format_args!("waiting for the hub at {hub}; {remedy}"));
         }

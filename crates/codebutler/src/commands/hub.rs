@@ -145,7 +145,7 @@ fn tokens(settings: &Settings, as_json: bool, ui: &Ui) -> Result<Exit, CliError>
                 (role.to_string(), pair)
             })
             .collect();
-        ui.line(json!({
+        ui.json(json!({
             "channel": repo.channel,
             "agents": agents,
             "people": {"you": {"user": person.user, "token": person.token.expose()}},

@@ -27,7 +27,7 @@ pub fn answer_each<Q: DeserializeOwned>(
     let mut line = Vec::new();
     while input.read_until(b'\n', &mut line)? > 0 {
         if let Some(question) = read(&line) {
-            ui.raw(format!("{}\n", answer(question)).as_bytes())?;
+            ui.json(answer(question))?;
         }
         line.clear();
     }

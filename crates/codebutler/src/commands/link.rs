@@ -18,7 +18,7 @@ pub struct Args {}
 pub fn run(_args: &Args, ui: &Ui) -> Result<Exit, CliError> {
     let settings = Settings::load(&set_up_here()?, &environment)?;
     let url = wiring::hub_url(&settings)?;
-    if !door::hub_runs(&settings, &url)? {
+    if !door::hub_runs(&settings)? {
         let error = CliError::user(format!("no hub runs at {url}"));
         return Err(error.hint(door::STARTS_A_HUB));
     }

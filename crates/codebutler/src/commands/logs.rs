@@ -89,7 +89,7 @@ pub fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
 fn show(args: &Args, lines: impl Iterator<Item = LogLine>, ui: &Ui) -> Result<(), CliError> {
     for line in lines.filter(|line| fits(args, line)) {
         if args.json {
-            ui.line(serde_json::to_string(&line).map_err(CliError::internal)?)?;
+            ui.json(&line)?;
         } else {
             ui.line(log::render(&line))?;
         }

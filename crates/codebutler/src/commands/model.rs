@@ -184,7 +184,7 @@ fn list(models: &[ModelInfo], part: &str, as_json: bool, ui: &Ui) -> Result<Exit
         .filter(|model| model.id.to_lowercase().contains(&part))
         .collect();
     if as_json {
-        ui.line(json!(chosen))?;
+        ui.json(chosen)?;
         return Ok(Exit::Done);
     }
     let width = chosen.iter().map(|model| model.id.len()).max().unwrap_or(0);
@@ -261,7 +261,7 @@ async fn price(
             exit = Exit::Findings;
         }
         if as_json {
-            ui.line(json!({"role": role, "model": model, "found": found}))?;
+            ui.json(json!({"role": role, "model": model, "found": found}))?;
         } else {
             ui.line(format_args!("{:<11}{model:width$}  {words}", role.as_str()))?;
         }

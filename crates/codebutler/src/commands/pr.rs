@@ -4,9 +4,9 @@ mod decide;
 
 use std::sync::Arc;
 
+use crate::paint::Paint;
 use butler_vocab::{Choice, PrNumber};
 use butler_worktree::{Author, CheckState, Error, Forge, PullRequest, PullState, Repo, forge_of};
-use owo_colors::OwoColorize;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
@@ -79,7 +79,7 @@ async fn list(
 ) -> Result<Exit, CliError> {
     let pulls = forge.list(!all, cancel).await.map_err(trouble)?;
     if as_json {
-        ui.line(json!(pulls))?;
+        ui.json(pulls)?;
         return Ok(Exit::Done);
     }
     for pull in &pulls {
@@ -105,7 +105,7 @@ async fn show(
     let pull = forge.view(number, cancel).await.map_err(trouble)?;
     let checks = forge.checks(number, cancel).await.map_err(trouble)?;
     if as_json {
-        ui.line(json!({"pull": pull, "checks": checks}))?;
+        ui.json(json!({"pull": pull, "checks": checks}))?;
         return Ok(Exit::Done);
     }
     ui.line(format_args!("{}", headline(&pull).bold()))?;

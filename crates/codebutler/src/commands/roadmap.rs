@@ -30,7 +30,7 @@ pub fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
             .map(|item| shown(&roadmap, item))
             .collect();
         let problems: Vec<_> = problems.iter().map(ToString::to_string).collect();
-        ui.line(json!({"items": items, "problems": problems}))?;
+        ui.json(json!({"items": items, "problems": problems}))?;
         return Ok(Exit::Done);
     }
     if roadmap.items().is_empty() {

@@ -17,11 +17,10 @@ struct Name(SchemaName);
 
 impl ValueEnum for Name {
     fn value_variants<'a>() -> &'a [Self] {
-        const ALL: [Name; 4] = [
+        const ALL: [Name; 3] = [
             Name(SchemaName::Machine),
             Name(SchemaName::Repo),
             Name(SchemaName::Policy),
-            Name(SchemaName::Mcp),
         ];
         &ALL
     }
@@ -32,6 +31,6 @@ impl ValueEnum for Name {
 }
 
 pub fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
-    ui.line(format_args!("{:#}", schema(args.name.0)))?;
+    ui.json_in_lines(schema(args.name.0))?;
     Ok(Exit::Done)
 }

@@ -34,7 +34,7 @@ enum SlackCommand {
 pub fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
     match args.command {
         SlackCommand::Manifest => {
-            ui.line(format_args!("{:#}", manifest()))?;
+            ui.json_in_lines(manifest())?;
             Ok(Exit::Done)
         }
         SlackCommand::Check => check(ui),

@@ -1,7 +1,7 @@
 //! A line as people read it: time, level, who and where, the sentence, the facts.
 
-use butler_vocab::{LogLevel, LogLine};
-use owo_colors::OwoColorize;
+use crate::paint::Paint;
+use butler_vocab::{LogLevel, LogLine, visible_line};
 use serde_json::Value;
 
 /// `12:30:05 WARN  coder C1-17-0 turn 3 Bash: the message key=value`. Colours
@@ -42,12 +42,7 @@ pub fn render(line: &LogLine) -> String {
 
 /// Text from outside must not pretend to be further lines, or steer a terminal.
 fn one_line(text: &str) -> String {
-    let shown = |c: char| match c {
-        '\n' => '⏎',
-        c if c.is_control() => '\u{FFFD}',
-        c => c,
-    };
-    text.chars().map(shown).collect()
+    visible_line(&text.replace('\n', "⏎")).into_owned()
 }
 
 #[cfg(test)]
@@ -58,6 +53,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::paint;
 
     #[test]
     fn a_line_says_when_who_where_what_and_stays_one_line() {
@@ -72,10 +68,10 @@ mod tests {
             message: "it failed\nERROR hub: forged \u{1b}[2J".into(),
             fields: BTreeMap::from([("duration_ms".to_owned(), json!(12))]),
         };
-        let plain = anstream::adapter::strip_str(&render(&line)).to_string();
+        let plain = paint::plain(&render(&line));
         assert_eq!(
             plain,
-            "12:30:05 WARN  coder C1-17-0 turn 3 Bash: it failed⏎ERROR hub: forged \u{FFFD}[2J duration_ms=12"
+            "12:30:05 WARN  coder C1-17-0 turn 3 Bash: it failed⏎ERROR hub: forged \\u{1b}[2J duration_ms=12"
         );
     }
 }

@@ -11,14 +11,13 @@ mod human;
 mod layer;
 
 use std::{
-    io::Write,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, OnceLock, PoisonError},
     time::{SystemTime, UNIX_EPOCH},
 };
 
 use butler_policy::Redactor;
-use butler_vocab::LogLine;
+use butler_vocab::{LogLine, visible_json};
 use serde_json::Value;
 use tokio::sync::mpsc;
 use tracing_subscriber::{EnvFilter, layer::SubscriberExt};
@@ -27,6 +26,7 @@ pub use forward::forward;
 pub use human::render;
 
 use self::{file::Rotated, layer::Scribe};
+use crate::ui;
 
 /// Says it to child processes.
 pub const FORMAT_VARIABLE: &str = "CODEBUTLER_LOG_FORMAT";
@@ -139,9 +139,9 @@ impl Sinks {
         let json = serde_json::to_string(line).unwrap_or_default();
         let shown = match self.format {
             Format::Human => render(line),
-            Format::Json => json.clone(),
+            Format::Json => visible_json(&json).into_owned(),
         };
-        let _ = writeln!(anstream::stderr().lock(), "{shown}");
+        let _ = ui::note(&shown);
         if let Some(file) = &self.file {
             file.lock()
                 .unwrap_or_else(PoisonError::into_inner)

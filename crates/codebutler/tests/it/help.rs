@@ -51,7 +51,7 @@ fn every_command_has_help_and_an_unknown_one_is_a_usage_error() {
 #[test]
 fn schemas_are_json_and_completions_name_our_commands() {
     let scratch = Scratch::without_git();
-    for name in ["machine", "repo", "policy", "mcp"] {
+    for name in ["machine", "repo", "policy"] {
         let run = scratch.run(&["schema", name]);
         let schema: serde_json::Value = serde_json::from_str(&run.out).unwrap();
         assert!(schema["properties"].is_object(), "{name}");

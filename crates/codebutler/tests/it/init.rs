@@ -33,7 +33,7 @@ fn an_empty_repository_is_set_up_and_sound() {
             .read(".codebutler/config.json")
             .contains("codebutler-app")
     );
-    for name in ["pm.md", "coder.md", "global.md", "policy.json", "mcp.json"] {
+    for name in ["pm.md", "coder.md", "global.md", "policy.json"] {
         assert!(
             !scratch.read(&format!(".codebutler/{name}")).is_empty(),
             "{name}"
@@ -91,6 +91,38 @@ fn each_language_gets_its_checks() {
             "{file}: the guess must be shown: {init:?}"
         );
     }
+}
+
+/// The person runs it, so what it writes itself is agreed to; what it finds is not.
+#[test]
+fn what_init_wrote_counts_as_agreed_and_what_came_with_the_clone_does_not() {
+    let scratch = Scratch::new();
+    scratch.write("requirements.txt", "pytest\n");
+    let init = scratch.run(&["init", "--yes"]);
+    assert!(init.err.contains("agreed to on this machine:"), "{init:?}");
+    assert!(!scratch.run(&["policy"]).out.contains("not agreed to"));
+    assert_eq!(scratch.run(&["validate"]).err, "");
+
+    let clone = Scratch::new();
+    let theirs = r#"{"prepare": ["sh theirs.sh"], "limits": {"maxCostPerDay": 900}}"#;
+    clone.write(".codebutler/config.json", theirs);
+    clone.write(".codebutler/policy.json", r#"{"planGate": false}"#);
+    let init = clone.run(&["init", "--yes"]);
+    assert_eq!(init.code, 0, "{init:?}");
+    for said in [
+        "sh theirs.sh",
+        "$900.00",
+        "approved plan",
+        "codebutler policy accept",
+    ] {
+        assert!(init.err.contains(said), "{said}: {init:?}");
+    }
+    assert!(!init.err.contains("agreed to on this machine:"), "{init:?}");
+    let shown = clone.run(&["policy"]).out;
+    assert!(
+        shown.contains("policy, not agreed to") && !shown.contains("policy, agreed to"),
+        "{shown}"
+    );
 }
 
 #[test]

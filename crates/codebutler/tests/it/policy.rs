@@ -1,6 +1,6 @@
 //! Consent: shown, asked for by its hash, remembered, and void after a change.
 
-use crate::scratch::{Scratch, ran};
+use crate::scratch::{Scratch, git, pushed};
 
 fn set_up() -> Scratch {
     let scratch = Scratch::new();
@@ -56,25 +56,47 @@ fn consent_needs_the_hash_of_what_is_there() {
 }
 
 #[test]
-fn a_server_is_shown_as_it_is_written_and_not_with_this_machines_secrets() {
-    let scratch = set_up();
-    let value = ["gh", "p_", "0123456789"].concat();
-    let server = r#"{"servers": {"x": {"command": "run-it", "args": ["--key", "${TOKEN}"]}}}"#;
-    scratch.write(".codebutler/mcp.json", server);
-    let run = |args: &[&str]| ran(scratch.codebutler(args).env("TOKEN", &value));
-    let shown = run(&["policy"]);
+fn a_config_that_raises_caps_and_runs_commands_is_not_said_to_be_harmless() {
+    let scratch = Scratch::new();
+    assert_eq!(scratch.run(&["init", "--yes"]).code, 0);
+    let shown = scratch.run(&["policy"]);
+    assert!(shown.out.contains("raises no cap"), "{shown:?}");
+    scratch.write(
+        ".codebutler/config.json",
+        r#"{"limits": {"maxCostPerThread": 90000}, "prepare": ["make"]}"#,
+    );
+    let shown = scratch.run(&["policy"]);
+    for said in [
+        "not agreed to",
+        "$90000.00 (shipped cap: $5.00)",
+        "`make`, with the network",
+    ] {
+        assert!(shown.out.contains(said), "{said}: {shown:?}");
+    }
+    assert!(!shown.out.contains("raises no cap"), "{shown:?}");
+    let warned = scratch.run(&["doctor"]);
     assert!(
-        shown.out.contains("run-it") && shown.out.contains("${TOKEN}"),
+        warned.out.contains("codebutler policy accept"),
+        "{warned:?}"
+    );
+    let accepted = scratch.run(&["policy", "accept", "--hash", &hash(&shown.out)]);
+    assert_eq!(accepted.code, 0, "{accepted:?}");
+    assert!(!scratch.run(&["policy"]).out.contains("not agreed to"));
+}
+
+/// Somebody else's push counts before it is pulled: agents go by the default branch.
+#[test]
+fn what_the_default_branch_asks_for_is_shown_too() {
+    let scratch = Scratch::new();
+    assert_eq!(scratch.run(&["init", "--yes"]).code, 0);
+    let root = scratch.root();
+    scratch.write(".codebutler/config.json", r#"{"prepare": ["make theirs"]}"#);
+    git(&root, &["add", "--all"]);
+    pushed(&root);
+    scratch.write(".codebutler/config.json", r#"{"prepare": ["make mine"]}"#);
+    let shown = scratch.run(&["policy"]);
+    assert!(
+        shown.out.contains("`make theirs`") && shown.out.contains("`make mine`"),
         "{shown:?}"
     );
-    assert!(!shown.out.contains(&value), "{shown:?}");
-    let line = shown
-        .out
-        .lines()
-        .find(|line| line.starts_with("mcp server x"))
-        .unwrap();
-    let accepted = run(&["policy", "accept", "--mcp", "x", "--hash", &hash(line)]);
-    assert_eq!(accepted.code, 0, "{accepted:?}");
-    assert!(run(&["policy"]).out.contains("mcp server x, agreed to"));
-    assert_eq!(run(&["policy", "accept", "--mcp", "y"]).code, 4);
 }

@@ -30,6 +30,8 @@ struct Stage<'a> {
     prepare: Box<dyn FnOnce(&Path) + Send + 'a>,
     variables: Vec<(OsString, OsString)>,
     on_github: bool,
+    /// Whether the person has agreed to what the configuration asks for.
+    agreed: bool,
     slack: Option<(SlackStandIn, String)>,
 }
 
@@ -46,6 +48,7 @@ impl Stage<'_> {
             prepare: Box::new(|_| ()),
             variables: Vec::new(),
             on_github: false,
+            agreed: true,
             slack: None,
         }
     }
@@ -120,6 +123,21 @@ impl Team {
         Self::open(stage).await.0
     }
 
+    /// The same in a clone whose files ask for things that nobody has agreed to.
+    pub async fn start_unagreed(
+        scenario: &str,
+        configure: impl FnOnce(&mut Value) + Send,
+        prepare: impl FnOnce(&Path) + Send,
+        variables: &[(&str, String)],
+    ) -> Self {
+        let mut stage = Stage::new(scenario);
+        stage.configure = Box::new(configure);
+        stage.prepare = Box::new(prepare);
+        stage.variables = owned(variables);
+        stage.agreed = false;
+        Self::open(stage).await.0
+    }
+
     /// The same, on a remote that is GitHub as far as git and gh can tell.
     pub async fn start_on_github(scenario: &str) -> (Self, GitHub) {
         let mut stage = Stage::new(scenario);
@@ -149,6 +167,7 @@ impl Team {
             prepare,
             mut variables,
             on_github,
+            agreed,
         } = stage;
         let _ = rustls::crypto::ring::default_provider().install_default();
         let any = ([127, 0, 0, 1], 0).into();
@@ -159,6 +178,9 @@ impl Team {
         let behind = slack.as_ref().map(|(slack, _)| slack);
         set_up_as(&scratch, &model.base_url(), behind, configure);
         prepare(scratch.root());
+        if agreed {
+            agree(&scratch);
+        }
         let github = on_github.then(|| GitHub::serve(&scratch));
         variables.extend(github.iter().flat_map(GitHub::variables));
         let (up, hub) = start_up(&scratch, variables);
@@ -525,6 +547,21 @@ fn set_up_as(
         &["commit", "--quiet", "--message", "the sample project"],
     );
     butler_testkit::git(root, &["push", "--quiet", "origin", "HEAD:main"]);
+}
+
+/// Agrees to what the repo's files ask for, as a person does who has read it.
+fn agree(scratch: &ScratchRepo) {
+    let run = |args: &[&str]| {
+        let output = command(scratch.root(), &home(scratch)).args(args).output();
+        String::from_utf8(output.unwrap().stdout).unwrap()
+    };
+    let shown = run(&["policy"]);
+    let Some((_, waiting)) = shown.split_once("policy, not agreed to, ") else {
+        return;
+    };
+    let hash = waiting.split_whitespace().next().unwrap();
+    let said = run(&["policy", "accept", "--hash", hash]);
+    assert!(said.starts_with("agreed"), "{shown} {said}");
 }
 
 /// The binary in a repo with a machine of its own.

@@ -17,10 +17,7 @@ fn eight_mistakes_are_told_in_one_run_without_a_secret() {
              \"openai\": {{\"apiKey\": \"{secret}\"}},\n\"language\": {{\"repo\": \"${{UNSET_ONE}}\"}}\n}}"
         ),
     );
-    scratch.write(
-        ".codebutler/mcp.json",
-        "{\"servers\": {\n\"x\": {\"roles\": [\"boss\"], \"command\": \"y\"}}}",
-    );
+    scratch.write(".codebutler/policy.json", "{\n\"knowledge\": \"drect\"}");
     let run = scratch.run(&["validate"]);
     assert_eq!(run.code, 3, "{run:?}");
     assert!(run.out.is_empty() && !run.err.contains(&secret), "{run:?}");
@@ -35,7 +32,7 @@ fn eight_mistakes_are_told_in_one_run_without_a_secret() {
         (&repo, "config.json:3", "limits.waitMinutes"),
         (&repo, "config.json:4", "openai"),
         (&repo, "config.json:5", "language.repo"),
-        (&repo, "mcp.json:2", "servers.x.roles[0]"),
+        (&repo, "policy.json:2", "knowledge"),
     ] {
         let start = format!("{}: {key}", place.join(line).display());
         assert!(

@@ -170,20 +170,6 @@ fn each_kind_of_mistake_has_its_remedy() {
         "require_approval.git_push_to[0]",
         &["glob"],
     );
-    check(
-        "mcp.json",
-        "{\"servers\": {\n\"x\": {}}}",
-        2,
-        "servers.x",
-        &["neither"],
-    );
-    check(
-        "mcp.json",
-        "{\"mcpServers\": {\"x\": {\"command\": \"a\", \"url\": \"http://b\"}}}",
-        1,
-        "mcpServers.x",
-        &["both"],
-    );
 }
 
 #[test]

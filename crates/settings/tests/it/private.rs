@@ -2,8 +2,7 @@
 
 use std::fs;
 
-use butler_settings::{Agreement, agree};
-use butler_vocab::Sha256Hex;
+use butler_settings::{Ask, agree};
 
 use crate::scratch::{Scratch, mode};
 
@@ -41,24 +40,34 @@ fn a_folder_in_place_of_the_file_is_a_problem_and_not_an_empty_file() {
     );
 }
 
+/// What a repo asks for that names this command.
+fn asks(scratch: &Scratch) -> Vec<Ask> {
+    scratch.load().unwrap().waiting()
+}
+
 #[test]
 fn what_was_agreed_is_added_to_the_file_and_the_file_stays_private() {
-    let scratch = Scratch::new().machine("{\n  // mine\n  \"approvers\": [\"U1\"]\n}\n");
-    let (one, two) = (Sha256Hex::of("one"), Sha256Hex::of("two"));
-    agree(&scratch.home(), Agreement::Policy, &scratch.root(), &one).unwrap();
-    agree(&scratch.home(), Agreement::Mcp, &scratch.root(), &two).unwrap();
-    let settings = scratch.load().unwrap();
-    let consents = settings.machine.consents;
-    assert_eq!(consents.policy[0].sha256, one.as_str());
-    assert_eq!(consents.mcp[0].sha256, two.as_str());
+    let scratch = Scratch::new()
+        .machine("{\n  // mine\n  \"approvers\": [\"U1\"]\n}\n")
+        .repo(
+            "config.json",
+            r#"{"prepare": ["make"], "limits": {"reviewRounds": 9}}"#,
+        );
+    let asks = asks(&scratch);
+    agree(&scratch.home(), &scratch.root(), &asks[..1]).unwrap();
+    agree(&scratch.home(), &scratch.root(), &asks[1..]).unwrap();
+    let consents = scratch.load().unwrap().machine.consents.policy;
+    let hashes: Vec<_> = consents.iter().map(|one| one.sha256.as_str()).collect();
+    assert_eq!(hashes, [asks[0].sha256.as_str(), asks[1].sha256.as_str()]);
     let text = fs::read_to_string(scratch.home().join("config.json")).unwrap();
     assert!(text.contains("// mine") && text.contains("U1"), "{text}");
 }
 
 #[test]
 fn agreeing_on_a_machine_without_a_file_makes_a_private_one() {
-    let scratch = Scratch::new();
-    let hash = Sha256Hex::of("x");
-    agree(&scratch.home(), Agreement::Policy, &scratch.root(), &hash).unwrap();
-    assert_eq!(scratch.load().unwrap().machine.consents.policy.len(), 1);
+    let scratch = Scratch::new().repo("config.json", r#"{"prepare": ["make"]}"#);
+    agree(&scratch.home(), &scratch.root(), &asks(&scratch)).unwrap();
+    let settings = scratch.load().unwrap();
+    assert_eq!(settings.machine.consents.policy.len(), 1);
+    assert_eq!(settings.repo.prepare, ["make"]);
 }

@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use super::{
-    Place, Warning,
+    Place, Warning, consent,
     marker::{Marker, State, key},
 };
 use crate::{TeamError, bench, office::Office, standing};
@@ -51,7 +51,11 @@ impl Job {
         let repo = &self.office.repo;
         let name = format!("prepare-{}-{}", self.place.as_str(), self.thread.short());
         let _turn = repo.turn(&name, &self.cancel).await?;
+        consent::tell(&self.office, &self.thread).await;
         let commands = &self.office.config.prepare;
+        if commands.is_empty() {
+            return Ok(None);
+        }
         let path = marker_path(&self.office.threads(), &self.thread, self.place);
         let mut marker = Marker::of(&path, key(commands, &self.folder));
         match &marker.state {

@@ -7,9 +7,9 @@ use std::{
     time::{Duration, Instant},
 };
 
+use crate::paint::Paint;
 use butler_settings::Settings;
 use butler_vocab::MessageTs;
-use owo_colors::OwoColorize;
 use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;

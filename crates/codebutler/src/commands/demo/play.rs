@@ -3,9 +3,9 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
+use crate::paint::Paint;
 use butler_settings::Settings;
 use butler_vocab::{ActionId, Choice, MessageTs, Usd};
-use owo_colors::OwoColorize;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 

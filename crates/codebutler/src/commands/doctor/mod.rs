@@ -13,8 +13,8 @@ mod slack;
 
 use std::{env, path::PathBuf};
 
+use crate::paint::Paint;
 use butler_settings::{machine_folder, repository_root, set_up_root};
-use owo_colors::OwoColorize;
 
 pub use self::finding::{Finding, Level};
 use crate::{commands::environment, error::CliError, exit::Exit, ui::Ui};
@@ -74,7 +74,7 @@ pub fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
     let findings: Vec<Finding> = PROBES.iter().flat_map(|probe| probe(&place)).collect();
     if args.json {
         let list: Vec<_> = findings.iter().map(Finding::to_json).collect();
-        ui.line(format_args!("{:#}", serde_json::Value::from(list)))?;
+        ui.json_in_lines(list)?;
     } else {
         for finding in &findings {
             show(finding, ui)?;

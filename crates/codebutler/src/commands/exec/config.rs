@@ -20,8 +20,9 @@ use url::Url;
 use super::{Args, typed::TypedPrice};
 use crate::{
     address,
-    commands::{environment, settings_around},
+    commands::{environment, policy, settings_around},
     error::CliError,
+    ui::Ui,
     wiring,
 };
 
@@ -49,7 +50,7 @@ pub struct Ready {
 }
 
 impl Plan {
-    pub fn of(args: &Args, folder: &Path) -> Result<Self, CliError> {
+    pub fn of(args: &Args, folder: &Path, ui: &Ui) -> Result<Self, CliError> {
         // The kernel is probed while files are read and the model is asked.
         let jail = coming_jail()?;
         let settings = settings_around(folder)?;
@@ -57,6 +58,9 @@ impl Plan {
             Some(settings) => (settings.machine.clone(), settings.home.clone()),
             None => Settings::machine(&environment)?,
         };
+        if let Some(settings) = &settings {
+            policy::tell_waiting(settings, ui);
+        }
         if args.model_url.is_some() && args.model.is_none() && settings.is_none() {
             return Err(CliError::user("--model-url needs --model")
                 .hint("name the model that the endpoint should use"));

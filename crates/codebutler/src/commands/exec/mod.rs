@@ -81,7 +81,7 @@ pub fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
     let folder = env::current_dir()?.canonicalize()?;
     let task = task(args)?;
     let exit = process::run_on_one_thread(async move |cancel| {
-        let plan = Plan::of(args, &folder)?;
+        let plan = Plan::of(args, &folder, ui)?;
         let sessions = Sessions::of(&plan.state, &folder);
         let known = known(args, &sessions, task.as_ref())?;
         let role = known.as_ref().map_or(args.role, |session| session.role);

@@ -1,9 +1,9 @@
 //! What a run says: lines for people on the error stream, or events for
 //! programs on the output. Secrets are taken out of both.
 
+use crate::paint::Paint;
 use butler_policy::Redactor;
 use butler_team::solo::{Outcome, Said, Session};
-use owo_colors::OwoColorize;
 use serde_json::{Value, json};
 
 use super::word;
@@ -122,7 +122,7 @@ impl Teller {
 
     fn event(&self, mut event: Value, ui: &Ui) {
         redact(&mut event, &self.redactor);
-        let _ = ui.raw(format!("{event}\n").as_bytes());
+        let _ = ui.json(&event);
     }
 }
 

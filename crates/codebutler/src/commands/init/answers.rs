@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use butler_settings::{EndpointKind, FOLDER, Machine, Models};
-use butler_vocab::{Role, Secret};
+use butler_vocab::{Role, Secret, visible_line};
 use inquire::{Confirm, InquireError, Password, Text, validator::Validation};
 use serde_json::{Value, json};
 
@@ -68,7 +68,7 @@ impl Answers {
         Ok(Self {
             channel,
             checks,
-            prepare: detected.prepare.clone(),
+            prepare: preparation(detected, new_repo && ask)?,
             new_repo,
             place,
             models,
@@ -274,7 +274,7 @@ fn checks(
         return Ok(detected.checks.clone());
     }
     let question = format!("Run these checks? {}", joined(&detected.checks));
-    let take = Confirm::new(&question)
+    let take = Confirm::new(&visible_line(&question))
         .with_default(true)
         .with_help_message("they tell the team whether a change is good")
         .prompt()
@@ -284,6 +284,23 @@ fn checks(
     } else {
         Vec::new()
     })
+}
+
+/// The commands that were found, unless a person does not want them to run.
+fn preparation(detected: &Detected, ask: bool) -> Result<Vec<String>, CliError> {
+    let commands = detected.prepare.clone();
+    if !ask || commands.is_empty() {
+        return Ok(commands);
+    }
+    let question = format!("Prepare every fresh worktree with {}?", commands.join("; "));
+    let take = Confirm::new(&visible_line(&question))
+        .with_default(true)
+        .with_help_message(
+            "they run in the sandbox, with the network, and install what checks need",
+        )
+        .prompt()
+        .map_err(stopped)?;
+    Ok(if take { commands } else { Vec::new() })
 }
 
 pub fn stopped(error: InquireError) -> CliError {

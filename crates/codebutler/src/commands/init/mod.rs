@@ -16,8 +16,8 @@ mod stage;
 
 use std::{env, path::Path};
 
-use butler_settings::{FOLDER, Settings, machine_folder, repository_root};
-use owo_colors::OwoColorize;
+use crate::paint::Paint;
+use butler_settings::{Ask, FOLDER, RepoFiles, Settings, agree, machine_folder, repository_root};
 
 pub use stage::{Access, Staged};
 
@@ -25,7 +25,7 @@ use crate::{
     commands::{
         environment,
         init::{answers::Answers, detect::Detected},
-        no_repository,
+        no_repository, policy,
     },
     error::{CliError, show_problems},
     exit::Exit,
@@ -72,6 +72,7 @@ pub fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
         CliError::user("the home folder is not known").hint("set HOME or CODEBUTLER_HOME")
     })?;
     let (machine, _) = Settings::machine(&environment)?;
+    let before = asks_of(&root);
     let detected = Detected::of(&root);
     let answers = Answers::collect(args, &root, &detected, &machine, ui)?;
 
@@ -81,7 +82,7 @@ pub fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
     let written = staged.persist()?;
 
     report(&root, &written, &answers, ui)?;
-    check_result(&root, ui)
+    check_result(&root, &before, args.yes, ui)
 }
 
 fn report(
@@ -120,9 +121,32 @@ fn report(
     Ok(())
 }
 
-/// What a person had written before may have problems of its own.
-fn check_result(root: &Path, ui: &Ui) -> Result<Exit, CliError> {
+/// What the repo's files ask for as they are now; nothing when they cannot be read,
+/// which is told when they are checked.
+fn asks_of(root: &Path) -> Vec<Ask> {
+    let files = RepoFiles::on_disk(root).ok();
+    let settings = files.and_then(|files| Settings::load_from(root, &files, &environment).ok());
+    settings.map(|settings| settings.asks).unwrap_or_default()
+}
+
+/// What a person had written before may have problems of its own, and what came
+/// with a clone needs their word. What was just written for them, from their
+/// answers or the shown guesses, has it.
+fn check_result(root: &Path, before: &[Ask], yes: bool, ui: &Ui) -> Result<Exit, CliError> {
     let settings = Settings::load(root, &environment)?;
-    show_problems(&settings.notices, ui);
+    let known = |ask: &Ask| before.iter().any(|old| old.sha256 == ask.sha256);
+    let (found, mut granted): (Vec<_>, Vec<_>) = settings.waiting().into_iter().partition(known);
+    if !found.is_empty() && !yes && ui.can_ask() {
+        ui.note("\nThis repository's files ask for more than is shipped:");
+        if policy::asks_person(&found, ui)? {
+            granted.extend(found);
+        }
+    }
+    if !granted.is_empty() {
+        agree(&settings.home, root, &granted).map_err(CliError::internal)?;
+        ui.note("agreed to on this machine:");
+        policy::tell(&granted, ui);
+    }
+    show_problems(&Settings::load(root, &environment)?.notices, ui);
     Ok(Exit::Done)
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use butler_model::{ClientConfig, ModelClient};
 use butler_settings::{Models, PmModels};
-use butler_vocab::Role;
+use butler_vocab::{Role, visible_line};
 use inquire::{Select, Text};
 use serde_json::{Value, json};
 
@@ -64,7 +64,9 @@ pub fn choose(config: ClientConfig, ask: bool) -> Result<Choice, CliError> {
 
 fn typed(why: &str) -> Result<Choice, CliError> {
     let name = Text::new("Model?")
-        .with_help_message(&format!("{why} Its name there, or empty for later"))
+        .with_help_message(&visible_line(&format!(
+            "{why} Its name there, or empty for later"
+        )))
         .prompt()
         .map_err(stopped)?;
     Ok(match name.trim() {
@@ -85,7 +87,13 @@ fn listed(config: ClientConfig) -> Result<Result<Vec<String>, String>, CliError>
     let answer =
         process::run(async move |_| Ok(tokio::time::timeout(PATIENCE, client.models()).await))?;
     let why = match answer {
-        Ok(Ok(models)) => return Ok(Ok(models.into_iter().map(|model| model.id).collect())),
+        Ok(Ok(models)) => {
+            let names = models.into_iter().map(|model| model.id);
+            // A prompt draws them itself; a name that cannot be seen is none to choose.
+            return Ok(Ok(names
+                .filter(|name| visible_line(name) == *name)
+                .collect()));
+        }
         Ok(Err(error)) => error.to_string(),
         Err(_) => format!("{address} did not list its models in {PATIENCE:?}"),
     };

@@ -35,20 +35,6 @@ const POLICY: &str = "\
 }
 ";
 
-const MCP: &str = "\
-// MCP servers for the team. Each starts only after a person on the machine agreed to it.
-{
-  \"servers\": {
-    // \"github\": {
-    //   \"command\": \"npx\",
-    //   \"args\": [\"-y\", \"@modelcontextprotocol/server-github\"],
-    //   \"env\": { \"GITHUB_PERSONAL_ACCESS_TOKEN\": \"${GITHUB_TOKEN}\" },
-    //   \"roles\": [\"pm\", \"coder\", \"reviewer\", \"lead\"]
-    // }
-  }
-}
-";
-
 const MACHINE: &str = "\
 // This machine's own settings: keys, endpoints, hub, approvers. Keep it private (mode 600).
 // All keys with their defaults: docs/configuration.md, or `codebutler schema machine`.
@@ -75,9 +61,7 @@ pub fn machine(home: &Path, answers: &Answers, staged: &mut Staged) -> Result<()
 pub fn repository(root: &Path, answers: &Answers, staged: &mut Staged) -> Result<(), CliError> {
     let folder = root.join(FOLDER);
     config(root, answers, staged)?;
-    for (name, text) in [("policy.json", POLICY), ("mcp.json", MCP)] {
-        staged.add(&folder.join(name), text, Access::Shared)?;
-    }
+    staged.add(&folder.join("policy.json"), POLICY, Access::Shared)?;
     // So that a later release can tell its own changes from the team's.
     if let Some(base) = roles::seeded(&folder)? {
         staged.replace(&folder.join(roles::BASE_FILE), &base, Access::Shared)?;

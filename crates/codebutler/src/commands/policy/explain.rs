@@ -7,9 +7,9 @@
 
 use std::{env, path::Path};
 
+use crate::paint::Paint;
 use butler_policy::{Assessment, Overrides, RiskContext, assess};
 use butler_settings::repository_root;
-use owo_colors::OwoColorize;
 use serde::Deserialize;
 use serde_json::{Value, json};
 

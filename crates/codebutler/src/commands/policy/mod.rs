@@ -1,13 +1,14 @@
-//! `codebutler policy`: what a repo's rules loosen, a person's consent to it, and
-//! what the rules say about a command (`explain`).
+//! `codebutler policy`: what a repo's files loosen, spend or run, a person's consent
+//! to it, and what the rules say about a command (`explain`).
 //!
 //! Consent is given by somebody at a terminal, or by naming the exact hash that
-//! was shown before. There is no way to agree to whatever the file says by then.
+//! was shown before. There is no way to agree to whatever the files say by then.
 
 mod explain;
 
-use butler_settings::{Agreement, McpOffer, Settings, agree};
-use butler_vocab::Sha256Hex;
+use std::path::Path;
+
+use butler_settings::{Ask, Settings, agree, hash_of};
 use clap::Subcommand;
 use inquire::Confirm;
 
@@ -15,10 +16,16 @@ use crate::{
     commands::{environment, set_up_here},
     error::CliError,
     exit::Exit,
+    process,
     ui::Ui,
+    wiring,
 };
 
-/// Show what the repo's policy asks for, agree to it, and try commands against it
+/// What is said of a repo that needs no consent.
+const NOTHING: &str = "this repository asks for nothing that needs your consent: it loosens no rule, \
+                       raises no cap and runs nothing by itself";
+
+/// Show what the repo's files ask for, agree to it, and try commands against the rules
 #[derive(Debug, clap::Args)]
 pub struct Args {
     #[command(subcommand)]
@@ -27,7 +34,7 @@ pub struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Agree to the loosening parts of this repo's policy, or to an MCP server
+    /// Agree to what this repo's files loosen, spend or run
     Accept(Accept),
     /// Say how far a shell command reaches, and why
     Explain(explain::Explain),
@@ -37,9 +44,6 @@ enum Verb {
 
 #[derive(Debug, clap::Args)]
 struct Accept {
-    /// Agree to this MCP server of .codebutler/mcp.json instead
-    #[arg(long, value_name = "SERVER")]
-    mcp: Option<String>,
     /// The hash that `codebutler policy` showed, instead of answering a question
     #[arg(long, value_name = "SHA256")]
     hash: Option<String>,
@@ -47,117 +51,119 @@ struct Accept {
 
 pub fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
     match &args.verb {
-        None => show(&here()?, ui),
-        Some(Verb::Accept(accept)) => match &accept.mcp {
-            Some(server) => accept_server(&here()?, server, accept.hash.as_deref(), ui),
-            None => accept_policy(&here()?, accept.hash.as_deref(), ui),
-        },
+        None => show(&here()?.1, ui),
+        Some(Verb::Accept(accept)) => {
+            let (settings, asks) = here()?;
+            accept_waiting(&settings, &asks, accept.hash.as_deref(), ui)
+        }
         Some(Verb::Explain(explain)) => explain::explain(explain, ui),
         Some(Verb::Check(check)) => explain::check(check, ui),
     }
 }
 
-fn here() -> Result<Settings, CliError> {
-    Ok(Settings::load(&set_up_here()?, &environment)?)
+/// What the default branch asks for, which is what binds agents, and what the
+/// working copy asks for besides.
+fn here() -> Result<(Settings, Vec<Ask>), CliError> {
+    let root = set_up_here()?;
+    let settings = Settings::load(&root, &environment)?;
+    let mut asks = in_force(&root);
+    for ask in &settings.asks {
+        if !asks.iter().any(|known| known.sha256 == ask.sha256) {
+            asks.push(ask.clone());
+        }
+    }
+    Ok((settings, asks))
 }
 
-fn show(settings: &Settings, ui: &Ui) -> Result<Exit, CliError> {
-    match &settings.loosening {
-        None => ui.line("the policy of this repo loosens nothing")?,
-        Some(loosening) => {
-            let state = state(loosening.agreed);
-            ui.line(format_args!("policy, {state}, {}", loosening.sha256))?;
-            for part in &loosening.parts {
-                ui.line(format_args!("  {part}"))?;
+/// Before anything is committed there is nothing in force but the working copy,
+/// and what is wrong on the default branch is for the agents to tell.
+fn in_force(root: &Path) -> Vec<Ask> {
+    let settings = process::run_on_one_thread(async |_| wiring::settings_in_force(root).await);
+    settings.map(|settings| settings.asks).unwrap_or_default()
+}
+
+fn show(asks: &[Ask], ui: &Ui) -> Result<Exit, CliError> {
+    if asks.is_empty() {
+        ui.line(NOTHING)?;
+    }
+    let (agreed, waiting): (Vec<_>, Vec<_>) = asks.iter().cloned().partition(|ask| ask.agreed);
+    for (state, asks) in [("not agreed to", waiting), ("agreed to", agreed)] {
+        if !asks.is_empty() {
+            ui.line(format_args!("policy, {state}, {}", hash_of(&asks)))?;
+            for ask in &asks {
+                ui.line(format_args!("  {}: {}", ask.key, ask.words))?;
             }
         }
     }
-    for name in settings.mcp.all().into_keys() {
-        let state = state(settings.mcp_agreed(name));
-        if let Some(McpOffer { sha256, shown }) = settings.mcp_offer(name) {
-            ui.line(format_args!("mcp server {name}, {state}, {sha256}"))?;
-            ui.line(format_args!("  {shown}"))?;
-        }
-    }
     Ok(Exit::Done)
 }
 
-fn state(agreed: bool) -> &'static str {
-    if agreed { "agreed to" } else { "not agreed to" }
-}
-
-fn accept_policy(settings: &Settings, hash: Option<&str>, ui: &Ui) -> Result<Exit, CliError> {
-    let Some(loosening) = &settings.loosening else {
-        ui.line("the policy of this repo loosens nothing; there is nothing to agree to")?;
-        return Ok(Exit::Done);
-    };
-    for part in &loosening.parts {
-        ui.note(format_args!("  {part}"));
-    }
-    settle(
-        settings,
-        Agreement::Policy,
-        &loosening.sha256,
-        loosening.agreed,
-        hash,
-        ui,
-    )
-}
-
-fn accept_server(
+fn accept_waiting(
     settings: &Settings,
-    name: &str,
+    asks: &[Ask],
     hash: Option<&str>,
     ui: &Ui,
 ) -> Result<Exit, CliError> {
-    let servers = settings.mcp.all();
-    let offer = settings.mcp_offer(name);
-    let Some(offer) = offer.filter(|_| servers.contains_key(name)) else {
-        let names: Vec<_> = servers.into_keys().collect();
-        return Err(CliError::user(format!("there is no MCP server {name}"))
-            .hint(format!("the servers are: {}", names.join(", "))));
-    };
-    ui.note(format_args!("  {}", offer.shown));
-    let agreed = settings.mcp_agreed(name);
-    settle(settings, Agreement::Mcp, &offer.sha256, agreed, hash, ui)
-}
-
-fn settle(
-    settings: &Settings,
-    what: Agreement,
-    sha256: &Sha256Hex,
-    agreed: bool,
-    hash: Option<&str>,
-    ui: &Ui,
-) -> Result<Exit, CliError> {
-    if agreed {
-        ui.line("already agreed to on this machine")?;
+    let waiting: Vec<Ask> = asks.iter().filter(|ask| !ask.agreed).cloned().collect();
+    if waiting.is_empty() {
+        ui.line(match asks {
+            [] => NOTHING,
+            _ => "already agreed to on this machine",
+        })?;
         return Ok(Exit::Done);
     }
-    if !consents(sha256, hash, ui)? {
+    if !consents(&waiting, hash, ui)? {
         ui.line("not agreed to; it stays without effect")?;
         return Ok(Exit::Done);
     }
-    agree(&settings.home, what, &settings.root, sha256).map_err(CliError::internal)?;
-    ui.line("agreed; it has effect on this machine until the file changes")?;
+    agree(&settings.home, &settings.root, &waiting).map_err(CliError::internal)?;
+    ui.line("agreed; it has effect on this machine until it changes")?;
     Ok(Exit::Done)
 }
 
-fn consents(sha256: &Sha256Hex, hash: Option<&str>, ui: &Ui) -> Result<bool, CliError> {
+fn consents(waiting: &[Ask], hash: Option<&str>, ui: &Ui) -> Result<bool, CliError> {
+    let sha256 = hash_of(waiting);
     match hash {
         Some(hash) if hash == sha256.as_str() => Ok(true),
         Some(_) => Err(CliError::user(format!(
             "that is not the hash of what is there now, which is {sha256}"
         ))
         .hint("look at it again with `codebutler policy`")),
-        None if ui.can_ask() => Confirm::new("Agree to this on this machine?")
-            .with_default(false)
-            .prompt()
-            .map_err(CliError::internal),
-        None => Err(
-            CliError::user("there is no terminal to ask on").hint(format!(
-                "after reading it, run `codebutler policy accept --hash {sha256}`"
-            )),
-        ),
+        None if ui.can_ask() => asks_person(waiting, ui),
+        None => {
+            tell(waiting, ui);
+            Err(
+                CliError::user("there is no terminal to ask on").hint(format!(
+                    "after reading it, run `codebutler policy accept --hash {sha256}`"
+                )),
+            )
+        }
     }
+}
+
+/// Shows what is asked for and waits for the person's word.
+pub fn asks_person(waiting: &[Ask], ui: &Ui) -> Result<bool, CliError> {
+    tell(waiting, ui);
+    Confirm::new("Agree to this on this machine?")
+        .with_default(false)
+        .prompt()
+        .map_err(CliError::internal)
+}
+
+/// What waits, a line each.
+pub fn tell(waiting: &[Ask], ui: &Ui) {
+    for ask in waiting {
+        ui.note(format_args!("  {}: {}", ask.key, ask.words));
+    }
+}
+
+/// The same for somebody who came for something else.
+pub fn tell_waiting(settings: &Settings, ui: &Ui) {
+    let waiting = settings.waiting();
+    if waiting.is_empty() {
+        return;
+    }
+    ui.note("this repository's files ask for what nobody on this machine has agreed to; it has no effect:");
+    tell(&waiting, ui);
+    ui.note("agree with `codebutler policy accept`");
 }

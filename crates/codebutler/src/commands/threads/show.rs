@@ -30,7 +30,7 @@ pub fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
             .iter()
             .map(|(role, choice)| json!({"role": role, "decision": choice}))
             .collect();
-        ui.line(json!({"thread": thread.dir_name(), "decisions": all}))?;
+        ui.json(json!({"thread": thread.dir_name(), "decisions": all}))?;
         return Ok(Exit::Done);
     }
     ui.line(format_args!("{}  {}", thread.short(), thread.dir_name()))?;

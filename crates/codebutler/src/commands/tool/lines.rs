@@ -65,7 +65,7 @@ pub async fn answer(
             }
         };
         let answer = json!({"id": id, "ok": outcome.ok, "output": outcome.text});
-        ui.raw(format!("{answer}\n").as_bytes())?;
+        ui.json(answer)?;
     }
 }
 

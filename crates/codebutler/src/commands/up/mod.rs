@@ -6,14 +6,14 @@ mod team;
 
 use std::sync::Arc;
 
+use crate::paint::Paint;
 use butler_hub::{Tokens, runs_in};
 use butler_settings::Settings;
 use butler_vocab::Role;
-use owo_colors::OwoColorize;
 
 pub use self::team::{Place, Team};
 use crate::{
-    commands::{environment, listen::Listen, set_up_here},
+    commands::{environment, listen::Listen, policy, set_up_here},
     error::CliError,
     exit::Exit,
     process,
@@ -49,6 +49,10 @@ pub fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
             exact: args.listen.is_exact() && !joins,
             reachable: args.listen.listen_anywhere,
         };
+        // What is wrong with the files is for the agents to tell, who read the same.
+        if let Ok(in_force) = wiring::settings_in_force(&place.root).await {
+            policy::tell_waiting(&in_force, ui);
+        }
         let team = Team::start(&place, lines, cancel.clone()).await?;
         let link = login_link(&settings, &team.url)?;
         ui.line(format_args!("{}: {link}", at_work(&team.absent)))?;
