@@ -77,6 +77,12 @@ impl Person {
         Ok(messages.unwrap_or_default())
     }
 
+    /// The newest threads, with phase and pull request.
+    pub async fn board(&self) -> Result<Value, CliError> {
+        let request = self.client.get(self.url("v1/board")?);
+        answer(request.bearer_auth(self.token.expose())).await
+    }
+
     /// Whether no agent has mail that it did not take yet.
     pub async fn queues_empty(&self) -> Result<bool, CliError> {
         let request = self.client.get(self.url("v1/agents")?);

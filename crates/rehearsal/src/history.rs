@@ -16,7 +16,12 @@ pub(crate) struct History<'a> {
 pub(crate) struct Said<'a> {
     pub(crate) text: Option<&'a str>,
     pub(crate) calls: &'a [ToolCall],
+    /// A person stopped it before its calls had run.
+    pub(crate) stopped: bool,
 }
+
+/// How the result of a call begins that a person stopped.
+const STOPPED: &str = "This call was stopped";
 
 impl<'a> History<'a> {
     pub(crate) const fn new(messages: &'a [ModelMessage], tools_offered: bool) -> Self {
@@ -38,6 +43,13 @@ impl<'a> History<'a> {
                     Said {
                         text: text.as_deref(),
                         calls,
+                        stopped: self.messages[place + 1..]
+                            .iter()
+                            .map_while(|message| match message {
+                                ModelMessage::Tool { text, .. } => Some(text),
+                                _ => None,
+                            })
+                            .any(|text| text.contains(STOPPED)),
                     },
                 )),
                 _ => None,
@@ -50,6 +62,49 @@ impl<'a> History<'a> {
             ModelMessage::User { text, .. } => Some(text.as_str()),
             _ => None,
         })
+    }
+
+    /// Messages to the model since its last answer.
+    pub(crate) fn news(self) -> impl DoubleEndedIterator<Item = &'a str> {
+        let start = self
+            .messages
+            .iter()
+            .rposition(|message| matches!(message, ModelMessage::Assistant { .. }));
+        let news = &self.messages[start.map_or(0, |last| last + 1)..];
+        History::new(news, self.tools_offered).users()
+    }
+
+    /// What people said, each message by itself.
+    pub(crate) fn people(self) -> impl DoubleEndedIterator<Item = &'a str> {
+        self.users().flat_map(persons_words)
+    }
+
+    /// What people said since the last answer.
+    pub(crate) fn people_now(self) -> impl DoubleEndedIterator<Item = &'a str> {
+        self.news().flat_map(persons_words)
+    }
+
+    /// Notes that are to become a request: one message, in nobody's tag.
+    pub(crate) fn notes(self) -> Option<&'a str> {
+        let mut users = self.users();
+        let only = users.next().filter(|_| users.next().is_none())?;
+        let tags = ["<message", "<note", "<outside", "<summary"];
+        let plain = !tags.iter().any(|tag| only.contains(tag));
+        (plain && !self.tools_offered && self.answer_count() == 0).then(|| only.trim())
+    }
+
+    /// What came after the newest call of a tool with this in its arguments;
+    /// nothing without one.
+    pub(crate) fn since_call(self, tool: &str, with: Option<&str>) -> Option<Self> {
+        let is_it = |call: &ToolCall| {
+            call.name == tool && with.is_none_or(|with| call.arguments.to_string().contains(with))
+        };
+        let calls_it = |message: &ModelMessage| match message {
+            ModelMessage::Assistant { calls, .. } => calls.iter().any(is_it),
+            _ => false,
+        };
+        let at = self.messages.iter().rposition(calls_it)?;
+        Some(History::new(&self.messages[at + 1..], self.tools_offered))
     }
 
     /// All tool results.
@@ -88,6 +143,12 @@ impl<'a> History<'a> {
         newest
             .iter()
             .any(|(_, text)| text.to_lowercase().contains("interrupted"))
+    }
+
+    /// Whether the last answer was a text without calls.
+    pub(crate) fn ends_in_text(self) -> bool {
+        let last = self.answers().last();
+        last.is_some_and(|(_, said)| said.calls.is_empty())
     }
 
     /// How many answers there are.
@@ -155,4 +216,15 @@ impl<'a> History<'a> {
             None => "no message at all".to_owned(),
         }
     }
+}
+
+/// The words of people in a message to the model. Everybody's words stand in a
+/// tag that names the speaker, and no text can open or close one.
+fn persons_words(message: &str) -> impl DoubleEndedIterator<Item = &str> {
+    let parts = message.split("<message from=\"person\"").skip(1);
+    let words = parts.filter_map(|part| {
+        let (_, text) = part.split_once('>')?;
+        text.split("</message>").next().map(str::trim)
+    });
+    words.collect::<Vec<_>>().into_iter()
 }

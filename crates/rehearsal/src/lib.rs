@@ -42,8 +42,18 @@
 //! 4. If that step has an `expect` that does not hold, the request is off the
 //!    script; so is one for which no step is left. People get a friendly text;
 //!    in strict mode the answer is HTTP 400 with what came and what was expected.
-//! 5. A request that offers no tools (a summary for compaction, a ping) gets
-//!    only steps with `tools_offered: false`, else a built-in summary.
+//! 5. A request that offers no tools (a summary for compaction, a ping, a draft)
+//!    gets only steps with `tools_offered: false`, else a built-in summary, or a
+//!    person's notes back as they are.
+//! 6. An answer whose calls a person stopped does not count: it is given again.
+//!
+//! # People who do not keep to the script
+//!
+//! `person_said` holds when a person spoke since the last answer; the words that
+//! open the story do not count. `since` looks at what was heard since a tool was
+//! called last. With an `aside`, a role that is spoken to while it works says it
+//! along with its next step (SendMessage). [`Scenario::with_shared`] adds branches
+//! that several stories share, [`Scenario::paced`] makes answers take their time.
 //!
 //! Conditions look at messages and tool results, never at the system prompt.
 //!
@@ -70,5 +80,5 @@ pub use mailbox::{Mailbox, MailboxError, mailbox};
 pub use off_script::OffScript;
 pub use play::{Played, PlayedCall};
 pub use scenario::{Scenario, ScenarioError};
-pub use script::{Call, Capture, Repeat, Script, Source, Step, Texts, When};
+pub use script::{Call, Capture, Repeat, Script, Since, Source, Step, Texts, When};
 pub use server::{Rehearsal, RehearsalError};

@@ -2,7 +2,7 @@
 
 use butler_model::wire::Chat;
 use butler_vocab::Role;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::{
     Fault, OffScript, Scenario,
@@ -51,8 +51,13 @@ struct Progress {
     special: Vec<usize>,
     /// The last step without `when` that appears.
     furthest: Option<usize>,
+    /// What people ask for when they want this story.
+    words: Vec<String>,
     values: Values,
 }
+
+/// The tool that an aside goes along with.
+const SEND: &str = "SendMessage";
 
 impl Scenario {
     /// The answer of `role` to a request. `spent` says whether the fault of a
@@ -94,6 +99,13 @@ impl Scenario {
         }
         let mut played = render(role, place, ready, history, &mut progress.values)
             .map_err(|reason| off_script(vec![format!("{}: {reason}", ready.name())]))?;
+        let answers_people = ready.when.as_ref().and_then(|ready| ready.when.person_said);
+        if answers_people != Some(true) && history.people_now().next().is_some() {
+            self.add_aside(&mut played, chat);
+        }
+        if self.paced && played.delay_ms == 0 {
+            played.delay_ms = pause(&played);
+        }
         let once_only = played
             .fault
             .as_ref()
@@ -104,6 +116,26 @@ impl Scenario {
         Ok(played)
     }
 
+    /// A person spoke while the role works: a word to them, and the work goes on.
+    fn add_aside(&self, played: &mut Played, chat: &Chat) {
+        let offered = chat.tools.iter().any(|tool| tool.name == SEND);
+        let opens = played.step.is_none_or(|place| {
+            let steps = self.roles.get(&played.role);
+            steps.is_none_or(|steps| steps[..place].iter().all(|one| one.when.is_some()))
+        });
+        if let Some(aside) = &self.script.aside
+            && offered
+            && !opens
+            && !played.calls.is_empty()
+        {
+            let message = PlayedCall {
+                tool: SEND.to_owned(),
+                arguments: json!({"message": aside}),
+            };
+            played.calls.insert(0, message);
+        }
+    }
+
     /// Matches the answers of the history with the steps.
     fn progress(&self, steps: &[ReadyStep], history: History<'_>) -> Progress {
         let mut progress = Progress {
@@ -112,9 +144,15 @@ impl Scenario {
                 .filter(|place| steps[*place].when.is_some() || steps[*place].is_emergency())
                 .collect(),
             furthest: None,
+            words: self.script.words.clone(),
             values: self.script.vars.clone(),
         };
         for (before, said) in history.answers() {
+            let said = self.without_aside(said);
+            // What a person stopped has not happened: it is given again.
+            if said.stopped {
+                continue;
+            }
             let open = |place: &usize| progress.counts[*place] < steps[*place].times();
             let likely = choose(steps, before, &progress);
             let candidates = likely.into_iter().chain((0..steps.len()).filter(open));
@@ -132,6 +170,18 @@ impl Scenario {
         }
         progress
     }
+}
+
+/// Milliseconds that a paced answer takes: long enough to see who is at work,
+/// short enough for a whole story in less than a minute.
+fn pause(played: &Played) -> u64 {
+    let said = played.say.as_deref().map_or(0, str::len);
+    let called: usize = played
+        .calls
+        .iter()
+        .map(|call| call.arguments.to_string().len())
+        .sum();
+    700 + ((said + called) as u64 * 2).min(1_300)
 }
 
 /// The step that answers a history, by the rules of the crate's page.
@@ -240,9 +290,12 @@ fn render(
     })
 }
 
-/// The answer to a request without tools for which the scenario has no step:
-/// a summary of the conversation, from its own facts.
+/// The answer to a request without tools for which the scenario has no step: a
+/// person's notes come back as they are, a conversation as a summary of its facts.
 fn built_in(role: Role, title: &str, history: History<'_>) -> Played {
+    if let Some(notes) = history.notes() {
+        return Played::text(role, notes.to_owned());
+    }
     let mut used = Map::new();
     for (_, said) in history.answers() {
         for call in said.calls {
@@ -287,6 +340,20 @@ fn waiting(steps: &[ReadyStep], history: History<'_>, progress: &Progress) -> Ve
     .collect()
 }
 
+impl Scenario {
+    /// An answer as its step has it: without the aside that went along.
+    fn without_aside<'a>(&self, mut said: Said<'a>) -> Said<'a> {
+        if let [first, rest @ ..] = said.calls
+            && !rest.is_empty()
+            && first.name == SEND
+            && first.arguments["message"].as_str() == self.script.aside.as_deref()
+        {
+            said.calls = rest;
+        }
+        said
+    }
+}
+
 impl ReadyWhen {
     /// The first condition that does not hold, in words.
     fn failure(
@@ -300,6 +367,7 @@ impl ReadyWhen {
             return Some("tools are offered or not".to_owned());
         }
         self.about_users(history)
+            .or_else(|| self.about_people(history, progress))
             .or_else(|| self.about_results(history))
             .or_else(|| self.about_counts(history))
             .or_else(|| {
@@ -328,6 +396,25 @@ impl ReadyWhen {
                     .map(|text| format!("no message contains “{text}”"))
                     .next()
             })
+    }
+
+    fn about_people(&self, history: History<'_>, progress: &Progress) -> Option<String> {
+        let opens = |said: &str| progress.furthest.is_none() && holds_all(said, &progress.words);
+        let spoke = history.people_now().any(|said| !opens(said));
+        if self.when.person_said.is_some_and(|wanted| wanted != spoke) {
+            let not = if spoke { "a" } else { "no" };
+            return Some(format!("{not} person spoke since the last answer"));
+        }
+        let since = self.when.since.as_ref()?;
+        let Some(after) = history.since_call(&since.call, since.with.as_deref()) else {
+            return Some(format!("{} was not called", since.call));
+        };
+        let heard = |text: &&String| after.users().any(|user| user.contains(*text));
+        let missing = texts(&since.heard).iter().find(|text| !heard(text));
+        let unwanted = texts(&since.unheard).iter().find(heard);
+        missing
+            .map(|text| format!("“{text}” was not heard since {}", since.call))
+            .or_else(|| unwanted.map(|text| format!("“{text}” was heard since {}", since.call)))
     }
 
     fn about_results(&self, history: History<'_>) -> Option<String> {
@@ -387,6 +474,13 @@ impl ReadyWhen {
         check("answer", self.when.nth, history.answer_count() + 1)
             .or_else(|| check("turn", self.when.turn, history.answers_since_user() + 1))
     }
+}
+
+/// Whether a text holds all of these words, in any case.
+pub(crate) fn holds_all(text: &str, words: &[String]) -> bool {
+    let text = text.to_lowercase();
+    let mut each = words.iter();
+    !words.is_empty() && each.all(|word| text.contains(&word.to_lowercase()))
 }
 
 fn texts(texts: &Option<Texts>) -> &[String] {

@@ -29,6 +29,7 @@ impl Catch {
         match self.from {
             Source::ToolResult => history.results().rev().find_map(newest),
             Source::User => history.users().rev().find_map(newest),
+            Source::Person => history.people().rev().find_map(newest),
         }
     }
 }

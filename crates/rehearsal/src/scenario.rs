@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::{
     Script, Source, Step, When,
+    play::holds_all,
     render::{Catch, names_in},
     script::{Forever, Repeat, ScriptPrice},
 };
@@ -27,6 +28,8 @@ pub struct ScenarioError {
 pub struct Scenario {
     pub(crate) script: Script,
     pub(crate) roles: BTreeMap<Role, Vec<ReadyStep>>,
+    /// Answers take as long as somebody who watches needs.
+    pub(crate) paced: bool,
 }
 
 /// A step with its expressions compiled.
@@ -79,7 +82,33 @@ impl Scenario {
                 .collect::<Result<Vec<_>, _>>()?;
             roles.insert(*role, ready);
         }
-        Ok(Self { script, roles })
+        Ok(Self {
+            script,
+            roles,
+            paced: false,
+        })
+    }
+
+    /// Takes the aside, and the steps that several stories share, from another
+    /// scenario. They stand behind the branches that a role begins with, and
+    /// before its first step without a condition.
+    #[must_use]
+    pub fn with_shared(mut self, shared: &Self) -> Self {
+        self.script.aside.clone_from(&shared.script.aside);
+        for (role, steps) in &shared.roles {
+            let own = self.roles.entry(*role).or_default();
+            let at = own.iter().position(|ready| ready.when.is_none());
+            let at = at.unwrap_or(own.len());
+            own.splice(at..at, steps.iter().cloned());
+        }
+        self
+    }
+
+    /// The same story at a pace that people can follow.
+    #[must_use]
+    pub fn paced(mut self) -> Self {
+        self.paced = true;
+        self
     }
 
     /// What the story is about.
@@ -94,15 +123,17 @@ impl Scenario {
         &self.script.request
     }
 
-    /// Whether a conversation that begins with these words belongs to it.
+    /// Whether words ask for this story.
     #[must_use]
-    pub fn belongs(&self, first: &str) -> bool {
-        let first = first.to_lowercase();
-        let words = &self.script.words;
-        !words.is_empty()
-            && words
-                .iter()
-                .all(|word| first.contains(&word.to_lowercase()))
+    pub fn belongs(&self, words: &str) -> bool {
+        holds_all(words, &self.script.words)
+    }
+
+    /// Where in a text the last of the words appears for the first time.
+    pub(crate) fn asked_at(&self, text: &str) -> Option<usize> {
+        let words = self.script.words.iter();
+        let places = words.map(|word| text.find(&word.to_lowercase()));
+        places.collect::<Option<Vec<_>>>()?.into_iter().max()
     }
 
     /// The roles that have lines, with how many steps.
@@ -240,6 +271,7 @@ impl Source {
         match self {
             Source::ToolResult => "tool_result",
             Source::User => "user",
+            Source::Person => "person",
         }
     }
 }

@@ -32,6 +32,10 @@ pub struct Script {
     /// The window it pretends to have, in tokens.
     #[serde(default = "default_context")]
     pub context: u64,
+    /// What a role says to a person who speaks while it works: it goes along
+    /// with the next step, as a SendMessage.
+    #[serde(default)]
+    pub aside: Option<String>,
     /// Values for `${name}` in every step.
     #[serde(default)]
     pub vars: BTreeMap<String, String>,
@@ -119,10 +123,29 @@ pub struct When {
     pub turn: Option<u32>,
     /// Whether the request offers tools.
     pub tools_offered: Option<bool>,
+    /// Whether a person spoke since the last answer; words that open the story
+    /// do not count.
+    pub person_said: Option<bool>,
+    /// What was heard since a tool was called last.
+    pub since: Option<Since>,
     /// Steps (by id) that were played.
     pub played: Option<Texts>,
     /// Steps (by id) that were not played.
     pub not_played: Option<Texts>,
+}
+
+/// What was heard since the newest call of a tool. Does not hold without one.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Since {
+    /// The tool.
+    pub call: String,
+    /// In the arguments of that call, as JSON.
+    pub with: Option<String>,
+    /// In a message since then.
+    pub heard: Option<Texts>,
+    /// In no message since then.
+    pub unheard: Option<Texts>,
 }
 
 /// One text or several.
@@ -164,6 +187,8 @@ pub enum Source {
     ToolResult,
     /// In messages to the model.
     User,
+    /// In what people said.
+    Person,
 }
 
 /// How often a step is given.

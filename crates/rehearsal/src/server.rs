@@ -23,7 +23,7 @@ use tokio::{net::TcpListener, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Played, Scenario,
+    OffScript, Played, PlayedCall, Scenario,
     answer::{Answer, Part, answer},
     history::History,
     script::ScriptPrice,
@@ -31,6 +31,9 @@ use crate::{
 
 /// A conversation with many pictures is still smaller than this.
 pub(crate) const LARGEST_REQUEST: usize = 64 << 20;
+
+/// The tool that asks people and waits.
+const ASK: &str = "AskUser";
 
 /// A server that could not be started.
 #[derive(Debug, thiserror::Error)]
@@ -219,12 +222,10 @@ impl Stage {
         let history = History::new(&chat.messages, !chat.tools.is_empty());
         let place = history.place();
         let Some((story, scenario)) = self.story(history) else {
-            let played = Played::text(role, self.programme());
-            return answer(
-                &played,
-                &chat,
-                &usage(ScriptPrice::default(), &chat, &played),
-            );
+            let words = history.notes().map(str::to_owned);
+            let played = Played::text(role, words.unwrap_or_else(|| self.programme()));
+            let usage = usage(ScriptPrice::default(), &chat, &played);
+            return answer(&played, &chat, &usage);
         };
         let spent = |step: usize| self.is_spent((story, role, step, place));
         let played = match scenario.play(role, &chat, &spent) {
@@ -233,23 +234,49 @@ impl Stage {
                 tracing::error!(%off, "rehearsal");
                 return Answer::refusal(400, "off_script", &off.to_string());
             }
-            Err(off) if self.scenarios.len() > 1 => {
-                Played::text(role, format!("{} {}", off.friendly(), self.programme()))
+            Err(off) => {
+                tracing::debug!(%off, "rehearsal");
+                self.astray(&off, &chat, history)
             }
-            Err(off) => Played::text(role, off.friendly()),
         };
         self.note(story, role, &played, place);
         answer(&played, &chat, &usage(scenario.price(), &chat, &played))
     }
 
-    /// Which story a conversation belongs to.
+    /// What people get when the script has no answer: a text. When that was not
+    /// sent to anybody, because work is still owed, it is asked as a question.
+    fn astray(&self, off: &OffScript, chat: &Chat, history: History<'_>) -> Played {
+        let mut text = off.friendly();
+        if self.scenarios.len() > 1 {
+            text = format!("{text} {}", self.programme());
+        }
+        let in_vain = history.ends_in_text() && history.people_now().next().is_none();
+        let asks = chat.tools.iter().any(|tool| tool.name == ASK);
+        let mut played = Played::text(off.role, text);
+        if in_vain && asks {
+            let question = played.say.take();
+            played.calls.push(PlayedCall {
+                tool: ASK.to_owned(),
+                arguments: json!({"question": question}),
+            });
+        }
+        played
+    }
+
+    /// Which story a conversation belongs to: the one whose words are complete
+    /// first, because later ones may be in a list of what else there is.
     fn story(&self, history: History<'_>) -> Option<(usize, &Scenario)> {
         if let [only] = self.scenarios.as_slice() {
             return Some((0, only));
         }
-        let first = history.users().next().unwrap_or_default();
-        let mut stories = self.scenarios.iter().enumerate();
-        stories.find(|(_, scenario)| scenario.belongs(first))
+        let heard: String = history.users().map(str::to_lowercase).collect();
+        let stories = self.scenarios.iter().enumerate();
+        let asked = stories.filter_map(|(number, scenario)| {
+            Some((scenario.asked_at(&heard)?, (number, scenario)))
+        });
+        asked
+            .min_by_key(|(place, _)| *place)
+            .map(|(_, story)| story)
     }
 
     /// What can be asked for here, and how to ask for anything else.

@@ -1,7 +1,8 @@
-//! The whole demo by clicks in a real Chromium, at desktop and phone size. What
-//! drives it lives in a folder made by `crates/hub/tests/browser/setup.sh <dir>`
-//! and named by `CODEBUTLER_BROWSER_DIR`. With `CODEBUTLER_PICTURES=<dir>` the
-//! screenshots of the documentation are taken on the way.
+//! The whole demo by clicks in a real Chromium, at desktop and phone size, and
+//! its three stories in every order with every kind of no on the way. What drives
+//! it lives in a folder made by `crates/hub/tests/browser/setup.sh <dir>` and named
+//! by `CODEBUTLER_BROWSER_DIR`. With `CODEBUTLER_PICTURES=<dir>` the screenshots of
+//! the documentation are taken on the way.
 
 use std::{
     io::{BufRead, BufReader},
@@ -10,8 +11,12 @@ use std::{
 };
 
 use assert_cmd::cargo::cargo_bin;
+use serde_json::json;
 
-const REQUEST: &str = "add a --json flag to list, so that other programs can read the notes";
+const FEATURE: &str = "add a --json flag to list, so that other programs can read the notes";
+const BUGFIX: &str = "fix: removing a note that is not there says nothing, it should be an error";
+const CLEANUP: &str =
+    "the folder tmp/ of my experiments shows up in every commit, please make that stop";
 
 /// Where the driver is. Without it the tests are skipped at home, and fail
 /// where everything must be tried.
@@ -39,7 +44,7 @@ struct Demo {
 impl Demo {
     fn start(home: &Path) -> Self {
         let mut process = Command::new(cargo_bin("codebutler"))
-            .arg("demo")
+            .args(["demo", "--fast"])
             .env("HOME", home)
             .current_dir(home)
             .stdin(Stdio::null())
@@ -69,17 +74,17 @@ impl Drop for Demo {
     }
 }
 
-fn play(size: &str) {
+/// Runs a script of `crates/hub/tests/browser` on a demo of its own.
+fn drive(script: &str, variables: &[(&str, &str)]) {
     let Some(dir) = driver() else { return };
     let home = tempfile::tempdir().unwrap();
     let demo = Demo::start(home.path());
     let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("../hub/tests/browser");
     let mut node = Command::new("node");
-    node.arg(scripts.join("demo.mjs"))
+    node.arg(scripts.join(script))
         .env("BROWSER_DIR", dir)
         .env("LOGIN", &demo.link)
-        .env("REQUEST", REQUEST)
-        .env("SIZE", size)
+        .envs(variables.iter().copied())
         .stdin(Stdio::null());
     if let Some(pictures) = std::env::var_os("CODEBUTLER_PICTURES") {
         node.env("PICTURES", pictures);
@@ -88,7 +93,7 @@ fn play(size: &str) {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     assert!(
         output.status.success() && text(&output.stdout).contains("ok"),
-        "{size}: {}\n{}\n{}",
+        "{variables:?}: {}\n{}\n{}",
         output.status,
         text(&output.stdout),
         text(&output.stderr)
@@ -101,10 +106,53 @@ fn play(size: &str) {
 
 #[test]
 fn the_demo_is_played_by_clicks_on_a_desktop() {
-    play("desktop");
+    drive("demo.mjs", &[("REQUEST", FEATURE), ("SIZE", "desktop")]);
 }
 
 #[test]
 fn the_demo_is_played_by_taps_on_a_phone() {
-    play("phone");
+    drive("demo.mjs", &[("REQUEST", FEATURE), ("SIZE", "phone")]);
+}
+
+/// Plays the stories in this order. `turn` says which of them meets which
+/// obstacle, so that over all orders each meets each.
+fn order(requests: [&str; 3], turn: usize) {
+    let allows = |number: usize| (number + turn).is_multiple_of(2);
+    let stories = requests.iter().enumerate();
+    let stories: Vec<_> = stories
+        .map(|(number, request)| json!({"request": request, "allow": allows(number)}))
+        .collect();
+    let stories = serde_json::to_string(&stories).unwrap();
+    let turn = turn.to_string();
+    drive("orders.mjs", &[("STORIES", &stories), ("TURN", &turn)]);
+}
+
+#[test]
+fn the_demo_in_order_feature_bugfix_cleanup() {
+    order([FEATURE, BUGFIX, CLEANUP], 0);
+}
+
+#[test]
+fn the_demo_in_order_feature_cleanup_bugfix() {
+    order([FEATURE, CLEANUP, BUGFIX], 1);
+}
+
+#[test]
+fn the_demo_in_order_bugfix_feature_cleanup() {
+    order([BUGFIX, FEATURE, CLEANUP], 1);
+}
+
+#[test]
+fn the_demo_in_order_bugfix_cleanup_feature() {
+    order([BUGFIX, CLEANUP, FEATURE], 2);
+}
+
+#[test]
+fn the_demo_in_order_cleanup_feature_bugfix() {
+    order([CLEANUP, FEATURE, BUGFIX], 2);
+}
+
+#[test]
+fn the_demo_in_order_cleanup_bugfix_feature() {
+    order([CLEANUP, BUGFIX, FEATURE], 0);
 }

@@ -9,7 +9,7 @@ use crate::{
 async fn a_used_link_of_the_demo_does_not_send_people_to_another_hub() {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let scratch = Scratch::without_git();
-    let mut demo = Running::start(&mut scratch.codebutler(&["demo"]));
+    let mut demo = Running::start(&mut scratch.codebutler(&["demo", "--fast"]));
     let line = line_with(&demo.out, "Open ");
     let link = line.trim_start_matches("Open").trim();
     let (page, code) = link.split_once("/login?code=").unwrap();

@@ -13,6 +13,7 @@ mod chatting;
 mod crowd;
 mod deciding;
 mod demo_door;
+mod demo_talk;
 mod doctor;
 mod drafts;
 mod endpoint;

@@ -1,6 +1,5 @@
 //! Several threads at once, other hosts, other workflows.
 
-use butler_rehearsal::Scenario;
 use serde_json::Value;
 
 use crate::team::{Team, says, story};
@@ -142,12 +141,7 @@ async fn the_coder_gets_the_model_of_the_plan_and_a_stronger_one_when_stuck() {
 /// Words that no story of the demo knows get a friendly answer.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn off_the_script_the_demo_names_its_stories() {
-    let texts = [
-        include_str!("../../demo/scenarios/feature.yaml"),
-        include_str!("../../demo/scenarios/bugfix.yaml"),
-        include_str!("../../demo/scenarios/cleanup.yaml"),
-    ];
-    let scenarios = texts.map(|text| Scenario::parse(text).unwrap()).to_vec();
+    let scenarios = crate::demo_talk::stories();
     let requests: Vec<String> = scenarios
         .iter()
         .map(|one| one.request().to_owned())

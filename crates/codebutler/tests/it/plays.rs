@@ -11,7 +11,7 @@ fn plays(story: &str, parts: &[&str]) {
     fs::create_dir(&home).unwrap();
     fs::create_dir(&temporary).unwrap();
     let output = Command::new(cargo_bin!("codebutler"))
-        .args(["demo", "--play", "--story", story])
+        .args(["demo", "--play", "--fast", "--story", story])
         .current_dir(scratch.path())
         .env("HOME", &home)
         .env("TMPDIR", &temporary)

@@ -6,4 +6,5 @@ mod faults;
 mod kit;
 mod mailing;
 mod parsing;
+mod people;
 mod speaking;

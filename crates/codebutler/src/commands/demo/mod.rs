@@ -1,7 +1,10 @@
 //! `codebutler demo`: the whole team on a sample project, no accounts. The
 //! model plays a scenario; hub, agents, git, tools, tests and pull request are
-//! the real ones. Everything lives in a temporary folder and goes with it.
+//! the real ones. Everything lives in a temporary folder and goes with it. The
+//! stories can be asked for in any order, every offered button leads on, and what
+//! no story knows gets an answer that says so.
 
+mod farewell;
 mod play;
 mod stage;
 mod stories;
@@ -33,6 +36,10 @@ pub struct Args {
     #[arg(long, value_enum, default_value_t = Story::Feature, requires = "play")]
     story: Story,
 
+    /// Answer at once instead of at a pace that can be watched
+    #[arg(long)]
+    fast: bool,
+
     /// Show what hub and agents write to their logs
     #[arg(long)]
     logs: bool,
@@ -45,15 +52,18 @@ pub const BANNER: &str = "Scripted model, everything else real: \
 pub fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
     let scenarios = Story::ALL
         .iter()
-        .map(|story| story.scenario())
-        .collect::<Result<Vec<_>, _>>()?;
+        .map(|story| {
+            let story = story.scenario()?;
+            Ok(if args.fast { story } else { story.paced() })
+        })
+        .collect::<Result<Vec<_>, CliError>>()?;
     process::run(async move |cancel| {
         let any = ([127, 0, 0, 1], 0).into();
         let requests: Vec<String> = scenarios
             .iter()
             .map(|one| one.request().to_owned())
             .collect();
-        let model = Rehearsal::start_all(any, scenarios, args.play, cancel.clone())
+        let model = Rehearsal::start_all(any, scenarios, false, cancel.clone())
             .await
             .map_err(CliError::internal)?;
         let stage = Stage::set(&model.base_url(), BANNER, &requests)?;
@@ -96,7 +106,7 @@ async fn show(
         ui.line(format_args!("  · {}", story.scenario()?.request()))?;
     }
     ui.line("Ctrl-C ends the demo and removes everything it made.")?;
-    cancel.cancelled().await;
+    farewell::watch(settings, &team.url, ui, cancel).await?;
     Ok(Exit::Done)
 }
 

@@ -10,6 +10,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::{
+    farewell::{NEXT, REPORT},
     stage::{Stage, git},
     stories::Story,
 };
@@ -50,6 +51,7 @@ pub async fn play(
     let range = format!("{}..{}", before.trim(), after.trim());
     ui.line(git(&stage.remote(), &["diff", "--stat", "--patch", &range])?.trim_end())?;
     bill(&thread, ui)?;
+    ui.line(format_args!("\n{NEXT}"))?;
     Ok(Exit::Done)
 }
 
@@ -83,7 +85,7 @@ async fn watch(
         let done = messages.iter().any(|message| {
             message["text"]
                 .as_str()
-                .is_some_and(|text| text.starts_with("*What it took*"))
+                .is_some_and(|text| text.starts_with(REPORT))
         });
         if done && idle(&thread) {
             return Ok(thread);

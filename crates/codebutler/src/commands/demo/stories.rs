@@ -27,7 +27,10 @@ impl Story {
             Story::Bugfix => include_str!("../../../demo/scenarios/bugfix.yaml"),
             Story::Cleanup => include_str!("../../../demo/scenarios/cleanup.yaml"),
         };
-        Scenario::parse(text).map_err(CliError::internal)
+        let shared = include_str!("../../../demo/scenarios/shared.yaml");
+        let shared = Scenario::parse(shared).map_err(CliError::internal)?;
+        let story = Scenario::parse(text).map_err(CliError::internal)?;
+        Ok(story.with_shared(&shared))
     }
 
     /// Whether the person of this story lets a destructive command run.
