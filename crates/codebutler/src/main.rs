@@ -35,6 +35,10 @@ fn main() -> ExitCode {
         butler_jail::helper_main();
     }
     faults::install();
+    // Git that looks at files is confined by this same binary, whatever command runs.
+    if let Ok(helper) = std::env::current_exe() {
+        butler_worktree::confine_with(helper);
+    }
     // The HTTP client panics without a provider, so this comes before every
     // command. The only error is that one is installed already, which is as good.
     let _ = rustls::crypto::ring::default_provider().install_default();

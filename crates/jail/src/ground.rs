@@ -75,6 +75,7 @@ fn ways(ground: &[Step], later: &[Step], looks: &mut Looks) -> Vec<Way> {
                 Step::Cover { folder, .. } => *folder,
                 Step::Show { path, .. } => looks.kind(path.path()).ok() == Some(Kind::Folder),
                 Step::Link { .. } => true,
+                Step::Instead { .. } => false,
             },
         })
         .collect()

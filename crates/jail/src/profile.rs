@@ -14,6 +14,9 @@ pub struct Profile {
     /// Not readable, also when it appears later. Wins over every other entry;
     /// only `root` may lie below a hidden place.
     pub hidden: Vec<PathBuf>,
+    /// Files in whose place another one is seen, read-only: what is at the first
+    /// path is not readable, what is at the second is. Only in namespaces.
+    pub instead: Vec<(PathBuf, PathBuf)>,
     /// Readable and writable besides `root`: caches. A missing one is created.
     pub writable: Vec<PathBuf>,
     /// What it can connect to.
@@ -31,6 +34,7 @@ impl Profile {
             root: root.into(),
             protected: Vec::new(),
             hidden: Vec::new(),
+            instead: Vec::new(),
             writable: Vec::new(),
             network: Network::Loopback,
             limits: Limits::default(),
@@ -43,12 +47,13 @@ impl Profile {
             root,
             protected,
             hidden,
+            instead,
             writable,
             network,
             limits: _,
         } = other;
         (&self.root, &self.protected, &self.hidden) == (root, protected, hidden)
-            && (&self.writable, &self.network) == (writable, network)
+            && (&self.writable, &self.network, &self.instead) == (writable, network, instead)
     }
 }
 

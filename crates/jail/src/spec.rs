@@ -22,7 +22,7 @@ use crate::{Ended, Limits, Network, helper::attack::Targets, view::Step};
 
 /// Raised whenever [`Spec`] changes, so that a helper that was replaced on disk
 /// under a running caller says so instead of guessing.
-pub(crate) const VERSION: u32 = 5;
+pub(crate) const VERSION: u32 = 6;
 
 /// The word behind `__jail` that makes a helper wait for messages.
 pub(crate) const NURSERY: &str = "nursery";

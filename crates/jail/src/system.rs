@@ -134,7 +134,7 @@ fn show_real(steps: &mut Vec<Step>, real: &Path) {
 
 fn depth(step: &Step) -> usize {
     let path = match step {
-        Step::Link { at, .. } => at,
+        Step::Link { at, .. } | Step::Instead { at, .. } => at,
         Step::Show { path, .. } | Step::Cover { path, .. } => path,
     };
     path.path().components().count()

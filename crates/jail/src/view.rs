@@ -37,6 +37,8 @@ pub(crate) enum Step {
         folder: bool,
         below: Option<Os>,
     },
+    /// Another file of the host in the place of what is there, read-only.
+    Instead { at: Os, from: Os },
 }
 
 /// The steps for one command, and by what they were planned.
@@ -52,7 +54,7 @@ impl Step {
     /// Where it happens.
     pub(crate) fn place(&self) -> &Path {
         match self {
-            Step::Link { at, .. } => at.path(),
+            Step::Link { at, .. } | Step::Instead { at, .. } => at.path(),
             Step::Show { path, .. } | Step::Cover { path, .. } => path.path(),
         }
     }
@@ -65,6 +67,7 @@ enum Fate {
     Write,
     Read,
     Cover { folder: bool },
+    Instead(PathBuf),
 }
 
 /// Works out the view of `profile` on top of what every command sees.
@@ -79,6 +82,9 @@ pub(crate) fn plan(base: &[Step], profile: &Profile) -> Result<View, JailError> 
     hidden.sort_by_key(|path| path.components().count());
     for path in hidden {
         draft.hide(path)?;
+    }
+    for (at, from) in &profile.instead {
+        draft.replace(at, from);
     }
     Ok(draft.finish())
 }
@@ -143,7 +149,7 @@ impl Draft {
             let (path, fate) = match step {
                 Step::Link { at, to } => (at, Fate::Link(to.path().to_owned())),
                 Step::Show { path, .. } => (path, Fate::Read),
-                Step::Cover { .. } => continue,
+                Step::Cover { .. } | Step::Instead { .. } => continue,
             };
             // A toolchain below the worktree is the worktree's.
             let path = path.path();
@@ -183,6 +189,15 @@ impl Draft {
             self.set(path, Fate::Cover { folder });
         }
         Ok(())
+    }
+
+    /// Shows `from` at `at`, if a file is seen there.
+    fn replace(&mut self, at: &Path, from: &Path) {
+        let (at, from) = (self.real(at), self.reals.of(from, &mut self.looks));
+        let both = [&at, &from].map(|path| self.there(path));
+        if self.is_shown(&at) && !self.is_hidden(&at) && both == [Some(Kind::Other); 2] {
+            self.set(at, Fate::Instead(from));
+        }
     }
 
     /// What is at a path that has no links on the way; a link that leads nowhere
@@ -333,6 +348,10 @@ impl Draft {
                     below: root.strip_prefix(&path).ok().map(Os::from),
                     path: path.into(),
                 },
+                Fate::Instead(from) => Step::Instead {
+                    at: path.into(),
+                    from: from.into(),
+                },
             })
             .collect();
         View {
@@ -397,7 +416,7 @@ pub(crate) fn for_landlock(steps: &[Step]) -> Landlock {
         match step {
             Step::Show { path, write: true } => write.push(path.clone()),
             Step::Show { path, write: false } => read.push(path.clone()),
-            Step::Link { .. } | Step::Cover { .. } => {}
+            Step::Link { .. } | Step::Cover { .. } | Step::Instead { .. } => {}
         }
     }
     read.push(PathBuf::from("/proc").into());

@@ -114,6 +114,7 @@ async fn open_office(
     };
     // Slack, and the hub as well, writes a mention of the app by its user.
     let us = line.web.call("auth.test", json!({})).await?;
+    butler_worktree::confine_with(config.jail_helper.clone());
     let repo = Repo::open(&config.repo).await?;
     let forge = forge_of(&repo)?;
     let tracker = tracker_of(&repo)?;

@@ -57,6 +57,11 @@ pub(crate) fn walls(place: &Workplace, network: Network, wall: Duration) -> Prof
         let below_home = |name: &&str| -> PathBuf { around.home.join(name) };
         profile.hidden.extend(CREDENTIALS.iter().map(below_home));
     }
+    // Tokens in the clone's config, and what we keep beside it.
+    if let Some(clean) = butler_worktree::clean_config(place.root()) {
+        profile.instead.push((clean.at, clean.from));
+        profile.hidden.push(clean.ours);
+    }
     profile.writable = around.writable.clone();
     profile.network = network;
     profile.limits = Limits {

@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     Error, Repo, Result,
     create::{Shows, clear_index_lock},
+    lock::FileLock,
     repo::resolve,
     status,
 };
@@ -66,8 +67,9 @@ impl Repo {
         if !clean {
             self.save_state(&git, name, "changes in a read-only checkout", cancel)
                 .await?;
-            self.reset(&path, "HEAD", cancel).await?;
+            self.reset(&path, &writer, cancel).await?;
         }
+        self.bring(&git, &[commit.as_str()], cancel).await?;
         git.call(["checkout", "--quiet", "--detach", "--no-recurse-submodules"])
             .args(["--force", commit.as_str(), "--"])
             .holding(&writer)
@@ -77,12 +79,19 @@ impl Repo {
     }
 
     /// Throws the state of a checkout away. Only ever called after a save.
-    async fn reset(&self, path: &Path, to: &str, cancel: &CancellationToken) -> Result<()> {
+    async fn reset(
+        &self,
+        path: &Path,
+        writer: &FileLock,
+        cancel: &CancellationToken,
+    ) -> Result<()> {
         let git = self.git().elsewhere(path);
-        git.call(["reset", "--quiet", "--hard", to])
+        git.call(["reset", "--quiet", "--hard", "HEAD"])
+            .holding(writer)
             .run(cancel)
             .await?;
         git.call(["clean", "--quiet", "--force", "-d"])
+            .holding(writer)
             .run(cancel)
             .await
             .map(drop)

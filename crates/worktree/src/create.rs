@@ -228,11 +228,17 @@ impl Repo {
             _ => return Ok(()),
         };
         fault("worktree.before-branch");
-        self.git()
+        let made = self
+            .git()
             .call(["update-ref", "-m", "codebutler: new branch", &local])
             .args([to.as_str(), &from])
             .run(cancel)
-            .await?;
+            .await;
+        if made.is_err() && self.resolve("refs/heads/codebutler").await?.is_some() {
+            let branch = branch.clone();
+            return Err(Error::InTheWay { branch });
+        }
+        made?;
         fault("worktree.after-branch");
         Ok(())
     }
@@ -263,8 +269,10 @@ impl Repo {
         }
         let git = self.git().elsewhere(&entry.path);
         clear_index_lock(&entry.git_dir);
+        self.bring(&git, &["HEAD"], cancel).await?;
         fault("worktree.before-files");
-        git.call(["reset", "--quiet", "--hard", "HEAD"])
+        // Not by `reset`, which would write the branch too.
+        git.call(["read-tree", "--reset", "-u", "HEAD"])
             .holding(writer)
             .run(cancel)
             .await?;

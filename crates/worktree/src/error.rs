@@ -61,6 +61,20 @@ pub enum Error {
         /// What it said, shortened.
         answer: String,
     },
+    /// Git is older than what we ask of it.
+    #[error("git {found} is too old: install git 2.38 or newer")]
+    TooOld {
+        /// Its version.
+        found: String,
+    },
+    /// A branch stands where ours need a folder of branches.
+    #[error(
+        "a branch named `codebutler` is in the way of `{branch}`: rename it with `git branch -m codebutler <another name>`"
+    )]
+    InTheWay {
+        /// The branch that cannot be made.
+        branch: BranchName,
+    },
     /// A file could not be read or written.
     #[error("cannot use `{}`", path.display())]
     File {

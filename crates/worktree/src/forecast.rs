@@ -228,6 +228,7 @@ impl Repo {
             .git()
             .call(["merge-tree", "--stdin", "-z", "--name-only"])
             .args(["--no-messages", "--allow-unrelated-histories"])
+            .on_paper()
             .input(asked)
             .run(cancel)
             .await?;

@@ -1,14 +1,19 @@
-//! Runs the git command line, always in one folder and always with settings
+//! Runs the git command line, always for one folder and always with settings
 //! under which the repository cannot make it run anything of its own: no hooks,
 //! filters, drivers, monitors, pagers, prompts or helpers that came with the repo.
+//! What looks at a working tree runs in the sandbox besides (`inside`).
 //!
 //! Who may decide what: the person's own git config may say how to reach a
 //! remote (credentials, proxies, ssh); a repository's config may not.
 
 mod call;
+mod clean_config;
+mod inside;
 mod local_config;
+mod objects;
 mod process;
 mod settings;
+mod version;
 
 use std::{
     ffi::OsStr,
@@ -18,9 +23,14 @@ use std::{
 
 pub(crate) use call::path_of;
 pub use call::{Call, Output};
-pub(crate) use local_config::{RULES, places};
+pub use clean_config::{CleanConfig, clean_config};
+pub(crate) use inside::clear_scratch;
+pub use inside::confine_with;
+pub(crate) use local_config::{Places, RULES, places};
 pub(crate) use process::{Ask, Input, run};
 pub use settings::Settings;
+pub use version::git_version;
+pub(crate) use version::version;
 
 use crate::{Error, Result};
 
@@ -30,6 +40,8 @@ pub struct Git {
     dir: PathBuf,
     settings: Arc<Settings>,
     guard: Arc<local_config::Guard>,
+    /// Whether commands see the files of the folder.
+    files: bool,
 }
 
 impl Git {
@@ -47,7 +59,26 @@ impl Git {
             guard: Arc::new(local_config::Guard::new(&dir)),
             dir,
             settings,
+            files: true,
         }
+    }
+
+    /// The same without the folder's files: only objects and refs are looked at.
+    #[must_use]
+    pub(crate) fn without_files(mut self) -> Self {
+        self.files = false;
+        self
+    }
+
+    pub(crate) fn places(&self) -> Result<Places> {
+        local_config::places(&self.dir).ok_or_else(|| Error::NotARepo {
+            path: self.dir.clone(),
+        })
+    }
+
+    /// A private folder that commands here can write to.
+    pub(crate) fn scratch(&self) -> Result<PathBuf> {
+        inside::scratch(&self.places()?, &self.dir)
     }
 
     /// The same settings in another folder.
@@ -90,11 +121,7 @@ impl Git {
     /// # Errors
     /// When `dir` is not the top of a repository or worktree.
     pub fn common_dir(&self) -> Result<PathBuf> {
-        local_config::places(&self.dir)
-            .map(|places| places.common)
-            .ok_or_else(|| Error::NotARepo {
-                path: self.dir.clone(),
-            })
+        self.places().map(|places| places.common)
     }
 
     /// The folder of this worktree's own git state.
@@ -102,10 +129,6 @@ impl Git {
     /// # Errors
     /// When `dir` is not the top of a repository or worktree.
     pub fn git_dir(&self) -> Result<PathBuf> {
-        local_config::places(&self.dir)
-            .map(|places| places.own)
-            .ok_or_else(|| Error::NotARepo {
-                path: self.dir.clone(),
-            })
+        self.places().map(|places| places.own)
     }
 }

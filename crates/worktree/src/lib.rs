@@ -10,8 +10,8 @@
 //!
 //! * the person's checkout, worktrees, branches and files are never touched: ours
 //!   are folders below `.codebutler/branches` that carry our mark, nothing else;
-//! * git runs with settings under which a repository cannot make it run
-//!   anything of its own ([`Git`]);
+//! * git that looks at files runs in the sandbox ([`confine_with`]), and everywhere
+//!   with settings under which a repository cannot make it run anything ([`Git`]);
 //! * every step can be repeated: the repeat finds what the first one did;
 //! * nothing uncommitted or unpushed is thrown away. Before anything forceful
 //!   the state is kept under `refs/codebutler/saved/…`.
@@ -61,7 +61,7 @@ pub use forge::{
     Author, Block, Check, CheckState, Comment, Edit, Forge, GitHubForge, LocalForge, MergeAgain,
     NewComment, NewPull, Place, PullRequest, PullState, forge_of,
 };
-pub use git::{Call, Git, Output, Settings};
+pub use git::{Call, CleanConfig, Git, Output, Settings, clean_config, confine_with, git_version};
 pub use lock::{Turn, WorktreeLock};
 pub use merged::Merged;
 pub use name::{BRANCH_PREFIX, branch, is_ours, knowledge_branch, short_of, slug};

@@ -62,6 +62,7 @@ impl Repo {
         let merge = self
             .git()
             .call(["merge-tree", "--write-tree", "--no-messages", "--name-only"])
+            .on_paper()
             .args([default, head.as_str()])
             .accept(&[0, 1])
             .run(cancel)

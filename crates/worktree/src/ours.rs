@@ -102,6 +102,11 @@ impl Entry {
     }
 
     pub(crate) fn write_mark(&self, mark: &str) -> Result<()> {
+        // There, so that nobody in the sandbox can make it.
+        let config = self.git_dir.join("config.worktree");
+        if !config.exists() {
+            fs::write(&config, "").map_err(Error::file(&config))?;
+        }
         let file = self.git_dir.join(MARK);
         fs::write(&file, format!("{mark}\n")).map_err(Error::file(&file))
     }

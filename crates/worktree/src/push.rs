@@ -125,7 +125,18 @@ impl Worktree {
         if own.text() == "0" {
             self.stand_aside(cancel).await?;
             self.git()
-                .call(["reset", "--quiet", "--keep", &theirs])
+                .call(["read-tree", "-m", "-u", "HEAD", &theirs])
+                .holding(writer)
+                .run(cancel)
+                .await?;
+            self.git()
+                .call([
+                    "update-ref",
+                    "-m",
+                    "codebutler: taken over",
+                    "HEAD",
+                    &theirs,
+                ])
                 .holding(writer)
                 .run(cancel)
                 .await?;
@@ -252,6 +263,9 @@ impl Worktree {
                 path: self.path.clone(),
             });
         }
+        self.repo().bring(self.git(), &[onto], cancel).await?;
+        let before = self.head().await?;
+        let left = self.leave_branch(cancel).await?;
         let call = self
             .git()
             .call(["rebase", "--quiet", "--no-verify", "--no-autostash"])
@@ -262,14 +276,20 @@ impl Worktree {
         let outcome = by(call, Role::Coder).run(cancel).await;
         fault("worktree.after-rebase");
         let Err(error) = outcome else {
-            return Ok(());
+            return self.come_back(left, &before).await;
         };
         if status::unfinished(&git_dir).is_none() {
+            self.come_back(left, &before).await?;
             return Err(error);
         }
         // Also when we were stopped in the middle: nobody may find it half done.
         let files = self.in_conflict().await?;
-        self.git().call(["rebase", "--abort"]).finish().await?;
+        self.git()
+            .call(["rebase", "--abort"])
+            .holding(writer)
+            .finish()
+            .await?;
+        self.come_back(left, &before).await?;
         match error {
             Error::Failed { .. } => Err(Error::Conflict {
                 ours: self.branch.to_string(),
@@ -313,8 +333,7 @@ impl crate::Repo {
         let mut call = self
             .git()
             .call(["push", "--quiet", "--porcelain", "--no-verify"])
-            .args(["--no-follow-tags", "--no-signed"])
-            .arg("--receive-pack=git-receive-pack");
+            .args(["--no-follow-tags", "--no-signed"]);
         if changes.len() > 1 {
             call = call.arg("--atomic");
         }

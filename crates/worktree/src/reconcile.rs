@@ -185,7 +185,12 @@ impl Worktree {
             "revert" => &["revert", "--abort"],
             _ => &["rebase", "--abort"],
         };
+        let tip = repo.resolve(&format!("refs/heads/{}", self.branch)).await?;
+        let left = self.leave_branch(cancel).await?;
         self.git().call(abort).holding(&writer).run(cancel).await?;
+        if let Some(tip) = tip {
+            self.come_back(left, &tip).await?;
+        }
         Ok(saved)
     }
 }

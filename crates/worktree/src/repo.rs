@@ -14,16 +14,14 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     Error, Git, Result,
-    git::RULES,
+    git::{RULES, clear_scratch, version},
     lock::{FileLock, WorktreeLock},
     push::jitter,
 };
 
-/// The far end's program, said on every call: of two values in the config git
-/// takes the first, so a later one of ours would not win over the repository's.
-const UPLOAD_PACK: &str = "--upload-pack=git-upload-pack";
-
 const FETCHES: u32 = 6;
+/// Folders in folders, in a clone that leaves even those with the remote.
+const DEEPEST: u32 = 100;
 
 /// The folder of all worktrees, below the clone.
 pub(crate) const ROOM: &[&str] = &[".codebutler", "branches"];
@@ -41,6 +39,8 @@ struct Inner {
     common: PathBuf,
     remote: Option<Remote>,
     default_branch: BranchName,
+    /// Whether the clone leaves objects with the remote until they are needed.
+    is_partial: bool,
 }
 
 /// The remote that we fetch from and push to.
@@ -83,14 +83,24 @@ impl Repo {
             let not_a_repo = || Error::NotARepo { path: root.clone() };
             let common = git.common_dir()?;
             write_rules(&common)?;
-            let top = git.call(["rev-parse", "--show-toplevel"]).finish().await;
-            let top = top.map_err(|error| match error {
-                Error::Failed { .. } => not_a_repo(),
-                other => other,
-            })?;
-            if Path::new(&top.text()).canonicalize().ok().as_deref() != Some(&root) {
+            version(git.settings()).await?;
+            clear_scratch(&common).await?;
+            let git = git.without_files();
+            let said = git
+                .call(["config", "--get-regexp"])
+                .arg(r"^(core\.worktree|remote\..*\.promisor)$")
+                .accept(&[0, 1])
+                .finish()
+                .await?;
+            let elsewhere = said.lines().find_map(|line| {
+                let files = line.strip_prefix("core.worktree ")?;
+                Some(git.git_dir().ok()?.join(files).canonicalize().ok())
+            });
+            // Git would work on another folder than ours.
+            if elsewhere.is_some_and(|files| files.as_deref() != Some(&root)) {
                 return Err(not_a_repo());
             }
+            let is_partial = said.lines().any(|line| line.ends_with(".promisor true"));
             let remote = choose_remote(&git).await?;
             let default_branch = default_branch(&git, remote.as_ref()).await?;
             let disarmed = git.disarmed().await?;
@@ -104,6 +114,7 @@ impl Repo {
                     common,
                     remote,
                     default_branch,
+                    is_partial,
                 }),
             })
         })
@@ -196,14 +207,57 @@ impl Repo {
     async fn fetch_once(&self, specs: &[String], cancel: &CancellationToken) -> Result<()> {
         let remote = self.need_remote()?;
         self.git()
-            .call(["fetch", "--quiet", "--no-tags", "--prune", UPLOAD_PACK])
-            .args(["--no-write-fetch-head", "--no-auto-maintenance"])
+            .call(["fetch", "--quiet", "--no-tags", "--prune"])
+            .args([
+                "--no-write-fetch-head",
+                "--no-auto-maintenance",
+                "--no-filter",
+            ])
             .args(["--end-of-options", &remote.name])
             .args(specs)
             .remote()
             .run(cancel)
             .await
             .map(drop)
+    }
+
+    /// Fetches what a partial clone has left with the remote of these commits' files:
+    /// in the sandbox git cannot.
+    pub(crate) async fn bring(
+        &self,
+        git: &Git,
+        commits: &[&str],
+        cancel: &CancellationToken,
+    ) -> Result<()> {
+        // Folders first, then what is in them.
+        for _ in 0..DEEPEST {
+            if !self.inner.is_partial {
+                return Ok(());
+            }
+            let listed = git
+                .call(["rev-list", "--objects", "--missing=print", "--no-walk"])
+                .arg("--end-of-options")
+                .args(commits)
+                .run(cancel)
+                .await?;
+            let missing: Vec<String> = listed
+                .lines()
+                .filter_map(|line| Some(format!("{}\n", line.strip_prefix('?')?)))
+                .collect();
+            if missing.is_empty() {
+                return Ok(());
+            }
+            self.git()
+                .call(["fetch", "--quiet", "--no-tags"])
+                .args(["--no-write-fetch-head", "--no-auto-maintenance"])
+                .args(["--filter=blob:none", "--stdin", "--end-of-options"])
+                .arg(&self.need_remote()?.name)
+                .input(missing.concat())
+                .remote()
+                .run(cancel)
+                .await?;
+        }
+        Ok(())
     }
 
     pub(crate) fn need_remote(&self) -> Result<&Remote> {
@@ -372,7 +426,7 @@ async fn default_branch(git: &Git, remote: Option<&Remote>) -> Result<BranchName
     }
     // A clone made before the first push does not know it: ask.
     let asked = git
-        .call(["ls-remote", "--symref", UPLOAD_PACK, "--end-of-options"])
+        .call(["ls-remote", "--symref", "--end-of-options"])
         .args([&remote.name, "HEAD"])
         .remote()
         .finish()
@@ -392,7 +446,7 @@ async fn default_branch(git: &Git, remote: Option<&Remote>) -> Result<BranchName
 /// checked out here: all roles must come to the same answer, whenever they ask.
 async fn usual_branch(git: &Git, remote: &Remote) -> Result<BranchName> {
     let listed = git
-        .call(["ls-remote", "--heads", UPLOAD_PACK, "--end-of-options"])
+        .call(["ls-remote", "--heads", "--end-of-options"])
         .args([&remote.name])
         .remote()
         .finish()

@@ -102,10 +102,12 @@ struct ScratchIndex {
 impl ScratchIndex {
     fn of(git: &Git) -> Result<Self> {
         let real = git.git_dir()?.join("index");
+        // Private, and cleared at the next start if we are killed.
+        let scratch = git.scratch()?;
         let folder = tempfile::Builder::new()
-            .prefix("codebutler-index-")
-            .tempdir()
-            .map_err(Error::file(std::env::temp_dir()))?;
+            .prefix("index-")
+            .tempdir_in(&scratch)
+            .map_err(Error::file(&scratch))?;
         let copy = folder.path().join("index");
         if real.exists() {
             // Git tells by the index's own time which entries it must not

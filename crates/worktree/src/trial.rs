@@ -58,6 +58,7 @@ impl Worktree {
         let git = repo.git().elsewhere(&path);
         clear_index_lock(&git.git_dir()?);
         // Nobody works here, so nothing is saved: what differs was written by checks.
+        repo.bring(&git, &[commit.as_str()], cancel).await?;
         git.call(["checkout", "--quiet", "--detach", "--no-recurse-submodules"])
             .args(["--force", commit.as_str(), "--"])
             .holding(&writer)

@@ -10,6 +10,7 @@ mod branches;
 mod browser;
 mod chaos;
 mod chatting;
+mod confined_git;
 mod crowd;
 mod deciding;
 mod demo_door;

@@ -55,6 +55,11 @@ impl Host {
                 let tree = clone(&source, place, attributes | HARMLESS)?;
                 Ok(Some((tree, is_folder(&source))))
             }
+            Step::Instead { from, .. } => {
+                let source = self.open(relative(from.path()))?;
+                let tree = clone(&source, place, READ_ONLY | HARMLESS)?;
+                Ok(Some((tree, false)))
+            }
             Step::Cover { folder, below, .. } => {
                 let below = below.as_ref().map(|below| below.path());
                 let cover = self.cover(*folder, below)?;

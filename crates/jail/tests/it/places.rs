@@ -357,3 +357,26 @@ async fn hidden_wins_over_protected_and_writable() {
     assert_eq!(exit.code, Some(1));
     assert!(!text(&exit).contains(&canary()));
 }
+
+#[tokio::test]
+async fn one_file_is_seen_in_the_place_of_another() {
+    let mut world = repo();
+    let (git, shown) = (world.outside("git"), world.outside("shown"));
+    let config = git.join("config");
+    fs::create_dir(&git).unwrap();
+    fs::write(&config, canary()).unwrap();
+    fs::write(&shown, "instead\n").unwrap();
+    world.profile.protected.push(git.clone());
+    world.profile.instead = vec![(config.clone(), shown.clone())];
+    let path = config.display();
+    assert_eq!(world.ok(&format!("cat '{path}'")).await, "instead\n");
+    world
+        .sh(&format!(
+            "echo x > '{path}'; rm -f '{path}'; mv '{path}' away"
+        ))
+        .await;
+    assert_eq!(fs::read_to_string(&config).unwrap(), canary());
+    assert_eq!(fs::read_to_string(&shown).unwrap(), "instead\n");
+    let seen = world.ok(&format!("ls '{}'", git.display())).await;
+    assert_eq!(seen, "config\n");
+}

@@ -8,6 +8,7 @@ mod escapes;
 mod examples;
 mod execution;
 mod history;
+mod nested;
 mod readiness;
 mod reading;
 mod room;

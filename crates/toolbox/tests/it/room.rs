@@ -61,8 +61,9 @@ impl Room {
         room
     }
 
-    /// In a folder that is there already.
+    /// In a folder that is there already, with git in the sandbox.
     pub fn at(root: &std::path::Path) -> Self {
+        butler_worktree::confine_with(env!("CARGO_BIN_EXE_butler-toolbox-jail").into());
         let place = Workplace::open(root, Vec::new(), Surroundings::default()).unwrap();
         Self {
             root: place.root().to_owned(),

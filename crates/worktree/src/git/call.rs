@@ -2,8 +2,9 @@
 
 use std::{
     ffi::{OsStr, OsString},
+    fs,
     os::unix::ffi::OsStrExt,
-    path::PathBuf,
+    path::{Path, PathBuf},
     time::Duration,
 };
 
@@ -11,7 +12,8 @@ use futures_util::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Git,
+    Git, Places,
+    inside::{self, CallFolder, Inside, is_outside, is_remote},
     process::{Ask, Ended, Input, run},
 };
 use crate::{Error, Result, lock::FileLock};
@@ -26,6 +28,7 @@ pub struct Call<'a> {
     input: Input,
     deadline: Duration,
     accepted: &'static [i32],
+    on_paper: bool,
 }
 
 impl<'a> Call<'a> {
@@ -41,6 +44,7 @@ impl<'a> Call<'a> {
             input: Input::Nothing,
             deadline: git.settings.local_deadline,
             accepted: &[0],
+            on_paper: false,
         }
     }
 
@@ -117,35 +121,164 @@ impl<'a> Call<'a> {
         self.go(None).await
     }
 
+    /// Keeps no object that the command writes: it was only asked what would be.
+    pub(crate) fn on_paper(mut self) -> Self {
+        self.on_paper = true;
+        self
+    }
+
     /// Compiled once here, and not again wherever git is asked something.
-    fn go(self, cancel: Option<&'a CancellationToken>) -> BoxFuture<'a, Result<Output>> {
+    fn go(mut self, cancel: Option<&'a CancellationToken>) -> BoxFuture<'a, Result<Output>> {
         Box::pin(async move {
-            let Git {
-                dir,
-                settings,
-                guard,
-            } = self.git;
-            let overrides = guard.overrides(settings).await?;
-            let mut variables = settings.environment(&overrides).await?;
-            // A folder that has lost its `.git` must not fall through to the
-            // repository around it.
-            if let Some(parent) = dir.parent() {
-                variables.push(("GIT_CEILING_DIRECTORIES".into(), parent.into()));
+            let places = self.git.places()?;
+            let accepted = self.accepted;
+            let overrides = self.git.guard.overrides(&self.git.settings).await?;
+            let command = self.args.first().and_then(|first| first.to_str());
+            if let Some(said) = command.and_then(always_said) {
+                self.args.insert(1, said.into());
             }
-            variables.extend(self.variables);
-            let ended = run(Ask {
-                program: "git",
-                dir: Some(dir),
-                args: &self.args,
-                variables: &variables,
-                input: self.input,
-                deadline: self.deadline,
-                cancel,
-            })
-            .await?;
-            Output::check(ended, self.accepted)
+            if is_outside(&self.args) {
+                let mut variables = self.git.settings.environment(&overrides).await?;
+                // A new repository is made where its last word says, and not here.
+                if self.args.first().is_none_or(|first| first != "init") {
+                    variables.push(("GIT_DIR".into(), places.own.clone().into()));
+                    variables.push(("GIT_IMPLICIT_WORK_TREE".into(), "0".into()));
+                }
+                // An address may be written as seen from the clone's top.
+                let place = match is_remote(&self.args) {
+                    true => &self.git.dir,
+                    false => &places.own,
+                };
+                let ended = self.start(place, variables, cancel).await?;
+                return Output::check(ended, accepted);
+            }
+            let variables = self.git.settings.inside(&overrides);
+            let note = match self.input {
+                Input::Lock(_) => Some(Note::write(&places.own)?),
+                _ => None,
+            };
+            let ended = self.inside(&places, variables, cancel).await;
+            if let Some(note) = note {
+                note.remove(&ended);
+            }
+            Output::check(ended?, accepted)
         })
     }
+
+    /// Runs it in the sandbox; where there is none, with the same environment.
+    async fn inside(
+        mut self,
+        places: &Places,
+        mut variables: Vec<(OsString, OsString)>,
+        cancel: Option<&CancellationToken>,
+    ) -> Result<Ended> {
+        let git = self.git;
+        let folder = CallFolder::new(places, &git.dir)?;
+        let tree = git.files.then_some(git.dir.as_path());
+        variables.push(("GIT_DIR".into(), places.own.clone().into()));
+        let files = tree.unwrap_or(&folder.path);
+        variables.push(("GIT_WORK_TREE".into(), files.into()));
+        let ended = match inside::sandbox() {
+            Some(jail) => {
+                variables.extend(inside::object_places(&folder));
+                variables.append(&mut self.variables);
+                let call = Inside {
+                    jail,
+                    places,
+                    tree,
+                    folder: &folder,
+                    shown: shown(&self.args),
+                    args: &self.args,
+                    variables,
+                    input: match self.input {
+                        Input::Bytes(bytes) => Some(bytes),
+                        _ => None,
+                    },
+                    deadline: self.deadline,
+                };
+                call.run(cancel).await
+            }
+            None => self.start(files, variables, cancel).await,
+        };
+        folder.close(!self.on_paper).await?;
+        ended
+    }
+
+    async fn start(
+        &mut self,
+        dir: &Path,
+        mut variables: Vec<(OsString, OsString)>,
+        cancel: Option<&CancellationToken>,
+    ) -> Result<Ended> {
+        variables.append(&mut self.variables);
+        run(Ask {
+            program: "git",
+            dir: Some(dir),
+            args: &self.args,
+            variables: &variables,
+            input: std::mem::take(&mut self.input),
+            deadline: self.deadline,
+            cancel,
+        })
+        .await
+    }
+}
+
+/// What a command is told besides, because config that says otherwise would win.
+fn always_said(command: &str) -> Option<&'static str> {
+    match command {
+        // `.gitmodules` may ask to look into nested repositories.
+        "status" | "diff" => Some("--ignore-submodules=dirty"),
+        // The far end's program: of two values in the config git takes the first,
+        // so a later one of ours would not win over the repository's.
+        "fetch" | "ls-remote" => Some("--upload-pack=git-upload-pack"),
+        "push" => Some("--receive-pack=git-receive-pack"),
+        _ => None,
+    }
+}
+
+/// Says that a command is changing a worktree's git state. If it is found later, the
+/// command was killed with us, and its lock files are nobody's.
+struct Note(PathBuf);
+
+impl Note {
+    fn write(git_dir: &Path) -> Result<Self> {
+        let note = Self(git_dir.join("codebutler-writing"));
+        if note.0.exists() {
+            clear_locks(git_dir);
+        }
+        fs::write(&note.0, "").map_err(Error::file(&note.0))?;
+        Ok(note)
+    }
+
+    fn remove(self, ended: &Result<Ended>) {
+        if let (Err(_), Some(git_dir)) = (ended, self.0.parent()) {
+            clear_locks(git_dir);
+        }
+        let _ = fs::remove_file(self.0);
+    }
+}
+
+/// Whoever made them is dead: we hold the lock that its maker held.
+fn clear_locks(git_dir: &Path) {
+    for name in ["index.lock", "HEAD.lock", "ORIG_HEAD.lock"] {
+        if fs::remove_file(git_dir.join(name)).is_ok() {
+            tracing::warn!(name, git_dir = %git_dir.display(), "took away the lock of a git that was killed");
+        }
+    }
+}
+
+fn shown(args: &[OsString]) -> String {
+    let ask = Ask {
+        program: "git",
+        dir: None,
+        args,
+        variables: &[],
+        input: Input::Nothing,
+        deadline: Duration::ZERO,
+        cancel: None,
+    };
+    ask.shown()
 }
 
 /// What git answered.

@@ -90,7 +90,7 @@ impl Guard {
                 return Ok(Arc::clone(overrides));
             }
         }
-        let mut fresh = look(&self.dir, settings).await?;
+        let mut fresh = look(&places.own, settings).await?;
         let rules = places.common.join(RULES);
         if rules.exists() {
             fresh.push(("core.attributesFile".into(), rules.display().to_string()));
@@ -109,8 +109,8 @@ fn stamp(file: &Path) -> Option<(i64, i64, u64, u64)> {
 
 /// Lists the local config without following includes, and answers it.
 async fn look(dir: &Path, settings: &Settings) -> Result<Vec<(String, String)>> {
-    // The same environment as every other command: what counts as this
-    // repository must not differ between the look and the use.
+    // Found by git itself, which refuses what somebody else owns; all other
+    // commands are told where it is.
     let mut variables = settings.environment(&[]).await?;
     if let Some(parent) = dir.parent() {
         variables.push(("GIT_CEILING_DIRECTORIES".into(), parent.into()));

@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{Error, Result};
 
 /// More than any diff that a person or model will read.
-const OUTPUT_LIMIT: usize = 64 * 1024 * 1024;
+pub(super) const OUTPUT_LIMIT: usize = 64 * 1024 * 1024;
 const GRACE: Duration = Duration::from_secs(5);
 
 /// What a child gets on standard input.

@@ -2,7 +2,7 @@
 //! it sees, which config we force, and what we take over from the person's own
 //! git config (how to reach remotes, and nothing else).
 
-use std::{ffi::OsString, time::Duration};
+use std::{ffi::OsString, path::Path, time::Duration};
 
 use tokio::sync::OnceCell;
 
@@ -109,6 +109,12 @@ const CONFIG: &[(&str, &str)] = &[
     ("log.showSignature", "false"),
 ];
 
+/// Besides, in the sandbox: objects come one by one, so that each can be checked.
+const INSIDE: &[(&str, &str)] = &[("core.bigFileThreshold", "4g")];
+
+/// Variables that a command without a way to the remote needs.
+const LOCAL: &[&str] = &["PATH"];
+
 /// Keys of the person's own config that say how to reach a remote.
 const FROM_PERSON: &[&str] = &["credential.", "url.", "http.", "ssh.", "safe.directory"];
 
@@ -152,18 +158,24 @@ impl Settings {
     ) -> Result<Vec<(OsString, OsString)>> {
         let mut all = self.plain();
         let person = self.person().await?;
-        let forced = CONFIG.iter().map(|(k, v)| ((*k).into(), (*v).into()));
-        let config: Vec<(String, String)> = forced
+        let always = CONFIG.iter().map(|(k, v)| ((*k).into(), (*v).into()));
+        let config = always
             .chain(self.ssh_command(person))
             .chain(config.iter().cloned())
-            .chain(person.iter().cloned())
-            .collect();
-        all.push(("GIT_CONFIG_COUNT".into(), config.len().to_string().into()));
-        for (index, (key, value)) in config.into_iter().enumerate() {
-            all.push((format!("GIT_CONFIG_KEY_{index}").into(), key.into()));
-            all.push((format!("GIT_CONFIG_VALUE_{index}").into(), value.into()));
-        }
+            .chain(person.iter().cloned());
+        all.extend(as_variables(config));
         Ok(all)
+    }
+
+    /// The environment of a command in the sandbox: no way to a remote.
+    pub(crate) fn inside(&self, config: &[(String, String)]) -> Vec<(OsString, OsString)> {
+        let local = |(name, _): &&(OsString, OsString)| LOCAL.iter().any(|local| name == local);
+        let mut all: Vec<_> = self.variables.iter().filter(local).cloned().collect();
+        all.extend(forced());
+        let always = CONFIG.iter().chain(INSIDE);
+        let always = always.map(|(k, v)| ((*k).into(), (*v).into()));
+        all.extend(as_variables(always.chain(config.iter().cloned())));
+        all
     }
 
     /// A variable that is passed on, as text.
@@ -174,14 +186,14 @@ impl Settings {
 
     /// The scrubbed environment without any config.
     pub(crate) fn plain(&self) -> Vec<(OsString, OsString)> {
-        let forced = FORCED.iter().map(|(k, v)| ((*k).into(), (*v).into()));
-        self.variables.iter().cloned().chain(forced).collect()
+        self.variables.iter().cloned().chain(forced()).collect()
     }
 
     /// A repository must not choose the program that we start as ssh.
+    /// Nobody is there to answer ssh: it must fail with a word instead of waiting.
     fn ssh_command(&self, person: &[(String, String)]) -> Option<(String, String)> {
         let chosen = person.iter().any(|(key, _)| key == "core.sshcommand");
-        (!chosen).then(|| ("core.sshCommand".into(), "ssh".into()))
+        (!chosen).then(|| ("core.sshCommand".into(), "ssh -oBatchMode=yes".into()))
     }
 
     /// Reads the person's system and global config once.
@@ -196,7 +208,7 @@ impl Settings {
                 variables.push(("GIT_DIR".into(), "/dev/null".into()));
                 let output = run(Ask {
                     program: "git",
-                    dir: None,
+                    dir: Some(Path::new("/")),
                     args: &["config", "--list", "--includes", "-z"].map(OsString::from),
                     variables: &variables,
                     input: Input::Nothing,
@@ -208,6 +220,23 @@ impl Settings {
             })
             .await
     }
+}
+
+fn forced() -> impl Iterator<Item = (OsString, OsString)> {
+    FORCED.iter().map(|(k, v)| ((*k).into(), (*v).into()))
+}
+
+/// Config in the variables that git reads it from; of two values the later counts.
+fn as_variables(config: impl Iterator<Item = (String, String)>) -> Vec<(OsString, OsString)> {
+    let mut all = Vec::new();
+    let mut count = 0;
+    for (key, value) in config {
+        all.push((format!("GIT_CONFIG_KEY_{count}").into(), key.into()));
+        all.push((format!("GIT_CONFIG_VALUE_{count}").into(), value.into()));
+        count += 1;
+    }
+    all.push(("GIT_CONFIG_COUNT".into(), count.to_string().into()));
+    all
 }
 
 fn person_keys(listing: &[u8]) -> Vec<(String, String)> {
@@ -243,6 +272,30 @@ mod tests {
                 "core.sshcommand"
             ]
         );
+    }
+
+    #[tokio::test]
+    async fn ssh_waits_for_nobody_unless_the_person_chose_another() {
+        let home = tempfile::tempdir().unwrap();
+        let path = (OsString::from("PATH"), std::env::var_os("PATH").unwrap());
+        let variables = [path, ("HOME".into(), home.path().into())];
+        let ssh = async |expected: &str| {
+            let settings = Settings::from_variables(variables.clone());
+            let all = settings.environment(&[]).await.unwrap();
+            assert!(all.iter().any(|(_, value)| value == expected), "{all:?}");
+        };
+        ssh("ssh -oBatchMode=yes").await;
+        let config = "[core]\n\tsshCommand = ssh -i key\n";
+        std::fs::write(home.path().join(".gitconfig"), config).unwrap();
+        ssh("ssh -i key").await;
+    }
+
+    #[test]
+    fn nothing_that_leads_to_a_remote_is_seen_in_the_sandbox() {
+        let given = [("GH_TOKEN", "t"), ("SSH_AUTH_SOCK", "s"), ("PATH", "/bin")];
+        let settings = Settings::from_variables(given.map(|(k, v)| (k.into(), v.into())));
+        let all = settings.inside(&[]);
+        assert!(!all.iter().any(|(_, value)| value == "t" || value == "s"));
     }
 
     #[test]

@@ -269,6 +269,100 @@ async fn a_folder_without_its_git_file_does_not_fall_through_to_the_clone_around
         .call(["rev-parse", "HEAD"])
         .run(&go())
         .await;
-    assert!(matches!(outcome, Err(Error::Failed { .. })), "{outcome:?}");
+    assert!(
+        matches!(outcome, Err(Error::NotARepo { .. })),
+        "{outcome:?}"
+    );
     assert!(worktree.head().await.is_err());
+}
+
+/// As a command in the sandbox can make it: a submodule whose repository names its
+/// programs otherwise than the outer one, and `.gitmodules` that has git look.
+fn lure(trap: &Trap, worktree: &Worktree) {
+    let inner = worktree.path.join("sub");
+    fs::create_dir(&inner).unwrap();
+    git(&inner, &["init", "--quiet", "."]);
+    fs::write(inner.join("x.txt"), "x\n").unwrap();
+    git(&inner, &["add", "."]);
+    git(&inner, &["commit", "--quiet", "-m", "inner"]);
+    let head = git(&inner, &["rev-parse", "HEAD"]);
+    let link = format!("160000,{head},sub");
+    git(
+        &worktree.path,
+        &["update-index", "--add", "--cacheinfo", &link],
+    );
+    write(
+        worktree,
+        ".gitmodules",
+        "[submodule \"sub\"]\n\tpath = sub\n\turl = ./sub\n\tignore = none\n",
+    );
+    fs::write(inner.join(".gitattributes"), "* filter=other diff=other\n").unwrap();
+    let run = trap.script.to_str().unwrap();
+    for key in [
+        "filter.other.clean",
+        "filter.other.process",
+        "core.fsmonitor",
+    ] {
+        git(&inner, &["config", key, run]);
+    }
+    git(
+        &inner,
+        &[
+            "config",
+            "core.worktree",
+            worktree.repo().root().to_str().unwrap(),
+        ],
+    );
+    trap.hook(&inner.join(".git"));
+    stir(worktree);
+}
+
+/// The same size and another time: git has to read it to know.
+fn stir(worktree: &Worktree) {
+    let file = fs::File::create(worktree.path.join("sub/x.txt")).unwrap();
+    std::io::Write::write_all(&mut &file, b"y\n").unwrap();
+    let later = std::time::SystemTime::now() + std::time::Duration::from_secs(10);
+    file.set_modified(later).unwrap();
+}
+
+#[tokio::test]
+async fn a_nested_repository_with_names_of_its_own_runs_nothing() {
+    let scratch = ScratchRepo::new();
+    let trap = Trap::new(scratch.folder());
+    let repo = open(&scratch).await;
+    let worktree = repo.create(&thread(1), "x", &go()).await.unwrap();
+    lure(&trap, &worktree);
+    let _ = fs::remove_file(&trap.sprung);
+    worktree.status(&go()).await.unwrap();
+    worktree.diff(DiffOf::Thread, &go()).await.unwrap();
+    worktree.tree().await.unwrap();
+    trap.check("status, diff, tree");
+    write(&worktree, "README.md", "ours\n");
+    worktree
+        .commit_all(Role::Coder, "x", &[], &go())
+        .await
+        .unwrap();
+    worktree.push(&go()).await.unwrap();
+    trap.check("commit, push");
+    scratch.push_to_main("README.md", "theirs\n");
+    let conflict = worktree.rebase_on_default(&go()).await;
+    assert!(
+        matches!(conflict, Err(Error::Conflict { .. })),
+        "{conflict:?}"
+    );
+    trap.check("a rebase with a conflict");
+    let base = worktree.base_commit(&go()).await.unwrap();
+    worktree
+        .lay_out(&base, &["README.md".into()], &go())
+        .await
+        .unwrap();
+    let head = worktree.head().await.unwrap();
+    repo.review_checkout(&thread(1), &head, &go())
+        .await
+        .unwrap();
+    trap.check("checkouts");
+    repo.hibernate(&thread(1), &go()).await.unwrap();
+    repo.find(&thread(1)).await.unwrap();
+    repo.remove(&thread(1), &go()).await.unwrap();
+    trap.check("sleep, remove");
 }

@@ -294,3 +294,60 @@ async fn what_is_no_repository_is_named() {
     let error = Repo::open(scratch.root()).await.unwrap_err();
     assert!(error.to_string().contains("a, b"), "{error}");
 }
+
+/// A clone that fetches files only when they are needed: in the sandbox git could not.
+#[tokio::test]
+async fn a_partial_clone_gets_its_files() {
+    for filter in ["blob:none", "tree:0"] {
+        let scratch = ScratchRepo::new();
+        scratch.remote_git(&["config", "uploadpack.allowFilter", "true"]);
+        scratch.remote_git(&["config", "uploadpack.allowAnySHA1InWant", "true"]);
+        scratch.push_to_main("deep/down/file.txt", "deep\n");
+        let address = format!("file://{}", scratch.remote().display());
+        let filter = format!("--filter={filter}");
+        let args = [
+            "clone",
+            "--quiet",
+            "--no-checkout",
+            &filter,
+            &address,
+            "part",
+        ];
+        git(scratch.folder(), &args);
+        let _ = go();
+        let repo = Repo::open(&scratch.folder().join("part")).await.unwrap();
+        let worktree = repo.create(&thread(1), "x", &go()).await.unwrap();
+        assert_eq!(read(&worktree, "deep/down/file.txt"), "deep\n");
+        deliver(&worktree, "deep/other.txt", "other\n").await;
+        scratch.push_to_main("deep/down/file.txt", "deeper\n");
+        worktree.rebase_on_default(&go()).await.unwrap();
+        assert_eq!(read(&worktree, "deep/down/file.txt"), "deeper\n");
+        let base = repo.base(&go()).await.unwrap();
+        assert!(base.join("deep/down/file.txt").exists());
+    }
+}
+
+#[tokio::test]
+async fn a_branch_in_the_way_is_named_with_what_to_do() {
+    let scratch = ScratchRepo::new();
+    git(scratch.root(), &["branch", "codebutler"]);
+    let repo = open(&scratch).await;
+    let error = repo.create(&thread(1), "x", &go()).await.unwrap_err();
+    assert!(matches!(error, Error::InTheWay { .. }), "{error}");
+    git(scratch.root(), &["branch", "-m", "codebutler", "other"]);
+    repo.create(&thread(1), "x", &go()).await.unwrap();
+}
+
+#[tokio::test]
+async fn an_address_that_is_written_from_the_clone_is_found() {
+    let scratch = ScratchRepo::new();
+    git(
+        scratch.root(),
+        &["remote", "set-url", "origin", "../remote.git"],
+    );
+    let repo = open(&scratch).await;
+    let worktree = repo.create(&thread(1), "x", &go()).await.unwrap();
+    deliver(&worktree, "a.txt", "a").await;
+    let pushed = scratch.remote_file(worktree.branch.as_str(), "a.txt");
+    assert_eq!(pushed.as_deref(), Some("a"));
+}

@@ -1,6 +1,7 @@
 //! Everything here runs the real git against a real bare remote.
 #![expect(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
+mod confined;
 mod crashes;
 mod forecasting;
 mod forge_suite;

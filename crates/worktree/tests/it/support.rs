@@ -7,7 +7,10 @@ use butler_vocab::{BranchName, Role, ThreadId};
 use butler_worktree::{KEY_TRAILER, NewPull, Repo, Worktree};
 use tokio_util::sync::CancellationToken;
 
+/// Every test that calls anything asks for this first: from then on git runs in
+/// the sandbox, as in the product.
 pub fn go() -> CancellationToken {
+    butler_worktree::confine_with(env!("CARGO_BIN_EXE_butler-worktree-jail").into());
     CancellationToken::new()
 }
 
@@ -16,6 +19,7 @@ pub fn thread(n: u32) -> ThreadId {
 }
 
 pub async fn open(scratch: &ScratchRepo) -> Repo {
+    let _ = go();
     Repo::open(scratch.root()).await.unwrap()
 }
 

@@ -1,16 +1,14 @@
 //! Git itself, the repository, its remote and its default branch.
 
-use std::{path::Path, process::Command, time::Duration};
+use std::{path::Path, time::Duration};
 
-use butler_worktree::Repo;
+use butler_worktree::{Error, Git, Repo, git_version};
 
 use super::{Finding, Place};
 use crate::{commands::no_repository, process};
 
 /// A remote that does not answer by then is taken for away.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// Merge forecasts need `git merge-tree --write-tree`, which came with this version.
-const OLDEST: (u32, u32) = (2, 38);
 
 pub fn examine(place: &Place) -> Vec<Finding> {
     let mut findings = vec![version()];
@@ -28,30 +26,14 @@ pub fn examine(place: &Place) -> Vec<Finding> {
 }
 
 fn version() -> Finding {
-    let Some(text) = git(Path::new("."), &["version"]) else {
-        return Finding::failed("git", "not found", "install git 2.38 or newer");
-    };
-    let number = text.trim_start_matches("git version ");
-    match parse(number) {
-        Some(found) if found >= OLDEST => Finding::ok("git", number),
-        Some(_) => Finding::failed(
-            "git",
-            format!("{number} is too old"),
-            "install git 2.38 or newer",
-        ),
-        None => Finding::warning(
-            "git",
-            format!("unknown version {number}"),
-            "make sure that it is 2.38 or newer",
-        ),
+    let asked = process::run_on_one_thread(async |_| Ok(git_version().await));
+    match asked {
+        Ok(Ok(number)) => Finding::ok("git", number),
+        Ok(Err(error @ Error::TooOld { .. })) => {
+            Finding::failed("git", error.to_string(), "install git 2.38 or newer")
+        }
+        _ => Finding::failed("git", "not found", "install git 2.38 or newer"),
     }
-}
-
-fn parse(number: &str) -> Option<(u32, u32)> {
-    let mut parts = number.split('.');
-    let major = parts.next()?.parse().ok()?;
-    let minor = parts.next()?.parse().ok()?;
-    Some((major, minor))
 }
 
 fn remote(root: &Path) -> Finding {
@@ -103,34 +85,8 @@ fn unknown_branch(why: &str) -> Finding {
 
 /// What git answers about a folder, when it succeeds and says something.
 pub(super) fn git(folder: &Path, args: &[&str]) -> Option<String> {
-    let output = Command::new("git")
-        // The repository is not ours: its config must not make git run programs.
-        .args([
-            "-c",
-            "core.fsmonitor=false",
-            "-c",
-            "core.hooksPath=/dev/null",
-        ])
-        .args(args)
-        .current_dir(folder)
-        .env("LC_ALL", "C")
-        .env("GIT_OPTIONAL_LOCKS", "0")
-        .env("GIT_TERMINAL_PROMPT", "0")
-        .output()
-        .ok()?;
-    let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();
-    (output.status.success() && !text.is_empty()).then_some(text)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn versions_of_all_vendors_are_read() {
-        assert_eq!(parse("2.47.3"), Some((2, 47)));
-        assert_eq!(parse("2.39.5 (Apple Git-154)"), Some((2, 39)));
-        assert_eq!(parse("2.45.0.windows.1"), Some((2, 45)));
-        assert_eq!(parse("next"), None);
-    }
+    let asked =
+        process::run_on_one_thread(async |_| Ok(Git::at(folder).call(args).finish().await.ok()));
+    let text = asked.ok()??.text();
+    (!text.is_empty()).then_some(text)
 }
