@@ -111,10 +111,10 @@ impl Default for Language {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum JournalPlace {
-    /// In the thread's pull request.
-    #[default]
+    /// A page of it in the thread's pull request.
     Pr,
-    /// On a ref beside the branches.
+    /// All of it on a ref beside the branches.
+    #[default]
     Ref,
 }
 

@@ -32,6 +32,8 @@ pub struct Bench {
     plan_approved: bool,
     approvals: Vec<Approval>,
     sandboxed: bool,
+    /// Whether what was written here is kept beside the branch of code.
+    pub keeps_designs: bool,
     /// Held as long as files may be changed.
     _lock: Option<WorktreeLock>,
 }
@@ -44,19 +46,23 @@ enum Place {
     Review(PathBuf),
     /// Somewhere to look: the worktree, the default branch.
     Look(PathBuf),
+    /// Where designs are kept until there is a branch of code.
+    Designs(PathBuf),
 }
 
 impl Bench {
     /// Opens the bench. Waits for the worktree when another activation holds it.
     pub async fn open(seat: &Seat, cancel: &CancellationToken) -> Result<Self, TeamError> {
         let office = &seat.office;
-        let (folder, own, prepared) = match place(seat, cancel).await? {
+        let place = place(seat, cancel).await?;
+        let keeps_designs = matches!(place, Place::Designs(_));
+        let (folder, own, prepared) = match place {
             Place::Own(worktree) => {
                 let folder = worktree.path.clone();
                 (folder, Some(*worktree), Some(prepare::Place::Worktree))
             }
             Place::Review(folder) => (folder, None, Some(prepare::Place::Review)),
-            Place::Look(folder) => (folder, None, None),
+            Place::Look(folder) | Place::Designs(folder) => (folder, None, None),
         };
         let lock = match &own {
             Some(worktree) => {
@@ -90,6 +96,7 @@ impl Bench {
             plan_approved: plan_approved(seat).await?,
             approvals: approvals(seat).await?,
             sandboxed: !matches!(office.jail.strength(), Strength::None { .. }),
+            keeps_designs,
             _lock: lock,
         })
     }
@@ -189,13 +196,25 @@ async fn place(seat: &Seat, cancel: &CancellationToken) -> Result<Place, TeamErr
     match repo.find(&seat.thread).await? {
         Some(worktree) if changes_files(role) => Ok(Place::Own(Box::new(worktree))),
         Some(worktree) => Ok(Place::Look(worktree.path)),
+        // The checkout of the default branch is put right at every look.
+        None if right(role, "Write") == Right::Scoped(Scope::Artist) => {
+            let kept = repo.knowledge(&seat.thread, cancel).await?;
+            Ok(Place::Designs(kept.path))
+        }
         None => Ok(Place::Look(repo.base(cancel).await?)),
     }
 }
 
-/// Puts a clean branch on the newest default branch. What does not go through
+/// Puts a clean branch on the newest default branch, or lays out the conflict
+/// that this role is to settle. What does not go through
 /// (a conflict, uncommitted files, no network) stays as it was.
 async fn catch_up(seat: &Seat, worktree: &Worktree, cancel: &CancellationToken) {
+    if seat.facts().conflict {
+        if let Err(error) = worktree.merge_default(cancel).await {
+            tracing::warn!(%error, "the default branch could not be merged in");
+        }
+        return;
+    }
     let repo = &seat.office.repo;
     let behind = async || {
         repo.fetch(cancel).await?;

@@ -98,7 +98,7 @@ pub async fn tell(
         }
     };
     let idem = seat.idem_for(&order.request, &format!("refused-{state}"));
-    let people = seat.people();
+    let people = seat.office.line.people(&seat.thread).await?;
     let posted = seat
         .office
         .line
@@ -131,6 +131,7 @@ fn sentence(pr: PrNumber, block: Block, error: &Error) -> String {
         Block::Forbidden => "the account that is logged in there may not merge it. Give it the right, or merge it there by hand; then press Try again".to_owned(),
         Block::Unreachable => "the forge does not answer".to_owned(),
         Block::Refused => match error {
+            Error::Conflict { .. } => "it conflicts with what was merged meanwhile".to_owned(),
             Error::Blocked { said, .. } => format!("the forge refused it and says “{said}”"),
             _ => "the forge refused it".to_owned(),
         },

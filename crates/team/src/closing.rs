@@ -2,10 +2,12 @@
 //! merged, the branch goes, and the people read what it cost. Every step
 //! recognises its own repeat.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use butler_turn::Order;
-use butler_vocab::{CommitSha, DecisionKind, Idem, PullStanding, Role, Then, ToolOutcome, fault};
+use butler_vocab::{
+    CommitSha, DecisionKind, HandOver, Idem, PullStanding, Role, Then, ToolOutcome, fault,
+};
 use butler_worktree::{Edit, Error, NewPull, PullState, tree_of};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -22,6 +24,7 @@ use crate::{
     learned::Proposal,
     orders, overlap, pull_news, render, report,
     seat::{Seat, request_nth},
+    thread_page,
     tools::MergeSubject,
 };
 
@@ -46,10 +49,8 @@ pub async fn merge(
                 render::short_sha(subject.head.as_str())
             )));
         }
-        Err(TeamError::Repo(error @ Error::Conflict { .. })) => {
-            return Ok(ToolOutcome::error(format!(
-                "not merged: {error}. Hand the conflict to the Coder as a question: its branch is put on the new default branch when it starts, and the change then needs checks, a review and a new card."
-            )));
+        Err(TeamError::Repo(Error::Conflict { files, .. })) if !subject.knowledge => {
+            return settle(seat, order, &subject, &files).await;
         }
         Err(TeamError::Repo(error)) if !matches!(error, Error::Cancelled { .. }) => {
             return blocked::tell(seat, order, subject.pr, &error).await;
@@ -58,7 +59,7 @@ pub async fn merge(
     };
     blocked::passed(seat, &order.request).await;
     pull_news::ended(seat, &subject, PullStanding::Merged).await;
-    if !seat.office.config.journal_in_pull && !subject.knowledge {
+    if !subject.knowledge {
         chronicle::keep(&seat.office, &seat.thread, cancel).await;
     }
     let beside = merge_research(seat, &subject, cancel).await;
@@ -104,6 +105,29 @@ pub async fn merge(
         let files = overlap::changed(seat, &merged, cancel).await;
         overlap::tell_others(seat, &subject.pr.to_string(), &files, cancel).await;
     }
+    Ok(ToolOutcome::ok(text).then(Then::End))
+}
+
+/// The conflict goes to the Coder, who finds it laid out in its worktree; checks,
+/// review and a new card follow from there.
+async fn settle(
+    seat: &Seat,
+    order: &Order,
+    subject: &MergeSubject,
+    files: &[PathBuf],
+) -> Result<ToolOutcome, TeamError> {
+    let files = files.iter().map(|file| file.display().to_string());
+    let body = HandOver::Conflict {
+        pr: subject.pr,
+        files: files.collect(),
+    };
+    let line = &seat.office.line;
+    let idem = seat.idem_for(&order.request, "conflict");
+    line.hand_over(&seat.thread, idem, &body).await?;
+    let text = format!(
+        "not merged: {} conflicts with what was merged meanwhile. The Coder settles it; its review comes back to you, then propose the merge again.",
+        subject.pr
+    );
     Ok(ToolOutcome::ok(text).then(Then::End))
 }
 
@@ -159,7 +183,7 @@ async fn remember(
     }
     let written = knowledge::write_all(&worktree.path, accepted)?;
     if journal {
-        keep_journal(seat, &worktree.path)?;
+        keep_page(seat, &worktree.path, subject, cancel).await?;
     }
     fault("team.before-remember");
     let message = "knowledge: what this thread taught";
@@ -174,14 +198,23 @@ async fn remember(
     Ok((head, written))
 }
 
-/// The story of the thread goes with it. What an interrupted attempt wrote
-/// stays: the logs have grown since, and the commit is the same one.
-fn keep_journal(seat: &Seat, root: &Path) -> Result<(), TeamError> {
+/// The page of the thread goes with it, as the card said. What an interrupted
+/// attempt wrote stays: the logs have grown since, and the commit is the same one.
+async fn keep_page(
+    seat: &Seat,
+    root: &Path,
+    subject: &MergeSubject,
+    cancel: &CancellationToken,
+) -> Result<(), TeamError> {
     let path = chronicle::path(&seat.thread);
     if knowledge::read(root, &path).is_some() {
         return Ok(());
     }
-    let text = chronicle::of_thread(&seat.office.threads(), &seat.thread);
+    let repo = &seat.office.repo;
+    let changes = repo.changes_of(&subject.head, cancel).await?;
+    let files: Vec<String> = changes.files.into_iter().map(|file| file.path).collect();
+    let threads = seat.office.threads();
+    let text = thread_page::of_thread(&threads, &seat.thread, &subject.evidence, &files);
     knowledge::write(root, &path, &seat.office.clean(&text))
 }
 

@@ -7,7 +7,7 @@ use butler_vocab::{Receipt, Verdict};
 use butler_worktree::{ChangedFile, Changes, PullRequest};
 use tokio_util::sync::CancellationToken;
 
-use crate::{render, seat::Seat};
+use crate::{chronicle, render, seat::Seat};
 
 /// Files that are named before the rest is only counted.
 const NAMED: usize = 12;
@@ -30,6 +30,12 @@ pub async fn of_pull(
             lines
         }
     };
+    if seat.office.config.journal_in_pull {
+        lines.push(format!(
+            "Adds a page about this thread, `{}`",
+            chronicle::path(&seat.thread)
+        ));
+    }
     lines.push(where_to_look(pull));
     lines
 }

@@ -56,8 +56,8 @@ pub struct Facts {
     /// Where the first text from outside in this log came from. It stays in the
     /// context, so what it forbids stays forbidden.
     pub taint: Option<String>,
-    /// People who took part, as far as this role knows, the one who asked first.
-    pub people: Vec<UserId>,
+    /// Whether this role was asked to settle a conflict, and has not handed it over.
+    pub conflict: bool,
     /// The merge that a person ordered and the forge refused.
     pub refused: Option<Refused>,
     /// What it has seen of the thread.
@@ -153,7 +153,6 @@ impl Facts {
             _ => {}
         }
         self.note_card(record);
-        self.note_people(record);
         if let Some((ts, Some(text))) = butler_turn::amended(record) {
             let request = self.request.as_mut();
             if let Some(request) = request.filter(|request| request.ts == Some(ts)) {
@@ -258,20 +257,6 @@ impl Facts {
                 }
             }
             _ => {}
-        }
-    }
-
-    fn note_people(&mut self, record: &Record) {
-        let person = match record {
-            Record::User {
-                speaker: Speaker::Person { user, .. },
-                ..
-            }
-            | Record::DecisionUsed { person: user, .. } => user,
-            _ => return,
-        };
-        if !self.people.contains(person) {
-            self.people.push(person.clone());
         }
     }
 
@@ -390,6 +375,7 @@ impl Facts {
     /// What the Reviewer has said of a change holds for its next rounds too.
     fn gave(&mut self, hand_over: &HandOver) {
         match hand_over {
+            HandOver::ReadyForReview { .. } => self.conflict = false,
             HandOver::ReviewPlan(plan) => {
                 self.form = Some(Form::from(&**plan));
                 self.first_pass = true;
@@ -436,6 +422,7 @@ impl Facts {
                 self.rounds = verdict.round;
                 self.verdict = Some((verdict.clone(), *pr));
             }
+            HandOver::Conflict { .. } => self.conflict = true,
             HandOver::Research { from, .. } => self.inquirer = Some(*from),
             HandOver::Findings { .. }
             | HandOver::ReviewPlan(_)

@@ -209,8 +209,10 @@ async fn offer_retry(seat: &Seat, outgoing: Outgoing) -> Done {
     let line = &seat.office.line;
     let buttons = [(buttons::RETRY.to_owned(), "Retry")];
     let Outgoing { idem, text, .. } = outgoing;
+    // Who cannot be found is not rung at; the reason is posted all the same.
+    let people = line.people(&seat.thread).await.unwrap_or_default();
     match line
-        .offer(&seat.thread, idem.clone(), &text, &buttons)
+        .offer_to(&seat.thread, idem.clone(), &people, &text, &buttons)
         .await
     {
         Ok(posted) => Done::Event(Event::Posted {
@@ -239,7 +241,7 @@ pub async fn escalate(seat: Seat, idem: Idem, text: String) -> Done {
     }
     let above = match seat.role() {
         Role::Coder => Role::Pm,
-        _ => return say(&seat, idem, &text).await,
+        _ => return ring(&seat, idem, &text).await,
     };
     let body = HandOver::Question { to: above, text };
     pass_on(&seat, idem, &body).await
@@ -248,6 +250,20 @@ pub async fn escalate(seat: Seat, idem: Idem, text: String) -> Done {
 async fn pass_on(seat: &Seat, idem: Idem, body: &HandOver) -> Done {
     let line = &seat.office.line;
     match line.hand_over(&seat.thread, idem.clone(), body).await {
+        Ok(posted) => Done::Event(Event::Posted {
+            idem,
+            ts: posted.ts,
+        }),
+        Err(error) => Done::Failed(error.into()),
+    }
+}
+
+/// Somebody is needed.
+async fn ring(seat: &Seat, idem: Idem, text: &str) -> Done {
+    let line = &seat.office.line;
+    let people = line.people(&seat.thread).await.unwrap_or_default();
+    let posted = line.ask_people(&seat.thread, idem.clone(), &people, text);
+    match posted.await {
         Ok(posted) => Done::Event(Event::Posted {
             idem,
             ts: posted.ts,

@@ -101,10 +101,14 @@ impl Line {
                     "text": {"type": "plain_text", "text": label}})
             })
             .collect();
-        let blocks = json!([
-            {"type": "markdown", "text": markdown},
-            {"type": "actions", "elements": elements},
-        ]);
+        let mut blocks = vec![json!({"type": "markdown", "text": markdown})];
+        if !people.is_empty() {
+            let text = mentions(people);
+            blocks.push(json!({"type": "context", "elements": [
+                {"type": "mrkdwn", "text": text.trim_end()}]}));
+        }
+        blocks.push(json!({"type": "actions", "elements": elements}));
+        let blocks = Value::Array(blocks);
         self.post(
             thread,
             text,
@@ -114,7 +118,7 @@ impl Line {
         .await
     }
 
-    /// Posts a card that waits for a person.
+    /// Posts a card that waits for a person, and rings at those of the thread.
     pub async fn ask(
         &self,
         thread: &ThreadId,
@@ -124,8 +128,36 @@ impl Line {
     ) -> Result<Posted, SlackError> {
         let mut post_tag = PostTag::message(idem, Vec::new());
         post_tag.card = Some(tag);
-        self.post(thread, card.text, Some(card.blocks), post_tag)
-            .await
+        let people = self.people(thread).await?;
+        let mut blocks = card.blocks;
+        if let (Some(blocks), false) = (blocks.as_array_mut(), people.is_empty()) {
+            // Slack rings for a mention in a block, not for one in the fallback.
+            let text = mentions(&people);
+            blocks.push(json!({"type": "context", "elements": [
+                {"type": "mrkdwn", "text": text.trim_end()}]}));
+        }
+        self.post(thread, card.text, Some(blocks), post_tag).await
+    }
+
+    /// Everybody who has spoken in the thread, the starter first: whom to ring at
+    /// when a person is needed.
+    pub async fn people(&self, thread: &ThreadId) -> Result<Vec<UserId>, SlackError> {
+        Ok(context::people(&self.web.replies(thread).await?))
+    }
+
+    /// Where people find the thread, unless that is this machine only.
+    pub async fn address(&self, thread: &ThreadId) -> Option<String> {
+        let args = json!({"channel": thread.channel, "message_ts": thread.root});
+        let answer = self.web.call("chat.getPermalink", args).await.ok()?;
+        let link = answer["permalink"].as_str()?.to_owned();
+        let host = link
+            .split("://")
+            .nth(1)?
+            .split(['/', ':'])
+            .next()?
+            .to_owned();
+        let here = host == "localhost" || host.ends_with(".localhost") || host.starts_with("127.");
+        (!here).then_some(link)
     }
 
     /// Gives a message of ours other words.
@@ -193,8 +225,11 @@ impl Line {
 }
 
 fn ringing(people: &[UserId], markdown: &str) -> String {
-    let tags: String = people.iter().map(|user| format!("<@{user}> ")).collect();
-    format!("{tags}{}", mrkdwn::from_markdown(markdown))
+    format!("{}{}", mentions(people), mrkdwn::from_markdown(markdown))
+}
+
+fn mentions(people: &[UserId]) -> String {
+    people.iter().map(|user| format!("<@{user}> ")).collect()
 }
 
 #[cfg(test)]

@@ -50,6 +50,7 @@ fn text_of(body: &HandOver) -> String {
             short_sha(head.as_str()),
             checks_line(receipt.as_ref())
         ),
+        HandOver::Conflict { pr, files } => conflict(&pr.to_string(), files),
         HandOver::ReviewPlan(review) => review_text(review),
         HandOver::Verdict { verdict, pr } => verdict_text(verdict, &pr.to_string()),
         HandOver::Retrospective(look_back) => retrospective(look_back),
@@ -193,6 +194,14 @@ fn verdict_text(verdict: &Verdict, pr: &str) -> String {
     bullets(&mut text, "Tests", verdict.tests.iter().map(test));
     bullets(&mut text, "Findings", verdict.findings.iter().map(finding));
     text.trim_end().to_owned()
+}
+
+fn conflict(pr: &str, files: &[String]) -> String {
+    let names: Vec<String> = files.iter().map(|file| format!("`{file}`")).collect();
+    format!(
+        "{pr} conflicts with what was merged meanwhile, in {}. The default branch is merged into your worktree, with conflict marks in these files: settle each of them so that both changes hold, run the checks, and hand over for review again. What you need not do is commit or merge.",
+        names.join(", ")
+    )
 }
 
 /// What the change is judged by, before it is.

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use butler_vocab::{CallId, Idem, Record, RequestId, Role, Sha256Hex, ThreadId, UserId};
+use butler_vocab::{CallId, Idem, Record, RequestId, Role, Sha256Hex, ThreadId};
 
 use crate::{facts::Facts, matter::Matter, office::Office};
 
@@ -40,12 +40,6 @@ impl Seat {
     pub fn facts(&self) -> MutexGuard<'_, Facts> {
         // Whole values only are put behind this lock.
         self.facts.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Whom to ring when a person is needed: whoever asked first, and everybody who
-    /// spoke to this role since.
-    pub fn people(&self) -> Vec<UserId> {
-        self.facts().people.clone()
     }
 
     /// Leaves a record that must be in the log before the call's result is.

@@ -137,6 +137,10 @@ pub const FAULT_POINTS: &[(&str, &str)] = &[
         "work that is only here is kept under a ref",
     ),
     (
+        "worktree.settle",
+        "a conflict is laid out in the worktree of a thread",
+    ),
+    (
         "worktree.sleep",
         "a quiet worktree is marked before its files move",
     ),

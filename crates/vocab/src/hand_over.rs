@@ -51,6 +51,13 @@ pub enum HandOver {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         task: Option<Box<Task>>,
     },
+    /// A merge did not go through: the Coder settles it in its worktree.
+    Conflict {
+        /// The pull request.
+        pr: PrNumber,
+        /// The files in which it and the default branch differ.
+        files: Vec<String>,
+    },
     /// What the Reviewer will judge by; nobody is called.
     ReviewPlan(Box<ReviewPlan>),
     /// What the Reviewer decided.
@@ -96,6 +103,8 @@ pub enum HandOverKind {
     Answer,
     /// [`HandOver::ReadyForReview`].
     ReadyForReview,
+    /// [`HandOver::Conflict`].
+    Conflict,
     /// [`HandOver::ReviewPlan`].
     ReviewPlan,
     /// [`HandOver::Verdict`].
@@ -118,6 +127,7 @@ impl HandOver {
             HandOver::Question { .. } => HandOverKind::Question,
             HandOver::Answer { .. } => HandOverKind::Answer,
             HandOver::ReadyForReview { .. } => HandOverKind::ReadyForReview,
+            HandOver::Conflict { .. } => HandOverKind::Conflict,
             HandOver::ReviewPlan(_) => HandOverKind::ReviewPlan,
             HandOver::Verdict { .. } => HandOverKind::Verdict,
             HandOver::Retrospective(_) => HandOverKind::Retrospective,
@@ -131,7 +141,7 @@ impl HandOver {
     #[must_use]
     pub const fn to(&self) -> Option<Role> {
         match self {
-            HandOver::Task(_) => Some(Role::Coder),
+            HandOver::Task(_) | HandOver::Conflict { .. } => Some(Role::Coder),
             HandOver::Design { .. } => Some(Role::Pm),
             HandOver::Question { to, .. } | HandOver::Answer { to, .. } => Some(*to),
             HandOver::ReadyForReview { .. } => Some(Role::Reviewer),

@@ -51,16 +51,20 @@ impl Worktree {
             .call(["rev-parse", &format!("{head}^{{tree}}")])
             .run(cancel)
             .await?;
-        if tree == head_tree.text() {
+        let merging = self.merging().await?;
+        if tree == head_tree.text() && merging.is_none() {
             self.mend_index(&writer, cancel).await?;
             return Ok(None);
         }
         let mut trailers = trailers.to_vec();
         trailers.extend(self.repo().sign_off(role, cancel).await?);
         let text = with_trailers(message, &trailers);
+        // A conflict that was settled: both sides are where it comes from.
+        let mut parents = vec![head.as_str()];
+        parents.extend(merging.as_ref().map(CommitSha::as_str));
         let made = Commit {
             tree: &tree,
-            parents: &[head.as_str()],
+            parents: &parents,
             message: &text,
             role,
         };
@@ -73,6 +77,7 @@ impl Worktree {
             .run(cancel)
             .await?;
         fault("worktree.after-commit");
+        self.settled()?;
         self.mend_index(&writer, cancel).await?;
         Ok(Some(made))
     }

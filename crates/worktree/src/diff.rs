@@ -33,7 +33,11 @@ impl Worktree {
     }
 
     /// The commit where this branch left the default branch.
+    /// While a newer default branch is merged in, that is where it left it.
     pub(crate) async fn fork_point(&self, cancel: &CancellationToken) -> Result<String> {
+        if let Some(theirs) = self.merging().await? {
+            return Ok(theirs.to_string());
+        }
         let output = self
             .git()
             .call(["merge-base", "HEAD", &self.repo().default_ref()])

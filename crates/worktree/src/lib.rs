@@ -42,6 +42,7 @@ mod reconcile;
 mod remove;
 mod repo;
 mod save;
+mod settle;
 mod sign_off;
 mod squash;
 mod stat;

@@ -241,3 +241,20 @@ async fn a_deleted_branch_stays_deleted_and_a_waiting_merge_can_be_withdrawn() {
     let merges = github.count("PUT", "/pulls/1/merge");
     assert_eq!(merges, 1, "what was withdrawn was not tried again");
 }
+
+/// What the Artist writes before there is a branch is kept, and can be merged.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_the_artist_made_is_kept_and_can_be_merged() {
+    let team = Team::start(include_str!("scenarios/artist.yaml")).await;
+    let root = team.say("@codebutler.artist draw a button").await;
+    let kept = |thread: &Value| says(thread, "What I made is kept in #1");
+    team.until(&root, "the kept file", kept).await;
+    team.reply(&root, "merge").await;
+    team.press_card(&root, FRESH, "merge").await;
+    let merged = |thread: &Value| says(thread, "Merged #1 as");
+    team.until(&root, "the merge", merged).await;
+    let drawn = team
+        .scratch
+        .remote_file("main", ".codebutler/artist/assets/button.svg");
+    assert_eq!(drawn.as_deref(), Some("<svg/>\n"));
+}

@@ -53,6 +53,35 @@ async fn two_threads_on_the_same_file_both_finish_and_the_second_is_warned() {
     );
 }
 
+/// Both threads write the same line. The second one's merge is refused by git; the
+/// Coder finds both sides in its worktree, settles them, and what follows is the
+/// usual way: checks, review, a new card, a merge.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_conflict_is_settled_by_the_team_and_merged() {
+    let team = Team::start(include_str!("scenarios/conflict.yaml")).await;
+    let card = |thread: &Value| says(thread, "Ready to merge");
+    let mut roots = Vec::new();
+    for words in ["please greet first", "now take leave"] {
+        let root = team.say(words).await;
+        team.press(&root, "approve").await;
+        team.until(&root, "the merge card", card).await;
+        roots.push(root);
+    }
+    team.press(&roots[0], "merge").await;
+    team.until(&roots[0], "the first merge", ended).await;
+    team.press(&roots[1], "merge").await;
+    let again = |thread: &Value| says(thread, "say goodbye too");
+    let thread = team.until(&roots[1], "a new card", again).await;
+    let evidence = "1 file changed, 1 lines added, 0 removed: `greeting.txt`";
+    assert!(says(&thread, evidence), "{thread:#}");
+    team.press_card(&roots[1], "say goodbye too", "merge").await;
+    team.until(&roots[1], "the second merge", ended).await;
+    let greeting = team.scratch.remote_file("main", "greeting.txt");
+    assert_eq!(greeting.as_deref(), Some("hello\ngoodbye\n"));
+    assert_eq!(team.scratch.remote_branches(), ["main"]);
+    assert_eq!(team.model.left_over(), Vec::<String>::new());
+}
+
 /// The whole story with the real `gh` and a stand-in for GitHub.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_request_becomes_a_merge_on_github() {

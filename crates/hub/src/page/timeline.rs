@@ -277,6 +277,7 @@ fn hand_over(index: usize, body: &HandOver) -> Markup {
             (fold(index, "summary", &blocks::markdown(cut(summary))))
             @if let Some(receipt) = receipt { (checks(receipt)) }
         },
+        HandOver::Conflict { files, .. } => html! { p { "conflict in " (files.join(", ")) } },
         HandOver::ReviewPlan(review) => plan::review(review),
         HandOver::Verdict { verdict, .. } => plan::verdict(verdict),
         HandOver::Retrospective(look_back) => plan::look_back(look_back),

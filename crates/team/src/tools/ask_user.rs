@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{ChatTool, failed, spec};
-use crate::{context, seat::Seat};
+use crate::seat::Seat;
 
 pub struct AskUser(pub Seat);
 
@@ -37,8 +37,8 @@ impl ChatTool for AskUser {
     async fn act(&self, permit: &Permit, input: Input, _desk: &Desk) -> ToolOutcome {
         let seat = &self.0;
         // Whoever took part may know the answer; the starter is among them.
-        let people = match seat.office.line.web.replies(&seat.thread).await {
-            Ok(messages) => context::people(&messages),
+        let people = match seat.office.line.people(&seat.thread).await {
+            Ok(people) => people,
             Err(error) => return failed("the thread could not be read", &error),
         };
         let idem = seat.idem(permit.call());

@@ -214,6 +214,8 @@ async fn ready(
     }
     let title = office.clean(&plan.map_or_else(|| first_line(&input.text), |plan| plan.title));
     let head = publish(seat, &worktree, call, &title, desk).await?;
+    let thread = office.line.address(&seat.thread).await;
+    let thread = thread.unwrap_or_else(|| seat.thread.to_string());
     let clashes = overlap::conflicts(seat, &worktree, desk.cancel()).await;
     let pr = office
         .forge
@@ -221,7 +223,7 @@ async fn ready(
             &NewPull {
                 branch: worktree.branch.clone(),
                 title,
-                body: office.clean(&input.text),
+                body: office.clean(&format!("{}\n\nThread: {thread}", input.text)),
             },
             desk.cancel(),
         )
@@ -231,8 +233,9 @@ async fn ready(
     // A forecast that fails is none: it warns, it does not decide.
     let warnings = clashes.unwrap_or_default();
     let warnings: String = warnings.iter().map(|one| format!("\n\n⚠ {one}")).collect();
+    let link = pr.url.map_or_else(String::new, |url| format!("\n\n{url}"));
     Ok(HandOver::ReadyForReview {
-        summary: format!("{}{warnings}", input.text),
+        summary: format!("{}{link}{warnings}", input.text),
         branch: worktree.branch,
         head,
         pr: pr.number,
@@ -251,6 +254,20 @@ async fn sound(seat: &Seat, worktree: &Worktree, desk: &Desk) -> Result<(), Tool
         return Err(ToolOutcome::error(
             "refused: no person has approved a plan for this, so there is nothing to review; ask the PM for one with HandOver(kind: question)",
         ));
+    }
+    let marked = worktree
+        .unsettled(desk.cancel())
+        .await
+        .map_err(|error| failed("the conflict could not be looked at", &error))?;
+    if !marked.is_empty() {
+        let names: Vec<String> = marked
+            .iter()
+            .map(|file| file.display().to_string())
+            .collect();
+        return Err(ToolOutcome::error(format!(
+            "refused: there are conflict marks left in {}; settle them, run the checks, then hand over",
+            names.join(", ")
+        )));
     }
     let diff = worktree
         .diff(DiffOf::Thread, desk.cancel())

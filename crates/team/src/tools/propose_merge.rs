@@ -128,7 +128,10 @@ async fn propose(seat: &Seat, call: &CallId, input: Input, desk: &Desk) -> ToolO
         friction: input.friction,
         ..Retrospective::default()
     };
-    let description = described(input.description, &verdict);
+    let mut description = described(input.description, &verdict);
+    if let Some(thread) = seat.office.line.address(&seat.thread).await {
+        description.push_str(&format!("\n\nThread: {thread}"));
+    }
     let evidence = evidence::of_pull(seat, &view, Some(&verdict), desk.cancel()).await;
     let subject = MergeSubject {
         pr,

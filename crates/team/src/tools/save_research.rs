@@ -9,13 +9,13 @@ use std::time::Duration;
 use butler_playbook::{Research as Kept, ResearchNote, builtin_file};
 use butler_policy::Permit;
 use butler_toolbox::Desk;
-use butler_vocab::{CallId, Tier, ToolOutcome, ToolSpec};
+use butler_vocab::{CallId, Idem, Tier, ToolOutcome, ToolSpec};
 use butler_worktree::NewPull;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{ChatTool, SLOW, failed, spec};
-use crate::{TeamError, knowledge, office::date, seat::Seat};
+use crate::{TeamError, knowledge, office::date, pull_news, seat::Seat};
 
 const FOLDER: &str = ".codebutler/research";
 const GLOBAL: &str = ".codebutler/global.md";
@@ -93,13 +93,28 @@ async fn keep(seat: &Seat, call: &CallId, input: &Input, desk: &Desk) -> Result<
         knowledge::land(seat, &worktree, &message, call.as_str(), cancel).await?;
         return Ok(format!("kept as {path}{instead} on the default branch"));
     }
-    knowledge::publish(seat, &worktree, &message, call.as_str(), cancel).await?;
+    let head = knowledge::publish(seat, &worktree, &message, call.as_str(), cancel).await?;
     let new = NewPull {
         branch: worktree.branch.clone(),
         title: message,
         body: format!("Findings from thread {}, with their sources.", seat.thread),
     };
     let pull = office.forge.create(&new, cancel).await?;
+    pull_news::opened(seat, &worktree, &pull, &head, cancel).await;
+    // With code it is merged along; without, a person has to know of it.
+    if office.repo.find(&seat.thread).await?.is_none() {
+        let text = format!(
+            "What was found is in {}. `merge` puts it before you, `close` too.",
+            pull.number
+        );
+        let idem = Idem::new(format!(
+            "{}-research-{}",
+            seat.thread.short(),
+            pull.number.0
+        ));
+        let line = &office.line;
+        line.say(&seat.thread, idem, &text, Vec::new()).await?;
+    }
     Ok(format!("kept as {path}{instead} in {}", pull.number))
 }
 

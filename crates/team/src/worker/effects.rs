@@ -12,6 +12,7 @@ use super::Worker;
 use crate::{
     TeamError, choices,
     chores::Chore,
+    designs,
     desks::Desk,
     hands::{self, Done, Question},
     office::now_ms,
@@ -136,6 +137,9 @@ impl Worker {
     pub(super) async fn clear_bench(&mut self) {
         if let Some(bench) = self.bench.take() {
             bench.desk.jobs().stop_all().await;
+            if bench.keeps_designs {
+                self.start(designs::keep(self.seat.clone(), self.process.clone()));
+            }
         }
     }
 

@@ -14,6 +14,7 @@ mod merge_detection;
 mod persons_own;
 mod receipts;
 mod saving;
+mod settling;
 mod signing_off;
 mod sleeping;
 mod start_up;
