@@ -2,7 +2,8 @@
 //!
 //! A trigger has to be the whole message, give or take a greeting, and its
 //! parameters capture names rather than stories: a message of two sentences or
-//! a capture of more than a dozen words is left to the PM.
+//! a capture of more than a dozen words is left to the PM. Who writes a prefix
+//! with a colon (`bugfix: …`) means it, however long the rest is.
 
 use crate::template::{Captures, is_name};
 
@@ -112,10 +113,30 @@ impl Trigger {
 
     pub(crate) fn matches(&self, said: &Said<'_>) -> Option<Match> {
         let mut captures = Captures::new();
-        fits(&self.parts, &said.words, &mut captures).then(|| Match {
+        let exactness = self.parts.len() - self.parameters().count();
+        if fits(&self.parts, &said.words, &mut captures) {
+            return Some(Match {
+                captures,
+                exactness,
+            });
+        }
+        let (name, rest) = self.after_prefix(said.told)?;
+        let captures = Captures::from([(name.to_owned(), rest.to_owned())]);
+        Some(Match {
             captures,
-            exactness: self.parts.len() - self.parameters().count(),
+            exactness,
         })
+    }
+
+    /// What follows the prefix of a trigger like `bugfix: {bug}`.
+    fn after_prefix<'m>(&self, told: &'m str) -> Option<(&str, &'m str)> {
+        let [Part::Word(prefix), Part::Parameter(name)] = self.parts.as_slice() else {
+            return None;
+        };
+        let (first, rest) = told.split_once(char::is_whitespace)?;
+        let rest = rest.trim();
+        let meant = prefix.ends_with(':') && first.to_lowercase() == *prefix && !rest.is_empty();
+        meant.then_some((name, rest))
     }
 }
 
@@ -124,14 +145,21 @@ impl Trigger {
 #[derive(Debug, Clone)]
 pub(crate) struct Said<'a> {
     words: Vec<&'a str>,
+    /// As it was typed, after the mentions.
+    told: &'a str,
 }
 
 impl<'a> Said<'a> {
     pub fn new(message: &'a str) -> Self {
-        let message = message.trim();
+        let mut message = message.trim();
+        while let Some((first, rest)) = message.split_once(char::is_whitespace)
+            && is_mention(first)
+        {
+            message = rest.trim_start();
+        }
         let mut words: Vec<&str> = message.split_whitespace().collect();
-        while words.first().is_some_and(|word| is_mention(word)) {
-            words.remove(0);
+        if words.first().is_some_and(|word| is_mention(word)) {
+            words.clear();
         }
         strip(&mut words);
         let last = words.len().saturating_sub(1);
@@ -141,7 +169,10 @@ impl<'a> Said<'a> {
         if several || message.contains('\n') {
             words.clear();
         }
-        Self { words }
+        Self {
+            words,
+            told: message,
+        }
     }
 }
 
@@ -279,6 +310,24 @@ mod tests {
             &format!("explain {}", "a ".repeat(12)),
             Some(&[("target", "a a a a a a a a a a a a")]),
         );
+    }
+
+    #[test]
+    fn a_prefix_with_a_colon_counts_whatever_the_length() {
+        let story = format!(
+            "The menu stays open. Then {}\nand it crashes",
+            "it ".repeat(30)
+        );
+        for before in ["", "@codebutler.pm "] {
+            check(
+                "bugfix: {bug}",
+                &format!("{before}Bugfix: {story}"),
+                Some(&[("bug", story.trim())]),
+            );
+        }
+        check("bugfix: {bug}", "bugfix:", None);
+        check("bugfix: {bug}", &format!("no bugfix: {story}"), None);
+        check("explain {target}", &format!("explain {story}"), None);
     }
 
     #[test]
