@@ -29,7 +29,8 @@ pub enum Change {
         confidence: Confidence,
         source: String,
     },
-    /// A passage replaced by another; an empty `old` adds to the end.
+    /// A passage replaced by another; an empty `old` adds to the project map, or
+    /// as a section of its own.
     Passage {
         old: String,
         new: String,
@@ -185,16 +186,54 @@ impl Proposal {
     }
 }
 
+/// Where what was learned goes when it leaves the prompt.
+const ARCHIVE: &str = "## Archived Learnings";
+/// Where a passage without a place belongs.
+const MAP: &str = "## Project Map";
+
+/// The sections of a file: where each begins, and its heading.
+fn sections(text: &str) -> Vec<(usize, &str)> {
+    let mut found = Vec::new();
+    let (mut at, mut fenced) = (0, false);
+    for line in text.split_inclusive('\n') {
+        fenced ^= line.trim_start().starts_with("```");
+        if !fenced && line.starts_with("## ") {
+            found.push((at, line.trim_end()));
+        }
+        at += line.len();
+    }
+    found
+}
+
+/// Adds a passage that replaces nothing: a section of its own at the end of what
+/// enters a prompt, anything else to the project map where there is one.
+fn add(text: &str, new: &str) -> String {
+    let sections = sections(text);
+    let archive = sections.iter().find(|(_, heading)| *heading == ARCHIVE);
+    let end = archive.map_or(text.len(), |(at, _)| *at);
+    if text[..end].contains(new) {
+        return text.to_owned();
+    }
+    let is_section = new.trim_start().starts_with('#');
+    let map = sections.iter().position(|(_, heading)| *heading == MAP);
+    let at = match map.filter(|_| !is_section) {
+        Some(map) => sections.get(map + 1).map_or(text.len(), |(at, _)| *at),
+        None => end,
+    };
+    let (before, after) = (text[..at].trim_end(), &text[at..]);
+    let last = before.lines().last().unwrap_or_default();
+    let gap = match before {
+        "" => "",
+        _ if last.starts_with("- ") && new.starts_with("- ") => "\n",
+        _ => "\n\n",
+    };
+    let end = if after.is_empty() { "\n" } else { "\n\n" };
+    format!("{before}{gap}{}{end}{after}", new.trim_end())
+}
+
 fn replace(text: &str, old: &str, new: &str) -> Result<String, String> {
     if old.is_empty() {
-        if text.contains(new) {
-            return Ok(text.to_owned());
-        }
-        let before = match text.trim_end() {
-            "" => String::new(),
-            text => format!("{text}\n\n"),
-        };
-        return Ok(format!("{before}{}\n", new.trim_end()));
+        return Ok(add(text, new));
     }
     match text.matches(old).count() {
         1 => Ok(text.replacen(old, new, 1)),
@@ -259,6 +298,31 @@ mod tests {
             grown.ends_with("- a.sh: all\n\n## hotfix\n1. fix\n"),
             "{grown}"
         );
+        // Nothing that was accepted lands where no prompt reads it.
+        let file = "# Coder\n\n## Project Map\n\n## Learnings\n\n## Archived Learnings\nold\n";
+        let map = passage("coder.md", "", "- a.sh: all").apply(file).unwrap();
+        let expected = "# Coder\n\n## Project Map\n\n- a.sh: all\n\n## Learnings\n\n## Archived Learnings\nold\n";
+        assert_eq!(map, expected);
+        let map = passage("coder.md", "", "- b.sh: more").apply(&map).unwrap();
+        assert!(
+            map.contains("- a.sh: all\n- b.sh: more\n\n## Learnings"),
+            "{map}"
+        );
+        let rules = passage("coder.md", "", "## Tabs\nAlways.")
+            .apply(file)
+            .unwrap();
+        assert!(
+            rules.ends_with("## Tabs\nAlways.\n\n## Archived Learnings\nold\n"),
+            "{rules}"
+        );
+        assert_eq!(
+            passage("coder.md", "", "- a.sh: all").apply(&map).unwrap(),
+            map
+        );
+        let bare = passage("x.md", "", "new")
+            .apply("## Archived Learnings\nnew\n")
+            .unwrap();
+        assert_eq!(bare, "new\n\n## Archived Learnings\nnew\n");
         let first = passage("JOURNEY.md", "", "## Today\nDone.").apply("");
         assert_eq!(first.as_deref(), Ok("## Today\nDone.\n"));
     }

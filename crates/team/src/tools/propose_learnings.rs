@@ -72,7 +72,8 @@ struct LearningInput {
 struct ChangeInput {
     /// The file below .codebutler/.
     file: String,
-    /// The exact passage that is not true any more; empty adds to the end.
+    /// The exact passage that is not true any more; empty adds to the project map, or a
+    /// section of its own.
     #[serde(default)]
     old: String,
     /// What stands there instead.
