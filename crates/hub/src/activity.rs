@@ -5,7 +5,7 @@ use butler_vocab::{Activity, ActivityState, Role, ThreadId};
 use rusqlite::{Connection, OptionalExtension, params};
 use serde::Serialize;
 
-use crate::error::Trouble;
+use crate::{error::Trouble, stops};
 
 /// One role's last word about one thread.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -44,13 +44,34 @@ pub(crate) fn active_of(standings: &[Standing], now_ms: i64) -> Option<Role> {
         .or_else(|| latest(&|standing| standing.state == ActivityState::Parked))
 }
 
-/// [`active_of`] for a thread in the store.
+/// The role that a person stopped in a thread, until somebody has gone on there;
+/// else [`active_of`]. What was begun before a stop may still report its work.
 pub(crate) fn active(
     db: &Connection,
     thread: &ThreadId,
     now_ms: i64,
 ) -> Result<Option<Role>, Trouble> {
-    Ok(active_of(&standings(db, thread)?, now_ms))
+    match stops::stopped(db, thread)? {
+        None => Ok(active_of(&standings(db, thread)?, now_ms)),
+        stopped => Ok(stopped),
+    }
+}
+
+/// The roles that work or sleep in a thread, the last that took it up first.
+pub(crate) fn busy(db: &Connection, thread: &ThreadId, now_ms: i64) -> Result<Vec<Role>, Trouble> {
+    let mut busy = standings(db, thread)?;
+    busy.retain(|standing| standing.works(now_ms) || standing.state == ActivityState::Parked);
+    busy.sort_by_key(|standing| std::cmp::Reverse(standing.since_ms));
+    Ok(busy.into_iter().map(|standing| standing.role).collect())
+}
+
+/// Nobody is at work in the thread any more.
+pub(crate) fn rest(db: &Connection, thread: &ThreadId) -> Result<(), Trouble> {
+    db.prepare_cached(
+        "UPDATE activity SET state = 'idle', step = NULL WHERE channel = ?1 AND root = ?2",
+    )?
+    .execute(params![thread.channel.as_str(), thread.root.as_str()])?;
+    Ok(())
 }
 
 /// What every role last said about a thread.
@@ -125,6 +146,9 @@ pub(crate) fn note(
         now_ms,
         i64::from(activity.lease_seconds).saturating_mul(1000),
     ])?;
+    if activity.state == ActivityState::Working {
+        stops::gone_on(db, thread)?;
+    }
     Ok(before.as_deref() != Some(state))
 }
 

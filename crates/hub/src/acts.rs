@@ -85,9 +85,10 @@ pub(crate) async fn say(
                 ts: None,
                 text: &text,
             };
-            if words::answered(desk, &rules, &words)? {
-                draft.stamp = StampKind::Other;
-            } else if let Some(act) = person_acts::meant(desk.db(), &words)? {
+            draft.stamp = words::kind_of(desk, &rules, &words, &UserId::new(BOT_USER))?;
+            if draft.stamp == StampKind::Message
+                && let Some(act) = person_acts::meant(desk.db(), &words)?
+            {
                 draft.stamp = StampKind::Act;
                 draft.reference = Some(act.as_str().to_owned());
                 draft.to = vec![act.role()];

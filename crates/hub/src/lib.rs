@@ -44,6 +44,7 @@ mod refusal;
 mod relay;
 mod respond;
 mod saying;
+mod stops;
 mod store;
 mod story;
 mod tokens;

@@ -15,6 +15,7 @@ use crate::{
     error::Trouble,
     names::{APP, BOT_USER, TEAM},
     notice::{AgentKey, LoggedEvent, Notice},
+    stops,
 };
 
 /// Something to be written to the log.
@@ -35,7 +36,13 @@ pub(crate) struct Happening {
 /// Appends to the log and queues a delivery for every other role of the channel.
 pub(crate) fn append(desk: &mut Desk<'_>, what: Happening) -> Result<u64, Trouble> {
     let at_ms = now_ms();
-    let active = activity::active(desk.db(), &what.thread, at_ms)?;
+    let (to, active) = match what.stamp {
+        StampKind::Stop => {
+            let halt = stops::halt(desk.db(), &what.thread, at_ms)?;
+            (halt.roles, halt.next)
+        }
+        _ => (what.to, activity::active(desk.db(), &what.thread, at_ms)?),
+    };
     let name = what.body["type"].as_str().unwrap_or("event").to_owned();
     let payload = match what.kind {
         EnvelopeKind::EventsApi => callback(&what.body, at_ms),
@@ -46,11 +53,11 @@ pub(crate) fn append(desk: &mut Desk<'_>, what: Happening) -> Result<u64, Troubl
         "accepts_response_payload": what.kind != EnvelopeKind::EventsApi,
         "payload": payload,
         "codebutler": {
-            "seq": 0, "from": what.from, "to": what.to, "kind": what.stamp,
+            "seq": 0, "from": what.from, "to": to, "kind": what.stamp,
             "ref": what.reference, "active": active, "thread": what.thread,
         },
     });
-    let channel = what.thread.channel;
+    let channel = what.thread.channel.clone();
     let root = what.thread.root.as_str().to_owned();
     fault("hub.before-event");
     desk.db()
@@ -67,6 +74,11 @@ pub(crate) fn append(desk: &mut Desk<'_>, what: Happening) -> Result<u64, Troubl
             at_ms
         ])?;
     let seq = desk.db().last_insert_rowid();
+    match what.stamp {
+        StampKind::Stop => stops::note(desk.db(), &what.thread, seq, active)?,
+        StampKind::Message if what.from.is_none() => stops::spoken(desk.db(), &what.thread)?,
+        _ => {}
+    }
     let targets = if what.delivered {
         queue(desk.db(), seq, &channel, &root, what.from)?
     } else {

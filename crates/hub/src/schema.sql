@@ -165,6 +165,17 @@ CREATE TABLE IF NOT EXISTS activity (
     PRIMARY KEY (channel, root, role)
 ) STRICT, WITHOUT ROWID;
 
+-- The last stop of a thread: posts that were begun before `seq` are refused.
+-- `role` goes on at a person's word; `spoken` says that there was one.
+CREATE TABLE IF NOT EXISTS stops (
+    channel     TEXT NOT NULL,
+    root        TEXT NOT NULL,
+    seq         INTEGER NOT NULL,
+    role        TEXT,
+    spoken      INTEGER NOT NULL,
+    PRIMARY KEY (channel, root)
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE IF NOT EXISTS reservations (
     repo        TEXT NOT NULL,
     id          TEXT NOT NULL,

@@ -197,7 +197,11 @@ impl Teller {
             Record::Model { model, reason } => What::Model { model, reason },
             Record::Summary { text, .. } => What::Summary { text },
             Record::Note { text } => What::Note { text },
-            Record::User { .. } | Record::Reserved { .. } | Record::Posted { .. } => return,
+            // The end of the work it stopped says so.
+            Record::User { .. }
+            | Record::Reserved { .. }
+            | Record::Posted { .. }
+            | Record::Stopped { .. } => return,
         };
         self.add(at, role, what);
     }

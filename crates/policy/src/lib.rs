@@ -35,4 +35,4 @@ pub use purse::{Purse, ReserveError, reserve_all};
 pub use redact::{CustomPattern, Found, PatternError, Redacted, Redaction, Redactor};
 pub use rights::{Right, Scope, default_tools, right};
 pub use risk::{Assessment, RiskContext, assess};
-pub use words::{Word, answer, meanings};
+pub use words::{Word, answer, is_stop, is_stop_emoji, meanings, without_mentions};

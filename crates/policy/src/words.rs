@@ -2,7 +2,7 @@
 //! Lists per language are data (`words/<language>.txt`); only a whole message
 //! counts, so that nobody approves anything by talking about it.
 
-use butler_vocab::{Choice, DecisionKind};
+use butler_vocab::{Choice, DecisionKind, UserId, mentions};
 
 /// What a whole message can mean by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -76,6 +76,38 @@ pub fn answer(word: Word, kind: DecisionKind) -> Option<Choice> {
     }
 }
 
+/// Whether a whole message asks everybody in its thread to stop.
+#[must_use]
+pub fn is_stop(text: &str, bot: Option<&UserId>) -> bool {
+    meanings(without_mentions(text, bot)).first() == Some(&Word::Stop)
+}
+
+/// Whether a reaction with this name does.
+#[must_use]
+pub fn is_stop_emoji(name: &str) -> bool {
+    matches!(
+        name,
+        "octagonal_sign" | "stop_sign" | "black_square_for_stop"
+    )
+}
+
+/// The text without the mentions of the app, or of its roles, that it begins with.
+#[must_use]
+pub fn without_mentions<'a>(text: &'a str, bot: Option<&UserId>) -> &'a str {
+    let mut rest = text.trim();
+    let user = bot.map(|user| format!("<@{user}>"));
+    while let Some((first, after)) = rest.split_once(char::is_whitespace) {
+        let ours = user.as_deref().is_some_and(|user| first.starts_with(user))
+            || !mentions(first, bot).is_empty()
+            || first.eq_ignore_ascii_case("@codebutler");
+        if !ours {
+            break;
+        }
+        rest = after.trim_start();
+    }
+    rest
+}
+
 fn named(name: &str) -> Option<Word> {
     Some(match name.trim() {
         "stop" => Word::Stop,
@@ -111,6 +143,18 @@ fn plain(original: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_stop_is_a_whole_message_to_us_or_a_sign() {
+        let bot = UserId::new("U0BOT");
+        for text in ["stop", "STOP!", "<@U0BOT> stop", "@codebutler.coder stop"] {
+            assert!(is_stop(text, Some(&bot)), "{text}");
+        }
+        for text in ["stop the server first", "<@U0ANA> stop", "don't stop", ""] {
+            assert!(!is_stop(text, Some(&bot)), "{text}");
+        }
+        assert!(is_stop_emoji("octagonal_sign") && !is_stop_emoji("+1"));
+    }
 
     #[test]
     fn whole_messages_mean_something_in_both_languages() {

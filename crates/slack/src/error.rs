@@ -89,6 +89,12 @@ impl SlackError {
         }
     }
 
+    /// Whether a person stopped the thread after this was begun.
+    #[must_use]
+    pub fn is_stop(&self) -> bool {
+        self.code() == Some("thread_stopped")
+    }
+
     /// Whether the token itself is refused: no later call can succeed.
     #[must_use]
     pub fn is_final(&self) -> bool {

@@ -81,7 +81,7 @@ fn listen<'a>(
                 break;
             };
             match intake.sort(envelope).await {
-                Ok(Sorted::For(matter, mail)) => crew.deliver(&matter, *mail).await,
+                Ok(Sorted::For { matter, seq, mail }) => crew.deliver(&matter, seq, *mail).await,
                 Ok(Sorted::NotForUs) => {}
                 // Not acknowledged: the hub delivers it again.
                 Err(error) => warn!(%error, "an event could not be taken in"),
@@ -109,6 +109,7 @@ async fn open_office(
     let epoch = socket.shared_epoch();
     let line = Line {
         role: config.role,
+        heard: None,
         web: Web::new(&config.hub, config.bot_token.clone(), epoch.clone())?,
         control: Control::new(&config.hub, config.bot_token.clone(), epoch)?,
     };
@@ -170,8 +171,13 @@ fn unfinished(path: &Path) -> bool {
         Ok(entries) if entries.iter().any(waits_for_forge) => true,
         Ok(entries) => {
             let ended = |entry: &Entry| matches!(entry.record, Record::ActivationEnded { .. });
-            // A bill may come in after the end.
-            let quiet = |entry: &&Entry| matches!(entry.record, Record::Settled { .. });
+            // A bill or a stop may come in after the end.
+            let quiet = |entry: &&Entry| {
+                matches!(
+                    entry.record,
+                    Record::Settled { .. } | Record::Stopped { .. }
+                )
+            };
             !entries
                 .iter()
                 .rev()

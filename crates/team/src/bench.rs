@@ -281,7 +281,7 @@ pub async fn plan_approved(seat: &Seat) -> Result<bool, TeamError> {
     if let Some(by_words) = errand::covers(seat, &request, &plan).await? {
         return Ok(by_words);
     }
-    let view = seat.office.line.control.decision(&request).await?;
+    let view = seat.line.control.decision(&request).await?;
     Ok(view.decided.is_some_and(|decision| {
         decision.kind == DecisionKind::Plan
             && decision.choice == Choice::Approve
@@ -301,7 +301,7 @@ async fn approvals(seat: &Seat) -> Result<Vec<Approval>, TeamError> {
         .collect();
     let mut approvals = Vec::new();
     for request in open {
-        let view = seat.office.line.control.decision(&request).await?;
+        let view = seat.line.control.decision(&request).await?;
         if let Some(decision) = view.decided
             && decision.choice == Choice::Approve
         {

@@ -98,9 +98,8 @@ pub async fn tell(
         }
     };
     let idem = seat.idem_for(&order.request, &format!("refused-{state}"));
-    let people = seat.office.line.people(&seat.thread).await?;
+    let people = seat.line.people(&seat.thread).await?;
     let posted = seat
-        .office
         .line
         .offer_to(
             &seat.thread,
@@ -214,7 +213,7 @@ pub async fn put_away(seat: &Seat, refused: &Refused, what: &str) {
         text: what.to_owned(),
         blocks: json!([{"type": "markdown", "text": what}]),
     };
-    let line = &seat.office.line;
+    let line = &seat.line;
     if let Err(error) = line.replace(&seat.thread, &refused.message, &card).await {
         warn!(%error, "the message about a refused merge keeps its buttons");
     }

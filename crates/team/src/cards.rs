@@ -33,7 +33,7 @@ pub async fn post(seat: &Seat, idem: Idem, new: NewCard<'_>) -> Result<Record, S
         kind: new.kind,
         sha256: new.sha256.clone(),
     };
-    let line = &seat.office.line;
+    let line = &seat.line;
     fault("team.before-card");
     let posted = line.ask(&seat.thread, idem, card, tag).await?;
     fault("team.after-card");

@@ -100,7 +100,9 @@ pub async fn merge(
         text.push_str(&format!("\n{line}"));
     }
     say(seat, seat.idem_for(&order.request, "merged"), &text).await?;
-    if !subject.knowledge {
+    if subject.knowledge {
+        orders::collect(seat, order, cancel).await?;
+    } else {
         tell_cost(seat, order).await?;
         let files = overlap::changed(seat, &merged, cancel).await;
         overlap::tell_others(seat, &subject.pr.to_string(), &files, cancel).await;
@@ -121,7 +123,7 @@ async fn settle(
         pr: subject.pr,
         files: files.collect(),
     };
-    let line = &seat.office.line;
+    let line = &seat.line;
     let idem = seat.idem_for(&order.request, "conflict");
     line.hand_over(&seat.thread, idem, &body).await?;
     let text = format!(
@@ -251,6 +253,13 @@ pub async fn offer(
     let worktree = office.repo.knowledge(&seat.thread, cancel).await?;
     let _lock = worktree.lock().await?;
     let written = knowledge::write_all(&worktree.path, proposals)?;
+    if !written.left_out.is_empty() {
+        let text = format!(
+            "Accepted, and not written:\n- {}",
+            written.left_out.join("\n- ")
+        );
+        say(seat, seat.idem_for(&order.request, "left-out"), &text).await?;
+    }
     if written.kept.is_empty() {
         return Ok(());
     }
@@ -297,7 +306,10 @@ pub async fn offer(
         body: &list,
         context: &subject.pr.to_string(),
         sha256: subject.sha256(),
-        subject: json!({"merge": subject}),
+        subject: json!({
+            "merge": subject,
+            "learnings": proposals.iter().map(Proposal::sha256).collect::<Vec<_>>(),
+        }),
     };
     let record = cards::post(seat, seat.idem_for(&request, "knowledge"), card).await?;
     seat.write(record);
@@ -315,7 +327,7 @@ async fn tell_cost(seat: &Seat, order: &Order) -> Result<(), TeamError> {
 }
 
 async fn say(seat: &Seat, idem: Idem, text: &str) -> Result<(), TeamError> {
-    let line = &seat.office.line;
+    let line = &seat.line;
     line.say(&seat.thread, idem, text, Vec::<Role>::new())
         .await?;
     Ok(())

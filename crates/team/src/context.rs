@@ -1,19 +1,26 @@
 //! What a role is told about the thread when it joins it or comes back to it:
-//! the messages it has not seen, capped, newest kept. A card counts with
-//! everything on it, because the plan is what later roles work from.
+//! the messages it has not seen, capped. The request, the plan and what was
+//! decided stay, of the rest the newest. A card counts with everything on it,
+//! because the plan is what later roles work from. What people said to each
+//! other, and what the runtime answered by itself, is nobody's work.
 
 use std::{
     collections::{BTreeSet, HashMap},
     fmt::Write,
 };
 
+use butler_policy::{Word, meanings, without_mentions};
 use butler_slack::{Message, mrkdwn};
 use butler_turn::PEOPLE_SPOKE;
-use butler_vocab::{EventId, MessageTs, UserId};
+use butler_vocab::{DecisionKind, EventId, MessageTs, UserId};
 use serde_json::Value;
 
-/// More than this is not worth its tokens; the newest lines stay.
+use crate::words;
+
+/// More than this is not worth its tokens.
 const CAP_BYTES: usize = 12 * 1024;
+/// The most of one message that always stays.
+const KEPT_BYTES: usize = 5 * 1024;
 /// How the event begins under which such a text enters the log.
 const EVENT: &str = "context:";
 
@@ -73,10 +80,13 @@ pub fn so_far(
 ) -> Option<String> {
     let before = messages
         .iter()
-        .filter(|message| until.is_none_or(|until| message.ts < *until));
+        .filter(|message| until.is_none_or(|until| message.ts < *until))
+        .filter(|message| is_work(message));
     told(
         "The thread before you were called:",
-        before.map(|message| line(message, names, cards)).collect(),
+        before
+            .map(|message| (weight(message, messages), line(message, names, cards)))
+            .collect(),
     )
 }
 
@@ -96,11 +106,17 @@ pub fn meanwhile(
                 && seen.from().is_none_or(|from| message.ts > *from)
                 && !seen.messages.contains(&message.ts)
                 && message.username.as_deref() != Some(own_name)
+                && is_work(message)
         })
         .collect();
     let people_spoke = missed.iter().any(|message| is_persons(message));
     let lines = missed.iter();
-    let lines = lines.map(|message| line(message, names, Cards::Whole));
+    let lines = lines.map(|message| {
+        (
+            weight(message, messages),
+            line(message, names, Cards::Whole),
+        )
+    });
     let text = told("In the thread since you were last called:", lines.collect())?;
     Some((text, people_spoke))
 }
@@ -110,22 +126,76 @@ fn is_persons(message: &Message) -> bool {
     message.bot_id.is_none() && message.username.is_none() && message.user.is_some()
 }
 
-fn told(title: &str, mut lines: Vec<String>) -> Option<String> {
+/// How much a message counts when there is no room for all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Weight {
+    /// The oldest of these goes first.
+    Talk,
+    /// Asked of a person, with what they decided.
+    Decision,
+    /// The request and the plan: without them nobody knows what the work is.
+    Task,
+}
+
+fn weight(message: &Message, all: &[Message]) -> Weight {
+    let request = all.iter().find(|one| is_persons(one));
+    let card = message.tag().and_then(|tag| tag.card);
+    match card.map(|card| card.kind) {
+        Some(DecisionKind::Plan) => Weight::Task,
+        Some(_) => Weight::Decision,
+        None if request.is_some_and(|request| request.ts == message.ts) => Weight::Task,
+        None => Weight::Talk,
+    }
+}
+
+/// Whether a message is part of the work: not said among people, no word for the
+/// runtime, and no answer of the runtime to one.
+fn is_work(message: &Message) -> bool {
+    if !is_persons(message) {
+        return message.tag().is_none_or(|tag| !words::is_answer(&tag.idem));
+    }
+    let text = mrkdwn::plain(&message.text);
+    let said = without_mentions(&text, None);
+    let aside = said.to_lowercase();
+    let aside = aside == "!aside" || aside.starts_with("!aside ");
+    let asked = [Word::Status, Word::Cost, Word::Help];
+    !aside && !meanings(said).iter().any(|word| asked.contains(word))
+}
+
+fn told(title: &str, mut lines: Vec<(Weight, String)>) -> Option<String> {
     if lines.is_empty() {
         return None;
     }
-    let mut size: usize = lines.iter().map(String::len).sum();
     let mut left_out = 0;
-    while size > CAP_BYTES && lines.len() > 1 {
-        size -= lines.remove(0).len();
-        left_out += 1;
+    for weight in [Weight::Talk, Weight::Decision] {
+        while lines.iter().map(|(_, line)| line.len()).sum::<usize>() > CAP_BYTES {
+            let last = lines.len() - 1;
+            let oldest = lines.iter().position(|(one, _)| *one == weight);
+            let Some(oldest) = oldest.filter(|at| *at < last || lines.len() > 1) else {
+                break;
+            };
+            lines.remove(oldest);
+            left_out += 1;
+        }
     }
     let mut text = format!("{title}\n");
     if left_out > 0 {
         let _ = writeln!(text, "({left_out} earlier messages left out)");
     }
+    let lines: Vec<String> = lines
+        .into_iter()
+        .map(|(weight, line)| match weight {
+            Weight::Task if line.len() > KEPT_BYTES => shortened(&line),
+            _ => line,
+        })
+        .collect();
     text.push_str(&lines.join("\n"));
     Some(text)
+}
+
+fn shortened(line: &str) -> String {
+    let end = line.floor_char_boundary(KEPT_BYTES);
+    format!("{}\n  (cut here; ReadThread has all of it)", &line[..end])
 }
 
 /// Everybody who has spoken in the thread, the starter first.
@@ -164,6 +234,7 @@ fn bodies(message: &Message) -> impl Iterator<Item = &str> {
 
 #[cfg(test)]
 mod tests {
+    use butler_vocab::{CardTag, Idem, PostTag, RequestId, Sha256Hex};
     use serde_json::json;
 
     use super::*;
@@ -191,6 +262,72 @@ mod tests {
             so_far(&messages[..1], Some(&messages[0].ts), &names, Cards::Whole),
             None
         );
+    }
+
+    #[test]
+    fn the_request_the_plan_and_what_was_decided_stay() {
+        let asked = json!({"ts": ts(0), "user": "U7", "text": "please add a flag"});
+        let card = |second: u32, kind: DecisionKind, text: &str| {
+            let mut tag = PostTag::message(Idem::new(format!("k{second}")), vec![]);
+            tag.card = Some(CardTag {
+                request: RequestId::new("abc234"),
+                kind,
+                sha256: Sha256Hex::of("x"),
+            });
+            json!({"ts": ts(second), "username": "codebutler.pm", "text": text,
+                "metadata": tag.to_metadata()})
+        };
+        let cards = [
+            card(1, DecisionKind::Plan, "Plan: a flag\nApproved"),
+            card(2, DecisionKind::Command, "May I run this?\nRejected"),
+        ];
+        let mut messages: Vec<Message> = std::iter::once(asked)
+            .chain(cards)
+            .map(|post| serde_json::from_value(post).unwrap())
+            .collect();
+        messages.extend((3..40).map(|n| message(n, &format!("{n} {}", "x".repeat(1000)))));
+        let text = so_far(&messages, None, &HashMap::new(), Cards::Whole).unwrap();
+        for part in ["please add a flag", "Approved", "Rejected", "39 xxx"] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        assert!(!text.contains("\n- codebutler.pm: 3 xxx"), "{text}");
+        assert!(text.len() < CAP_BYTES + 200);
+        // However long the request is, there is room for the rest.
+        let long = json!({"ts": ts(0), "user": "U7", "text": "y".repeat(40_000)});
+        messages[0] = serde_json::from_value(long).unwrap();
+        let text = so_far(&messages, None, &HashMap::new(), Cards::Whole).unwrap();
+        assert!(text.contains("yyy") && text.contains("cut here"));
+        assert!(text.contains("Approved") && text.len() < 2 * CAP_BYTES);
+    }
+
+    #[test]
+    fn what_is_nobodys_work_is_told_to_nobody() {
+        let said = |second: u32, text: &str| {
+            let post = json!({"ts": ts(second), "user": "U7", "text": text});
+            serde_json::from_value::<Message>(post).unwrap()
+        };
+        let answer = |second: u32, to: u32| {
+            let key = words::answer_key("t", butler_vocab::Role::Pm, "word", &ts(to));
+            let tag = PostTag::message(key, vec![]);
+            let post = json!({"ts": ts(second), "username": "codebutler.pm",
+                "text": "$0.10 of $5.00 spent", "metadata": tag.to_metadata()});
+            serde_json::from_value::<Message>(post).unwrap()
+        };
+        let messages = [
+            said(1, "add a flag"),
+            said(2, "!aside is it lunch?"),
+            said(3, "status"),
+            answer(4, 3),
+            said(5, "@codebutler.pm cost"),
+            answer(6, 5),
+            said(7, "help"),
+        ];
+        let text = so_far(&messages, None, &HashMap::new(), Cards::Whole).unwrap();
+        assert_eq!(text, "The thread before you were called:\n- U7: add a flag");
+        let mut seen = Seen::default();
+        seen.note(Some(&EventId::new("e1")), Some(&ts(1)));
+        let missed = meanwhile(&messages, &seen, None, "codebutler.lead", &HashMap::new());
+        assert_eq!(missed, None, "an aside is no word to the team");
     }
 
     #[test]

@@ -12,7 +12,7 @@ use tracing::{Instrument, error, info_span};
 
 use crate::{
     TeamError,
-    intake::Mail,
+    intake::{Mail, Stop},
     matter::Matter,
     office::{Office, now_ms},
     worker,
@@ -23,6 +23,8 @@ const INBOX: usize = 64;
 /// does not flood the log.
 const FIRST_PAUSE: Duration = Duration::from_secs(2);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+/// Until the stop that the hub has told us of is here.
+const STOPPING: Duration = Duration::from_millis(100);
 /// The same trouble is told once in this time.
 const TELL_AGAIN_MS: i64 = 60 * 60 * 1000;
 
@@ -30,6 +32,8 @@ const TELL_AGAIN_MS: i64 = 60 * 60 * 1000;
 pub struct Delivered {
     /// The place of its thread in the line, if it needs one.
     pub number: u64,
+    /// Its place in the hub's log.
+    pub seq: u64,
     /// What came.
     pub mail: Mail,
 }
@@ -60,24 +64,41 @@ impl Crew {
 
     /// Gives mail to the worker of its matter, in order. A stop is for every
     /// worker of the thread.
-    pub async fn deliver(&mut self, matter: &Matter, mail: Mail) {
-        if let Mail::Stop { by, .. } = &mail {
-            let others = self.inboxes.iter();
-            let others = others.filter(|(key, _)| *key != matter && key.thread == matter.thread);
-            for (_, inbox) in others {
-                let (by, ack) = (by.clone(), None);
-                let number = self.office.desks.arrive();
-                let mail = Mail::Stop { by, ack };
-                // A worker that is gone has nothing to stop.
-                let _ = inbox.send(Delivered { number, mail }).await;
-            }
+    pub async fn deliver(&mut self, matter: &Matter, seq: u64, mail: Mail) {
+        match mail {
+            Mail::Stop(stop) => self.stop(&matter.thread, seq, stop).await,
+            mail => self.hand(matter, seq, mail).await,
         }
-        self.hand(matter, mail).await;
     }
 
-    async fn hand(&mut self, matter: &Matter, mail: Mail) {
+    /// Stops whoever has taken part in the thread, awake or not. Who has not is
+    /// left in peace. The last of them answers the person and the hub.
+    async fn stop(&mut self, thread: &ThreadId, seq: u64, stop: Stop) {
+        let role = self.office.role();
+        let mut all = Matter::of(&self.office.threads(), thread, role);
+        let awake = self.inboxes.keys().filter(|key| key.thread == *thread);
+        let unwritten: Vec<Matter> = awake.filter(|key| !all.contains(key)).cloned().collect();
+        all.extend(unwritten);
+        let Some(last) = all.pop() else {
+            let told = stop.told(Arc::clone(&self.office), thread.clone());
+            self.tasks.spawn(told);
+            return;
+        };
+        for matter in all {
+            let stop = Stop {
+                event: stop.event.clone(),
+                by: stop.by.clone(),
+                answer: None,
+                ack: None,
+            };
+            self.hand(&matter, seq, Mail::Stop(stop)).await;
+        }
+        self.hand(&last, seq, Mail::Stop(stop)).await;
+    }
+
+    async fn hand(&mut self, matter: &Matter, seq: u64, mail: Mail) {
         let number = self.office.desks.arrive();
-        let mut delivered = Delivered { number, mail };
+        let mut delivered = Delivered { number, seq, mail };
         // A worker may end between two messages; then a new one takes it.
         loop {
             match self.inbox(matter).send(delivered).await {
@@ -134,6 +155,11 @@ async fn keep(
         );
         let reason = match AssertUnwindSafe(work).catch_unwind().await {
             Ok(Ok(())) => return,
+            // The stop itself is in the inbox.
+            Ok(Err(failure)) if failure.is_stop() => {
+                tokio::time::sleep(STOPPING).await;
+                continue;
+            }
             Ok(Err(failure)) => explain(&failure),
             Err(_) => "an internal error. The log of this role says more".to_owned(),
         };

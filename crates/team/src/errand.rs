@@ -61,7 +61,7 @@ pub async fn start(
         Errand::Own { note } => Ok(Left::WithNote(Box::new(aside(heard, note)))),
         Errand::PassOn { to, text } => pass_on(seat, idem(seat, "skill", ts), to, text).await,
         Errand::Menu { text, names } => {
-            let line = &seat.office.line;
+            let line = &seat.line;
             let buttons = buttons::menu(&names);
             line.offer(&seat.thread, idem(seat, "menu", ts), &text, &buttons)
                 .await?;
@@ -91,7 +91,7 @@ async fn pass_on(seat: &Seat, key: Idem, to: Role, text: String) -> Result<Left,
 /// A press on a button of the newest menu in the thread; the button says the
 /// name. Pressed again it starts nothing again.
 async fn pressed(seat: &Seat, playbook: &Playbook, heard: &Heard) -> Result<Left, TeamError> {
-    let messages = seat.office.line.web.replies(&seat.thread).await?;
+    let messages = seat.line.web.replies(&seat.thread).await?;
     let mut newest = messages.iter().rev();
     let menu = newest.find_map(|menu| Some((menu, asked_by(seat, &messages, menu)?)));
     let Some((menu, asked)) = menu else {
@@ -145,7 +145,7 @@ async fn build(
 
 async fn hand_over(seat: &Seat, key: Idem, body: &HandOver) -> Result<Left, TeamError> {
     fault("team.before-errand");
-    seat.office.line.hand_over(&seat.thread, key, body).await?;
+    seat.line.hand_over(&seat.thread, key, body).await?;
     fault("team.after-errand");
     Ok(Left::Nothing)
 }
@@ -166,7 +166,7 @@ pub async fn covers(
     let Some(ts) = approval.as_str().strip_prefix(BY_WORDS) else {
         return Ok(None);
     };
-    let messages = seat.office.line.web.replies(&seat.thread).await?;
+    let messages = seat.line.web.replies(&seat.thread).await?;
     let playbook = seat.office.playbook().await;
     Ok(Some(stands_for(&playbook, &messages, ts, plan)))
 }
@@ -191,7 +191,7 @@ async fn chosen(
     if heard.text.split_whitespace().count() > 3 || *ts == seat.thread.root {
         return Ok(Errand::Open);
     }
-    let messages = seat.office.line.web.replies(&seat.thread).await?;
+    let messages = seat.line.web.replies(&seat.thread).await?;
     let before = messages.iter().rfind(|message| message.ts < *ts);
     let asked = before.and_then(|menu| asked_by(seat, &messages, menu));
     Ok(asked.map_or(Errand::Open, |asked| {
@@ -220,7 +220,7 @@ fn from_menu(seat: &Seat, playbook: &Playbook, asked: &Message, answer: &str) ->
 }
 
 async fn posted(seat: &Seat, key: &Idem) -> Result<bool, TeamError> {
-    let messages = seat.office.line.web.replies(&seat.thread).await?;
+    let messages = seat.line.web.replies(&seat.thread).await?;
     Ok(messages.iter().any(|message| is_post(message, key)))
 }
 

@@ -31,3 +31,10 @@ pub enum TeamError {
     #[error("{0}")]
     Missing(String),
 }
+
+impl TeamError {
+    /// Whether the hub refused what was begun before a person stopped the thread.
+    pub fn is_stop(&self) -> bool {
+        matches!(self, TeamError::Hub(error) if error.is_stop())
+    }
+}

@@ -33,6 +33,8 @@ pub struct Facts {
     pub verdict: Option<(Verdict, PrNumber)>,
     /// What this role, as the Reviewer, judges by: said before the verdict or with it.
     pub form: Option<Form>,
+    /// The round in which its risks were last said.
+    risks_round: u32,
     /// Whether it was said before, as a first pass.
     pub first_pass: bool,
     /// Its findings so far, each as it was last said.
@@ -60,12 +62,16 @@ pub struct Facts {
     pub conflict: bool,
     /// The merge that a person ordered and the forge refused.
     pub refused: Option<Refused>,
+    /// The place in the hub's log of the last event that came in.
+    pub heard: u64,
     /// What it has seen of the thread.
     pub seen: Seen,
     received: Vec<EventId>,
     calls: HashMap<CallId, String>,
     /// What was decided. After a crash the click can come before its card.
     used: HashMap<RequestId, Choice>,
+    /// Accepted learnings that a merge carries, or a card of their own.
+    carried: HashMap<Sha256Hex, RequestId>,
     /// Cards that were decided, and those that say so.
     decided: HashSet<RequestId>,
     closed: HashSet<RequestId>,
@@ -114,6 +120,13 @@ pub struct Asked {
     pub used: Option<Choice>,
 }
 
+impl Asked {
+    /// Whether it is about a merge of nothing but knowledge.
+    pub fn is_knowledge(&self) -> bool {
+        self.subject["merge"]["knowledge"] == Value::Bool(true)
+    }
+}
+
 /// How the refusal of an unverified hand-over begins; counted from the log.
 pub const UNVERIFIED: &str = "refused: the checks have not passed on exactly these files";
 
@@ -144,6 +157,16 @@ impl Facts {
         self.reading.note(record);
         self.note_outside(record);
         self.note_research(record);
+        match record {
+            Record::User {
+                event: Some(event), ..
+            }
+            | Record::Received { event, .. }
+            | Record::Stopped { event, .. } => {
+                self.heard = self.heard.max(place(event).unwrap_or(0));
+            }
+            _ => {}
+        }
         match record {
             Record::User { event, ts, .. } => self.seen.note(event.as_ref(), ts.as_ref()),
             Record::Posted { idem, ts } => {
@@ -198,6 +221,10 @@ impl Facts {
                         used: self.used.get(request).copied(),
                     },
                 );
+                let learnings = Vec::<Sha256Hex>::deserialize(&subject["learnings"]);
+                let learnings = learnings.unwrap_or_default().into_iter();
+                self.carried
+                    .extend(learnings.map(|sha256| (sha256, request.clone())));
             }
             Record::DecisionUsed {
                 request, choice, ..
@@ -206,8 +233,16 @@ impl Facts {
                 if matches!(choice, Choice::Hold | Choice::Close) {
                     self.refused = None;
                 }
-                if let Some(asked) = self.asked.get_mut(request) {
+                let asked = self.asked.get_mut(request);
+                let merges = asked.is_some_and(|asked| {
                     asked.used = Some(*choice);
+                    *choice == Choice::Merge && !asked.is_knowledge()
+                });
+                if merges {
+                    let accepted = self.accepted();
+                    let accepted = accepted.iter().map(Proposal::sha256);
+                    self.carried
+                        .extend(accepted.map(|sha256| (sha256, request.clone())));
                 }
             }
             Record::ToolResult { outcome, .. } if outcome.text.starts_with(UNVERIFIED) => {
@@ -263,10 +298,19 @@ impl Facts {
     fn note_card(&mut self, record: &Record) {
         match record {
             Record::User {
-                event: Some(event), ..
+                event: Some(event),
+                text,
+                ..
             } => {
                 let decided = event.as_str().strip_prefix("decision:");
                 self.decided.extend(decided.map(RequestId::new));
+                // A decision that a stop came before closes nothing.
+                let outcome = event.as_str().strip_prefix("carried:");
+                if let Some(request) = outcome.filter(|_| butler_turn::is_withdrawn(text)) {
+                    let request = RequestId::new(request);
+                    self.asked.remove(&request);
+                    self.carried.retain(|_, card| *card != request);
+                }
             }
             Record::Posted { idem, ts } if idem.as_str().ends_with(QUEUED) => {
                 self.queued = Some(ts.clone());
@@ -331,6 +375,18 @@ impl Facts {
         accepted.into_iter().map(|(_, proposal)| proposal).collect()
     }
 
+    /// Whether the risks that are known were said in this round.
+    pub fn risks_hold(&self, round: u32) -> bool {
+        self.risks_round == round
+    }
+
+    /// What was accepted and is neither merged nor on a card of its own.
+    pub fn uncarried(&self) -> Vec<Proposal> {
+        let mut accepted = self.accepted();
+        accepted.retain(|proposal| !self.carried.contains_key(&proposal.sha256()));
+        accepted
+    }
+
     /// Cards that nobody has decided about, as far as this log knows.
     pub fn open_cards(&self) -> impl Iterator<Item = (&RequestId, &Asked)> {
         let open = |(request, asked): &(&RequestId, &Asked)| {
@@ -378,10 +434,14 @@ impl Facts {
             HandOver::ReadyForReview { .. } => self.conflict = false,
             HandOver::ReviewPlan(plan) => {
                 self.form = Some(Form::from(&**plan));
+                self.risks_round = plan.round;
                 self.first_pass = true;
             }
             HandOver::Verdict { verdict, .. } => {
-                self.form = Some(Form::from(verdict));
+                if !verdict.risks.is_empty() {
+                    self.risks_round = verdict.round;
+                }
+                self.form = Some(Form::from(verdict).or(self.form.as_ref()));
                 for finding in &verdict.findings {
                     self.findings.retain(|known| known.id != finding.id);
                     self.findings.push(finding.clone());
@@ -432,6 +492,12 @@ impl Facts {
             | HandOver::Retrospective(_) => {}
         }
     }
+}
+
+/// The place of an event in the hub's log, which every event of a message, a
+/// press or a stop ends with.
+fn place(event: &EventId) -> Option<u64> {
+    event.as_str().rsplit(['S', '-']).next()?.parse().ok()
 }
 
 #[cfg(test)]

@@ -146,3 +146,111 @@ fn refused_hand_overs_are_counted_from_the_log() {
     });
     assert_eq!(facts.unverified, 1);
 }
+
+/// What was a risk in an earlier round is repeated only when it is said again.
+#[test]
+fn risks_hold_for_the_round_in_which_they_were_said() {
+    let risk = butler_vocab::Risk {
+        area: "security".into(),
+        severity: butler_vocab::Severity::Low,
+        note: "no input reaches a shell".into(),
+    };
+    let gave = |hand_over: HandOver| Record::Gave {
+        call: CallId::new("abcdefghi"),
+        hand_over: Box::new(hand_over),
+    };
+    let plan = butler_vocab::ReviewPlan {
+        head: CommitSha::new("a"),
+        round: 1,
+        summary: "s".into(),
+        invariants: vec!["the list stays".into()],
+        risks: vec![risk.clone()],
+        tests: vec![],
+    };
+    let verdict = |round, risks: &[butler_vocab::Risk]| {
+        let verdict = Verdict {
+            head: CommitSha::new("a"),
+            tree: butler_vocab::TreeHash::new("b"),
+            approved: true,
+            round,
+            last: false,
+            summary: "s".into(),
+            invariants: vec![],
+            risks: risks.to_vec(),
+            tests: vec![],
+            findings: vec![],
+            observed: butler_vocab::Observed::default(),
+        };
+        gave(HandOver::Verdict {
+            verdict,
+            pr: PrNumber(1),
+        })
+    };
+    let mut facts = Facts::default();
+    facts.note(&gave(HandOver::ReviewPlan(Box::new(plan))));
+    assert!(facts.risks_hold(1) && !facts.risks_hold(2));
+    facts.note(&verdict(2, &[]));
+    assert!(!facts.risks_hold(2));
+    let form = facts.form.clone().unwrap();
+    assert_eq!(
+        form.risks,
+        std::slice::from_ref(&risk),
+        "the form stays filled"
+    );
+    facts.note(&verdict(3, &[risk]));
+    assert!(facts.risks_hold(3));
+}
+
+/// A merge that was ordered and then stopped has closed nothing and carried nothing.
+#[test]
+fn what_a_stop_withdrew_is_open_to_be_asked_again() {
+    let request = RequestId::new("abc123");
+    let mut facts = Facts::default();
+    facts.note(&Record::DecisionAsked {
+        request: request.clone(),
+        kind: DecisionKind::Merge,
+        sha256: Sha256Hex::of("x"),
+        subject: json!({"merge": {}}),
+    });
+    facts.note(&Record::DecisionUsed {
+        request,
+        choice: Choice::Merge,
+        person: UserId::new("U1"),
+    });
+    assert!(facts.is_closed());
+    facts.note(&Record::User {
+        event: Some(EventId::new("carried:abc123")),
+        ts: None,
+        speaker: Speaker::Runtime,
+        text: "Withdrawn by the stop of ana: Merge on card abc123".into(),
+        images: vec![],
+    });
+    assert!(!facts.is_closed() && facts.open_merge().is_none());
+}
+
+#[test]
+fn how_far_a_log_has_heard_is_read_from_its_events() {
+    let mut facts = Facts::default();
+    let said = |event: &str| Record::User {
+        event: Some(EventId::new(event)),
+        ts: None,
+        speaker: Speaker::Runtime,
+        text: String::new(),
+        images: vec![],
+    };
+    for (event, heard) in [
+        ("Ev19A3S12", 12),
+        ("decision:abc234", 12),
+        ("cb-3-40", 40),
+        ("people:1700000000.000100", 40),
+        ("Ev19A3S7", 40),
+    ] {
+        facts.note(&said(event));
+        assert_eq!(facts.heard, heard, "{event}");
+    }
+    facts.note(&Record::Stopped {
+        event: EventId::new("Ev19A3S41"),
+        by: "ana".into(),
+    });
+    assert_eq!(facts.heard, 41);
+}

@@ -205,7 +205,7 @@ async fn look(
 fn in_hands(office: &Office, thread: &ThreadId) -> bool {
     let standings = standing::of_thread(&office.threads(), thread);
     standings.iter().any(|one| match one.doing {
-        Doing::Nothing => false,
+        Doing::Nothing | Doing::Stopped => false,
         Doing::Working(_) => true,
         Doing::Waiting(_) => one.role == Role::Coder,
     })

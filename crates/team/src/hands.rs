@@ -206,7 +206,7 @@ pub async fn post(seat: Seat, outgoing: Outgoing) -> Done {
 
 /// The reason, and a way to go on; nothing that was done is lost.
 async fn offer_retry(seat: &Seat, outgoing: Outgoing) -> Done {
-    let line = &seat.office.line;
+    let line = &seat.line;
     let buttons = [(buttons::RETRY.to_owned(), "Retry")];
     let Outgoing { idem, text, .. } = outgoing;
     // Who cannot be found is not rung at; the reason is posted all the same.
@@ -248,7 +248,7 @@ pub async fn escalate(seat: Seat, idem: Idem, text: String) -> Done {
 }
 
 async fn pass_on(seat: &Seat, idem: Idem, body: &HandOver) -> Done {
-    let line = &seat.office.line;
+    let line = &seat.line;
     match line.hand_over(&seat.thread, idem.clone(), body).await {
         Ok(posted) => Done::Event(Event::Posted {
             idem,
@@ -260,7 +260,7 @@ async fn pass_on(seat: &Seat, idem: Idem, body: &HandOver) -> Done {
 
 /// Somebody is needed.
 async fn ring(seat: &Seat, idem: Idem, text: &str) -> Done {
-    let line = &seat.office.line;
+    let line = &seat.line;
     let people = line.people(&seat.thread).await.unwrap_or_default();
     let posted = line.ask_people(&seat.thread, idem.clone(), &people, text);
     match posted.await {
@@ -274,7 +274,6 @@ async fn ring(seat: &Seat, idem: Idem, text: &str) -> Done {
 
 async fn say(seat: &Seat, idem: Idem, text: &str) -> Done {
     let posted = seat
-        .office
         .line
         .say(&seat.thread, idem.clone(), text, Vec::new())
         .await;

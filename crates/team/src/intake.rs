@@ -7,16 +7,17 @@ use butler_journal::ThreadDir;
 use butler_slack::{Acker, Envelope, EnvelopeId, Event as SlackEvent, Message, mrkdwn};
 use butler_turn::{
     Amended, Heard,
-    route::{Addressed, Author, Ear, addressed, is_stop_reaction},
+    route::{Addressed, Author, Ear, addressed},
 };
 use butler_vocab::{
-    BodyRef, Decision, HandOver, RequestId, Role, Sha256Hex, Speaker, Stamp, StampKind, ThreadId,
+    BodyRef, Decision, EventId, HandOver, Idem, RequestId, Role, Sha256Hex, Speaker, Stamp,
+    StampKind, ThreadId,
 };
 use tracing::warn;
 
 use crate::{
     TeamError, draft::Notes, drafting::Drafting, matter::Matter, office::Office,
-    person_acts::Asked, render,
+    person_acts::Asked, render, words,
 };
 
 /// Something for the worker of a thread.
@@ -68,12 +69,41 @@ pub enum Mail {
         ack: Option<Ack>,
     },
     /// Stop now.
-    Stop {
-        /// Who wants that.
-        by: String,
-        /// Sent once it has taken effect.
-        ack: Option<Ack>,
-    },
+    Stop(Stop),
+}
+
+/// A person stopped the thread.
+pub struct Stop {
+    /// The stop itself: a redelivery is recognised by it.
+    pub event: EventId,
+    /// Who wants that.
+    pub by: String,
+    /// What the person reads.
+    pub answer: Option<String>,
+    /// Sent once it has taken effect and is answered.
+    pub ack: Option<Ack>,
+}
+
+impl Stop {
+    /// Answers the person, then the hub.
+    pub async fn told(self, office: Arc<Office>, thread: ThreadId) {
+        if let Some(text) = &self.answer {
+            let idem = Idem::new(format!(
+                "{}-{}-{}",
+                thread.short(),
+                office.role(),
+                self.event
+            ));
+            // Not acknowledged: the hub delivers it again.
+            if let Err(error) = office.line.say(&thread, idem, text, Vec::new()).await {
+                warn!(%error, "a stop could not be answered");
+                return;
+            }
+        }
+        if let Some(ack) = self.ack {
+            ack.send().await;
+        }
+    }
 }
 
 /// The acknowledgement of one envelope.
@@ -93,7 +123,14 @@ impl Ack {
 /// Whom an envelope is for.
 pub enum Sorted {
     /// A thread's worker.
-    For(Matter, Box<Mail>),
+    For {
+        /// Which.
+        matter: Matter,
+        /// The place of the event in the hub's log.
+        seq: u64,
+        /// What it gets.
+        mail: Box<Mail>,
+    },
     /// Others; already acknowledged.
     NotForUs,
 }
@@ -128,7 +165,11 @@ impl Intake {
                 ack.send().await;
                 Ok(Sorted::NotForUs)
             }
-            Some((matter, mail)) => Ok(Sorted::For(matter, Box::new(with_ack(mail, ack)))),
+            Some((matter, mail)) => Ok(Sorted::For {
+                matter,
+                seq: envelope.stamp.as_ref().map_or(0, |stamp| stamp.seq),
+                mail: Box::new(with_ack(mail, ack)),
+            }),
         }
     }
 
@@ -139,14 +180,14 @@ impl Intake {
     ) -> Result<Option<(Matter, Mail)>, TeamError> {
         match stamp.kind {
             StampKind::Decision => self.decision(stamp).await,
-            StampKind::Reaction => self.reaction(envelope, stamp).await,
+            StampKind::Stop => self.stop(envelope, stamp).await,
             StampKind::Message | StampKind::HandOver => self.message(envelope, stamp).await,
             StampKind::Other => match self.amended(envelope, stamp).await? {
                 None => self.button(envelope, stamp).await,
                 amended => Ok(amended),
             },
             StampKind::Act => self.act(envelope, stamp).await,
-            StampKind::Activity => Ok(None),
+            StampKind::Activity | StampKind::Reaction => Ok(None),
         }
     }
 
@@ -172,21 +213,33 @@ impl Intake {
         }))
     }
 
-    async fn reaction(
+    /// Anybody in the channel may stop. The PM's process answers them.
+    async fn stop(
         &self,
         envelope: &Envelope,
         stamp: &Stamp,
     ) -> Result<Option<(Matter, Mail)>, TeamError> {
-        let (Some(SlackEvent::Reaction(reaction)), Some(thread)) =
-            (envelope.event(), stamp.thread.clone())
-        else {
+        let Some(thread) = stamp.thread.clone() else {
             return Ok(None);
         };
-        if !reaction.added || !is_stop_reaction(&reaction.name) || stamp.from.is_some() {
-            return Ok(None);
-        }
-        let by = self.office.line.web.user_name(&reaction.user).await?;
-        Ok(Some((Matter::thread(thread), Mail::Stop { by, ack: None })))
+        let (user, by_word) = match envelope.event() {
+            Some(SlackEvent::Message { message, .. }) => (message.user, true),
+            Some(SlackEvent::Reaction(reaction)) => (Some(reaction.user), false),
+            _ => (None, false),
+        };
+        let by = match &user {
+            Some(user) => self.office.line.web.user_name(user).await?,
+            None => "somebody".to_owned(),
+        };
+        // A sign on something that was never ours is nobody's business.
+        let answers = self.office.role() == Role::Pm && (by_word || self.has_begun(&thread));
+        let stop = Stop {
+            event: envelope.event_id(),
+            answer: answers.then(|| words::stopped(&by, &stamp.to, stamp.active)),
+            by,
+            ack: None,
+        };
+        Ok(Some((Matter::thread(thread), Mail::Stop(stop))))
     }
 
     /// Whether anybody has worked in the thread: then a reply needs no mention.
@@ -357,9 +410,9 @@ fn with_ack(mail: Mail, sent: Ack) -> Mail {
             asked,
             ack: Some(sent),
         },
-        Mail::Stop { by, .. } => Mail::Stop {
-            by,
+        Mail::Stop(stop) => Mail::Stop(Stop {
             ack: Some(sent),
-        },
+            ..stop
+        }),
     }
 }

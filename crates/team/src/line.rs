@@ -17,6 +17,9 @@ use crate::{context, render};
 pub struct Line {
     /// The role that speaks.
     pub role: Role,
+    /// The last event of the thread that was known when what is said here began.
+    /// Without it a stop does not hold it back.
+    pub heard: Option<u64>,
     /// Slack's own methods.
     pub web: Web,
     /// What Slack has no words for.
@@ -204,8 +207,9 @@ impl Line {
         thread: &ThreadId,
         text: String,
         blocks: Option<Value>,
-        tag: PostTag,
+        mut tag: PostTag,
     ) -> Result<Posted, SlackError> {
+        tag.heard = self.heard;
         fault("team.before-post");
         let posted = self
             .web

@@ -28,7 +28,7 @@ pub async fn carry_out(
     let Some(asked) = seat.facts().asked.get(&order.request).cloned() else {
         return Ok(ToolOutcome::error("the card is not known any more"));
     };
-    let person = seat.office.line.web.user_name(&order.person).await?;
+    let person = seat.line.web.user_name(&order.person).await?;
     close_card(seat, &asked, order.choice, &person).await;
     if !was_about(seat, order, &asked).await? {
         return Ok(ToolOutcome::error(format!(
@@ -40,7 +40,7 @@ pub async fn carry_out(
     match (order.kind, order.choice) {
         (DecisionKind::Plan, Choice::Approve) => start(seat, order, &asked, cancel).await,
         (DecisionKind::Plan, Choice::Modify) => {
-            let line = &seat.office.line;
+            let line = &seat.line;
             let idem = seat.idem_for(&order.request, "modify");
             let people = std::slice::from_ref(&order.person);
             line.ask_people(&seat.thread, idem, people, "What should be different?")
@@ -55,8 +55,7 @@ pub async fn carry_out(
             let text = format!(
                 "Held by {person}: the pull request stays open. `merge` puts it before you again, `close` too."
             );
-            seat.office
-                .line
+            seat.line
                 .say(
                     &seat.thread,
                     seat.idem_for(&order.request, "held"),
@@ -77,7 +76,7 @@ pub async fn carry_out(
 /// Whether the hub's record is about exactly what the log holds. A card that was
 /// posted before a crash can show what is not so any more.
 async fn was_about(seat: &Seat, order: &Order, asked: &Asked) -> Result<bool, TeamError> {
-    let view = seat.office.line.control.decision(&order.request).await?;
+    let view = seat.line.control.decision(&order.request).await?;
     let same =
         |decision: Decision| decision.sha256 == asked.sha256 && decision.choice == order.choice;
     Ok(view.decided.is_some_and(same))
@@ -97,7 +96,7 @@ async fn reject(
     cancel: &CancellationToken,
 ) -> Result<ToolOutcome, TeamError> {
     let idem = seat.idem_for(&order.request, "why");
-    let line = &seat.office.line;
+    let line = &seat.line;
     line.offer(&seat.thread, idem, "Rejected. Why?", &buttons::why())
         .await?;
     seat.office.preparations.stop(&seat.thread).await;
@@ -141,8 +140,7 @@ async fn start(
         branch: worktree.branch,
         approval: order.request.clone(),
     }));
-    seat.office
-        .line
+    seat.line
         .hand_over(&seat.thread, seat.idem_for(&order.request, "task"), &body)
         .await?;
     Ok(ToolOutcome::ok("the Coder has the plan").then(Then::End))
@@ -161,8 +159,7 @@ async fn close(
         "Closed {} without merging. What was built stays on its branch.",
         subject.pr
     );
-    seat.office
-        .line
+    seat.line
         .say(
             &seat.thread,
             seat.idem_for(&order.request, "closed"),
@@ -170,6 +167,7 @@ async fn close(
             Vec::new(),
         )
         .await?;
+    collect(seat, order, cancel).await?;
     Ok(ToolOutcome::ok(text).then(Then::End))
 }
 
@@ -188,7 +186,7 @@ pub fn subject(order: &Order, asked: &Asked) -> Result<MergeSubject, TeamError> 
 }
 
 /// What was accepted is written with the merge; after it, and in a thread that
-/// has no branch to merge, at once as a pull request of its own.
+/// has no branch to merge, as a pull request of its own.
 async fn learn(
     seat: &Seat,
     order: &Order,
@@ -199,18 +197,22 @@ async fn learn(
     let proposal = Proposal::deserialize(&asked.subject["learning"]).map_err(|error| {
         TeamError::Missing(format!("the learning of card {}: {error}", order.request))
     })?;
-    let (closed, open) = {
-        let facts = seat.facts();
-        (facts.is_closed(), facts.open_merge())
-    };
     let text = told(
         &format!("chose {} for {}", order.choice.label(), proposal.title()),
         person,
     );
-    let alone = open.is_none() && seat.office.repo.find(&seat.thread).await?.is_none();
-    if order.choice == Choice::Accept && (closed || alone) {
-        closing::offer(seat, order, &[proposal], cancel).await?;
+    let (closed, merges) = {
+        let facts = seat.facts();
+        let mut open = facts.open_cards();
+        let merges =
+            open.any(|(_, asked)| asked.kind == DecisionKind::Merge && !asked.is_knowledge());
+        (facts.is_closed(), merges)
+    };
+    let branch = seat.office.repo.find(&seat.thread).await?.is_some();
+    if closed || !(merges || branch) {
+        collect(seat, order, cancel).await?;
     }
+    let open = seat.facts().open_merge();
     Ok(match open {
         Some(request) => text.then(Then::Park {
             waiting: Waiting::Decision { request },
@@ -219,12 +221,44 @@ async fn learn(
     })
 }
 
+/// What was accepted and no merge carries: one pull request for all of it. Where
+/// more is still to be decided, the person is told that it waits for that.
+pub async fn collect(
+    seat: &Seat,
+    order: &Order,
+    cancel: &CancellationToken,
+) -> Result<(), TeamError> {
+    let (rest, open) = {
+        let facts = seat.facts();
+        let waits = |asked: &Asked| match asked.kind {
+            DecisionKind::Merge => asked.is_knowledge(),
+            // After the merge nobody expects the other cards to be looked at.
+            kind => kind == DecisionKind::Learning && !facts.is_closed(),
+        };
+        let open = facts.open_cards().filter(|(_, asked)| waits(asked)).count();
+        (facts.uncarried(), open)
+    };
+    if rest.is_empty() {
+        return Ok(());
+    }
+    // On the default branch at once: there is nothing to wait for.
+    if open == 0 || seat.office.config.knowledge_direct {
+        return closing::offer(seat, order, &rest, cancel).await;
+    }
+    if order.choice == Choice::Accept {
+        let text = "Accepted. What is accepted here is kept in one pull request, which opens when the other open cards about it are decided.";
+        let idem = seat.idem_for(&order.request, "waits");
+        seat.line.say(&seat.thread, idem, text, Vec::new()).await?;
+    }
+    Ok(())
+}
+
 /// A command card was answered: its buttons go, and the log says so.
 pub async fn answered(seat: Seat, request: RequestId) -> Done {
     let Some(asked) = seat.facts().asked.get(&request).cloned() else {
         return Done::Nothing;
     };
-    let line = &seat.office.line;
+    let line = &seat.line;
     let Ok(Some(decision)) = line
         .control
         .decision(&request)
@@ -255,7 +289,7 @@ async fn close_card(seat: &Seat, asked: &Asked, choice: Choice, person: &str) ->
     let card = blocks::decided(title, &body, "", choice, person);
     let mut pause = FIRST_PAUSE;
     for tries_left in (0..CLOSING_TRIES).rev() {
-        let line = &seat.office.line;
+        let line = &seat.line;
         match line.replace(&seat.thread, &message, &card).await {
             Ok(()) => return Some(message),
             // A hub that is being started again forgets what it had not written.

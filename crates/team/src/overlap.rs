@@ -170,7 +170,7 @@ pub async fn tell_others(seat: &Seat, what: &str, files: &[String], cancel: &Can
             files.join(", ")
         );
         let idem = Idem::new(format!("{}-rebase-{}", thread.short(), seat.thread.short()));
-        let posted = seat.office.line.say(thread, idem, &text, Vec::new()).await;
+        let posted = seat.line.say(thread, idem, &text, Vec::new()).await;
         if let Err(error) = posted {
             warn!(%error, %thread, "a thread could not be told to rebase");
         }

@@ -81,7 +81,7 @@ async fn ask(seat: &Seat, reserve: &Reserve, amount: Usd) -> Result<ReserveAnswe
         person: seat.facts().request.as_ref().map(|r| r.person.clone()),
         amount,
     };
-    seat.office.line.control.reserve(&reservation).await
+    seat.line.control.reserve(&reservation).await
 }
 
 /// Tells the thread why nothing happens and when it goes on. The same call has
@@ -94,7 +94,7 @@ async fn tell(seat: &Seat, reserve: &Reserve, limit: &CallLimit) -> Result<(), S
         seat.role(),
         reserve.id
     ));
-    let line = &seat.office.line;
+    let line = &seat.line;
     line.say(&seat.thread, idem, &words(limit, now_ms()), Vec::new())
         .await?;
     Ok(())

@@ -213,7 +213,7 @@ async fn say(seat: &Seat, asked: &Asked, what: &str, text: &str) -> Result<(), T
         asked.key
     );
     let idem = butler_vocab::Idem::new(key);
-    let line = &seat.office.line;
+    let line = &seat.line;
     line.say(&seat.thread, idem, text, Vec::<Role>::new())
         .await?;
     Ok(())

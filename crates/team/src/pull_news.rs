@@ -58,7 +58,7 @@ pub async fn ended(seat: &Seat, subject: &MergeSubject, state: PullStanding) {
 }
 
 async fn tell(seat: &Seat, news: PullNews) {
-    if let Err(error) = seat.office.line.control.pull(&news).await {
+    if let Err(error) = seat.line.control.pull(&news).await {
         warn!(%error, pr = %news.number, "the hub did not take the news of the pull request");
     }
 }

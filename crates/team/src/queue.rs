@@ -27,7 +27,6 @@ pub struct Told {
 pub async fn tell(seat: Seat, ticket: Ticket, reserve: Reserve) -> Done {
     let place = ticket.place();
     let posted = seat
-        .office
         .line
         .say(
             &seat.thread,
@@ -104,7 +103,7 @@ async fn seated(seat: &Seat, reserve: &Reserve, message: &MessageTs) {
 
 /// Cosmetic: the line itself does not depend on it.
 async fn edit(seat: &Seat, message: &MessageTs, text: &str) {
-    let web = &seat.office.line.web;
+    let web = &seat.line.web;
     if let Err(error) = web.update(&seat.thread.channel, message, text, None).await {
         warn!(%error, %message, "the place in the queue could not be told");
     }

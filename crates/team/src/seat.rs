@@ -4,13 +4,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use butler_vocab::{CallId, Idem, Record, RequestId, Role, Sha256Hex, ThreadId};
 
-use crate::{facts::Facts, matter::Matter, office::Office};
+use crate::{facts::Facts, line::Line, matter::Matter, office::Office};
 
-/// One role in one thread. Cheap to clone; clones share everything.
+/// One role in one thread. Cheap to clone; clones share what is known, and each
+/// remembers how much of the thread was heard when it was made.
 #[derive(Clone)]
 pub struct Seat {
     /// The process this seat belongs to.
     pub office: Arc<Office>,
+    /// Its line to the thread. What was begun before a stop speaks over a line
+    /// that has not heard of it, and the hub refuses that.
+    pub line: Line,
     /// The thread.
     pub thread: ThreadId,
     /// The one request that this seat is about, in the Researcher's process.
@@ -22,13 +26,21 @@ pub struct Seat {
 impl Seat {
     /// A seat with what the log already says.
     pub fn new(office: Arc<Office>, matter: &Matter, facts: Facts) -> Self {
+        let mut line = office.line.clone();
+        line.heard = Some(facts.heard);
         Self {
+            line,
             office,
             thread: matter.thread.clone(),
             research: matter.research.clone(),
             facts: Arc::new(Mutex::new(facts)),
             to_write: Arc::default(),
         }
+    }
+
+    /// An event of the thread came in. Clones that were made before do not know.
+    pub fn hear(&mut self, seq: u64) {
+        self.line.heard = self.line.heard.max(Some(seq));
     }
 
     /// Who sits here.

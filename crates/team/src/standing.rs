@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use butler_journal::read;
-use butler_vocab::{DecisionKind, Entry, Record, RequestId, Role, ThreadId, Waiting};
+use butler_vocab::{DecisionKind, Ending, Entry, Record, RequestId, Role, ThreadId, Waiting};
 
 use crate::{facts::Facts, matter::Matter};
 
@@ -13,6 +13,8 @@ use crate::{facts::Facts, matter::Matter};
 pub enum Doing {
     /// Between two activations.
     Nothing,
+    /// A person stopped it.
+    Stopped,
     /// In this turn.
     Working(u32),
     /// Asleep.
@@ -35,10 +37,13 @@ pub fn of_thread(threads: &Path, thread: &ThreadId) -> Vec<Standing> {
     let mut found = Vec::new();
     for role in Role::ALL {
         for matter in Matter::of(threads, thread, role) {
-            if let Ok(log) = read(&matter.log(threads, role)) {
+            let Ok(log) = read(&matter.log(threads, role)) else {
+                continue;
+            };
+            if let Some(doing) = doing(&log.entries) {
                 found.push(Standing {
                     role,
-                    doing: doing(&log.entries),
+                    doing,
                     facts: Facts::of(&log.entries),
                 });
             }
@@ -60,17 +65,22 @@ pub fn open_cards(standings: &[Standing]) -> Vec<(Role, RequestId, DecisionKind)
     open
 }
 
-fn doing(entries: &[Entry]) -> Doing {
-    let mut now = Doing::Nothing;
+/// Nothing when the role has never been at work here.
+fn doing(entries: &[Entry]) -> Option<Doing> {
+    let mut now = None;
     for entry in entries {
-        match &entry.record {
-            Record::ActivationStarted { .. } => now = Doing::Working(1),
-            Record::ActivationEnded { .. } => now = Doing::Nothing,
-            Record::Assistant { turn, .. } => now = Doing::Working(*turn),
-            Record::Parked { waiting } => now = Doing::Waiting(waiting.clone()),
-            Record::User { .. } if matches!(now, Doing::Waiting(_)) => now = Doing::Working(1),
-            _ => {}
-        }
+        now = Some(match &entry.record {
+            Record::ActivationStarted { .. } => Doing::Working(1),
+            Record::ActivationEnded {
+                ending: Ending::Stopped,
+                ..
+            } => Doing::Stopped,
+            Record::ActivationEnded { .. } => Doing::Nothing,
+            Record::Assistant { turn, .. } => Doing::Working(*turn),
+            Record::Parked { waiting } => Doing::Waiting(waiting.clone()),
+            Record::User { .. } if matches!(now, Some(Doing::Waiting(_))) => Doing::Working(1),
+            _ => continue,
+        });
     }
     now
 }
@@ -85,6 +95,7 @@ pub fn render(standings: &[Standing]) -> String {
         .map(|standing| {
             let what = match &standing.doing {
                 Doing::Nothing => "done for now".to_owned(),
+                Doing::Stopped => "stopped; goes on when you say so".to_owned(),
                 Doing::Working(turn) => format!("at work, turn {turn}"),
                 Doing::Waiting(Waiting::Person) => "waits for an answer of yours".to_owned(),
                 Doing::Waiting(Waiting::Reply { .. }) => "waits for a colleague".to_owned(),
@@ -127,6 +138,8 @@ const fn noun(kind: DecisionKind) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use butler_vocab::EventId;
+
     use super::*;
 
     fn entry(record: Record) -> Entry {
@@ -144,9 +157,19 @@ mod tests {
         let parked = entry(Record::Parked {
             waiting: Waiting::Person,
         });
-        assert_eq!(doing(&[]), Doing::Nothing);
-        assert_eq!(doing(std::slice::from_ref(&started)), Doing::Working(1));
-        let waits = doing(&[started.clone(), parked.clone()]);
+        let stopped = entry(Record::Stopped {
+            event: EventId::new("Ev1S7"),
+            by: "ana".into(),
+        });
+        assert_eq!(doing(&[stopped]), None, "it never took part");
+        let working = doing(std::slice::from_ref(&started));
+        assert_eq!(working, Some(Doing::Working(1)));
+        let ended = entry(Record::ActivationEnded {
+            activation: 1,
+            ending: Ending::Stopped,
+        });
+        assert_eq!(doing(&[started.clone(), ended]), Some(Doing::Stopped));
+        let waits = doing(&[started, parked]).unwrap();
         assert_eq!(waits, Doing::Waiting(Waiting::Person));
         let standing = Standing {
             role: Role::Coder,

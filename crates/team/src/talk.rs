@@ -41,7 +41,6 @@ impl Intake {
         let office = &self.office;
         let ack = None;
         match command {
-            Command::Stop => Ok(Some((Matter::thread(thread), Mail::Stop { by, ack }))),
             Command::Model { name, .. } => match words::model(office, &name) {
                 Ok(model) => {
                     let mail = Mail::Model { model, by, ack };

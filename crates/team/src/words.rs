@@ -12,7 +12,8 @@ const HELP: &str = "\
 Write what you want; the PM asks, plans and shows a price, and nothing is built before you press \
 Approve. While somebody works, a message steers them.
 
-- `stop` or 🛑 stops what runs in this thread; `!pause` and `!resume` the whole team
+- `stop` or 🛑 stops what runs in this thread, and `go on` takes it up again; `!pause` and \
+`!resume` the whole team
 - `status` who does what, `cost` what it cost so far
 - `merge`, `yes`, `no` answer the one open card; with several open, press the button you mean
 - `merge`, `hold` and `close` work without a card too, as long as a pull request is open; `archive` puts the thread away
@@ -20,6 +21,9 @@ Approve. While somebody works, a message steers them.
 - `!draft` collects your messages until `!done`, and makes one request of them
 - `!pm claude` lets another model answer for a role in this thread
 - `approve <id>` and `reject <id>` work where a card shows its id, as 👍 and 👎 do on the card";
+
+/// Stands in the key of an answer to one of these words.
+const WORD: &str = "word";
 
 /// Obeys a word. Only the PM's process answers; the others may have something
 /// to do nevertheless.
@@ -45,9 +49,28 @@ pub async fn obey(
         _ => return Ok(()),
     };
     if office.role() == Role::Pm {
-        answer(office, thread, ts, "word", &text).await?;
+        answer(office, thread, ts, WORD, &text).await?;
     }
     Ok(())
+}
+
+/// What a person who stopped the thread reads: who was at work, and how to go on.
+pub fn stopped(by: &str, roles: &[Role], next: Option<Role>) -> String {
+    let Some(next) = next else {
+        return format!(
+            "Nobody is at work in this thread, {by}: there was nothing to stop. `!pause` rests the whole team."
+        );
+    };
+    let mut names: Vec<&str> = roles.iter().map(|role| role.title()).collect();
+    if names.is_empty() {
+        names.push(next.title());
+    }
+    format!(
+        "Stopped, as {by} asked: {}. What was on its way between the roles is dropped, and nothing goes on until somebody writes here. `go on` reaches the {}; another role is reached by its name, as in `{} …`.",
+        names.join(", "),
+        next.title(),
+        Role::Pm.mention()
+    )
 }
 
 /// Answers a message without a model, once.
@@ -58,12 +81,19 @@ pub async fn answer(
     what: &str,
     text: &str,
 ) -> Result<(), TeamError> {
-    let key = format!("{}-{}-{what}-{ts}", thread.short(), office.role());
-    office
-        .line
-        .say(thread, Idem::new(key), text, Vec::new())
-        .await?;
+    let key = answer_key(&thread.short(), office.role(), what, ts);
+    office.line.say(thread, key, text, Vec::new()).await?;
     Ok(())
+}
+
+/// The key of such an answer.
+pub fn answer_key(thread: &str, role: Role, what: &str, ts: &MessageTs) -> Idem {
+    Idem::new(format!("{thread}-{role}-{what}-{ts}"))
+}
+
+/// Whether a post is the answer to a word for the runtime.
+pub fn is_answer(key: &Idem) -> bool {
+    key.as_str().contains(&format!("-{}-{WORD}-", Role::Pm))
 }
 
 fn status(office: &Office, thread: &ThreadId) -> String {

@@ -166,8 +166,9 @@ impl Worker {
                 () = process.cancelled() => return self.wind_down().await,
                 Some(done) = self.doing.next() => self.on_done(done).await?,
                 mail = inbox.recv() => match mail {
-                    Some(Delivered { number, mail }) => {
+                    Some(Delivered { number, seq, mail }) => {
                         self.arrived.get_or_insert(number);
+                        self.seat.hear(seq);
                         self.on_mail(mail).await?;
                     }
                     // The process ends: nobody else closes an inbox.
@@ -201,6 +202,8 @@ impl Worker {
 
     async fn on_done(&mut self, done: Done) -> Result<(), TeamError> {
         match done {
+            // The stop itself is on its way to us.
+            Done::Failed(error) if error.is_stop() => {}
             Done::Failed(error) => return Err(error),
             Done::Nothing => {
                 let records = self.seat.take_written();

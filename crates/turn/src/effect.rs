@@ -205,6 +205,8 @@ pub enum PostKind {
     BudgetWarning,
     /// The roles talked among themselves for long: go on?
     GoOn,
+    /// A decision that a stop came before.
+    Withdrawn,
 }
 
 /// A decision to carry out.

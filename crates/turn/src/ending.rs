@@ -1,14 +1,18 @@
 //! How an activation comes to its end: a text that may be an answer, the limits,
 //! a failure, a stop.
 
-use butler_vocab::{ActivityState, Ending, Idem, MessageTs, Record, ToolOutcome, Waiting};
+use butler_vocab::{
+    ActivityState, Choice, DecisionKind, Ending, EventId, Idem, MessageTs, Record, ToolOutcome,
+    Waiting,
+};
 
 use crate::{
-    Effect, Machine, Mark, Outgoing, PostKind, StopCause,
+    Effect, Machine, Mark, Order, Outgoing, PostKind,
     ladder::Step,
     machine::{Doing, Out},
     reply::{self, Quality},
     round::Last,
+    state::carried_event,
     stuck::Escape,
     words,
 };
@@ -139,6 +143,7 @@ impl Machine {
             PostKind::Failure => "failure",
             PostKind::BudgetWarning => "budget",
             PostKind::GoOn => "go on",
+            PostKind::Withdrawn => "withdrawn",
         };
         let idem = self.origin(0).idem(label);
         let effect = Effect::Post(Outgoing {
@@ -225,19 +230,43 @@ impl Machine {
     }
 
     /// Ends at once. Open calls are closed here, so that the stop holds even if
-    /// the process dies before its children do.
-    pub(crate) fn on_stop(&mut self, by: &StopCause, out: &mut Out) {
-        if !self.state.open {
+    /// the process dies before its children do. The stop itself is the last line:
+    /// without it, it comes again.
+    pub(crate) fn on_stop(&mut self, event: EventId, by: &str, out: &mut Out) {
+        if self.state.heard.contains(&event) {
             return;
         }
-        out.push(Effect::Cancel);
-        for call in self.state.open_calls() {
-            let outcome = ToolOutcome::error(words::stopped_call(by));
-            let call = call.id;
-            self.append(Record::ToolResult { call, outcome }, out);
+        if self.state.open {
+            out.push(Effect::Cancel);
+            for call in self.state.open_calls() {
+                let outcome = ToolOutcome::error(words::stopped_call(by));
+                let call = call.id;
+                self.append(Record::ToolResult { call, outcome }, out);
+            }
+            self.doing = Doing::Nothing;
+            self.withdraw(by, out);
+            self.end(Ending::Stopped, out);
         }
-        self.doing = Doing::Nothing;
-        self.end(Ending::Stopped, out);
+        let by = by.to_owned();
+        self.append(Record::Stopped { event, by }, out);
+    }
+
+    /// What a person decided and then stopped is not done behind their back at
+    /// their next word: they decide again.
+    fn withdraw(&mut self, by: &str, out: &mut Out) {
+        let orders = self.state.orders.clone();
+        for order in orders.iter().filter(|order| sets_in_motion(order)) {
+            let text = words::withdrawn(order, by);
+            let label = format!("withdrawn {}", order.request);
+            let idem = self.thread_origin().idem(&label);
+            self.outgoing.insert(idem.clone());
+            out.push(Effect::Post(Outgoing {
+                idem,
+                text: text.clone(),
+                kind: PostKind::Withdrawn,
+            }));
+            self.tell(Some(carried_event(&order.request)), &text, out);
+        }
     }
 
     /// The last escape step: somebody else has to help.
@@ -280,4 +309,13 @@ impl Machine {
         let text = parts.join("\n\n");
         self.append(Record::Note { text }, out);
     }
+}
+
+/// Whether carrying it out begins or ends work, as against keeping a note.
+fn sets_in_motion(order: &Order) -> bool {
+    matches!(
+        (order.kind, order.choice),
+        (DecisionKind::Plan, Choice::Approve)
+            | (DecisionKind::Merge, Choice::Merge | Choice::Close)
+    )
 }

@@ -90,12 +90,15 @@ pub enum Event {
     },
     /// The worktree that was waited for is free.
     WorktreeFree,
-    /// Stop now. Ends the activation at once; open calls are closed as stopped,
-    /// and whatever still comes in for them is ignored (money is still booked).
-    /// A shutdown is no stop: just drop the machine, the log knows the rest.
+    /// A person stopped the thread. Ends the activation at once; open calls are
+    /// closed as stopped, what would set work in motion is withdrawn, and whatever
+    /// still comes in is ignored (money is still booked). A shutdown is no stop:
+    /// just drop the machine, the log knows the rest.
     Stop {
-        /// Who wants that.
-        by: StopCause,
+        /// Recognises a redelivery.
+        event: EventId,
+        /// Who, by name.
+        by: String,
     },
 }
 
@@ -159,24 +162,4 @@ pub enum FailureKind {
     Refused,
     /// The driver cancelled it, after a stop or in a shutdown. Nothing follows.
     Cancelled,
-}
-
-/// Who stopped an activation.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum StopCause {
-    /// A person, by name.
-    Person(String),
-    /// The thread was closed.
-    Closed,
-}
-
-impl StopCause {
-    /// As in "stopped by ana".
-    #[must_use]
-    pub fn words(&self) -> String {
-        match self {
-            StopCause::Person(name) => format!("stopped by {name}"),
-            StopCause::Closed => "stopped because the thread was closed".to_owned(),
-        }
-    }
 }

@@ -13,7 +13,7 @@ use butler_vocab::{
     CallId, Entry, Image, MessageTs, ModelMessage, Record, ToolCall, ToolOutcome, ToolSpec,
 };
 
-use crate::{amend::amended, label};
+use crate::{amend::amended, label, words};
 
 /// Bytes that stand for a picture when the size of a request is estimated.
 const IMAGE_BYTES: u64 = 4800;
@@ -172,6 +172,9 @@ impl Talk {
                     self.say(piece);
                 }
             },
+            Record::Stopped { by, .. } => {
+                self.say(Piece::said(seq, label::note(&words::stopped(by)), &[]));
+            }
             Record::Note { text } => self.say(Piece::said(seq, label::note(text), &[])),
             Record::Reserved { .. } => {
                 self.catch_up();

@@ -51,8 +51,9 @@ pub use amend::{Amended, amended};
 pub use effect::{
     Effect, Interrupted, Mark, ModelCall, Order, Outgoing, PostKind, Reserve, Settle,
 };
-pub use event::{Event, FailureKind, Heard, ModelFailure, Purse, StopCause};
+pub use event::{Event, FailureKind, Heard, ModelFailure, Purse};
 pub use fold::{Messages, fold};
 pub use machine::Machine;
 pub use setup::{Limits, Models, Setup};
 pub use state::PEOPLE_SPOKE;
+pub use words::is_withdrawn;

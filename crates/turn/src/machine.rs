@@ -171,7 +171,7 @@ impl Machine {
             }
             Event::Deadline { now_ms } => self.on_deadline(now_ms, &mut out),
             Event::WorktreeFree => self.on_worktree_free(&mut out),
-            Event::Stop { by } => self.on_stop(&by, &mut out),
+            Event::Stop { event, by } => self.on_stop(event, &by, &mut out),
         }
         out
     }

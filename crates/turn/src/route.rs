@@ -1,7 +1,7 @@
 //! Is this message for me? Pure string work, the same in every process, so that
 //! six agents who see one message agree about whom it is for without talking.
 
-use butler_policy::{Word, meanings};
+use butler_policy::{Word, meanings, without_mentions};
 use butler_vocab::{RequestId, Role, Stamp, StampKind, UserId, mentions, without_code};
 
 /// Who listens, and how.
@@ -53,8 +53,6 @@ pub enum Addressed {
 /// Words that are obeyed without a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Command {
-    /// End what runs in this thread. For every role; the PM reports it.
-    Stop,
     /// Who does what. Answered by the PM process, like the next two.
     Status,
     /// What it costs.
@@ -136,7 +134,7 @@ fn names_us(ear: &Ear<'_>, text: &str) -> bool {
 
 /// A message that is nothing but a command, with or without a mention before it.
 fn command(ear: &Ear<'_>, text: &str) -> Option<Addressed> {
-    let plain = without_mentions(ear, text);
+    let plain = without_mentions(text, ear.bot);
     let lower = plain.to_lowercase();
     let pm_only = |command| {
         if ear.role == Role::Pm {
@@ -169,15 +167,21 @@ fn command(ear: &Ear<'_>, text: &str) -> Option<Addressed> {
     if let Some(request) = named.find(|word| is_request(word)) {
         return Some(pm_only(Command::Decide(RequestId::new(request))));
     }
-    match meanings(&plain).first()? {
-        Word::Stop => Some(Addressed::Command(Command::Stop)),
+    match meanings(plain).first()? {
         Word::Pause => Some(Addressed::Command(Command::Pause)),
         Word::Resume => Some(Addressed::Command(Command::Resume)),
         Word::Status => Some(pm_only(Command::Status)),
         Word::Cost => Some(pm_only(Command::Cost)),
         Word::Help => Some(pm_only(Command::Help)),
-        // The hub says when one of these acts on the thread; else they are words.
-        Word::Yes | Word::No | Word::Merge | Word::Hold | Word::Close | Word::Archive => None,
+        // The hub says when one of these acts on the thread or stops it; else they
+        // are words.
+        Word::Stop
+        | Word::Yes
+        | Word::No
+        | Word::Merge
+        | Word::Hold
+        | Word::Close
+        | Word::Archive => None,
     }
 }
 
@@ -191,29 +195,4 @@ fn is_request(word: &str) -> bool {
         && word
             .bytes()
             .all(|b| b.is_ascii_lowercase() || (b'2'..=b'7').contains(&b))
-}
-
-/// The text without the mentions it begins with.
-fn without_mentions(ear: &Ear<'_>, text: &str) -> String {
-    let mut rest = text.trim();
-    let bot = ear.bot.map(|user| format!("<@{user}>"));
-    while let Some((first, after)) = rest.split_once(char::is_whitespace) {
-        let ours = bot.as_deref().is_some_and(|bot| first.starts_with(bot))
-            || !mentions(first, ear.bot).is_empty()
-            || first.eq_ignore_ascii_case("@codebutler");
-        if !ours {
-            break;
-        }
-        rest = after.trim_start();
-    }
-    rest.to_owned()
-}
-
-/// Whether a reaction with this name asks everybody in the thread to stop.
-#[must_use]
-pub fn is_stop_reaction(name: &str) -> bool {
-    matches!(
-        name,
-        "octagonal_sign" | "stop_sign" | "black_square_for_stop"
-    )
 }

@@ -163,6 +163,7 @@ impl State {
                 self.posted.insert(idem.clone());
             }
             Record::Model { model, .. } => self.round.switch(model),
+            Record::Stopped { event, .. } => drop(self.heard.insert(event.clone())),
             Record::Note { .. } => self.round.note(),
             Record::Summary { .. } => self.round.summaries += 1,
             Record::Checked { receipt } => self.round.checked(receipt.green()),

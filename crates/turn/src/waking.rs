@@ -110,7 +110,7 @@ impl Machine {
     }
 
     /// Something the runtime has to say that also wakes a sleeper.
-    fn tell(&mut self, event: Option<EventId>, text: &str, out: &mut Out) {
+    pub(crate) fn tell(&mut self, event: Option<EventId>, text: &str, out: &mut Out) {
         let record = Record::User {
             event,
             ts: None,

@@ -3,7 +3,7 @@
 
 use butler_vocab::{Choice, DecisionKind, RequestId};
 
-use crate::{StopCause, reply::Quality, stuck::Escape};
+use crate::{Order, reply::Quality, stuck::Escape};
 
 pub(crate) const LOOSE_END: &str = "Your text was not sent to anybody: nobody is waiting for an \
      answer here. End with a hand-over (HandOver), a message to a role or a person (SendMessage), \
@@ -64,12 +64,40 @@ pub(crate) fn kept(text: &str) -> String {
     format!("did not post its last words: {text}")
 }
 
-pub(crate) fn stopped_call(by: &StopCause) -> String {
+pub(crate) fn stopped_call(by: &str) -> String {
     format!(
-        "This call was {} before it had a result. Part of it may have happened: \
-         look before you try again.",
-        by.words()
+        "This call was stopped by {by} before it had a result. Part of it may have happened: \
+         look before you try again."
     )
+}
+
+pub(crate) fn stopped(by: &str) -> String {
+    format!(
+        "{by} stopped the thread here. What was on its way to another role may not have arrived. \
+         Do what the next message says: when it says to go on, take up what was left; what you \
+         had handed over and nobody has begun, hand over again."
+    )
+}
+
+const WITHDRAWN: &str = "Withdrawn by the stop";
+
+/// A decision that a stop came before.
+pub(crate) fn withdrawn(order: &Order, by: &str) -> String {
+    let undone = match order.kind {
+        DecisionKind::Merge => "the pull request is as it was",
+        _ => "the work has not begun",
+    };
+    format!(
+        "{WITHDRAWN} of {by}: {} on card {}; {undone}. To decide again, ask for a new card.",
+        order.choice.label(),
+        order.request
+    )
+}
+
+/// Whether the outcome of a decision, as the log holds it, is that it was withdrawn.
+#[must_use]
+pub fn is_withdrawn(outcome: &str) -> bool {
+    outcome.starts_with(WITHDRAWN)
 }
 
 pub(crate) fn turn_limit(turns: u32, progress: Option<&str>) -> String {

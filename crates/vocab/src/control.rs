@@ -59,6 +59,9 @@ pub enum StampKind {
     Decision,
     /// A reaction was added or removed.
     Reaction,
+    /// A person stopped the thread, by word or reaction. `to` are the roles that
+    /// were at work there, `active` the one that goes on when told to.
+    Stop,
     /// A role began, parked or ended work.
     Activity,
     /// A person's word that acts on the thread itself; `ref` says which.

@@ -18,6 +18,9 @@ pub struct PostTag {
     pub from: Option<Role>,
     /// Who is addressed. Between agents only this counts, never the text.
     pub to: Vec<Role>,
+    /// The last event of the thread that the sender knew of when it began what
+    /// this post belongs to. The hub refuses what was begun before a stop.
+    pub heard: Option<u64>,
     /// Set when the post is a hand-over.
     pub hand_over: Option<HandOverTag>,
     /// Set when the post is a decision card.
@@ -62,6 +65,7 @@ impl PostTag {
             idem,
             from: None,
             to,
+            heard: None,
             hand_over: None,
             card: None,
         }
@@ -78,6 +82,9 @@ impl PostTag {
         }
         let to: Vec<&str> = self.to.iter().map(|role| role.as_str()).collect();
         payload.insert("to".into(), json!(to.join(",")));
+        if let Some(heard) = self.heard {
+            payload.insert("heard".into(), json!(heard));
+        }
         if let Some(tag) = &self.hand_over {
             payload.insert("kind".into(), json!(tag.kind));
             payload.insert("ref".into(), json!(tag.body));
@@ -132,6 +139,7 @@ impl PostTag {
                 .map(|_| read(payload, "from"))
                 .transpose()?,
             to,
+            heard: payload.get("heard").and_then(Value::as_u64),
             hand_over,
             card,
         }))
@@ -158,6 +166,7 @@ mod tests {
             idem: Idem::new("abc"),
             from: Some(Role::Pm),
             to: vec![Role::Coder, Role::Lead],
+            heard: Some(7),
             hand_over: Some(HandOverTag {
                 kind: HandOverKind::Task,
                 body: BodyRef::new("b1"),

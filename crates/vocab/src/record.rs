@@ -186,6 +186,13 @@ pub enum Record {
         /// Why.
         reason: String,
     },
+    /// A person stopped the thread. Nothing that was begun before goes on.
+    Stopped {
+        /// The stop, so that a redelivery is recognised.
+        event: EventId,
+        /// Who, by name.
+        by: String,
+    },
     /// A remark of the runtime to the model.
     Note {
         /// Its text.
@@ -365,6 +372,10 @@ mod tests {
             Record::Model {
                 model: "m2".into(),
                 reason: "stuck".into(),
+            },
+            Record::Stopped {
+                event: EventId::new("Ev2"),
+                by: "ana".into(),
             },
             Record::Note {
                 text: "two turns left".into(),

@@ -87,6 +87,28 @@ fn books_closed(thread: &Value, team: &Team, root: &str) -> bool {
     thread["records"].as_array().map_or(0, Vec::len) == lines && reserved == 0
 }
 
+/// Each press of a button has one effect in the logs, whatever was killed.
+fn check_presses(thread: &Value) {
+    let records = || {
+        let lines = thread["records"].as_array().unwrap().iter();
+        lines.map(|line| &line["entry"]["record"])
+    };
+    let count = |t: &str, field: &str, value: &str| {
+        let found = records().filter(|record| record["t"] == t && record[field] == value);
+        found.count()
+    };
+    let asked: Vec<&str> = records()
+        .filter(|record| record["t"] == "decision_asked")
+        .filter_map(|record| record["request"].as_str())
+        .collect();
+    assert!(!asked.is_empty());
+    for request in asked {
+        let used = count("decision_used", "request", request);
+        let carried = count("user", "event", &format!("carried:{request}"));
+        assert_eq!((used, carried), (1, 1), "effects of the press on {request}");
+    }
+}
+
 /// The bill, item by item, from the log lines; the hub's sum is the same.
 fn books(thread: &Value) -> Told {
     let mut told = Told::default();
@@ -114,6 +136,7 @@ fn books(thread: &Value) -> Told {
         }
     }
     assert_eq!(thread["cost"]["used"].as_i64(), Some(sum), "the hub's bill");
+    check_presses(thread);
     for key in keys(thread) {
         *told.posts.entry(kind_of(&key)).or_default() += 1;
     }

@@ -285,3 +285,29 @@ async fn a_learning_accepted_after_the_merge_gets_a_pull_request_of_its_own() {
         .unwrap();
     assert!(coder.contains("### Tests first"));
 }
+
+/// No pull request carries what is accepted here: all of it gets one of its own,
+/// and who accepted the first knows what it waits for.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_learning_accepted_in_a_thread_without_code_is_written() {
+    let team = Team::start(include_str!("scenarios/remember.yaml")).await;
+    let root = team.say("@codebutler.lead remember what I told you").await;
+    team.press_card(&root, "Tests first", "accept").await;
+    team.until(&root, "the word that it waits", |thread| {
+        says(
+            thread,
+            "opens when the other open cards about it are decided",
+        )
+    })
+    .await;
+    team.press_card(&root, "Small steps", "accept").await;
+    team.press_card(&root, "Plain names", "accept").await;
+    team.press_card(&root, "Keep what was learned", "merge")
+        .await;
+    team.until(&root, "the merge", |thread| says(thread, "Merged #1"))
+        .await;
+    let file = |name: &str| team.scratch.remote_file("main", name).unwrap();
+    let global = file(".codebutler/global.md");
+    assert!(global.contains("### Tests first") && global.contains("### Small steps"));
+    assert!(file(".codebutler/lead.md").contains("### Plain names"));
+}

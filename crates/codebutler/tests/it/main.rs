@@ -56,6 +56,7 @@ mod silence;
 mod skills;
 mod slack;
 mod steering;
+mod stopping;
 mod story;
 mod story_slack;
 mod teaching;

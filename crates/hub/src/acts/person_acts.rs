@@ -7,7 +7,7 @@ use butler_vocab::{Choice, DecisionKind, PersonAct, ThreadId};
 use rusqlite::Connection;
 
 use super::words::Said;
-use crate::{error::Trouble, pulls, workspace::decide};
+use crate::{error::Trouble, pulls, stops, workspace::decide};
 
 /// Words that go on after Hold; elsewhere they are for whoever works.
 const GO_ON: [&str; 4] = ["resume", "go on", "continue", "sigue"];
@@ -37,6 +37,10 @@ pub(crate) fn meant(db: &Connection, said: &Said<'_>) -> Result<Option<PersonAct
         .iter()
         .filter(|card| card.asked.kind == DecisionKind::Merge);
     if goes_on {
+        // Whoever was stopped goes on first.
+        if stops::stopped(db, &thread)?.is_some() {
+            return Ok(None);
+        }
         let last = merges.next_back().and_then(|card| card.decided.as_ref());
         let held = last.is_some_and(|decision| decision.choice == Choice::Hold);
         return Ok(held.then_some(PersonAct::Merge));

@@ -2,8 +2,8 @@
 //! "merge" where only one open card can be meant. The rules are the same for
 //! the embedded workspace and for what is said in Slack.
 
-use butler_policy::{Word, answer, meanings};
-use butler_vocab::{ActionId, ChannelId, Decision, MessageTs, ThreadId};
+use butler_policy::{Word, answer, is_stop, meanings};
+use butler_vocab::{ActionId, ChannelId, Decision, MessageTs, StampKind, ThreadId, UserId};
 
 use crate::{
     desk::Desk,
@@ -26,16 +26,29 @@ pub(crate) struct Said<'a> {
 
 /// Whether the text is one of the words that can answer a card.
 pub(crate) fn is_bare(text: &str) -> bool {
-    !meanings(text).is_empty()
+    // A stop answers none, and must not wait for one.
+    meanings(text).iter().any(|word| *word != Word::Stop)
 }
 
-/// Carries out what a bare word decides. True when it was an answer: there is
-/// nothing left in it for a model to read.
-pub(crate) fn answered(
+/// What a person's message is: an answer to a card has nothing left in it for a
+/// model to read, and a stop is obeyed by everybody. `bot` is the app's own user.
+pub(crate) fn kind_of(
     desk: &mut Desk<'_>,
     rules: &Rules,
     said: &Said<'_>,
-) -> Result<bool, Trouble> {
+    bot: &UserId,
+) -> Result<StampKind, Trouble> {
+    if answered(desk, rules, said)? {
+        return Ok(StampKind::Other);
+    }
+    if is_stop(said.text, Some(bot)) {
+        return Ok(StampKind::Stop);
+    }
+    Ok(StampKind::Message)
+}
+
+/// Carries out what a bare word decides. True when it was an answer.
+fn answered(desk: &mut Desk<'_>, rules: &Rules, said: &Said<'_>) -> Result<bool, Trouble> {
     let Some(click) = click_meant(desk, said)? else {
         return Ok(false);
     };

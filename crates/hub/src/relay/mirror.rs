@@ -175,9 +175,10 @@ pub(super) fn said(
         ts: Some(&ts),
         text: &plain,
     };
-    if words::answered(desk, rules, &words)? {
-        entry.stamp = StampKind::Other;
-    } else if let Some(act) = person_acts::meant(desk.db(), &words)? {
+    entry.stamp = words::kind_of(desk, rules, &words, &us.user)?;
+    if entry.stamp == StampKind::Message
+        && let Some(act) = person_acts::meant(desk.db(), &words)?
+    {
         entry.stamp = StampKind::Act;
         entry.reference = Some(act.as_str().to_owned());
         entry.to = vec![act.role()];

@@ -11,6 +11,7 @@ use crate::{
     desk::{Desk, now_ms},
     error::Trouble,
     identity::Agent,
+    stops,
     workspace::{
         channels,
         decide::Rules,
@@ -71,10 +72,15 @@ pub(super) fn keep(
     }
     let mut body = mirror::shape(desk.db(), &rules.base, channel, slack)?;
     body["metadata"] = own.metadata.clone();
-    let tag = own.tag();
+    let thread = ThreadId::new(channel.clone(), root);
+    let mut tag = own.tag();
+    if stops::is_late(desk.db(), &thread, tag.as_ref())? {
+        // It was on its way when somebody stopped the thread: it wakes nobody.
+        tag = tag.map(|tag| PostTag::message(tag.idem, Vec::new()));
+    }
     let hand_over = tag.as_ref().and_then(|tag| tag.hand_over.as_ref());
     let entry = Entry {
-        thread: ThreadId::new(channel.clone(), root),
+        thread,
         ts: ts.clone(),
         author: us.user.as_str().to_owned(),
         role: Some(own.agent.role),

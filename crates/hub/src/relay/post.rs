@@ -6,7 +6,7 @@
 use std::{sync::Arc, time::Duration};
 
 use butler_slack::SlackError;
-use butler_vocab::{ChannelId, Epoch, Idem, MessageTs, PostTag, fault};
+use butler_vocab::{ChannelId, Epoch, Idem, MessageTs, PostTag, ThreadId, fault};
 use rusqlite::{OptionalExtension, params};
 use serde_json::{Value, json};
 use tokio::time::{sleep, timeout};
@@ -22,6 +22,7 @@ use crate::{
     desk::{Desk, now_ms},
     error::{Trouble, refuse},
     identity::Agent,
+    stops,
     tokens::random_text,
     workspace::{
         message,
@@ -132,10 +133,12 @@ fn begin(desk: &mut Desk<'_>, order: &Order, idem: &Idem) -> Result<Begun, Troub
         .prepare_cached("SELECT answer FROM outbox WHERE agent = ?1 AND idem = ?2")?
         .query_row(params![agent.key, idem.as_str()], |row| row.get(0))
         .optional()?;
-    match known {
-        Some(Some(answer)) => return Ok(Begun::Answered(serde_json::from_str(&answer)?)),
-        Some(None) => return Ok(Begun::Goes(root)),
-        None => {}
+    if let Some(Some(answer)) = known {
+        return Ok(Begun::Answered(serde_json::from_str(&answer)?));
+    }
+    not_late(desk, order, root.as_ref())?;
+    if known.is_some() {
+        return Ok(Begun::Goes(root));
     }
     outbox::check_name(agent, post.username.as_deref())?;
     outbox::check_tag(desk, agent, outbox::tag_of(agent, post)?.as_ref())?;
@@ -147,6 +150,15 @@ fn begin(desk: &mut Desk<'_>, order: &Order, idem: &Idem) -> Result<Begun, Troub
         .execute(params![agent.key, idem.as_str()])?;
     fault("relay.after-outbox");
     Ok(Begun::Goes(root))
+}
+
+/// A stop may have come before what this post belongs to, or while it was on its
+/// way to Slack: there it stands then, and wakes nobody.
+fn not_late(desk: &Desk<'_>, order: &Order, root: Option<&MessageTs>) -> Result<(), Trouble> {
+    let Some(root) = root else { return Ok(()) };
+    let thread = ThreadId::new(order.post.channel.clone(), root.clone());
+    let tag = outbox::tag_of(&order.agent, &order.post)?;
+    stops::check(desk.db(), &thread, tag.as_ref())
 }
 
 /// Slack refused it: nothing of it stands, unless a part had landed before.
@@ -244,8 +256,10 @@ async fn send_parts(
     let answer = json!({"ok": true, "channel": order.post.channel, "ts": ts, "message": message,
         "codebutler": {"parts": written}});
     let (agent, idem, kept) = (order.agent.key, idem.clone(), answer.clone());
+    let (asked, thread) = (order.clone(), order.post.thread_ts.clone().and(root));
     app.store
         .change(move |desk| {
+            not_late(desk, &asked, thread.as_ref())?;
             fault("relay.before-answer");
             desk.db()
                 .prepare_cached(

@@ -2,7 +2,7 @@
 //! the answer to the key are one transaction, so there is no state between
 //! "not posted" and "posted and answered".
 
-use butler_vocab::{ChannelId, Epoch, MessageTs, PostTag, Role, StampKind, fault};
+use butler_vocab::{ChannelId, Epoch, MessageTs, PostTag, Role, StampKind, ThreadId, fault};
 use rusqlite::{OptionalExtension, params};
 use serde_json::{Value, json};
 
@@ -16,6 +16,7 @@ use crate::{
     error::{Trouble, refuse},
     identity::Agent,
     names::BOT_USER,
+    stops,
 };
 
 /// A post as an agent asked for it, after the gate.
@@ -66,6 +67,11 @@ pub(crate) fn post(
     }
     check_name(agent, post.username.as_deref())?;
     check_tag(desk, agent, tag.as_ref())?;
+    if let Some(ts) = &post.thread_ts {
+        let root = message::root_of(desk.db(), &post.channel, ts)?;
+        let thread = ThreadId::new(post.channel.clone(), root);
+        stops::check(desk.db(), &thread, tag.as_ref())?;
+    }
     fault("hub.before-post");
     let answer = write_parts(desk, agent, post, tag.as_ref())?;
     if let Some(tag) = &tag {

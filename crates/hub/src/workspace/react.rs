@@ -1,6 +1,7 @@
 //! Reactions. Like Slack, one user reacts with one emoji once; all roles are
 //! one user.
 
+use butler_policy::is_stop_emoji;
 use butler_slack::EnvelopeKind;
 use butler_vocab::{ChannelId, MessageTs, Role, StampKind, ThreadId, UserId, fault};
 use rusqlite::{Connection, params};
@@ -94,7 +95,10 @@ pub(crate) fn react(
             thread: ThreadId::new(channel.clone(), target.root),
             from: reactor.role(),
             to: Vec::new(),
-            stamp: StampKind::Reaction,
+            stamp: match reactor {
+                Reactor::Person(_) if add && is_stop_emoji(name) => StampKind::Stop,
+                _ => StampKind::Reaction,
+            },
             reference: None,
             kind: EnvelopeKind::EventsApi,
             body: event,

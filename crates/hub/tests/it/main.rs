@@ -21,6 +21,7 @@ mod relay_people;
 mod relay_storm;
 mod sdk;
 mod slack_world;
+mod stopping;
 mod views;
 mod words;
 mod world;

@@ -156,6 +156,15 @@ async fn stop_is_there_while_somebody_works_and_says_stop() {
         "{shown}"
     );
     let mut coder = world.socket(Role::Coder).await;
+    // Connected and working: the presence says so.
+    let agents = world.get(&world.ana, "v1/agents").await;
+    let coder_of = |all: &Value| {
+        let all = all["agents"].as_array().unwrap().clone();
+        all.into_iter().find(|one| one["role"] == "coder").unwrap()
+    };
+    let seen = coder_of(&agents);
+    assert_eq!(seen["online"], true, "{seen}");
+    assert_eq!(seen["working"][0]["thread"]["root"], root.as_str());
     let path = format!("c/{}/{root}/stop", world.channel());
     let status = browser.submit(&path, &[], &origin(&world)).await;
     assert_eq!(status, StatusCode::SEE_OTHER);
@@ -165,15 +174,7 @@ async fn stop_is_there_while_somebody_works_and_says_stop() {
             break;
         }
     }
-    // Connected and working: the presence says so, and forgets who left.
-    let agents = world.get(&world.ana, "v1/agents").await;
-    let coder_of = |all: &Value| {
-        let all = all["agents"].as_array().unwrap().clone();
-        all.into_iter().find(|one| one["role"] == "coder").unwrap()
-    };
-    let seen = coder_of(&agents);
-    assert_eq!(seen["online"], true, "{seen}");
-    assert_eq!(seen["working"][0]["thread"]["root"], root.as_str());
+    // It forgets who left.
     drop(coder);
     let gone = async {
         while coder_of(&world.get(&world.ana, "v1/agents").await)["online"] == true {

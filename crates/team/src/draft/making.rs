@@ -83,8 +83,7 @@ async fn offer(
     let key = format!("{}-{}-draft-{}", seat.thread.short(), seat.role(), notes.ts);
     let text = format!("{remark}{request}");
     let buttons = buttons::draft(&notes.ts);
-    seat.office
-        .line
+    seat.line
         .offer(&seat.thread, Idem::new(key), &text, &buttons)
         .await?;
     Ok(())
@@ -165,7 +164,7 @@ async fn pay(seat: &Seat, reserve: &Reserve) -> Result<Result<(), String>, TeamE
         person: None,
         amount: money::worst_case(reserve, &price, reserve.max_tokens),
     };
-    let answer = match seat.office.line.control.reserve(&reservation).await {
+    let answer = match seat.line.control.reserve(&reservation).await {
         // Asked and paid in an earlier life of this process.
         Err(error) if error.code() == Some("already_settled") => {
             return Ok(Err("the model's answer was lost in a restart".to_owned()));
@@ -193,7 +192,7 @@ async fn settle(
         usage,
         model: model.clone(),
     };
-    seat.office.line.control.settle(&settlement).await?;
+    seat.line.control.settle(&settlement).await?;
     seat.write(Record::Settled {
         reserve: id,
         cost,

@@ -339,7 +339,7 @@ impl<'a> Solo<'a> {
     fn post(&mut self, outgoing: Outgoing) {
         match outgoing.kind {
             PostKind::Answer => self.answer(outgoing.text),
-            PostKind::BudgetWarning => self.say(Said::Notice {
+            PostKind::BudgetWarning | PostKind::Withdrawn => self.say(Said::Notice {
                 text: outgoing.text,
             }),
             PostKind::TurnLimit | PostKind::Failure | PostKind::GoOn => {

@@ -37,12 +37,12 @@ impl ChatTool for AskUser {
     async fn act(&self, permit: &Permit, input: Input, _desk: &Desk) -> ToolOutcome {
         let seat = &self.0;
         // Whoever took part may know the answer; the starter is among them.
-        let people = match seat.office.line.people(&seat.thread).await {
+        let people = match seat.line.people(&seat.thread).await {
             Ok(people) => people,
             Err(error) => return failed("the thread could not be read", &error),
         };
         let idem = seat.idem(permit.call());
-        let line = &seat.office.line;
+        let line = &seat.line;
         let posted = line
             .ask_people(&seat.thread, idem, &people, &input.question)
             .await;

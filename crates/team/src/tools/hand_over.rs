@@ -103,7 +103,6 @@ impl ChatTool for HandOverTool {
 
 async fn send(seat: &Seat, call: &CallId, body: &HandOver) -> ToolOutcome {
     let posted = seat
-        .office
         .line
         .hand_over(&seat.thread, seat.idem(call), body)
         .await;

@@ -129,7 +129,7 @@ async fn propose(seat: &Seat, call: &CallId, input: Input, desk: &Desk) -> ToolO
         ..Retrospective::default()
     };
     let mut description = described(input.description, &verdict);
-    if let Some(thread) = seat.office.line.address(&seat.thread).await {
+    if let Some(thread) = seat.line.address(&seat.thread).await {
         description.push_str(&format!("\n\nThread: {thread}"));
     }
     let evidence = evidence::of_pull(seat, &view, Some(&verdict), desk.cancel()).await;

@@ -91,7 +91,7 @@ async fn lines(seat: &Seat, input: &Input, desk: &Desk) -> Result<Vec<String>, T
             Ok(found.iter().map(Proposal::render).collect())
         }
         What::Transcript => {
-            let line = &seat.office.line;
+            let line = &seat.line;
             let unread = |error| failed("the thread could not be read", &error);
             let messages = line.web.replies(&seat.thread).await.map_err(unread)?;
             let names = line.names(&messages).await.map_err(unread)?;

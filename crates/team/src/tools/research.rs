@@ -53,7 +53,7 @@ impl ChatTool for Research {
             question: input.question,
         };
         let idem = seat.idem(permit.call());
-        let posted = seat.office.line.hand_over(&seat.thread, idem, &body).await;
+        let posted = seat.line.hand_over(&seat.thread, idem, &body).await;
         match posted {
             Err(error) => failed("the question was not posted", &error),
             Ok(_) => {

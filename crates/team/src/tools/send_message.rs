@@ -47,7 +47,6 @@ impl ChatTool for SendMessage {
             .filter(|role| *role != seat.role())
             .collect();
         let posted = seat
-            .office
             .line
             .say(&seat.thread, seat.idem(permit.call()), &input.message, to)
             .await;

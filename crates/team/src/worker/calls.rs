@@ -151,7 +151,7 @@ impl Worker {
 
     /// Used up before the command starts: a crash in between needs a new click.
     async fn use_approval(&mut self, request: &RequestId) -> Result<(), TeamError> {
-        let view = self.seat.office.line.control.decision(request).await?;
+        let view = self.seat.line.control.decision(request).await?;
         if let Some(decision) = view.decided {
             self.write(vec![Record::DecisionUsed {
                 request: request.clone(),
@@ -187,7 +187,11 @@ impl Worker {
             sha256: asking.sha256,
             subject: json!({"command": command, "tool": call.name}),
         };
-        let record = cards::post(&self.seat, self.seat.idem(&call.id), card).await?;
+        let record = match cards::post(&self.seat, self.seat.idem(&call.id), card).await {
+            // Nobody is asked in a thread that was stopped.
+            Err(error) if error.is_stop() => return Ok(ToolOutcome::error(error.to_string())),
+            posted => posted?,
+        };
         self.write(vec![record]).await?;
         // After a crash the click may be known before the card is.
         self.close_cards();
@@ -220,7 +224,10 @@ impl Worker {
             subject,
         };
         let idem = self.seat.idem_for(&request, "cap");
-        let record = cards::post(&self.seat, idem, card).await?;
+        let record = match cards::post(&self.seat, idem, card).await {
+            Err(error) if error.is_stop() => return Ok(()),
+            posted => posted?,
+        };
         self.write(vec![record]).await?;
         self.feed(Event::Asked { request });
         Ok(())

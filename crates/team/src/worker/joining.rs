@@ -21,7 +21,7 @@ impl Worker {
         if self.joined && at_work {
             return Ok(Vec::new());
         }
-        let line = &self.seat.office.line;
+        let line = &self.seat.line;
         let messages = line.web.replies(&self.seat.thread).await?;
         let names = line.names(&messages).await?;
         let text = if self.joined {

@@ -1,7 +1,9 @@
 //! What comes in: words, clicks, changes of mind. It is in the log before it is
 //! acknowledged.
 
-use butler_turn::{Event, StopCause};
+use std::sync::Arc;
+
+use butler_turn::Event;
 use butler_vocab::{EventId, HandOver, Record, fault};
 
 use super::{Worker, models};
@@ -10,6 +12,7 @@ use crate::{
     context::Cards,
     draft,
     errand::{self, Left},
+    hands::Done,
     intake::{Ack, Mail},
     orders, render,
 };
@@ -41,7 +44,12 @@ impl Worker {
                 } else {
                     if self.machine.is_idle() {
                         self.renew_prompt(&heard.text).await;
-                        let left = errand::start(&self.seat, &heard, &self.work).await?;
+                        let left = match errand::start(&self.seat, &heard, &self.work).await {
+                            // The stop comes behind this message: it is kept, and
+                            // nothing is begun with it.
+                            Err(error) if error.is_stop() => Left::Message,
+                            left => left?,
+                        };
                         self.machine
                             .set_tools(bench::offered_for(&self.seat, left.skill(&heard)));
                         match left {
@@ -70,7 +78,10 @@ impl Worker {
             Mail::Draft { notes, ack } => {
                 let model = models::models_for(&self.seat.office.config, &self.seat.facts()).usual;
                 let cancel = self.process.clone();
-                self.start(draft::make(self.seat.clone(), model, notes, ack, cancel));
+                // A stop comes behind it, and a draft starts nobody.
+                let mut seat = self.seat.clone();
+                seat.line.heard = None;
+                self.start(draft::make(seat, model, notes, ack, cancel));
                 None
             }
             Mail::Amended { change, ack } => {
@@ -81,12 +92,19 @@ impl Worker {
                 self.act(*asked, ack).await?;
                 None
             }
-            Mail::Stop { by, ack } => {
+            Mail::Stop(stop) => {
                 self.withdraw_merge().await?;
                 self.feed(Event::Stop {
-                    by: StopCause::Person(by),
+                    event: stop.event.clone(),
+                    by: stop.by.clone(),
                 });
-                ack
+                self.write_ahead().await?;
+                let told = stop.told(Arc::clone(&self.seat.office), self.seat.thread.clone());
+                self.start(async move {
+                    told.await;
+                    Done::Nothing
+                });
+                None
             }
         };
         self.write_ahead().await?;

@@ -20,12 +20,10 @@ impl Worker {
             PersonAct::Merge | PersonAct::Archive => {}
         }
         let cancel = self.process.clone();
-        self.start(person_acts::carry_out(
-            self.seat.clone(),
-            asked,
-            ack,
-            cancel,
-        ));
+        // A person's own act; a stop comes behind it, and must not hold up its answer.
+        let mut seat = self.seat.clone();
+        seat.line.heard = None;
+        self.start(person_acts::carry_out(seat, asked, ack, cancel));
         Ok(())
     }
 

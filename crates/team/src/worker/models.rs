@@ -60,11 +60,7 @@ impl Worker {
         ));
         self.start(async move {
             // The log has it; saying so is a courtesy.
-            let said = seat
-                .office
-                .line
-                .say(&seat.thread, idem, &text, Vec::new())
-                .await;
+            let said = seat.line.say(&seat.thread, idem, &text, Vec::new()).await;
             if let Err(error) = said {
                 tracing::warn!(%error, "the change of model could not be announced");
             }
@@ -90,7 +86,7 @@ impl Worker {
         let seat = self.seat.clone();
         let key = format!("{}-{}-fallback-{model}", seat.thread.short(), seat.role());
         self.start(async move {
-            let line = &seat.office.line;
+            let line = &seat.line;
             let said = line.say(&seat.thread, Idem::new(key), &text, Vec::new());
             if let Err(error) = said.await {
                 tracing::warn!(%error, "the other model could not be announced");

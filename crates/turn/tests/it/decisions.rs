@@ -27,7 +27,7 @@ pub(crate) fn cap(request: &RequestId, choice: Choice) -> Decision {
 }
 
 /// A PM that asked for a decision and sleeps.
-fn asking(kind: DecisionKind) -> (Bench, RequestId) {
+pub(crate) fn asking(kind: DecisionKind) -> (Bench, RequestId) {
     let request = RequestId::new("abc234");
     let mut bench = Bench::pm();
     let effects = bench.ana("go");

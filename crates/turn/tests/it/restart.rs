@@ -1,7 +1,9 @@
 //! Killed anywhere: what the log asks for is what happens next.
 
 use butler_turn::{Effect, Event};
-use butler_vocab::{CrashClass, Ending, Record, Sha256Hex, Then, ToolOutcome, Usd, Waiting};
+use butler_vocab::{
+    CrashClass, Ending, EventId, Record, Sha256Hex, Then, ToolOutcome, Usd, Waiting,
+};
 use serde_json::json;
 
 use crate::bench::{Bench, calls, post_text, text, to_run};
@@ -198,7 +200,8 @@ fn a_settlement_that_the_hub_may_not_know_is_told_again() {
     let effects = bench.ana("go");
     let made = bench.grant(&effects);
     bench.on(Event::Stop {
-        by: butler_turn::StopCause::Closed,
+        event: EventId::new("stop-1"),
+        by: "ana".into(),
     });
     let failure = crate::bench::failure(butler_turn::FailureKind::Cancelled);
     let reserve = made.reserve;

@@ -1,7 +1,7 @@
 //! Whom a message is for: every role asks the same question, exactly the right
 //! ones hear it.
 
-use butler_turn::route::{Addressed, Author, Command, Ear, RespondTo, addressed, is_stop_reaction};
+use butler_turn::route::{Addressed, Author, Command, Ear, RespondTo, addressed};
 use butler_vocab::{RequestId, Role, Stamp, StampKind, UserId};
 
 fn stamp() -> Stamp {
@@ -126,21 +126,12 @@ fn asides_are_for_people() {
 
 #[test]
 fn words_that_are_obeyed_without_a_model() {
-    for text in [
-        "stop",
-        "Stop!",
-        "STOP.",
-        "!stop",
-        "@codebutler.coder stop",
-        "<@U0BOT> stop",
-    ] {
-        assert_eq!(who(&active(Role::Coder), text).len(), 6, "{text}");
-        assert!(
-            who(&stamp(), text)
-                .iter()
-                .all(|(_, to)| *to == Addressed::Command(Command::Stop))
-        );
-    }
+    // What a stop is the hub says, and it is nobody's message.
+    let stop = Stamp {
+        kind: StampKind::Stop,
+        ..active(Role::Coder)
+    };
+    assert_eq!(who(&stop, "stop"), []);
     for (text, command) in [
         (
             "!draft  write it down",
@@ -207,10 +198,4 @@ fn in_a_busy_channel_only_a_mention_starts_work() {
         [(Role::Lead, Addressed::Me)]
     );
     assert_eq!(busy("yes please", true), [(Role::Pm, Addressed::Me)]);
-}
-
-#[test]
-fn the_stop_sign_stops() {
-    assert!(is_stop_reaction("octagonal_sign"));
-    assert!(!is_stop_reaction("thumbsup"));
 }

@@ -1,14 +1,18 @@
 //! Stop, and models that fail.
 
-use butler_turn::{Effect, Event, FailureKind, PostKind, StopCause};
-use butler_vocab::{Ending, ModelMessage, Record, ToolOutcome, Usd};
+use butler_turn::{Effect, Event, FailureKind, PostKind};
+use butler_vocab::{Choice, DecisionKind, Ending, EventId, ModelMessage, Record, ToolOutcome, Usd};
 use serde_json::json;
 
-use crate::bench::{Bench, call, calls, failure, granted, text, to_run};
+use crate::{
+    bench::{Bench, call, calls, failure, granted, text, to_run},
+    decisions::{asking, decision},
+};
 
 fn stop() -> Event {
     Event::Stop {
-        by: StopCause::Person("ana".into()),
+        event: EventId::new("stop-1"),
+        by: "ana".into(),
     }
 }
 
@@ -77,9 +81,54 @@ fn money_that_was_granted_after_a_stop_goes_back() {
 }
 
 #[test]
-fn a_stop_when_nothing_runs_does_nothing() {
+fn a_stop_when_nothing_runs_is_only_written_down() {
     let mut bench = Bench::pm();
     assert!(bench.on(stop()).is_empty());
+    assert!(matches!(&bench.log[..], [one] if matches!(one.record, Record::Stopped { .. })));
+    assert!(bench.machine.is_idle());
+}
+
+/// The stop comes twice, the second time after the person has spoken again.
+#[test]
+fn a_stop_that_comes_again_stops_nothing_new() {
+    let mut bench = Bench::pm();
+    let effects = bench.ana("go");
+    bench.grant(&effects);
+    bench.on(stop());
+    let effects = bench.ana("go on");
+    bench.grant(&effects);
+    assert!(bench.on(stop()).is_empty());
+    bench.restart();
+    assert!(bench.on(stop()).is_empty());
+    assert!(bench.machine.activation().is_some());
+    let told = |message: &ModelMessage| matches!(message, ModelMessage::User { text, .. } if text.contains("ana stopped the thread here"));
+    assert_eq!(bench.messages().iter().filter(|one| told(one)).count(), 1);
+}
+
+/// What was ordered and not done when the stop came is not done at the next word.
+#[test]
+fn a_stop_withdraws_what_would_begin_or_end_work() {
+    for (kind, choice, kept) in [
+        (DecisionKind::Merge, Choice::Merge, false),
+        (DecisionKind::Merge, Choice::Close, false),
+        (DecisionKind::Plan, Choice::Approve, false),
+        (DecisionKind::Plan, Choice::Reject, true),
+        (DecisionKind::Learning, Choice::Accept, true),
+    ] {
+        let (mut bench, request) = asking(kind);
+        let effects = bench.on(Event::Decided(decision(&request, kind, choice)));
+        let ordered = |effect: &Effect| matches!(effect, Effect::CarryOut(_));
+        assert!(effects.iter().any(ordered), "{effects:?}");
+        let effects = bench.on(stop());
+        let told = |effect: &Effect| matches!(effect, Effect::Post(post) if post.kind == PostKind::Withdrawn && post.text.contains(request.as_str()));
+        assert_eq!(effects.iter().any(told), !kept, "{kind:?} {choice:?}");
+        assert!(bench.restart_quietly().is_empty());
+        let effects = bench.ana("something else");
+        assert_eq!(effects.iter().any(ordered), kept, "{kind:?} {choice:?}");
+        let outcome = format!("carried:{request}");
+        let lines = bench.log.iter().filter(|entry| matches!(&entry.record, Record::User { event: Some(event), .. } if event.as_str() == outcome));
+        assert_eq!(lines.count(), usize::from(!kept), "{kind:?} {choice:?}");
+    }
 }
 
 #[test]

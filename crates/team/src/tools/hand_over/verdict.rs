@@ -131,6 +131,8 @@ async fn give(
     desk: &Desk,
 ) -> Result<HandOver, ToolOutcome> {
     let Judged { approved, form } = judged;
+    // What was a risk in an earlier round is one now only if it was said again.
+    let said_now = !input.risks.is_empty() || seat.facts().risks_hold(ready.round);
     let known = seat.facts().findings.clone();
     let mut findings = review::findings(&input.findings, &known).map_err(ToolOutcome::error)?;
     review::agrees(approved, &form, &findings).map_err(ToolOutcome::error)?;
@@ -152,7 +154,7 @@ async fn give(
         last: ready.round >= seat.office.config.review_rounds,
         summary: input.text.clone(),
         invariants: form.invariants,
-        risks: form.risks,
+        risks: if said_now { form.risks } else { Vec::new() },
         tests: form.tests,
         findings,
         observed: Observed { receipt, unread },

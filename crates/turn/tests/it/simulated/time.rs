@@ -1,7 +1,7 @@
 //! Letters and the clock.
 
-use butler_turn::{Event, StopCause};
-use butler_vocab::Waiting;
+use butler_turn::Event;
+use butler_vocab::{EventId, Waiting};
 
 use super::{
     driver::World,
@@ -19,11 +19,8 @@ impl World {
             .collect();
         if !acknowledged.is_empty() && self.dice.percent(3) {
             let again = acknowledged[self.dice.index(acknowledged.len())];
-            // A stop is acted upon when it comes; the hub keeps it from coming twice.
-            if !matches!(self.hub.mail[again].letter, Letter::Stop) {
-                self.read(again);
-                return true;
-            }
+            self.read(again);
+            return true;
         }
         match next {
             Some(next) => {
@@ -43,7 +40,8 @@ impl World {
                 self.feed(Event::Decided(decision));
             }
             Letter::Stop => self.feed(Event::Stop {
-                by: StopCause::Person("ana".into()),
+                event: EventId::new(format!("stop-{at}")),
+                by: "ana".into(),
             }),
         }
     }
