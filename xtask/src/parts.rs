@@ -68,12 +68,27 @@ pub const PARTS: &[Part] = &[
     },
     Part {
         name: "Go",
-        needed_by: &["crates/jail/tests/it/builds.rs"],
+        needed_by: &[
+            "crates/jail/tests/it/builds.rs",
+            "crates/codebutler/tests/it/ecosystems.rs",
+        ],
         found: &["go", "version"],
         install: &[
             &["apt-get", "update", "--quiet"],
             &["apt-get", "install", "--yes", "--quiet", "golang-go"],
         ],
+    },
+    Part {
+        name: "pnpm",
+        needed_by: &["crates/codebutler/tests/it/ecosystems.rs"],
+        found: &["pnpm", "--version"],
+        install: &[&["npm", "install", "--global", "pnpm"]],
+    },
+    Part {
+        name: "uv",
+        needed_by: &["crates/codebutler/tests/it/ecosystems.rs"],
+        found: &["uv", "--version"],
+        install: &[&["python3", "-m", "pip", "install", "--quiet", "uv"]],
     },
     Part {
         name: "GitHub's gh",

@@ -53,3 +53,4 @@ pub use jail::{Jail, Strength};
 pub use nursery::end_helpers;
 pub use profile::{Limits, Network, Profile};
 pub use self_test::{Probe, SelfTest};
+pub use toolchain::plain_cargo_config;

@@ -85,19 +85,29 @@ fn cargo(cargo_home: &Path) -> Vec<PathBuf> {
     let mut parts: Vec<_> = ["bin", "registry", "git", "env"]
         .map(|part| cargo_home.join(part))
         .into();
-    for name in ["config.toml", "config"] {
-        let config = cargo_home.join(name);
-        let keeps_no_secret = fs::read_to_string(&config).is_ok_and(|text| {
+    parts.extend(plain_configs(cargo_home));
+    parts
+}
+
+/// Cargo's configuration files that hold no login.
+fn plain_configs(cargo_home: &Path) -> impl Iterator<Item = PathBuf> {
+    let files = ["config.toml", "config"].map(|name| cargo_home.join(name));
+    files.into_iter().filter(|config| {
+        fs::read_to_string(config).is_ok_and(|text| {
             let text = text.to_ascii_lowercase();
             !["token", "password", "secret", "credential", "@"]
                 .iter()
                 .any(|word| text.contains(word))
-        });
-        if keeps_no_secret {
-            parts.push(config);
-        }
-    }
-    parts
+        })
+    })
+}
+
+/// The person's configuration of cargo, when it may be shown to commands.
+#[must_use]
+pub fn plain_cargo_config() -> Option<PathBuf> {
+    let told = std::env::var_os("CARGO_HOME").map(PathBuf::from);
+    let place = told.filter(|place| place.is_absolute());
+    plain_configs(&place.unwrap_or_else(|| home().join(".cargo"))).next()
 }
 
 #[cfg(test)]

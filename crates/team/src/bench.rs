@@ -8,7 +8,9 @@ use butler_jail::Strength;
 use butler_policy::{
     Approval, Circumstances, Judgement, Refusal, Right, Scope, default_tools, right,
 };
-use butler_toolbox::{Desk, DiffMaker, Executor, Registry, Surroundings, TreeHasher, Workplace};
+use butler_toolbox::{
+    Cache, Desk, DiffMaker, Executor, Registry, Surroundings, TreeHasher, Workplace,
+};
 use butler_vocab::{Choice, DecisionKind, Role, ToolCall, ToolSpec};
 use butler_worktree::{DiffOf, Worktree, WorktreeLock};
 use tokio_util::sync::CancellationToken;
@@ -85,7 +87,7 @@ impl Bench {
             desk = desk
                 .with_tree(tree_of(worktree.clone()))
                 .with_diff(diff_of(worktree.clone()));
-            if let Some(past) = ThreadPast::of(worktree) {
+            if let Some(past) = ThreadPast::of(office, worktree) {
                 desk = desk.with_past(Arc::new(past));
             }
         }
@@ -144,6 +146,10 @@ pub fn surroundings(office: &Office) -> Surroundings {
         home: office.config.person_home.clone(),
         hidden: vec![office.config.home.clone(), office.threads()],
         readable: office.repo.git().common_dir().into_iter().collect(),
+        cache: Some(Cache::at(
+            office.config.repo.join(".codebutler/cache"),
+            office.config.client.ca_file.clone(),
+        )),
         ..Surroundings::default()
     }
 }

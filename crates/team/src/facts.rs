@@ -64,6 +64,8 @@ pub struct Facts {
     pub refused: Option<Refused>,
     /// The place in the hub's log of the last event that came in.
     pub heard: u64,
+    /// When a person last spoke or decided, in milliseconds since 1970.
+    pub person_spoke_ms: Option<i64>,
     /// What it has seen of the thread.
     pub seen: Seen,
     received: Vec<EventId>,
@@ -148,6 +150,9 @@ impl Facts {
         let mut facts = Self::default();
         for entry in log {
             facts.note(&entry.record);
+            if is_of_person(&entry.record) {
+                facts.person_spoke_ms = Some(entry.at_ms);
+            }
         }
         facts
     }
@@ -347,7 +352,7 @@ impl Facts {
                 ..
             } => Some(origin.clone()),
             Record::Received { hand_over, .. }
-                if matches!(&**hand_over, HandOver::Findings { .. }) =>
+                if matches!(&**hand_over, HandOver::Findings { outside: true, .. }) =>
             {
                 Some("the Researcher's findings".to_owned())
             }
@@ -498,6 +503,19 @@ impl Facts {
 /// press or a stop ends with.
 fn place(event: &EventId) -> Option<u64> {
     event.as_str().rsplit(['S', '-']).next()?.parse().ok()
+}
+
+/// Whether a person said or decided something.
+fn is_of_person(record: &Record) -> bool {
+    match record {
+        Record::User { speaker, event, .. } => {
+            let decided = event
+                .as_ref()
+                .is_some_and(|event| event.as_str().starts_with("decision:"));
+            decided || matches!(speaker, Speaker::Person { .. })
+        }
+        _ => false,
+    }
 }
 
 #[cfg(test)]

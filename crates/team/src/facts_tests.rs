@@ -125,16 +125,28 @@ fn text_from_outside_taints_and_stays() {
     assert_eq!(ran("WebFetch", true).as_deref(), Some("WebFetch"));
     assert_eq!(ran("WebFetch", false), None);
     assert_eq!(ran("Read", true), None);
-    let mut facts = Facts::default();
-    facts.note(&Record::Received {
-        event: EventId::new("E"),
-        hand_over: Box::new(HandOver::Findings {
-            request: RequestId::new("r"),
-            to: Role::Coder,
-            text: "a page says".into(),
-        }),
-    });
-    assert!(facts.taint.is_some());
+    let answered = |outside: bool| {
+        let mut facts = Facts::default();
+        facts.note(&Record::Received {
+            event: EventId::new("E"),
+            hand_over: Box::new(HandOver::Findings {
+                request: RequestId::new("r"),
+                to: Role::Coder,
+                text: "a page says".into(),
+                outside,
+            }),
+        });
+        facts.taint
+    };
+    assert!(answered(true).is_some());
+    assert_eq!(answered(false), None, "nothing was brought");
+}
+
+#[test]
+fn an_answer_that_does_not_say_where_it_is_from_is_from_outside() {
+    let old = json!({"kind": "findings", "request": "r", "to": "coder", "text": "x"});
+    let body: Result<HandOver, _> = serde_json::from_value(old);
+    assert!(matches!(body, Ok(HandOver::Findings { outside: true, .. })));
 }
 
 #[test]

@@ -76,5 +76,6 @@ pub use choices::{Choice, read as choices};
 pub use config::{AgentConfig, ByComplexity};
 pub use error::TeamError;
 pub use garbage::Patience;
+pub use prepare::{Tried, TryOut};
 pub use shelf::playbook_at;
 pub use tools::chat_specs;

@@ -1,15 +1,23 @@
-//! Making a fresh worktree ready to build: the repo's `prepare` commands, in the
-//! jail, in the background, once per folder and manifests.
+//! Making a folder ready to build: submodules, and the repo's `prepare` commands,
+//! in the jail, in the background, once per folder and manifests.
 //!
 //! Whoever makes or opens a worktree calls [`begin`] and goes on; commands of
 //! tools wait at the gate it returns. Processes take turns by a lock that a crash
 //! lets go, and a marker in the thread's folder says what is done, so a killed
-//! preparation is begun again and a finished one never is. A failure is told and
-//! stops nothing.
+//! preparation is begun again and a finished one never is. A failure is told, stops
+//! nothing, and is tried again when something has changed.
 
+mod base;
 mod consent;
+mod folder;
+mod made;
 mod marker;
+mod needs;
 mod run;
+mod try_out;
+
+pub use base::lay_out as lay_out_base;
+pub use try_out::{Tried, TryOut};
 
 use std::{
     collections::HashMap,
@@ -102,7 +110,9 @@ pub fn begin(
     folder: &Path,
     place: Place,
 ) -> Option<ReadyGate> {
-    if office.config.prepare.is_empty() && office.config.unagreed.is_empty() {
+    let config = &office.config;
+    let asks = !config.prepare.is_empty() || !config.unagreed.is_empty();
+    if !asks && !folder.join(".gitmodules").exists() {
         return None;
     }
     let mut running = office.preparations.running();
@@ -152,16 +162,22 @@ fn gate(ended: watch::Receiver<Option<Warning>>) -> ReadyGate {
     })
 }
 
-/// Begins again what a kill of this role interrupted.
+/// Begins again what a kill of this role interrupted, and what failed in its life
+/// before: a restart is often how people mend things.
 pub async fn take_up(office: &Arc<Office>) {
-    if office.config.prepare.is_empty() {
-        return;
-    }
     let threads = office.threads();
     for thread in ThreadDir::list(&threads).unwrap_or_default() {
         let path = run::marker_path(&threads, &thread, Place::Worktree);
-        let begun = Marker::read(&path).is_some_and(|marker| marker.state == State::Running);
-        if !begun {
+        let mut marker = Marker::read(&path);
+        let open = marker.take_if(|marker| match &marker.state {
+            State::Running => true,
+            State::Failed(_) => {
+                let mine = |(role, _): &(_, u64)| *role == office.role();
+                marker.tried.as_ref().is_some_and(mine)
+            }
+            State::Done => false,
+        });
+        if open.is_none() {
             continue;
         }
         let worktrees = office.repo.list(&office.preparations.cancel).await;

@@ -33,14 +33,13 @@ const CREDENTIALS: &[&str] = &[
 /// Below the root: what commands may read and never change.
 const PROTECTED: &[&str] = &[".git", ".codebutler"];
 
-/// The profile of one command. Only an approved call opens the network.
-pub(crate) fn profile(place: &Workplace, permit: &Permit, wall: Duration) -> Profile {
-    let network = if permit.network() {
+/// Only an approved call opens the network.
+pub(crate) fn network(permit: &Permit) -> Network {
+    if permit.network() {
         Network::Host
     } else {
         Network::Loopback
-    };
-    walls(place, network, wall)
+    }
 }
 
 /// The walls of a workplace: the same whoever starts the command.
@@ -63,6 +62,10 @@ pub(crate) fn walls(place: &Workplace, network: Network, wall: Duration) -> Prof
         profile.hidden.push(clean.ours);
     }
     profile.writable = around.writable.clone();
+    if let Some(cache) = &around.cache {
+        profile.protected.extend(cache.readable(network));
+        profile.writable.extend(cache.writable(network));
+    }
     profile.network = network;
     profile.limits = Limits {
         wall,
@@ -72,12 +75,17 @@ pub(crate) fn walls(place: &Workplace, network: Network, wall: Duration) -> Prof
 }
 
 /// A shell command in the root, with an environment built from nothing.
-pub(crate) fn shell(place: &Workplace, command: &str) -> Command {
+pub(crate) fn shell(place: &Workplace, command: &str, network: Network) -> Command {
     let around = place.surroundings();
+    let cache = around.cache.iter();
+    let led = cache.flat_map(|cache| cache.variables(network));
+    let extra = led.chain(around.env.clone());
     if !around.home.is_absolute() {
-        return butler_jail::shell(command, place.root());
+        let mut plain = butler_jail::shell(command, place.root());
+        plain.env.extend(extra);
+        return plain;
     }
-    let env = butler_jail::scrubbed_env(&around.home, around.env.clone());
+    let env = butler_jail::scrubbed_env(&around.home, extra);
     butler_jail::shell_with(command, place.root(), env)
 }
 
@@ -92,28 +100,45 @@ pub(crate) async fn run(
         return Err(NO_JAIL.to_owned());
     };
     let place = desk.workplace();
-    let profile = profile(place, permit, wall);
-    jail.run(&shell(place, command), &profile, desk.cancel(), None)
-        .await
-        .map_err(|error| format!("failed: {}", chain(&error)))
+    let network = network(permit);
+    let profile = walls(place, network, wall);
+    jail.run(
+        &shell(place, command, network),
+        &profile,
+        desk.cancel(),
+        None,
+    )
+    .await
+    .map_err(|error| format!("failed: {}", chain(&error)))
 }
 
 /// What a model reads where nothing confines commands.
 pub(crate) const NO_JAIL: &str = "failed: commands cannot be confined here, so none runs; a person has to look at `codebutler doctor`";
 
-/// How a command ended, in a few words.
+/// How a command ended and after how long, in a few words.
 pub(crate) fn verdict(exit: &Exit) -> String {
-    let after = format!("after {:.1} s", exit.duration.as_secs_f64());
+    told(
+        exit,
+        &format!(" after {:.1} s", exit.duration.as_secs_f64()),
+    )
+}
+
+/// How a command ended: the same words however long it took.
+pub(crate) fn ending(exit: &Exit) -> String {
+    told(exit, "")
+}
+
+fn told(exit: &Exit, after: &str) -> String {
     match (exit.ended, exit.code, exit.signal) {
-        (Ended::Itself, Some(code), _) => format!("exit {code} {after}"),
-        (Ended::Itself, None, Some(signal)) => format!("killed by signal {signal} {after}"),
-        (Ended::Itself, None, None) => format!("ended {after}"),
-        (Ended::TimedOut, ..) => format!("timed out {after} and was killed"),
-        (Ended::Cancelled, ..) => format!("stopped {after}"),
-        (Ended::OutOfMemory, ..) => format!("killed {after}: it used too much memory"),
-        (Ended::TooManyProcesses, ..) => format!("killed {after}: it started too many processes"),
-        (Ended::DiskFull, ..) => format!("killed {after}: it wrote too much to the disk"),
-        (Ended::OutputFlood, ..) => format!("killed {after}: it wrote far too much output"),
+        (Ended::Itself, Some(code), _) => format!("exit {code}{after}"),
+        (Ended::Itself, None, Some(signal)) => format!("killed by signal {signal}{after}"),
+        (Ended::Itself, None, None) => format!("ended{after}"),
+        (Ended::TimedOut, ..) => format!("timed out{after} and was killed"),
+        (Ended::Cancelled, ..) => format!("stopped{after}"),
+        (Ended::OutOfMemory, ..) => format!("killed{after}: it used too much memory"),
+        (Ended::TooManyProcesses, ..) => format!("killed{after}: it started too many processes"),
+        (Ended::DiskFull, ..) => format!("killed{after}: it wrote too much to the disk"),
+        (Ended::OutputFlood, ..) => format!("killed{after}: it wrote far too much output"),
     }
 }
 

@@ -21,6 +21,7 @@
 //! that need chat or models are added by `team`.
 
 mod batch;
+mod cache;
 mod clip;
 mod confine;
 mod desk;
@@ -47,13 +48,14 @@ mod walk;
 mod web;
 
 pub use batch::batches;
+pub use cache::Cache;
 pub use desk::{Desk, DiffMaker, ReadyGate, TreeHasher};
 pub use executor::{Executor, Intent};
 pub use jobs::Jobs;
 pub use outside::{fenced, taints};
 pub use past::{LaidOut, Past};
 pub use place::{Check, Inside, Opened, PlaceError, Surroundings, Workplace};
-pub use prepare::{Preparing, prepare};
+pub use prepare::{Chore, Preparing, prepare};
 pub use receipt::in_diff as weakened_checks;
 pub use registry::Registry;
 pub use schema::flat as flat_schema;

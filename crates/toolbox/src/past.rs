@@ -16,13 +16,16 @@ pub trait Past: Send + Sync {
     /// The commit.
     fn commit(&self, cancel: CancellationToken) -> BoxFuture<'_, Result<CommitSha, String>>;
 
-    /// Its files, with some of the branch's laid over them.
+    /// Its files, prepared for the checks, with some of the branch's laid over them.
     fn lay_out(
         &self,
         commit: CommitSha,
         files: Vec<String>,
         cancel: CancellationToken,
     ) -> BoxFuture<'_, Result<LaidOut, String>>;
+
+    /// How such a folder is made ready: another way may give other results.
+    fn made_with(&self) -> String;
 
     /// A folder that no tool can write to, for what was found out once.
     fn kept(&self) -> &Path;

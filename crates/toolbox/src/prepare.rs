@@ -1,8 +1,9 @@
-//! One command of the repo's `prepare` list: not a tool, since no model asks for
-//! it. The words come from the repo's own configuration, the walls are those of
-//! every command, and the network is open only when the caller says so.
+//! A command that the runtime itself runs in a folder: one of the repo's
+//! `prepare` list, or the copying of what an earlier one made. Not a tool, since
+//! no model asks for it. The walls are those of every command, and the network is
+//! open only when the caller says so.
 
-use std::time::Duration;
+use std::{path::PathBuf, time::Duration};
 
 use butler_jail::{Ended, Jail, Network};
 use tokio_util::sync::CancellationToken;
@@ -12,55 +13,87 @@ use crate::{Workplace, clip, confine};
 /// Installing everything from nothing is slow; for ever is not.
 const WALL: Duration = Duration::from_secs(1200);
 
-/// Shown of a command that failed: the end is where the reason stands.
-const TAIL: usize = 1500;
+/// Shown of what a command wrote, where one line has to do.
+const LINE: usize = 200;
 
-/// How a command of the list ended.
+/// A command of the runtime.
+#[derive(Debug, Clone)]
+pub struct Chore {
+    /// For a shell, in the folder.
+    pub command: String,
+    /// What it can connect to.
+    pub network: Network,
+    /// Visible besides what every command sees.
+    pub readable: Vec<PathBuf>,
+    /// Writable besides what every command may write.
+    pub writable: Vec<PathBuf>,
+}
+
+impl Chore {
+    /// One that sees what every command sees.
+    #[must_use]
+    pub fn new(command: impl Into<String>, network: Network) -> Self {
+        Self {
+            command: command.into(),
+            network,
+            readable: Vec::new(),
+            writable: Vec::new(),
+        }
+    }
+}
+
+/// How a command ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Preparing {
     /// Whether it did its work.
     pub ok: bool,
-    /// In a few words, as in `exit 1 after 3.0 s`.
+    /// In a few words, as in `exit 1`.
     pub verdict: String,
-    /// The end of what it wrote.
-    pub tail: String,
+    /// What it wrote.
+    pub output: String,
+    /// The program that it is about was not found.
+    pub missing: bool,
 }
 
-/// Runs one command of the list in a workplace. `None` when it was cancelled.
+impl Preparing {
+    /// The last line that says something: where the reason mostly stands.
+    #[must_use]
+    pub fn last_line(&self) -> String {
+        let mut lines = self.output.lines().rev().map(str::trim);
+        let last = lines.find(|line| !line.is_empty()).unwrap_or_default();
+        match last.char_indices().nth(LINE) {
+            Some((end, _)) => format!("{}…", &last[..end]),
+            None => last.to_owned(),
+        }
+    }
+}
+
+/// Runs one in a workplace. `None` when it was cancelled.
 pub async fn prepare(
     place: &Workplace,
     jail: &Jail,
-    command: &str,
-    network: Network,
+    chore: &Chore,
     cancel: &CancellationToken,
 ) -> Option<Preparing> {
-    let profile = confine::walls(place, network, WALL);
-    let shell = confine::shell(place, command);
+    let mut profile = confine::walls(place, chore.network, WALL);
+    profile.protected.extend(chore.readable.iter().cloned());
+    profile.writable.extend(chore.writable.iter().cloned());
+    let shell = confine::shell(place, &chore.command, chore.network);
     match jail.run(&shell, &profile, cancel, None).await {
         Ok(exit) if exit.ended == Ended::Cancelled => None,
         Ok(exit) => Some(Preparing {
             ok: exit.success(),
-            verdict: confine::verdict(&exit),
-            tail: tail(&clip::plain(&exit.output)),
+            verdict: confine::ending(&exit),
+            output: clip::plain(&exit.output),
+            missing: exit.code == Some(127),
         }),
         Err(error) => Some(Preparing {
             ok: false,
             verdict: format!("could not be run: {}", confine::chain(&error)),
-            tail: String::new(),
+            output: String::new(),
+            missing: false,
         }),
     }
-}
-
-fn tail(text: &str) -> String {
-    let text = text.trim_end();
-    let mut from = text.len().saturating_sub(TAIL);
-    while !text.is_char_boundary(from) {
-        from += 1;
-    }
-    if from == 0 {
-        return text.to_owned();
-    }
-    format!("…{}", &text[from..])
 }
 
 #[cfg(test)]
@@ -68,10 +101,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_end_of_a_long_output_is_kept_whole_letters_only() {
-        assert_eq!(tail("short\n\n"), "short");
-        let long = "ü".repeat(TAIL);
-        let kept = tail(&long);
-        assert!(kept.starts_with('…') && kept.len() <= TAIL + '…'.len_utf8());
+    fn of_a_long_output_the_last_line_with_words_is_shown_and_not_all_of_it() {
+        let wrote = |output: &str| Preparing {
+            ok: false,
+            verdict: String::new(),
+            output: output.to_owned(),
+            missing: false,
+        };
+        assert_eq!(wrote("a\n  the reason \n\n \n").last_line(), "the reason");
+        assert_eq!(wrote("").last_line(), "");
+        let long = wrote(&"ü".repeat(LINE + 1)).last_line();
+        assert_eq!(long.chars().count(), LINE + 1, "{long}");
     }
 }

@@ -86,7 +86,16 @@ pub enum HandOver {
         to: Role,
         /// The answer with its sources.
         text: String,
+        /// Whether it rests on texts from outside: the runtime's word, from what
+        /// the Researcher's tools brought, not the model's.
+        #[serde(default = "yes")]
+        outside: bool,
     },
+}
+
+/// An answer of a release that did not say is taken for one from outside.
+const fn yes() -> bool {
+    true
 }
 
 /// The kind of a hand-over, as in message metadata.

@@ -363,6 +363,7 @@ mod tests {
                     }],
                     flags: vec![],
                     base: None,
+                    not_compared: None,
                 },
             },
             Record::Summary {

@@ -83,6 +83,14 @@ pub enum Error {
         /// Why.
         source: io::Error,
     },
+    /// A submodule that we do not bring.
+    #[error("the submodule `{path}` is not brought: {why}")]
+    Submodule {
+        /// Its folder, or its commit.
+        path: String,
+        /// Why.
+        why: String,
+    },
     /// The folder is not the top of a repository.
     #[error("`{}` is not the top of a git repository", path.display())]
     NotARepo {

@@ -29,6 +29,7 @@ pub use inside::confine_with;
 pub(crate) use local_config::{Places, RULES, places};
 pub(crate) use process::{Ask, Input, run};
 pub use settings::Settings;
+pub(crate) use settings::config_entries;
 pub use version::git_version;
 pub(crate) use version::version;
 

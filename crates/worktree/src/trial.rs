@@ -8,7 +8,7 @@ use butler_vocab::CommitSha;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Error, Result, Worktree,
+    Error, Repo, Result, Worktree,
     create::{Shows, clear_index_lock},
     lock::FileLock,
     tree,
@@ -37,28 +37,23 @@ impl Worktree {
             path: self.path.clone(),
         })
     }
+}
 
-    /// Lays `commit` out, with these files as they are in this worktree. Waits
-    /// while another thread uses the folder.
+impl Repo {
+    /// Lays `commit` out. Waits while another thread uses the folder.
     ///
     /// # Errors
-    /// When the commit is not here, or a file is not in this worktree.
-    pub async fn lay_out(
-        &self,
-        commit: &CommitSha,
-        files: &[String],
-        cancel: &CancellationToken,
-    ) -> Result<Trial> {
-        let repo = self.repo();
-        let held = FileLock::take(&repo.lock_file("checks.trial"), cancel).await?;
-        let writer = repo.writer(NAME, cancel).await?;
-        let path = repo
+    /// When the commit is not here.
+    pub async fn lay_out(&self, commit: &CommitSha, cancel: &CancellationToken) -> Result<Trial> {
+        let held = FileLock::take(&self.lock_file("checks.trial"), cancel).await?;
+        let writer = self.writer(NAME, cancel).await?;
+        let path = self
             .check_out(NAME, &Shows::Commit(commit), &writer, cancel)
             .await?;
-        let git = repo.git().elsewhere(&path);
+        let git = self.git().elsewhere(&path);
         clear_index_lock(&git.git_dir()?);
         // Nobody works here, so nothing is saved: what differs was written by checks.
-        repo.bring(&git, &[commit.as_str()], cancel).await?;
+        self.bring(&git, &[commit.as_str()], cancel).await?;
         git.call(["checkout", "--quiet", "--detach", "--no-recurse-submodules"])
             .args(["--force", commit.as_str(), "--"])
             .holding(&writer)
@@ -68,16 +63,35 @@ impl Worktree {
             .holding(&writer)
             .run(cancel)
             .await?;
-        if !files.is_empty() {
-            // By way of a tree: git follows no link out of the folder.
-            let tree = tree::working_tree(self.git(), cancel).await?;
-            git.call(["checkout", "--quiet", &tree, "--"])
-                .args(files)
-                .variable("GIT_LITERAL_PATHSPECS", "1")
-                .holding(&writer)
-                .run(cancel)
-                .await?;
-        }
         Ok(Trial { path, _held: held })
+    }
+}
+
+impl Trial {
+    /// Lays these files over it, as they are in a worktree.
+    ///
+    /// # Errors
+    /// When a file is not in that worktree.
+    pub async fn lay_over(
+        &self,
+        from: &Worktree,
+        files: &[String],
+        cancel: &CancellationToken,
+    ) -> Result<()> {
+        if files.is_empty() {
+            return Ok(());
+        }
+        let repo = from.repo();
+        let writer = repo.writer(NAME, cancel).await?;
+        // By way of a tree: git follows no link out of the folder.
+        let tree = tree::working_tree(from.git(), cancel).await?;
+        let git = repo.git().elsewhere(&self.path);
+        git.call(["checkout", "--quiet", &tree, "--"])
+            .args(files)
+            .variable("GIT_LITERAL_PATHSPECS", "1")
+            .holding(&writer)
+            .run(cancel)
+            .await
+            .map(drop)
     }
 }

@@ -27,6 +27,7 @@ pub mod skill;
 pub mod slack;
 pub mod threads;
 pub mod tool;
+mod try_out;
 pub mod up;
 pub mod validate;
 

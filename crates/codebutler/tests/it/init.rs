@@ -66,7 +66,7 @@ fn each_language_gets_its_checks() {
             "package.json",
             r#"{"scripts": {"test": "node --test"}, "dependencies": {"x": "1"}}"#,
             "npm run test",
-            r#"["npm install"]"#,
+            r#"["npm install --no-package-lock"]"#,
         ),
         (
             "requirements.txt",

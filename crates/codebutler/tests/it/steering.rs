@@ -4,7 +4,10 @@
 
 use serde_json::{Value, json};
 
-use crate::team::{Team, says, story};
+use crate::{
+    preparing::{foreign_pull, skill},
+    team::{Team, says, story},
+};
 
 /// The model of every answer in a log, in order.
 fn models(log: &str) -> Vec<String> {
@@ -131,9 +134,14 @@ async fn a_role_that_paused_goes_on_when_a_person_spoke_to_another() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_command_that_reaches_outside_asks_once_text_from_outside_was_read() {
-    let team = Team::start(include_str!("scenarios/tainted.yaml")).await;
-    let root = team.say("push it").await;
-    team.press(&root, "approve").await;
+    let scenario = include_str!("scenarios/tainted.yaml");
+    let team = Team::start_with(scenario, |root| {
+        let changes = "\n## Changes\ncode\n";
+        skill(root, "push", "push like {pr}", "coder", changes);
+        foreign_pull(root);
+    })
+    .await;
+    let root = team.say("push like 1").await;
     let thread = team
         .until(&root, "the card", |thread| says(thread, "May I run this?"))
         .await;
@@ -141,23 +149,20 @@ async fn a_command_that_reaches_outside_asks_once_text_from_outside_was_read() {
         says(&thread, "text from outside is in the context"),
         "{thread:#}"
     );
-    assert!(says(
-        &thread,
-        "Text from outside was read here: the Researcher's findings"
-    ));
+    assert!(says(&thread, "Text from outside was read here: GHStatus"));
     let asked = |log: &str| log.matches("\"decision_asked\"").count();
     let is_command = |line: &&str| line.contains("\"tool_intent\"") && line.contains("\"Bash\"");
     let ran = |log: &str| log.lines().filter(is_command).count();
     let log = team.log(&root, "coder");
     assert_eq!(
         (ran(&log), asked(&log)),
-        (1, 1),
-        "the first ran, the second waits: {log}"
+        (2, 1),
+        "an answer for which nothing was fetched changes nothing; after the page the third waits: {log}"
     );
     team.press_on(&root, 1, "reject").await;
     team.until(&root, "the way on", |thread| {
         says(thread, "I may not push. What now?")
     })
     .await;
-    assert_eq!(ran(&team.log(&root, "coder")), 1);
+    assert_eq!(ran(&team.log(&root, "coder")), 2);
 }

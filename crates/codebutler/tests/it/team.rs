@@ -123,6 +123,20 @@ impl Team {
         Self::open(stage).await.0
     }
 
+    /// The same, with variables for every process as well.
+    pub async fn start_prepared_in(
+        scenario: &str,
+        configure: impl FnOnce(&mut Value) + Send,
+        prepare: impl FnOnce(&Path) + Send,
+        variables: &[(&str, String)],
+    ) -> Self {
+        let mut stage = Stage::new(scenario);
+        stage.configure = Box::new(configure);
+        stage.prepare = Box::new(prepare);
+        stage.variables = owned(variables);
+        Self::open(stage).await.0
+    }
+
     /// The same in a clone whose files ask for things that nobody has agreed to.
     pub async fn start_unagreed(
         scenario: &str,

@@ -168,10 +168,15 @@ fn quiet(seat: &Seat) -> bool {
 
 /// The answer to the one question that this seat is about, if it is about one.
 pub fn findings(seat: &Seat, text: &str) -> Option<HandOver> {
+    let (inquirer, outside) = {
+        let facts = seat.facts();
+        (facts.inquirer, facts.taint.is_some())
+    };
     Some(HandOver::Findings {
         request: seat.research.clone()?,
-        to: seat.facts().inquirer?,
+        to: inquirer?,
         text: text.to_owned(),
+        outside,
     })
 }
 

@@ -19,6 +19,8 @@ use std::{
 
 use butler_jail::Limits;
 
+use crate::Cache;
+
 pub use beneath::Opened;
 pub(crate) use beneath::is_dependency;
 pub use error::PlaceError;
@@ -44,8 +46,10 @@ pub struct Surroundings {
     pub hidden: Vec<PathBuf>,
     /// Visible read-only: the common git directory of a linked worktree.
     pub readable: Vec<PathBuf>,
-    /// Writable besides the root, as caches of build tools are.
+    /// Writable besides the root.
     pub writable: Vec<PathBuf>,
+    /// What package managers download, for all worktrees of the repo.
+    pub cache: Option<Cache>,
     /// Added to the scrubbed environment, from the machine's own config.
     pub env: BTreeMap<OsString, OsString>,
     /// How much a command may use; the time is set by the tool.

@@ -36,18 +36,35 @@ pub(crate) async fn base(
     let checks = desk.workplace().checks();
     let plain = trial.run(checks, &[]).await?;
     let worth = worth_trying(checks, &plain);
-    let mut new_tests = None;
-    if green && !worth.is_empty() && !tests.is_empty() && tests.len() <= MOST_FILES {
-        new_tests = Some(NewTests {
+    let untried = untried(tests, green, &worth);
+    let new_tests = match untried {
+        Some(_) => None,
+        None => Some(NewTests {
             files: tests.iter().map(|test| test.path.clone()).collect(),
             checks: trial.run(&worth, tests).await?,
-        });
-    }
+        }),
+    };
     Ok(Base {
         commit,
         checks: plain,
         new_tests,
+        untried: untried.map(str::to_owned),
     })
+}
+
+/// Why the branch's tests cannot show anything on the base.
+fn untried(tests: &[ChangedTest], green: bool, worth: &[Check]) -> Option<&'static str> {
+    if tests.is_empty() {
+        Some("it adds and changes none")
+    } else if tests.len() > MOST_FILES {
+        Some("it touches too many test files to try them on the base")
+    } else if !green {
+        Some("the checks are not green here")
+    } else if worth.is_empty() {
+        Some("the checks are red on the base without it")
+    } else {
+        None
+    }
 }
 
 /// Only a check that passes on the base can turn red there because of a test;
@@ -132,7 +149,8 @@ impl Trial<'_> {
             .iter()
             .map(|test| [test.path.as_str(), test.change.as_str()])
             .collect();
-        Sha256Hex::of(serde_json::json!([self.commit, checks, tests]).to_string())
+        let made = self.past.made_with();
+        Sha256Hex::of(serde_json::json!([self.commit, made, checks, tests]).to_string())
     }
 }
 

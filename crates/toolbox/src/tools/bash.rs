@@ -147,8 +147,9 @@ fn start(permit: &Permit, desk: &Desk, command: &str) -> ToolOutcome {
         return ToolOutcome::error(confine::NO_JAIL);
     };
     let place = desk.workplace();
-    let profile = confine::profile(place, permit, BACKGROUND);
-    let shell = confine::shell(place, command);
+    let network = confine::network(permit);
+    let profile = confine::walls(place, network, BACKGROUND);
+    let shell = confine::shell(place, command, network);
     match desk.jobs().start(jail.clone(), shell, profile, command) {
         Ok(number) => ToolOutcome::ok(format!(
             "started as job {number}; see its output with `job output {number}`, end it with `job stop {number}`"

@@ -99,7 +99,7 @@ impl Tool for RunChecks {
             let mut note = if input.name.is_some() {
                 "no receipt: only one check ran".to_owned()
             } else {
-                leave(permit, desk, before, &ran).await
+                leave(permit, desk, before, &ran, warning.as_deref()).await
             };
             if let Some(warning) = warning.filter(|_| ran.iter().any(|ran| !ran.passed())) {
                 note.push_str(&format!("\n[{warning}]"));
@@ -168,6 +168,7 @@ async fn leave(
     desk: &Desk,
     before: Result<TreeHash, String>,
     ran: &[Ran],
+    unprepared: Option<&str>,
 ) -> String {
     let before = match before {
         Ok(before) => before,
@@ -186,6 +187,7 @@ async fn leave(
         checks: ran.iter().map(|ran| ran.run.clone()).collect(),
         flags: Vec::new(),
         base: None,
+        not_compared: None,
     };
     let mut tests = Vec::new();
     if let Some(diff) = desk.diff() {
@@ -201,17 +203,22 @@ async fn leave(
     }
     let mut note = format!("receipt for tree {}", short(receipt.tree.as_str()));
     if let Some(past) = desk.past() {
-        match receipt::base(desk, permit, past, &tests, receipt.green()).await {
+        // Two folders that are not in the same state say nothing about a change.
+        let compared = match unprepared {
+            Some(why) => Err(why.to_owned()),
+            None => receipt::base(desk, permit, past, &tests, receipt.green()).await,
+        };
+        match compared {
             Ok(base) => {
                 let flags = receipt::against_base(&receipt.checks, &base.checks);
                 receipt.flags.extend(flags);
-                receipt.base = Some(base);
+                receipt.base = Some(Box::new(base));
             }
-            Err(why) => note.push_str(&format!("\nnot compared with the base: {why}")),
+            Err(why) => receipt.not_compared = Some(why),
         }
     }
     for line in receipt.base_lines() {
-        note.push_str(&format!("\nbase: {line}"));
+        note.push_str(&format!("\n{line}"));
     }
     for flag in &receipt.flags {
         note.push_str(&format!("\nflag: {flag}"));

@@ -196,6 +196,10 @@ impl Past for Began {
         })
     }
 
+    fn made_with(&self) -> String {
+        String::new()
+    }
+
     fn kept(&self) -> &Path {
         &self.scratch
     }
@@ -256,7 +260,8 @@ async fn receipts_flag_what_was_done_to_the_checks() {
         ]
     );
     let compared = "test: passed (1 passed, 0 failed, 1 skipped); on the base passed (2 passed, 0 failed, 0 skipped)";
-    assert_eq!(receipt.base_lines(), [compared]);
+    let no_test = "no test shows the change: it adds and changes none";
+    assert_eq!(receipt.base_lines(), [compared, no_test]);
     assert!(outcome.text.contains(compared), "{}", outcome.text);
 }
 
@@ -317,12 +322,80 @@ async fn a_test_that_shows_nothing_is_called_that() {
     fs::write(began.base.join("tests/a.sh"), "false").unwrap();
     *began.commit.lock().unwrap() = CommitSha::new("3333333333333333333333333333333333333333");
     let (_, receipt) = run(&room).await;
+    let lines = receipt.base_lines();
+    assert!(
+        lines[0].ends_with("by itself: this shows nothing about the change"),
+        "{lines:?}"
+    );
+    assert_eq!(
+        lines[1],
+        "no test shows the change: the checks are red on the base without it"
+    );
     assert_eq!(receipt.base.unwrap().new_tests, None);
     // Red here: nothing to show yet.
     room.write("tests/b.sh", "false");
     let (outcome, receipt) = run(&room).await;
     assert!(!outcome.ok);
     assert_eq!(receipt.base.unwrap().new_tests, None);
+}
+
+/// A base that could not be made ready, and a worktree that could not: neither says
+/// anything about the other.
+#[tokio::test]
+async fn what_cannot_be_prepared_is_not_compared_and_not_called_failed() {
+    struct Unprepared(PathBuf);
+    impl Past for Unprepared {
+        fn commit(&self, _: CancellationToken) -> BoxFuture<'_, Result<CommitSha, String>> {
+            Box::pin(async { Ok(CommitSha::new("1111111111111111111111111111111111111111")) })
+        }
+        fn lay_out(
+            &self,
+            _: CommitSha,
+            _: Vec<String>,
+            _: CancellationToken,
+        ) -> BoxFuture<'_, Result<LaidOut, String>> {
+            Box::pin(async { Err("the base could not be prepared: `npm ci`, exit 1".to_owned()) })
+        }
+        fn made_with(&self) -> String {
+            "npm ci".to_owned()
+        }
+        fn kept(&self) -> &Path {
+            &self.0
+        }
+    }
+    let mut room = Room::with_jail(vec![check("test", GREEN)]);
+    room.write("code", "one");
+    let tree = tree_of(&room, "code");
+    let past = Arc::new(Unprepared(room.scratch.path().join("kept")));
+    with(&mut room, |desk| desk.with_tree(tree).with_past(past));
+    let (outcome, receipt) = run(&room).await;
+    let line = "not compared with the base: the base could not be prepared: `npm ci`, exit 1";
+    assert_eq!(receipt.base_lines(), [line]);
+    assert!(
+        outcome.ok && outcome.text.contains(line),
+        "{}",
+        outcome.text
+    );
+    assert!(
+        !outcome.text.contains("on the base failed"),
+        "{}",
+        outcome.text
+    );
+    // The base may be fine; this folder is not.
+    let files = [("code", "one")];
+    let (_folder, began) = Began::with(&room, &files);
+    let times = Arc::clone(&began);
+    with(&mut room, |desk| {
+        let gate: butler_toolbox::ReadyGate =
+            Arc::new(|| Box::pin(async { Some("the worktree's preparation failed".to_owned()) }));
+        desk.with_past(began).with_ready(gate)
+    });
+    let (_, receipt) = run(&room).await;
+    assert_eq!(
+        receipt.base_lines(),
+        ["not compared with the base: the worktree's preparation failed"]
+    );
+    assert_eq!(times.times(), 0);
 }
 
 #[tokio::test]

@@ -255,6 +255,7 @@ fn the_stronger_model_takes_over_when_the_checks_stay_red() {
         }],
         flags: vec![],
         base: None,
+        not_compared: None,
     };
     let mut test = Loop::with(stronger());
     for n in 0..3 {

@@ -143,6 +143,7 @@ fn receipt(turn: u32) -> Receipt {
         }],
         flags: vec![],
         base: None,
+        not_compared: None,
     }
 }
 

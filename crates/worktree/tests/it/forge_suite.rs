@@ -227,6 +227,7 @@ async fn another_clone_sees_the_pull_request_and_its_checks() {
         }],
         flags: vec![],
         base: None,
+        not_compared: None,
     };
     for _ in 0..2 {
         forge

@@ -352,10 +352,10 @@ async fn a_nested_repository_with_names_of_its_own_runs_nothing() {
     );
     trap.check("a rebase with a conflict");
     let base = worktree.base_commit(&go()).await.unwrap();
-    worktree
-        .lay_out(&base, &["README.md".into()], &go())
-        .await
-        .unwrap();
+    let trial = repo.lay_out(&base, &go()).await.unwrap();
+    let files = ["README.md".into()];
+    trial.lay_over(&worktree, &files, &go()).await.unwrap();
+    drop(trial);
     let head = worktree.head().await.unwrap();
     repo.review_checkout(&thread(1), &head, &go())
         .await

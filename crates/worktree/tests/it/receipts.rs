@@ -52,7 +52,8 @@ async fn the_base_is_laid_out_with_the_tests_of_the_branch() {
         .unwrap();
     assert_eq!(worktree.base_commit(&go()).await.unwrap(), base);
     let files = ["tests/new.sh".to_owned(), "tests/[a].sh".to_owned()];
-    let trial = worktree.lay_out(&base, &files, &go()).await.unwrap();
+    let trial = repo.lay_out(&base, &go()).await.unwrap();
+    trial.lay_over(&worktree, &files, &go()).await.unwrap();
     let path = trial.path.clone();
     let there = |name: &str| path.join(name).exists();
     assert!(!there("code.txt") && there("tests/new.sh") && there("tests/[a].sh"));
@@ -65,9 +66,9 @@ async fn the_base_is_laid_out_with_the_tests_of_the_branch() {
     )
     .unwrap();
     let other = {
-        let worktree = worktree.clone();
+        let repo = repo.clone();
         let base = base.clone();
-        tokio::spawn(async move { worktree.lay_out(&base, &[], &go()).await })
+        tokio::spawn(async move { repo.lay_out(&base, &go()).await })
     };
     tokio::task::yield_now().await;
     assert!(there("litter"), "whoever comes second waits");

@@ -14,7 +14,7 @@ use super::{
     detect::Detected,
     endpoint::Place,
     models::{self, Choice},
-    slack,
+    slack, trying,
 };
 use crate::{error::CliError, slack_check::AppTokens, ui::Ui, wiring};
 
@@ -27,10 +27,13 @@ pub struct Answers {
     checks: Vec<(String, String)>,
     prepare: Vec<String>,
     new_repo: bool,
+    /// Whether the checks are guesses, which a person did not choose.
+    guessed: bool,
+    untested: Vec<&'static str>,
     place: Place,
     /// Which model these roles ask.
     models: Vec<(Vec<Role>, String)>,
-    /// What is still to be done about models.
+    /// What is still to be done.
     open: Vec<String>,
     slack: Option<AppTokens>,
 }
@@ -70,11 +73,35 @@ impl Answers {
             checks,
             prepare: preparation(detected, new_repo && ask)?,
             new_repo,
+            guessed: new_repo && args.checks.is_empty(),
+            untested: detected.untested.clone(),
             place,
             models,
             open,
             slack,
         })
+    }
+
+    /// Leaves out what was guessed and does not work here.
+    pub fn try_guesses(
+        &mut self,
+        root: &Path,
+        home: &Path,
+        machine: &Machine,
+        ui: &Ui,
+    ) -> Result<(), CliError> {
+        let untested = self.untested.iter();
+        self.open.extend(untested.map(|what| {
+            format!("{what}: the commands are guessed and untested; look at them before you commit")
+        }));
+        if !self.guessed {
+            return Ok(());
+        }
+        let checks = std::mem::take(&mut self.checks);
+        let verdict = trying::tried(root, home, machine, checks, &self.prepare, ui)?;
+        self.checks = verdict.checks;
+        self.open.extend(verdict.remarks);
+        Ok(())
     }
 
     /// Keys to set in the machine's file.

@@ -13,6 +13,7 @@ mod models;
 mod seed;
 mod slack;
 mod stage;
+mod trying;
 
 use std::{env, path::Path};
 
@@ -57,6 +58,9 @@ pub struct Args {
     /// Connect real Slack: tokens from SLACK_BOT_TOKEN and SLACK_APP_TOKEN, or asked for
     #[arg(long)]
     slack: bool,
+    /// Write guessed commands without trying them once in the sandbox
+    #[arg(long)]
+    untried: bool,
     /// A check as NAME=COMMAND, instead of the detected ones or beside those of the file; may be repeated
     #[arg(long = "check", value_name = "NAME=COMMAND", value_parser = detect::named_check)]
     checks: Vec<(String, String)>,
@@ -74,7 +78,10 @@ pub fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
     let (machine, _) = Settings::machine(&environment)?;
     let before = asks_of(&root);
     let detected = Detected::of(&root);
-    let answers = Answers::collect(args, &root, &detected, &machine, ui)?;
+    let mut answers = Answers::collect(args, &root, &detected, &machine, ui)?;
+    if !args.untried {
+        answers.try_guesses(&root, &home, &machine, ui)?;
+    }
 
     let mut staged = Staged::new();
     seed::machine(&home, &answers, &mut staged)?;

@@ -1,10 +1,12 @@
 //! Which commands tell whether the code is good, and which make a fresh checkout
-//! ready, guessed from marker files. A guess is printed and written into the
-//! config, where people correct it; it is never run by `init`.
+//! ready, guessed from marker files. A guess is tried, printed and written into the
+//! config, where people correct it.
 
+mod apple;
 mod go;
 mod make;
 mod node;
+mod pyproject;
 mod python;
 mod rust;
 
@@ -17,16 +19,19 @@ pub struct Detected {
     pub checks: Vec<(String, String)>,
     /// Commands that make a fresh worktree ready.
     pub prepare: Vec<String>,
+    /// What was guessed without ever having been run by us.
+    pub untested: Vec<&'static str>,
 }
 
 /// A language's way to look at one folder.
 type Detector = fn(&Path) -> Option<Detected>;
 
-const LANGUAGES: [(&str, Detector); 4] = [
+const LANGUAGES: [(&str, Detector); 5] = [
     ("rust", rust::detect),
     ("node", node::detect),
     ("python", python::detect),
     ("go", go::detect),
+    ("swift", apple::detect),
 ];
 
 /// Folders that hold other people's code or build products.
@@ -47,6 +52,7 @@ impl Detected {
             all.checks
                 .extend(checks.map(|(check, run)| (format!("{name}-{check}"), inside(run))));
             all.prepare.extend(below.prepare.iter().map(inside));
+            all.untested.extend(below.untested);
         }
         all
     }
@@ -78,6 +84,7 @@ impl Detected {
             self.checks.push((name, command));
         }
         self.prepare.extend(found.prepare);
+        self.untested.extend(found.untested);
     }
 
     fn has(&self, name: &str) -> bool {

@@ -19,7 +19,7 @@ const SCRIPTS: [&str; 6] = [
 
 pub fn detect(folder: &Path) -> Option<Detected> {
     let package: Value = serde_json::from_str(&text(folder, "package.json")?).ok()?;
-    let (manager, install) = manager(folder);
+    let (manager, install) = manager(folder, package["packageManager"].as_str());
     let mut found = Detected::default();
     for name in SCRIPTS {
         let script = package["scripts"][name].as_str();
@@ -39,10 +39,15 @@ fn is_placeholder(script: &str) -> bool {
     script.contains("no test specified")
 }
 
-fn manager(folder: &Path) -> (&'static str, &'static str) {
+/// By its lock file, else by the name in `package.json`. Without a lock file none
+/// is written: it would become part of a change that nobody asked for.
+fn manager(folder: &Path, named: Option<&str>) -> (&'static str, &'static str) {
     let has = |name: &str| folder.join(name).exists();
+    let named = |name: &str| named.is_some_and(|named| named.starts_with(name));
     if has("pnpm-lock.yaml") {
         ("pnpm", "pnpm install --frozen-lockfile")
+    } else if has("yarn.lock") && has(".yarnrc.yml") {
+        ("yarn", "yarn install --immutable")
     } else if has("yarn.lock") {
         // The flag that version 1 knows and later ones still accept.
         ("yarn", "yarn install --frozen-lockfile")
@@ -50,7 +55,11 @@ fn manager(folder: &Path) -> (&'static str, &'static str) {
         ("bun", "bun install --frozen-lockfile")
     } else if has("package-lock.json") || has("npm-shrinkwrap.json") {
         ("npm", "npm ci")
+    } else if named("pnpm@") {
+        ("pnpm", "pnpm install --no-lockfile")
+    } else if named("yarn@1") {
+        ("yarn", "yarn install --no-lockfile")
     } else {
-        ("npm", "npm install")
+        ("npm", "npm install --no-package-lock")
     }
 }

@@ -1,9 +1,14 @@
 //! Python: the tools that its files mention, run by the environment manager
-//! whose lock file is there, else in a virtual environment of the checkout.
+//! whose lock file is there, else in a virtual environment of the checkout, with
+//! what the project itself says its tests need.
 
 use std::path::Path;
 
-use super::{Detected, text};
+use super::{
+    Detected,
+    pyproject::{Pyproject, requirement_name},
+    text,
+};
 
 const MARKERS: [&str; 6] = [
     "pyproject.toml",
@@ -12,6 +17,19 @@ const MARKERS: [&str; 6] = [
     "requirements.txt",
     "requirements-dev.txt",
     "tox.ini",
+];
+
+/// What people call the packages that only checks need.
+const FOR_TESTS: [&str; 6] = ["test", "tests", "testing", "dev", "develop", "lint"];
+
+/// Files with the same.
+const REQUIREMENTS: [&str; 6] = [
+    "requirements.txt",
+    "requirements-dev.txt",
+    "requirements-test.txt",
+    "dev-requirements.txt",
+    "test-requirements.txt",
+    "requirements/dev.txt",
 ];
 
 pub fn detect(folder: &Path) -> Option<Detected> {
@@ -24,33 +42,76 @@ pub fn detect(folder: &Path) -> Option<Detected> {
     }
     let mentions = |word: &str| texts.iter().any(|text| text.contains(word));
     let has = |name: &str| folder.join(name).exists();
-    let (run, prepare) = environment(folder, &texts);
+    let mut tools = Vec::new();
+    let mut checks = Vec::new();
+    if mentions("pytest") || has("pytest.ini") || has("conftest.py") || has("tests/conftest.py") {
+        tools.push("pytest");
+        checks.push(("test", "pytest".to_owned()));
+    } else if has("tests") || has("test") {
+        let place = if has("tests") { "tests" } else { "test" };
+        checks.push(("test", format!("unittest discover -s {place}")));
+    }
+    if mentions("ruff") || has("ruff.toml") || has(".ruff.toml") {
+        tools.push("ruff");
+        checks.push(("lint", "ruff check .".to_owned()));
+    } else if mentions("flake8") || has(".flake8") {
+        tools.push("flake8");
+        checks.push(("lint", "flake8".to_owned()));
+    }
+    if mentions("mypy") || has("mypy.ini") {
+        tools.push("mypy");
+        checks.push(("types", mypy(folder, &texts)));
+    }
+    let (run, prepare) = environment(folder, &texts, &tools);
     let mut found = Detected {
         prepare,
         ..Detected::default()
     };
-    if mentions("pytest") || has("pytest.ini") || has("conftest.py") || has("tests/conftest.py") {
-        found.check("test", format!("{run} pytest"));
-    } else if has("tests") || has("test") {
-        let place = if has("tests") { "tests" } else { "test" };
-        found.check("test", format!("{run} unittest discover -s {place}"));
-    }
-    if mentions("ruff") || has("ruff.toml") || has(".ruff.toml") {
-        found.check("lint", format!("{run} ruff check ."));
-    } else if mentions("flake8") || has(".flake8") {
-        found.check("lint", format!("{run} flake8"));
-    }
-    if mentions("mypy") || has("mypy.ini") {
-        found.check("types", format!("{run} mypy ."));
+    for (name, command) in checks {
+        found.check(name, format!("{run} {command}"));
     }
     Some(found)
 }
 
+/// With the files that the project's own configuration names, where it does.
+fn mypy(folder: &Path, texts: &[String]) -> String {
+    let own = [text(folder, "mypy.ini"), text(folder, ".mypy.ini")];
+    let named = |text: &String| {
+        let sections = text.split("\n[");
+        sections
+            .filter(|section| {
+                let head = section.lines().next().unwrap_or_default();
+                head.trim_start_matches('[')
+                    .trim_end_matches(']')
+                    .trim_end()
+                    == "tool.mypy"
+                    || head.trim_start_matches('[').starts_with("mypy]")
+            })
+            .any(|section| {
+                let mut keys = section.lines().filter_map(|line| line.split_once('='));
+                keys.any(|(key, _)| matches!(key.trim(), "files" | "packages" | "modules"))
+            })
+    };
+    if own.iter().flatten().chain(texts).any(named) {
+        return "mypy".to_owned();
+    }
+    let place = if folder.join("src").is_dir() {
+        "src"
+    } else {
+        "."
+    };
+    format!("mypy {place}")
+}
+
 /// How a module is run, and what makes that possible.
-fn environment(folder: &Path, texts: &[String]) -> (&'static str, Vec<String>) {
+fn environment(folder: &Path, texts: &[String], tools: &[&str]) -> (&'static str, Vec<String>) {
     let has = |name: &str| folder.join(name).exists();
+    let project = Pyproject::read(&text(folder, "pyproject.toml").unwrap_or_default());
+    let extras = project.chosen_extras(&FOR_TESTS);
     if has("uv.lock") {
-        return ("uv run python -m", vec!["uv sync --locked".into()]);
+        let extras = extras.iter().map(|extra| format!(" --extra {extra}"));
+        let sync = format!("uv sync --locked{}", extras.collect::<String>());
+        return ("uv run python -m", vec![sync]);
     }
     if has("poetry.lock") {
         return ("poetry run python -m", vec!["poetry install".into()]);
@@ -59,14 +120,51 @@ fn environment(folder: &Path, texts: &[String]) -> (&'static str, Vec<String>) {
         // Nothing to install: the python that is there runs it, in every worktree.
         return ("python3 -m", Vec::new());
     }
-    let mut prepare = vec!["python3 -m venv .venv".to_owned()];
-    for name in ["requirements.txt", "requirements-dev.txt"] {
-        if has(name) {
+    let groups = project.chosen_groups(&FOR_TESTS);
+    // Groups are known to newer installers than those that come with Python.
+    let newest = if groups.is_empty() {
+        ""
+    } else {
+        " --upgrade-deps"
+    };
+    let mut prepare = vec![format!("python3 -m venv{newest} .venv")];
+    let mut listed = project.requirements();
+    for name in REQUIREMENTS {
+        if let Some(text) = text(folder, name) {
+            listed.extend(text.lines().map(requirement_name));
             prepare.push(format!(".venv/bin/pip install -r {name}"));
         }
     }
-    if has("pyproject.toml") || has("setup.py") {
-        prepare.push(".venv/bin/pip install -e .".into());
+    if project.installs() || has("setup.py") {
+        let extras = match extras.as_slice() {
+            [] => String::new(),
+            extras => format!("[{}]", extras.join(",")),
+        };
+        let own = if extras.is_empty() {
+            ".".to_owned()
+        } else {
+            format!("'.{extras}'")
+        };
+        let groups = groups.iter().map(|group| format!(" --group {group}"));
+        prepare.push(format!(
+            ".venv/bin/pip install -e {own}{}",
+            groups.collect::<String>()
+        ));
+    }
+    // In setup.py and setup.cfg a list is code, so a tool that stands there counts.
+    let code = ["setup.py", "setup.cfg"].map(|name| text(folder, name).unwrap_or_default());
+    let missing: Vec<&str> = tools
+        .iter()
+        .filter(|tool| !listed.iter().any(|name| name == *tool))
+        .filter(|tool| {
+            !code.iter().any(|text| {
+                text.contains(&format!("\"{tool}")) || text.contains(&format!("'{tool}"))
+            })
+        })
+        .copied()
+        .collect();
+    if !missing.is_empty() {
+        prepare.push(format!(".venv/bin/pip install {}", missing.join(" ")));
     }
     (".venv/bin/python -m", prepare)
 }

@@ -6,9 +6,8 @@ use super::{Detected, text};
 
 pub fn detect(folder: &Path) -> Option<Detected> {
     let manifest = text(folder, "Cargo.toml")?;
-    let workspace = manifest
-        .lines()
-        .any(|line| line.trim().starts_with("[workspace"));
+    let section = |start: &str| manifest.lines().any(|line| line.trim().starts_with(start));
+    let workspace = section("[workspace");
     let all = if workspace { " --workspace" } else { "" };
     let mut found = Detected::default();
     found.check("test", format!("cargo test{all}"));
@@ -17,9 +16,16 @@ pub fn detect(folder: &Path) -> Option<Detected> {
         format!("cargo clippy{all} --all-targets -- -D warnings"),
     );
     found.check("format", "cargo fmt --all --check");
-    // Without a lock file this would write one into the checkout.
+    let needs = [
+        "[dependencies",
+        "[dev-dependencies",
+        "[build-dependencies",
+        "[target.",
+    ];
     if folder.join("Cargo.lock").exists() {
         found.prepare.push("cargo fetch --locked".into());
+    } else if workspace || needs.iter().any(|start| section(start)) {
+        found.prepare.push("cargo fetch".into());
     }
     Some(found)
 }

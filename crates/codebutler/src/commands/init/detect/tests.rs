@@ -50,7 +50,7 @@ fn rust() {
             ),
             ("format", "cargo fmt --all --check"),
         ],
-        &[],
+        &["cargo fetch"],
     );
 }
 
@@ -63,7 +63,7 @@ fn node_with_each_package_manager() {
         ("pnpm-lock.yaml", "pnpm", "pnpm install --frozen-lockfile"),
         ("yarn.lock", "yarn", "yarn install --frozen-lockfile"),
         ("bun.lock", "bun", "bun install --frozen-lockfile"),
-        ("other", "npm", "npm install"),
+        ("other", "npm", "npm install --no-package-lock"),
     ] {
         let (lint, test) = (format!("{manager} run lint"), format!("{manager} run test"));
         check(
@@ -96,7 +96,11 @@ fn python_with_each_manager() {
         (
             "none",
             ".venv/bin/python -m",
-            vec!["python3 -m venv .venv", ".venv/bin/pip install -e ."],
+            vec![
+                "python3 -m venv --upgrade-deps .venv",
+                ".venv/bin/pip install -e . --group dev",
+                ".venv/bin/pip install ruff",
+            ],
         ),
     ] {
         check(
@@ -120,7 +124,64 @@ fn python_with_each_manager() {
 }
 
 #[test]
+fn python_installs_what_the_project_says_its_tests_need() {
+    let project = "[project]\nname = \"x\"\n[project.optional-dependencies]\ntest = [\"pytest>=7\"]\ndocs = [\"sphinx\"]\n\
+                   [tool.mypy]\nfiles = [\"src\", \"tests\"]\n";
+    check(
+        &[("pyproject.toml", project)],
+        &[
+            ("test", ".venv/bin/python -m pytest"),
+            ("types", ".venv/bin/python -m mypy"),
+        ],
+        &[
+            "python3 -m venv .venv",
+            ".venv/bin/pip install -e '.[test]'",
+            ".venv/bin/pip install mypy",
+        ],
+    );
+    check(
+        &[("pyproject.toml", project), ("uv.lock", "")],
+        &[
+            ("test", "uv run python -m pytest"),
+            ("types", "uv run python -m mypy"),
+        ],
+        &["uv sync --locked --extra test"],
+    );
+    // Only settings of tools, nothing to install of its own.
+    check(
+        &[
+            ("pyproject.toml", "[tool.pytest.ini_options]\n"),
+            ("requirements-dev.txt", "pytest==8\n"),
+        ],
+        &[("test", ".venv/bin/python -m pytest")],
+        &[
+            "python3 -m venv .venv",
+            ".venv/bin/pip install -r requirements-dev.txt",
+        ],
+    );
+}
+
+#[test]
+fn what_only_macs_build_is_found_by_its_marker_and_named_as_untested() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("Package.swift"), "").unwrap();
+    fs::write(dir.path().join("Podfile"), "").unwrap();
+    let found = Detected::of(dir.path());
+    assert_eq!(found.prepare, ["swift package resolve", "pod install"]);
+    assert_eq!(found.untested, ["Swift packages", "CocoaPods"]);
+}
+
+#[test]
 fn go_and_make() {
+    check(
+        &[("go.mod", "module x\nrequire example.com/y v1.0.0\n")],
+        &[
+            ("test", "go test ./..."),
+            ("lint", "go vet ./..."),
+            ("build", "go build ./..."),
+        ],
+        &["go mod download"],
+    );
     check(
         &[("go.mod", "module x\n")],
         &[

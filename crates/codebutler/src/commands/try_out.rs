@@ -1,0 +1,58 @@
+//! Trying a repo's commands for `init` and `doctor`: once, in the sandbox, in a
+//! checkout of ours. The person's own files are not touched.
+
+use std::{
+    env,
+    path::{Path, PathBuf},
+};
+
+use butler_jail::{Jail, Strength};
+use butler_team::{Tried, TryOut};
+use butler_toolbox::Check;
+use butler_worktree::Repo;
+
+use crate::{error::CliError, process};
+
+/// What to try.
+pub struct Commands<'a> {
+    /// The repository.
+    pub root: &'a Path,
+    /// The machine's folder.
+    pub home: &'a Path,
+    /// Further certificate authorities.
+    pub ca_file: Option<PathBuf>,
+    /// Commands that make a fresh worktree ready.
+    pub prepare: &'a [String],
+    /// The checks.
+    pub checks: &'a [Check],
+}
+
+/// Tries them. Nothing when there is no commit yet, when it was stopped, or when
+/// nothing would confine them.
+pub fn try_out(
+    commands: &Commands<'_>,
+    telling: impl FnMut(&str),
+) -> Result<Option<Tried>, CliError> {
+    process::run(async |cancel| {
+        let jail = Jail::new(env::current_exe()?).map_err(CliError::internal)?;
+        if matches!(jail.strength(), Strength::None { .. }) {
+            return Ok(None);
+        }
+        let repo = Repo::open(commands.root)
+            .await
+            .map_err(CliError::internal)?;
+        let try_out = TryOut {
+            repo: &repo,
+            jail: &jail,
+            person_home: env::var_os("HOME").map_or_else(|| PathBuf::from("/"), PathBuf::from),
+            home: commands.home.to_owned(),
+            ca_file: commands.ca_file.clone(),
+            prepare: commands.prepare,
+            checks: commands.checks,
+        };
+        try_out
+            .run(telling, &cancel)
+            .await
+            .map_err(CliError::internal)
+    })
+}
