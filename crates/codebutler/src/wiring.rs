@@ -12,12 +12,12 @@ use butler_hub::{Caps, HubConfig, Pace, RelayConfig};
 use butler_model::{ClientConfig, Endpoint, EndpointKind, PriceBook};
 use butler_policy::{CustomPattern, Overrides, Redactor};
 use butler_settings::{
-    EndpointKind as Kind, FOLDER, JournalPlace, Knowledge, Machine, RepoFiles, Settings,
+    EndpointKind as Kind, FOLDER, JournalPlace, Knowledge, Language, Machine, RepoFiles, Settings,
 };
 use butler_team::{AgentConfig, ByComplexity, Patience};
 use butler_toolbox::Check;
 use butler_turn::{Limits, Models, route::RespondTo};
-use butler_vocab::{Complexity, Price, Role, Secret, Usd};
+use butler_vocab::{Complexity, Price, Role, Secret, Usd, visible_line};
 use butler_worktree::Repo;
 use url::Url;
 
@@ -205,6 +205,9 @@ pub fn agent_config(settings: &Settings, role: Role) -> Result<AgentConfig, CliE
         },
         thread_cap: limits.thread_cap(),
         journal_in_pull: settings.repo.journal == JournalPlace::Pr,
+        plan_gate: settings.policy.plan_gate.0,
+        wait_minutes: limits.wait_minutes,
+        language: language(settings),
         knowledge_direct: settings.policy.knowledge == Knowledge::Direct,
         checks: checks(settings),
         prepare: settings.repo.prepare.clone(),
@@ -224,6 +227,24 @@ pub fn agent_config(settings: &Settings, role: Role) -> Result<AgentConfig, CliE
         },
         retention_days: settings.repo.retention_days.0,
     })
+}
+
+/// What the prompts say about languages, where it is not what the role files say.
+pub fn language(settings: &Settings) -> Option<String> {
+    let usual = Language::default();
+    let language = &settings.repo.language;
+    let mut rules = Vec::new();
+    if language.reply != usual.reply {
+        let reply = visible_line(&language.reply);
+        rules.push(format!("Answer people in {reply}."));
+    }
+    if language.repo != usual.repo {
+        let repo = visible_line(&language.repo);
+        rules.push(format!(
+            "Code, commits, pull requests and what the team remembers are in {repo}."
+        ));
+    }
+    (!rules.is_empty()).then(|| rules.join(" "))
 }
 
 /// Hours as a person writes them.

@@ -55,10 +55,6 @@ impl ModelClient {
         &self.config
     }
 
-    pub(crate) const fn http(&self) -> &reqwest::Client {
-        &self.http
-    }
-
     /// One call: retries by class of error, the fallback when the model is down,
     /// repair, price. `cancel` ends it at once.
     ///

@@ -50,8 +50,6 @@ pub struct ClientConfig {
     pub blind: BTreeSet<String>,
     /// What an unknown model costs, so that a cap stays a cap.
     pub upper_price: Price,
-    /// What a minute of voice costs where the endpoint counts minutes.
-    pub voice_minute: Usd,
     /// A PEM file with further certificate authorities (a company's proxy).
     pub ca_file: Option<PathBuf>,
     /// A proxy for endpoints on other machines; none means the system's.
@@ -73,7 +71,6 @@ impl ClientConfig {
             prices: PriceBook::default(),
             blind: BTreeSet::new(),
             upper_price: Price::flat(Usd::from_cents(1500), Usd::from_cents(7500)),
-            voice_minute: Usd::from_cents(1),
             ca_file: None,
             proxy: None,
             redact: None,

@@ -23,7 +23,6 @@
 //! | `retry`, `breaker` | whether to try again, when, and with whom |
 //! | `price`, `catalog`, `catalog_file`, `resolve` | what it costs, which models there are, and which was meant |
 //! | `probe` | whether a model is fit for a role |
-//! | `services`, `images`, `voice` | what is asked in one piece: pictures, transcripts, a lost bill |
 //! | `transport`, `attempt`, `client` | the only code that touches the network |
 
 mod attempt;
@@ -37,7 +36,6 @@ mod decimal;
 mod endpoint;
 mod error;
 mod gather;
-mod images;
 mod lost;
 mod names;
 mod price;
@@ -49,30 +47,28 @@ mod request;
 mod resolve;
 mod retry;
 mod retry_after;
-mod services;
 mod sight;
 mod sse;
 mod text_calls;
 mod transport;
-mod voice;
 pub mod wire;
 
-pub use breaker::{Breaker, BreakerState};
+pub use breaker::Breaker;
 pub use catalog::{ModelInfo, read_models};
-pub use catalog_file::{Catalog, CatalogWriteError};
-pub use classify::{Refusal, classify};
+
+pub(crate) use classify::{Refusal, classify};
 pub use client::ModelClient;
-pub use config::{ClientConfig, Redact};
+pub use config::ClientConfig;
 pub use endpoint::{Endpoint, EndpointKind};
 pub use error::{ErrorClass, ModelError, Trouble};
-pub use gather::{Gather, RawReply};
-pub use images::{ImageOrder, Painted, Picture};
+pub use gather::Gather;
+pub(crate) use gather::RawReply;
 pub use price::{ListPrice, PriceBook, worst_case};
 pub use probe::{ToolFitness, WindowFitness};
-pub use repair::{Arguments, repair_arguments};
+pub(crate) use repair::{Arguments, repair_arguments};
 pub use reply::read_reply;
-pub use request::{CacheLife, Effort, Heard, ModelRequest, OnText};
+pub(crate) use request::OnText;
+pub use request::{CacheLife, Effort, Heard, ModelRequest};
 pub use resolve::{Resolved, resolve};
 pub use retry::{Pace, RetryPolicy, run};
 pub use sse::EventReader;
-pub use voice::{Transcript, Voice};

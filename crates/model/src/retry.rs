@@ -73,11 +73,6 @@ impl Pace {
             roll: Arc::new(roll),
         }
     }
-
-    /// Waits.
-    pub(crate) async fn sleep(&self, wait: Duration) {
-        (self.sleep)(wait).await;
-    }
 }
 
 /// The standard library seeds each `RandomState` anew: enough for jitter.

@@ -1,4 +1,4 @@
-//! The one function that every call passes, native or MCP.
+//! The one function that every call passes.
 //!
 //! In order: the role's right, the plan gate, how far the call reaches, whether
 //! a person must click, and whether one did. The worst of all findings counts;
@@ -6,8 +6,7 @@
 //!
 //! **Plan gate.** Until a plan is approved the Coder may read, think and talk:
 //! locked are the tools that change the worktree or run its code (Write, Edit,
-//! Bash, RunChecks, GitCommit, GitPush, GHCreatePR) and MCP tools that are not
-//! read-only. Bash is locked as a whole: there are reading tools for reading.
+//! Bash, RunChecks). Bash is locked as a whole: there are reading tools for reading.
 //!
 //! **Taint.** With text from outside in its context an activation stays in its
 //! own thread and branch: what others see elsewhere, and what the team will
@@ -21,21 +20,10 @@ use crate::{
 };
 
 /// Coder tools that wait for an approved plan.
-const BEHIND_THE_PLAN: [&str; 7] = [
-    "Write",
-    "Edit",
-    "Bash",
-    "RunChecks",
-    "GitCommit",
-    "GitPush",
-    "GHCreatePR",
-];
-
-/// What the team remembers; text from outside must not get there unseen.
-const MEMORY: [&str; 3] = ["SaveMemory", "Roadmap", "ProposeLearnings"];
+const BEHIND_THE_PLAN: [&str; 4] = ["Write", "Edit", "Bash", "RunChecks"];
 
 /// Visible, but within the activation's own thread and branch.
-const AT_HOME: [&str; 11] = [
+const AT_HOME: [&str; 8] = [
     "SendMessage",
     "AskUser",
     "HandOver",
@@ -43,9 +31,6 @@ const AT_HOME: [&str; 11] = [
     "ProposePlan",
     "ProposeLearnings",
     "ProposeMerge",
-    "GitCommit",
-    "GitPush",
-    "GHCreatePR",
     "Checklist",
 ];
 
@@ -62,7 +47,7 @@ pub fn judge(
     scripts: impl FnOnce() -> Vec<(String, butler_vocab::Sha256Hex)>,
     c: &Circumstances<'_>,
 ) -> Judgement {
-    match permitted_scope(call, base_tier, c) {
+    match permitted_scope(call, c) {
         Err(refusal) => Judgement::Refuse(refusal),
         Ok(scope) => match weigh(call, base_tier, c) {
             Err(refusal) => Judgement::Refuse(refusal),
@@ -82,15 +67,11 @@ struct Weight {
 }
 
 /// Right of the role, then the plan gate.
-fn permitted_scope(
-    call: &ToolCall,
-    base_tier: Tier,
-    c: &Circumstances<'_>,
-) -> Result<Option<Scope>, Refusal> {
+fn permitted_scope(call: &ToolCall, c: &Circumstances<'_>) -> Result<Option<Scope>, Refusal> {
     if let Some(problem) = &call.problem {
         return Err(refusal(problem, "send the call again with valid arguments"));
     }
-    let scope = match own_right(&call.name, c) {
+    let scope = match right(c.role, &call.name) {
         Right::No => {
             return Err(refusal(
                 format!("{} may not use {}", c.role.title(), call.name),
@@ -100,8 +81,7 @@ fn permitted_scope(
         Right::Yes => None,
         Right::Scoped(scope) => Some(scope),
     };
-    let locked = BEHIND_THE_PLAN.contains(&call.name.as_str())
-        || (mcp_server(&call.name).is_some() && base_tier > Tier::Read);
+    let locked = BEHIND_THE_PLAN.contains(&call.name.as_str());
     if c.role == Role::Coder && locked && !c.plan_approved {
         return Err(refusal(
             format!("{} waits until a person has approved the plan", call.name),
@@ -111,28 +91,11 @@ fn permitted_scope(
     Ok(scope)
 }
 
-/// The table, and for MCP tools what a person agreed to.
-fn own_right(tool: &str, c: &Circumstances<'_>) -> Right {
-    let Some(server) = mcp_server(tool) else {
-        return right(c.role, tool);
-    };
-    match c.overrides.mcp.get(server) {
-        Some(grant) if grant.roles.contains(&c.role) => Right::Yes,
-        _ => Right::No,
-    }
-}
-
-/// The server in `mcp__<server>__<tool>`.
-fn mcp_server(tool: &str) -> Option<&str> {
-    let (server, name) = tool.strip_prefix("mcp__")?.split_once("__")?;
-    (!server.is_empty() && !name.is_empty()).then_some(server)
-}
-
 fn weigh(call: &ToolCall, base_tier: Tier, c: &Circumstances<'_>) -> Result<Weight, Refusal> {
     if call.name == "Bash" {
         return weigh_bash(call, c);
     }
-    let ask = destination(call, base_tier, c)
+    let ask = destination(call, c)
         .or_else(|| taint(call, base_tier, c))
         .or_else(|| {
             (base_tier == Tier::Destructive).then(|| format!("{} is destructive", call.name))
@@ -182,24 +145,15 @@ fn weigh_bash(call: &ToolCall, c: &Circumstances<'_>) -> Result<Weight, Refusal>
 }
 
 /// Calls that ask by where they go, whatever their tier.
-fn destination(call: &ToolCall, base_tier: Tier, c: &Circumstances<'_>) -> Option<String> {
-    let text = |key: &str| call.arguments.get(key).and_then(|value| value.as_str());
+fn destination(call: &ToolCall, c: &Circumstances<'_>) -> Option<String> {
+    let kind = call.arguments.get("kind").and_then(|kind| kind.as_str());
     match call.name.as_str() {
-        "GHMergePR" => Some("a merge needs a person's word".to_owned()),
         "GHRelease" => Some("a release needs a person's word".to_owned()),
-        "GitPush" => ["branch", "to", "ref"]
-            .into_iter()
-            .filter_map(text)
-            .find(|branch| c.overrides.is_protected(branch))
-            .map(|branch| format!("pushes to `{branch}` need approval")),
-        "GHCreatePR" if c.overrides.asks_for_base(text("base")) => {
-            Some("pull requests to this base need approval".to_owned())
-        }
-        name => {
-            let grant = c.overrides.mcp.get(mcp_server(name)?)?;
-            (grant.approval && base_tier > Tier::Read)
-                .then(|| format!("calls of `{name}` need approval"))
-        }
+        // The runtime opens the pull request when its first review begins.
+        "HandOver" if kind == Some("ready_for_review") && c.overrides.asks_for_pull() => Some(
+            format!("a pull request to `{}` needs approval", c.overrides.base),
+        ),
+        _ => None,
     }
 }
 
@@ -208,8 +162,10 @@ fn taint(call: &ToolCall, base_tier: Tier, c: &Circumstances<'_>) -> Option<Stri
         return None;
     }
     let name = call.name.as_str();
-    let writes_memory = MEMORY.contains(&name)
-        || (matches!(name, "Write" | "Edit") && own_right(name, c) == Right::Scoped(Scope::Memory));
+    // Text from outside must not get unseen into what the team remembers.
+    let writes_memory = name == "ProposeLearnings"
+        || (matches!(name, "Write" | "Edit")
+            && right(c.role, name) == Right::Scoped(Scope::Memory));
     let abroad = base_tier >= Tier::WriteVisible && !AT_HOME.contains(&name);
     (writes_memory || abroad)
         .then(|| format!("text from outside is in the context, so {name} asks"))

@@ -28,11 +28,11 @@ mod subject;
 mod words;
 
 pub use judge::judge;
-pub use overrides::{BashOverrides, McpGrant, Overrides, RequireApproval, ToolOverrides};
+pub use overrides::Overrides;
 pub use pace::{HOUR_MS, free_at};
-pub use permit::{APPROVAL_MINUTES, Approval, Circumstances, Judgement, Permit, Question, Refusal};
-pub use purse::{Purse, ReserveError, reserve_all};
-pub use redact::{CustomPattern, Found, PatternError, Redacted, Redaction, Redactor};
-pub use rights::{Right, Scope, default_tools, right};
+pub use permit::{Approval, Circumstances, Judgement, Permit, Question, Refusal};
+pub use purse::{Purse, reserve_all};
+pub use redact::{CustomPattern, Found, PatternError, Redaction, Redactor};
+pub use rights::{Right, Scope, default_tools, right, tools_with_rights};
 pub use risk::{Assessment, RiskContext, assess};
 pub use words::{Word, answer, is_stop, is_stop_emoji, meanings, without_mentions};

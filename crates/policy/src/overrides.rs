@@ -4,9 +4,6 @@
 //! from the trusted branch at once, what loosens (`safe`) only after a person on
 //! this machine agreed to that exact file. This room applies both alike.
 
-use std::collections::BTreeMap;
-
-use butler_vocab::Role;
 use serde::{Deserialize, Serialize};
 
 use crate::glob;
@@ -32,8 +29,8 @@ pub struct Overrides {
     pub require_approval: RequireApproval,
     /// Globs of branches whose push needs a click; empty means the usual names.
     pub protected_branches: Vec<String>,
-    /// MCP servers a person agreed to, by name, and who may use them.
-    pub mcp: BTreeMap<String, McpGrant>,
+    /// The branch that pull requests of this thread go to.
+    pub base: String,
 }
 
 /// Overrides by tool.
@@ -67,16 +64,6 @@ pub struct RequireApproval {
     pub create_pr_to: Vec<String>,
 }
 
-/// Who may use an MCP server.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct McpGrant {
-    /// The roles; empty means nobody.
-    pub roles: Vec<Role>,
-    /// Every call that is not read-only asks.
-    pub approval: bool,
-}
-
 impl Overrides {
     /// Whether a push to this branch needs a click.
     #[must_use]
@@ -91,16 +78,11 @@ impl Overrides {
             }
     }
 
-    /// Whether a pull request to this base needs a click. An unnamed base is the
-    /// repo's default branch, which is not known here: it asks as soon as any
-    /// base does.
+    /// Whether opening a pull request needs a click.
     #[must_use]
-    pub fn asks_for_base(&self, base: Option<&str>) -> bool {
-        let globs = &self.require_approval.create_pr_to;
-        match base {
-            Some(base) => globs.iter().any(|glob| glob::matches(glob, base)),
-            None => !globs.is_empty(),
-        }
+    pub fn asks_for_pull(&self) -> bool {
+        let mut globs = self.require_approval.create_pr_to.iter();
+        globs.any(|glob| glob::matches(glob, &self.base))
     }
 }
 
@@ -114,12 +96,14 @@ mod tests {
             "tool_overrides": {"bash": {"destructive": ["npm publish"], "safe": ["docker compose up -d"]}},
             "require_approval": {"git_push_to": ["main", "release/*"], "create_pr_to": ["main"]}
         }"#;
-        let overrides: Overrides = serde_json::from_str(json).unwrap();
+        let mut overrides: Overrides = serde_json::from_str(json).unwrap();
         assert_eq!(overrides.tool_overrides.bash.destructive, ["npm publish"]);
         assert!(overrides.is_protected("release/2") && overrides.is_protected("refs/heads/main"));
         assert!(!overrides.is_protected("codebutler/x-abc123"));
-        assert!(overrides.asks_for_base(Some("main")) && overrides.asks_for_base(None));
-        assert!(!overrides.asks_for_base(Some("develop")));
+        for (base, asks) in [("main", true), ("develop", false), ("", false)] {
+            overrides.base = base.to_owned();
+            assert_eq!(overrides.asks_for_pull(), asks, "{base}");
+        }
     }
 
     #[test]
@@ -135,6 +119,5 @@ mod tests {
         assert!(overrides.is_protected("stable") && overrides.is_protected("hot/1"));
         assert!(!overrides.is_protected("main"));
         assert!(Overrides::default().is_protected("main"));
-        assert!(!Overrides::default().asks_for_base(None));
     }
 }

@@ -1,8 +1,8 @@
 //! Who may use what: the role × tool table of the design, default deny.
 //!
 //! This is the one place where a role's name decides anything about a tool. A
-//! tool that is not in the table is nobody's; MCP tools are granted by
-//! [`Overrides`](crate::Overrides) in [`judge`](crate::judge), not here.
+//! tool that is not in the table is nobody's, and a tool in the table exists (a
+//! test compares it with what is registered).
 
 use butler_vocab::Role;
 
@@ -29,8 +29,6 @@ pub enum Scope {
     /// What the team remembers: role files, skills, journals; never config,
     /// policy or MCP servers. Only text that a person accepted.
     Memory,
-    /// The thread's own branch and its pull request.
-    OwnBranch,
     /// The Reviewer's own checkout of the pull request's head.
     PullRequestHead,
     /// The thread without the turns of other roles.
@@ -71,41 +69,64 @@ fn is_rule_file(parts: &[&str]) -> bool {
     )
 }
 
+/// A tool and what the PM, Coder, Reviewer, Researcher, Artist and Lead may do
+/// with it, in this order.
+type Row = (&'static str, [Right; 6]);
+
+const NO: Right = Right::No;
+const YES: Right = Right::Yes;
+
+#[rustfmt::skip]
+const TABLE: &[Row] = &[
+    //                    PM             Coder     Reviewer       Researcher  Artist  Lead
+    ("Read",              [YES,           YES,      YES,           RESEARCH,   YES,    YES]),
+    ("Grep",              [YES,           YES,      YES,           RESEARCH,   YES,    YES]),
+    ("Glob",              [YES,           YES,      YES,           RESEARCH,   YES,    YES]),
+    ("GitLog",            [YES,           YES,      YES,           NO,         YES,    YES]),
+    ("GitDiff",           [YES,           YES,      YES,           NO,         YES,    YES]),
+    ("GitStatus",         [YES,           YES,      YES,           NO,         YES,    YES]),
+    ("GHStatus",          [YES,           YES,      YES,           NO,         YES,    YES]),
+    ("WebFetch",          [NO,            NO,       NO,            YES,        NO,     NO]),
+    ("Write",             [NO,            WORKTREE, NO,            NO,         ARTIST, MEMORY]),
+    ("Edit",              [NO,            WORKTREE, NO,            NO,         ARTIST, MEMORY]),
+    ("Bash",              [NO,            WORKTREE, NO,            NO,         NO,     NO]),
+    ("RunChecks",         [NO,            YES,      PULL_HEAD,     NO,         NO,     NO]),
+    ("Checklist",         [NO,            YES,      NO,            NO,         NO,     NO]),
+    ("GHComment",         [YES,           NO,       YES,           NO,         NO,     YES]),
+    ("GHIssue",           [YES,           NO,       YES,           NO,         NO,     YES]),
+    ("GHRelease",         [YES,           NO,       NO,            NO,         NO,     NO]),
+    ("SendMessage",       [YES,           YES,      YES,           YES,        YES,    YES]),
+    ("AskUser",           [YES,           YES,      YES,           YES,        YES,    YES]),
+    ("HandOver",          [YES,           YES,      YES,           YES,        YES,    YES]),
+    ("ProposePlan",       [YES,           NO,       NO,            NO,         NO,     NO]),
+    ("ProposeLearnings",  [NO,            NO,       NO,            NO,         NO,     YES]),
+    ("ProposeMerge",      [NO,            NO,       NO,            NO,         NO,     YES]),
+    ("Research",          [YES,           YES,      YES,           NO,         YES,    YES]),
+    ("SaveResearch",      [NO,            NO,       NO,            YES,        NO,     NO]),
+    ("ReadThread",        [WITHOUT_TURNS, NO,       WITHOUT_TURNS, NO,         NO,     YES]),
+];
+
+const RESEARCH: Right = Right::Scoped(Scope::Research);
+const WORKTREE: Right = Right::Scoped(Scope::Worktree);
+const ARTIST: Right = Right::Scoped(Scope::Artist);
+const MEMORY: Right = Right::Scoped(Scope::Memory);
+const PULL_HEAD: Right = Right::Scoped(Scope::PullRequestHead);
+const WITHOUT_TURNS: Right = Right::Scoped(Scope::WithoutTurns);
+
 /// What `role` may do with `tool`. Unknown tools are refused.
 #[must_use]
 pub fn right(role: Role, tool: &str) -> Right {
-    use Right::{No, Scoped, Yes};
-    use Role::{Artist, Coder, Lead, Pm, Researcher, Reviewer};
-    match (tool, role) {
-        ("Read" | "Grep" | "Glob", Researcher) => Scoped(Scope::Research),
-        ("Read" | "Grep" | "Glob", _) => Yes,
-        (
-            "GitLog" | "GitDiff" | "GitStatus" | "GHStatus" | "ReadMemory" | "ListThreads",
-            Pm | Coder | Reviewer | Artist | Lead,
-        ) => Yes,
-        ("WebSearch" | "WebFetch", Researcher) => Yes,
-        ("Write" | "Edit", Coder) => Scoped(Scope::Worktree),
-        ("Write" | "Edit", Artist) => Scoped(Scope::Artist),
-        ("Write" | "Edit", Lead) => Scoped(Scope::Memory),
-        ("Bash", Coder) => Scoped(Scope::Worktree),
-        ("RunChecks", Coder) => Yes,
-        ("RunChecks", Reviewer) => Scoped(Scope::PullRequestHead),
-        ("GitCommit" | "GitPush" | "GHCreatePR", Coder) => Scoped(Scope::OwnBranch),
-        ("GHEditPR" | "GHMergePR", Lead) => Yes,
-        ("GHComment" | "GHIssue", Pm | Reviewer | Lead) => Yes,
-        ("GHRelease", Pm) => Yes,
-        ("SendMessage" | "AskUser" | "HandOver" | "SaveMemory", _) => Yes,
-        ("ProposePlan", Pm) => Yes,
-        ("ProposeLearnings" | "ProposeMerge", Lead) => Yes,
-        ("Research", Pm | Coder | Reviewer | Artist | Lead) => Yes,
-        ("SaveResearch", Researcher) => Yes,
-        ("Roadmap", Pm | Lead) => Yes,
-        ("ReadThread", Pm | Reviewer) => Scoped(Scope::WithoutTurns),
-        ("ReadThread", Lead) => Yes,
-        ("Checklist", Coder) => Yes,
-        ("GenerateImage" | "EditImage", Artist) => Yes,
-        _ => No,
-    }
+    let row = TABLE.iter().find(|(name, _)| *name == tool);
+    row.map_or(Right::No, |(_, rights)| {
+        let roles = Role::ALL.into_iter().zip(rights);
+        let mut own = roles.filter(|(one, _)| *one == role);
+        own.next().map_or(Right::No, |(_, right)| *right)
+    })
+}
+
+/// Every tool that somebody has a right to.
+pub fn tools_with_rights() -> impl Iterator<Item = &'static str> {
+    TABLE.iter().map(|(name, _)| *name)
 }
 
 /// The tools a role is offered unless config, workflow or skill ask for others.
@@ -118,9 +139,6 @@ pub fn default_tools(role: Role) -> &'static [&'static str] {
             "Grep",
             "Glob",
             "GitLog",
-            "ReadMemory",
-            "ListThreads",
-            "Roadmap",
             "ProposePlan",
             "SendMessage",
             "AskUser",
@@ -156,7 +174,6 @@ pub fn default_tools(role: Role) -> &'static [&'static str] {
             "Research",
         ],
         Role::Researcher => &[
-            "WebSearch",
             "WebFetch",
             "Read",
             "Grep",
@@ -172,8 +189,6 @@ pub fn default_tools(role: Role) -> &'static [&'static str] {
             "Glob",
             "Write",
             "Edit",
-            "GenerateImage",
-            "EditImage",
             "SendMessage",
             "AskUser",
             "HandOver",
@@ -187,7 +202,6 @@ pub fn default_tools(role: Role) -> &'static [&'static str] {
             "ReadThread",
             "ProposeLearnings",
             "ProposeMerge",
-            "Roadmap",
             "SendMessage",
             "AskUser",
             "HandOver",

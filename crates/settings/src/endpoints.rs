@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use butler_vocab::{Role, Secret};
 
-use crate::machine::{Endpoint, EndpointKind, KeyOnly, Machine};
+use crate::machine::{Endpoint, EndpointKind, Machine};
 
 const OPENROUTER: &str = "https://openrouter.ai/api/v1";
 const OPENAI: &str = "https://api.openai.com/v1";
@@ -21,11 +21,11 @@ impl Machine {
                 "openrouter",
                 EndpointKind::OpenRouter,
                 OPENROUTER,
-                &self.openrouter,
+                &self.openrouter.api_key,
             ),
-            ("openai", EndpointKind::OpenAi, OPENAI, &self.openai),
+            ("openai", EndpointKind::OpenAi, OPENAI, &self.openai.api_key),
         ];
-        for (name, kind, base_url, KeyOnly { api_key }) in short {
+        for (name, kind, base_url, api_key) in short {
             if let Some(key) = api_key.as_ref().filter(is_written) {
                 all.entry(name.to_owned()).or_insert_with(|| Endpoint {
                     kind,

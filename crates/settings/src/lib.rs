@@ -40,31 +40,19 @@ mod repo;
 mod schema;
 mod variables;
 
-pub use agree::{AgreeError, agree, write_private};
+pub use agree::{agree, write_private};
 pub use consent::{Ask, hash_of};
-pub use edit::{Change, EditError, edit};
+pub use edit::{Change, edit};
 pub use format::address_problem;
-pub use limits::{Limits, MaxTurns};
+pub use limits::Limits;
 pub use load::{RepoFiles, Settings};
 pub use lookup::{
     FOLDER, HOME_VARIABLE, bare_repository, machine_folder, repository_root, set_up_root,
 };
-pub use machine::{
-    Ceilings, Consent, Consents, Endpoint, EndpointKind, EndpointPrice, HubAddress, KeyOnly,
-    Machine, MachineModels, MachineNetwork, SlackTokens,
-};
-pub use models::{
-    ArtistModels, CoderModels, LeadModel, ModelChoice, Models, PmModels, Profile, ResearcherModel,
-    ReviewerModels,
-};
-pub use policy::{
-    BashOverrides, Knowledge, Pattern, PlanGate, Redaction, RepoPolicy, RequireApproval, Sandbox,
-    ToolOverrides,
-};
+pub use machine::{Endpoint, EndpointKind, EndpointPrice, Machine, SlackTokens};
+pub use models::{Models, PmModels, Profile};
+pub use policy::Knowledge;
 pub use problem::{Problem, Problems};
 pub use reference::reference;
-pub use repo::{
-    Channel, Check, Checks, JournalPlace, Language, RepoConfig, Research, RespondTo, RetentionDays,
-};
+pub use repo::{Channel, Check, JournalPlace, Language, RespondTo};
 pub use schema::{SchemaName, schema};
-pub use variables::Environment;

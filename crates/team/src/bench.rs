@@ -6,7 +6,7 @@ use std::{path::PathBuf, sync::Arc};
 
 use butler_jail::Strength;
 use butler_policy::{
-    Approval, Circumstances, Judgement, Refusal, Right, Scope, default_tools, right,
+    Approval, Circumstances, Judgement, Overrides, Refusal, Right, Scope, default_tools, right,
 };
 use butler_toolbox::{
     Cache, Desk, DiffMaker, Executor, Registry, Surroundings, TreeHasher, Workplace,
@@ -32,6 +32,7 @@ pub struct Bench {
     pub desk: Desk,
     root: String,
     plan_approved: bool,
+    overrides: Overrides,
     approvals: Vec<Approval>,
     sandboxed: bool,
     /// Whether what was written here is kept beside the branch of code.
@@ -96,6 +97,7 @@ impl Bench {
             desk,
             root,
             plan_approved: plan_approved(seat).await?,
+            overrides: overrides(seat),
             approvals: approvals(seat).await?,
             sandboxed: !matches!(office.jail.strength(), Strength::None { .. }),
             keeps_designs,
@@ -125,7 +127,7 @@ impl Bench {
             plan_approved: self.plan_approved,
             now_ms: now_ms(),
             approvals: &self.approvals,
-            overrides: &seat.office.config.overrides,
+            overrides: &self.overrides,
             root: &self.root,
             home: butler_jail::HOME,
             tainted: seat.facts().taint.is_some(),
@@ -277,10 +279,24 @@ fn diff_of(worktree: Worktree) -> DiffMaker {
     })
 }
 
+/// The policy in force as this thread meets it. Its pull request is opened once, so
+/// a later round of review does not ask for that again.
+fn overrides(seat: &Seat) -> Overrides {
+    let mut overrides = seat.office.config.overrides.clone();
+    overrides.base = seat.office.repo.default_branch().to_string();
+    if seat.facts().rounds > 0 {
+        overrides.require_approval.create_pr_to.clear();
+    }
+    overrides
+}
+
 /// The hub's own record decides, and it must be about exactly the plan that
 /// this role was given. A person's exact words for a skill that declares that it
 /// changes code count as one.
 pub async fn plan_approved(seat: &Seat) -> Result<bool, TeamError> {
+    if !seat.office.config.plan_gate {
+        return Ok(true);
+    }
     let Some((request, plan)) = seat.facts().task.clone() else {
         return Ok(false);
     };

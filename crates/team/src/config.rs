@@ -58,6 +58,12 @@ pub struct AgentConfig {
     pub thread_cap: Usd,
     /// Whether the story of a thread is committed with its pull request.
     pub journal_in_pull: bool,
+    /// Whether the Coder may change code only after a person approved a plan.
+    pub plan_gate: bool,
+    /// Minutes an agent waits for another agent's answer.
+    pub wait_minutes: u32,
+    /// What to write in which language, where it is not the usual.
+    pub language: Option<String>,
     /// Whether knowledge goes to the default branch without a pull request.
     pub knowledge_direct: bool,
     /// The repo's checks.

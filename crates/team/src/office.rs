@@ -64,6 +64,11 @@ impl Office {
         self.config.repo.join(".codebutler/threads")
     }
 
+    /// When an agent that asked another one stops waiting.
+    pub fn answer_by_ms(&self) -> i64 {
+        now_ms() + i64::from(self.config.wait_minutes) * 60_000
+    }
+
     /// The team's playbook, as the default branch has it now.
     pub async fn playbook(&self) -> Arc<Playbook> {
         self.shelf.playbook(&self.repo).await
@@ -73,6 +78,12 @@ impl Office {
     pub async fn prompt(&self, task: &str) -> String {
         let playbook = self.playbook().await;
         let mut prompt = playbook.prompt(self.role(), self.config.profile, task);
+        prompt.extend(
+            self.config
+                .language
+                .iter()
+                .map(|line| format!("\n\n{line}")),
+        );
         // Whoever keeps findings is told which of them to look up again.
         let keeps = right(self.role(), "SaveResearch") != Right::No;
         let days = self.config.research_days;

@@ -50,8 +50,7 @@ fn touch(call: &ToolCall) -> Touch {
         "Read" => Touch::Reads(file(call)),
         "Grep" | "Glob" | "GitLog" | "GitDiff" | "GitStatus" => Touch::ReadsAll,
         "Write" | "Edit" => Touch::Writes(file(call)),
-        "WebFetch" | "WebSearch" | "Research" | "ReadMemory" | "ListThreads" | "ReadThread"
-        | "GHStatus" | "Checklist" => Touch::Nothing,
+        "WebFetch" | "Research" | "ReadThread" | "GHStatus" | "Checklist" => Touch::Nothing,
         _ => Touch::Everything,
     }
 }

@@ -60,4 +60,4 @@ pub use receipt::in_diff as weakened_checks;
 pub use registry::Registry;
 pub use schema::flat as flat_schema;
 pub use tool::{DEFAULT_DEADLINE, Tool, interrupted};
-pub use web::{Brave, Hit, Lookup, Page, SearXng, Search, Web, WebError};
+pub use web::{Lookup, Page, Web, WebError};

@@ -19,5 +19,5 @@ pub fn fenced(call: &CallId, origin: &str, text: &str) -> String {
 /// marks the activation as tainted.
 #[must_use]
 pub fn taints(tool: &str) -> bool {
-    tool.starts_with("mcp__") || matches!(tool, "WebFetch" | "WebSearch" | "GHIssue" | "GHStatus")
+    matches!(tool, "WebFetch" | "GHIssue" | "GHStatus")
 }

@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use butler_vocab::ToolSpec;
 
-use crate::{Search, Tool, Web, nearest, tools};
+use crate::{Tool, Web, nearest, tools};
 
 /// All tools of a process.
 #[derive(Default)]
@@ -36,15 +36,11 @@ impl Registry {
         registry
     }
 
-    /// The native tools with another way to the web, and with a search engine
-    /// when there is one; without one WebSearch is not offered.
+    /// The native tools with another way to the web.
     #[must_use]
-    pub fn native_with(web: Web, engine: Option<Box<dyn Search>>) -> Self {
+    pub fn native_with(web: Web) -> Self {
         let mut registry = Self::empty();
         registry.add(Box::new(tools::WebFetch::new(web)));
-        if let Some(engine) = engine {
-            registry.add(Box::new(tools::WebSearch::new(engine)));
-        }
         for tool in tools::native() {
             if registry.get(tool.name()).is_none() {
                 registry.add(tool);

@@ -38,21 +38,22 @@ pub use decision::{ActionId, Choice, Decision, DecisionKind, DecisionRequest};
 pub use fault::{FAULT_LOG_VARIABLE, FAULT_VARIABLE, FaultPoint, fault, on_fault};
 pub use fault_points::FAULT_POINTS;
 pub use hand_over::{Complexity, HandOver, HandOverKind, Plan, PlanStep, Retrospective, Task};
+pub(crate) use id::IdError;
 pub use id::{
-    BranchName, CallId, ChannelId, CommitSha, EventId, IdError, Idem, MessageTs, Origin, PrNumber,
+    BranchName, CallId, ChannelId, CommitSha, EventId, Idem, MessageTs, Origin, PrNumber,
     RequestId, ReserveId, Sha256Hex, ThreadId, TreeHash, UserId,
 };
 pub use log_line::{LogBatch, LogLevel, LogLine};
 pub use mention::{mentions, without_code};
 pub use money::{Price, TokenUsage, Usd};
-pub use post::{CardTag, HandOverTag, POST_EVENT_TYPE, PostTag, TagError};
+pub use post::{CardTag, HandOverTag, PostTag};
 pub use pull::{PullNews, PullStanding};
 pub use record::{Ending, Entry, Record, Speaker, Waiting};
 pub use review::{
     Base, CheckCounts, CheckRun, Finding, FindingKind, NewTests, Observed, PlannedTest, Receipt,
     ReviewPlan, Risk, Severity, TestLevel, Verdict,
 };
-pub use role::{Role, UnknownRole};
+pub use role::Role;
 pub use secret::Secret;
 pub use talk::{Image, ModelMessage, ModelReply, RepliedCall, ToolCall, ToolSpec};
 pub use tool::{Confidence, CrashClass, Then, Tier, ToolOutcome};

@@ -10,6 +10,7 @@ use crate::{
     error::CliError,
     exit::Exit,
     ui::Ui,
+    wiring,
 };
 
 /// Print the assembled prompt of a role, with its token count
@@ -45,8 +46,11 @@ pub fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
         ProfileName::Small => Profile::Small,
     };
     let mut text = book.prompt(args.role, profile, &args.task);
+    let settings = settings_around(&root)?;
+    let language = settings.as_ref().and_then(wiring::language);
+    text.extend(language.map(|line| format!("\n\n{line}")));
     let keeps = right(args.role, "SaveResearch") != Right::No;
-    if let Some(settings) = settings_around(&root)?.filter(|_| keeps) {
+    if let Some(settings) = settings.filter(|_| keeps) {
         let today = jiff::Timestamp::now().to_zoned(jiff::tz::TimeZone::UTC);
         let days = settings.repo.research.max_age_days;
         let stale = book.research().to_refresh(today.date(), days);

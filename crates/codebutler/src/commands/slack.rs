@@ -61,10 +61,6 @@ fn check(ui: &Ui) -> Result<Exit, CliError> {
 
 /// What Slack makes the app from.
 fn manifest() -> Value {
-    let command = |name: &str, description: &str, hint: &str| {
-        json!({"command": name, "description": description, "usage_hint": hint,
-            "should_escape": true})
-    };
     json!({
         "display_information": {
             "name": "CodeButler",
@@ -75,10 +71,6 @@ fn manifest() -> Value {
             "bot_user": {"display_name": "codebutler", "always_online": true},
             "app_home": {"home_tab_enabled": false, "messages_tab_enabled": true,
                 "messages_tab_read_only_enabled": false},
-            "slash_commands": [
-                command("/codebutler", "Ask the team something", "status"),
-                command("/pm", "Choose the PM's model", "model"),
-            ],
         },
         "oauth_config": {"scopes": {"bot": SCOPES}},
         "settings": {

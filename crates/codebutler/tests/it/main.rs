@@ -31,6 +31,7 @@ mod init;
 mod journals;
 mod judging;
 mod keeper;
+mod laws;
 mod learning;
 mod limits;
 mod listening;

@@ -12,6 +12,5 @@ mod proxy;
 mod reaching;
 mod real;
 mod seeing;
-mod services;
 mod sharing;
 mod tls;

@@ -2,25 +2,11 @@
 //! that exist, native ones and those of `team`.
 
 use butler_policy::{Right, default_tools, right};
-use butler_toolbox::{Hit, Registry, Search, Web};
+use butler_toolbox::Registry;
 use butler_vocab::Role;
-use futures_util::future::BoxFuture;
-
-/// Stands for a configured search engine; nothing here searches.
-struct Engine;
-
-impl Search for Engine {
-    fn search<'a>(
-        &'a self,
-        _query: &'a str,
-        _limit: usize,
-    ) -> BoxFuture<'a, Result<Vec<Hit>, String>> {
-        Box::pin(async { Ok(Vec::new()) })
-    }
-}
 
 pub fn native() -> Registry {
-    Registry::native_with(Web::default(), Some(Box::new(Engine)))
+    Registry::native()
 }
 
 /// The chat tools by name.

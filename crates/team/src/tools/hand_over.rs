@@ -6,7 +6,7 @@ mod verdict;
 
 use std::time::Duration;
 
-use butler_policy::{Permit, right};
+use butler_policy::{Permit, Right, Scope, right};
 use butler_toolbox::Desk;
 use butler_vocab::{
     CallId, DecisionKind, HandOver, Receipt, Record, Role, Then, ToolOutcome, ToolSpec, Waiting,
@@ -20,13 +20,9 @@ use crate::{
     bench,
     facts::{Asked, UNVERIFIED},
     lane::Lane,
-    office::now_ms,
     overlap, pull_news,
     seat::Seat,
 };
-
-/// How long a role waits for the answer to a question.
-const WAIT_MINUTES: i64 = 10;
 
 pub struct HandOverTool(pub Seat);
 
@@ -116,7 +112,7 @@ async fn send(seat: &Seat, call: &CallId, body: &HandOver) -> ToolOutcome {
         (Err(error), _) => failed("the hand-over was not posted", &error),
         (Ok(_), HandOver::ReviewPlan(_)) => verdict::second_pass(seat),
         (Ok(_), HandOver::Question { .. }) => {
-            let deadline_ms = now_ms() + WAIT_MINUTES * 60_000;
+            let deadline_ms = seat.office.answer_by_ms();
             ToolOutcome::ok("asked; waiting for the answer").then(Then::Park {
                 waiting: Waiting::Reply { deadline_ms },
             })
@@ -162,7 +158,7 @@ fn quiet(seat: &Seat) -> bool {
         agreed && facts.request.is_none() && !facts.asked.values().any(card)
     };
     closes
-        && right(seat.role(), "ProposeMerge") != butler_policy::Right::No
+        && right(seat.role(), "ProposeMerge") != Right::No
         && Lane::of(&seat.office.threads(), &seat.thread).is_quiet()
 }
 
@@ -186,7 +182,7 @@ async fn ready(
     input: &Input,
     desk: &Desk,
 ) -> Result<HandOver, ToolOutcome> {
-    may(seat, "GHCreatePR", "only the Coder hands over for review")?;
+    may_build(seat)?;
     let office = &seat.office;
     let worktree = office
         .repo
@@ -315,11 +311,11 @@ async fn publish(
         })
 }
 
-fn may(seat: &Seat, tool: &str, otherwise: &str) -> Result<(), ToolOutcome> {
-    if right(seat.role(), tool) == butler_policy::Right::No {
-        return Err(ToolOutcome::error(format!("refused: {otherwise}")));
-    }
-    Ok(())
+/// Whoever writes in the worktree is the one who hands over what was written.
+fn may_build(seat: &Seat) -> Result<(), ToolOutcome> {
+    let builds = right(seat.role(), "Write") == Right::Scoped(Scope::Worktree);
+    let refusal = || ToolOutcome::error("refused: only the Coder hands over for review");
+    builds.then_some(()).ok_or_else(refusal)
 }
 
 fn first_line(text: &str) -> String {

@@ -8,13 +8,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{ChatTool, failed, spec};
-use crate::{
-    office::now_ms,
-    seat::{Seat, request_of},
-};
-
-/// How long an answer may take.
-const WAIT_MINUTES: i64 = 10;
+use crate::seat::{Seat, request_of};
 
 pub struct Research(pub Seat);
 
@@ -57,7 +51,7 @@ impl ChatTool for Research {
         match posted {
             Err(error) => failed("the question was not posted", &error),
             Ok(_) => {
-                let deadline_ms = now_ms() + WAIT_MINUTES * 60_000;
+                let deadline_ms = seat.office.answer_by_ms();
                 ToolOutcome::ok("asked; the answer will be a message").then(Then::Park {
                     waiting: Waiting::Reply { deadline_ms },
                 })

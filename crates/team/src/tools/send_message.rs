@@ -7,10 +7,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{ChatTool, failed, spec};
-use crate::{office::now_ms, seat::Seat};
-
-/// How long a role waits for another.
-const WAIT_MINUTES: i64 = 10;
+use crate::seat::Seat;
 
 pub struct SendMessage(pub Seat);
 
@@ -53,7 +50,7 @@ impl ChatTool for SendMessage {
         match posted {
             Err(error) => failed("the message was not posted", &error),
             Ok(_) if input.wait_for_reply => {
-                let deadline_ms = now_ms() + WAIT_MINUTES * 60_000;
+                let deadline_ms = seat.office.answer_by_ms();
                 ToolOutcome::ok("posted; waiting for an answer").then(Then::Park {
                     waiting: Waiting::Reply { deadline_ms },
                 })

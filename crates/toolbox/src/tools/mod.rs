@@ -14,7 +14,6 @@ mod mismatch;
 mod read;
 mod run_checks;
 mod web_fetch;
-mod web_search;
 mod write;
 
 pub use bash::Bash;
@@ -28,7 +27,6 @@ pub use grep::Grep;
 pub use read::Read;
 pub use run_checks::RunChecks;
 pub use web_fetch::WebFetch;
-pub use web_search::WebSearch;
 pub use write::Write;
 
 use butler_policy::{Permit, Scope};
@@ -105,7 +103,7 @@ fn allowed(scope: Scope) -> &'static str {
         Scope::Research => "`.codebutler/research/`",
         Scope::Artist => "`.codebutler/artist/` and pictures",
         Scope::Memory => "`.codebutler/*.md`, skills and journals",
-        Scope::OwnBranch | Scope::PullRequestHead | Scope::WithoutTurns => "this thread's own",
+        Scope::PullRequestHead | Scope::WithoutTurns => "this thread's own",
     }
 }
 

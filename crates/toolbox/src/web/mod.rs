@@ -8,7 +8,6 @@
 mod address;
 mod html;
 mod page;
-mod search;
 mod tls;
 
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
@@ -20,7 +19,6 @@ use reqwest::{
     dns::{Addrs, Name, Resolve, Resolving},
     header, redirect,
 };
-pub use search::{Brave, Hit, SearXng, Search};
 use url::{Host, Url};
 
 /// Hops after the first address.

@@ -1,4 +1,4 @@
-//! WebFetch and WebSearch against servers on this machine.
+//! WebFetch against servers on this machine.
 
 use std::{
     net::SocketAddr,
@@ -10,13 +10,13 @@ use std::{
 
 use axum::{
     Router,
-    extract::{Query, State},
+    extract::State,
     http::{HeaderMap, header},
     response::{IntoResponse, Redirect},
     routing::get,
 };
-use butler_toolbox::{Brave, Executor, Lookup, Registry, SearXng, Search, Web};
-use butler_vocab::{Role, Secret, ToolOutcome};
+use butler_toolbox::{Executor, Lookup, Registry, Web};
+use butler_vocab::{Role, ToolOutcome};
 use serde_json::{Value, json};
 
 use crate::room::Room;
@@ -118,7 +118,7 @@ impl Site {
 
     async fn fetch_url(&self, url: &str, more: Value) -> ToolOutcome {
         let mut room = Room::new();
-        room.executor = Executor::new(Registry::native_with(self.web(), None));
+        room.executor = Executor::new(Registry::native_with(self.web()));
         let mut arguments = json!({"url": url});
         arguments
             .as_object_mut()
@@ -286,59 +286,8 @@ async fn nothing_of_ours_goes_along() {
 }
 
 #[tokio::test]
-async fn engines_answer_behind_one_trait() {
-    let asked: Arc<Mutex<Vec<String>>> = Arc::default();
-    let app = Router::new()
-        .route("/searx/search", get(|State(asked): State<Arc<Mutex<Vec<String>>>>, Query(query): Query<Vec<(String, String)>>| async move {
-            asked.lock().unwrap().push(format!("{query:?}"));
-            axum::Json(json!({"results": [
-                {"title": "One", "url": "https://one.example/", "content": "first"},
-                {"title": "Bad", "url": "javascript:x", "content": "dropped"},
-                {"title": "Two", "url": "https://two.example/", "content": "second"},
-            ]}))
-        }))
-        .route("/brave/search", get(|State(asked): State<Arc<Mutex<Vec<String>>>>, headers: HeaderMap| async move {
-            asked.lock().unwrap().push(headers["x-subscription-token"].to_str().unwrap().to_owned());
-            axum::Json(json!({"web": {"results": [{"title": "B", "url": "https://b.example/", "description": "third"}]}}))
-        }))
-        .with_state(Arc::clone(&asked));
-    let address = serve(app).await;
-    let base = |path: &str| format!("http://{address}/{path}").parse().unwrap();
-    let engines: [(Box<dyn Search>, &str); 2] = [
-        (
-            Box::new(SearXng::new(base("searx"))),
-            "2. Two\n   https://two.example/\n   second",
-        ),
-        (
-            Box::new(Brave::new(base("brave/"), Secret::new("k-e-y"))),
-            "1. B\n   https://b.example/\n   third",
-        ),
-    ];
-    for (engine, expected) in engines {
-        let mut room = Room::new();
-        room.executor = Executor::new(Registry::native_with(Web::default(), Some(engine)));
-        let found = room
-            .call_as(Role::Researcher, "WebSearch", json!({"query": "a b&c"}))
-            .await;
-        assert!(found.ok && found.text.contains(expected), "{}", found.text);
-        assert!(
-            !found.text.contains("dropped") && found.text.contains("<outside-"),
-            "{}",
-            found.text
-        );
-    }
-    let asked = asked.lock().unwrap().clone();
-    assert!(
-        asked[0].contains("a b&c") && asked[0].contains("json"),
-        "{asked:?}"
-    );
-    assert_eq!(asked[1], "k-e-y");
-}
-
-#[tokio::test]
-async fn without_an_engine_there_is_no_search_and_only_the_researcher_reads_the_web() {
+async fn only_the_researcher_reads_the_web() {
     let room = Room::new();
-    assert!(room.executor.registry().get("WebSearch").is_none());
     let refused = room
         .call("WebFetch", json!({"url": "https://example.com/"}))
         .await;

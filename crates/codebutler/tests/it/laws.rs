@@ -1,0 +1,372 @@
+//! What is declared is real: every configuration key is read by the product, every
+//! right names a tool that is registered and every tool has a right, every export
+//! of a room has a user outside it. Found by reading the source.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::{Path, PathBuf},
+};
+
+use butler_settings::{SchemaName, schema};
+use butler_toolbox::Registry;
+use serde_json::Value;
+
+fn workspace() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn sources(folder: &Path, found: &mut BTreeMap<String, String>) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if path.is_dir() && entry.file_name() != "target" {
+            sources(&path, found);
+        } else if path.extension().is_some_and(|end| end == "rs") {
+            let name = path
+                .strip_prefix(workspace())
+                .unwrap()
+                .display()
+                .to_string();
+            found.insert(name, fs::read_to_string(&path).unwrap());
+        }
+    }
+}
+
+/// Every Rust file of the workspace by its path.
+fn all_sources() -> BTreeMap<String, String> {
+    let mut found = BTreeMap::new();
+    for part in ["crates", "bench", "xtask"] {
+        sources(&workspace().join(part), &mut found);
+    }
+    assert!(found.len() > 300, "{}", found.len());
+    found
+}
+
+/// Without comments, and without the tests at the end of a file.
+fn product(text: &str) -> String {
+    code(text.split("#[cfg(test)]").next().unwrap_or_default())
+}
+
+/// Without comments.
+fn code(text: &str) -> String {
+    let code = |line: &str| line.split("//").next().unwrap_or_default().to_owned();
+    text.lines().map(code).collect::<Vec<_>>().join("\n")
+}
+
+/// Words and single signs.
+fn tokens(text: &str) -> Vec<&str> {
+    let mut tokens = Vec::new();
+    let mut rest = text.trim_start();
+    while let Some(first) = rest.chars().next() {
+        let word = |c: char| c.is_alphanumeric() || c == '_';
+        let end = match word(first) {
+            true => rest.find(|c| !word(c)).unwrap_or(rest.len()),
+            false => first.len_utf8(),
+        };
+        tokens.push(&rest[..end]);
+        rest = rest[end..].trim_start();
+    }
+    tokens
+}
+
+/// Whether code reads a field: `parent.field`, or `.field` where the parent is not
+/// known by name or the field's name is its own.
+fn reads(tokens: &[&str], parent: Option<&str>, field: &str) -> bool {
+    let distinct = field.len() >= 10;
+    tokens.windows(4).any(|found| {
+        found[1] == "."
+            && found[2] == field
+            && found[3] != "("
+            && (distinct || parent.is_none_or(|parent| found[0] == parent))
+    })
+}
+
+struct Key {
+    path: String,
+    parent: Option<String>,
+    field: String,
+}
+
+fn snake(key: &str) -> String {
+    let mut name = String::new();
+    for c in key.replace("ID", "Id").chars() {
+        if c.is_uppercase() {
+            name.push('_');
+        }
+        name.extend(c.to_lowercase());
+    }
+    name
+}
+
+fn resolve<'a>(root: &'a Value, mut at: &'a Value) -> &'a Value {
+    while let Some(name) = at["$ref"].as_str() {
+        at = &root["$defs"][name.rsplit('/').next().unwrap()];
+    }
+    at
+}
+
+/// The keys that hold a value, with the field that each becomes.
+fn keys(root: &Value, at: &Value, path: &str, parent: Option<&str>, found: &mut Vec<Key>) {
+    let at = resolve(root, at);
+    for (key, value) in at["properties"].as_object().into_iter().flatten() {
+        if key == "$schema" {
+            continue;
+        }
+        let (path, field) = (format!("{path}{key}"), snake(key));
+        let inner = resolve(root, value);
+        let item = ["additionalProperties", "items"].map(|key| resolve(root, &inner[key]));
+        let item = item.into_iter().find(|item| item["properties"].is_object());
+        if inner["properties"].is_object() {
+            keys(root, inner, &format!("{path}."), Some(&field), found);
+        } else if let Some(item) = item {
+            keys(root, item, &format!("{path}[]."), None, found);
+        } else {
+            let parent = parent.map(str::to_owned);
+            found.push(Key {
+                path,
+                parent,
+                field,
+            });
+        }
+    }
+}
+
+/// The functions of the settings' own files with their bodies; those that only
+/// hold what nobody agreed to are no readers.
+fn accessors(sources: &BTreeMap<String, String>) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    for (path, text) in sources {
+        let Some(file) = path.strip_prefix("crates/settings/src/") else {
+            continue;
+        };
+        let text = product(text);
+        for part in text.split("fn ").skip(1) {
+            let name: String = part
+                .chars()
+                .take_while(|c| c.is_alphanumeric() || *c == '_')
+                .collect();
+            if file != "consent.rs" || name == "agreed" {
+                found.push((name, part.to_owned()));
+            }
+        }
+    }
+    found
+}
+
+/// What a key is read by: product code of other rooms, or a function of the
+/// settings that such code reaches.
+fn unread(sources: &BTreeMap<String, String>) -> Vec<String> {
+    // The binary alone depends on the settings; other rooms get fields of their own,
+    // often of the same name.
+    let outside: Vec<String> = sources
+        .iter()
+        .filter(|(path, _)| path.starts_with("crates/codebutler/src/"))
+        .map(|(_, text)| product(text))
+        .collect();
+    let outside: Vec<Vec<&str>> = outside.iter().map(|text| tokens(text)).collect();
+    let functions = accessors(sources);
+    let functions: Vec<(&str, Vec<&str>)> = functions
+        .iter()
+        .map(|(name, body)| (name.as_str(), tokens(body)))
+        .collect();
+    let mut used: BTreeSet<&str> = BTreeSet::from(["agreed"]);
+    let words: BTreeSet<&str> = outside.iter().flatten().copied().collect();
+    used.extend(
+        functions
+            .iter()
+            .map(|(name, _)| *name)
+            .filter(|name| words.contains(name)),
+    );
+    loop {
+        let before = used.len();
+        for (name, body) in &functions {
+            if used.contains(name) {
+                let called = functions.iter().map(|(other, _)| *other);
+                let called: Vec<&str> = called.filter(|other| body.contains(other)).collect();
+                used.extend(called);
+            }
+        }
+        if used.len() == before {
+            break;
+        }
+    }
+    let mut found = Vec::new();
+    for name in SchemaName::ALL {
+        let root = schema(name);
+        let parent = match name {
+            SchemaName::Machine => "machine",
+            SchemaName::Repo => "repo",
+            SchemaName::Policy => "policy",
+        };
+        let mut all = Vec::new();
+        keys(root, root, "", Some(parent), &mut all);
+        for Key {
+            path,
+            parent,
+            field,
+        } in all
+        {
+            let by_others = outside
+                .iter()
+                .any(|file| reads(file, parent.as_deref(), &field));
+            let by_own = || {
+                let mut readers = functions.iter().filter(|(name, _)| used.contains(name));
+                readers.any(|(_, body)| {
+                    reads(body, parent.as_deref(), &field) || reads(body, Some("self"), &field)
+                })
+            };
+            if !by_others && !by_own() {
+                found.push(format!("{}: {path}", name.as_str()));
+            }
+        }
+    }
+    found
+}
+
+/// Keys whose reader is being built. The list only becomes shorter.
+const COMING: &[&str] = &["policy: sandbox.acceptWeaker"];
+
+#[test]
+fn every_configuration_key_is_read_by_the_product() {
+    let mut sources = all_sources();
+    let mut found = unread(&sources);
+    found.retain(|key| !COMING.contains(&key.as_str()));
+    assert_eq!(found, Vec::<String>::new());
+    // The law sees a reader that is gone.
+    let wiring = sources.get_mut("crates/codebutler/src/wiring.rs").unwrap();
+    *wiring = wiring
+        .replace("limits.wait_minutes", "10")
+        .replace("language.reply", "usual");
+    let gone = unread(&sources);
+    for key in ["repo: language.reply", "repo: limits.waitMinutes"] {
+        assert!(gone.iter().any(|one| one == key), "{key}: {gone:?}");
+    }
+}
+
+#[test]
+fn every_right_names_a_tool_and_every_tool_has_a_right() {
+    let native = Registry::native();
+    let chat = butler_team::chat_specs().into_iter().map(|spec| spec.name);
+    let tools: BTreeSet<String> = native.names().map(str::to_owned).chain(chat).collect();
+    let rights: BTreeSet<String> = butler_policy::tools_with_rights()
+        .map(str::to_owned)
+        .collect();
+    assert_eq!(rights, tools);
+    for role in butler_vocab::Role::ALL {
+        for tool in butler_policy::default_tools(role) {
+            assert!(
+                tools.contains(*tool),
+                "{role} is offered {tool}, which does not exist"
+            );
+        }
+    }
+}
+
+/// The names that a room's `lib.rs` gives away.
+fn exports(lib: &str) -> Vec<String> {
+    let lib = product(lib);
+    let mut names = Vec::new();
+    for part in lib.split("pub use ").skip(1) {
+        let list = part.split(';').next().unwrap_or_default();
+        let items = match list.split_once('{') {
+            Some((_, items)) => items.trim().trim_end_matches('}').split(',').collect(),
+            None => vec![list.rsplit("::").next().unwrap_or_default()],
+        };
+        let last = |item: &str| {
+            item.rsplit([' ', ':'])
+                .next()
+                .unwrap_or_default()
+                .trim()
+                .to_owned()
+        };
+        names.extend(
+            items
+                .into_iter()
+                .map(str::trim)
+                .map(last)
+                .filter(|name| !name.is_empty()),
+        );
+    }
+    names
+}
+
+/// Exports of before this law that still have no user. The list only becomes shorter.
+const UNUSED: &[&str] = &[
+    "hub::AgentTokens",
+    "hub::Trouble",
+    "jail::Probe",
+    "journal::Log",
+    "journal::Tail",
+    "playbook::parse_skill",
+    "playbook::render_skill",
+    "policy::reserve_all",
+    "rehearsal::Call",
+    "rehearsal::Capture",
+    "rehearsal::Fault",
+    "rehearsal::FaultKind",
+    "rehearsal::MailboxError",
+    "rehearsal::PlayedCall",
+    "rehearsal::RehearsalError",
+    "rehearsal::Repeat",
+    "rehearsal::Script",
+    "rehearsal::Since",
+    "rehearsal::Source",
+    "rehearsal::Step",
+    "rehearsal::Texts",
+    "rehearsal::When",
+    "slack::ReactionEvent",
+    "team::TeamError",
+    "testkit::Checkout",
+    "toolbox::Inside",
+    "toolbox::Intent",
+    "toolbox::Jobs",
+    "toolbox::Opened",
+    "toolbox::WebError",
+    "worktree::CleanConfig",
+    "worktree::Footprint",
+    "worktree::Forecast",
+    "worktree::Oddity",
+    "worktree::Reminder",
+    "worktree::Remote",
+    "worktree::Saved",
+    "worktree::Stale",
+    "worktree::Trial",
+    "worktree::Turn",
+    "worktree::is_ours",
+    "worktree::reminders",
+    "worktree::slug",
+];
+
+#[test]
+fn every_export_has_a_user_outside_its_room() {
+    let mut sources = all_sources();
+    sources.values_mut().for_each(|text| *text = code(text));
+    let mut unused = BTreeSet::new();
+    for (path, lib) in &sources {
+        let Some(room) = path
+            .strip_prefix("crates/")
+            .and_then(|path| path.strip_suffix("/src/lib.rs"))
+        else {
+            continue;
+        };
+        let inside = format!("crates/{room}/src/");
+        let package = format!("butler_{room}");
+        let users: BTreeSet<&str> = sources
+            .iter()
+            .filter(|(path, text)| !path.starts_with(&inside) && text.contains(&package))
+            .flat_map(|(_, text)| tokens(text))
+            .collect();
+        let own_tests: BTreeSet<&str> = sources
+            .iter()
+            .filter(|(path, _)| {
+                path.starts_with(&format!("crates/{room}/")) && !path.starts_with(&inside)
+            })
+            .flat_map(|(_, text)| tokens(text))
+            .collect();
+        let dead = exports(lib).into_iter();
+        let dead = dead.filter(|name| !users.contains(&**name) && !own_tests.contains(&**name));
+        unused.extend(dead.map(|name| format!("{room}::{name}")));
+    }
+    unused.retain(|name| !UNUSED.contains(&name.as_str()));
+    assert_eq!(unused, BTreeSet::new());
+}
