@@ -48,8 +48,6 @@ pub struct Asked {
     pub path: String,
     pub headers: HeaderMap,
     pub body: Value,
-    /// The same as it came, for forms.
-    pub text: String,
 }
 
 #[derive(Clone, Default)]
@@ -98,7 +96,6 @@ async fn answer(State(desk): State<Desk>, request: Request) -> Response<Body> {
         path: parts.uri.path().to_owned(),
         headers: parts.headers,
         body: serde_json::from_slice(&body).unwrap_or(Value::Null),
-        text: String::from_utf8_lossy(&body).into_owned(),
     });
     let mut answers = desk.answers.lock().unwrap();
     let next = if answers.len() > 1 {
