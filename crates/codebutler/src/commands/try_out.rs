@@ -1,4 +1,4 @@
-//! Trying a repo's commands for `init` and `doctor`: once, in the sandbox, in a
+//! Trying a repo's commands for `init`: once, in the sandbox, in a
 //! checkout of ours. The person's own files are not touched.
 
 use std::{

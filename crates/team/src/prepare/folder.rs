@@ -1,5 +1,5 @@
 //! Making one folder ready, whoever asks for it: a thread's worktree, a review,
-//! the base, or `init` and `doctor` on behalf of a person.
+//! the base, or `init` on behalf of a person.
 //!
 //! Submodules first, then what an earlier preparation made for the same needs,
 //! else the repo's commands. What they install is left out of every change before

@@ -1,5 +1,5 @@
 //! The commands of a repo, tried once on behalf of a person: `init` tries its
-//! guesses before it writes them, `doctor` what is configured. In a checkout of
+//! guesses before it writes them. In a checkout of
 //! ours, in the sandbox, prepared as a worktree would be.
 
 use std::path::PathBuf;

@@ -67,7 +67,7 @@ fn judge(checks: Vec<(String, String)>, tried: &Tried) -> Verdict {
     let mut verdict = Verdict::default();
     if let Some((command, end)) = &tried.unprepared {
         verdict.remarks.push(format!(
-            "prepare does not work yet: `{command}`, {}; the checks were not tried. Correct it, then `codebutler doctor` tries again",
+            "prepare does not work yet: `{command}`, {}; the checks were not tried. Correct it in .codebutler/config.json",
             said(end)
         ));
         verdict.checks = checks;
