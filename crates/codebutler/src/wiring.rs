@@ -301,6 +301,7 @@ pub fn overrides(settings: &Settings) -> Overrides {
     bash.destructive
         .clone_from(&policy.tool_overrides.bash.destructive);
     bash.safe.clone_from(&policy.tool_overrides.bash.safe);
+    overrides.accept_weaker = policy.sandbox.accept_weaker;
     let asks = &mut overrides.require_approval;
     asks.git_push_to
         .clone_from(&policy.require_approval.git_push_to);

@@ -45,8 +45,9 @@ pub enum JailError {
         /// Why.
         source: io::Error,
     },
-    /// Only under the weaker walls: the command changed a protected place.
-    #[error("the command changed {}, which is protected", path.display())]
+    /// Only under the weaker walls: the command changed a protected place. What could
+    /// be put back was.
+    #[error("the command changed {}, which is protected; it was put back as far as it was kept", path.display())]
     Tampered {
         /// The protected place.
         path: PathBuf,

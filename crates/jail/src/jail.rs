@@ -1,6 +1,7 @@
 //! The caller's side: probe once, then start, watch and end helpers.
 
 use std::{
+    collections::BTreeMap,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
     time::Instant,
@@ -37,11 +38,20 @@ pub enum Strength {
         /// Why there are no namespaces.
         reason: String,
     },
-    /// Nothing: commands are refused.
+    /// Nothing: commands are refused, unless a person said about the very command
+    /// that it may run without ([`Jail::run_unconfined`]).
     None {
         /// What was tried and how it failed.
         reason: String,
     },
+}
+
+impl Strength {
+    /// Whether the walls are whole: only then a command needs nobody's word.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        *self == Self::Namespaces
+    }
 }
 
 /// Runs commands confined. Cheap to clone.
@@ -97,6 +107,15 @@ impl Jail {
         Ok(self)
     }
 
+    /// The same jail without any walls, as on a kernel that has none.
+    #[must_use]
+    pub fn without_walls(mut self, reason: &str) -> Self {
+        self.strength = Strength::None {
+            reason: reason.to_owned(),
+        };
+        self
+    }
+
     /// What stands in the place of a protected path that does not exist stays
     /// from one command to the next, until the last clone of this jail is gone.
     /// Cheaper than making and removing it every time; for a process whose folder
@@ -131,6 +150,33 @@ impl Jail {
         })
     }
 
+    /// Runs a command without walls, where there are none and a person said that this
+    /// very command may run all the same. Refused where there are walls. Limits hold
+    /// as far as they can be measured, and nothing of it outlives it.
+    pub fn run_unconfined<'a>(
+        &'a self,
+        command: &'a Command,
+        profile: &'a Profile,
+        cancel: &'a CancellationToken,
+        output: Option<mpsc::Sender<Vec<u8>>>,
+    ) -> BoxFuture<'a, Result<Exit, JailError>> {
+        Box::pin(async move {
+            if !matches!(self.strength, Strength::None { .. }) {
+                return self.run(command, profile, cancel, output).await;
+            }
+            let mut given = command.clone();
+            let folder = scratch(&mut given, &mut Vec::new())?;
+            let traces = Traces {
+                scratch: Some(folder),
+                ..Traces::default()
+            };
+            let mut prepared = prepared(given, profile.limits, traces);
+            prepared.spec.unconfined = true;
+            self.follow(prepared, command, profile, cancel, output)
+                .await
+        })
+    }
+
     /// Attacks the walls from inside; see [`SelfTest::holds`].
     pub fn self_test<'a>(&'a self) -> BoxFuture<'a, SelfTest> {
         Box::pin(async move { self_test::run(self).await })
@@ -146,7 +192,6 @@ impl Jail {
         cancel: &CancellationToken,
         output: Option<mpsc::Sender<Vec<u8>>>,
     ) -> Result<Exit, JailError> {
-        let since = Instant::now();
         if let Strength::None { reason } = &self.strength {
             return Err(JailError::Unconfined {
                 reason: reason.clone(),
@@ -154,6 +199,20 @@ impl Jail {
         }
         // Looking at names on the disk: less than another thread would cost.
         let prepared = self.prepare(command.clone(), profile, changes)?;
+        self.follow(prepared, command, profile, cancel, output)
+            .await
+    }
+
+    /// Has a command started and follows it to its end.
+    async fn follow(
+        &self,
+        prepared: Prepared,
+        command: &Command,
+        profile: &Profile,
+        cancel: &CancellationToken,
+        output: Option<mpsc::Sender<Vec<u8>>>,
+    ) -> Result<Exit, JailError> {
+        let since = Instant::now();
         let (sender, started) = oneshot::channel();
         spawn::start(self.helper.clone(), prepared, move |answer| {
             // A caller that is gone drops the helper, which ends it.
@@ -190,39 +249,19 @@ impl Jail {
                 seals = Seals::of(&steps);
             }
         }
-        let stdin = match command.stdin {
-            Stdin::Null => None,
-            Stdin::Bytes(bytes) => Some(bytes),
+        let traces = Traces {
+            placeholders,
+            scratch,
         };
-        let spec = Spec {
-            argv: command.argv.into_iter().map(Os).collect(),
-            env: command
-                .env
-                .into_iter()
-                .map(|(n, v)| (Os(n), Os(v)))
-                .collect(),
-            cwd: command.cwd.into(),
-            stdin: stdin.is_some(),
-            landlock,
-            ..nothing(profile.limits)
-        };
-        Ok(Prepared {
-            ground: plan.ground.clone(),
-            again: plan.again,
-            // A placeholder that goes with its command is another one next time.
-            ahead: plan.missing.is_empty() || self.standing.is_some(),
-            room: Room {
-                steps: plan.steps.clone(),
-                limits: profile.limits,
-            },
-            spec,
-            stdin,
-            traces: Traces {
-                placeholders,
-                scratch,
-            },
-            seals,
-        })
+        let mut prepared = prepared(command, profile.limits, traces);
+        prepared.ground.clone_from(&plan.ground);
+        prepared.again = plan.again;
+        // A placeholder that goes with its command is another one next time.
+        prepared.ahead = plan.missing.is_empty() || self.standing.is_some();
+        prepared.room.steps.clone_from(&plan.steps);
+        prepared.spec.landlock = landlock;
+        prepared.seals = seals;
+        Ok(prepared)
     }
 
     fn stand_in(&self, path: &Path) -> Result<Placeholder, JailError> {
@@ -283,23 +322,12 @@ impl Jail {
             landlock = Some(view::for_landlock(&view.steps));
         }
         let (sender, started) = std::sync::mpsc::channel();
-        let prepared = Prepared {
-            ground,
-            again: keep,
-            // The next command has a worktree, and sees more.
-            ahead: false,
-            room: Room {
-                steps: view.steps,
-                limits,
-            },
-            spec: Spec {
-                landlock,
-                ..nothing(limits)
-            },
-            stdin: None,
-            traces: Traces::default(),
-            seals: Seals::default(),
-        };
+        let mut prepared = prepared(nothing(), limits, Traces::default());
+        prepared.ground = ground;
+        // Not built ahead: the next command has a worktree, and sees more.
+        prepared.again = keep;
+        prepared.room.steps = view.steps;
+        prepared.spec.landlock = landlock;
         spawn::start(self.helper.clone(), prepared, move |answer| {
             let _ = sender.send(answer);
         });
@@ -326,17 +354,45 @@ impl Jail {
     }
 }
 
-/// A spec that runs nothing.
-fn nothing(limits: Limits) -> Spec {
-    Spec {
-        version: VERSION,
-        caller: std::process::id().cast_signed(),
+/// Runs nothing.
+fn nothing() -> Command {
+    Command {
         argv: Vec::new(),
-        env: Vec::new(),
-        cwd: PathBuf::from("/").into(),
-        stdin: false,
-        landlock: None,
-        limits,
+        env: BTreeMap::new(),
+        cwd: "/".into(),
+        stdin: Stdin::Null,
+    }
+}
+
+/// A command, with no walls yet.
+fn prepared(command: Command, limits: Limits, traces: Traces) -> Prepared {
+    let stdin = match command.stdin {
+        Stdin::Null => None,
+        Stdin::Bytes(bytes) => Some(bytes),
+    };
+    let env = command.env.into_iter();
+    Prepared {
+        ground: None,
+        again: false,
+        ahead: false,
+        room: Room {
+            steps: Vec::new(),
+            limits,
+        },
+        spec: Spec {
+            version: VERSION,
+            caller: std::process::id().cast_signed(),
+            argv: command.argv.into_iter().map(Os).collect(),
+            env: env.map(|(name, value)| (Os(name), Os(value))).collect(),
+            cwd: command.cwd.into(),
+            stdin: stdin.is_some(),
+            landlock: None,
+            unconfined: false,
+            limits,
+        },
+        stdin,
+        traces,
+        seals: Seals::default(),
     }
 }
 

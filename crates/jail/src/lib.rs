@@ -20,7 +20,8 @@
 //! nothing survives the command.
 //!
 //! What it refuses: to run at all when the kernel cannot confine
-//! ([`JailError::Unconfined`]). There is no switch that turns the walls off.
+//! ([`JailError::Unconfined`]), but for a command that a person approved by itself
+//! ([`Jail::run_unconfined`]). Where there are walls, no switch turns them off.
 
 mod command;
 mod env;

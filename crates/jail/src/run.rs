@@ -59,6 +59,7 @@ pub(crate) async fn to_the_end(
         Some(_) => end(&mut session, leash).await?,
     };
     if let Some(path) = seals.broken() {
+        seals.mend();
         return Err(JailError::Tampered {
             path: path.to_owned(),
         });

@@ -93,6 +93,8 @@ pub(crate) struct Spec {
     pub stdin: bool,
     /// Without namespaces the walls are built for the command itself.
     pub landlock: Option<Landlock>,
+    /// Without anything: no walls, by a person's word.
+    pub unconfined: bool,
     pub limits: Limits,
 }
 

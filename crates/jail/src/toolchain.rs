@@ -1,10 +1,11 @@
 //! Where the compilers and interpreters of this machine live, beyond `/usr`:
 //! what `PATH` and a few variables point at. A person's home is otherwise not
-//! readable, so of each toolchain only what it needs is named, never a folder
-//! that also keeps its credentials.
+//! readable, so of each toolchain in it only the folders that hold programs are
+//! shown: its login lies beside them, under a name that nobody can list in advance.
 
 use std::{
     collections::BTreeSet,
+    ffi::OsStr,
     fs,
     path::{Path, PathBuf},
 };
@@ -13,6 +14,22 @@ use crate::env::home;
 
 /// Folders in a home that programs share with private data.
 const SHARED: [&str; 5] = [".local", ".config", ".cache", ".ssh", ".cargo"];
+
+/// What is shown of a toolchain in a home.
+const PARTS: [&str; 12] = [
+    "bin",
+    "sbin",
+    "lib",
+    "lib64",
+    "libexec",
+    "include",
+    "share",
+    "shims",
+    "versions",
+    "installs",
+    "tools",
+    "toolchains",
+];
 
 /// Every place that must be readable, as it is on disk.
 pub(crate) fn places() -> BTreeSet<PathBuf> {
@@ -23,7 +40,7 @@ pub(crate) fn places() -> BTreeSet<PathBuf> {
         let real = fs::canonicalize(&entry);
         for entry in [Some(entry), real.ok()].into_iter().flatten() {
             if entry.is_dir() {
-                places.insert(around(&home, &entry));
+                places.extend(around(&home, &entry));
             }
         }
     }
@@ -35,13 +52,17 @@ pub(crate) fn places() -> BTreeSet<PathBuf> {
     };
     places.extend(cargo(&at("CARGO_HOME", ".cargo")));
     places.extend([
-        at("RUSTUP_HOME", ".rustup"),
+        at("RUSTUP_HOME", ".rustup").join("toolchains"),
+        at("RUSTUP_HOME", ".rustup").join("settings.toml"),
+        at("RUSTUP_HOME", ".rustup").join("update-hashes"),
         at("NVM_DIR", ".nvm").join("versions"),
         at("SDKMAN_DIR", ".sdkman").join("candidates"),
         at("GOMODCACHE", "go/pkg/mod"),
         home.join(".local/lib"),
-        home.join(".local/share/pipx"),
-        home.join(".local/share/uv"),
+        home.join(".local/share/pipx/venvs"),
+        home.join(".local/share/pipx/shared"),
+        home.join(".local/share/uv/python"),
+        home.join(".local/share/uv/tools"),
         home.join(".local/share/mise/installs"),
         home.join(".local/share/fnm/node-versions"),
     ]);
@@ -53,13 +74,18 @@ pub(crate) fn places() -> BTreeSet<PathBuf> {
     places
 }
 
-/// The folder that a program directory needs around it: `…/node/bin` is nothing
-/// without `…/node/lib`. A plain folder of scripts is shown alone.
-fn around(home: &Path, entry: &Path) -> PathBuf {
-    let bare = || entry.to_owned();
+/// What a program directory needs around it: `…/node/bin` is nothing without
+/// `…/node/lib`. A plain folder of scripts is shown alone.
+fn around(home: &Path, entry: &Path) -> Vec<PathBuf> {
+    let bare = || vec![entry.to_owned()];
     let (Some(name), Some(parent)) = (entry.file_name(), entry.parent()) else {
         return bare();
     };
+    let is_dotted = |name: &OsStr| name.to_string_lossy().starts_with('.');
+    if parent == home && is_dotted(name) {
+        // The folder of a whole program, with its programs in it.
+        return parts(entry).chain(programs(entry)).collect();
+    }
     if !["bin", "sbin", "shims"].iter().any(|known| name == *known) {
         return bare();
     }
@@ -67,17 +93,33 @@ fn around(home: &Path, entry: &Path) -> PathBuf {
     if shared || home.starts_with(parent) || parent.parent().is_none() {
         return bare();
     }
-    let dotted = parent
-        .file_name()
-        .is_some_and(|name| name.to_string_lossy().starts_with('.'));
+    let dotted = parent.file_name().is_some_and(is_dotted);
     let installed = ["lib", "libexec", "pkg"]
         .iter()
         .any(|part| parent.join(part).is_dir());
-    if (dotted && parent.parent() == Some(home)) || installed {
-        parent.to_owned()
-    } else {
-        bare()
+    if !((dotted && parent.parent() == Some(home)) || installed) {
+        return bare();
     }
+    if parent.starts_with(home) {
+        return parts(parent).collect();
+    }
+    vec![parent.to_owned()]
+}
+
+/// The folders of a toolchain that hold programs and what they need.
+fn parts(toolchain: &Path) -> impl Iterator<Item = PathBuf> {
+    let parts = PARTS.iter().map(|part| toolchain.join(part));
+    parts.filter(|part| part.is_dir())
+}
+
+/// The programs in a folder, without what lies beside them.
+fn programs(folder: &Path) -> impl Iterator<Item = PathBuf> {
+    use std::os::unix::fs::PermissionsExt;
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path()).filter(|path| {
+        let found = fs::metadata(path);
+        found.is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+    })
 }
 
 /// Cargo keeps its login beside its programs: only these parts are shown.
@@ -123,21 +165,54 @@ mod tests {
             ".local/bin",
             ".cargo/bin",
             ".pyenv/shims",
+            ".pyenv/versions",
             "node/bin",
             "node/lib",
             "work/bin",
         ] {
             fs::create_dir_all(home.join(folder)).unwrap();
         }
-        let check = |entry: &str, shown: &str| {
-            assert_eq!(around(home, &home.join(entry)), home.join(shown), "{entry}");
+        let check = |entry: &str, shown: &[&str]| {
+            let shown: Vec<_> = shown.iter().map(|part| home.join(part)).collect();
+            assert_eq!(around(home, &home.join(entry)), shown, "{entry}");
         };
-        check("bin", "bin");
-        check(".local/bin", ".local/bin");
-        check(".cargo/bin", ".cargo/bin");
-        check(".pyenv/shims", ".pyenv");
-        check("node/bin", "node");
-        check("work/bin", "work/bin");
+        check("bin", &["bin"]);
+        check(".local/bin", &[".local/bin"]);
+        check(".cargo/bin", &[".cargo/bin"]);
+        check(".pyenv/shims", &[".pyenv/shims", ".pyenv/versions"]);
+        check("node/bin", &["node/bin", "node/lib"]);
+        check("work/bin", &["work/bin"]);
+    }
+
+    #[test]
+    fn a_login_beside_a_toolchain_is_not_shown() {
+        use std::os::unix::fs::PermissionsExt;
+        let home = tempfile::tempdir().unwrap();
+        let home = home.path();
+        let logins = [
+            (".pulumi/bin", ".pulumi/credentials.json"),
+            (".fly/bin", ".fly/config.yml"),
+            (".railway/bin", ".railway/config.json"),
+            (".wasmer/bin", ".wasmer/wasmer.toml"),
+            (".gem/bin", ".gem/credentials"),
+            (".cabal/bin", ".cabal/config"),
+            (".foundry/bin", ".foundry/keystores/key"),
+            ("tool/bin", "tool/token"),
+            (".whole", ".whole/auth.json"),
+        ];
+        fs::create_dir_all(home.join("tool/lib")).unwrap();
+        for (programs, login) in logins {
+            fs::create_dir_all(home.join(programs)).unwrap();
+            fs::create_dir_all(home.join(login).parent().unwrap()).unwrap();
+            let program = home.join(programs).join("program");
+            fs::write(&program, "").unwrap();
+            fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+            fs::write(home.join(login), "x").unwrap();
+            let shown = around(home, &home.join(programs));
+            let covers = |path: &Path| shown.iter().any(|place| path.starts_with(place));
+            assert!(covers(&program), "{shown:?}");
+            assert!(!covers(&home.join(login)), "{login}: {shown:?}");
+        }
     }
 
     #[test]

@@ -97,6 +97,7 @@ fn weigh(call: &ToolCall, base_tier: Tier, c: &Circumstances<'_>) -> Result<Weig
     }
     let ask = destination(call, c)
         .or_else(|| taint(call, base_tier, c))
+        .or_else(|| (call.name == "RunChecks").then(|| weak_walls(c)).flatten())
         .or_else(|| {
             (base_tier == Tier::Destructive).then(|| format!("{} is destructive", call.name))
         });
@@ -126,8 +127,8 @@ fn weigh_bash(call: &ToolCall, c: &Circumstances<'_>) -> Result<Weight, Refusal>
     );
     let ask = if assessment.tier == Tier::Destructive {
         Some(assessment.reason)
-    } else if !c.sandboxed {
-        Some("no sandbox confines commands on this machine, so each one asks".to_owned())
+    } else if let Some(reason) = weak_walls(c) {
+        Some(reason)
     } else if c.tainted && assessment.tier == Tier::WriteVisible {
         Some(format!(
             "{}, and text from outside is in the context",
@@ -142,6 +143,13 @@ fn weigh_bash(call: &ToolCall, c: &Circumstances<'_>) -> Result<Weight, Refusal>
         part: assessment.part,
         network: assessment.network,
     })
+}
+
+/// Without whole walls every command asks, unless a person on this machine agreed
+/// to do without.
+fn weak_walls(c: &Circumstances<'_>) -> Option<String> {
+    (!c.sandboxed && !c.overrides.accept_weaker)
+        .then(|| "this machine cannot confine commands fully, so each one asks".to_owned())
 }
 
 /// Calls that ask by where they go, whatever their tier.
@@ -185,6 +193,8 @@ fn decide(
             tier: weight.tier,
             scope,
             network,
+            // Whoever is asked is told so; see `weak_walls`.
+            unconfined: !c.sandboxed,
             approval,
         })
     };

@@ -277,7 +277,26 @@ fn without_a_sandbox_every_command_asks() {
     let mut c = desk.circumstances(Role::Coder);
     c.sandboxed = false;
     let question = asked(judge(&bash("ls"), Tier::WriteLocal, &[], &c));
-    assert!(question.reason.contains("sandbox"));
+    assert!(question.reason.contains("cannot confine"));
+    let checks = ToolCall {
+        name: "RunChecks".to_owned(),
+        arguments: json!({}),
+        ..bash("")
+    };
+    asked(judge(&checks, Tier::WriteLocal, &[], &c));
+    // By somebody's word on this machine none asks, but for what asks anyway.
+    let accepted = Overrides {
+        accept_weaker: true,
+        ..Overrides::default()
+    };
+    c.overrides = &accepted;
+    for call in [bash("ls"), checks] {
+        let Judgement::Run(permit) = judge(&call, Tier::WriteLocal, &[], &c) else {
+            panic!("{call:?} asks");
+        };
+        assert!(permit.unconfined());
+    }
+    asked(judge(&bash("sudo ls"), Tier::WriteLocal, &[], &c));
 }
 
 #[test]

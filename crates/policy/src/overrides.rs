@@ -31,6 +31,8 @@ pub struct Overrides {
     pub protected_branches: Vec<String>,
     /// The branch that pull requests of this thread go to.
     pub base: String,
+    /// Commands run without a click where the sandbox is not whole.
+    pub accept_weaker: bool,
 }
 
 /// Overrides by tool.

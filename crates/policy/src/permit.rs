@@ -26,6 +26,7 @@ pub struct Permit {
     pub(crate) tier: Tier,
     pub(crate) scope: Option<Scope>,
     pub(crate) network: bool,
+    pub(crate) unconfined: bool,
     pub(crate) approval: Option<RequestId>,
 }
 
@@ -60,6 +61,13 @@ impl Permit {
         self.network
     }
 
+    /// Whether the call may run where nothing confines it: a person approved it
+    /// knowing that, or agreed to it for all.
+    #[must_use]
+    pub fn unconfined(&self) -> bool {
+        self.unconfined
+    }
+
     /// The approval that this permit uses up. The caller records its use before
     /// the call starts and never offers it again.
     #[must_use]
@@ -90,7 +98,7 @@ pub struct Circumstances<'a> {
     pub home: &'a str,
     /// Whether text from outside is in the activation's context.
     pub tainted: bool,
-    /// Whether the kernel confines what runs.
+    /// Whether the kernel confines what runs, whole: the weaker walls do not count.
     pub sandboxed: bool,
 }
 

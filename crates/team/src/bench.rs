@@ -4,7 +4,6 @@
 
 use std::{path::PathBuf, sync::Arc};
 
-use butler_jail::Strength;
 use butler_policy::{
     Approval, Circumstances, Judgement, Overrides, Refusal, Right, Scope, default_tools, right,
 };
@@ -99,7 +98,7 @@ impl Bench {
             plan_approved: plan_approved(seat).await?,
             overrides: overrides(seat),
             approvals: approvals(seat).await?,
-            sandboxed: !matches!(office.jail.strength(), Strength::None { .. }),
+            sandboxed: office.jail.strength().is_whole(),
             keeps_designs,
             _lock: lock,
         })

@@ -71,6 +71,7 @@ impl Jobs {
         jail: Arc<Jail>,
         command: Command,
         profile: Profile,
+        unconfined: bool,
         text: &str,
     ) -> Result<u32, String> {
         let mut jobs = self.lock();
@@ -86,7 +87,7 @@ impl Jobs {
         self.tasks.spawn(attend(
             jail,
             command,
-            profile,
+            (profile, unconfined),
             cancel.clone(),
             shared.clone(),
         ));
@@ -190,7 +191,7 @@ fn unknown(number: u32, jobs: &BTreeMap<u32, Job>) -> String {
 async fn attend(
     jail: Arc<Jail>,
     command: Command,
-    profile: Profile,
+    (profile, unconfined): (Profile, bool),
     cancel: CancellationToken,
     shared: Arc<Mutex<Shared>>,
 ) {
@@ -204,7 +205,10 @@ async fn attend(
             shared.dropped += over as u64;
         }
     };
-    let run = jail.run(&command, &profile, &cancel, Some(sender));
+    let run = match unconfined {
+        true => jail.run_unconfined(&command, &profile, &cancel, Some(sender)),
+        false => jail.run(&command, &profile, &cancel, Some(sender)),
+    };
     let (exit, ()) = tokio::join!(run, keep);
     let ended = match exit {
         Ok(exit) => confine::verdict(&exit),

@@ -1,21 +1,16 @@
 //! The weaker walls, where no namespaces can be made: Landlock for files, no
-//! sockets, and a first process that collects and kills its descendants.
+//! sockets, and a first process that collects and kills its descendants. Where
+//! there is no Landlock either and a person said so, only that process.
 
 use std::{os::fd::OwnedFd, path::Path, process::exit};
 
 use rustix::process::{Signal, getpid, set_child_subreaper};
 
 use super::{Doing, Failed, Wires, confine, filter, init, landlock, start, sys, tree};
-use crate::spec::{Os, Report, Spec};
+use crate::spec::{Landlock, Os, Report, Spec};
 
 /// Restricts this process, runs the command, returns when nothing of it is left.
-pub(super) fn enter(
-    spec: &Spec,
-    read: &[Os],
-    write: &[Os],
-    stdin: OwnedFd,
-    wires: &Wires,
-) -> Result<(), Failed> {
+pub(super) fn enter(spec: &Spec, stdin: OwnedFd, wires: &Wires) -> Result<(), Failed> {
     sys::block(&[libc::SIGTERM, libc::SIGCHLD]);
     // Not killed with the caller but told: it has descendants to kill.
     confine::die_with_parent(Some(spec.caller), Signal::TERM)?;
@@ -25,15 +20,16 @@ pub(super) fn enter(
         Some(_) if spec.argv.is_empty() => Ok(()),
         Some(command) => {
             drop(stdin);
-            supervise(command, spec, write, wires);
+            supervise(command, spec, wires);
             Ok(())
         }
-        None => confined(spec, read, write, &stdin, wires),
+        None => confined(spec, &stdin, wires),
     }
 }
 
-fn supervise(command: rustix::process::Pid, spec: &Spec, write: &[Os], wires: &Wires) {
-    let places = write.iter().map(Os::path);
+fn supervise(command: rustix::process::Pid, spec: &Spec, wires: &Wires) {
+    let walls = spec.landlock.iter();
+    let places = walls.flat_map(|walls| walls.write.iter().map(Os::path));
     init::run(
         command,
         &spec.limits,
@@ -44,12 +40,15 @@ fn supervise(command: rustix::process::Pid, spec: &Spec, write: &[Os], wires: &W
     tree::kill_descendants();
 }
 
-fn confined(spec: &Spec, read: &[Os], write: &[Os], stdin: &OwnedFd, wires: &Wires) -> ! {
+fn confined(spec: &Spec, stdin: &OwnedFd, wires: &Wires) -> ! {
     let restrict = || {
         rustix::process::setsid().doing("start a session")?;
         rustix::thread::set_no_new_privs(true).doing("give up new privileges")?;
         confine::drop_bounding_set()?;
         confine::give_up_capabilities()?;
+        let Some(Landlock { read, write }) = &spec.landlock else {
+            return Ok(());
+        };
         let read: Vec<&Path> = read.iter().map(Os::path).collect();
         let write: Vec<&Path> = write.iter().map(Os::path).collect();
         landlock::restrict(&read, &write)?;

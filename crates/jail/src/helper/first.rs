@@ -85,7 +85,8 @@ impl First<'_> {
             _ => return Err(Failed::new("understand the spec", "it is no command")),
         };
         understood(spec.version)?;
-        if spec.landlock.is_some() || !spec.limits.same_room(&self.wanted.limits) {
+        if spec.landlock.is_some() || spec.unconfined || !spec.limits.same_room(&self.wanted.limits)
+        {
             return Err(Failed::new("understand the spec", "it is for other walls"));
         }
         if spec.argv.is_empty() {

@@ -27,7 +27,7 @@ mod watch;
 use std::{io::Write, os::fd::OwnedFd, path::Path};
 
 use self::message::{Line, Message, Requests};
-use crate::spec::{Landlock, NURSERY, Report, Request, VERSION};
+use crate::spec::{NURSERY, Report, Request, VERSION};
 
 /// A step of the set-up that failed.
 #[derive(Debug)]
@@ -140,11 +140,12 @@ fn run_without_namespaces(
         return Err(Failed::new("understand the spec", "it is no command"));
     };
     understood(spec.version)?;
-    let Some(Landlock { read, write }) = &spec.landlock else {
-        return Err(Failed::new("understand the spec", "there is no ground"));
-    };
+    // Either walls, or somebody's word that there are none; never neither.
+    if spec.landlock.is_some() == spec.unconfined {
+        return Err(Failed::new("understand the spec", "there are no walls"));
+    }
     let stdin = message.stdin(&spec)?;
-    fallback::enter(&spec, read, write, stdin, wires)
+    fallback::enter(&spec, stdin, wires)
 }
 
 fn understood(version: u32) -> Result<(), Failed> {

@@ -103,5 +103,100 @@ async fn without_namespaces_a_changed_protected_place_is_noticed() {
             panic!("{attack}: {result:?}");
         };
         assert_eq!(path, world.root().join(place), "{attack}");
+        let read = |name: &str| std::fs::read_to_string(world.root().join(name)).ok();
+        assert_eq!(read(".git").as_deref(), Some("gitdir: x\n"), "{attack}");
+        assert_eq!(read("rules/policy.json").as_deref(), Some("{}"), "{attack}");
+        assert!(!world.root().join("hooks/new").exists(), "{attack}");
+        assert!(
+            !world.root().join(".vscode/tasks.json").exists(),
+            "{attack}"
+        );
+        world.ok("cat .git rules/* hooks/*").await;
     }
+}
+
+#[tokio::test]
+async fn without_namespaces_what_was_planted_for_git_is_put_back() {
+    use std::os::unix::fs::symlink;
+    let mut world = weaker();
+    let outside = world.outside("precious");
+    std::fs::create_dir(&outside).unwrap();
+    std::fs::write(outside.join("config"), "mine").unwrap();
+    world.write(".git/config", "[core]\n");
+    world.write(".git/hooks/pre-commit.sample", "");
+    world.write(".git/objects/ab/cd", "object");
+    symlink("refs/heads/main", world.root().join(".git/link")).unwrap();
+    world.profile.protected = vec![world.root().join(".git")];
+    let cancel = CancellationToken::new();
+    for attack in [
+        "printf '[core]\\nfsmonitor = evil\\n' >> .git/config",
+        "printf '#!/bin/sh\\n' > .git/hooks/post-checkout; chmod +x .git/hooks/post-checkout",
+        "rm -r .git",
+        "rm -r .git/hooks; ln -s /tmp .git/hooks; ln -sfn elsewhere .git/link",
+        &format!("mv .git away; ln -s {} .git", outside.display()),
+        "mkdir -p .git/info; echo '* filter=x' > .git/info/attributes",
+    ] {
+        let command = shell(attack, world.root());
+        let result = world
+            .jail
+            .run(&command, &world.profile, &cancel, None)
+            .await;
+        assert!(
+            matches!(result, Err(JailError::Tampered { .. })),
+            "{attack}: {result:?}"
+        );
+        let found = world
+            .ok("cat .git/config; ls -A .git .git/hooks; readlink .git/link")
+            .await;
+        assert!(
+            found.starts_with("[core]\n.git:\nconfig\nhooks\nlink\nobjects\n"),
+            "{attack}: {found}"
+        );
+        assert!(
+            found.ends_with("pre-commit.sample\nrefs/heads/main\n"),
+            "{attack}: {found}"
+        );
+    }
+    assert_eq!(
+        std::fs::read_to_string(outside.join("config")).unwrap(),
+        "mine"
+    );
+}
+
+#[tokio::test]
+async fn without_any_walls_a_command_runs_only_by_a_word_of_its_own() {
+    let mut world = World::new();
+    world.jail = world.jail.without_walls("asked for");
+    let cancel = CancellationToken::new();
+    let command = shell(
+        "echo ran > file; echo $HOME; test -d $HOME && (sleep 1000 &) ; true",
+        world.root(),
+    );
+    let refused = world
+        .jail
+        .run(&command, &world.profile, &cancel, None)
+        .await;
+    assert!(
+        matches!(refused, Err(JailError::Unconfined { .. })),
+        "{refused:?}"
+    );
+    assert!(!world.root().join("file").exists());
+    let exit = world
+        .jail
+        .run_unconfined(&command, &world.profile, &cancel, None)
+        .await
+        .unwrap();
+    assert!(exit.success(), "{}", crate::world::text(&exit));
+    assert!(world.root().join("file").exists());
+    world.profile.limits.wall = std::time::Duration::from_millis(300);
+    let endless = shell(
+        "trap '' TERM; (setsid sleep 1000 &); sleep 1000",
+        world.root(),
+    );
+    let exit = world
+        .jail
+        .run_unconfined(&endless, &world.profile, &cancel, None)
+        .await
+        .unwrap();
+    assert_eq!(exit.ended, Ended::TimedOut);
 }

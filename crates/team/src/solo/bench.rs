@@ -6,7 +6,6 @@ use std::{
     sync::Arc,
 };
 
-use butler_jail::Strength;
 use butler_policy::Circumstances;
 use butler_toolbox::{Desk, Surroundings, Workplace};
 use butler_vocab::ThreadId;
@@ -37,7 +36,7 @@ impl SoloBench {
         };
         let workplace = Workplace::open(&config.folder, config.checks.clone(), surroundings)?;
         let root = workplace.root().display().to_string();
-        let sandboxed = !matches!(jail.strength(), Strength::None { .. });
+        let sandboxed = jail.strength().is_whole();
         Ok(Self {
             desk: Desk::new(Arc::new(workplace), cancel.clone()).with_jail(jail),
             root,

@@ -150,7 +150,9 @@ fn start(permit: &Permit, desk: &Desk, command: &str) -> ToolOutcome {
     let network = confine::network(permit);
     let profile = confine::walls(place, network, BACKGROUND);
     let shell = confine::shell(place, command, network);
-    match desk.jobs().start(jail.clone(), shell, profile, command) {
+    let unconfined = permit.unconfined();
+    let jobs = desk.jobs();
+    match jobs.start(jail.clone(), shell, profile, unconfined, command) {
         Ok(number) => ToolOutcome::ok(format!(
             "started as job {number}; see its output with `job output {number}`, end it with `job stop {number}`"
         )),

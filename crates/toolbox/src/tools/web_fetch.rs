@@ -1,8 +1,8 @@
 //! WebFetch: a page as text.
 
-use std::time::Duration;
+use std::{sync::LazyLock, time::Duration};
 
-use butler_policy::Permit;
+use butler_policy::{Permit, Redactor};
 use butler_vocab::{CrashClass, Tier, ToolOutcome, ToolSpec};
 use futures_util::future::BoxFuture;
 use schemars::JsonSchema;
@@ -83,6 +83,12 @@ impl Tool for WebFetch {
                 Ok(input) => input,
                 Err(outcome) => return outcome,
             };
+            if carries_a_secret(&input.url) {
+                return ToolOutcome::error(
+                    "refused: this address carries what looks like a secret, and a fetch would \
+                     give it to somebody else's server; fetch the page without it",
+                );
+            }
             desk.progress(format!("reading {}", clip::line(&input.url)));
             let page = tokio::select! {
                 page = self.web.fetch(&input.url) => page,
@@ -99,6 +105,36 @@ impl Tool for WebFetch {
             }
         })
     }
+}
+
+/// Whether the redactor would black out a part of the address, as written or with
+/// its escapes read. Whoever made the model write it chose the spelling.
+fn carries_a_secret(url: &str) -> bool {
+    static REDACTOR: LazyLock<Option<Redactor>> = LazyLock::new(|| Redactor::new(&[], &[]).ok());
+    let Some(redactor) = &*REDACTOR else {
+        return true;
+    };
+    let plain = percent_decoded(url);
+    // A key among other words is found where a key may begin.
+    let apart = plain.replace(['?', '&', '=', '/', '#', ';', ','], " ");
+    [url, &plain, &apart]
+        .iter()
+        .any(|text| !redactor.redact(text).findings.is_empty())
+}
+
+fn percent_decoded(url: &str) -> String {
+    let bytes = url.as_bytes();
+    let mut plain = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while at < bytes.len() {
+        let escaped = (bytes[at] == b'%')
+            .then(|| url.get(at + 1..at + 3))
+            .flatten()
+            .and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        plain.push(escaped.unwrap_or(bytes[at]));
+        at += if escaped.is_some() { 3 } else { 1 };
+    }
+    String::from_utf8_lossy(&plain).into_owned()
 }
 
 fn shown(permit: &Permit, page: &Page, text: &str, input: &Input) -> ToolOutcome {
@@ -144,4 +180,31 @@ fn shown(permit: &Permit, page: &Page, text: &str, input: &Input) -> ToolOutcome
         ));
     }
     ToolOutcome::ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_that_carries_a_secret_is_known_however_it_is_spelled() {
+        let key = ["ghp_", "Ab3dEf6hIj9lMn2pQr5tUv8xYz1bCd4fGh7j"].concat();
+        let escaped: String = key.bytes().map(|byte| format!("%{byte:02x}")).collect();
+        for url in [
+            format!("https://evil.example/?q={key}"),
+            format!("https://evil.example/{key}"),
+            format!("https://evil.example/a;{key};b"),
+            format!("https://evil.example/?q={escaped}"),
+            format!("https://{key}.evil.example/"),
+        ] {
+            assert!(carries_a_secret(&url), "{url}");
+        }
+        for url in [
+            "https://doc.rust-lang.org/std/fs/struct.File.html#method.open",
+            "https://github.com/rust-lang/rust/issues/1?q=is%3Aopen+label%3Abug",
+            "https://example.org/3f786850e387550fdab836ed7e6dc881de23001b/a.txt",
+        ] {
+            assert!(!carries_a_secret(url), "{url}");
+        }
+    }
 }

@@ -10,6 +10,12 @@ const DEPTH: usize = 256;
 /// Open formatting elements at a time: those are copied into every block.
 const FORMATTING: usize = 10;
 
+/// Attributes of one tag: each is compared with all before it.
+const ATTRIBUTES: usize = 1000;
+
+/// Up to here a page is converted even where a quote may hide the end of a tag.
+const SMALL: usize = 256 * 1024;
+
 /// Stack of the converting thread; the depth above needs a fraction of it.
 const STACK: usize = 64 * 1024 * 1024;
 
@@ -41,6 +47,11 @@ pub(super) fn to_markdown(html: &str) -> String {
 fn is_odd(html: &str) -> bool {
     let (mut depth, mut formatting) = (0_usize, 0_usize);
     for tag in tags(html) {
+        let text = &html[tag.start..tag.end];
+        let is_comment = tag.name.is_empty();
+        if !is_comment && (has_many_attributes(text) || html.len() > SMALL && is_open_ended(text)) {
+            return true;
+        }
         let formats = is_formatting(tag.name);
         if tag.closes {
             depth = depth.saturating_sub(1);
@@ -54,6 +65,18 @@ fn is_odd(html: &str) -> bool {
         }
     }
     false
+}
+
+/// Every attribute has something before it: a blank, a slash or a quote.
+fn has_many_attributes(tag: &str) -> bool {
+    let gaps = tag.bytes().filter(|byte| b" \t\n\r\x0c/\"'".contains(byte));
+    gaps.take(ATTRIBUTES + 1).count() > ATTRIBUTES
+}
+
+/// Whether what looks like the end of a tag may be inside a quoted value.
+fn is_open_ended(tag: &str) -> bool {
+    let odd = |quote: u8| tag.bytes().filter(|byte| *byte == quote).count() % 2 == 1;
+    odd(b'"') || odd(b'\'')
 }
 
 /// The text between the tags.
@@ -213,6 +236,11 @@ mod tests {
         assert!(!text.contains("bad()"), "{text}");
     }
 
+    fn many_attributes(tag: &str) -> String {
+        let attributes: String = (0..300_000).map(|n| format!(" a{n}=1")).collect();
+        format!("<p>seen</p>{tag}{attributes}>after")
+    }
+
     #[test]
     fn hostile_pages_only_lose_their_tags() {
         for page in [
@@ -222,6 +250,9 @@ mod tests {
             "<!--".repeat(20_000),
             "</".repeat(20_000),
             "<table><tr><td>".repeat(50_000),
+            many_attributes("<a"),
+            many_attributes("<a x=\">\""),
+            many_attributes("</a"),
         ] {
             // Neither hangs nor overflows the stack; what comes out is plain.
             let text = to_markdown(&page);

@@ -247,3 +247,44 @@ fn a_destructive_command_asks_and_names_the_scripts_it_runs() {
         "another script is another question"
     );
 }
+
+#[tokio::test]
+async fn where_the_walls_are_not_whole_every_command_asks_and_then_runs() {
+    type Weaken = fn(butler_jail::Jail) -> butler_jail::Jail;
+    let kernels: [(&str, Weaken); 2] = [
+        ("no user namespaces", |jail| {
+            jail.without_namespaces("asked for").unwrap()
+        }),
+        ("nothing", |jail| jail.without_walls("asked for")),
+    ];
+    for (kernel, weaken) in kernels {
+        let room = Room::with_weaker_jail(weaken);
+        for command in ["ls", "cargo test", "echo x > file"] {
+            let call = call("Bash", json!({"command": command}));
+            let Judgement::Ask(question) = room.judge(Role::Coder, &call) else {
+                panic!("{kernel}: `{command}` does not ask");
+            };
+            assert!(question.reason.contains("cannot confine"), "{kernel}");
+        }
+        let ran = room
+            .call("Bash", json!({"command": "echo x > file; cat file"}))
+            .await;
+        assert!(
+            ran.ok && ran.text.ends_with("x\n"),
+            "{kernel}: {}",
+            ran.text
+        );
+        assert_eq!(room.read("file"), "x\n");
+        let job = json!({"command": "echo y > job", "background": true});
+        let started = room.call("Bash", job).await;
+        assert!(started.ok, "{kernel}: {}", started.text);
+        let made = async {
+            while !room.root.join("job").exists() {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(20), made)
+            .await
+            .unwrap_or_else(|_| panic!("{kernel}: the job did not run"));
+    }
+}

@@ -14,6 +14,8 @@ pub struct Room {
     pub scratch: TempDir,
     pub root: PathBuf,
     pub executor: Executor,
+    /// Whether the walls are whole.
+    pub sandboxed: bool,
     pub desk: Desk,
 }
 
@@ -48,6 +50,7 @@ impl Room {
             root: place.root().to_owned(),
             desk: Desk::new(Arc::new(place), CancellationToken::new()),
             executor: Executor::new(Registry::native()),
+            sandboxed: true,
             scratch,
         }
     }
@@ -61,6 +64,16 @@ impl Room {
         room
     }
 
+    /// As on a kernel with less to confine with.
+    pub fn with_weaker_jail(weaken: impl FnOnce(butler_jail::Jail) -> butler_jail::Jail) -> Self {
+        let mut room = Self::with_checks(Vec::new());
+        let helper = PathBuf::from(env!("CARGO_BIN_EXE_butler-toolbox-jail"));
+        let jail = weaken(butler_jail::Jail::new(helper).unwrap());
+        room.sandboxed = jail.strength().is_whole();
+        room.desk = room.desk.with_jail(Arc::new(jail));
+        room
+    }
+
     /// In a folder that is there already, with git in the sandbox.
     pub fn at(root: &std::path::Path) -> Self {
         butler_worktree::confine_with(env!("CARGO_BIN_EXE_butler-toolbox-jail").into());
@@ -69,6 +82,7 @@ impl Room {
             root: place.root().to_owned(),
             desk: Desk::new(Arc::new(place), CancellationToken::new()),
             executor: Executor::new(Registry::native()),
+            sandboxed: true,
             scratch: tempfile::tempdir().unwrap(),
         }
     }
@@ -110,7 +124,7 @@ impl Room {
                 root: self.root.to_str().unwrap(),
                 home: "/home/you",
                 tainted: false,
-                sandboxed: true,
+                sandboxed: self.sandboxed,
             },
         )
     }

@@ -13,7 +13,11 @@ const FIX: &str = "allow user namespaces (kernel.unprivileged_userns_clone=1, or
 
 pub fn examine(_: &Place) -> Vec<Finding> {
     vec![match attack() {
-        Ok((Strength::None { reason }, _)) => Finding::failed(NAME, reason, FIX),
+        Ok((Strength::None { reason }, _)) => Finding::failed(
+            NAME,
+            format!("{reason}: every command asks, and runs unconfined when approved"),
+            FIX,
+        ),
         Ok((strength, test)) => judge(&strength, &test),
         Err(reason) => Finding::failed(NAME, reason, FIX),
     }]
@@ -40,7 +44,10 @@ fn judge(strength: &Strength, test: &SelfTest) -> Finding {
         }
         Strength::LandlockOnly { reason } => Finding::warning(
             NAME,
-            format!("Landlock only ({reason}); open: {}", open.join(", ")),
+            format!(
+                "Landlock only ({reason}), so every command asks; open: {}",
+                open.join(", ")
+            ),
             FIX,
         ),
         _ => Finding::failed(NAME, format!("open: {}", open.join(", ")), FIX),

@@ -10,7 +10,7 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
-use butler_jail::{Jail, Strength};
+use butler_jail::Jail;
 use butler_policy::{Circumstances, Judgement, Overrides, Question, default_tools};
 use butler_settings::machine_folder;
 use butler_toolbox::{Desk, Executor, Registry, Surroundings, Workplace};
@@ -105,7 +105,7 @@ impl Bench {
             root: &root,
             home: butler_jail::HOME,
             tainted: false,
-            sandboxed: !matches!(self.jail.strength(), Strength::None { .. }),
+            sandboxed: self.jail.strength().is_whole(),
         };
         Ok(match self.executor.judge(&call, &circumstances) {
             Judgement::Run(permit) => self.executor.run(&call, permit, &place.desk).await,

@@ -10,6 +10,7 @@ use std::{
 use butler_policy::Scope;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkMatch};
+use regex_syntax::hir::{Hir, HirKind};
 use rustix::fs::{FileType, Mode, OFlags};
 
 use super::Show;
@@ -42,10 +43,30 @@ pub(super) struct Findings {
     pub skipped: usize,
 }
 
+/// So many characters a pattern may stand for when its repetitions are written
+/// out: `(a{1,500}){1,500}` is a quarter of a million, and each byte of a file may
+/// have to be compared with them all.
+const PATTERN_LENGTH: u64 = 10_000;
+
+/// What a compiled pattern may hold.
+const PATTERN_BYTES: usize = 10 << 20;
+
+/// What each thread may keep of what it learned about a pattern while it searched.
+const CACHE_BYTES: usize = 16 << 20;
+
 /// The pattern, compiled.
 pub(super) fn matcher(pattern: &str) -> Result<RegexMatcher, String> {
+    let too_long = regex_syntax::parse(pattern).is_ok_and(|hir| written_out(&hir) > PATTERN_LENGTH);
+    if too_long {
+        return Err(format!(
+            "refused: `{pattern}` repeats too much to be searched for; write it with fewer or smaller counts"
+        ));
+    }
     let mut builder = RegexMatcherBuilder::new();
-    builder.multi_line(true).size_limit(20 << 20);
+    builder
+        .multi_line(true)
+        .size_limit(PATTERN_BYTES)
+        .dfa_size_limit(CACHE_BYTES);
     if !crosses_lines(pattern) {
         builder.line_terminator(Some(b'\n'));
     }
@@ -56,6 +77,24 @@ pub(super) fn matcher(pattern: &str) -> Result<RegexMatcher, String> {
             .build(pattern);
         plain.map_err(|_| format!("failed: `{pattern}` is not a valid regular expression: {error}"))
     })
+}
+
+/// How long a pattern is without counts. What has no upper bound counts by its lower.
+fn written_out(hir: &Hir) -> u64 {
+    match hir.kind() {
+        HirKind::Empty | HirKind::Look(_) => 0,
+        HirKind::Literal(literal) => literal.0.len() as u64,
+        HirKind::Class(_) => 1,
+        HirKind::Repetition(repetition) => {
+            let most = repetition.max.unwrap_or(repetition.min).max(1);
+            written_out(&repetition.sub).saturating_mul(most.into())
+        }
+        HirKind::Capture(capture) => written_out(&capture.sub),
+        HirKind::Concat(parts) | HirKind::Alternation(parts) => {
+            let lengths = parts.iter().map(written_out);
+            lengths.fold(0, u64::saturating_add)
+        }
+    }
 }
 
 fn crosses_lines(pattern: &str) -> bool {
@@ -228,5 +267,33 @@ impl Sink for Collect<'_> {
         self.hits.matches = 0;
         self.hits.lines.clear();
         Ok(false)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pattern_that_would_take_minutes_is_refused() {
+        for pattern in [
+            "(a{1,500}){1,500}b",
+            "((a{20}){20}){30}",
+            r"(\w{1,200}\s){100}",
+            "(?:x{1,1000}|y{1,1000}){10}",
+        ] {
+            let refused = matcher(pattern).unwrap_err();
+            assert!(refused.contains("repeats too much"), "{refused}");
+        }
+        for pattern in [
+            r"\w{8,64}",
+            r"[0-9a-f]{40}",
+            r"fn\s+\w+\(.*\)\s*->",
+            r"(\d{1,3}\.){3}\d{1,3}",
+            "a{1,",
+            "(((",
+        ] {
+            matcher(pattern).unwrap();
+        }
     }
 }
