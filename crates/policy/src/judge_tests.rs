@@ -188,7 +188,7 @@ fn a_destructive_command_runs_once_a_person_has_clicked() {
 #[test]
 fn an_approval_of_a_removal_does_not_open_the_network() {
     let mut desk = Desk::new();
-    let command = bash("rm -rf build");
+    let command = bash("rm -rf src");
     let question = asked(judge(
         &command,
         Tier::WriteLocal,
@@ -245,7 +245,7 @@ fn an_approval_is_void_when_anything_changed() {
 fn an_approval_covers_the_same_call_made_again() {
     let mut desk = Desk::new();
     let question = asked(judge(
-        &bash("rm -rf build"),
+        &bash("rm -rf src"),
         Tier::WriteLocal,
         &[],
         &desk.circumstances(Role::Coder),
@@ -253,7 +253,7 @@ fn an_approval_covers_the_same_call_made_again() {
     desk.approve(&question);
     let again = ToolCall {
         id: CallId::new("zzzzzzzzz"),
-        ..bash("rm -rf build")
+        ..bash("rm -rf src")
     };
     let c = desk.circumstances(Role::Coder);
     let permit = ran(judge(&again, Tier::WriteLocal, &[], &c));

@@ -13,6 +13,7 @@
 //! | `expand`, `text`, `state` | words to texts, and what is known on the way |
 //! | `variables`, `arithmetic` | what variables hold, texts that are expanded twice |
 //! | `place` | where a path lies |
+//! | `made_again` | what a build makes again when it is lost |
 //! | `builtins`, `wrappers`, `shells` | commands that run other commands |
 //! | `programs` | program texts in files of the command line's own |
 //! | `rules/` | programs by what they can do |
@@ -23,6 +24,7 @@ mod arithmetic;
 mod bodies;
 mod builtins;
 mod expand;
+mod made_again;
 mod place;
 mod programs;
 mod rules;

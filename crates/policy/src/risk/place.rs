@@ -1,7 +1,7 @@
 //! Where a path lies. Decided on text alone: links that the text itself made
 //! are followed, others are the sandbox's business.
 
-use super::{state::State, text::Text, walk::Walk};
+use super::{made_again, state::State, text::Text, walk::Walk};
 
 /// What a write to a path means.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,6 +48,19 @@ impl Walk<'_> {
             return Place::Protected(full);
         }
         Place::Inside(full)
+    }
+
+    /// Whether losing what is there costs no work: it is made again, or it is in the
+    /// command's own temp folder, which is empty when it starts.
+    pub(super) fn is_worth_nothing(&self, path: &Text, state: &State) -> bool {
+        let Place::Inside(full) = self.place(path, state) else {
+            return false;
+        };
+        if let Some(below) = full.strip_prefix(self.ctx.root) {
+            return made_again::is_path(below);
+        }
+        let temp = TEMP.iter().find_map(|temp| full.strip_prefix(temp));
+        temp.is_some_and(|below| below.len() > 1)
     }
 
     /// Whether a resolved folder is in the writable area.

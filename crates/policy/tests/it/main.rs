@@ -5,5 +5,6 @@ mod grammar;
 mod redact_corpus;
 mod redact_properties;
 mod risk_corpus;
+mod risk_daily;
 mod risk_overrides;
 mod risk_properties;

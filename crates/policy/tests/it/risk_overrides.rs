@@ -89,8 +89,8 @@ fn protected_branches_come_from_the_policy() {
 
 #[test]
 fn the_part_that_caused_it_is_shown() {
-    let verdict = judge("cargo test && rm -rf build && ls");
-    assert_eq!(verdict.part.as_deref(), Some("rm -rf build"));
+    let verdict = judge("cargo test && rm -rf src && ls");
+    assert_eq!(verdict.part.as_deref(), Some("rm -rf src"));
     assert!(verdict.reason.contains("recursively"), "{}", verdict.reason);
     let verdict = judge("ls; bash -c 'cd x; sudo make'");
     assert_eq!(verdict.part.as_deref(), Some("sudo make"));

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use crate::risk_corpus::judge;
 
 const BAD: [&str; 10] = [
-    "rm -rf build",
+    "rm -rf src",
     "sudo reboot",
     "git push --force",
     "npm publish",

@@ -126,10 +126,13 @@ fn writes(walk: &mut Walk<'_>, paths: &[&Text], state: &State, verb: &str) {
 }
 
 fn remove(walk: &mut Walk<'_>, args: Args<'_>, state: &mut State) {
-    if args.short('r') || args.short('R') || args.long("--recursive") {
+    let operands = args.operands(&[]);
+    let recursive = args.short('r') || args.short('R') || args.long("--recursive");
+    let mut losses = operands.iter();
+    if recursive && (operands.is_empty() || losses.any(|path| !walk.is_worth_nothing(path, state)))
+    {
         walk.ask("it removes recursively", false);
     }
-    let operands = args.operands(&[]);
     writes(walk, &operands, state, "removes");
     for path in operands {
         let unknown = !path.exact && path.placed;
@@ -251,7 +254,8 @@ fn copy_through(call: &Call<'_>, args: Args<'_>, state: &mut State) -> Output {
     Output::Text(text.clone())
 }
 
-/// Making a file of the worktree executable is ordinary work; all else asks.
+/// Usual rights for files of the worktree are ordinary work; all else asks: rights of
+/// somebody else, for everybody to write, or for whole folders.
 fn permissions(walk: &mut Walk<'_>, call: &Call<'_>, state: &State) {
     if call.args.0.len() == 1 && call.args.any(&["--help", "--version"]) {
         return;
@@ -259,13 +263,47 @@ fn permissions(walk: &mut Walk<'_>, call: &Call<'_>, state: &State) {
     let operands = call.args.operands(&["--reference"]);
     let mode = operands.first().map_or("", |word| word.as_str());
     let plain = call.name == "chmod"
-        && matches!(mode, "+x" | "u+x" | "a+x" | "ug+x" | "ugo+x")
+        && matches!(
+            mode,
+            "+x" | "u+x"
+                | "a+x"
+                | "ug+x"
+                | "ugo+x"
+                | "-x"
+                | "a-x"
+                | "+r"
+                | "a+r"
+                | "u+w"
+                | "+w"
+                | "u+rw"
+                | "u+rwx"
+                | "go-w"
+                | "go-rwx"
+                | "755"
+                | "0755"
+                | "644"
+                | "0644"
+                | "700"
+                | "0700"
+                | "600"
+                | "0600"
+                | "664"
+                | "0664"
+                | "775"
+                | "0775"
+                | "750"
+                | "640"
+        )
         && !call.args.short('R')
         && operands[1..]
             .iter()
             .all(|path| path.exact && matches!(walk.place(path, state), Place::Inside(_)));
     if plain {
-        walk.find(Tier::WriteLocal, "it makes a file executable", false);
+        walk.find(
+            Tier::WriteLocal,
+            "it changes who may run or read a file",
+            false,
+        );
     } else {
         walk.ask(
             format!("`{}` changes permissions or ownership", call.name),

@@ -424,25 +424,22 @@ fn copy(walk: &mut Walk<'_>, call: &Call<'_>, state: &mut State) -> Output {
 fn sockets(walk: &mut Walk<'_>, call: &Call<'_>, state: &mut State) -> Option<Output> {
     let args = call.args;
     if call.name == "openssl" {
-        match args.get(0) {
-            Some("s_client" | "s_server") => {
-                walk.find(Tier::WriteVisible, "it talks to another machine", true);
-            }
-            Some("enc") => {
-                return Some(if args.short('d') {
-                    Output::Foreign
-                } else {
-                    Output::Unknown
-                });
-            }
-            Some("base64") if args.short('d') => return Some(Output::Foreign),
-            _ => {}
+        if let Some("s_client" | "s_server") = args.get(0) {
+            walk.find(Tier::WriteVisible, "it talks to another machine", true);
         }
-        walk.find(Tier::WriteLocal, "it writes a file", false);
-        for path in args.values(&["-out", "-keyout"]) {
-            walk.write(&path, state, "writes to");
+        let targets = args.values(&["-out", "-keyout"]);
+        for path in &targets {
+            walk.write(path, state, "writes to");
         }
-        return Some(Output::Unknown);
+        let decodes = matches!(args.get(0), Some("enc" | "base64"));
+        if !decodes || !targets.is_empty() {
+            walk.find(Tier::WriteLocal, "it writes a file", false);
+        }
+        return Some(if decodes && args.short('d') {
+            Output::Foreign
+        } else {
+            Output::Unknown
+        });
     }
     walk.find(Tier::WriteVisible, "it talks to another machine", true);
     let runs = match call.name {

@@ -4,6 +4,7 @@ use butler_vocab::Tier;
 
 use super::super::{
     args::{Args, basename},
+    made_again,
     place::Place,
     state::{Feed, Output, State},
     text::Text,
@@ -158,14 +159,22 @@ impl Walk<'_> {
         let placed = starts
             .iter()
             .all(|word| matches!(self.place(word, state), Place::Inside(_)));
-        let found = if placed {
-            Text::placed(starts.first().map_or(".", |s| s.as_str()))
+        let start = starts.first().map_or(".", |start| start.as_str());
+        let worthless = placed && finds_only_what_is_made_again(args);
+        let found = if worthless {
+            // As good as any other name that it can find.
+            Text::placed(format!("{start}/__pycache__"))
+        } else if placed {
+            Text::placed(start)
         } else {
             Text::hole()
         };
         while let Some(word) = args.0.get(index) {
             index += 1;
             match word.as_str() {
+                "-delete" if worthless => {
+                    self.find(Tier::WriteLocal, "it removes what is made again", false);
+                }
                 "-delete" => self.ask("it removes everything it finds", false),
                 "-exec" | "-execdir" | "-ok" | "-okdir" => {
                     let end = args.0[index..]
@@ -173,7 +182,9 @@ impl Walk<'_> {
                         .position(|word| matches!(word.as_str(), ";" | "+"))
                         .map_or(args.0.len(), |end| index + end);
                     let inner = args.0[index..end].to_vec();
-                    self.removes_each(&inner);
+                    if !worthless {
+                        self.removes_each(&inner);
+                    }
                     let mut own = state.clone();
                     own.placeholder = Some(("{}".to_owned(), found.clone()));
                     let inner: Vec<Text> = inner
@@ -216,4 +227,47 @@ impl Walk<'_> {
         }
         Output::Unknown
     }
+}
+
+/// Whether a search can only find what is made again: each of its branches asks for
+/// a name of such things, and nothing is turned around.
+fn finds_only_what_is_made_again(args: Args<'_>) -> bool {
+    const PLAIN: [&str; 12] = [
+        "(",
+        ")",
+        "-type",
+        "-maxdepth",
+        "-mindepth",
+        "-depth",
+        "-prune",
+        "-print",
+        "-print0",
+        "-delete",
+        "-xdev",
+        "-mount",
+    ];
+    let mut words = args
+        .iter()
+        .skip_while(|word| !word.text.starts_with(['-', '(', '!']));
+    let mut named = false;
+    while let Some(word) = words.next() {
+        match word.as_str() {
+            "-name" | "-iname" => {
+                let is_such = |name: &Text| name.exact && made_again::is_name(&name.text);
+                if !words.next().is_some_and(is_such) {
+                    return false;
+                }
+                named = true;
+            }
+            "-o" | "-or" if named => named = false,
+            "-type" | "-maxdepth" | "-mindepth" => drop(words.next()),
+            // What it runs is judged by itself.
+            "-exec" | "-execdir" => {
+                let _ = words.find(|word| matches!(word.as_str(), ";" | "+"));
+            }
+            plain if PLAIN.contains(&plain) => {}
+            _ => return false,
+        }
+    }
+    named
 }
