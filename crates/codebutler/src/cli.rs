@@ -14,7 +14,7 @@ use clap::{
 use crate::{
     commands::{
         agent, chat, completions, demo, doctor, exec, hub, init, link, logs, model, policy, pr,
-        prompt, redact, rehearsal, roadmap, roles, schema, skill, slack, threads, tool, up,
+        prompt, redact, rehearsal, roadmap, roles, schema, skill, slack, threads, tool, undo, up,
         validate,
     },
     error::CliError,
@@ -86,6 +86,7 @@ pub enum Command {
     #[command(alias = "thread")]
     Threads(threads::Args),
     Pr(pr::Args),
+    Undo(undo::Args),
     Skill(skill::Args),
     Roadmap(roadmap::Args),
     Roles(roles::Args),
@@ -116,6 +117,7 @@ impl Command {
             Command::Slack(args) => slack::run(&args, ui),
             Command::Threads(args) => threads::run(&args, ui),
             Command::Pr(args) => pr::run(&args, ui),
+            Command::Undo(args) => undo::run(&args, ui),
             Command::Skill(args) => skill::run(&args, ui),
             Command::Roadmap(args) => roadmap::run(&args, ui),
             Command::Roles(args) => roles::run(&args, ui),
@@ -135,7 +137,7 @@ impl Command {
 const GROUPS: [(&str, &[&str]); 5] = [
     ("Try", &["demo"]),
     ("Set up", &["init", "doctor", "validate", "slack"]),
-    ("Run", &["up", "hub", "link", "exec", "chat"]),
+    ("Run", &["up", "hub", "link", "exec", "chat", "undo"]),
     (
         "Look",
         &[

@@ -11,7 +11,7 @@ use butler_toolbox::{
     Cache, Desk, DiffMaker, Executor, Registry, Surroundings, TreeHasher, Workplace,
 };
 use butler_vocab::{Choice, DecisionKind, Role, ToolCall, ToolSpec};
-use butler_worktree::{DiffOf, Worktree, WorktreeLock};
+use butler_worktree::{DiffOf, Undo, Worktree, WorktreeLock};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -84,6 +84,9 @@ impl Bench {
             desk = desk.with_ready(ready);
         }
         if let Some(worktree) = own {
+            if let Some(undo) = Undo::of(&worktree.path, worktree.short()) {
+                desk = desk.with_undo(Arc::new(undo));
+            }
             desk = desk
                 .with_tree(tree_of(worktree.clone()))
                 .with_diff(diff_of(worktree.clone()));

@@ -11,6 +11,7 @@ use std::{
 
 use butler_jail::Jail;
 use butler_vocab::{CallId, Receipt, TreeHash};
+use butler_worktree::Undo;
 use futures_util::future::BoxFuture;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -45,6 +46,7 @@ pub struct Desk {
     diff: Option<DiffMaker>,
     past: Option<Arc<dyn Past>>,
     ready: Option<ReadyGate>,
+    undo: Option<Arc<Undo>>,
     progress: Option<mpsc::Sender<String>>,
     result_bytes: usize,
     shelf: Arc<Mutex<Shelf>>,
@@ -70,6 +72,7 @@ impl Desk {
             diff: None,
             past: None,
             ready: None,
+            undo: None,
             progress: None,
             // Tools keep their own cap; this leaves room for verdict and hints.
             result_bytes: clip::RESULT_BYTES + 1024,
@@ -117,6 +120,13 @@ impl Desk {
     #[must_use]
     pub fn with_ready(mut self, ready: ReadyGate) -> Self {
         self.ready = Some(ready);
+        self
+    }
+
+    /// With this, files are saved before a call may lose them.
+    #[must_use]
+    pub fn with_undo(mut self, undo: Arc<Undo>) -> Self {
+        self.undo = Some(undo);
         self
     }
 
@@ -192,6 +202,10 @@ impl Desk {
             () = self.cancel.cancelled() => Err("stopped while the worktree was being prepared".to_owned()),
             () = tokio::time::sleep(READY_PATIENCE) => Err(STILL_PREPARING.to_owned()),
         }
+    }
+
+    pub(crate) fn undo(&self) -> Option<&Arc<Undo>> {
+        self.undo.as_ref()
     }
 
     pub(crate) fn result_bytes(&self) -> usize {

@@ -7,7 +7,7 @@
 use std::{panic::AssertUnwindSafe, time::Duration};
 
 use butler_policy::{Circumstances, Judgement, Permit, Refusal};
-use butler_vocab::{CrashClass, Sha256Hex, ToolCall, ToolOutcome};
+use butler_vocab::{CrashClass, Sha256Hex, Tier, ToolCall, ToolOutcome};
 use futures_util::{FutureExt, future::BoxFuture};
 use serde_json::Value;
 
@@ -63,7 +63,7 @@ impl Executor {
             Err(refusal) => return Judgement::Refuse(refusal),
         };
         let scripts = || match call.name.as_str() {
-            "Bash" => scripts::named_in(&call, c.root),
+            "Bash" => scripts::bound_to(&call, c.root),
             _ => Vec::new(),
         };
         butler_policy::judge(&call, tool.tier_of(&call.arguments), scripts, c)
@@ -96,6 +96,9 @@ impl Executor {
                 Err(outcome) => return outcome,
             };
             let own = desk.for_call();
+            if let Err(outcome) = save_first(call, &permit, &own).await {
+                return outcome;
+            }
             let deadline = tool.deadline(&input);
             let mut outcome =
                 supervise(tool, deadline, &own, tool.run(&permit, &input, &own)).await;
@@ -197,6 +200,33 @@ impl Executor {
             } else {
                 format!("did you mean {}?", near.join(" or "))
             },
+        }
+    }
+}
+
+/// Tools that can delete or overwrite files of the worktree.
+const CHANGING: [&str; 4] = ["Bash", "Write", "Edit", "RunChecks"];
+
+/// Saves the files before a call that may lose some. What cannot be saved is not
+/// put at risk.
+async fn save_first(call: &ToolCall, permit: &Permit, desk: &Desk) -> Result<(), ToolOutcome> {
+    let Some(undo) = desk.undo() else {
+        return Ok(());
+    };
+    if permit.tier() == Tier::Read || !CHANGING.contains(&call.name.as_str()) {
+        return Ok(());
+    }
+    let about = ["command", "path", "file_path"];
+    let about = about.iter().find_map(|name| call.arguments[*name].as_str());
+    let about: String = about.unwrap_or_default().chars().take(80).collect();
+    let why = format!("before {} {}", call.name, about.replace('\n', " "));
+    match undo.save(why.trim(), desk.cancel()).await {
+        Ok(_) => Ok(()),
+        Err(error) => {
+            tracing::error!(%error, "the files could not be saved before a call");
+            Err(ToolOutcome::error(format!(
+                "not run: the files could not be saved first, so nothing could be undone: {error}"
+            )))
         }
     }
 }

@@ -1,18 +1,26 @@
-//! The repo files that a command names: their hashes are part of what a person
-//! approves, so that a script cannot change between the click and the run.
+//! The files that a command may read: their hashes are part of what a person
+//! approves, so that nothing it runs can change between the click and the run.
 //!
-//! Naming is taken generously: every word that is a file beneath the root, and
-//! the files that build tools read without being told. One file too many only
-//! means that its change asks again.
+//! All files that git does not ignore count, whatever the command names: a script
+//! is found by a pattern, sourced by another one, or written with odd characters.
+//! Of ignored ones, which are too many, every word that is one, and what build tools
+//! read without being told. One file too many only means that its change asks again.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    fs::File,
+    io::Read,
     path::Path,
 };
 
 use butler_vocab::{Sha256Hex, ToolCall};
+use rustix::fs::{Mode, OFlags};
+use tokio_util::sync::CancellationToken;
 
-use crate::{Inside, Surroundings, Workplace};
+use crate::{
+    Inside, Surroundings, Workplace,
+    walk::{Found, walk},
+};
 
 /// Larger files are not scripts.
 const CAP: u64 = 4 * 1024 * 1024;
@@ -40,8 +48,45 @@ const IMPLIED: &[(&[&str], &[&str])] = &[
     (&["task"], &["Taskfile.yml"]),
 ];
 
+/// What a Bash call is approved with: the whole tree, and the files it names.
+pub(crate) fn bound_to(call: &ToolCall, root: &str) -> Vec<(String, Sha256Hex)> {
+    let mut bound = named_in(call, root);
+    bound.extend(tree(root).map(|sha256| (".".to_owned(), sha256)));
+    bound
+}
+
+/// A hash of the names and contents of all files that no rule ignores.
+fn tree(root: &str) -> Option<Sha256Hex> {
+    let place = Workplace::open(Path::new(root), Vec::new(), Surroundings::default()).ok()?;
+    let threads = walk(
+        &place,
+        &Inside::root(),
+        &CancellationToken::new(),
+        Vec::new,
+        |lines, found| lines.push(format!("{} {}\n", content(found), found.path)),
+    );
+    let mut lines: Vec<String> = threads.ok()?.into_iter().flatten().collect();
+    lines.sort();
+    Some(Sha256Hex::of(lines.concat()))
+}
+
+/// The hash of a file; of one that cannot be read, that it cannot.
+fn content(found: &Found<'_>) -> String {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let opened = rustix::fs::openat(found.folder, found.name, flags, Mode::empty());
+    let Ok(fd) = opened else {
+        return "unreadable".to_owned();
+    };
+    let mode = rustix::fs::fstat(&fd).map_or(0, |about| about.st_mode & 0o111);
+    let mut bytes = Vec::new();
+    match File::from(fd).read_to_end(&mut bytes) {
+        Ok(_) => format!("{mode:o} {}", Sha256Hex::of(bytes)),
+        Err(_) => "unreadable".to_owned(),
+    }
+}
+
 /// The files named by a Bash call, with the hashes of their content.
-pub(crate) fn named_in(call: &ToolCall, root: &str) -> Vec<(String, Sha256Hex)> {
+fn named_in(call: &ToolCall, root: &str) -> Vec<(String, Sha256Hex)> {
     let Some(command) = call
         .arguments
         .get("command")

@@ -53,6 +53,7 @@ mod tracker;
 mod tree;
 mod trial;
 mod turn;
+mod undo;
 mod worktree;
 
 pub use commit::KEY_TRAILER;
@@ -77,4 +78,5 @@ pub use submodules::Submodule;
 pub use tracker::{Issue, IssueNumber, NewIssue, NewRelease, Release, Tracker, tracker_of};
 pub use tree::tree_of;
 pub use trial::Trial;
+pub use undo::{Restored, SavedFiles, Undo};
 pub use worktree::Worktree;

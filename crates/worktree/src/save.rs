@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{Git, Repo, Result, commit::Commit, repo::resolve, status, tree};
 
-const SAVED: &str = "refs/codebutler/saved";
+pub(crate) const SAVED: &str = "refs/codebutler/saved";
 
 /// One saved state.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -164,7 +164,7 @@ impl Repo {
     }
 }
 
-fn number(name: &str) -> u64 {
+pub(crate) fn number(name: &str) -> u64 {
     name.rsplit('/')
         .next()
         .and_then(|n| n.parse().ok())
@@ -211,4 +211,14 @@ async fn staged(
         role: Role::Pm,
     };
     commit.write(git, cancel).await.map(Some)
+}
+
+/// The number of the newest one under a name; 0 when there is none.
+pub(crate) async fn newest(git: &Git, name: &str, cancel: &CancellationToken) -> Result<u64> {
+    let output = git
+        .call(["for-each-ref", "--format=%(refname)"])
+        .arg(format!("{SAVED}/{name}/"))
+        .run(cancel)
+        .await?;
+    Ok(output.lines().map(|name| number(&name)).max().unwrap_or(0))
 }

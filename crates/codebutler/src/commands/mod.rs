@@ -28,6 +28,7 @@ pub mod slack;
 pub mod threads;
 pub mod tool;
 mod try_out;
+pub mod undo;
 pub mod up;
 pub mod validate;
 

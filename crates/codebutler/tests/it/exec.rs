@@ -150,27 +150,81 @@ async fn what_would_need_a_click_is_refused_unless_the_person_named_it() {
 title: a folder goes
 roles:
   coder:
-    - call: [{ tool: Bash, with: { command: "rm -rf build" } }]
+    - call: [{ tool: Bash, with: { command: "rm -rf drafts" } }]
     - id: refused
       when: { tool_result_contains: "refused: DESTRUCTIVE" }
-      say: I was not allowed to remove build/.
+      say: I was not allowed to remove drafts/.
     - when: { not_played: refused }
-      say: build/ is gone.
+      say: drafts/ is gone.
 "#;
     let alone = Alone::with(scenario).await;
-    alone.scratch.write("build/old", "x");
+    alone.scratch.write("drafts/old", "x");
     let ran = alone.exec(&["clean up"]);
     assert_eq!(
         (ran.code, ran.out.as_str()),
-        (0, "I was not allowed to remove build/.\n"),
+        (0, "I was not allowed to remove drafts/.\n"),
         "{ran:?}"
     );
-    assert!(alone.scratch.root().join("build/old").exists());
+    assert!(alone.scratch.root().join("drafts/old").exists());
     let other = alone.exec(&["--allow", "rm -rf other", "clean up"]);
     assert!(other.out.starts_with("I was not"), "{other:?}");
-    let allowed = alone.exec(&["--allow", "rm -rf build", "clean up"]);
-    assert_eq!(allowed.out, "build/ is gone.\n", "{allowed:?}");
-    assert!(!alone.scratch.root().join("build").exists());
+    let allowed = alone.exec(&["--allow", "rm -rf drafts", "clean up"]);
+    assert_eq!(allowed.out, "drafts/ is gone.\n", "{allowed:?}");
+    assert!(!alone.scratch.root().join("drafts").exists());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_task_removed_or_changed_comes_back_with_undo() {
+    let scenario = r#"
+title: files go
+roles:
+  coder:
+    - call: [{ tool: Bash, with: { command: "rm -f notes.txt; mv plan.md /tmp; : > kept.bin" } }]
+    - call: [{ tool: Write, with: { path: new.txt, content: "new" } }]
+    - say: Done.
+"#;
+    let alone = Alone::with(scenario).await;
+    let root = alone.scratch.root();
+    let git = Command::new("git")
+        .args(["init", "-q"])
+        .current_dir(root)
+        .status();
+    assert!(git.unwrap().success());
+    let files: [(&str, &[u8]); 3] = [
+        ("notes.txt", b"never committed\r\n"),
+        ("plan.md", b"a plan\n"),
+        ("kept.bin", &[0, 159, 146, 150]),
+    ];
+    for (name, content) in files {
+        fs::write(root.join(name), content).unwrap();
+    }
+    let ran = alone.exec(&["make a mess"]);
+    assert_eq!(ran.out, "Done.\n", "{ran:?}");
+    assert!(!root.join("notes.txt").exists() && root.join("new.txt").exists());
+    let undo = |args: &[&str]| {
+        let mut command = Command::new(cargo_bin!("codebutler"));
+        let command = command.current_dir(root).arg("undo").args(args);
+        let command = command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        ended(
+            command
+                .env("CODEBUTLER_HOME", alone.scratch.home())
+                .spawn()
+                .unwrap(),
+        )
+    };
+    let listed = undo(&[]);
+    assert!(
+        listed.out.contains("exec/1") && listed.out.contains("before Bash rm -f notes.txt"),
+        "{listed:?}"
+    );
+    let unknown = undo(&["exec/99"]);
+    assert_ne!(unknown.code, 0, "{unknown:?}");
+    let back = undo(&["exec/1"]);
+    assert_eq!(back.code, 0, "{back:?}");
+    for (name, content) in files {
+        assert_eq!(fs::read(root.join(name)).unwrap(), content, "{name}");
+    }
+    assert!(!root.join("new.txt").exists());
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -9,10 +9,14 @@ use std::{
 use butler_policy::Circumstances;
 use butler_toolbox::{Desk, Surroundings, Workplace};
 use butler_vocab::ThreadId;
+use butler_worktree::Undo;
 use tokio_util::sync::CancellationToken;
 
 use super::SoloConfig;
 use crate::{TeamError, office::now_ms};
+
+/// Under which name the files are saved before they may be lost.
+const SAVED_AS: &str = "exec";
 
 /// What the calls of a run share.
 pub(super) struct SoloBench {
@@ -37,8 +41,12 @@ impl SoloBench {
         let workplace = Workplace::open(&config.folder, config.checks.clone(), surroundings)?;
         let root = workplace.root().display().to_string();
         let sandboxed = jail.strength().is_whole();
+        let mut desk = Desk::new(Arc::new(workplace), cancel.clone()).with_jail(jail);
+        if let Some(undo) = Undo::of(&config.folder, SAVED_AS) {
+            desk = desk.with_undo(Arc::new(undo));
+        }
         Ok(Self {
-            desk: Desk::new(Arc::new(workplace), cancel.clone()).with_jail(jail),
+            desk,
             root,
             sandboxed,
         })

@@ -288,3 +288,36 @@ async fn where_the_walls_are_not_whole_every_command_asks_and_then_runs() {
             .unwrap_or_else(|_| panic!("{kernel}: the job did not run"));
     }
 }
+
+#[tokio::test]
+async fn an_approval_is_void_when_a_file_changed_since() {
+    let room = Room::with_jail(Vec::new());
+    room.write(".gitignore", "build/\n");
+    room.write("scripts/a b.sh", "echo one\n");
+    room.write("lib.sh", "echo sourced\n");
+    room.write("large.sh", vec![b'#'; 5 << 20]);
+    room.write("build/out", "ignored\n");
+    let call = call("Bash", json!({"command": "sudo bash scripts/*.sh"}));
+    let hash = || match room.judge(Role::Coder, &call) {
+        Judgement::Ask(question) => question.sha256,
+        other => panic!("{other:?}"),
+    };
+    let before = hash();
+    assert_eq!(hash(), before);
+    room.write("build/out", "made again\n");
+    assert_eq!(
+        hash(),
+        before,
+        "what is ignored and not named plays no part"
+    );
+    for (file, content) in [
+        ("scripts/a b.sh", b"echo two\n".to_vec()),
+        ("lib.sh", b"echo evil\n".to_vec()),
+        ("large.sh", vec![b' '; 5 << 20]),
+        ("new.sh", b"echo new\n".to_vec()),
+    ] {
+        let before = hash();
+        room.write(file, content);
+        assert_ne!(hash(), before, "{file}");
+    }
+}

@@ -22,3 +22,4 @@ mod support;
 mod syncing;
 mod together;
 mod tracking;
+mod undoing;
