@@ -13,6 +13,7 @@ use butler_model::{ClientConfig, Endpoint, EndpointKind, PriceBook};
 use butler_policy::{CustomPattern, Overrides, Redactor};
 use butler_settings::{
     EndpointKind as Kind, FOLDER, JournalPlace, Knowledge, Language, Machine, RepoFiles, Settings,
+    Undoable,
 };
 use butler_team::{AgentConfig, ByComplexity, Patience};
 use butler_toolbox::Check;
@@ -302,6 +303,7 @@ pub fn overrides(settings: &Settings) -> Overrides {
         .clone_from(&policy.tool_overrides.bash.destructive);
     bash.safe.clone_from(&policy.tool_overrides.bash.safe);
     overrides.accept_weaker = policy.sandbox.accept_weaker;
+    overrides.undoable = policy.undoable == Undoable::Save;
     let asks = &mut overrides.require_approval;
     asks.git_push_to
         .clone_from(&policy.require_approval.git_push_to);

@@ -64,6 +64,8 @@ struct Weight {
     part: Option<String>,
     /// Whether an approval opens the network.
     network: bool,
+    /// Whether it runs only when the files were saved.
+    must_save: bool,
 }
 
 /// Right of the role, then the plan gate.
@@ -106,6 +108,7 @@ fn weigh(call: &ToolCall, base_tier: Tier, c: &Circumstances<'_>) -> Result<Weig
         ask,
         part: None,
         network: false,
+        must_save: false,
     })
 }
 
@@ -125,7 +128,8 @@ fn weigh_bash(call: &ToolCall, c: &Circumstances<'_>) -> Result<Weight, Refusal>
             overrides: c.overrides,
         },
     );
-    let ask = if assessment.tier == Tier::Destructive {
+    let must_save = assessment.undoable && c.overrides.undoable && c.sandboxed;
+    let ask = if assessment.tier == Tier::Destructive && !must_save {
         Some(assessment.reason)
     } else if let Some(reason) = weak_walls(c) {
         Some(reason)
@@ -142,6 +146,7 @@ fn weigh_bash(call: &ToolCall, c: &Circumstances<'_>) -> Result<Weight, Refusal>
         ask,
         part: assessment.part,
         network: assessment.network,
+        must_save,
     })
 }
 
@@ -195,6 +200,7 @@ fn decide(
             network,
             // Whoever is asked is told so; see `weak_walls`.
             unconfined: !c.sandboxed,
+            must_save: weight.must_save,
             approval,
         })
     };

@@ -300,6 +300,41 @@ fn without_a_sandbox_every_command_asks() {
 }
 
 #[test]
+fn what_can_be_undone_needs_no_click_where_that_was_agreed_to() {
+    let mut desk = Desk::new();
+    let undoable = [
+        "rm -rf src",
+        "find . -name '*.rs' -delete",
+        "shred -u notes.txt",
+    ];
+    let others = [
+        "rm -rf ~/x",
+        "rm -rf .git",
+        "npm publish",
+        "rm -rf src && sudo ls",
+    ];
+    for command in undoable.iter().chain(&others) {
+        asked(judge(
+            &bash(command),
+            Tier::WriteLocal,
+            &[],
+            &desk.circumstances(Role::Coder),
+        ));
+    }
+    desk.overrides.undoable = true;
+    let c = desk.circumstances(Role::Coder);
+    for command in undoable {
+        let Judgement::Run(permit) = judge(&bash(command), Tier::WriteLocal, &[], &c) else {
+            panic!("{command} asks");
+        };
+        assert!(permit.must_save() && !permit.network(), "{command}");
+    }
+    for command in others {
+        asked(judge(&bash(command), Tier::WriteLocal, &[], &c));
+    }
+}
+
+#[test]
 fn text_from_outside_keeps_an_activation_at_home() {
     let desk = Desk::new();
     let tainted = |role| Circumstances {

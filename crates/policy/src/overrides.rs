@@ -31,6 +31,9 @@ pub struct Overrides {
     pub protected_branches: Vec<String>,
     /// The branch that pull requests of this thread go to.
     pub base: String,
+    /// What only changes files of the worktree runs without a click: they are saved
+    /// before, or it does not run.
+    pub undoable: bool,
     /// Commands run without a click where the sandbox is not whole.
     pub accept_weaker: bool,
 }

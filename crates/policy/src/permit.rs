@@ -27,6 +27,7 @@ pub struct Permit {
     pub(crate) scope: Option<Scope>,
     pub(crate) network: bool,
     pub(crate) unconfined: bool,
+    pub(crate) must_save: bool,
     pub(crate) approval: Option<RequestId>,
 }
 
@@ -66,6 +67,13 @@ impl Permit {
     #[must_use]
     pub fn unconfined(&self) -> bool {
         self.unconfined
+    }
+
+    /// Whether it holds only if the files are saved before: nobody was asked, because
+    /// it can be undone.
+    #[must_use]
+    pub fn must_save(&self) -> bool {
+        self.must_save
     }
 
     /// The approval that this permit uses up. The caller records its use before

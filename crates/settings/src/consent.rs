@@ -14,7 +14,7 @@ use serde::Serialize;
 use crate::{
     limits::Limits,
     machine::Consent,
-    policy::{Knowledge, PlanGate, RepoPolicy},
+    policy::{Knowledge, PlanGate, RepoPolicy, Undoable},
     repo::RepoConfig,
 };
 
@@ -193,6 +193,12 @@ impl Gate<'_> {
         if policy.sandbox.accept_weaker && !self.agreed("sandbox.acceptWeaker", &true, words.into())
         {
             policy.sandbox.accept_weaker = false;
+        }
+        let words = "commands delete files of the worktree without approval, after saving them";
+        if policy.undoable == Undoable::Save
+            && !self.agreed("undoable", &policy.undoable, words.into())
+        {
+            policy.undoable = Undoable::default();
         }
     }
 }

@@ -51,7 +51,7 @@ pub use lookup::{
 };
 pub use machine::{Endpoint, EndpointKind, EndpointPrice, Machine, SlackTokens};
 pub use models::{Models, PmModels, Profile};
-pub use policy::Knowledge;
+pub use policy::{Knowledge, Undoable};
 pub use problem::{Problem, Problems};
 pub use reference::reference;
 pub use repo::{Channel, Check, JournalPlace, Language, RespondTo};

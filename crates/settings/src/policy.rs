@@ -24,6 +24,19 @@ pub struct RepoPolicy {
     pub redaction: Redaction,
     /// What the sandbox allows beyond its built-in rules.
     pub sandbox: Sandbox,
+    /// Whether what `codebutler undo` can bring back needs an approval. `save` loosens.
+    pub undoable: Undoable,
+}
+
+/// Whether a command that only deletes or overwrites files of the worktree asks.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Undoable {
+    /// It asks.
+    #[default]
+    Ask,
+    /// It runs, after the files were saved.
+    Save,
 }
 
 /// Overrides by tool.

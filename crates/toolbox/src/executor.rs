@@ -211,6 +211,10 @@ const CHANGING: [&str; 4] = ["Bash", "Write", "Edit", "RunChecks"];
 /// put at risk.
 async fn save_first(call: &ToolCall, permit: &Permit, desk: &Desk) -> Result<(), ToolOutcome> {
     let Some(undo) = desk.undo() else {
+        if permit.must_save() {
+            let text = "not run: the files cannot be saved here, so it could not be undone";
+            return Err(ToolOutcome::error(text));
+        }
         return Ok(());
     };
     if permit.tier() == Tier::Read || !CHANGING.contains(&call.name.as_str()) {

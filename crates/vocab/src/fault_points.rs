@@ -144,6 +144,10 @@ pub const FAULT_POINTS: &[(&str, &str)] = &[
         "worktree.sleep",
         "a quiet worktree is marked before its files move",
     ),
+    (
+        "worktree.undo-save",
+        "the files are saved before a command may lose them",
+    ),
     ("worktree.unlock", "a new worktree is whole"),
     (
         "worktree.wake",

@@ -82,7 +82,12 @@ impl Undo {
     #[must_use]
     pub fn of(root: &Path, name: &str) -> Option<Self> {
         let root = root.canonicalize().ok()?;
-        let top = root.ancestors().find(|top| top.join(".git").exists())?;
+        // An empty folder of that name keeps nothing: the sandbox may have put it there.
+        let is_top = |top: &&Path| {
+            let git = top.join(".git");
+            git.is_file() || git.join("HEAD").exists()
+        };
+        let top = root.ancestors().find(is_top)?;
         let git = Git::at(top);
         git.git_dir().ok()?;
         Some(Self {
@@ -171,12 +176,12 @@ impl Undo {
         let told = told.await.map_err(|_| Error::Cancelled {
             what: "reading the files".to_owned(),
         })??;
-        fault("worktree.before-save");
+        fault("worktree.before-undo-save");
         let import = self
             .git
             .call(["fast-import", "--quiet", "--done", "--force"]);
         let imported = import.input(told).run(cancel).await?;
-        fault("worktree.after-save");
+        fault("worktree.after-undo-save");
         let commit = imported.text();
         if commit.len() < 40 {
             return Err(imported.unreadable());
@@ -223,7 +228,7 @@ impl Undo {
         // Whole: what somebody else saved meanwhile must not be taken for ours.
         *self.last.lock().await = None;
         let now = self.save(&why, cancel).await?;
-        let now = now.ok_or_else(|| Error::Cancelled { what: why })?;
+        let now = now.ok_or(Error::Cancelled { what: why })?;
         let restored =
             restore::from(&self.git, &self.root, &now.commit, &saved.commit, cancel).await;
         *self.last.lock().await = None;

@@ -399,7 +399,7 @@ fn files(folder: &Path) -> BTreeMap<PathBuf, String> {
             let path = item.unwrap().path();
             let name = path.file_name().unwrap().to_string_lossy().into_owned();
             if path.is_dir() {
-                if name != "build" {
+                if name != "drafts" {
                     folders.push(path);
                 }
             } else if !matches!(name.as_str(), ".git" | "starts.log" | "removed.log") {

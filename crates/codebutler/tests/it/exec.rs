@@ -187,7 +187,7 @@ roles:
     let root = alone.scratch.root();
     let git = Command::new("git")
         .args(["init", "-q"])
-        .current_dir(root)
+        .current_dir(&root)
         .status();
     assert!(git.unwrap().success());
     let files: [(&str, &[u8]); 3] = [
@@ -203,7 +203,7 @@ roles:
     assert!(!root.join("notes.txt").exists() && root.join("new.txt").exists());
     let undo = |args: &[&str]| {
         let mut command = Command::new(cargo_bin!("codebutler"));
-        let command = command.current_dir(root).arg("undo").args(args);
+        let command = command.current_dir(&root).arg("undo").args(args);
         let command = command.stdout(Stdio::piped()).stderr(Stdio::piped());
         ended(
             command
@@ -401,7 +401,7 @@ roles:
         (0, "I looked before I went on.\n"),
         "{ran:?}"
     );
-    assert_eq!(alone.scratch.read("count"), "started\nafter\n");
+    assert_eq!(alone.scratch.read("count"), "started\nafter\n", "{ran:?}");
     let again = alone.exec(&["--resume"]);
     assert_eq!(again.code, 4, "{again:?}");
     assert!(again.err.contains("no unfinished session"), "{again:?}");

@@ -69,6 +69,9 @@ pub struct Assessment {
     pub part: Option<String>,
     /// Whether it needs the network, which an approval then opens.
     pub network: bool,
+    /// Whether it asks only for what happens to files of the worktree, which are
+    /// saved before and can be brought back.
+    pub undoable: bool,
 }
 
 /// Judges a command. Pure and linear in the length of the text.
@@ -79,6 +82,7 @@ pub fn assess(command: &str, ctx: &RiskContext<'_>) -> Assessment {
         reason,
         part: None,
         network: false,
+        undoable: false,
     };
     if command.len() > MAX_BYTES {
         return unreadable(format!("it is longer than {} KiB", MAX_BYTES / 1024));

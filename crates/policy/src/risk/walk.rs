@@ -47,6 +47,7 @@ impl<'a> Walk<'a> {
                 reason: "it only looks".to_owned(),
                 part: None,
                 network: false,
+                undoable: true,
             },
             part: String::new(),
             nesting: 0,
@@ -64,12 +65,20 @@ impl<'a> Walk<'a> {
             state.positional = None;
             self.node(&body, state, &Feed::None);
         }
+        self.worst.undoable &= self.worst.tier == Tier::Destructive && !self.worst.network;
         self.worst
     }
 
     /// A person must be asked.
     pub(super) fn ask(&mut self, reason: impl Into<String>, network: bool) {
+        self.worst.undoable = false;
         self.find(Tier::Destructive, reason, network);
+    }
+
+    /// A person must be asked, unless what happens to files of the worktree is
+    /// agreed to be undone instead.
+    pub(super) fn ask_undoable(&mut self, reason: impl Into<String>) {
+        self.find(Tier::Destructive, reason, false);
     }
 
     /// Notes a finding; the first of the worst ones is shown.

@@ -1,9 +1,5 @@
 //! What people do all day does not ask; what loses or leaks asks, or is saved
 //! before it runs (see the undo tests of `worktree`, which run the same list).
-#![expect(
-    clippy::print_stdout,
-    reason = "a failed score must say which lines it was"
-)]
 
 use butler_vocab::Tier;
 

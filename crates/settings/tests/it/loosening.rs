@@ -1,6 +1,6 @@
 //! A cloned repo can tighten at once; it loosens, spends and runs nothing by itself.
 
-use butler_settings::{Knowledge, Limits, Settings, agree, hash_of};
+use butler_settings::{Knowledge, Limits, Settings, Undoable, agree, hash_of};
 
 use crate::scratch::Scratch;
 
@@ -8,7 +8,8 @@ const LOOSE: &str = r#"{
   "tool_overrides": { "bash": { "destructive": ["make deploy"], "safe": ["docker compose up"] } },
   "planGate": false,
   "knowledge": "direct",
-  "sandbox": { "acceptWeaker": true }
+  "sandbox": { "acceptWeaker": true },
+  "undoable": "save"
 }"#;
 
 const COSTLY: &str = r#"{
@@ -27,6 +28,7 @@ fn is_strict(settings: &Settings) -> bool {
         && policy.plan_gate.0
         && policy.knowledge == Knowledge::Pr
         && !policy.sandbox.accept_weaker
+        && policy.undoable == Undoable::Ask
 }
 
 fn agree_to_all(scratch: &Scratch) {
@@ -43,8 +45,8 @@ fn loosening_has_no_effect_before_consent_and_tightening_has() {
         ["make deploy"]
     );
     let waiting = settings.waiting();
-    assert_eq!(waiting.len(), 4, "{waiting:?}");
-    assert_eq!(settings.notices.len(), 4);
+    assert_eq!(waiting.len(), 5, "{waiting:?}");
+    assert_eq!(settings.notices.len(), 5);
     let first = settings.notices[0].to_string();
     assert!(
         first.contains("docker compose up") && first.contains("policy accept"),

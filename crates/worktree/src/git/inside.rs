@@ -66,6 +66,8 @@ const OUTSIDE: &[Outside] = &[
     plain("mktree"),
     plain("mktag"),
     plain("commit-tree"),
+    // Is told the bytes of files, and looks at none.
+    plain("fast-import"),
     Outside {
         command: "hash-object",
         must_say: &["--stdin", "--no-filters"],

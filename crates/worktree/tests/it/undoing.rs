@@ -111,8 +111,11 @@ async fn what_a_command_lost_comes_back_byte_for_byte() {
     for command in commands {
         let copy = tempfile::tempdir().unwrap();
         let root = copy.path().canonicalize().unwrap().join("repo");
-        let copied = Command::new("cp").arg("-a").arg(scratch.root()).arg(&root);
-        assert!({ copied }.status().unwrap().success());
+        let copied = Command::new("cp")
+            .arg("-a")
+            .args([scratch.root(), &root])
+            .status();
+        assert!(copied.unwrap().success());
         let undo = Undo::of(&root, "exec").unwrap();
         let before = snapshot(&root);
         assert!(before.len() > 10);
@@ -230,5 +233,7 @@ async fn a_subfolder_and_a_linked_worktree_are_saved_by_themselves() {
     }
     assert!(scratch.root().join("run.sh").exists());
     let nowhere = tempfile::tempdir().unwrap();
+    assert!(Undo::of(nowhere.path(), "exec").is_none());
+    fs::create_dir(nowhere.path().join(".git")).unwrap();
     assert!(Undo::of(nowhere.path(), "exec").is_none());
 }

@@ -22,7 +22,8 @@ pub(super) fn judge(walk: &mut Walk<'_>, call: &Call<'_>, state: &mut State) -> 
     match name.unwrap_or(call.name) {
         "rm" | "unlink" | "rmdir" => remove(walk, args, state),
         "shred" | "srm" | "wipe" | "scrub" => {
-            walk.ask(format!("`{}` destroys files", call.name), false);
+            writes(walk, &args.operands(&["-n", "-s"]), state, "destroys");
+            walk.ask_undoable(format!("`{}` destroys files", call.name));
         }
         "mv" | "rename" => move_files(walk, call, state),
         "cp" | "install" => copy(walk, call, state),
@@ -131,7 +132,7 @@ fn remove(walk: &mut Walk<'_>, args: Args<'_>, state: &mut State) {
     let mut losses = operands.iter();
     if recursive && (operands.is_empty() || losses.any(|path| !walk.is_worth_nothing(path, state)))
     {
-        walk.ask("it removes recursively", false);
+        walk.ask_undoable("it removes recursively");
     }
     writes(walk, &operands, state, "removes");
     for path in operands {
@@ -329,7 +330,7 @@ fn tar(walk: &mut Walk<'_>, args: Args<'_>, state: &State) {
             walk.ask("tar runs a command", false);
         }
         if word.text.starts_with("--remove-files") || word.text.starts_with("--recursive-unlink") {
-            walk.ask("tar removes files", false);
+            walk.ask_undoable("tar removes files");
         }
     }
     let mut programs = args.values(&["-I", "--use-compress-program"]);
@@ -450,7 +451,7 @@ fn compress(walk: &mut Walk<'_>, call: &Call<'_>, state: &State) -> Output {
             walk.ask("zip runs a command", false);
         }
         if args.has("-m") || args.has("--move") {
-            walk.ask("zip removes what it packs", false);
+            walk.ask_undoable("zip removes what it packs");
         }
         let archive = args.operands(&["-x", "-i"]);
         writes(

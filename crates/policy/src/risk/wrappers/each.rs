@@ -175,6 +175,7 @@ impl Walk<'_> {
                 "-delete" if worthless => {
                     self.find(Tier::WriteLocal, "it removes what is made again", false);
                 }
+                "-delete" if placed => self.ask_undoable("it removes everything it finds"),
                 "-delete" => self.ask("it removes everything it finds", false),
                 "-exec" | "-execdir" | "-ok" | "-okdir" => {
                     let end = args.0[index..]
