@@ -380,7 +380,7 @@ pub(crate) fn reacted(
         message: ts,
         action: ActionId { request, choice },
     };
-    words::ignore_refusal(desk.attempt(|desk| decide::decide(desk, rules, person, &click)))
+    words::decided(desk, rules, person, &click).map(drop)
 }
 
 /// With real Slack behind us people act there: somebody on the page is nobody

@@ -309,19 +309,19 @@ async fn get_body(
 ) -> Result<Response, Refusal> {
     let bytes = app
         .store
-        .look(move |db| {
-            let found: Option<Vec<u8>> = db
-                .query_row(
-                    "SELECT bytes FROM bodies WHERE repo = ?1 AND sha256 = ?2",
-                    params![caller.agent.repo, hash],
-                    |row| row.get(0),
-                )
-                .optional()?;
-            match found {
-                Some(bytes) => Ok(bytes),
-                None => refuse("unknown_body"),
-            }
-        })
+        .look(move |db| body(db, &caller.agent.repo, &hash))
         .await?;
     Ok(([("content-type", "application/octet-stream")], bytes).into_response())
+}
+
+/// The body that a repo's agents put under this hash.
+pub(crate) fn body(db: &rusqlite::Connection, repo: &str, hash: &str) -> Result<Vec<u8>, Trouble> {
+    let found: Option<Vec<u8>> = db
+        .prepare_cached("SELECT bytes FROM bodies WHERE repo = ?1 AND sha256 = ?2")?
+        .query_row(params![repo, hash], |row| row.get(0))
+        .optional()?;
+    match found {
+        Some(bytes) => Ok(bytes),
+        None => refuse("unknown_body"),
+    }
 }

@@ -2,7 +2,7 @@
 //! the token is in the header or in the `token` field.
 
 pub(crate) mod args;
-mod blocks;
+pub(crate) mod blocks;
 pub(crate) mod chat;
 mod conversations;
 pub(crate) mod files;

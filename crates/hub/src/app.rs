@@ -36,6 +36,8 @@ pub(crate) struct App {
     pub(crate) version: String,
     pub(crate) welcome: Welcome,
     pub(crate) address: SocketAddr,
+    /// A name of this machine that only our own pages know.
+    pub(crate) own_name: String,
     /// Names besides loopback under which the page may be asked for.
     pub(crate) hosts: Vec<String>,
     /// Real Slack, when it is behind us.

@@ -45,6 +45,11 @@ async fn upload(
     Query(key): Query<Key>,
     request: Request,
 ) -> Result<String, Refusal> {
+    // A stranger's bytes are not even taken in.
+    let (file, shown) = (id.clone(), key.key.clone());
+    app.store
+        .look(move |db| files::awaits(db, &file, &shown))
+        .await?;
     let bytes = body_of(request).await?;
     let bytes = without_secrets(&app, bytes);
     let length = bytes.len();
@@ -180,9 +185,10 @@ async fn reader_of(app: &App, headers: &HeaderMap) -> Result<Reader, Refusal> {
     let Some(session) = guard::cookie(headers) else {
         return Err(stranger);
     };
+    let host = guard::host_of(headers);
     let person = app
         .store
-        .look(move |db| tokens::of_session(db, &session))
+        .look(move |db| tokens::of_session(db, &session, &host))
         .await?;
     match person {
         Some(person) => Ok(Reader::Person(person.id.as_str().to_owned())),

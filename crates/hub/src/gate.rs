@@ -4,8 +4,6 @@
 use butler_policy::Redactor;
 use serde_json::Value;
 
-use crate::error::{Trouble, refuse};
-
 /// Takes secrets out of text; true when something was taken out.
 pub(crate) fn clean_text(redactor: &Redactor, text: &mut String) -> bool {
     let redaction = redactor.redact(text);
@@ -48,21 +46,16 @@ pub(crate) struct Outbound<'a> {
     pub(crate) names: Vec<&'a mut String>,
 }
 
-/// Cleans all of it. A card must be shown as it is or not at all: a person
-/// would otherwise approve something else than what they read.
-pub(crate) fn pass(redactor: &Redactor, out: Outbound<'_>, is_card: bool) -> Result<(), Trouble> {
-    let mut altered = clean_text(redactor, out.text);
+/// Cleans all of it.
+pub(crate) fn pass(redactor: &Redactor, out: Outbound<'_>) {
+    clean_text(redactor, out.text);
     for name in out.names {
-        altered |= clean_text(redactor, name);
+        clean_text(redactor, name);
     }
     let values = [out.blocks, out.attachments, out.metadata];
     for value in values.into_iter().flatten() {
-        altered |= clean_value(redactor, value);
+        clean_value(redactor, value);
     }
-    if altered && is_card {
-        return refuse("card_would_be_redacted");
-    }
-    Ok(())
 }
 
 #[cfg(test)]
@@ -73,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_known_leaves_in_any_string_and_a_card_is_refused() {
+    fn nothing_known_leaves_in_any_string() {
         let secret = ["hunter2-", "correct-horse"].concat();
         let redactor = Redactor::new(&[Secret::new(secret.clone())], &[]).unwrap();
         let mut text = format!("the key is {secret}");
@@ -87,21 +80,8 @@ mod tests {
             metadata: None,
             names: vec![&mut name],
         };
-        pass(&redactor, outbound, false).unwrap();
+        pass(&redactor, outbound);
         assert!(!format!("{text}{blocks}{name}").contains(&secret));
         assert!(text.starts_with("the key is "), "{text}");
-
-        let mut text = secret;
-        let outbound = Outbound {
-            text: &mut text,
-            blocks: None,
-            attachments: None,
-            metadata: None,
-            names: vec![],
-        };
-        assert!(matches!(
-            pass(&redactor, outbound, true),
-            Err(Trouble::Refused("card_would_be_redacted"))
-        ));
     }
 }

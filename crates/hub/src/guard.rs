@@ -62,12 +62,41 @@ pub(crate) async fn check_host(
 fn is_ours(app: &App, host: &str) -> bool {
     let name = without_port(host).to_ascii_lowercase();
     let listening = app.address.ip().to_string();
-    matches!(name.as_str(), "localhost" | "127.0.0.1" | "[::1]")
+    is_shared(&name)
+        || name == app.own_name
         || name.trim_matches(['[', ']']) == listening
         || app
             .hosts
             .iter()
             .any(|known| known.eq_ignore_ascii_case(&name))
+}
+
+/// Names whose cookies go to every server of this machine.
+fn is_shared(name: &str) -> bool {
+    matches!(name, "localhost" | "127.0.0.1" | "[::1]")
+}
+
+/// Whether a request came by such a name.
+pub(crate) fn is_shared_name(headers: &HeaderMap) -> bool {
+    is_shared(&host_of(headers))
+}
+
+/// The name that was asked for, without its port. A session is good under the
+/// name that it was made for.
+pub(crate) fn host_of(headers: &HeaderMap) -> String {
+    let host = headers.get("host").and_then(|value| value.to_str().ok());
+    without_port(host.unwrap_or_default()).to_ascii_lowercase()
+}
+
+/// The same port under the name that only our own pages know.
+pub(crate) fn at_own_name(app: &App, headers: &HeaderMap, path: &str) -> String {
+    let host = headers.get("host").and_then(|value| value.to_str().ok());
+    let port = host
+        .and_then(|host| host.rsplit_once(':'))
+        .map(|(_, port)| port);
+    let port = port.and_then(|port| port.parse::<u16>().ok());
+    let port = port.unwrap_or_else(|| app.address.port());
+    format!("http://{}:{port}{path}", app.own_name)
 }
 
 fn without_port(host: &str) -> &str {
@@ -126,9 +155,10 @@ impl FromRequestParts<Arc<App>> for Somebody {
         if !reads && !from_our_page(&parts.headers) {
             return Err(Refusal::new(StatusCode::FORBIDDEN, "foreign_origin"));
         }
+        let host = host_of(&parts.headers);
         let person = app
             .store
-            .look(move |db| tokens::of_session(db, &session))
+            .look(move |db| tokens::of_session(db, &session, &host))
             .await?;
         person
             .map(Self)

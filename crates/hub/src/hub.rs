@@ -21,7 +21,7 @@ use butler_vocab::{LogLine, UserId};
 use futures_util::future::BoxFuture;
 use tokio::{net::TcpListener, sync::broadcast, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
-use tracing::{error, info};
+use tracing::info;
 
 use crate::{
     Caps, HubError, RelayConfig, agent_api, amend, api,
@@ -33,9 +33,9 @@ use crate::{
     person_api,
     presence::Presence,
     relay::{self, Relay},
-    respond,
+    respond, serve,
     store::Store,
-    view_api,
+    tokens, view_api,
     workspace::decide::Rules,
 };
 
@@ -126,6 +126,7 @@ impl Hub {
             let (store, lock) = opened
                 .await
                 .map_err(|_| HubError::Step(crate::Trouble::Closed))??;
+            let own_name = store.change(|desk| tokens::own_name(desk.db())).await?;
             let relay = match config.relay {
                 Some(slack) => Some(Relay::prepare(&store, slack, cancel.clone()).await?),
                 None => None,
@@ -146,6 +147,7 @@ impl Hub {
                     approvers: config.approvers,
                     caps: config.caps,
                     base: format!("http://{address}"),
+                    in_slack: relay.is_some(),
                 },
                 tickets: link::Tickets::default(),
                 presence: Presence::default(),
@@ -153,6 +155,7 @@ impl Hub {
                 version: config.version,
                 welcome: Welcome::read(&config.data_dir),
                 address,
+                own_name,
                 hosts: config.hosts,
                 relay: relay.clone(),
                 cancel: cancel.clone(),
@@ -163,12 +166,7 @@ impl Hub {
             let router = router(app);
             info!(address = %bound, "the hub listens");
             let server = tokio::spawn(async move {
-                let serving = axum::serve(listener, router)
-                    .with_graceful_shutdown(cancel.cancelled_owned())
-                    .await;
-                if let Err(error) = serving {
-                    error!(%error, "the hub stopped serving");
-                }
+                serve::serve(listener, router, cancel).await;
                 drop(lock);
             });
             Ok(Self {

@@ -23,6 +23,7 @@ mod message;
 mod overviews;
 mod person_acts;
 mod plan;
+pub(crate) mod rich;
 mod state;
 mod status;
 mod text;

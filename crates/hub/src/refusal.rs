@@ -31,7 +31,7 @@ impl From<Trouble> for Refusal {
             "stale_epoch" | "already_decided" => StatusCode::CONFLICT,
             "service_unavailable" => StatusCode::SERVICE_UNAVAILABLE,
             "invalid_auth" | "not_authed" => StatusCode::UNAUTHORIZED,
-            "not_an_approver" | "use_slack" => StatusCode::FORBIDDEN,
+            "not_an_approver" | "not_allowed" | "use_slack" => StatusCode::FORBIDDEN,
             "channel_not_found"
             | "message_not_found"
             | "thread_not_found"

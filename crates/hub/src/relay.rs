@@ -30,6 +30,7 @@ mod own;
 mod pace;
 mod people;
 mod post;
+mod redraw;
 mod scopes;
 mod upstream;
 mod using;

@@ -23,7 +23,7 @@ use crate::{
     relay,
     tokens::random_text,
     workspace::{
-        ephemeral,
+        decide, ephemeral,
         message::{self, Author, Draft, Stored},
     },
 };
@@ -89,7 +89,7 @@ pub(crate) async fn handle(
         metadata: None,
         names: Vec::new(),
     };
-    gate::pass(&app.redactor, outbound, false)?;
+    gate::pass(&app.redactor, outbound);
     if let Some(relay) = app.relay.clone() {
         relay::respond(&app, &relay, key, response).await?;
         return Ok("ok");
@@ -168,6 +168,10 @@ fn answer(
     person: Option<UserId>,
     response: Response,
 ) -> Result<(), Trouble> {
+    let changes = response.delete_original || response.replace_original;
+    if changes && decide::is_card(desk.db(), channel, &original.ts)? {
+        return refuse("cant_update_message");
+    }
     if response.delete_original {
         return message::delete(desk, channel, original);
     }

@@ -152,6 +152,33 @@ CREATE TABLE IF NOT EXISTS cards (
     PRIMARY KEY (repo, request)
 ) STRICT, WITHOUT ROWID;
 CREATE UNIQUE INDEX IF NOT EXISTS cards_by_message ON cards (channel, message);
+-- Single values that the hub made for itself.
+CREATE TABLE IF NOT EXISTS own_values (
+    name        TEXT PRIMARY KEY,
+    value       TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- What each card was drawn from, by the hash of its body.
+CREATE TABLE IF NOT EXISTS card_bodies (
+    repo        TEXT NOT NULL,
+    request     TEXT NOT NULL,
+    body        TEXT NOT NULL,
+    PRIMARY KEY (repo, request)
+) STRICT, WITHOUT ROWID;
+-- Words of the hub for one person in Slack, until they are said.
+CREATE TABLE IF NOT EXISTS whispers (
+    id          INTEGER PRIMARY KEY,
+    channel     TEXT NOT NULL,
+    root        TEXT NOT NULL,
+    user        TEXT NOT NULL,
+    words       TEXT NOT NULL
+) STRICT;
+-- Decided cards that still have their buttons in Slack.
+CREATE TABLE IF NOT EXISTS redraws (
+    channel     TEXT NOT NULL,
+    message     TEXT NOT NULL,
+    PRIMARY KEY (channel, message)
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE IF NOT EXISTS activity (
     channel     TEXT NOT NULL,

@@ -280,8 +280,36 @@ pub(crate) fn random_text() -> String {
     BASE32_NOPAD.encode(&bytes)
 }
 
-/// Uses a login code up and opens a session for its person.
-pub(crate) fn use_code(db: &Connection, code: &str) -> Result<Option<(Person, String)>, Trouble> {
+/// The name under which browsers keep their session, made once per store. It is
+/// not to be guessed: who knows it can have the cookie sent to another port.
+pub(crate) fn own_name(db: &Connection) -> Result<String, Trouble> {
+    let fresh = random_text()[..20].to_ascii_lowercase();
+    db.execute(
+        "INSERT OR IGNORE INTO own_values (name, value) VALUES ('own_name', ?1)",
+        [format!("codebutler-{fresh}.localhost")],
+    )?;
+    let sql = "SELECT value FROM own_values WHERE name = 'own_name'";
+    Ok(db.query_row(sql, [], |row| row.get(0))?)
+}
+
+/// Whether a login code is good; it stays so.
+pub(crate) fn knows_code(db: &Connection, code: &str) -> Result<bool, Trouble> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM login_codes WHERE sha256 = ?1 AND expires_ms > ?2)";
+    let hash = Sha256Hex::of(code);
+    Ok(db.query_row(sql, params![hash.as_str(), now_ms()], |row| row.get(0))?)
+}
+
+/// What is kept of a session: it is good under one name only.
+pub(crate) fn session_hash(session: &str, host: &str) -> Sha256Hex {
+    Sha256Hex::of(format!("{session} {host}"))
+}
+
+/// Uses a login code up and opens a session for its person, under this name.
+pub(crate) fn use_code(
+    db: &Connection,
+    code: &str,
+    host: &str,
+) -> Result<Option<(Person, String)>, Trouble> {
     let person: Option<String> = db
         .query_row(
             "DELETE FROM login_codes WHERE sha256 = ?1 AND expires_ms > ?2 RETURNING person",
@@ -300,7 +328,7 @@ pub(crate) fn use_code(db: &Connection, code: &str) -> Result<Option<(Person, St
     db.execute(
         "INSERT INTO sessions (sha256, person, expires_ms) VALUES (?1, ?2, ?3)",
         params![
-            Sha256Hex::of(&session).as_str(),
+            session_hash(&session, host).as_str(),
             person.id.as_str(),
             now_ms() + LIFE_MS
         ],
@@ -309,12 +337,17 @@ pub(crate) fn use_code(db: &Connection, code: &str) -> Result<Option<(Person, St
 }
 
 /// Whose session a cookie is.
-pub(crate) fn of_session(db: &Connection, cookie: &str) -> Result<Option<Person>, Trouble> {
+pub(crate) fn of_session(
+    db: &Connection,
+    cookie: &str,
+    host: &str,
+) -> Result<Option<Person>, Trouble> {
     let person: Option<String> = db
         .prepare_cached("SELECT person FROM sessions WHERE sha256 = ?1 AND expires_ms > ?2")?
-        .query_row(params![Sha256Hex::of(cookie).as_str(), now_ms()], |row| {
-            row.get(0)
-        })
+        .query_row(
+            params![session_hash(cookie, host).as_str(), now_ms()],
+            |row| row.get(0),
+        )
         .optional()?;
     match person {
         Some(id) => crate::identity::person_by_id(db, &id),
@@ -372,10 +405,13 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let mut tokens = Tokens::open(dir.path()).unwrap();
         let code = tokens.login_link().unwrap();
-        let (person, session) = use_code(&tokens.db, code.expose()).unwrap().unwrap();
+        let enter = || use_code(&tokens.db, code.expose(), "a").unwrap();
+        let (person, session) = enter().unwrap();
         assert_eq!(person.name, "you");
-        assert!(use_code(&tokens.db, code.expose()).unwrap().is_none());
-        assert_eq!(of_session(&tokens.db, &session).unwrap(), Some(person));
-        assert_eq!(of_session(&tokens.db, code.expose()).unwrap(), None);
+        assert!(enter().is_none());
+        let of = |cookie: &str, host: &str| of_session(&tokens.db, cookie, host).unwrap();
+        assert_eq!(of(&session, "a"), Some(person));
+        assert_eq!(of(&session, "b"), None);
+        assert_eq!(of(code.expose(), "a"), None);
     }
 }

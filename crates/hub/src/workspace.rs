@@ -1,6 +1,7 @@
 //! The embedded workspace: what Slack would keep. Plain functions over the
 //! store; who calls them and how is none of their business.
 
+pub(crate) mod access;
 pub(crate) mod channels;
 pub(crate) mod decide;
 pub(crate) mod ephemeral;

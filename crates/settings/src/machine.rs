@@ -22,7 +22,7 @@ pub struct Machine {
     pub models: MachineModels,
     /// The hub of this machine.
     pub hub: HubAddress,
-    /// User ids of the people who may approve destructive commands. Empty: every person in the channel.
+    /// User ids of the people who may decide everything, and alone may decide about destructive commands and merges. Empty: everybody whom the repo's team listens to.
     #[schemars(with = "Vec<String>")]
     pub approvers: Vec<UserId>,
     /// Upper bounds for every repo on this machine, whatever its own limits say.

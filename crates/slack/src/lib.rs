@@ -4,18 +4,18 @@
 //! that talks to Slack, and the hub that plays Slack itself. [`Web`] calls
 //! methods, [`Socket`] receives envelopes and acknowledges them, [`Control`]
 //! says to the hub what Slack has no words for. [`mrkdwn`] turns what models
-//! write into what Slack shows, [`blocks`] draws the decision cards.
+//! write into what Slack shows, [`rich`] is text that has no markup at all.
 //!
 //! Nothing here decides anything: who is addressed is decided by the receiver,
 //! what may be said is decided by the hub's last gate.
 
-pub mod blocks;
 mod control;
 mod epoch;
 mod error;
 mod http;
 pub mod mrkdwn;
 mod once;
+pub mod rich;
 mod socket;
 mod web;
 mod wire;

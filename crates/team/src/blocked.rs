@@ -5,7 +5,6 @@
 
 use std::time::Duration;
 
-use butler_slack::blocks::Card;
 use butler_turn::Order;
 use butler_vocab::{
     Choice, DecisionKind, Idem, MessageTs, PrNumber, Record, RequestId, Then, ToolOutcome, UserId,
@@ -209,12 +208,10 @@ async fn head_there(
 
 /// Takes the buttons from the message about a refusal that is over. Cosmetic.
 pub async fn put_away(seat: &Seat, refused: &Refused, what: &str) {
-    let card = Card {
-        text: what.to_owned(),
-        blocks: json!([{"type": "markdown", "text": what}]),
-    };
-    let line = &seat.line;
-    if let Err(error) = line.replace(&seat.thread, &refused.message, &card).await {
+    let blocks = json!([{"type": "markdown", "text": what}]);
+    let (web, channel) = (&seat.line.web, &seat.thread.channel);
+    let update = web.update(channel, &refused.message, what, Some(&blocks));
+    if let Err(error) = update.await {
         warn!(%error, "the message about a refused merge keeps its buttons");
     }
 }

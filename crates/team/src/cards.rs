@@ -1,49 +1,56 @@
-//! Decision cards: posted once, bound to a message and a hash, written down.
+//! Decision cards: posted once, bound to a message and a hash, written down. The
+//! hub draws them; what is sent is what would happen and what is known about it.
 
-use butler_slack::{SlackError, blocks};
-use butler_vocab::{CardTag, DecisionKind, Idem, Record, RequestId, Sha256Hex, fault};
+use butler_slack::SlackError;
+use butler_vocab::{
+    CardBody, CardTag, DecisionKind, Idem, Record, Remark, RequestId, Subject, fault,
+};
 use serde_json::{Value, json};
 
 use crate::seat::Seat;
 
 /// What a card asks.
-pub struct NewCard<'a> {
+pub struct NewCard {
     /// Its id.
     pub request: RequestId,
     /// What is being decided.
     pub kind: DecisionKind,
-    /// Its heading.
-    pub title: &'a str,
-    /// What people read, in Markdown.
-    pub body: &'a str,
-    /// The small print.
-    pub context: &'a str,
-    /// The hash of exactly what would happen.
-    pub sha256: Sha256Hex,
+    /// Exactly what would happen.
+    pub subject: Subject,
+    /// What people should know about it.
+    pub remarks: Vec<Remark>,
     /// The thing itself, as it will be needed when it is decided: an object.
-    pub subject: Value,
+    pub kept: Value,
 }
 
 /// Posts a card. The record must be in the log before anything else happens;
 /// the same key posts the same card.
-pub async fn post(seat: &Seat, idem: Idem, new: NewCard<'_>) -> Result<Record, SlackError> {
-    let card = blocks::card(new.kind, &new.request, new.title, new.body, new.context);
+pub async fn post(seat: &Seat, idem: Idem, new: NewCard) -> Result<Record, SlackError> {
+    let line = &seat.line;
+    let sha256 = new.subject.sha256();
+    let body = CardBody {
+        subject: new.subject,
+        remarks: new.remarks,
+        people: line.people(&seat.thread).await?,
+        allowed: seat.office.config.allowed.clone(),
+    };
+    fault("team.before-card");
+    let bytes = serde_json::to_vec(&body).unwrap_or_default();
     let tag = CardTag {
         request: new.request.clone(),
         kind: new.kind,
-        sha256: new.sha256.clone(),
+        sha256: sha256.clone(),
+        body: Some(line.control.put_body(&bytes).await?),
     };
-    let line = &seat.line;
-    fault("team.before-card");
-    let posted = line.ask(&seat.thread, idem, card, tag).await?;
+    let posted = line.ask(&seat.thread, idem, tag).await?;
     fault("team.after-card");
-    let mut subject = new.subject;
-    // The card is replaced by what came of it; this is where it stands.
+    let mut subject = new.kept;
+    // Where the card stands.
     subject["message"] = json!(posted.ts);
     Ok(Record::DecisionAsked {
         request: new.request,
         kind: new.kind,
-        sha256: new.sha256,
+        sha256,
         subject,
     })
 }

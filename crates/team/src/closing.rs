@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use butler_turn::Order;
 use butler_vocab::{
-    CommitSha, DecisionKind, HandOver, Idem, PullStanding, Role, Then, ToolOutcome, fault,
+    CommitSha, DecisionKind, HandOver, Idem, PullStanding, Role, Subject, Then, ToolOutcome, fault,
 };
 use butler_worktree::{Edit, Error, NewPull, PullState, tree_of};
 use serde_json::json;
@@ -302,11 +302,9 @@ pub async fn offer(
     let card = NewCard {
         request: request.clone(),
         kind: DecisionKind::Merge,
-        title: "Keep what was learned",
-        body: &list,
-        context: &subject.pr.to_string(),
-        sha256: subject.sha256(),
-        subject: json!({
+        subject: Subject::of(&subject),
+        remarks: Vec::new(),
+        kept: json!({
             "merge": subject,
             "learnings": proposals.iter().map(Proposal::sha256).collect::<Vec<_>>(),
         }),

@@ -10,7 +10,7 @@ use std::{
 };
 
 use butler_policy::{Word, meanings, without_mentions};
-use butler_slack::{Message, mrkdwn};
+use butler_slack::{Message, mrkdwn, rich};
 use butler_turn::PEOPLE_SPOKE;
 use butler_vocab::{DecisionKind, EventId, MessageTs, UserId};
 use serde_json::Value;
@@ -223,13 +223,14 @@ pub fn line(message: &Message, names: &HashMap<UserId, String>, cards: Cards) ->
 }
 
 /// What stands on a card. Its `text` is only a headline for notifications.
-fn bodies(message: &Message) -> impl Iterator<Item = &str> {
+fn bodies(message: &Message) -> impl Iterator<Item = String> {
     let blocks = message.blocks.as_ref().and_then(Value::as_array);
-    let markdown = blocks
-        .into_iter()
-        .flatten()
-        .filter(|block| block["type"] == "markdown");
-    markdown.filter_map(|block| block["text"].as_str())
+    let words = |block: &Value| match block["type"].as_str()? {
+        "markdown" => Some(block["text"].as_str()?.to_owned()),
+        "rich_text" => Some(rich::plain(block)),
+        _ => None,
+    };
+    blocks.into_iter().flatten().filter_map(words)
 }
 
 #[cfg(test)]
@@ -273,6 +274,7 @@ mod tests {
                 request: RequestId::new("abc234"),
                 kind,
                 sha256: Sha256Hex::of("x"),
+                body: None,
             });
             json!({"ts": ts(second), "username": "codebutler.pm", "text": text,
                 "metadata": tag.to_metadata()})
@@ -334,7 +336,9 @@ mod tests {
     fn people_have_names_and_cards_have_bodies() {
         let asked = json!({"ts": ts(1), "user": "U7", "text": "a &lt;b&gt; please"});
         let card = json!({"ts": ts(2), "username": "codebutler.pm", "text": "Plan: b\nApproved",
-            "blocks": [{"type": "header"}, {"type": "markdown", "text": "**b**\n- it works"}]});
+            "blocks": [{"type": "header"}, {"type": "rich_text", "elements": [
+                rich::section(&[rich::bold("Done when")]),
+                rich::list(false, &[vec![rich::text("it works")]])]}]});
         let messages: Vec<Message> = [asked, card]
             .map(|post| serde_json::from_value(post).unwrap())
             .into();
@@ -343,7 +347,7 @@ mod tests {
         let names = HashMap::from([(user, "ana".to_owned())]);
         let text = so_far(&messages, None, &names, Cards::Whole).unwrap();
         assert!(text.contains("- ana: a <b> please\n"), "{text}");
-        assert!(text.contains("  **b**\n  - it works"), "{text}");
+        assert!(text.contains("  Done when:\n      - it works"), "{text}");
         let short = so_far(&messages, None, &names, Cards::Headlines).unwrap();
         assert!(
             short.contains("Plan: b") && !short.contains("it works"),

@@ -76,7 +76,8 @@ fn checks(receipt: Option<&Receipt>) -> Vec<String> {
     }
     let text = render::checks_line(receipt_only.as_ref());
     let lines = text.lines().map(|line| line.trim_start_matches("• "));
-    let mut lines: Vec<String> = lines.map(str::to_owned).collect();
+    // A card shows every sign as it is.
+    let mut lines: Vec<String> = lines.map(|line| line.replace("**", "")).collect();
     if !receipt.is_some_and(Receipt::green)
         && let Some(first) = lines.first_mut()
     {
@@ -146,12 +147,6 @@ fn where_to_look(pull: &PullRequest) -> String {
     }
 }
 
-/// The evidence as people read it.
-pub fn render(lines: &[String]) -> String {
-    let lines: String = lines.iter().map(|line| format!("- {line}\n")).collect();
-    format!("**What the runtime saw**\n\n{lines}")
-}
-
 #[cfg(test)]
 mod tests {
     use butler_vocab::{CommitSha, Observed, TreeHash};
@@ -191,10 +186,7 @@ mod tests {
             diff: diff.into(),
         };
         let lines = of_change(Some(&verdict(Observed::default())), &changes);
-        assert!(
-            lines[0].starts_with("⚠ Checks: **unverified**"),
-            "{lines:?}"
-        );
+        assert!(lines[0].starts_with("⚠ Checks: unverified"), "{lines:?}");
         assert!(lines[1].starts_with("⚠ assertions removed"), "{lines:?}");
         assert!(lines[2].starts_with("1 file changed, 0 lines added, 1 removed"));
     }

@@ -45,14 +45,6 @@ pub enum Change {
 }
 
 impl Proposal {
-    /// The question on its card.
-    pub fn question(&self) -> &'static str {
-        match self.change {
-            Change::Pruning { .. } => "Let this go?",
-            _ => "Remember this?",
-        }
-    }
-
     /// The hash of exactly what would be written.
     pub fn sha256(&self) -> Sha256Hex {
         Sha256Hex::of(serde_json::to_string(self).unwrap_or_default())
@@ -349,7 +341,6 @@ mod tests {
         assert_eq!(goes(Fate::Archive).apply(&archived).unwrap(), archived);
         let removed = goes(Fate::Remove).apply(&grown).unwrap();
         assert!(!removed.contains("Name every caller"), "{removed}");
-        assert_eq!(goes(Fate::Archive).question(), "Let this go?");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use butler_slack::{Control, Message, Post, Posted, SlackError, Web, blocks::Card, mrkdwn};
+use butler_slack::{Control, Message, Post, Posted, SlackError, Web, mrkdwn};
 use butler_vocab::{
     CardTag, HandOver, HandOverTag, Idem, MessageTs, PostTag, Role, Sha256Hex, ThreadId, UserId,
     fault,
@@ -121,25 +121,16 @@ impl Line {
         .await
     }
 
-    /// Posts a card that waits for a person, and rings at those of the thread.
+    /// Posts a card that waits for a person. The hub draws it and says all of it.
     pub async fn ask(
         &self,
         thread: &ThreadId,
         idem: Idem,
-        card: Card,
         tag: CardTag,
     ) -> Result<Posted, SlackError> {
         let mut post_tag = PostTag::message(idem, Vec::new());
         post_tag.card = Some(tag);
-        let people = self.people(thread).await?;
-        let mut blocks = card.blocks;
-        if let (Some(blocks), false) = (blocks.as_array_mut(), people.is_empty()) {
-            // Slack rings for a mention in a block, not for one in the fallback.
-            let text = mentions(&people);
-            blocks.push(json!({"type": "context", "elements": [
-                {"type": "mrkdwn", "text": text.trim_end()}]}));
-        }
-        self.post(thread, card.text, Some(blocks), post_tag).await
+        self.post(thread, String::new(), None, post_tag).await
     }
 
     /// Everybody who has spoken in the thread, the starter first: whom to ring at
@@ -174,21 +165,6 @@ impl Line {
         fault("team.before-reword");
         self.web.update(&thread.channel, ts, &text, None).await?;
         fault("team.after-reword");
-        Ok(())
-    }
-
-    /// Replaces a card by what came of it.
-    pub async fn replace(
-        &self,
-        thread: &ThreadId,
-        ts: &MessageTs,
-        card: &Card,
-    ) -> Result<(), SlackError> {
-        fault("team.before-edit");
-        self.web
-            .update(&thread.channel, ts, &card.text, Some(&card.blocks))
-            .await?;
-        fault("team.after-edit");
         Ok(())
     }
 

@@ -1,22 +1,18 @@
 //! What a decision sets in motion without a model: an approved plan goes to the
 //! Coder, a merge is carried out. Everything here recognises its own repeat.
 
-use std::time::Duration;
-
-use butler_slack::blocks;
 use butler_turn::Order;
 use butler_vocab::{
     Choice, Decision, DecisionKind, HandOver, MessageTs, Plan, PullStanding, Record, RequestId,
     Task, Then, ToolOutcome, Waiting,
 };
 use serde::Deserialize;
-use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
 use crate::{
     TeamError, buttons, closing, facts::Asked, hands::Done, learned::Proposal, prepare, pull_news,
-    render, seat::Seat, tools::MergeSubject,
+    seat::Seat, tools::MergeSubject,
 };
 
 /// Does what a person decided.
@@ -29,7 +25,6 @@ pub async fn carry_out(
         return Ok(ToolOutcome::error("the card is not known any more"));
     };
     let person = seat.line.web.user_name(&order.person).await?;
-    close_card(seat, &asked, order.choice, &person).await;
     if !was_about(seat, order, &asked).await? {
         return Ok(ToolOutcome::error(format!(
             "{person} pressed {} on card {}, but what it showed has changed since. Nothing was done; put it before them again.",
@@ -253,13 +248,13 @@ pub async fn collect(
     Ok(())
 }
 
-/// A command card was answered: its buttons go, and the log says so.
+/// A command card was answered, and the log says so.
 pub async fn answered(seat: Seat, request: RequestId) -> Done {
     let Some(asked) = seat.facts().asked.get(&request).cloned() else {
         return Done::Nothing;
     };
     let line = &seat.line;
-    let Ok(Some(decision)) = line
+    let Ok(Some(_)) = line
         .control
         .decision(&request)
         .await
@@ -267,51 +262,9 @@ pub async fn answered(seat: Seat, request: RequestId) -> Done {
     else {
         return Done::Nothing;
     };
-    let Ok(person) = line.web.user_name(&decision.person).await else {
-        return Done::Nothing;
-    };
-    if let Some(ts) = close_card(&seat, &asked, decision.choice, &person).await {
+    if let Ok(ts) = MessageTs::deserialize(&asked.subject["message"]) {
         let idem = seat.idem_for(&request, "closed");
         seat.write(Record::Posted { idem, ts });
     }
     Done::Nothing
-}
-
-/// How often the buttons of a decided card are taken away before we let them be,
-/// and the first of the growing pauses between.
-const CLOSING_TRIES: u32 = 6;
-const FIRST_PAUSE: Duration = Duration::from_millis(250);
-
-/// The buttons go, the decision stays. Cosmetic: the hub has the record.
-async fn close_card(seat: &Seat, asked: &Asked, choice: Choice, person: &str) -> Option<MessageTs> {
-    let message = MessageTs::deserialize(&asked.subject["message"]).ok()?;
-    let (title, body) = card_text(&asked.subject);
-    let card = blocks::decided(title, &body, "", choice, person);
-    let mut pause = FIRST_PAUSE;
-    for tries_left in (0..CLOSING_TRIES).rev() {
-        let line = &seat.line;
-        match line.replace(&seat.thread, &message, &card).await {
-            Ok(()) => return Some(message),
-            // A hub that is being started again forgets what it had not written.
-            Err(_) if tries_left > 0 => tokio::time::sleep(pause).await,
-            Err(error) => warn!(%error, %message, "the card could not be updated"),
-        }
-        pause *= 2;
-    }
-    None
-}
-
-fn card_text(subject: &Value) -> (&'static str, String) {
-    if let Ok(plan) = Plan::deserialize(&subject["plan"]) {
-        return ("Plan", render::plan(&plan));
-    }
-    if let Ok(merge) = MergeSubject::deserialize(&subject["merge"]) {
-        return ("Ready to merge", merge.text());
-    }
-    if let Ok(proposal) = Proposal::deserialize(&subject["learning"]) {
-        return (proposal.question(), proposal.render());
-    }
-    let command = subject["command"].as_str().unwrap_or_default();
-    let tool = subject["tool"].as_str().unwrap_or("Bash");
-    (render::question_about(tool), format!("```\n{command}\n```"))
 }

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use butler_vocab::{CallId, DecisionKind, PersonAct, PrNumber, Role};
+use butler_vocab::{CallId, DecisionKind, PersonAct, PrNumber, Remark, Role, Subject};
 use butler_worktree::{Error, PullRequest, knowledge_branch, short_of, tree_of};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -15,7 +15,6 @@ use crate::{
     evidence, garbage,
     hands::Done,
     intake::Ack,
-    render,
     seat::{Seat, request_nth},
     tools::{MergeSubject, research},
 };
@@ -93,20 +92,12 @@ async fn put_up(seat: &Seat, asked: &Asked, cancel: &CancellationToken) -> Resul
     };
     let subject = subject(seat, &pull, cancel).await?;
     let request = request_nth(&CallId::new(format!("act-{}", asked.key)), 0);
-    let context = format!(
-        "{} · at {} · asked for by {}",
-        subject.pr,
-        render::short_sha(subject.head.as_str()),
-        asked.name
-    );
     let card = NewCard {
         request: request.clone(),
         kind: DecisionKind::Merge,
-        title: "Merge, hold or close?",
-        body: &subject.text(),
-        context: &context,
-        sha256: subject.sha256(),
-        subject: json!({"merge": subject}),
+        subject: Subject::of(&subject),
+        remarks: vec![Remark::runtime("Asked for by", &asked.name)],
+        kept: json!({"merge": subject}),
     };
     let record = cards::post(seat, seat.idem_for(&request, "act"), card).await?;
     seat.write(record);

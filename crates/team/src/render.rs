@@ -5,8 +5,8 @@
 use std::fmt::Write;
 
 use butler_vocab::{
-    Complexity, Finding, HandOver, Plan, PlannedTest, Receipt, Retrospective, ReviewPlan, Risk,
-    Task, ToolCall, Usd, Verdict,
+    Complexity, Finding, HandOver, Plan, PlannedTest, Receipt, Remark, Retrospective, ReviewPlan,
+    Risk, Task, ToolCall, Usd, Verdict,
 };
 
 use crate::{errand, evidence};
@@ -20,6 +20,10 @@ const ONE_PASS: &str = "\n\nSmall lane: the plan is simple, so one pass is enoug
 pub fn hand_over(body: &HandOver) -> String {
     let text = text_of(body);
     match body.to() {
+        // A list, a quote or a heading begins its own line, or it is none.
+        Some(role) if !text.starts_with(char::is_alphanumeric) => {
+            format!("{}\n\n{text}", role.mention())
+        }
         Some(role) => format!("{} {text}", role.mention()),
         None => text,
     }
@@ -154,18 +158,18 @@ pub fn plan(plan: &Plan) -> String {
     text.trim_end().to_owned()
 }
 
-/// The small print under a plan: how hard, what it may cost.
-pub fn plan_context(plan: &Plan, history: usize, model: &str, cap: Usd) -> String {
-    let complexity = format!("{:?}", plan.complexity).to_lowercase();
+/// What is known about a plan: who builds it, what the estimate rests on.
+pub fn plan_remarks(history: usize, model: &str, cap: Usd) -> [Remark; 3] {
     let basis = match history {
         0 => "no history, a rule of thumb".to_owned(),
-        1 => "from one thread like it".to_owned(),
-        more => format!("from {more} threads like it"),
+        1 => "one thread like it".to_owned(),
+        more => format!("{more} threads like it"),
     };
-    let estimate = plan.estimate.map_or_else(String::new, |(low, high)| {
-        format!("about {low} to {high} ({basis}) · ")
-    });
-    format!("{complexity}, built by {model} · {estimate}cap {cap}")
+    [
+        Remark::runtime("Built by", model),
+        Remark::runtime("The estimate rests on", basis),
+        Remark::runtime("The thread may cost at most", cap.to_string()),
+    ]
 }
 
 fn verdict_text(verdict: &Verdict, pr: &str) -> String {
@@ -335,14 +339,6 @@ pub fn asked_call(call: &ToolCall) -> String {
     text
 }
 
-/// The question over it.
-pub fn question_about(tool: &str) -> &'static str {
-    match tool {
-        "Bash" => "May I run this?",
-        _ => "May I do this?",
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use butler_vocab::{
@@ -383,14 +379,19 @@ mod tests {
 
     #[test]
     fn an_estimate_says_what_it_rests_on() {
-        let mut plan = sample_plan();
-        plan.estimate = Some((Usd::from_cents(10), Usd::from_cents(30)));
-        let cap = Usd::from_cents(500);
+        let said = |history| {
+            let remarks = plan_remarks(history, "m", Usd::from_cents(500));
+            remarks.map(|remark| format!("{}: {}", remark.label, remark.text))
+        };
         assert_eq!(
-            plan_context(&plan, 0, "m", cap),
-            "simple, built by m · about $0.10 to $0.30 (no history, a rule of thumb) · cap $5.00"
+            said(0),
+            [
+                "Built by: m",
+                "The estimate rests on: no history, a rule of thumb",
+                "The thread may cost at most: $5.00"
+            ]
         );
-        assert!(plan_context(&plan, 3, "m", cap).contains("(from 3 threads like it)"));
+        assert_eq!(said(3)[1], "The estimate rests on: 3 threads like it");
     }
 
     #[test]

@@ -4,7 +4,7 @@
 use butler_policy::{Word, meanings};
 use butler_slack::{Envelope, Event, Message, mrkdwn};
 use butler_turn::{Amended, Heard, route::Command};
-use butler_vocab::{Speaker, Stamp, ThreadId};
+use butler_vocab::{Speaker, Stamp, ThreadId, UserId};
 
 use crate::{
     TeamError, buttons, garbage,
@@ -13,6 +13,8 @@ use crate::{
     person_acts::{self, Asked},
     standing, words,
 };
+
+const NOT_ALLOWED: &str = "I may work only for the people named in `limits.allowedUsers` of this repository. Ask one of them, or have yourself added.";
 
 /// A press that says something.
 pub fn spoken(envelope: &Envelope, speaker: Speaker, text: String) -> Mail {
@@ -67,6 +69,20 @@ impl Intake {
         let Some(action) = envelope.action() else {
             return Ok(None);
         };
+        if !self.listens_to(&action.user) {
+            if stamp.to.contains(&self.office.role()) {
+                let what = format!("not-allowed-{}", action.user);
+                words::answer(
+                    &self.office,
+                    &action.thread,
+                    &action.message,
+                    &what,
+                    NOT_ALLOWED,
+                )
+                .await?;
+            }
+            return Ok(None);
+        }
         if let Some((verb, done)) = buttons::drafted(&action.action_id) {
             return self.draft_pressed(envelope, &action, verb, &done).await;
         }
@@ -174,16 +190,26 @@ impl Intake {
         message: &Message,
         stamp: &Stamp,
     ) -> Result<bool, TeamError> {
-        let allowed = &self.office.config.allowed;
         let Some(user) = message.user.as_ref().filter(|_| stamp.from.is_none()) else {
             return Ok(true);
         };
-        if allowed.is_empty() || allowed.contains(user) {
+        if self.listens_to(user) {
             return Ok(true);
         }
-        let text = "I may work only for the people named in `limits.allowedUsers` of this repository. Ask one of them, or have yourself added.";
-        words::answer(&self.office, thread, &message.ts, "not-allowed", text).await?;
+        words::answer(
+            &self.office,
+            thread,
+            &message.ts,
+            "not-allowed",
+            NOT_ALLOWED,
+        )
+        .await?;
         Ok(false)
+    }
+
+    fn listens_to(&self, user: &UserId) -> bool {
+        let allowed = &self.office.config.allowed;
+        allowed.is_empty() || allowed.contains(user)
     }
 
     /// A bare word while several cards are open: the person is asked which.

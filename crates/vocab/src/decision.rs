@@ -106,6 +106,22 @@ impl Choice {
             Choice::Stop => "Stop",
         }
     }
+
+    /// After it was made, as in "Approved".
+    #[must_use]
+    pub const fn past(self) -> &'static str {
+        match self {
+            Choice::Approve => "Approved",
+            Choice::Modify => "Changes asked for",
+            Choice::Reject => "Rejected",
+            Choice::Accept => "Accepted",
+            Choice::Merge => "Merge requested",
+            Choice::Hold => "Held",
+            Choice::Close => "Closed without merge",
+            Choice::Raise => "Cap raised",
+            Choice::Stop => "Stopped",
+        }
+    }
 }
 
 /// The `action_id` of a button: which card, which choice. It grants nothing by

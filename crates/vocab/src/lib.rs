@@ -10,6 +10,7 @@
 //! boundary serialises, and what was serialised by an older build still reads.
 
 mod act;
+mod card;
 mod control;
 mod decision;
 mod fault;
@@ -30,6 +31,7 @@ mod tool;
 mod visible;
 
 pub use act::PersonAct;
+pub use card::{CardBody, Remark, Subject, Voice};
 pub use control::{
     Activity, ActivityState, BodyRef, CallLimit, DecisionView, Epoch, PurseRefusal, RecordBatch,
     Reservation, ReserveAnswer, Settlement, Stamp, StampKind,

@@ -47,6 +47,8 @@ pub struct CardTag {
     pub kind: DecisionKind,
     /// The hash of exactly what would happen.
     pub sha256: Sha256Hex,
+    /// Where the hub keeps what it draws the card from ([`crate::CardBody`]).
+    pub body: Option<BodyRef>,
 }
 
 /// Metadata that claims to be ours and is not well-formed.
@@ -94,6 +96,9 @@ impl PostTag {
             payload.insert("request".into(), json!(card.request));
             payload.insert("decision".into(), json!(card.kind));
             payload.insert("subject".into(), json!(card.sha256));
+            if let Some(body) = &card.body {
+                payload.insert("card".into(), json!(body));
+            }
         }
         json!({"event_type": POST_EVENT_TYPE, "event_payload": payload})
     }
@@ -128,6 +133,10 @@ impl PostTag {
                 request: read(payload, "request")?,
                 kind: read(payload, "decision")?,
                 sha256: read(payload, "subject")?,
+                body: payload
+                    .get("card")
+                    .map(|_| read(payload, "card"))
+                    .transpose()?,
             })
         } else {
             None
@@ -176,6 +185,7 @@ mod tests {
                 request: RequestId::new("r1"),
                 kind: DecisionKind::Plan,
                 sha256: Sha256Hex::of("y"),
+                body: Some(BodyRef::new("b2")),
             }),
         };
         let metadata = tag.to_metadata();

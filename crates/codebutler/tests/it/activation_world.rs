@@ -10,12 +10,12 @@ use std::{
 };
 
 use assert_cmd::cargo::cargo_bin;
-use butler_slack::{Control, Post, SharedEpoch, Web, blocks};
+use butler_slack::{Control, Post, SharedEpoch, Web};
 use butler_testkit::ScratchRepo;
 use butler_vocab::{
-    CardTag, ChannelId, Complexity, DecisionKind, FAULT_LOG_VARIABLE, FAULT_VARIABLE, HandOver,
-    HandOverTag, Idem, MessageTs, Plan, PostTag, RequestId, Role, Secret, Sha256Hex, Task,
-    ThreadId,
+    CardBody, CardTag, ChannelId, Complexity, DecisionKind, FAULT_LOG_VARIABLE, FAULT_VARIABLE,
+    HandOver, HandOverTag, Idem, MessageTs, Plan, PostTag, RequestId, Role, Secret, Sha256Hex,
+    Subject, Task, ThreadId,
 };
 use butler_worktree::Repo;
 use serde_json::{Value, json};
@@ -282,16 +282,21 @@ impl Pm {
 
     async fn propose(&self, thread: &ThreadId, plan: &Plan) {
         let request = request(thread);
-        let card = blocks::card(DecisionKind::Plan, &request, "Plan", &plan.summary, "");
+        let body = CardBody {
+            subject: Subject::of(plan),
+            remarks: Vec::new(),
+            people: Vec::new(),
+            allowed: Vec::new(),
+        };
+        let bytes = serde_json::to_vec(&body).unwrap();
         let mut tag = PostTag::message(Idem::new(format!("plan {thread}")), vec![]);
         tag.card = Some(CardTag {
             request,
             kind: DecisionKind::Plan,
             sha256: plan.sha256(),
+            body: Some(self.control.put_body(&bytes).await.unwrap()),
         });
-        // Without the id, which differs from run to run.
-        self.post(thread, "Plan".to_owned(), Some(card.blocks), tag)
-            .await;
+        self.post(thread, String::new(), tag).await;
     }
 
     async fn hand_over(&self, thread: &ThreadId, plan: Plan, branch: butler_vocab::BranchName) {
@@ -310,16 +315,16 @@ impl Pm {
             body: reference,
             sha256: Sha256Hex::of(&bytes),
         });
-        self.post(thread, "the plan is approved".to_owned(), None, tag)
+        self.post(thread, "the plan is approved".to_owned(), tag)
             .await;
     }
 
-    async fn post(&self, thread: &ThreadId, text: String, blocks: Option<Value>, tag: PostTag) {
+    async fn post(&self, thread: &ThreadId, text: String, tag: PostTag) {
         let post = Post {
             channel: self.channel.clone(),
             thread: Some(thread.root.clone()),
             text,
-            blocks,
+            blocks: None,
             username: Some(Role::Pm.user_name()),
             icon: None,
             tag,

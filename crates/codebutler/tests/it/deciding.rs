@@ -12,7 +12,7 @@ use crate::{
 };
 
 const STORY: &str = include_str!("../../demo/scenarios/json-flag.yaml");
-const FRESH: &str = "Merge, hold or close?";
+const FRESH: &str = "Asked for by: ";
 
 fn times(thread: &Value, words: &str) -> usize {
     let said = texts(thread);
@@ -71,7 +71,7 @@ async fn a_person_can_merge_what_nobody_has_reviewed_and_is_told_so() {
     let fresh = |thread: &Value| says(thread, FRESH);
     let thread = team.until(&root, "a card", fresh).await;
     assert!(says(&thread, "⚠ Nobody has reviewed this head"));
-    assert!(says(&thread, "⚠ Checks: **unverified**"));
+    assert!(says(&thread, "⚠ Checks: unverified"));
     assert!(says(&thread, "The Coder writes"));
     team.press_card(&root, FRESH, "merge").await;
     team.until(&root, "the merge", ended).await;

@@ -82,7 +82,7 @@ async fn what_a_lying_team_claims_reaches_the_merge_card_as_claims_only() {
     let card = card.rfind(|blocks| blocks.contains("What the runtime saw"));
     let card = card.expect("the card shows evidence");
     for words in [
-        "⚠ Checks: **unverified**",
+        "⚠ Checks: unverified",
         "⚠ assertions removed in tests/test_count.py: 1 gone, 0 added",
         "1 file changed, 0 lines added, 1 removed: `tests/test_count.py`",
         "⚠ The Reviewer never opened `tests/test_count.py`",

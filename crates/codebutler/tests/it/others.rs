@@ -157,7 +157,10 @@ async fn the_coder_gets_the_model_of_the_plan_and_a_stronger_one_when_stuck() {
     let thread = team
         .until(&root, "the plan", |thread| says(thread, "Make it green"))
         .await;
-    assert!(says(&thread, "built by small/coder"), "{thread:#}");
+    assert!(
+        says(&thread, "Built by: ") && says(&thread, "small/coder"),
+        "{thread:#}"
+    );
     team.press(&root, "approve").await;
     team.until(&root, "the question", |thread| says(thread, "It stays red"))
         .await;

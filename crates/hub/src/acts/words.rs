@@ -3,13 +3,16 @@
 //! the embedded workspace and for what is said in Slack.
 
 use butler_policy::{Word, answer, is_stop, meanings};
-use butler_vocab::{ActionId, ChannelId, Decision, MessageTs, StampKind, ThreadId, UserId};
+use butler_vocab::{ActionId, ChannelId, MessageTs, StampKind, ThreadId, UserId};
 
 use crate::{
     desk::Desk,
     error::Trouble,
     identity::Person,
-    workspace::decide::{self, Click, Rules, Thumb},
+    workspace::{
+        access,
+        decide::{self, Click, Rules, Thumb},
+    },
 };
 
 /// Something that a person said in a thread.
@@ -52,10 +55,7 @@ fn answered(desk: &mut Desk<'_>, rules: &Rules, said: &Said<'_>) -> Result<bool,
     let Some(click) = click_meant(desk, said)? else {
         return Ok(false);
     };
-    let outcome = desk.attempt(|desk| decide::decide(desk, rules, said.person, &click));
-    let counted = outcome.is_ok();
-    ignore_refusal(outcome)?;
-    Ok(counted)
+    decided(desk, rules, said.person, &click)
 }
 
 /// The one open card that a bare word answers. With several open it answers
@@ -109,7 +109,7 @@ pub(crate) fn heed(
         return Ok(());
     };
     let asked = view.asked;
-    if view.decided.is_some() || said.root != Some(&asked.thread.root) {
+    if said.root != Some(&asked.thread.root) {
         return Ok(());
     }
     let Some(choice) = thumb.choice(asked.kind) else {
@@ -123,13 +123,25 @@ pub(crate) fn heed(
             choice,
         },
     };
-    ignore_refusal(desk.attempt(|desk| decide::decide(desk, rules, said.person, &click)))
+    decided(desk, rules, said.person, &click).map(drop)
 }
 
-/// A word or thumb of somebody who may not decide stays a word or a thumb.
-pub(super) fn ignore_refusal(outcome: Result<Decision, Trouble>) -> Result<(), Trouble> {
-    match outcome {
-        Ok(_) | Err(Trouble::Refused(_)) => Ok(()),
-        Err(trouble) => Err(trouble),
+/// Decides by a word or a thumb; true when it counted. Of somebody who may not
+/// decide it stays a word or a thumb, and they are told.
+pub(super) fn decided(
+    desk: &mut Desk<'_>,
+    rules: &Rules,
+    person: &Person,
+    click: &Click,
+) -> Result<bool, Trouble> {
+    let code = match desk.attempt(|desk| decide::decide(desk, rules, person, click)) {
+        Ok(_) => return Ok(true),
+        Err(Trouble::Refused(code)) => code,
+        Err(trouble) => return Err(trouble),
+    };
+    if let Some(view) = decide::on_message(desk.db(), &click.channel, &click.message)? {
+        let place = (&view.asked.thread, view.asked.from);
+        access::tell(desk, rules, person, place, code)?;
     }
+    Ok(false)
 }

@@ -1,24 +1,25 @@
 //! Posting, changing and deleting by agents. Everything that leaves passes the
 //! gate first.
 
-use butler_vocab::{ChannelId, MessageTs, PostTag, UserId};
+use butler_vocab::{CardTag, ChannelId, MessageTs, PostTag, UserId};
 use rusqlite::Connection;
 use serde_json::{Value, json};
 
 use super::{Call, blocks};
 use crate::{
+    agent_api, card,
     desk::Desk,
     error::{Trouble, refuse},
     gate::{self, Outbound},
     identity::Agent,
     workspace::{
-        channels, ephemeral, message,
+        channels, decide, ephemeral, message,
         outbox::{self, AgentPost},
     },
 };
 
 pub(super) async fn post_message(call: Call) -> Result<Value, Trouble> {
-    let post = post_of(&call)?;
+    let post = post_or_card_of(&call).await?;
     let (agent, epoch) = (call.agent.clone(), call.epoch);
     call.app
         .store
@@ -26,8 +27,43 @@ pub(super) async fn post_message(call: Call) -> Result<Value, Trouble> {
         .await
 }
 
-/// Reads a post from the arguments and passes it through the gate.
+/// A post, or a card: drawn here, from what would happen and from nothing that
+/// the agent says about its looks.
+pub(crate) async fn post_or_card_of(call: &Call) -> Result<AgentPost, Trouble> {
+    let (mut post, tag) = read_post(call)?;
+    let Some(tag) = tag else {
+        return Ok(post);
+    };
+    if !post.text.is_empty() || post.blocks.is_some() || post.attachments.is_some() {
+        return refuse("card_has_text");
+    }
+    let Some(place) = tag.body.clone() else {
+        return refuse("unknown_body");
+    };
+    let repo = call.agent.repo.clone();
+    let bytes = call
+        .app
+        .store
+        .look(move |db| agent_api::body(db, &repo, place.as_str()))
+        .await?;
+    let body = card::read(&tag, &bytes)?;
+    let drawn = card::draw(&call.app.redactor, &tag, &body)?;
+    post.blocks = blocks::checked(Some(drawn.blocks))?;
+    post.text = drawn.text;
+    post.attached = drawn.attached;
+    Ok(post)
+}
+
+/// A post that is no card.
 pub(crate) fn post_of(call: &Call) -> Result<AgentPost, Trouble> {
+    match read_post(call)? {
+        (post, None) => Ok(post),
+        (_, Some(_)) => refuse("invalid_metadata_format"),
+    }
+}
+
+/// Reads a post from the arguments and passes it through the gate.
+fn read_post(call: &Call) -> Result<(AgentPost, Option<CardTag>), Trouble> {
     let args = &call.args;
     let mut post = AgentPost {
         channel: args.channel()?,
@@ -37,6 +73,7 @@ pub(crate) fn post_of(call: &Call) -> Result<AgentPost, Trouble> {
         blocks: blocks::checked(args.json("blocks", "invalid_blocks_format")?)?,
         attachments: checked_attachments(args.json("attachments", "invalid_attachments")?)?,
         files: Vec::new(),
+        attached: None,
         username: args.text("username"),
         icon_emoji: args.text("icon_emoji"),
         icon_url: args.text("icon_url"),
@@ -44,7 +81,7 @@ pub(crate) fn post_of(call: &Call) -> Result<AgentPost, Trouble> {
         base: format!("http://{}", call.host()),
     };
     let tag = post.metadata.as_ref().map(PostTag::from_metadata);
-    let is_card = matches!(tag, Some(Ok(Some(PostTag { card: Some(_), .. }))));
+    let card = tag.and_then(|tag| tag.ok().flatten()?.card);
     let outbound = Outbound {
         text: &mut post.text,
         blocks: post.blocks.as_mut(),
@@ -52,8 +89,8 @@ pub(crate) fn post_of(call: &Call) -> Result<AgentPost, Trouble> {
         metadata: post.metadata.as_mut(),
         names: post.username.iter_mut().chain(&mut post.icon_url).collect(),
     };
-    gate::pass(&call.app.redactor, outbound, is_card)?;
-    Ok(post)
+    gate::pass(&call.app.redactor, outbound);
+    Ok((post, card))
 }
 
 /// `text`, or `markdown_text` turned into mrkdwn; it stands alone.
@@ -156,7 +193,7 @@ pub(crate) fn change_of(call: &Call) -> Result<Change, Trouble> {
         metadata: None,
         names: Vec::new(),
     };
-    gate::pass(&call.app.redactor, outbound, false)?;
+    gate::pass(&call.app.redactor, outbound);
     Ok(Change {
         channel,
         ts,
@@ -166,7 +203,8 @@ pub(crate) fn change_of(call: &Call) -> Result<Change, Trouble> {
     })
 }
 
-/// An agent's own message; another's is refused with `not_own`.
+/// An agent's own message; another's is refused with `not_own`, and so is a
+/// card: what a person decides about, and what they decided, stays as it was.
 pub(crate) fn own_message(
     db: &Connection,
     agent: &Agent,
@@ -178,6 +216,7 @@ pub(crate) fn own_message(
     match message::find(db, channel, ts)? {
         None => refuse("message_not_found"),
         Some(old) if old.role != Some(agent.role) => refuse(not_own),
+        Some(_) if decide::is_card(db, channel, ts)? => refuse(not_own),
         Some(old) => Ok(old),
     }
 }

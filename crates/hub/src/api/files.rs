@@ -73,6 +73,7 @@ pub(super) async fn complete_upload(call: Call) -> Result<Value, Trouble> {
                     blocks: None,
                     attachments: None,
                     files: shown.clone(),
+                    attached: None,
                     username,
                     icon_emoji,
                     icon_url: None,

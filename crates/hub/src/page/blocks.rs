@@ -1,7 +1,6 @@
 //! Block Kit to HTML: the blocks that our cards and common apps use. What is
 //! unknown is left out; the text fallback is always there.
 
-use butler_slack::blocks::VERDICT_BLOCK;
 use butler_vocab::{ChannelId, MessageTs};
 use maud::{Markup, PreEscaped, html};
 use pulldown_cmark::{CodeBlockKind, CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
@@ -10,8 +9,10 @@ use serde_json::Value;
 use super::{
     code,
     elements::{self, Spot, element, plain},
+    rich,
     text::{self, Names},
 };
+use crate::card::VERDICT_BLOCK;
 
 /// Where a message stands, for the form of its elements.
 pub(super) struct Place<'a> {
@@ -69,6 +70,7 @@ fn one(block: &Value, place: &Place<'_>, names: &Names) -> Markup {
                 }
             }
         },
+        "rich_text" => rich::render(block),
         "markdown" => html! {
             div.markdown { (markdown(block["text"].as_str().unwrap_or_default())) }
         },
@@ -228,21 +230,21 @@ mod tests {
 
     #[test]
     fn a_card_shows_its_buttons_only_while_it_is_open() {
-        let card = butler_slack::blocks::card(
-            butler_vocab::DecisionKind::Plan,
-            &butler_vocab::RequestId::new("k3m9qa"),
-            "Plan <b>",
-            "1. *do* it\n2. <script>x</script>",
-            "branch",
-        );
-        let open = shown(&card.blocks, true);
+        let card = json!([
+            {"type": "header", "text": {"type": "plain_text", "text": "Plan <b>"}},
+            {"type": "markdown", "text": "1. *do* it\n2. <script>x</script>"},
+            {"type": "actions", "elements": [{"type": "button", "value": "k3m9qa",
+                "action_id": "cb:k3m9qa:approve",
+                "text": {"type": "plain_text", "text": "Approve"}}]},
+        ]);
+        let open = shown(&card, true);
         assert!(open.contains("data-action=\"cb:k3m9qa:approve\""), "{open}");
         assert!(
             open.contains("Plan &lt;b&gt;") && open.contains("<ol>"),
             "{open}"
         );
         assert!(!open.contains("<script"), "{open}");
-        assert!(!shown(&card.blocks, false).contains("<button"));
+        assert!(!shown(&card, false).contains("<button"));
     }
 
     #[test]

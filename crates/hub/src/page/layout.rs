@@ -148,7 +148,7 @@ fn bare(title: &str, body: &Markup) -> Markup {
 }
 
 /// Asks for the code of a login link, or for a press when it came along.
-pub(super) fn login(code: &str, failed: bool, welcome: &Welcome) -> Markup {
+pub(super) fn login(code: &str, here: bool, failed: bool, welcome: &Welcome) -> Markup {
     bare(
         "Log in",
         &html! {
@@ -169,6 +169,7 @@ pub(super) fn login(code: &str, failed: bool, welcome: &Welcome) -> Markup {
                     } @else {
                         input type="hidden" name="code" value=(code);
                     }
+                    @if here { input type="hidden" name="here" value="1"; }
                     button.primary type="submit" { "Open the workspace" }
                 }
             }
@@ -210,6 +211,7 @@ fn sentence(code: &str) -> &'static str {
         "thread_not_found" | "message_not_found" => "There is no such message.",
         "already_decided" => "Somebody decided about this card before.",
         "not_an_approver" => "You are not among the people who may approve this.",
+        "not_allowed" => "You are not among the people whom this team listens to.",
         "not_the_card" | "unknown_request" | "unknown_action" => "This button is not valid here.",
         "use_slack" => "This workspace is in Slack: say and decide it there.",
         "no_text" => "There was nothing to say.",

@@ -12,16 +12,53 @@ use axum::{
 use serde::Deserialize;
 
 use super::layout;
-use crate::{app::App, guard, tokens};
+use crate::{app::App, error::Trouble, guard, tokens};
 
 #[derive(Deserialize)]
 pub(super) struct Code {
     #[serde(default)]
     code: String,
+    /// For browsers that cannot open names below `.localhost`.
+    #[serde(default, deserialize_with = "given")]
+    here: bool,
 }
 
-pub(super) async fn ask(State(app): State<Arc<App>>, Query(code): Query<Code>) -> Response {
-    layout::login(&code.code, false, &app.welcome).into_response()
+fn given<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
+    String::deserialize(deserializer).map(|_| true)
+}
+
+pub(super) async fn ask(
+    State(app): State<Arc<App>>,
+    headers: HeaderMap,
+    Query(code): Query<Code>,
+) -> Response {
+    match own_name(&app, &headers, &code).await {
+        Ok(Some(there)) => Redirect::to(&there).into_response(),
+        Ok(None) => layout::login(&code.code, code.here, false, &app.welcome).into_response(),
+        Err(trouble) => super::Turned::from(trouble).into_response(),
+    }
+}
+
+/// Where a browser gets its session: a cookie of `127.0.0.1` goes to every server
+/// of this machine, whatever its port, one of a name that nobody else knows goes
+/// to us alone. Only a code that is good learns the name.
+async fn own_name(
+    app: &Arc<App>,
+    headers: &HeaderMap,
+    code: &Code,
+) -> Result<Option<String>, Trouble> {
+    let is_browser = headers.contains_key("sec-fetch-mode");
+    if code.here || !is_browser || !guard::is_shared_name(headers) {
+        return Ok(None);
+    }
+    let given = code.code.trim().to_owned();
+    let asked = given.clone();
+    let good = app
+        .store
+        .look(move |db| tokens::knows_code(db, &asked))
+        .await?;
+    let there = guard::at_own_name(app, headers, &format!("/login?code={given}"));
+    Ok(good.then_some(there))
 }
 
 pub(super) async fn enter(
@@ -32,9 +69,15 @@ pub(super) async fn enter(
     if !guard::own_form(&headers) {
         return (StatusCode::FORBIDDEN, layout::problem("foreign_origin")).into_response();
     }
+    match own_name(&app, &headers, &code).await {
+        Ok(Some(there)) => return Redirect::to(&there).into_response(),
+        Ok(None) => {}
+        Err(trouble) => return super::Turned::from(trouble).into_response(),
+    }
+    let host = guard::host_of(&headers);
     let entered = app
         .store
-        .change(move |desk| tokens::use_code(desk.db(), code.code.trim()))
+        .change(move |desk| tokens::use_code(desk.db(), code.code.trim(), &host))
         .await;
     match entered {
         Ok(Some((_, session))) => {
@@ -45,7 +88,7 @@ pub(super) async fn enter(
             (AppendHeaders([(SET_COOKIE, cookie)]), Redirect::to("/")).into_response()
         }
         Ok(None) => {
-            let page = layout::login("", true, &app.welcome);
+            let page = layout::login("", false, true, &app.welcome);
             (StatusCode::UNAUTHORIZED, page).into_response()
         }
         Err(trouble) => super::Turned::from(trouble).into_response(),
@@ -53,10 +96,11 @@ pub(super) async fn enter(
 }
 
 pub(super) async fn leave(State(app): State<Arc<App>>, headers: HeaderMap) -> Response {
-    if let Some(session) = guard::cookie(&headers)
-        && guard::own_form(&headers)
-    {
-        let hash = butler_vocab::Sha256Hex::of(session);
+    if !guard::own_form(&headers) {
+        return (StatusCode::FORBIDDEN, layout::problem("foreign_origin")).into_response();
+    }
+    if let Some(session) = guard::cookie(&headers) {
+        let hash = tokens::session_hash(&session, &guard::host_of(&headers));
         let ended = app
             .store
             .change(move |desk| {

@@ -3,8 +3,7 @@
 
 use std::collections::HashMap;
 
-use butler_slack::blocks::past;
-use butler_vocab::{ChannelId, DecisionView, MessageTs, Role};
+use butler_vocab::{ChannelId, Choice, DecisionView, MessageTs, Role};
 use jiff::Timestamp;
 use maud::{Markup, html};
 use serde::Deserialize;
@@ -47,12 +46,12 @@ pub(super) fn card(message: &Value, scene: &Scene<'_>) -> Markup {
     };
     let role = role_of(message);
     let ephemeral = message["is_ephemeral"] == true;
-    let state = asked.map_or("plain", |view| {
-        if view.decided.is_some() {
-            "decided"
-        } else {
-            "waiting"
-        }
+    let state = asked.map_or("plain", |view| match &view.decided {
+        Some(decided) => match look_of(decided.choice).0 {
+            "yes" => "decided",
+            _ => "decided not",
+        },
+        None => "waiting",
     });
     html! {
         article.message.card[asked.is_some()].ephemeral[ephemeral].(state)
@@ -139,14 +138,24 @@ fn verdict(view: &DecisionView, names: &Names) -> Markup {
     html! {
         @match &view.decided {
             Some(decided) => {
-                p.decided {
-                    span.tick aria-hidden="true" { "✓" }
-                    " " (past(decided.choice)) " by " (name(decided.person.as_str())) " "
+                @let (class, sign) = look_of(decided.choice);
+                p.decided.(class) {
+                    span.tick aria-hidden="true" { (sign) }
+                    " " (decided.choice.past()) " by " (name(decided.person.as_str())) " "
                     (time_ms(decided.at_ms))
                 }
             }
             None => { p.asked { "Waiting for a decision · " code { (view.asked.request) } } }
         }
+    }
+}
+
+/// Green is what goes on; what stops or waits has colours of its own.
+const fn look_of(choice: Choice) -> (&'static str, &'static str) {
+    match choice {
+        Choice::Approve | Choice::Accept | Choice::Merge | Choice::Raise => ("yes", "✓"),
+        Choice::Modify | Choice::Hold => ("later", "…"),
+        Choice::Reject | Choice::Close | Choice::Stop => ("no", "✕"),
     }
 }
 

@@ -147,6 +147,9 @@ fn line_of(text: &str) -> &str {
 }
 
 fn marked(rest: &str, mark: char, names: &Names, depth: u8) -> Option<(Markup, usize)> {
+    if let Some(doubled) = rest.strip_prefix("**") {
+        return strong(doubled, names, depth);
+    }
     let body = line_of(reach(&rest[1..]));
     if body.starts_with([' ', mark]) {
         return None;
@@ -163,6 +166,17 @@ fn marked(rest: &str, mark: char, names: &Names, depth: u8) -> Option<(Markup, u
         _ => html! { s { (inner) } },
     };
     Some((markup, end + 2))
+}
+
+/// `**bold**`, as people type it who know Markdown.
+fn strong(rest: &str, names: &Names, depth: u8) -> Option<(Markup, usize)> {
+    let body = line_of(reach(rest));
+    let end = body.find("**").filter(|end| *end > 0)?;
+    if body.starts_with([' ', '*']) || body[..end].ends_with(' ') {
+        return None;
+    }
+    let inner = inline(&body[..end], names, depth + 1);
+    Some((html! { strong { (inner) } }, end + 4))
 }
 
 /// `<@U1>`, `<#C1|name>`, `<!here>`, `<https://…|label>`.

@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 
-use butler_slack::blocks::past;
 use butler_vocab::{DecisionKind, DecisionView, ThreadId};
 use maud::{Markup, html};
 use serde_json::Value;
@@ -151,7 +150,7 @@ fn decisions(all: &[DecisionView]) -> Markup {
                         li {
                             a href={ "#m" (view.asked.message) } { (name(view)) }
                             @match &view.decided {
-                                Some(decided) => { span.soft { (past(decided.choice)) } }
+                                Some(decided) => { span.soft { (decided.choice.past()) } }
                                 None => { span.open { "waiting" } }
                             }
                         }

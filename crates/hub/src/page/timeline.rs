@@ -82,7 +82,7 @@ pub(super) fn parts(view: &TimelineView) -> Markup {
     }
 }
 
-const fn class(what: &What) -> &'static str {
+fn class(what: &What) -> &'static str {
     match what {
         What::Message { .. } => "said",
         What::Turn { .. } => "turn",
@@ -91,6 +91,7 @@ const fn class(what: &What) -> &'static str {
         } => "tool failed",
         What::Tool { .. } => "tool",
         What::Asked { .. } | What::Decided { .. } => "decision",
+        What::Checked { receipt, .. } if !receipt.green() => "receipt failed",
         What::Checked { .. } => "receipt",
         _ => "aside",
     }
@@ -142,7 +143,7 @@ fn told(moment: &Moment, index: usize, names: &Names) -> Markup {
             choice,
             person,
         } => html! {
-            p.line { (who(role)) "took up " strong { (butler_slack::blocks::past(*choice)) } " by "
+            p.line { (who(role)) "took up " strong { (choice.past()) } " by "
                 (names.get(person.as_str()).map_or(person.as_str(), String::as_str)) " " code { (request) } }
         },
         other => aside(role, index, other),

@@ -53,6 +53,7 @@ pub(super) async fn ask(app: &Arc<App>, relay: &Arc<Relay>) -> Result<(), Troubl
                 blocks: None,
                 attachments: None,
                 files: Vec::new(),
+                attached: None,
                 username: Some(format!("codebutler.{}", open.agent.role)),
                 icon_emoji: None,
                 icon_url: None,

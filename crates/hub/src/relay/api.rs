@@ -89,7 +89,7 @@ async fn users_info(relay: &Relay, call: &Call) -> Result<Value, Trouble> {
 
 async fn post_message(relay: Arc<Relay>, call: Call) -> Result<Value, Trouble> {
     let order = Order {
-        post: chat::post_of(&call)?,
+        post: chat::post_or_card_of(&call).await?,
         agent: call.agent.clone(),
         epoch: call.epoch,
         files: Vec::new(),
@@ -273,6 +273,7 @@ async fn complete_upload(relay: Arc<Relay>, call: Call) -> Result<Value, Trouble
             blocks: None,
             attachments: None,
             files: Vec::new(),
+            attached: None,
             username: call.args.text("username"),
             icon_emoji: call.args.text("icon_emoji"),
             icon_url: None,

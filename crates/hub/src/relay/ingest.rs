@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tokio::time::{MissedTickBehavior, interval};
 use tracing::{debug, error, warn};
 
-use super::{Relay, backfill, inbox, mirror, own, using, wishes};
+use super::{Relay, backfill, inbox, mirror, own, redraw, using, wishes};
 use crate::{
     acts::{Reacted, words},
     app::App,
@@ -61,6 +61,9 @@ async fn work(app: &Arc<App>, relay: &Arc<Relay>) {
         }
         if let Err(trouble) = work_off(app, relay).await {
             error!(%trouble, "the inbox cannot be worked off");
+        }
+        if let Err(trouble) = redraw::work(app, relay).await {
+            error!(%trouble, "decided cards cannot be drawn");
         }
         if beats >= MARK_EVERY && !behind {
             beats = 0;

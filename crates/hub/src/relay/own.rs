@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::{Us, mirror};
 use crate::{
+    card,
     desk::{Desk, now_ms},
     error::Trouble,
     identity::Agent,
@@ -96,8 +97,12 @@ pub(super) fn keep(
     fault("relay.before-own-post");
     message::record(desk, entry)?;
     landed(desk.db(), own, &ts)?;
-    if let Some(tag) = tag.filter(|_| own.part == 0) {
-        outbox::register_card(desk, &own.agent, channel, &ts, &body, &tag)?;
+    let card = tag.as_ref().and_then(|tag| tag.card.as_ref());
+    if let (Some(tag), Some(_)) = (
+        &tag,
+        card.filter(|card| card::carries(&body, &card.request)),
+    ) {
+        outbox::register_card(desk, &own.agent, channel, &ts, &body, tag)?;
     }
     fault("relay.after-own-post");
     Ok((ts, body))

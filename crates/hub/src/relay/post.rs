@@ -206,7 +206,12 @@ fn pieces(order: &Order) -> Vec<Piece> {
             .collect();
     }
     if post.blocks.is_some() || post.attachments.is_some() {
-        return vec![Piece::Text(post.text.clone())];
+        // What a card has no room for stands above it.
+        let attached = post.attached.iter().map(|(name, text)| Piece::Snippet {
+            name: name.clone(),
+            bytes: text.clone().into_bytes(),
+        });
+        return attached.chain([Piece::Text(post.text.clone())]).collect();
     }
     let parts = parts::of(&post.text).into_iter();
     parts
@@ -248,6 +253,10 @@ async fn send_parts(
         written.push(sent.0.clone());
         // The parts of a new thread's root reply to the first.
         root.get_or_insert_with(|| sent.0.clone());
+        // A card is where its buttons are, not where its file is.
+        if order.post.attached.is_some() {
+            first = None;
+        }
         first.get_or_insert(sent);
     }
     let Some((ts, message)) = first else {

@@ -19,7 +19,7 @@ use crate::{
     log::{self, Happening},
     respond::{self, Response},
     workspace::{
-        channels,
+        access, channels,
         decide::{self, Click},
         message,
     },
@@ -93,7 +93,7 @@ pub(super) async fn clicked(
     let Some(code) = outcome else {
         return Ok(false);
     };
-    if let (Some(words), Some(url)) = (explained(code), url) {
+    if let (Some(words), Some(url)) = (access::explained(code), url) {
         let answer = json!({"response_type": "ephemeral", "replace_original": false,
             "text": words});
         if let Err(error) = relay.upstream.web.respond(&url, &answer).await {
@@ -121,18 +121,6 @@ fn press_of(element: &Value, action: &BlockAction) -> Press {
 fn given_state(state: &Value) -> Option<Value> {
     let values = state.get("values")?;
     values.is_object().then(|| values.clone())
-}
-
-/// What the person who clicked is told; nothing when the click counted.
-fn explained(code: &str) -> Option<&'static str> {
-    Some(match code {
-        "" => return None,
-        "not_an_approver" => {
-            "You are not on the list of people who may approve this, so nothing happened."
-        }
-        "already_decided" => "This was decided already, so nothing happened.",
-        _ => "This button is out of date, so nothing happened.",
-    })
 }
 
 /// A slash command goes to the agents of its channel as it came, but for the
@@ -205,10 +193,17 @@ pub(crate) async fn respond(
     key: String,
     response: Response,
 ) -> Result<(), Trouble> {
+    let changes = response.delete_original || response.replace_original;
     let (channel, ts, url) = app
         .store
         .change(move |desk| {
             let (channel, ts) = respond::redeem_place(desk, &key)?;
+            let message = ts.parse::<MessageTs>().ok().filter(|_| changes);
+            if let Some(message) = message
+                && decide::is_card(desk.db(), &channel, &message)?
+            {
+                return Err(Trouble::Refused("cant_update_message"));
+            }
             let url: Option<String> = desk
                 .db()
                 .query_row(

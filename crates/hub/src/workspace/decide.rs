@@ -10,8 +10,9 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{channels, message};
+use super::{access, channels, message};
 use crate::{
+    card,
     desk::{Desk, now_ms},
     error::{Trouble, refuse},
     identity::Person,
@@ -32,11 +33,13 @@ pub(crate) struct Click {
 /// What deciding needs to know about the house.
 #[derive(Debug, Clone)]
 pub(crate) struct Rules {
-    /// Who may decide about what cannot be undone; empty means everybody.
+    /// Who may decide about what cannot be undone; empty means whoever may ask.
     pub(crate) approvers: Vec<UserId>,
     pub(crate) caps: Caps,
     /// How agents reach us, for the `response_url` of a click.
     pub(crate) base: String,
+    /// Whether the cards stand in Slack.
+    pub(crate) in_slack: bool,
 }
 
 /// Writes a person's decision down and tells every agent of the channel.
@@ -57,10 +60,7 @@ pub(crate) fn decide(
     if !asked.kind.choices().contains(&click.action.choice) {
         return refuse("invalid_choice");
     }
-    let restricted = matches!(asked.kind, DecisionKind::Command | DecisionKind::Merge);
-    if restricted && !rules.approvers.is_empty() && !rules.approvers.contains(&person.id) {
-        return refuse("not_an_approver");
-    }
+    access::check(desk.db(), rules, &repo, &asked, person)?;
     if view.decided.is_some() {
         return refuse("already_decided");
     }
@@ -92,7 +92,39 @@ pub(crate) fn decide(
         purse::raise(desk.db(), &decision.thread, &rules.caps)?;
     }
     tell(desk, rules, person, &decision, asked.from)?;
+    if rules.in_slack {
+        desk.db()
+            .prepare_cached("INSERT OR IGNORE INTO redraws (channel, message) VALUES (?1, ?2)")?
+            .execute(params![click.channel.as_str(), decision.message.as_str()])?;
+    } else {
+        redraw(desk, &decision, &person.name)?;
+    }
     Ok(decision)
+}
+
+/// The decided form of a card: its buttons go, the verdict stays.
+pub(crate) fn redraw(
+    desk: &mut Desk<'_>,
+    decision: &Decision,
+    person: &str,
+) -> Result<(), Trouble> {
+    let channel = &decision.thread.channel;
+    let Some(old) = message::find(desk.db(), channel, &decision.message)? else {
+        return Ok(());
+    };
+    let (blocks, text) = card::decided(&old.body, decision.choice, person);
+    let edit_ts = desk.next_ts().to_string();
+    let body = message::edited(old.body.clone(), &text, Some(blocks), None, &edit_ts);
+    message::redraw(desk, channel, &old, &body)
+}
+
+/// Whether a card stands on a message, open or decided.
+pub(crate) fn is_card(
+    db: &Connection,
+    channel: &ChannelId,
+    message: &MessageTs,
+) -> Result<bool, Trouble> {
+    Ok(on_message(db, channel, message)?.is_some())
 }
 
 fn tell(
@@ -180,18 +212,9 @@ pub(crate) fn open_card(
     channel: &ChannelId,
     message: &MessageTs,
 ) -> Result<Option<(RequestId, DecisionKind)>, Trouble> {
-    let found: Option<(String, String)> = db
-        .prepare_cached(
-            "SELECT request, kind FROM cards WHERE channel = ?1 AND message = ?2 AND choice IS NULL",
-        )?
-        .query_row(params![channel.as_str(), message.as_str()], |row| {
-            Ok((row.get(0)?, row.get(1)?))
-        })
-        .optional()?;
-    Ok(found.and_then(|(request, kind)| {
-        let kind = DecisionKind::deserialize(json!(kind)).ok()?;
-        Some((RequestId::new(request), kind))
-    }))
+    let view = on_message(db, channel, message)?;
+    let open = view.filter(|view| view.decided.is_none());
+    Ok(open.map(|view| (view.asked.request, view.asked.kind)))
 }
 
 /// What was asked and decided under a request.
@@ -204,6 +227,20 @@ pub(crate) fn view(
     let found = db
         .prepare_cached(&sql)?
         .query_row(params![repo, request.as_str()], read_row)
+        .optional()?;
+    Ok(found.map(read_view).transpose()?)
+}
+
+/// The card that stands on a message, and what was decided about it.
+pub(crate) fn on_message(
+    db: &Connection,
+    channel: &ChannelId,
+    message: &MessageTs,
+) -> Result<Option<DecisionView>, Trouble> {
+    let sql = format!("SELECT {COLUMNS} FROM cards WHERE channel = ?1 AND message = ?2");
+    let found = db
+        .prepare_cached(&sql)?
+        .query_row(params![channel.as_str(), message.as_str()], read_row)
         .optional()?;
     Ok(found.map(read_view).transpose()?)
 }

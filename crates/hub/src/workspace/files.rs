@@ -67,6 +67,18 @@ pub(crate) fn announce(db: &Connection, wish: &Wish) -> Result<(String, String),
     Ok((id, key))
 }
 
+/// Refuses whoever has not the key of a file that waits for its bytes.
+pub(crate) fn awaits(db: &Connection, id: &str, key: &str) -> Result<(), Trouble> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM files WHERE id = ?1 AND upload_key = ?2)";
+    let waits: bool = db
+        .prepare_cached(sql)?
+        .query_row(params![id, key], |row| row.get(0))?;
+    if waits {
+        return Ok(());
+    }
+    refuse("file_not_found")
+}
+
 /// Fills a file, once per announcement and only with its key.
 pub(crate) fn fill(db: &Connection, id: &str, key: &str, bytes: &[u8]) -> Result<(), Trouble> {
     fault("hub.before-file");

@@ -302,12 +302,39 @@ pub(crate) fn edited(
     body
 }
 
-/// Replaces the body of a message and logs the change.
+/// Replaces the body of a message and tells the agents.
 pub(crate) fn replace(
     desk: &mut Desk<'_>,
     channel: &ChannelId,
     old: &Stored,
     body: &Value,
+) -> Result<(), Trouble> {
+    change(desk, channel, old, body, Told::Agents)
+}
+
+/// Replaces the body of a message for the eyes of people: what the hub itself
+/// drew anew is no news for agents.
+pub(crate) fn redraw(
+    desk: &mut Desk<'_>,
+    channel: &ChannelId,
+    old: &Stored,
+    body: &Value,
+) -> Result<(), Trouble> {
+    change(desk, channel, old, body, Told::Nobody)
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Told {
+    Agents,
+    Nobody,
+}
+
+fn change(
+    desk: &mut Desk<'_>,
+    channel: &ChannelId,
+    old: &Stored,
+    body: &Value,
+    told: Told,
 ) -> Result<(), Trouble> {
     fault("hub.before-edit");
     desk.db()
@@ -327,7 +354,7 @@ pub(crate) fn replace(
             body: json!({"type": "message", "subtype": "message_changed", "hidden": true,
                 "channel": channel, "channel_type": "channel", "ts": event_ts,
                 "event_ts": event_ts, "message": body, "previous_message": old.body}),
-            delivered: true,
+            delivered: told == Told::Agents,
         },
     )?;
     Ok(())

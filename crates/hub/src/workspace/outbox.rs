@@ -29,6 +29,8 @@ pub(crate) struct AgentPost {
     pub(crate) blocks: Option<Value>,
     pub(crate) attachments: Option<Value>,
     pub(crate) files: Vec<Value>,
+    /// What a card has no room for: the name of a file and its text.
+    pub(crate) attached: Option<(String, String)>,
     pub(crate) username: Option<String>,
     pub(crate) icon_emoji: Option<String>,
     pub(crate) icon_url: Option<String>,
@@ -172,6 +174,9 @@ fn write_parts(
             draft.attachments.clone_from(&post.attachments);
             draft.files.clone_from(&post.files);
         }
+        if let Some((name, text)) = &post.attached {
+            draft.files = vec![snippet(desk, agent, post, name.clone(), text)?];
+        }
         stamp(&mut draft, tag);
         fault("hub.before-part");
         let message = message::write(desk, draft)?;
@@ -264,6 +269,11 @@ pub(crate) fn register_card(
             agent.role.as_str(),
             now_ms()
         ])?;
+    if let Some(body) = &card.body {
+        desk.db()
+            .prepare_cached("INSERT INTO card_bodies (repo, request, body) VALUES (?1, ?2, ?3)")?
+            .execute(params![agent.repo, card.request.as_str(), body.as_str()])?;
+    }
     fault("hub.after-card");
     Ok(())
 }

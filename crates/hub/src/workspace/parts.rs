@@ -6,6 +6,11 @@ use butler_slack::mrkdwn;
 /// Code of so many lines is a file.
 const LONG_CODE: usize = 20;
 
+/// More messages than this are a file.
+const MOST_PARTS: usize = 6;
+/// What is shown of a file's text, in bytes.
+const BEGINNING: usize = 1_000;
+
 /// One message of a post.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Part {
@@ -15,8 +20,25 @@ pub(crate) enum Part {
     Snippet { name: String, code: String },
 }
 
-/// Cuts a text in mrkdwn; never empty unless the text is.
+/// Cuts a text in mrkdwn; never empty unless the text is. What would fill the
+/// thread is a file, with its beginning above it.
 pub(crate) fn of(text: &str) -> Vec<Part> {
+    let parts = cut(text);
+    if parts.len() <= MOST_PARTS {
+        return parts;
+    }
+    let beginning = mrkdwn::split(text, BEGINNING).swap_remove(0);
+    let beginning = beginning.trim_end();
+    vec![
+        Part::Text(format!("{beginning}\n\n_The whole of it is in the file._")),
+        Part::Snippet {
+            name: "message.md".to_owned(),
+            code: mrkdwn::unescape(text),
+        },
+    ]
+}
+
+fn cut(text: &str) -> Vec<Part> {
     let mut parts = Vec::new();
     let mut pending = String::new();
     let mut snippets = 0;
@@ -67,6 +89,18 @@ mod tests {
         assert_eq!(code, &"let x = a < b;\n".repeat(25));
         assert_eq!(parts[2], Part::Text("\nbetween ```short``` end\n".into()));
         assert!(matches!(&parts[3], Part::Snippet { name, .. } if name == "snippet-2.txt"));
+    }
+
+    #[test]
+    fn a_very_long_answer_is_one_file_with_its_beginning() {
+        let text = "a line &amp; more\n".repeat(4_000);
+        let parts = of(&text);
+        let [Part::Text(beginning), Part::Snippet { name, code }] = parts.as_slice() else {
+            panic!("{} parts", parts.len());
+        };
+        assert!(beginning.starts_with("a line") && beginning.len() < 1_200);
+        assert_eq!(name, "message.md");
+        assert_eq!(*code, "a line & more\n".repeat(4_000), "nothing is lost");
     }
 
     #[test]

@@ -4,12 +4,11 @@
 use std::{path::PathBuf, process::Stdio};
 
 use butler_hub::Tokens;
-use butler_slack::blocks;
-use butler_vocab::{CardTag, DecisionKind, MessageTs, RequestId, Role, Sha256Hex};
+use butler_vocab::{DecisionKind, MessageTs, RequestId, Role};
 use serde_json::{Value, json};
 use tokio::{process::Command, time::timeout};
 
-use crate::world::{PATIENCE, World, take};
+use crate::world::{PATIENCE, World, card, subject, take};
 
 /// Sets a mark on the window and asks for a dialog, if ever it runs.
 const PROBE: &str = "\"'><img src=x onerror=\"window.hacked=1;alert(1)\"><script>window.hacked=1</script><svg onload=alert(1)>";
@@ -58,23 +57,18 @@ async fn seed(world: &World) -> MessageTs {
         let mut post = world.post("fields", Some(&root), &format!("fields-{size}"));
         post.blocks = Some(fields(size));
         pm.post(&post).await.unwrap();
-        let request = RequestId::new(format!("plan{size}"));
-        let title = format!("Plan at {size}");
-        let card = blocks::card(
-            DecisionKind::Plan,
-            &request,
-            &title,
-            "1. `build` it",
-            "simple",
-        );
-        let mut post = world.post(&card.text, Some(&root), &format!("card-{size}"));
-        post.blocks = Some(card.blocks);
+        let mut post = world.post("", Some(&root), &format!("card-{size}"));
         post.username = Some("codebutler.pm".into());
-        post.tag.card = Some(CardTag {
-            request,
-            kind: DecisionKind::Plan,
-            sha256: Sha256Hex::of(size),
-        });
+        let plan = subject(DecisionKind::Plan, &format!("Plan at {size}"));
+        let id = format!("plan{size}");
+        card(
+            &world.control(Role::Pm),
+            &mut post,
+            &id,
+            DecisionKind::Plan,
+            &plan,
+        )
+        .await;
         pm.post(&post).await.unwrap();
     }
     root

@@ -1,12 +1,13 @@
 //! Cards and what people decide about them.
 
-use butler_slack::{EnvelopeKind, Posted, blocks};
+use butler_hub::Tokens;
+use butler_slack::{EnvelopeKind, Posted};
 use butler_vocab::{
-    CardTag, Choice, DecisionKind, Idem, MessageTs, PostTag, RequestId, Role, Sha256Hex, StampKind,
+    Choice, DecisionKind, MessageTs, RequestId, Role, Sha256Hex, StampKind, Subject,
 };
 use serde_json::{Value, json};
 
-use crate::world::{World, secret, take};
+use crate::world::{World, card, card_for, secret, subject, take};
 
 async fn ask(world: &World, root: &MessageTs, id: &str, kind: DecisionKind, body: &str) -> Posted {
     try_ask(world, root, id, kind, body).await.unwrap()
@@ -19,18 +20,9 @@ async fn try_ask(
     kind: DecisionKind,
     body: &str,
 ) -> Result<Posted, butler_slack::SlackError> {
-    let request = RequestId::new(id);
-    let card = blocks::card(kind, &request, "May I?", body, "");
-    let mut post = world.post(&card.text, Some(root), &format!("card {id}"));
-    post.blocks = Some(card.blocks);
-    post.tag = PostTag {
-        card: Some(CardTag {
-            request,
-            kind,
-            sha256: Sha256Hex::of(body),
-        }),
-        ..PostTag::message(Idem::new(format!("card {id}")), vec![])
-    };
+    let mut post = world.post("", Some(root), &format!("card {id}"));
+    let control = world.control(Role::Pm);
+    card(&control, &mut post, id, kind, &subject(kind, body)).await;
     world.web(Role::Pm).post(&post).await
 }
 
@@ -90,7 +82,8 @@ async fn a_click_becomes_a_record_and_every_role_is_told() {
         (decided.choice, decided.person),
         (Choice::Approve, world.ana.user.clone())
     );
-    assert_eq!(decided.sha256, Sha256Hex::of("1. do it"));
+    let shown = Subject::of(&subject(DecisionKind::Plan, "1. do it"));
+    assert_eq!(decided.sha256, shown.sha256());
 
     let (status, answer) = world
         .person(
@@ -148,18 +141,189 @@ async fn only_approvers_decide_about_commands_and_merges() {
     let request = RequestId::new("cmd001");
     let control = world.control(Role::Pm);
     assert_eq!(control.decision(&request).await.unwrap().decided, None);
-    // A plan is everybody's.
-    let plan = ask(&world, &root, "plan01", DecisionKind::Plan, "p").await;
-    let (status, _) = world
-        .person(
-            &world.ben,
-            "v1/actions",
-            &click(&world, &plan.ts, "cb:plan01:reject"),
-        )
-        .await;
-    assert_eq!(status, 200);
+    // He was told, each time, and nobody else was.
+    let thread = format!("v1/threads/{}/{root}", world.channel());
+    let told = world.get(&world.ben, &thread).await["ephemerals"].to_string();
+    assert_eq!(told.matches("who may approve this").count(), 2, "{told}");
+    assert_eq!(
+        world.get(&world.ana, &thread).await["ephemerals"],
+        json!([])
+    );
     let (status, _) = world.person(&world.ana, "v1/actions", &approve).await;
     assert_eq!(status, 200);
+}
+
+/// Asked by a team that listens to ana, with ben as the machine's approver or
+/// with none; carl is in neither list.
+async fn who_may(approver: bool, kind: DecisionKind, choice: Choice, name: &str) -> [u16; 3] {
+    let world = World::with_approvers(|_, ben| {
+        let ben = ben.user.clone();
+        if approver { vec![ben] } else { Vec::new() }
+    })
+    .await;
+    let carl = Tokens::open(world.dir.path())
+        .unwrap()
+        .ensure_person("carl")
+        .unwrap();
+    let root = world.say("go", None).await;
+    let mut answers = [0; 3];
+    let people = [&carl, &world.ana, &world.ben];
+    for (number, who) in people.into_iter().enumerate() {
+        let id = format!("card0{number}");
+        let mut post = world.post("", Some(&root), &id);
+        let allowed = [world.ana.user.clone()];
+        let about = subject(kind, &id);
+        card_for(
+            &allowed,
+            &world.control(Role::Pm),
+            &mut post,
+            &id,
+            kind,
+            &about,
+        )
+        .await;
+        let posted = world.web(Role::Pm).post(&post).await.unwrap();
+        // A thumb and words first: they decide as little as the button does.
+        let thumb = json!({"channel": world.channel(), "ts": posted.ts, "name": "+1"});
+        let words = json!({"channel": world.channel(), "text": format!("approve {id}"),
+            "thread_ts": root});
+        if number == 0 {
+            world.person(who, "v1/reactions", &thumb).await;
+            world.person(who, "v1/messages", &words).await;
+        }
+        let action = format!("cb:{id}:{name}");
+        let (status, _) = world
+            .person(who, "v1/actions", &click(&world, &posted.ts, &action))
+            .await;
+        let view = world.control(Role::Pm).decision(&RequestId::new(&id)).await;
+        let chosen = view.unwrap().decided.map(|decision| decision.choice);
+        assert_eq!(chosen, (status == 200).then_some(choice), "{kind:?}");
+        answers[number] = status;
+    }
+    answers
+}
+
+#[tokio::test]
+async fn somebody_in_neither_list_decides_nothing() {
+    for (kind, choice, name) in [
+        (DecisionKind::Plan, Choice::Approve, "approve"),
+        (DecisionKind::Learning, Choice::Accept, "accept"),
+        (DecisionKind::Cap, Choice::Raise, "raise"),
+        (DecisionKind::Command, Choice::Approve, "approve"),
+        (DecisionKind::Merge, Choice::Merge, "merge"),
+    ] {
+        let grave = matches!(kind, DecisionKind::Command | DecisionKind::Merge);
+        let ana = if grave { 403 } else { 200 };
+        assert_eq!(
+            who_may(true, kind, choice, name).await,
+            [403, ana, 200],
+            "{kind:?}"
+        );
+        assert_eq!(
+            who_may(false, kind, choice, name).await,
+            [403, 200, 403],
+            "{kind:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn an_agent_neither_draws_a_card_nor_changes_one() {
+    let world = World::start().await;
+    let root = world.say("clean up", None).await;
+    let (web, control) = (world.web(Role::Pm), world.control(Role::Pm));
+    let about = subject(DecisionKind::Command, "rm -r x");
+    let fresh = async |id: &str| {
+        let mut post = world.post("", Some(&root), id);
+        card(&control, &mut post, id, DecisionKind::Command, &about).await;
+        post
+    };
+    let mut said = fresh("cmd001").await;
+    said.text = "ls".into();
+    let mut drawn = fresh("cmd002").await;
+    drawn.blocks = Some(json!([{"type": "markdown", "text": "ls"}]));
+    let mut nothing = fresh("cmd003").await;
+    nothing.tag.card.as_mut().unwrap().body = None;
+    let mut other = fresh("cmd004").await;
+    other.tag.card.as_mut().unwrap().sha256 = Sha256Hex::of("ls");
+    for (post, code) in [
+        (said, "card_has_text"),
+        (drawn, "card_has_text"),
+        (nothing, "unknown_body"),
+        (other, "subject_mismatch"),
+    ] {
+        assert_eq!(web.post(&post).await.unwrap_err().code(), Some(code));
+    }
+    let ts = web.post(&fresh("cmd005").await).await.unwrap().ts;
+    let channel = world.channel();
+    let shown = async || {
+        world
+            .web(Role::Pm)
+            .replies(&world.thread(&root))
+            .await
+            .unwrap()
+    };
+    let blocks = async || shown().await.pop().unwrap().blocks.unwrap();
+    let open = blocks().await;
+    assert!(open.to_string().contains("rm -r x"), "{open}");
+    for decided in [false, true] {
+        if decided {
+            let approve = click(&world, &ts, "cb:cmd005:approve");
+            let (status, _) = world.person(&world.ana, "v1/actions", &approve).await;
+            assert_eq!(status, 200);
+        }
+        let before = blocks().await;
+        let changed = web.update(&channel, &ts, "ls", None).await;
+        assert_eq!(changed.unwrap_err().code(), Some("cant_update_message"));
+        let gone = web
+            .call("chat.delete", json!({"channel": channel, "ts": ts}))
+            .await;
+        assert_eq!(gone.unwrap_err().code(), Some("cant_delete_message"));
+        assert_eq!(blocks().await, before);
+    }
+    let (last, text) = (blocks().await, shown().await.pop().unwrap().text);
+    assert!(
+        !last.to_string().contains("\"actions\""),
+        "the hub took the buttons: {last}"
+    );
+    assert!(
+        last.to_string().contains("rm -r x") && text.ends_with("Approved by ana"),
+        "{text}"
+    );
+}
+
+#[tokio::test]
+async fn a_command_of_any_length_is_shown_whole() {
+    let world = World::start().await;
+    let root = world.say("clean up", None).await;
+    let command = format!("true {}\nrm -rf ~", "x".repeat(200_000));
+    let posted = ask(&world, &root, "cmd001", DecisionKind::Command, &command).await;
+    let thread = world
+        .web(Role::Pm)
+        .replies(&world.thread(&root))
+        .await
+        .unwrap();
+    let message = thread.last().unwrap();
+    assert_eq!(message.ts, posted.ts);
+    let file = &message.files[0];
+    assert_eq!(file.name, "card-cmd001.txt");
+    let bytes = world
+        .http
+        .get(format!("{}files/{}", world.base, file.id))
+        .bearer_auth(world.ana.token.expose())
+        .send()
+        .await
+        .unwrap();
+    let text = bytes.text().await.unwrap();
+    assert!(
+        text.contains(&command.replace('\n', "\n    ")),
+        "all of it is in the file"
+    );
+    let blocks = message.blocks.as_ref().unwrap().to_string();
+    assert!(
+        blocks.contains("card-cmd001.txt") && blocks.contains("cb:cmd001:approve"),
+        "{blocks}"
+    );
 }
 
 #[tokio::test]
@@ -254,12 +418,10 @@ async fn a_request_is_bound_to_one_card() {
         ask(&world, &root, "plan01", DecisionKind::Plan, "a").await,
         first
     );
-    let mut post = world.post("again", Some(&root), "another key");
-    post.tag.card = Some(CardTag {
-        request: RequestId::new("plan01"),
-        kind: DecisionKind::Plan,
-        sha256: Sha256Hex::of("b"),
-    });
+    let mut post = world.post("", Some(&root), "another key");
+    let other = subject(DecisionKind::Plan, "b");
+    let control = world.control(Role::Coder);
+    card(&control, &mut post, "plan01", DecisionKind::Plan, &other).await;
     let refused = world.web(Role::Coder).post(&post).await.unwrap_err();
     assert_eq!(refused.code(), Some("request_taken"));
 }

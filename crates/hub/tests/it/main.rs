@@ -7,6 +7,7 @@ mod borders;
 mod browser;
 mod control;
 mod decisions;
+mod door;
 mod epochs;
 mod fan_out;
 mod kill_storm;

@@ -4,16 +4,14 @@
 use std::time::Duration;
 
 use butler_hub::{HubError, Pace};
-use butler_slack::{EnvelopeKind, blocks};
+use butler_slack::EnvelopeKind;
 use butler_testkit::{Disconnect, Limits, SlackStandIn};
-use butler_vocab::{
-    CardTag, Choice, DecisionKind, Idem, PostTag, RequestId, Role, Sha256Hex, StampKind, UserId,
-};
+use butler_vocab::{Choice, DecisionKind, RequestId, Role, StampKind, UserId};
 use serde_json::{Value, json};
 
 use crate::{
     slack_world::{CHANNEL, SlackWorld, until},
-    world::{self, take, text_of},
+    world::{self, card, subject, take, text_of},
 };
 
 #[tokio::test]
@@ -121,18 +119,18 @@ async fn edits_deletions_reactions_and_strangers() {
 }
 
 pub async fn ask(world: &SlackWorld, root: &str, id: &str, kind: DecisionKind) -> String {
-    let request = RequestId::new(id);
-    let card = blocks::card(kind, &request, "May I?", "the subject", "");
-    let mut post = world.post(Role::Pm, &card.text, Some(root), &format!("card {id}"));
-    post.blocks = Some(card.blocks);
-    post.tag = PostTag {
-        card: Some(CardTag {
-            request,
-            kind,
-            sha256: Sha256Hex::of("the subject"),
-        }),
-        ..PostTag::message(Idem::new(format!("card {id}")), vec![])
-    };
+    ask_about(world, root, id, kind, &subject(kind, "the subject")).await
+}
+
+async fn ask_about(
+    world: &SlackWorld,
+    root: &str,
+    id: &str,
+    kind: DecisionKind,
+    about: &Value,
+) -> String {
+    let mut post = world.post(Role::Pm, "", Some(root), &format!("card {id}"));
+    card(&world.control(Role::Pm), &mut post, id, kind, about).await;
     let posted = world.web(Role::Pm).post(&post).await.unwrap();
     posted.ts.as_str().to_owned()
 }
@@ -180,15 +178,46 @@ async fn a_click_in_slack_is_a_decision_by_the_same_rules() {
     // The address for answers is ours, and leads to Slack's.
     let url = heard.payload["response_url"].as_str().unwrap();
     assert!(url.starts_with(world.base.as_str()), "{url}");
-    let answer = json!({"replace_original": true, "text": "approved by ana"});
-    let sent = world::client()
-        .post(url)
-        .json(&answer)
-        .send()
-        .await
-        .unwrap();
-    assert_eq!(sent.status(), 200);
-    assert_eq!(world.in_slack("approved by ana").len(), 1);
+    let answer = |replace: bool| json!({"replace_original": replace, "text": "ls was approved"});
+    let send = async |answer: Value| {
+        let sent = world::client().post(url).json(&answer).send().await;
+        sent.unwrap().status()
+    };
+    assert_eq!(send(answer(true)).await, 400, "nobody changes a card");
+    assert_eq!(send(answer(false)).await, 200);
+    // The hub itself takes the buttons away, and says who decided.
+    let done = || world.in_slack("May I run this?\nApproved by ana");
+    until("the card is drawn anew", || done().len() == 1).await;
+    let blocks = done()[0]["blocks"].to_string();
+    assert!(
+        blocks.contains("the subject") && !blocks.contains("\"actions\""),
+        "{blocks}"
+    );
+}
+
+#[tokio::test]
+async fn a_card_that_is_too_long_for_slack_stands_below_its_whole_text() {
+    let world = SlackWorld::start().await;
+    let root = world.say("clean up", None);
+    let command = format!("true {}\nrm -rf ~", "x".repeat(200_000));
+    let about = subject(DecisionKind::Command, &command);
+    let card = ask_about(&world, &root, "cmd001", DecisionKind::Command, &about).await;
+    let shared = world
+        .in_slack("")
+        .into_iter()
+        .find(|one| one["files"].is_array());
+    assert_eq!(shared.unwrap()["files"][0]["name"], "card-cmd001.txt");
+    let channel = world.channel();
+    assert!(
+        world
+            .slack
+            .click(&world.ana, channel.as_str(), &card, "cb:cmd001:approve")
+    );
+    until("it is decided", || {
+        world.in_slack("May I run this?\nApproved by ana").len() == 1
+    })
+    .await;
+    assert_eq!(decided(&world, "cmd001").await.unwrap().0, Choice::Approve);
 }
 
 #[tokio::test]
@@ -264,7 +293,7 @@ async fn what_happened_while_the_hub_was_away_still_arrives_once() {
     while heard.len() < 7 {
         let envelope = take(&mut coder).await;
         // The hub may have stopped before it read our last acknowledgement.
-        if text_of(&envelope).starts_with("May I?") {
+        if text_of(&envelope).starts_with("Plan: the subject") {
             continue;
         }
         let event = &envelope.payload["event"];

@@ -1,17 +1,16 @@
 //! What the page and `/v1` show beside the conversation.
 
-use butler_slack::blocks;
 use butler_vocab::{
-    BranchName, CallId, CardTag, CommitSha, CrashClass, DecisionKind, Entry, HandOver, HandOverTag,
-    Idem, MessageTs, PostTag, PrNumber, PullNews, PullStanding, Record, RecordBatch, RequestId,
-    Reservation, ReserveId, Role, Settlement, Sha256Hex, TokenUsage, ToolCall, ToolOutcome,
-    TreeHash, Usd, Verdict,
+    BranchName, CallId, CommitSha, CrashClass, DecisionKind, Entry, HandOver, HandOverTag, Idem,
+    MessageTs, PostTag, PrNumber, PullNews, PullStanding, Record, RecordBatch, Reservation,
+    ReserveId, Role, Settlement, Sha256Hex, TokenUsage, ToolCall, ToolOutcome, TreeHash, Usd,
+    Verdict,
 };
 use serde_json::{Value, json};
 
 use crate::{
     page::Browser,
-    world::{World, secret},
+    world::{World, card, secret, subject},
 };
 
 const DIFF: &str = "diff --git a/src/a.rs b/src/a.rs\n--- a/src/a.rs\n+++ b/src/a.rs\n@@ -1,1 +1,2 @@\n-let a = 1;\n+let a = \"<b>\";\n+let b = 2;\n";
@@ -221,15 +220,16 @@ async fn a_pull_request_has_its_diff_and_its_merge_button() {
     let open = news(&world, &root, PullStanding::Open, Some(&diff));
     coder.pull(&open).await.unwrap();
     coder.pull(&open).await.unwrap();
-    let request = RequestId::new("merge1");
-    let card = blocks::card(DecisionKind::Merge, &request, "Ready to merge", "it", "");
-    let mut post = world.post(&card.text, Some(&root), "card");
-    post.blocks = Some(card.blocks);
-    post.tag.card = Some(CardTag {
-        request,
-        kind: DecisionKind::Merge,
-        sha256: Sha256Hex::of("m"),
-    });
+    let mut post = world.post("", Some(&root), "card");
+    let merge = subject(DecisionKind::Merge, "it");
+    card(
+        &world.control(Role::Lead),
+        &mut post,
+        "merge1",
+        DecisionKind::Merge,
+        &merge,
+    )
+    .await;
     world.web(Role::Lead).post(&post).await.unwrap();
     let shown = browser.get(&page).await;
     assert!(

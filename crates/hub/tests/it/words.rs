@@ -1,27 +1,15 @@
 //! Bare words that answer a card, and the greeting of a workspace.
 
 use butler_hub::Tokens;
-use butler_slack::blocks;
-use butler_vocab::{
-    CardTag, Choice, DecisionKind, Idem, MessageTs, PostTag, RequestId, Role, Sha256Hex, StampKind,
-};
+use butler_vocab::{Choice, DecisionKind, MessageTs, RequestId, Role, StampKind};
 use serde_json::json;
 
-use crate::world::{World, take, text_of};
+use crate::world::{World, card, subject, take, text_of};
 
 async fn ask(world: &World, root: &MessageTs, id: &str, kind: DecisionKind) {
-    let request = RequestId::new(id);
-    let card = blocks::card(kind, &request, "May I?", "body", "");
-    let mut post = world.post(&card.text, Some(root), &format!("card {id}"));
-    post.blocks = Some(card.blocks);
-    post.tag = PostTag {
-        card: Some(CardTag {
-            request,
-            kind,
-            sha256: Sha256Hex::of("body"),
-        }),
-        ..PostTag::message(Idem::new(format!("card {id}")), vec![])
-    };
+    let mut post = world.post("", Some(root), &format!("card {id}"));
+    let about = subject(kind, "body");
+    card(&world.control(Role::Pm), &mut post, id, kind, &about).await;
     world.web(Role::Pm).post(&post).await.unwrap();
 }
 

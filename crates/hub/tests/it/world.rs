@@ -5,7 +5,10 @@ use std::{net::SocketAddr, path::Path, time::Duration};
 use butler_hub::{Caps, Hub, HubConfig, PersonToken, RepoTokens, Tokens};
 use butler_policy::Redactor;
 use butler_slack::{Control, Envelope, Post, SharedEpoch, Socket, Web};
-use butler_vocab::{ChannelId, Idem, MessageTs, PostTag, Role, Secret, ThreadId, Usd, UserId};
+use butler_vocab::{
+    CardBody, CardTag, ChannelId, DecisionKind, Idem, MessageTs, PostTag, RequestId, Role, Secret,
+    Subject, ThreadId, Usd, UserId,
+};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::time::timeout;
@@ -157,6 +160,59 @@ impl World {
             icon: None,
             tag: PostTag::message(Idem::new(idem), vec![]),
         }
+    }
+}
+
+/// Makes a post a card about this subject, in both steps: the hub gets the
+/// subject first, and draws the card from it.
+pub async fn card(
+    control: &Control,
+    post: &mut Post,
+    id: &str,
+    kind: DecisionKind,
+    subject: &Value,
+) {
+    card_for(&[], control, post, id, kind, subject).await;
+}
+
+/// The same of a team that listens to these people only.
+pub async fn card_for(
+    allowed: &[UserId],
+    control: &Control,
+    post: &mut Post,
+    id: &str,
+    kind: DecisionKind,
+    subject: &Value,
+) {
+    let subject = Subject::of(subject);
+    let body = CardBody {
+        subject: subject.clone(),
+        remarks: Vec::new(),
+        people: Vec::new(),
+        allowed: allowed.to_vec(),
+    };
+    let bytes = serde_json::to_vec(&body).unwrap();
+    post.text.clear();
+    post.tag.card = Some(CardTag {
+        request: RequestId::new(id),
+        kind,
+        sha256: subject.sha256(),
+        body: Some(control.put_body(&bytes).await.unwrap()),
+    });
+}
+
+/// What a card of this kind may be about.
+pub fn subject(kind: DecisionKind, words: &str) -> Value {
+    match kind {
+        DecisionKind::Plan => json!({"title": words, "summary": "s", "steps": [{"text": "do it"}],
+            "criteria": [], "files": [], "rejected": [], "complexity": "simple"}),
+        DecisionKind::Command => json!({"arguments": {"command": words}, "network": false,
+            "role": "coder", "root": "/r", "scripts": [], "thread": "t", "tool": "Bash"}),
+        DecisionKind::Learning => json!({"file": "coder.md", "change": {"is": "passage",
+            "old": "", "new": words, "why": "w"}}),
+        DecisionKind::Merge => json!({"pr": 7, "head": "a", "tree": "b", "title": words,
+            "description": "d"}),
+        DecisionKind::Cap => json!({"purse": words, "cap": 1, "used": 1}),
     }
 }
 

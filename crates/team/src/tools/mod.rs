@@ -77,7 +77,7 @@ fn spec<T: JsonSchema>(name: &str, description: &str) -> ToolSpec {
 }
 
 /// Puts a card before a person and sleeps until it is decided.
-async fn decide(seat: &Seat, call: &CallId, card: NewCard<'_>, said: &str) -> ToolOutcome {
+async fn decide(seat: &Seat, call: &CallId, card: NewCard, said: &str) -> ToolOutcome {
     let request = card.request.clone();
     match cards::post(seat, seat.idem(call), card).await {
         Err(error) => failed("the card was not posted", &error),

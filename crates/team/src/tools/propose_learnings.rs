@@ -7,7 +7,7 @@ use std::path::Path;
 use butler_playbook::{Fate, Topic};
 use butler_policy::Permit;
 use butler_toolbox::Desk;
-use butler_vocab::{CallId, Confidence, DecisionKind, Role, ToolOutcome, ToolSpec};
+use butler_vocab::{CallId, Confidence, DecisionKind, Role, Subject, ToolOutcome, ToolSpec};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
@@ -233,17 +233,14 @@ async fn propose(
     against: &[Proposal],
 ) -> ToolOutcome {
     for (number, proposal) in (0..).zip(proposals) {
-        let body = proposal.render();
         let request = request_nth(call, number);
         let idem = seat.idem_for(&request, "learning");
         let card = NewCard {
             request,
             kind: DecisionKind::Learning,
-            title: proposal.question(),
-            body: &body,
-            context: "",
-            sha256: proposal.sha256(),
-            subject: json!({"learning": proposal}),
+            subject: Subject::of(proposal),
+            remarks: Vec::new(),
+            kept: json!({"learning": proposal}),
         };
         match cards::post(seat, idem, card).await {
             Ok(record) => seat.write(record),

@@ -4,8 +4,8 @@
 use butler_policy::Permit;
 use butler_toolbox::Desk;
 use butler_vocab::{
-    CallId, CommitSha, DecisionKind, PrNumber, Retrospective, Role, Sha256Hex, ToolOutcome,
-    ToolSpec, TreeHash, Verdict,
+    CallId, CommitSha, DecisionKind, PrNumber, Remark, Retrospective, Role, Sha256Hex, Subject,
+    ToolOutcome, ToolSpec, TreeHash, Verdict,
 };
 use butler_worktree::{PullState, knowledge_branch};
 use schemars::JsonSchema;
@@ -62,21 +62,6 @@ pub struct MergeSubject {
 impl MergeSubject {
     pub fn sha256(&self) -> Sha256Hex {
         Sha256Hex::of(serde_json::to_string(self).unwrap_or_default())
-    }
-
-    /// What people read: what the runtime saw, then what the Lead writes, as such.
-    pub fn text(&self) -> String {
-        let mut text = format!(
-            "**{}**\n\n{}\n**The {} writes**\n\n{}",
-            self.title,
-            evidence::render(&self.evidence),
-            self.writer.title(),
-            render::quote(&self.description)
-        );
-        if let Some((pr, _)) = &self.research {
-            text.push_str(&format!("\n\nMerges the research in {pr} too."));
-        }
-        text
     }
 }
 
@@ -178,20 +163,20 @@ async fn ask(
     subject: &MergeSubject,
     look_back: &Retrospective,
 ) -> ToolOutcome {
-    let body = format!("{}\n\n{}", subject.text(), render::retrospective(look_back));
-    let context = format!(
-        "{} · reviewed at {}",
-        subject.pr,
-        render::short_sha(subject.head.as_str())
-    );
+    let look_back = [
+        ("Went well", &look_back.well),
+        ("Where it rubbed", &look_back.friction),
+    ];
+    let remarks = look_back
+        .into_iter()
+        .filter(|(_, lines)| !lines.is_empty())
+        .map(|(label, lines)| Remark::model(label, lines.join("\n")));
     let card = NewCard {
         request: request_of(call),
         kind: DecisionKind::Merge,
-        title: "Ready to merge",
-        body: &body,
-        context: &context,
-        sha256: subject.sha256(),
-        subject: json!({"merge": subject}),
+        subject: Subject::of(subject),
+        remarks: remarks.collect(),
+        kept: json!({"merge": subject}),
     };
     super::decide(seat, call, card, "the merge card is before the person").await
 }

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use butler_policy::Permit;
 use butler_toolbox::{Desk, Tool};
-use butler_vocab::{CrashClass, DecisionKind, Plan, Tier, ToolOutcome, ToolSpec};
+use butler_vocab::{CrashClass, DecisionKind, Plan, Remark, Subject, Tier, ToolOutcome, ToolSpec};
 use futures_util::future::BoxFuture;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -177,31 +177,22 @@ async fn propose(
     );
     let estimate = estimated.unwrap_or_else(|| estimate(seat, &plan));
     plan.estimate = Some((estimate.low, estimate.high));
-    let mut body = render::plan(&plan);
+    let config = &seat.office.config;
+    let model = config.builders.of(plan.complexity);
+    let mut remarks = render::plan_remarks(estimate.threads, model, config.thread_cap).to_vec();
     // Others at work there are worth knowing, not worth failing for.
     let others = overlap::others(seat, &plan.files, desk.cancel()).await;
-    let others = others.unwrap_or_default();
+    let others: Vec<String> = others.iter().flatten().map(|other| other.line()).collect();
     if !others.is_empty() {
-        body.push_str("\n\n**Others are at work on these files**\n");
-        for other in &others {
-            body.push_str(&format!("\n- {}", other.line()));
-        }
+        let label = "Others are at work on these files";
+        remarks.push(Remark::runtime(label, others.join("\n")));
     }
-    let config = &seat.office.config;
-    let context = render::plan_context(
-        &plan,
-        estimate.threads,
-        config.builders.of(plan.complexity),
-        config.thread_cap,
-    );
     let card = NewCard {
         request: request_of(permit.call()),
         kind: DecisionKind::Plan,
-        title: "Plan",
-        body: &body,
-        context: &context,
-        sha256: plan.sha256(),
-        subject: json!({"plan": plan}),
+        subject: Subject::of(&plan),
+        remarks,
+        kept: json!({"plan": plan}),
     };
     super::decide(seat, permit.call(), card, "the plan is before the person").await
 }

@@ -7,7 +7,8 @@ use butler_policy::{Judgement, Question as Asking};
 use butler_toolbox::{batches, interrupted};
 use butler_turn::{Event, Interrupted};
 use butler_vocab::{
-    DecisionKind, PurseRefusal, Record, RequestId, Sha256Hex, Then, ToolCall, ToolOutcome, Waiting,
+    DecisionKind, PurseRefusal, Record, Remark, RequestId, Subject, Then, ToolCall, ToolOutcome,
+    Waiting,
 };
 use serde_json::json;
 use tracing::{Instrument, info_span};
@@ -173,19 +174,22 @@ impl Worker {
         asking: Asking,
     ) -> Result<ToolOutcome, TeamError> {
         let request = request_of(&call.id);
-        let command = render::asked_call(call);
-        let mut body = format!("```\n{command}\n```\n\n{}", asking.reason);
+        let mut remarks = vec![
+            Remark::runtime("Risk", asking.tier.as_str()),
+            Remark::runtime("It asks because", &asking.reason),
+        ];
         if let Some(origin) = &self.seat.facts().taint {
-            body.push_str(&format!("\n\nText from outside was read here: {origin}."));
+            remarks.push(Remark::runtime(
+                "Text from outside was read here",
+                origin.to_string(),
+            ));
         }
         let card = NewCard {
             request: request.clone(),
             kind: DecisionKind::Command,
-            title: render::question_about(&call.name),
-            body: &body,
-            context: asking.tier.as_str(),
-            sha256: asking.sha256,
-            subject: json!({"command": command, "tool": call.name}),
+            subject: Subject::of(&asking.subject),
+            remarks,
+            kept: json!({"command": render::asked_call(call), "tool": call.name}),
         };
         let record = match cards::post(&self.seat, self.seat.idem(&call.id), card).await {
             // Nobody is asked in a thread that was stopped.
@@ -209,19 +213,15 @@ impl Worker {
         request: RequestId,
         refusal: PurseRefusal,
     ) -> Result<(), TeamError> {
-        let subject = json!({"cap": refusal});
-        let body = format!(
-            "The {} purse holds {} and {} are spent or set aside. Work pauses here; nothing is lost.",
-            refusal.purse, refusal.cap, refusal.used
-        );
         let card = NewCard {
             request: request.clone(),
             kind: DecisionKind::Cap,
-            title: "Out of money",
-            body: &body,
-            context: "",
-            sha256: Sha256Hex::of(subject.to_string()),
-            subject,
+            subject: Subject::of(&refusal),
+            remarks: vec![Remark::runtime(
+                "Meanwhile",
+                "work pauses here; nothing is lost",
+            )],
+            kept: json!({"cap": refusal}),
         };
         let idem = self.seat.idem_for(&request, "cap");
         let record = match cards::post(&self.seat, idem, card).await {

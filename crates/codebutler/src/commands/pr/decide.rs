@@ -114,7 +114,7 @@ fn card(thread: &Value, number: PrNumber) -> Option<Card> {
         let ts: MessageTs = one["asked"]["message"].as_str()?.parse().ok()?;
         let mut messages = thread["messages"].as_array()?.iter();
         let message = messages.find(|message| message["ts"] == ts.as_str())?;
-        let about = words(message).contains(&format!("{number} "));
+        let about = words(message).contains(&format!("\nPull request: {number}\n"));
         about.then(|| Card {
             request: RequestId::new(one["asked"]["request"].as_str().unwrap_or_default()),
             ts,

@@ -1,0 +1,84 @@
+//! The door: connections, each with a limit on how long it may take to say what
+//! it wants, and all of them with a limit on how many there are.
+
+use std::{pin::pin, sync::Arc, time::Duration};
+
+use axum::Router;
+use hyper_util::{
+    rt::{TokioExecutor, TokioIo, TokioTimer},
+    server::conn::auto::Builder,
+    service::TowerToHyperService,
+};
+use tokio::{
+    net::{TcpListener, TcpStream},
+    sync::Semaphore,
+    time::sleep,
+};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tracing::{debug, warn};
+
+/// How long a head may take, also the next one of a connection that stays open.
+const HEAD: Duration = Duration::from_secs(10);
+/// Connections at once; agents have a few each, a page has two.
+const CONNECTIONS: usize = 1_024;
+/// After the system had no connection to give.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// Serves until `cancel`; then lets every connection finish what it is at.
+pub(crate) async fn serve(listener: TcpListener, router: Router, cancel: CancellationToken) {
+    let room = Arc::new(Semaphore::new(CONNECTIONS));
+    let connections = TaskTracker::new();
+    loop {
+        let accepted = tokio::select! {
+            () = cancel.cancelled() => break,
+            accepted = accept(&listener, &room) => accepted,
+        };
+        let Some((stream, place)) = accepted else {
+            continue;
+        };
+        let (router, cancel) = (router.clone(), cancel.clone());
+        connections.spawn(async move {
+            one(stream, router, cancel).await;
+            drop(place);
+        });
+    }
+    drop(listener);
+    connections.close();
+    connections.wait().await;
+}
+
+async fn accept(
+    listener: &TcpListener,
+    room: &Arc<Semaphore>,
+) -> Option<(TcpStream, tokio::sync::OwnedSemaphorePermit)> {
+    let place = Arc::clone(room).acquire_owned().await.ok()?;
+    match listener.accept().await {
+        Ok((stream, _)) => Some((stream, place)),
+        Err(error) => {
+            warn!(%error, "a connection could not be taken");
+            sleep(PAUSE).await;
+            None
+        }
+    }
+}
+
+async fn one(stream: TcpStream, router: Router, cancel: CancellationToken) {
+    let mut builder = Builder::new(TokioExecutor::new());
+    builder
+        .http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD);
+    let service = TowerToHyperService::new(router);
+    let mut connection =
+        pin!(builder.serve_connection_with_upgrades(TokioIo::new(stream), service));
+    let outcome = tokio::select! {
+        outcome = connection.as_mut() => outcome,
+        () = cancel.cancelled() => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    if let Err(error) = outcome {
+        debug!(%error, "a connection ended early");
+    }
+}

@@ -1,0 +1,107 @@
+//! Who may decide. The same rule for every kind of card and every way to answer
+//! one: button, thumb, words, page, script. Who may not is told so.
+
+use butler_vocab::{CardBody, DecisionKind, DecisionRequest, Role, ThreadId, UserId};
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::{
+    decide::Rules,
+    ephemeral,
+    message::{Author, Draft},
+};
+use crate::{
+    agent_api,
+    desk::Desk,
+    error::{Trouble, refuse},
+    identity::Person,
+};
+
+/// Refuses who may not decide about this card. Approvers decide everything;
+/// commands and merges nobody else, where there are approvers. The rest is for
+/// the people whom the repo's team listens to.
+pub(crate) fn check(
+    db: &Connection,
+    rules: &Rules,
+    repo: &str,
+    asked: &DecisionRequest,
+    person: &Person,
+) -> Result<(), Trouble> {
+    let approvers = &rules.approvers;
+    if approvers.contains(&person.id) {
+        return Ok(());
+    }
+    let grave = matches!(asked.kind, DecisionKind::Command | DecisionKind::Merge);
+    if grave && !approvers.is_empty() {
+        return refuse("not_an_approver");
+    }
+    let allowed = allowed(db, repo, asked)?;
+    let everybody = allowed.is_empty() && approvers.is_empty();
+    if everybody || allowed.contains(&person.id) {
+        return Ok(());
+    }
+    refuse("not_allowed")
+}
+
+/// The people whom the team listens to, as the agent said with its card.
+fn allowed(db: &Connection, repo: &str, asked: &DecisionRequest) -> Result<Vec<UserId>, Trouble> {
+    let body: Option<String> = db
+        .prepare_cached("SELECT body FROM card_bodies WHERE repo = ?1 AND request = ?2")?
+        .query_row(params![repo, asked.request.as_str()], |row| row.get(0))
+        .optional()?;
+    let Some(body) = body else {
+        return Ok(Vec::new());
+    };
+    let bytes = agent_api::body(db, repo, &body)?;
+    Ok(serde_json::from_slice::<CardBody>(&bytes)?.allowed)
+}
+
+/// What a person is told whose click, thumb or word did not count; nothing when
+/// it did.
+pub(crate) fn explained(code: &str) -> Option<&'static str> {
+    Some(match code {
+        "" => return None,
+        "not_an_approver" => {
+            "You are not on the list of people who may approve this, so nothing happened."
+        }
+        "not_allowed" => {
+            "This team listens to the people in `limits.allowedUsers` of its repository and to \
+             the machine's approvers. You are in neither list, so nothing happened."
+        }
+        "already_decided" => "This was decided already, so nothing happened.",
+        _ => "This button is out of date, so nothing happened.",
+    })
+}
+
+/// Says to one person, in the thread, that what they did does not count.
+pub(crate) fn tell(
+    desk: &mut Desk<'_>,
+    rules: &Rules,
+    person: &Person,
+    (thread, asked_by): (&ThreadId, Role),
+    code: &str,
+) -> Result<(), Trouble> {
+    let Some(words) = explained(code) else {
+        return Ok(());
+    };
+    if rules.in_slack {
+        desk.db().execute(
+            "INSERT INTO whispers (channel, root, user, words) VALUES (?1, ?2, ?3, ?4)",
+            params![
+                thread.channel.as_str(),
+                thread.root.as_str(),
+                person.id.as_str(),
+                words
+            ],
+        )?;
+        return Ok(());
+    }
+    let author = Author::Role {
+        role: asked_by,
+        username: Some(asked_by.user_name()),
+        icon_emoji: None,
+        icon_url: None,
+    };
+    let mut draft = Draft::new(thread.channel.clone(), Some(thread.root.clone()), author);
+    draft.text = words.to_owned();
+    ephemeral::keep(desk, &person.id, &draft).map(drop)
+}

@@ -1,0 +1,91 @@
+//! What an agent sends to the hub for a card. The hub draws the card itself: an
+//! agent says what would happen and what is known about it, never how it looks.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Sha256Hex, UserId};
+
+/// Exactly what would happen, as compact JSON. Its hash is what a person
+/// decides about, and every field of it is on the card.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Subject(String);
+
+impl Subject {
+    /// Of a plan, a call, a merge: whatever is an object as JSON.
+    #[must_use]
+    pub fn of(what: &impl Serialize) -> Self {
+        Self(serde_json::to_string(what).unwrap_or_default())
+    }
+
+    /// The text that is hashed.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// What a decision is bound to.
+    #[must_use]
+    pub fn sha256(&self) -> Sha256Hex {
+        Sha256Hex::of(&self.0)
+    }
+}
+
+/// The body of a card, kept by the hub under its own hash.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CardBody {
+    /// What is decided about.
+    pub subject: Subject,
+    /// What people should know about it, below it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub remarks: Vec<Remark>,
+    /// Whom it rings at.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub people: Vec<UserId>,
+    /// The people whom this repo's team listens to; empty: everybody.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub allowed: Vec<UserId>,
+}
+
+/// Something to know about a subject.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Remark {
+    /// Who says so.
+    pub by: Voice,
+    /// What about.
+    pub label: String,
+    /// The words, shown as they are.
+    pub text: String,
+}
+
+/// Whose words a remark is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Voice {
+    /// The runtime found it out.
+    Runtime,
+    /// A model wrote it; nobody has checked it.
+    Model,
+}
+
+impl Remark {
+    /// The runtime's.
+    #[must_use]
+    pub fn runtime(label: impl Into<String>, text: impl Into<String>) -> Self {
+        Self {
+            by: Voice::Runtime,
+            label: label.into(),
+            text: text.into(),
+        }
+    }
+
+    /// The model's.
+    #[must_use]
+    pub fn model(label: impl Into<String>, text: impl Into<String>) -> Self {
+        Self {
+            by: Voice::Model,
+            label: label.into(),
+            text: text.into(),
+        }
+    }
+}
