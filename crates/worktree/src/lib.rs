@@ -78,5 +78,5 @@ pub use submodules::Submodule;
 pub use tracker::{Issue, IssueNumber, NewIssue, NewRelease, Release, Tracker, tracker_of};
 pub use tree::tree_of;
 pub use trial::Trial;
-pub use undo::{Restored, SavedFiles, Undo};
+pub use undo::{SavedFiles, Undo};
 pub use worktree::Worktree;
