@@ -55,8 +55,11 @@ async fn a_stop_is_answered_and_the_next_word_reaches_who_was_stopped() {
         "{said}"
     );
     team.reply(&root, "go on").await;
-    let on = |thread: &Value| says(thread, "I go on where I was.");
-    team.until(&root, "the Coder", on).await;
+    let on = || {
+        let log = team.log(&root, "coder");
+        log.contains("\"go on\"") && log.matches("\"activation_started\"").count() == 2
+    };
+    team.wait("the Coder goes on", on).await;
     let heard = team.log(&root, "pm");
     assert!(!heard.contains("go on"), "it was for the Coder: {heard}");
 }
