@@ -27,13 +27,15 @@ try {
   await page.goto(`${HUB}login`);
   await judge(page, "login", SIZE === "desktop" ? undefined : ["light"]);
   await logIn(page, LOGIN);
+  // The session is good under the name that the login led to.
+  const home = new URL("/", page.url()).href;
 
   // A new thread opens itself.
   await page.getByRole("textbox", { name: "What would you like" }).fill(`a wish at ${SIZE} size`);
   await page.keyboard.press("Enter");
   await page.waitForURL(/\/c\/[^/]+\/[\d.]+$/);
   await message(`a wish at ${SIZE} size`).waitFor();
-  await page.goto(`${HUB}c/${CHANNEL}`);
+  await page.goto(`${home}c/${CHANNEL}`);
   await message(`a wish at ${SIZE} size`).waitFor();
   await judge(page, "channel");
 
@@ -117,7 +119,7 @@ try {
   await judge(page, "thread after work", ["light"]);
 
   // A long thread: the newest part first, the rest on demand, each message once.
-  await page.goto(`${HUB}c/${CHANNEL}/${LONG}`);
+  await page.goto(`${home}c/${CHANNEL}/${LONG}`);
   await message("reply 119.").waitFor();
   expect((await message("reply 5.").count()) === 0, "old replies are not loaded at first");
   await page.getByRole("link", { name: "Show earlier messages" }).click();

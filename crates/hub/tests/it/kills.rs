@@ -176,13 +176,11 @@ async fn tokens_can_be_asked_for_at_any_moment_of_a_hubs_life() {
     assert!(asking.join().unwrap() > 8);
 }
 
-/// Thirty thousand characters: prose, and two blocks of code that become files.
-fn long_text() -> String {
-    let prose = "A line of the report that says something about one of the files.\n".repeat(170);
+/// Prose, so many lines of it twice, and two blocks of code that become files.
+fn long_text(lines: usize) -> String {
+    let prose = "A line of the report that says something about one of the files.\n".repeat(lines);
     let code = |name: &str| format!("```\n{}```\n", format!("let {name} = 1;\n").repeat(300));
-    let text = format!("{prose}{}{prose}{}The end.", code("first"), code("second"));
-    assert!(text.len() > 30_000, "{}", text.len());
-    text
+    format!("{prose}{}{prose}{}The end.", code("first"), code("second"))
 }
 
 /// The texts and files of a thread below its root.
@@ -207,33 +205,36 @@ async fn a_long_post_killed_after_each_part_is_whole_and_there_once() {
     let token = repo.agents[&Role::Pm].bot.clone();
     let web = Web::new(&hub.base(), token, SharedEpoch::default()).unwrap();
     let root = |name: &str| post(&repo.channel, None, name);
-    let text = long_text();
-    let post_in = async |thread: &str| {
-        let ts = web.post(&root(thread)).await.unwrap().ts;
-        let mut long = post(&repo.channel, Some(&ts), &text);
-        long.tag = PostTag::message(Idem::new(format!("long {thread}")), vec![]);
-        (ThreadId::new(repo.channel.clone(), ts), long)
-    };
-    let (thread, long) = post_in("undisturbed").await;
-    web.post(&long).await.unwrap();
-    let whole = parts_of(&web, &thread).await;
-    assert!(whole.len() > 6, "{}", whole.len());
-    for part in 1..=whole.len() {
-        let (thread, long) = post_in(&part.to_string()).await;
-        hub.die_at(&format!("hub.after-part:{part}")).await;
-        let poster = web.clone();
-        let posting = tokio::spawn(async move { poster.post(&long).await.map(|_| long) });
-        hub.until_dead().await;
-        hub.restart(None).await;
-        let long = posting.await.unwrap().unwrap();
-        assert_eq!(
-            parts_of(&web, &thread).await,
-            whole,
-            "killed after part {part}"
-        );
-        // Whoever did not hear the answer asks again, and gets the first one.
+    // As several messages, and as a file with a beginning.
+    for (lines, at_least) in [(40, 5), (170, 2)] {
+        let text = long_text(lines);
+        let post_in = async |thread: &str| {
+            let ts = web.post(&root(&format!("{lines} {thread}"))).await.unwrap().ts;
+            let mut long = post(&repo.channel, Some(&ts), &text);
+            long.tag = PostTag::message(Idem::new(format!("long {lines} {thread}")), vec![]);
+            (ThreadId::new(repo.channel.clone(), ts), long)
+        };
+        let (thread, long) = post_in("undisturbed").await;
         web.post(&long).await.unwrap();
-        assert_eq!(parts_of(&web, &thread).await.len(), whole.len());
+        let whole = parts_of(&web, &thread).await;
+        assert!(whole.len() >= at_least, "{}", whole.len());
+        for part in 1..=whole.len() {
+            let (thread, long) = post_in(&part.to_string()).await;
+            hub.die_at(&format!("hub.after-part:{part}")).await;
+            let poster = web.clone();
+            let posting = tokio::spawn(async move { poster.post(&long).await.map(|_| long) });
+            hub.until_dead().await;
+            hub.restart(None).await;
+            let long = posting.await.unwrap().unwrap();
+            assert_eq!(
+                parts_of(&web, &thread).await,
+                whole,
+                "killed after part {part}"
+            );
+            // Whoever did not hear the answer asks again, and gets the first one.
+            web.post(&long).await.unwrap();
+            assert_eq!(parts_of(&web, &thread).await.len(), whole.len());
+        }
+        println!("killed after each of {} parts", whole.len());
     }
-    println!("killed after each of {} parts", whole.len());
 }

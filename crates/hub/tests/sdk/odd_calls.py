@@ -94,10 +94,19 @@ def posts(root):
     assert kept["messages"][-1]["attachments"] == [{"text": "beside"}], kept.data
     whole = "word " * 8000
     first = web.chat_postMessage(channel=CHANNEL, text=whole, thread_ts=root)
+    parts = web.conversations_replies(
+        channel=CHANNEL, ts=root, oldest=first["ts"], inclusive=True)["messages"][1:]
+    assert all(len(part["text"]) <= 4000 for part in parts), [len(part["text"]) for part in parts]
+    [kept] = [file for part in parts for file in part.get("files", [])]
+    bytes_of = urllib.request.Request(
+        kept["url_private"], headers={"authorization": "Bearer " + web.token})
+    text = opener.open(bytes_of).read().decode()
+    assert text.count("word") == 8000, "nothing of 40,000 characters is lost"
+    shorter = "word " * 3000
+    first = web.chat_postMessage(channel=CHANNEL, text=shorter, thread_ts=root)
     parts = [m["text"] for m in web.conversations_replies(
         channel=CHANNEL, ts=root, oldest=first["ts"], inclusive=True)["messages"][1:]]
-    assert all(len(part) <= 4000 for part in parts), [len(part) for part in parts]
-    assert "".join(parts).count("word") == 8000, "nothing of 40,000 characters is lost"
+    assert len(parts) > 1 and "".join(parts).count("word") == 3000, "nor of 15,000"
 
 
 def changes(ts):

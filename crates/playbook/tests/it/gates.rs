@@ -186,7 +186,7 @@ fn the_lint_sees_what_it_is_for() {
         ),
         (Role::Coder, "Open the pull request with a short title."),
         (Role::Coder, "If the hook fails use --no-verify."),
-        (Role::Coder, "Clean up with `rm -rf build` first."),
+        (Role::Coder, "Clean up with `rm -rf src` first."),
         (
             Role::Coder,
             "`Write` what you learned to `.codebutler/coder.md`.",
