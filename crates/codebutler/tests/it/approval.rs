@@ -30,5 +30,15 @@ async fn a_destructive_command_runs_after_the_click_and_not_without() {
     };
     team.until(&root, "the question after it", asked).await;
     let log = team.log(&root, "coder");
-    assert_eq!(log.matches("\"decision_used\"").count(), 1, "{log}");
+    // Each press is written down once: the rejection at once, the approval by its run.
+    let used: Vec<&str> = log
+        .lines()
+        .filter(|line| line.contains("\"decision_used\""))
+        .collect();
+    let choices = ["\"reject\"", "\"approve\""];
+    let each = used.iter().zip(choices);
+    assert!(
+        used.len() == 2 && each.into_iter().all(|(line, choice)| line.contains(choice)),
+        "{used:#?}"
+    );
 }
