@@ -85,7 +85,6 @@ pub const FAULT_POINTS: &[(&str, &str)] = &[
     ),
     ("team.clean-up", "branch and worktree of a merged thread go"),
     ("team.draft", "a line of a person's draft is kept"),
-    ("team.edit", "a card is replaced by what came of it"),
     (
         "team.errand",
         "a person's exact words are passed on to another role",
