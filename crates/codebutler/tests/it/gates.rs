@@ -171,7 +171,7 @@ async fn an_agent_approves_nothing_and_draws_no_buttons() {
     let built = std::fs::read_dir(worktrees)
         .unwrap()
         .flatten()
-        .any(|one| one.path().join("build/old").exists());
+        .any(|one| one.path().join("drafts/old").exists());
     assert!(built, "the folder is still there");
 }
 
