@@ -20,7 +20,7 @@ mod socket;
 mod web;
 mod wire;
 
-pub use control::{Control, Held};
+pub use control::Control;
 pub use epoch::{EPOCH_HEADER, SharedEpoch};
 pub use error::SlackError;
 pub use once::Answered;
