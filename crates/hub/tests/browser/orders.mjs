@@ -61,7 +61,9 @@ try {
     await picture(page, `order-${number}-${obstacle}`);
     await gone(button(":approve"));
     // Said while they work, or when they have just finished: somebody answers.
-    const before = await said(/script/).count();
+    // Whoever waits for a click says so; everybody else, that they play a script.
+    const answers = "script|waits for your click";
+    const before = await said(new RegExp(answers)).count();
     await reply("how long will this take?");
 
     // Whatever else is asked is decided, until the merge card is there.
@@ -75,8 +77,8 @@ try {
       await page.waitForTimeout(100);
     }
     await page.waitForFunction(
-      (count) => [...document.querySelectorAll(".message")].filter((one) => one.textContent.includes("script")).length > count,
-      before,
+      ([answers, count]) => [...document.querySelectorAll(".message")].filter((one) => new RegExp(answers).test(one.textContent)).length > count,
+      [answers, before],
     );
     if (obstacle === "hold") {
       await gone(button(":hold"));
