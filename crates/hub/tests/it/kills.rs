@@ -209,7 +209,11 @@ async fn a_long_post_killed_after_each_part_is_whole_and_there_once() {
     for (lines, at_least) in [(40, 5), (170, 2)] {
         let text = long_text(lines);
         let post_in = async |thread: &str| {
-            let ts = web.post(&root(&format!("{lines} {thread}"))).await.unwrap().ts;
+            let ts = web
+                .post(&root(&format!("{lines} {thread}")))
+                .await
+                .unwrap()
+                .ts;
             let mut long = post(&repo.channel, Some(&ts), &text);
             long.tag = PostTag::message(Idem::new(format!("long {lines} {thread}")), vec![]);
             (ThreadId::new(repo.channel.clone(), ts), long)
