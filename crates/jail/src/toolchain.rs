@@ -106,10 +106,14 @@ fn around(home: &Path, entry: &Path) -> Vec<PathBuf> {
     vec![parent.to_owned()]
 }
 
-/// The folders of a toolchain that hold programs and what they need.
+/// The folders of a toolchain that hold programs and what they need, and the file
+/// in which pyenv, rbenv and nodenv keep which version their shims start.
 fn parts(toolchain: &Path) -> impl Iterator<Item = PathBuf> {
     let parts = PARTS.iter().map(|part| toolchain.join(part));
-    parts.filter(|part| part.is_dir())
+    let chosen = toolchain.join("version");
+    parts
+        .filter(|part| part.is_dir())
+        .chain(chosen.is_file().then_some(chosen))
 }
 
 /// The programs in a folder, without what lies beside them.
@@ -172,6 +176,7 @@ mod tests {
         ] {
             fs::create_dir_all(home.join(folder)).unwrap();
         }
+        fs::write(home.join(".pyenv/version"), "3.11.7").unwrap();
         let check = |entry: &str, shown: &[&str]| {
             let shown: Vec<_> = shown.iter().map(|part| home.join(part)).collect();
             assert_eq!(around(home, &home.join(entry)), shown, "{entry}");
@@ -179,7 +184,8 @@ mod tests {
         check("bin", &["bin"]);
         check(".local/bin", &[".local/bin"]);
         check(".cargo/bin", &[".cargo/bin"]);
-        check(".pyenv/shims", &[".pyenv/shims", ".pyenv/versions"]);
+        let pyenv = [".pyenv/shims", ".pyenv/versions", ".pyenv/version"];
+        check(".pyenv/shims", &pyenv);
         check("node/bin", &["node/bin", "node/lib"]);
         check("work/bin", &["work/bin"]);
     }
