@@ -16,7 +16,7 @@ const VARIABLE: &str = "CODEBUTLER_NIGHTLY";
 
 /// Rooms whose ignored tests only take long; those of other rooms need
 /// something that is not here.
-const LONG: [&str; 1] = ["butler-worktree"];
+const LONG: [&str; 1] = ["butler-repo"];
 
 /// Runs everything at its full size.
 pub fn run(place: &Place) -> Result<bool> {

@@ -69,7 +69,7 @@ pub const PARTS: &[Part] = &[
     Part {
         name: "Go",
         needed_by: &[
-            "crates/jail/tests/it/builds.rs",
+            "crates/sandbox/tests/it/builds.rs",
             "crates/codebutler/tests/it/ecosystems.rs",
         ],
         found: &["go", "version"],
@@ -92,7 +92,7 @@ pub const PARTS: &[Part] = &[
     },
     Part {
         name: "GitHub's gh",
-        needed_by: &["crates/worktree/tests/it/github.rs"],
+        needed_by: &["crates/repo/tests/it/github.rs"],
         found: &["gh", "--version"],
         install: &[
             &["apt-get", "update", "--quiet"],

@@ -1,6 +1,6 @@
 //! The address of a model server as somebody typed it.
 
-use butler_settings::address_problem;
+use butler_config::address_problem;
 
 use crate::error::CliError;
 

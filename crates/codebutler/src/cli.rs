@@ -4,7 +4,7 @@
 
 use std::process::ExitCode;
 
-use butler_vocab::Role;
+use butler_protocol::Role;
 use clap::{
     Command as Clap, CommandFactory, FromArgMatches, Parser, Subcommand,
     builder::{PossibleValuesParser, TypedValueParser},

@@ -6,9 +6,9 @@ use std::{
     time::{Duration, Instant},
 };
 
+use butler_config::Settings;
 use butler_hub::{HubError, RepoChannel, RepoTokens, Tokens, runs_in};
-use butler_settings::Settings;
-use butler_vocab::ChannelId;
+use butler_protocol::ChannelId;
 
 use crate::{error::CliError, wiring};
 

@@ -7,7 +7,7 @@
 use std::{fmt::Display, io};
 
 use crate::paint::Paint;
-use butler_settings::{Problem, Problems};
+use butler_config::{Problem, Problems};
 
 use crate::ui::Ui;
 

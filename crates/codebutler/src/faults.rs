@@ -13,7 +13,7 @@ use std::{
     },
 };
 
-use butler_vocab::{FAULT_LOG_VARIABLE, FAULT_VARIABLE, FaultPoint, on_fault};
+use butler_protocol::{FAULT_LOG_VARIABLE, FAULT_VARIABLE, FaultPoint, on_fault};
 use rustix::process::{Signal, getpid, kill_process};
 
 /// What a line of the log ends with when the process died there.

@@ -30,14 +30,14 @@ fn main() -> ExitCode {
     // The helper that confines a command: it restricts itself and never returns.
     if std::env::args_os()
         .nth(1)
-        .is_some_and(|word| word == "__jail")
+        .is_some_and(|word| word == "__sandbox")
     {
-        butler_jail::helper_main();
+        butler_sandbox::helper_main();
     }
     faults::install();
     // Git that looks at files is confined by this same binary, whatever command runs.
     if let Ok(helper) = std::env::current_exe() {
-        butler_worktree::confine_with(helper);
+        butler_repo::confine_with(helper);
     }
     // The HTTP client panics without a provider, so this comes before every
     // command. The only error is that one is installed already, which is as good.

@@ -7,7 +7,7 @@
 
 use std::fmt::{self, Display};
 
-use butler_vocab::visible;
+use butler_protocol::visible;
 
 /// Ends whatever was begun.
 const END: char = '\u{fdd0}';

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use butler_config::Settings;
 use butler_hub::Tokens;
-use butler_settings::Settings;
-use butler_vocab::{ChannelId, MessageTs, Secret};
+use butler_protocol::{ChannelId, MessageTs, Secret};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;

@@ -4,10 +4,10 @@
 
 use std::{path::PathBuf, time::Duration};
 
+use butler_agent::AgentConfig;
+use butler_config::Settings;
 use butler_model::{EndpointKind, ModelClient, ModelInfo, Resolved, resolve};
-use butler_settings::Settings;
-use butler_team::AgentConfig;
-use butler_vocab::Role;
+use butler_protocol::Role;
 use jiff::{Timestamp, civil::Date};
 use tracing::{error, info, warn};
 

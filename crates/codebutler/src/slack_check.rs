@@ -1,10 +1,10 @@
 //! Whether a Slack app is in order: its tokens, and the scopes it was installed
 //! with. Used by `init`, `doctor` and `slack check`; the hub asks again itself.
 
+use butler_config::SlackTokens;
 use butler_hub::missing_scopes;
-use butler_settings::SlackTokens;
+use butler_protocol::Secret;
 use butler_slack::{SharedEpoch, SlackError, Web};
-use butler_vocab::Secret;
 use serde_json::json;
 use url::Url;
 

@@ -11,7 +11,7 @@ use std::{
     io::{self, IsTerminal, Write},
 };
 
-use butler_vocab::{visible, visible_json};
+use butler_protocol::{visible, visible_json};
 use serde::Serialize;
 
 use crate::paint;

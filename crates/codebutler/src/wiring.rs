@@ -8,18 +8,18 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use butler_hub::{Caps, HubConfig, Pace, RelayConfig};
-use butler_model::{ClientConfig, Endpoint, EndpointKind, PriceBook};
-use butler_policy::{CustomPattern, Overrides, Redactor};
-use butler_settings::{
+use butler_agent::{AgentConfig, ByComplexity, Patience};
+use butler_config::{
     EndpointKind as Kind, FOLDER, JournalPlace, Knowledge, Language, Machine, RepoFiles, Settings,
     Undoable,
 };
-use butler_team::{AgentConfig, ByComplexity, Patience};
-use butler_toolbox::Check;
+use butler_hub::{Caps, HubConfig, Pace, RelayConfig};
+use butler_model::{ClientConfig, Endpoint, EndpointKind, PriceBook};
+use butler_policy::{CustomPattern, Overrides, Redactor};
+use butler_protocol::{Complexity, Price, Role, Secret, Usd, visible_line};
+use butler_repo::Repo;
+use butler_tools::Check;
 use butler_turn::{Limits, Models, route::RespondTo};
-use butler_vocab::{Complexity, Price, Role, Secret, Usd, visible_line};
-use butler_worktree::Repo;
 use url::Url;
 
 use crate::{cli::VERSION, commands::environment, door, error::CliError, names, slack_check};
@@ -195,8 +195,8 @@ pub fn agent_config(settings: &Settings, role: Role) -> Result<AgentConfig, CliE
         review_rounds: limits.review_rounds,
         allowed: limits.allowed_users.clone(),
         respond_to: match settings.repo.slack.respond_to {
-            butler_settings::RespondTo::All => RespondTo::All,
-            butler_settings::RespondTo::Mention => RespondTo::Mention,
+            butler_config::RespondTo::All => RespondTo::All,
+            butler_config::RespondTo::Mention => RespondTo::Mention,
         },
         allowed_bots: settings.repo.slack.allowed_bots.clone(),
         limits: Limits {
@@ -262,10 +262,10 @@ fn first_pass(settings: &Settings, role: Role) -> Option<String> {
 }
 
 /// How much a role's model can be told at once.
-pub fn prompt_profile(profile: butler_settings::Profile) -> butler_playbook::Profile {
+pub fn prompt_profile(profile: butler_config::Profile) -> butler_playbook::Profile {
     match profile {
-        butler_settings::Profile::Full => butler_playbook::Profile::Full,
-        butler_settings::Profile::Small => butler_playbook::Profile::Small,
+        butler_config::Profile::Full => butler_playbook::Profile::Full,
+        butler_config::Profile::Small => butler_playbook::Profile::Small,
     }
 }
 
@@ -324,7 +324,7 @@ pub fn endpoint_of(
     machine: &Machine,
     home: &Path,
     role: Role,
-) -> Result<(String, butler_settings::Endpoint), CliError> {
+) -> Result<(String, butler_config::Endpoint), CliError> {
     machine.endpoint_for(role).ok_or_else(|| {
         CliError::user(format!("no model endpoint is configured for {role}")).hint(format!(
             "add one under models.endpoints in {}/config.json, or an OpenRouter key",
@@ -337,7 +337,7 @@ pub fn endpoint_of(
 pub fn client_of(
     machine: &Machine,
     name: &str,
-    endpoint: &butler_settings::Endpoint,
+    endpoint: &butler_config::Endpoint,
 ) -> Result<ClientConfig, CliError> {
     let base_url = Url::parse(&endpoint.base_url).map_err(|error| {
         CliError::user(format!("baseUrl of {name}, {}: {error}", endpoint.base_url))
@@ -378,7 +378,7 @@ pub enum Unlisted {
 }
 
 /// The one place that decides it.
-pub fn unlisted_price(endpoint: &butler_settings::Endpoint, target: &Endpoint) -> Unlisted {
+pub fn unlisted_price(endpoint: &butler_config::Endpoint, target: &Endpoint) -> Unlisted {
     let dollars = Usd::from_dollars;
     match endpoint.price {
         Some(price) => Unlisted::Named(Price::flat(dollars(price.input), dollars(price.output))),
@@ -392,8 +392,8 @@ pub fn plain_endpoint(
     kind: Kind,
     base_url: &str,
     api_key: Option<Secret>,
-) -> butler_settings::Endpoint {
-    butler_settings::Endpoint {
+) -> butler_config::Endpoint {
+    butler_config::Endpoint {
         kind,
         base_url: base_url.to_owned(),
         api_key,
@@ -407,7 +407,7 @@ pub fn plain_endpoint(
 /// The machine's endpoints with the roles that each answers for.
 pub fn roles_by_endpoint(
     machine: &Machine,
-) -> BTreeMap<String, (butler_settings::Endpoint, Vec<Role>)> {
+) -> BTreeMap<String, (butler_config::Endpoint, Vec<Role>)> {
     let mut endpoints = BTreeMap::new();
     for role in Role::ALL {
         if let Some((name, endpoint)) = machine.endpoint_for(role) {

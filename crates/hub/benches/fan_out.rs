@@ -21,8 +21,8 @@ use std::{
 
 use butler_hub::{Hub, HubConfig, RepoTokens, Tokens};
 use butler_policy::Redactor;
+use butler_protocol::{Role, Secret};
 use butler_slack::{SharedEpoch, Socket, Web};
-use butler_vocab::{Role, Secret};
 use futures_util::{StreamExt, stream};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;

@@ -19,8 +19,8 @@ use std::{
 
 use butler_hub::{Hub, HubConfig, PersonToken, Tokens};
 use butler_policy::Redactor;
+use butler_protocol::{ChannelId, Secret};
 use butler_slack::{SharedEpoch, Web};
-use butler_vocab::{ChannelId, Secret};
 use futures_util::{StreamExt, stream};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;

@@ -1,7 +1,7 @@
 //! Who works on a thread. The answer is stamped on every event, so that all
 //! agents decide alike whom a person's unaddressed message is for.
 
-use butler_vocab::{Activity, ActivityState, Role, ThreadId};
+use butler_protocol::{Activity, ActivityState, Role, ThreadId};
 use rusqlite::{Connection, OptionalExtension, params};
 use serde::Serialize;
 

@@ -5,10 +5,10 @@ pub(crate) mod words;
 
 use std::sync::Arc;
 
-use butler_slack::{EnvelopeKind, mrkdwn};
-use butler_vocab::{
+use butler_protocol::{
     ActionId, ChannelId, Decision, MessageTs, StampKind, ThreadId, UserId, mentions,
 };
+use butler_slack::{EnvelopeKind, mrkdwn};
 use serde_json::{Map, Value, json};
 
 use words::Said;

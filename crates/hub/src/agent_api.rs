@@ -11,11 +11,11 @@ use axum::{
     response::{IntoResponse, Response},
     routing::{get, post},
 };
-use butler_slack::EnvelopeKind;
-use butler_vocab::{
+use butler_protocol::{
     Activity, DecisionView, Epoch, PullNews, RecordBatch, RequestId, Reservation, ReserveAnswer,
     Role, Settlement, Sha256Hex, StampKind, ThreadId, fault,
 };
+use butler_slack::EnvelopeKind;
 use rusqlite::{OptionalExtension, params};
 use serde_json::{Value, json};
 

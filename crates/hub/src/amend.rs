@@ -8,8 +8,8 @@ use axum::{
     extract::State,
     routing::{patch, post},
 };
+use butler_protocol::{ChannelId, MessageTs, StampKind, ThreadId};
 use butler_slack::{EnvelopeKind, mrkdwn};
-use butler_vocab::{ChannelId, MessageTs, StampKind, ThreadId};
 use rusqlite::Connection;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -181,7 +181,7 @@ pub(crate) fn commander(
     db: &Connection,
     channel: &ChannelId,
     place: &str,
-) -> Result<Option<butler_vocab::UserId>, Trouble> {
+) -> Result<Option<butler_protocol::UserId>, Trouble> {
     use rusqlite::{OptionalExtension, params};
     let user: Option<Option<String>> = db
         .prepare_cached(
@@ -190,5 +190,5 @@ pub(crate) fn commander(
         )?
         .query_row(params![channel.as_str(), place], |row| row.get(0))
         .optional()?;
-    Ok(user.flatten().map(butler_vocab::UserId::new))
+    Ok(user.flatten().map(butler_protocol::UserId::new))
 }

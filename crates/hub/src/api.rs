@@ -17,8 +17,8 @@ use axum::{
     http::{HeaderMap, StatusCode},
     response::{IntoResponse, Response},
 };
+use butler_protocol::Epoch;
 use butler_slack::EPOCH_HEADER;
-use butler_vocab::Epoch;
 use serde_json::{Value, json};
 
 use crate::{

@@ -7,7 +7,7 @@ use std::{
 };
 
 use butler_policy::Redactor;
-use butler_vocab::Sha256Hex;
+use butler_protocol::Sha256Hex;
 use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
 

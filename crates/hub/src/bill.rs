@@ -1,6 +1,6 @@
 //! What was spent: per day, role, model and thread, from the purses' own rows.
 
-use butler_vocab::{ChannelId, ThreadId, Usd};
+use butler_protocol::{ChannelId, ThreadId, Usd};
 use rusqlite::{Connection, params};
 use serde::Serialize;
 

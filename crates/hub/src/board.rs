@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use butler_vocab::{ChannelId, MessageTs, Role, ThreadId, Usd};
+use butler_protocol::{ChannelId, MessageTs, Role, ThreadId, Usd};
 use rusqlite::{Connection, params};
 use serde::Serialize;
 

@@ -9,8 +9,10 @@ mod tests;
 mod verbatim;
 
 use butler_policy::Redactor;
+use butler_protocol::{
+    ActionId, CardBody, CardTag, Choice, DecisionKind, RequestId, UserId, Voice,
+};
 use butler_slack::{mrkdwn, rich};
-use butler_vocab::{ActionId, CardBody, CardTag, Choice, DecisionKind, RequestId, UserId, Voice};
 use serde_json::{Map, Value, json};
 use sheet::Part;
 use verbatim::verbatim;

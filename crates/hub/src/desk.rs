@@ -3,7 +3,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use butler_vocab::MessageTs;
+use butler_protocol::MessageTs;
 use rusqlite::Connection;
 
 use crate::{error::Trouble, notice::Notice};

@@ -60,7 +60,7 @@ pub(crate) fn pass(redactor: &Redactor, out: Outbound<'_>) {
 
 #[cfg(test)]
 mod tests {
-    use butler_vocab::Secret;
+    use butler_protocol::Secret;
     use serde_json::json;
 
     use super::*;

@@ -17,7 +17,7 @@ use axum::{
     routing::{any, get, post},
 };
 use butler_policy::Redactor;
-use butler_vocab::{LogLine, UserId};
+use butler_protocol::{LogLine, UserId};
 use futures_util::future::BoxFuture;
 use tokio::{net::TcpListener, sync::broadcast, task::JoinHandle};
 use tokio_util::sync::CancellationToken;

@@ -1,7 +1,7 @@
 //! Who calls. A token names exactly one of these, and nothing in a request can
 //! change it.
 
-use butler_vocab::{ChannelId, Epoch, Role, Sha256Hex, UserId, fault};
+use butler_protocol::{ChannelId, Epoch, Role, Sha256Hex, UserId, fault};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::{

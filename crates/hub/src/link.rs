@@ -74,7 +74,7 @@ pub(crate) async fn handle(
 
 #[cfg(test)]
 mod tests {
-    use butler_vocab::Role;
+    use butler_protocol::Role;
 
     use super::*;
 

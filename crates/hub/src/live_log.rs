@@ -19,7 +19,7 @@ use axum::{
     },
     routing::{get, post},
 };
-use butler_vocab::{LogBatch, LogLevel, LogLine};
+use butler_protocol::{LogBatch, LogLevel, LogLine};
 use futures_util::StreamExt;
 use serde::Deserialize;
 use serde_json::{Value, json};

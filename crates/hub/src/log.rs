@@ -4,8 +4,8 @@
 
 use std::sync::Arc;
 
+use butler_protocol::{ChannelId, Role, StampKind, ThreadId, fault};
 use butler_slack::EnvelopeKind;
-use butler_vocab::{ChannelId, Role, StampKind, ThreadId, fault};
 use rusqlite::{Connection, Row, params};
 use serde_json::{Value, json};
 

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use butler_vocab::{ChannelId, Epoch, MessageTs, Role, UserId};
+use butler_protocol::{ChannelId, Epoch, MessageTs, Role, UserId};
 use serde_json::Value;
 
 /// A subscriber: one role of one repo.

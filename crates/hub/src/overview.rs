@@ -1,6 +1,6 @@
 //! What the page and `/v1` show about threads and agents.
 
-use butler_vocab::{DecisionView, MessageTs, Role, ThreadId, Usd};
+use butler_protocol::{DecisionView, MessageTs, Role, ThreadId, Usd};
 use rusqlite::{Connection, params};
 use serde::Serialize;
 use serde_json::{Value, json};

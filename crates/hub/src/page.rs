@@ -40,7 +40,7 @@ use axum::{
     response::{IntoResponse, Redirect, Response},
     routing::{get, post},
 };
-use butler_vocab::{ChannelId, MessageTs, ThreadId};
+use butler_protocol::{ChannelId, MessageTs, ThreadId};
 use maud::Markup;
 use serde::Deserialize;
 pub(crate) use welcome::Welcome;

@@ -10,7 +10,7 @@ use axum::{
     response::sse::{Event as SseEvent, KeepAlive, Sse},
     routing::{get, post},
 };
-use butler_vocab::{ChannelId, MessageTs, ThreadId};
+use butler_protocol::{ChannelId, MessageTs, ThreadId};
 use futures_util::{Stream, StreamExt};
 use serde::Deserialize;
 use serde_json::{Value, json};

@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use butler_vocab::{Role, ThreadId};
+use butler_protocol::{Role, ThreadId};
 use rusqlite::{Connection, params};
 use serde::Serialize;
 

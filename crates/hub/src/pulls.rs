@@ -1,6 +1,6 @@
 //! Pull requests as their agents last described them.
 
-use butler_vocab::{MessageTs, PullNews, PullStanding, ThreadId, fault};
+use butler_protocol::{MessageTs, PullNews, PullStanding, ThreadId, fault};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde::Serialize;
 
@@ -41,7 +41,7 @@ pub(crate) fn note(db: &Connection, repo: &str, news: &PullNews) -> Result<(), T
         news.thread.root.as_str(),
         news.title,
         news.body,
-        news.branch.as_ref().map(butler_vocab::BranchName::as_str),
+        news.branch.as_ref().map(butler_protocol::BranchName::as_str),
         news.head.as_str(),
         news.state.as_str(),
         news.diff,
@@ -96,7 +96,10 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Option<Pull>> {
     Ok(Some(Pull {
         repo: row.get(0)?,
         number: row.get::<_, i64>(1)?.unsigned_abs(),
-        thread: ThreadId::new(butler_vocab::ChannelId::new(row.get::<_, String>(2)?), root),
+        thread: ThreadId::new(
+            butler_protocol::ChannelId::new(row.get::<_, String>(2)?),
+            root,
+        ),
         title: row.get(4)?,
         body: row.get(5)?,
         branch: row.get(6)?,

@@ -3,7 +3,7 @@
 //! reservation costs the same however long the day was.
 
 use butler_policy::free_at;
-use butler_vocab::{
+use butler_protocol::{
     CallLimit, PurseRefusal, Reservation, ReserveAnswer, Role, Settlement, ThreadId, Usd, UserId,
     fault,
 };

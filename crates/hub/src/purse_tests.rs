@@ -1,4 +1,4 @@
-use butler_vocab::{ReserveId, TokenUsage};
+use butler_protocol::{ReserveId, TokenUsage};
 
 use super::*;
 

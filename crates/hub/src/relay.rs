@@ -41,8 +41,8 @@ use std::{
     sync::{Arc, Mutex},
 };
 
+use butler_protocol::{ChannelId, Secret, UserId};
 use butler_slack::Web;
-use butler_vocab::{ChannelId, Secret, UserId};
 use tokio::sync::{Notify, watch};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use url::Url;

@@ -7,7 +7,7 @@ use axum::{
     Json,
     extract::{Path, State},
 };
-use butler_vocab::{ChannelId, MessageTs, Role, Sha256Hex, UserId};
+use butler_protocol::{ChannelId, MessageTs, Role, Sha256Hex, UserId};
 use rusqlite::{Connection, OptionalExtension, params};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

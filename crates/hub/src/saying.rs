@@ -6,7 +6,7 @@ use axum::{
     extract::{FromRequest, Multipart, Request},
     http::{HeaderName, StatusCode, header},
 };
-use butler_vocab::{ChannelId, MessageTs};
+use butler_protocol::{ChannelId, MessageTs};
 use serde::Deserialize;
 use url::form_urlencoded;
 

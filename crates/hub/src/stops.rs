@@ -3,7 +3,7 @@
 //! before it heard of the stop is refused, however late its post comes, and the
 //! thread remembers who was stopped, so that the next word reaches that role.
 
-use butler_vocab::{PostTag, Role, ThreadId};
+use butler_protocol::{PostTag, Role, ThreadId};
 use rusqlite::{Connection, OptionalExtension, params};
 use serde_json::Value;
 

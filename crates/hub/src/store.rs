@@ -11,7 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use butler_vocab::fault;
+use butler_protocol::fault;
 use rusqlite::{Connection, ErrorCode, Transaction, TransactionBehavior};
 use tokio::sync::{broadcast, oneshot};
 

@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 
-use butler_vocab::{
+use butler_protocol::{
     CallId, Choice, DecisionKind, Ending, Entry, HandOver, HandOverKind, MessageTs, Receipt,
     Record, RequestId, Role, Speaker, Usd, UserId, Waiting,
 };

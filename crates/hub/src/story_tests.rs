@@ -1,4 +1,4 @@
-use butler_vocab::{CrashClass, Sha256Hex, TokenUsage, ToolCall, ToolOutcome};
+use butler_protocol::{CrashClass, Sha256Hex, TokenUsage, ToolCall, ToolOutcome};
 use serde_json::json;
 
 use super::*;
@@ -20,7 +20,7 @@ fn records(all: Vec<(i64, Record)>) -> Vec<Value> {
 
 fn settled(cents: i64) -> Record {
     Record::Settled {
-        reserve: butler_vocab::ReserveId::new("r"),
+        reserve: butler_protocol::ReserveId::new("r"),
         cost: Usd::from_cents(cents),
         usage: TokenUsage::default(),
         model: "m".into(),

@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeMap, path::Path};
 
-use butler_vocab::{ChannelId, Role, Secret, Sha256Hex, UserId};
+use butler_protocol::{ChannelId, Role, Secret, Sha256Hex, UserId};
 use data_encoding::BASE32_NOPAD;
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 

@@ -8,7 +8,7 @@ use axum::{
     extract::{Path, Query, State},
     routing::get,
 };
-use butler_vocab::{ChannelId, MessageTs, ThreadId};
+use butler_protocol::{ChannelId, MessageTs, ThreadId};
 use rusqlite::Connection;
 use serde::Deserialize;
 use serde_json::{Value, json};

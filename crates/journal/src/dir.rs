@@ -8,7 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use butler_vocab::{RequestId, Role, ThreadId, fault};
+use butler_protocol::{RequestId, Role, ThreadId, fault};
 
 use crate::JournalError;
 

@@ -2,7 +2,7 @@
 
 use std::{io, path::PathBuf};
 
-use butler_vocab::Epoch;
+use butler_protocol::Epoch;
 
 /// Why a log could not be read or written.
 #[derive(Debug, thiserror::Error)]

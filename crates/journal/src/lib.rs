@@ -1,7 +1,7 @@
 //! What happened, on disk.
 //!
 //! A log is a file of lines, each a JSON object with a checksum around one
-//! [`Entry`](butler_vocab::Entry). It is only ever appended to, by one owner at
+//! [`Entry`](butler_protocol::Entry). It is only ever appended to, by one owner at
 //! a time, and a line is on the disk before [`Journal::append`] returns. Anybody
 //! may read it meanwhile: a reader stops at a line that is still being written.
 //!

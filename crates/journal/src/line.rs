@@ -2,7 +2,7 @@
 //! the bytes of the entry exactly as they stand in the line, so that reading
 //! needs no canonical form.
 
-use butler_vocab::Entry;
+use butler_protocol::Entry;
 
 const OPEN: &str = "{\"crc\":\"";
 const MIDDLE: &str = "\",\"entry\":";

@@ -8,7 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use butler_vocab::{Entry, Epoch, Record, fault};
+use butler_protocol::{Entry, Epoch, Record, fault};
 
 use crate::{
     JournalError, Tail,

@@ -14,7 +14,7 @@ use std::{
     time::SystemTime,
 };
 
-use butler_vocab::{ThreadId, fault};
+use butler_protocol::{ThreadId, fault};
 use flate2::{Compression, read::GzDecoder, write::GzEncoder};
 
 use crate::{

@@ -1,6 +1,6 @@
 use std::{os::unix::process::ExitStatusExt, process::Command, time::Duration};
 
-use butler_vocab::{FAULT_VARIABLE, FaultPoint, on_fault};
+use butler_protocol::{FAULT_VARIABLE, FaultPoint, on_fault};
 
 use super::*;
 

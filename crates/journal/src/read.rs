@@ -6,7 +6,7 @@ use std::{
     path::Path,
 };
 
-use butler_vocab::Entry;
+use butler_protocol::Entry;
 
 use crate::{JournalError, line};
 
@@ -141,7 +141,7 @@ fn in_order(entry: Entry, expected: u64) -> Result<Entry, String> {
 
 #[cfg(test)]
 mod tests {
-    use butler_vocab::Record;
+    use butler_protocol::Record;
     use proptest::prelude::*;
 
     use super::*;
@@ -194,7 +194,7 @@ mod tests {
 mod end_tests {
     use std::io::Write;
 
-    use butler_vocab::{Epoch, Record};
+    use butler_protocol::{Epoch, Record};
 
     use super::*;
     use crate::Journal;

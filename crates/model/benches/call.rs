@@ -14,7 +14,7 @@ use std::{hint::black_box, process::ExitCode, time::Instant};
 use butler_model::{
     CacheLife, EndpointKind, EventReader, Gather, ModelRequest, PriceBook, read_reply, wire,
 };
-use butler_vocab::{CallId, ModelMessage, Price, ToolCall, ToolSpec, Usd};
+use butler_protocol::{CallId, ModelMessage, Price, ToolCall, ToolSpec, Usd};
 use serde_json::{Value, json};
 
 const ROUNDS: usize = 200;

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use butler_vocab::{ModelReply, Usd};
+use butler_protocol::{ModelReply, Usd};
 use bytes::Bytes;
 use jiff::Timestamp;
 use reqwest::{Response, header::CONTENT_TYPE};

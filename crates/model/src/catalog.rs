@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use butler_vocab::{Price, Usd};
+use butler_protocol::{Price, Usd};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

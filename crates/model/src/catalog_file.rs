@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use butler_vocab::fault;
+use butler_protocol::fault;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use tokio::task::spawn_blocking;

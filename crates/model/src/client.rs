@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError, RwLock},
 };
 
-use butler_vocab::{ModelMessage, ModelReply, Price, Usd};
+use butler_protocol::{ModelMessage, ModelReply, Price, Usd};
 use futures_util::future::BoxFuture;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, fmt, path::PathBuf, sync::Arc, time::Duration};
 
-use butler_vocab::{Price, Usd};
+use butler_protocol::{Price, Usd};
 use url::Url;
 
 use crate::{Endpoint, PriceBook, RetryPolicy};

@@ -1,7 +1,7 @@
 //! Decimal texts to whole numbers, exactly: money never goes through `f32`,
 //! and through `f64` only when a provider writes an exponent.
 
-use butler_vocab::Usd;
+use butler_protocol::Usd;
 use serde_json::Value;
 
 /// `text` times ten to the `places`, rounded up; nothing when it is negative or no number.

@@ -3,7 +3,7 @@
 
 use std::{fmt, str::FromStr};
 
-use butler_vocab::Secret;
+use butler_protocol::Secret;
 use serde::{Deserialize, Serialize};
 use url::{Host, Url};
 

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use butler_vocab::Usd;
+use butler_protocol::Usd;
 use serde::{Deserialize, Serialize};
 
 /// The kinds of failure. Each has its own retry rule ([`ErrorClass::retries`]).

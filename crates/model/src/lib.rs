@@ -1,7 +1,7 @@
 //! One client for every OpenAI-compatible model endpoint.
 //!
 //! A caller hands [`ModelClient::complete`] a [`ModelRequest`] in our own words
-//! and gets a [`butler_vocab::ModelReply`] back that is already read, repaired
+//! and gets a [`butler_protocol::ModelReply`] back that is already read, repaired
 //! and priced. In between this room puts the conversation on the wire so that
 //! each request is the previous one plus what was appended ([`wire`]), reads
 //! the stream piece by piece ([`Gather`]), sorts what went wrong before anything

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use butler_vocab::{ModelMessage, Price, TokenUsage, Usd};
+use butler_protocol::{ModelMessage, Price, TokenUsage, Usd};
 use serde::{Deserialize, Serialize};
 
 use crate::ModelRequest;

@@ -3,7 +3,7 @@
 //! that does not fit without a word, and some ignore tools; both look like a
 //! stupid model until somebody checks.
 
-use butler_vocab::{ModelMessage, ToolSpec, Usd};
+use butler_protocol::{ModelMessage, ToolSpec, Usd};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 

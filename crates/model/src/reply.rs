@@ -1,6 +1,6 @@
 //! A raw answer to a reply that can be stored, run and paid for.
 
-use butler_vocab::{ModelReply, RepliedCall, TokenUsage, Usd};
+use butler_protocol::{ModelReply, RepliedCall, TokenUsage, Usd};
 use serde_json::{Map, Value};
 
 use crate::{
@@ -25,7 +25,7 @@ pub fn read_reply(
     raw: RawReply,
     request: &ModelRequest,
     prices: &PriceBook,
-    upper: &butler_vocab::Price,
+    upper: &butler_protocol::Price,
 ) -> Result<ModelReply, ModelError> {
     let (usage, cost) = bill(&raw, request, prices, upper);
     // Nothing is charged when an answer ends in an error or never began.
@@ -162,7 +162,7 @@ fn bill(
     raw: &RawReply,
     request: &ModelRequest,
     prices: &PriceBook,
-    upper: &butler_vocab::Price,
+    upper: &butler_protocol::Price,
 ) -> (TokenUsage, Usd) {
     let counted = raw.usage.as_ref().and_then(read_usage);
     let usage = counted.unwrap_or_else(|| estimate(request, output_size(raw)));

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use butler_vocab::{ModelMessage, ToolSpec};
+use butler_protocol::{ModelMessage, ToolSpec};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

@@ -15,7 +15,7 @@ use std::{
     time::Duration,
 };
 
-use butler_vocab::Usd;
+use butler_protocol::Usd;
 use tokio_util::sync::CancellationToken;
 
 use crate::{ErrorClass, ModelError};

@@ -4,7 +4,7 @@
 
 use std::{borrow::Cow, sync::Arc};
 
-use butler_vocab::ModelMessage;
+use butler_protocol::ModelMessage;
 
 use crate::{ErrorClass, ModelError, ModelRequest};
 

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use butler_vocab::Role;
+use butler_protocol::Role;
 
 use crate::{
     BuiltinFile, Extras, Intent, MenuItem, Problem, Profile, RepoRules, Research, Roadmap, Skill,

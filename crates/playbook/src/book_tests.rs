@@ -1,4 +1,4 @@
-use butler_vocab::Role;
+use butler_protocol::Role;
 
 use super::*;
 use crate::builtin_skills;

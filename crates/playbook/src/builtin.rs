@@ -1,6 +1,6 @@
 //! The files that `init` seeds a repo with, built into the binary.
 
-use butler_vocab::Role;
+use butler_protocol::Role;
 
 use crate::{Skill, Workflow, parse_workflows, read_skills};
 

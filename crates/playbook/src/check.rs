@@ -1,6 +1,6 @@
 //! One look at everything a team keeps under `.codebutler/`.
 
-use butler_vocab::Role;
+use butler_protocol::Role;
 
 use crate::{Memory, Problem, Research, Roadmap, parse_workflows, validate_skills};
 

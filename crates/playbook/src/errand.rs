@@ -7,7 +7,7 @@
 //! the words and the skill's file alone, so that the Coder's side can make it
 //! again and compare: that is what opens its gate, not the PM's word.
 
-use butler_vocab::{Complexity, Plan, PlanStep, Role};
+use butler_protocol::{Complexity, Plan, PlanStep, Role};
 
 use crate::{Captures, Intent, MenuItem, Playbook, Skill, Workflow};
 

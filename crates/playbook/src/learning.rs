@@ -9,7 +9,7 @@
 //! - **Source:** thread-<ts>, <date>
 //! ```
 
-use butler_vocab::Confidence;
+use butler_protocol::Confidence;
 
 use crate::{Problem, outline::lines};
 

@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use butler_vocab::Confidence;
+use butler_protocol::Confidence;
 
 use crate::{
     Learning, Problem, learning,

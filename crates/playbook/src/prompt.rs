@@ -2,7 +2,7 @@
 //! they matter, the repo's own rules. Fixed order, no clock, nothing about the
 //! thread: what changes from thread to thread arrives as a message.
 
-use butler_vocab::Role;
+use butler_protocol::Role;
 
 use crate::{
     Skill, Trigger, outline::sections, parse_workflows, relevance, section::without_section, small,

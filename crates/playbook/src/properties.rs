@@ -1,6 +1,6 @@
 //! What holds for every text, also for one that nobody would write on purpose.
 
-use butler_vocab::{Confidence, Role};
+use butler_protocol::{Confidence, Role};
 use proptest::prelude::*;
 
 use crate::{

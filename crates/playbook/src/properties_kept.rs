@@ -1,6 +1,6 @@
 //! What holds for every text, for the parts that put several files together.
 
-use butler_vocab::Role;
+use butler_protocol::Role;
 use proptest::prelude::*;
 
 use crate::{

@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use butler_vocab::Confidence;
+use butler_protocol::Confidence;
 use serde::{Deserialize, Serialize};
 
 use crate::{Entry, Learning, Memory, MemoryError, outline::sections};

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use butler_vocab::Confidence;
+use butler_protocol::Confidence;
 
 use crate::{
     Learning, Memory,

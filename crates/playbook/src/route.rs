@@ -1,7 +1,7 @@
 //! Where a learning goes. Decided by what it is about, never by whoever happens
 //! to propose it; a role that took no part in the thread learns nothing from it.
 
-use butler_vocab::Role;
+use butler_protocol::Role;
 
 /// What a learning is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

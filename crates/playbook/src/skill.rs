@@ -4,7 +4,7 @@
 //! A file that has a problem is no skill: it is reported with its line and left
 //! out, and the others work.
 
-use butler_vocab::Role;
+use butler_protocol::Role;
 
 use crate::{
     Problem,

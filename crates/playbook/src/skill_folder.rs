@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use butler_vocab::Role;
+use butler_protocol::Role;
 use serde::Deserialize;
 
 use crate::{Problem, Skill, outline::lines, template::Template, trigger::Trigger};

@@ -10,7 +10,7 @@ use std::{
 };
 
 use butler_policy::Redactor;
-use butler_vocab::Secret;
+use butler_protocol::Secret;
 use regex::Regex;
 
 /// Clean text of the kinds that leave a team: code, prose, logs, diffs.

@@ -12,7 +12,7 @@
 //! own thread and branch: what others see elsewhere, and what the team will
 //! remember, asks first.
 
-use butler_vocab::{Role, Tier, ToolCall};
+use butler_protocol::{Role, Tier, ToolCall};
 
 use crate::{
     Circumstances, Judgement, Permit, Question, Refusal, Right, RiskContext, Scope, assess, right,
@@ -44,7 +44,7 @@ const AT_HOME: [&str; 8] = [
 pub fn judge(
     call: &ToolCall,
     base_tier: Tier,
-    scripts: impl FnOnce() -> Vec<(String, butler_vocab::Sha256Hex)>,
+    scripts: impl FnOnce() -> Vec<(String, butler_protocol::Sha256Hex)>,
     c: &Circumstances<'_>,
 ) -> Judgement {
     match permitted_scope(call, c) {
@@ -188,7 +188,7 @@ fn decide(
     call: &ToolCall,
     scope: Option<Scope>,
     weight: Weight,
-    scripts: impl FnOnce() -> Vec<(String, butler_vocab::Sha256Hex)>,
+    scripts: impl FnOnce() -> Vec<(String, butler_protocol::Sha256Hex)>,
     c: &Circumstances<'_>,
 ) -> Judgement {
     let permit = |approval, network| {

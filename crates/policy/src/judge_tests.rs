@@ -1,6 +1,6 @@
 //! Every way a call can go.
 
-use butler_vocab::{CallId, RequestId, Sha256Hex, ThreadId, UserId};
+use butler_protocol::{CallId, RequestId, Sha256Hex, ThreadId, UserId};
 use serde_json::json;
 
 use super::*;

@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-use butler_vocab::{CallId, RequestId, Role, Sha256Hex, ThreadId, Tier, UserId};
+use butler_protocol::{CallId, RequestId, Role, Sha256Hex, ThreadId, Tier, UserId};
 use serde_json::Value;
 
 use crate::{Overrides, Scope};

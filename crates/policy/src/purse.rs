@@ -8,7 +8,7 @@
 
 use std::collections::{BTreeMap, btree_map::Entry};
 
-use butler_vocab::{PurseRefusal, ReserveId, Usd};
+use butler_protocol::{PurseRefusal, ReserveId, Usd};
 use serde::{Deserialize, Serialize};
 
 /// One cap and what happened under it.

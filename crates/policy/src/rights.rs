@@ -4,7 +4,7 @@
 //! tool that is not in the table is nobody's, and a tool in the table exists (a
 //! test compares it with what is registered).
 
-use butler_vocab::Role;
+use butler_protocol::Role;
 
 /// Whether a role may use a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -1,7 +1,7 @@
 //! The whole matrix, written out a second time in the shape of the design page,
 //! so that a slip in the table is a red test.
 
-use butler_vocab::Role;
+use butler_protocol::Role;
 
 use super::*;
 

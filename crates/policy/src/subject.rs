@@ -6,7 +6,7 @@
 //! is not part of it: after the click the model makes the same call again, and
 //! single use is kept by whoever records the approval as used.
 
-use butler_vocab::{Sha256Hex, ToolCall};
+use butler_protocol::{Sha256Hex, ToolCall};
 use serde_json::{Map, Value, json};
 
 use crate::Circumstances;

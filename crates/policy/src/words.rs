@@ -2,7 +2,7 @@
 //! Lists per language are data (`words/<language>.txt`); only a whole message
 //! counts, so that nobody approves anything by talking about it.
 
-use butler_vocab::{Choice, DecisionKind, UserId, mentions};
+use butler_protocol::{Choice, DecisionKind, UserId, mentions};
 
 /// What a whole message can mean by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use butler_vocab::ToolSpec;
+use butler_protocol::ToolSpec;
 use serde_json::Value;
 
 use crate::{

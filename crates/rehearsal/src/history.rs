@@ -2,7 +2,7 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use butler_vocab::{ModelMessage, ToolCall};
+use butler_protocol::{ModelMessage, ToolCall};
 
 /// A stretch of conversation, from its beginning.
 #[derive(Debug, Clone, Copy)]

@@ -3,7 +3,7 @@
 use std::{collections::HashMap, fmt::Write};
 
 use butler_model::wire::Chat;
-use butler_vocab::{ModelMessage, Role, ToolSpec};
+use butler_protocol::{ModelMessage, Role, ToolSpec};
 use serde::Deserialize;
 use serde_json::Value;
 

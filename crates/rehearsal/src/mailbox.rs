@@ -27,7 +27,7 @@ use axum::{
     routing::{get, post},
 };
 use butler_model::wire::Chat;
-use butler_vocab::{Role, Sha256Hex};
+use butler_protocol::{Role, Sha256Hex};
 use futures_util::stream;
 use serde_json::{Value, json};
 use tokio::{net::TcpListener, task::JoinHandle};

@@ -1,6 +1,6 @@
 //! What to say when a scenario has no answer.
 
-use butler_vocab::Role;
+use butler_protocol::Role;
 
 /// A request for which the scenario has no step.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

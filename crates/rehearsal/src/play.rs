@@ -1,7 +1,7 @@
 //! Which step answers a request. Pure: the same request, the same answer.
 
 use butler_model::wire::Chat;
-use butler_vocab::Role;
+use butler_protocol::Role;
 use serde_json::{Map, Value, json};
 
 use crate::{

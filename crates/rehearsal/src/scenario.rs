@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use butler_vocab::Role;
+use butler_protocol::Role;
 use regex::Regex;
 use serde_json::Value;
 

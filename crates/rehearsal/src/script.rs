@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use butler_vocab::Role;
+use butler_protocol::Role;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};

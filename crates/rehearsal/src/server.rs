@@ -16,7 +16,7 @@ use axum::{
     routing::{get, post},
 };
 use butler_model::wire::Chat;
-use butler_vocab::Role;
+use butler_protocol::Role;
 use futures_util::stream;
 use serde_json::{Value, json};
 use tokio::{net::TcpListener, task::JoinHandle};

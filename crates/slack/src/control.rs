@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use butler_vocab::{
+use butler_protocol::{
     Activity, BodyRef, DecisionView, LogBatch, PullNews, RecordBatch, RequestId, Reservation,
     ReserveAnswer, ReserveId, Secret, Settlement, Sha256Hex, ThreadId,
 };

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use butler_vocab::Epoch;
+use butler_protocol::Epoch;
 use tokio::sync::watch;
 
 /// The header that carries the epoch on HTTP calls.

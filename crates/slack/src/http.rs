@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use butler_vocab::Secret;
+use butler_protocol::Secret;
 use futures_util::future::BoxFuture;
 use reqwest::{Client, RequestBuilder, Response, StatusCode, header::RETRY_AFTER};
 use tokio::time::{Instant, sleep, timeout};
@@ -151,7 +151,7 @@ impl Caller {
     pub(crate) async fn newer_epoch(
         &self,
         method: &str,
-        old: butler_vocab::Epoch,
+        old: butler_protocol::Epoch,
     ) -> Result<(), SlackError> {
         timeout(EPOCH_GRACE, self.epoch.past(old))
             .await
@@ -160,7 +160,7 @@ impl Caller {
             })
     }
 
-    pub(crate) fn epoch(&self) -> butler_vocab::Epoch {
+    pub(crate) fn epoch(&self) -> butler_protocol::Epoch {
         self.epoch.get()
     }
 }

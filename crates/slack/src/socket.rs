@@ -15,7 +15,7 @@ mod link;
 
 use std::{fmt, sync::Arc, sync::OnceLock};
 
-use butler_vocab::{Epoch, Secret};
+use butler_protocol::{Epoch, Secret};
 use futures_util::future::BoxFuture;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use butler_vocab::{ChannelId, MessageTs, PostTag, Secret, ThreadId, UserId};
+use butler_protocol::{ChannelId, MessageTs, PostTag, Secret, ThreadId, UserId};
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 use url::Url;

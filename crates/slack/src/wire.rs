@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use butler_vocab::{ActionId, ChannelId, EventId, MessageTs, PostTag, Stamp, ThreadId, UserId};
+use butler_protocol::{ActionId, ChannelId, EventId, MessageTs, PostTag, Stamp, ThreadId, UserId};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 

@@ -4,7 +4,7 @@
 //! In the log such a change is a line like any message, under an event that
 //! names the message it is about.
 
-use butler_vocab::{Ending, EventId, MessageTs, Record, Speaker};
+use butler_protocol::{Ending, EventId, MessageTs, Record, Speaker};
 
 use crate::{
     Effect, Machine,

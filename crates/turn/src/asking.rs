@@ -1,6 +1,6 @@
 //! What the model answered, or why it did not.
 
-use butler_vocab::{ModelReply, Record, RepliedCall, ReserveId, ToolCall};
+use butler_protocol::{ModelReply, Record, RepliedCall, ReserveId, ToolCall};
 
 use crate::{
     Effect, FailureKind, Machine, ModelFailure, Settle,

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use butler_vocab::{ModelMessage, ModelReply, Record, ReserveId};
+use butler_protocol::{ModelMessage, ModelReply, Record, ReserveId};
 
 use crate::{
     Effect, FailureKind, Machine, ModelCall, ModelFailure, Settle,

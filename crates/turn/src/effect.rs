@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use butler_vocab::{
+use butler_protocol::{
     ActivityState, CallId, Choice, CrashClass, DecisionKind, Ending, Idem, MessageTs, ModelMessage,
     ModelReply, PurseRefusal, Record, RequestId, ReserveId, TokenUsage, ToolCall, Usd, UserId,
     Waiting,

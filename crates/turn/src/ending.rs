@@ -1,7 +1,7 @@
 //! How an activation comes to its end: a text that may be an answer, the limits,
 //! a failure, a stop.
 
-use butler_vocab::{
+use butler_protocol::{
     ActivityState, Choice, DecisionKind, Ending, EventId, Idem, MessageTs, Record, ToolOutcome,
     Waiting,
 };

@@ -1,7 +1,7 @@
 //! What can happen to an activation. The driver feeds these in the order in
 //! which they happen; a repeat of any of them does nothing.
 
-use butler_vocab::{
+use butler_protocol::{
     CallId, Decision, EventId, Idem, Image, MessageTs, ModelReply, PurseRefusal, Receipt,
     RequestId, ReserveId, Speaker, TokenUsage, ToolOutcome, Usd,
 };

@@ -9,7 +9,7 @@
 
 use std::sync::Arc;
 
-use butler_vocab::{
+use butler_protocol::{
     CallId, Entry, Image, MessageTs, ModelMessage, Record, ToolCall, ToolOutcome, ToolSpec,
 };
 

@@ -2,7 +2,7 @@
 //! stands in a tag that names its speaker; a text cannot close its tag or open
 //! another, so nobody can speak in somebody else's name.
 
-use butler_vocab::Speaker;
+use butler_protocol::Speaker;
 
 /// The tags used here. A text that contains one of them gets its `<` escaped.
 const TAGS: [&str; 4] = ["message", "note", "outside", "summary"];
@@ -82,7 +82,7 @@ fn attribute(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use butler_vocab::{Role, UserId};
+    use butler_protocol::{Role, UserId};
     use proptest::prelude::*;
 
     use super::*;

@@ -2,7 +2,7 @@
 //! to do does it. After a restart the same questions get the same answers,
 //! because every rung looks at the log only.
 
-use butler_vocab::{ActivityState, Ending, Record, Then};
+use butler_protocol::{ActivityState, Ending, Record, Then};
 
 use crate::{
     Effect, Machine,

@@ -3,7 +3,7 @@
 
 use std::{collections::HashSet, sync::Arc};
 
-use butler_vocab::{
+use butler_protocol::{
     Entry, Idem, ModelMessage, Origin, Record, RequestId, ReserveId, ToolSpec, Waiting,
 };
 

@@ -2,7 +2,7 @@
 //! that the hub granted and the log holds; whatever happened to the call, its
 //! reservation is settled, in the next run if need be.
 
-use butler_vocab::{
+use butler_protocol::{
     ActivityState, PurseRefusal, Record, RequestId, ReserveId, TokenUsage, Usd, Waiting,
 };
 

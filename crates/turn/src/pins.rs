@@ -5,7 +5,7 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
-use butler_vocab::{
+use butler_protocol::{
     CallId, Finding, HandOver, Plan, Receipt, Record, RequestId, Speaker, ToolCall,
 };
 use serde_json::Value;
@@ -225,7 +225,7 @@ fn finding_line(finding: &Finding) -> String {
 }
 
 fn receipt_lines(receipt: &Receipt) -> String {
-    let line = |check: &butler_vocab::CheckRun| {
+    let line = |check: &butler_protocol::CheckRun| {
         let end = check
             .exit_code
             .map_or_else(|| "killed".to_owned(), |code| format!("exit {code}"));

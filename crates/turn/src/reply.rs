@@ -2,7 +2,7 @@
 //! not: an empty one, one with the markup of a tool call in it, one that
 //! announces work and stops there, and one that was cut off.
 
-use butler_vocab::without_code;
+use butler_protocol::without_code;
 
 /// What an answer without calls is worth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! What the log says about the activation at hand.
 
-use butler_vocab::{
+use butler_protocol::{
     CallId, CrashClass, MessageTs, RequestId, Then, ToolCall, ToolOutcome, Waiting,
 };
 use serde_json::Value;

@@ -2,7 +2,7 @@
 //! six agents who see one message agree about whom it is for without talking.
 
 use butler_policy::{Word, meanings, without_mentions};
-use butler_vocab::{RequestId, Role, Stamp, StampKind, UserId, mentions, without_code};
+use butler_protocol::{RequestId, Role, Stamp, StampKind, UserId, mentions, without_code};
 
 /// Who listens, and how.
 #[derive(Debug, Clone, Copy)]

@@ -2,7 +2,7 @@
 //! it may go. Nothing here changes while a machine lives, but for the prompt, which
 //! may be another one from the next activation on.
 
-use butler_vocab::{Role, ThreadId, ToolSpec};
+use butler_protocol::{Role, ThreadId, ToolSpec};
 
 /// Who works where, with what, and within which limits.
 #[derive(Debug, Clone, PartialEq)]

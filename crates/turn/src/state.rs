@@ -5,7 +5,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use butler_vocab::{
+use butler_protocol::{
     Choice, DecisionKind, Ending, EventId, Idem, MessageTs, Record, RequestId, ReserveId, Speaker,
     ToolCall, Usd, UserId, Waiting,
 };

@@ -10,7 +10,7 @@ use std::{
     hash::{DefaultHasher, Hash, Hasher},
 };
 
-use butler_vocab::{ToolCall, ToolOutcome};
+use butler_protocol::{ToolCall, ToolOutcome};
 
 /// Calls that are looked at.
 const WINDOW: usize = 12;

@@ -1,7 +1,7 @@
 //! The calls of an answer: which run, which are recovered after a crash, and
 //! which are answered on the spot.
 
-use butler_vocab::{ActivityState, CallId, Receipt, Record, ToolCall, ToolOutcome};
+use butler_protocol::{ActivityState, CallId, Receipt, Record, ToolCall, ToolOutcome};
 
 use crate::{
     Effect, Interrupted, Machine,

@@ -1,7 +1,7 @@
 //! What wakes the machine from outside: messages, decisions, the clock, a free
 //! worktree.
 
-use butler_vocab::{
+use butler_protocol::{
     Choice, Decision, DecisionKind, Ending, EventId, Record, RequestId, Speaker, Then, ToolOutcome,
     Waiting,
 };

@@ -1,7 +1,7 @@
 //! What the runtime says to models and to people, in one place. Whole
 //! sentences: what happened, then what to do.
 
-use butler_vocab::{Choice, DecisionKind, RequestId};
+use butler_protocol::{Choice, DecisionKind, RequestId};
 
 use crate::{Order, reply::Quality, stuck::Escape};
 

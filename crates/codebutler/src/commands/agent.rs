@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use butler_settings::machine_folder;
+use butler_config::machine_folder;
+use butler_protocol::Role;
 use butler_slack::{Control, SharedEpoch};
-use butler_vocab::Role;
 
 use crate::{
     commands::{environment, set_up_here},
@@ -42,7 +42,7 @@ pub fn run(role: Role, ui: &Ui) -> Result<Exit, CliError> {
             // Only the process that started us reads this.
             let _ = ui.line(READY);
         };
-        let ended = butler_team::run(config, cancel, ready).await;
+        let ended = butler_agent::run(config, cancel, ready).await;
         forwarding.abort();
         ended.map_err(CliError::internal)?;
         Ok(Exit::Done)

@@ -2,8 +2,8 @@
 
 use std::{net::SocketAddr, time::Duration};
 
+use butler_config::Settings;
 use butler_hub::{Hub, HubError, Tokens, runs_in};
-use butler_settings::Settings;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use tracing::info;

@@ -1,6 +1,6 @@
 //! `codebutler link`: another way into the page of a hub that runs.
 
-use butler_settings::Settings;
+use butler_config::Settings;
 
 use crate::{
     commands::{environment, set_up_here, up::login_link},

@@ -9,8 +9,8 @@ use std::{
     time::Duration,
 };
 
-use butler_settings::Settings;
-use butler_vocab::{LogLevel, LogLine, Role};
+use butler_config::Settings;
+use butler_protocol::{LogLevel, LogLine, Role};
 
 use crate::{
     cli,

@@ -37,7 +37,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use butler_settings::{Settings, bare_repository, machine_folder, set_up_root};
+use butler_config::{Settings, bare_repository, machine_folder, set_up_root};
 
 use crate::error::CliError;
 

@@ -7,9 +7,9 @@ use std::{
     time::Instant,
 };
 
+use butler_config::{Machine, Settings};
 use butler_model::{ListPrice, ModelClient, ModelInfo, ModelRequest, Resolved, resolve};
-use butler_settings::{Machine, Settings};
-use butler_vocab::{ModelMessage, Role};
+use butler_protocol::{ModelMessage, Role};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 

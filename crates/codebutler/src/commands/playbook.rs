@@ -3,10 +3,10 @@
 
 use std::{fs, io, path::Path};
 
+use butler_agent::playbook_at;
+use butler_config::FOLDER;
 use butler_playbook::{Playbook, Problem};
-use butler_settings::FOLDER;
-use butler_team::playbook_at;
-use butler_worktree::Repo;
+use butler_repo::Repo;
 
 use crate::{commands::pr, error::CliError, process, ui::Ui};
 

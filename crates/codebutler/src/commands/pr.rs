@@ -5,8 +5,8 @@ mod decide;
 use std::sync::Arc;
 
 use crate::paint::Paint;
-use butler_vocab::{Choice, PrNumber};
-use butler_worktree::{Author, CheckState, Error, Forge, PullRequest, PullState, Repo, forge_of};
+use butler_protocol::{Choice, PrNumber};
+use butler_repo::{Author, CheckState, Error, Forge, PullRequest, PullState, Repo, forge_of};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 

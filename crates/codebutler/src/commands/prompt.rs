@@ -2,7 +2,7 @@
 
 use butler_playbook::{Profile, tokens};
 use butler_policy::{Right, right};
-use butler_vocab::Role;
+use butler_protocol::Role;
 
 use crate::{
     cli,

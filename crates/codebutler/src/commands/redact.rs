@@ -5,8 +5,8 @@ use std::{
     io::{self, Read},
 };
 
+use butler_config::{Settings, machine_folder};
 use butler_policy::Redactor;
-use butler_settings::{Settings, machine_folder};
 use serde::Deserialize;
 use serde_json::{Value, json};
 

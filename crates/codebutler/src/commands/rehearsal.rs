@@ -7,9 +7,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use butler_protocol::ToolSpec;
 use butler_rehearsal::{Rehearsal, Scenario, ScenarioError, mailbox};
-use butler_toolbox::Registry;
-use butler_vocab::ToolSpec;
+use butler_tools::Registry;
 
 use crate::{error::CliError, exit::Exit, process, supervise::READY, ui::Ui};
 
@@ -121,7 +121,7 @@ fn all_tools() -> Vec<ToolSpec> {
     let registry = Registry::native();
     let names: Vec<_> = registry.names().collect();
     let mut tools = registry.offered(&names);
-    tools.extend(butler_team::chat_specs());
+    tools.extend(butler_agent::chat_specs());
     tools
 }
 

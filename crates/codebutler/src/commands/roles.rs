@@ -8,8 +8,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use butler_config::FOLDER;
 use butler_playbook::{BuiltinFile, Conflict, Take, builtin_files, diff, update};
-use butler_settings::FOLDER;
 
 use crate::{
     commands::{

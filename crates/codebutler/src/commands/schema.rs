@@ -1,6 +1,6 @@
 //! `codebutler schema`: the JSON Schemas of the files people write, for editors.
 
-use butler_settings::{SchemaName, schema};
+use butler_config::{SchemaName, schema};
 use clap::{ValueEnum, builder::PossibleValue};
 
 use crate::{error::CliError, exit::Exit, ui::Ui};

@@ -1,7 +1,7 @@
 //! `codebutler skill`: the commands a team keeps, read, tried and started.
 
+use butler_config::Settings;
 use butler_playbook::{Captures, Intent, Playbook, Skill, Trigger};
-use butler_settings::Settings;
 use serde_json::{Value, json};
 
 use crate::{

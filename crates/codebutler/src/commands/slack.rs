@@ -1,7 +1,7 @@
 //! `codebutler slack`: the app that the team speaks through in Slack.
 
+use butler_config::Settings;
 use butler_hub::SCOPES;
-use butler_settings::Settings;
 use serde_json::{Value, json};
 
 use crate::{

@@ -6,10 +6,10 @@ mod show;
 
 use std::path::Path;
 
+use butler_config::FOLDER;
 use butler_journal::ThreadDir;
-use butler_settings::FOLDER;
-use butler_vocab::ThreadId;
-use butler_worktree::{PullRequest, Repo, Status, Worktree, forge_of, short_of};
+use butler_protocol::ThreadId;
+use butler_repo::{PullRequest, Repo, Status, Worktree, forge_of, short_of};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 

@@ -6,10 +6,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use butler_jail::{Jail, Strength};
-use butler_team::{Tried, TryOut};
-use butler_toolbox::Check;
-use butler_worktree::Repo;
+use butler_agent::{Tried, TryOut};
+use butler_repo::Repo;
+use butler_sandbox::{Jail, Strength};
+use butler_tools::Check;
 
 use crate::{error::CliError, process};
 

@@ -3,7 +3,7 @@
 
 use std::env;
 
-use butler_worktree::{SavedFiles, Undo};
+use butler_repo::{SavedFiles, Undo};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 

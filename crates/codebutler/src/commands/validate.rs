@@ -1,6 +1,6 @@
 //! `codebutler validate`: everything that is wrong with what people wrote, at once.
 
-use butler_settings::Settings;
+use butler_config::Settings;
 
 use crate::{
     commands::{environment, playbook, set_up_here},

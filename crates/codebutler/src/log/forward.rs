@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
+use butler_protocol::LogBatch;
 use butler_slack::Control;
-use butler_vocab::LogBatch;
 use tokio_util::sync::CancellationToken;
 
 use super::Lines;

@@ -1,7 +1,7 @@
 //! A line as people read it: time, level, who and where, the sentence, the facts.
 
 use crate::paint::Paint;
-use butler_vocab::{LogLevel, LogLine, visible_line};
+use butler_protocol::{LogLevel, LogLine, visible_line};
 use serde_json::Value;
 
 /// `12:30:05 WARN  coder C1-17-0 turn 3 Bash: the message key=value`. Colours
@@ -49,7 +49,7 @@ fn one_line(text: &str) -> String {
 mod tests {
     use std::collections::BTreeMap;
 
-    use butler_vocab::Role;
+    use butler_protocol::Role;
     use serde_json::json;
 
     use super::*;

@@ -4,7 +4,7 @@
 
 use std::{collections::BTreeMap, fmt};
 
-use butler_vocab::{LogLevel, LogLine, Role};
+use butler_protocol::{LogLevel, LogLine, Role};
 use serde_json::{Value, json};
 use tracing::{
     Event, Level, Subscriber,

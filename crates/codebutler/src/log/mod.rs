@@ -17,7 +17,7 @@ use std::{
 };
 
 use butler_policy::Redactor;
-use butler_vocab::{LogLine, visible_json};
+use butler_protocol::{LogLine, visible_json};
 use serde_json::Value;
 use tokio::sync::mpsc;
 use tracing_subscriber::{EnvFilter, layer::SubscriberExt};
@@ -107,7 +107,7 @@ pub fn start_process(process: &str, home: &Path, repo: &str) -> Lines {
         file: file.ok().map(Mutex::new),
         hub: Some(sender),
     };
-    install(process, "warn,butler_team=info,butler_hub=info", sinks);
+    install(process, "warn,butler_agent=info,butler_hub=info", sinks);
     if let Some(error) = failed {
         tracing::warn!(file = %path.display(), error, "there is no log file");
     }

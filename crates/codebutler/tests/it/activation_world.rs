@@ -10,14 +10,14 @@ use std::{
 };
 
 use assert_cmd::cargo::cargo_bin;
-use butler_slack::{Control, Post, SharedEpoch, Web};
-use butler_testkit::ScratchRepo;
-use butler_vocab::{
+use butler_protocol::{
     CardBody, CardTag, ChannelId, Complexity, DecisionKind, FAULT_LOG_VARIABLE, FAULT_VARIABLE,
     HandOver, HandOverTag, Idem, MessageTs, Plan, PostTag, RequestId, Role, Secret, Sha256Hex,
     Subject, Task, ThreadId,
 };
-use butler_worktree::Repo;
+use butler_repo::Repo;
+use butler_slack::{Control, Post, SharedEpoch, Web};
+use butler_testkit::ScratchRepo;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -299,7 +299,7 @@ impl Pm {
         self.post(thread, String::new(), tag).await;
     }
 
-    async fn hand_over(&self, thread: &ThreadId, plan: Plan, branch: butler_vocab::BranchName) {
+    async fn hand_over(&self, thread: &ThreadId, plan: Plan, branch: butler_protocol::BranchName) {
         let body = HandOver::Task(Box::new(Task {
             request: REQUEST.to_owned(),
             plan,

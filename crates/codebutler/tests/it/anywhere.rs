@@ -8,7 +8,7 @@ use std::{
     sync::Arc,
 };
 
-use butler_vocab::{FAULT_LOG_VARIABLE, FAULT_VARIABLE, Role};
+use butler_protocol::{FAULT_LOG_VARIABLE, FAULT_VARIABLE, Role};
 use serde_json::Value;
 use tokio::sync::Semaphore;
 
@@ -65,7 +65,7 @@ async fn tell(folder: &tempfile::TempDir, victim: Option<&Passage>) -> Told {
     told.tree = same.join("\n");
     told.starts = fs::read_to_string(&log)
         .unwrap()
-        .matches("/toolbox.before-command")
+        .matches("/tools.before-command")
         .count();
     told.log = log;
     told

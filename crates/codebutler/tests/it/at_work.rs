@@ -189,7 +189,7 @@ async fn a_stop_reaches_the_child_of_a_running_command_within_a_second() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_panic_in_one_thread_is_told_there_and_the_others_go_on() {
     let model = activation::model().await;
-    let panics = Some("coder/team.before-tool:2!");
+    let panics = Some("coder/agent.before-tool:2!");
     let mut world = World::start_in(&model.base_url(), panics, None).await;
     let root = world.begin(|_| ()).await.unwrap();
     world

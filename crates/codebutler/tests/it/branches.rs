@@ -2,9 +2,9 @@
 
 use std::{fs, process::Command};
 
+use butler_protocol::{Role, ThreadId};
+use butler_repo::{Author, NewComment, NewPull, Place, PullRequest, Repo, forge_of};
 use butler_testkit::ScratchRepo;
-use butler_vocab::{Role, ThreadId};
-use butler_worktree::{Author, NewComment, NewPull, Place, PullRequest, Repo, forge_of};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 

@@ -8,7 +8,7 @@ use std::{
     path::Path,
 };
 
-use butler_vocab::{FAULT_LOG_VARIABLE, FAULT_POINTS, FAULT_VARIABLE};
+use butler_protocol::{FAULT_LOG_VARIABLE, FAULT_POINTS, FAULT_VARIABLE};
 
 use crate::scratch::Scratch;
 

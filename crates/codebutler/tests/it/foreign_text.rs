@@ -79,7 +79,7 @@ fn a_redacted_text_is_whole_in_a_pipe_and_calm_on_a_terminal() {
 async fn what_a_model_says_and_calls_is_shown_by_exec_without_its_escapes() {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let said = serde_json::to_string(ATTACK).unwrap();
-    let said = butler_vocab::visible_json(&said);
+    let said = butler_protocol::visible_json(&said);
     let scenario = format!(
         "title: a model that paints\nroles:\n  coder:\n    - say: {said}\n      call:\n        - {{ tool: Bash, with: {{ command: {said} }} }}\n    - say: {said}\n"
     );

@@ -1,7 +1,7 @@
 //! What must hold whatever a model says: receipts instead of claims, a person's
 //! click instead of an agent's word, a way on for every thread.
 
-use butler_worktree::BRANCH_PREFIX;
+use butler_repo::BRANCH_PREFIX;
 use serde_json::{Value, json};
 
 use crate::team::{Team, says, story};
@@ -111,7 +111,7 @@ async fn what_a_lying_team_claims_reaches_the_merge_card_as_claims_only() {
     let asked = asked(&thread).unwrap();
     let mut subject = asked["subject"]["merge"].clone();
     assert!(!subject["evidence"].as_array().unwrap().is_empty());
-    let hash = |subject: &Value| butler_vocab::Sha256Hex::of(ordered(subject));
+    let hash = |subject: &Value| butler_protocol::Sha256Hex::of(ordered(subject));
     assert_eq!(asked["sha256"], hash(&subject).as_str());
     subject["evidence"] = json!([]);
     assert_ne!(asked["sha256"], hash(&subject).as_str());

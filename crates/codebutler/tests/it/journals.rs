@@ -1,6 +1,6 @@
 //! What stays of a thread: its story in the repo, and on disk why it went so.
 
-use butler_vocab::ThreadId;
+use butler_protocol::ThreadId;
 use serde_json::json;
 
 use crate::{

@@ -8,8 +8,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use butler_settings::{SchemaName, schema};
-use butler_toolbox::Registry;
+use butler_config::{SchemaName, schema};
+use butler_tools::Registry;
 use serde_json::Value;
 
 fn workspace() -> PathBuf {
@@ -136,7 +136,7 @@ fn keys(root: &Value, at: &Value, path: &str, parent: Option<&str>, found: &mut 
 fn accessors(sources: &BTreeMap<String, String>) -> Vec<(String, String)> {
     let mut found = Vec::new();
     for (path, text) in sources {
-        let Some(file) = path.strip_prefix("crates/settings/src/") else {
+        let Some(file) = path.strip_prefix("crates/config/src/") else {
             continue;
         };
         let text = product(text);
@@ -241,13 +241,13 @@ fn every_configuration_key_is_read_by_the_product() {
 #[test]
 fn every_right_names_a_tool_and_every_tool_has_a_right() {
     let native = Registry::native();
-    let chat = butler_team::chat_specs().into_iter().map(|spec| spec.name);
+    let chat = butler_agent::chat_specs().into_iter().map(|spec| spec.name);
     let tools: BTreeSet<String> = native.names().map(str::to_owned).chain(chat).collect();
     let rights: BTreeSet<String> = butler_policy::tools_with_rights()
         .map(str::to_owned)
         .collect();
     assert_eq!(rights, tools);
-    for role in butler_vocab::Role::ALL {
+    for role in butler_protocol::Role::ALL {
         for tool in butler_policy::default_tools(role) {
             assert!(
                 tools.contains(*tool),

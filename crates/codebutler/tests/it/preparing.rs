@@ -284,10 +284,10 @@ pub fn foreign_pull(root: &Path) {
         .enable_all()
         .build();
     let opening = async {
-        let repo = butler_worktree::Repo::open(root).await.unwrap();
-        let forge = butler_worktree::forge_of(&repo).unwrap();
-        let new = butler_worktree::NewPull {
-            branch: butler_vocab::BranchName::new("codebutler/theirs-aaaaaa"),
+        let repo = butler_repo::Repo::open(root).await.unwrap();
+        let forge = butler_repo::forge_of(&repo).unwrap();
+        let new = butler_repo::NewPull {
+            branch: butler_protocol::BranchName::new("codebutler/theirs-aaaaaa"),
             title: "Theirs".to_owned(),
             body: String::new(),
         };

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, fs};
 
-use butler_vocab::Role;
+use butler_protocol::Role;
 use serde_json::Value;
 
 use crate::team::{Team, command, home, keys, story};

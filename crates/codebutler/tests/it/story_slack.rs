@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use butler_vocab::Role;
+use butler_protocol::Role;
 
 use crate::{
     story::{REQUEST, SCENARIO, assert_remote, assert_story, merged},

@@ -542,7 +542,7 @@ fn set_up_as(
         machine["slack"] = json!({"botToken": slack.bot_token(), "appToken": slack.app_token(),
             "apiUrl": slack.base()});
     }
-    butler_settings::write_private(&home.join("config.json"), &machine.to_string()).unwrap();
+    butler_config::write_private(&home.join("config.json"), &machine.to_string()).unwrap();
     let mut config = json!({
         "models": {
             "pm": {"default": "rehearsal/pm"}, "coder": {"default": "rehearsal/coder"},

@@ -1,8 +1,8 @@
 //! Issues and releases: offered when a skill asks for them, marked as text from
 //! outside, and never changed or published unseen.
 
+use butler_repo::{Author, IssueNumber, NewIssue, Repo, tracker_of};
 use butler_testkit::git;
-use butler_worktree::{Author, IssueNumber, NewIssue, Repo, tracker_of};
 use tokio_util::sync::CancellationToken;
 
 use crate::team::{Team, says, story};

@@ -3,7 +3,7 @@
 //! as a stamp that only the hub can make; models do not read it.
 
 use butler_policy::{Word, meanings};
-use butler_vocab::{Choice, DecisionKind, PersonAct, ThreadId};
+use butler_protocol::{Choice, DecisionKind, PersonAct, ThreadId};
 use rusqlite::Connection;
 
 use super::words::Said;

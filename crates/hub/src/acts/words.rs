@@ -3,7 +3,7 @@
 //! the embedded workspace and for what is said in Slack.
 
 use butler_policy::{Word, answer, is_stop, meanings};
-use butler_vocab::{ActionId, ChannelId, MessageTs, StampKind, ThreadId, UserId};
+use butler_protocol::{ActionId, ChannelId, MessageTs, StampKind, ThreadId, UserId};
 
 use crate::{
     desk::Desk,

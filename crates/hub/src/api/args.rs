@@ -6,7 +6,7 @@ use axum::{
     extract::{FromRequest, Multipart, Request},
     http::header::CONTENT_TYPE,
 };
-use butler_vocab::{ChannelId, MessageTs};
+use butler_protocol::{ChannelId, MessageTs};
 use serde_json::{Map, Value};
 use url::form_urlencoded;
 

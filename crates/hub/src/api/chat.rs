@@ -1,7 +1,7 @@
 //! Posting, changing and deleting by agents. Everything that leaves passes the
 //! gate first.
 
-use butler_vocab::{CardTag, ChannelId, MessageTs, PostTag, UserId};
+use butler_protocol::{CardTag, ChannelId, MessageTs, PostTag, UserId};
 use rusqlite::Connection;
 use serde_json::{Value, json};
 

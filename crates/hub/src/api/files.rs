@@ -1,7 +1,7 @@
 //! Upload in three steps, as Slack has it now: ask for an address, put the bytes
 //! there, say what to do with them.
 
-use butler_vocab::{ChannelId, MessageTs};
+use butler_protocol::{ChannelId, MessageTs};
 use serde_json::{Value, json};
 
 use super::Call;

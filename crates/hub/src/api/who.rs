@@ -1,6 +1,6 @@
 //! Who is who: auth, team, bots, users, and the ticket for a socket.
 
-use butler_vocab::UserId;
+use butler_protocol::UserId;
 use serde_json::{Value, json};
 
 use super::{Call, conversations};

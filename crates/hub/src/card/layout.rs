@@ -1,7 +1,7 @@
 //! Which field of a subject has which label. The table is about words only: a
 //! field that it does not know is shown all the same, under its own name.
 
-use butler_vocab::{DecisionKind, Role};
+use butler_protocol::{DecisionKind, Role};
 use serde_json::{Map, Value};
 
 use super::sheet::Part;

@@ -2,10 +2,10 @@
 //! hashed: the blocks, the page's HTML, and the text of terminal and file.
 
 use butler_policy::Redactor;
-use butler_slack::rich;
-use butler_vocab::{
+use butler_protocol::{
     CardBody, CardTag, Complexity, DecisionKind, Plan, PlanStep, Remark, RequestId, Subject, Usd,
 };
+use butler_slack::rich;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 

@@ -3,7 +3,7 @@
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use axum::extract::ws::{Message as Frame, WebSocket};
-use butler_vocab::Epoch;
+use butler_protocol::Epoch;
 use futures_util::{StreamExt, stream::FuturesUnordered};
 use serde_json::{Value, json};
 use tokio::{

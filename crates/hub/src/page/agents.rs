@@ -71,7 +71,7 @@ fn log() -> Markup {
                 label { "Role "
                     select name="role" {
                         option value="" { "all" }
-                        @for role in butler_vocab::Role::ALL { option value=(role.as_str()) { (role.title()) } }
+                        @for role in butler_protocol::Role::ALL { option value=(role.as_str()) { (role.title()) } }
                         option value="hub" { "Hub" }
                     }
                 }

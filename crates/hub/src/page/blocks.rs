@@ -1,7 +1,7 @@
 //! Block Kit to HTML: the blocks that our cards and common apps use. What is
 //! unknown is left out; the text fallback is always there.
 
-use butler_vocab::{ChannelId, MessageTs};
+use butler_protocol::{ChannelId, MessageTs};
 use maud::{Markup, PreEscaped, html};
 use pulldown_cmark::{CodeBlockKind, CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 use serde_json::Value;

@@ -1,7 +1,7 @@
 //! The pull request of a thread: what it changes, what the checks and the
 //! Reviewer said, and the card that merges it.
 
-use butler_vocab::{DecisionKind, DecisionView, HandOver, ThreadId};
+use butler_protocol::{DecisionKind, DecisionView, HandOver, ThreadId};
 use maud::{Markup, html};
 use serde_json::Value;
 

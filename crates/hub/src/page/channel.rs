@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use butler_vocab::{ChannelId, MessageTs};
+use butler_protocol::{ChannelId, MessageTs};
 use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::Value;

@@ -1,7 +1,7 @@
 //! Charts drawn on the server as SVG: bars with their figures as text, so that
 //! they need no script, print well, and read out well. Colours are classes.
 
-use butler_vocab::Usd;
+use butler_protocol::Usd;
 use maud::{Markup, html};
 
 /// A bar of a chart.

@@ -1,6 +1,6 @@
 //! Where people write: text, files by button, paste or drop.
 
-use butler_vocab::{ChannelId, MessageTs};
+use butler_protocol::{ChannelId, MessageTs};
 use maud::{Markup, html};
 
 /// A form that works without script; the script adds progress and previews.

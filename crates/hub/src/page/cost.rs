@@ -1,6 +1,6 @@
 //! What it cost: per day, role, model and thread, of everything or of one thread.
 
-use butler_vocab::Usd;
+use butler_protocol::Usd;
 use maud::{Markup, html};
 
 use super::{
@@ -35,7 +35,7 @@ pub(super) fn parts(bill: &Bill) -> Markup {
 pub(super) fn of_thread(
     bill: &Bill,
     channel: &Channel,
-    id: &butler_vocab::ThreadId,
+    id: &butler_protocol::ThreadId,
     around: &Around,
 ) -> Markup {
     let live = Live {

@@ -89,7 +89,8 @@ struct Field<'a> {
 
 /// An id from the message and the names, without characters of theirs.
 pub(super) fn field_id(spot: &Spot<'_>, action: &str) -> String {
-    let hash = butler_vocab::Sha256Hex::of(format!("{}\n{}\n{action}", spot.message, spot.block));
+    let hash =
+        butler_protocol::Sha256Hex::of(format!("{}\n{}\n{action}", spot.message, spot.block));
     format!("f{}", &hash.as_str()[..12])
 }
 

@@ -9,7 +9,7 @@ use axum::{
     extract::{Path, Request, State},
     response::Redirect,
 };
-use butler_vocab::{ChannelId, MessageTs};
+use butler_protocol::{ChannelId, MessageTs};
 use serde::Deserialize;
 
 use super::{Turned, state::Filled, visitor};

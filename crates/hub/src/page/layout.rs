@@ -1,6 +1,6 @@
 //! The frame of every page.
 
-use butler_vocab::{ChannelId, MessageTs};
+use butler_protocol::{ChannelId, MessageTs};
 use maud::{DOCTYPE, Markup, html};
 
 use super::{status, welcome::Welcome};

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use butler_vocab::{ChannelId, ThreadId};
+use butler_protocol::{ChannelId, ThreadId};
 use rusqlite::Connection;
 use serde_json::Value;
 

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use butler_vocab::{ChannelId, Choice, DecisionView, MessageTs, Role};
+use butler_protocol::{ChannelId, Choice, DecisionView, MessageTs, Role};
 use jiff::Timestamp;
 use maud::{Markup, html};
 use serde::Deserialize;

@@ -8,7 +8,7 @@ use axum::{
     extract::{Path, Query, State},
     routing::get,
 };
-use butler_vocab::{ChannelId, DecisionKind, MessageTs, ThreadId};
+use butler_protocol::{ChannelId, DecisionKind, MessageTs, ThreadId};
 use serde::Deserialize;
 
 use super::{

@@ -1,14 +1,14 @@
 //! What a person can do to a thread at any time, as buttons: each says the word
 //! that could be typed.
 
-use butler_vocab::{DecisionKind, ThreadId};
+use butler_protocol::{DecisionKind, ThreadId};
 use maud::{Markup, html};
 
 use crate::overview::ThreadView;
 
 /// The buttons beside a thread. Those about a merge only where there is one.
 pub(super) fn buttons(view: &ThreadView, here: bool) -> Markup {
-    let merge = |one: &butler_vocab::DecisionView| one.asked.kind == DecisionKind::Merge;
+    let merge = |one: &butler_protocol::DecisionView| one.asked.kind == DecisionKind::Merge;
     let waits = view.decisions.iter().any(merge);
     html! {
         @if here {

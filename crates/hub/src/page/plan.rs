@@ -1,6 +1,6 @@
 //! Plans, verdicts and retrospectives as cards.
 
-use butler_vocab::{Plan, PlannedTest, Retrospective, ReviewPlan, Risk, Severity, Verdict};
+use butler_protocol::{Plan, PlannedTest, Retrospective, ReviewPlan, Risk, Severity, Verdict};
 use maud::{Markup, html};
 
 use super::blocks;

@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 
-use butler_vocab::MessageTs;
+use butler_protocol::MessageTs;
 use serde_json::{Map, Value, json};
 use url::form_urlencoded;
 

@@ -1,6 +1,6 @@
 //! Who is working: the card of a thread with its Stop, and the team's presence.
 
-use butler_vocab::{ActivityState, Role, ThreadId};
+use butler_protocol::{ActivityState, Role, ThreadId};
 use maud::{Markup, html};
 
 use super::emoji;

@@ -3,8 +3,8 @@
 
 use std::collections::HashMap;
 
+use butler_protocol::Role;
 use butler_slack::mrkdwn::unescape;
-use butler_vocab::Role;
 use maud::{Markup, PreEscaped, html};
 
 use super::code;

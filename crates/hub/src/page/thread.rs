@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use butler_vocab::{DecisionKind, DecisionView, ThreadId};
+use butler_protocol::{DecisionKind, DecisionView, ThreadId};
 use maud::{Markup, html};
 use serde_json::Value;
 

@@ -1,7 +1,7 @@
 //! The time line of a thread: where a person looks when they wonder "what is it
 //! doing" or "why did it do that". Inputs and outputs are folded away.
 
-use butler_vocab::{Ending, HandOver, Receipt, Role, ThreadId, Waiting};
+use butler_protocol::{Ending, HandOver, Receipt, Role, ThreadId, Waiting};
 use maud::{Markup, html};
 use serde_json::Value;
 

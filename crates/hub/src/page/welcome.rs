@@ -3,7 +3,7 @@
 
 use std::{fs, path::Path};
 
-use butler_vocab::ChannelId;
+use butler_protocol::ChannelId;
 use maud::{Markup, html};
 use serde::Deserialize;
 

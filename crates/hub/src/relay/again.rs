@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use butler_vocab::{ChannelId, Idem, PostTag, Role};
+use butler_protocol::{ChannelId, Idem, PostTag, Role};
 use rusqlite::Connection;
 
 use super::{

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use butler_vocab::UserId;
+use butler_protocol::UserId;
 use serde_json::{Value, json};
 
 use super::{

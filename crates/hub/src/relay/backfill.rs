@@ -5,7 +5,7 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use butler_vocab::{ChannelId, MessageTs, UserId};
+use butler_protocol::{ChannelId, MessageTs, UserId};
 use rusqlite::{Connection, params};
 use serde_json::{Value, json};
 use tracing::info;

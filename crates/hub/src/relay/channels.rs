@@ -1,7 +1,7 @@
 //! Who we are in Slack, and which of its channels belong to which repo.
 
+use butler_protocol::ChannelId;
 use butler_slack::SlackError;
-use butler_vocab::ChannelId;
 use rusqlite::{Connection, OptionalExtension, params};
 use serde_json::{Value, json};
 use tracing::{info, warn};
@@ -44,7 +44,7 @@ pub(super) async fn introduce(
     let text = |name: &str| answered.body[name].as_str().unwrap_or_default().to_owned();
     let us = Us {
         team: text("team_id"),
-        user: butler_vocab::UserId::new(text("user_id")),
+        user: butler_protocol::UserId::new(text("user_id")),
         bot: text("bot_id"),
         url: text("url"),
     };
@@ -106,7 +106,7 @@ fn remembered(db: &Connection) -> Result<Option<Us>, Trouble> {
     Ok(match (team, user, bot) {
         (Some(team), Some(user), Some(bot)) => Some(Us {
             team,
-            user: butler_vocab::UserId::new(user),
+            user: butler_protocol::UserId::new(user),
             bot,
             url: recall(db, "url")?.unwrap_or_default(),
         }),

@@ -4,7 +4,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use butler_vocab::{ChannelId, MessageTs};
+use butler_protocol::{ChannelId, MessageTs};
 use rusqlite::{Connection, OptionalExtension};
 use serde_json::{Value, json};
 use tokio::time::sleep;

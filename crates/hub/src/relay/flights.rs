@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use butler_vocab::ChannelId;
+use butler_protocol::ChannelId;
 use tokio::sync::OwnedMutexGuard;
 
 use crate::notice::AgentKey;

@@ -4,8 +4,8 @@
 
 use std::sync::Arc;
 
+use butler_protocol::fault;
 use butler_slack::{Ended, Envelope, EnvelopeKind, SlackError, Socket};
-use butler_vocab::fault;
 use rusqlite::{Connection, params};
 use tracing::{error, info, warn};
 

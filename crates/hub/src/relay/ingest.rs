@@ -3,8 +3,8 @@
 
 use std::{sync::Arc, time::Duration};
 
+use butler_protocol::{ChannelId, MessageTs, UserId};
 use butler_slack::{Envelope, EnvelopeKind};
-use butler_vocab::{ChannelId, MessageTs, UserId};
 use serde_json::{Value, json};
 use tokio::time::{MissedTickBehavior, interval};
 use tracing::{debug, error, warn};

@@ -1,8 +1,8 @@
 //! What people do in Slack, taken over into the mirror, each thing once: a
 //! message is known by its channel and timestamp, a reaction by who made it.
 
+use butler_protocol::{ChannelId, MessageTs, StampKind, ThreadId, UserId, mentions};
 use butler_slack::mrkdwn;
-use butler_vocab::{ChannelId, MessageTs, StampKind, ThreadId, UserId, mentions};
 use rusqlite::{Connection, params};
 use serde_json::{Value, json};
 

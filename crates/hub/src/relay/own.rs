@@ -2,7 +2,7 @@
 //! log once, whoever finds it first: the answer to the call, the echo, or a
 //! look into history after a kill.
 
-use butler_vocab::{ChannelId, Idem, MessageTs, PostTag, Role, StampKind, ThreadId, fault};
+use butler_protocol::{ChannelId, Idem, MessageTs, PostTag, Role, StampKind, ThreadId, fault};
 use rusqlite::{Connection, OptionalExtension, params};
 use serde_json::{Value, json};
 

@@ -2,7 +2,7 @@
 
 use std::sync::PoisonError;
 
-use butler_vocab::UserId;
+use butler_protocol::UserId;
 use rusqlite::{Connection, params};
 use serde_json::{Value, json};
 

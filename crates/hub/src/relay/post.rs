@@ -5,8 +5,8 @@
 
 use std::{sync::Arc, time::Duration};
 
+use butler_protocol::{ChannelId, Epoch, Idem, MessageTs, PostTag, ThreadId, fault};
 use butler_slack::SlackError;
-use butler_vocab::{ChannelId, Epoch, Idem, MessageTs, PostTag, ThreadId, fault};
 use rusqlite::{OptionalExtension, params};
 use serde_json::{Value, json};
 use tokio::time::{sleep, timeout};

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use butler_vocab::{ChannelId, DecisionView, MessageTs};
+use butler_protocol::{ChannelId, DecisionView, MessageTs};
 use rusqlite::{Connection, params};
 use serde_json::{Value, json};
 use tracing::warn;

@@ -4,8 +4,8 @@
 
 use std::sync::Arc;
 
+use butler_protocol::{ChannelId, MessageTs, StampKind, ThreadId, UserId};
 use butler_slack::{BlockAction, Envelope, EnvelopeKind};
-use butler_vocab::{ChannelId, MessageTs, StampKind, ThreadId, UserId};
 use rusqlite::{Connection, OptionalExtension, params};
 use serde_json::{Value, json};
 use tracing::debug;

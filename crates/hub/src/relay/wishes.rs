@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use butler_vocab::ChannelId;
+use butler_protocol::ChannelId;
 use rusqlite::{Connection, OptionalExtension, params};
 use tracing::{info, warn};
 

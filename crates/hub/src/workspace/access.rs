@@ -1,7 +1,7 @@
 //! Who may decide. The same rule for every kind of card and every way to answer
 //! one: button, thumb, words, page, script. Who may not is told so.
 
-use butler_vocab::{CardBody, DecisionKind, DecisionRequest, Role, ThreadId, UserId};
+use butler_protocol::{CardBody, DecisionKind, DecisionRequest, Role, ThreadId, UserId};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::{

@@ -1,6 +1,6 @@
 //! Channels and people.
 
-use butler_vocab::{ChannelId, UserId};
+use butler_protocol::{ChannelId, UserId};
 use rusqlite::{Connection, OptionalExtension, params};
 use serde_json::{Value, json};
 

@@ -1,11 +1,11 @@
 //! Decisions: what was asked, and what a person decided. Only the hub writes
 //! them, only from a person's own hand, and only once.
 
-use butler_slack::EnvelopeKind;
-use butler_vocab::{
+use butler_protocol::{
     ActionId, ChannelId, Choice, Decision, DecisionKind, DecisionRequest, DecisionView, MessageTs,
     RequestId, Role, StampKind, ThreadId, UserId, fault,
 };
+use butler_slack::EnvelopeKind;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde::Deserialize;
 use serde_json::{Value, json};

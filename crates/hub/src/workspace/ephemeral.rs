@@ -1,7 +1,7 @@
 //! Messages for one person's eyes. Like Slack's they are in no history, cause no
 //! event, and do not last: dismissed by their person, or gone after a day.
 
-use butler_vocab::{ChannelId, MessageTs, UserId, fault};
+use butler_protocol::{ChannelId, MessageTs, UserId, fault};
 use rusqlite::{Connection, params};
 use serde_json::{Value, json};
 

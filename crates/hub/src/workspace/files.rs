@@ -1,7 +1,7 @@
 //! Files of the workspace. A file is announced, filled, then shared; what was
 //! never shared is seen by its owner only.
 
-use butler_vocab::{ChannelId, fault};
+use butler_protocol::{ChannelId, fault};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde_json::{Value, json};
 

@@ -1,7 +1,7 @@
 //! Messages: written, changed, deleted, each together with its event.
 
+use butler_protocol::{ChannelId, MessageTs, Role, StampKind, ThreadId, UserId, fault};
 use butler_slack::EnvelopeKind;
-use butler_vocab::{ChannelId, MessageTs, Role, StampKind, ThreadId, UserId, fault};
 use rusqlite::{Connection, OptionalExtension, params};
 use serde_json::{Map, Value, json};
 

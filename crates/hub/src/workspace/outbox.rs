@@ -2,7 +2,7 @@
 //! the answer to the key are one transaction, so there is no state between
 //! "not posted" and "posted and answered".
 
-use butler_vocab::{ChannelId, Epoch, MessageTs, PostTag, Role, StampKind, ThreadId, fault};
+use butler_protocol::{ChannelId, Epoch, MessageTs, PostTag, Role, StampKind, ThreadId, fault};
 use rusqlite::{OptionalExtension, params};
 use serde_json::{Value, json};
 

@@ -2,8 +2,8 @@
 //! one user.
 
 use butler_policy::is_stop_emoji;
+use butler_protocol::{ChannelId, MessageTs, Role, StampKind, ThreadId, UserId, fault};
 use butler_slack::EnvelopeKind;
-use butler_vocab::{ChannelId, MessageTs, Role, StampKind, ThreadId, UserId, fault};
 use rusqlite::{Connection, params};
 use serde_json::{Value, json};
 

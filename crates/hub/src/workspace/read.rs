@@ -1,6 +1,6 @@
 //! Reading messages: history, replies, pages with cursors.
 
-use butler_vocab::{ChannelId, MessageTs, ThreadId};
+use butler_protocol::{ChannelId, MessageTs, ThreadId};
 use data_encoding::BASE64URL_NOPAD;
 use rusqlite::{Connection, params};
 use serde_json::{Value, json};

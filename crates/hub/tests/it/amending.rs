@@ -1,8 +1,8 @@
 //! What people do besides saying: change and delete their words, type commands,
 //! mention the app, and be told something that only they see.
 
+use butler_protocol::{Role, StampKind};
 use butler_slack::EnvelopeKind;
-use butler_vocab::{Role, StampKind};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 

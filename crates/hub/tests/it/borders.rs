@@ -1,8 +1,8 @@
 //! A token acts as what it names and as nothing else.
 
 use butler_hub::{Hub, HubError, Tokens};
+use butler_protocol::{Activity, ActivityState, Role};
 use butler_slack::{SharedEpoch, SlackError, Socket, Web};
-use butler_vocab::{Activity, ActivityState, Role};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 

@@ -4,7 +4,7 @@
 use std::{path::PathBuf, process::Stdio};
 
 use butler_hub::Tokens;
-use butler_vocab::{DecisionKind, MessageTs, RequestId, Role};
+use butler_protocol::{DecisionKind, MessageTs, RequestId, Role};
 use serde_json::{Value, json};
 use tokio::{process::Command, time::timeout};
 

@@ -1,6 +1,6 @@
 //! Purses, bodies and records.
 
-use butler_vocab::{
+use butler_protocol::{
     BodyRef, Entry, HandOverKind, HandOverTag, Record, RecordBatch, Reservation, ReserveAnswer,
     ReserveId, Role, Settlement, Sha256Hex, StampKind, TokenUsage, Usd,
 };

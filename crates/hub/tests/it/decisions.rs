@@ -1,10 +1,10 @@
 //! Cards and what people decide about them.
 
 use butler_hub::Tokens;
-use butler_slack::{EnvelopeKind, Posted};
-use butler_vocab::{
+use butler_protocol::{
     Choice, DecisionKind, MessageTs, RequestId, Role, Sha256Hex, StampKind, Subject,
 };
+use butler_slack::{EnvelopeKind, Posted};
 use serde_json::{Value, json};
 
 use crate::world::{World, card, card_for, secret, subject, take};

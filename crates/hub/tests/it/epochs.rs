@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use butler_protocol::{Activity, ActivityState, Role};
 use butler_slack::Ended;
-use butler_vocab::{Activity, ActivityState, Role};
 use tokio::time::timeout;
 
 use crate::world::{PATIENCE, World, peek, take, text_of};

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, HashSet};
 
+use butler_protocol::{Activity, ActivityState, EventId, Role, StampKind};
 use butler_slack::{Ended, Envelope, Socket};
-use butler_vocab::{Activity, ActivityState, EventId, Role, StampKind};
 use serde_json::json;
 use tokio::time::timeout;
 

@@ -16,8 +16,8 @@ use std::{
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
+use butler_protocol::{ChannelId, MessageTs, Role, Secret, ThreadId};
 use butler_slack::{SharedEpoch, Socket, Web};
-use butler_vocab::{ChannelId, MessageTs, Role, Secret, ThreadId};
 use tokio::{sync::mpsc, task::JoinHandle, time::timeout};
 use tokio_util::sync::CancellationToken;
 use url::Url;

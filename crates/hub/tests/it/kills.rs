@@ -11,10 +11,10 @@ use std::{
 };
 
 use butler_hub::{Hub, RepoTokens, Tokens};
-use butler_slack::{Message, Post, SharedEpoch, Web};
-use butler_vocab::{
+use butler_protocol::{
     ChannelId, FAULT_VARIABLE, FaultPoint, Idem, MessageTs, PostTag, Role, ThreadId, on_fault,
 };
+use butler_slack::{Message, Post, SharedEpoch, Web};
 use serde_json::json;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use butler_vocab::{LogBatch, LogLevel, LogLine, Role};
+use butler_protocol::{LogBatch, LogLevel, LogLine, Role};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 

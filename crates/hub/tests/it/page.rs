@@ -1,7 +1,7 @@
 //! The page as a browser meets it.
 
 use butler_hub::Tokens;
-use butler_vocab::{DecisionKind, RequestId, Role};
+use butler_protocol::{DecisionKind, RequestId, Role};
 use reqwest::{StatusCode, header};
 
 use crate::world::{World, card, subject};

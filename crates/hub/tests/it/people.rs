@@ -1,7 +1,7 @@
 //! What people do on the page beside talking: fields, reactions, Stop, notes
 //! for one person, long threads.
 
-use butler_vocab::{Activity, ActivityState, Role};
+use butler_protocol::{Activity, ActivityState, Role};
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 
@@ -10,7 +10,10 @@ use crate::{
     world::{World, take},
 };
 
-async fn with_fields(world: &World, root: &butler_vocab::MessageTs) -> butler_vocab::MessageTs {
+async fn with_fields(
+    world: &World,
+    root: &butler_protocol::MessageTs,
+) -> butler_protocol::MessageTs {
     let option = |text: &str, value: &str| json!({"text": {"type": "plain_text", "text": text}, "value": value});
     let mut post = world.post("pick", Some(root), "fields");
     post.blocks = Some(json!([

@@ -1,7 +1,7 @@
 //! Posts: once per key, split when long, redacted always.
 
+use butler_protocol::Role;
 use butler_slack::mrkdwn;
-use butler_vocab::Role;
 use serde_json::json;
 
 use crate::world::{World, secret, take, text_of};

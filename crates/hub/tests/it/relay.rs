@@ -4,9 +4,9 @@
 use std::time::Duration;
 
 use butler_hub::{HubError, Pace};
+use butler_protocol::{Choice, DecisionKind, RequestId, Role, StampKind, UserId};
 use butler_slack::EnvelopeKind;
 use butler_testkit::{Disconnect, Limits, SlackStandIn};
-use butler_vocab::{Choice, DecisionKind, RequestId, Role, StampKind, UserId};
 use serde_json::{Value, json};
 
 use crate::{

@@ -9,9 +9,9 @@ use std::{
 };
 
 use butler_hub::{Hub, RepoTokens};
+use butler_protocol::{ChannelId, Role};
 use butler_slack::{SharedEpoch, Web};
 use butler_testkit::SlackStandIn;
-use butler_vocab::{ChannelId, Role};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 

@@ -4,9 +4,9 @@
 use std::time::Duration;
 
 use butler_hub::{HubError, RepoChannel, RepoTokens, Tokens};
+use butler_protocol::{Choice, DecisionKind, Role, StampKind, UserId};
 use butler_slack::{Envelope, Socket, Web};
 use butler_testkit::{Disconnect, SlackStandIn};
-use butler_vocab::{Choice, DecisionKind, Role, StampKind, UserId};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 

@@ -7,9 +7,9 @@ use std::{
     time::Duration,
 };
 
+use butler_protocol::Role;
 use butler_slack::Socket;
 use butler_testkit::Disconnect;
-use butler_vocab::Role;
 use serde_json::Value;
 use tokio::time::{sleep, timeout};
 

@@ -3,7 +3,7 @@
 
 use std::{path::PathBuf, process::Stdio};
 
-use butler_vocab::Role;
+use butler_protocol::Role;
 use tokio::{process::Command, time::timeout};
 
 use crate::world::{PATIENCE, World};

@@ -4,9 +4,9 @@
 use std::{net::SocketAddr, path::Path, time::Duration};
 
 use butler_hub::{Hub, HubConfig, HubError, Pace, RelayConfig, RepoChannel, RepoTokens, Tokens};
+use butler_protocol::{ChannelId, Idem, MessageTs, PostTag, Role, Secret, ThreadId, UserId};
 use butler_slack::{Control, Post, SharedEpoch, Socket, Web};
 use butler_testkit::SlackStandIn;
-use butler_vocab::{ChannelId, Idem, MessageTs, PostTag, Role, Secret, ThreadId, UserId};
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio::time::timeout;

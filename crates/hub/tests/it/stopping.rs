@@ -10,12 +10,12 @@ use std::{
     time::Duration,
 };
 
-use butler_slack::{Control, Envelope, Socket, Web};
-use butler_testkit::Limits;
-use butler_vocab::{
+use butler_protocol::{
     Activity, ActivityState, ChannelId, HandOverKind, HandOverTag, Idem, MessageTs, PostTag, Role,
     Sha256Hex, Stamp, StampKind, ThreadId,
 };
+use butler_slack::{Control, Envelope, Socket, Web};
+use butler_testkit::Limits;
 use serde_json::json;
 use tokio::{task::JoinSet, time::sleep};
 

@@ -1,6 +1,6 @@
 //! What the page and `/v1` show beside the conversation.
 
-use butler_vocab::{
+use butler_protocol::{
     BranchName, CallId, CommitSha, CrashClass, DecisionKind, Entry, HandOver, HandOverTag, Idem,
     MessageTs, PostTag, PrNumber, PullNews, PullStanding, Record, RecordBatch, Reservation,
     ReserveId, Role, Settlement, Sha256Hex, TokenUsage, ToolCall, ToolOutcome, TreeHash, Usd,
@@ -150,7 +150,7 @@ async fn the_board_follows_the_work() {
             tests: vec![],
             risks: vec![],
             findings: vec![],
-            observed: butler_vocab::Observed::default(),
+            observed: butler_protocol::Observed::default(),
         },
         pr: PrNumber(7),
     };

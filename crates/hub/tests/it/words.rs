@@ -1,7 +1,7 @@
 //! Bare words that answer a card, and the greeting of a workspace.
 
 use butler_hub::Tokens;
-use butler_vocab::{Choice, DecisionKind, MessageTs, RequestId, Role, StampKind};
+use butler_protocol::{Choice, DecisionKind, MessageTs, RequestId, Role, StampKind};
 use serde_json::json;
 
 use crate::world::{World, card, subject, take, text_of};

@@ -4,11 +4,11 @@ use std::{net::SocketAddr, path::Path, time::Duration};
 
 use butler_hub::{Caps, Hub, HubConfig, PersonToken, RepoTokens, Tokens};
 use butler_policy::Redactor;
-use butler_slack::{Control, Envelope, Post, SharedEpoch, Socket, Web};
-use butler_vocab::{
+use butler_protocol::{
     CardBody, CardTag, ChannelId, DecisionKind, Idem, MessageTs, PostTag, RequestId, Role, Secret,
     Subject, ThreadId, Usd, UserId,
 };
+use butler_slack::{Control, Envelope, Post, SharedEpoch, Socket, Web};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::time::timeout;

@@ -3,7 +3,7 @@
 use std::fs;
 
 use butler_journal::{Journal, JournalError, read};
-use butler_vocab::Epoch;
+use butler_protocol::Epoch;
 
 use crate::{note, scratch, three_lines};
 

@@ -3,7 +3,7 @@
 use std::{fs, os::unix::fs::PermissionsExt};
 
 use butler_journal::{Journal, ThreadDir, write_whole};
-use butler_vocab::{Epoch, RequestId, Role, ThreadId};
+use butler_protocol::{Epoch, RequestId, Role, ThreadId};
 
 fn thread() -> ThreadId {
     "C0001/1700000000.000100".parse().unwrap()

@@ -9,7 +9,7 @@ mod together;
 use std::path::PathBuf;
 
 use butler_journal::Journal;
-use butler_vocab::{Epoch, Record};
+use butler_protocol::{Epoch, Record};
 use tempfile::TempDir;
 
 /// A scratch folder and the path of a log in it that is not there yet.

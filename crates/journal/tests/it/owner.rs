@@ -4,7 +4,7 @@ use std::fs::{self, OpenOptions};
 use std::io::Write;
 
 use butler_journal::{Journal, JournalError, is_owned, read};
-use butler_vocab::Epoch;
+use butler_protocol::Epoch;
 
 use crate::{note, scratch, three_lines};
 

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use butler_journal::{Journal, read};
-use butler_vocab::Epoch;
+use butler_protocol::Epoch;
 
 use crate::{note, scratch};
 

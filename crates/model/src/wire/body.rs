@@ -1,6 +1,6 @@
 //! One request as JSON.
 
-use butler_vocab::{Image, ToolCall, ToolSpec};
+use butler_protocol::{Image, ToolCall, ToolSpec};
 use serde_json::{Map, Value, json};
 
 use super::{

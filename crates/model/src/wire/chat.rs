@@ -1,7 +1,7 @@
 //! Reads a chat-completions request, for servers that play a model. The
 //! inverse of [`super::body`], and as lenient as a real server.
 
-use butler_vocab::{CallId, ModelMessage, ToolCall, ToolSpec};
+use butler_protocol::{CallId, ModelMessage, ToolCall, ToolSpec};
 use serde_json::{Value, json};
 
 /// A request that is no chat-completions request.

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use butler_vocab::{ModelMessage, ToolSpec};
+use butler_protocol::{ModelMessage, ToolSpec};
 
 use super::{
     body::{Dialect, head, tool},
@@ -156,7 +156,7 @@ impl Kept {
 
 #[cfg(test)]
 mod tests {
-    use butler_vocab::{CallId, Image, ToolCall};
+    use butler_protocol::{CallId, Image, ToolCall};
     use serde_json::json;
 
     use super::*;

@@ -7,7 +7,7 @@
 
 use std::{borrow::Cow, sync::Arc};
 
-use butler_vocab::{CallId, Image, ModelMessage, ToolCall};
+use butler_protocol::{CallId, Image, ModelMessage, ToolCall};
 use serde_json::Value;
 
 /// What stands in for the result of a call that has none.

@@ -10,7 +10,7 @@ use butler_model::{
     ErrorClass, EventReader, Gather, ModelError, Pace, PriceBook, RetryPolicy, Trouble, read_reply,
     run,
 };
-use butler_vocab::{ModelReply, Price, Usd};
+use butler_protocol::{ModelReply, Price, Usd};
 use proptest::prelude::*;
 use tokio_util::sync::CancellationToken;
 

@@ -1,7 +1,7 @@
 //! Quirks of real endpoints. Each fixture is an answer as such a server sends it.
 
 use butler_model::{CacheLife, EndpointKind, ErrorClass, ModelRequest, PriceBook, wire};
-use butler_vocab::{Image, ModelMessage, ModelReply, Secret, Usd};
+use butler_protocol::{Image, ModelMessage, ModelReply, Secret, Usd};
 use serde_json::{Value, json};
 
 use crate::kit::{

@@ -14,7 +14,7 @@ use axum::{
 use butler_model::{
     ClientConfig, Endpoint, EndpointKind, ModelClient, ModelError, ModelRequest, Pace,
 };
-use butler_vocab::{CallId, ModelMessage, ModelReply, ToolCall, ToolSpec};
+use butler_protocol::{CallId, ModelMessage, ModelReply, ToolCall, ToolSpec};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use butler_model::{EndpointKind, ErrorClass, read_models};
-use butler_vocab::{TokenUsage, Usd};
+use butler_protocol::{TokenUsage, Usd};
 use jiff::Timestamp;
 use serde_json::json;
 

@@ -4,7 +4,7 @@
 use butler_model::{
     ClientConfig, Endpoint, EndpointKind, ErrorClass, ModelClient, ModelError, Pace,
 };
-use butler_vocab::Secret;
+use butler_protocol::Secret;
 
 use crate::kit::{Server, ask, json_body, question};
 

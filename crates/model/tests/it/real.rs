@@ -19,7 +19,7 @@ use std::{
 use butler_model::{
     ClientConfig, Endpoint, EndpointKind, ModelClient, ModelRequest, PriceBook, Resolved, resolve,
 };
-use butler_vocab::{ModelMessage, ToolSpec, Usd};
+use butler_protocol::{ModelMessage, ToolSpec, Usd};
 use serde_json::json;
 
 use crate::kit::{ask, assistant, call, result, system, user};

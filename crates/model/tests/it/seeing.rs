@@ -1,7 +1,7 @@
 //! Pictures go to models that can see, and a sentence to those that cannot.
 
 use butler_model::{EndpointKind, ModelInfo, ModelRequest};
-use butler_vocab::{Image, ModelMessage};
+use butler_protocol::{Image, ModelMessage};
 use serde_json::{Value, json};
 
 use crate::kit::{Server, ask, assistant, call, json_body, result, system};

@@ -3,7 +3,7 @@
 use std::{io::Write, sync::Arc};
 
 use butler_model::{ClientConfig, Endpoint, EndpointKind, ErrorClass, ModelClient, Pace};
-use butler_vocab::Secret;
+use butler_protocol::Secret;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpListener,

@@ -4,7 +4,7 @@ use butler_playbook::{
     Extras, Profile, SMALL_TOKENS, Sources, builtin_file, builtin_skills, prompt_with, role_file,
     skill_index, tokens,
 };
-use butler_vocab::Role;
+use butler_protocol::Role;
 
 use crate::offered::{native, offered};
 

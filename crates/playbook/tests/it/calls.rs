@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use butler_playbook::{Memory, builtin_skills, role_file};
-use butler_vocab::{Complexity, Role, Severity, ToolSpec};
+use butler_protocol::{Complexity, Role, Severity, ToolSpec};
 use serde_json::Value;
 
 use crate::{
@@ -14,7 +14,7 @@ use crate::{
 /// What a role may be offered, as its model sees it.
 fn specs(role: Role) -> Vec<ToolSpec> {
     let names = for_skill(role);
-    let chat = butler_team::chat_specs().into_iter();
+    let chat = butler_agent::chat_specs().into_iter();
     let chat = chat.filter(|spec| names.contains(&spec.name));
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     native().offered(&names).into_iter().chain(chat).collect()
@@ -94,7 +94,7 @@ fn every_field_that_a_text_names_exists() {
 /// The example in the description of each chat tool fits its own schema.
 #[test]
 fn examples_of_the_chat_tools_validate() {
-    for spec in butler_team::chat_specs() {
+    for spec in butler_agent::chat_specs() {
         let Some(example) = spec.description.split("Example: ").nth(1) else {
             // A plan is too long for one; its fields are explained one by one.
             assert_eq!(spec.name, "ProposePlan");

@@ -3,7 +3,7 @@
 
 use butler_playbook::{builtin_file, builtin_skills, role_file};
 use butler_policy::{Overrides, Right, RiskContext, assess, right};
-use butler_vocab::{Role, Tier};
+use butler_protocol::{Role, Tier};
 
 use crate::spans;
 

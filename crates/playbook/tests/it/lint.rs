@@ -7,7 +7,7 @@ use butler_playbook::{
     role_file, validate_skills,
 };
 use butler_policy::{Right, right};
-use butler_vocab::{FindingKind, Role, Severity};
+use butler_protocol::{FindingKind, Role, Severity};
 
 use crate::{
     offered::{existing, for_skill, hand_over_kinds, offered},

@@ -2,8 +2,8 @@
 //! that exist, native ones and those of `team`.
 
 use butler_policy::{Right, default_tools, right};
-use butler_toolbox::Registry;
-use butler_vocab::Role;
+use butler_protocol::Role;
+use butler_tools::Registry;
 
 pub fn native() -> Registry {
     Registry::native()
@@ -11,13 +11,13 @@ pub fn native() -> Registry {
 
 /// The chat tools by name.
 pub fn chat() -> Vec<String> {
-    let specs = butler_team::chat_specs().into_iter();
+    let specs = butler_agent::chat_specs().into_iter();
     specs.map(|spec| spec.name).collect()
 }
 
 /// The kinds of hand-over that the tool takes.
 pub fn hand_over_kinds() -> Vec<String> {
-    let mut specs = butler_team::chat_specs().into_iter();
+    let mut specs = butler_agent::chat_specs().into_iter();
     let spec = specs.find(|spec| spec.name == "HandOver").unwrap();
     let kinds = &spec.parameters["properties"]["kind"]["enum"];
     serde_json::from_value(kinds.clone()).unwrap()

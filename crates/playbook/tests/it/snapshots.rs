@@ -2,7 +2,7 @@
 //! change of wording shows what it costs.
 
 use butler_playbook::{Profile, tokens};
-use butler_vocab::Role;
+use butler_protocol::Role;
 
 use crate::budget::assembled;
 

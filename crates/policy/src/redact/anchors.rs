@@ -1,6 +1,6 @@
 //! The one pass: where could something begin?
 
-use butler_vocab::Secret;
+use butler_protocol::Secret;
 
 use super::{
     address, assignment, automaton::Automaton, command, cookie, inside, jwk, known::Known, pem,

@@ -5,7 +5,7 @@ use base64::{
     Engine,
     engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD},
 };
-use butler_vocab::Secret;
+use butler_protocol::Secret;
 
 use super::spans::Spans;
 

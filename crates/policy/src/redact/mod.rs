@@ -35,7 +35,7 @@ mod vendor_rules;
 mod view;
 mod wrapped;
 
-use butler_vocab::{Secret, Sha256Hex};
+use butler_protocol::{Secret, Sha256Hex};
 use regex::Regex;
 
 use anchors::Anchors;

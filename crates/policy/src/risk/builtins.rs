@@ -1,6 +1,6 @@
 //! What the shell itself does: folders, variables, `eval`, `trap`, `alias`.
 
-use butler_vocab::Tier;
+use butler_protocol::Tier;
 
 use super::{
     args::Args,

@@ -36,7 +36,7 @@ mod variables;
 mod walk;
 mod wrappers;
 
-use butler_vocab::Tier;
+use butler_protocol::Tier;
 
 use crate::{Overrides, shell};
 use state::State;

@@ -1,6 +1,6 @@
 //! Programs that run a program text: shells, `source`, and languages.
 
-use butler_vocab::Tier;
+use butler_protocol::Tier;
 
 use super::{
     args::Args,

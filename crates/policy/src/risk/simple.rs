@@ -1,6 +1,6 @@
 //! One simple command: assignments, redirections, then its words.
 
-use butler_vocab::Tier;
+use butler_protocol::Tier;
 
 use super::{
     args::{Args, basename},

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use butler_vocab::Tier;
+use butler_protocol::Tier;
 
 use super::{
     Assessment, RiskContext,

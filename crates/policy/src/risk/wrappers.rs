@@ -7,7 +7,7 @@ mod fetch;
 mod known;
 mod strings;
 
-use butler_vocab::Tier;
+use butler_protocol::Tier;
 
 use known::{FETCHERS, FETCHING, PLAIN, SUBCOMMANDS};
 

@@ -3,7 +3,7 @@
 
 use std::process::{Command, Stdio};
 
-use butler_vocab::Tier;
+use butler_protocol::Tier;
 
 use crate::risk_corpus::{judge, lines};
 

@@ -1,7 +1,7 @@
 //! Redaction of anything: it ends, it never panics, and twice is once.
 
 use butler_policy::{CustomPattern, PatternError, Redactor};
-use butler_vocab::Secret;
+use butler_protocol::Secret;
 use proptest::prelude::*;
 
 use crate::redact_corpus::{lines, marked, redactor};

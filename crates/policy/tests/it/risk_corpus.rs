@@ -1,7 +1,7 @@
 //! The lists of commands, scored as a whole: precision and recall.
 
 use butler_policy::{Assessment, Overrides, RiskContext, assess};
-use butler_vocab::Tier;
+use butler_protocol::Tier;
 
 pub fn judge(command: &str) -> Assessment {
     let overrides = Overrides::default();

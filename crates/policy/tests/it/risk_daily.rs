@@ -1,7 +1,7 @@
 //! What people do all day does not ask; what loses or leaks asks, or is saved
 //! before it runs (see the undo tests of `worktree`, which run the same list).
 
-use butler_vocab::Tier;
+use butler_protocol::Tier;
 
 use crate::risk_corpus::{judge, lines};
 
@@ -23,7 +23,7 @@ fn of_two_hundred_daily_commands_three_in_a_hundred_ask_at_most() {
 #[test]
 fn what_loses_or_leaks_asks_or_is_saved_first() {
     let leaking = lines(include_str!("risk/leaking.txt"));
-    let losing = include_str!("../../../worktree/tests/it/undoing.txt");
+    let losing = include_str!("../../../repo/tests/it/undoing.txt");
     let losing: Vec<_> = lines(losing)
         .into_iter()
         .filter(|line| !line.starts_with('#'))

@@ -1,7 +1,7 @@
 //! Tiers below DESTRUCTIVE, what the policy changes, and what a person is shown.
 
 use butler_policy::{Overrides, RiskContext, assess};
-use butler_vocab::Tier;
+use butler_protocol::Tier;
 
 use crate::risk_corpus::judge;
 

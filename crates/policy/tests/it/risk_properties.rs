@@ -1,7 +1,7 @@
 //! Whatever is wrapped around a bad command, it stays bad; wherever bad text
 //! stands as data, it stays data; and nothing hangs, whatever is thrown in.
 
-use butler_vocab::Tier;
+use butler_protocol::Tier;
 use proptest::prelude::*;
 
 use crate::risk_corpus::judge;

@@ -26,7 +26,7 @@ roles:
       call: [{ tool: Bash, with: { command: git status } }]
 "#;
 
-fn grep() -> Vec<butler_vocab::ModelMessage> {
+fn grep() -> Vec<butler_protocol::ModelMessage> {
     vec![
         user("go"),
         called("1", "Grep", json!({"pattern": "main"})),
@@ -34,7 +34,7 @@ fn grep() -> Vec<butler_vocab::ModelMessage> {
     ]
 }
 
-fn edit() -> Vec<butler_vocab::ModelMessage> {
+fn edit() -> Vec<butler_protocol::ModelMessage> {
     let mut messages = grep();
     messages.push(called(
         "2",
@@ -45,7 +45,7 @@ fn edit() -> Vec<butler_vocab::ModelMessage> {
     messages
 }
 
-fn checks(outcome: &str) -> Vec<butler_vocab::ModelMessage> {
+fn checks(outcome: &str) -> Vec<butler_protocol::ModelMessage> {
     let mut messages = edit();
     messages.push(called("3", "RunChecks", json!({})));
     messages.push(result("3", outcome));
@@ -193,7 +193,7 @@ fn a_request_without_tools_gets_a_summary_and_no_step() {
     let mut chat = chat(edit());
     chat.tools.clear();
     let played = scenario
-        .play(butler_vocab::Role::Coder, &chat, &|_| false)
+        .play(butler_protocol::Role::Coder, &chat, &|_| false)
         .unwrap();
     let say = played.say.unwrap();
     assert!(

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use butler_model::{ErrorClass, Heard, ModelRequest};
-use butler_vocab::Usd;
+use butler_protocol::Usd;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 

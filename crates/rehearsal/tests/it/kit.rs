@@ -8,8 +8,8 @@ use std::{
 use butler_model::{
     ClientConfig, Endpoint, EndpointKind, ModelClient, ModelError, ModelRequest, Pace, wire::Chat,
 };
+use butler_protocol::{CallId, ModelMessage, ModelReply, Role, ToolCall, ToolSpec};
 use butler_rehearsal::{OffScript, Played, Rehearsal, Scenario};
-use butler_vocab::{CallId, ModelMessage, ModelReply, Role, ToolCall, ToolSpec};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 

@@ -6,8 +6,8 @@ use std::{
 };
 
 use butler_model::{ClientConfig, Endpoint, EndpointKind, ModelClient};
+use butler_protocol::ModelReply;
 use butler_rehearsal::{Mailbox, mailbox};
-use butler_vocab::ModelReply;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 

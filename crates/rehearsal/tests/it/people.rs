@@ -1,8 +1,8 @@
 //! People who speak while a story is played: branches for their words, an aside
 //! from whoever works, and what was stopped is given again.
 
+use butler_protocol::{ModelMessage, ToolSpec};
 use butler_rehearsal::Scenario;
-use butler_vocab::{ModelMessage, ToolSpec};
 use serde_json::json;
 
 use crate::kit::{called, chat, request, result, said, short, stage_with, user};
@@ -71,7 +71,7 @@ fn calls(messages: Vec<ModelMessage>) -> Vec<String> {
         parameters: json!({"type": "object"}),
     });
     let story = Scenario::parse(STORY).unwrap();
-    let played = story.play(butler_vocab::Role::Coder, &chat, &|_| false);
+    let played = story.play(butler_protocol::Role::Coder, &chat, &|_| false);
     let calls = played.unwrap().calls.into_iter();
     calls.map(|call| call.tool).collect()
 }
@@ -144,7 +144,7 @@ roles:
     let shared = Scenario::parse(shared).unwrap();
     let story = Scenario::parse(STORY).unwrap().with_shared(&shared);
     let play = |messages: Vec<ModelMessage>| {
-        let played = story.play(butler_vocab::Role::Coder, &chat(messages), &|_| false);
+        let played = story.play(butler_protocol::Role::Coder, &chat(messages), &|_| false);
         played.unwrap().say.unwrap_or_default()
     };
     assert_eq!(
@@ -155,7 +155,7 @@ roles:
     assert!(
         story
             .roles()
-            .any(|(role, _)| role == butler_vocab::Role::Pm)
+            .any(|(role, _)| role == butler_protocol::Role::Pm)
     );
 }
 

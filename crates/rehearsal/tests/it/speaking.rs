@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 
 use butler_model::{EndpointKind, Heard};
-use butler_vocab::Usd;
+use butler_protocol::Usd;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
@@ -67,13 +67,13 @@ async fn a_conversation_goes_on_and_costs_what_the_provider_says() {
         .calls
         .iter()
         .enumerate()
-        .map(|(n, call)| butler_vocab::ToolCall {
-            id: butler_vocab::CallId::new(format!("c{n}")),
+        .map(|(n, call)| butler_protocol::ToolCall {
+            id: butler_protocol::CallId::new(format!("c{n}")),
             name: call.name.clone(),
             arguments: call.arguments.clone(),
             problem: None,
         });
-    messages.push(butler_vocab::ModelMessage::Assistant {
+    messages.push(butler_protocol::ModelMessage::Assistant {
         text: first.text,
         calls: calls.collect(),
         reasoning: first.reasoning,

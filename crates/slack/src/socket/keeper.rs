@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use butler_vocab::Secret;
+use butler_protocol::Secret;
 use serde_json::json;
 use tokio::{
     sync::{mpsc, oneshot, watch},
@@ -265,7 +265,7 @@ impl Keeper {
         Step::GoOn
     }
 
-    fn greeted(&mut self, link: LinkNumber, epoch: Option<butler_vocab::Epoch>) {
+    fn greeted(&mut self, link: LinkNumber, epoch: Option<butler_protocol::Epoch>) {
         if let Some(epoch) = epoch {
             self.ends.epoch.raise(epoch);
         }

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use butler_vocab::Epoch;
+use butler_protocol::Epoch;
 use futures_util::{SinkExt, StreamExt};
 use serde::Deserialize;
 use serde_json::Value;

@@ -3,9 +3,9 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
+use butler_protocol::Secret;
 use butler_slack::{Ended, Envelope, SharedEpoch, SlackError, Socket, Web};
 use butler_testkit::{ALL_SCOPES, Disconnect, Limits, SlackStandIn};
-use butler_vocab::Secret;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;

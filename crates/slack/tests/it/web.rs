@@ -15,8 +15,8 @@ use axum::{
     response::{IntoResponse, Response},
     routing::any,
 };
+use butler_protocol::{Secret, ThreadId};
 use butler_slack::{SharedEpoch, SlackError, Web};
-use butler_vocab::{Secret, ThreadId};
 use serde_json::json;
 use url::Url;
 

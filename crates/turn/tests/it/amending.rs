@@ -1,7 +1,7 @@
 //! Messages that people change or take back before a model has read them.
 
+use butler_protocol::{Ending, EventId, ModelMessage};
 use butler_turn::{Amended, Effect, Event};
-use butler_vocab::{Ending, EventId, ModelMessage};
 use serde_json::json;
 
 use crate::bench::{Bench, ana, calls, heard, text, to_run};
@@ -27,7 +27,7 @@ fn asked(bench: &Bench) -> String {
 }
 
 /// A PM whose tool runs while a second message of ana waits.
-fn steered() -> (Bench, Vec<butler_vocab::ToolCall>) {
+fn steered() -> (Bench, Vec<butler_protocol::ToolCall>) {
     let mut bench = Bench::pm();
     let effects = bench.ana("paint it");
     let effects = bench.model(&effects, calls(&[("Read", json!({}))]));
@@ -45,7 +45,7 @@ fn a_message_that_waits_is_read_as_it_was_changed() {
         if restarted {
             bench.restart();
         }
-        let effects = bench.tool(&run[0].id, butler_vocab::ToolOutcome::ok("x"));
+        let effects = bench.tool(&run[0].id, butler_protocol::ToolOutcome::ok("x"));
         bench.grant(&effects);
         let asked = asked(&bench);
         assert!(
@@ -60,7 +60,7 @@ fn a_message_that_waits_is_read_as_it_was_changed() {
 fn a_message_that_was_taken_back_is_not_read() {
     let (mut bench, run) = steered();
     bench.on(change(2, None));
-    let effects = bench.tool(&run[0].id, butler_vocab::ToolOutcome::ok("x"));
+    let effects = bench.tool(&run[0].id, butler_protocol::ToolOutcome::ok("x"));
     bench.grant(&effects);
     let asked = asked(&bench);
     assert!(

@@ -3,13 +3,13 @@
 
 use std::sync::Arc;
 
+use butler_protocol::{
+    CallId, Ending, Entry, EventId, ModelMessage, ModelReply, Record, RepliedCall, Role, Speaker,
+    ThreadId, TokenUsage, ToolCall, ToolOutcome, ToolSpec, Usd, UserId,
+};
 use butler_turn::{
     Effect, Event, FailureKind, Heard, Limits, Machine, ModelCall, ModelFailure, Models, Purse,
     Setup,
-};
-use butler_vocab::{
-    CallId, Ending, Entry, EventId, ModelMessage, ModelReply, Record, RepliedCall, Role, Speaker,
-    ThreadId, TokenUsage, ToolCall, ToolOutcome, ToolSpec, Usd, UserId,
 };
 use serde_json::{Value, json};
 

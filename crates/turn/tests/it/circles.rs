@@ -1,7 +1,7 @@
 //! Stuck detection and its escape steps, and the move to a stronger model.
 
+use butler_protocol::{CheckRun, Ending, Receipt, Role, ToolOutcome, TreeHash};
 use butler_turn::{Effect, Event};
-use butler_vocab::{CheckRun, Ending, Receipt, Role, ToolOutcome, TreeHash};
 use serde_json::{Value, json};
 
 use crate::bench::{Bench, calls, setup, to_run};
@@ -36,7 +36,12 @@ impl Loop {
         self.answer(calls(&[(tool, json!({"n": argument}))]), result, None);
     }
 
-    fn answer(&mut self, reply: butler_vocab::ModelReply, result: &str, receipt: Option<&Receipt>) {
+    fn answer(
+        &mut self,
+        reply: butler_protocol::ModelReply,
+        result: &str,
+        receipt: Option<&Receipt>,
+    ) {
         let mut effects = self.bench.model(&self.effects, reply);
         self.all.extend(effects.clone());
         for call in to_run(&effects) {

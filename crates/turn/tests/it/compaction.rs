@@ -1,9 +1,9 @@
 //! A conversation that outgrows the window keeps what matters.
 
-use butler_turn::{Effect, Event, FailureKind, fold};
-use butler_vocab::{
+use butler_protocol::{
     CheckRun, ModelMessage, ModelReply, Receipt, Record, Role, Speaker, ToolOutcome, TreeHash,
 };
+use butler_turn::{Effect, Event, FailureKind, fold};
 use serde_json::{Value, json};
 
 use crate::bench::{Bench, ana, calls, failure, plain, setup, text, to_run};
@@ -235,7 +235,7 @@ fn a_plan_and_findings_that_were_handed_over_are_kept_in_their_own_form() {
     });
     for (number, body) in [task, verdict].into_iter().enumerate() {
         run.bench.write(Record::Received {
-            event: butler_vocab::EventId::new(format!("Ev-body-{number}")),
+            event: butler_protocol::EventId::new(format!("Ev-body-{number}")),
             hand_over: serde_json::from_value(body).unwrap(),
         });
     }

@@ -1,10 +1,10 @@
 //! What a person's click does.
 
-use butler_turn::{Effect, Event};
-use butler_vocab::{
+use butler_protocol::{
     Choice, Decision, DecisionKind, Ending, ModelMessage, Record, RequestId, Sha256Hex, Then,
     ToolOutcome, UserId, Waiting,
 };
+use butler_turn::{Effect, Event};
 use serde_json::json;
 
 use crate::bench::{Bench, calls, to_run};

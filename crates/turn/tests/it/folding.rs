@@ -1,10 +1,10 @@
 //! The fold: from a log to what the model sees.
 
-use butler_turn::fold;
-use butler_vocab::{
+use butler_protocol::{
     CallId, Ending, Entry, Image, ModelMessage, Record, ReserveId, TokenUsage, ToolCall,
     ToolOutcome, Usd,
 };
+use butler_turn::fold;
 use proptest::prelude::*;
 use serde_json::json;
 

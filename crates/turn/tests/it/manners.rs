@@ -1,8 +1,8 @@
 //! A collection of bad replies, each with the reaction it must get, and of good
 //! ones that look a little like them.
 
+use butler_protocol::{Ending, ModelReply, Record, Role, Then, ToolOutcome, Waiting};
 use butler_turn::{Effect, Event, PostKind};
-use butler_vocab::{Ending, ModelReply, Record, Role, Then, ToolOutcome, Waiting};
 use serde_json::json;
 
 use crate::bench::{Bench, calls, coder, post_text, setup, text, to_run};

@@ -1,10 +1,10 @@
 //! The plain path: a message, an answer; tools in between; limits.
 
-use butler_turn::{Effect, Event, Mark, PEOPLE_SPOKE, PostKind, Purse};
-use butler_vocab::{
+use butler_protocol::{
     ActivityState, Ending, EventId, ModelMessage, PurseRefusal, Record, Role, Speaker, Then,
     ToolOutcome, Usd, Waiting,
 };
+use butler_turn::{Effect, Event, Mark, PEOPLE_SPOKE, PostKind, Purse};
 use serde_json::json;
 
 use crate::bench::{Bench, ana, call, calls, coder, heard, post_text, setup, text, to_run};
@@ -315,11 +315,12 @@ fn without_money_it_asks_once_sleeps_and_goes_on_when_the_cap_is_raised() {
     });
     assert!(effects.contains(&Effect::Park(waiting)), "no second card");
 
-    let raised = crate::decisions::cap(request, butler_vocab::Choice::Raise);
+    let raised = crate::decisions::cap(request, butler_protocol::Choice::Raise);
     let effects = bench.on(Event::Decided(raised));
     bench.grant(&effects);
 
-    let reserved = |entry: &&butler_vocab::Entry| matches!(entry.record, Record::Reserved { .. });
+    let reserved =
+        |entry: &&butler_protocol::Entry| matches!(entry.record, Record::Reserved { .. });
     assert_eq!(bench.log.iter().filter(reserved).count(), 1);
 }
 
@@ -328,9 +329,9 @@ fn without_money_it_asks_once_sleeps_and_goes_on_when_the_cap_is_raised() {
 #[test]
 fn a_cap_decided_before_its_card_is_written_down_holds() {
     for (choice, restarted) in [
-        (butler_vocab::Choice::Raise, false),
-        (butler_vocab::Choice::Raise, true),
-        (butler_vocab::Choice::Stop, false),
+        (butler_protocol::Choice::Raise, false),
+        (butler_protocol::Choice::Raise, true),
+        (butler_protocol::Choice::Stop, false),
     ] {
         let mut bench = Bench::pm();
         let effects = bench.ana("go");
@@ -352,13 +353,13 @@ fn a_cap_decided_before_its_card_is_written_down_holds() {
         bench.on(Event::Decided(crate::decisions::cap(request, choice)));
         bench.write(Record::DecisionAsked {
             request: request.clone(),
-            kind: butler_vocab::DecisionKind::Cap,
-            sha256: butler_vocab::Sha256Hex::of("x"),
+            kind: butler_protocol::DecisionKind::Cap,
+            sha256: butler_protocol::Sha256Hex::of("x"),
             subject: json!({}),
         });
         let request = request.clone();
         let mut effects = bench.on(Event::Asked { request });
-        if choice == butler_vocab::Choice::Stop {
+        if choice == butler_protocol::Choice::Stop {
             assert!(
                 effects.contains(&Effect::End(Ending::OutOfMoney)),
                 "{effects:#?}"

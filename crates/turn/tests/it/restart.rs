@@ -1,9 +1,9 @@
 //! Killed anywhere: what the log asks for is what happens next.
 
-use butler_turn::{Effect, Event};
-use butler_vocab::{
+use butler_protocol::{
     CrashClass, Ending, EventId, Record, Sha256Hex, Then, ToolOutcome, Usd, Waiting,
 };
+use butler_turn::{Effect, Event};
 use serde_json::json;
 
 use crate::bench::{Bench, calls, post_text, text, to_run};
@@ -186,7 +186,7 @@ fn a_switch_of_models_that_was_written_alone_still_gets_its_nudge() {
     let effects = bench.ana("go");
     let effects = bench.model(&effects, text(""));
     bench.model(&effects, text(""));
-    let switch = |entry: &butler_vocab::Entry| matches!(entry.record, Record::Model { .. });
+    let switch = |entry: &butler_protocol::Entry| matches!(entry.record, Record::Model { .. });
     let at = bench.log.iter().position(switch).unwrap();
     bench.log.truncate(at + 1);
     let effects = bench.restart();

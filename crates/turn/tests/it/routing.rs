@@ -1,8 +1,8 @@
 //! Whom a message is for: every role asks the same question, exactly the right
 //! ones hear it.
 
+use butler_protocol::{RequestId, Role, Stamp, StampKind, UserId};
 use butler_turn::route::{Addressed, Author, Command, Ear, RespondTo, addressed};
-use butler_vocab::{RequestId, Role, Stamp, StampKind, UserId};
 
 fn stamp() -> Stamp {
     Stamp {

@@ -15,7 +15,7 @@ mod time;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use butler_vocab::Role;
+use butler_protocol::Role;
 
 pub(crate) use checks::{all_text, check_request};
 use driver::World;
@@ -61,7 +61,7 @@ fn run(seed: u64, trace: bool) -> Tally {
 }
 
 fn tally(world: &World) -> Tally {
-    use butler_vocab::{Ending, Record};
+    use butler_protocol::{Ending, Record};
     let count = |wanted: fn(&Record) -> bool| {
         world
             .disk

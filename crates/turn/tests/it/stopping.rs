@@ -1,7 +1,9 @@
 //! Stop, and models that fail.
 
+use butler_protocol::{
+    Choice, DecisionKind, Ending, EventId, ModelMessage, Record, ToolOutcome, Usd,
+};
 use butler_turn::{Effect, Event, FailureKind, PostKind};
-use butler_vocab::{Choice, DecisionKind, Ending, EventId, ModelMessage, Record, ToolOutcome, Usd};
 use serde_json::json;
 
 use crate::{

@@ -4,8 +4,8 @@ mod talk;
 
 use std::io::{IsTerminal, Read};
 
-use butler_settings::Settings;
-use butler_vocab::MessageTs;
+use butler_config::Settings;
+use butler_protocol::MessageTs;
 
 use self::talk::Talk;
 use crate::{

@@ -8,8 +8,8 @@ use std::{
 };
 
 use crate::paint::Paint;
-use butler_settings::Settings;
-use butler_vocab::MessageTs;
+use butler_config::Settings;
+use butler_protocol::MessageTs;
 use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;

@@ -4,8 +4,8 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use butler_settings::Settings;
-use butler_vocab::Role;
+use butler_config::Settings;
+use butler_protocol::Role;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 

@@ -11,8 +11,8 @@ mod stories;
 
 use std::sync::Arc;
 
+use butler_config::Settings;
 use butler_rehearsal::Rehearsal;
-use butler_settings::Settings;
 use tokio_util::sync::CancellationToken;
 
 use self::{stage::Stage, stories::Story};

@@ -4,8 +4,8 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use crate::paint::Paint;
-use butler_settings::Settings;
-use butler_vocab::{ActionId, Choice, MessageTs, Usd};
+use butler_config::Settings;
+use butler_protocol::{ActionId, Choice, MessageTs, Usd};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 

@@ -7,7 +7,7 @@ use std::{
     process::Command,
 };
 
-use butler_settings::{HOME_VARIABLE, Settings, write_private};
+use butler_config::{HOME_VARIABLE, Settings, write_private};
 use serde_json::json;
 use tempfile::TempDir;
 

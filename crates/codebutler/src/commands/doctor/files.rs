@@ -2,8 +2,8 @@
 
 use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 
-use butler_settings::{Endpoint, EndpointKind, Settings};
-use butler_vocab::Role;
+use butler_config::{Endpoint, EndpointKind, Settings};
+use butler_protocol::Role;
 
 use super::{Finding, Place};
 use crate::commands::environment;

@@ -2,7 +2,7 @@
 
 use std::{path::Path, time::Duration};
 
-use butler_worktree::{Error, Git, Repo, git_version};
+use butler_repo::{Error, Git, Repo, git_version};
 
 use super::{Finding, Place};
 use crate::{commands::no_repository, process};

@@ -14,7 +14,7 @@ mod slack;
 use std::{env, path::PathBuf};
 
 use crate::paint::Paint;
-use butler_settings::{machine_folder, repository_root, set_up_root};
+use butler_config::{machine_folder, repository_root, set_up_root};
 
 pub use self::finding::{Finding, Level};
 use crate::{commands::environment, error::CliError, exit::Exit, ui::Ui};

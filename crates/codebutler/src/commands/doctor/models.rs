@@ -5,9 +5,9 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
+use butler_config::Settings;
 use butler_model::{ErrorClass, ModelClient, ModelError, ModelInfo, ToolFitness, WindowFitness};
-use butler_settings::Settings;
-use butler_vocab::Role;
+use butler_protocol::Role;
 use tokio_util::sync::CancellationToken;
 
 use super::{Finding, Place};
@@ -211,7 +211,7 @@ fn judged(
 
 #[cfg(test)]
 mod tests {
-    use butler_vocab::Usd;
+    use butler_protocol::Usd;
 
     use super::*;
     use crate::commands::doctor::Level;

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use butler_settings::Settings;
+use butler_config::Settings;
 
 use super::{Finding, Place};
 use crate::commands::environment;

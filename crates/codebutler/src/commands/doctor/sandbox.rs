@@ -3,7 +3,7 @@
 
 use std::env;
 
-use butler_jail::{Jail, JailError, SelfTest, Strength};
+use butler_sandbox::{Jail, JailError, SelfTest, Strength};
 
 use super::{Finding, Place};
 

@@ -1,6 +1,6 @@
 //! The Slack app, when there is one: tokens and scopes.
 
-use butler_settings::Settings;
+use butler_config::Settings;
 
 use super::{Finding, Place};
 use crate::{

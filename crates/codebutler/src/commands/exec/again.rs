@@ -1,7 +1,7 @@
 //! The line that takes a session up again: everything that this run was told on
 //! its command line and that the next one needs as well, ready to be pasted.
 
-use butler_vocab::Usd;
+use butler_protocol::Usd;
 
 use super::{Args, WINDOW};
 use crate::exit::Exit;

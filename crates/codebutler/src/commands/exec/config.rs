@@ -7,13 +7,13 @@ use std::{
     sync::Arc,
 };
 
-use butler_jail::Jail;
+use butler_agent::solo::{ComingJail, SoloConfig, SoloFiles};
+use butler_config::{EndpointKind, FOLDER, Machine, Settings};
 use butler_model::ClientConfig;
 use butler_policy::{Overrides, Redactor};
-use butler_settings::{EndpointKind, FOLDER, Machine, Settings};
-use butler_team::solo::{ComingJail, SoloConfig, SoloFiles};
+use butler_protocol::{Role, Secret, Usd};
+use butler_sandbox::Jail;
 use butler_turn::{Limits, Models};
-use butler_vocab::{Role, Secret, Usd};
 use futures_util::FutureExt;
 use url::Url;
 
@@ -93,7 +93,7 @@ impl Plan {
         allowed.extend(args.allow.iter().cloned());
         let repo = self.settings.as_ref().map(|settings| &settings.repo);
         let turns = repo.map_or_else(
-            || butler_settings::Limits::default().max_turns.of(role),
+            || butler_config::Limits::default().max_turns.of(role),
             |repo| repo.limits.max_turns.of(role),
         );
         let cap = args.cap.map(Usd::from_dollars);
@@ -219,7 +219,7 @@ fn coming_jail() -> Result<ComingJail, CliError> {
             // One command after another in one folder, which is being worked in.
             Ok(Ok(jail)) => Ok(Arc::new(jail.leaving_placeholders())),
             Ok(Err(error)) => Err(Arc::new(error)),
-            Err(gone) => Err(Arc::new(butler_jail::JailError::Lost {
+            Err(gone) => Err(Arc::new(butler_sandbox::JailError::Lost {
                 step: "probing",
                 source: gone.into(),
             })),

@@ -10,8 +10,8 @@ use std::{
     io::{IsTerminal, Read},
 };
 
-use butler_team::solo::{self, Errand, Outcome, Session, SessionError, Sessions, SoloEnding};
-use butler_vocab::{Ending, Role};
+use butler_agent::solo::{self, Errand, Outcome, Session, SessionError, Sessions, SoloEnding};
+use butler_protocol::{Ending, Role};
 
 use self::{config::Plan, tell::Teller};
 use crate::{cli, error::CliError, exit::Exit, process, ui::Ui};
@@ -101,7 +101,7 @@ pub fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
         teller.end(&outcome, &session, exit, &again, ui)?;
         Ok(exit)
     });
-    butler_jail::end_helpers();
+    butler_sandbox::end_helpers();
     exit
 }
 

@@ -2,8 +2,8 @@
 //! programs on the output. Secrets are taken out of both.
 
 use crate::paint::Paint;
+use butler_agent::solo::{Outcome, Said, Session};
 use butler_policy::Redactor;
-use butler_team::solo::{Outcome, Said, Session};
 use serde_json::{Value, json};
 
 use super::word;

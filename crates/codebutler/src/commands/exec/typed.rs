@@ -2,7 +2,7 @@
 
 use std::{fmt, str::FromStr};
 
-use butler_settings::EndpointPrice;
+use butler_config::EndpointPrice;
 
 /// What prompt and tools need at least; the same bound as in the machine's file.
 const SMALLEST_WINDOW: u64 = 2_048;

@@ -4,8 +4,8 @@
 
 use std::path::Path;
 
-use butler_settings::{EndpointKind, FOLDER, Machine, Models};
-use butler_vocab::{Role, Secret, visible_line};
+use butler_config::{EndpointKind, FOLDER, Machine, Models};
+use butler_protocol::{Role, Secret, visible_line};
 use inquire::{Confirm, InquireError, Password, Text, validator::Validation};
 use serde_json::{Value, json};
 

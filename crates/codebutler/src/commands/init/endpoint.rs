@@ -1,9 +1,9 @@
 //! Where the models answer: an address from a flag, a key from the environment,
 //! what the machine has already, or what a person says.
 
+use butler_config::{Endpoint, EndpointKind, Machine, address_problem};
 use butler_model::ClientConfig;
-use butler_settings::{Endpoint, EndpointKind, Machine, address_problem};
-use butler_vocab::{Role, Secret};
+use butler_protocol::{Role, Secret};
 use inquire::{Select, Text, validator::Validation};
 use serde_json::{Value, json};
 

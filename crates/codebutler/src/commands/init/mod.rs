@@ -18,7 +18,7 @@ mod trying;
 use std::{env, path::Path};
 
 use crate::paint::Paint;
-use butler_settings::{Ask, FOLDER, RepoFiles, Settings, agree, machine_folder, repository_root};
+use butler_config::{Ask, FOLDER, RepoFiles, Settings, agree, machine_folder, repository_root};
 
 pub use stage::{Access, Staged};
 

@@ -3,9 +3,9 @@
 
 use std::time::Duration;
 
+use butler_config::{Models, PmModels};
 use butler_model::{ClientConfig, ModelClient};
-use butler_settings::{Models, PmModels};
-use butler_vocab::{Role, visible_line};
+use butler_protocol::{Role, visible_line};
 use inquire::{Select, Text};
 use serde_json::{Value, json};
 

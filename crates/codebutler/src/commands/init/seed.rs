@@ -4,8 +4,8 @@
 
 use std::{fs, io, path::Path};
 
+use butler_config::{Change, FOLDER, Models, RepoFiles, Settings, edit};
 use butler_playbook::builtin_files;
-use butler_settings::{Change, FOLDER, Models, RepoFiles, Settings, edit};
 use serde_json::Value;
 
 use super::{

@@ -1,8 +1,8 @@
 //! The tokens of a Slack app, taken from the environment or asked for, and shown
 //! to Slack before anything is written.
 
-use butler_settings::{Machine, SlackTokens};
-use butler_vocab::Secret;
+use butler_config::{Machine, SlackTokens};
+use butler_protocol::Secret;
 
 use super::answers::secret;
 use crate::{

@@ -8,7 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use butler_vocab::fault;
+use butler_protocol::fault;
 use tempfile::NamedTempFile;
 
 use crate::error::CliError;

@@ -4,9 +4,9 @@
 
 use std::path::Path;
 
-use butler_settings::Machine;
-use butler_team::Tried;
-use butler_toolbox::{Check, Preparing};
+use butler_agent::Tried;
+use butler_config::Machine;
+use butler_tools::{Check, Preparing};
 
 use crate::{
     commands::try_out::{Commands, try_out},

@@ -8,8 +8,8 @@
 use std::{env, path::Path};
 
 use crate::paint::Paint;
+use butler_config::repository_root;
 use butler_policy::{Assessment, Overrides, RiskContext, assess};
-use butler_settings::repository_root;
 use serde::Deserialize;
 use serde_json::{Value, json};
 

@@ -8,7 +8,7 @@ mod explain;
 
 use std::path::Path;
 
-use butler_settings::{Ask, Settings, agree, hash_of};
+use butler_config::{Ask, Settings, agree, hash_of};
 use clap::Subcommand;
 use inquire::Confirm;
 

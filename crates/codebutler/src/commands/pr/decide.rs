@@ -8,10 +8,10 @@ use std::{
     time::{Duration, Instant},
 };
 
+use butler_config::{FOLDER, Settings};
 use butler_journal::ThreadDir;
-use butler_settings::{FOLDER, Settings};
-use butler_vocab::{ActionId, Choice, MessageTs, PrNumber, RequestId, ThreadId};
-use butler_worktree::{Forge, PullState, short_of};
+use butler_protocol::{ActionId, Choice, MessageTs, PrNumber, RequestId, ThreadId};
+use butler_repo::{Forge, PullState, short_of};
 use inquire::Confirm;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;

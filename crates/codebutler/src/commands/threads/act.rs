@@ -3,8 +3,8 @@
 
 use std::time::{Duration, Instant};
 
-use butler_settings::{FOLDER, Settings};
-use butler_vocab::MessageTs;
+use butler_config::{FOLDER, Settings};
+use butler_protocol::MessageTs;
 
 use super::show::find;
 use crate::{

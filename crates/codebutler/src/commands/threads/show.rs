@@ -3,10 +3,10 @@
 
 use std::path::Path;
 
+use butler_agent::{Choice, choices};
+use butler_config::FOLDER;
 use butler_journal::ThreadDir;
-use butler_settings::FOLDER;
-use butler_team::{Choice, choices};
-use butler_vocab::{Role, ThreadId};
+use butler_protocol::{Role, ThreadId};
 use serde_json::{Value, json};
 
 use crate::{commands::set_up_here, error::CliError, exit::Exit, ui::Ui};

@@ -10,11 +10,11 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
-use butler_jail::Jail;
+use butler_config::machine_folder;
 use butler_policy::{Circumstances, Judgement, Overrides, Question, default_tools};
-use butler_settings::machine_folder;
-use butler_toolbox::{Desk, Executor, Registry, Surroundings, Workplace};
-use butler_vocab::{CallId, ChannelId, MessageTs, Role, ThreadId, ToolCall, ToolOutcome};
+use butler_protocol::{CallId, ChannelId, MessageTs, Role, ThreadId, ToolCall, ToolOutcome};
+use butler_sandbox::Jail;
+use butler_tools::{Desk, Executor, Registry, Surroundings, Workplace};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
@@ -103,7 +103,7 @@ impl Bench {
             approvals: &[],
             overrides: &place.overrides,
             root: &root,
-            home: butler_jail::HOME,
+            home: butler_sandbox::HOME,
             tainted: false,
             sandboxed: self.jail.strength().is_whole(),
         };
@@ -146,7 +146,7 @@ impl Bench {
         let mut hidden: Vec<PathBuf> = machine_folder(&environment).into_iter().collect();
         let (mut checks, mut overrides) = (Vec::new(), Overrides::default());
         if let Some(settings) = &settings {
-            hidden.push(settings.root.join(butler_settings::FOLDER).join("threads"));
+            hidden.push(settings.root.join(butler_config::FOLDER).join("threads"));
             checks = wiring::checks(settings);
             overrides = wiring::overrides(settings);
         }

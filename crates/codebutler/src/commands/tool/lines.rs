@@ -6,7 +6,7 @@ use std::{
     thread,
 };
 
-use butler_vocab::{Role, ToolOutcome};
+use butler_protocol::{Role, ToolOutcome};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;

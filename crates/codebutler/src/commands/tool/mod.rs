@@ -5,7 +5,7 @@ mod lines;
 
 use std::env;
 
-use butler_vocab::Role;
+use butler_protocol::Role;
 use serde_json::Value;
 
 use self::bench::{Bench, HandCall};

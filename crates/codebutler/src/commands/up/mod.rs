@@ -7,9 +7,9 @@ mod team;
 use std::sync::Arc;
 
 use crate::paint::Paint;
+use butler_config::Settings;
 use butler_hub::{Tokens, runs_in};
-use butler_settings::Settings;
-use butler_vocab::Role;
+use butler_protocol::Role;
 
 pub use self::team::{Place, Team};
 use crate::{

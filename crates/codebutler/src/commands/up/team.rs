@@ -2,9 +2,9 @@
 
 use std::{env, ffi::OsString, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
+use butler_config::HOME_VARIABLE;
 use butler_hub::HubError;
-use butler_settings::HOME_VARIABLE;
-use butler_vocab::Role;
+use butler_protocol::Role;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 

@@ -1,6 +1,6 @@
 //! Containers, clusters, clouds: everything but a look asks.
 
-use butler_vocab::Tier;
+use butler_protocol::Tier;
 
 use super::{
     super::{

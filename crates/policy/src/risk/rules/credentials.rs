@@ -1,6 +1,6 @@
 //! Keys, passwords, logins: creating, storing, rotating, deleting.
 
-use butler_vocab::Tier;
+use butler_protocol::Tier;
 
 use super::super::{
     simple::Call,

@@ -1,6 +1,6 @@
 //! Database clients and what they are told.
 
-use butler_vocab::Tier;
+use butler_protocol::Tier;
 
 use super::super::{
     bodies::sql,

@@ -1,6 +1,6 @@
 //! Programs that write, move and remove files.
 
-use butler_vocab::Tier;
+use butler_protocol::Tier;
 
 use super::super::{
     args::Args,

@@ -3,7 +3,7 @@
 mod config;
 mod forge;
 
-use butler_vocab::Tier;
+use butler_protocol::Tier;
 
 use super::super::{
     args::Args,

@@ -17,7 +17,7 @@ mod system;
 mod text_tools;
 mod verbs;
 
-use butler_vocab::Tier;
+use butler_protocol::Tier;
 
 use super::{
     args::Args,

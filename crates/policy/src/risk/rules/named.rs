@@ -1,6 +1,6 @@
 //! Scripts and run-targets by their names: what is called deploy, deploys.
 
-use butler_vocab::Tier;
+use butler_protocol::Tier;
 
 use super::{
     super::{

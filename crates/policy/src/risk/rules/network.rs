@@ -1,6 +1,6 @@
 //! Programs that talk to other machines.
 
-use butler_vocab::Tier;
+use butler_protocol::Tier;
 
 use super::super::{
     args::Args,

@@ -2,7 +2,7 @@
 
 mod managers;
 
-use butler_vocab::Tier;
+use butler_protocol::Tier;
 
 use managers::{MANAGERS, Manager};
 

@@ -1,6 +1,6 @@
 //! The machine itself: privileges, services, disks, users, power.
 
-use butler_vocab::Tier;
+use butler_protocol::Tier;
 
 use super::super::{
     args::Args,

@@ -1,6 +1,6 @@
 //! sed, awk, sort, editors: tools for text that can also write and run.
 
-use butler_vocab::Tier;
+use butler_protocol::Tier;
 
 use super::super::{
     args::Args,

@@ -1,7 +1,7 @@
 //! Programs that are known by their verbs alone: a few that look, or a few that
 //! publish, install or remove.
 
-use butler_vocab::Tier;
+use butler_protocol::Tier;
 
 use super::super::{
     args::Args,

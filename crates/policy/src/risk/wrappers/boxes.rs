@@ -1,7 +1,7 @@
 //! Wrappers whose own words are odd: architectures, sandboxes, loaders, and
 //! programs that watch files.
 
-use butler_vocab::Tier;
+use butler_protocol::Tier;
 
 use super::super::{
     args::Args,

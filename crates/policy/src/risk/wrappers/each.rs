@@ -1,6 +1,6 @@
 //! One command for each of many words or files: xargs, parallel, find, fd.
 
-use butler_vocab::Tier;
+use butler_protocol::Tier;
 
 use super::super::{
     args::{Args, basename},

@@ -1,6 +1,6 @@
 //! Commands given as one string: `script -c`, `watch`, `hyperfine`, ssh.
 
-use butler_vocab::Tier;
+use butler_protocol::Tier;
 
 use super::super::{
     args::Args,

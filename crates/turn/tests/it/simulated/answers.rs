@@ -1,9 +1,9 @@
 //! What is in flight comes back: money, models, tools, posts, cards.
 
-use butler_turn::{Effect, Event, FailureKind, Interrupted, ModelCall, Order};
-use butler_vocab::{
+use butler_protocol::{
     CallId, Choice, CrashClass, DecisionKind, Record, Then, ToolCall, ToolOutcome, Usd, Waiting,
 };
+use butler_turn::{Effect, Event, FailureKind, Interrupted, ModelCall, Order};
 
 use super::{
     driver::{Op, World},

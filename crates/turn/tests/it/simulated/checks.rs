@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use butler_vocab::{CallId, ModelMessage, Record, ReserveId, Speaker};
+use butler_protocol::{CallId, ModelMessage, Record, ReserveId, Speaker};
 
 use super::{driver::World, hub::Letter};
 

@@ -4,12 +4,12 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
-use butler_turn::{
-    Effect, Event, Interrupted, Machine, Mark, Messages, ModelCall, Order, Purse, Setup,
-};
-use butler_vocab::{
+use butler_protocol::{
     CallId, Choice, CrashClass, Decision, DecisionKind, Ending, Entry, Idem, MessageTs,
     ModelMessage, Record, RequestId, ReserveId, Sha256Hex, ToolCall, ToolOutcome, UserId,
+};
+use butler_turn::{
+    Effect, Event, Interrupted, Machine, Mark, Messages, ModelCall, Order, Purse, Setup,
 };
 
 use crate::bench::plain;

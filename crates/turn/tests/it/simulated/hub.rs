@@ -3,8 +3,10 @@
 
 use std::collections::{HashMap, HashSet};
 
+use butler_protocol::{
+    Choice, Decision, DecisionKind, Idem, PurseRefusal, RequestId, ReserveId, Usd,
+};
 use butler_turn::{Heard, Order, Purse, Reserve, Settle};
-use butler_vocab::{Choice, Decision, DecisionKind, Idem, PurseRefusal, RequestId, ReserveId, Usd};
 
 use super::dice::Dice;
 

@@ -9,7 +9,7 @@
 //! - each press of a button has one effect in the log;
 //! - ✅ stands only on what was answered.
 
-use butler_vocab::{CallId, Choice, DecisionKind, Ending, Entry, Record, Speaker};
+use butler_protocol::{CallId, Choice, DecisionKind, Ending, Entry, Record, Speaker};
 
 use super::{driver::World, hub::Letter};
 

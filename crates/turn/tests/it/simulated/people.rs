@@ -1,10 +1,10 @@
 //! What the simulated model answers and the simulated tools give back.
 
-use butler_turn::{FailureKind, ModelFailure};
-use butler_vocab::{
+use butler_protocol::{
     DecisionKind, ModelReply, RepliedCall, RequestId, Then, TokenUsage, ToolCall, ToolOutcome, Usd,
     Waiting,
 };
+use butler_turn::{FailureKind, ModelFailure};
 use serde_json::json;
 
 use super::dice::Dice;

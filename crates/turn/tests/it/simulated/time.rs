@@ -1,7 +1,7 @@
 //! Letters and the clock.
 
+use butler_protocol::{EventId, Waiting};
 use butler_turn::Event;
-use butler_vocab::{EventId, Waiting};
 
 use super::{
     driver::World,

@@ -1,6 +1,6 @@
 //! gh and its kin: what they change on the forge.
 
-use butler_vocab::Tier;
+use butler_protocol::Tier;
 
 use super::super::super::{args::Args, state::Output, walk::Walk};
 

@@ -1,0 +1,40 @@
+//! What can end a worker or the whole process.
+
+use butler_journal::JournalError;
+use butler_slack::SlackError;
+
+/// Why an agent, or one of its threads, cannot go on.
+#[derive(Debug, thiserror::Error)]
+pub enum TeamError {
+    /// The hub does not answer, or refuses us.
+    #[error("the hub")]
+    Hub(#[from] SlackError),
+    /// The log cannot be read or written: no effect without its record.
+    #[error("the conversation log")]
+    Journal(#[from] JournalError),
+    /// Git or the forge.
+    #[error("the repository")]
+    Repo(#[from] butler_repo::Error),
+    /// The model client could not be made.
+    #[error("the model client")]
+    Model(#[from] butler_model::ModelError),
+    /// Commands cannot be confined.
+    #[error("the sandbox")]
+    Jail(#[from] butler_sandbox::JailError),
+    /// Commands cannot be confined, found out in the background.
+    #[error("the sandbox")]
+    NoJail(#[source] std::sync::Arc<butler_sandbox::JailError>),
+    /// The folder of the tools.
+    #[error("the worktree's folder")]
+    Place(#[from] butler_tools::PlaceError),
+    /// Something that should have been there is not.
+    #[error("{0}")]
+    Missing(String),
+}
+
+impl TeamError {
+    /// Whether the hub refused what was begun before a person stopped the thread.
+    pub fn is_stop(&self) -> bool {
+        matches!(self, TeamError::Hub(error) if error.is_stop())
+    }
+}

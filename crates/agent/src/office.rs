@@ -1,0 +1,116 @@
+//! What all threads of one agent process share: the line to the hub, the
+//! repository, the model, the jail.
+
+use std::{
+    path::PathBuf,
+    sync::Arc,
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use butler_model::ModelClient;
+use butler_playbook::Playbook;
+use butler_policy::{Right, right};
+use butler_protocol::{Epoch, Role, UserId};
+use butler_repo::{Forge, Repo, Tracker};
+use butler_sandbox::Jail;
+
+use crate::{
+    AgentConfig, desks::Desks, line::Line, prepare::Preparations, rest::Rest, shelf::Shelf,
+};
+
+/// One agent process.
+pub struct Office {
+    /// What it was told.
+    pub config: AgentConfig,
+    /// How it speaks.
+    pub line: Line,
+    /// The app's user: what a typed `@codebutler` becomes.
+    pub bot: Option<UserId>,
+    /// The clone.
+    pub repo: Repo,
+    /// Pull requests.
+    pub forge: Arc<dyn Forge>,
+    /// Issues and releases.
+    pub tracker: Arc<dyn Tracker>,
+    /// The model.
+    pub model: ModelClient,
+    /// Where commands run.
+    pub jail: Arc<Jail>,
+    /// Threads at work at the same time.
+    pub desks: Arc<Desks>,
+    /// Whether the whole team rests.
+    pub rest: Rest,
+    /// Which life of this role this is.
+    pub epoch: Epoch,
+    /// The playbook that was read last.
+    pub shelf: Shelf,
+    /// Worktrees that are being made ready.
+    pub preparations: Preparations,
+}
+
+impl Office {
+    /// Who works here.
+    pub fn role(&self) -> Role {
+        self.config.role
+    }
+
+    /// A text for git or the forge, without secrets.
+    pub fn clean(&self, text: &str) -> String {
+        self.config.redactor.redact(text).text
+    }
+
+    /// Where the logs of all threads are.
+    pub fn threads(&self) -> PathBuf {
+        self.config.repo.join(".codebutler/threads")
+    }
+
+    /// When an agent that asked another one stops waiting.
+    pub fn answer_by_ms(&self) -> i64 {
+        now_ms() + i64::from(self.config.wait_minutes) * 60_000
+    }
+
+    /// The team's playbook, as the default branch has it now.
+    pub async fn playbook(&self) -> Arc<Playbook> {
+        self.shelf.playbook(&self.repo).await
+    }
+
+    /// The prompt for the next activation, for a thread that is about `task`.
+    pub async fn prompt(&self, task: &str) -> String {
+        let playbook = self.playbook().await;
+        let mut prompt = playbook.prompt(self.role(), self.config.profile, task);
+        prompt.extend(
+            self.config
+                .language
+                .iter()
+                .map(|line| format!("\n\n{line}")),
+        );
+        // Whoever keeps findings is told which of them to look up again.
+        let keeps = right(self.role(), "SaveResearch") != Right::No;
+        let days = self.config.research_days;
+        let stale = keeps.then(|| playbook.research().to_refresh(date(), days));
+        if let Some(stale) = stale.flatten() {
+            prompt.push_str(&format!("\n{stale}"));
+        }
+        prompt
+    }
+}
+
+/// The date, for what the team remembers.
+pub fn today() -> String {
+    date().to_string()
+}
+
+/// The same as a date.
+pub fn date() -> jiff::civil::Date {
+    jiff::Timestamp::now()
+        .to_zoned(jiff::tz::TimeZone::UTC)
+        .date()
+}
+
+/// Milliseconds since 1970.
+pub fn now_ms() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |time| {
+        i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
+    })
+}

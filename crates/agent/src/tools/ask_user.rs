@@ -1,0 +1,58 @@
+//! AskUser: a question that only a person can answer. No deadline: nothing is
+//! held while they think.
+
+use butler_policy::Permit;
+use butler_protocol::{Then, ToolOutcome, ToolSpec, Waiting};
+use butler_tools::Desk;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::{ChatTool, failed, spec};
+use crate::seat::Seat;
+
+pub struct AskUser(pub Seat);
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct Input {
+    /// The question or numbered questions, each with the answer you would suggest.
+    question: String,
+}
+
+impl ChatTool for AskUser {
+    type Input = Input;
+
+    const NAME: &'static str = "AskUser";
+
+    fn told() -> ToolSpec {
+        spec::<Input>(
+            Self::NAME,
+            "Asks the people in the thread and sleeps until one answers. For what the code cannot \
+             tell and what changes the result: at most three numbered questions, each with a \
+             suggested answer. Not for another role (HandOver), nor for approval of a plan \
+             (ProposePlan). Returns the answer as a message. Example: {\"question\": \"1. Should \
+             an empty list print [] or nothing? I would print [].\"}",
+        )
+    }
+
+    async fn act(&self, permit: &Permit, input: Input, _desk: &Desk) -> ToolOutcome {
+        let seat = &self.0;
+        // Whoever took part may know the answer; the starter is among them.
+        let people = match seat.line.people(&seat.thread).await {
+            Ok(people) => people,
+            Err(error) => return failed("the thread could not be read", &error),
+        };
+        let idem = seat.idem(permit.call());
+        let line = &seat.line;
+        let posted = line
+            .ask_people(&seat.thread, idem, &people, &input.question)
+            .await;
+        match posted {
+            Err(error) => failed("the question was not posted", &error),
+            Ok(_) => {
+                ToolOutcome::ok("asked; the answer will be the next message").then(Then::Park {
+                    waiting: Waiting::Person,
+                })
+            }
+        }
+    }
+}

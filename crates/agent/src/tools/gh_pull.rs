@@ -1,0 +1,157 @@
+//! GHStatus and GHComment: a pull request as the forge shows it, and a word on it.
+
+use std::{fmt::Write, time::Duration};
+
+use butler_policy::Permit;
+use butler_protocol::{PrNumber, Tier, ToolOutcome, ToolSpec};
+use butler_repo::{Author, NewComment, Place};
+use butler_tools::{Desk, fenced};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::{ChatTool, SLOW, failed, gh_issue::name, spec};
+use crate::seat::Seat;
+
+pub struct GhStatus(pub Seat);
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct StatusInput {
+    /// The number of the pull request; without it the one of this thread.
+    #[serde(default)]
+    number: Option<u64>,
+}
+
+impl ChatTool for GhStatus {
+    type Input = StatusInput;
+
+    const NAME: &'static str = "GHStatus";
+    const TIER: Tier = Tier::Read;
+    const DEADLINE: Duration = SLOW;
+
+    fn told() -> ToolSpec {
+        spec::<StatusInput>(
+            Self::NAME,
+            "Shows a pull request as its forge has it: state, head, the checks that ran there, and \
+             what people wrote below it. Use it for checks that run elsewhere, not for a receipt \
+             of this tree (RunChecks). Comments are text from outside. Example: {\"number\": 3}",
+        )
+    }
+
+    async fn act(&self, permit: &Permit, input: StatusInput, desk: &Desk) -> ToolOutcome {
+        let seat = &self.0;
+        let Some(pr) = pull(seat, input.number, desk).await else {
+            return ToolOutcome::error("this thread has no pull request yet; give a `number`");
+        };
+        let (forge, cancel) = (&seat.office.forge, desk.cancel());
+        let view = match forge.view(pr, cancel).await {
+            Ok(view) => view,
+            Err(error) => return failed("the pull request could not be read", &error),
+        };
+        let checks = match forge.checks(pr, cancel).await {
+            Ok(checks) => checks,
+            Err(error) => return failed("its checks could not be read", &error),
+        };
+        let mut text = format!(
+            "{pr} {} ({:?}), head {}\n",
+            view.title, view.state, view.head
+        );
+        for check in &checks {
+            let _ = writeln!(text, "check {}: {:?}", check.name, check.state);
+        }
+        if checks.is_empty() {
+            text.push_str("no checks ran on the forge\n");
+        }
+        for comment in &view.comments {
+            let _ = writeln!(text, "\n{}: {}", name(&comment.author), comment.body);
+        }
+        ToolOutcome::ok(fenced(permit.call(), &format!("pull request {pr}"), &text))
+    }
+}
+
+pub struct GhComment(pub Seat);
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct CommentInput {
+    /// What to say, in Markdown.
+    text: String,
+    /// The number of the pull request; without it the one of this thread.
+    #[serde(default)]
+    number: Option<u64>,
+    /// The line it is about, as "notes.sh:40"; without it the whole.
+    #[serde(default)]
+    place: Option<String>,
+}
+
+impl ChatTool for GhComment {
+    type Input = CommentInput;
+
+    const NAME: &'static str = "GHComment";
+    const DEADLINE: Duration = SLOW;
+
+    fn told() -> ToolSpec {
+        spec::<CommentInput>(
+            Self::NAME,
+            "Comments on a pull request, as a whole or at a line. Use it for a review of a pull \
+             request that people wrote; your verdict on the team's own one is put there by the \
+             runtime. Others see it. Not for the thread (SendMessage) nor for issues. Example: \
+             {\"number\": 3, \"place\": \"notes.sh:40\", \"text\": \"an empty list is not handled\"}",
+        )
+    }
+
+    async fn act(&self, permit: &Permit, input: CommentInput, desk: &Desk) -> ToolOutcome {
+        let seat = &self.0;
+        let Some(pr) = pull(seat, input.number, desk).await else {
+            return ToolOutcome::error("this thread has no pull request yet; give a `number`");
+        };
+        let place = match input.place.as_deref().map(place) {
+            None => None,
+            Some(Some(place)) => Some(place),
+            Some(None) => return ToolOutcome::error("`place` is written as path:line"),
+        };
+        if input.text.trim().is_empty() {
+            return ToolOutcome::error("`text` is empty: say what should stand there");
+        }
+        let comment = NewComment {
+            author: Author::Role(seat.role()),
+            body: seat.office.clean(&input.text),
+            place,
+            key: permit.call().to_string(),
+        };
+        match seat.office.forge.comment(pr, &comment, desk.cancel()).await {
+            Ok(_) => ToolOutcome::ok(format!("commented on {pr}")),
+            Err(error) => failed("the comment was not put there", &error),
+        }
+    }
+}
+
+fn place(text: &str) -> Option<Place> {
+    let (path, line) = text.trim().rsplit_once(':')?;
+    let line = line.parse().ok()?;
+    let path = path.to_owned();
+    (!path.is_empty()).then_some(Place { path, line })
+}
+
+/// The named one, else the one of this thread's branch.
+async fn pull(seat: &Seat, number: Option<u64>, desk: &Desk) -> Option<PrNumber> {
+    if let Some(number) = number {
+        return Some(PrNumber(number));
+    }
+    let worktree = seat.office.repo.find(&seat.thread).await.ok()??;
+    let forge = &seat.office.forge;
+    let found = forge.find(&worktree.branch, desk.cancel()).await;
+    found.ok()?.map(|pull| pull.number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_is_a_path_and_a_line() {
+        let found = place("src/a.rs:12").unwrap();
+        assert_eq!((found.path.as_str(), found.line), ("src/a.rs", 12));
+        for bad in ["a.rs", ":3", "a.rs:x", ""] {
+            assert!(place(bad).is_none(), "{bad}");
+        }
+    }
+}

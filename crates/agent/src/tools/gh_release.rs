@@ -1,0 +1,77 @@
+//! GHRelease: a tag with words, for everybody to see. Every call waits for a
+//! person's click on exactly this release.
+
+use std::time::Duration;
+
+use butler_policy::Permit;
+use butler_protocol::{CommitSha, Tier, ToolOutcome, ToolSpec};
+use butler_repo::{NewRelease, Release};
+use butler_tools::Desk;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::{ChatTool, SLOW, failed, spec};
+use crate::{TeamError, seat::Seat};
+
+pub struct GhRelease(pub Seat);
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct Input {
+    /// As in v1.2.0.
+    tag: String,
+    /// One line.
+    title: String,
+    /// What is new, for users, in Markdown.
+    notes: String,
+}
+
+impl ChatTool for GhRelease {
+    type Input = Input;
+
+    const NAME: &'static str = "GHRelease";
+    /// What was released cannot be taken back: people have it.
+    const TIER: Tier = Tier::Destructive;
+    const DEADLINE: Duration = SLOW;
+
+    fn told() -> ToolSpec {
+        spec::<Input>(
+            Self::NAME,
+            "Publishes what is on the default branch as a release: tag, title, notes. A person is \
+             asked before every call and sees exactly this. Use it last, when version and changelog \
+             are merged and the person wants to publish. Example: {\"tag\": \"v1.2.0\", \"title\": \
+             \"notes 1.2\", \"notes\": \"- list --json\"}",
+        )
+    }
+
+    async fn act(&self, _permit: &Permit, input: Input, desk: &Desk) -> ToolOutcome {
+        let tag = input.tag.trim();
+        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | '+');
+        if tag.is_empty() || !tag.chars().all(plain) || tag.starts_with('-') {
+            return ToolOutcome::error("`tag` is not a version, as in v1.2.0");
+        }
+        match publish(&self.0, tag, &input, desk).await {
+            Ok(made) => ToolOutcome::ok(format!(
+                "released {} at {}{}",
+                made.tag,
+                made.commit,
+                made.url.map_or_else(String::new, |url| format!(", {url}"))
+            )),
+            Err(error) => failed("nothing was released", &error),
+        }
+    }
+}
+
+async fn publish(seat: &Seat, tag: &str, input: &Input, desk: &Desk) -> Result<Release, TeamError> {
+    let (office, cancel) = (&seat.office, desk.cancel());
+    office.repo.fetch(cancel).await?;
+    let head = office.repo.default_ref();
+    let call = office.repo.git().call(["rev-parse", "--verify", &head]);
+    let commit = CommitSha::new(call.run(cancel).await?.text());
+    let new = NewRelease {
+        tag: tag.to_owned(),
+        title: office.clean(&input.title),
+        notes: office.clean(&input.notes),
+        commit,
+    };
+    Ok(office.tracker.publish(&new, cancel).await?)
+}

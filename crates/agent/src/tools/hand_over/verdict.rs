@@ -1,0 +1,245 @@
+//! What the Reviewer hands over: first what it judges by, then the verdict,
+//! which names the head and tree that were read. The form is in `review`; here
+//! it meets the thread and the pull request.
+
+use std::collections::HashMap;
+
+use butler_policy::right;
+use butler_protocol::{
+    HandOver, Observed, PrNumber, Receipt, Record, ReviewPlan, Role, ToolOutcome, Verdict,
+};
+use butler_repo::{Author, NewComment, tree_of};
+use butler_tools::Desk;
+
+use super::Input;
+use crate::{
+    facts::{HASTY, Ready},
+    overlap, render,
+    review::{self, Depth, Form},
+    seat::Seat,
+    tools::failed,
+};
+
+/// The first pass. A missing test ends it: it goes back to the Coder before
+/// anybody talks about the logic.
+pub async fn first_pass(seat: &Seat, input: &Input, desk: &Desk) -> Result<HandOver, ToolOutcome> {
+    let ready = handed_over(seat)?;
+    let form = said(seat, input)?;
+    form.check(depth(seat, &ready, desk).await)
+        .map_err(ToolOutcome::error)?;
+    if form.lacks_tests() {
+        return give(
+            seat,
+            input,
+            &ready,
+            Judged {
+                approved: false,
+                form,
+            },
+            desk,
+        )
+        .await;
+    }
+    Ok(HandOver::ReviewPlan(Box::new(ReviewPlan {
+        head: ready.head,
+        round: ready.round,
+        summary: input.text.clone(),
+        invariants: form.invariants,
+        risks: form.risks,
+        tests: form.tests,
+    })))
+}
+
+/// The first pass is clean: what comes now is the full one, by the full model.
+pub fn second_pass(seat: &Seat) -> ToolOutcome {
+    let config = &seat.office.config;
+    let chosen = seat.facts().chosen_model.is_some();
+    if config.first_pass.is_some() && !chosen {
+        seat.write(Record::Model {
+            model: config.models.usual.clone(),
+            reason: "the first pass of the review is clean".to_owned(),
+        });
+    }
+    ToolOutcome::ok(
+        "posted. No test is missing, so the logic comes now: read each changed file whole, then HandOver(kind: verdict)",
+    )
+}
+
+/// The verdict on what was handed over last.
+pub async fn verdict(seat: &Seat, input: &Input, desk: &Desk) -> Result<HandOver, ToolOutcome> {
+    let ready = handed_over(seat)?;
+    let approved = input.approved.ok_or_else(|| {
+        ToolOutcome::error("`approved` is missing: true when it may be merged, else false")
+    })?;
+    let depth = depth(seat, &ready, desk).await;
+    if depth == Depth::TwoPasses && !seat.facts().first_pass {
+        return Err(ToolOutcome::error(
+            "refused: before the verdict comes HandOver(kind: review_plan) with invariants, risks and tests, so that it is known what the change is judged by",
+        ));
+    }
+    let form = said(seat, input)?;
+    form.check(depth).map_err(ToolOutcome::error)?;
+    give(seat, input, &ready, Judged { approved, form }, desk).await
+}
+
+struct Judged {
+    approved: bool,
+    form: Form,
+}
+
+fn handed_over(seat: &Seat) -> Result<Ready, ToolOutcome> {
+    if right(seat.role(), "RunChecks") != right(Role::Reviewer, "RunChecks") {
+        return Err(ToolOutcome::error(
+            "refused: only the Reviewer reviews and gives a verdict",
+        ));
+    }
+    seat.facts().ready.clone().ok_or_else(|| {
+        ToolOutcome::error("refused: nothing was handed over for review in this thread")
+    })
+}
+
+/// What this call says, and what earlier ones said that it does not repeat.
+fn said(seat: &Seat, input: &Input) -> Result<Form, ToolOutcome> {
+    let form = Form::read(&input.invariants, &input.risks, &input.tests);
+    let form = form.map_err(ToolOutcome::error)?;
+    Ok(form.or(seat.facts().form.as_ref()))
+}
+
+async fn depth(seat: &Seat, ready: &Ready, desk: &Desk) -> Depth {
+    if ready.simple || review::only_texts(&changed(seat, desk).await) {
+        Depth::OnePass
+    } else {
+        Depth::TwoPasses
+    }
+}
+
+/// What the branch changed; when that cannot be told, it is not called texts.
+async fn changed(seat: &Seat, desk: &Desk) -> Vec<String> {
+    match seat.office.repo.find(&seat.thread).await {
+        Ok(Some(worktree)) => overlap::changed_by(seat, &worktree.branch, desk.cancel())
+            .await
+            .unwrap_or_default(),
+        _ => Vec::new(),
+    }
+}
+
+async fn give(
+    seat: &Seat,
+    input: &Input,
+    ready: &Ready,
+    judged: Judged,
+    desk: &Desk,
+) -> Result<HandOver, ToolOutcome> {
+    let Judged { approved, form } = judged;
+    // What was a risk in an earlier round is one now only if it was said again.
+    let said_now = !input.risks.is_empty() || seat.facts().risks_hold(ready.round);
+    let known = seat.facts().findings.clone();
+    let mut findings = review::findings(&input.findings, &known).map_err(ToolOutcome::error)?;
+    review::agrees(approved, &form, &findings).map_err(ToolOutcome::error)?;
+    findings.extend(form.missing());
+    review::number(&mut findings, &known);
+    let tree = tree_of(seat.office.repo.git(), ready.head.as_str())
+        .await
+        .map_err(|error| failed("the reviewed commit could not be read", &error))?;
+    let receipt = ready.receipt.clone().filter(|receipt| receipt.tree == tree);
+    let (unread, all) = unread(seat, ready, desk).await;
+    if approved {
+        stands(seat, receipt.as_ref(), &unread, all)?;
+    }
+    let verdict = Verdict {
+        head: ready.head.clone(),
+        tree,
+        approved,
+        round: ready.round,
+        last: ready.round >= seat.office.config.review_rounds,
+        summary: input.text.clone(),
+        invariants: form.invariants,
+        risks: if said_now { form.risks } else { Vec::new() },
+        tests: form.tests,
+        findings,
+        observed: Observed { receipt, unread },
+    };
+    let body = HandOver::Verdict {
+        verdict,
+        pr: ready.pr,
+    };
+    comment(seat, ready.pr, ready.round, &body, desk).await?;
+    Ok(body)
+}
+
+/// Changed files that were not opened as they are now, and whether that is all
+/// of them. What cannot be looked at counts as opened by nobody, so it is said.
+async fn unread(seat: &Seat, ready: &Ready, desk: &Desk) -> (Vec<String>, bool) {
+    let repo = &seat.office.repo;
+    let Ok(changes) = repo.changes_of(&ready.head, desk.cancel()).await else {
+        return (vec!["(the change could not be listed)".to_owned()], true);
+    };
+    let reading = seat.facts().reading.clone();
+    let mut stale = HashMap::new();
+    for head in reading.earlier() {
+        let since = repo.differing(&head, &ready.head, desk.cancel()).await;
+        stale.insert(head, since.ok());
+    }
+    let seen = |path: &str| match reading.opened_at(path) {
+        None => false,
+        Some(head) if *head == ready.head => true,
+        Some(head) => match stale.get(head) {
+            Some(Some(since)) => !since.iter().any(|changed| changed == path),
+            _ => false,
+        },
+    };
+    let all = changes.files.len();
+    let paths = changes.files.into_iter().map(|file| file.path);
+    let unread: Vec<String> = paths.filter(|path| !seen(path)).collect();
+    let nothing = unread.len() == all;
+    (unread, nothing)
+}
+
+/// An approval without checks or without a look is refused once; said again it
+/// counts, and everybody reads what it lacks.
+fn stands(
+    seat: &Seat,
+    receipt: Option<&Receipt>,
+    unread: &[String],
+    all: bool,
+) -> Result<(), ToolOutcome> {
+    let mut lacks = Vec::new();
+    if !receipt.is_some_and(Receipt::green) {
+        lacks.push("the checks have not passed on exactly these files: ask for changes, so that the Coder runs them".to_owned());
+    }
+    if all && !unread.is_empty() {
+        lacks.push(format!(
+            "you opened none of the changed files in this round ({}): read them with GitDiff or Read",
+            unread.join(", ")
+        ));
+    }
+    if lacks.is_empty() || seat.facts().hasty > 0 {
+        return Ok(());
+    }
+    Err(ToolOutcome::error(format!(
+        "{HASTY}: {}. If it must be approved all the same, say why in the text and hand over again: the verdict and the merge card will say what is missing.",
+        lacks.join("; ")
+    )))
+}
+
+/// One identity on the forge cannot approve its own pull request, so the verdict
+/// stands there as a comment.
+async fn comment(
+    seat: &Seat,
+    pr: PrNumber,
+    round: u32,
+    body: &HandOver,
+    desk: &Desk,
+) -> Result<(), ToolOutcome> {
+    let comment = NewComment {
+        author: Author::Role(seat.role()),
+        body: seat.office.clean(&render::on_forge(body)),
+        place: None,
+        key: format!("verdict-{}-{round}", seat.thread.short()),
+    };
+    let forge = &seat.office.forge;
+    let posted = forge.comment(pr, &comment, desk.cancel()).await;
+    posted
+        .map(drop)
+        .map_err(|error| failed("the verdict could not be put on the pull request", &error))
+}

@@ -1,0 +1,102 @@
+//! The tools that need chat, git hosting or a person: one file each. They are
+//! registered here because the toolbox never holds a token.
+
+mod ask_user;
+mod chat;
+mod gh_issue;
+mod gh_pull;
+mod gh_release;
+mod hand_over;
+mod propose_learnings;
+mod propose_merge;
+mod propose_plan;
+mod read_thread;
+mod research;
+mod save_research;
+mod send_message;
+
+use butler_protocol::{CallId, Then, ToolOutcome, ToolSpec, Waiting};
+use butler_tools::Tool;
+use schemars::JsonSchema;
+
+use chat::{Chat, ChatTool, SLOW};
+pub use hand_over::findings;
+pub use propose_merge::{MergeSubject, research};
+
+use crate::{
+    cards::{self, NewCard},
+    seat::Seat,
+};
+
+/// Every chat tool, in a fixed order. Who may use which is `policy`'s business.
+pub fn chat_tools(seat: &Seat) -> Vec<Box<dyn Tool>> {
+    vec![
+        Box::new(Chat(send_message::SendMessage(seat.clone()))),
+        Box::new(Chat(ask_user::AskUser(seat.clone()))),
+        Box::new(propose_plan::ProposePlan::new(seat.clone())),
+        Box::new(Chat(hand_over::HandOverTool(seat.clone()))),
+        Box::new(Chat(propose_merge::ProposeMerge(seat.clone()))),
+        Box::new(Chat(propose_learnings::ProposeLearnings(seat.clone()))),
+        Box::new(Chat(read_thread::ReadThread(seat.clone()))),
+        Box::new(Chat(research::Research(seat.clone()))),
+        Box::new(Chat(save_research::SaveResearch(seat.clone()))),
+        Box::new(Chat(gh_pull::GhStatus(seat.clone()))),
+        Box::new(Chat(gh_pull::GhComment(seat.clone()))),
+        Box::new(Chat(gh_issue::GhIssue(seat.clone()))),
+        Box::new(Chat(gh_release::GhRelease(seat.clone()))),
+    ]
+}
+
+/// The chat tools as models see them, without a thread to use them in: for
+/// whoever checks a scenario.
+#[must_use]
+pub fn chat_specs() -> Vec<ToolSpec> {
+    vec![
+        send_message::SendMessage::told(),
+        ask_user::AskUser::told(),
+        propose_plan::told(),
+        hand_over::HandOverTool::told(),
+        propose_merge::ProposeMerge::told(),
+        propose_learnings::ProposeLearnings::told(),
+        read_thread::ReadThread::told(),
+        research::Research::told(),
+        save_research::SaveResearch::told(),
+        gh_pull::GhStatus::told(),
+        gh_pull::GhComment::told(),
+        gh_issue::GhIssue::told(),
+        gh_release::GhRelease::told(),
+    ]
+}
+
+fn spec<T: JsonSchema>(name: &str, description: &str) -> ToolSpec {
+    ToolSpec {
+        name: name.to_owned(),
+        description: description.split_whitespace().collect::<Vec<_>>().join(" "),
+        parameters: butler_tools::flat_schema::<T>(),
+    }
+}
+
+/// Puts a card before a person and sleeps until it is decided.
+async fn decide(seat: &Seat, call: &CallId, card: NewCard, said: &str) -> ToolOutcome {
+    let request = card.request.clone();
+    match cards::post(seat, seat.idem(call), card).await {
+        Err(error) => failed("the card was not posted", &error),
+        Ok(record) => {
+            seat.write(record);
+            ToolOutcome::ok(said).then(Then::Park {
+                waiting: Waiting::Decision { request },
+            })
+        }
+    }
+}
+
+/// Something outside did not work; the model may try again.
+fn failed(what: &str, error: &dyn std::error::Error) -> ToolOutcome {
+    let mut text = format!("failed: {what}: {error}");
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text.push_str(&format!(": {cause}"));
+        source = cause.source();
+    }
+    ToolOutcome::error(text)
+}

@@ -1,0 +1,332 @@
+//! ProposeLearnings: what the team should remember, one card each. A person
+//! accepts or rejects every one by itself; the runtime writes what was accepted,
+//! and exactly that, when the thread is merged. Nothing waits for these cards.
+
+use std::path::Path;
+
+use butler_playbook::{Fate, Topic};
+use butler_policy::Permit;
+use butler_protocol::{CallId, Confidence, DecisionKind, Role, Subject, ToolOutcome, ToolSpec};
+use butler_tools::Desk;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+
+use super::{ChatTool, failed, spec};
+use crate::{
+    cards::{self, NewCard},
+    knowledge,
+    learned::{Change, Proposal},
+    matter::Matter,
+    office::today,
+    pruning,
+    seat::{Seat, request_nth},
+};
+
+/// More than this nobody reads on a phone.
+const MOST: usize = 8;
+
+pub struct ProposeLearnings(pub Seat);
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct Input {
+    /// Rules worth keeping.
+    #[serde(default)]
+    learnings: Vec<LearningInput>,
+    /// Corrections of project maps, workflows, skills or role texts.
+    #[serde(default)]
+    changes: Vec<ChangeInput>,
+    /// Learnings that should go: contradicted, about code that is gone, of no use.
+    #[serde(default)]
+    prune: Vec<PruneInput>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct PruneInput {
+    /// The file that has it.
+    file: String,
+    /// Its title.
+    title: String,
+    /// Why; not needed where ReadThread(what: memory) gives the reason.
+    #[serde(default)]
+    why: String,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct LearningInput {
+    /// Where it is needed: global.md, workflows.md, or the file of a role that took part.
+    file: String,
+    /// A few words that name it.
+    title: String,
+    /// The situation it is for.
+    when: String,
+    /// What to do then.
+    rule: String,
+    /// The case it was learned from, with its place in the thread.
+    example: String,
+    /// high, medium or low.
+    confidence: Confidence,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct ChangeInput {
+    /// The file below .codebutler/.
+    file: String,
+    /// The exact passage that is not true any more; empty adds to the project map, or a
+    /// section of its own.
+    #[serde(default)]
+    old: String,
+    /// What stands there instead.
+    new: String,
+    /// Why, in one line.
+    why: String,
+}
+
+impl ChatTool for ProposeLearnings {
+    type Input = Input;
+
+    const NAME: &'static str = "ProposeLearnings";
+
+    fn told() -> ToolSpec {
+        spec::<Input>(
+            Self::NAME,
+            "Puts what the team should remember before the person, one card each with Accept and \
+             Reject. Use it after the look back and before ProposeMerge, for rules that would have \
+             changed this thread and will come again, and for project maps or workflow steps that \
+             it made untrue; `prune` names learnings that should go. It does not wait: go on with ProposeMerge. What is accepted is \
+             written by the runtime with the merge. Example: {\"learnings\": [{\"file\": \
+             \"coder.md\", \"title\": \"Name every caller\", \"when\": \"a flag is planned\", \
+             \"rule\": \"list the callers in the plan\", \"example\": \"F1: import.sh:12\", \
+             \"confidence\": \"medium\"}], \"changes\": []}",
+        )
+    }
+
+    async fn act(&self, permit: &Permit, input: Input, desk: &Desk) -> ToolOutcome {
+        let root = desk.workplace().root();
+        let threads = self.0.office.threads();
+        let against = pruning::proposals(root, &threads).await;
+        match proposals(&self.0, input, root, &against) {
+            Ok(proposals) => propose(&self.0, permit.call(), &proposals, &against).await,
+            Err(problem) => ToolOutcome::error(problem),
+        }
+    }
+}
+
+fn proposals(
+    seat: &Seat,
+    input: Input,
+    root: &Path,
+    against: &[Proposal],
+) -> Result<Vec<Proposal>, String> {
+    let source = format!("thread-{}, {}", seat.thread.root, today());
+    let learnings = input.learnings.into_iter().map(|one| Proposal {
+        file: one.file,
+        change: Change::Learning {
+            title: one.title,
+            when: one.when,
+            rule: one.rule,
+            example: one.example,
+            confidence: one.confidence,
+            source: source.clone(),
+        },
+    });
+    let changes = input.changes.into_iter().map(|one| Proposal {
+        file: one.file,
+        change: Change::Passage {
+            old: one.old,
+            new: one.new,
+            why: one.why,
+        },
+    });
+    let mut all: Vec<Proposal> = learnings.chain(changes).collect();
+    let took_part = took_part(seat);
+    for proposal in &mut all {
+        proposal.file = routed(&proposal.file, &took_part)?;
+    }
+    for one in &input.prune {
+        all.push(pruned(one, root, against)?);
+    }
+    if all.is_empty() || all.len() > MOST {
+        return Err(format!(
+            "give between 1 and {MOST} learnings and changes; with nothing to keep, go on with ProposeMerge"
+        ));
+    }
+    for proposal in &all {
+        proposal.check()?;
+        let before = knowledge::read(root, &proposal.path()).unwrap_or_else(|| {
+            butler_playbook::builtin_file(&proposal.file)
+                .map_or("", |file| file.text)
+                .to_owned()
+        });
+        proposal
+            .apply(&before)
+            .map_err(|reason| format!("{}: {reason}", proposal.title()))?;
+    }
+    Ok(all)
+}
+
+/// The roles with a log of this thread.
+fn took_part(seat: &Seat) -> Vec<Role> {
+    let threads = seat.office.threads();
+    let here = |role: &Role| {
+        let known = Matter::known(&threads, *role).unwrap_or_default();
+        known.iter().any(|matter| matter.thread == seat.thread)
+    };
+    Role::ALL.into_iter().filter(here).collect()
+}
+
+/// The file for what it is about: `coding` and `coder.md` are the same place. A
+/// role that took no part gets nothing.
+fn routed(file: &str, took_part: &[Role]) -> Result<String, String> {
+    let name = file.trim();
+    let word = name.strip_suffix(".md").unwrap_or(name);
+    match Topic::read(word) {
+        Some(topic) => topic
+            .file(took_part)
+            .map(str::to_owned)
+            .map_err(|error| error.to_string()),
+        None => Ok(name.to_owned()),
+    }
+}
+
+/// A learning that goes, for the reason that the evidence gives; what the Lead
+/// alone holds against it sends it to the archive, where it can be found again.
+fn pruned(input: &PruneInput, root: &Path, against: &[Proposal]) -> Result<Proposal, String> {
+    let same = |one: &&Proposal| {
+        let found = matches!(&one.change, Change::Pruning { title, .. } if *title == input.title);
+        found && one.file == input.file
+    };
+    if let Some(known) = against.iter().find(same) {
+        return Ok(known.clone());
+    }
+    let memory = pruning::memory(root, &input.file);
+    let live = memory.is_some_and(|memory| {
+        let mut titles = memory.live().map(|entry| entry.learning.title.clone());
+        titles.any(|title| title == input.title)
+    });
+    if !live {
+        return Err(format!(
+            "there is no learning \"{}\" in {}",
+            input.title, input.file
+        ));
+    }
+    if input.why.trim().is_empty() {
+        return Err(format!(
+            "`why` is missing: nothing in the tree or the threads speaks against \"{}\"",
+            input.title
+        ));
+    }
+    Ok(Proposal {
+        file: input.file.clone(),
+        change: Change::Pruning {
+            title: input.title.clone(),
+            reason: input.why.trim().trim_end_matches('.').to_owned(),
+            fate: Fate::Archive,
+        },
+    })
+}
+
+async fn propose(
+    seat: &Seat,
+    call: &CallId,
+    proposals: &[Proposal],
+    against: &[Proposal],
+) -> ToolOutcome {
+    for (number, proposal) in (0..).zip(proposals) {
+        let request = request_nth(call, number);
+        let idem = seat.idem_for(&request, "learning");
+        let card = NewCard {
+            request,
+            kind: DecisionKind::Learning,
+            subject: Subject::of(proposal),
+            remarks: Vec::new(),
+            kept: json!({"learning": proposal}),
+        };
+        match cards::post(seat, idem, card).await {
+            Ok(record) => seat.write(record),
+            Err(error) => return failed("a card was not posted", &error),
+        }
+    }
+    let left: Vec<_> = against
+        .iter()
+        .filter(|one| !proposals.contains(one))
+        .collect();
+    ToolOutcome::ok(format!(
+        "{} cards are before the person, who decides each by itself; go on with ProposeMerge{}",
+        proposals.len(),
+        could_go(&left)
+    ))
+}
+
+/// Pruning is part of every look back, so what was not proposed is named.
+fn could_go(left: &[&Proposal]) -> String {
+    let mut text = String::new();
+    for one in left.iter().take(MOST) {
+        if let Change::Pruning { title, reason, .. } = &one.change {
+            text.push_str(&format!("\n- {}: \"{title}\": {reason}", one.file));
+        }
+    }
+    if text.is_empty() {
+        return text;
+    }
+    format!(
+        ".\nThe evidence speaks against these as well; put them before the person with `prune`, unless you know better:{text}"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_topic_finds_its_file_and_a_role_that_took_no_part_gets_nothing() {
+        let here = [Role::Pm, Role::Coder];
+        for (said, file) in [
+            ("coding", "coder.md"),
+            ("coder.md", "coder.md"),
+            ("shared", "global.md"),
+            ("process", "workflows.md"),
+            ("skills/release.md", "skills/release.md"),
+            ("JOURNEY.md", "JOURNEY.md"),
+        ] {
+            assert_eq!(routed(said, &here).as_deref(), Ok(file), "{said}");
+        }
+        let refused = routed("artist.md", &here).unwrap_err();
+        assert!(refused.contains("the Artist took no part"), "{refused}");
+    }
+
+    #[test]
+    fn only_a_learning_that_is_there_goes_and_only_for_a_reason() {
+        let root = tempfile::tempdir().unwrap();
+        let text = "# Coder\n\n## Learnings\n\n### Be quick\n- **When:** now\n- **Rule:** quick\n- **Example:** t\n- **Confidence:** low\n- **Source:** t\n";
+        knowledge::write(root.path(), ".codebutler/coder.md", text).unwrap();
+        let ask = |title: &str, why: &str, against: &[Proposal]| {
+            let input = PruneInput {
+                file: "coder.md".into(),
+                title: title.into(),
+                why: why.into(),
+            };
+            pruned(&input, root.path(), against)
+        };
+        assert!(
+            ask("Be slow", "no", &[])
+                .unwrap_err()
+                .contains("no learning")
+        );
+        assert!(ask("Be quick", " ", &[]).unwrap_err().contains("`why`"));
+        let own = ask("Be quick", "it misled the Coder.", &[]).unwrap();
+        assert!(own.render().contains("it misled the Coder.\n"));
+        let known = Proposal {
+            file: "coder.md".into(),
+            change: Change::Pruning {
+                title: "Be quick".into(),
+                reason: "said to everybody".into(),
+                fate: Fate::Remove,
+            },
+        };
+        let found = ask("Be quick", "another", std::slice::from_ref(&known)).unwrap();
+        assert_eq!(found, known, "the evidence has the word");
+        assert!(could_go(&[&known]).contains("coder.md: \"Be quick\": said to everybody"));
+        assert_eq!(could_go(&[]), "");
+    }
+}

@@ -1,0 +1,182 @@
+//! ProposeMerge: the Lead's look back and the merge card. The card binds the
+//! reviewed head; a new head voids it.
+
+use butler_policy::Permit;
+use butler_protocol::{
+    CallId, CommitSha, DecisionKind, PrNumber, Remark, Retrospective, Role, Sha256Hex, Subject,
+    ToolOutcome, ToolSpec, TreeHash, Verdict,
+};
+use butler_repo::{PullState, knowledge_branch};
+use butler_tools::Desk;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use super::{ChatTool, failed, spec};
+use crate::{
+    cards::NewCard,
+    evidence, render,
+    seat::{Seat, request_of},
+};
+
+pub struct ProposeMerge(pub Seat);
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct Input {
+    /// The title of the merged commit, one line.
+    title: String,
+    /// Its description: summary, changes, decisions, open concerns.
+    description: String,
+    /// What went well, three at most.
+    #[serde(default)]
+    well: Vec<String>,
+    /// Where it rubbed, three at most.
+    #[serde(default)]
+    friction: Vec<String>,
+}
+
+/// Exactly what a click on Merge does.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct MergeSubject {
+    pub pr: PrNumber,
+    /// The reviewed head; nothing else is merged.
+    pub head: CommitSha,
+    /// The reviewed tree.
+    pub tree: TreeHash,
+    pub title: String,
+    pub description: String,
+    /// Whose words the two are.
+    pub writer: Role,
+    /// What the runtime saw of it, a line each; no model writes it.
+    #[serde(default)]
+    pub evidence: Vec<String>,
+    /// The findings that are merged with it, and at which head.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub research: Option<(PrNumber, CommitSha)>,
+    /// Whether it is nothing but knowledge, without a branch of code.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub knowledge: bool,
+}
+
+impl MergeSubject {
+    pub fn sha256(&self) -> Sha256Hex {
+        Sha256Hex::of(serde_json::to_string(self).unwrap_or_default())
+    }
+}
+
+impl ChatTool for ProposeMerge {
+    type Input = Input;
+
+    const NAME: &'static str = "ProposeMerge";
+
+    fn told() -> ToolSpec {
+        spec::<Input>(
+            Self::NAME,
+            "Shows the person the approved pull request with Merge, Hold and Close, together with \
+             your look back, and sleeps until they choose. Use it once the Reviewer has approved \
+             and you have read the diff. The runtime merges after the click, and only the head \
+             that was reviewed. Example: {\"title\": \"notes: add list --json\", \"description\": \
+             \"…\", \"well\": [\"one review round\"], \"friction\": []}",
+        )
+    }
+
+    async fn act(&self, permit: &Permit, input: Input, desk: &Desk) -> ToolOutcome {
+        propose(&self.0, permit.call(), input, desk).await
+    }
+}
+
+async fn propose(seat: &Seat, call: &CallId, input: Input, desk: &Desk) -> ToolOutcome {
+    let Some((verdict, pr)) = seat.facts().verdict.clone() else {
+        return ToolOutcome::error(
+            "refused: there is no verdict of the Reviewer in this thread; wait for its hand-over",
+        );
+    };
+    if !verdict.approved && !verdict.last {
+        return ToolOutcome::error(
+            "refused: the Reviewer has not approved this head; decide with SendMessage or AskUser what should happen",
+        );
+    }
+    let view = match seat.office.forge.view(pr, desk.cancel()).await {
+        Ok(view) => view,
+        Err(error) => return failed("the pull request could not be read", &error),
+    };
+    if view.head != verdict.head {
+        return ToolOutcome::error(format!(
+            "refused: {pr} has moved to {} since the Reviewer read {}; it needs another review",
+            render::short_sha(view.head.as_str()),
+            render::short_sha(verdict.head.as_str())
+        ));
+    }
+    let look_back = Retrospective {
+        well: input.well,
+        friction: input.friction,
+        ..Retrospective::default()
+    };
+    let mut description = described(input.description, &verdict);
+    if let Some(thread) = seat.line.address(&seat.thread).await {
+        description.push_str(&format!("\n\nThread: {thread}"));
+    }
+    let evidence = evidence::of_pull(seat, &view, Some(&verdict), desk.cancel()).await;
+    let subject = MergeSubject {
+        pr,
+        evidence: evidence
+            .iter()
+            .map(|line| seat.office.clean(line))
+            .collect(),
+        head: verdict.head,
+        tree: verdict.tree,
+        title: seat.office.clean(&input.title),
+        description: seat.office.clean(&description),
+        writer: seat.role(),
+        research: research(seat, desk.cancel()).await,
+        knowledge: false,
+    };
+    ask(seat, call, &subject, &look_back).await
+}
+
+/// Without agreement the open findings stand in the description, word for word.
+fn described(description: String, verdict: &Verdict) -> String {
+    if verdict.approved {
+        return description;
+    }
+    let open: String = verdict
+        .findings
+        .iter()
+        .map(|finding| format!("- {}\n", render::finding(finding)))
+        .collect();
+    format!(
+        "{description}\n\n⚠ Not approved by the Reviewer; the Lead decided. Open concerns:\n\n{open}"
+    )
+}
+
+/// The open pull request with this thread's findings.
+pub async fn research(seat: &Seat, cancel: &CancellationToken) -> Option<(PrNumber, CommitSha)> {
+    let branch = knowledge_branch(&seat.thread);
+    let found = seat.office.forge.find(&branch, cancel).await.ok()??;
+    (found.state == PullState::Open).then_some((found.number, found.head))
+}
+
+async fn ask(
+    seat: &Seat,
+    call: &CallId,
+    subject: &MergeSubject,
+    look_back: &Retrospective,
+) -> ToolOutcome {
+    let look_back = [
+        ("Went well", &look_back.well),
+        ("Where it rubbed", &look_back.friction),
+    ];
+    let remarks = look_back
+        .into_iter()
+        .filter(|(_, lines)| !lines.is_empty())
+        .map(|(label, lines)| Remark::model(label, lines.join("\n")));
+    let card = NewCard {
+        request: request_of(call),
+        kind: DecisionKind::Merge,
+        subject: Subject::of(subject),
+        remarks: remarks.collect(),
+        kept: json!({"merge": subject}),
+    };
+    super::decide(seat, call, card, "the merge card is before the person").await
+}

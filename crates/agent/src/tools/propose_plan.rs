@@ -1,0 +1,212 @@
+//! ProposePlan: a plan becomes a card that a person can approve. The approval
+//! is bound to the hash of exactly this plan.
+
+use std::sync::{Mutex, PoisonError};
+
+use butler_policy::Permit;
+use butler_protocol::{
+    CrashClass, DecisionKind, Plan, Remark, Subject, Tier, ToolOutcome, ToolSpec,
+};
+use butler_tools::{Desk, Tool};
+use futures_util::future::BoxFuture;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{failed, spec};
+use crate::{
+    arguments,
+    cards::NewCard,
+    history::{self, Estimate},
+    overlap, prepare, render,
+    seat::{Seat, request_of},
+    standing,
+};
+
+const NAME: &str = "ProposePlan";
+
+/// Keeps what it estimated when the intent was written: the card is bound to
+/// it, so a repeat after a crash must not estimate anew.
+pub struct ProposePlan {
+    seat: Seat,
+    estimated: Mutex<Option<(Value, Estimate)>>,
+}
+
+impl ProposePlan {
+    /// In one thread.
+    pub fn new(seat: Seat) -> Self {
+        Self {
+            seat,
+            estimated: Mutex::default(),
+        }
+    }
+
+    /// The estimate of the intent for this very input.
+    fn estimated(&self, input: &Value) -> Option<Estimate> {
+        let kept = self
+            .estimated
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let (of, estimate) = kept.as_ref()?;
+        (of == input).then_some(*estimate)
+    }
+}
+
+/// For the schema only; `arguments::plan` reads and checks it.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[expect(
+    dead_code,
+    reason = "the fields are the schema that the model is shown"
+)]
+struct Input {
+    /// One line that names the change.
+    title: String,
+    /// A paragraph: what, why, and what you rejected.
+    summary: String,
+    /// The steps in order, each with its place: "Parse the flag — notes.sh:40".
+    steps: Vec<String>,
+    /// What a person can check when it is done.
+    criteria: Vec<String>,
+    /// Files expected to change.
+    #[serde(default)]
+    files: Vec<String>,
+    /// simple, medium or complex; it chooses the Coder's model.
+    complexity: butler_protocol::Complexity,
+}
+
+/// What a model is told.
+pub fn told() -> ToolSpec {
+    spec::<Input>(
+        NAME,
+        "Shows the person a plan with Approve, Modify and Reject, and sleeps until they \
+         choose. Use it once you have read the code that will change; nothing is built before \
+         it is approved. Not for questions (AskUser). After Approve the Coder gets the plan by \
+         itself; after Modify or Reject you are told what the person wants. Example: \
+         {\"title\": \"Add list --json\", \"summary\": \"…\", \"steps\": [\"Parse the flag — \
+         notes.sh:40\"], \"criteria\": [\"notes.sh list --json prints an array\"], \"files\": \
+         [\"notes.sh\"], \"complexity\": \"simple\"}",
+    )
+}
+
+impl Tool for ProposePlan {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn spec(&self) -> ToolSpec {
+        told()
+    }
+
+    fn tier(&self) -> Tier {
+        Tier::WriteVisible
+    }
+
+    fn crash(&self) -> CrashClass {
+        CrashClass::Checkable
+    }
+
+    fn deadline(&self, _input: &Value) -> std::time::Duration {
+        // Making the worktree fetches from the remote.
+        std::time::Duration::from_secs(300)
+    }
+
+    fn trace(&self, input: &Value, _desk: &Desk) -> Option<Value> {
+        let plan = arguments::plan(input).ok()?;
+        let estimate = estimate(&self.seat, &plan);
+        let mut kept = self
+            .estimated
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        *kept = Some((input.clone(), estimate));
+        serde_json::to_value(estimate).ok()
+    }
+
+    fn run<'a>(
+        &'a self,
+        permit: &'a Permit,
+        input: &'a Value,
+        desk: &'a Desk,
+    ) -> BoxFuture<'a, ToolOutcome> {
+        let estimate = self.estimated(input);
+        Box::pin(propose(&self.seat, permit, input, estimate, desk))
+    }
+
+    /// Every step of it can be repeated: the worktree is found, the card has a key.
+    fn recover<'a>(
+        &'a self,
+        permit: &'a Permit,
+        input: &'a Value,
+        trace: Option<&'a Value>,
+        desk: &'a Desk,
+    ) -> BoxFuture<'a, ToolOutcome> {
+        let estimate = trace.and_then(|trace| Estimate::deserialize(trace).ok());
+        Box::pin(propose(&self.seat, permit, input, estimate, desk))
+    }
+}
+
+async fn propose(
+    seat: &Seat,
+    permit: &Permit,
+    input: &Value,
+    estimated: Option<Estimate>,
+    desk: &Desk,
+) -> ToolOutcome {
+    let mut plan = match arguments::plan(input) {
+        Ok(plan) => plan,
+        Err(problem) => return ToolOutcome::error(problem),
+    };
+    let standings = standing::of_thread(&seat.office.threads(), &seat.thread);
+    if standings.iter().any(|standing| standing.facts.is_closed()) {
+        return ToolOutcome::error(
+            "refused: this thread is closed; offer the person a new thread for it",
+        );
+    }
+    // Made now, so that it is ready when the person approves.
+    let made = seat
+        .office
+        .repo
+        .create(&seat.thread, &plan.title, desk.cancel())
+        .await;
+    let made = match made {
+        Ok(made) => made,
+        Err(error) => return failed("the branch for this thread could not be made", &error),
+    };
+    prepare::begin(
+        &seat.office,
+        &seat.thread,
+        &made.path,
+        prepare::Place::Worktree,
+    );
+    let estimate = estimated.unwrap_or_else(|| estimate(seat, &plan));
+    plan.estimate = Some((estimate.low, estimate.high));
+    let config = &seat.office.config;
+    let model = config.builders.of(plan.complexity);
+    let mut remarks = render::plan_remarks(estimate.threads, model, config.thread_cap).to_vec();
+    // Others at work there are worth knowing, not worth failing for.
+    let others = overlap::others(seat, &plan.files, desk.cancel()).await;
+    let others: Vec<String> = others.iter().flatten().map(|other| other.line()).collect();
+    if !others.is_empty() {
+        let label = "Others are at work on these files";
+        remarks.push(Remark::runtime(label, others.join("\n")));
+    }
+    let card = NewCard {
+        request: request_of(permit.call()),
+        kind: DecisionKind::Plan,
+        subject: Subject::of(&plan),
+        remarks,
+        kept: json!({"plan": plan}),
+    };
+    super::decide(seat, permit.call(), card, "the plan is before the person").await
+}
+
+/// From what similar threads cost, else from the price of the model that builds.
+fn estimate(seat: &Seat, plan: &Plan) -> Estimate {
+    let config = &seat.office.config;
+    let client = &config.client;
+    let model = config.builders.of(plan.complexity);
+    let price = client.prices.reserve_price(model, &client.upper_price);
+    let threads = seat.office.threads();
+    history::estimate(&threads, &seat.thread, plan.complexity, |usage| {
+        price.of(usage)
+    })
+}

@@ -1,0 +1,249 @@
+//! ReadThread: what really happened in this thread, from the messages and from
+//! the logs, not from memory. Paged and redacted. The turns of other roles are
+//! for the Lead only.
+
+use std::fmt::Write;
+
+use butler_journal::read;
+use butler_policy::{Permit, Scope};
+use butler_protocol::{Entry, Record, Role, Tier, ToolOutcome, ToolSpec};
+use butler_tools::Desk;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::{ChatTool, failed, spec};
+use crate::{
+    bill::Bill,
+    context::{self, Cards},
+    learned::Proposal,
+    matter::Matter,
+    pruning, render,
+    seat::Seat,
+};
+
+const PAGE: usize = 80;
+const LINE: usize = 600;
+
+pub struct ReadThread(pub Seat);
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct Input {
+    /// transcript: what was said. turns: what one role's model did, with its tool calls.
+    /// decisions: cards and what came of them. usage: cost by role and model. receipts: runs of
+    /// the checks. memory: learnings that the evidence speaks against.
+    what: What,
+    /// For turns: whose.
+    #[serde(default)]
+    role: Option<Role>,
+    /// Line to begin with, from 1.
+    #[serde(default)]
+    offset: Option<usize>,
+    /// How many lines (default 80).
+    #[serde(default)]
+    limit: Option<usize>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum What {
+    Transcript,
+    Turns,
+    Decisions,
+    Usage,
+    Receipts,
+    Memory,
+}
+
+impl ChatTool for ReadThread {
+    type Input = Input;
+
+    const NAME: &'static str = "ReadThread";
+    const TIER: Tier = Tier::Read;
+
+    fn told() -> ToolSpec {
+        spec::<Input>(
+            Self::NAME,
+            "Reads what happened in this thread: the transcript, decisions, usage and receipts, and \
+             the turns of one role where you may see them. Use it before a look back, so that every \
+             statement has a figure or a place. Not for code (Read, GitDiff). Returns numbered \
+             lines and says how to read on. Example: {\"what\": \"turns\", \"role\": \"coder\"}",
+        )
+    }
+
+    async fn act(&self, permit: &Permit, input: Input, desk: &Desk) -> ToolOutcome {
+        if input.what == What::Turns && permit.scope() == Some(Scope::WithoutTurns) {
+            return ToolOutcome::error(
+                "refused: the turns of other roles are for the Lead; read the transcript",
+            );
+        }
+        match lines(&self.0, &input, desk).await {
+            Ok(lines) => ToolOutcome::ok(self.0.office.clean(&page(&lines, &input))),
+            Err(outcome) => outcome,
+        }
+    }
+}
+
+async fn lines(seat: &Seat, input: &Input, desk: &Desk) -> Result<Vec<String>, ToolOutcome> {
+    match input.what {
+        What::Memory => {
+            let root = desk.workplace().root();
+            let found = pruning::proposals(root, &seat.office.threads()).await;
+            Ok(found.iter().map(Proposal::render).collect())
+        }
+        What::Transcript => {
+            let line = &seat.line;
+            let unread = |error| failed("the thread could not be read", &error);
+            let messages = line.web.replies(&seat.thread).await.map_err(unread)?;
+            let names = line.names(&messages).await.map_err(unread)?;
+            let lines = messages
+                .iter()
+                .map(|one| context::line(one, &names, Cards::Whole));
+            Ok(lines.collect())
+        }
+        What::Turns => {
+            let role = input.role.ok_or_else(|| {
+                ToolOutcome::error("`role` is missing: name the role whose turns you want")
+            })?;
+            Ok(logs(seat, role)?
+                .iter()
+                .flat_map(|(_, entry)| turn(entry))
+                .collect())
+        }
+        What::Usage => {
+            let bill = Bill::of_thread(&seat.office.threads(), &seat.thread);
+            Ok(bill.lines())
+        }
+        What::Decisions | What::Receipts => {
+            let mut all = Vec::new();
+            for role in Role::ALL {
+                let entries = logs(seat, role)?;
+                all.extend(
+                    entries
+                        .into_iter()
+                        .map(|(_, entry)| (entry.at_ms, role, entry)),
+                );
+            }
+            all.sort_by_key(|(at, ..)| *at);
+            let shown = all.iter().filter_map(|(_, role, entry)| match input.what {
+                What::Receipts => receipt(*role, entry),
+                _ => decision(*role, entry),
+            });
+            Ok(shown.collect())
+        }
+    }
+}
+
+/// Everything that the logs of a role in this thread say, a log at a time.
+fn logs(seat: &Seat, role: Role) -> Result<Vec<(Matter, Entry)>, ToolOutcome> {
+    let threads = seat.office.threads();
+    let known = Matter::known(&threads, role)
+        .map_err(|error| failed("the logs could not be listed", &error))?;
+    let mut entries = Vec::new();
+    for matter in known
+        .into_iter()
+        .filter(|matter| matter.thread == seat.thread)
+    {
+        let log = read(&matter.log(&threads, role))
+            .map_err(|error| failed("a log could not be read", &error))?;
+        entries.extend(log.entries.into_iter().map(|entry| (matter.clone(), entry)));
+    }
+    Ok(entries)
+}
+
+fn turn(entry: &Entry) -> Vec<String> {
+    match &entry.record {
+        Record::User { text, .. } => vec![format!("heard: {text}")],
+        Record::Assistant {
+            turn, text, calls, ..
+        } => {
+            let said = text.iter().map(|text| format!("turn {turn} said: {text}"));
+            let calls = calls
+                .iter()
+                .map(|call| format!("turn {turn} called {} {}", call.name, call.arguments));
+            said.chain(calls).collect()
+        }
+        Record::ToolResult { outcome, .. } => {
+            let word = if outcome.ok { "result" } else { "error" };
+            vec![format!("  {word}: {}", outcome.text)]
+        }
+        Record::Model { model, reason } => vec![format!("model {model}: {reason}")],
+        Record::ActivationEnded { ending, .. } => vec![format!("ended: {ending:?}")],
+        _ => Vec::new(),
+    }
+}
+
+fn decision(role: Role, entry: &Entry) -> Option<String> {
+    match &entry.record {
+        Record::DecisionAsked { request, kind, .. } => {
+            Some(format!("{role} asked {request} ({kind:?})"))
+        }
+        Record::DecisionUsed {
+            request,
+            choice,
+            person,
+        } => Some(format!("{request}: {} by {person}", choice.label())),
+        Record::Model { model, reason } => Some(format!("{role} moved to {model}: {reason}")),
+        _ => None,
+    }
+}
+
+fn receipt(role: Role, entry: &Entry) -> Option<String> {
+    match &entry.record {
+        Record::Checked { receipt } => {
+            Some(format!("{role}: {}", render::checks_line(Some(receipt))))
+        }
+        _ => None,
+    }
+}
+
+fn page(lines: &[String], input: &Input) -> String {
+    let from = input.offset.unwrap_or(1).max(1);
+    let limit = input.limit.unwrap_or(PAGE).clamp(1, 400);
+    let mut text = String::new();
+    for (number, line) in (1..).zip(lines).skip(from - 1).take(limit) {
+        let line = line.replace('\n', " ⏎ ");
+        let short: String = line.chars().take(LINE).collect();
+        let cut = if short.len() < line.len() { "…" } else { "" };
+        let _ = writeln!(text, "{number}  {short}{cut}");
+    }
+    let last = (from - 1 + limit).min(lines.len());
+    if last < lines.len() {
+        let _ = writeln!(
+            text,
+            "({} lines in all; read on with offset {})",
+            lines.len(),
+            last + 1
+        );
+    }
+    if text.is_empty() {
+        text.push_str("nothing here");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn input(value: Value) -> Input {
+        serde_json::from_value(value).unwrap()
+    }
+
+    #[test]
+    fn pages_say_how_to_read_on_and_long_lines_are_cut() {
+        let lines: Vec<String> = (1..=5).map(|n| format!("line {n}\nmore")).collect();
+        let text = page(
+            &lines,
+            &input(json!({"what": "usage", "offset": 2, "limit": 2})),
+        );
+        assert_eq!(
+            text,
+            "2  line 2 ⏎ more\n3  line 3 ⏎ more\n(5 lines in all; read on with offset 4)\n"
+        );
+        let long = page(&["x".repeat(900)], &input(json!({"what": "usage"})));
+        assert!(long.trim_end().ends_with('…') && long.len() < 700);
+        assert_eq!(page(&[], &input(json!({"what": "usage"}))), "nothing here");
+    }
+}

@@ -1,0 +1,150 @@
+//! SaveResearch: the Researcher's only way to write. One file with its sources
+//! and date, and one line in the index; both on the thread's knowledge branch,
+//! which becomes a small pull request. Free text never reaches `global.md`.
+
+use std::{fs, path::Path};
+
+use std::time::Duration;
+
+use butler_playbook::{Research as Kept, ResearchNote, builtin_file};
+use butler_policy::Permit;
+use butler_protocol::{CallId, Idem, Tier, ToolOutcome, ToolSpec};
+use butler_repo::NewPull;
+use butler_tools::Desk;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::{ChatTool, SLOW, failed, spec};
+use crate::{TeamError, knowledge, office::date, pull_news, seat::Seat};
+
+const FOLDER: &str = ".codebutler/research";
+const GLOBAL: &str = ".codebutler/global.md";
+
+pub struct SaveResearch(pub Seat);
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct Input {
+    /// What it is about, in a few words; it names the file.
+    topic: String,
+    /// One line for the index: the question it answers.
+    title: String,
+    /// The findings in Markdown, each with version and date.
+    content: String,
+    /// The addresses they come from.
+    sources: Vec<String>,
+}
+
+impl ChatTool for SaveResearch {
+    type Input = Input;
+
+    const NAME: &'static str = "SaveResearch";
+    const TIER: Tier = Tier::WriteLocal;
+    const DEADLINE: Duration = SLOW;
+
+    fn told() -> ToolSpec {
+        spec::<Input>(
+            Self::NAME,
+            "Keeps findings for later threads: research/<topic>.md with sources and date, and one \
+             line in the index. Use it when the answer will be needed again and rests on sources. \
+             The same topic replaces the older file. Not for the answer itself, which goes to \
+             whoever asked (HandOver). Example: {\"topic\": \"posix local\", \"title\": \"Is local \
+             part of POSIX sh?\", \"content\": \"No. …\", \"sources\": [\"https://…\"]}",
+        )
+    }
+
+    async fn act(&self, permit: &Permit, input: Input, desk: &Desk) -> ToolOutcome {
+        if input.sources.iter().all(|source| source.trim().is_empty()) {
+            return ToolOutcome::error(
+                "`sources` is empty: what has no source is not kept; answer with it instead",
+            );
+        }
+        match keep(&self.0, permit.call(), &input, desk).await {
+            Ok(what) => ToolOutcome::ok(what),
+            Err(error) => failed("the findings were not kept", &error),
+        }
+    }
+}
+
+async fn keep(seat: &Seat, call: &CallId, input: &Input, desk: &Desk) -> Result<String, TeamError> {
+    let office = &seat.office;
+    let cancel = desk.cancel();
+    let worktree = office.repo.knowledge(&seat.thread, cancel).await?;
+    // Several requests of one thread share the branch.
+    let _lock = worktree.lock().await?;
+    let note = ResearchNote {
+        title: office.clean(&input.title),
+        date: Some(date()),
+        text: office.clean(&input.content),
+        sources: input.sources.iter().map(|one| office.clean(one)).collect(),
+    };
+    let kept = notes_in(&worktree.path);
+    let keep = kept.keep_as(&note, &input.topic);
+    let older = kept.notes().iter().find(|old| old.file == keep.file);
+    let replaced = older.and_then(|old| old.note.date);
+    let path = format!(".codebutler/{}", keep.file);
+    knowledge::write(&worktree.path, &path, &keep.text)?;
+    knowledge::write(&worktree.path, GLOBAL, &keep.global)?;
+    let title = note.plain_title();
+    let message = format!("research: {title}");
+    let instead = replaced.map_or_else(String::new, |date| {
+        format!(" instead of what was found on {date}")
+    });
+    if office.config.knowledge_direct {
+        knowledge::land(seat, &worktree, &message, call.as_str(), cancel).await?;
+        return Ok(format!("kept as {path}{instead} on the default branch"));
+    }
+    let head = knowledge::publish(seat, &worktree, &message, call.as_str(), cancel).await?;
+    let new = NewPull {
+        branch: worktree.branch.clone(),
+        title: message,
+        body: format!("Findings from thread {}, with their sources.", seat.thread),
+    };
+    let pull = office.forge.create(&new, cancel).await?;
+    pull_news::opened(seat, &worktree, &pull, &head, cancel).await;
+    // With code it is merged along; without, a person has to know of it.
+    if office.repo.find(&seat.thread).await?.is_none() {
+        let text = format!(
+            "What was found is in {}. `merge` puts it before you, `close` too.",
+            pull.number
+        );
+        let idem = Idem::new(format!(
+            "{}-research-{}",
+            seat.thread.short(),
+            pull.number.0
+        ));
+        let line = &office.line;
+        line.say(&seat.thread, idem, &text, Vec::new()).await?;
+    }
+    Ok(format!("kept as {path}{instead} in {}", pull.number))
+}
+
+/// What is kept in a worktree, with its index.
+fn notes_in(root: &Path) -> Kept {
+    let names = fs::read_dir(root.join(FOLDER)).into_iter().flatten();
+    let files = names.flatten().filter_map(|entry| {
+        let name = entry.file_name().into_string().ok()?;
+        let text = knowledge::read(root, &format!("{FOLDER}/{name}"))?;
+        name.ends_with(".md")
+            .then(|| (format!("research/{name}"), text))
+    });
+    let global = knowledge::read(root, GLOBAL);
+    let shipped = || builtin_file("global.md").map_or("", |file| file.text);
+    Kept::new(files, global.as_deref().unwrap_or_else(shipped))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_kept_is_read_from_the_branch_and_never_through_a_link() {
+        let root = tempfile::tempdir().unwrap();
+        assert_eq!(notes_in(root.path()).notes(), []);
+        knowledge::write(root.path(), &format!("{FOLDER}/a.md"), "# A\n").unwrap();
+        knowledge::write(root.path(), &format!("{FOLDER}/a.txt"), "# B\n").unwrap();
+        std::os::unix::fs::symlink("a.md", root.path().join(FOLDER).join("c.md")).unwrap();
+        let kept = notes_in(root.path());
+        let files: Vec<_> = kept.notes().iter().map(|note| &note.file).collect();
+        assert_eq!(files, ["research/a.md"]);
+    }
+}

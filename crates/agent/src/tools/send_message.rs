@@ -1,0 +1,61 @@
+//! SendMessage: a word in the thread, to people or to another role.
+
+use butler_policy::Permit;
+use butler_protocol::{Then, ToolOutcome, ToolSpec, Waiting, mentions};
+use butler_tools::Desk;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::{ChatTool, failed, spec};
+use crate::seat::Seat;
+
+pub struct SendMessage(pub Seat);
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct Input {
+    /// What to say, in Markdown. Mention a role as @codebutler.pm to wake it.
+    message: String,
+    /// Sleep until somebody answers. Default false.
+    #[serde(default)]
+    wait_for_reply: bool,
+}
+
+impl ChatTool for SendMessage {
+    type Input = Input;
+
+    const NAME: &'static str = "SendMessage";
+
+    fn told() -> ToolSpec {
+        spec::<Input>(
+            Self::NAME,
+            "Posts a message to the thread: progress worth knowing, or a word to another role, \
+             which wakes only if you mention it (@codebutler.coder). For a question that a person \
+             must answer use AskUser; to pass work on use HandOver; your final answer needs no \
+             tool at all. Returns when it is posted; with wait_for_reply you sleep until an answer \
+             comes or ten minutes pass. Example: {\"message\": \"@codebutler.pm is the order of \
+             the list part of the contract?\", \"wait_for_reply\": true}",
+        )
+    }
+
+    async fn act(&self, permit: &Permit, input: Input, _desk: &Desk) -> ToolOutcome {
+        let seat = &self.0;
+        let to = mentions(&input.message, None)
+            .into_iter()
+            .filter(|role| *role != seat.role())
+            .collect();
+        let posted = seat
+            .line
+            .say(&seat.thread, seat.idem(permit.call()), &input.message, to)
+            .await;
+        match posted {
+            Err(error) => failed("the message was not posted", &error),
+            Ok(_) if input.wait_for_reply => {
+                let deadline_ms = seat.office.answer_by_ms();
+                ToolOutcome::ok("posted; waiting for an answer").then(Then::Park {
+                    waiting: Waiting::Reply { deadline_ms },
+                })
+            }
+            Ok(_) => ToolOutcome::ok("posted"),
+        }
+    }
+}

@@ -1,6 +1,0 @@
-//! The helper alone, for the tests of this crate and for rooms that test
-//! against it. The product re-executes itself instead.
-
-fn main() {
-    butler_jail::helper_main()
-}

@@ -1,0 +1,286 @@
+//! What can go wrong between us and git. Every variant names the command, file,
+//! branch or key it is about, so that a caller never has to read an error's text
+//! to decide what to do next.
+
+use std::{io, path::PathBuf};
+
+use butler_protocol::{BranchName, CommitSha, PrNumber};
+
+/// The result of everything in this room.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Why git, a worktree or a pull request could not do what was asked.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The program is missing or may not be started.
+    #[error("cannot start `{command}`")]
+    Start {
+        /// The program and its arguments.
+        command: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// The command ran and said no.
+    #[error("`{command}` ended with code {code}: {stderr}")]
+    Failed {
+        /// The program and its arguments.
+        command: String,
+        /// Its exit code, or minus the signal that ended it.
+        code: i32,
+        /// What it wrote to standard error.
+        stderr: String,
+    },
+    /// The command ran too long and was ended.
+    #[error("`{command}` was ended after {seconds} s")]
+    Deadline {
+        /// The program and its arguments.
+        command: String,
+        /// What it was given.
+        seconds: u64,
+    },
+    /// Somebody pressed stop.
+    #[error("`{what}` was stopped")]
+    Cancelled {
+        /// The command, or what was being waited for.
+        what: String,
+    },
+    /// The command wrote more than we are willing to hold.
+    #[error("`{command}` wrote more than {limit} bytes")]
+    TooMuch {
+        /// The program and its arguments.
+        command: String,
+        /// The limit.
+        limit: usize,
+    },
+    /// The command answered in a way we cannot read.
+    #[error("cannot read the answer of `{command}`: {answer}")]
+    Unreadable {
+        /// The program and its arguments.
+        command: String,
+        /// What it said, shortened.
+        answer: String,
+    },
+    /// Git is older than what we ask of it.
+    #[error("git {found} is too old: install git 2.38 or newer")]
+    TooOld {
+        /// Its version.
+        found: String,
+    },
+    /// A branch stands where ours need a folder of branches.
+    #[error(
+        "a branch named `codebutler` is in the way of `{branch}`: rename it with `git branch -m codebutler <another name>`"
+    )]
+    InTheWay {
+        /// The branch that cannot be made.
+        branch: BranchName,
+    },
+    /// A file could not be read or written.
+    #[error("cannot use `{}`", path.display())]
+    File {
+        /// Which file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A submodule that we do not bring.
+    #[error("the submodule `{path}` is not brought: {why}")]
+    Submodule {
+        /// Its folder, or its commit.
+        path: String,
+        /// Why.
+        why: String,
+    },
+    /// The folder is not the top of a repository.
+    #[error("`{}` is not the top of a git repository", path.display())]
+    NotARepo {
+        /// Which folder.
+        path: PathBuf,
+    },
+    /// A folder that must be ours is a link to somewhere else.
+    #[error("`{}` is a link: worktrees are kept in real folders only", path.display())]
+    Link {
+        /// Which folder.
+        path: PathBuf,
+    },
+    /// Somebody has put another branch into a folder of ours.
+    #[error(
+        "`{}` is the team's folder for `{branch}`, but `{on}` is checked out in it: run `git switch {branch}` there, or ask for the work in a new thread",
+        path.display()
+    )]
+    OtherBranch {
+        /// The worktree.
+        path: PathBuf,
+        /// The branch it is for.
+        branch: BranchName,
+        /// The branch it is on.
+        on: BranchName,
+    },
+    /// The repository's own config pulls in further files, which could change
+    /// between our look at them and git's.
+    #[error("`{}` sets `{key}`: remove it, or move it to your own git config", file.display())]
+    Include {
+        /// The config file.
+        file: PathBuf,
+        /// The key.
+        key: String,
+    },
+    /// There are remotes, and none is obviously the one.
+    #[error("which remote? there are {names}, and none is called `origin`")]
+    WhichRemote {
+        /// Those there are.
+        names: String,
+    },
+    /// The repository has no remote.
+    #[error("`{}` has no remote", path.display())]
+    NoRemote {
+        /// The clone.
+        path: PathBuf,
+    },
+    /// Nobody says what the default branch is.
+    #[error(
+        "cannot tell the default branch of `{remote}`: push one, or name it with `git remote set-head {remote} <branch>`"
+    )]
+    NoDefaultBranch {
+        /// The remote, or the clone without one.
+        remote: String,
+    },
+    /// The default branch has no commit yet.
+    #[error("the default branch `{branch}` has no commit yet")]
+    Empty {
+        /// Which branch.
+        branch: BranchName,
+    },
+    /// Another activation or process has the worktree.
+    #[error("`{what}` is in use")]
+    Busy {
+        /// Which worktree.
+        what: String,
+    },
+    /// A rebase, merge or the like was begun there and not ended.
+    #[error("an unfinished {operation} is in the way in `{}`", path.display())]
+    Unfinished {
+        /// As in `rebase`.
+        operation: &'static str,
+        /// The worktree.
+        path: PathBuf,
+    },
+    /// Uncommitted changes stand in the way of a rebase.
+    #[error("`{}` has uncommitted changes", path.display())]
+    Dirty {
+        /// The worktree.
+        path: PathBuf,
+    },
+    /// Two lines of work changed the same place. Nothing was changed by us.
+    #[error("{theirs} and {ours} conflict in {}", names(files))]
+    Conflict {
+        /// Our side.
+        ours: String,
+        /// The other side.
+        theirs: String,
+        /// The files in conflict.
+        files: Vec<PathBuf>,
+    },
+    /// Others pushed faster than we could follow.
+    #[error("`{name}` moved {attempts} times while we tried to push to it")]
+    Outpaced {
+        /// The branch or ref.
+        name: String,
+        /// How often we tried.
+        attempts: u32,
+    },
+    /// Only our own branches are pushed to or deleted.
+    #[error("`{branch}` is not a branch of ours")]
+    NotOurs {
+        /// Which branch.
+        branch: BranchName,
+    },
+    /// The remote refused.
+    #[error("the remote refused `{name}`: {reason}")]
+    Refused {
+        /// The ref.
+        name: String,
+        /// What the remote said.
+        reason: String,
+    },
+    /// No issue has this number.
+    #[error("there is no issue {number}")]
+    NoIssue {
+        /// Which.
+        number: crate::IssueNumber,
+    },
+    /// No pull request has this number.
+    #[error("there is no pull request {number}")]
+    NoPull {
+        /// Which.
+        number: PrNumber,
+    },
+    /// The pull request is not open any more.
+    #[error("pull request {number} is {state}")]
+    NotOpen {
+        /// Which.
+        number: PrNumber,
+        /// `merged` or `closed`.
+        state: &'static str,
+    },
+    /// Somebody pushed since the decision to merge was made.
+    #[error("pull request {number} is at {actual}, not at {expected}")]
+    HeadMoved {
+        /// Which pull request.
+        number: PrNumber,
+        /// What was decided about.
+        expected: CommitSha,
+        /// What is there.
+        actual: CommitSha,
+    },
+    /// The forge said no, for a reason that has a name.
+    #[error("the forge does not merge {number}: {said}")]
+    Blocked {
+        /// Which pull request, as people write it.
+        number: String,
+        /// The reason.
+        block: crate::Block,
+        /// The forge's own words.
+        said: String,
+        /// How long it wants to be left alone.
+        wait: Option<std::time::Duration>,
+    },
+    /// A branch of ours was deleted on the remote. It is not pushed again.
+    #[error("the branch `{branch}` was deleted on the remote")]
+    BranchGone {
+        /// Which branch.
+        branch: BranchName,
+    },
+    /// The branch of a pull request is not on the remote.
+    #[error("the branch `{branch}` is not on the remote: push it first")]
+    NotPushed {
+        /// Which branch.
+        branch: BranchName,
+    },
+}
+
+impl Error {
+    /// For `map_err` on file operations.
+    pub(crate) fn file(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
+        let path = path.into();
+        move |source| Error::File { path, source }
+    }
+
+    /// Whether a command itself failed with this exit code.
+    #[must_use]
+    pub fn is_exit(&self, wanted: i32) -> bool {
+        matches!(self, Error::Failed { code, .. } if *code == wanted)
+    }
+}
+
+fn names(files: &[PathBuf]) -> String {
+    let shown: Vec<_> = files
+        .iter()
+        .take(5)
+        .map(|f| f.display().to_string())
+        .collect();
+    match files.len().saturating_sub(5) {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
+    }
+}

@@ -1,0 +1,429 @@
+//! Pull requests on GitHub. Each call looks before it acts, and looks again
+//! when an answer was lost, so that a repeat never does a thing twice.
+
+mod merge;
+
+use butler_protocol::{BranchName, CommitSha, PrNumber, fault};
+use futures_util::{FutureExt, future::BoxFuture};
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    Check, CheckState, Comment, Edit, Forge, MergeAgain, NewComment, NewPull, PullRequest,
+    PullState,
+    gh::{Address, Answer, Request, send},
+    wire,
+};
+use crate::{Error, Repo, Result, name, push::jitter};
+
+pub(crate) const ATTEMPTS: u32 = 5;
+const PAGE: usize = 100;
+const PAGES: usize = 20;
+
+/// Pull requests on GitHub, through `gh`.
+#[derive(Debug, Clone)]
+pub struct GitHubForge {
+    repo: Repo,
+    address: Address,
+}
+
+impl GitHubForge {
+    /// The forge of a clone whose remote is on GitHub (or on the host named by
+    /// `GH_HOST`); nothing when it is elsewhere.
+    #[must_use]
+    pub fn of(repo: &Repo) -> Option<Self> {
+        let hosts: Vec<String> = repo.git().settings().value("GH_HOST").into_iter().collect();
+        let address = Address::of(&repo.remote()?.url, &hosts)?;
+        Some(Self {
+            repo: repo.clone(),
+            address,
+        })
+    }
+
+    async fn ask(&self, request: Request<'_>, cancel: &CancellationToken) -> Result<Answer> {
+        let changing = request.method != "GET";
+        if changing {
+            fault("forge.before-request");
+        }
+        let answer = send(&self.repo, &self.address, request, cancel).await;
+        if changing {
+            fault("forge.after-request");
+        }
+        answer
+    }
+
+    /// Asks for a change once.
+    pub(crate) async fn send(
+        &self,
+        method: &str,
+        path: String,
+        body: Value,
+        cancel: &CancellationToken,
+    ) -> Result<Answer> {
+        let request = Request {
+            method,
+            path,
+            body: Some(body),
+            accept: None,
+        };
+        self.ask(request, cancel).await
+    }
+
+    /// Reads; a lost answer is asked for again.
+    pub(crate) async fn get(&self, path: &str, cancel: &CancellationToken) -> Result<Answer> {
+        let request = || Request {
+            method: "GET",
+            path: path.to_owned(),
+            ..Request::default()
+        };
+        for attempt in 1..ATTEMPTS {
+            let answer = self.ask(request(), cancel).await?;
+            if !answer.is_unclear() {
+                return Ok(answer);
+            }
+            jitter(attempt, cancel).await?;
+        }
+        self.ask(request(), cancel).await
+    }
+
+    /// Every page of a list.
+    pub(crate) async fn all(&self, path: &str, cancel: &CancellationToken) -> Result<Vec<Value>> {
+        let mut items = Vec::new();
+        for page in 1..=PAGES {
+            let sign = if path.contains('?') { '&' } else { '?' };
+            let path = format!("{path}{sign}per_page={PAGE}&page={page}");
+            let Value::Array(more) = self.get(&path, cancel).await?.json()? else {
+                break;
+            };
+            let last = more.len() < PAGE;
+            items.extend(more);
+            if last {
+                break;
+            }
+        }
+        Ok(items)
+    }
+
+    async fn one(
+        &self,
+        number: PrNumber,
+        cancel: &CancellationToken,
+    ) -> Result<(PullRequest, Value)> {
+        let answer = self.get(&format!("pulls/{}", number.0), cancel).await?;
+        if answer.status == 404 {
+            return Err(Error::NoPull { number });
+        }
+        let json = answer.json()?;
+        let pull = wire::pull(&json).ok_or_else(|| answer.refusal())?;
+        Ok((pull, json))
+    }
+
+    async fn of_branch(
+        &self,
+        branch: &BranchName,
+        cancel: &CancellationToken,
+    ) -> Result<Vec<PullRequest>> {
+        let path = format!("pulls?state=all&head={}:{branch}", self.address.owner);
+        let items = self.all(&path, cancel).await?;
+        let pulls = items.iter().filter_map(wire::pull);
+        let mut pulls: Vec<PullRequest> = pulls.filter(|p| p.branch == *branch).collect();
+        pulls.sort_by_key(|p| std::cmp::Reverse(p.number));
+        Ok(pulls)
+    }
+
+    async fn open(&self, new: &NewPull, cancel: &CancellationToken) -> Result<PullRequest> {
+        if !name::is_ours(&new.branch) {
+            return Err(Error::NotOurs {
+                branch: new.branch.clone(),
+            });
+        }
+        for attempt in 0..ATTEMPTS {
+            self.repo.fetch(cancel).await?;
+            let head = self.repo.remote_tip(&new.branch).await?;
+            let there = self.of_branch(&new.branch, cancel).await?;
+            let open = there.iter().find(|p| p.state == PullState::Open);
+            let same = there
+                .first()
+                .filter(|p| head.as_ref().is_none_or(|h| p.head == *h));
+            if let Some(pull) = open.or(same) {
+                return Ok(pull.clone());
+            }
+            if head.is_none() {
+                return Err(Error::NotPushed {
+                    branch: new.branch.clone(),
+                });
+            }
+            let answer = self.post_pull(new, cancel).await?;
+            // 422: somebody opened it between our look and our word.
+            if answer.is_unclear() || (answer.status == 422 && attempt == 0) {
+                jitter(attempt, cancel).await?;
+                continue;
+            }
+            let json = answer.json()?;
+            return wire::pull(&json).ok_or_else(|| answer.refusal());
+        }
+        Err(self.outpaced(new.branch.as_str()))
+    }
+
+    async fn post_pull(&self, new: &NewPull, cancel: &CancellationToken) -> Result<Answer> {
+        let body = json!({
+            "title": new.title,
+            "body": new.body,
+            "head": new.branch,
+            "base": self.repo.default_branch(),
+        });
+        self.send("POST", "pulls".into(), body, cancel).await
+    }
+
+    /// Changes fields of a pull request; a lost answer is simply asked again.
+    async fn patch(
+        &self,
+        number: PrNumber,
+        fields: &Value,
+        cancel: &CancellationToken,
+    ) -> Result<PullRequest> {
+        for attempt in 0..ATTEMPTS {
+            let path = format!("pulls/{}", number.0);
+            let answer = self.send("PATCH", path, fields.clone(), cancel).await?;
+            match answer.status {
+                404 => return Err(Error::NoPull { number }),
+                _ if answer.is_unclear() => jitter(attempt, cancel).await?,
+                _ => {
+                    let json = answer.json()?;
+                    return wire::pull(&json).ok_or_else(|| answer.refusal());
+                }
+            }
+        }
+        Err(self.outpaced(&number.to_string()))
+    }
+
+    async fn comments(&self, number: PrNumber, cancel: &CancellationToken) -> Result<Vec<Comment>> {
+        let general = format!("issues/{}/comments", number.0);
+        let lines = format!("pulls/{}/comments", number.0);
+        let mut items = self.all(&general, cancel).await?;
+        items.extend(self.all(&lines, cancel).await?);
+        let mut comments: Vec<Comment> = items.iter().filter_map(wire::comment).collect();
+        comments.sort_by_key(|c| c.at);
+        Ok(comments)
+    }
+
+    async fn say(
+        &self,
+        number: PrNumber,
+        comment: &NewComment,
+        cancel: &CancellationToken,
+    ) -> Result<Comment> {
+        for attempt in 0..ATTEMPTS {
+            let there = self.comments(number, cancel).await?;
+            let mine = |c: &Comment| c.key.as_deref() == Some(comment.key.as_str());
+            if let Some(said) = there.into_iter().find(mine) {
+                return Ok(said);
+            }
+            let body = wire::marked(&comment.author, &comment.body, &comment.key);
+            let (place, body) = match &comment.place {
+                None => ("issues", json!({ "body": body })),
+                Some(place) => {
+                    let head = self.one(number, cancel).await?.0.head;
+                    let body = json!({
+                        "body": body,
+                        "commit_id": head,
+                        "path": place.path,
+                        "line": place.line,
+                        "side": "RIGHT",
+                    });
+                    ("pulls", body)
+                }
+            };
+            let path = format!("{place}/{}/comments", number.0);
+            let answer = self.send("POST", path, body, cancel).await?;
+            if answer.status == 404 {
+                return Err(Error::NoPull { number });
+            }
+            if !answer.is_unclear() {
+                let json = answer.json()?;
+                return wire::comment(&json).ok_or_else(|| answer.refusal());
+            }
+            jitter(attempt, cancel).await?;
+        }
+        Err(self.outpaced(&number.to_string()))
+    }
+
+    pub(crate) fn outpaced(&self, name: &str) -> Error {
+        Error::Outpaced {
+            name: name.to_owned(),
+            attempts: ATTEMPTS,
+        }
+    }
+}
+
+impl Forge for GitHubForge {
+    fn create<'a>(
+        &'a self,
+        new: &'a NewPull,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<PullRequest>> {
+        self.open(new, cancel).boxed()
+    }
+
+    fn find<'a>(
+        &'a self,
+        branch: &'a BranchName,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Option<PullRequest>>> {
+        async move {
+            let pulls = self.of_branch(branch, cancel).await?;
+            let open = pulls.iter().find(|p| p.state == PullState::Open);
+            Ok(open.or(pulls.first()).cloned())
+        }
+        .boxed()
+    }
+
+    fn view<'a>(
+        &'a self,
+        number: PrNumber,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<PullRequest>> {
+        async move {
+            let (mut pull, _) = self.one(number, cancel).await?;
+            pull.comments = self.comments(number, cancel).await?;
+            Ok(pull)
+        }
+        .boxed()
+    }
+
+    fn diff<'a>(
+        &'a self,
+        number: PrNumber,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<String>> {
+        async move {
+            let request = Request {
+                method: "GET",
+                path: format!("pulls/{}", number.0),
+                body: None,
+                accept: Some("application/vnd.github.diff"),
+            };
+            let answer = self.ask(request, cancel).await?;
+            match answer.status {
+                200 => Ok(String::from_utf8_lossy(&answer.body).into_owned()),
+                404 => Err(Error::NoPull { number }),
+                _ => Err(answer.refusal()),
+            }
+        }
+        .boxed()
+    }
+
+    fn edit<'a>(
+        &'a self,
+        number: PrNumber,
+        edit: &'a Edit,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<PullRequest>> {
+        async move {
+            let mut fields = serde_json::Map::new();
+            let given = [("title", &edit.title), ("body", &edit.body)];
+            for (name, value) in given {
+                if let Some(value) = value {
+                    fields.insert(name.into(), json!(value));
+                }
+            }
+            self.patch(number, &Value::Object(fields), cancel).await
+        }
+        .boxed()
+    }
+
+    fn comment<'a>(
+        &'a self,
+        number: PrNumber,
+        comment: &'a NewComment,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Comment>> {
+        self.say(number, comment, cancel).boxed()
+    }
+
+    fn checks<'a>(
+        &'a self,
+        number: PrNumber,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Vec<Check>>> {
+        async move {
+            let head = self.one(number, cancel).await?.0.head;
+            let runs = format!("commits/{head}/check-runs?per_page={PAGE}");
+            let runs = self.get(&runs, cancel).await?.json()?;
+            let status = format!("commits/{head}/status?per_page={PAGE}");
+            let status = self.get(&status, cancel).await?.json()?;
+            let runs = runs["check_runs"].as_array().into_iter().flatten();
+            let statuses = status["statuses"].as_array().into_iter().flatten();
+            Ok(runs
+                .filter_map(|run| wire::check_run(run, &head))
+                .chain(statuses.filter_map(|status| wire::status(status, &head)))
+                .collect())
+        }
+        .boxed()
+    }
+
+    fn merge<'a>(
+        &'a self,
+        number: PrNumber,
+        head: &'a CommitSha,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<CommitSha>> {
+        self.squash(number, head, cancel).boxed()
+    }
+
+    fn merge_again<'a>(
+        &'a self,
+        again: &'a MergeAgain,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<()>> {
+        self.once_more(again, cancel).boxed()
+    }
+
+    fn close<'a>(
+        &'a self,
+        number: PrNumber,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<PullRequest>> {
+        async move {
+            let (pull, _) = self.one(number, cancel).await?;
+            match pull.state {
+                PullState::Closed => Ok(pull),
+                PullState::Merged { .. } => {
+                    let state = "merged";
+                    Err(Error::NotOpen { number, state })
+                }
+                PullState::Open => {
+                    self.patch(number, &json!({ "state": "closed" }), cancel)
+                        .await
+                }
+            }
+        }
+        .boxed()
+    }
+
+    fn list<'a>(
+        &'a self,
+        open_only: bool,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Vec<PullRequest>>> {
+        async move {
+            let state = if open_only { "open" } else { "all" };
+            let items = self.all(&format!("pulls?state={state}"), cancel).await?;
+            let pulls = items.iter().filter_map(wire::pull);
+            let mut ours: Vec<PullRequest> = pulls.filter(|p| name::is_ours(&p.branch)).collect();
+            ours.sort_by_key(|p| std::cmp::Reverse(p.number));
+            Ok(ours)
+        }
+        .boxed()
+    }
+}
+
+/// A check's conclusion in our words; none yet means that it is still running.
+pub(super) fn check_state(word: Option<&str>) -> CheckState {
+    match word {
+        Some("success") => CheckState::Passed,
+        Some("neutral" | "skipped") => CheckState::Skipped,
+        None | Some("pending" | "expected") => CheckState::Pending,
+        Some(_) => CheckState::Failed,
+    }
+}

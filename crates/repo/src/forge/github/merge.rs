@@ -1,0 +1,149 @@
+//! Squash merges on GitHub: only at the head that was agreed to, and the branch
+//! goes afterwards.
+
+use butler_protocol::{BranchName, CommitSha, PrNumber};
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    super::{
+        Block, MergeAgain, PullRequest, PullState,
+        gh::{Answer, Request},
+    },
+    ATTEMPTS, GitHubForge,
+};
+use crate::{Error, Result, push::jitter, squash};
+
+impl GitHubForge {
+    pub(super) async fn squash(
+        &self,
+        number: PrNumber,
+        head: &CommitSha,
+        cancel: &CancellationToken,
+    ) -> Result<CommitSha> {
+        for attempt in 0..ATTEMPTS {
+            let (pull, json) = self.one(number, cancel).await?;
+            match &pull.state {
+                PullState::Merged { commit } => {
+                    self.delete_branch(&pull.branch, head, cancel).await?;
+                    return Ok(commit.clone());
+                }
+                // GitHub closes what lost its branch.
+                PullState::Closed if !self.has_branch(&pull.branch, cancel).await? => {
+                    return Err(Error::BranchGone {
+                        branch: pull.branch.clone(),
+                    });
+                }
+                PullState::Closed => {
+                    let state = "closed";
+                    return Err(Error::NotOpen { number, state });
+                }
+                PullState::Open if pull.head != *head => {
+                    return Err(Error::HeadMoved {
+                        number,
+                        expected: head.clone(),
+                        actual: pull.head,
+                    });
+                }
+                PullState::Open => {}
+            }
+            if json["mergeable"] == Value::Bool(false) {
+                return Err(self.conflict(&pull, cancel).await?);
+            }
+            let again = MergeAgain {
+                number,
+                head: pull.head.clone(),
+                title: pull.title.clone(),
+                body: pull.body.clone(),
+            };
+            let answer = self.put_merge(&again, cancel).await?;
+            if answer.status == 200 {
+                continue;
+            }
+            // 405 without a reason while GitHub is still computing whether it
+            // merges; 409 when the head moved. The next look tells them apart.
+            let no = answer.no_merge(number.to_string());
+            let reason = !matches!(
+                &no,
+                Error::Blocked {
+                    block: Block::Refused,
+                    ..
+                }
+            );
+            let again = answer.is_unclear() || matches!(answer.status, 405 | 409);
+            if !again || (reason && !answer.is_unclear()) || attempt + 1 == ATTEMPTS {
+                return Err(no);
+            }
+            jitter(attempt + 3, cancel).await?;
+        }
+        Err(self.outpaced(&number.to_string()))
+    }
+
+    /// One request; a no is an error with a name.
+    pub(super) async fn once_more(
+        &self,
+        again: &MergeAgain,
+        cancel: &CancellationToken,
+    ) -> Result<()> {
+        let answer = self.put_merge(again, cancel).await?;
+        match answer.status {
+            200 => Ok(()),
+            _ => Err(answer.no_merge(again.number.to_string())),
+        }
+    }
+
+    async fn has_branch(&self, branch: &BranchName, cancel: &CancellationToken) -> Result<bool> {
+        let there = self.get(&format!("git/ref/heads/{branch}"), cancel).await?;
+        Ok(there.status != 404)
+    }
+
+    async fn put_merge(&self, pull: &MergeAgain, cancel: &CancellationToken) -> Result<Answer> {
+        let body = json!({
+            "sha": pull.head,
+            "merge_method": "squash",
+            "commit_title": format!("{} ({})", pull.title.trim(), pull.number),
+            "commit_message": pull.body.trim(),
+        });
+        let path = format!("pulls/{}/merge", pull.number.0);
+        self.send("PUT", path, body, cancel).await
+    }
+
+    /// Deletes a merged branch, unless somebody has pushed to it since.
+    async fn delete_branch(
+        &self,
+        branch: &BranchName,
+        head: &CommitSha,
+        cancel: &CancellationToken,
+    ) -> Result<()> {
+        let there = self.get(&format!("git/ref/heads/{branch}"), cancel).await?;
+        if there.status == 404 || there.json()?["object"]["sha"] != head.as_str() {
+            return Ok(());
+        }
+        let request = Request {
+            method: "DELETE",
+            path: format!("git/refs/heads/{branch}"),
+            ..Request::default()
+        };
+        let answer = self.ask(request, cancel).await?;
+        match answer.status {
+            // 404 and 422: it is gone already. Forbidden: it may stay.
+            204 | 404 | 422 => Ok(()),
+            status => {
+                tracing::warn!(%branch, status, "the merged branch could not be deleted");
+                Ok(())
+            }
+        }
+    }
+
+    /// The error for a pull request that does not merge, with its files.
+    async fn conflict(&self, pull: &PullRequest, cancel: &CancellationToken) -> Result<Error> {
+        self.repo.fetch(cancel).await?;
+        let base = self.repo.default_ref();
+        let files = squash::conflicts(&self.repo, &base, pull.head.as_str(), cancel).await?;
+        Ok(Error::Conflict {
+            ours: pull.branch.to_string(),
+            theirs: pull.base.to_string(),
+            files,
+        })
+    }
+}

@@ -1,0 +1,178 @@
+//! Issues and releases, wherever the pull requests live: on GitHub, or on the
+//! remote itself. The same two implementations as [`crate::Forge`], and one test
+//! suite for both.
+//!
+//! Every call may be repeated: the repeat finds what the first one did.
+
+mod github;
+mod local;
+
+use std::{fmt, sync::Arc};
+
+use butler_protocol::CommitSha;
+use futures_util::future::BoxFuture;
+use serde::{Deserialize, Serialize};
+use tokio_util::sync::CancellationToken;
+
+use crate::{Author, Comment, GitHubForge, LocalForge, NewComment, Repo, Result};
+
+/// Where issues and releases of a clone are: GitHub where its remote is GitHub,
+/// else the remote itself.
+///
+/// # Errors
+/// When the clone has no remote.
+pub fn tracker_of(repo: &Repo) -> Result<Arc<dyn Tracker>> {
+    Ok(match GitHubForge::of(repo) {
+        Some(forge) => Arc::new(forge),
+        None => Arc::new(LocalForge::new(repo)?),
+    })
+}
+
+/// The number of an issue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct IssueNumber(pub u64);
+
+impl fmt::Display for IssueNumber {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "#{}", self.0)
+    }
+}
+
+/// An issue.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Issue {
+    /// Its number.
+    pub number: IssueNumber,
+    /// Who wrote it.
+    pub author: Author,
+    /// Its title.
+    pub title: String,
+    /// Its text, without our own marks. Text of strangers: data, never instruction.
+    pub body: String,
+    /// Its labels, sorted.
+    #[serde(default)]
+    pub labels: Vec<String>,
+    /// Whether it is still open.
+    pub open: bool,
+    /// Where people look at it, if it has a page of its own.
+    #[serde(default)]
+    pub url: Option<String>,
+    /// What was said about it, oldest first. [`Tracker::issue`] fills it; lists may not.
+    #[serde(default)]
+    pub comments: Vec<Comment>,
+    /// The key by which we recognise our own.
+    #[serde(default)]
+    pub key: Option<String>,
+}
+
+/// An issue to be opened.
+#[derive(Debug, Clone)]
+pub struct NewIssue {
+    /// Who opens it.
+    pub author: Author,
+    /// Its title.
+    pub title: String,
+    /// Its text.
+    pub body: String,
+    /// Its labels.
+    pub labels: Vec<String>,
+    /// Made by the caller: the same key is one issue.
+    pub key: String,
+}
+
+/// A release: a tag with words.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Release {
+    /// As in `v1.2.0`.
+    pub tag: String,
+    /// Its title.
+    pub title: String,
+    /// What is new.
+    pub notes: String,
+    /// What was released.
+    pub commit: CommitSha,
+    /// Where people look at it, if it has a page of its own.
+    #[serde(default)]
+    pub url: Option<String>,
+}
+
+/// A release to be made.
+#[derive(Debug, Clone)]
+pub struct NewRelease {
+    /// As in `v1.2.0`; the same tag is one release.
+    pub tag: String,
+    /// Its title.
+    pub title: String,
+    /// What is new.
+    pub notes: String,
+    /// What is released; it must be on the remote.
+    pub commit: CommitSha,
+}
+
+/// Where issues and releases live.
+pub trait Tracker: Send + Sync {
+    /// Opens an issue, once per key.
+    fn open_issue<'a>(
+        &'a self,
+        new: &'a NewIssue,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Issue>>;
+
+    /// The issues, newest first; only open ones if asked so.
+    fn issues<'a>(
+        &'a self,
+        open_only: bool,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Vec<Issue>>>;
+
+    /// An issue as it is now, with its comments.
+    fn issue<'a>(
+        &'a self,
+        number: IssueNumber,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Issue>>;
+
+    /// Adds labels.
+    fn label_issue<'a>(
+        &'a self,
+        number: IssueNumber,
+        labels: &'a [String],
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Issue>>;
+
+    /// Comments on an issue, once per key. A place is not looked at.
+    fn comment_issue<'a>(
+        &'a self,
+        number: IssueNumber,
+        comment: &'a NewComment,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Comment>>;
+
+    /// Closes an issue.
+    fn close_issue<'a>(
+        &'a self,
+        number: IssueNumber,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Issue>>;
+
+    /// Makes a release, once per tag. A tag that stands at another commit is
+    /// never moved.
+    fn publish<'a>(
+        &'a self,
+        new: &'a NewRelease,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Release>>;
+
+    /// The releases, newest first.
+    fn releases<'a>(&'a self, cancel: &'a CancellationToken)
+    -> BoxFuture<'a, Result<Vec<Release>>>;
+}
+
+/// Labels in the one order that both sides keep them in.
+fn sorted(labels: impl IntoIterator<Item = String>) -> Vec<String> {
+    let mut labels: Vec<String> = labels.into_iter().collect();
+    labels.sort();
+    labels.dedup();
+    labels
+}

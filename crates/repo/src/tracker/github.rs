@@ -1,0 +1,280 @@
+//! Issues and releases on GitHub, through `gh`. GitHub counts issues and pull
+//! requests together and lists both as issues; pull requests are left out here.
+
+use butler_protocol::CommitSha;
+use futures_util::{FutureExt, future::BoxFuture};
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use super::{Issue, IssueNumber, NewIssue, NewRelease, Release, Tracker, local::settle, sorted};
+use crate::{
+    Comment, Error, GitHubForge, NewComment, Result,
+    forge::{ATTEMPTS, wire},
+    push::jitter,
+};
+
+/// An issue without its comments; nothing when it is a pull request.
+fn read(json: &Value) -> Option<Issue> {
+    if !json["pull_request"].is_null() {
+        return None;
+    }
+    let (body, author, key) = wire::written(json, json["body"].as_str().unwrap_or_default());
+    let labels = json["labels"].as_array().into_iter().flatten();
+    let labels = labels.filter_map(|label| label["name"].as_str().or(label.as_str()));
+    Some(Issue {
+        number: IssueNumber(json["number"].as_u64()?),
+        author,
+        title: json["title"].as_str()?.to_owned(),
+        body,
+        labels: sorted(labels.map(str::to_owned)),
+        open: json["state"].as_str()? == "open",
+        url: json["html_url"].as_str().map(str::to_owned),
+        comments: Vec::new(),
+        key,
+    })
+}
+
+impl GitHubForge {
+    async fn all_issues(&self, state: &str, cancel: &CancellationToken) -> Result<Vec<Issue>> {
+        let items = self.all(&format!("issues?state={state}"), cancel).await?;
+        let mut issues: Vec<Issue> = items.iter().filter_map(read).collect();
+        issues.sort_by_key(|issue| std::cmp::Reverse(issue.number));
+        Ok(issues)
+    }
+
+    async fn one_issue(&self, number: IssueNumber, cancel: &CancellationToken) -> Result<Issue> {
+        let answer = self.get(&format!("issues/{}", number.0), cancel).await?;
+        if answer.status == 404 {
+            return Err(Error::NoIssue { number });
+        }
+        read(&answer.json()?).ok_or(Error::NoIssue { number })
+    }
+
+    async fn add_issue(&self, new: &NewIssue, cancel: &CancellationToken) -> Result<Issue> {
+        for attempt in 0..ATTEMPTS {
+            let there = self.all_issues("all", cancel).await?;
+            let mine = |issue: &Issue| issue.key.as_deref() == Some(new.key.as_str());
+            if let Some(issue) = there.into_iter().find(mine) {
+                return Ok(issue);
+            }
+            let body = json!({
+                "title": new.title,
+                "body": wire::marked(&new.author, &new.body, &new.key),
+                "labels": new.labels,
+            });
+            let answer = self.send("POST", "issues".into(), body, cancel).await?;
+            if !answer.is_unclear() {
+                return read(&answer.json()?).ok_or_else(|| answer.refusal());
+            }
+            jitter(attempt, cancel).await?;
+        }
+        Err(self.outpaced(&new.title))
+    }
+
+    /// A change that is the same when it is made twice.
+    async fn change_issue(
+        &self,
+        number: IssueNumber,
+        (method, below): (&str, &str),
+        body: Value,
+        cancel: &CancellationToken,
+    ) -> Result<Issue> {
+        self.one_issue(number, cancel).await?;
+        for attempt in 0..ATTEMPTS {
+            let path = format!("issues/{}{below}", number.0);
+            let answer = self.send(method, path, body.clone(), cancel).await?;
+            match answer.status {
+                404 => return Err(Error::NoIssue { number }),
+                _ if answer.is_unclear() => jitter(attempt, cancel).await?,
+                _ => {
+                    answer.json()?;
+                    return self.one_issue(number, cancel).await;
+                }
+            }
+        }
+        Err(self.outpaced(&number.to_string()))
+    }
+
+    async fn issue_notes(
+        &self,
+        number: IssueNumber,
+        cancel: &CancellationToken,
+    ) -> Result<Vec<Comment>> {
+        let path = format!("issues/{}/comments", number.0);
+        let items = self.all(&path, cancel).await?;
+        Ok(items.iter().filter_map(wire::comment).collect())
+    }
+
+    async fn note(
+        &self,
+        number: IssueNumber,
+        comment: &NewComment,
+        cancel: &CancellationToken,
+    ) -> Result<Comment> {
+        self.one_issue(number, cancel).await?;
+        for attempt in 0..ATTEMPTS {
+            let there = self.issue_notes(number, cancel).await?;
+            let mine = |c: &Comment| c.key.as_deref() == Some(comment.key.as_str());
+            if let Some(said) = there.into_iter().find(mine) {
+                return Ok(said);
+            }
+            let body = wire::marked(&comment.author, &comment.body, &comment.key);
+            let path = format!("issues/{}/comments", number.0);
+            let answer = self
+                .send("POST", path, json!({ "body": body }), cancel)
+                .await?;
+            if !answer.is_unclear() {
+                return wire::comment(&answer.json()?).ok_or_else(|| answer.refusal());
+            }
+            jitter(attempt, cancel).await?;
+        }
+        Err(self.outpaced(&number.to_string()))
+    }
+
+    /// The commit of a tag; light or annotated.
+    async fn tagged(&self, tag: &str, cancel: &CancellationToken) -> Result<Option<CommitSha>> {
+        let answer = self.get(&format!("git/ref/tags/{tag}"), cancel).await?;
+        if answer.status == 404 {
+            return Ok(None);
+        }
+        let mut object = answer.json()?["object"].clone();
+        if object["type"] == "tag" {
+            let path = format!("git/tags/{}", object["sha"].as_str().unwrap_or_default());
+            object = self.get(&path, cancel).await?.json()?["object"].clone();
+        }
+        Ok(object["sha"].as_str().map(CommitSha::new))
+    }
+
+    async fn release(&self, json: &Value, cancel: &CancellationToken) -> Result<Option<Release>> {
+        let Some(tag) = json["tag_name"].as_str() else {
+            return Ok(None);
+        };
+        let text = |name: &str| json[name].as_str().unwrap_or_default().to_owned();
+        let commit = self.tagged(tag, cancel).await?;
+        Ok(commit.map(|commit| Release {
+            tag: tag.to_owned(),
+            title: text("name"),
+            notes: text("body"),
+            commit,
+            url: json["html_url"].as_str().map(str::to_owned),
+        }))
+    }
+
+    async fn make_release(&self, new: &NewRelease, cancel: &CancellationToken) -> Result<Release> {
+        for attempt in 0..ATTEMPTS {
+            let path = format!("releases/tags/{}", new.tag);
+            let there = self.get(&path, cancel).await?;
+            if there.status != 404
+                && let Some(release) = self.release(&there.json()?, cancel).await?
+            {
+                return settle(release, new);
+            }
+            // A tag without a release keeps its commit; GitHub would not say so.
+            if let Some(commit) = self.tagged(&new.tag, cancel).await?
+                && commit != new.commit
+            {
+                return Err(Error::Refused {
+                    name: new.tag.clone(),
+                    reason: format!("this tag is at {commit}, and tags are not moved"),
+                });
+            }
+            let body = json!({
+                "tag_name": new.tag,
+                "target_commitish": new.commit,
+                "name": new.title.trim(),
+                "body": new.notes.trim(),
+            });
+            let answer = self.send("POST", "releases".into(), body, cancel).await?;
+            if answer.is_unclear() || answer.status == 422 && attempt == 0 {
+                jitter(attempt, cancel).await?;
+            } else {
+                answer.json()?;
+            }
+        }
+        Err(self.outpaced(&new.tag))
+    }
+}
+
+impl Tracker for GitHubForge {
+    fn open_issue<'a>(
+        &'a self,
+        new: &'a NewIssue,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Issue>> {
+        self.add_issue(new, cancel).boxed()
+    }
+
+    fn issues<'a>(
+        &'a self,
+        open_only: bool,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Vec<Issue>>> {
+        let state = if open_only { "open" } else { "all" };
+        self.all_issues(state, cancel).boxed()
+    }
+
+    fn issue<'a>(
+        &'a self,
+        number: IssueNumber,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Issue>> {
+        async move {
+            let mut issue = self.one_issue(number, cancel).await?;
+            issue.comments = self.issue_notes(number, cancel).await?;
+            Ok(issue)
+        }
+        .boxed()
+    }
+
+    fn label_issue<'a>(
+        &'a self,
+        number: IssueNumber,
+        labels: &'a [String],
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Issue>> {
+        let body = json!({ "labels": labels });
+        self.change_issue(number, ("POST", "/labels"), body, cancel)
+            .boxed()
+    }
+
+    fn comment_issue<'a>(
+        &'a self,
+        number: IssueNumber,
+        comment: &'a NewComment,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Comment>> {
+        self.note(number, comment, cancel).boxed()
+    }
+
+    fn close_issue<'a>(
+        &'a self,
+        number: IssueNumber,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Issue>> {
+        let body = json!({ "state": "closed" });
+        self.change_issue(number, ("PATCH", ""), body, cancel)
+            .boxed()
+    }
+
+    fn publish<'a>(
+        &'a self,
+        new: &'a NewRelease,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Release>> {
+        self.make_release(new, cancel).boxed()
+    }
+
+    fn releases<'a>(
+        &'a self,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Vec<Release>>> {
+        async move {
+            let mut releases = Vec::new();
+            for json in self.all("releases", cancel).await? {
+                releases.extend(self.release(&json, cancel).await?);
+            }
+            Ok(releases)
+        }
+        .boxed()
+    }
+}

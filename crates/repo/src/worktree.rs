@@ -1,0 +1,100 @@
+//! One thread's worktree: where its files are and which branch they belong to.
+//! What it can do lives in the files beside this one: `commit`, `push`, `diff`,
+//! `status`.
+
+use std::path::{Path, PathBuf};
+
+use butler_protocol::{BranchName, CommitSha, TreeHash};
+use tokio_util::sync::CancellationToken;
+
+use crate::{Error, Git, Repo, Result, WorktreeLock, lock::FileLock, name, repo::resolve, tree};
+
+/// The worktree of one thread. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Worktree {
+    /// Its top folder.
+    pub path: PathBuf,
+    /// Its branch, `codebutler/<slug>-<id>`.
+    pub branch: BranchName,
+    repo: Repo,
+    git: Git,
+}
+
+impl Worktree {
+    pub(crate) fn new(repo: &Repo, path: &Path, branch: BranchName) -> Self {
+        let git = repo.git().elsewhere(path);
+        Self {
+            path: git.dir().to_owned(),
+            branch,
+            repo: repo.clone(),
+            git,
+        }
+    }
+
+    /// The clone it belongs to.
+    #[must_use]
+    pub fn repo(&self) -> &Repo {
+        &self.repo
+    }
+
+    /// Git in this worktree.
+    #[must_use]
+    pub fn git(&self) -> &Git {
+        &self.git
+    }
+
+    /// The short id of its thread.
+    #[must_use]
+    pub fn short(&self) -> &str {
+        name::short_of(&self.branch).unwrap_or("unnamed")
+    }
+
+    /// Waits for the exclusive right to change this worktree. Holds across
+    /// processes; dropping the future gives up waiting.
+    ///
+    /// # Errors
+    /// When the lock file cannot be made.
+    pub async fn lock(&self) -> Result<WorktreeLock> {
+        let name = format!("{}.activation", name::lock_name(&self.branch));
+        let path = self.repo.lock_file(&name);
+        let held = FileLock::take(&path, &CancellationToken::new()).await?;
+        Ok(WorktreeLock::new(held, path))
+    }
+
+    /// The exclusive right to change this worktree, if it is free.
+    ///
+    /// # Errors
+    /// When the lock file cannot be made.
+    pub fn try_lock(&self) -> Result<Option<WorktreeLock>> {
+        self.repo.try_lock_short(&name::lock_name(&self.branch))
+    }
+
+    /// The commit that is checked out.
+    ///
+    /// # Errors
+    /// When the worktree is gone.
+    pub async fn head(&self) -> Result<CommitSha> {
+        resolve(&self.git, "HEAD")
+            .await?
+            .ok_or_else(|| Error::NotARepo {
+                path: self.path.clone(),
+            })
+    }
+
+    /// The tree of the working files, tracked and untracked but not ignored,
+    /// `.codebutler/` left out. Equal to [`crate::tree_of`] of a commit of them.
+    ///
+    /// # Errors
+    /// When a file cannot be read.
+    pub async fn tree(&self) -> Result<TreeHash> {
+        let whole = tree::working_tree(&self.git, &CancellationToken::new()).await?;
+        tree::tree_of(&self.git, &whole).await
+    }
+
+    /// The right to run commands that change this worktree.
+    pub(crate) async fn writer(&self, cancel: &CancellationToken) -> Result<FileLock> {
+        self.repo
+            .writer(&name::lock_name(&self.branch), cancel)
+            .await
+    }
+}

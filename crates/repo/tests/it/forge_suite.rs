@@ -1,0 +1,296 @@
+//! What every forge promises, each step twice.
+
+use butler_protocol::{CheckRun, CommitSha, PrNumber, Receipt, Role};
+use butler_repo::{
+    Author, CheckState, Edit, Error, Forge, LocalForge, NewComment, Place, PullState, Repo,
+    Worktree, tree_of,
+};
+use butler_testkit::{ScratchRepo, git};
+
+use crate::support::*;
+
+pub fn remark(key: &str, place: Option<Place>) -> NewComment {
+    NewComment {
+        author: Author::Role(Role::Reviewer),
+        body: "Looks right.".into(),
+        place,
+        key: key.into(),
+    }
+}
+
+/// The whole life of a pull request, on any forge.
+pub async fn life(scratch: &ScratchRepo, forge: &dyn Forge, worktree: &Worktree) {
+    let early = forge.create(&pull(&worktree.branch), &go()).await;
+    assert!(early.is_ok(), "the branch is pushed at creation: {early:?}");
+    let number = early.unwrap().number;
+    deliver(worktree, "hello.txt", "hello\n").await;
+    let opened = forge.create(&pull(&worktree.branch), &go()).await.unwrap();
+    let head = worktree.head().await.unwrap();
+    assert_eq!((opened.number, &opened.head), (number, &head));
+    assert_eq!(
+        (opened.title.as_str(), opened.base.as_str()),
+        ("Add a greeting", "main")
+    );
+    let found = forge.find(&worktree.branch, &go()).await.unwrap().unwrap();
+    assert_eq!(found.number, number);
+    assert_eq!(
+        forge
+            .find(&"codebutler/none-abcdef".parse_branch(), &go())
+            .await
+            .unwrap(),
+        None
+    );
+
+    let edit = Edit {
+        title: None,
+        body: Some("Better words.".into()),
+    };
+    for _ in 0..2 {
+        let edited = forge.edit(number, &edit, &go()).await.unwrap();
+        assert_eq!(
+            (edited.title.as_str(), edited.body.as_str()),
+            ("Add a greeting", "Better words.")
+        );
+    }
+    let line = Place {
+        path: "hello.txt".into(),
+        line: 1,
+    };
+    for _ in 0..2 {
+        forge
+            .comment(number, &remark("summary", None), &go())
+            .await
+            .unwrap();
+        forge
+            .comment(number, &remark("line", Some(line.clone())), &go())
+            .await
+            .unwrap();
+    }
+    let viewed = forge.view(number, &go()).await.unwrap();
+    assert_eq!(viewed.comments.len(), 2, "{:?}", viewed.comments);
+    assert!(
+        viewed
+            .comments
+            .iter()
+            .all(|c| c.author == Author::Role(Role::Reviewer) && c.body == "Looks right.")
+    );
+    assert!(
+        viewed
+            .comments
+            .iter()
+            .any(|c| c.place.as_ref() == Some(&line))
+    );
+    assert!(forge.diff(number, &go()).await.unwrap().contains("+hello"));
+    assert_eq!(forge.list(true, &go()).await.unwrap().len(), 1);
+
+    merge(scratch, forge, number, &head, worktree).await;
+    let late = forge.create(&pull(&worktree.branch), &go()).await.unwrap();
+    assert_eq!(
+        late.number, number,
+        "a repeated create finds the merged one"
+    );
+    let refused = forge.close(number, &go()).await;
+    assert!(matches!(refused, Err(Error::NotOpen { .. })), "{refused:?}");
+    assert!(forge.list(true, &go()).await.unwrap().is_empty());
+    assert_eq!(forge.list(false, &go()).await.unwrap().len(), 1);
+    let missing = forge.view(PrNumber(999), &go()).await;
+    assert!(matches!(missing, Err(Error::NoPull { .. })), "{missing:?}");
+}
+
+async fn merge(
+    scratch: &ScratchRepo,
+    forge: &dyn Forge,
+    number: PrNumber,
+    head: &CommitSha,
+    worktree: &Worktree,
+) {
+    let wrong = CommitSha::new("1".repeat(40));
+    let moved = forge.merge(number, &wrong, &go()).await;
+    assert!(matches!(moved, Err(Error::HeadMoved { .. })), "{moved:?}");
+    assert!(scratch.remote_file("main", "hello.txt").is_none());
+    scratch.push_to_main("meanwhile.txt", "meanwhile");
+    let first = forge.merge(number, head, &go()).await.unwrap();
+    assert_eq!(forge.merge(number, head, &go()).await.unwrap(), first);
+    assert_eq!(scratch.remote_git(&["rev-parse", "main"]), first.as_str());
+    assert_eq!(
+        scratch.remote_file("main", "hello.txt").as_deref(),
+        Some("hello\n")
+    );
+    assert!(scratch.remote_file("main", "meanwhile.txt").is_some());
+    assert_eq!(
+        scratch.remote_git(&["rev-list", "--count", "--merges", "main"]),
+        "0"
+    );
+    assert!(
+        !scratch
+            .remote_branches()
+            .contains(&worktree.branch.to_string())
+    );
+    let merged = forge.view(number, &go()).await.unwrap();
+    assert_eq!(merged.state, PullState::Merged { commit: first });
+    assert_eq!(&merged.head, head);
+}
+
+/// A conflict and a closed pull request, on any forge.
+pub async fn refusals(scratch: &ScratchRepo, forge: &dyn Forge, worktree: &Worktree) {
+    deliver(worktree, "README.md", "ours\n").await;
+    let opened = forge.create(&pull(&worktree.branch), &go()).await.unwrap();
+    scratch.push_to_main("README.md", "theirs\n");
+    let before = scratch.remote_git(&["rev-parse", "main"]);
+    let outcome = forge.merge(opened.number, &opened.head, &go()).await;
+    assert!(
+        matches!(outcome, Err(Error::Conflict { .. })),
+        "{outcome:?}"
+    );
+    assert_eq!(scratch.remote_git(&["rev-parse", "main"]), before);
+    for _ in 0..2 {
+        let closed = forge.close(opened.number, &go()).await.unwrap();
+        assert_eq!(closed.state, PullState::Closed);
+    }
+    let outcome = forge.merge(opened.number, &opened.head, &go()).await;
+    assert!(matches!(outcome, Err(Error::NotOpen { .. })), "{outcome:?}");
+    assert!(
+        scratch
+            .remote_branches()
+            .contains(&worktree.branch.to_string())
+    );
+}
+
+trait ParseBranch {
+    fn parse_branch(&self) -> butler_protocol::BranchName;
+}
+
+impl ParseBranch for str {
+    fn parse_branch(&self) -> butler_protocol::BranchName {
+        butler_protocol::BranchName::new(self)
+    }
+}
+
+async fn local(scratch: &ScratchRepo) -> (LocalForge, Worktree) {
+    let repo = open(scratch).await;
+    let worktree = repo.create(&thread(1), "Greet", &go()).await.unwrap();
+    (LocalForge::new(&repo).unwrap(), worktree)
+}
+
+#[tokio::test]
+async fn the_local_forge_lives_a_whole_life() {
+    let scratch = ScratchRepo::new();
+    let (forge, worktree) = local(&scratch).await;
+    life(&scratch, &forge, &worktree).await;
+    let message = scratch.remote_git(&["log", "-1", "--format=%B", "main"]);
+    assert!(
+        message.starts_with("Add a greeting (#1)\n\nBetter words.\n"),
+        "{message}"
+    );
+    assert!(
+        message.contains("Co-authored-by: CodeButler coder <coder@codebutler.invalid>"),
+        "{message}"
+    );
+}
+
+#[tokio::test]
+async fn the_local_forge_refuses_what_it_must() {
+    let scratch = ScratchRepo::new();
+    let (forge, worktree) = local(&scratch).await;
+    refusals(&scratch, &forge, &worktree).await;
+}
+
+#[tokio::test]
+async fn only_our_own_pushed_branches_get_a_pull_request() {
+    let scratch = ScratchRepo::new();
+    let (forge, _) = local(&scratch).await;
+    let foreign = forge.create(&pull(&"main".parse_branch()), &go()).await;
+    assert!(matches!(foreign, Err(Error::NotOurs { .. })), "{foreign:?}");
+    let unpushed = forge
+        .create(&pull(&"codebutler/x-abcdef".parse_branch()), &go())
+        .await;
+    assert!(
+        matches!(unpushed, Err(Error::NotPushed { .. })),
+        "{unpushed:?}"
+    );
+}
+
+#[tokio::test]
+async fn another_clone_sees_the_pull_request_and_its_checks() {
+    let scratch = ScratchRepo::new();
+    let (forge, worktree) = local(&scratch).await;
+    deliver(&worktree, "a.txt", "a").await;
+    let opened = forge.create(&pull(&worktree.branch), &go()).await.unwrap();
+    let receipt = Receipt {
+        tree: tree_of(worktree.git(), "HEAD").await.unwrap(),
+        checks: vec![CheckRun {
+            name: "test".into(),
+            command: "make test".into(),
+            exit_code: Some(1),
+            duration_ms: 5,
+            counts: None,
+        }],
+        flags: vec![],
+        base: None,
+        not_compared: None,
+    };
+    for _ in 0..2 {
+        forge
+            .report(opened.number, &opened.head, &receipt, &go())
+            .await
+            .unwrap();
+    }
+    let other = Repo::open(scratch.clone_as("other").root()).await.unwrap();
+    let other = LocalForge::new(&other).unwrap();
+    let checks = other.checks(opened.number, &go()).await.unwrap();
+    assert_eq!(checks.len(), 1);
+    assert_eq!(checks[0].state, CheckState::Failed);
+    deliver(&worktree, "a.txt", "b").await;
+    assert!(
+        other.checks(opened.number, &go()).await.unwrap().is_empty(),
+        "checks belong to a head"
+    );
+}
+
+#[tokio::test]
+async fn two_clones_that_open_and_comment_at_once_lose_nothing() {
+    let scratch = ScratchRepo::new();
+    let (forge, worktree) = local(&scratch).await;
+    let other = Repo::open(scratch.clone_as("other").root()).await.unwrap();
+    let second = other.create(&thread(2), "Second", &go()).await.unwrap();
+    let other = LocalForge::new(&other).unwrap();
+    let (wanted, wanted2, cancel) = (pull(&worktree.branch), pull(&second.branch), go());
+    let (a, b, c) = tokio::join!(
+        forge.create(&wanted, &cancel),
+        other.create(&wanted, &cancel),
+        other.create(&wanted2, &cancel),
+    );
+    let (a, b, c) = (a.unwrap(), b.unwrap(), c.unwrap());
+    assert_eq!(a.number, b.number);
+    assert_ne!(a.number, c.number);
+    let (one, two) = (remark("one", None), remark("two", None));
+    let (x, y) = tokio::join!(
+        forge.comment(a.number, &one, &cancel),
+        other.comment(a.number, &two, &cancel)
+    );
+    x.unwrap();
+    y.unwrap();
+    assert_eq!(forge.view(a.number, &go()).await.unwrap().comments.len(), 2);
+}
+
+#[tokio::test]
+async fn a_remote_that_forbids_deletion_is_merged_into_all_the_same() {
+    let scratch = ScratchRepo::new();
+    let (forge, worktree) = local(&scratch).await;
+    deliver(&worktree, "a.txt", "a").await;
+    git(
+        &scratch.remote(),
+        &["config", "receive.denyDeletes", "true"],
+    );
+    let opened = forge.create(&pull(&worktree.branch), &go()).await.unwrap();
+    forge
+        .merge(opened.number, &opened.head, &go())
+        .await
+        .unwrap();
+    assert_eq!(scratch.remote_file("main", "a.txt").as_deref(), Some("a"));
+    assert!(
+        scratch
+            .remote_branches()
+            .contains(&worktree.branch.to_string())
+    );
+}

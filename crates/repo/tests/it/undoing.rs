@@ -1,0 +1,239 @@
+//! Undo: whatever a command did to the files, they come back byte for byte.
+
+use std::{
+    collections::BTreeMap,
+    ffi::OsStr,
+    fs,
+    os::unix::{
+        ffi::OsStrExt,
+        fs::{PermissionsExt, symlink},
+    },
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use butler_repo::{SavedFiles, Undo};
+use butler_testkit::{ScratchRepo, git};
+
+use crate::support::*;
+
+/// What is compared: bytes and "executable" of files, targets of links.
+type Snapshot = BTreeMap<PathBuf, (Vec<u8>, bool)>;
+
+fn snapshot(root: &Path) -> Snapshot {
+    let mut found = Snapshot::new();
+    let mut open = vec![root.to_owned()];
+    while let Some(folder) = open.pop() {
+        for entry in fs::read_dir(&folder).unwrap().flatten() {
+            let (path, about) = (entry.path(), entry.metadata().unwrap());
+            let name = path.strip_prefix(root).unwrap().to_owned();
+            if name == Path::new(".git") || name == Path::new("build") {
+                continue;
+            }
+            if about.is_dir() {
+                open.push(path);
+            } else if about.is_symlink() {
+                let target = fs::read_link(&path).unwrap();
+                found.insert(name, (target.as_os_str().as_bytes().to_vec(), false));
+            } else if about.is_file() {
+                let runs = about.permissions().mode() & 0o100 != 0;
+                found.insert(name, (fs::read(&path).unwrap(), runs));
+            }
+        }
+    }
+    found
+}
+
+/// A repository with everything that is easily lost.
+fn workshop() -> ScratchRepo {
+    let scratch = ScratchRepo::new();
+    let root = scratch.root();
+    put(root, ".gitignore", "build/\n*.log\n");
+    put(
+        root,
+        ".gitattributes",
+        "*.txt text eol=lf\n*.bin filter=none\n",
+    );
+    put(root, "src/main.rs", "fn main() {}\n");
+    put(root, "src/deep/er/lib.rs", "pub fn f() {}\n");
+    put(root, "kept.log", "tracked although ignored\n");
+    put(root, "notes.txt", "one\r\ntwo\r\n");
+    git(root, &["add", "-A", "-f", "."]);
+    git(
+        root,
+        &[
+            "-c",
+            "user.name=ana",
+            "-c",
+            "user.email=ana@example.org",
+            "commit",
+            "-qm",
+            "x",
+        ],
+    );
+    put(root, "src/main.rs", "fn main() { uncommitted() }\n");
+    put(root, "new/untracked.rs", "not in git\n");
+    put(root, "run.sh", "#!/bin/sh\n");
+    fs::set_permissions(root.join("run.sh"), fs::Permissions::from_mode(0o755)).unwrap();
+    put(root, "a \"quoted\\name\nwith lines.md", "odd\n");
+    fs::write(
+        root.join(OsStr::from_bytes(b"not-\xff-text")),
+        [0, 159, 146, 150],
+    )
+    .unwrap();
+    symlink("src/main.rs", root.join("link")).unwrap();
+    symlink("/nowhere", root.join("dangling")).unwrap();
+    put(root, "build/out", "made again\n");
+    scratch
+}
+
+async fn newest(undo: &Undo) -> SavedFiles {
+    undo.list(&go()).await.unwrap().remove(0)
+}
+
+fn sh(root: &Path, command: &str) {
+    let status = Command::new("bash")
+        .args(["-c", command])
+        .current_dir(root)
+        .env("HOME", root.parent().unwrap())
+        .output();
+    status.unwrap();
+}
+
+#[tokio::test]
+async fn what_a_command_lost_comes_back_byte_for_byte() {
+    let commands = include_str!("undoing.txt");
+    let commands = commands
+        .lines()
+        .filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let mut count = 0;
+    let scratch = workshop();
+    for command in commands {
+        let copy = tempfile::tempdir().unwrap();
+        let root = copy.path().canonicalize().unwrap().join("repo");
+        let copied = Command::new("cp")
+            .arg("-a")
+            .args([scratch.root(), &root])
+            .status();
+        assert!(copied.unwrap().success());
+        let undo = Undo::of(&root, "exec").unwrap();
+        let before = snapshot(&root);
+        assert!(before.len() > 10);
+        let saved = undo.save(command, &go()).await.unwrap();
+        assert!(saved.is_some(), "{command}");
+        let away = tempfile::tempdir().unwrap();
+        let command = command.replace("/tmp/away", &away.path().display().to_string());
+        sh(&root, &command);
+        let saved = newest(&undo).await;
+        undo.restore(&saved, &go()).await.unwrap();
+        let after = snapshot(&root);
+        for (path, was) in &before {
+            assert_eq!(after.get(path), Some(was), "{command}: {}", path.display());
+        }
+        assert_eq!(after.len(), before.len(), "{command}");
+        count += 1;
+    }
+    assert!(count >= 60, "{count}");
+}
+
+#[tokio::test]
+async fn a_save_happens_only_when_something_changed() {
+    let scratch = workshop();
+    let root = scratch.root();
+    let undo = Undo::of(root, "exec").unwrap();
+    undo.save("first", &go()).await.unwrap().unwrap();
+    // Files that were just made may change without their time telling.
+    tokio::time::sleep(std::time::Duration::from_millis(120)).await;
+    undo.save("settled", &go()).await.unwrap();
+    assert_eq!(undo.save("nothing", &go()).await.unwrap(), None);
+    put(root, "build/out", "ignored\n");
+    assert_eq!(undo.save("ignored", &go()).await.unwrap(), None);
+    put(root, "src/main.rs", "other\n");
+    let saved = undo.save("changed", &go()).await.unwrap().unwrap();
+    assert_eq!(
+        git(root, &["show", &format!("{}:src/main.rs", saved.commit)]),
+        "other"
+    );
+    assert_eq!(
+        git(root, &["show", &format!("{}:kept.log", saved.commit)]),
+        "tracked although ignored"
+    );
+    fs::remove_file(root.join("run.sh")).unwrap();
+    let saved = undo.save("gone", &go()).await.unwrap().unwrap();
+    let names = git(
+        root,
+        &["ls-tree", "-r", "--name-only", saved.commit.as_str()],
+    );
+    assert!(
+        !names.contains("run.sh") && names.contains("new/untracked.rs"),
+        "{names}"
+    );
+    // The person's own index and branch play no part.
+    assert!(git(root, &["status", "--porcelain"]).contains("?? new/"));
+}
+
+#[tokio::test]
+async fn an_undo_can_be_undone() {
+    let scratch = workshop();
+    let root = scratch.root().canonicalize().unwrap();
+    let undo = Undo::of(&root, "exec").unwrap();
+    undo.save("first", &go()).await.unwrap();
+    let first = newest(&undo).await;
+    sh(&root, "rm -r src; echo later > later");
+    let changed = snapshot(&root);
+    undo.restore(&first, &go()).await.unwrap();
+    assert!(root.join("src/main.rs").exists() && !root.join("later").exists());
+    let before = undo.list(&go()).await.unwrap();
+    let before = before
+        .iter()
+        .find(|one| one.why.contains("before undo"))
+        .unwrap();
+    undo.restore(before, &go()).await.unwrap();
+    assert_eq!(snapshot(&root), changed);
+}
+
+#[tokio::test]
+async fn nothing_is_written_through_a_link() {
+    let scratch = workshop();
+    let root = scratch.root().canonicalize().unwrap();
+    let outside = tempfile::tempdir().unwrap();
+    fs::write(outside.path().join("main.rs"), "the person's\n").unwrap();
+    let undo = Undo::of(&root, "exec").unwrap();
+    undo.save("first", &go()).await.unwrap();
+    let first = newest(&undo).await;
+    fs::remove_dir_all(root.join("src")).unwrap();
+    symlink(outside.path(), root.join("src")).unwrap();
+    undo.restore(&first, &go()).await.unwrap();
+    assert_eq!(
+        fs::read_to_string(root.join("src/main.rs")).unwrap(),
+        "fn main() { uncommitted() }\n"
+    );
+    assert_eq!(
+        fs::read_to_string(outside.path().join("main.rs")).unwrap(),
+        "the person's\n"
+    );
+}
+
+#[tokio::test]
+async fn a_subfolder_and_a_linked_worktree_are_saved_by_themselves() {
+    let scratch = workshop();
+    let repo = open(&scratch).await;
+    let worktree = repo.create(&thread(1), "x", &go()).await.unwrap();
+    write(&worktree, "only-here.txt", "1");
+    for root in [scratch.root().join("src"), worktree.path.clone()] {
+        let root = root.canonicalize().unwrap();
+        let undo = Undo::of(&root, "exec").unwrap();
+        undo.save("first", &go()).await.unwrap();
+        let first = newest(&undo).await;
+        assert_eq!(first.folder, root);
+        let before = snapshot(&root);
+        sh(&root, "find . -type f -not -path './.git*' -delete");
+        undo.restore(&first, &go()).await.unwrap();
+        assert_eq!(snapshot(&root), before);
+    }
+    assert!(scratch.root().join("run.sh").exists());
+    let nowhere = tempfile::tempdir().unwrap();
+    assert!(Undo::of(nowhere.path(), "exec").is_none());
+    fs::create_dir(nowhere.path().join(".git")).unwrap();
+    assert!(Undo::of(nowhere.path(), "exec").is_none());
+}

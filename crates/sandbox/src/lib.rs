@@ -1,0 +1,57 @@
+//! Runs a command so that the kernel, not a prompt, decides what it can reach.
+//!
+//! [`Jail::run`] starts the codebutler binary once more as `__sandbox`. That
+//! helper restricts *itself* (never the many-threaded caller between fork and
+//! exec), builds what is the same for every command, and forks for each command
+//! the first process of a small world of its own, which starts the command:
+//!
+//! ```text
+//! caller ── helper (new user, uts namespaces) ── init (new pid, net, ipc, mount) ── command ── …
+//!             │ dies with the caller              │ watches memory, disk, processes; reaps
+//!             └ takes init with it, and init takes everything below
+//! ```
+//!
+//! No world is used for a second command. The next one is built when a command is
+//! over, so that starting one costs little more than a fork.
+//!
+//! In that world the system directories and toolchains are read-only, the
+//! worktree is writable except for its protected places, the person's home and
+//! every socket directory do not exist, the network is an empty loopback, and
+//! nothing survives the command.
+//!
+//! What it refuses: to run at all when the kernel cannot confine
+//! ([`JailError::Unconfined`]), but for a command that a person approved by itself
+//! ([`Jail::run_unconfined`]). Where there are walls, no switch turns them off.
+
+mod command;
+mod env;
+mod error;
+mod ground;
+mod helper;
+mod jail;
+mod looks;
+mod nursery;
+mod output;
+mod placeholder;
+mod plan;
+mod profile;
+mod real;
+mod room;
+mod run;
+mod seal;
+mod self_test;
+mod spawn;
+mod spec;
+mod system;
+mod toolchain;
+mod view;
+
+pub use command::{Command, Ended, Exit, Stdin, shell, shell_with};
+pub use env::{HOME, TMP, scrubbed_env};
+pub use error::JailError;
+pub use helper::helper_main;
+pub use jail::{Jail, Strength};
+pub use nursery::end_helpers;
+pub use profile::{Limits, Network, Profile};
+pub use self_test::{Probe, SelfTest};
+pub use toolchain::plain_cargo_config;

@@ -1,0 +1,118 @@
+//! One folder the tools work in, and the only way to its files.
+//!
+//! A [`Workplace`] holds a descriptor of its root. Every path is resolved by the
+//! kernel beneath that descriptor, so that neither `..` nor a link nor a folder
+//! that is swapped at the wrong moment leads out of it.
+
+mod beneath;
+mod error;
+mod guard;
+mod path;
+mod replace;
+
+use std::{
+    collections::BTreeMap,
+    ffi::OsString,
+    os::fd::{AsFd, BorrowedFd, OwnedFd},
+    path::{Path, PathBuf},
+};
+
+use butler_sandbox::Limits;
+
+use crate::Cache;
+
+pub use beneath::Opened;
+pub(crate) use beneath::is_dependency;
+pub use error::PlaceError;
+pub(crate) use guard::holds_secrets;
+pub use path::Inside;
+
+/// A check of the repo's config: what RunChecks runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Check {
+    /// As in `test`, `lint`, `build`.
+    pub name: String,
+    /// A shell command, run in the root.
+    pub command: String,
+}
+
+/// What commands that run in a workplace may see besides it. File tools never
+/// leave the root; this is for the jail.
+#[derive(Debug, Clone, Default)]
+pub struct Surroundings {
+    /// The home of the person who runs us: where credentials lie.
+    pub home: PathBuf,
+    /// Not readable for commands, also when they do not exist yet.
+    pub hidden: Vec<PathBuf>,
+    /// Visible read-only: the common git directory of a linked worktree.
+    pub readable: Vec<PathBuf>,
+    /// Writable besides the root.
+    pub writable: Vec<PathBuf>,
+    /// What package managers download, for all worktrees of the repo.
+    pub cache: Option<Cache>,
+    /// Added to the scrubbed environment, from the machine's own config.
+    pub env: BTreeMap<OsString, OsString>,
+    /// How much a command may use; the time is set by the tool.
+    pub limits: Limits,
+}
+
+/// One folder the tools work in. Holds a directory descriptor; every path is
+/// resolved beneath it.
+#[derive(Debug)]
+pub struct Workplace {
+    given: PathBuf,
+    root: PathBuf,
+    dir: OwnedFd,
+    checks: Vec<Check>,
+    surroundings: Surroundings,
+}
+
+impl Workplace {
+    /// Opens `root`, which must be a folder.
+    pub fn open(
+        root: &Path,
+        checks: Vec<Check>,
+        surroundings: Surroundings,
+    ) -> Result<Self, PlaceError> {
+        let failed = |source: std::io::Error| PlaceError::Io {
+            path: root.display().to_string(),
+            source,
+        };
+        let real = root.canonicalize().map_err(failed)?;
+        let dir = beneath::open_root(&real).map_err(|errno| failed(errno.into()))?;
+        Ok(Self {
+            given: root.to_owned(),
+            root: real,
+            dir,
+            checks,
+            surroundings,
+        })
+    }
+
+    /// Where it is, without links in the way.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The repo's checks, in the order in which they run.
+    #[must_use]
+    pub fn checks(&self) -> &[Check] {
+        &self.checks
+    }
+
+    /// What the jail is told.
+    #[must_use]
+    pub fn surroundings(&self) -> &Surroundings {
+        &self.surroundings
+    }
+
+    /// Reads a path as a model wrote it.
+    pub fn locate(&self, text: &str) -> Result<Inside, PlaceError> {
+        Inside::parse(text, &[&self.root, &self.given])
+    }
+
+    pub(crate) fn dir(&self) -> BorrowedFd<'_> {
+        self.dir.as_fd()
+    }
+}

@@ -1,0 +1,180 @@
+//! Bash: a command in the worktree, confined by the kernel.
+//!
+//! Background jobs are looked after by the words `job list`, `job output N` and
+//! `job stop N` instead of further fields: one schema, and `policy` sees every
+//! command as text.
+
+use std::time::Duration;
+
+use butler_policy::Permit;
+use butler_protocol::{CrashClass, Tier, ToolOutcome, ToolSpec, fault};
+use futures_util::future::BoxFuture;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{parse, spec};
+use crate::{Desk, Tool, clip, confine, desk::READY_PATIENCE};
+
+const DEFAULT_SECONDS: u32 = 120;
+const MOST_SECONDS: u32 = 600;
+const BACKGROUND: Duration = Duration::from_secs(3600);
+
+/// What the jail may need to end a command after its time.
+const GRACE: Duration = Duration::from_secs(10);
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct Input {
+    /// The command line, run by bash in the worktree's root. For background jobs
+    /// also: `job list`, `job output 1` (what it wrote since you last asked),
+    /// `job stop 1`.
+    command: String,
+    /// Seconds until it is killed (default 120, at most 600).
+    #[schemars(range(min = 1))]
+    timeout_seconds: Option<u32>,
+    /// Do not wait: start it as a job, as for a server (default false).
+    background: Option<bool>,
+}
+
+/// The tool.
+pub struct Bash;
+
+const DESCRIPTION: &str = "
+Runs a shell command in the worktree, in a sandbox without network, credentials or a terminal.
+Use it to build, to run single tests and to inspect with programs. Not for reading, searching or
+changing files (Read, Grep, Glob, Edit, Write do that better) and not for the repo's whole checks
+(RunChecks leaves the receipt that review needs). Destructive commands wait for a person's click.
+Each call starts anew in the root: use `cd x && …`. Returns the exit code, then the output, its
+middle cut when long.
+Example: {\"command\": \"cargo test -p core parser\", \"timeout_seconds\": 300}";
+
+impl Tool for Bash {
+    fn name(&self) -> &'static str {
+        "Bash"
+    }
+
+    fn spec(&self) -> ToolSpec {
+        spec::<Input>(self.name(), DESCRIPTION)
+    }
+
+    fn tier(&self) -> Tier {
+        Tier::WriteLocal
+    }
+
+    fn crash(&self) -> CrashClass {
+        CrashClass::Opaque
+    }
+
+    fn deadline(&self, input: &Value) -> Duration {
+        let asked = input["timeout_seconds"].as_u64();
+        seconds(asked.and_then(|asked| u32::try_from(asked).ok())) + GRACE + READY_PATIENCE
+    }
+
+    fn run<'a>(
+        &'a self,
+        permit: &'a Permit,
+        input: &'a Value,
+        desk: &'a Desk,
+    ) -> BoxFuture<'a, ToolOutcome> {
+        Box::pin(async move {
+            let input: Input = match parse(input) {
+                Ok(input) => input,
+                Err(outcome) => return outcome,
+            };
+            if input.command.trim().is_empty() {
+                return ToolOutcome::error("refused: `command` is empty");
+            }
+            if let Some(answer) = about_jobs(desk, &input.command) {
+                return answer;
+            }
+            let warning = match desk.ready().await {
+                Ok(warning) => warning,
+                Err(text) => return ToolOutcome::error(text),
+            };
+            desk.progress(format!("running {}", head(&input.command)));
+            fault("tools.before-command");
+            let outcome = if input.background.unwrap_or(false) {
+                start(permit, desk, &input.command)
+            } else {
+                run_to_its_end(permit, desk, &input, warning).await
+            };
+            fault("tools.after-command");
+            outcome
+        })
+    }
+}
+
+/// Waits for the command; a red one carries the warning of the preparation.
+async fn run_to_its_end(
+    permit: &Permit,
+    desk: &Desk,
+    input: &Input,
+    warning: Option<String>,
+) -> ToolOutcome {
+    let wall = seconds(input.timeout_seconds);
+    let exit = match confine::run(desk, permit, &input.command, wall).await {
+        Ok(exit) => exit,
+        Err(text) => return ToolOutcome::error(text),
+    };
+    let output = confine::output(&exit, clip::RESULT_BYTES);
+    let output = if output.trim().is_empty() {
+        "(no output)"
+    } else {
+        &output
+    };
+    let mut text = format!("{}\n{output}", confine::verdict(&exit));
+    if let Some(warning) = warning.filter(|_| !exit.success()) {
+        text.push_str(&format!("\n[{warning}]"));
+    }
+    ToolOutcome {
+        ok: exit.success(),
+        ..ToolOutcome::ok(text)
+    }
+}
+
+fn seconds(asked: Option<u32>) -> Duration {
+    let asked = asked.unwrap_or(DEFAULT_SECONDS).clamp(1, MOST_SECONDS);
+    Duration::from_secs(u64::from(asked))
+}
+
+fn head(command: &str) -> String {
+    let line = command.lines().next().unwrap_or_default();
+    line.chars().take(80).collect()
+}
+
+fn start(permit: &Permit, desk: &Desk, command: &str) -> ToolOutcome {
+    let Some(jail) = desk.jail() else {
+        return ToolOutcome::error(confine::NO_JAIL);
+    };
+    let place = desk.workplace();
+    let network = confine::network(permit);
+    let profile = confine::walls(place, network, BACKGROUND);
+    let shell = confine::shell(place, command, network);
+    let unconfined = permit.unconfined();
+    let jobs = desk.jobs();
+    match jobs.start(jail.clone(), shell, profile, unconfined, command) {
+        Ok(number) => ToolOutcome::ok(format!(
+            "started as job {number}; see its output with `job output {number}`, end it with `job stop {number}`"
+        )),
+        Err(text) => ToolOutcome::error(text),
+    }
+}
+
+/// The answer to a word about background jobs; nothing for other commands.
+fn about_jobs(desk: &Desk, command: &str) -> Option<ToolOutcome> {
+    let words: Vec<&str> = command.split_whitespace().collect();
+    let number = |text: &str| {
+        text.parse::<u32>()
+            .map_err(|_| format!("refused: `{text}` is not the number of a job"))
+    };
+    let answer = match words.as_slice() {
+        ["job", "list"] => Ok(desk.jobs().list()),
+        ["job", "output", job] => number(job).and_then(|job| desk.jobs().output(job)),
+        ["job", "stop", job] => number(job).and_then(|job| desk.jobs().stop(job)),
+        _ => return None,
+    };
+    Some(match answer {
+        Ok(text) => ToolOutcome::ok(text),
+        Err(text) => ToolOutcome::error(text),
+    })
+}

@@ -1,0 +1,166 @@
+//! What Write and Edit share: the new bytes of one file are computed first,
+//! then put in place whole. The hashes before and after are the trace by which
+//! an interrupted call is finished.
+
+use butler_policy::Permit;
+use butler_protocol::{Sha256Hex, ToolOutcome};
+use futures_util::future::BoxFuture;
+use serde_json::{Value, json};
+
+use super::{blocking, failed, in_scope};
+use crate::{Desk, Inside, PlaceError, Tool, Workplace, diff, text};
+
+/// The largest file that Write and Edit handle.
+pub(super) const FILE_BYTES: u64 = 8 * 1024 * 1024;
+
+/// One file, before and after.
+#[derive(Debug)]
+pub(super) struct Planned {
+    pub path: Inside,
+    /// Nothing when there is no file yet.
+    pub before: Option<Vec<u8>>,
+    pub after: Vec<u8>,
+    /// What was done, for the first line of the result.
+    pub what: String,
+}
+
+/// Why a change was not planned.
+#[derive(Debug)]
+pub(super) enum Unplanned {
+    /// The file cannot be used.
+    Place(PlaceError),
+    /// The change does not fit; what to try.
+    Refused(String),
+}
+
+impl From<PlaceError> for Unplanned {
+    fn from(error: PlaceError) -> Self {
+        Unplanned::Place(error)
+    }
+}
+
+impl Unplanned {
+    pub(super) fn outcome(&self) -> ToolOutcome {
+        match self {
+            Unplanned::Place(error) => failed(error),
+            Unplanned::Refused(text) => ToolOutcome::error(format!("failed: {text}")),
+        }
+    }
+}
+
+/// The present bytes of a file that is to be changed; nothing when there is none.
+pub(super) fn present(place: &Workplace, path: &Inside) -> Result<Option<Vec<u8>>, PlaceError> {
+    place.check_target(path)?;
+    match place.open_file(path) {
+        Ok(opened) => opened
+            .read(FILE_BYTES, "change it with a program in Bash")
+            .map(Some),
+        Err(PlaceError::Missing { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Plans and applies a change on a thread for blocking work.
+pub(super) async fn run(
+    permit: &Permit,
+    desk: &Desk,
+    plan: impl FnOnce(&Workplace) -> Result<Planned, Unplanned> + Send + 'static,
+) -> ToolOutcome {
+    let (place, scope) = (desk.workplace().clone(), permit.scope());
+    blocking(move || {
+        let planned = plan(&place).and_then(|planned| {
+            in_scope(scope, &planned.path)?;
+            Ok(planned)
+        });
+        match planned {
+            Ok(planned) => apply(&place, &planned),
+            Err(unplanned) => unplanned.outcome(),
+        }
+    })
+    .await
+}
+
+/// Finishes an interrupted change, or says why not.
+pub(super) fn recover<'a>(
+    tool: &'a dyn Tool,
+    permit: &'a Permit,
+    input: &'a Value,
+    trace: Option<&'a Value>,
+    desk: &'a Desk,
+) -> BoxFuture<'a, ToolOutcome> {
+    Box::pin(async move {
+        let path = input["path"].as_str().unwrap_or_default();
+        match look(desk, path, trace) {
+            Ok(Left::NotBegun) => tool.run(permit, input, desk).await,
+            Ok(Left::Done(path)) => ToolOutcome::ok(format!(
+                "`{}` was changed as asked before CodeButler was restarted",
+                path.shown()
+            )),
+            Ok(Left::Conflict(path)) => ToolOutcome::error(format!(
+                "interrupted: CodeButler was restarted during this call, and `{}` is neither as it was nor as it should be; it was left alone. Read it before you try again.",
+                path.shown()
+            )),
+            Err(error) => failed(&error),
+        }
+    })
+}
+
+/// Puts the new bytes in place and shows the difference.
+fn apply(place: &Workplace, planned: &Planned) -> ToolOutcome {
+    let path = planned.path.shown();
+    if planned.before.as_ref() == Some(&planned.after) {
+        return ToolOutcome::ok(format!(
+            "`{path}` is unchanged: it had this content already"
+        ));
+    }
+    if let Err(error) = place.replace(&planned.path, &planned.after) {
+        return failed(&error);
+    }
+    let after = text::decode(&planned.after);
+    let Some(before) = &planned.before else {
+        return ToolOutcome::ok(format!("created `{path}`, {} lines", after.lines().count()));
+    };
+    let change = diff::change(&text::decode(before), &after);
+    ToolOutcome::ok(format!(
+        "{} `{path}`: +{} -{} lines\n{}",
+        planned.what, change.added, change.removed, change.hunks
+    ))
+}
+
+/// What a recovery needs.
+pub(super) fn trace(planned: &Planned) -> Value {
+    json!({
+        "path": planned.path.as_str(),
+        "before": planned.before.as_ref().map(Sha256Hex::of),
+        "after": Sha256Hex::of(&planned.after),
+    })
+}
+
+/// What the file says about an interrupted call.
+enum Left {
+    /// It was done.
+    Done(Inside),
+    /// It was not begun: run it.
+    NotBegun,
+    /// The file is neither the old nor the new one.
+    Conflict(Inside),
+}
+
+/// Compares the file with the trace.
+fn look(desk: &Desk, path: &str, trace: Option<&Value>) -> Result<Left, PlaceError> {
+    let place = desk.workplace();
+    let path = place.locate(path)?;
+    place.clean_after_crash(&path);
+    let Some(trace) = trace else {
+        return Ok(Left::Conflict(path));
+    };
+    let now = present(place, &path)?.map(|bytes| Sha256Hex::of(&bytes));
+    let now = json!(now);
+    Ok(if now == trace["after"] {
+        Left::Done(path)
+    } else if now == trace["before"] {
+        Left::NotBegun
+    } else {
+        Left::Conflict(path)
+    })
+}

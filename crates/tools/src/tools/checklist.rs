@@ -1,0 +1,134 @@
+//! The plan's steps with their state. Kept by the desk, shown on the thread's
+//! status card, given again after a compaction.
+
+use butler_policy::Permit;
+use butler_protocol::{CrashClass, Tier, ToolOutcome, ToolSpec};
+use futures_util::future::BoxFuture;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{parse, spec};
+use crate::{Desk, Tool};
+
+/// More steps than this are no list to work from.
+const MOST_STEPS: usize = 40;
+
+/// Replaces the list.
+#[derive(Debug, Deserialize, JsonSchema)]
+struct Input {
+    /// All steps in order, also those that are done. An empty list only shows
+    /// the present one.
+    steps: Vec<Step>,
+}
+
+/// One step of the work.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Step {
+    /// What has to be done, in a few words.
+    pub text: String,
+    /// Where it stands.
+    #[serde(default)]
+    pub state: StepState,
+}
+
+/// Where a step stands.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum StepState {
+    /// Not begun.
+    #[default]
+    Open,
+    /// Being worked on; one at a time.
+    Doing,
+    /// Done and checked.
+    Done,
+    /// Left out on purpose.
+    Dropped,
+}
+
+/// The tool.
+pub struct Checklist;
+
+const DESCRIPTION: &str = "
+Keeps the list of steps of your task, so that it survives long work and the person can follow it.
+Use it once the plan is approved, and again whenever a step begins or is done; mark exactly one
+step as doing. Send the whole list each time. Not for questions (use AskUser) and not for a task
+of one step. Returns the list as stored.
+Example: {\"steps\": [{\"text\": \"add the flag\", \"state\": \"done\"}, {\"text\": \"test it\", \"state\": \"doing\"}]}";
+
+impl Tool for Checklist {
+    fn name(&self) -> &'static str {
+        "Checklist"
+    }
+
+    fn spec(&self) -> ToolSpec {
+        spec::<Input>(self.name(), DESCRIPTION)
+    }
+
+    fn tier(&self) -> Tier {
+        Tier::WriteLocal
+    }
+
+    fn crash(&self) -> CrashClass {
+        // The call carries the whole list: storing it again changes nothing.
+        CrashClass::Rerunnable
+    }
+
+    fn run<'a>(
+        &'a self,
+        _permit: &'a Permit,
+        input: &'a Value,
+        desk: &'a Desk,
+    ) -> BoxFuture<'a, ToolOutcome> {
+        Box::pin(async move {
+            let Input { steps } = match parse(input) {
+                Ok(input) => input,
+                Err(outcome) => return outcome,
+            };
+            if let Some(problem) = problem(&steps) {
+                return ToolOutcome::error(format!("refused: {problem}"));
+            }
+            if !steps.is_empty() {
+                if let Some(doing) = steps.iter().find(|step| step.state == StepState::Doing) {
+                    desk.progress(doing.text.clone());
+                }
+                desk.set_checklist(steps);
+            }
+            ToolOutcome::ok(shown(&desk.checklist()))
+        })
+    }
+}
+
+fn problem(steps: &[Step]) -> Option<String> {
+    let doing = steps.iter().filter(|step| step.state == StepState::Doing);
+    if steps.len() > MOST_STEPS {
+        return Some(format!("at most {MOST_STEPS} steps; join small ones"));
+    }
+    if doing.count() > 1 {
+        return Some("mark one step as doing at a time".to_owned());
+    }
+    let empty = steps.iter().position(|step| step.text.trim().is_empty())?;
+    Some(format!("`steps[{empty}].text` is empty"))
+}
+
+fn shown(steps: &[Step]) -> String {
+    if steps.is_empty() {
+        return "the list is empty; send `steps` to fill it".to_owned();
+    }
+    let done = steps
+        .iter()
+        .filter(|step| matches!(step.state, StepState::Done | StepState::Dropped))
+        .count();
+    let mut text = format!("{done} of {} steps done", steps.len());
+    for step in steps {
+        let mark = match step.state {
+            StepState::Open => "[ ]",
+            StepState::Doing => "[>]",
+            StepState::Done => "[x]",
+            StepState::Dropped => "[-]",
+        };
+        text.push_str(&format!("\n{mark} {}", step.text));
+    }
+    text
+}

@@ -1,0 +1,222 @@
+//! GitDiff: what this branch changed, or what one commit did.
+
+use butler_policy::Permit;
+use butler_protocol::{CrashClass, Tier, ToolOutcome, ToolSpec};
+use futures_util::future::BoxFuture;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{
+    failed,
+    git::{self, Section},
+    parse, spec,
+};
+use crate::{Desk, Inside, Tool, clip};
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct Input {
+    /// Only this file or folder.
+    path: Option<String>,
+    /// Show what this one commit changed, instead of the branch.
+    commit: Option<String>,
+    /// Compare the files with this branch, tag or commit instead of the place
+    /// where the branch left the default branch. HEAD shows what is uncommitted.
+    base: Option<String>,
+    /// Only list the files with their added and removed lines (default false).
+    summary: Option<bool>,
+}
+
+/// The tool.
+pub struct GitDiff;
+
+const DESCRIPTION: &str = "
+Shows a unified diff: by default everything this branch has changed since it left the default
+branch, uncommitted and new files included. Use it to review, and to check your own work before a
+hand-over. For the list of commits use GitLog, for file names only GitStatus. Large diffs show
+the list of files first and are cut: then name a path. Returns the files with +added -removed,
+then the hunks.
+Example: {\"path\": \"src/parser.rs\"}";
+
+impl Tool for GitDiff {
+    fn name(&self) -> &'static str {
+        "GitDiff"
+    }
+
+    fn spec(&self) -> ToolSpec {
+        spec::<Input>(self.name(), DESCRIPTION)
+    }
+
+    fn tier(&self) -> Tier {
+        Tier::Read
+    }
+
+    fn crash(&self) -> CrashClass {
+        CrashClass::Pure
+    }
+
+    fn run<'a>(
+        &'a self,
+        _permit: &'a Permit,
+        input: &'a Value,
+        desk: &'a Desk,
+    ) -> BoxFuture<'a, ToolOutcome> {
+        Box::pin(async move {
+            let input: Input = match parse(input) {
+                Ok(input) => input,
+                Err(outcome) => return outcome,
+            };
+            let path = match &input.path {
+                Some(path) => match desk.workplace().locate(path) {
+                    Ok(path) => Some(path).filter(|path| !path.is_root()),
+                    Err(error) => return failed(&error),
+                },
+                None => None,
+            };
+            match diff(desk, &input, path.as_ref()).await {
+                Ok(diff) => shown(&diff, path.as_ref(), input.summary.unwrap_or(false)),
+                Err(outcome) => outcome,
+            }
+        })
+    }
+}
+
+async fn diff(desk: &Desk, input: &Input, path: Option<&Inside>) -> Result<String, ToolOutcome> {
+    let checked = |name: &Option<String>| match name {
+        Some(name) => git::check_ref(name)
+            .map(|name| Some(name.to_owned()))
+            .map_err(ToolOutcome::error),
+        None => Ok(None),
+    };
+    let (commit, base) = (checked(&input.commit)?, checked(&input.base)?);
+    if commit.is_none()
+        && base.is_none()
+        && let Some(maker) = desk.diff()
+    {
+        return maker(desk.cancel().clone())
+            .await
+            .map_err(|why| ToolOutcome::error(format!("failed: {why}")));
+    }
+    let git = git::git(desk);
+    let safe = [
+        "--no-ext-diff",
+        "--no-textconv",
+        "--no-color",
+        "--submodule=short",
+    ];
+    let mut call = if let Some(commit) = &commit {
+        git.call([
+            "show",
+            "--format=commit %h by %an, %ad%n%n%B",
+            "--date=short",
+        ])
+        .args(["--no-show-signature"])
+        .args(safe)
+        .args(["--end-of-options", commit, "--"])
+    } else {
+        let base = match base {
+            Some(base) => base,
+            None => git::fork_point(&git, desk.cancel())
+                .await
+                .unwrap_or_else(|| "HEAD".to_owned()),
+        };
+        git.call(["diff", "--find-renames"])
+            .args(safe)
+            .args(["--end-of-options", &base, "--"])
+    };
+    if let Some(path) = path {
+        call = call.arg(format!(":(literal){}", path.as_str()));
+    }
+    let output = call
+        .run(desk.cancel())
+        .await
+        .map_err(|error| git::failed(&error))?;
+    let mut text = String::from_utf8_lossy(&output.stdout).into_owned();
+    if commit.is_none() {
+        text.push_str(&untracked(desk, path).await?);
+    }
+    Ok(text)
+}
+
+/// New files as a diff; git leaves them out.
+async fn untracked(desk: &Desk, path: Option<&Inside>) -> Result<String, ToolOutcome> {
+    let listed = git::git(desk)
+        .call(["ls-files", "--others", "--exclude-standard", "-z"])
+        .run(desk.cancel())
+        .await
+        .map_err(|error| git::failed(&error))?;
+    let place = desk.workplace();
+    let mut text = String::new();
+    for name in listed.fields().map(String::from_utf8_lossy) {
+        let wanted = path.is_none_or(|path| git::lies_in(&name, path.as_str()));
+        if !wanted || text.len() > 4 * clip::RESULT_BYTES {
+            continue;
+        }
+        text.push_str(&format!(
+            "diff --git a/{name} b/{name}\nnew file\n--- /dev/null\n+++ b/{name}\n"
+        ));
+        let content = place
+            .locate(&name)
+            .and_then(|path| place.open_file(&path))
+            .and_then(|opened| opened.read(1 << 20, ""));
+        match content.map(String::from_utf8) {
+            Ok(Ok(content)) => {
+                text.push_str(&format!("@@ -0,0 +1,{} @@\n", content.lines().count()));
+                for line in content.lines() {
+                    text.push_str(&format!("+{line}\n"));
+                }
+            }
+            _ => text.push_str("(not shown: binary, large or special)\n"),
+        }
+    }
+    Ok(text)
+}
+
+fn shown(diff: &str, path: Option<&Inside>, summary: bool) -> ToolOutcome {
+    let head = diff.find("diff --git ").unwrap_or(diff.len());
+    let sections: Vec<Section<'_>> = git::sections(diff)
+        .into_iter()
+        .filter(|section| path.is_none_or(|path| git::lies_in(&section.path, path.as_str())))
+        .collect();
+    if sections.is_empty() {
+        return ToolOutcome::ok(format!("no differences\n{}", &diff[..head]));
+    }
+    let (mut added, mut removed) = (0, 0);
+    let mut list = String::new();
+    let mut hunks = String::new();
+    for section in &sections {
+        let (plus, minus) = counts(section.text);
+        added += plus;
+        removed += minus;
+        list.push_str(&format!("{} +{plus} -{minus}\n", clip::line(&section.path)));
+        hunks.push_str(section.text);
+    }
+    let files = sections.len();
+    let list = clip::head_and_tail(&list, clip::RESULT_BYTES / 4, "name a `path`");
+    let mut text = format!(
+        "{files} files, +{added} -{removed}\n{}{list}",
+        &diff[..head]
+    );
+    if !summary {
+        let room = clip::RESULT_BYTES.saturating_sub(text.len());
+        let lines: String = hunks
+            .lines()
+            .map(|line| format!("{}\n", clip::line(line)))
+            .collect();
+        text.push('\n');
+        text.push_str(&clip::head_and_tail(
+            &lines,
+            room,
+            "name a `path` to see one file",
+        ));
+    }
+    ToolOutcome::ok(text)
+}
+
+fn counts(section: &str) -> (usize, usize) {
+    let lines = || section.lines().skip_while(|line| !line.starts_with("@@"));
+    (
+        lines().filter(|line| line.starts_with('+')).count(),
+        lines().filter(|line| line.starts_with('-')).count(),
+    )
+}

@@ -1,0 +1,121 @@
+//! GitLog: commits, newest first.
+
+use butler_policy::Permit;
+use butler_protocol::{CrashClass, Tier, ToolOutcome, ToolSpec};
+use futures_util::future::BoxFuture;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{failed, git, parse, spec};
+use crate::{Desk, Tool, clip};
+
+const DEFAULT_LIMIT: u32 = 20;
+const MOST: u32 = 200;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct Input {
+    /// Only commits that touch this file or folder.
+    path: Option<String>,
+    /// The branch, tag or commit to start from (default: the current one).
+    from: Option<String>,
+    /// Only commits whose message contains this text, in any case.
+    pattern: Option<String>,
+    /// How many commits to show (default 20, at most 200).
+    #[schemars(range(min = 1))]
+    limit: Option<u32>,
+    /// How many of the newest to leave out first (default 0).
+    #[schemars(range(min = 0))]
+    offset: Option<u32>,
+}
+
+/// The tool.
+pub struct GitLog;
+
+const DESCRIPTION: &str = "
+Lists commits, newest first. Use it to learn when and why something changed, and which words the
+team uses in commit messages. To see what a commit changed, use GitDiff with its hash as commit;
+for uncommitted work use GitStatus. Returns one line per commit: hash, date, author, subject.
+Example: {\"path\": \"src/parser.rs\", \"pattern\": \"unicode\", \"limit\": 10}";
+
+impl Tool for GitLog {
+    fn name(&self) -> &'static str {
+        "GitLog"
+    }
+
+    fn spec(&self) -> ToolSpec {
+        spec::<Input>(self.name(), DESCRIPTION)
+    }
+
+    fn tier(&self) -> Tier {
+        Tier::Read
+    }
+
+    fn crash(&self) -> CrashClass {
+        CrashClass::Pure
+    }
+
+    fn run<'a>(
+        &'a self,
+        _permit: &'a Permit,
+        input: &'a Value,
+        desk: &'a Desk,
+    ) -> BoxFuture<'a, ToolOutcome> {
+        Box::pin(async move {
+            let input: Input = match parse(input) {
+                Ok(input) => input,
+                Err(outcome) => return outcome,
+            };
+            log(desk, &input).await
+        })
+    }
+}
+
+async fn log(desk: &Desk, input: &Input) -> ToolOutcome {
+    let limit = input.limit.unwrap_or(DEFAULT_LIMIT).min(MOST);
+    let from = match git::check_ref(input.from.as_deref().unwrap_or("HEAD")) {
+        Ok(from) => from,
+        Err(text) => return ToolOutcome::error(text),
+    };
+    let git = git::git(desk);
+    let mut call = git
+        .call(["log", "--no-show-signature", "--no-color", "--date=short"])
+        .args([
+            "--format=%h %ad %an: %s",
+            "--regexp-ignore-case",
+            "--fixed-strings",
+        ])
+        .arg(format!("--max-count={}", limit + 1))
+        .arg(format!("--skip={}", input.offset.unwrap_or(0)));
+    if let Some(pattern) = &input.pattern {
+        call = call.arg(format!("--grep={}", pattern.replace('\n', " ")));
+    }
+    call = call.args(["--end-of-options", from, "--"]);
+    if let Some(path) = &input.path {
+        match desk.workplace().locate(path) {
+            Ok(path) => call = call.arg(format!(":(literal){}", path.shown())),
+            Err(error) => return failed(&error),
+        }
+    }
+    match call.run(desk.cancel()).await {
+        Ok(output) => shown(&output.lines().collect::<Vec<_>>(), limit, input),
+        Err(error) => git::failed(&error),
+    }
+}
+
+fn shown(lines: &[String], limit: u32, input: &Input) -> ToolOutcome {
+    if lines.is_empty() {
+        return ToolOutcome::ok("no commit matches. Try without `path` or `pattern`.");
+    }
+    let limit = limit as usize;
+    let mut text = format!("{} commits\n", lines.len().min(limit));
+    for line in lines.iter().take(limit) {
+        text.push_str(&clip::line(line));
+        text.push('\n');
+    }
+    if lines.len() > limit {
+        let next = input.offset.unwrap_or(0) as usize + limit;
+        text.push_str(&format!("[there are more: offset={next}]"));
+    }
+    ToolOutcome::ok(text)
+}

@@ -1,0 +1,156 @@
+//! Grep: lines that match a regular expression, with ripgrep's own engine.
+
+mod engine;
+mod shown;
+
+use std::sync::atomic::AtomicUsize;
+
+use butler_policy::{Permit, Scope};
+use butler_protocol::{CrashClass, Tier, ToolOutcome, ToolSpec};
+use engine::{Engine, Findings};
+use futures_util::future::BoxFuture;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{blocking, failed, folder, glob::Filter, in_scope, parse, spec};
+use crate::{Desk, PlaceError, Tool, walk};
+
+const DEFAULT_LIMIT: u32 = 100;
+const MOST_CONTEXT: u32 = 20;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct Input {
+    /// A regular expression in Rust syntax; start with (?i) to ignore case,
+    /// write \n to match across lines.
+    pattern: String,
+    /// The file or folder to search (default: the root).
+    path: Option<String>,
+    /// Only files whose path matches, as in `*.rs` or `src/**/*.ts`.
+    glob: Option<String>,
+    /// What to show (default lines).
+    #[serde(default)]
+    mode: Show,
+    /// Lines to show around each match (default 0, at most 20).
+    #[schemars(range(min = 0))]
+    context: Option<u32>,
+    /// How many matching lines or files to show (default 100).
+    #[schemars(range(min = 1))]
+    limit: Option<u32>,
+}
+
+/// What a search shows.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(rename = "Mode")]
+enum Show {
+    /// Matching lines with their numbers.
+    #[default]
+    Lines,
+    /// Only the paths of files that match.
+    Files,
+    /// The number of matching lines per file.
+    Count,
+}
+
+/// The tool.
+pub struct Grep;
+
+const DESCRIPTION: &str = "
+Searches file contents with a regular expression. Use it to find definitions, uses and texts. To
+find files by name, use Glob; to read around a match, use Read with the line number as offset.
+Files that git ignores are left out unless you name their folder as path; binary files are
+skipped. Returns how many lines matched, then for each file its path and `number:line` (context
+lines as `number-line`).
+Example: {\"pattern\": \"fn parse_\\\\w+\", \"glob\": \"*.rs\", \"context\": 2}";
+
+impl Tool for Grep {
+    fn name(&self) -> &'static str {
+        "Grep"
+    }
+
+    fn spec(&self) -> ToolSpec {
+        spec::<Input>(self.name(), DESCRIPTION)
+    }
+
+    fn tier(&self) -> Tier {
+        Tier::Read
+    }
+
+    fn crash(&self) -> CrashClass {
+        CrashClass::Pure
+    }
+
+    fn run<'a>(
+        &'a self,
+        permit: &'a Permit,
+        input: &'a Value,
+        desk: &'a Desk,
+    ) -> BoxFuture<'a, ToolOutcome> {
+        Box::pin(async move {
+            let input: Input = match parse(input) {
+                Ok(input) => input,
+                Err(outcome) => return outcome,
+            };
+            let (desk, scope) = (desk.clone(), permit.scope());
+            blocking(move || match search(&desk, scope, &input) {
+                Ok(found) => shown::shown(&found, &input),
+                Err(Failed::Place(error)) => failed(&error),
+                Err(Failed::Pattern(text)) => ToolOutcome::error(text),
+            })
+            .await
+        })
+    }
+}
+
+enum Failed {
+    Place(PlaceError),
+    Pattern(String),
+}
+
+impl From<PlaceError> for Failed {
+    fn from(error: PlaceError) -> Self {
+        Failed::Place(error)
+    }
+}
+
+fn search(desk: &Desk, scope: Option<Scope>, input: &Input) -> Result<Findings, Failed> {
+    let place = desk.workplace();
+    let asked = folder(place, input.path.as_deref())?;
+    let file = place.open_file(&asked);
+    // Found paths count from where a link leads.
+    let start = match &file {
+        Ok(opened) => opened.real.clone(),
+        Err(_) => place.open_folder(&asked)?.1,
+    };
+    let engine = Engine {
+        matcher: engine::matcher(&input.pattern).map_err(Failed::Pattern)?,
+        filter: match &input.glob {
+            Some(glob) => Some(Filter::new(place, &start, glob)?),
+            None => None,
+        },
+        scope,
+        mode: input.mode,
+        context: input.context.unwrap_or(0).min(MOST_CONTEXT) as usize,
+        per_file: input.limit.unwrap_or(DEFAULT_LIMIT) as usize,
+        kept: AtomicUsize::new(0),
+    };
+    if let Ok(opened) = file {
+        in_scope(scope, &opened.real)?;
+        return Ok(engine.one_file(opened));
+    }
+    let parts = walk::walk(
+        place,
+        &start,
+        desk.cancel(),
+        || engine.worker(),
+        |worker, found| engine.visit(worker, found),
+    )?;
+    let mut findings = Findings::default();
+    for part in parts {
+        findings.files.extend(part.findings.files);
+        findings.skipped += part.findings.skipped;
+    }
+    findings.files.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+    Ok(findings)
+}

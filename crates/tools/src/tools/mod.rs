@@ -1,0 +1,121 @@
+//! The native tools, one file each.
+
+mod bash;
+mod change;
+mod checklist;
+mod edit;
+mod git;
+mod git_diff;
+mod git_log;
+mod git_status;
+mod glob;
+mod grep;
+mod mismatch;
+mod read;
+mod run_checks;
+mod web_fetch;
+mod write;
+
+pub use bash::Bash;
+pub use checklist::{Checklist, Step, StepState};
+pub use edit::Edit;
+pub use git_diff::GitDiff;
+pub use git_log::GitLog;
+pub use git_status::GitStatus;
+pub use glob::Glob;
+pub use grep::Grep;
+pub use read::Read;
+pub use run_checks::RunChecks;
+pub use web_fetch::WebFetch;
+pub use write::Write;
+
+use butler_policy::{Permit, Scope};
+use butler_protocol::{ToolOutcome, ToolSpec};
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::{Desk, Inside, PlaceError, Tool, Workplace, schema};
+
+/// Every native tool, in a fixed order.
+pub(crate) fn native() -> Vec<Box<dyn Tool>> {
+    vec![
+        Box::new(Read),
+        Box::new(Grep),
+        Box::new(Glob),
+        Box::new(Write),
+        Box::new(Edit),
+        Box::new(Bash),
+        Box::new(RunChecks),
+        Box::new(Checklist),
+        Box::new(GitStatus),
+        Box::new(GitLog),
+        Box::new(GitDiff),
+        Box::new(WebFetch::default()),
+    ]
+}
+
+/// A spec whose schema comes from the input type.
+fn spec<T: JsonSchema>(name: &str, description: &str) -> ToolSpec {
+    ToolSpec {
+        name: name.to_owned(),
+        description: description.split_whitespace().collect::<Vec<_>>().join(" "),
+        parameters: schema::flat::<T>(),
+    }
+}
+
+/// The typed input. The executor has checked it; this fails only for a caller
+/// that went around it.
+fn parse<T: DeserializeOwned>(input: &Value) -> Result<T, ToolOutcome> {
+    serde_json::from_value(input.clone())
+        .map_err(|error| ToolOutcome::error(format!("bad input: {error}")))
+}
+
+/// Finds a path and checks it against the limits of the permit.
+fn locate(permit: &Permit, desk: &Desk, path: &str) -> Result<Inside, PlaceError> {
+    let inside = desk.workplace().locate(path)?;
+    in_scope(permit.scope(), &inside)?;
+    Ok(inside)
+}
+
+/// Where a search starts; nothing, and what models write for nothing, is the root.
+fn folder(place: &Workplace, path: Option<&str>) -> Result<Inside, PlaceError> {
+    match path.map(str::trim) {
+        None | Some("" | "/") => Ok(Inside::root()),
+        Some(path) => place.locate(path),
+    }
+}
+
+/// Whether the role's limits allow a path.
+fn in_scope(scope: Option<Scope>, path: &Inside) -> Result<(), PlaceError> {
+    match scope {
+        Some(scope) if !scope.allows(path.as_str()) => Err(PlaceError::Scope {
+            path: path.shown().to_owned(),
+            allowed: allowed(scope).to_owned(),
+        }),
+        _ => Ok(()),
+    }
+}
+
+fn allowed(scope: Scope) -> &'static str {
+    match scope {
+        Scope::Worktree => "the files of the worktree without `.git` and the team's memory",
+        Scope::Research => "`.codebutler/research/`",
+        Scope::Artist => "`.codebutler/artist/` and pictures",
+        Scope::Memory => "`.codebutler/*.md`, skills and journals",
+        Scope::PullRequestHead | Scope::WithoutTurns => "this thread's own",
+    }
+}
+
+/// A refusal that is a normal answer.
+fn failed(error: &PlaceError) -> ToolOutcome {
+    ToolOutcome::error(format!("failed: {error}"))
+}
+
+/// Runs blocking work on its own thread.
+async fn blocking(work: impl FnOnce() -> ToolOutcome + Send + 'static) -> ToolOutcome {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(outcome) => outcome,
+        Err(error) => std::panic::resume_unwind(error.into_panic()),
+    }
+}

@@ -1,0 +1,181 @@
+//! Read: lines of a file, numbered; a picture as a picture, a notebook or a PDF
+//! as text.
+
+use std::fmt::Write as _;
+
+use butler_policy::Permit;
+use butler_protocol::{CrashClass, Tier, ToolOutcome, ToolSpec};
+use futures_util::future::BoxFuture;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{blocking, failed, in_scope, locate, parse, spec};
+use crate::{Desk, PlaceError, Tool, clip, notebook, pdf, picture, place::holds_secrets, text};
+
+/// A larger file is read in parts by other means.
+const FILE_BYTES: u64 = 32 * 1024 * 1024;
+
+/// Lines shown unless asked otherwise.
+const DEFAULT_LIMIT: u32 = 1000;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct Input {
+    /// The file, relative to the worktree's root.
+    path: String,
+    /// First line to show, counted from 1 (default 1).
+    #[schemars(range(min = 1))]
+    offset: Option<u32>,
+    /// How many lines to show (default 1000).
+    #[schemars(range(min = 1))]
+    limit: Option<u32>,
+}
+
+/// The tool.
+pub struct Read;
+
+const DESCRIPTION: &str = "
+Shows a text file with line numbers. Use it before you edit a file, and to see code in context.
+To find where something is, use Grep; to list files, use Glob. Long files are shown in parts: the
+last line of the result says which offset comes next. Line numbers are followed by a tab and are
+not part of the file. Notebooks are shown as their cells, PDFs as the text of their pages, pictures (PNG,
+JPEG, GIF, WebP) as pictures. Other binary files are named, not shown; values in .env files are hidden.
+Example: {\"path\": \"src/main.rs\", \"offset\": 120, \"limit\": 80}";
+
+impl Tool for Read {
+    fn name(&self) -> &'static str {
+        "Read"
+    }
+
+    fn spec(&self) -> ToolSpec {
+        spec::<Input>(self.name(), DESCRIPTION)
+    }
+
+    fn tier(&self) -> Tier {
+        Tier::Read
+    }
+
+    fn crash(&self) -> CrashClass {
+        CrashClass::Pure
+    }
+
+    fn run<'a>(
+        &'a self,
+        permit: &'a Permit,
+        input: &'a Value,
+        desk: &'a Desk,
+    ) -> BoxFuture<'a, ToolOutcome> {
+        Box::pin(async move {
+            let input: Input = match parse(input) {
+                Ok(input) => input,
+                Err(outcome) => return outcome,
+            };
+            let path = match locate(permit, desk, &input.path) {
+                Ok(path) => path,
+                Err(error) => return failed(&error),
+            };
+            let (place, scope) = (desk.workplace().clone(), permit.scope());
+            blocking(move || {
+                let opened = place.open_file(&path).and_then(|opened| {
+                    in_scope(scope, &opened.real)?;
+                    Ok(opened)
+                });
+                match opened {
+                    Ok(opened) => show(opened, &input).unwrap_or_else(|e| failed(&e)),
+                    Err(error) => failed(&error),
+                }
+            })
+            .await
+        })
+    }
+}
+
+fn show(opened: crate::Opened, input: &Input) -> Result<ToolOutcome, PlaceError> {
+    let path = opened.real.clone();
+    let name = path
+        .split()
+        .map_or(String::new(), |(_, name)| name.to_owned());
+    let bytes = opened.read(FILE_BYTES, "use Grep, or `sed -n` with Bash")?;
+    match picture::look(&bytes) {
+        Some(Ok(picture)) => {
+            let text = format!(
+                "{} is {}; you see it below the results",
+                path.shown(),
+                picture.line()
+            );
+            return Ok(ToolOutcome::ok(text).showing(picture.image(&bytes)));
+        }
+        Some(Err(problem)) => {
+            let text = format!("failed: `{}` is {problem}", path.shown());
+            return Ok(ToolOutcome::error(text));
+        }
+        None => {}
+    }
+    if bytes.starts_with(b"%PDF-") {
+        return Ok(document(path.shown(), bytes, input));
+    }
+    if let Some(kind) = text::binary_kind(&bytes) {
+        return Ok(ToolOutcome::error(format!(
+            "failed: `{}` is {kind}, {} bytes: it is not shown as text",
+            path.shown(),
+            bytes.len()
+        )));
+    }
+    let mut content = text::decode(&bytes);
+    if holds_secrets(&name) {
+        content = text::hide_values(&content);
+    }
+    if name.ends_with(".ipynb")
+        && let Some(cells) = notebook::read(&content)
+    {
+        let title = format!(
+            "{} (a notebook as text; the file itself is JSON)",
+            path.shown()
+        );
+        return Ok(numbered(&title, &cells, input));
+    }
+    Ok(numbered(path.shown(), &content, input))
+}
+
+/// A PDF as text. What it says is data like any other file.
+fn document(path: &str, bytes: Vec<u8>, input: &Input) -> ToolOutcome {
+    let size = bytes.len();
+    match pdf::read(bytes) {
+        Ok(pages) => {
+            let title = format!("{path} (a PDF of {} pages as text)", pages.count);
+            numbered(&title, &pages.text, input)
+        }
+        Err(problem) => ToolOutcome::error(format!(
+            "failed: `{path}` is a PDF document, {size} bytes, and its text cannot be shown: {problem}"
+        )),
+    }
+}
+
+fn numbered(path: &str, content: &str, input: &Input) -> ToolOutcome {
+    let total = content.lines().count();
+    if total == 0 {
+        return ToolOutcome::ok(format!("`{path}` is empty"));
+    }
+    let first = input.offset.unwrap_or(1) as usize;
+    if first > total {
+        return ToolOutcome::error(format!(
+            "failed: `{path}` has {total} lines; offset {first} is behind its end"
+        ));
+    }
+    let limit = input.limit.unwrap_or(DEFAULT_LIMIT) as usize;
+    let mut body = String::new();
+    let mut last = first - 1;
+    for (index, line) in content.lines().enumerate().skip(first - 1).take(limit) {
+        let line = clip::line(line);
+        if body.len() + line.len() > clip::RESULT_BYTES && last >= first {
+            break;
+        }
+        let _ = writeln!(body, "{:>6}\t{line}", index + 1);
+        last = index + 1;
+    }
+    let mut text = format!("{path}, lines {first}-{last} of {total}\n{body}");
+    if last < total {
+        let _ = write!(text, "[{} more lines: offset={}]", total - last, last + 1);
+    }
+    ToolOutcome::ok(text)
+}

@@ -1,0 +1,267 @@
+//! RunChecks: the repo's configured checks, and the receipt they leave.
+//!
+//! A receipt is what the runtime saw, bound to the tree the checks ran on. Only
+//! a whole run on one unchanged tree leaves one; anything less says why not.
+
+use std::time::Duration;
+
+use butler_policy::Permit;
+use butler_protocol::{
+    CheckCounts, CheckRun, CrashClass, Receipt, Tier, ToolOutcome, ToolSpec, TreeHash,
+};
+use butler_sandbox::{Ended, Exit};
+use futures_util::future::BoxFuture;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{parse, spec};
+use crate::{Check, Desk, Tool, confine, desk::READY_PATIENCE, receipt};
+
+/// One check may take this long; all of them together, here and on the base,
+/// four times as long.
+const EACH: Duration = Duration::from_secs(1200);
+
+/// Output shown of a check that failed.
+const OUTPUT: usize = 12 * 1024;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct Input {
+    /// Run only this check, as in `lint`. Leaves no receipt; leave it out to run
+    /// all of them.
+    name: Option<String>,
+}
+
+/// The tool.
+pub struct RunChecks;
+
+const DESCRIPTION: &str = "
+Runs the repo's configured checks (test, lint, build) in the sandbox and leaves a receipt for the
+present state of the files. Use it when a step is done and always before you hand over for review;
+any later edit makes the receipt stale. For a single test while you work, use Bash. Returns
+passed or failed, one line per check with its counts, the same on the base (run once per base
+commit, also with your new tests: a test of a mended bug must be red there), and the output of
+checks that failed.
+Example: {}";
+
+impl Tool for RunChecks {
+    fn name(&self) -> &'static str {
+        "RunChecks"
+    }
+
+    fn spec(&self) -> ToolSpec {
+        spec::<Input>(self.name(), DESCRIPTION)
+    }
+
+    fn tier(&self) -> Tier {
+        Tier::WriteLocal
+    }
+
+    fn crash(&self) -> CrashClass {
+        CrashClass::Rerunnable
+    }
+
+    fn deadline(&self, _input: &Value) -> Duration {
+        EACH * 4 + READY_PATIENCE
+    }
+
+    fn run<'a>(
+        &'a self,
+        permit: &'a Permit,
+        input: &'a Value,
+        desk: &'a Desk,
+    ) -> BoxFuture<'a, ToolOutcome> {
+        Box::pin(async move {
+            let input: Input = match parse(input) {
+                Ok(input) => input,
+                Err(outcome) => return outcome,
+            };
+            let checks = match chosen(desk.workplace().checks(), input.name.as_deref()) {
+                Ok(checks) => checks,
+                Err(text) => return ToolOutcome::error(text),
+            };
+            let warning = match desk.ready().await {
+                Ok(warning) => warning,
+                Err(text) => return ToolOutcome::error(text),
+            };
+            let before = tree(desk).await;
+            let mut ran = Vec::new();
+            for check in &checks {
+                desk.progress(format!("running {}", check.name));
+                match confine::run(desk, permit, &check.command, EACH).await {
+                    Ok(exit) if exit.ended == Ended::Cancelled => {
+                        return ToolOutcome::error(format!("stopped during {}", check.name));
+                    }
+                    Ok(exit) => ran.push(Ran::new(check, &exit)),
+                    Err(text) => return ToolOutcome::error(text),
+                }
+            }
+            let mut note = if input.name.is_some() {
+                "no receipt: only one check ran".to_owned()
+            } else {
+                leave(permit, desk, before, &ran, warning.as_deref()).await
+            };
+            if let Some(warning) = warning.filter(|_| ran.iter().any(|ran| !ran.passed())) {
+                note.push_str(&format!("\n[{warning}]"));
+            }
+            report(&ran, &note)
+        })
+    }
+}
+
+/// One check that ran.
+struct Ran {
+    run: CheckRun,
+    verdict: String,
+    output: String,
+}
+
+impl Ran {
+    fn new(check: &Check, exit: &Exit) -> Self {
+        Self {
+            run: receipt::ran(check, exit),
+            verdict: confine::verdict(exit),
+            output: confine::output(exit, OUTPUT),
+        }
+    }
+
+    fn passed(&self) -> bool {
+        self.run.exit_code == Some(0)
+    }
+}
+
+fn chosen(checks: &[Check], name: Option<&str>) -> Result<Vec<Check>, String> {
+    if checks.is_empty() {
+        return Err(
+            "failed: this repo configures no checks; run its tests with Bash and say so in the hand-over"
+                .to_owned(),
+        );
+    }
+    let Some(name) = name else {
+        return Ok(checks.to_vec());
+    };
+    let found: Vec<Check> = checks
+        .iter()
+        .filter(|check| check.name == name)
+        .cloned()
+        .collect();
+    if found.is_empty() {
+        let names: Vec<&str> = checks.iter().map(|check| check.name.as_str()).collect();
+        return Err(format!(
+            "refused: there is no check `{name}`; there are {}",
+            names.join(", ")
+        ));
+    }
+    Ok(found)
+}
+
+async fn tree(desk: &Desk) -> Result<TreeHash, String> {
+    match desk.tree() {
+        Some(tree) => tree(desk.cancel().clone()).await,
+        None => Err("the state of the files is not known here".to_owned()),
+    }
+}
+
+/// Leaves the receipt, or says why there is none.
+async fn leave(
+    permit: &Permit,
+    desk: &Desk,
+    before: Result<TreeHash, String>,
+    ran: &[Ran],
+    unprepared: Option<&str>,
+) -> String {
+    let before = match before {
+        Ok(before) => before,
+        Err(why) => return format!("no receipt: {why}"),
+    };
+    match tree(desk).await {
+        Ok(after) if after == before => {}
+        Ok(_) => {
+            return "no receipt: files changed while the checks ran; look at what they wrote, then run them again"
+                .to_owned();
+        }
+        Err(why) => return format!("no receipt: {why}"),
+    }
+    let mut receipt = Receipt {
+        tree: before,
+        checks: ran.iter().map(|ran| ran.run.clone()).collect(),
+        flags: Vec::new(),
+        base: None,
+        not_compared: None,
+    };
+    let mut tests = Vec::new();
+    if let Some(diff) = desk.diff() {
+        match diff(desk.cancel().clone()).await {
+            Ok(diff) => {
+                receipt.flags.extend(receipt::in_diff(&diff));
+                tests = receipt::changed_tests(&diff);
+            }
+            Err(why) => receipt
+                .flags
+                .push(format!("the change could not be looked at: {why}")),
+        }
+    }
+    let mut note = format!("receipt for tree {}", short(receipt.tree.as_str()));
+    if let Some(past) = desk.past() {
+        // Two folders that are not in the same state say nothing about a change.
+        let compared = match unprepared {
+            Some(why) => Err(why.to_owned()),
+            None => receipt::base(desk, permit, past, &tests, receipt.green()).await,
+        };
+        match compared {
+            Ok(base) => {
+                let flags = receipt::against_base(&receipt.checks, &base.checks);
+                receipt.flags.extend(flags);
+                receipt.base = Some(Box::new(base));
+            }
+            Err(why) => receipt.not_compared = Some(why),
+        }
+    }
+    for line in receipt.base_lines() {
+        note.push_str(&format!("\n{line}"));
+    }
+    for flag in &receipt.flags {
+        note.push_str(&format!("\nflag: {flag}"));
+    }
+    desk.leave_receipt(permit.call(), receipt);
+    note
+}
+
+fn short(hash: &str) -> &str {
+    hash.get(..12).unwrap_or(hash)
+}
+
+fn report(ran: &[Ran], note: &str) -> ToolOutcome {
+    let failed = ran.iter().filter(|ran| !ran.passed()).count();
+    let verdict = match failed {
+        0 => format!("passed: {} checks", ran.len()),
+        failed => format!("failed: {failed} of {} checks", ran.len()),
+    };
+    let mut text = format!("{verdict}\n");
+    for ran in ran {
+        let mark = if ran.passed() { "ok" } else { "FAILED" };
+        let counts = ran.run.counts.map(counted).unwrap_or_default();
+        text.push_str(&format!(
+            "{mark} {}: {}{counts}\n",
+            ran.run.name, ran.verdict
+        ));
+    }
+    text.push_str(note);
+    for ran in ran.iter().filter(|ran| !ran.passed()) {
+        text.push_str(&format!(
+            "\n\n--- {}: {} ---\n{}",
+            ran.run.name, ran.run.command, ran.output
+        ));
+    }
+    ToolOutcome {
+        ok: failed == 0,
+        ..ToolOutcome::ok(text)
+    }
+}
+
+fn counted(counts: CheckCounts) -> String {
+    format!(
+        ", {} passed, {} failed, {} skipped",
+        counts.passed, counts.failed, counts.skipped
+    )
+}

@@ -1,0 +1,124 @@
+//! Write: a whole file.
+
+use butler_policy::Permit;
+use butler_protocol::{CrashClass, Tier, ToolOutcome, ToolSpec};
+use futures_util::future::BoxFuture;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{
+    change::{self, FILE_BYTES, Planned, Unplanned},
+    failed, locate, parse, spec,
+};
+use crate::{
+    Desk, Tool, Workplace,
+    text::{self, LineEnds},
+};
+
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+struct Input {
+    /// The file, relative to the worktree's root; missing folders are made.
+    path: String,
+    /// The whole new content.
+    content: String,
+}
+
+/// The tool.
+pub struct Write;
+
+const DESCRIPTION: &str = "
+Writes a whole file: creates it, or replaces everything in it. Use it for new files and for small
+files that change throughout. To change parts of an existing file, use Edit: it is shorter and
+cannot lose the rest. Mode and line ends of an existing file are kept. Git's own files and the
+files that hold the agents' rules cannot be written. Returns what was created, or the diff.
+Example: {\"path\": \"docs/usage.md\", \"content\": \"# Usage\\n\"}";
+
+impl Tool for Write {
+    fn name(&self) -> &'static str {
+        "Write"
+    }
+
+    fn spec(&self) -> ToolSpec {
+        spec::<Input>(self.name(), DESCRIPTION)
+    }
+
+    fn tier(&self) -> Tier {
+        Tier::WriteLocal
+    }
+
+    fn crash(&self) -> CrashClass {
+        CrashClass::Convergent
+    }
+
+    fn trace(&self, input: &Value, desk: &Desk) -> Option<Value> {
+        let input: Input = parse(input).ok()?;
+        let planned = plan(desk.workplace(), &input).ok()?;
+        Some(change::trace(&planned))
+    }
+
+    fn run<'a>(
+        &'a self,
+        permit: &'a Permit,
+        input: &'a Value,
+        desk: &'a Desk,
+    ) -> BoxFuture<'a, ToolOutcome> {
+        Box::pin(async move {
+            let input: Input = match parse(input) {
+                Ok(input) => input,
+                Err(outcome) => return outcome,
+            };
+            if let Err(error) = locate(permit, desk, &input.path) {
+                return failed(&error);
+            }
+            change::run(permit, desk, move |place| plan(place, &input)).await
+        })
+    }
+
+    fn recover<'a>(
+        &'a self,
+        permit: &'a Permit,
+        input: &'a Value,
+        trace: Option<&'a Value>,
+        desk: &'a Desk,
+    ) -> BoxFuture<'a, ToolOutcome> {
+        change::recover(self, permit, input, trace, desk)
+    }
+}
+
+fn plan(place: &Workplace, input: &Input) -> Result<Planned, Unplanned> {
+    if input.content.len() as u64 > FILE_BYTES {
+        return Err(Unplanned::Refused(format!(
+            "`content` has {} bytes, more than {FILE_BYTES}: write it in parts, or make it with a program in Bash",
+            input.content.len()
+        )));
+    }
+    let path = place.locate(&input.path)?;
+    let before = change::present(place, &path)?;
+    let after = match &before {
+        Some(old) => as_before(old, &input.content),
+        None => input.content.clone().into_bytes(),
+    };
+    Ok(Planned {
+        path,
+        before,
+        after,
+        what: "rewrote".to_owned(),
+    })
+}
+
+/// The content with the line ends and the byte order mark that the file had.
+fn as_before(old: &[u8], content: &str) -> Vec<u8> {
+    let mark: &[u8] = b"\xef\xbb\xbf";
+    let mut bytes = Vec::with_capacity(content.len());
+    if old.starts_with(mark) && !content.starts_with('\u{feff}') {
+        bytes.extend_from_slice(mark);
+    }
+    let crlf = std::str::from_utf8(old).is_ok_and(|old| LineEnds::of(old) == LineEnds::CrLf);
+    if crlf {
+        bytes.extend_from_slice(text::with_crlf(content).as_bytes());
+    } else {
+        bytes.extend_from_slice(content.as_bytes());
+    }
+    bytes
+}

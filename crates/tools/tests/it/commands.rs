@@ -1,0 +1,323 @@
+//! Bash in the real jail.
+
+use std::time::Duration;
+
+use butler_policy::Judgement;
+use butler_protocol::Role;
+use serde_json::json;
+
+use crate::room::{Room, call};
+
+#[tokio::test]
+async fn a_command_runs_in_the_root_and_says_how_it_ended() {
+    let room = Room::with_jail(Vec::new());
+    room.write("a.txt", "hello\n");
+    let shown = room
+        .call("Bash", json!({"command": "cat a.txt && echo made > b.txt"}))
+        .await;
+    assert!(shown.ok, "{}", shown.text);
+    assert!(
+        shown.text.starts_with("exit 0 after ") && shown.text.ends_with("s\nhello\n"),
+        "{}",
+        shown.text
+    );
+    assert_eq!(room.read("b.txt"), "made\n");
+    let failed = room
+        .call("Bash", json!({"cmd": "echo no >&2; exit 3"}))
+        .await;
+    assert!(
+        !failed.ok && failed.text.starts_with("exit 3 after"),
+        "{}",
+        failed.text
+    );
+    assert!(failed.text.ends_with("\nno\n"), "{}", failed.text);
+    let silent = room.call("Bash", json!({"command": "true"})).await;
+    assert!(silent.text.ends_with("(no output)"), "{}", silent.text);
+    let empty = room.call("Bash", json!({"command": " "})).await;
+    assert!(!empty.ok, "{}", empty.text);
+}
+
+#[tokio::test]
+async fn git_and_rules_are_read_only_and_secrets_are_not_there() {
+    let room = Room::with_jail(Vec::new());
+    room.write(".git/config", "[core]\n");
+    room.write("src/a", "a\n");
+    room.outside("person/.ssh/id", "canary\n");
+    let secret = room.scratch.path().join("person/.ssh/id");
+    for command in [
+        "echo x > .git/config".to_owned(),
+        "mkdir -p .git/hooks && echo x > .git/hooks/pre-commit".to_owned(),
+        "echo x > .codebutler/policy.json".to_owned(),
+        "mkdir .codebutler".to_owned(),
+        format!("cat {}", secret.display()),
+    ] {
+        let outcome = room.call("Bash", json!({"command": command})).await;
+        assert!(!outcome.ok, "{command}: {}", outcome.text);
+        assert!(
+            !outcome.text.contains("canary"),
+            "{command}: {}",
+            outcome.text
+        );
+    }
+    assert_eq!(room.read(".git/config"), "[core]\n");
+    assert!(!room.root.join(".codebutler").exists());
+}
+
+#[tokio::test]
+async fn long_output_keeps_both_ends_and_colours_go() {
+    let room = Room::with_jail(Vec::new());
+    let shown = room
+        .call(
+            "Bash",
+            json!({"command": "printf '\\033[31mfirst\\033[0m\\n'; seq 1 40000; echo last"}),
+        )
+        .await;
+    assert!(
+        shown.text.contains("\nfirst\n1\n2\n"),
+        "{}",
+        &shown.text[..60]
+    );
+    assert!(shown.text.ends_with("39999\n40000\nlast\n"));
+    assert!(shown.text.contains("left out"), "no mark");
+    assert!(shown.text.len() < 52_000, "{}", shown.text.len());
+}
+
+#[tokio::test]
+async fn a_command_that_takes_too_long_is_killed() {
+    let room = Room::with_jail(Vec::new());
+    let slow = room
+        .call(
+            "Bash",
+            json!({"command": "echo begun; sleep 600", "timeout_seconds": 1}),
+        )
+        .await;
+    assert!(
+        !slow.ok && slow.text.starts_with("timed out after"),
+        "{}",
+        slow.text
+    );
+    assert!(
+        slow.text.contains("begun"),
+        "what it wrote is kept: {}",
+        slow.text
+    );
+}
+
+#[tokio::test]
+async fn stopping_ends_a_command_and_keeps_its_output() {
+    let room = Room::with_jail(Vec::new());
+    let bash = call(
+        "Bash",
+        json!({"command": "echo begun; touch here; sleep 600"}),
+    );
+    let run = room
+        .executor
+        .run(&bash, room.permit(Role::Coder, &bash), &room.desk);
+    let stop = async {
+        while !room.root.join("here").exists() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        room.desk.cancel().cancel();
+    };
+    let (outcome, ()) = tokio::join!(run, stop);
+    assert!(
+        !outcome.ok && outcome.text.contains("stopped"),
+        "{}",
+        outcome.text
+    );
+    assert!(outcome.text.contains("begun"), "{}", outcome.text);
+}
+
+#[tokio::test]
+async fn background_jobs_are_watched_and_stopped() {
+    let room = Room::with_jail(Vec::new());
+    let started = room
+        .call("Bash", json!({"command": "echo one; while [ ! -e go ]; do sleep 0.02; done; echo two; exec sleep 600", "background": true}))
+        .await;
+    assert!(
+        started.text.starts_with("started as job 1;"),
+        "{}",
+        started.text
+    );
+    let until = async |word: &str| loop {
+        let seen = room.call("Bash", json!({"command": "job output 1"})).await;
+        assert!(seen.ok, "{}", seen.text);
+        if seen.text.contains(word) {
+            return seen.text;
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    };
+    assert!(until("one").await.starts_with("job 1: running\n"));
+    room.write("go", "");
+    let second = until("two").await;
+    assert!(!second.contains("one"), "only what is new: {second}");
+    let listed = room.call("Bash", json!({"command": "job list"})).await;
+    assert!(
+        listed.text.starts_with("job 1: running: echo one"),
+        "{}",
+        listed.text
+    );
+    assert!(room.call("Bash", json!({"command": "job stop 1"})).await.ok);
+    assert!(
+        until("stopped after")
+            .await
+            .starts_with("job 1: stopped after")
+    );
+    let unknown = room.call("Bash", json!({"command": "job output 7"})).await;
+    assert_eq!(unknown.text, "refused: there is no job 7; there are 1");
+}
+
+#[tokio::test]
+async fn jobs_end_with_their_desk() {
+    let room = Room::with_jail(Vec::new());
+    room.call(
+        "Bash",
+        json!({"command": "touch up; sleep 600; touch late", "background": true}),
+    )
+    .await;
+    while !room.root.join("up").exists() {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    room.desk.jobs().stop_all().await;
+    let listed = room.call("Bash", json!({"command": "job list"})).await;
+    assert!(
+        listed.text.contains("job 1: stopped after"),
+        "{}",
+        listed.text
+    );
+    assert!(!room.root.join("late").exists());
+}
+
+#[tokio::test]
+async fn without_a_jail_nothing_runs() {
+    let room = Room::new();
+    for background in [false, true] {
+        let refused = room
+            .call(
+                "Bash",
+                json!({"command": "touch x", "background": background}),
+            )
+            .await;
+        assert!(
+            !refused.ok && refused.text.contains("cannot be confined"),
+            "{}",
+            refused.text
+        );
+    }
+    assert!(!room.root.join("x").exists());
+}
+
+#[tokio::test]
+async fn an_interrupted_command_is_never_repeated() {
+    let room = Room::with_jail(Vec::new());
+    let bash = call("Bash", json!({"command": "echo x >> log"}));
+    let told = room
+        .executor
+        .recover(&bash, room.permit(Role::Coder, &bash), None, &room.desk)
+        .await;
+    assert!(
+        !told.ok && told.text.contains("was not repeated"),
+        "{}",
+        told.text
+    );
+    assert!(!room.root.join("log").exists());
+}
+
+#[test]
+fn a_destructive_command_asks_and_names_the_scripts_it_runs() {
+    let room = Room::new();
+    room.write("scripts/deploy.sh", "echo one\n");
+    let asked = |room: &Room| match room.judge(
+        Role::Coder,
+        &call("Bash", json!({"command": "sudo ./scripts/deploy.sh"})),
+    ) {
+        Judgement::Ask(question) => question,
+        other => panic!("{other:?}"),
+    };
+    let first = asked(&room);
+    assert!(
+        first.subject.to_string().contains("scripts/deploy.sh"),
+        "{}",
+        first.subject
+    );
+    room.write("scripts/deploy.sh", "echo two\n");
+    assert_ne!(
+        asked(&room).sha256,
+        first.sha256,
+        "another script is another question"
+    );
+}
+
+#[tokio::test]
+async fn where_the_walls_are_not_whole_every_command_asks_and_then_runs() {
+    type Weaken = fn(butler_sandbox::Jail) -> butler_sandbox::Jail;
+    let kernels: [(&str, Weaken); 2] = [
+        ("no user namespaces", |jail| {
+            jail.without_namespaces("asked for").unwrap()
+        }),
+        ("nothing", |jail| jail.without_walls("asked for")),
+    ];
+    for (kernel, weaken) in kernels {
+        let room = Room::with_weaker_jail(weaken);
+        for command in ["ls", "cargo test", "echo x > file"] {
+            let call = call("Bash", json!({"command": command}));
+            let Judgement::Ask(question) = room.judge(Role::Coder, &call) else {
+                panic!("{kernel}: `{command}` does not ask");
+            };
+            assert!(question.reason.contains("cannot confine"), "{kernel}");
+        }
+        let ran = room
+            .call("Bash", json!({"command": "echo x > file; cat file"}))
+            .await;
+        assert!(
+            ran.ok && ran.text.ends_with("x\n"),
+            "{kernel}: {}",
+            ran.text
+        );
+        assert_eq!(room.read("file"), "x\n");
+        let job = json!({"command": "echo y > job", "background": true});
+        let started = room.call("Bash", job).await;
+        assert!(started.ok, "{kernel}: {}", started.text);
+        let made = async {
+            while !room.root.join("job").exists() {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(20), made)
+            .await
+            .unwrap_or_else(|_| panic!("{kernel}: the job did not run"));
+    }
+}
+
+#[tokio::test]
+async fn an_approval_is_void_when_a_file_changed_since() {
+    let room = Room::with_jail(Vec::new());
+    room.write(".gitignore", "build/\n");
+    room.write("scripts/a b.sh", "echo one\n");
+    room.write("lib.sh", "echo sourced\n");
+    room.write("large.sh", vec![b'#'; 5 << 20]);
+    room.write("build/out", "ignored\n");
+    let call = call("Bash", json!({"command": "sudo bash scripts/*.sh"}));
+    let hash = || match room.judge(Role::Coder, &call) {
+        Judgement::Ask(question) => question.sha256,
+        other => panic!("{other:?}"),
+    };
+    let before = hash();
+    assert_eq!(hash(), before);
+    room.write("build/out", "made again\n");
+    assert_eq!(
+        hash(),
+        before,
+        "what is ignored and not named plays no part"
+    );
+    for (file, content) in [
+        ("scripts/a b.sh", b"echo two\n".to_vec()),
+        ("lib.sh", b"echo evil\n".to_vec()),
+        ("large.sh", vec![b' '; 5 << 20]),
+        ("new.sh", b"echo new\n".to_vec()),
+    ] {
+        let before = hash();
+        room.write(file, content);
+        assert_ne!(hash(), before, "{file}");
+    }
+}

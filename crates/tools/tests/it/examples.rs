@@ -1,0 +1,58 @@
+//! The example that a tool's description shows is tried as it stands: a model
+//! that copies it gets a result, not an error.
+
+use butler_policy::{Right, right};
+use butler_protocol::Role;
+use butler_tools::Check;
+use serde_json::Value;
+
+use crate::room::Room;
+
+/// They leave the machine; their own tests answer from 127.0.0.1.
+const OUTSIDE: [&str; 1] = ["WebFetch"];
+
+/// A repository in which every example makes sense.
+fn room() -> Room {
+    let check = Check {
+        name: "test".to_owned(),
+        command: "true".to_owned(),
+    };
+    let room = Room::with_jail(vec![check]);
+    room.write("src/lib.rs", "let limit = 10;\n");
+    room.write("src/parser.rs", "fn parse_unicode() {}\n");
+    room.write("src/main.rs", "// a line\n".repeat(300));
+    room.write("internal/deep/a_test.go", "package deep\n");
+    for args in [
+        &["init", "--quiet", "--initial-branch=main"][..],
+        &["add", "."],
+        &["commit", "--quiet", "--message", "Teach the parser unicode"],
+    ] {
+        butler_testkit::git(&room.root, args);
+    }
+    room.write("src/parser.rs", "fn parse_unicode() { todo!() }\n");
+    room
+}
+
+#[tokio::test]
+async fn the_example_of_every_native_tool_runs_in_a_scratch_repo() {
+    let room = room();
+    let registry = room.executor.registry();
+    let names: Vec<String> = registry.names().map(str::to_owned).collect();
+    assert!(names.len() >= 11, "{names:?}");
+    for name in names
+        .iter()
+        .filter(|name| !OUTSIDE.contains(&name.as_str()))
+    {
+        let description = registry.get(name).unwrap().spec().description;
+        let example = description.split("Example: ").nth(1).unwrap();
+        let input: Value = serde_json::from_str(example).unwrap();
+        let role = Role::ALL
+            .into_iter()
+            .find(|role| right(*role, name) != Right::No)
+            .unwrap();
+        let outcome = room.call_as(role, name, input).await;
+        // The command of the example may fail here; that it ran is what counts.
+        let ran = outcome.ok || (name == "Bash" && outcome.text.contains("exit"));
+        assert!(ran, "{name} {example}: {}", outcome.text);
+    }
+}

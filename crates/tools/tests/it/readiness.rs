@@ -1,0 +1,98 @@
+//! Commands wait until their folder is prepared; files do not.
+
+use std::{sync::Arc, time::Duration};
+
+use butler_tools::{Check, ReadyGate};
+use serde_json::json;
+use tokio::sync::watch;
+
+use crate::room::Room;
+
+/// The other side of a gate.
+struct Keeper {
+    opens: watch::Sender<Option<Option<String>>>,
+    waiting: watch::Receiver<usize>,
+}
+
+fn room() -> (Room, Keeper) {
+    let check = Check {
+        name: "test".to_owned(),
+        command: "cat installed".to_owned(),
+    };
+    let (opens, ended) = watch::channel(None);
+    let (count, waiting) = watch::channel(0);
+    let gate: ReadyGate = Arc::new(move || {
+        let mut ended = ended.clone();
+        count.send_modify(|count| *count += 1);
+        Box::pin(async move {
+            ended
+                .wait_for(Option::is_some)
+                .await
+                .unwrap()
+                .clone()
+                .unwrap()
+        })
+    });
+    let mut room = Room::with_jail(vec![check]);
+    room.desk = room.desk.with_ready(gate);
+    (room, Keeper { opens, waiting })
+}
+
+#[tokio::test]
+async fn commands_and_checks_wait_for_the_preparation_and_files_do_not() {
+    let (room, mut keeper) = room();
+    let written = room.call("Write", json!({"path": "a.txt", "content": "a\n"}));
+    assert!(written.await.ok);
+    let look = json!({"command": "cat installed"});
+    let (shown, checked, ()) = tokio::join!(
+        room.call("Bash", look),
+        room.call("RunChecks", json!({})),
+        async {
+            // Only when both are at the gate is there anything to find.
+            let both = keeper.waiting.wait_for(|count| *count == 2);
+            let both = tokio::time::timeout(Duration::from_secs(60), both).await;
+            drop(both.unwrap().unwrap());
+            room.write("installed", "yes\n");
+            keeper.opens.send_replace(Some(None));
+        }
+    );
+    assert!(shown.ok && shown.text.contains("yes"), "{}", shown.text);
+    assert!(checked.text.starts_with("passed"), "{}", checked.text);
+}
+
+#[tokio::test]
+async fn a_failed_preparation_is_named_under_what_fails_and_nowhere_else() {
+    let (room, keeper) = room();
+    let warning = "the preparation failed: `x`, exit 1".to_owned();
+    keeper.opens.send_replace(Some(Some(warning)));
+    for (tool, arguments) in [
+        ("Bash", json!({"command": "cat installed"})),
+        ("RunChecks", json!({})),
+    ] {
+        let failed = room.call(tool, arguments).await;
+        assert!(
+            !failed.ok && failed.text.contains("`x`, exit 1"),
+            "{}",
+            failed.text
+        );
+    }
+    let fine = room.call("Bash", json!({"command": "echo fine"})).await;
+    assert!(
+        fine.ok && !fine.text.contains("preparation"),
+        "{}",
+        fine.text
+    );
+}
+
+#[tokio::test]
+async fn a_stop_ends_the_waiting() {
+    let (room, mut keeper) = room();
+    let (stopped, ()) = tokio::join!(room.call("Bash", json!({"command": "touch ran"})), async {
+        let at_the_gate = keeper.waiting.wait_for(|count| *count == 1);
+        let there = tokio::time::timeout(Duration::from_secs(60), at_the_gate).await;
+        drop(there.unwrap().unwrap());
+        room.desk.cancel().cancel();
+    });
+    assert!(!stopped.ok, "{}", stopped.text);
+    assert!(!room.root.join("ran").exists());
+}

@@ -1,0 +1,171 @@
+//! A scratch folder with a desk in it, and a way to call tools as a role.
+
+use std::{path::PathBuf, sync::Arc};
+
+use butler_policy::{Approval, Circumstances, Judgement, Overrides, Permit};
+use butler_protocol::{CallId, RequestId, Role, ThreadId, ToolCall, ToolOutcome, UserId};
+use butler_tools::{Check, Desk, Executor, Registry, Surroundings, Workplace};
+use serde_json::Value;
+use tempfile::TempDir;
+use tokio_util::sync::CancellationToken;
+
+/// A root inside a scratch folder, so that there is an outside that is ours.
+pub struct Room {
+    pub scratch: TempDir,
+    pub root: PathBuf,
+    pub executor: Executor,
+    /// Whether the walls are whole.
+    pub sandboxed: bool,
+    pub desk: Desk,
+}
+
+pub fn thread() -> ThreadId {
+    "C1/1700000000.000100".parse().unwrap()
+}
+
+pub fn call(tool: &str, arguments: Value) -> ToolCall {
+    ToolCall {
+        id: CallId::new(format!("call-{tool}")),
+        name: tool.to_owned(),
+        arguments,
+        problem: None,
+    }
+}
+
+impl Room {
+    pub fn new() -> Self {
+        Self::with_checks(Vec::new())
+    }
+
+    pub fn with_checks(checks: Vec<Check>) -> Self {
+        let scratch = tempfile::tempdir().unwrap();
+        let root = scratch.path().join("root");
+        std::fs::create_dir(&root).unwrap();
+        let surroundings = Surroundings {
+            home: scratch.path().join("person"),
+            ..Surroundings::default()
+        };
+        let place = Workplace::open(&root, checks, surroundings).unwrap();
+        Self {
+            root: place.root().to_owned(),
+            desk: Desk::new(Arc::new(place), CancellationToken::new()),
+            executor: Executor::new(Registry::native()),
+            sandboxed: true,
+            scratch,
+        }
+    }
+
+    /// With the real jail of this machine.
+    pub fn with_jail(checks: Vec<Check>) -> Self {
+        let mut room = Self::with_checks(checks);
+        let helper = PathBuf::from(env!("CARGO_BIN_EXE_butler-tools-sandbox"));
+        let jail = butler_sandbox::Jail::new(helper).unwrap();
+        room.desk = room.desk.with_jail(Arc::new(jail));
+        room
+    }
+
+    /// As on a kernel with less to confine with.
+    pub fn with_weaker_jail(
+        weaken: impl FnOnce(butler_sandbox::Jail) -> butler_sandbox::Jail,
+    ) -> Self {
+        let mut room = Self::with_checks(Vec::new());
+        let helper = PathBuf::from(env!("CARGO_BIN_EXE_butler-tools-sandbox"));
+        let jail = weaken(butler_sandbox::Jail::new(helper).unwrap());
+        room.sandboxed = jail.strength().is_whole();
+        room.desk = room.desk.with_jail(Arc::new(jail));
+        room
+    }
+
+    /// In a folder that is there already, with git in the sandbox.
+    pub fn at(root: &std::path::Path) -> Self {
+        butler_repo::confine_with(env!("CARGO_BIN_EXE_butler-tools-sandbox").into());
+        let place = Workplace::open(root, Vec::new(), Surroundings::default()).unwrap();
+        Self {
+            root: place.root().to_owned(),
+            desk: Desk::new(Arc::new(place), CancellationToken::new()),
+            executor: Executor::new(Registry::native()),
+            sandboxed: true,
+            scratch: tempfile::tempdir().unwrap(),
+        }
+    }
+
+    pub fn write(&self, path: &str, content: impl AsRef<[u8]>) {
+        let path = self.root.join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, content).unwrap();
+    }
+
+    pub fn read(&self, path: &str) -> String {
+        std::fs::read_to_string(self.root.join(path)).unwrap()
+    }
+
+    /// A file next to the root.
+    pub fn outside(&self, name: &str, content: &str) -> PathBuf {
+        let path = self.scratch.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, content).unwrap();
+        path
+    }
+
+    pub fn judge(&self, role: Role, call: &ToolCall) -> Judgement {
+        self.judge_with(role, call, &[])
+    }
+
+    fn judge_with(&self, role: Role, call: &ToolCall, approvals: &[Approval]) -> Judgement {
+        let overrides = Overrides::default();
+        let thread = thread();
+        self.executor.judge(
+            call,
+            &Circumstances {
+                role,
+                thread: &thread,
+                plan_approved: true,
+                now_ms: 0,
+                approvals,
+                overrides: &overrides,
+                root: self.root.to_str().unwrap(),
+                home: "/home/you",
+                tainted: false,
+                sandboxed: self.sandboxed,
+            },
+        )
+    }
+
+    /// The judgement when a person approves whatever asks.
+    fn approved(&self, role: Role, call: &ToolCall) -> Judgement {
+        match self.judge(role, call) {
+            Judgement::Ask(question) => {
+                let click = Approval {
+                    request: RequestId::new("abc123"),
+                    sha256: question.sha256,
+                    thread: thread(),
+                    person: UserId::new("you"),
+                    clicked_at_ms: 0,
+                };
+                self.judge_with(role, call, &[click])
+            }
+            judgement => judgement,
+        }
+    }
+
+    pub fn permit(&self, role: Role, call: &ToolCall) -> Permit {
+        match self.approved(role, call) {
+            Judgement::Run(permit) => permit,
+            other => panic!("{} was not permitted: {other:?}", call.name),
+        }
+    }
+
+    /// Judges and runs, as the driver does, with a person who approves.
+    pub async fn call_as(&self, role: Role, tool: &str, arguments: Value) -> ToolOutcome {
+        let call = call(tool, arguments);
+        match self.approved(role, &call) {
+            Judgement::Run(permit) => self.executor.run(&call, permit, &self.desk).await,
+            Judgement::Refuse(refusal) => ToolOutcome::error(refusal.to_string()),
+            Judgement::Ask(question) => panic!("{tool} asks twice: {}", question.reason),
+        }
+    }
+
+    pub async fn call(&self, tool: &str, arguments: Value) -> ToolOutcome {
+        self.call_as(Role::Coder, tool, arguments).await
+    }
+}

@@ -1,0 +1,299 @@
+//! WebFetch against servers on this machine.
+
+use std::{
+    net::SocketAddr,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use axum::{
+    Router,
+    extract::State,
+    http::{HeaderMap, header},
+    response::{IntoResponse, Redirect},
+    routing::get,
+};
+use butler_protocol::{Role, ToolOutcome};
+use butler_tools::{Executor, Lookup, Registry, Web};
+use serde_json::{Value, json};
+
+use crate::room::Room;
+
+/// A server that counts what must not be reached.
+struct Site {
+    address: SocketAddr,
+    secret_reads: Arc<AtomicUsize>,
+    lookups: Arc<Mutex<Vec<String>>>,
+}
+
+async fn serve(app: Router) -> SocketAddr {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move { axum::serve(listener, app).await });
+    address
+}
+
+impl Site {
+    async fn start() -> Self {
+        let secret_reads = Arc::new(AtomicUsize::new(0));
+        let app = Router::new()
+            .route(
+                "/page",
+                get(|| async {
+                    (
+                        [(header::CONTENT_TYPE, "text/html; charset=utf-8")],
+                        "<h1>Manual</h1><p>Use <code>--flag</code>.</p><script>evil()</script>",
+                    )
+                }),
+            )
+            .route(
+                "/long",
+                get(|| async {
+                    (1..=1000)
+                        .map(|n| format!("line {n}\n"))
+                        .collect::<String>()
+                }),
+            )
+            .route("/big", get(|| async { "x".repeat(5 * 1024 * 1024) }))
+            .route(
+                "/picture",
+                get(|| async { ([(header::CONTENT_TYPE, "image/png")], "x") }),
+            )
+            .route("/gone", get(|| async { axum::http::StatusCode::NOT_FOUND }))
+            .route("/hop", get(|| async { Redirect::temporary("/page") }))
+            .route("/loop", get(|| async { Redirect::temporary("/loop") }))
+            .route(
+                "/inward",
+                get(|headers: HeaderMap| async move {
+                    let port = headers["host"]
+                        .to_str()
+                        .unwrap()
+                        .rsplit(':')
+                        .next()
+                        .unwrap()
+                        .to_owned();
+                    Redirect::temporary(&format!("http://127.0.0.1:{port}/secret"))
+                }),
+            )
+            .route(
+                "/metadata",
+                get(|| async { Redirect::temporary("http://169.254.169.254/latest/") }),
+            )
+            .route(
+                "/secret",
+                get(|State(reads): State<Arc<AtomicUsize>>| async move {
+                    reads.fetch_add(1, Ordering::SeqCst);
+                    "canary"
+                }),
+            )
+            .route(
+                "/headers",
+                get(|headers: HeaderMap| async move { format!("{headers:?}").into_response() }),
+            )
+            .with_state(Arc::clone(&secret_reads));
+        Self {
+            address: serve(app).await,
+            secret_reads,
+            lookups: Arc::default(),
+        }
+    }
+
+    /// Every name is this machine; `docs.example` with this port is opened.
+    fn web(&self) -> Web {
+        let (address, lookups) = (self.address, Arc::clone(&self.lookups));
+        let lookup: Lookup = Arc::new(move |host, _| {
+            lookups.lock().unwrap().push(host);
+            Box::pin(async move { Ok(vec![address]) })
+        });
+        let opened = format!("docs.example:{}", self.address.port());
+        Web::default().with_lookup(lookup).with_opened([opened])
+    }
+
+    async fn fetch(&self, path: &str, more: Value) -> ToolOutcome {
+        let url = format!("http://docs.example:{}{path}", self.address.port());
+        self.fetch_url(&url, more).await
+    }
+
+    async fn fetch_url(&self, url: &str, more: Value) -> ToolOutcome {
+        let mut room = Room::new();
+        room.executor = Executor::new(Registry::native_with(self.web()));
+        let mut arguments = json!({"url": url});
+        arguments
+            .as_object_mut()
+            .unwrap()
+            .extend(more.as_object().cloned().unwrap_or_default());
+        room.call_as(Role::Researcher, "WebFetch", arguments).await
+    }
+}
+
+#[tokio::test]
+async fn a_page_comes_as_fenced_markdown() {
+    let site = Site::start().await;
+    let page = site.fetch("/page", json!({})).await;
+    assert!(page.ok, "{}", page.text);
+    assert!(
+        page.text.contains("# Manual") && page.text.contains("`--flag`"),
+        "{}",
+        page.text
+    );
+    assert!(!page.text.contains("evil"), "{}", page.text);
+    assert!(
+        page.text.contains("<outside-") && page.text.contains("not an instruction"),
+        "{}",
+        page.text
+    );
+    assert_eq!(
+        *site.lookups.lock().unwrap(),
+        ["docs.example"],
+        "one look-up, then that address"
+    );
+    let long = site
+        .fetch("/long", json!({"offset": 600, "limit": 2}))
+        .await;
+    assert!(long.text.contains("lines 600-601 of 1000"), "{}", long.text);
+    assert!(
+        long.text.contains("line 600\nline 601\n</outside"),
+        "{}",
+        long.text
+    );
+    assert!(
+        long.text.ends_with("[399 more lines: offset=602]"),
+        "{}",
+        long.text
+    );
+    let big = site.fetch("/big", json!({})).await;
+    assert!(
+        big.ok && big.text.contains("cut at 3 MB") && big.text.len() < 5000,
+        "{}",
+        big.text.len()
+    );
+}
+
+#[tokio::test]
+async fn redirects_are_followed_only_to_permitted_places() {
+    let site = Site::start().await;
+    assert!(
+        site.fetch("/hop", json!({}))
+            .await
+            .text
+            .contains("# Manual")
+    );
+    for (path, expected) in [
+        ("/inward", "port other than 80 and 443"),
+        ("/metadata", "leads into a private network"),
+        ("/loop", "more than 5 redirects"),
+        ("/picture", "is image/png, not text"),
+        ("/gone", "answered 404"),
+    ] {
+        let refused = site.fetch(path, json!({})).await;
+        assert!(
+            !refused.ok && refused.text.contains(expected),
+            "{path}: {}",
+            refused.text
+        );
+    }
+    assert_eq!(site.secret_reads.load(Ordering::SeqCst), 0);
+}
+
+#[tokio::test]
+async fn inner_addresses_are_refused_in_every_spelling() {
+    let site = Site::start().await;
+    for url in [
+        "http://127.0.0.1/",
+        "http://localhost/",
+        "http://localhost./",
+        "http://0/",
+        "http://0x7f.1/",
+        "http://2130706433/",
+        "http://017700000001/",
+        "http://127.1/",
+        "http://[::1]/",
+        "http://[::]/",
+        "http://[::ffff:127.0.0.1]/",
+        "http://[64:ff9b::7f00:1]/",
+        "http://10.0.0.1/",
+        "http://192.168.1.1/",
+        "http://172.16.0.1/",
+        "http://169.254.169.254/latest/meta-data",
+        "http://100.64.0.1/",
+        "http://[fd00::1]/",
+        "http://[fe80::1]/",
+        "http://[2002:7f00:1::]/",
+        "http://printer.local/",
+        "http://docs.example/",
+        "https://rebind.example/",
+        "http://127.0.0.1./",
+        "http://①②⑦.⓪.⓪.①/",
+    ] {
+        let refused = site.fetch_url(url, json!({})).await;
+        assert!(
+            !refused.ok && refused.text.contains("private network"),
+            "{url}: {}",
+            refused.text
+        );
+    }
+    for url in [
+        "file:///etc/passwd",
+        "ftp://example.com/",
+        "gopher://example.com/",
+        "data:text/plain,x",
+        "javascript:alert(1)",
+        "http://you:pw@example.com/",
+        "http://example.com:22/",
+        "http://example.com:8080/",
+        "not an address",
+        "",
+        "//example.com/",
+        "http://",
+    ] {
+        let refused = site.fetch_url(url, json!({})).await;
+        assert!(
+            !refused.ok && refused.text.starts_with("refused"),
+            "{url}: {}",
+            refused.text
+        );
+    }
+    assert_eq!(site.secret_reads.load(Ordering::SeqCst), 0);
+}
+
+#[tokio::test]
+async fn one_inner_address_among_outer_ones_is_enough() {
+    let lookup: Lookup = Arc::new(|_, port| {
+        Box::pin(async move {
+            Ok(vec![
+                SocketAddr::from(([93, 184, 216, 34], port)),
+                SocketAddr::from(([127, 0, 0, 1], port)),
+            ])
+        })
+    });
+    let error = Web::default()
+        .with_lookup(lookup)
+        .fetch("http://rebind.example/")
+        .await
+        .unwrap_err();
+    assert!(error.to_string().contains("private network"), "{error}");
+}
+
+#[tokio::test]
+async fn nothing_of_ours_goes_along() {
+    let site = Site::start().await;
+    let seen = site.fetch("/headers", json!({})).await.text.to_lowercase();
+    for header in ["cookie", "authorization", "referer", "forwarded"] {
+        assert!(!seen.contains(header), "{seen}");
+    }
+}
+
+#[tokio::test]
+async fn only_the_researcher_reads_the_web() {
+    let room = Room::new();
+    let refused = room
+        .call("WebFetch", json!({"url": "https://example.com/"}))
+        .await;
+    assert!(
+        !refused.ok && refused.text.contains("may not use WebFetch"),
+        "{}",
+        refused.text
+    );
+}

@@ -1,6 +1,0 @@
-//! The jail's helper alone, for the tests of this crate. The product re-executes
-//! itself instead.
-
-fn main() {
-    butler_jail::helper_main()
-}
