@@ -1,189 +1,120 @@
-//! The agent process: connects to the hub, takes up what its logs left open,
-//! and hands each envelope to the worker of its thread.
+//! What all threads of one agent process share: the line to the hub, the
+//! repository, the model, the jail.
 
-use std::{path::Path, sync::Arc, time::Duration};
-
-use butler_journal::last_entries;
-use butler_model::ModelClient;
-use butler_protocol::{Entry, Record, Role, UserId};
-use butler_repo::{Repo, forge_of, tracker_of};
-use butler_sandbox::Jail;
-use butler_slack::{Control, Socket, Web};
-use futures_util::future::BoxFuture;
-use serde_json::json;
-use tokio_util::sync::CancellationToken;
-use tracing::{info, warn};
-
-use crate::{
-    AgentConfig, TeamError,
-    crew::Crew,
-    desks::Desks,
-    garbage,
-    intake::{Intake, Sorted},
-    line::Line,
-    matter::Matter,
-    office::Office,
-    prepare::{self, Preparations},
-    rest::Rest,
-    shelf::Shelf,
+use std::{
+    path::PathBuf,
+    sync::Arc,
+    time::{SystemTime, UNIX_EPOCH},
 };
 
-/// Works until cancelled. `ready` is called once the hub has said hello.
-///
-/// # Errors
-/// When the hub refuses this role, or the repository cannot be used.
-pub fn run<'a>(
-    config: AgentConfig,
-    cancel: CancellationToken,
-    ready: impl FnOnce() + Send + 'a,
-) -> BoxFuture<'a, Result<(), TeamError>> {
-    listen(config, cancel, Box::new(ready))
+use butler_model::ModelClient;
+use butler_playbook::Playbook;
+use butler_policy::{Right, right};
+use butler_protocol::{Epoch, Role, UserId};
+use butler_repo::{Forge, Repo, Tracker};
+use butler_sandbox::Jail;
+
+use crate::{
+    AgentConfig,
+    listen::pause::Rest,
+    tell::poster::Line,
+    thread::{prepare::Preparations, slots::Desks},
+    upkeep::playbook_cache::Shelf,
+};
+
+/// One agent process.
+pub struct Office {
+    /// What it was told.
+    pub config: AgentConfig,
+    /// How it speaks.
+    pub line: Line,
+    /// The app's user: what a typed `@codebutler` becomes.
+    pub bot: Option<UserId>,
+    /// The clone.
+    pub repo: Repo,
+    /// Pull requests.
+    pub forge: Arc<dyn Forge>,
+    /// Issues and releases.
+    pub tracker: Arc<dyn Tracker>,
+    /// The model.
+    pub model: ModelClient,
+    /// Where commands run.
+    pub jail: Arc<Jail>,
+    /// Threads at work at the same time.
+    pub desks: Arc<Desks>,
+    /// Whether the whole team rests.
+    pub rest: Rest,
+    /// Which life of this role this is.
+    pub epoch: Epoch,
+    /// The playbook that was read last.
+    pub shelf: Shelf,
+    /// Worktrees that are being made ready.
+    pub preparations: Preparations,
 }
 
-/// Not generic and not `async` itself, so that all of an agent is compiled here
-/// and nothing of it in the crate that starts one.
-fn listen<'a>(
-    config: AgentConfig,
-    cancel: CancellationToken,
-    ready: Box<dyn FnOnce() + Send + 'a>,
-) -> BoxFuture<'a, Result<(), TeamError>> {
-    Box::pin(async move {
-        let opened =
-            Socket::open(&config.hub, config.app_token.clone(), cancel.child_token()).await;
-        let mut socket = match opened {
-            // Told to end while no hub was there: nothing went wrong.
-            Err(_) if cancel.is_cancelled() => return Ok(()),
-            opened => opened?,
-        };
-        let office = Arc::new(open_office(config, &socket, &cancel).await?);
-        let mut crew = Crew::new(Arc::clone(&office), cancel.child_token());
-        take_up(&office, &mut crew)?;
-        prepare::take_up(&office).await;
-        ready();
-        info!(role = %office.role(), epoch = %office.epoch, "listening");
-        let intake = Intake::new(Arc::clone(&office), socket.acker());
-        let house = (office.role() == Role::Pm).then(|| {
-            tokio::spawn(garbage::keep_house(
-                Arc::clone(&office),
-                cancel.child_token(),
-            ))
-        });
-        loop {
-            let envelope = tokio::select! {
-                () = cancel.cancelled() => break,
-                envelope = socket.next() => envelope,
-            };
-            let Some(envelope) = envelope else {
-                // The socket hears of our own end as soon as we do.
-                if !cancel.is_cancelled() {
-                    warn!(reason = ?socket.ended(), "the hub does not talk to us any more");
-                }
-                break;
-            };
-            match intake.sort(envelope).await {
-                Ok(Sorted::For { matter, seq, mail }) => crew.deliver(&matter, seq, *mail).await,
-                Ok(Sorted::NotForUs) => {}
-                // Not acknowledged: the hub delivers it again.
-                Err(error) => warn!(%error, "an event could not be taken in"),
-            }
-        }
-        crew.ended().await;
-        if let Some(house) = house {
-            house.abort();
-            let _ = house.await;
-        }
-        match socket.ended() {
-            Some(ended) if !cancel.is_cancelled() => {
-                Err(TeamError::Hub(butler_slack::SlackError::Ended(ended)))
-            }
-            _ => Ok(()),
-        }
-    })
-}
-
-async fn open_office(
-    config: AgentConfig,
-    socket: &Socket,
-    cancel: &CancellationToken,
-) -> Result<Office, TeamError> {
-    let epoch = socket.shared_epoch();
-    let line = Line {
-        role: config.role,
-        heard: None,
-        web: Web::new(&config.hub, config.bot_token.clone(), epoch.clone())?,
-        control: Control::new(&config.hub, config.bot_token.clone(), epoch)?,
-    };
-    // Slack, and the hub as well, writes a mention of the app by its user.
-    let us = line.web.call("auth.test", json!({})).await?;
-    butler_repo::confine_with(config.jail_helper.clone());
-    let repo = Repo::open(&config.repo).await?;
-    let forge = forge_of(&repo)?;
-    let tracker = tracker_of(&repo)?;
-    Ok(Office {
-        bot: us["user_id"].as_str().map(UserId::new),
-        line,
-        tracker,
-        forge,
-        repo,
-        model: ModelClient::new(config.client.clone())?,
-        jail: Arc::new(Jail::new(config.jail_helper.clone())?),
-        desks: Desks::new(config.threads_at_once),
-        rest: Rest::open(&config.repo.join(".codebutler/threads")),
-        epoch: socket.epoch(),
-        shelf: Shelf::default(),
-        preparations: Preparations::new(cancel.child_token()),
-        config,
-    })
-}
-
-/// Threads whose log does not end with the end of an activation go on. The
-/// others cost a look at the end of their file, and nothing until somebody
-/// speaks there.
-fn take_up(office: &Arc<Office>, crew: &mut Crew) -> Result<(), TeamError> {
-    let threads = office.threads();
-    for matter in Matter::known(&threads, office.role())? {
-        let path = matter.log(&threads, office.role());
-        if unfinished(&path) || is_recent(&path) {
-            crew.wake(&matter);
-        }
+impl Office {
+    /// Who works here.
+    pub fn role(&self) -> Role {
+        self.config.role
     }
-    Ok(())
-}
 
-/// Whether a log asks for something. What the end of the file does not tell is
-/// left to the worker, which reads all of it.
-/// Whether something may still be untold to the hub: a kill can come after the
-/// last line and before its telling. What is older has been told long ago.
-fn is_recent(path: &Path) -> bool {
-    const TELLING: Duration = Duration::from_secs(24 * 60 * 60);
-    let changed = std::fs::metadata(path).and_then(|file| file.modified());
-    changed.is_ok_and(|changed| changed.elapsed().is_ok_and(|age| age < TELLING))
-}
+    /// A text for git or the forge, without secrets.
+    pub fn clean(&self, text: &str) -> String {
+        self.config.redactor.redact(text).text
+    }
 
-fn waits_for_forge(entry: &Entry) -> bool {
-    matches!(&entry.record, Record::Posted { idem, .. } if idem.as_str().contains("-refused-"))
-}
+    /// Where the logs of all threads are.
+    pub fn threads(&self) -> PathBuf {
+        self.config.repo.join(".codebutler/threads")
+    }
 
-fn unfinished(path: &Path) -> bool {
-    match last_entries(path) {
-        Ok(entries) if entries.is_empty() => path.exists(),
-        // A merge that the forge refused may go through by now.
-        Ok(entries) if entries.iter().any(waits_for_forge) => true,
-        Ok(entries) => {
-            let ended = |entry: &Entry| matches!(entry.record, Record::ActivationEnded { .. });
-            // A bill or a stop may come in after the end.
-            let quiet = |entry: &&Entry| {
-                matches!(
-                    entry.record,
-                    Record::Settled { .. } | Record::Stopped { .. }
-                )
-            };
-            !entries
+    /// When an agent that asked another one stops waiting.
+    pub fn answer_by_ms(&self) -> i64 {
+        now_ms() + i64::from(self.config.wait_minutes) * 60_000
+    }
+
+    /// The team's playbook, as the default branch has it now.
+    pub async fn playbook(&self) -> Arc<Playbook> {
+        self.shelf.playbook(&self.repo).await
+    }
+
+    /// The prompt for the next activation, for a thread that is about `task`.
+    pub async fn prompt(&self, task: &str) -> String {
+        let playbook = self.playbook().await;
+        let mut prompt = playbook.prompt(self.role(), self.config.profile, task);
+        prompt.extend(
+            self.config
+                .language
                 .iter()
-                .rev()
-                .find(|entry| !quiet(entry))
-                .is_some_and(ended)
+                .map(|line| format!("\n\n{line}")),
+        );
+        // Whoever keeps findings is told which of them to look up again.
+        let keeps = right(self.role(), "SaveResearch") != Right::No;
+        let days = self.config.research_days;
+        let stale = keeps.then(|| playbook.research().to_refresh(date(), days));
+        if let Some(stale) = stale.flatten() {
+            prompt.push_str(&format!("\n{stale}"));
         }
-        Err(_) => true,
+        prompt
     }
+}
+
+/// The date, for what the team remembers.
+pub fn today() -> String {
+    date().to_string()
+}
+
+/// The same as a date.
+pub fn date() -> jiff::civil::Date {
+    jiff::Timestamp::now()
+        .to_zoned(jiff::tz::TimeZone::UTC)
+        .date()
+}
+
+/// Milliseconds since 1970.
+pub fn now_ms() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |time| {
+        i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
+    })
 }

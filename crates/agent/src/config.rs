@@ -11,7 +11,7 @@ use butler_tools::Check;
 use butler_turn::{Limits, Models, route::RespondTo};
 use url::Url;
 
-use crate::garbage::Patience;
+use crate::upkeep::garbage::Patience;
 
 /// Everything an agent process needs to work.
 #[derive(Debug, Clone)]

@@ -6,6 +6,8 @@
 //! holds in its place. A consent is bound to the repo's folder and to the hash of
 //! what was shown, one per ask, so that one new ask leaves the others as they were.
 
+pub(crate) mod agree;
+
 use std::path::Path;
 
 use butler_protocol::{Sha256Hex, Usd, visible_line};

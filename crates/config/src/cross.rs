@@ -5,10 +5,12 @@ use std::path::Path;
 use url::{Host, Url};
 
 use crate::{
-    document::{Document, Field, Kind, Node},
+    file::{
+        document::{Document, Field, Kind, Node},
+        problem::Problem,
+        read,
+    },
     machine::Machine,
-    problem::Problem,
-    read,
 };
 
 /// Of the machine's file: the default endpoint exists, no role has two, and

@@ -16,34 +16,26 @@
 //! This room reads files and the environment it is handed. It calls nobody:
 //! whether a key works is for `doctor` to find out.
 
-mod agree;
-mod check;
 mod consent;
 mod cross;
-mod document;
-mod edit;
 mod endpoints;
-mod format;
+mod file;
 mod limits;
 mod load;
 mod lookup;
 mod machine;
 mod models;
 mod nearest;
-mod path;
 mod policy;
-mod problem;
-mod read;
 mod reference;
-mod removed;
 mod repo;
 mod schema;
-mod variables;
 
-pub use agree::{agree, write_private};
+pub use consent::agree::{agree, write_private};
 pub use consent::{Ask, hash_of};
-pub use edit::{Change, edit};
-pub use format::address_problem;
+pub use file::edit::{Change, edit};
+pub use file::format::address_problem;
+pub use file::problem::{Problem, Problems};
 pub use limits::Limits;
 pub use load::{RepoFiles, Settings};
 pub use lookup::{
@@ -52,7 +44,6 @@ pub use lookup::{
 pub use machine::{Endpoint, EndpointKind, EndpointPrice, Machine, SlackTokens};
 pub use models::{Models, PmModels, Profile};
 pub use policy::{Knowledge, Undoable};
-pub use problem::{Problem, Problems};
 pub use reference::reference;
 pub use repo::{Channel, Check, JournalPlace, Language, RespondTo};
 pub use schema::{SchemaName, schema};

@@ -5,15 +5,17 @@ use std::path::{Path, PathBuf};
 use crate::{
     consent::{self, Ask},
     cross,
+    file::{
+        problem::{Problem, Problems},
+        read::{self, Reading},
+        variables::Environment,
+    },
     limits::Limits,
     lookup::{self, FOLDER},
     machine::Machine,
     policy::RepoPolicy,
-    problem::{Problem, Problems},
-    read::{self, Reading},
     repo::RepoConfig,
     schema::SchemaName,
-    variables::Environment,
 };
 
 /// Everything that was configured, defaults filled in.

@@ -9,7 +9,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::variables::Environment;
+use crate::file::variables::Environment;
 
 /// The folder's name, in a home and in a repo.
 pub const FOLDER: &str = ".codebutler";

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use serde_json::Value;
 
 use crate::{
-    check::{resolve, words},
+    file::check::{resolve, words},
     schema::{SchemaName, schema},
 };
 

@@ -1,6 +1,8 @@
 //! `/agent/v1/…`: what agents say to the hub where Slack has no words. Bot token
 //! and epoch on every call; every call is idempotent by the id in it.
 
+pub(crate) mod live_log;
+
 use std::sync::Arc;
 
 use axum::{
@@ -20,17 +22,16 @@ use rusqlite::{OptionalExtension, params};
 use serde_json::{Value, json};
 
 use crate::{
-    activity, api,
-    app::App,
-    desk::now_ms,
-    error::{Trouble, refuse},
-    gate,
+    budget,
+    error::{Trouble, refusal::Refusal, refuse},
+    hub::app::App,
     identity::{Agent, Identity},
-    log::{self, Happening},
-    notice::Notice,
-    pulls, purse,
-    refusal::Refusal,
-    workspace::decide,
+    log::{self, Happening, notice::Notice},
+    presence::activity,
+    store::tx::now_ms,
+    views::pulls,
+    web_api,
+    workspace::{decide, gate},
 };
 
 /// The most that a body or a batch of records may hold.
@@ -65,13 +66,13 @@ impl FromRequestParts<Arc<App>> for Caller {
     type Rejection = Refusal;
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Refusal> {
-        let Some(token) = api::bearer(&parts.headers) else {
+        let Some(token) = web_api::bearer(&parts.headers) else {
             return Err(Refusal::new(StatusCode::UNAUTHORIZED, "not_authed"));
         };
         match app.identify(&token).await? {
             Some(Identity::Bot(agent)) => Ok(Self {
                 agent,
-                epoch: api::epoch_of(&parts.headers),
+                epoch: web_api::epoch_of(&parts.headers),
             }),
             _ => Err(Refusal::new(StatusCode::UNAUTHORIZED, "invalid_auth")),
         }
@@ -136,7 +137,7 @@ async fn reserve(
             agent.check_epoch(desk.db(), caller.epoch)?;
             agent.may_use(desk.db(), &wanted.thread.channel)?;
             let answer =
-                purse::reserve(desk.db(), &agent.repo, agent.role, &wanted, &caps, now_ms())?;
+                budget::reserve(desk.db(), &agent.repo, agent.role, &wanted, &caps, now_ms())?;
             desk.say(Notice::Page {
                 channel: wanted.thread.channel,
                 root: wanted.thread.root,
@@ -155,7 +156,7 @@ async fn settle(
     app.store
         .change(move |desk| {
             // A settlement of an older process is still true: the money is spent.
-            let thread = purse::settle(desk.db(), &caller.agent.repo, &settlement)?;
+            let thread = budget::settle(desk.db(), &caller.agent.repo, &settlement)?;
             if let Some(thread) = thread {
                 desk.say(Notice::Page {
                     channel: thread.channel,
@@ -236,7 +237,7 @@ fn records_held(
             ],
             |row| row.get(0),
         )?;
-    let unsettled = purse::unsettled(db, &agent.repo, agent.role, thread)?;
+    let unsettled = budget::unsettled(db, &agent.repo, agent.role, thread)?;
     Ok(json!({"ok": true, "upto": upto, "unsettled": unsettled}))
 }
 

@@ -1,5 +1,7 @@
 //! What can go wrong: at start (for the operator), and in a call (for the caller).
 
+pub(crate) mod refusal;
+
 use std::{io, net::SocketAddr, path::PathBuf};
 
 /// The hub cannot start, or its store cannot be used.

@@ -1,5 +1,7 @@
 //! Starting and stopping.
 
+pub(crate) mod app;
+
 use std::{
     collections::HashMap,
     fs::{File, TryLockError},
@@ -24,18 +26,22 @@ use tokio_util::sync::CancellationToken;
 use tracing::info;
 
 use crate::{
-    Caps, HubError, RelayConfig, agent_api, amend, api,
-    app::App,
-    file_door, guard, link,
-    live_log::{self, LiveLog},
+    Caps, HubError, RelayConfig,
+    agent_api::{
+        self,
+        live_log::{self, LiveLog},
+    },
+    hub::app::App,
+    identity::tokens,
+    log::socket_mode,
     metrics,
     page::{self, Welcome},
-    person_api,
+    person_api::{self, edits, guard, view_api},
     presence::Presence,
     relay::{self, Relay},
-    respond, serve,
+    serve,
     store::Store,
-    tokens, view_api,
+    web_api::{self, file_transfer, response_url},
     workspace::decide::Rules,
 };
 
@@ -149,7 +155,7 @@ impl Hub {
                     base: format!("http://{address}"),
                     in_slack: relay.is_some(),
                 },
-                tickets: link::Tickets::default(),
+                tickets: socket_mode::Tickets::default(),
                 presence: Presence::default(),
                 test_hooks: config.test_hooks,
                 version: config.version,
@@ -285,7 +291,7 @@ fn router(app: Arc<App>) -> Router {
     let people = Router::new()
         .merge(person_api::routes())
         .merge(view_api::routes())
-        .merge(amend::routes())
+        .merge(edits::routes())
         .merge(live_log::person_routes())
         .merge(page::routes())
         .route("/metrics", get(metrics::handle))
@@ -294,13 +300,13 @@ fn router(app: Arc<App>) -> Router {
             guard::check_host,
         ));
     Router::new()
-        .route("/api/{method}", any(api::handle))
-        .route("/link", get(link::handle))
-        .route("/link/", get(link::handle))
+        .route("/api/{method}", any(web_api::handle))
+        .route("/link", get(socket_mode::handle))
+        .route("/link/", get(socket_mode::handle))
         .merge(agent_api::routes())
         .merge(live_log::agent_routes())
-        .merge(file_door::routes())
-        .route("/respond/{key}", post(respond::handle))
+        .merge(file_transfer::routes())
+        .route("/respond/{key}", post(response_url::handle))
         .route("/healthz", get(|| async { "ok\n" }))
         .merge(people)
         .fallback(nowhere)

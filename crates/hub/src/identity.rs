@@ -1,12 +1,15 @@
 //! Who calls. A token names exactly one of these, and nothing in a request can
 //! change it.
 
+pub(crate) mod names;
+pub(crate) mod tokens;
+
 use butler_protocol::{ChannelId, Epoch, Role, Sha256Hex, UserId, fault};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::{
     error::{Trouble, refuse},
-    notice::AgentKey,
+    log::notice::AgentKey,
 };
 
 /// One role of one repo.

@@ -13,48 +13,25 @@
 //! redactor. What it does not do: it never asks a model, never runs a command,
 //! and never decides whom a message is for.
 
-mod activity;
-mod acts;
 mod agent_api;
-mod amend;
-mod api;
-mod app;
-mod bill;
-mod board;
-mod card;
-mod desk;
+mod budget;
 mod error;
-mod file_door;
-mod gate;
-mod guard;
 mod hub;
 mod identity;
-mod link;
-mod live_log;
 mod log;
 mod metrics;
-mod names;
-mod notice;
-mod overview;
 mod page;
 mod person_api;
 mod presence;
-mod pulls;
-mod purse;
-mod refusal;
 mod relay;
-mod respond;
-mod saying;
 mod serve;
-mod stops;
 mod store;
-mod story;
-mod tokens;
-mod view_api;
+mod views;
+mod web_api;
 mod workspace;
 
+pub use budget::Caps;
 pub use error::{HubError, Trouble};
 pub use hub::{Hub, HubConfig, runs_in};
-pub use purse::Caps;
+pub use identity::tokens::{AgentTokens, PersonToken, RepoTokens, Tokens};
 pub use relay::{Pace, RelayConfig, RepoChannel, SCOPES, missing_scopes};
-pub use tokens::{AgentTokens, PersonToken, RepoTokens, Tokens};

@@ -2,6 +2,9 @@
 //! transaction, and with one delivery per subscriber; it is sent afterwards, as
 //! often as it takes.
 
+pub(crate) mod notice;
+pub(crate) mod socket_mode;
+
 use std::sync::Arc;
 
 use butler_protocol::{ChannelId, Role, StampKind, ThreadId, fault};
@@ -10,12 +13,12 @@ use rusqlite::{Connection, Row, params};
 use serde_json::{Value, json};
 
 use crate::{
-    activity,
-    desk::{Desk, now_ms},
     error::Trouble,
-    names::{APP, BOT_USER, TEAM},
-    notice::{AgentKey, LoggedEvent, Notice},
-    stops,
+    identity::names::{APP, BOT_USER, TEAM},
+    log::notice::{AgentKey, LoggedEvent, Notice},
+    presence::activity,
+    store::tx::{Desk, now_ms},
+    workspace::stops,
 };
 
 /// Something to be written to the log.

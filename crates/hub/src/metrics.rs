@@ -5,7 +5,10 @@ use std::{fmt::Write as _, sync::Arc};
 use axum::extract::State;
 use rusqlite::Connection;
 
-use crate::{app::App, error::Trouble, refusal::Refusal};
+use crate::{
+    error::{Trouble, refusal::Refusal},
+    hub::app::App,
+};
 
 pub(crate) async fn handle(State(app): State<Arc<App>>) -> Result<String, Refusal> {
     Ok(app.store.look(render).await?)

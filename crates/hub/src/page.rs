@@ -46,8 +46,12 @@ use serde::Deserialize;
 pub(crate) use welcome::Welcome;
 
 use crate::{
-    app::App, error::Trouble, guard::Somebody, identity::Person, overview::Window,
-    refusal::Refusal, saying, workspace, workspace::channels,
+    error::{Trouble, refusal::Refusal},
+    hub::app::App,
+    identity::Person,
+    person_api::{guard::Somebody, message_form},
+    views::overview::Window,
+    workspace::{self, channels},
 };
 
 pub(crate) fn routes() -> Router<Arc<App>> {
@@ -67,7 +71,7 @@ pub(crate) fn routes() -> Router<Arc<App>> {
         .route("/c/{channel}/{ts}/stop", post(forms::stop))
         .route("/assets/{name}", get(assets::serve))
         .merge(overviews::routes())
-        .layer(DefaultBodyLimit::max(saying::BODY_LIMIT))
+        .layer(DefaultBodyLimit::max(message_form::BODY_LIMIT))
 }
 
 /// A message by the address that `chat.getPermalink` gives it.

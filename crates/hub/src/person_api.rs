@@ -1,6 +1,12 @@
 //! `/v1/…`: JSON of everything the page shows, and everything a person can do
 //! on it, for scripts and tests.
 
+pub(crate) mod edits;
+pub(crate) mod guard;
+pub(crate) mod message_form;
+pub(crate) mod person_actions;
+pub(crate) mod view_api;
+
 use std::{convert::Infallible, sync::Arc};
 
 use axum::{
@@ -17,16 +23,16 @@ use serde_json::{Value, json};
 use tokio::sync::broadcast::error::RecvError;
 
 use crate::{
-    acts::{self, Press},
-    app::App,
-    desk::now_ms,
-    guard::Somebody,
-    log,
-    notice::{LoggedEvent, Notice, Shake},
-    overview::{self, Window},
+    error::refusal::Refusal,
+    hub::app::App,
+    log::{
+        self,
+        notice::{LoggedEvent, Notice, Shake},
+    },
+    person_api::{guard::Somebody, person_actions::Press},
     presence,
-    refusal::Refusal,
-    saying,
+    store::tx::now_ms,
+    views::overview::{self, Window},
     workspace::{channels, decide, ephemeral, read},
 };
 
@@ -46,7 +52,7 @@ pub(crate) fn routes() -> Router<Arc<App>> {
         .route("/v1/agents", get(agents))
         .route("/v1/events", get(events))
         .route("/v1/test/shake", post(shake))
-        .layer(DefaultBodyLimit::max(saying::BODY_LIMIT))
+        .layer(DefaultBodyLimit::max(message_form::BODY_LIMIT))
 }
 
 async fn me(Somebody(person): Somebody) -> Json<Value> {
@@ -55,9 +61,9 @@ async fn me(Somebody(person): Somebody) -> Json<Value> {
 
 /// JSON, or a form with files (`channel`, `text`, `thread_ts`, `file`…).
 async fn say(State(app): State<Arc<App>>, Somebody(person): Somebody, request: Request) -> Answer {
-    let saying = saying::read(request, None).await?;
+    let saying = message_form::read(request, None).await?;
     let channel = saying.channel.clone();
-    let (ts, message) = acts::say(&app, person, saying).await?;
+    let (ts, message) = person_actions::say(&app, person, saying).await?;
     Ok(Json(
         json!({"ok": true, "channel": channel, "ts": ts, "message": message}),
     ))
@@ -77,7 +83,7 @@ async fn press(
     Json(pressing): Json<Pressing>,
 ) -> Answer {
     let Pressing { channel, ts, press } = pressing;
-    let decision = acts::press(&app, person, channel, ts, press).await?;
+    let decision = person_actions::press(&app, person, channel, ts, press).await?;
     Ok(Json(json!({"ok": true, "decision": decision})))
 }
 
@@ -93,7 +99,7 @@ async fn react(
     Somebody(person): Somebody,
     Json(r): Json<Reacting>,
 ) -> Answer {
-    acts::react(&app, person, r.channel, r.ts, r.name, true).await?;
+    person_actions::react(&app, person, r.channel, r.ts, r.name, true).await?;
     Ok(Json(json!({"ok": true})))
 }
 
@@ -102,7 +108,7 @@ async fn unreact(
     Somebody(person): Somebody,
     Json(r): Json<Reacting>,
 ) -> Answer {
-    acts::react(&app, person, r.channel, r.ts, r.name, false).await?;
+    person_actions::react(&app, person, r.channel, r.ts, r.name, false).await?;
     Ok(Json(json!({"ok": true})))
 }
 

@@ -1,6 +1,8 @@
 //! Who of the team is there: an agent is present while its socket is open, and
 //! at work where its last word says so.
 
+pub(crate) mod activity;
+
 use std::{
     collections::{HashMap, HashSet},
     sync::{Arc, Mutex, PoisonError},
@@ -11,9 +13,9 @@ use rusqlite::{Connection, params};
 use serde::Serialize;
 
 use crate::{
-    app::App,
     error::Trouble,
-    notice::{AgentKey, Notice},
+    hub::app::App,
+    log::notice::{AgentKey, Notice},
 };
 
 /// Open sockets per agent.

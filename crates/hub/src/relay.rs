@@ -161,7 +161,7 @@ pub(crate) fn is_mirror(db: &rusqlite::Connection) -> Result<bool, crate::Troubl
 }
 
 /// Listens to Slack until the hub stops, or there is no use in listening.
-pub(crate) async fn run(app: Arc<crate::app::App>, relay: Arc<Relay>) {
+pub(crate) async fn run(app: Arc<crate::hub::app::App>, relay: Arc<Relay>) {
     let worker = tokio::spawn(ingest::run(Arc::clone(&app), Arc::clone(&relay)));
     inbox::listen(&app, &relay).await;
     relay.cancel.cancelled().await;

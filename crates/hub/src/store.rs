@@ -2,6 +2,8 @@
 //! whatever has piled up in one go and answers only after the commit: what was
 //! answered survives a kill. Reads have a thread of their own.
 
+pub(crate) mod tx;
+
 use std::{
     fs::{self, OpenOptions},
     os::unix::fs::{DirBuilderExt, OpenOptionsExt},
@@ -16,9 +18,9 @@ use rusqlite::{Connection, ErrorCode, Transaction, TransactionBehavior};
 use tokio::sync::{broadcast, oneshot};
 
 use crate::{
-    desk::{Desk, Stamps},
     error::{HubError, Trouble},
-    notice::Notice,
+    log::notice::Notice,
+    store::tx::{Desk, Stamps},
 };
 
 /// How long another process may hold the file.

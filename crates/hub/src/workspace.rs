@@ -1,6 +1,10 @@
 //! The embedded workspace: what Slack would keep. Plain functions over the
 //! store; who calls them and how is none of their business.
 
+pub(crate) mod card;
+pub(crate) mod gate;
+pub(crate) mod stops;
+
 pub(crate) mod access;
 pub(crate) mod channels;
 pub(crate) mod decide;

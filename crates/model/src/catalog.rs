@@ -4,6 +4,13 @@
 //! llama.cpp hides the window in `meta.n_ctx`, vLLM calls it `max_model_len`,
 //! OpenAI gives names only. What is missing stays unknown.
 
+pub(crate) mod decimal;
+pub(crate) mod file;
+pub(crate) mod names;
+pub(crate) mod price;
+pub(crate) mod probe;
+pub(crate) mod resolve;
+
 use std::time::Duration;
 
 use butler_protocol::{Price, Usd};
@@ -13,9 +20,8 @@ use serde_json::Value;
 
 use crate::{
     ClientConfig, ErrorClass, ListPrice, ModelError, Refusal, Trouble,
-    decimal::{count, dollars, per_million},
-    lost,
-    retry_after::retry_after,
+    catalog::decimal::{count, dollars, per_million},
+    http::{retry_after::retry_after, undelivered},
 };
 
 /// One model of an endpoint.
@@ -54,7 +60,7 @@ pub(crate) async fn fetch(
     config: &ClientConfig,
 ) -> Result<Vec<ModelInfo>, ModelError> {
     let name = format!("the model list of {}", config.endpoint.host());
-    let lost = |error| lost::lost(&name, &config.endpoint, error);
+    let lost = |error| undelivered::lost(&name, &config.endpoint, error);
     let request = http.get(config.endpoint.url("models")).timeout(PATIENCE);
     let response = request.send().await.map_err(lost)?;
     let status = response.status();
@@ -66,7 +72,7 @@ pub(crate) async fn fetch(
             retry_after: wait,
             body,
         };
-        return Err(lost::refused(&name, &config.endpoint, &refusal));
+        return Err(undelivered::refused(&name, &config.endpoint, &refusal));
     }
     let answer: Value = serde_json::from_str(&body)
         .map_err(|error| ErrorClass::Malformed.with(Trouble::new(&name, error.to_string())))?;

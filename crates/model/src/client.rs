@@ -13,7 +13,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     Breaker, ClientConfig, ModelError, ModelInfo, ModelRequest, OnText, PriceBook, Trouble,
-    attempt::Call, catalog, retry, sight, transport, wire,
+    catalog,
+    http::{attempt::Call, retry, transport},
+    vision, wire,
 };
 
 /// Talks to one endpoint. Cheap to share behind an `Arc`; one per endpoint, so
@@ -113,7 +115,7 @@ impl ModelClient {
         let request = &*self.as_seen(request);
         let mut result = self.retried(request, cancel, on_text).await;
         if let Err(error) = &result
-            && let Some(told) = sight::after_refusal(request, error)
+            && let Some(told) = vision::after_refusal(request, error)
         {
             tracing::warn!(model = request.model, error = %error, "asking again without pictures");
             result = self.retried(&told, cancel, on_text).await;
@@ -198,7 +200,7 @@ impl ModelClient {
     fn as_seen<'a>(&self, request: &'a ModelRequest) -> Cow<'a, ModelRequest> {
         let blind = self.blind.read().unwrap_or_else(PoisonError::into_inner);
         if blind.contains(&request.model) {
-            sight::described(request, "this model cannot see pictures")
+            vision::described(request, "this model cannot see pictures")
         } else {
             Cow::Borrowed(request)
         }

@@ -25,50 +25,32 @@
 //! | `probe` | whether a model is fit for a role |
 //! | `transport`, `attempt`, `client` | the only code that touches the network |
 
-mod attempt;
-mod breaker;
 mod catalog;
-mod catalog_file;
-mod classify;
 mod client;
 mod config;
-mod decimal;
-mod endpoint;
 mod error;
-mod gather;
-mod lost;
-mod names;
-mod price;
-mod probe;
-mod relaxed;
-mod repair;
+mod http;
 mod reply;
 mod request;
-mod resolve;
-mod retry;
-mod retry_after;
-mod sight;
-mod sse;
-mod text_calls;
-mod transport;
+mod vision;
 pub mod wire;
 
-pub use breaker::Breaker;
 pub use catalog::{ModelInfo, read_models};
+pub use http::breaker::Breaker;
 
-pub(crate) use classify::{Refusal, classify};
+pub use catalog::price::{ListPrice, PriceBook, worst_case};
+pub use catalog::probe::{ToolFitness, WindowFitness};
+pub use catalog::resolve::{Resolved, resolve};
 pub use client::ModelClient;
 pub use config::ClientConfig;
-pub use endpoint::{Endpoint, EndpointKind};
 pub use error::{ErrorClass, ModelError, Trouble};
-pub use gather::Gather;
-pub(crate) use gather::RawReply;
-pub use price::{ListPrice, PriceBook, worst_case};
-pub use probe::{ToolFitness, WindowFitness};
-pub(crate) use repair::{Arguments, repair_arguments};
+pub(crate) use http::classify::{Refusal, classify};
+pub use http::endpoint::{Endpoint, EndpointKind};
+pub use http::retry::{Pace, RetryPolicy, run};
+pub use http::sse::EventReader;
+pub use reply::gather::Gather;
+pub(crate) use reply::gather::RawReply;
 pub use reply::read_reply;
+pub(crate) use reply::repair::{Arguments, repair_arguments};
 pub(crate) use request::OnText;
 pub use request::{CacheLife, Effort, Heard, ModelRequest};
-pub use resolve::{Resolved, resolve};
-pub use retry::{Pace, RetryPolicy, run};
-pub use sse::EventReader;

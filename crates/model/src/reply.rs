@@ -1,14 +1,21 @@
 //! A raw answer to a reply that can be stored, run and paid for.
 
+pub(crate) mod gather;
+pub(crate) mod lenient_json;
+pub(crate) mod repair;
+pub(crate) mod text_calls;
+
 use butler_protocol::{ModelReply, RepliedCall, TokenUsage, Usd};
 use serde_json::{Map, Value};
 
 use crate::{
     Arguments, ErrorClass, ModelError, ModelRequest, PriceBook, RawReply, Refusal, Trouble,
-    classify,
-    decimal::{count, dollars},
-    gather::RawCall,
-    names, price, repair_arguments, text_calls,
+    catalog::{
+        decimal::{count, dollars},
+        names, price,
+    },
+    classify, repair_arguments,
+    reply::gather::RawCall,
     wire::keep_reasoning,
 };
 

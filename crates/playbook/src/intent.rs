@@ -4,8 +4,10 @@
 
 use crate::{
     Skill, Workflow,
-    template::Captures,
-    trigger::{Match, Said, Trigger},
+    skills::{
+        template::Captures,
+        trigger::{Match, Said, Trigger},
+    },
 };
 
 /// What a message is.

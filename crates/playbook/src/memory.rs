@@ -4,13 +4,18 @@
 //!
 //! The budget counts what enters the prompt, so the archive is free.
 
+pub(crate) mod learning;
+pub(crate) mod prune;
+pub(crate) mod relevance;
+pub(crate) mod route;
+
 use std::ops::Range;
 
 use butler_protocol::Confidence;
 
 use crate::{
-    Learning, Problem, learning,
-    outline::{content_end, insert_block, section, sections, splice},
+    Learning, Problem,
+    markdown::outline::{content_end, insert_block, section, sections, splice},
     tokens, without_section,
 };
 
@@ -198,7 +203,7 @@ impl Memory {
         let end = content_end(&self.text, &old.range);
         let block = learning
             .render()
-            .replace('\n', crate::outline::line_end(&self.text));
+            .replace('\n', crate::markdown::outline::line_end(&self.text));
         let tail = &self.text[old.range.start..end];
         let newline = tail.len() - tail.trim_end_matches(['\n', '\r']).len();
         let text = splice(&self.text, old.range.start..end - newline, &block);

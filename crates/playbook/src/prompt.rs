@@ -2,10 +2,16 @@
 //! they matter, the repo's own rules. Fixed order, no clock, nothing about the
 //! thread: what changes from thread to thread arrives as a message.
 
+pub(crate) mod small;
+pub(crate) mod tokens;
+
 use butler_protocol::Role;
 
 use crate::{
-    Skill, Trigger, outline::sections, parse_workflows, relevance, section::without_section, small,
+    Skill, Trigger,
+    markdown::{outline::sections, section::without_section},
+    memory::relevance,
+    parse_workflows,
 };
 
 /// More of a repo's rule file than this does not enter the prompt.

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use crate::{
     Captures, Extras, Intent, Learning, Memory, Profile, RepoRules, Roadmap, SMALL_TOKENS, Sources,
     Status, builtin_files, builtin_skills, builtin_workflows, intent,
-    outline::{lines, section, sections},
+    markdown::outline::{lines, section, sections},
     parse_skill, parse_workflows, prompt_with, render_skill, tokens, validate_skills,
 };
 

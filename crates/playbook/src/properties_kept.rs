@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use crate::{
     Errand, Evidence, Memory, Playbook, Research, ResearchNote, Roadmap, Take,
-    outline::section,
+    markdown::outline::section,
     parse_skill_folder,
     properties::{any_text, markdown, only_between},
     update,

@@ -2,15 +2,17 @@
 //! line for each in `## Research Index` of `global.md`, which every role reads.
 //! Nothing but that line of it enters a prompt.
 
+pub(crate) mod note;
+
 use std::collections::BTreeSet;
 
 use jiff::civil::Date;
 
 use crate::{
     Problem, ResearchNote,
-    outline::{content_end, insert_block, line_end, lines, section, splice},
-    relevance::words,
-    research_note::slug,
+    markdown::outline::{content_end, insert_block, line_end, lines, section, splice},
+    memory::relevance::words,
+    research::note::slug,
 };
 
 const INDEX: &str = "Research Index";

@@ -1,9 +1,13 @@
 //! The roadmap: what is planned, what waits for what, what could start now.
 //! Read tolerantly, because people edit it; written back by splices.
 
+pub(crate) mod edit;
+pub(crate) mod graph;
+pub(crate) mod item;
+
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::{Item, Problem, Status, outline::sections, roadmap_item};
+use crate::{Item, Problem, Status, markdown::outline::sections};
 
 /// `roadmap.md`, read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,7 +24,7 @@ impl Roadmap {
         let items = sections(&text)
             .iter()
             .filter(|section| section.level == 2)
-            .filter_map(|section| roadmap_item::read(&text, section))
+            .filter_map(|section| item::read(&text, section))
             .collect();
         Self { items, text }
     }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::roadmap_edit::RoadmapError;
+use crate::roadmap::edit::RoadmapError;
 
 const FILE: &str = "# Roadmap: shop\n\nA word of ana.\n\n## 1. Auth system\n- Status: done\n- Branch: codebutler/auth-system\n- Depends on: —\n- Acceptance criteria: login, register\n\n## 2) User profile API\n* **Status:** ✅ In Progress\n* **Depends on:** #1\n\n## 3. Profile UI\nStatus: pending\nDepends on: items 1 and 2\nAcceptance criteria:\n  - [ ] page\n  - edit form\n\n## 4: Mail\n\nben's notes\n\n## 5. Push\n- status: Blocked — no account\n- needs: 4, 9\n\n## Ideas for 2027\n- Status: whatever\n";
 

@@ -8,7 +8,7 @@
 
 use similar::{MergeResolution, TextDiff, TextMerge};
 
-use crate::outline::{Section, sections};
+use crate::markdown::outline::{Section, sections};
 
 /// Sections that a team fills; a release never has anything to say there.
 const OWN: [&str; 4] = [

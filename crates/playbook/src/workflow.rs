@@ -4,9 +4,8 @@
 
 use crate::{
     Problem,
-    outline::{lines, sections},
-    skill::phrases,
-    trigger::Trigger,
+    markdown::outline::{lines, sections},
+    skills::{skill::phrases, trigger::Trigger},
 };
 
 /// One way of working.

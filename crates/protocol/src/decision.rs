@@ -1,6 +1,11 @@
 //! A decision is a record that the hub writes when a person clicks. An agent's
 //! word never counts: executors compare the record's hash with what they hold.
 
+pub(crate) mod act;
+pub(crate) mod card;
+pub(crate) mod hand_over;
+pub(crate) mod review;
+
 use std::{fmt, str::FromStr};
 
 use schemars::JsonSchema;

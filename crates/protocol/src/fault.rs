@@ -5,6 +5,8 @@
 //! name means. Nothing happens there unless the binary installed a hook, which
 //! it does in debug builds when one of the two variables is set.
 
+pub(crate) mod points;
+
 use std::sync::OnceLock;
 
 /// `[process/]name[:count][!]`: die at the count-th passage (the first by

@@ -9,13 +9,9 @@
 //! No clock, no disk, no network, no async. Everything that crosses a process
 //! boundary serialises, and what was serialised by an older build still reads.
 
-mod act;
-mod card;
 mod control;
 mod decision;
 mod fault;
-mod fault_points;
-mod hand_over;
 mod id;
 mod log_line;
 mod mention;
@@ -23,23 +19,28 @@ mod money;
 mod post;
 mod pull;
 mod record;
-mod review;
 mod role;
 mod secret;
 mod talk;
 mod tool;
 mod visible;
 
-pub use act::PersonAct;
-pub use card::{CardBody, Remark, Subject, Voice};
 pub use control::{
     Activity, ActivityState, BodyRef, CallLimit, DecisionView, Epoch, PurseRefusal, RecordBatch,
     Reservation, ReserveAnswer, Settlement, Stamp, StampKind,
 };
+pub use decision::act::PersonAct;
+pub use decision::card::{CardBody, Remark, Subject, Voice};
+pub use decision::hand_over::{
+    Complexity, HandOver, HandOverKind, Plan, PlanStep, Retrospective, Task,
+};
+pub use decision::review::{
+    Base, CheckCounts, CheckRun, Finding, FindingKind, NewTests, Observed, PlannedTest, Receipt,
+    ReviewPlan, Risk, Severity, TestLevel, Verdict,
+};
 pub use decision::{ActionId, Choice, Decision, DecisionKind, DecisionRequest};
+pub use fault::points::FAULT_POINTS;
 pub use fault::{FAULT_LOG_VARIABLE, FAULT_VARIABLE, FaultPoint, fault, on_fault};
-pub use fault_points::FAULT_POINTS;
-pub use hand_over::{Complexity, HandOver, HandOverKind, Plan, PlanStep, Retrospective, Task};
 pub(crate) use id::IdError;
 pub use id::{
     BranchName, CallId, ChannelId, CommitSha, EventId, Idem, MessageTs, Origin, PrNumber,
@@ -51,10 +52,6 @@ pub use money::{Price, TokenUsage, Usd};
 pub use post::{CardTag, HandOverTag, PostTag};
 pub use pull::{PullNews, PullStanding};
 pub use record::{Ending, Entry, Record, Speaker, Waiting};
-pub use review::{
-    Base, CheckCounts, CheckRun, Finding, FindingKind, NewTests, Observed, PlannedTest, Receipt,
-    ReviewPlan, Risk, Severity, TestLevel, Verdict,
-};
 pub use role::Role;
 pub use secret::Secret;
 pub use talk::{Image, ModelMessage, ModelReply, RepliedCall, ToolCall, ToolSpec};

@@ -19,45 +19,25 @@
 //! Left out on purpose: submodules are not initialised, hooks are not run, and
 //! no branch but our own `codebutler/*` is ever pushed to by force.
 
-mod aside;
-mod checkout;
-mod commit;
-mod create;
-mod delete;
-mod diff;
+mod commits;
 mod error;
 mod forecast;
 mod forge;
 mod git;
-mod hibernate;
-mod knowledge;
-mod ledger;
 mod lock;
-mod merged;
-mod name;
-mod notes;
-mod ours;
-mod push;
-mod reconcile;
-mod remove;
+mod refs;
 mod repo;
-mod save;
-mod settle;
-mod sign_off;
-mod squash;
-mod stat;
-mod status;
-mod story;
-mod submodules;
 mod tracker;
-mod tree;
-mod trial;
-mod turn;
+mod turns;
 mod undo;
 mod worktree;
 
-pub use commit::KEY_TRAILER;
-pub use diff::DiffOf;
+pub use commits::commit::KEY_TRAILER;
+pub use commits::diff::DiffOf;
+pub use commits::merged::Merged;
+pub use commits::notes::{PullEvent, Reminder, Seen, news, reminders};
+pub use commits::stat::{ChangedFile, Changes};
+pub use commits::tree::tree_of;
 pub use error::{Error, Result};
 pub use forecast::{Clash, Footprint, Forecast, Stale};
 pub use forge::{
@@ -66,17 +46,13 @@ pub use forge::{
 };
 pub use git::{Call, CleanConfig, Git, Output, Settings, clean_config, confine_with, git_version};
 pub use lock::{Turn, WorktreeLock};
-pub use merged::Merged;
-pub use name::{BRANCH_PREFIX, branch, is_ours, knowledge_branch, short_of, slug};
-pub use notes::{PullEvent, Reminder, Seen, news, reminders};
-pub use reconcile::{Odd, Oddity};
+pub use refs::save::Saved;
 pub use repo::{Remote, Repo};
-pub use save::Saved;
-pub use stat::{ChangedFile, Changes};
-pub use status::{Change, Status};
-pub use submodules::Submodule;
 pub use tracker::{Issue, IssueNumber, NewIssue, NewRelease, Release, Tracker, tracker_of};
-pub use tree::tree_of;
-pub use trial::Trial;
 pub use undo::{SavedFiles, Undo};
 pub use worktree::Worktree;
+pub use worktree::name::{BRANCH_PREFIX, branch, is_ours, knowledge_branch, short_of, slug};
+pub use worktree::reconcile::{Odd, Oddity};
+pub use worktree::status::{Change, Status};
+pub use worktree::submodules::Submodule;
+pub use worktree::trial::Trial;

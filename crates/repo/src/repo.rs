@@ -16,7 +16,7 @@ use crate::{
     Error, Git, Result,
     git::{RULES, clear_scratch, version},
     lock::{FileLock, WorktreeLock},
-    push::jitter,
+    refs::push::jitter,
 };
 
 const FETCHES: u32 = 6;

@@ -23,7 +23,7 @@ use butler_protocol::{CommitSha, fault};
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
-use crate::{Error, Git, Result, Saved, git::path_of, repo::resolve, save};
+use crate::{Error, Git, Result, Saved, git::path_of, refs::save, repo::resolve};
 use files::{Change, Files};
 
 /// The line of a saved commit that says which folder it is of.

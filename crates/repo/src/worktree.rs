@@ -2,12 +2,26 @@
 //! What it can do lives in the files beside this one: `commit`, `push`, `diff`,
 //! `status`.
 
+pub(crate) mod aside;
+pub(crate) mod checkout;
+pub(crate) mod conflict;
+pub(crate) mod create;
+pub(crate) mod delete;
+pub(crate) mod hibernate;
+pub(crate) mod name;
+pub(crate) mod ours;
+pub(crate) mod reconcile;
+pub(crate) mod remove;
+pub(crate) mod status;
+pub(crate) mod submodules;
+pub(crate) mod trial;
+
 use std::path::{Path, PathBuf};
 
 use butler_protocol::{BranchName, CommitSha, TreeHash};
 use tokio_util::sync::CancellationToken;
 
-use crate::{Error, Git, Repo, Result, WorktreeLock, lock::FileLock, name, repo::resolve, tree};
+use crate::{Error, Git, Repo, Result, WorktreeLock, commits::tree, lock::FileLock, repo::resolve};
 
 /// The worktree of one thread. Cheap to clone.
 #[derive(Debug, Clone)]

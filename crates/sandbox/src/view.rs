@@ -7,6 +7,14 @@
 //! way becomes a mount point, which cannot be renamed), and links (paths below a
 //! writable place are walked without following any).
 
+pub(crate) mod base_root;
+pub(crate) mod looks;
+pub(crate) mod placeholder;
+pub(crate) mod plan;
+pub(crate) mod real;
+pub(crate) mod system;
+pub(crate) mod toolchain;
+
 use std::{
     collections::BTreeMap,
     fs, io,
@@ -17,9 +25,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     JailError, Profile,
-    looks::{Kind, Looks},
-    real::Reals,
     spec::{Landlock, Os},
+    view::{
+        looks::{Kind, Looks},
+        real::Reals,
+    },
 };
 
 /// One step in building the new root. Paths are the same inside and outside.

@@ -20,44 +20,28 @@
 //! has a cap and says what was left out; every refusal names a way on. Tools
 //! that need chat or models are added by `team`.
 
-mod batch;
-mod cache;
-mod clip;
-mod confine;
-mod desk;
-mod diff;
-mod executor;
-mod jobs;
-mod nearest;
-mod notebook;
-mod outside;
-mod past;
-mod pdf;
-mod picture;
+mod call;
+mod content;
+mod context;
 mod place;
-mod prepare;
 mod receipt;
-mod registry;
-mod repair;
-mod schema;
-mod scripts;
-mod text;
+mod run;
 mod tool;
 pub mod tools;
 mod walk;
 mod web;
 
-pub use batch::batches;
-pub use cache::Cache;
-pub use desk::{Desk, DiffMaker, ReadyGate, TreeHasher};
-pub use executor::{Executor, Intent};
-pub use jobs::Jobs;
-pub use outside::{fenced, taints};
-pub use past::{LaidOut, Past};
+pub use call::batch::batches;
+pub use call::executor::{Executor, Intent};
+pub use call::registry::Registry;
+pub use call::schema::flat as flat_schema;
+pub use content::outside::{fenced, taints};
+pub use context::{Desk, DiffMaker, ReadyGate, TreeHasher};
 pub use place::{Check, Inside, Opened, PlaceError, Surroundings, Workplace};
-pub use prepare::{Chore, Preparing, prepare};
 pub use receipt::in_diff as weakened_checks;
-pub use registry::Registry;
-pub use schema::flat as flat_schema;
+pub use run::branch_start::{LaidOut, Past};
+pub use run::cache::Cache;
+pub use run::jobs::Jobs;
+pub use run::prepare::{Chore, Preparing, prepare};
 pub use tool::{DEFAULT_DEADLINE, Tool, interrupted};
 pub use web::{Lookup, Page, Web, WebError};

@@ -1,13 +1,16 @@
 //! What the model answered, or why it did not.
 
+pub(crate) mod money;
+pub(crate) mod reply;
+pub(crate) mod stuck;
+
 use butler_protocol::{ModelReply, Record, RepliedCall, ReserveId, ToolCall};
 
 use crate::{
     Effect, FailureKind, Machine, ModelFailure, Settle,
-    ladder::Step,
+    asking::{reply::marked_as_cut, stuck::Escape},
     machine::{Doing, Out},
-    reply::marked_as_cut,
-    stuck::Escape,
+    next_step::Step,
 };
 
 /// Red runs of the checks in a row before a stronger model takes over.

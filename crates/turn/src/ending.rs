@@ -8,12 +8,14 @@ use butler_protocol::{
 
 use crate::{
     Effect, Machine, Mark, Order, Outgoing, PostKind,
-    ladder::Step,
+    asking::{
+        reply::{self, Quality},
+        stuck::Escape,
+    },
+    fold::round::Last,
     machine::{Doing, Out},
-    reply::{self, Quality},
-    round::Last,
+    next_step::Step,
     state::carried_event,
-    stuck::Escape,
     words,
 };
 

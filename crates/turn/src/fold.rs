@@ -7,13 +7,18 @@
 //! request is the one before plus what was added. A call whose result never came
 //! is closed with a remark, because providers refuse a call without a result.
 
+pub(crate) mod compact;
+pub(crate) mod label;
+pub(crate) mod pins;
+pub(crate) mod round;
+
 use std::sync::Arc;
 
 use butler_protocol::{
     CallId, Entry, Image, MessageTs, ModelMessage, Record, ToolCall, ToolOutcome, ToolSpec,
 };
 
-use crate::{amend::amended, label, words};
+use crate::{amend::amended, words};
 
 /// Bytes that stand for a picture when the size of a request is estimated.
 const IMAGE_BYTES: u64 = 4800;

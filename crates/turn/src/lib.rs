@@ -26,23 +26,16 @@
 
 mod amend;
 mod asking;
-mod compact;
 mod effect;
 mod ending;
 mod event;
 mod fold;
 mod known;
-mod label;
-mod ladder;
 mod machine;
-mod money;
-mod pins;
-mod reply;
-mod round;
+mod next_step;
 pub mod route;
 mod setup;
 mod state;
-mod stuck;
 mod tools;
 mod waking;
 mod words;

@@ -1,5 +1,5 @@
 //! The machine: takes an event, writes down what it means, and then asks the
-//! [ladder](crate::ladder) what is next.
+//! [ladder](crate::next_step) what is next.
 
 use std::{collections::HashSet, sync::Arc};
 
@@ -7,7 +7,9 @@ use butler_protocol::{
     Entry, Idem, ModelMessage, Origin, Record, RequestId, ReserveId, ToolSpec, Waiting,
 };
 
-use crate::{Effect, Event, Messages, Setup, ending::Posting, money::Purpose, state::State};
+use crate::{
+    Effect, Event, Messages, Setup, asking::money::Purpose, ending::Posting, state::State,
+};
 
 /// One role at work in one thread.
 #[derive(Debug)]

@@ -10,7 +10,12 @@ use butler_protocol::{
     ToolCall, Usd, UserId, Waiting,
 };
 
-use crate::{Order, Settle, amend::amended, fold::Talk, pins::Pins, reply, round::Round};
+use crate::{
+    Order, Settle,
+    amend::amended,
+    asking::reply,
+    fold::{Talk, pins::Pins, round::Round},
+};
 
 /// What the log says.
 #[derive(Debug, Default)]

@@ -5,8 +5,8 @@ use butler_protocol::{ActivityState, CallId, Receipt, Record, ToolCall, ToolOutc
 
 use crate::{
     Effect, Interrupted, Machine,
-    ladder::Step,
     machine::{Doing, Out},
+    next_step::Step,
     words,
 };
 

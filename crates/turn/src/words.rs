@@ -3,7 +3,10 @@
 
 use butler_protocol::{Choice, DecisionKind, RequestId};
 
-use crate::{Order, reply::Quality, stuck::Escape};
+use crate::{
+    Order,
+    asking::{reply::Quality, stuck::Escape},
+};
 
 pub(crate) const LOOSE_END: &str = "Your text was not sent to anybody: nobody is waiting for an \
      answer here. End with a hand-over (HandOver), a message to a role or a person (SendMessage), \

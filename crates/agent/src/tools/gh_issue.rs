@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{ChatTool, SLOW, failed, spec};
-use crate::seat::Seat;
+use crate::thread::context::Seat;
 
 /// More than this is a search, not a list.
 const LISTED: usize = 50;

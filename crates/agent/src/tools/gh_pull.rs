@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{ChatTool, SLOW, failed, gh_issue::name, spec};
-use crate::seat::Seat;
+use crate::thread::context::Seat;
 
 pub struct GhStatus(pub Seat);
 

@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{ChatTool, SLOW, failed, spec};
-use crate::{TeamError, seat::Seat};
+use crate::{TeamError, thread::context::Seat};
 
 pub struct GhRelease(pub Seat);
 

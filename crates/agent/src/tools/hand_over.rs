@@ -17,11 +17,13 @@ use serde::Deserialize;
 
 use super::{ChatTool, SLOW, failed, spec};
 use crate::{
-    bench,
-    facts::{Asked, UNVERIFIED},
-    lane::Lane,
-    overlap, pull_news,
-    seat::Seat,
+    decide::fast_track::Lane,
+    thread::{
+        context::Seat,
+        facts::{Asked, UNVERIFIED},
+        tool_session,
+    },
+    upkeep::{overlap, pull_news},
 };
 
 pub struct HandOverTool(pub Seat);
@@ -247,7 +249,7 @@ async fn ready(
 
 /// There is a plan that a person approved, and something was done for it.
 async fn sound(seat: &Seat, worktree: &Worktree, desk: &Desk) -> Result<(), ToolOutcome> {
-    let approved = bench::plan_approved(seat)
+    let approved = tool_session::plan_approved(seat)
         .await
         .map_err(|error| failed("the plan's approval could not be looked up", &error))?;
     if !approved {

@@ -1,6 +1,8 @@
 //! The tools that need chat, git hosting or a person: one file each. They are
 //! registered here because the toolbox never holds a token.
 
+pub(crate) mod arguments;
+
 mod ask_user;
 mod chat;
 mod gh_issue;
@@ -24,8 +26,8 @@ pub use hand_over::findings;
 pub use propose_merge::{MergeSubject, research};
 
 use crate::{
-    cards::{self, NewCard},
-    seat::Seat,
+    decide::cards::{self, NewCard},
+    thread::context::Seat,
 };
 
 /// Every chat tool, in a fixed order. Who may use which is `policy`'s business.

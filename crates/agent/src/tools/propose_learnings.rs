@@ -14,13 +14,15 @@ use serde_json::json;
 
 use super::{ChatTool, failed, spec};
 use crate::{
-    cards::{self, NewCard},
-    knowledge,
-    learned::{Change, Proposal},
-    matter::Matter,
-    office::today,
-    pruning,
-    seat::{Seat, request_nth},
+    agent::today,
+    decide::{
+        cards::{self, NewCard},
+        knowledge,
+        learnings::{Change, Proposal},
+    },
+    listen::work_key::Matter,
+    thread::context::{Seat, request_nth},
+    upkeep::pruning,
 };
 
 /// More than this nobody reads on a phone.

@@ -15,9 +15,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::{ChatTool, failed, spec};
 use crate::{
-    cards::NewCard,
-    evidence, render,
-    seat::{Seat, request_of},
+    decide::{cards::NewCard, evidence},
+    tell::render,
+    thread::context::{Seat, request_of},
 };
 
 pub struct ProposeMerge(pub Seat);

@@ -15,12 +15,17 @@ use serde_json::{Value, json};
 
 use super::{failed, spec};
 use crate::{
-    arguments,
-    cards::NewCard,
-    history::{self, Estimate},
-    overlap, prepare, render,
-    seat::{Seat, request_of},
-    standing,
+    decide::cards::NewCard,
+    tell::{render, thread_status},
+    thread::{
+        context::{Seat, request_of},
+        prepare,
+    },
+    tools::arguments,
+    upkeep::{
+        history::{self, Estimate},
+        overlap,
+    },
 };
 
 const NAME: &str = "ProposePlan";
@@ -155,7 +160,7 @@ async fn propose(
         Ok(plan) => plan,
         Err(problem) => return ToolOutcome::error(problem),
     };
-    let standings = standing::of_thread(&seat.office.threads(), &seat.thread);
+    let standings = thread_status::of_thread(&seat.office.threads(), &seat.thread);
     if standings.iter().any(|standing| standing.facts.is_closed()) {
         return ToolOutcome::error(
             "refused: this thread is closed; offer the person a new thread for it",

@@ -13,12 +13,15 @@ use serde::Deserialize;
 
 use super::{ChatTool, failed, spec};
 use crate::{
-    bill::Bill,
-    context::{self, Cards},
-    learned::Proposal,
-    matter::Matter,
-    pruning, render,
-    seat::Seat,
+    decide::learnings::Proposal,
+    listen::work_key::Matter,
+    tell::{
+        bill::Bill,
+        joining::{self, Cards},
+        render,
+    },
+    thread::context::Seat,
+    upkeep::pruning,
 };
 
 const PAGE: usize = 80;
@@ -97,7 +100,7 @@ async fn lines(seat: &Seat, input: &Input, desk: &Desk) -> Result<Vec<String>, T
             let names = line.names(&messages).await.map_err(unread)?;
             let lines = messages
                 .iter()
-                .map(|one| context::line(one, &names, Cards::Whole));
+                .map(|one| joining::line(one, &names, Cards::Whole));
             Ok(lines.collect())
         }
         What::Turns => {

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{ChatTool, failed, spec};
-use crate::seat::{Seat, request_of};
+use crate::thread::context::{Seat, request_of};
 
 pub struct Research(pub Seat);
 

@@ -15,7 +15,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{ChatTool, SLOW, failed, spec};
-use crate::{TeamError, knowledge, office::date, pull_news, seat::Seat};
+use crate::{TeamError, agent::date, decide::knowledge, thread::context::Seat, upkeep::pull_news};
 
 const FOLDER: &str = ".codebutler/research";
 const GLOBAL: &str = ".codebutler/global.md";

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{ChatTool, failed, spec};
-use crate::seat::Seat;
+use crate::thread::context::Seat;
 
 pub struct SendMessage(pub Seat);
 

@@ -12,7 +12,7 @@ use super::{
     rich,
     text::{self, Names},
 };
-use crate::card::VERDICT_BLOCK;
+use crate::workspace::card::VERDICT_BLOCK;
 
 /// Where a message stands, for the form of its elements.
 pub(super) struct Place<'a> {

@@ -6,7 +6,7 @@ use super::{
     layout::{self, Around, Here, Live},
     message, status, thread,
 };
-use crate::{
+use crate::views::{
     board::{Phase, ThreadCard},
     pulls::Pull,
 };

@@ -15,8 +15,10 @@ use super::{
     timeline,
 };
 use crate::{
-    pulls::Pull,
-    story::{Moment, What},
+    views::{
+        pulls::Pull,
+        timeline::{Moment, What},
+    },
     workspace::channels::Channel,
 };
 

@@ -9,7 +9,7 @@ use super::{
     thread::{self, Tab},
 };
 use crate::{
-    bill::{Bill, Line},
+    views::bill::{Bill, Line},
     workspace::channels::Channel,
 };
 

@@ -14,12 +14,13 @@ use serde::Deserialize;
 
 use super::{Turned, state::Filled, visitor};
 use crate::{
-    acts::{self, Saying},
-    app::App,
-    error::Trouble,
-    guard::Somebody,
-    refusal::Refusal,
-    saying,
+    error::{Trouble, refusal::Refusal},
+    hub::app::App,
+    person_api::{
+        guard::Somebody,
+        message_form,
+        person_actions::{self, Saying},
+    },
     workspace::{ephemeral, message, react},
 };
 
@@ -37,9 +38,9 @@ pub(super) async fn say(
     request: Request,
 ) -> Sent {
     let person = visitor(somebody)?;
-    let saying = saying::read(request, Some(channel.clone())).await?;
+    let saying = message_form::read(request, Some(channel.clone())).await?;
     let thread = saying.thread.clone();
-    let (ts, _) = acts::say(&app, person, saying).await?;
+    let (ts, _) = person_actions::say(&app, person, saying).await?;
     Ok(back_to(&channel, &thread.unwrap_or(ts)))
 }
 
@@ -61,7 +62,7 @@ pub(super) async fn press(
         .await?
         .ok_or_else(missing)?;
     let press = filled.press(&found.body["blocks"])?;
-    acts::press(&app, person, channel.clone(), ts, press).await?;
+    person_actions::press(&app, person, channel.clone(), ts, press).await?;
     Ok(back_to(
         &channel,
         filled.root.as_ref().unwrap_or(&found.root),
@@ -90,7 +91,7 @@ pub(super) async fn react(
         .look(move |db| react::has(db, &place, &ts, &name, &user))
         .await?;
     let Reaction { ts, root, name } = reaction;
-    acts::react(&app, person, channel.clone(), ts, name, !there).await?;
+    person_actions::react(&app, person, channel.clone(), ts, name, !there).await?;
     Ok(back_to(&channel, &root))
 }
 
@@ -133,6 +134,6 @@ pub(super) async fn stop(
         uploads: Vec::new(),
         base: String::new(),
     };
-    acts::say(&app, person, saying).await?;
+    person_actions::say(&app, person, saying).await?;
     Ok(back_to(&channel, &root))
 }

@@ -12,7 +12,7 @@ use axum::{
 use serde::Deserialize;
 
 use super::layout;
-use crate::{app::App, error::Trouble, guard, tokens};
+use crate::{error::Trouble, hub::app::App, identity::tokens, person_api::guard};
 
 #[derive(Deserialize)]
 pub(super) struct Code {

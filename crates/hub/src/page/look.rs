@@ -13,13 +13,13 @@ use super::{
     thread::{PAGE, ThreadPage},
 };
 use crate::{
-    app::App,
-    desk::now_ms,
     error::Trouble,
+    hub::app::App,
     identity::Person,
-    notice::AgentKey,
-    overview::{self, Window},
+    log::notice::AgentKey,
     presence,
+    store::tx::now_ms,
+    views::overview::{self, Window},
     workspace::{channels, ephemeral, files, read},
 };
 

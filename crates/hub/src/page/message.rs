@@ -14,7 +14,10 @@ use super::{
     code, emoji,
     text::{self, Names},
 };
-use crate::{identity::Person, names::BOT_NAME, workspace::files};
+use crate::{
+    identity::{Person, names::BOT_NAME},
+    workspace::files,
+};
 
 /// What a message needs to know of its surroundings.
 pub(super) struct Scene<'a> {

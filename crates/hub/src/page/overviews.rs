@@ -21,16 +21,18 @@ use super::{
     visitor,
 };
 use crate::{
-    app::App,
-    bill,
-    desk::now_ms,
-    error::Trouble,
-    guard::Somebody,
+    budget,
+    error::{Trouble, refusal::Refusal},
+    hub::app::App,
     identity::Person,
-    overview::{self, Window},
-    presence, pulls, purse,
-    refusal::Refusal,
-    story,
+    person_api::guard::Somebody,
+    presence,
+    store::tx::now_ms,
+    views::{
+        bill,
+        overview::{self, Window},
+        pulls, timeline as thread_timeline,
+    },
     workspace::{channels, decide, message as messages, read},
 };
 
@@ -58,7 +60,7 @@ async fn board_view(app: &App, person: Person) -> Result<BoardView, Trouble> {
     app.store
         .look(move |db| {
             Ok(BoardView {
-                threads: crate::board::threads(db, None, now_ms())?,
+                threads: crate::views::board::threads(db, None, now_ms())?,
                 pulls: pulls::list(db)?,
                 around: reader.around(db, None)?,
             })
@@ -101,7 +103,7 @@ async fn bill_of(
     let caps = app.rules.caps.clone();
     app.store
         .look(move |db| {
-            let today = purse::day_of(now_ms());
+            let today = budget::day_of(now_ms());
             let bill = bill::bill(db, thread.as_ref(), &caps, &today)?;
             Ok((bill, reader.around(db, None)?))
         })
@@ -175,7 +177,7 @@ async fn timeline_view(
             let (messages, _) = read::newest_replies(db, &thread, &Window::default())?;
             let records = overview::records(db, &thread)?;
             Ok(TimelineView {
-                moments: story::tell(&messages, &records),
+                moments: thread_timeline::tell(&messages, &records),
                 names: look::names(db)?,
                 around: reader.around(db, Some(&channel.repo))?,
                 all: much.all.is_some(),
@@ -230,7 +232,7 @@ async fn changes_view(
             let records = overview::records(db, &thread)?;
             Ok(ChangesView {
                 pull: pulls::of_thread(db, &thread)?,
-                moments: story::tell(&[], &records),
+                moments: thread_timeline::tell(&[], &records),
                 names: look::names(db)?,
                 around: reader.around(db, Some(&channel.repo))?,
                 decisions,

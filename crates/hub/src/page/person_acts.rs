@@ -4,7 +4,7 @@
 use butler_protocol::{DecisionKind, ThreadId};
 use maud::{Markup, html};
 
-use crate::overview::ThreadView;
+use crate::views::overview::ThreadView;
 
 /// The buttons beside a thread. Those about a merge only where there is one.
 pub(super) fn buttons(view: &ThreadView, here: bool) -> Markup {

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use url::form_urlencoded;
 
 use super::elements::key;
-use crate::{acts::Press, error::Trouble};
+use crate::{error::Trouble, person_api::person_actions::Press};
 
 /// A form as it came in.
 #[derive(Debug, Default)]

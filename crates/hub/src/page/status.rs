@@ -4,7 +4,7 @@ use butler_protocol::{ActivityState, Role, ThreadId};
 use maud::{Markup, html};
 
 use super::emoji;
-use crate::{desk::now_ms, overview::ThreadView, presence::Member};
+use crate::{presence::Member, store::tx::now_ms, views::overview::ThreadView};
 
 /// "Coder · running cargo test · 0:42 · $0.18 of $5.00", and Stop where people
 /// can say it.

@@ -13,7 +13,7 @@ use super::{
     person_acts, status,
     text::Names,
 };
-use crate::{overview::ThreadView, workspace::channels::Channel};
+use crate::{views::overview::ThreadView, workspace::channels::Channel};
 
 /// How many messages a page holds at first.
 pub(super) const PAGE: usize = 100;

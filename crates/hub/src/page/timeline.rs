@@ -13,7 +13,7 @@ use super::{
     thread::{self, Tab},
 };
 use crate::{
-    story::{Moment, What},
+    views::timeline::{Moment, What},
     workspace::channels::Channel,
 };
 

@@ -12,7 +12,7 @@ use super::{
     post::{self, Order},
 };
 use crate::{
-    app::App, desk::now_ms, error::Trouble, identity::Agent, workspace::outbox::AgentPost,
+    error::Trouble, hub::app::App, identity::Agent, store::tx::now_ms, workspace::outbox::AgentPost,
 };
 
 /// Below this a person who saw the error mark is still there and presses again.

@@ -11,11 +11,10 @@ use super::{
     post::{self, Order},
 };
 use crate::{
-    api::{Call, chat, files as uploads},
     error::{Trouble, refuse},
-    gate,
+    web_api::{Call, chat, files as uploads},
     workspace::{
-        channels, files, message,
+        channels, files, gate, message,
         outbox::AgentPost,
         react::{self, Reactor},
     },

@@ -12,10 +12,10 @@ use tracing::info;
 
 use super::{Relay, again, channels, ingest, mirror, own};
 use crate::{
-    acts::Reacted,
-    app::App,
-    desk::now_ms,
     error::Trouble,
+    hub::app::App,
+    person_api::person_actions::Reacted,
+    store::tx::now_ms,
     workspace::{channels as places, message},
 };
 

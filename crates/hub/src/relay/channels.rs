@@ -7,7 +7,11 @@ use serde_json::{Value, json};
 use tracing::{info, warn};
 
 use super::{RepoChannel, Us, scopes, upstream::Upstream, wishes};
-use crate::{HubError, desk::now_ms, error::Trouble, store::Store};
+use crate::{
+    HubError,
+    error::Trouble,
+    store::{Store, tx::now_ms},
+};
 
 /// Asks Slack who we are and takes up the channels of the repos. While Slack is
 /// away, what it said last time holds.

@@ -14,8 +14,8 @@ use super::{
     post::{Noted, Sending},
 };
 use crate::{
-    app::App,
     error::{Trouble, refuse},
+    hub::app::App,
     identity::Agent,
     workspace::files::{self, File, SIZE_LIMIT},
 };

@@ -10,7 +10,7 @@ use std::{
 use butler_protocol::ChannelId;
 use tokio::sync::OwnedMutexGuard;
 
-use crate::notice::AgentKey;
+use crate::log::notice::AgentKey;
 
 type Key = (AgentKey, String);
 

@@ -10,7 +10,7 @@ use rusqlite::{Connection, params};
 use tracing::{error, info, warn};
 
 use super::Relay;
-use crate::{app::App, desk::now_ms, error::Trouble};
+use crate::{error::Trouble, hub::app::App, store::tx::now_ms};
 
 /// How long the key of something that was done is remembered.
 const MEMORY_MS: i64 = 7 * 24 * 3600 * 1000;

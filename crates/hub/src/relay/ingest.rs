@@ -11,9 +11,9 @@ use tracing::{debug, error, warn};
 
 use super::{Relay, backfill, inbox, mirror, own, redraw, using, wishes};
 use crate::{
-    acts::{Reacted, words},
-    app::App,
     error::Trouble,
+    hub::app::App,
+    person_api::person_actions::{Reacted, words},
     workspace::{channels, message},
 };
 

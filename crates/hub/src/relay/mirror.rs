@@ -8,13 +8,13 @@ use serde_json::{Value, json};
 
 use super::{Us, wishes};
 use crate::{
-    acts::{
+    error::Trouble,
+    identity::Person,
+    person_api::person_actions::{
         self, person_acts,
         words::{self, Said},
     },
-    desk::Desk,
-    error::Trouble,
-    identity::Person,
+    store::tx::Desk,
     workspace::{
         decide::Rules,
         message::{self, Entry},
@@ -230,9 +230,9 @@ pub(super) fn reacted(
     desk: &mut Desk<'_>,
     rules: &Rules,
     person: &Person,
-    what: acts::Reacted,
+    what: person_actions::Reacted,
 ) -> Result<(), Trouble> {
-    match desk.attempt(|desk| acts::reacted(desk, rules, person, what)) {
+    match desk.attempt(|desk| person_actions::reacted(desk, rules, person, what)) {
         Err(Trouble::Refused(
             "already_reacted" | "no_reaction" | "message_not_found" | "invalid_name",
         )) => Ok(()),

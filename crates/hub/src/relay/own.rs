@@ -8,16 +8,14 @@ use serde_json::{Value, json};
 
 use super::{Us, mirror};
 use crate::{
-    card,
-    desk::{Desk, now_ms},
     error::Trouble,
     identity::Agent,
-    stops,
+    store::tx::{Desk, now_ms},
     workspace::{
-        channels,
+        card, channels,
         decide::Rules,
         message::{self, Entry},
-        outbox,
+        outbox, stops,
     },
 };
 

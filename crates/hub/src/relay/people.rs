@@ -8,10 +8,9 @@ use serde_json::{Value, json};
 
 use super::Relay;
 use crate::{
-    desk::now_ms,
     error::Trouble,
     identity::{Person, person_by_id},
-    store::Store,
+    store::{Store, tx::now_ms},
 };
 
 impl Relay {

@@ -18,16 +18,15 @@ use super::{
     upstream::{jittered, repeatable},
 };
 use crate::{
-    app::App,
-    desk::{Desk, now_ms},
     error::{Trouble, refuse},
-    identity::Agent,
-    stops,
-    tokens::random_text,
+    hub::app::App,
+    identity::{Agent, tokens::random_text},
+    store::tx::{Desk, now_ms},
     workspace::{
         message,
         outbox::{self, AgentPost},
         parts::{self, Part},
+        stops,
     },
 };
 

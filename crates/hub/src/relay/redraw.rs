@@ -11,10 +11,9 @@ use tracing::warn;
 
 use super::{Relay, upstream::repeatable};
 use crate::{
-    app::App,
-    card,
     error::Trouble,
-    workspace::{decide, message},
+    hub::app::App,
+    workspace::{card, decide, message},
 };
 
 /// Draws every decided card that still waits for it, and says what is to be said;

@@ -12,12 +12,12 @@ use tracing::debug;
 
 use super::{Relay, inbox};
 use crate::{
-    acts::{self, Press},
-    app::App,
-    desk::{Desk, now_ms},
     error::Trouble,
+    hub::app::App,
     log::{self, Happening},
-    respond::{self, Response},
+    person_api::person_actions::{self, Press},
+    store::tx::{Desk, now_ms},
+    web_api::response_url::{self, Response},
     workspace::{
         access, channels,
         decide::{self, Click},
@@ -65,7 +65,7 @@ pub(super) async fn clicked(
                     };
                     decide::decide(desk, &rules, &person, &click).map(drop)
                 }
-                None => acts::press_other(
+                None => person_actions::press_other(
                     desk,
                     &rules,
                     &person,
@@ -149,7 +149,7 @@ pub(super) async fn commanded(
             // A command is in no thread; it gets a place of its own in the log.
             let place = desk.next_ts();
             remember(desk.db(), &channel, place.as_str(), &url)?;
-            let key = respond::issue(desk.db(), &channel, &place, &user)?;
+            let key = response_url::issue(desk.db(), &channel, &place, &user)?;
             payload["response_url"] = json!(format!("{base}/respond/{key}"));
             payload["token"] = json!("");
             log::append(
@@ -197,7 +197,7 @@ pub(crate) async fn respond(
     let (channel, ts, url) = app
         .store
         .change(move |desk| {
-            let (channel, ts) = respond::redeem_place(desk, &key)?;
+            let (channel, ts) = response_url::redeem_place(desk, &key)?;
             let message = ts.parse::<MessageTs>().ok().filter(|_| changes);
             if let Some(message) = message
                 && decide::is_card(desk.db(), &channel, &message)?

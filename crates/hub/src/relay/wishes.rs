@@ -9,7 +9,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use tracing::{info, warn};
 
 use super::{Relay, RepoChannel, channels};
-use crate::{HubError, app::App, error::Trouble, store::Store};
+use crate::{HubError, error::Trouble, hub::app::App, store::Store};
 
 /// Writes a wish down; one that is fulfilled and has not changed stays so. It is
 /// one statement that everybody repeats at their start.

@@ -11,9 +11,9 @@ use super::{
 };
 use crate::{
     agent_api,
-    desk::Desk,
     error::{Trouble, refuse},
     identity::Person,
+    store::tx::Desk,
 };
 
 /// Refuses who may not decide about this card. Approvers decide everything;

@@ -5,9 +5,9 @@ use rusqlite::{Connection, OptionalExtension, params};
 use serde_json::{Value, json};
 
 use crate::{
-    desk::now_ms,
     error::{Trouble, refuse},
-    names::{APP, BOT, BOT_NAME, BOT_USER, TEAM, channel_name, id_of},
+    identity::names::{APP, BOT, BOT_NAME, BOT_USER, TEAM, channel_name, id_of},
+    store::tx::now_ms,
 };
 
 /// A channel.

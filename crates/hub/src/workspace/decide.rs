@@ -12,14 +12,16 @@ use serde_json::{Value, json};
 
 use super::{access, channels, message};
 use crate::{
-    card,
-    desk::{Desk, now_ms},
+    budget::{self, Caps},
     error::{Trouble, refuse},
-    identity::Person,
+    identity::{
+        Person,
+        names::{APP, TEAM},
+    },
     log::{self, Happening},
-    names::{APP, TEAM},
-    purse::{self, Caps},
-    respond,
+    store::tx::{Desk, now_ms},
+    web_api::response_url,
+    workspace::card,
 };
 
 /// A click (or its equal in words) on an element of a message.
@@ -89,7 +91,7 @@ pub(crate) fn decide(
         ])?;
     fault("hub.after-decision");
     if decision.choice == Choice::Raise {
-        purse::raise(desk.db(), &decision.thread, &rules.caps)?;
+        budget::raise(desk.db(), &decision.thread, &rules.caps)?;
     }
     tell(desk, rules, person, &decision, asked.from)?;
     if rules.in_slack {
@@ -189,7 +191,7 @@ pub(crate) fn block_actions(
     let action_ts = desk.next_ts();
     let mut element = pressed.element;
     element["action_ts"] = json!(action_ts);
-    let key = respond::issue(desk.db(), &thread.channel, ts, &person.id)?;
+    let key = response_url::issue(desk.db(), &thread.channel, ts, &person.id)?;
     Ok(json!({
         "type": "block_actions",
         "team": {"id": TEAM, "domain": "codebutler"},

@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 
 use super::message::{self, Draft};
 use crate::{
-    desk::{Desk, now_ms},
     error::{Trouble, refuse},
-    notice::Notice,
+    log::notice::Notice,
+    store::tx::{Desk, now_ms},
 };
 
 const LIFE_MS: i64 = 24 * 60 * 60 * 1000;

@@ -6,10 +6,9 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde_json::{Value, json};
 
 use crate::{
-    desk::now_ms,
     error::{Trouble, refuse},
-    names::TEAM,
-    tokens::random_text,
+    identity::{names::TEAM, tokens::random_text},
+    store::tx::now_ms,
 };
 
 /// The most that one file may hold.

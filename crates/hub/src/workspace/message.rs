@@ -6,10 +6,10 @@ use rusqlite::{Connection, OptionalExtension, params};
 use serde_json::{Map, Value, json};
 
 use crate::{
-    desk::Desk,
     error::{Trouble, refuse},
+    identity::names::{APP, BOT, BOT_NAME, BOT_USER, TEAM},
     log::{self, Happening},
-    names::{APP, BOT, BOT_NAME, BOT_USER, TEAM},
+    store::tx::Desk,
 };
 
 /// Who wrote a message.

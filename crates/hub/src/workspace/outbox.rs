@@ -12,11 +12,10 @@ use super::{
     parts::{self, Part},
 };
 use crate::{
-    desk::{Desk, now_ms},
     error::{Trouble, refuse},
-    identity::Agent,
-    names::BOT_USER,
-    stops,
+    identity::{Agent, names::BOT_USER},
+    store::tx::{Desk, now_ms},
+    workspace::stops,
 };
 
 /// A post as an agent asked for it, after the gate.

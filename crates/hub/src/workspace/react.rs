@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 
 use super::message;
 use crate::{
-    desk::{Desk, now_ms},
     error::{Trouble, refuse},
+    identity::names::BOT_USER,
     log::{self, Happening},
-    names::BOT_USER,
+    store::tx::{Desk, now_ms},
 };
 
 /// Who reacts.

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::message::{self, Stored};
 use crate::{
     error::{Trouble, refuse},
-    overview::Window,
+    views::overview::Window,
 };
 
 /// What a caller wants to see.

@@ -14,7 +14,7 @@ use super::{
     gh::{Address, Answer, Request, send},
     wire,
 };
-use crate::{Error, Repo, Result, name, push::jitter};
+use crate::{Error, Repo, Result, refs::push::jitter, worktree::name};
 
 pub(crate) const ATTEMPTS: u32 = 5;
 const PAGE: usize = 100;

@@ -15,8 +15,10 @@ use super::{
     store::{self, Kept, Stored},
 };
 use crate::{
-    Error, Repo, Result, diff, name,
-    push::{Pushed, jitter},
+    Error, Repo, Result,
+    commits::diff,
+    refs::push::{Pushed, jitter},
+    worktree::name,
 };
 
 const ATTEMPTS: u32 = 8;

@@ -8,11 +8,13 @@ use tokio_util::sync::CancellationToken;
 use super::{Check, PullRequest};
 use crate::{
     Error, Repo, Result,
-    ledger::{self, Entry},
-    push::Pushed,
+    refs::{
+        ledger::{self, Entry},
+        push::Pushed,
+    },
 };
 
-pub(super) use crate::ledger::{all, write};
+pub(super) use crate::refs::ledger::{all, write};
 
 /// A pull request as it is kept.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -33,7 +33,7 @@ use super::{
     objects,
     process::{Ended, OUTPUT_LIMIT},
 };
-use crate::{Error, Result, delete};
+use crate::{Error, Result, worktree::delete};
 
 /// A command that reads no working tree, and what it must say for that.
 struct Outside {

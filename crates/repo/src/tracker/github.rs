@@ -10,7 +10,7 @@ use super::{Issue, IssueNumber, NewIssue, NewRelease, Release, Tracker, local::s
 use crate::{
     Comment, Error, GitHubForge, NewComment, Result,
     forge::{ATTEMPTS, wire},
-    push::jitter,
+    refs::push::jitter,
 };
 
 /// An issue without its comments; nothing when it is a pull request.

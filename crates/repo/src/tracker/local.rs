@@ -9,9 +9,11 @@ use tokio_util::sync::CancellationToken;
 use super::{Issue, IssueNumber, NewIssue, NewRelease, Release, Tracker, sorted};
 use crate::{
     Comment, Error, LocalForge, NewComment, Repo, Result,
-    commit::identity,
-    ledger::{self, Entry},
-    push::{Pushed, RefChange, jitter},
+    commits::commit::identity,
+    refs::{
+        ledger::{self, Entry},
+        push::{Pushed, RefChange, jitter},
+    },
 };
 
 const ATTEMPTS: u32 = 8;

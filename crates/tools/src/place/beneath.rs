@@ -184,7 +184,7 @@ impl Workplace {
             let name = entry.file_name().to_str().ok()?.to_owned();
             (name != "." && name != "..").then_some(name)
         });
-        crate::nearest::nearest(name, names, 3)
+        crate::call::nearest::nearest(name, names, 3)
             .into_iter()
             .map(|name| real.join(&name).shown().to_owned())
             .collect()

@@ -9,7 +9,7 @@ use butler_protocol::{Base, CheckRun, CommitSha, NewTests, Sha256Hex, fault};
 use butler_sandbox::Ended;
 
 use super::{ChangedTest, ran};
-use crate::{Check, Desk, Past, Workplace, confine};
+use crate::{Check, Desk, Past, Workplace, run::confine};
 
 /// One check on the base may take this long.
 const EACH: Duration = Duration::from_secs(1200);

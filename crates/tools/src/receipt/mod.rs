@@ -14,7 +14,7 @@ pub(crate) use counts::counts;
 pub use flags::in_diff;
 pub(crate) use flags::{ChangedTest, against_base, changed_tests};
 
-use crate::{Check, clip};
+use crate::{Check, content::clip};
 
 /// One check that ran, as a receipt has it.
 pub(crate) fn ran(check: &Check, exit: &Exit) -> CheckRun {

@@ -14,7 +14,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{parse, spec};
-use crate::{Desk, Tool, clip, confine, desk::READY_PATIENCE};
+use crate::{Desk, Tool, content::clip, context::READY_PATIENCE, run::confine};
 
 const DEFAULT_SECONDS: u32 = 120;
 const MOST_SECONDS: u32 = 600;

@@ -8,7 +8,10 @@ use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 
 use super::{blocking, failed, in_scope};
-use crate::{Desk, Inside, PlaceError, Tool, Workplace, diff, text};
+use crate::{
+    Desk, Inside, PlaceError, Tool, Workplace,
+    content::{diff, text},
+};
 
 /// The largest file that Write and Edit handle.
 pub(super) const FILE_BYTES: u64 = 8 * 1024 * 1024;

@@ -5,7 +5,7 @@ use butler_protocol::ToolOutcome;
 use butler_repo::Git;
 use tokio_util::sync::CancellationToken;
 
-use crate::{Desk, clip, place::holds_secrets};
+use crate::{Desk, content::clip, place::holds_secrets};
 
 /// Where the default branch may be found, best first.
 const DEFAULTS: [&str; 6] = [

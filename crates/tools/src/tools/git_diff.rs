@@ -12,7 +12,7 @@ use super::{
     git::{self, Section},
     parse, spec,
 };
-use crate::{Desk, Inside, Tool, clip};
+use crate::{Desk, Inside, Tool, content::clip};
 
 #[derive(Debug, Deserialize, JsonSchema)]
 struct Input {

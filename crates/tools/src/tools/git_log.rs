@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{failed, git, parse, spec};
-use crate::{Desk, Tool, clip};
+use crate::{Desk, Tool, content::clip};
 
 const DEFAULT_LIMIT: u32 = 20;
 const MOST: u32 = 200;

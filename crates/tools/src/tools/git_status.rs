@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{git, spec};
-use crate::{Desk, Tool, clip};
+use crate::{Desk, Tool, content::clip};
 
 const MOST: usize = 300;
 

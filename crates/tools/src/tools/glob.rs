@@ -10,7 +10,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::{blocking, failed, folder, parse, spec};
-use crate::{Desk, Inside, PlaceError, Tool, Workplace, clip, walk};
+use crate::{Desk, Inside, PlaceError, Tool, Workplace, content::clip, walk};
 
 const DEFAULT_LIMIT: u32 = 200;
 

@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, fmt::Write as _};
 
-use crate::{clip, nearest};
+use crate::{call::nearest, content::clip};
 
 /// Lines of a file that are compared.
 const LINES: usize = 20_000;

@@ -35,7 +35,7 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::{Desk, Inside, PlaceError, Tool, Workplace, schema};
+use crate::{Desk, Inside, PlaceError, Tool, Workplace, call::schema};
 
 /// Every native tool, in a fixed order.
 pub(crate) fn native() -> Vec<Box<dyn Tool>> {

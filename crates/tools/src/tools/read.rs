@@ -11,7 +11,11 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{blocking, failed, in_scope, locate, parse, spec};
-use crate::{Desk, PlaceError, Tool, clip, notebook, pdf, picture, place::holds_secrets, text};
+use crate::{
+    Desk, PlaceError, Tool,
+    content::{clip, notebook, pdf, picture, text},
+    place::holds_secrets,
+};
 
 /// A larger file is read in parts by other means.
 const FILE_BYTES: u64 = 32 * 1024 * 1024;

@@ -16,7 +16,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{parse, spec};
-use crate::{Check, Desk, Tool, confine, desk::READY_PATIENCE, receipt};
+use crate::{Check, Desk, Tool, context::READY_PATIENCE, receipt, run::confine};
 
 /// One check may take this long; all of them together, here and on the base,
 /// four times as long.

@@ -11,7 +11,8 @@ use serde_json::Value;
 
 use super::{parse, spec};
 use crate::{
-    Desk, Tool, Web, clip, outside,
+    Desk, Tool, Web,
+    content::{clip, outside},
     web::{Page, text_of},
 };
 

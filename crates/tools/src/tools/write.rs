@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     Desk, Tool, Workplace,
-    text::{self, LineEnds},
+    content::text::{self, LineEnds},
 };
 
 #[derive(Debug, Clone, Deserialize, JsonSchema)]

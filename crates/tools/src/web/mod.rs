@@ -107,14 +107,14 @@ impl Web {
     /// Fetches a page, following redirects that lead to permitted places.
     pub async fn fetch(&self, address: &str) -> Result<Page, WebError> {
         let url = Url::parse(address).map_err(|error| WebError::Refused {
-            url: crate::clip::line(address).into_owned(),
+            url: crate::content::clip::line(address).into_owned(),
             why: format!("is not an address: {error}"),
         })?;
         let whole = tokio::time::timeout(WHOLE, self.follow(url));
         match whole.await {
             Ok(result) => result,
             Err(_) => Err(WebError::Failed {
-                url: crate::clip::line(address).into_owned(),
+                url: crate::content::clip::line(address).into_owned(),
                 why: format!("took longer than {} s", WHOLE.as_secs()),
             }),
         }
@@ -260,14 +260,14 @@ async fn read(url: Url, response: Response) -> Result<Page, WebError> {
 
 fn refused(url: &Url, why: &str) -> WebError {
     WebError::Refused {
-        url: crate::clip::line(url.as_str()).into_owned(),
+        url: crate::content::clip::line(url.as_str()).into_owned(),
         why: why.to_owned(),
     }
 }
 
 fn failed(url: &Url, why: impl Into<String>) -> WebError {
     WebError::Failed {
-        url: crate::clip::line(url.as_str()).into_owned(),
+        url: crate::content::clip::line(url.as_str()).into_owned(),
         why: why.into(),
     }
 }

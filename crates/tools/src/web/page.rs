@@ -53,7 +53,7 @@ fn decode(bytes: &[u8], charset: Option<&str>) -> String {
     if latin && std::str::from_utf8(bytes).is_err() {
         return bytes.iter().map(|byte| char::from(*byte)).collect();
     }
-    crate::text::decode(bytes)
+    crate::content::text::decode(bytes)
 }
 
 /// Without characters that people do not see and models obey, and without

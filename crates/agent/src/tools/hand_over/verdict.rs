@@ -13,11 +13,14 @@ use butler_tools::Desk;
 
 use super::Input;
 use crate::{
-    facts::{HASTY, Ready},
-    overlap, render,
-    review::{self, Depth, Form},
-    seat::Seat,
+    decide::review::{self, Depth, Form},
+    tell::render,
+    thread::{
+        context::Seat,
+        facts::{HASTY, Ready},
+    },
     tools::failed,
+    upkeep::overlap,
 };
 
 /// The first pass. A missing test ends it: it goes back to the Coder before

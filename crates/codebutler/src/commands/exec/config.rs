@@ -7,7 +7,7 @@ use std::{
     sync::Arc,
 };
 
-use butler_agent::solo::{ComingJail, SoloConfig, SoloFiles};
+use butler_agent::exec::{ComingJail, SoloConfig, SoloFiles};
 use butler_config::{EndpointKind, FOLDER, Machine, Settings};
 use butler_model::ClientConfig;
 use butler_policy::{Overrides, Redactor};

@@ -10,7 +10,7 @@ use std::{
     io::{IsTerminal, Read},
 };
 
-use butler_agent::solo::{self, Errand, Outcome, Session, SessionError, Sessions, SoloEnding};
+use butler_agent::exec::{self, Errand, Outcome, Session, SessionError, Sessions, SoloEnding};
 use butler_protocol::{Ending, Role};
 
 use self::{config::Plan, tell::Teller};
@@ -90,7 +90,7 @@ pub fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
         let (session, errand) = begin(args, &sessions, known, task)?;
         let mut teller = Teller::new(args.json, config.redactor);
         let mut tell = |said| teller.hear(said, ui);
-        let outcome = solo::run(&config.solo, &session, errand, cancel, &mut tell).await;
+        let outcome = exec::run(&config.solo, &session, errand, cancel, &mut tell).await;
         let outcome = outcome.map_err(|error| {
             CliError::internal(error).hint(format!("the log is {}", session.log().display()))
         })?;

@@ -2,7 +2,7 @@
 //! programs on the output. Secrets are taken out of both.
 
 use crate::paint::Paint;
-use butler_agent::solo::{Outcome, Said, Session};
+use butler_agent::exec::{Outcome, Said, Session};
 use butler_policy::Redactor;
 use serde_json::{Value, json};
 

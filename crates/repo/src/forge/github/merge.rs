@@ -12,7 +12,7 @@ use super::{
     },
     ATTEMPTS, GitHubForge,
 };
-use crate::{Error, Result, push::jitter, squash};
+use crate::{Error, Result, commits::squash, refs::push::jitter};
 
 impl GitHubForge {
     pub(super) async fn squash(

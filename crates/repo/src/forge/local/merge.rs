@@ -13,8 +13,8 @@ use super::{
 };
 use crate::{
     Error, Result,
-    push::{Pushed, RefChange, jitter},
-    squash::Squash,
+    commits::squash::Squash,
+    refs::push::{Pushed, RefChange, jitter},
 };
 
 impl LocalForge {

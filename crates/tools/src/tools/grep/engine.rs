@@ -15,7 +15,8 @@ use rustix::fs::{FileType, Mode, OFlags};
 
 use super::Show;
 use crate::{
-    Inside, clip,
+    Inside,
+    content::clip,
     place::{holds_secrets, is_dependency},
     tools::glob::Filter,
     walk::Found,

@@ -6,7 +6,7 @@ use super::{
     DEFAULT_LIMIT, Input, Show,
     engine::{Findings, Hits},
 };
-use crate::clip;
+use crate::content::clip;
 
 /// Verdict, then the findings, then how to see the rest.
 pub(super) fn shown(found: &Findings, input: &Input) -> ToolOutcome {

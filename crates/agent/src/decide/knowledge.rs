@@ -1,0 +1,171 @@
+//! Writing what the team remembers into a worktree: files below `.codebutler/`
+//! only, never through a link.
+
+use std::{
+    fs, io,
+    path::{Component, Path},
+};
+
+use butler_playbook::builtin_file;
+use butler_protocol::{CommitSha, fault};
+use butler_repo::Worktree;
+use tokio_util::sync::CancellationToken;
+
+use crate::{TeamError, decide::learnings::Proposal, thread::context::Seat};
+
+/// What came of writing proposals.
+#[derive(Debug, Default)]
+pub struct Written {
+    /// Titles of what is in the files now.
+    pub kept: Vec<String>,
+    /// What could not be written, and why.
+    pub left_out: Vec<String>,
+}
+
+/// Puts accepted proposals into the files of a worktree. A repeat changes nothing.
+pub fn write_all(root: &Path, proposals: &[Proposal]) -> Result<Written, TeamError> {
+    let mut written = Written::default();
+    for proposal in proposals {
+        let result = proposal.check().and_then(|()| {
+            let before = read(root, &proposal.path()).unwrap_or_else(|| {
+                builtin_file(&proposal.file)
+                    .map_or("", |f| f.text)
+                    .to_owned()
+            });
+            proposal.apply(&before)
+        });
+        match result {
+            Ok(text) => {
+                write(root, &proposal.path(), &text)?;
+                written.kept.push(proposal.title());
+            }
+            Err(reason) => written
+                .left_out
+                .push(format!("{}: {reason}", proposal.title())),
+        }
+    }
+    Ok(written)
+}
+
+/// A file of the worktree, unless it is missing or a link is on the way.
+pub fn read(root: &Path, path: &str) -> Option<String> {
+    no_link(root, path).ok()?;
+    fs::read_to_string(root.join(path)).ok()
+}
+
+/// Writes a file of the worktree.
+pub fn write(root: &Path, path: &str, text: &str) -> Result<(), TeamError> {
+    let full = root.join(path);
+    let failed = |error: io::Error| TeamError::Missing(format!("{path}: {error}"));
+    no_link(root, path).map_err(failed)?;
+    if let Some(parent) = full.parent() {
+        fs::create_dir_all(parent).map_err(failed)?;
+    }
+    fs::write(&full, text).map_err(failed)
+}
+
+/// A repository may hold links to anywhere; the team's memory is not written
+/// through one.
+fn no_link(root: &Path, path: &str) -> io::Result<()> {
+    let mut at = root.to_owned();
+    for part in Path::new(path).components() {
+        let Component::Normal(name) = part else {
+            return Err(io::Error::other("not a path inside the repository"));
+        };
+        at.push(name);
+        match fs::symlink_metadata(&at) {
+            Ok(found) if found.is_symlink() => {
+                return Err(io::Error::other("a symbolic link is in the way"));
+            }
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// Commits what was written and pushes it; gives the head that is on the remote.
+pub async fn publish(
+    seat: &Seat,
+    worktree: &Worktree,
+    message: &str,
+    key: &str,
+    cancel: &CancellationToken,
+) -> Result<CommitSha, TeamError> {
+    commit(seat, worktree, message, key, cancel).await?;
+    Ok(worktree.push(cancel).await?)
+}
+
+/// Commits what was written and puts it on the default branch, as the policy of
+/// this repository wants it.
+pub async fn land(
+    seat: &Seat,
+    worktree: &Worktree,
+    message: &str,
+    key: &str,
+    cancel: &CancellationToken,
+) -> Result<CommitSha, TeamError> {
+    commit(seat, worktree, message, key, cancel).await?;
+    fault("agent.before-land");
+    let landed = worktree.land_knowledge(cancel).await?;
+    fault("agent.after-land");
+    Ok(landed)
+}
+
+async fn commit(
+    seat: &Seat,
+    worktree: &Worktree,
+    message: &str,
+    key: &str,
+    cancel: &CancellationToken,
+) -> Result<(), TeamError> {
+    let trailers = [
+        ("CodeButler-Thread".to_owned(), seat.thread.to_string()),
+        (butler_repo::KEY_TRAILER.to_owned(), key.to_owned()),
+    ];
+    let message = seat.office.clean(message);
+    worktree
+        .commit_all(seat.role(), &message, &trailers, cancel)
+        .await?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decide::learnings::Change;
+
+    fn proposal(file: &str) -> Proposal {
+        Proposal {
+            file: file.into(),
+            change: Change::Passage {
+                old: String::new(),
+                new: "- notes.sh: everything".into(),
+                why: "the map was empty".into(),
+            },
+        }
+    }
+
+    #[test]
+    fn a_file_that_the_repo_lacks_begins_as_the_shipped_one() {
+        let root = tempfile::tempdir().unwrap();
+        let written = write_all(root.path(), &[proposal("coder.md")]).unwrap();
+        assert_eq!(written.kept.len(), 1);
+        let text = read(root.path(), ".codebutler/coder.md").unwrap();
+        assert!(text.starts_with("# Coder"));
+        let (live, _) = text.split_once("## Archived Learnings").unwrap();
+        assert!(live.contains("## Project Map\n\n- notes.sh: everything\n"));
+    }
+
+    #[test]
+    fn nothing_is_written_through_a_link_or_outside() {
+        let root = tempfile::tempdir().unwrap();
+        let elsewhere = tempfile::tempdir().unwrap();
+        std::os::unix::fs::symlink(elsewhere.path(), root.path().join(".codebutler")).unwrap();
+        assert!(write_all(root.path(), &[proposal("coder.md")]).is_err());
+        assert_eq!(fs::read_dir(elsewhere.path()).unwrap().count(), 0);
+        let written = write_all(root.path(), &[proposal("config.json")]).unwrap();
+        assert_eq!(written.left_out.len(), 1);
+    }
+}

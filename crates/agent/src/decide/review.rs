@@ -1,0 +1,243 @@
+//! The form of a review. Before anything is judged stands what must always
+//! hold, where the risk lies and which tests the change needs; missing tests are
+//! asked for before the logic is discussed; a finding keeps its number over the
+//! rounds, so that one that was settled does not come back under another name.
+
+use butler_protocol::{
+    Finding, FindingKind, PlannedTest, ReviewPlan, Risk, Severity, TestLevel, Verdict,
+};
+
+use crate::tools::arguments;
+
+/// The rows of the risk matrix.
+const AREAS: [&str; 4] = ["security", "performance", "compatibility", "correctness"];
+
+/// How much of the form a change asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Depth {
+    /// Everything, before the verdict.
+    TwoPasses,
+    /// A simple plan or documentation only: one line of each, with the verdict.
+    OnePass,
+}
+
+/// What a change is judged by.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Form {
+    /// What must always hold.
+    pub invariants: Vec<String>,
+    /// Where the risk lies.
+    pub risks: Vec<Risk>,
+    /// Which tests it needs.
+    pub tests: Vec<PlannedTest>,
+}
+
+impl Form {
+    /// Reads what a model wrote.
+    ///
+    /// # Errors
+    /// Names the line that is not understood, and shows the form.
+    pub fn read(invariants: &[String], risks: &[String], tests: &[String]) -> Result<Self, String> {
+        let invariants = invariants.iter().map(|one| one.trim().to_owned());
+        Ok(Self {
+            invariants: invariants.filter(|one| !one.is_empty()).collect(),
+            risks: each(risks, arguments::risk)?,
+            tests: each(tests, arguments::test)?,
+        })
+    }
+
+    /// Fills what was not said again from what was said before.
+    pub fn or(self, before: Option<&Form>) -> Self {
+        let Some(before) = before else {
+            return self;
+        };
+        Self {
+            invariants: or(self.invariants, &before.invariants),
+            risks: or(self.risks, &before.risks),
+            tests: or(self.tests, &before.tests),
+        }
+    }
+
+    /// Whether everything that this depth asks for is there.
+    ///
+    /// # Errors
+    /// Names what is missing.
+    pub fn check(&self, depth: Depth) -> Result<(), String> {
+        if self.invariants.is_empty() {
+            return Err(
+                "`invariants` is missing: what must always hold, as in \"list without the flag prints what it printed before\"".to_owned(),
+            );
+        }
+        let named = |area: &str| self.risks.iter().any(|risk| risk.area == area);
+        let areas: Vec<&str> = AREAS.into_iter().filter(|area| !named(area)).collect();
+        if self.risks.is_empty() || (depth == Depth::TwoPasses && !areas.is_empty()) {
+            return Err(format!(
+                "`risks` lacks {}: one line each, as in \"security/low: no input reaches a shell\"",
+                areas.join(", ")
+            ));
+        }
+        let planned = |level: TestLevel| self.tests.iter().any(|test| test.level == level);
+        let levels = TestLevel::ALL.into_iter().filter(|level| !planned(*level));
+        let levels: Vec<&str> = levels.map(TestLevel::as_str).collect();
+        if self.tests.is_empty() || (depth == Depth::TwoPasses && !levels.is_empty()) {
+            return Err(format!(
+                "`tests` lacks {}: one line each, as in \"unit: the empty list -> tests/run.sh:20\"; after the arrow the place, `missing`, or why none is needed",
+                levels.join(", ")
+            ));
+        }
+        Ok(())
+    }
+
+    /// Whether a test is missing.
+    pub fn lacks_tests(&self) -> bool {
+        self.tests.iter().any(|test| test.place.is_none())
+    }
+
+    /// The missing tests as findings, without numbers yet.
+    pub fn missing(&self) -> Vec<Finding> {
+        let missing = self.tests.iter().filter(|test| test.place.is_none());
+        missing
+            .map(|test| Finding {
+                id: String::new(),
+                kind: FindingKind::Test,
+                severity: Severity::High,
+                place: "missing".to_owned(),
+                evidence: format!("no {} test: {}", test.level.as_str(), test.what),
+                fix: "add it".to_owned(),
+            })
+            .collect()
+    }
+}
+
+impl From<&ReviewPlan> for Form {
+    fn from(plan: &ReviewPlan) -> Self {
+        Self {
+            invariants: plan.invariants.clone(),
+            risks: plan.risks.clone(),
+            tests: plan.tests.clone(),
+        }
+    }
+}
+
+impl From<&Verdict> for Form {
+    fn from(verdict: &Verdict) -> Self {
+        Self {
+            invariants: verdict.invariants.clone(),
+            risks: verdict.risks.clone(),
+            tests: verdict.tests.clone(),
+        }
+    }
+}
+
+fn each<T>(lines: &[String], read: fn(&str) -> Result<T, String>) -> Result<Vec<T>, String> {
+    lines.iter().map(|line| read(line)).collect()
+}
+
+fn or<T: Clone>(said: Vec<T>, before: &[T]) -> Vec<T> {
+    if said.is_empty() {
+        before.to_vec()
+    } else {
+        said
+    }
+}
+
+/// Reads the findings of a round. One that names its number, or says of the same
+/// place what was said before, keeps it; new ones go on counting.
+///
+/// # Errors
+/// Shows the form, or names the number that nobody knows.
+pub fn findings(lines: &[String], known: &[Finding]) -> Result<Vec<Finding>, String> {
+    let mut read = Vec::new();
+    for (number, line) in (1..).zip(lines) {
+        let (id, rest) = numbered(line);
+        if let Some(id) = id
+            && !known.iter().any(|finding| finding.id == id)
+        {
+            return Err(format!(
+                "finding {number}: there is no {id}; new findings are written without a number"
+            ));
+        }
+        let mut finding = arguments::finding(number, rest)?;
+        finding.id = id.unwrap_or_default().to_owned();
+        read.push(finding);
+    }
+    Ok(read)
+}
+
+/// Gives those without a number theirs.
+pub fn number(findings: &mut [Finding], known: &[Finding]) {
+    let counted = |finding: &Finding| finding.id.strip_prefix('F')?.parse::<u32>().ok();
+    let mut last = known.iter().filter_map(counted).max().unwrap_or(0);
+    for finding in findings.iter_mut().filter(|one| one.id.is_empty()) {
+        let same = |one: &&Finding| one.place == finding.place && one.evidence == finding.evidence;
+        finding.id = match known.iter().find(same) {
+            Some(before) => before.id.clone(),
+            None => {
+                last += 1;
+                format!("F{last}")
+            }
+        };
+    }
+}
+
+/// `F2 [test/high] …` is about the second finding of this review.
+fn numbered(line: &str) -> (Option<&str>, &str) {
+    let line = line.trim();
+    let Some((id, rest)) = line.split_once(char::is_whitespace) else {
+        return (None, line);
+    };
+    let id = id.trim_end_matches(':');
+    let digits = id.strip_prefix('F').unwrap_or_default();
+    let is_id = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    if is_id {
+        (Some(id), rest.trim())
+    } else {
+        (None, line)
+    }
+}
+
+/// Whether a verdict agrees with what it says.
+///
+/// # Errors
+/// Says what speaks against it.
+pub fn agrees(approved: bool, form: &Form, findings: &[Finding]) -> Result<(), String> {
+    let logic = findings
+        .iter()
+        .find(|finding| finding.kind != FindingKind::Test);
+    if let (true, Some(logic)) = (form.lacks_tests(), logic) {
+        return Err(format!(
+            "refused: tests are missing, so they are asked for first; keep “{}” for the round after them",
+            logic.evidence
+        ));
+    }
+    let open = findings
+        .iter()
+        .find(|finding| finding.severity >= Severity::Medium);
+    match (approved, form.lacks_tests(), open) {
+        (true, true, _) => Err(
+            "refused: a test that the change needs is missing, so it is not approved; say where it is, or why none is needed".to_owned(),
+        ),
+        (true, false, Some(open)) => Err(format!(
+            "refused: “{}” is open, and nothing above `low` may be; ask for changes, or say why it is low",
+            open.evidence
+        )),
+        (false, false, None) if findings.is_empty() => Err(
+            "`findings` is missing: say what has to change, one line each, or approve".to_owned(),
+        ),
+        _ => Ok(()),
+    }
+}
+
+/// Whether only texts changed; nothing runs them.
+pub fn only_texts(files: &[String]) -> bool {
+    const TEXTS: [&str; 5] = ["md", "txt", "rst", "adoc", "org"];
+    let text = |file: &String| {
+        let extension = file.rsplit_once('.').map(|(_, extension)| extension);
+        extension.is_some_and(|extension| TEXTS.contains(&extension.to_lowercase().as_str()))
+    };
+    !files.is_empty() && files.iter().all(text)
+}
+
+#[cfg(test)]
+#[path = "review_tests.rs"]
+mod tests;

@@ -1,0 +1,115 @@
+//! The folder of the task as a place for tools.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use butler_policy::Circumstances;
+use butler_protocol::ThreadId;
+use butler_repo::Undo;
+use butler_tools::{Desk, Surroundings, Workplace};
+use tokio_util::sync::CancellationToken;
+
+use super::SoloConfig;
+use crate::{TeamError, agent::now_ms};
+
+/// Under which name the files are saved before they may be lost.
+const SAVED_AS: &str = "exec";
+
+/// What the calls of a run share.
+pub(super) struct SoloBench {
+    pub(super) desk: Desk,
+    root: String,
+    sandboxed: bool,
+}
+
+impl SoloBench {
+    /// Waits for the jail, which was probed while the model was asked.
+    pub(super) async fn open(
+        config: &SoloConfig,
+        cancel: &CancellationToken,
+    ) -> Result<Self, TeamError> {
+        let jail = config.jail.clone().await.map_err(TeamError::NoJail)?;
+        let surroundings = Surroundings {
+            home: config.person_home.clone(),
+            hidden: vec![config.home.clone()],
+            readable: git_folder(&config.folder).into_iter().collect(),
+            ..Surroundings::default()
+        };
+        let workplace = Workplace::open(&config.folder, config.checks.clone(), surroundings)?;
+        let root = workplace.root().display().to_string();
+        let sandboxed = jail.strength().is_whole();
+        let mut desk = Desk::new(Arc::new(workplace), cancel.clone()).with_jail(jail);
+        if let Some(undo) = Undo::of(&config.folder, SAVED_AS) {
+            desk = desk.with_undo(Arc::new(undo));
+        }
+        Ok(Self {
+            desk,
+            root,
+            sandboxed,
+        })
+    }
+
+    pub(super) fn circumstances<'a>(
+        &'a self,
+        config: &'a SoloConfig,
+        thread: &'a ThreadId,
+    ) -> Circumstances<'a> {
+        Circumstances {
+            role: config.role,
+            thread,
+            // The person's command is the approval.
+            plan_approved: true,
+            now_ms: now_ms(),
+            approvals: &[],
+            overrides: &config.overrides,
+            root: &self.root,
+            home: butler_sandbox::HOME,
+            tainted: false,
+            sandboxed: self.sandboxed,
+        }
+    }
+}
+
+/// Where git keeps the history of this folder, when that is not inside it: of a
+/// linked worktree, or of a repository whose subfolder this is.
+fn git_folder(folder: &Path) -> Option<PathBuf> {
+    let git = folder
+        .ancestors()
+        .map(|folder| folder.join(".git"))
+        .find(|git| git.exists())?;
+    if git.is_dir() {
+        return (git.parent() != Some(folder)).then_some(git);
+    }
+    let text = fs::read_to_string(&git).ok()?;
+    let linked = git.parent()?.join(text.strip_prefix("gitdir:")?.trim());
+    let common = match fs::read_to_string(linked.join("commondir")) {
+        Ok(common) => linked.join(common.trim()),
+        Err(_) => linked,
+    };
+    common.canonicalize().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_history_of_a_subfolder_or_a_linked_worktree_is_found() {
+        let scratch = tempfile::tempdir().unwrap();
+        let root = scratch.path().canonicalize().unwrap();
+        let repo = root.join("repo");
+        fs::create_dir_all(repo.join(".git/worktrees/w")).unwrap();
+        fs::create_dir_all(repo.join("deep/er")).unwrap();
+        fs::write(repo.join(".git/worktrees/w/commondir"), "../..\n").unwrap();
+        let linked = root.join("w");
+        fs::create_dir(&linked).unwrap();
+        let pointer = format!("gitdir: {}\n", repo.join(".git/worktrees/w").display());
+        fs::write(linked.join(".git"), pointer).unwrap();
+        assert_eq!(git_folder(&repo), None, "it is inside already");
+        assert_eq!(git_folder(&repo.join("deep/er")), Some(repo.join(".git")));
+        assert_eq!(git_folder(&linked), Some(repo.join(".git")));
+    }
+}

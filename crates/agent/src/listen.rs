@@ -1,0 +1,12 @@
+//! From an envelope of the hub to mail for a thread: routing, control words, drafts, buttons.
+
+pub(crate) mod buttons;
+pub(crate) mod control_words;
+pub(crate) mod draft;
+pub(crate) mod drafting;
+pub(crate) mod intake;
+pub(crate) mod pause;
+pub(crate) mod process;
+pub(crate) mod shortcut;
+pub(crate) mod triage;
+pub(crate) mod work_key;

@@ -1,0 +1,150 @@
+//! What people say that needs no model: help, status, cost, another model, a
+//! rest for the whole team. Answers are posted with a key made from the message,
+//! so a redelivery says nothing twice.
+
+use butler_protocol::{Idem, MessageTs, Role, ThreadId};
+use butler_turn::route::Command;
+
+use crate::{
+    TeamError,
+    agent::Office,
+    tell::{bill::Bill, thread_status},
+};
+
+/// What can be said in a thread. Also the answer to "help".
+const HELP: &str = "\
+Write what you want; the PM asks, plans and shows a price, and nothing is built before you press \
+Approve. While somebody works, a message steers them.
+
+- `stop` or 🛑 stops what runs in this thread, and `go on` takes it up again; `!pause` and \
+`!resume` the whole team
+- `status` who does what, `cost` what it cost so far
+- `merge`, `yes`, `no` answer the one open card; with several open, press the button you mean
+- `merge`, `hold` and `close` work without a card too, as long as a pull request is open; `archive` puts the thread away
+- `@codebutler.coder …` speaks to one role; `!aside …` is for people only
+- `!draft` collects your messages until `!done`, and makes one request of them
+- `!pm claude` lets another model answer for a role in this thread
+- `approve <id>` and `reject <id>` work where a card shows its id, as 👍 and 👎 do on the card";
+
+/// Stands in the key of an answer to one of these words.
+const WORD: &str = "word";
+
+/// Obeys a word. Only the PM's process answers; the others may have something
+/// to do nevertheless.
+pub async fn obey(
+    office: &Office,
+    thread: &ThreadId,
+    ts: &MessageTs,
+    command: &Command,
+    by: &str,
+) -> Result<(), TeamError> {
+    let text = match command {
+        Command::Help => HELP.to_owned(),
+        Command::Status => status(office, thread),
+        Command::Cost => cost(office, thread),
+        Command::Pause => {
+            office.rest.begin(by)?;
+            format!("The team rests, as {by} asked: no model is called. `!resume` goes on.")
+        }
+        Command::Resume => {
+            office.rest.end()?;
+            format!("The team goes on, as {by} asked.")
+        }
+        _ => return Ok(()),
+    };
+    if office.role() == Role::Pm {
+        answer(office, thread, ts, WORD, &text).await?;
+    }
+    Ok(())
+}
+
+/// What a person who stopped the thread reads: who was at work, and how to go on.
+pub fn stopped(by: &str, roles: &[Role], next: Option<Role>) -> String {
+    let Some(next) = next else {
+        return format!(
+            "Nobody is at work in this thread, {by}: there was nothing to stop. `!pause` rests the whole team."
+        );
+    };
+    let mut names: Vec<&str> = roles.iter().map(|role| role.title()).collect();
+    if names.is_empty() {
+        names.push(next.title());
+    }
+    format!(
+        "Stopped, as {by} asked: {}. What was on its way between the roles is dropped, and nothing goes on until somebody writes here. `go on` reaches the {}; another role is reached by its name, as in `{} …`.",
+        names.join(", "),
+        next.title(),
+        Role::Pm.mention()
+    )
+}
+
+/// Answers a message without a model, once.
+pub async fn answer(
+    office: &Office,
+    thread: &ThreadId,
+    ts: &MessageTs,
+    what: &str,
+    text: &str,
+) -> Result<(), TeamError> {
+    let key = answer_key(&thread.short(), office.role(), what, ts);
+    office.line.say(thread, key, text, Vec::new()).await?;
+    Ok(())
+}
+
+/// The key of such an answer.
+pub fn answer_key(thread: &str, role: Role, what: &str, ts: &MessageTs) -> Idem {
+    Idem::new(format!("{thread}-{role}-{what}-{ts}"))
+}
+
+/// Whether a post is the answer to a word for the runtime.
+pub fn is_answer(key: &Idem) -> bool {
+    key.as_str().contains(&format!("-{}-{WORD}-", Role::Pm))
+}
+
+fn status(office: &Office, thread: &ThreadId) -> String {
+    let standings = thread_status::of_thread(&office.threads(), thread);
+    let spent = Bill::of_thread(&office.threads(), thread).total();
+    let rests = if office.rest.is_resting() {
+        "The team rests (`!resume` goes on).\n"
+    } else {
+        ""
+    };
+    let cap = office.config.thread_cap;
+    format!(
+        "{rests}{}\n\n{spent} of {cap} spent.",
+        thread_status::render(&standings)
+    )
+}
+
+fn cost(office: &Office, thread: &ThreadId) -> String {
+    let bill = Bill::of_thread(&office.threads(), thread);
+    let lines: Vec<String> = bill
+        .lines()
+        .iter()
+        .map(|line| format!("- {line}"))
+        .collect();
+    format!(
+        "{} of {} so far\n{}",
+        bill.total(),
+        office.config.thread_cap,
+        lines.join("\n")
+    )
+}
+
+/// The model that a person means: a name of the pool, or a model's full name.
+///
+/// # Errors
+/// Names what there is.
+pub fn model(office: &Office, name: &str) -> Result<String, String> {
+    let pool = &office.config.pool;
+    match pool.get(name) {
+        Some(model) => Ok(model.clone()),
+        None if name.contains('/') && !name.contains(char::is_whitespace) => Ok(name.to_owned()),
+        None => {
+            let names: Vec<&str> = pool.keys().map(String::as_str).collect();
+            Err(format!(
+                "I know no model “{name}”. There are {}, or a full name such as maker/model.",
+                names.join(", ")
+            ))
+        }
+    }
+}

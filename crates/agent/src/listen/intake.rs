@@ -1,0 +1,421 @@
+//! From an envelope to mail for a thread, by string match and stamp alone. No
+//! model is asked. What is not for this role is acknowledged at once.
+
+use std::sync::Arc;
+
+use butler_journal::ThreadDir;
+use butler_protocol::{
+    BodyRef, Decision, EventId, HandOver, Idem, RequestId, Role, Sha256Hex, Speaker, Stamp,
+    StampKind, ThreadId,
+};
+use butler_slack::{Acker, Envelope, EnvelopeId, Event as SlackEvent, Message, mrkdwn};
+use butler_turn::{
+    Amended, Heard,
+    route::{Addressed, Author, Ear, addressed},
+};
+use tracing::warn;
+
+use crate::{
+    TeamError,
+    agent::Office,
+    decide::person_actions::Asked,
+    listen::{control_words, draft::Notes, drafting::Drafting, work_key::Matter},
+    tell::render,
+};
+
+/// Something for the worker of a thread.
+pub enum Mail {
+    /// Somebody spoke to this role.
+    Heard {
+        /// What the model will read.
+        heard: Heard,
+        /// The typed body, when it was a hand-over.
+        hand_over: Option<Box<HandOver>>,
+        /// Sent once it is in the log.
+        ack: Option<Ack>,
+    },
+    /// A card of this role was decided.
+    Decided {
+        /// The hub's record.
+        decision: Box<Decision>,
+        /// Sent once it is in the log.
+        ack: Option<Ack>,
+    },
+    /// Another model for this role in this thread.
+    Model {
+        /// Its full name.
+        model: String,
+        /// Who wants that.
+        by: String,
+        /// Sent once it is in the log.
+        ack: Option<Ack>,
+    },
+    /// A draft is whole: make one request of it.
+    Draft {
+        /// What was collected.
+        notes: Notes,
+        /// Sent once the request is before the person.
+        ack: Option<Ack>,
+    },
+    /// A person changed or deleted a message of theirs.
+    Amended {
+        /// The change.
+        change: Box<Amended>,
+        /// Sent once it is in the log, or known to change nothing.
+        ack: Option<Ack>,
+    },
+    /// A person acts on the thread itself.
+    Act {
+        /// What, and by whom.
+        asked: Box<Asked>,
+        /// Sent once what came of it is in the log.
+        ack: Option<Ack>,
+    },
+    /// Stop now.
+    Stop(Stop),
+}
+
+/// A person stopped the thread.
+pub struct Stop {
+    /// The stop itself: a redelivery is recognised by it.
+    pub event: EventId,
+    /// Who wants that.
+    pub by: String,
+    /// What the person reads.
+    pub answer: Option<String>,
+    /// Sent once it has taken effect and is answered.
+    pub ack: Option<Ack>,
+}
+
+impl Stop {
+    /// Answers the person, then the hub.
+    pub async fn told(self, office: Arc<Office>, thread: ThreadId) {
+        if let Some(text) = &self.answer {
+            let idem = Idem::new(format!(
+                "{}-{}-{}",
+                thread.short(),
+                office.role(),
+                self.event
+            ));
+            // Not acknowledged: the hub delivers it again.
+            if let Err(error) = office.line.say(&thread, idem, text, Vec::new()).await {
+                warn!(%error, "a stop could not be answered");
+                return;
+            }
+        }
+        if let Some(ack) = self.ack {
+            ack.send().await;
+        }
+    }
+}
+
+/// The acknowledgement of one envelope.
+pub struct Ack {
+    acker: Acker,
+    id: EnvelopeId,
+}
+
+impl Ack {
+    /// Tells the hub that the envelope is in the log.
+    pub async fn send(self) {
+        // A closed socket means that the hub delivers it again.
+        let _ = self.acker.ack(&self.id).await;
+    }
+}
+
+/// Whom an envelope is for.
+pub enum Sorted {
+    /// A thread's worker.
+    For {
+        /// Which.
+        matter: Matter,
+        /// The place of the event in the hub's log.
+        seq: u64,
+        /// What it gets.
+        mail: Box<Mail>,
+    },
+    /// Others; already acknowledged.
+    NotForUs,
+}
+
+/// Sorts envelopes.
+pub struct Intake {
+    pub(crate) office: Arc<Office>,
+    acker: Acker,
+}
+
+impl Intake {
+    /// For one socket.
+    pub fn new(office: Arc<Office>, acker: Acker) -> Self {
+        Self { office, acker }
+    }
+
+    /// Sorts one envelope.
+    ///
+    /// # Errors
+    /// When the hub cannot be asked for what the envelope points to.
+    pub async fn sort(&self, envelope: Envelope) -> Result<Sorted, TeamError> {
+        let ack = Ack {
+            acker: self.acker.clone(),
+            id: envelope.id.clone(),
+        };
+        let sorted = match &envelope.stamp {
+            None => None,
+            Some(stamp) => self.by_stamp(&envelope, stamp).await?,
+        };
+        match sorted {
+            None => {
+                ack.send().await;
+                Ok(Sorted::NotForUs)
+            }
+            Some((matter, mail)) => Ok(Sorted::For {
+                matter,
+                seq: envelope.stamp.as_ref().map_or(0, |stamp| stamp.seq),
+                mail: Box::new(with_ack(mail, ack)),
+            }),
+        }
+    }
+
+    async fn by_stamp(
+        &self,
+        envelope: &Envelope,
+        stamp: &Stamp,
+    ) -> Result<Option<(Matter, Mail)>, TeamError> {
+        match stamp.kind {
+            StampKind::Decision => self.decision(stamp).await,
+            StampKind::Stop => self.stop(envelope, stamp).await,
+            StampKind::Message | StampKind::HandOver => self.message(envelope, stamp).await,
+            StampKind::Other => match self.amended(envelope, stamp).await? {
+                None => self.button(envelope, stamp).await,
+                amended => Ok(amended),
+            },
+            StampKind::Act => self.act(envelope, stamp).await,
+            StampKind::Activity | StampKind::Reaction => Ok(None),
+        }
+    }
+
+    async fn decision(&self, stamp: &Stamp) -> Result<Option<(Matter, Mail)>, TeamError> {
+        let Some(reference) = &stamp.reference else {
+            return Ok(None);
+        };
+        let view = self
+            .office
+            .line
+            .control
+            .decision(&RequestId::new(reference.clone()))
+            .await?;
+        if view.asked.from != self.office.role() {
+            return Ok(None);
+        }
+        Ok(view.decided.map(|decision| {
+            let mail = Mail::Decided {
+                decision: Box::new(decision),
+                ack: None,
+            };
+            (Matter::thread(view.asked.thread), mail)
+        }))
+    }
+
+    /// Anybody in the channel may stop. The PM's process answers them.
+    async fn stop(
+        &self,
+        envelope: &Envelope,
+        stamp: &Stamp,
+    ) -> Result<Option<(Matter, Mail)>, TeamError> {
+        let Some(thread) = stamp.thread.clone() else {
+            return Ok(None);
+        };
+        let (user, by_word) = match envelope.event() {
+            Some(SlackEvent::Message { message, .. }) => (message.user, true),
+            Some(SlackEvent::Reaction(reaction)) => (Some(reaction.user), false),
+            _ => (None, false),
+        };
+        let by = match &user {
+            Some(user) => self.office.line.web.user_name(user).await?,
+            None => "somebody".to_owned(),
+        };
+        // A sign on something that was never ours is nobody's business.
+        let answers = self.office.role() == Role::Pm && (by_word || self.has_begun(&thread));
+        let stop = Stop {
+            event: envelope.event_id(),
+            answer: answers.then(|| control_words::stopped(&by, &stamp.to, stamp.active)),
+            by,
+            ack: None,
+        };
+        Ok(Some((Matter::thread(thread), Mail::Stop(stop))))
+    }
+
+    /// Whether anybody has worked in the thread: then a reply needs no mention.
+    fn has_begun(&self, thread: &ThreadId) -> bool {
+        let threads = self.office.threads();
+        let dir = ThreadDir::new(&threads, thread);
+        let mut roles = Role::ALL.into_iter();
+        roles.any(|role| dir.conversation(role).exists())
+            || ThreadDir::archive(&threads, thread).exists()
+    }
+
+    /// A thread that was closed long ago and is spoken in again: all of it is
+    /// needed. What cannot be unpacked is told in the thread by who works in it.
+    fn bring_back(&self, thread: &ThreadId) {
+        let threads = self.office.threads();
+        if !ThreadDir::archive(&threads, thread).exists() {
+            return;
+        }
+        let entered = tokio::task::block_in_place(|| ThreadDir::enter(&threads, thread));
+        if let Err(error) = entered {
+            warn!(%thread, %error, "a packed thread could not be unpacked");
+        }
+    }
+
+    async fn message(
+        &self,
+        envelope: &Envelope,
+        stamp: &Stamp,
+    ) -> Result<Option<(Matter, Mail)>, TeamError> {
+        let Some(SlackEvent::Message { channel, message }) = envelope.event() else {
+            return Ok(None);
+        };
+        let thread = message.thread(&channel);
+        self.bring_back(&thread);
+        let ear = Ear {
+            role: self.office.role(),
+            bot: self.office.bot.as_ref(),
+            respond_to: self.office.config.respond_to,
+        };
+        let author = author(&message, stamp, &self.office.config.allowed_bots);
+        let begun = self.has_begun(&thread);
+        let to = addressed(&ear, stamp, author, &message.text, begun);
+        match self
+            .drafting(&thread, envelope, &message, stamp, &to)
+            .await?
+        {
+            Drafting::None => {}
+            Drafting::Kept => return Ok(None),
+            Drafting::Whole(notes) => {
+                let mail = Mail::Draft { notes, ack: None };
+                return Ok(Some((Matter::thread(thread), mail)));
+            }
+        }
+        if to == Addressed::No || !self.is_allowed(&thread, &message, stamp).await? {
+            return Ok(None);
+        }
+        if let Addressed::Command(command) = to {
+            return self.command(thread, &message, command).await;
+        }
+        if self.asks_which(&thread, &message, stamp).await? {
+            return Ok(None);
+        }
+        let hand_over = self.body(stamp, &message).await?;
+        let matter = Matter {
+            thread,
+            research: match &hand_over {
+                Some(HandOver::Research { request, .. }) => Some(request.clone()),
+                _ => None,
+            },
+        };
+        let text = hand_over
+            .as_ref()
+            .map_or_else(|| mrkdwn::plain(&message.text), render::briefing);
+        let heard = Heard {
+            event: envelope.event_id(),
+            ts: Some(message.ts.clone()),
+            speaker: self.speaker(&message, stamp).await?,
+            text,
+            images: Vec::new(),
+        };
+        let mail = Mail::Heard {
+            heard,
+            hand_over: hand_over.map(Box::new),
+            ack: None,
+        };
+        Ok(Some((matter, mail)))
+    }
+
+    /// The body of a hand-over, checked against the hash in the message.
+    async fn body(&self, stamp: &Stamp, message: &Message) -> Result<Option<HandOver>, TeamError> {
+        let (StampKind::HandOver, Some(reference)) = (stamp.kind, &stamp.reference) else {
+            return Ok(None);
+        };
+        let bytes = self
+            .office
+            .line
+            .control
+            .get_body(&BodyRef::new(reference.clone()))
+            .await?;
+        let promised = message.tag().and_then(|tag| tag.hand_over);
+        if promised.is_some_and(|tag| tag.sha256 != Sha256Hex::of(&bytes)) {
+            warn!(
+                reference,
+                "a hand-over's body is not what its message promised"
+            );
+            return Ok(None);
+        }
+        Ok(serde_json::from_slice(&bytes).ok())
+    }
+
+    async fn speaker(&self, message: &Message, stamp: &Stamp) -> Result<Speaker, TeamError> {
+        match (stamp.from, &message.user) {
+            (Some(role), _) => Ok(Speaker::Agent { role }),
+            (None, Some(user)) => Ok(Speaker::Person {
+                user: user.clone(),
+                name: self.office.line.web.user_name(user).await?,
+            }),
+            (None, None) => Ok(Speaker::Outside {
+                origin: "another app of the workspace".to_owned(),
+            }),
+        }
+    }
+
+    pub(crate) async fn speaker_name(&self, message: &Message) -> Result<String, TeamError> {
+        match &message.user {
+            Some(user) => Ok(self.office.line.web.user_name(user).await?),
+            None => Ok("somebody".to_owned()),
+        }
+    }
+}
+
+fn author(message: &Message, stamp: &Stamp, bots: &[String]) -> Author {
+    match (stamp.from, &message.user, &message.bot_id) {
+        (Some(_), _, _) | (None, Some(_), None) => Author::Ours,
+        (None, _, bot) => Author::ForeignBot {
+            allowed: bot.as_ref().is_some_and(|bot| bots.contains(bot)),
+        },
+    }
+}
+
+fn with_ack(mail: Mail, sent: Ack) -> Mail {
+    match mail {
+        Mail::Heard {
+            heard, hand_over, ..
+        } => Mail::Heard {
+            heard,
+            hand_over,
+            ack: Some(sent),
+        },
+        Mail::Decided { decision, .. } => Mail::Decided {
+            decision,
+            ack: Some(sent),
+        },
+        Mail::Model { model, by, .. } => Mail::Model {
+            model,
+            by,
+            ack: Some(sent),
+        },
+        Mail::Draft { notes, .. } => Mail::Draft {
+            notes,
+            ack: Some(sent),
+        },
+        Mail::Amended { change, .. } => Mail::Amended {
+            change,
+            ack: Some(sent),
+        },
+        Mail::Act { asked, .. } => Mail::Act {
+            asked,
+            ack: Some(sent),
+        },
+        Mail::Stop(stop) => Mail::Stop(Stop {
+            ack: Some(sent),
+            ..stop
+        }),
+    }
+}

@@ -1,0 +1,300 @@
+//! Carries out what a person's exact words set in motion, before any model is
+//! asked. Every post has a key made from the message, so a message that is
+//! delivered again starts nothing again.
+
+use butler_playbook::{Errand, Playbook};
+use butler_protocol::{
+    EventId, HandOver, Idem, MessageTs, Plan, RequestId, Role, Speaker, Task, fault,
+};
+use butler_slack::{Message, mrkdwn};
+use butler_turn::Heard;
+use tokio_util::sync::CancellationToken;
+use tracing::info;
+
+use crate::{
+    TeamError,
+    listen::buttons,
+    tell::render,
+    thread::{context::Seat, prepare},
+};
+
+/// How the approval of a plan begins that a skill's exact words stand for.
+const BY_WORDS: &str = "skill-";
+
+/// What is left for the model to do.
+pub enum Left {
+    /// Read the message.
+    Message,
+    /// Read it, and this beside it.
+    WithNote(Box<Heard>),
+    /// Nothing: the runtime has done it.
+    Nothing,
+}
+
+impl Left {
+    /// The text that says which tools this work needs: the runtime's note, or
+    /// what another role passes on. A person's words are no recipe.
+    pub fn skill<'a>(&'a self, heard: &'a Heard) -> &'a str {
+        match (self, &heard.speaker) {
+            (Left::WithNote(note), _) => &note.text,
+            (Left::Message, Speaker::Agent { .. }) => &heard.text,
+            _ => "",
+        }
+    }
+}
+
+/// Starts what a message asks for word for word. Call it only when no
+/// activation of this role is open in the thread: an answer is no command.
+pub async fn start(
+    seat: &Seat,
+    heard: &Heard,
+    cancel: &CancellationToken,
+) -> Result<Left, TeamError> {
+    if !matches!(heard.speaker, Speaker::Person { .. }) {
+        return Ok(Left::Message);
+    }
+    let playbook = seat.office.playbook().await;
+    let Some(ts) = &heard.ts else {
+        return pressed(seat, &playbook, heard).await;
+    };
+    let errand = match playbook.errand(seat.role(), &heard.text) {
+        Errand::Open => chosen(seat, &playbook, heard, ts).await?,
+        errand => errand,
+    };
+    match errand {
+        Errand::Open => Ok(Left::Message),
+        Errand::Own { note } => Ok(Left::WithNote(Box::new(aside(heard, note)))),
+        Errand::PassOn { to, text } => pass_on(seat, idem(seat, "skill", ts), to, text).await,
+        Errand::Menu { text, names } => {
+            let line = &seat.line;
+            let buttons = buttons::menu(&names);
+            line.offer(&seat.thread, idem(seat, "menu", ts), &text, &buttons)
+                .await?;
+            Ok(Left::Nothing)
+        }
+        Errand::Build { plan } => build(seat, heard, ts, *plan, cancel).await,
+    }
+}
+
+/// A remark of the runtime beside a message.
+fn aside(heard: &Heard, text: String) -> Heard {
+    Heard {
+        event: EventId::new(format!("errand:{}", heard.event)),
+        ts: None,
+        speaker: Speaker::Runtime,
+        text,
+        images: Vec::new(),
+    }
+}
+
+async fn pass_on(seat: &Seat, key: Idem, to: Role, text: String) -> Result<Left, TeamError> {
+    info!(%to, "a skill was started by its words");
+    let body = HandOver::Question { to, text };
+    hand_over(seat, key, &body).await
+}
+
+/// A press on a button of the newest menu in the thread; the button says the
+/// name. Pressed again it starts nothing again.
+async fn pressed(seat: &Seat, playbook: &Playbook, heard: &Heard) -> Result<Left, TeamError> {
+    let messages = seat.line.web.replies(&seat.thread).await?;
+    let mut newest = messages.iter().rev();
+    let menu = newest.find_map(|menu| Some((menu, asked_by(seat, &messages, menu)?)));
+    let Some((menu, asked)) = menu else {
+        return Ok(Left::Message);
+    };
+    match from_menu(seat, playbook, asked, &heard.text) {
+        Errand::Own { note } => Ok(Left::WithNote(Box::new(aside(heard, note)))),
+        Errand::PassOn { to, text } => {
+            let key = idem(seat, &format!("skill-{}", heard.text), &menu.ts);
+            pass_on(seat, key, to, text).await
+        }
+        _ => Ok(Left::Message),
+    }
+}
+
+/// The branch is made and the Coder gets the plan. In a thread that has a branch
+/// already somebody has to think about how the two go together.
+async fn build(
+    seat: &Seat,
+    heard: &Heard,
+    ts: &MessageTs,
+    plan: Plan,
+    cancel: &CancellationToken,
+) -> Result<Left, TeamError> {
+    let repo = &seat.office.repo;
+    let key = idem(seat, "task", ts);
+    if repo.find(&seat.thread).await?.is_some() && !posted(seat, &key).await? {
+        let note = "The message above starts a skill that changes code, but this thread has work of its own. Propose a plan that holds both, or say that a new thread is the place for it.";
+        return Ok(Left::WithNote(Box::new(aside(heard, note.to_owned()))));
+    }
+    info!(
+        plan = plan.title,
+        "a skill that changes code was started by its words"
+    );
+    let worktree = repo.create(&seat.thread, &plan.title, cancel).await?;
+    prepare::begin(
+        &seat.office,
+        &seat.thread,
+        &worktree.path,
+        prepare::Place::Worktree,
+    );
+    let body = HandOver::Task(Box::new(Task {
+        request: heard.text.clone(),
+        plan,
+        design: None,
+        branch: worktree.branch,
+        approval: RequestId::new(format!("{BY_WORDS}{ts}")),
+    }));
+    hand_over(seat, key, &body).await
+}
+
+async fn hand_over(seat: &Seat, key: Idem, body: &HandOver) -> Result<Left, TeamError> {
+    fault("agent.before-errand");
+    seat.line.hand_over(&seat.thread, key, body).await?;
+    fault("agent.after-errand");
+    Ok(Left::Nothing)
+}
+
+/// Whether an approval is a person's words, not a card.
+pub fn is_by_words(approval: &RequestId) -> bool {
+    approval.as_str().starts_with(BY_WORDS)
+}
+
+/// Whether a person's own words in this thread stand for exactly this plan: the
+/// message that the approval names is theirs, and the skill on the default
+/// branch makes this plan of it. `None` when the approval is a card.
+pub async fn covers(
+    seat: &Seat,
+    approval: &RequestId,
+    plan: &Plan,
+) -> Result<Option<bool>, TeamError> {
+    let Some(ts) = approval.as_str().strip_prefix(BY_WORDS) else {
+        return Ok(None);
+    };
+    let messages = seat.line.web.replies(&seat.thread).await?;
+    let playbook = seat.office.playbook().await;
+    Ok(Some(stands_for(&playbook, &messages, ts, plan)))
+}
+
+/// Whether the message at `ts` is a person's, and exactly what starts this plan.
+fn stands_for(playbook: &Playbook, messages: &[Message], ts: &str, plan: &Plan) -> bool {
+    let mut theirs = messages.iter().filter(|message| is_persons(message));
+    let said = theirs.find(|message| message.ts.as_str() == ts);
+    let made = said.and_then(|said| playbook.plan_of(&mrkdwn::plain(&said.text)));
+    made.as_ref() == Some(plan)
+}
+
+/// What is started by a message that answers a menu. A choice among things that
+/// fit is no exact trigger: a skill that changes code gets a plan to approve.
+async fn chosen(
+    seat: &Seat,
+    playbook: &Playbook,
+    heard: &Heard,
+    ts: &MessageTs,
+) -> Result<Errand, TeamError> {
+    // Only a short answer can be one; the others need no look at the thread.
+    if heard.text.split_whitespace().count() > 3 || *ts == seat.thread.root {
+        return Ok(Errand::Open);
+    }
+    let messages = seat.line.web.replies(&seat.thread).await?;
+    let before = messages.iter().rfind(|message| message.ts < *ts);
+    let asked = before.and_then(|menu| asked_by(seat, &messages, menu));
+    Ok(asked.map_or(Errand::Open, |asked| {
+        from_menu(seat, playbook, asked, &heard.text)
+    }))
+}
+
+/// The person's message that got this menu, if it is one.
+fn asked_by<'a>(seat: &Seat, messages: &'a [Message], menu: &Message) -> Option<&'a Message> {
+    let mut theirs = messages.iter().filter(|message| is_persons(message));
+    theirs.find(|message| is_post(menu, &idem(seat, "menu", &message.ts)))
+}
+
+fn from_menu(seat: &Seat, playbook: &Playbook, asked: &Message, answer: &str) -> Errand {
+    let words = mrkdwn::plain(&asked.text);
+    match playbook.errand_chosen(seat.role(), &words, answer) {
+        None => Errand::Open,
+        Some(Errand::Build { plan }) => Errand::Own {
+            note: format!(
+                "The person chose a skill that changes code. Propose it as a plan:\n\n{}",
+                render::plan(&plan)
+            ),
+        },
+        Some(errand) => errand,
+    }
+}
+
+async fn posted(seat: &Seat, key: &Idem) -> Result<bool, TeamError> {
+    let messages = seat.line.web.replies(&seat.thread).await?;
+    Ok(messages.iter().any(|message| is_post(message, key)))
+}
+
+fn is_post(message: &Message, key: &Idem) -> bool {
+    message.tag().is_some_and(|tag| tag.idem == *key)
+}
+
+/// Written by somebody of the workspace, not by an app.
+fn is_persons(message: &Message) -> bool {
+    message.user.is_some() && message.bot_id.is_none() && message.metadata.is_none()
+}
+
+fn idem(seat: &Seat, what: &str, ts: &MessageTs) -> Idem {
+    Idem::new(format!(
+        "{}-{}-{what}-{ts}",
+        seat.thread.short(),
+        seat.role()
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    const TS: &str = "1700000001.000100";
+
+    fn said(text: &str, by: &serde_json::Value) -> Message {
+        let mut message = json!({"ts": TS, "text": text});
+        for (name, value) in by.as_object().unwrap() {
+            message[name] = value.clone();
+        }
+        serde_json::from_value(message).unwrap()
+    }
+
+    #[test]
+    fn a_plan_needs_a_persons_own_exact_words() {
+        let playbook = Playbook::new([]);
+        let words = "please write tests for `notes.sh`";
+        let plan = playbook.plan_of(words).unwrap();
+        let person = json!({"user": "U1"});
+        let check = |message: &Message, ts: &str, plan: &Plan| {
+            stands_for(&playbook, std::slice::from_ref(message), ts, plan)
+        };
+        assert!(check(&said(words, &person), TS, &plan));
+        for (what, by) in [
+            ("a bot", json!({"user": "U1", "bot_id": "B1"})),
+            ("an app under a name", json!({"username": "codebutler.pm"})),
+            (
+                "one of us",
+                json!({"user": "U1", "metadata": {"event_type": "x", "event_payload": {}}}),
+            ),
+        ] {
+            assert!(!check(&said(words, &by), TS, &plan), "{what}");
+        }
+        assert!(!check(
+            &said("please write some tests for notes.sh", &person),
+            TS,
+            &plan
+        ));
+        assert!(!check(
+            &said("write tests for other.sh", &person),
+            TS,
+            &plan
+        ));
+        assert!(!check(&said(words, &person), "1700000009.000100", &plan));
+        let mut more = plan;
+        more.steps.truncate(1);
+        assert!(!check(&said(words, &person), TS, &more), "another plan");
+    }
+}

@@ -1,0 +1,240 @@
+//! What a message of a person means before any model reads it: a word for the
+//! runtime, a press of a button that decides nothing, somebody who may not ask.
+
+use butler_policy::{Word, meanings};
+use butler_protocol::{Speaker, Stamp, ThreadId, UserId};
+use butler_slack::{Envelope, Event, Message, mrkdwn};
+use butler_turn::{Amended, Heard, route::Command};
+
+use crate::{
+    TeamError,
+    decide::person_actions::{self, Asked},
+    listen::{
+        buttons, control_words,
+        intake::{Intake, Mail},
+        work_key::Matter,
+    },
+    tell::thread_status,
+    upkeep::garbage,
+};
+
+const NOT_ALLOWED: &str = "I may work only for the people named in `limits.allowedUsers` of this repository. Ask one of them, or have yourself added.";
+
+/// A press that says something.
+pub fn spoken(envelope: &Envelope, speaker: Speaker, text: String) -> Mail {
+    Mail::Heard {
+        heard: Heard {
+            event: envelope.event_id(),
+            ts: None,
+            speaker,
+            text,
+            images: Vec::new(),
+        },
+        hand_over: None,
+        ack: None,
+    }
+}
+
+impl Intake {
+    /// A word for the runtime.
+    pub(crate) async fn command(
+        &self,
+        thread: ThreadId,
+        message: &Message,
+        command: Command,
+    ) -> Result<Option<(Matter, Mail)>, TeamError> {
+        let by = self.speaker_name(message).await?;
+        let office = &self.office;
+        let ack = None;
+        match command {
+            Command::Model { name, .. } => match control_words::model(office, &name) {
+                Ok(model) => {
+                    let mail = Mail::Model { model, by, ack };
+                    Ok(Some((Matter::thread(thread), mail)))
+                }
+                Err(problem) => {
+                    control_words::answer(office, &thread, &message.ts, "model", &problem).await?;
+                    Ok(None)
+                }
+            },
+            other => {
+                control_words::obey(office, &thread, &message.ts, &other, &by).await?;
+                Ok(None)
+            }
+        }
+    }
+
+    /// A button that decides nothing says something instead.
+    pub(crate) async fn button(
+        &self,
+        envelope: &Envelope,
+        stamp: &Stamp,
+    ) -> Result<Option<(Matter, Mail)>, TeamError> {
+        let Some(action) = envelope.action() else {
+            return Ok(None);
+        };
+        if !self.listens_to(&action.user) {
+            if stamp.to.contains(&self.office.role()) {
+                let what = format!("not-allowed-{}", action.user);
+                control_words::answer(
+                    &self.office,
+                    &action.thread,
+                    &action.message,
+                    &what,
+                    NOT_ALLOWED,
+                )
+                .await?;
+            }
+            return Ok(None);
+        }
+        if let Some((verb, done)) = buttons::drafted(&action.action_id) {
+            return self.draft_pressed(envelope, &action, verb, &done).await;
+        }
+        if !stamp.to.contains(&self.office.role()) {
+            return Ok(None);
+        }
+        if let Some((keep, last)) = buttons::about_silence(&action.action_id) {
+            let who = self.office.line.web.user_name(&action.user).await?;
+            let question = (&action.thread, &last);
+            garbage::pressed(&self.office, question, keep, &who).await?;
+            return Ok(None);
+        }
+        if let Some(what) = person_actions::pressed(&action.action_id) {
+            let name = self.office.line.web.user_name(&action.user).await?;
+            let key = envelope.event_id().to_string();
+            let asked = Box::new(Asked { what, name, key });
+            let mail = Mail::Act { asked, ack: None };
+            return Ok(Some((Matter::thread(action.thread), mail)));
+        }
+        let Some(text) = buttons::words(&action.action_id) else {
+            return Ok(None);
+        };
+        let name = self.office.line.web.user_name(&action.user).await?;
+        let speaker = Speaker::Person {
+            user: action.user,
+            name,
+        };
+        let mail = spoken(envelope, speaker, text);
+        Ok(Some((Matter::thread(action.thread), mail)))
+    }
+
+    /// A word that the hub has stamped as an act on the thread.
+    pub(crate) async fn act(
+        &self,
+        envelope: &Envelope,
+        stamp: &Stamp,
+    ) -> Result<Option<(Matter, Mail)>, TeamError> {
+        let act = stamp.reference.as_deref().map(str::parse);
+        let (Some(Ok(what)), Some(Event::Message { channel, message })) = (act, envelope.event())
+        else {
+            return Ok(None);
+        };
+        let thread = message.thread(&channel);
+        let ours = stamp.to.contains(&self.office.role()) && stamp.from.is_none();
+        if !ours || !self.is_allowed(&thread, &message, stamp).await? {
+            return Ok(None);
+        }
+        let name = self.speaker_name(&message).await?;
+        let key = message.ts.to_string();
+        let asked = Box::new(Asked { what, name, key });
+        Ok(Some((
+            Matter::thread(thread),
+            Mail::Act { asked, ack: None },
+        )))
+    }
+
+    /// A person changed or deleted a message. It fires on unfurls, on replies and
+    /// on our own updates too; only other words of a person count, and only where
+    /// this role has a log.
+    pub(crate) async fn amended(
+        &self,
+        envelope: &Envelope,
+        stamp: &Stamp,
+    ) -> Result<Option<(Matter, Mail)>, TeamError> {
+        let (channel, ts, was, now) = match envelope.event() {
+            Some(Event::Changed {
+                channel,
+                message,
+                previous,
+            }) => (channel, message.ts.clone(), previous, Some(message)),
+            Some(Event::Deleted {
+                channel,
+                ts,
+                previous,
+            }) => (channel, ts, previous, None),
+            _ => return Ok(None),
+        };
+        let Some(was) = was.filter(|was| stamp.from.is_none() && was.bot_id.is_none()) else {
+            return Ok(None);
+        };
+        let same = now.as_ref().is_some_and(|now| now.text == was.text);
+        let matter = Matter::thread(was.thread(&channel));
+        let log = matter.log(&self.office.threads(), self.office.role());
+        let Some(user) = was.user.filter(|_| !same && log.exists()) else {
+            return Ok(None);
+        };
+        let name = self.office.line.web.user_name(&user).await?;
+        let change = Amended {
+            event: envelope.event_id(),
+            ts,
+            speaker: Speaker::Person { user, name },
+            text: now.map(|now| mrkdwn::plain(&now.text)),
+        };
+        let mail = Mail::Amended {
+            change: Box::new(change),
+            ack: None,
+        };
+        Ok(Some((matter, mail)))
+    }
+
+    /// People who may not ask for work are told so, by whoever they spoke to.
+    pub(crate) async fn is_allowed(
+        &self,
+        thread: &ThreadId,
+        message: &Message,
+        stamp: &Stamp,
+    ) -> Result<bool, TeamError> {
+        let Some(user) = message.user.as_ref().filter(|_| stamp.from.is_none()) else {
+            return Ok(true);
+        };
+        if self.listens_to(user) {
+            return Ok(true);
+        }
+        control_words::answer(
+            &self.office,
+            thread,
+            &message.ts,
+            "not-allowed",
+            NOT_ALLOWED,
+        )
+        .await?;
+        Ok(false)
+    }
+
+    fn listens_to(&self, user: &UserId) -> bool {
+        let allowed = &self.office.config.allowed;
+        allowed.is_empty() || allowed.contains(user)
+    }
+
+    /// A bare word while several cards are open: the person is asked which.
+    pub(crate) async fn asks_which(
+        &self,
+        thread: &ThreadId,
+        message: &Message,
+        stamp: &Stamp,
+    ) -> Result<bool, TeamError> {
+        let answers = [Word::Yes, Word::No, Word::Merge];
+        let said = meanings(&mrkdwn::plain(&message.text));
+        if stamp.from.is_some() || !said.iter().any(|word| answers.contains(word)) {
+            return Ok(false);
+        }
+        let cards =
+            thread_status::open_cards(&thread_status::of_thread(&self.office.threads(), thread));
+        if cards.len() < 2 {
+            return Ok(false);
+        }
+        let text = thread_status::which(&cards);
+        control_words::answer(&self.office, thread, &message.ts, "which", &text).await?;
+        Ok(true)
+    }
+}

@@ -1,0 +1,12 @@
+//! What people and other roles read: posts, renderings, reports, journals.
+
+pub(crate) mod bill;
+pub(crate) mod decision_log;
+pub(crate) mod hub_updates;
+pub(crate) mod joining;
+pub(crate) mod poster;
+pub(crate) mod render;
+pub(crate) mod report;
+pub(crate) mod thread_journal;
+pub(crate) mod thread_page;
+pub(crate) mod thread_status;

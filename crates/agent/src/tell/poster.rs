@@ -1,0 +1,224 @@
+//! The role's line to the thread: posts under its own name, typed hand-overs,
+//! decision cards. Every post has a key, so the hub makes a repeat harmless.
+
+use std::collections::HashMap;
+
+use butler_protocol::{
+    CardTag, HandOver, HandOverTag, Idem, MessageTs, PostTag, Role, Sha256Hex, ThreadId, UserId,
+    fault,
+};
+use butler_slack::{Control, Message, Post, Posted, SlackError, Web, mrkdwn};
+use serde_json::{Value, json};
+
+use crate::tell::{joining, render};
+
+/// Posts as one role.
+#[derive(Debug, Clone)]
+pub struct Line {
+    /// The role that speaks.
+    pub role: Role,
+    /// The last event of the thread that was known when what is said here began.
+    /// Without it a stop does not hold it back.
+    pub heard: Option<u64>,
+    /// Slack's own methods.
+    pub web: Web,
+    /// What Slack has no words for.
+    pub control: Control,
+}
+
+impl Line {
+    /// Says something in the thread, in Markdown. `to` wakes other roles.
+    pub async fn say(
+        &self,
+        thread: &ThreadId,
+        idem: Idem,
+        markdown: &str,
+        to: Vec<Role>,
+    ) -> Result<Posted, SlackError> {
+        let text = mrkdwn::from_markdown(markdown);
+        self.post(thread, text, None, PostTag::message(idem, to))
+            .await
+    }
+
+    /// Says something in the thread that rings at these people. The mention is ours;
+    /// in Markdown it would be escaped, as whatever a model writes must be.
+    pub async fn ask_people(
+        &self,
+        thread: &ThreadId,
+        idem: Idem,
+        people: &[UserId],
+        markdown: &str,
+    ) -> Result<Posted, SlackError> {
+        let text = ringing(people, markdown);
+        self.post(thread, text, None, PostTag::message(idem, Vec::new()))
+            .await
+    }
+
+    /// Hands over: the body goes to the hub, the message points to it.
+    pub async fn hand_over(
+        &self,
+        thread: &ThreadId,
+        idem: Idem,
+        body: &HandOver,
+    ) -> Result<Posted, SlackError> {
+        let bytes = serde_json::to_vec(body).unwrap_or_default();
+        let sha256 = Sha256Hex::of(&bytes);
+        fault("agent.before-body");
+        let reference = self.control.put_body(&bytes).await?;
+        fault("agent.after-body");
+        let mut tag = PostTag::message(idem, body.to().into_iter().collect());
+        tag.hand_over = Some(HandOverTag {
+            kind: body.kind(),
+            body: reference,
+            sha256,
+        });
+        let text = mrkdwn::from_markdown(&render::hand_over(body));
+        self.post(thread, text, None, tag).await
+    }
+
+    /// Says something with buttons below it that decide nothing.
+    pub async fn offer(
+        &self,
+        thread: &ThreadId,
+        idem: Idem,
+        markdown: &str,
+        buttons: &[(String, &str)],
+    ) -> Result<Posted, SlackError> {
+        self.offer_to(thread, idem, &[], markdown, buttons).await
+    }
+
+    /// The same, and rings at these people.
+    pub async fn offer_to(
+        &self,
+        thread: &ThreadId,
+        idem: Idem,
+        people: &[UserId],
+        markdown: &str,
+        buttons: &[(String, &str)],
+    ) -> Result<Posted, SlackError> {
+        let text = ringing(people, markdown);
+        let elements: Vec<Value> = buttons
+            .iter()
+            .map(|(action, label)| {
+                json!({"type": "button", "action_id": action,
+                    "text": {"type": "plain_text", "text": label}})
+            })
+            .collect();
+        let mut blocks = vec![json!({"type": "markdown", "text": markdown})];
+        if !people.is_empty() {
+            let text = mentions(people);
+            blocks.push(json!({"type": "context", "elements": [
+                {"type": "mrkdwn", "text": text.trim_end()}]}));
+        }
+        blocks.push(json!({"type": "actions", "elements": elements}));
+        let blocks = Value::Array(blocks);
+        self.post(
+            thread,
+            text,
+            Some(blocks),
+            PostTag::message(idem, Vec::new()),
+        )
+        .await
+    }
+
+    /// Posts a card that waits for a person. The hub draws it and says all of it.
+    pub async fn ask(
+        &self,
+        thread: &ThreadId,
+        idem: Idem,
+        tag: CardTag,
+    ) -> Result<Posted, SlackError> {
+        let mut post_tag = PostTag::message(idem, Vec::new());
+        post_tag.card = Some(tag);
+        self.post(thread, String::new(), None, post_tag).await
+    }
+
+    /// Everybody who has spoken in the thread, the starter first: whom to ring at
+    /// when a person is needed.
+    pub async fn people(&self, thread: &ThreadId) -> Result<Vec<UserId>, SlackError> {
+        Ok(joining::people(&self.web.replies(thread).await?))
+    }
+
+    /// Where people find the thread, unless that is this machine only.
+    pub async fn address(&self, thread: &ThreadId) -> Option<String> {
+        let args = json!({"channel": thread.channel, "message_ts": thread.root});
+        let answer = self.web.call("chat.getPermalink", args).await.ok()?;
+        let link = answer["permalink"].as_str()?.to_owned();
+        let host = link
+            .split("://")
+            .nth(1)?
+            .split(['/', ':'])
+            .next()?
+            .to_owned();
+        let here = host == "localhost" || host.ends_with(".localhost") || host.starts_with("127.");
+        (!here).then_some(link)
+    }
+
+    /// Gives a message of ours other words.
+    pub async fn edit(
+        &self,
+        thread: &ThreadId,
+        ts: &MessageTs,
+        markdown: &str,
+    ) -> Result<(), SlackError> {
+        let text = mrkdwn::from_markdown(markdown);
+        fault("agent.before-reword");
+        self.web.update(&thread.channel, ts, &text, None).await?;
+        fault("agent.after-reword");
+        Ok(())
+    }
+
+    /// The names of the people who speak in these messages.
+    pub async fn names(&self, messages: &[Message]) -> Result<HashMap<UserId, String>, SlackError> {
+        let mut names = HashMap::new();
+        for user in joining::people(messages) {
+            let name = self.web.user_name(&user).await?;
+            names.insert(user, name);
+        }
+        Ok(names)
+    }
+
+    async fn post(
+        &self,
+        thread: &ThreadId,
+        text: String,
+        blocks: Option<Value>,
+        mut tag: PostTag,
+    ) -> Result<Posted, SlackError> {
+        tag.heard = self.heard;
+        fault("agent.before-post");
+        let posted = self
+            .web
+            .post(&Post {
+                channel: thread.channel.clone(),
+                thread: Some(thread.root.clone()),
+                text,
+                blocks,
+                username: Some(self.role.user_name()),
+                icon: Some(self.role.icon().to_owned()),
+                tag,
+            })
+            .await?;
+        fault("agent.after-post");
+        Ok(posted)
+    }
+}
+
+fn ringing(people: &[UserId], markdown: &str) -> String {
+    format!("{}{}", mentions(people), mrkdwn::from_markdown(markdown))
+}
+
+fn mentions(people: &[UserId]) -> String {
+    people.iter().map(|user| format!("<@{user}> ")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_question_rings_and_what_the_model_wrote_does_not() {
+        let text = ringing(&[UserId::new("U7")], "is **this** <@U9> right?");
+        assert_eq!(text, "<@U7> is *this* &lt;@U9&gt; right?");
+    }
+}

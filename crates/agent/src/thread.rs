@@ -1,0 +1,15 @@
+//! One thread at work: its worker, the effects it carries out, its tools and its preparation.
+
+pub(crate) mod context;
+pub(crate) mod effects;
+pub(crate) mod facts;
+pub(crate) mod inquiry;
+pub(crate) mod money;
+pub(crate) mod past;
+pub(crate) mod paying;
+pub(crate) mod prepare;
+pub(crate) mod queue;
+pub(crate) mod slots;
+pub(crate) mod tool_session;
+pub(crate) mod worker;
+pub(crate) mod workers;

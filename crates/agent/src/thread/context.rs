@@ -1,0 +1,97 @@
+//! A role's seat in one thread: what its chat tools and its orders share.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use butler_protocol::{CallId, Idem, Record, RequestId, Role, Sha256Hex, ThreadId};
+
+use crate::{agent::Office, listen::work_key::Matter, tell::poster::Line, thread::facts::Facts};
+
+/// One role in one thread. Cheap to clone; clones share what is known, and each
+/// remembers how much of the thread was heard when it was made.
+#[derive(Clone)]
+pub struct Seat {
+    /// The process this seat belongs to.
+    pub office: Arc<Office>,
+    /// Its line to the thread. What was begun before a stop speaks over a line
+    /// that has not heard of it, and the hub refuses that.
+    pub line: Line,
+    /// The thread.
+    pub thread: ThreadId,
+    /// The one request that this seat is about, in the Researcher's process.
+    pub research: Option<RequestId>,
+    facts: Arc<Mutex<Facts>>,
+    to_write: Arc<Mutex<Vec<Record>>>,
+}
+
+impl Seat {
+    /// A seat with what the log already says.
+    pub fn new(office: Arc<Office>, matter: &Matter, facts: Facts) -> Self {
+        let mut line = office.line.clone();
+        line.heard = Some(facts.heard);
+        Self {
+            line,
+            office,
+            thread: matter.thread.clone(),
+            research: matter.research.clone(),
+            facts: Arc::new(Mutex::new(facts)),
+            to_write: Arc::default(),
+        }
+    }
+
+    /// An event of the thread came in. Clones that were made before do not know.
+    pub fn hear(&mut self, seq: u64) {
+        self.line.heard = self.line.heard.max(Some(seq));
+    }
+
+    /// Who sits here.
+    pub fn role(&self) -> Role {
+        self.office.role()
+    }
+
+    /// What is known about the thread.
+    pub fn facts(&self) -> MutexGuard<'_, Facts> {
+        // Whole values only are put behind this lock.
+        self.facts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Leaves a record that must be in the log before the call's result is.
+    pub fn write(&self, record: Record) {
+        self.to_write
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(record);
+    }
+
+    /// Takes the records that calls have left.
+    pub fn take_written(&self) -> Vec<Record> {
+        std::mem::take(&mut *self.to_write.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The key of a post made by a tool call: the same call makes the same key.
+    pub fn idem(&self, call: &CallId) -> Idem {
+        Idem::new(format!("{}-{}-{call}", self.thread.short(), self.role()))
+    }
+
+    /// The key of a post made for a decision.
+    pub fn idem_for(&self, request: &RequestId, what: &str) -> Idem {
+        Idem::new(format!(
+            "{}-{}-{request}-{what}",
+            self.thread.short(),
+            self.role()
+        ))
+    }
+}
+
+/// The n-th card of a tool call that asks for several.
+pub fn request_nth(call: &CallId, number: u32) -> RequestId {
+    const LETTERS: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
+    let hash = Sha256Hex::of(format!("{call} {number}"));
+    let byte = |at: usize| usize::from_str_radix(&hash.as_str()[at..at + 2], 16).unwrap_or(0);
+    let letters = (0..6).map(|at| char::from(LETTERS[byte(2 * at) % 32]));
+    RequestId::new(letters.collect::<String>())
+}
+
+/// The card that a tool call asks for: short enough to type, the same after a crash.
+pub fn request_of(call: &CallId) -> RequestId {
+    RequestId::new(call.as_str().chars().take(6).collect::<String>())
+}

@@ -1,0 +1,85 @@
+//! Where a thread's branch began, for receipts: laid out and prepared like the
+//! worktree it is compared with. What the checks gave there is kept beside the
+//! refs: the jail shows that folder to commands, and lets none of them write to it.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use butler_protocol::CommitSha;
+use butler_repo::Worktree;
+use butler_tools::{LaidOut, Past};
+use futures_util::future::BoxFuture;
+use tokio_util::sync::CancellationToken;
+
+use crate::{TeamError, agent::Office, thread::prepare};
+
+/// The past of one worktree.
+pub struct ThreadPast {
+    office: Arc<Office>,
+    worktree: Worktree,
+    kept: PathBuf,
+}
+
+impl ThreadPast {
+    /// Nothing when the clone's own folder is gone.
+    pub fn of(office: &Arc<Office>, worktree: Worktree) -> Option<Self> {
+        let common = worktree.git().common_dir().ok()?;
+        Some(Self {
+            office: Arc::clone(office),
+            worktree,
+            kept: common.join("codebutler").join("base-receipts"),
+        })
+    }
+}
+
+impl Past for ThreadPast {
+    fn commit(&self, cancel: CancellationToken) -> BoxFuture<'_, Result<CommitSha, String>> {
+        Box::pin(async move {
+            let commit = self.worktree.base_commit(&cancel).await;
+            commit.map_err(|error| error.to_string())
+        })
+    }
+
+    fn lay_out(
+        &self,
+        commit: CommitSha,
+        files: Vec<String>,
+        cancel: CancellationToken,
+    ) -> BoxFuture<'_, Result<LaidOut, String>> {
+        Box::pin(async move {
+            let told = |error: TeamError| match &error {
+                TeamError::Missing(why) => why.clone(),
+                error => chain(error),
+            };
+            let trial = prepare::lay_out_base(&self.office, &commit, &cancel)
+                .await
+                .map_err(told)?;
+            let laid = trial.lay_over(&self.worktree, &files, &cancel).await;
+            laid.map_err(|error| told(error.into()))?;
+            Ok(LaidOut {
+                folder: trial.path.clone(),
+                hold: Box::new(trial),
+            })
+        })
+    }
+
+    fn made_with(&self) -> String {
+        self.office.config.prepare.join("\n")
+    }
+
+    fn kept(&self) -> &Path {
+        &self.kept
+    }
+}
+
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(&format!(": {error}"));
+        cause = error.source();
+    }
+    text
+}

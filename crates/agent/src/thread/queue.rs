@@ -1,0 +1,145 @@
+//! A thread that waits for a desk: told its place, told when it moves up, and
+//! told when its turn has come. One message that is edited, and no model call.
+
+use butler_protocol::{Idem, MessageTs, Record};
+use butler_turn::Reserve;
+use tokio_util::sync::CancellationToken;
+use tracing::warn;
+
+use crate::thread::{
+    context::Seat,
+    effects::Done,
+    facts::{QUEUED, SEATED},
+    slots::Ticket,
+};
+
+/// A thread that was told its place.
+pub struct Told {
+    pub ticket: Ticket,
+    pub reserve: Reserve,
+    /// The message that says so.
+    message: MessageTs,
+    place: usize,
+}
+
+/// Tells the thread its place. The same wait has the same key, so a restart
+/// finds the message again.
+pub async fn tell(seat: Seat, ticket: Ticket, reserve: Reserve) -> Done {
+    let place = ticket.place();
+    let posted = seat
+        .line
+        .say(
+            &seat.thread,
+            key(&seat, &reserve, QUEUED),
+            &text(place),
+            vec![],
+        )
+        .await;
+    match posted {
+        Err(error) => Done::Failed(error.into()),
+        Ok(posted) => {
+            seat.write(Record::Posted {
+                idem: key(&seat, &reserve, QUEUED),
+                ts: posted.ts.clone(),
+            });
+            Done::Queued(Box::new(Told {
+                ticket,
+                reserve,
+                message: posted.ts,
+                place,
+            }))
+        }
+    }
+}
+
+/// Waits for the turn of a thread; a stop ends the wait.
+pub async fn wait(seat: Seat, mut told: Told, cancel: CancellationToken) -> Done {
+    loop {
+        let mut changes = seat.office.desks.changes();
+        match told.ticket.sit() {
+            Ok(desk) => {
+                seated(&seat, &told.reserve, &told.message).await;
+                return Done::Desk(desk, Box::new(told.reserve));
+            }
+            Err(ticket) => told.ticket = ticket,
+        }
+        let place = told.ticket.place();
+        if is_news(told.place, place) {
+            told.place = place;
+            edit(&seat, &told.message, &text(place)).await;
+        }
+        tokio::select! {
+            () = cancel.cancelled() => return Done::Nothing,
+            _ = changes.changed() => {}
+        }
+    }
+}
+
+/// Whether a thread is told that it has moved up: half of the way, and every step
+/// of the last few. With a thousand threads in the line every step of each would
+/// be half a million messages.
+fn is_news(told: usize, place: usize) -> bool {
+    place > 0 && place < told && (place <= 3 || place * 2 <= told)
+}
+
+/// The turn of a thread has come, perhaps in another life of this process.
+pub async fn turn_came(seat: Seat, reserve: Reserve, message: MessageTs) -> Done {
+    seated(&seat, &reserve, &message).await;
+    Done::Nothing
+}
+
+async fn seated(seat: &Seat, reserve: &Reserve, message: &MessageTs) {
+    edit(
+        seat,
+        message,
+        "It is this thread's turn: I am at work on it.",
+    )
+    .await;
+    seat.write(Record::Posted {
+        idem: key(seat, reserve, SEATED),
+        ts: message.clone(),
+    });
+}
+
+/// Cosmetic: the line itself does not depend on it.
+async fn edit(seat: &Seat, message: &MessageTs, text: &str) {
+    let web = &seat.line.web;
+    if let Err(error) = web.update(&seat.thread.channel, message, text, None).await {
+        warn!(%error, %message, "the place in the queue could not be told");
+    }
+}
+
+fn text(place: usize) -> String {
+    format!(
+        "I am busy with other threads. This one is number {} in the queue; I begin by myself when it is its turn.",
+        place.max(1)
+    )
+}
+
+fn key(seat: &Seat, reserve: &Reserve, end: &str) -> Idem {
+    Idem::new(format!(
+        "{}-{}-{}{end}",
+        seat.thread.short(),
+        seat.role(),
+        reserve.id
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_line_tells_each_thread_a_handful_of_times() {
+        let mut told = 1000;
+        let mut places = Vec::new();
+        for place in (1..1000).rev() {
+            if is_news(told, place) {
+                told = place;
+                places.push(place);
+            }
+        }
+        assert_eq!(places, [500, 250, 125, 62, 31, 15, 7, 3, 2, 1]);
+        assert!(!is_news(1, 0) && !is_news(2, 2));
+    }
+}

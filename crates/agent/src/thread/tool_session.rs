@@ -1,0 +1,367 @@
+//! The bench of one activation: the folder its tools work in, the tools
+//! themselves, and what the person has allowed. Opened at the first tool call,
+//! given back when the activation ends or sleeps.
+
+use std::{path::PathBuf, sync::Arc};
+
+use butler_policy::{
+    Approval, Circumstances, Judgement, Overrides, Refusal, Right, Scope, default_tools, right,
+};
+use butler_protocol::{Choice, DecisionKind, Role, ToolCall, ToolSpec};
+use butler_repo::{DiffOf, Undo, Worktree, WorktreeLock};
+use butler_tools::{
+    Cache, Desk, DiffMaker, Executor, Registry, Surroundings, TreeHasher, Workplace,
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    TeamError,
+    agent::{Office, now_ms},
+    listen::shortcut,
+    thread::{context::Seat, past::ThreadPast, prepare},
+    tools,
+};
+
+/// What tool calls of one activation share.
+pub struct Bench {
+    /// The one way to run a tool.
+    pub executor: Arc<Executor>,
+    /// What calls may use.
+    pub desk: Desk,
+    root: String,
+    plan_approved: bool,
+    overrides: Overrides,
+    approvals: Vec<Approval>,
+    sandboxed: bool,
+    /// Whether what was written here is kept beside the branch of code.
+    pub keeps_designs: bool,
+    /// Held as long as files may be changed.
+    _lock: Option<WorktreeLock>,
+}
+
+/// Which folder a role's tools work in.
+enum Place {
+    /// The thread's worktree, to be changed.
+    Own(Box<Worktree>),
+    /// The head of the pull request, to be checked.
+    Review(PathBuf),
+    /// Somewhere to look: the worktree, the default branch.
+    Look(PathBuf),
+    /// Where designs are kept until there is a branch of code.
+    Designs(PathBuf),
+}
+
+impl Bench {
+    /// Opens the bench. Waits for the worktree when another activation holds it.
+    pub async fn open(seat: &Seat, cancel: &CancellationToken) -> Result<Self, TeamError> {
+        let office = &seat.office;
+        let place = place(seat, cancel).await?;
+        let keeps_designs = matches!(place, Place::Designs(_));
+        let (folder, own, prepared) = match place {
+            Place::Own(worktree) => {
+                let folder = worktree.path.clone();
+                (folder, Some(*worktree), Some(prepare::Place::Worktree))
+            }
+            Place::Review(folder) => (folder, None, Some(prepare::Place::Review)),
+            Place::Look(folder) | Place::Designs(folder) => (folder, None, None),
+        };
+        let lock = match &own {
+            Some(worktree) => {
+                let lock = worktree.lock().await?;
+                catch_up(seat, worktree, cancel).await;
+                Some(lock)
+            }
+            None => None,
+        };
+        let ready = prepared.and_then(|which| prepare::begin(office, &seat.thread, &folder, which));
+        let checks = office.config.checks.clone();
+        let workplace = Workplace::open(&folder, checks, surroundings(office))?;
+        let root = workplace.root().display().to_string();
+        let mut desk =
+            Desk::new(Arc::new(workplace), cancel.clone()).with_jail(Arc::clone(&office.jail));
+        if let Some(ready) = ready {
+            desk = desk.with_ready(ready);
+        }
+        if let Some(worktree) = own {
+            if let Some(undo) = Undo::of(&worktree.path, worktree.short()) {
+                desk = desk.with_undo(Arc::new(undo));
+            }
+            desk = desk
+                .with_tree(tree_of(worktree.clone()))
+                .with_diff(diff_of(worktree.clone()));
+            if let Some(past) = ThreadPast::of(office, worktree) {
+                desk = desk.with_past(Arc::new(past));
+            }
+        }
+        Ok(Self {
+            executor: Arc::new(Executor::new(registry(seat))),
+            desk,
+            root,
+            plan_approved: plan_approved(seat).await?,
+            overrides: overrides(seat),
+            approvals: approvals(seat).await?,
+            sandboxed: office.jail.strength().is_whole(),
+            keeps_designs,
+            _lock: lock,
+        })
+    }
+
+    /// May this call run?
+    pub fn judge(&self, seat: &Seat, call: &ToolCall) -> Judgement {
+        if let Some(refusal) = uncommitted(seat.role(), &call.name) {
+            return Judgement::Refuse(refusal);
+        }
+        self.executor.judge(call, &self.circumstances(seat))
+    }
+
+    /// Asks the hub for clicks that came since the bench was opened.
+    pub async fn look_for_approvals(&mut self, seat: &Seat) -> Result<(), TeamError> {
+        self.approvals = approvals(seat).await?;
+        Ok(())
+    }
+
+    /// What a judgement depends on, now.
+    fn circumstances<'a>(&'a self, seat: &'a Seat) -> Circumstances<'a> {
+        Circumstances {
+            role: seat.role(),
+            thread: &seat.thread,
+            plan_approved: self.plan_approved,
+            now_ms: now_ms(),
+            approvals: &self.approvals,
+            overrides: &self.overrides,
+            root: &self.root,
+            home: butler_sandbox::HOME,
+            tainted: seat.facts().taint.is_some(),
+            sandboxed: self.sandboxed,
+        }
+    }
+
+    /// An approval that was used up is never offered again.
+    pub fn forget_approval(&mut self, request: &butler_protocol::RequestId) {
+        self.approvals
+            .retain(|approval| approval.request != *request);
+    }
+}
+
+/// What commands see besides their folder: no keys, no logs.
+pub fn surroundings(office: &Office) -> Surroundings {
+    Surroundings {
+        home: office.config.person_home.clone(),
+        hidden: vec![office.config.home.clone(), office.threads()],
+        readable: office.repo.git().common_dir().into_iter().collect(),
+        cache: Some(Cache::at(
+            office.config.repo.join(".codebutler/cache"),
+            office.config.client.ca_file.clone(),
+        )),
+        ..Surroundings::default()
+    }
+}
+
+/// The native tools and those that need chat.
+pub fn registry(seat: &Seat) -> Registry {
+    let mut registry = Registry::native();
+    for tool in tools::chat_tools(seat) {
+        registry.add(tool);
+    }
+    registry
+}
+
+/// What a role's model is offered.
+pub fn offered(seat: &Seat) -> Vec<ToolSpec> {
+    offered_for(seat, "")
+}
+
+/// The same with the tools that a skill names and the role may use: who needs
+/// them once need not carry them always.
+pub fn offered_for(seat: &Seat, skill: &str) -> Vec<ToolSpec> {
+    let registry = registry(seat);
+    let usual = default_tools(seat.role());
+    let asked = registry.names().filter(|name| {
+        let may = right(seat.role(), name) != Right::No;
+        may && !usual.contains(name) && names(skill, name)
+    });
+    let all: Vec<&str> = usual.iter().copied().chain(asked).collect();
+    registry.offered(&all)
+}
+
+/// Whether a text names a tool, as in `GHIssue` or `GHIssue(action: view)`.
+fn names(text: &str, tool: &str) -> bool {
+    let starts = [format!("`{tool}`"), format!("`{tool}(")];
+    starts.iter().any(|start| text.contains(start))
+}
+
+async fn place(seat: &Seat, cancel: &CancellationToken) -> Result<Place, TeamError> {
+    let repo = &seat.office.repo;
+    let role = seat.role();
+    if right(role, "RunChecks") == Right::Scoped(Scope::PullRequestHead) {
+        let ready = seat.facts().ready.clone();
+        if let Some(ready) = ready {
+            let folder = repo
+                .review_checkout(&seat.thread, &ready.head, cancel)
+                .await?;
+            return Ok(Place::Review(folder));
+        }
+    }
+    match repo.find(&seat.thread).await? {
+        Some(worktree) if changes_files(role) => Ok(Place::Own(Box::new(worktree))),
+        Some(worktree) => Ok(Place::Look(worktree.path)),
+        // The checkout of the default branch is put right at every look.
+        None if right(role, "Write") == Right::Scoped(Scope::Artist) => {
+            let kept = repo.knowledge(&seat.thread, cancel).await?;
+            Ok(Place::Designs(kept.path))
+        }
+        None => Ok(Place::Look(repo.base(cancel).await?)),
+    }
+}
+
+/// Puts a clean branch on the newest default branch, or lays out the conflict
+/// that this role is to settle. What does not go through
+/// (a conflict, uncommitted files, no network) stays as it was.
+async fn catch_up(seat: &Seat, worktree: &Worktree, cancel: &CancellationToken) {
+    if seat.facts().conflict {
+        if let Err(error) = worktree.merge_default(cancel).await {
+            tracing::warn!(%error, "the default branch could not be merged in");
+        }
+        return;
+    }
+    let repo = &seat.office.repo;
+    let behind = async || {
+        repo.fetch(cancel).await?;
+        let default = repo.default_ref();
+        let call = worktree
+            .git()
+            .call(["merge-base", "--is-ancestor", &default, "HEAD"]);
+        let inside = call.accept(&[0, 1]).run(cancel).await?;
+        let clean = worktree.status(cancel).await?.is_clean();
+        Ok::<_, butler_repo::Error>(inside.code == 1 && clean)
+    };
+    match behind().await {
+        Ok(false) => {}
+        Ok(true) => {
+            if let Err(error) = worktree.rebase_on_default(cancel).await {
+                tracing::warn!(%error, "the branch stays where it is");
+            }
+        }
+        Err(error) => tracing::warn!(%error, "the default branch could not be looked at"),
+    }
+}
+
+/// The team's memory is written by the runtime, from what a person accepted:
+/// whatever a role wrote itself would lie in a checkout that nobody commits.
+fn uncommitted(role: Role, tool: &str) -> Option<Refusal> {
+    let memory = right(role, tool) == Right::Scoped(Scope::Memory);
+    memory.then(|| Refusal {
+        rule: format!("nothing commits what {tool} would write here"),
+        instead: "propose the text with ProposeLearnings, as a change of its file; what a person \
+                  accepts is committed"
+            .to_owned(),
+    })
+}
+
+fn changes_files(role: Role) -> bool {
+    right(role, "Write") == Right::Scoped(Scope::Worktree)
+}
+
+fn tree_of(worktree: Worktree) -> TreeHasher {
+    Arc::new(move |_cancel| {
+        let worktree = worktree.clone();
+        Box::pin(async move { worktree.tree().await.map_err(|error| error.to_string()) })
+    })
+}
+
+/// What the thread changed, for receipts that show weakened tests.
+fn diff_of(worktree: Worktree) -> DiffMaker {
+    Arc::new(move |cancel| {
+        let worktree = worktree.clone();
+        Box::pin(async move {
+            let diff = worktree.diff(DiffOf::Thread, &cancel).await;
+            diff.map_err(|error| error.to_string())
+        })
+    })
+}
+
+/// The policy in force as this thread meets it. Its pull request is opened once, so
+/// a later round of review does not ask for that again.
+fn overrides(seat: &Seat) -> Overrides {
+    let mut overrides = seat.office.config.overrides.clone();
+    overrides.base = seat.office.repo.default_branch().to_string();
+    if seat.facts().rounds > 0 {
+        overrides.require_approval.create_pr_to.clear();
+    }
+    overrides
+}
+
+/// The hub's own record decides, and it must be about exactly the plan that
+/// this role was given. A person's exact words for a skill that declares that it
+/// changes code count as one.
+pub async fn plan_approved(seat: &Seat) -> Result<bool, TeamError> {
+    if !seat.office.config.plan_gate {
+        return Ok(true);
+    }
+    let Some((request, plan)) = seat.facts().task.clone() else {
+        return Ok(false);
+    };
+    if let Some(by_words) = shortcut::covers(seat, &request, &plan).await? {
+        return Ok(by_words);
+    }
+    let view = seat.line.control.decision(&request).await?;
+    Ok(view.decided.is_some_and(|decision| {
+        decision.kind == DecisionKind::Plan
+            && decision.choice == Choice::Approve
+            && decision.thread == seat.thread
+            && decision.sha256 == plan.sha256()
+    }))
+}
+
+/// Clicks on command cards of this role that were not used yet.
+async fn approvals(seat: &Seat) -> Result<Vec<Approval>, TeamError> {
+    let open: Vec<_> = seat
+        .facts()
+        .asked
+        .iter()
+        .filter(|(_, asked)| asked.kind == DecisionKind::Command && asked.used.is_none())
+        .map(|(request, _)| request.clone())
+        .collect();
+    let mut approvals = Vec::new();
+    for request in open {
+        let view = seat.line.control.decision(&request).await?;
+        if let Some(decision) = view.decided
+            && decision.choice == Choice::Approve
+        {
+            approvals.push(Approval {
+                request,
+                sha256: decision.sha256,
+                thread: decision.thread,
+                person: decision.person,
+                clicked_at_ms: decision.at_ms,
+            });
+        }
+    }
+    Ok(approvals)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tool_is_asked_for_by_its_name_in_code() {
+        assert!(names("Read it with `GHIssue(action: view)`.", "GHIssue"));
+        assert!(names("`GHRelease` publishes", "GHRelease"));
+        for text in ["GHIssue", "`GHIssues`", "a `Read` of GHIssue"] {
+            assert!(!names(text, "GHIssue"), "{text}");
+        }
+    }
+
+    #[test]
+    fn memory_is_never_written_where_nothing_commits_it() {
+        let refused = uncommitted(Role::Lead, "Edit").unwrap().to_string();
+        assert!(refused.contains("ProposeLearnings"), "{refused}");
+        assert!(uncommitted(Role::Lead, "Write").is_some());
+        for role in Role::ALL {
+            for tool in default_tools(role) {
+                assert_eq!(uncommitted(role, tool), None, "{role} is offered {tool}");
+            }
+        }
+    }
+}

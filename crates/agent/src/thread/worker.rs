@@ -1,0 +1,297 @@
+//! One thread's worker: a flat loop that feeds events to the machine and
+//! carries its effects out. Appends are durable before the next effect begins;
+//! mail is acknowledged once it is in the log.
+
+mod calls;
+mod effects;
+mod ending;
+mod findings;
+mod joining;
+mod mail;
+mod merging;
+mod models;
+
+use std::{
+    collections::{HashSet, VecDeque},
+    future::Future,
+    path::PathBuf,
+    pin::Pin,
+    sync::Arc,
+    time::Duration,
+};
+
+use butler_journal::{Journal, Presence, ThreadDir};
+use butler_protocol::{Entry, Record, RequestId, fault};
+use butler_turn::{Effect, Event, Machine, Setup};
+use futures_util::{StreamExt, stream::FuturesUnordered};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use self::calls::Waiter;
+use crate::{
+    TeamError,
+    agent::{Office, now_ms},
+    listen::work_key::Matter,
+    tell::decision_log,
+    tell::hub_updates::{Chore, Chores},
+    thread::{
+        context::Seat,
+        effects::Done,
+        facts::Facts,
+        queue,
+        slots::Desk,
+        tool_session::{self, Bench},
+        workers::Delivered,
+    },
+};
+
+/// A worker without work goes away after this; its log brings it back.
+const IDLE: Duration = Duration::from_secs(60);
+
+type Doing = Pin<Box<dyn Future<Output = Done> + Send>>;
+
+/// The worker of one thread.
+pub struct Worker {
+    seat: Seat,
+    journal: Journal,
+    machine: Machine,
+    chores: Chores,
+    bench: Option<Bench>,
+    /// Calls that wait for the bench or for an earlier batch.
+    waiting: VecDeque<Vec<Waiter>>,
+    running: usize,
+    /// While we are, nobody packs the folder.
+    _present: Presence,
+    doing: FuturesUnordered<Doing>,
+    queue: VecDeque<Effect>,
+    deadline_ms: Option<i64>,
+    /// Ends the wait of a merge that the forge refused.
+    merge_wait: Option<CancellationToken>,
+    /// Cards whose buttons are being taken away.
+    closing: HashSet<RequestId>,
+    /// Where it is written down why.
+    choices: PathBuf,
+    /// Whether the log says anything yet.
+    joined: bool,
+    turn_of: Option<Desk>,
+    /// The number of the mail that the next desk is for.
+    arrived: Option<u64>,
+    /// Cancelled by a stop, and replaced afterwards; at the end of the process
+    /// only when the tools have had their moment.
+    work: CancellationToken,
+    process: CancellationToken,
+}
+
+/// Runs a thread until it is idle or the process ends.
+pub async fn run(
+    office: Arc<Office>,
+    matter: Matter,
+    inbox: &mut mpsc::Receiver<Delivered>,
+    process: CancellationToken,
+) -> Result<(), TeamError> {
+    let (chores, chores_done) = Chores::start(Arc::clone(&office), matter.clone());
+    let mut worker = Worker::open(office, matter, chores, process.clone()).await?;
+    let result = worker.work(inbox).await;
+    drop(worker);
+    // A hub that stops at the same time must not hold us up.
+    tokio::select! {
+        _ = chores_done => {}
+        () = process.cancelled() => {}
+    }
+    result
+}
+
+impl Worker {
+    async fn open(
+        office: Arc<Office>,
+        matter: Matter,
+        chores: Chores,
+        process: CancellationToken,
+    ) -> Result<Self, TeamError> {
+        let path = matter.log(&office.threads(), office.role());
+        let (present, (journal, log)) = tokio::task::block_in_place(|| {
+            let present = ThreadDir::enter(&office.threads(), &matter.thread)?;
+            Journal::open(&path, office.epoch).map(|opened| (present, opened))
+        })?;
+        let seat = Seat::new(Arc::clone(&office), &matter, Facts::of(&log));
+        let models = models::models_for(&office.config, &seat.facts());
+        let task = seat.facts().task_words();
+        let choices = ThreadDir::new(&office.threads(), &matter.thread).decisions(office.role());
+        let setup = Setup {
+            first_activation: matter.first_activation(),
+            thread: matter.thread,
+            role: office.role(),
+            models,
+            prompt: office.prompt(&task).await,
+            tools: tool_session::offered(&seat),
+            limits: office.config.limits,
+        };
+        let machine = Machine::new(setup, &log);
+        let joined = !log.is_empty();
+        if joined {
+            chores.add(Chore::CatchUp(log)).await;
+        }
+        Ok(Self {
+            _present: present,
+            choices,
+            joined,
+            seat,
+            journal,
+            machine,
+            chores,
+            bench: None,
+            waiting: VecDeque::new(),
+            running: 0,
+            doing: FuturesUnordered::new(),
+            queue: VecDeque::new(),
+            deadline_ms: None,
+            merge_wait: None,
+            closing: HashSet::new(),
+            turn_of: None,
+            arrived: None,
+            work: CancellationToken::new(),
+            process,
+        })
+    }
+
+    /// Receive, ask the machine, carry out; until there is nothing left to wait for.
+    async fn work(&mut self, inbox: &mut mpsc::Receiver<Delivered>) -> Result<(), TeamError> {
+        self.feed(Event::Begin { now_ms: now_ms() });
+        self.tell_findings();
+        self.close_cards();
+        self.mind_merge();
+        loop {
+            self.carry_out_all().await?;
+            let process = self.process.clone();
+            let pause = self.pause();
+            tokio::select! {
+                () = process.cancelled() => return self.wind_down().await,
+                Some(done) = self.doing.next() => self.on_done(done).await?,
+                mail = inbox.recv() => match mail {
+                    Some(Delivered { number, seq, mail }) => {
+                        self.arrived.get_or_insert(number);
+                        self.seat.hear(seq);
+                        self.on_mail(mail).await?;
+                    }
+                    // The process ends: nobody else closes an inbox.
+                    None => return self.wind_down().await,
+                },
+                () = tokio::time::sleep(pause), if self.doing.is_empty() => {
+                    if self.deadline_ms.is_none() {
+                        return Ok(());
+                    }
+                    self.out_of_patience();
+                }
+            }
+        }
+    }
+
+    /// Until the deadline of a sleeping activation, or until the worker is idle.
+    fn pause(&self) -> Duration {
+        match self.deadline_ms {
+            None => IDLE,
+            Some(deadline) => {
+                let left = deadline.saturating_sub(now_ms()).max(0);
+                Duration::from_millis(u64::try_from(left).unwrap_or(0) + 1)
+            }
+        }
+    }
+
+    fn feed(&mut self, event: Event) {
+        let effects = self.machine.on(event);
+        self.queue.extend(effects);
+    }
+
+    async fn on_done(&mut self, done: Done) -> Result<(), TeamError> {
+        match done {
+            // The stop itself is on its way to us.
+            Done::Failed(error) if error.is_stop() => {}
+            Done::Failed(error) => return Err(error),
+            Done::Nothing => {
+                let records = self.seat.take_written();
+                self.write(records).await?;
+            }
+            Done::Acted(ack) => {
+                let records = self.seat.take_written();
+                self.write(records).await?;
+                if let Some(ack) = ack {
+                    ack.send().await;
+                }
+                self.mind_merge();
+            }
+            Done::MergeTried => {
+                let records = self.seat.take_written();
+                self.write(records).await?;
+                self.merge_wait = None;
+                self.mind_merge();
+            }
+            Done::Queued(told) => {
+                let records = self.seat.take_written();
+                self.write(records).await?;
+                self.start(queue::wait(self.seat.clone(), *told, self.work.clone()));
+            }
+            Done::Desk(desk, reserve) => {
+                let records = self.seat.take_written();
+                self.write(records).await?;
+                self.sit_down(desk, *reserve);
+            }
+            Done::Bench(bench) => {
+                self.bench = Some(*bench);
+                self.running -= 1;
+                self.next_batch().await?;
+            }
+            Done::Event(event) => {
+                let records = self.seat.take_written();
+                self.write(records).await?;
+                if matches!(event, Event::ToolDone { .. }) {
+                    self.running -= 1;
+                }
+                self.feed(event);
+                self.write_ahead().await?;
+                self.mind_merge();
+                self.next_batch().await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Carries the appends at the head of the queue out, as one write.
+    async fn write_ahead(&mut self) -> Result<(), TeamError> {
+        let mut records = Vec::new();
+        while let Some(Effect::Append(_)) = self.queue.front() {
+            if let Some(Effect::Append(record)) = self.queue.pop_front() {
+                records.push(record);
+            }
+        }
+        self.append(records).await.map(drop)
+    }
+
+    /// A line that the worker writes itself; the machine takes note of it.
+    async fn write(&mut self, records: Vec<Record>) -> Result<(), TeamError> {
+        for entry in self.append(records).await? {
+            self.machine.wrote(&entry);
+        }
+        Ok(())
+    }
+
+    async fn append(&mut self, records: Vec<Record>) -> Result<Vec<Entry>, TeamError> {
+        if records.is_empty() {
+            return Ok(Vec::new());
+        }
+        for record in &records {
+            self.seat.facts().note(record);
+        }
+        fault("agent.before-append");
+        let entries = tokio::task::block_in_place(|| self.journal.append_all(records, now_ms()))?;
+        fault("agent.after-append");
+        let chosen = entries.iter();
+        let chosen = chosen.filter_map(|entry| decision_log::of_record(&entry.record, entry.at_ms));
+        decision_log::keep(&self.choices, &chosen.collect::<Vec<_>>());
+        self.joined = true;
+        for entry in &entries {
+            self.tell_fallback(&entry.record);
+        }
+        self.chores.add(Chore::Records(entries.clone())).await;
+        Ok(entries)
+    }
+}

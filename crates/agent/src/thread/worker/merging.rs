@@ -1,0 +1,77 @@
+//! A person's acts on the thread, and the wait for a forge that said no to a
+//! merge: beside the machine, so that the role hears and answers meanwhile.
+
+use butler_protocol::PersonAct;
+
+use super::Worker;
+use crate::{
+    TeamError,
+    decide::{
+        blocked_merge,
+        person_actions::{self, Asked},
+    },
+    listen::intake::Ack,
+    thread::effects::Done,
+};
+
+impl Worker {
+    /// Carries out what a person asked for in a word.
+    pub(super) async fn act(&mut self, asked: Asked, ack: Option<Ack>) -> Result<(), TeamError> {
+        match asked.what {
+            PersonAct::Hold => self.withdraw_merge().await?,
+            PersonAct::TryAgain => self.end_wait(),
+            PersonAct::Merge | PersonAct::Archive => {}
+        }
+        let cancel = self.process.clone();
+        // A person's own act; a stop comes behind it, and must not hold up its answer.
+        let mut seat = self.seat.clone();
+        seat.line.heard = None;
+        self.start(person_actions::carry_out(seat, asked, ack, cancel));
+        Ok(())
+    }
+
+    /// Waits for the forge, if a merge was refused that may yet go through.
+    pub(super) fn mind_merge(&mut self) {
+        if self.merge_wait.is_some() {
+            return;
+        }
+        let Some(refused) = self.seat.facts().refused.clone() else {
+            return;
+        };
+        if !refused.block.waits() {
+            return;
+        }
+        let wait = self.work.child_token();
+        self.merge_wait = Some(wait.clone());
+        self.start(blocked_merge::wait(self.seat.clone(), refused, wait));
+    }
+
+    /// Gives up a merge that the forge refused: nothing tries it again, also not
+    /// after a restart. Call it for every stop.
+    pub(super) async fn withdraw_merge(&mut self) -> Result<(), TeamError> {
+        self.end_wait();
+        let refused = self.seat.facts().refused.clone();
+        let Some(refused) = refused else {
+            return Ok(());
+        };
+        let withdrawn = refused.withdrawn(&self.seat);
+        self.write(vec![withdrawn]).await?;
+        let seat = self.seat.clone();
+        self.start(async move {
+            blocked_merge::put_away(
+                &seat,
+                &refused,
+                "This merge was withdrawn; the pull request stays open.",
+            )
+            .await;
+            Done::Nothing
+        });
+        Ok(())
+    }
+
+    fn end_wait(&mut self) {
+        if let Some(wait) = self.merge_wait.take() {
+            wait.cancel();
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! Which model works in this thread: the one a person asked for, else the one
+//! for the plan's complexity, else the role's usual one.
+
+use butler_journal::read;
+use butler_policy::{Right, right};
+use butler_protocol::{EventId, HandOver, Idem, Record, Speaker};
+use butler_turn::{Heard, Machine, Models, Setup};
+
+use super::Worker;
+use crate::{
+    AgentConfig, TeamError,
+    decide::fast_track::Lane,
+    tell::thread_status,
+    thread::{
+        effects::Done,
+        facts::{CHOSEN, Facts},
+    },
+};
+
+/// The models that the log asks for.
+pub fn models_for(config: &AgentConfig, facts: &Facts) -> Models {
+    let mut models = config.models.clone();
+    if let Some(by_complexity) = &config.by_complexity {
+        if let Some((_, plan)) = &facts.task {
+            by_complexity
+                .of(plan.complexity)
+                .clone_into(&mut models.usual);
+        }
+        models.stronger = Some(by_complexity.complex.clone());
+    }
+    // A simple change gets one pass, and that is the full one.
+    let first = facts.ready.as_ref().is_some_and(|ready| !ready.simple) && !facts.first_pass;
+    if let Some(model) = config.first_pass.as_ref().filter(|_| first) {
+        models.usual.clone_from(model);
+    }
+    if let Some(chosen) = &facts.chosen_model {
+        models.usual.clone_from(chosen);
+    }
+    // A way out to itself is none.
+    let usual = models.usual.clone();
+    models.fallback = models.fallback.filter(|other| *other != usual);
+    models.stronger = models.stronger.filter(|other| *other != usual);
+    models
+}
+
+impl Worker {
+    /// `!pm claude`: from the next call on another model answers, with the whole
+    /// history.
+    pub(super) async fn swap_model(&mut self, model: String, by: &str) -> Result<(), TeamError> {
+        let text = format!("From here on `{model}` answers for me in this thread.");
+        let reason = format!("{CHOSEN}{by}");
+        self.write(vec![Record::Model { model, reason }]).await?;
+        self.choose_model()?;
+        let seat = self.seat.clone();
+        let lines = tokio::task::block_in_place(|| read(self.journal.path()))?
+            .entries
+            .len();
+        let idem = Idem::new(format!(
+            "{}-{}-model-{lines}",
+            seat.thread.short(),
+            seat.role()
+        ));
+        self.start(async move {
+            // The log has it; saying so is a courtesy.
+            let said = seat.line.say(&seat.thread, idem, &text, Vec::new()).await;
+            if let Err(error) = said {
+                tracing::warn!(%error, "the change of model could not be announced");
+            }
+            Done::Nothing
+        });
+        Ok(())
+    }
+
+    /// The usual model does not answer and another one does: people should know
+    /// whom they are talking to. Once per thread, however often it happens.
+    pub(super) fn tell_fallback(&self, record: &Record) {
+        let models = &self.machine.setup().models;
+        let Record::Model { model, reason } = record else {
+            return;
+        };
+        if reason.starts_with(CHOSEN) || models.fallback.as_ref() != Some(model) {
+            return;
+        }
+        let text = format!(
+            "`{}` does not answer as it should ({reason}). `{model}` answers for me in this thread until it does.",
+            models.usual
+        );
+        let seat = self.seat.clone();
+        let key = format!("{}-{}-fallback-{model}", seat.thread.short(), seat.role());
+        self.start(async move {
+            let line = &seat.line;
+            let said = line.say(&seat.thread, Idem::new(key), &text, Vec::new());
+            if let Err(error) = said.await {
+                tracing::warn!(%error, "the other model could not be announced");
+            }
+            Done::Nothing
+        });
+    }
+
+    /// In a thread that was merged or closed people still get answers, but new
+    /// work belongs into a new thread.
+    pub(super) fn closed_note(&self, heard: &Heard) -> Option<Heard> {
+        if !matches!(heard.speaker, Speaker::Person { .. }) {
+            return None;
+        }
+        let standings = thread_status::of_thread(&self.seat.office.threads(), &self.seat.thread);
+        let closed = standings.iter().any(|standing| standing.facts.is_closed());
+        closed.then(|| Heard {
+            event: EventId::new(format!("closed:{}", heard.event)),
+            ts: None,
+            speaker: Speaker::Runtime,
+            text: "This thread is closed: its pull request was merged or given up. Answer what is \
+                   asked. For new work, offer a new thread: the person writes it in the channel."
+                .to_owned(),
+            images: Vec::new(),
+        })
+    }
+
+    /// With a verdict comes how much of a look back it takes.
+    pub(super) fn lane_note(&self, heard: &Heard, body: Option<&HandOver>) -> Option<Heard> {
+        let looks_back = right(self.seat.role(), "ProposeMerge") != Right::No;
+        if !looks_back || !matches!(body, Some(HandOver::Verdict { .. })) {
+            return None;
+        }
+        let lane = Lane::of(&self.seat.office.threads(), &self.seat.thread);
+        lane.note().map(|text| Heard {
+            event: EventId::new(format!("lane:{}", heard.event)),
+            ts: None,
+            speaker: Speaker::Runtime,
+            text,
+            images: Vec::new(),
+        })
+    }
+
+    /// Takes the choice of model up. Only between two activations: what is
+    /// running keeps its model.
+    pub(super) fn choose_model(&mut self) -> Result<(), TeamError> {
+        let models = models_for(&self.seat.office.config, &self.seat.facts());
+        let now = self.machine.setup();
+        if now.models == models || !self.machine.is_idle() || !self.queue.is_empty() {
+            return Ok(());
+        }
+        let setup = Setup {
+            models,
+            ..now.clone()
+        };
+        let log = tokio::task::block_in_place(|| read(self.journal.path()))?;
+        self.machine = Machine::new(setup, &log.entries);
+        Ok(())
+    }
+}

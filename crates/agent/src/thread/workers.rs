@@ -1,0 +1,213 @@
+//! The workers of all active threads. A worker that fails, or panics, takes
+//! nothing else with it: its thread is told, and its log takes up the work
+//! again after a pause.
+
+use std::{collections::HashMap, panic::AssertUnwindSafe, sync::Arc, time::Duration};
+
+use butler_protocol::{Idem, Sha256Hex, ThreadId};
+use futures_util::FutureExt;
+use tokio::{sync::mpsc, time::Instant};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tracing::{Instrument, error, info_span};
+
+use crate::{
+    TeamError,
+    agent::{Office, now_ms},
+    listen::{
+        intake::{Mail, Stop},
+        work_key::Matter,
+    },
+    thread::worker,
+};
+
+const INBOX: usize = 64;
+/// Short enough that nobody wonders; growing, so that a disk that stays full
+/// does not flood the log.
+const FIRST_PAUSE: Duration = Duration::from_secs(2);
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+/// Until the stop that the hub has told us of is here.
+const STOPPING: Duration = Duration::from_millis(100);
+/// The same trouble is told once in this time.
+const TELL_AGAIN_MS: i64 = 60 * 60 * 1000;
+
+/// Mail, and when it came: numbers grow.
+pub struct Delivered {
+    /// The place of its thread in the line, if it needs one.
+    pub number: u64,
+    /// Its place in the hub's log.
+    pub seq: u64,
+    /// What came.
+    pub mail: Mail,
+}
+
+/// Finds or starts the worker of a thread.
+pub struct Crew {
+    office: Arc<Office>,
+    inboxes: HashMap<Matter, mpsc::Sender<Delivered>>,
+    tasks: TaskTracker,
+    cancel: CancellationToken,
+}
+
+impl Crew {
+    /// Nobody at work yet.
+    pub fn new(office: Arc<Office>, cancel: CancellationToken) -> Self {
+        Self {
+            office,
+            inboxes: HashMap::new(),
+            tasks: TaskTracker::new(),
+            cancel,
+        }
+    }
+
+    /// Makes sure that a thread has a worker; it takes up what its log asks for.
+    pub fn wake(&mut self, matter: &Matter) {
+        self.inbox(matter);
+    }
+
+    /// Gives mail to the worker of its matter, in order. A stop is for every
+    /// worker of the thread.
+    pub async fn deliver(&mut self, matter: &Matter, seq: u64, mail: Mail) {
+        match mail {
+            Mail::Stop(stop) => self.stop(&matter.thread, seq, stop).await,
+            mail => self.hand(matter, seq, mail).await,
+        }
+    }
+
+    /// Stops whoever has taken part in the thread, awake or not. Who has not is
+    /// left in peace. The last of them answers the person and the hub.
+    async fn stop(&mut self, thread: &ThreadId, seq: u64, stop: Stop) {
+        let role = self.office.role();
+        let mut all = Matter::of(&self.office.threads(), thread, role);
+        let awake = self.inboxes.keys().filter(|key| key.thread == *thread);
+        let unwritten: Vec<Matter> = awake.filter(|key| !all.contains(key)).cloned().collect();
+        all.extend(unwritten);
+        let Some(last) = all.pop() else {
+            let told = stop.told(Arc::clone(&self.office), thread.clone());
+            self.tasks.spawn(told);
+            return;
+        };
+        for matter in all {
+            let stop = Stop {
+                event: stop.event.clone(),
+                by: stop.by.clone(),
+                answer: None,
+                ack: None,
+            };
+            self.hand(&matter, seq, Mail::Stop(stop)).await;
+        }
+        self.hand(&last, seq, Mail::Stop(stop)).await;
+    }
+
+    async fn hand(&mut self, matter: &Matter, seq: u64, mail: Mail) {
+        let number = self.office.desks.arrive();
+        let mut delivered = Delivered { number, seq, mail };
+        // A worker may end between two messages; then a new one takes it.
+        loop {
+            match self.inbox(matter).send(delivered).await {
+                Ok(()) => return,
+                Err(returned) => {
+                    delivered = returned.0;
+                    self.inboxes.remove(matter);
+                }
+            }
+        }
+    }
+
+    /// Waits until all workers have ended; call after cancelling.
+    pub async fn ended(self) {
+        drop(self.inboxes);
+        self.tasks.close();
+        self.tasks.wait().await;
+    }
+
+    fn inbox(&mut self, matter: &Matter) -> mpsc::Sender<Delivered> {
+        self.inboxes.retain(|_, sender| !sender.is_closed());
+        if let Some(sender) = self.inboxes.get(matter) {
+            return sender.clone();
+        }
+        let (sender, receiver) = mpsc::channel(INBOX);
+        let span = info_span!("thread", thread = %matter.thread, role = %self.office.role());
+        let work = keep(
+            Arc::clone(&self.office),
+            matter.clone(),
+            receiver,
+            self.cancel.clone(),
+        );
+        self.tasks.spawn(work.instrument(span));
+        self.inboxes.insert(matter.clone(), sender.clone());
+        sender
+    }
+}
+
+async fn keep(
+    office: Arc<Office>,
+    matter: Matter,
+    receiver: mpsc::Receiver<Delivered>,
+    cancel: CancellationToken,
+) {
+    let mut inbox = receiver;
+    let mut pause = FIRST_PAUSE;
+    loop {
+        let begun = Instant::now();
+        let work = worker::run(
+            Arc::clone(&office),
+            matter.clone(),
+            &mut inbox,
+            cancel.clone(),
+        );
+        let reason = match AssertUnwindSafe(work).catch_unwind().await {
+            Ok(Ok(())) => return,
+            // The stop itself is in the inbox.
+            Ok(Err(failure)) if failure.is_stop() => {
+                tokio::time::sleep(STOPPING).await;
+                continue;
+            }
+            Ok(Err(failure)) => explain(&failure),
+            Err(_) => "an internal error. The log of this role says more".to_owned(),
+        };
+        if cancel.is_cancelled() {
+            return;
+        }
+        if begun.elapsed() > LONGEST_PAUSE {
+            pause = FIRST_PAUSE;
+        }
+        error!(reason, "the thread's work stopped; it is taken up again");
+        tell(&office, &matter.thread, &reason).await;
+        tokio::select! {
+            () = cancel.cancelled() => return,
+            () = tokio::time::sleep(pause) => {}
+        }
+        pause = (pause * 2).min(LONGEST_PAUSE);
+    }
+}
+
+fn explain(failure: &TeamError) -> String {
+    let mut text = failure.to_string();
+    let mut source = std::error::Error::source(failure);
+    while let Some(cause) = source {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        source = cause.source();
+    }
+    if let TeamError::Journal(error) = failure {
+        text.push_str(". ");
+        text.push_str(error.remedy());
+    }
+    text
+}
+
+/// One line in the thread, once an hour for the same reason.
+async fn tell(office: &Office, thread: &ThreadId, reason: &str) {
+    let hour = now_ms() / TELL_AGAIN_MS;
+    let what = Sha256Hex::of(reason);
+    let idem = Idem::new(format!(
+        "{}-{}-trouble-{hour}-{}",
+        thread.short(),
+        office.role(),
+        what.as_str().get(..8).unwrap_or_default()
+    ));
+    let text = format!("I had to stop: {reason}. I take it up again by myself.");
+    if let Err(error) = office.line.say(thread, idem, &text, Vec::new()).await {
+        error!(%error, "the thread could not be told");
+    }
+}

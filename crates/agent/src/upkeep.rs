@@ -1,0 +1,8 @@
+//! What nobody asks for and somebody has to do: garbage, pruning, overlaps, history.
+
+pub(crate) mod garbage;
+pub(crate) mod history;
+pub(crate) mod overlap;
+pub(crate) mod playbook_cache;
+pub(crate) mod pruning;
+pub(crate) mod pull_news;

@@ -1,0 +1,396 @@
+//! Worktrees that nobody works in any more. A thread that was silent for two days
+//! is asked; a day later its worktree is put to sleep. Everything in it is saved,
+//! and any message in the thread that needs it brings it back: nothing is deleted
+//! here. What a closed thread left on the disk is packed when it is old. Only the
+//! PM's process looks, at its start and every few hours.
+
+use std::{
+    path::Path,
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
+
+use butler_journal::ThreadDir;
+use butler_protocol::{Idem, MessageTs, Role, ThreadId};
+use butler_repo::{Error, PullState, Worktree};
+use butler_slack::Message;
+use tokio_util::sync::CancellationToken;
+use tracing::{info, warn};
+
+use crate::{
+    TeamError,
+    agent::{Office, now_ms},
+    listen::buttons,
+    tell::{
+        thread_journal,
+        thread_status::{self, Doing},
+    },
+};
+
+/// Between two rounds at most, and an eighth of the silence that is respected.
+const ROUND: Duration = Duration::from_secs(6 * 60 * 60);
+/// However little silence is respected, nobody looks more often.
+const LEAST: Duration = Duration::from_millis(250);
+/// Between two rounds at least, when something was due and could not be done.
+const SOON: Duration = Duration::from_secs(60);
+
+/// How long silence is respected, in milliseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Patience {
+    /// Until a thread is asked.
+    pub quiet_ms: i64,
+    /// From then until its worktree goes to sleep.
+    pub grace_ms: i64,
+}
+
+/// What is to be done about a silent thread.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Step {
+    /// Nothing before this time.
+    Wait(i64),
+    /// Ask about the silence since this message.
+    Ask(MessageTs),
+    /// Put the worktree to sleep: nobody answered what was asked then.
+    Sleep(MessageTs),
+}
+
+/// What follows from the messages of a thread. What we said about its silence is
+/// no word in it, anything else is.
+pub fn step(short: &str, messages: &[Message], patience: Patience, now_ms: i64) -> Option<Step> {
+    let about_silence = |message: &&Message| {
+        let tag = message.tag();
+        tag.is_some_and(|tag| tag.idem.as_str().starts_with(&key(short, "")))
+    };
+    let last = messages.iter().rfind(|message| !about_silence(message))?;
+    let asked = asked(short, &last.ts);
+    let question = messages
+        .iter()
+        .find(|message| message.tag().is_some_and(|tag| tag.idem == asked));
+    let due = match question {
+        None => millis(&last.ts) + patience.quiet_ms,
+        Some(question) => millis(&question.ts) + patience.grace_ms,
+    };
+    Some(match question {
+        _ if now_ms < due => Step::Wait(due),
+        None => Step::Ask(last.ts.clone()),
+        Some(_) => Step::Sleep(last.ts.clone()),
+    })
+}
+
+/// All of our words about silence begin with this.
+fn key(short: &str, rest: &str) -> String {
+    format!("{short}-quiet-{rest}")
+}
+
+/// The key of the question about the silence since `last`.
+fn asked(short: &str, last: &MessageTs) -> Idem {
+    Idem::new(key(short, &format!("ask-{last}")))
+}
+
+fn millis(ts: &MessageTs) -> i64 {
+    i64::try_from(ts.seconds()).map_or(i64::MAX, |seconds| seconds.saturating_mul(1000))
+}
+
+/// Looks after the worktrees until `cancel`.
+pub async fn keep_house(office: Arc<Office>, cancel: CancellationToken) {
+    let quiet = u64::try_from(office.config.patience.quiet_ms).unwrap_or(0);
+    let most = ROUND.min(Duration::from_millis(quiet / 8));
+    loop {
+        let pause = round(&office, &cancel).await.min(most).max(LEAST);
+        tokio::select! {
+            () = cancel.cancelled() => return,
+            () = tokio::time::sleep(pause) => {}
+        }
+    }
+}
+
+/// One look at every worktree. Until when nothing is due.
+async fn round(office: &Arc<Office>, cancel: &CancellationToken) -> Duration {
+    let worktrees = match office.repo.list(cancel).await {
+        Ok(worktrees) => worktrees,
+        Err(error) => {
+            warn!(%error, "the worktrees cannot be listed");
+            return ROUND;
+        }
+    };
+    pack(office, &worktrees).await;
+    let threads = ThreadDir::list(&office.threads()).unwrap_or_default();
+    let mut pause = ROUND;
+    for worktree in worktrees {
+        let Some(thread) = threads.iter().find(|one| one.short() == worktree.short()) else {
+            continue;
+        };
+        let next = match look(office, thread, &worktree, cancel).await {
+            Ok(next) => next,
+            Err(error) => {
+                warn!(%thread, %error, "a silent thread could not be looked after");
+                Some(SOON)
+            }
+        };
+        pause = pause.min(next.unwrap_or(ROUND));
+    }
+    pause
+}
+
+/// Packs the folders of closed threads that nobody has touched for long. The first
+/// word in such a thread brings its folder back.
+async fn pack(office: &Arc<Office>, awake: &[Worktree]) {
+    let threads = office.threads();
+    let days = u64::from(office.config.retention_days);
+    let Some(before) = SystemTime::now().checked_sub(Duration::from_secs(days * 24 * 60 * 60))
+    else {
+        return;
+    };
+    let names: Vec<String> = awake.iter().map(|one| one.short().to_owned()).collect();
+    let packed = tokio::task::spawn_blocking(move || {
+        ThreadDir::tidy(&threads);
+        for thread in ThreadDir::list(&threads).unwrap_or_default() {
+            if names.contains(&thread.short()) || !is_closed(&threads, &thread, before) {
+                continue;
+            }
+            match ThreadDir::pack(&threads, &thread, before) {
+                Ok(true) => info!(%thread, "the folder of a closed thread is packed"),
+                Ok(false) => {}
+                Err(error) => warn!(%thread, %error, "a closed thread could not be packed"),
+            }
+        }
+    });
+    if packed.await.is_err() {
+        warn!("packing closed threads failed");
+    }
+}
+
+/// Whether a person has ended the thread, and long ago.
+fn is_closed(threads: &Path, thread: &ThreadId, before: SystemTime) -> bool {
+    let written = ThreadDir::new(threads, thread).last_written();
+    // A look at times is cheap, reading all logs is not.
+    if written.is_none_or(|written| written >= before) {
+        return false;
+    }
+    let mut standings = thread_status::of_thread(threads, thread).into_iter();
+    standings.any(|one| one.facts.is_closed())
+}
+
+/// Looks at one thread and does what is due. When to look again, if that is known.
+async fn look(
+    office: &Arc<Office>,
+    thread: &ThreadId,
+    worktree: &Worktree,
+    cancel: &CancellationToken,
+) -> Result<Option<Duration>, TeamError> {
+    if in_hands(office, thread) {
+        return Ok(None);
+    }
+    let pull = office.forge.find(&worktree.branch, cancel).await?;
+    if pull.is_some_and(|pull| pull.state == PullState::Open) {
+        return Ok(None);
+    }
+    let messages = office.line.web.replies(thread).await?;
+    let patience = office.config.patience;
+    let until = |due: i64| {
+        let left = u64::try_from(due.saturating_sub(now_ms())).unwrap_or(0);
+        Duration::from_millis(left) + Duration::from_millis(1)
+    };
+    match step(&thread.short(), &messages, patience, now_ms()) {
+        None => Ok(None),
+        Some(Step::Wait(due)) => Ok(Some(until(due))),
+        Some(Step::Ask(last)) => {
+            ask(office, thread, &last).await?;
+            Ok(Some(until(now_ms() + patience.grace_ms)))
+        }
+        Some(Step::Sleep(last)) => {
+            let text = "Nobody answered, so I put this thread's worktree to sleep. Branch, changed files and build output are saved; go on here whenever you like, and it is all back.";
+            put_to_sleep(office, thread, &last, text, cancel).await
+        }
+    }
+}
+
+/// Whether somebody works in the thread, or the Coder waits in the middle of it.
+fn in_hands(office: &Office, thread: &ThreadId) -> bool {
+    let standings = thread_status::of_thread(&office.threads(), thread);
+    standings.iter().any(|one| match one.doing {
+        Doing::Nothing | Doing::Stopped => false,
+        Doing::Working(_) => true,
+        Doing::Waiting(_) => one.role == Role::Coder,
+    })
+}
+
+async fn ask(office: &Office, thread: &ThreadId, last: &MessageTs) -> Result<(), TeamError> {
+    let patience = office.config.patience;
+    let text = format!(
+        "It has been quiet here for {}. Keep the worktree of this thread? Without an answer I put it to sleep in {}. Everything in it is saved and comes back with your next request here.",
+        span(patience.quiet_ms),
+        span(patience.grace_ms)
+    );
+    let idem = asked(&thread.short(), last);
+    office
+        .line
+        .offer(thread, idem, &text, &buttons::quiet(last))
+        .await?;
+    Ok(())
+}
+
+/// A time as people say it, in the largest unit that has at least two of it.
+fn span(ms: i64) -> String {
+    const UNITS: [(i64, &str); 2] = [(60 * 60 * 1000, "hours"), (60 * 1000, "minutes")];
+    let unit = UNITS.iter().find(|(length, _)| ms >= 2 * length);
+    let (length, name) = unit.unwrap_or(&(1000, "seconds"));
+    format!("{} {name}", ms / length)
+}
+
+/// Told before it is done: after a crash in between the next look does it, and the
+/// same key says nothing twice.
+async fn put_to_sleep(
+    office: &Arc<Office>,
+    thread: &ThreadId,
+    last: &MessageTs,
+    text: &str,
+    cancel: &CancellationToken,
+) -> Result<Option<Duration>, TeamError> {
+    // Somebody is in it right now: later.
+    let Some(free) = office.repo.try_lock(thread)? else {
+        return Ok(Some(SOON));
+    };
+    drop(free);
+    thread_journal::keep(office, thread, cancel).await;
+    let idem = Idem::new(key(&thread.short(), &format!("asleep-{last}")));
+    office.line.say(thread, idem, text, Vec::new()).await?;
+    office.preparations.stop(thread).await;
+    match office.repo.hibernate(thread, cancel).await {
+        Ok(_) => info!(%thread, "the worktree is asleep"),
+        Err(Error::Busy { .. }) => return Ok(Some(SOON)),
+        Err(error) => return Err(error.into()),
+    }
+    Ok(None)
+}
+
+/// A person puts the thread away, whatever state it is in. The next word in it
+/// brings everything back.
+pub async fn archive(
+    office: &Arc<Office>,
+    thread: &ThreadId,
+    word: &str,
+    who: &str,
+) -> Result<(), TeamError> {
+    let say = async |what: &str, text: &str| {
+        let idem = Idem::new(format!("{}-{what}-{word}", thread.short()));
+        office.line.say(thread, idem, text, Vec::new()).await?;
+        Ok::<_, TeamError>(())
+    };
+    if in_hands(office, thread) {
+        let text = "Somebody is still at work in this thread. Say `stop` first, then `archive`.";
+        return say("busy", text).await;
+    }
+    let text = format!(
+        "Archived by {who}. Branch, changed files and what was said are kept; `resume`, or any other word here, brings it back."
+    );
+    if office.repo.find(thread).await?.is_none() {
+        return say("archived", &text).await;
+    }
+    let Ok(last) = word.parse::<MessageTs>() else {
+        return Ok(());
+    };
+    let never = CancellationToken::new();
+    put_to_sleep(office, thread, &last, &text, &never)
+        .await
+        .map(drop)
+}
+
+/// A press under the question.
+pub async fn pressed(
+    office: &Arc<Office>,
+    (thread, last): (&ThreadId, &MessageTs),
+    keep: bool,
+    who: &str,
+) -> Result<(), TeamError> {
+    if keep {
+        // A word like any other: silence is counted from here.
+        let idem = Idem::new(format!("{}-kept-{last}", thread.short()));
+        let text = format!("Kept open by {who}.");
+        office.line.say(thread, idem, &text, Vec::new()).await?;
+        return Ok(());
+    }
+    if in_hands(office, thread) {
+        let idem = Idem::new(format!("{}-busy-{last}", thread.short()));
+        let text = "Work goes on here again, so the worktree stays. `!stop` ends the work.";
+        office.line.say(thread, idem, text, Vec::new()).await?;
+        return Ok(());
+    }
+    let text = format!(
+        "Closed by {who}. Branch, changed files and build output are saved; a new request here brings them back."
+    );
+    let never = CancellationToken::new();
+    put_to_sleep(office, thread, last, &text, &never)
+        .await
+        .map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use butler_protocol::PostTag;
+    use serde_json::json;
+
+    use super::*;
+
+    const PATIENCE: Patience = Patience {
+        quiet_ms: 48_000,
+        grace_ms: 24_000,
+    };
+
+    fn message(seconds: u64, idem: Option<&Idem>) -> Message {
+        let mut message = json!({"ts": MessageTs::from_parts(seconds, 1), "text": "x"});
+        if let Some(idem) = idem {
+            let tag = PostTag::message(idem.clone(), Vec::new());
+            message["metadata"] = tag.to_metadata();
+        }
+        serde_json::from_value(message).unwrap()
+    }
+
+    fn at(messages: &[Message], seconds: i64) -> Option<Step> {
+        step("ab12", messages, PATIENCE, seconds * 1000)
+    }
+
+    #[test]
+    fn a_thread_is_asked_once_and_sleeps_when_nobody_answers() {
+        let last = MessageTs::from_parts(100, 1);
+        let mut messages = vec![message(90, None), message(100, None)];
+        assert_eq!(at(&messages, 147), Some(Step::Wait(148_000)));
+        assert_eq!(at(&messages, 148), Some(Step::Ask(last.clone())));
+        messages.push(message(150, Some(&asked("ab12", &last))));
+        assert_eq!(at(&messages, 173), Some(Step::Wait(174_000)));
+        assert_eq!(at(&messages, 174), Some(Step::Sleep(last.clone())));
+        // Told, and killed before it was done: it is still to be done.
+        let told = Idem::new(key("ab12", &format!("asleep-{last}")));
+        messages.push(message(174, Some(&told)));
+        assert_eq!(at(&messages, 175), Some(Step::Sleep(last)));
+    }
+
+    #[test]
+    fn a_span_is_said_in_its_own_unit() {
+        for (hours, said) in [
+            (48.0, "48 hours"),
+            (1.5, "90 minutes"),
+            (0.001, "3 seconds"),
+        ] {
+            assert_eq!(span((hours * 3_600_000.0) as i64), said);
+        }
+    }
+
+    #[test]
+    fn any_word_begins_the_silence_anew() {
+        let last = MessageTs::from_parts(100, 1);
+        let kept = Idem::new(format!("ab12-kept-{last}"));
+        let mut messages = vec![
+            message(100, None),
+            message(150, Some(&asked("ab12", &last))),
+            message(160, Some(&kept)),
+        ];
+        assert_eq!(at(&messages, 190), Some(Step::Wait(208_000)));
+        let again = MessageTs::from_parts(160, 1);
+        assert_eq!(at(&messages, 208), Some(Step::Ask(again)));
+        // What another thread was asked is nothing to us.
+        messages.push(message(161, Some(&asked("zz99", &last))));
+        assert_eq!(at(&messages, 208), Some(Step::Wait(209_000)));
+        assert_eq!(at(&[], 208), None);
+    }
+}

@@ -1,0 +1,178 @@
+//! Threads that change the same files. A plan names them before work begins, a
+//! push warns when two branches would conflict, and a merge tells the threads
+//! whose files it has changed.
+
+use std::path::PathBuf;
+
+use butler_journal::ThreadDir;
+use butler_protocol::{BranchName, CommitSha, Idem, ThreadId};
+use butler_repo::{BRANCH_PREFIX, Worktree, short_of};
+use tokio_util::sync::CancellationToken;
+use tracing::warn;
+
+use crate::{TeamError, thread::context::Seat, upkeep::history};
+
+/// Another thread at work on some of the same files.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Overlap {
+    /// Its branch.
+    pub branch: BranchName,
+    /// The thread, when this machine knows it.
+    pub thread: Option<ThreadId>,
+    /// What it is about.
+    pub title: String,
+    /// The files that both touch.
+    pub files: Vec<String>,
+}
+
+impl Overlap {
+    /// One line for people.
+    pub fn line(&self) -> String {
+        let files: Vec<String> = self.files.iter().map(|file| format!("`{file}`")).collect();
+        format!(
+            "{}: “{}” on `{}`",
+            files.join(", "),
+            self.title,
+            self.branch
+        )
+    }
+}
+
+/// Who else is at work on these files: by what their branches changed, and by
+/// what their plans say they will.
+pub async fn others(
+    seat: &Seat,
+    files: &[String],
+    cancel: &CancellationToken,
+) -> Result<Vec<Overlap>, TeamError> {
+    let repo = &seat.office.repo;
+    let open = open_branches(seat, cancel).await?;
+    let forecast = repo.forecast(&open, cancel).await?;
+    let threads = seat.office.threads();
+    let known = ThreadDir::list(&threads).unwrap_or_default();
+    let mut found = Vec::new();
+    for branch in open {
+        let short = short_of(&branch).unwrap_or_default();
+        let thread = known.iter().find(|thread| thread.short() == short).cloned();
+        let plan = thread
+            .as_ref()
+            .and_then(|thread| history::newest_plan(&threads, thread));
+        let changed = forecast.branches.iter().filter(|one| one.branch == branch);
+        let changed =
+            changed.flat_map(|one| one.files.iter().map(|file| file.display().to_string()));
+        let planned = plan.iter().flat_map(|plan| plan.files.iter().cloned());
+        let mut both: Vec<String> = changed
+            .chain(planned)
+            .filter(|file| files.contains(file))
+            .collect();
+        both.sort();
+        both.dedup();
+        if !both.is_empty() {
+            found.push(Overlap {
+                title: plan.map_or_else(|| branch.to_string(), |plan| plan.title),
+                branch,
+                thread,
+                files: both,
+            });
+        }
+    }
+    Ok(found)
+}
+
+/// Branches of other threads that have a worktree here.
+async fn open_branches(
+    seat: &Seat,
+    cancel: &CancellationToken,
+) -> Result<Vec<BranchName>, TeamError> {
+    let own = seat.thread.short();
+    let worktrees = seat.office.repo.list(cancel).await?;
+    let knowledge = format!("{BRANCH_PREFIX}knowledge-");
+    Ok(worktrees
+        .into_iter()
+        .map(|worktree| worktree.branch)
+        .filter(|branch| short_of(branch) != Some(own.as_str()))
+        .filter(|branch| !branch.as_str().starts_with(&knowledge))
+        .collect())
+}
+
+/// What a thread's branch has changed so far.
+pub async fn changed_by(
+    seat: &Seat,
+    branch: &BranchName,
+    cancel: &CancellationToken,
+) -> Result<Vec<String>, TeamError> {
+    let branch = std::slice::from_ref(branch);
+    let forecast = seat.office.repo.forecast(branch, cancel).await?;
+    let files = forecast.branches.into_iter().flat_map(|one| one.files);
+    Ok(files.map(|file| file.display().to_string()).collect())
+}
+
+/// What a merge has changed; nothing when that cannot be told, because a notice
+/// to others holds up nothing.
+pub async fn changed(seat: &Seat, merged: &CommitSha, cancel: &CancellationToken) -> Vec<String> {
+    match seat.office.repo.files_of(merged, cancel).await {
+        Ok(files) => files
+            .iter()
+            .map(|file| file.display().to_string())
+            .collect(),
+        Err(error) => {
+            warn!(%error, %merged, "what the merge changed cannot be told to others");
+            Vec::new()
+        }
+    }
+}
+
+/// After a push: the branches that cannot be merged together with this one.
+pub async fn conflicts(
+    seat: &Seat,
+    worktree: &Worktree,
+    cancel: &CancellationToken,
+) -> Result<Vec<String>, TeamError> {
+    let mut branches = open_branches(seat, cancel).await?;
+    branches.push(worktree.branch.clone());
+    let forecast = seat.office.repo.forecast(&branches, cancel).await?;
+    let names = |files: &[PathBuf]| {
+        let names = files.iter().map(|file| format!("`{}`", file.display()));
+        names.collect::<Vec<_>>().join(", ")
+    };
+    let mine = |clash: &&butler_repo::Clash| {
+        clash.one == worktree.branch || clash.other == worktree.branch
+    };
+    Ok(forecast
+        .clashes
+        .iter()
+        .filter(mine)
+        .map(|clash| {
+            let other = if clash.one == worktree.branch {
+                &clash.other
+            } else {
+                &clash.one
+            };
+            format!("conflicts with `{other}` in {}", names(&clash.files))
+        })
+        .collect())
+}
+
+/// After a merge: the threads whose files have changed under them are told. A
+/// notice that cannot be posted holds up nothing.
+pub async fn tell_others(seat: &Seat, what: &str, files: &[String], cancel: &CancellationToken) {
+    let others = match others(seat, files, cancel).await {
+        Ok(others) => others,
+        Err(error) => return warn!(%error, "overlapping threads could not be found"),
+    };
+    for other in others {
+        let Some(thread) = &other.thread else {
+            continue;
+        };
+        let files: Vec<String> = other.files.iter().map(|file| format!("`{file}`")).collect();
+        let text = format!(
+            "{what} was merged and changed {}, which this thread touches too. The branch is put on the new default branch when work goes on; the checks then have to run again.",
+            files.join(", ")
+        );
+        let idem = Idem::new(format!("{}-rebase-{}", thread.short(), seat.thread.short()));
+        let posted = seat.line.say(thread, idem, &text, Vec::new()).await;
+        if let Err(error) = posted {
+            warn!(%error, %thread, "a thread could not be told to rebase");
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! Which learnings should go, by what this repo and its threads show. The Lead
+//! reads it and proposes; a person decides each one by itself.
+
+use std::{
+    collections::{BTreeSet, HashSet},
+    path::{Component, Path},
+};
+
+use butler_journal::{ThreadDir, read};
+use butler_playbook::{Evidence, Memory, ThreadUse, idle_threads, learnings_in, role_file};
+use butler_protocol::{Record, Role, ThreadId};
+use butler_repo::Git;
+use serde_json::Value;
+
+use crate::decide::{
+    knowledge,
+    learnings::{Change, Proposal},
+};
+
+/// Older threads say little about how the team works now.
+const MOST_THREADS: usize = 100;
+
+/// What the evidence speaks against, in the files of a worktree.
+pub async fn proposals(root: &Path, threads: &Path) -> Vec<Proposal> {
+    let tracked = tracked(root).await;
+    let idle = tokio::task::block_in_place(|| idle_threads(&uses(threads)));
+    let exists = |path: &str| tracked.has(path) || !inside(path) || root.join(path).exists();
+    let global = memory(root, "global.md");
+    let mut found = Vec::new();
+    for file in files() {
+        let Some(own) = memory(root, file) else {
+            continue;
+        };
+        let evidence = Evidence {
+            exists: &exists,
+            idle: &idle,
+            global: global.as_ref().filter(|_| file != "global.md"),
+        };
+        found.extend(own.prunings(&evidence).into_iter().map(|one| Proposal {
+            file: file.to_owned(),
+            change: Change::Pruning {
+                title: one.title,
+                reason: one.reason,
+                fate: one.fate,
+            },
+        }));
+    }
+    found
+}
+
+/// The files that keep learnings. One that the repo lacks has none.
+fn files() -> impl Iterator<Item = &'static str> {
+    let roles = Role::ALL.into_iter().map(|role| role_file(role).name);
+    std::iter::once("global.md").chain(roles)
+}
+
+/// The learnings of a file of the repo.
+pub fn memory(root: &Path, file: &str) -> Option<Memory> {
+    let text = knowledge::read(root, &format!(".codebutler/{file}"))?;
+    Some(Memory::parse(file, text))
+}
+
+/// The names of the files that git knows, whole and without their folders: a
+/// learning that says `list.rs` is about `src/list.rs` as well.
+struct Tracked(HashSet<String>);
+
+impl Tracked {
+    fn has(&self, path: &str) -> bool {
+        self.0.contains(path)
+    }
+}
+
+async fn tracked(root: &Path) -> Tracked {
+    let listed = Git::at(root).call(["ls-files", "-z"]).finish().await;
+    let mut names = HashSet::new();
+    for path in listed.iter().flat_map(|output| output.fields()) {
+        let path = String::from_utf8_lossy(path).into_owned();
+        names.extend(path.rsplit('/').next().map(str::to_owned));
+        names.insert(path);
+    }
+    Tracked(names)
+}
+
+/// What lies elsewhere is not ours to call gone.
+fn inside(path: &str) -> bool {
+    let mut parts = Path::new(path).components();
+    parts.all(|part| matches!(part, Component::Normal(_) | Component::CurDir))
+}
+
+/// How the learnings fared, thread by thread, the oldest first. Only a look
+/// back can say that one helped, so threads without one do not count.
+fn uses(threads: &Path) -> Vec<ThreadUse> {
+    let mut all = ThreadDir::list(threads).unwrap_or_default();
+    all.sort_by(|one, other| one.root.cmp(&other.root));
+    let old = all.len().saturating_sub(MOST_THREADS);
+    let newest = all.iter().skip(old);
+    newest.filter_map(|thread| used(threads, thread)).collect()
+}
+
+fn used(threads: &Path, thread: &ThreadId) -> Option<ThreadUse> {
+    let dir = ThreadDir::new(threads, thread);
+    let mut given = BTreeSet::new();
+    let mut praise: Option<String> = None;
+    for role in Role::ALL {
+        let Ok(log) = read(&dir.conversation(role)) else {
+            continue;
+        };
+        for entry in &log.entries {
+            match &entry.record {
+                Record::Prompt { text, .. } => given.extend(learnings_in(text)),
+                Record::Assistant { calls, .. } => {
+                    let proposed = calls.iter().filter(|call| call.name == "ProposeMerge");
+                    for call in proposed {
+                        let well = call.arguments["well"].as_array().into_iter().flatten();
+                        let well: Vec<_> = well.filter_map(Value::as_str).collect();
+                        praise
+                            .get_or_insert_default()
+                            .push_str(&well.join("\n").to_lowercase());
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+    let praise = praise?;
+    let helped = given
+        .iter()
+        .filter(|title| praise.contains(&title.to_lowercase()));
+    Some(ThreadUse {
+        helped: helped.cloned().collect(),
+        given: given.into_iter().collect(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use butler_playbook::{Fate, Learning};
+    use butler_protocol::{CallId, Confidence, TokenUsage, ToolCall};
+    use butler_testkit::{ScratchRepo, git};
+    use serde_json::json;
+
+    use super::*;
+
+    fn learning(title: &str, rule: &str) -> Learning {
+        Learning {
+            title: title.into(),
+            when: "a flag is planned".into(),
+            rule: rule.into(),
+            example: "thread-1".into(),
+            confidence: Confidence::Low,
+            source: "thread-1, 2026-01-02".into(),
+        }
+    }
+
+    fn file(learnings: &[Learning]) -> String {
+        let blocks: Vec<_> = learnings.iter().map(Learning::render).collect();
+        format!("# Coder\n\n## Learnings\n\n{}\n", blocks.join("\n\n"))
+    }
+
+    /// A thread whose Coder was given these learnings, with a look back.
+    fn thread(threads: &Path, number: u32, prompt: &str, well: Option<&str>) {
+        let id: ThreadId = format!("C1/17000000{number:02}.000100").parse().unwrap();
+        let dir = ThreadDir::new(threads, &id);
+        let log = |role: Role, record: Record| {
+            let path = dir.conversation(role);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            let mut journal = butler_journal::Journal::open(&path, butler_protocol::Epoch(1))
+                .unwrap()
+                .0;
+            journal.append(record, 0).unwrap();
+        };
+        log(
+            Role::Coder,
+            Record::Prompt {
+                text: prompt.to_owned(),
+                tools: Vec::new(),
+            },
+        );
+        let Some(well) = well else { return };
+        log(
+            Role::Lead,
+            Record::Assistant {
+                turn: 1,
+                text: None,
+                calls: vec![ToolCall {
+                    id: CallId::new("c1"),
+                    name: "ProposeMerge".into(),
+                    arguments: json!({"well": [well]}),
+                    problem: None,
+                }],
+                reasoning: None,
+                model: "m".into(),
+                usage: TokenUsage::default(),
+            },
+        );
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn what_is_gone_or_never_helped_is_found_and_the_rest_stays() {
+        let scratch = ScratchRepo::new();
+        let coder = file(&[
+            learning("Gone", "look into old/away.rs first"),
+            Learning {
+                confidence: Confidence::High,
+                ..learning("Deep", "look into only_here.rs first")
+            },
+            learning("Idle", "be careful"),
+            learning("Helpful", "be quick"),
+        ]);
+        for (name, text) in [
+            (".codebutler/coder.md", coder.as_str()),
+            ("a/b/only_here.rs", ""),
+        ] {
+            let path = scratch.root().join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+        git(scratch.root(), &["add", "--all"]);
+        let threads = tempfile::tempdir().unwrap();
+        for number in 0..10 {
+            let well = if number == 5 {
+                "\"helpful\" saved a round"
+            } else {
+                "short"
+            };
+            thread(threads.path(), number, &coder, Some(well));
+        }
+        // Nobody looked back, so nothing is known about what helped.
+        thread(threads.path(), 20, &coder, None);
+        let found = proposals(scratch.root(), threads.path()).await;
+        let short: Vec<_> = found
+            .iter()
+            .map(|one| match &one.change {
+                Change::Pruning { title, fate, .. } => (one.file.as_str(), title.as_str(), *fate),
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        assert_eq!(
+            short,
+            [
+                ("coder.md", "Gone", Fate::Archive),
+                ("coder.md", "Idle", Fate::Archive),
+            ]
+        );
+        let nine = tempfile::tempdir().unwrap();
+        for number in 0..9 {
+            thread(nine.path(), number, &coder, Some("short"));
+        }
+        assert_eq!(proposals(scratch.root(), nine.path()).await.len(), 1);
+    }
+}

@@ -1,0 +1,386 @@
+//! Money set aside and settled, durable and idempotent by the caller's id. The
+//! rules are those of `policy::Purse`, kept as sums over one table so that a
+//! reservation costs the same however long the day was.
+
+use butler_policy::free_at;
+use butler_protocol::{
+    CallLimit, PurseRefusal, Reservation, ReserveAnswer, Role, Settlement, ThreadId, Usd, UserId,
+    fault,
+};
+use rusqlite::{Connection, OptionalExtension, params};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    error::{Trouble, refuse},
+    workspace::message,
+};
+
+/// How much a repo may spend.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Caps {
+    /// In one thread.
+    pub thread: Usd,
+    /// On one day, in all its threads.
+    pub day: Usd,
+    /// By one person on one day; none means no such cap.
+    pub person: Option<Usd>,
+    /// Model calls of one repo in an hour; none means no such limit.
+    pub calls: Option<u32>,
+    /// Model calls that one person causes in an hour; none means no such limit.
+    pub calls_of_person: Option<u32>,
+}
+
+impl Default for Caps {
+    /// Five dollars a thread, fifty a day.
+    fn default() -> Self {
+        Self {
+            thread: Usd::from_cents(500),
+            day: Usd::from_cents(5_000),
+            person: None,
+            calls: None,
+            calls_of_person: None,
+        }
+    }
+}
+
+/// Writes down what a repo may spend.
+pub(crate) fn set_caps(db: &Connection, repo: &str, caps: &Caps) -> Result<(), Trouble> {
+    let text = serde_json::to_string(caps).unwrap_or_default();
+    db.prepare_cached("INSERT OR REPLACE INTO caps (repo, caps) VALUES (?1, ?2)")?
+        .execute(params![repo, text])?;
+    Ok(())
+}
+
+/// What a repo may spend: as its agents told, else as the hub was told.
+fn caps_of(db: &Connection, repo: &str, usual: &Caps) -> Result<Caps, Trouble> {
+    let told: Option<String> = db
+        .prepare_cached("SELECT caps FROM caps WHERE repo = ?1")?
+        .query_row([repo], |row| row.get(0))
+        .optional()?;
+    let told = told.and_then(|text| serde_json::from_str(&text).ok());
+    Ok(told.unwrap_or_else(|| usual.clone()))
+}
+
+/// What the repo of a thread may spend.
+pub(crate) fn caps_in(db: &Connection, thread: &ThreadId, usual: &Caps) -> Result<Caps, Trouble> {
+    let repo: Option<String> = db
+        .prepare_cached("SELECT repo FROM channels WHERE id = ?1")?
+        .query_row([thread.channel.as_str()], |row| row.get(0))
+        .optional()?;
+    caps_of(db, &repo.unwrap_or_default(), usual)
+}
+
+/// Whose purse, under which cap.
+struct Purse {
+    name: &'static str,
+    owner: String,
+    cap: Usd,
+    used: Usd,
+}
+
+/// Sets money aside, or says which purse is too small. A repeat keeps the first
+/// amount; an id whose call is over is refused.
+pub(crate) fn reserve(
+    db: &Connection,
+    repo: &str,
+    role: Role,
+    wanted: &Reservation,
+    usual: &Caps,
+    now_ms: i64,
+) -> Result<ReserveAnswer, Trouble> {
+    let caps = &caps_of(db, repo, usual)?;
+    if wanted.amount < Usd::ZERO {
+        return refuse("invalid_amount");
+    }
+    let known: Option<(Option<i64>, i64)> = db
+        .prepare_cached("SELECT cost, amount FROM reservations WHERE repo = ?1 AND id = ?2")?
+        .query_row(params![repo, wanted.id.as_str()], |row| {
+            Ok((row.get(0)?, row.get(1)?))
+        })
+        .optional()?;
+    match known {
+        Some((Some(_), _)) => return refuse("already_settled"),
+        Some((None, first)) => {
+            return granted(db, &wanted.thread, Usd::from_nanos(first), caps);
+        }
+        None => {}
+    }
+    let person = match &wanted.person {
+        Some(person) => Some(person.clone()),
+        None => starter(db, &wanted.thread)?,
+    };
+    if let Some(limit) = too_many(db, repo, person.as_ref(), caps, now_ms)? {
+        return Ok(ReserveAnswer::Later(limit));
+    }
+    let day = day_of(now_ms);
+    for purse in purses(db, repo, &wanted.thread, person.as_ref(), &day, caps)? {
+        // Wide sums: a saturated total must not look as if it fitted.
+        let total = i128::from(purse.used.nanos()) + i128::from(wanted.amount.nanos());
+        if total > i128::from(purse.cap.nanos()) {
+            return turn_down(db, &wanted.thread, &purse);
+        }
+    }
+    fault("hub.before-reserve");
+    db.prepare_cached(
+        "INSERT INTO reservations (repo, id, channel, root, role, person, day, amount, at_ms)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+    )?
+    .execute(params![
+        repo,
+        wanted.id.as_str(),
+        wanted.thread.channel.as_str(),
+        wanted.thread.root.as_str(),
+        role.as_str(),
+        person.as_ref().map(UserId::as_str),
+        day,
+        wanted.amount.nanos(),
+        now_ms
+    ])?;
+    fault("hub.after-reserve");
+    granted(db, &wanted.thread, wanted.amount, caps)
+}
+
+/// Whoever began a thread: work that nobody else asked for is theirs.
+fn starter(db: &Connection, thread: &ThreadId) -> Result<Option<UserId>, Trouble> {
+    let root = message::find(db, &thread.channel, &thread.root)?;
+    let user = root.and_then(|root| root.body["user"].as_str().map(UserId::new));
+    Ok(user)
+}
+
+/// The limit on calls that is reached, if one is.
+fn too_many(
+    db: &Connection,
+    repo: &str,
+    person: Option<&UserId>,
+    caps: &Caps,
+    now_ms: i64,
+) -> Result<Option<CallLimit>, Trouble> {
+    let all = caps.calls.map(|limit| ("repo", limit, None));
+    let own = caps.calls_of_person.zip(person);
+    let own = own.map(|(limit, person)| ("person", limit, Some(person.as_str())));
+    for (whose, limit, person) in all.into_iter().chain(own) {
+        // The n-th newest is the one that has to be old enough.
+        let nth: Option<i64> = db
+            .prepare_cached(
+                "SELECT at_ms FROM reservations WHERE repo = ?1 AND (?2 IS NULL OR person = ?2)
+                 ORDER BY at_ms DESC LIMIT 1 OFFSET ?3",
+            )?
+            .query_row(params![repo, person, limit.max(1) - 1], |row| row.get(0))
+            .optional()?;
+        if let Some(free_at_ms) = free_at(nth, now_ms) {
+            return Ok(Some(CallLimit {
+                whose: whose.to_owned(),
+                limit,
+                free_at_ms,
+            }));
+        }
+    }
+    Ok(None)
+}
+
+fn granted(
+    db: &Connection,
+    thread: &ThreadId,
+    amount: Usd,
+    caps: &Caps,
+) -> Result<ReserveAnswer, Trouble> {
+    let purse = thread_purse(db, thread, caps)?;
+    Ok(ReserveAnswer::Granted {
+        thread_total: purse.used,
+        thread_cap: purse.cap,
+        amount,
+    })
+}
+
+/// Refuses, and remembers the purse: it is the one a Raise is about.
+fn turn_down(db: &Connection, thread: &ThreadId, purse: &Purse) -> Result<ReserveAnswer, Trouble> {
+    db.prepare_cached(
+        "INSERT OR REPLACE INTO refusals (channel, root, purse, owner) VALUES (?1, ?2, ?3, ?4)",
+    )?
+    .execute(params![
+        thread.channel.as_str(),
+        thread.root.as_str(),
+        purse.name,
+        purse.owner
+    ])?;
+    Ok(ReserveAnswer::Refused(PurseRefusal {
+        purse: purse.name.to_owned(),
+        cap: purse.cap,
+        used: purse.used,
+    }))
+}
+
+fn purses(
+    db: &Connection,
+    repo: &str,
+    thread: &ThreadId,
+    person: Option<&UserId>,
+    day: &str,
+    caps: &Caps,
+) -> Result<Vec<Purse>, Trouble> {
+    let mut found = vec![
+        thread_purse(db, thread, caps)?,
+        day_purse(db, repo, day, caps)?,
+    ];
+    if let (Some(person), Some(cap)) = (person, caps.person) {
+        let owner = format!("{day}/{person}");
+        let used = sum(
+            db,
+            "SELECT sum(coalesce(cost, amount)) FROM reservations WHERE day = ?1 AND person = ?2",
+            &[day, person.as_str()],
+        )?;
+        found.push(Purse {
+            cap: cap + raised(db, "person", &owner)?,
+            name: "person",
+            owner,
+            used,
+        });
+    }
+    Ok(found)
+}
+
+fn thread_purse(db: &Connection, thread: &ThreadId, caps: &Caps) -> Result<Purse, Trouble> {
+    let owner = thread.to_string();
+    Ok(Purse {
+        cap: caps.thread + raised(db, "thread", &owner)?,
+        name: "thread",
+        owner,
+        used: spent_in_thread(db, thread)?,
+    })
+}
+
+fn day_purse(db: &Connection, repo: &str, day: &str, caps: &Caps) -> Result<Purse, Trouble> {
+    let owner = format!("{repo}/{day}");
+    Ok(Purse {
+        cap: caps.day + raised(db, "day", &owner)?,
+        name: "day",
+        owner,
+        used: sum(
+            db,
+            "SELECT sum(coalesce(cost, amount)) FROM reservations WHERE day = ?1 AND repo = ?2",
+            &[day, repo],
+        )?,
+    })
+}
+
+/// Settled and set aside in a thread.
+pub(crate) fn spent_in_thread(db: &Connection, thread: &ThreadId) -> Result<Usd, Trouble> {
+    sum(
+        db,
+        "SELECT sum(coalesce(cost, amount)) FROM reservations WHERE channel = ?1 AND root = ?2",
+        &[thread.channel.as_str(), thread.root.as_str()],
+    )
+}
+
+/// The cap of a thread with what people added to it.
+pub(crate) fn thread_cap(db: &Connection, thread: &ThreadId, usual: &Caps) -> Result<Usd, Trouble> {
+    let caps = caps_in(db, thread, usual)?;
+    Ok(caps.thread + raised(db, "thread", &thread.to_string())?)
+}
+
+fn sum(db: &Connection, sql: &str, keys: &[&str]) -> Result<Usd, Trouble> {
+    let total: Option<i64> = db
+        .prepare_cached(sql)?
+        .query_row(rusqlite::params_from_iter(keys), |row| row.get(0))?;
+    Ok(Usd::from_nanos(total.unwrap_or(0)))
+}
+
+fn raised(db: &Connection, purse: &str, owner: &str) -> Result<Usd, Trouble> {
+    let extra: Option<i64> = db
+        .prepare_cached("SELECT extra FROM raises WHERE purse = ?1 AND owner = ?2")?
+        .query_row([purse, owner], |row| row.get(0))
+        .optional()?;
+    Ok(Usd::from_nanos(extra.unwrap_or(0)))
+}
+
+/// A person pressed Raise: the purse that refused this thread last grows by one
+/// configured cap.
+pub(crate) fn raise(db: &Connection, thread: &ThreadId, usual: &Caps) -> Result<(), Trouble> {
+    let caps = caps_in(db, thread, usual)?;
+    let refused: Option<(String, String)> = db
+        .prepare_cached("SELECT purse, owner FROM refusals WHERE channel = ?1 AND root = ?2")?
+        .query_row(
+            params![thread.channel.as_str(), thread.root.as_str()],
+            |row| Ok((row.get(0)?, row.get(1)?)),
+        )
+        .optional()?;
+    let (purse, owner) = refused.unwrap_or_else(|| ("thread".to_owned(), thread.to_string()));
+    let extra = match purse.as_str() {
+        "day" => caps.day,
+        "person" => caps.person.unwrap_or(caps.thread),
+        _ => caps.thread,
+    };
+    fault("hub.before-raise");
+    db.execute(
+        "INSERT INTO raises (purse, owner, extra) VALUES (?1, ?2, ?3)
+         ON CONFLICT (purse, owner) DO UPDATE SET extra = extra + excluded.extra",
+        params![purse, owner, extra.nanos()],
+    )?;
+    fault("hub.after-raise");
+    Ok(())
+}
+
+/// The call is over. A repeat changes nothing; a dearer call is recorded whole;
+/// what was never set aside belongs to no thread and is refused.
+pub(crate) fn settle(
+    db: &Connection,
+    repo: &str,
+    settlement: &Settlement,
+) -> Result<Option<ThreadId>, Trouble> {
+    fault("hub.before-settle");
+    db.prepare_cached(
+        "UPDATE reservations SET cost = ?3, model = ?4, usage = ?5
+         WHERE repo = ?1 AND id = ?2 AND cost IS NULL",
+    )?
+    .execute(params![
+        repo,
+        settlement.id.as_str(),
+        settlement.cost.max(Usd::ZERO).nanos(),
+        settlement.model,
+        serde_json::to_string(&settlement.usage)?
+    ])?;
+    fault("hub.after-settle");
+    let thread: Option<(String, String)> = db
+        .prepare_cached("SELECT channel, root FROM reservations WHERE repo = ?1 AND id = ?2")?
+        .query_row(params![repo, settlement.id.as_str()], |row| {
+            Ok((row.get(0)?, row.get(1)?))
+        })
+        .optional()?;
+    match thread {
+        Some((channel, root)) => Ok(format!("{channel}/{root}").parse().ok()),
+        None => refuse("unknown_reservation"),
+    }
+}
+
+/// The reservations of a role in a thread whose call is not over.
+pub(crate) fn unsettled(
+    db: &Connection,
+    repo: &str,
+    role: Role,
+    thread: &ThreadId,
+) -> Result<Vec<String>, Trouble> {
+    let mut statement = db.prepare_cached(
+        "SELECT id FROM reservations
+         WHERE repo = ?1 AND role = ?2 AND channel = ?3 AND root = ?4 AND cost IS NULL",
+    )?;
+    let key = params![
+        repo,
+        role.as_str(),
+        thread.channel.as_str(),
+        thread.root.as_str()
+    ];
+    let rows = statement.query_map(key, |row| row.get(0))?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// The day that money is counted under, in UTC.
+pub(crate) fn day_of(now_ms: i64) -> String {
+    jiff::Timestamp::from_millisecond(now_ms).map_or_else(
+        |_| "1970-01-01".to_owned(),
+        |time| time.strftime("%Y-%m-%d").to_string(),
+    )
+}
+
+#[cfg(test)]
+#[path = "budget_tests.rs"]
+mod tests;

@@ -1,0 +1,75 @@
+//! What every handler shares.
+
+use std::{
+    collections::HashMap,
+    net::SocketAddr,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use butler_policy::Redactor;
+use butler_protocol::Sha256Hex;
+use tokio::sync::broadcast;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    agent_api::live_log::LiveLog,
+    error::Trouble,
+    identity::{self, Identity},
+    log::{notice::Notice, socket_mode::Tickets},
+    page::Welcome,
+    presence::Presence,
+    relay::Relay,
+    store::Store,
+    workspace::decide::Rules,
+};
+
+/// The hub's insides.
+pub(crate) struct App {
+    pub(crate) store: Store,
+    pub(crate) notices: broadcast::Sender<Arc<Notice>>,
+    pub(crate) redactor: Redactor,
+    pub(crate) rules: Rules,
+    pub(crate) tickets: Tickets,
+    pub(crate) presence: Presence,
+    pub(crate) test_hooks: bool,
+    pub(crate) version: String,
+    pub(crate) welcome: Welcome,
+    pub(crate) address: SocketAddr,
+    /// A name of this machine that only our own pages know.
+    pub(crate) own_name: String,
+    /// Names besides loopback under which the page may be asked for.
+    pub(crate) hosts: Vec<String>,
+    /// Real Slack, when it is behind us.
+    pub(crate) relay: Option<Arc<Relay>>,
+    pub(crate) cancel: CancellationToken,
+    /// The newest log lines of every process.
+    pub(crate) live_log: Arc<LiveLog>,
+    /// Tokens that were looked up; they never change hands.
+    pub(crate) known: Mutex<HashMap<Sha256Hex, Identity>>,
+}
+
+impl App {
+    /// Whom a token belongs to.
+    pub(crate) async fn identify(&self, token: &str) -> Result<Option<Identity>, Trouble> {
+        let hash = Sha256Hex::of(token);
+        let remembered = self
+            .known
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get(&hash)
+            .cloned();
+        if remembered.is_some() {
+            return Ok(remembered);
+        }
+        let token = token.to_owned();
+        let found = self
+            .store
+            .look(move |db| identity::of_token(db, &token))
+            .await?;
+        if let Some(identity) = &found {
+            let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+            known.insert(hash, identity.clone());
+        }
+        Ok(found)
+    }
+}

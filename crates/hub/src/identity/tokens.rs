@@ -1,0 +1,418 @@
+//! Tokens. They live in the hub's file, so that another process can issue them
+//! while the hub runs; `ensure` gives the same ones again.
+
+use std::{collections::BTreeMap, path::Path};
+
+use butler_protocol::{ChannelId, Role, Secret, Sha256Hex, UserId};
+use data_encoding::BASE32_NOPAD;
+use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
+
+use crate::{
+    budget::{self, Caps},
+    error::{HubError, Trouble},
+    identity::{
+        Person,
+        names::{channel_name, id_of},
+    },
+    relay::{self, RepoChannel},
+    store::{self, tx::now_ms},
+    workspace::channels,
+};
+
+/// How long a login link can be used.
+const LINK_LIFE_MS: i64 = 15 * 60 * 1000;
+
+/// The tokens of one hub.
+#[derive(Debug)]
+pub struct Tokens {
+    db: Connection,
+}
+
+/// What the agents of one repo need.
+#[derive(Debug, Clone)]
+pub struct RepoTokens {
+    /// The repo's channel.
+    pub channel: ChannelId,
+    /// One pair per role.
+    pub agents: BTreeMap<Role, AgentTokens>,
+}
+
+/// The two tokens of one role, in the form that Slack's SDKs accept.
+#[derive(Debug, Clone)]
+pub struct AgentTokens {
+    /// `xoxb-…`, for the Web API and the control API.
+    pub bot: Secret,
+    /// `xapp-…`, for Socket Mode.
+    pub app: Secret,
+}
+
+/// A person's token for `/v1`.
+#[derive(Debug, Clone)]
+pub struct PersonToken {
+    /// Who.
+    pub user: UserId,
+    /// `xoxp-…`.
+    pub token: Secret,
+}
+
+impl Tokens {
+    /// Opens the store in `data_dir`, making it if need be.
+    ///
+    /// # Errors
+    /// When the folder or the file cannot be used.
+    pub fn open(data_dir: &Path) -> Result<Self, HubError> {
+        Ok(Self {
+            db: store::connect_in(data_dir)?,
+        })
+    }
+
+    /// The tokens of every role of a repo, and its channel; issued on first use.
+    /// A channel name that another repo has gets a number.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub fn ensure_repo(
+        &mut self,
+        repo: &str,
+        wished_channel: &str,
+    ) -> Result<RepoTokens, HubError> {
+        // A mirror has the channels that Slack has, and the hub finds them.
+        let missing = self.within(|db| {
+            let mirror = relay::is_mirror(db)? || relay::wishes::waits(db, repo)?;
+            Ok(mirror && channels::list(db, Some(repo))?.is_empty())
+        })?;
+        if missing {
+            return Err(match self.within(|db| relay::wishes::trouble(db, repo))? {
+                Some(trouble) => HubError::Slack(trouble),
+                None => HubError::NoChannel(repo.to_owned()),
+            });
+        }
+        Ok(self.within(|db| {
+            let channel = ensure_channel(db, repo, wished_channel)?;
+            let mut agents = BTreeMap::new();
+            for role in Role::ALL {
+                agents.insert(role, ensure_agent(db, repo, role)?);
+            }
+            Ok(RepoTokens { channel, agents })
+        })?)
+    }
+
+    /// Tells a hub with Slack behind it which channel a repo wishes for. A hub
+    /// that runs takes it up within a moment, any other at its next start.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub fn wish_channel(&mut self, wanted: &RepoChannel) -> Result<(), HubError> {
+        Ok(self.within(|db| relay::wishes::wish(db, wanted))?)
+    }
+
+    /// Tells the hub how much a repo may spend, from its next call on.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub fn set_caps(&mut self, repo: &str, caps: &Caps) -> Result<(), HubError> {
+        Ok(self.within(|db| budget::set_caps(db, repo, caps))?)
+    }
+
+    /// A person and their token, made on first use.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub fn ensure_person(&mut self, name: &str) -> Result<PersonToken, HubError> {
+        Ok(self.within(|db| {
+            let user = ensure_user(db, name)?;
+            let known: Option<String> = db
+                .query_row(
+                    "SELECT secret FROM tokens WHERE kind = 'person' AND person = ?1",
+                    [user.as_str()],
+                    |row| row.get(0),
+                )
+                .optional()?;
+            let token = match known {
+                Some(token) => token,
+                None => issue(db, "xoxp", "person", None, Some(user.as_str()))?,
+            };
+            Ok(PersonToken {
+                user,
+                token: Secret::new(token),
+            })
+        })?)
+    }
+
+    /// A code that logs `you` in on the page, once: `/login?code=<code>`.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub fn login_link(&mut self) -> Result<Secret, HubError> {
+        self.login_link_for("you")
+    }
+
+    /// The same for another person.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub fn login_link_for(&mut self, name: &str) -> Result<Secret, HubError> {
+        Ok(self.within(|db| {
+            let user = ensure_user(db, name)?;
+            let code = random_text();
+            db.execute(
+                "INSERT INTO login_codes (sha256, person, expires_ms) VALUES (?1, ?2, ?3)",
+                params![
+                    Sha256Hex::of(&code).as_str(),
+                    user.as_str(),
+                    now_ms() + LINK_LIFE_MS
+                ],
+            )?;
+            Ok(Secret::new(code))
+        })?)
+    }
+
+    /// The repos that have tokens, with their channels.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub fn repos(&mut self) -> Result<Vec<(String, ChannelId)>, HubError> {
+        Ok(self.within(|db| {
+            let all = channels::list(db, None)?;
+            Ok(all.into_iter().map(|c| (c.repo, c.id)).collect())
+        })?)
+    }
+
+    /// One transaction that waits for the hub's own writer.
+    fn within<T>(
+        &mut self,
+        work: impl FnOnce(&Connection) -> Result<T, Trouble>,
+    ) -> Result<T, Trouble> {
+        let transaction = self
+            .db
+            .transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let outcome = work(&transaction)?;
+        transaction.commit()?;
+        Ok(outcome)
+    }
+}
+
+fn ensure_channel(db: &Connection, repo: &str, wish: &str) -> Result<ChannelId, Trouble> {
+    let known: Option<String> = db
+        .query_row(
+            "SELECT id FROM channels WHERE repo = ?1 ORDER BY created_ms, id LIMIT 1",
+            [repo],
+            |row| row.get(0),
+        )
+        .optional()?;
+    if let Some(id) = known {
+        return Ok(ChannelId::new(id));
+    }
+    let name = channel_name(wish);
+    for number in 1.. {
+        let attempt = if number == 1 {
+            name.clone()
+        } else {
+            format!("{name}-{number}")
+        };
+        match channels::create(db, repo, &attempt) {
+            Err(Trouble::Refused("name_taken")) => {}
+            made => return Ok(made?.id),
+        }
+    }
+    Err(Trouble::Refused("name_taken"))
+}
+
+fn ensure_agent(db: &Connection, repo: &str, role: Role) -> Result<AgentTokens, Trouble> {
+    db.execute(
+        "INSERT OR IGNORE INTO agents (repo, role) VALUES (?1, ?2)",
+        params![repo, role.as_str()],
+    )?;
+    let key: i64 = db.query_row(
+        "SELECT id FROM agents WHERE repo = ?1 AND role = ?2",
+        params![repo, role.as_str()],
+        |row| row.get(0),
+    )?;
+    let token = |prefix: &str, kind: &str| -> Result<Secret, Trouble> {
+        let known: Option<String> = db
+            .query_row(
+                "SELECT secret FROM tokens WHERE kind = ?1 AND agent = ?2",
+                params![kind, key],
+                |row| row.get(0),
+            )
+            .optional()?;
+        Ok(Secret::new(match known {
+            Some(token) => token,
+            None => issue(db, prefix, kind, Some(key), None)?,
+        }))
+    };
+    Ok(AgentTokens {
+        bot: token("xoxb", "bot")?,
+        app: token("xapp", "app")?,
+    })
+}
+
+fn ensure_user(db: &Connection, name: &str) -> Result<UserId, Trouble> {
+    let id = id_of('U', &["person", name]);
+    db.execute(
+        "INSERT OR IGNORE INTO people (id, name, created_ms) VALUES (?1, ?2, ?3)",
+        params![id, name, now_ms()],
+    )?;
+    Ok(UserId::new(id))
+}
+
+fn issue(
+    db: &Connection,
+    prefix: &str,
+    kind: &str,
+    agent: Option<i64>,
+    person: Option<&str>,
+) -> Result<String, Trouble> {
+    let secret = format!("{prefix}-1-{}", random_text());
+    db.execute(
+        "INSERT INTO tokens (sha256, secret, kind, agent, person) VALUES (?1, ?2, ?3, ?4, ?5)",
+        params![Sha256Hex::of(&secret).as_str(), secret, kind, agent, person],
+    )?;
+    Ok(secret)
+}
+
+/// 160 random bits as 32 letters and digits.
+///
+/// # Panics
+/// When the system has no randomness to give; nothing safe can be done then.
+pub(crate) fn random_text() -> String {
+    let mut bytes = [0u8; 20];
+    getrandom::fill(&mut bytes).expect("the system gives random bytes");
+    BASE32_NOPAD.encode(&bytes)
+}
+
+/// The name under which browsers keep their session, made once per store. It is
+/// not to be guessed: who knows it can have the cookie sent to another port.
+pub(crate) fn own_name(db: &Connection) -> Result<String, Trouble> {
+    let fresh = random_text()[..20].to_ascii_lowercase();
+    db.execute(
+        "INSERT OR IGNORE INTO own_values (name, value) VALUES ('own_name', ?1)",
+        [format!("codebutler-{fresh}.localhost")],
+    )?;
+    let sql = "SELECT value FROM own_values WHERE name = 'own_name'";
+    Ok(db.query_row(sql, [], |row| row.get(0))?)
+}
+
+/// Whether a login code is good; it stays so.
+pub(crate) fn knows_code(db: &Connection, code: &str) -> Result<bool, Trouble> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM login_codes WHERE sha256 = ?1 AND expires_ms > ?2)";
+    let hash = Sha256Hex::of(code);
+    Ok(db.query_row(sql, params![hash.as_str(), now_ms()], |row| row.get(0))?)
+}
+
+/// What is kept of a session: it is good under one name only.
+pub(crate) fn session_hash(session: &str, host: &str) -> Sha256Hex {
+    Sha256Hex::of(format!("{session} {host}"))
+}
+
+/// Uses a login code up and opens a session for its person, under this name.
+pub(crate) fn use_code(
+    db: &Connection,
+    code: &str,
+    host: &str,
+) -> Result<Option<(Person, String)>, Trouble> {
+    let person: Option<String> = db
+        .query_row(
+            "DELETE FROM login_codes WHERE sha256 = ?1 AND expires_ms > ?2 RETURNING person",
+            params![Sha256Hex::of(code).as_str(), now_ms()],
+            |row| row.get(0),
+        )
+        .optional()?;
+    let Some(person) = person else {
+        return Ok(None);
+    };
+    let Some(person) = crate::identity::person_by_id(db, &person)? else {
+        return Ok(None);
+    };
+    let session = random_text();
+    const LIFE_MS: i64 = 30 * 24 * 3600 * 1000;
+    db.execute(
+        "INSERT INTO sessions (sha256, person, expires_ms) VALUES (?1, ?2, ?3)",
+        params![
+            session_hash(&session, host).as_str(),
+            person.id.as_str(),
+            now_ms() + LIFE_MS
+        ],
+    )?;
+    Ok(Some((person, session)))
+}
+
+/// Whose session a cookie is.
+pub(crate) fn of_session(
+    db: &Connection,
+    cookie: &str,
+    host: &str,
+) -> Result<Option<Person>, Trouble> {
+    let person: Option<String> = db
+        .prepare_cached("SELECT person FROM sessions WHERE sha256 = ?1 AND expires_ms > ?2")?
+        .query_row(
+            params![session_hash(cookie, host).as_str(), now_ms()],
+            |row| row.get(0),
+        )
+        .optional()?;
+    match person {
+        Some(id) => crate::identity::person_by_id(db, &id),
+        None => Ok(None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_tokens_are_given_again_and_every_role_has_its_own() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut tokens = Tokens::open(dir.path()).unwrap();
+        let first = tokens.ensure_repo("/r/app", "app").unwrap();
+        let again = Tokens::open(dir.path())
+            .unwrap()
+            .ensure_repo("/r/app", "other")
+            .unwrap();
+        assert_eq!(first.channel, again.channel);
+        let mut seen = std::collections::BTreeSet::new();
+        for role in Role::ALL {
+            assert_eq!(first.agents[&role].bot, again.agents[&role].bot);
+            assert!(first.agents[&role].app.expose().starts_with("xapp-"));
+            seen.insert(first.agents[&role].bot.expose().to_owned());
+            seen.insert(first.agents[&role].app.expose().to_owned());
+        }
+        assert_eq!(seen.len(), 12);
+        let other = tokens.ensure_repo("/r/app2", "app").unwrap();
+        assert_ne!(other.channel, first.channel);
+        let ana = tokens.ensure_person("ana").unwrap();
+        assert_eq!(tokens.ensure_person("ana").unwrap().token, ana.token);
+        assert_ne!(tokens.ensure_person("ben").unwrap().user, ana.user);
+    }
+
+    #[test]
+    fn a_repo_that_waits_for_its_channel_in_slack_gets_no_other() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut tokens = Tokens::open(dir.path()).unwrap();
+        let wanted = RepoChannel {
+            repo: "app".to_owned(),
+            id: None,
+            name: "codebutler-app".to_owned(),
+            bots: vec!["B1".to_owned()],
+        };
+        tokens.wish_channel(&wanted).unwrap();
+        let early = tokens.ensure_repo("app", "codebutler-app").unwrap_err();
+        assert!(matches!(early, HubError::NoChannel(_)), "{early}");
+        assert!(tokens.repos().unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_login_code_works_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut tokens = Tokens::open(dir.path()).unwrap();
+        let code = tokens.login_link().unwrap();
+        let enter = || use_code(&tokens.db, code.expose(), "a").unwrap();
+        let (person, session) = enter().unwrap();
+        assert_eq!(person.name, "you");
+        assert!(enter().is_none());
+        let of = |cookie: &str, host: &str| of_session(&tokens.db, cookie, host).unwrap();
+        assert_eq!(of(&session, "a"), Some(person));
+        assert_eq!(of(&session, "b"), None);
+        assert_eq!(of(code.expose(), "a"), None);
+    }
+}

@@ -1,0 +1,97 @@
+//! Socket Mode, the server's side. Each subscriber has one connection that
+//! counts, the newest; what it has not acknowledged waits in the store.
+
+mod queue;
+mod subscriber;
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
+use axum::{
+    extract::{Query, State, WebSocketUpgrade},
+    http::StatusCode,
+    response::{IntoResponse, Response},
+};
+use serde::Deserialize;
+
+use crate::{
+    hub::app::App,
+    identity::{Agent, tokens::random_text},
+};
+
+const TICKET_LIFE: Duration = Duration::from_secs(60);
+
+/// Tickets for sockets: each opens one connection, soon.
+#[derive(Default)]
+pub(crate) struct Tickets(Mutex<HashMap<String, (Agent, Instant)>>);
+
+impl Tickets {
+    pub(crate) fn issue(&self, agent: Agent) -> String {
+        let ticket = random_text();
+        let mut tickets = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        tickets.retain(|_, (_, issued)| issued.elapsed() < TICKET_LIFE);
+        tickets.insert(ticket.clone(), (agent, Instant::now()));
+        ticket
+    }
+
+    fn redeem(&self, ticket: &str) -> Option<Agent> {
+        let mut tickets = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (agent, issued) = tickets.remove(ticket)?;
+        (issued.elapsed() < TICKET_LIFE).then_some(agent)
+    }
+}
+
+/// What stands behind the question mark of a socket's address.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Asked {
+    #[serde(default)]
+    ticket: String,
+    /// Set by our own client: it understands epochs and our reasons.
+    #[serde(default)]
+    codebutler: Option<String>,
+    /// Slack's way to ask for frequent refreshes.
+    #[serde(default)]
+    debug_reconnects: Option<String>,
+}
+
+/// `GET /link/?ticket=…`, upgraded to a WebSocket.
+pub(crate) async fn handle(
+    State(app): State<Arc<App>>,
+    Query(asked): Query<Asked>,
+    upgrade: WebSocketUpgrade,
+) -> Response {
+    let Some(agent) = app.tickets.redeem(&asked.ticket) else {
+        return (StatusCode::UNAUTHORIZED, "the ticket is used or unknown").into_response();
+    };
+    let manners = subscriber::Manners {
+        knows_us: asked.codebutler.is_some(),
+        refreshes: asked.debug_reconnects.as_deref() == Some("true"),
+    };
+    upgrade
+        .max_message_size(1024 * 1024)
+        .on_upgrade(move |socket| subscriber::serve(app, agent, manners, socket))
+}
+
+#[cfg(test)]
+mod tests {
+    use butler_protocol::Role;
+
+    use super::*;
+
+    #[test]
+    fn a_ticket_opens_one_connection() {
+        let tickets = Tickets::default();
+        let agent = Agent {
+            key: 1,
+            repo: "r".into(),
+            role: Role::Pm,
+        };
+        let ticket = tickets.issue(agent.clone());
+        assert_eq!(tickets.redeem(&ticket), Some(agent));
+        assert_eq!(tickets.redeem(&ticket), None);
+        assert_eq!(tickets.redeem(""), None);
+    }
+}

@@ -1,0 +1,288 @@
+//! One connection of one subscriber, from hello to close.
+
+use std::{collections::HashMap, sync::Arc, time::Duration};
+
+use axum::extract::ws::{Message as Frame, WebSocket};
+use butler_protocol::Epoch;
+use futures_util::{StreamExt, stream::FuturesUnordered};
+use serde_json::{Value, json};
+use tokio::{
+    sync::broadcast::{self, error::RecvError},
+    time::{Instant, MissedTickBehavior, interval, sleep_until},
+};
+use tracing::{debug, info};
+
+use super::queue::Queue;
+use crate::{
+    error::Trouble,
+    hub::app::App,
+    identity::{Agent, names::APP},
+    log::{
+        self,
+        notice::{LoggedEvent, Notice, Shake},
+    },
+    presence,
+    store::tx::now_ms,
+};
+
+const PING_EVERY: Duration = Duration::from_secs(10);
+/// How long a connection is said to live, and lives when refreshes are asked for.
+const LIFE: Duration = Duration::from_secs(18_060);
+const SHORT_LIFE: Duration = Duration::from_secs(360);
+/// Between the announcement of a disconnect and the close.
+const FAREWELL: Duration = Duration::from_secs(10);
+/// Events kept in memory for a thread that is waiting; the rest is read again.
+const KEPT: usize = 512;
+
+/// What the client at the other end is like.
+pub(super) struct Manners {
+    /// It understands our words beside Slack's.
+    pub(super) knows_us: bool,
+    /// It asked for frequent refreshes.
+    pub(super) refreshes: bool,
+}
+
+type Acks = FuturesUnordered<std::pin::Pin<Box<dyn Future<Output = Result<u64, Trouble>> + Send>>>;
+
+struct Subscriber {
+    app: Arc<App>,
+    agent: Agent,
+    epoch: Epoch,
+    manners: Manners,
+    socket: WebSocket,
+    queue: Queue,
+    kept: HashMap<u64, Arc<LoggedEvent>>,
+    acks: Acks,
+    close_at: Option<Instant>,
+}
+
+/// Why a connection ends.
+enum End {
+    Gone,
+    Stale,
+    Stopped,
+}
+
+/// Serves a connection until it ends; never fails loudly, the client comes back.
+pub(super) async fn serve(app: Arc<App>, agent: Agent, manners: Manners, socket: WebSocket) {
+    // Heard before read: an event between the two is found twice, not never.
+    let notices = app.notices.subscribe();
+    let caller = agent.clone();
+    let raised = app
+        .store
+        .change(move |desk| {
+            let epoch = caller.raise_epoch(desk.db(), now_ms())?;
+            desk.say(Notice::Epoch {
+                agent: caller.key,
+                epoch,
+            });
+            Ok(epoch)
+        })
+        .await;
+    let Ok(epoch) = raised else { return };
+    let role = agent.role;
+    info!(%role, %epoch, "subscriber connected");
+    let _here = presence::enter(&app, agent.key);
+    let mut subscriber = Subscriber {
+        app,
+        agent,
+        epoch,
+        manners,
+        socket,
+        queue: Queue::default(),
+        kept: HashMap::new(),
+        acks: FuturesUnordered::new(),
+        close_at: None,
+    };
+    let end = subscriber.run(notices).await;
+    let queued = subscriber.queue.len();
+    debug!(%role, %epoch, queued, "subscriber gone");
+    match end {
+        End::Gone => {}
+        End::Stale if subscriber.manners.knows_us => {
+            let _ = subscriber.say(&goodbye("stale_epoch")).await;
+        }
+        // A stranger would take the frame for an invitation to reconnect.
+        End::Stale | End::Stopped => {
+            let _ = subscriber.socket.send(Frame::Close(None)).await;
+        }
+    }
+}
+
+impl Subscriber {
+    async fn run(&mut self, mut notices: broadcast::Receiver<Arc<Notice>>) -> End {
+        if self.greet().await.is_err() || self.reload().await.is_err() {
+            return End::Gone;
+        }
+        let mut pings = interval(PING_EVERY);
+        pings.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut checks = interval(Duration::from_secs(1));
+        checks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let life = if self.manners.refreshes {
+            SHORT_LIFE
+        } else {
+            LIFE
+        };
+        let old_at = Instant::now() + life;
+        let cancel = self.app.cancel.clone();
+        loop {
+            if self.send_ready().await.is_err() {
+                return End::Gone;
+            }
+            let close_at = self.close_at;
+            let step = tokio::select! {
+                () = cancel.cancelled() => return End::Stopped,
+                frame = self.socket.recv() => match frame {
+                    Some(Ok(frame)) => self.heard(&frame),
+                    Some(Err(_)) | None => return End::Gone,
+                },
+                notice = notices.recv() => match self.noticed(notice).await {
+                    Ok(()) => Ok(()),
+                    Err(end) => return end,
+                },
+                Some(acked) = self.acks.next() => match acked {
+                    Ok(seq) => {
+                        self.queue.acknowledged(seq);
+                        self.kept.remove(&seq);
+                        Ok(())
+                    }
+                    Err(Trouble::Refused("stale_epoch")) => return End::Stale,
+                    Err(_) => return End::Gone,
+                },
+                _ = pings.tick() => self.socket.send(Frame::Ping("codebutler".into())).await,
+                _ = checks.tick() => self.send_overdue().await,
+                () = sleep_until(old_at), if close_at.is_none() => {
+                    self.announce("refresh_requested").await
+                }
+                () = sleep_until(close_at.unwrap_or(old_at)), if close_at.is_some() => {
+                    return End::Stopped;
+                }
+            };
+            if step.is_err() {
+                return End::Gone;
+            }
+        }
+    }
+
+    async fn greet(&mut self) -> Result<(), axum::Error> {
+        let hello = json!({
+            "type": "hello", "num_connections": 1, "connection_info": {"app_id": APP},
+            "debug_info": {"host": "codebutler", "build_number": 1,
+                "approximate_connection_time": LIFE.as_secs()},
+            "codebutler": {"epoch": self.epoch, "role": self.agent.role, "version": self.app.version},
+        });
+        self.say(&hello).await
+    }
+
+    /// Takes up everything that the store has queued and we have not.
+    async fn reload(&mut self) -> Result<(), Trouble> {
+        let (agent, after) = (self.agent.key, self.queue.highest());
+        let waiting = self
+            .app
+            .store
+            .look(move |db| log::undelivered(db, agent, after))
+            .await?;
+        for (seq, thread) in waiting {
+            self.queue.push(seq, &thread);
+        }
+        Ok(())
+    }
+
+    fn heard(&mut self, frame: &Frame) -> Result<(), axum::Error> {
+        let Frame::Text(text) = frame else {
+            return Ok(());
+        };
+        let id = serde_json::from_str::<Value>(text.as_str())
+            .ok()
+            .and_then(|ack| ack["envelope_id"].as_str().map(str::to_owned));
+        let Some(seq) = id.and_then(|id| log::acknowledged(self.agent.key, &id)) else {
+            return Ok(());
+        };
+        let (store, agent, epoch) = (self.app.store.clone(), self.agent.clone(), self.epoch);
+        self.acks.push(Box::pin(async move {
+            store
+                .change(move |desk| {
+                    agent.check_epoch(desk.db(), Some(epoch))?;
+                    log::acknowledge(desk.db(), agent.key, seq)?;
+                    Ok(seq)
+                })
+                .await
+        }));
+        Ok(())
+    }
+
+    async fn noticed(&mut self, notice: Result<Arc<Notice>, RecvError>) -> Result<(), End> {
+        let notice = match notice {
+            Ok(notice) => notice,
+            Err(RecvError::Lagged(_)) => return self.reload().await.map_err(|_| End::Gone),
+            Err(RecvError::Closed) => return Err(End::Stopped),
+        };
+        match &*notice {
+            Notice::Event(event) if event.targets.contains(&self.agent.key) => {
+                if self.kept.len() < KEPT {
+                    self.kept.insert(event.seq, Arc::clone(event));
+                }
+                let thread = format!("{}/{}", event.channel, event.root);
+                self.queue.push(event.seq, &thread);
+            }
+            Notice::Epoch { agent, epoch } if *agent == self.agent.key && *epoch > self.epoch => {
+                return Err(End::Stale);
+            }
+            Notice::Shake(Shake::Drop) => return Err(End::Gone),
+            Notice::Shake(shake) => {
+                let reason = match shake {
+                    Shake::LinkDisabled => "link_disabled",
+                    _ => "refresh_requested",
+                };
+                self.announce(reason).await.map_err(|_| End::Gone)?;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    async fn send_ready(&mut self) -> Result<(), axum::Error> {
+        while let Some(seq) = self.queue.next(std::time::Instant::now()) {
+            self.send_event(seq, 0).await?;
+        }
+        Ok(())
+    }
+
+    async fn send_overdue(&mut self) -> Result<(), axum::Error> {
+        let again = self
+            .queue
+            .overdue(std::time::Instant::now(), !self.manners.knows_us);
+        for (seq, attempt) in again {
+            self.send_event(seq, attempt).await?;
+        }
+        Ok(())
+    }
+
+    async fn send_event(&mut self, seq: u64, attempt: u32) -> Result<(), axum::Error> {
+        let event = match self.kept.get(&seq) {
+            Some(event) => Arc::clone(event),
+            None => match self.app.store.look(move |db| log::event(db, seq)).await {
+                Ok(event) => Arc::new(event),
+                Err(error) => return Err(axum::Error::new(error)),
+            },
+        };
+        let envelope = event.envelope(self.agent.key, attempt);
+        self.say(&envelope).await
+    }
+
+    /// Says that the connection will end soon.
+    async fn announce(&mut self, reason: &str) -> Result<(), axum::Error> {
+        self.close_at = Some(Instant::now() + FAREWELL);
+        self.say(&goodbye(reason)).await
+    }
+
+    async fn say(&mut self, frame: &Value) -> Result<(), axum::Error> {
+        self.socket
+            .send(Frame::Text(frame.to_string().into()))
+            .await
+    }
+}
+
+fn goodbye(reason: &str) -> Value {
+    json!({"type": "disconnect", "reason": reason, "debug_info": {"host": "codebutler"}})
+}

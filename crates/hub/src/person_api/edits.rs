@@ -1,0 +1,194 @@
+//! What people do besides saying, clicking and reacting: change or delete what
+//! they said, and type slash commands. With a person's token, for scripts and the page.
+
+use std::sync::Arc;
+
+use axum::{
+    Json, Router,
+    extract::State,
+    routing::{patch, post},
+};
+use butler_protocol::{ChannelId, MessageTs, StampKind, ThreadId};
+use butler_slack::{EnvelopeKind, mrkdwn};
+use rusqlite::Connection;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::{
+    error::{Trouble, refusal::Refusal, refuse},
+    hub::app::App,
+    identity::{
+        Person,
+        names::{APP, TEAM},
+    },
+    log::{self, Happening},
+    person_api::{guard::Somebody, person_actions},
+    web_api::response_url,
+    workspace::{
+        channels,
+        message::{self, Stored},
+    },
+};
+
+type Answer = Result<Json<Value>, Refusal>;
+
+pub(crate) fn routes() -> Router<Arc<App>> {
+    Router::new()
+        .route("/v1/messages", patch(change).delete(delete))
+        .route("/v1/commands", post(command))
+}
+
+#[derive(Deserialize)]
+struct Changing {
+    channel: ChannelId,
+    ts: MessageTs,
+    text: String,
+}
+
+/// A person changes their own message; every agent of the channel is told.
+async fn change(
+    State(app): State<Arc<App>>,
+    Somebody(person): Somebody,
+    Json(wish): Json<Changing>,
+) -> Answer {
+    person_actions::only_here(&app)?;
+    let text = person_actions::checked(&wish.text)?;
+    let (channel, ts) = (wish.channel.clone(), wish.ts.clone());
+    let message = app
+        .store
+        .change(move |desk| {
+            let old = own(
+                desk.db(),
+                &person,
+                &wish.channel,
+                &wish.ts,
+                "cant_update_message",
+            )?;
+            let mut body = old.body.clone();
+            body["text"] = json!(person_actions::written(&text));
+            body["edited"] = json!({"user": person.id, "ts": desk.next_ts()});
+            message::replace(desk, &wish.channel, &old, &body)?;
+            Ok(body)
+        })
+        .await?;
+    Ok(Json(
+        json!({"ok": true, "channel": channel, "ts": ts, "message": message}),
+    ))
+}
+
+#[derive(Deserialize)]
+struct Deleting {
+    channel: ChannelId,
+    ts: MessageTs,
+}
+
+/// A person deletes their own message.
+async fn delete(
+    State(app): State<Arc<App>>,
+    Somebody(person): Somebody,
+    Json(wish): Json<Deleting>,
+) -> Answer {
+    person_actions::only_here(&app)?;
+    app.store
+        .change(move |desk| {
+            let old = own(
+                desk.db(),
+                &person,
+                &wish.channel,
+                &wish.ts,
+                "cant_delete_message",
+            )?;
+            message::delete(desk, &wish.channel, &old)
+        })
+        .await?;
+    Ok(Json(json!({"ok": true})))
+}
+
+/// A message that this person wrote.
+fn own(
+    db: &Connection,
+    person: &Person,
+    channel: &ChannelId,
+    ts: &MessageTs,
+    not_own: &'static str,
+) -> Result<Stored, Trouble> {
+    channels::get(db, channel)?;
+    match message::find(db, channel, ts)? {
+        None => refuse("message_not_found"),
+        Some(found) if found.body["user"] != json!(person.id) => refuse(not_own),
+        Some(found) => Ok(found),
+    }
+}
+
+#[derive(Deserialize)]
+struct Commanding {
+    channel: ChannelId,
+    /// As in `/pm`.
+    command: String,
+    #[serde(default)]
+    text: String,
+}
+
+/// A person types a slash command; the agents of the channel get it as Slack
+/// would send it. What an agent answers is shown to that person only.
+async fn command(
+    State(app): State<Arc<App>>,
+    Somebody(person): Somebody,
+    Json(wish): Json<Commanding>,
+) -> Answer {
+    person_actions::only_here(&app)?;
+    let name = wish.command.strip_prefix('/').unwrap_or_default();
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-_".contains(c);
+    if name.is_empty() || name.len() > 32 || !name.chars().all(plain) {
+        return Err(Trouble::Refused("invalid_command").into());
+    }
+    let base = app.rules.base.clone();
+    app.store
+        .change(move |desk| {
+            let channel = channels::get(desk.db(), &wish.channel)?;
+            // A command is in no thread; it gets a place of its own in the log.
+            let place = desk.next_ts();
+            let key = response_url::issue(desk.db(), &channel.id, &place, &person.id)?;
+            let payload = json!({
+                "token": "", "team_id": TEAM, "team_domain": "codebutler",
+                "channel_id": channel.id, "channel_name": channel.name,
+                "user_id": person.id, "user_name": person.name, "command": wish.command,
+                "text": mrkdwn::escape(&wish.text), "api_app_id": APP,
+                "response_url": format!("{base}/respond/{key}"),
+                "trigger_id": format!("{place}.{TEAM}"),
+            });
+            log::append(
+                desk,
+                Happening {
+                    thread: ThreadId::new(channel.id, place),
+                    from: None,
+                    to: Vec::new(),
+                    stamp: StampKind::Other,
+                    reference: None,
+                    kind: EnvelopeKind::SlashCommands,
+                    body: payload,
+                    delivered: true,
+                },
+            )?;
+            Ok(())
+        })
+        .await?;
+    Ok(Json(json!({"ok": true})))
+}
+
+/// Who typed the command that has this place in the log.
+pub(crate) fn commander(
+    db: &Connection,
+    channel: &ChannelId,
+    place: &str,
+) -> Result<Option<butler_protocol::UserId>, Trouble> {
+    use rusqlite::{OptionalExtension, params};
+    let user: Option<Option<String>> = db
+        .prepare_cached(
+            "SELECT json_extract(frame, '$.payload.user_id') FROM events
+             WHERE channel = ?1 AND root = ?2 ORDER BY seq LIMIT 1",
+        )?
+        .query_row(params![channel.as_str(), place], |row| row.get(0))
+        .optional()?;
+    Ok(user.flatten().map(butler_protocol::UserId::new))
+}

@@ -1,0 +1,196 @@
+//! Who may talk to the page and to `/v1`: a person with a token, or a browser
+//! with a session whose request really comes from our own page.
+
+use std::sync::Arc;
+
+use axum::{
+    extract::{FromRequestParts, Request, State},
+    http::{HeaderMap, Method, StatusCode, request::Parts},
+    middleware::Next,
+    response::{IntoResponse, Response},
+};
+
+use crate::{
+    error::refusal::Refusal,
+    hub::app::App,
+    identity::{Identity, Person, tokens},
+    web_api,
+};
+
+/// The cookie that holds a session.
+pub(crate) const COOKIE: &str = "codebutler";
+
+/// Everything a page of ours may load, and nothing else. No inline script or
+/// style: text from people and models could otherwise smuggle one in.
+const CONTENT_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; \
+img-src 'self' data:; media-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; \
+frame-ancestors 'none'";
+
+/// Refuses names that are not ours: a page of a stranger whose domain resolves
+/// to this machine could otherwise read the workspace.
+pub(crate) async fn check_host(
+    State(app): State<Arc<App>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let host = request
+        .headers()
+        .get("host")
+        .and_then(|value| value.to_str().ok())
+        .or_else(|| request.uri().authority().map(|a| a.as_str()));
+    if !host.is_some_and(|host| is_ours(&app, host)) {
+        return Refusal::new(StatusCode::MISDIRECTED_REQUEST, "foreign_host").into_response();
+    }
+    let mut response = next.run(request).await;
+    let headers = response.headers_mut();
+    for (name, value) in [
+        ("content-security-policy", CONTENT_POLICY),
+        ("x-content-type-options", "nosniff"),
+        // Not `no-referrer`: browsers then send `Origin: null` with our own
+        // forms, and nobody could log in. Other hosts get nothing either way.
+        ("referrer-policy", "same-origin"),
+        ("cross-origin-opener-policy", "same-origin"),
+    ] {
+        if let Ok(value) = value.parse() {
+            headers.entry(name).or_insert(value);
+        }
+    }
+    response
+}
+
+fn is_ours(app: &App, host: &str) -> bool {
+    let name = without_port(host).to_ascii_lowercase();
+    let listening = app.address.ip().to_string();
+    is_shared(&name)
+        || name == app.own_name
+        || name.trim_matches(['[', ']']) == listening
+        || app
+            .hosts
+            .iter()
+            .any(|known| known.eq_ignore_ascii_case(&name))
+}
+
+/// Names whose cookies go to every server of this machine.
+fn is_shared(name: &str) -> bool {
+    matches!(name, "localhost" | "127.0.0.1" | "[::1]")
+}
+
+/// Whether a request came by such a name.
+pub(crate) fn is_shared_name(headers: &HeaderMap) -> bool {
+    is_shared(&host_of(headers))
+}
+
+/// The name that was asked for, without its port. A session is good under the
+/// name that it was made for.
+pub(crate) fn host_of(headers: &HeaderMap) -> String {
+    let host = headers.get("host").and_then(|value| value.to_str().ok());
+    without_port(host.unwrap_or_default()).to_ascii_lowercase()
+}
+
+/// The same port under the name that only our own pages know.
+pub(crate) fn at_own_name(app: &App, headers: &HeaderMap, path: &str) -> String {
+    let host = headers.get("host").and_then(|value| value.to_str().ok());
+    let port = host
+        .and_then(|host| host.rsplit_once(':'))
+        .map(|(_, port)| port);
+    let port = port.and_then(|port| port.parse::<u16>().ok());
+    let port = port.unwrap_or_else(|| app.address.port());
+    format!("http://{}:{port}{path}", app.own_name)
+}
+
+fn without_port(host: &str) -> &str {
+    match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|b| b.is_ascii_digit()) && !name.is_empty() => name,
+        _ => host,
+    }
+}
+
+/// A request that changes something must come from our own page: browsers send
+/// `Origin` with it, and it must be the host that was asked.
+fn from_our_page(headers: &HeaderMap) -> bool {
+    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    match (text("origin"), text("host")) {
+        (Some(origin), Some(host)) => {
+            let authority = origin.split_once("://").map(|(_, rest)| rest);
+            authority == Some(host)
+        }
+        _ => false,
+    }
+}
+
+/// The session cookie of a request.
+pub(crate) fn cookie(headers: &HeaderMap) -> Option<String> {
+    headers.get_all("cookie").iter().find_map(|value| {
+        value.to_str().ok()?.split(';').find_map(|pair| {
+            let (name, value) = pair.trim().split_once('=')?;
+            (name == COOKIE).then(|| value.to_owned())
+        })
+    })
+}
+
+/// Whether a form was sent by our own page; for login, which has no session yet.
+pub(crate) fn own_form(headers: &HeaderMap) -> bool {
+    from_our_page(headers)
+}
+
+/// A person, by token or by session.
+pub(crate) struct Somebody(pub(crate) Person);
+
+impl FromRequestParts<Arc<App>> for Somebody {
+    type Rejection = Refusal;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Refusal> {
+        if let Some(token) = web_api::bearer(&parts.headers) {
+            return match app.identify(&token).await? {
+                Some(Identity::Person(person)) => Ok(Self(person)),
+                Some(_) => Err(Refusal::new(StatusCode::FORBIDDEN, "not_a_person")),
+                None => Err(Refusal::new(StatusCode::UNAUTHORIZED, "invalid_auth")),
+            };
+        }
+        let Some(session) = cookie(&parts.headers) else {
+            return Err(Refusal::new(StatusCode::UNAUTHORIZED, "not_authed"));
+        };
+        let reads = matches!(parts.method, Method::GET | Method::HEAD);
+        if !reads && !from_our_page(&parts.headers) {
+            return Err(Refusal::new(StatusCode::FORBIDDEN, "foreign_origin"));
+        }
+        let host = host_of(&parts.headers);
+        let person = app
+            .store
+            .look(move |db| tokens::of_session(db, &session, &host))
+            .await?;
+        person
+            .map(Self)
+            .ok_or(Refusal::new(StatusCode::UNAUTHORIZED, "invalid_auth"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_is_read_without_its_port() {
+        assert_eq!(without_port("127.0.0.1:7878"), "127.0.0.1");
+        assert_eq!(without_port("[::1]:7878"), "[::1]");
+        assert_eq!(without_port("[::1]"), "[::1]");
+        assert_eq!(without_port("localhost"), "localhost");
+    }
+
+    #[test]
+    fn only_our_own_page_may_change_things() {
+        let check = |origin: Option<&str>, host: &str| {
+            let mut headers = HeaderMap::new();
+            if let Some(origin) = origin {
+                headers.insert("origin", origin.parse().unwrap());
+            }
+            headers.insert("host", host.parse().unwrap());
+            from_our_page(&headers)
+        };
+        assert!(check(Some("http://127.0.0.1:7878"), "127.0.0.1:7878"));
+        assert!(!check(Some("http://evil.example"), "127.0.0.1:7878"));
+        assert!(!check(Some("http://127.0.0.1:9999"), "127.0.0.1:7878"));
+        assert!(!check(Some("null"), "127.0.0.1:7878"));
+        assert!(!check(None, "127.0.0.1:7878"));
+    }
+}

@@ -1,0 +1,414 @@
+//! What people do, whichever way they do it (page, script): say, click, react.
+
+pub(crate) mod person_acts;
+pub(crate) mod words;
+
+use std::sync::Arc;
+
+use butler_protocol::{
+    ActionId, ChannelId, Decision, MessageTs, StampKind, ThreadId, UserId, mentions,
+};
+use butler_slack::{EnvelopeKind, mrkdwn};
+use serde_json::{Map, Value, json};
+
+use words::Said;
+
+use crate::{
+    error::{Trouble, refuse},
+    hub::app::App,
+    identity::{Person, names::BOT_USER},
+    log::{self, Happening},
+    store::tx::Desk,
+    workspace::{
+        channels,
+        decide::{self, Click, Pressed, Rules, Thumb},
+        files,
+        message::{self, Author, Draft},
+        react::{self, Reactor},
+    },
+};
+
+/// The most that a person can say at once.
+const TEXT_LIMIT: usize = 40_000;
+
+/// What a person wants to say.
+#[derive(Debug)]
+pub(crate) struct Saying {
+    pub(crate) channel: ChannelId,
+    pub(crate) thread: Option<MessageTs>,
+    pub(crate) text: String,
+    pub(crate) uploads: Vec<Upload>,
+    /// How the caller reaches us, for the addresses of files.
+    pub(crate) base: String,
+}
+
+/// A file that comes along.
+#[derive(Debug)]
+pub(crate) struct Upload {
+    pub(crate) name: String,
+    pub(crate) bytes: Vec<u8>,
+}
+
+/// A person says something; some words also decide.
+pub(crate) async fn say(
+    app: &Arc<App>,
+    person: Person,
+    saying: Saying,
+) -> Result<(MessageTs, Value), Trouble> {
+    only_here(app)?;
+    let text = match checked(&saying.text) {
+        Err(Trouble::Refused("no_text")) if !saying.uploads.is_empty() => String::new(),
+        other => other?,
+    };
+    let rules = app.rules.clone();
+    app.store
+        .change(move |desk| {
+            let channel = saying.channel;
+            let repo = channels::get(desk.db(), &channel)?.repo;
+            let author = Author::Person(person.id.clone());
+            let mut draft = Draft::new(channel.clone(), saying.thread, author);
+            draft.text = written(&text);
+            draft.to = mentions(&draft.text, Some(&UserId::new(BOT_USER)));
+            for upload in &saying.uploads {
+                let file = keep(desk, &person, &channel, upload)?;
+                draft.files.push(files::shown(&file, &saying.base));
+            }
+            let root = match &draft.root {
+                Some(ts) => Some(message::root_of(desk.db(), &channel, ts)?),
+                None => None,
+            };
+            let words = Said {
+                person: &person,
+                channel: &channel,
+                root: root.as_ref(),
+                ts: None,
+                text: &text,
+            };
+            draft.stamp = words::kind_of(desk, &rules, &words, &UserId::new(BOT_USER))?;
+            if draft.stamp == StampKind::Message
+                && let Some(act) = person_acts::meant(desk.db(), &words)?
+            {
+                draft.stamp = StampKind::Act;
+                draft.reference = Some(act.as_str().to_owned());
+                draft.to = vec![act.role()];
+            }
+            let said = message::write(desk, draft)?;
+            words::heed(desk, &rules, &words, &repo)?;
+            if said.1["text"]
+                .as_str()
+                .is_some_and(|text| text.contains(MENTION))
+            {
+                mention(desk, &channel, &said.1)?;
+            }
+            Ok(said)
+        })
+        .await
+}
+
+/// A person's text that can be said.
+pub(crate) fn checked(text: &str) -> Result<String, Trouble> {
+    let text = text.trim_end();
+    if text.is_empty() {
+        return refuse("no_text");
+    }
+    if text.len() > TEXT_LIMIT {
+        return refuse("msg_too_long");
+    }
+    Ok(text.to_owned())
+}
+
+/// How the app is mentioned.
+const MENTION: &str = "<@U0BUTLER>";
+
+/// A person's text as Slack would keep it: escaped, the app's name a mention.
+pub(crate) fn written(text: &str) -> String {
+    let text = mrkdwn::escape(text).replace("&lt;@U0BUTLER&gt;", MENTION);
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text.as_str();
+    while let Some(at) = rest.find("@codebutler") {
+        let (before, after) = (&rest[..at], &rest[at + "@codebutler".len()..]);
+        let inside = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
+        let starts = !before.ends_with(|c: char| inside(c) || c == '`');
+        // `@codebutler.coder` names a role and stays as it was typed.
+        let role = after
+            .strip_prefix('.')
+            .is_some_and(|tail| tail.starts_with(inside));
+        let ends = !after.starts_with(inside) && !role;
+        out.push_str(before);
+        out.push_str(if starts && ends {
+            MENTION
+        } else {
+            "@codebutler"
+        });
+        rest = after;
+    }
+    out.push_str(rest);
+    out
+}
+
+/// The second event of a message that mentions the app, as Slack has it. Agents
+/// go by the message; this one is for other apps.
+fn mention(desk: &mut Desk<'_>, channel: &ChannelId, message: &Value) -> Result<(), Trouble> {
+    let root = message["thread_ts"].as_str().or(message["ts"].as_str());
+    let Some(Ok(root)) = root.map(str::parse) else {
+        return Ok(());
+    };
+    let mut event = message.clone();
+    event["type"] = json!("app_mention");
+    event["channel"] = json!(channel);
+    event["event_ts"] = message["ts"].clone();
+    log::append(
+        desk,
+        Happening {
+            thread: ThreadId::new(channel.clone(), root),
+            from: None,
+            to: Vec::new(),
+            stamp: StampKind::Other,
+            reference: None,
+            kind: EnvelopeKind::EventsApi,
+            body: event,
+            delivered: true,
+        },
+    )?;
+    Ok(())
+}
+
+fn keep(
+    desk: &Desk<'_>,
+    person: &Person,
+    channel: &ChannelId,
+    upload: &Upload,
+) -> Result<files::File, Trouble> {
+    let owner = person.id.as_str();
+    let wish = files::Wish {
+        owner: owner.to_owned(),
+        user: owner.to_owned(),
+        name: upload.name.clone(),
+        length: upload.bytes.len() as u64,
+    };
+    let (id, key) = files::announce(desk.db(), &wish)?;
+    files::fill(desk.db(), &id, &key, &upload.bytes)?;
+    files::settle(desk.db(), owner, &id, None, Some(channel))
+}
+
+/// What a person did to an element of a message.
+#[derive(Debug, Clone, Default, serde::Deserialize)]
+pub(crate) struct Press {
+    pub(crate) action_id: String,
+    /// Needed only where two blocks have an element of this name.
+    #[serde(default)]
+    pub(crate) block_id: Option<String>,
+    /// The state of all inputs, as Slack sends it under `state.values`.
+    #[serde(default)]
+    pub(crate) state: Option<Value>,
+    /// What was chosen or typed, in Slack's own fields of the action.
+    #[serde(flatten)]
+    pub(crate) fields: Map<String, Value>,
+}
+
+/// The fields of an action that a person's hand can set.
+const FIELDS: [&str; 9] = [
+    "value",
+    "selected_option",
+    "selected_options",
+    "selected_user",
+    "selected_users",
+    "selected_channel",
+    "selected_conversation",
+    "selected_date",
+    "selected_time",
+];
+
+/// A person uses a button or another element. On one of our cards this is a
+/// decision; on anything else the agents of the channel are told.
+pub(crate) async fn press(
+    app: &Arc<App>,
+    person: Person,
+    channel: ChannelId,
+    ts: MessageTs,
+    press: Press,
+) -> Result<Option<Decision>, Trouble> {
+    only_here(app)?;
+    let rules = app.rules.clone();
+    app.store
+        .change(move |desk| {
+            if press.action_id.starts_with("cb:") {
+                let Ok(action) = press.action_id.parse() else {
+                    return refuse("unknown_action");
+                };
+                let click = Click {
+                    channel,
+                    message: ts,
+                    action,
+                };
+                return decide::decide(desk, &rules, &person, &click).map(Some);
+            }
+            press_other(desk, &rules, &person, &channel, &ts, press)?;
+            Ok(None)
+        })
+        .await
+}
+
+pub(crate) fn press_other(
+    desk: &mut Desk<'_>,
+    rules: &Rules,
+    person: &Person,
+    channel: &ChannelId,
+    ts: &MessageTs,
+    press: Press,
+) -> Result<(), Trouble> {
+    let Some(target) = message::find(desk.db(), channel, ts)? else {
+        return refuse("message_not_found");
+    };
+    if target.role.is_none() {
+        return refuse("unknown_action");
+    }
+    let Some(mut element) = element_of(&target.body["blocks"], &press) else {
+        return refuse("unknown_action");
+    };
+    for (field, value) in press.fields {
+        if FIELDS.contains(&field.as_str()) {
+            element[field] = value;
+        }
+    }
+    let thread = ThreadId::new(channel.clone(), target.root);
+    let pressed = Pressed {
+        thread: &thread,
+        ts,
+        element,
+        state: press.state,
+    };
+    let payload = decide::block_actions(desk, rules, person, pressed)?;
+    log::append(
+        desk,
+        Happening {
+            thread,
+            from: None,
+            to: target.role.into_iter().collect(),
+            stamp: StampKind::Other,
+            reference: None,
+            kind: EnvelopeKind::Interactive,
+            body: payload,
+            delivered: true,
+        },
+    )?;
+    Ok(())
+}
+
+/// The element with this id anywhere in the blocks, with the id of its block.
+fn element_of(blocks: &Value, press: &Press) -> Option<Value> {
+    let wanted = |block: &&Value| {
+        press
+            .block_id
+            .as_deref()
+            .is_none_or(|id| block["block_id"] == id)
+    };
+    blocks.as_array()?.iter().filter(wanted).find_map(|block| {
+        let inside = block["elements"].as_array().map_or(&[][..], Vec::as_slice);
+        let mut candidates = inside
+            .iter()
+            .chain([&block["accessory"], &block["element"]]);
+        let mut element = candidates
+            .find(|element| element["action_id"] == press.action_id.as_str())?
+            .clone();
+        element["block_id"] = block["block_id"].clone();
+        Some(element)
+    })
+}
+
+/// A person reacts; 👍 on an open card approves where that is unambiguous.
+pub(crate) async fn react(
+    app: &Arc<App>,
+    person: Person,
+    channel: ChannelId,
+    ts: MessageTs,
+    name: String,
+    add: bool,
+) -> Result<(), Trouble> {
+    only_here(app)?;
+    let rules = app.rules.clone();
+    app.store
+        .change(move |desk| {
+            let what = Reacted {
+                channel,
+                ts,
+                name,
+                add,
+            };
+            reacted(desk, &rules, &person, what)
+        })
+        .await
+}
+
+/// A reaction of a person.
+#[derive(Debug, Clone)]
+pub(crate) struct Reacted {
+    pub(crate) channel: ChannelId,
+    pub(crate) ts: MessageTs,
+    pub(crate) name: String,
+    pub(crate) add: bool,
+}
+
+/// Keeps a person's reaction, and what it decides.
+pub(crate) fn reacted(
+    desk: &mut Desk<'_>,
+    rules: &Rules,
+    person: &Person,
+    what: Reacted,
+) -> Result<(), Trouble> {
+    let Reacted {
+        channel,
+        ts,
+        name,
+        add,
+    } = what;
+    channels::get(desk.db(), &channel)?;
+    let reactor = Reactor::Person(person.id.clone());
+    react::react(desk, &reactor, &channel, &ts, &name, add)?;
+    let Some(thumb) = Thumb::of_emoji(&name).filter(|_| add) else {
+        return Ok(());
+    };
+    let Some((request, kind)) = decide::open_card(desk.db(), &channel, &ts)? else {
+        return Ok(());
+    };
+    let Some(choice) = thumb.choice(kind) else {
+        return Ok(());
+    };
+    let click = Click {
+        channel,
+        message: ts,
+        action: ActionId { request, choice },
+    };
+    words::decided(desk, rules, person, &click).map(drop)
+}
+
+/// With real Slack behind us people act there: somebody on the page is nobody
+/// that Slack knows.
+pub(crate) fn only_here(app: &App) -> Result<(), Trouble> {
+    if app.relay.is_some() {
+        return refuse("use_slack");
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_apps_name_becomes_a_mention_and_a_roles_does_not() {
+        for (typed, kept) in [
+            ("@codebutler help", "<@U0BUTLER> help"),
+            ("hey @codebutler", "hey <@U0BUTLER>"),
+            ("ask @codebutler.", "ask <@U0BUTLER>."),
+            ("<@U0BUTLER> & you", "<@U0BUTLER> &amp; you"),
+            ("@codebutler.coder go", "@codebutler.coder go"),
+            ("`@codebutler`", "`@codebutler`"),
+            ("me@codebutler x", "me@codebutler x"),
+            ("@codebutlers", "@codebutlers"),
+            ("<!channel>", "&lt;!channel&gt;"),
+        ] {
+            assert_eq!(written(typed), kept);
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! Words by which a person acts on a thread itself when no card is open: merge,
+//! close, hold, resume, archive. The word goes to the role that carries it out,
+//! as a stamp that only the hub can make; models do not read it.
+
+use butler_policy::{Word, meanings};
+use butler_protocol::{Choice, DecisionKind, PersonAct, ThreadId};
+use rusqlite::Connection;
+
+use super::words::Said;
+use crate::{
+    error::Trouble,
+    views::pulls,
+    workspace::{decide, stops},
+};
+
+/// Words that go on after Hold; elsewhere they are for whoever works.
+const GO_ON: [&str; 4] = ["resume", "go on", "continue", "sigue"];
+
+/// What this message does to its thread, if it is such a word. Without an open
+/// pull request a word about one is only a word.
+pub(crate) fn meant(db: &Connection, said: &Said<'_>) -> Result<Option<PersonAct>, Trouble> {
+    let Some(root) = said.root else {
+        return Ok(None);
+    };
+    let words = meanings(said.text);
+    if words.contains(&Word::Archive) {
+        return Ok(Some(PersonAct::Archive));
+    }
+    let plain = said.text.trim().trim_end_matches(['.', '!']).to_lowercase();
+    let goes_on = GO_ON.contains(&plain.as_str());
+    let about = [Word::Merge, Word::Close, Word::Hold];
+    if !goes_on && !words.iter().any(|word| about.contains(word)) {
+        return Ok(None);
+    }
+    let thread = ThreadId::new(said.channel.clone(), root.clone());
+    if !pulls::has_open(db, &thread)? {
+        return Ok(None);
+    }
+    let cards = decide::of_thread(db, &thread)?;
+    let mut merges = cards
+        .iter()
+        .filter(|card| card.asked.kind == DecisionKind::Merge);
+    if goes_on {
+        // Whoever was stopped goes on first.
+        if stops::stopped(db, &thread)?.is_some() {
+            return Ok(None);
+        }
+        let last = merges.next_back().and_then(|card| card.decided.as_ref());
+        let held = last.is_some_and(|decision| decision.choice == Choice::Hold);
+        return Ok(held.then_some(PersonAct::Merge));
+    }
+    Ok(if words.contains(&Word::Hold) {
+        Some(PersonAct::Hold)
+    } else {
+        // An open card is answered by the word itself, where that is clear.
+        let open = merges.any(|card| card.decided.is_none());
+        (!open).then_some(PersonAct::Merge)
+    })
+}

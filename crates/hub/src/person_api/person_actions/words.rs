@@ -1,0 +1,147 @@
+//! What a person's words decide: `approve <id>`, and a bare "yes", "no" or
+//! "merge" where only one open card can be meant. The rules are the same for
+//! the embedded workspace and for what is said in Slack.
+
+use butler_policy::{Word, answer, is_stop, meanings};
+use butler_protocol::{ActionId, ChannelId, MessageTs, StampKind, ThreadId, UserId};
+
+use crate::{
+    error::Trouble,
+    identity::Person,
+    store::tx::Desk,
+    workspace::{
+        access,
+        decide::{self, Click, Rules, Thumb},
+    },
+};
+
+/// Something that a person said in a thread.
+pub(crate) struct Said<'a> {
+    pub(crate) person: &'a Person,
+    pub(crate) channel: &'a ChannelId,
+    /// The root of the thread; what begins one answers nothing.
+    pub(crate) root: Option<&'a MessageTs>,
+    /// When, if it was said a while ago: a card that came later is not meant.
+    pub(crate) ts: Option<&'a MessageTs>,
+    /// As it was typed, without Slack's escapes.
+    pub(crate) text: &'a str,
+}
+
+/// Whether the text is one of the words that can answer a card.
+pub(crate) fn is_bare(text: &str) -> bool {
+    // A stop answers none, and must not wait for one.
+    meanings(text).iter().any(|word| *word != Word::Stop)
+}
+
+/// What a person's message is: an answer to a card has nothing left in it for a
+/// model to read, and a stop is obeyed by everybody. `bot` is the app's own user.
+pub(crate) fn kind_of(
+    desk: &mut Desk<'_>,
+    rules: &Rules,
+    said: &Said<'_>,
+    bot: &UserId,
+) -> Result<StampKind, Trouble> {
+    if answered(desk, rules, said)? {
+        return Ok(StampKind::Other);
+    }
+    if is_stop(said.text, Some(bot)) {
+        return Ok(StampKind::Stop);
+    }
+    Ok(StampKind::Message)
+}
+
+/// Carries out what a bare word decides. True when it was an answer.
+fn answered(desk: &mut Desk<'_>, rules: &Rules, said: &Said<'_>) -> Result<bool, Trouble> {
+    let Some(click) = click_meant(desk, said)? else {
+        return Ok(false);
+    };
+    decided(desk, rules, said.person, &click)
+}
+
+/// The one open card that a bare word answers. With several open it answers
+/// none: a person has to say which.
+fn click_meant(desk: &Desk<'_>, said: &Said<'_>) -> Result<Option<Click>, Trouble> {
+    let words = meanings(said.text);
+    let (Some(root), false) = (said.root, words.is_empty()) else {
+        return Ok(None);
+    };
+    let thread = ThreadId::new(said.channel.clone(), root.clone());
+    let cards = decide::of_thread(desk.db(), &thread)?;
+    let open: Vec<_> = cards
+        .into_iter()
+        .filter(|card| card.decided.is_none())
+        .map(|card| card.asked)
+        .filter(|card| said.ts.is_none_or(|ts| *ts > card.message))
+        .collect();
+    let meant = words.into_iter().flat_map(|word| {
+        let names_it = matches!(word, Word::Merge | Word::Hold | Word::Close);
+        let alone = names_it || open.len() == 1;
+        let cards = open.iter().filter(move |_| alone);
+        cards.filter_map(move |card| Some((card, answer(word, card.kind)?)))
+    });
+    let meant: Vec<_> = meant.collect();
+    let [(card, choice)] = meant.as_slice() else {
+        return Ok(None);
+    };
+    Ok(Some(Click {
+        channel: said.channel.clone(),
+        message: card.message.clone(),
+        action: ActionId {
+            request: card.request.clone(),
+            choice: *choice,
+        },
+    }))
+}
+
+/// `approve <id>` or `reject <id>` in a message decides, where that is
+/// unambiguous. The words count in the card's own thread; anywhere else they are
+/// only words.
+pub(crate) fn heed(
+    desk: &mut Desk<'_>,
+    rules: &Rules,
+    said: &Said<'_>,
+    repo: &str,
+) -> Result<(), Trouble> {
+    let Some((thumb, request)) = Thumb::in_words(said.text) else {
+        return Ok(());
+    };
+    let Some(view) = decide::view(desk.db(), repo, &request)? else {
+        return Ok(());
+    };
+    let asked = view.asked;
+    if said.root != Some(&asked.thread.root) {
+        return Ok(());
+    }
+    let Some(choice) = thumb.choice(asked.kind) else {
+        return Ok(());
+    };
+    let click = Click {
+        channel: asked.thread.channel,
+        message: asked.message,
+        action: ActionId {
+            request: asked.request,
+            choice,
+        },
+    };
+    decided(desk, rules, said.person, &click).map(drop)
+}
+
+/// Decides by a word or a thumb; true when it counted. Of somebody who may not
+/// decide it stays a word or a thumb, and they are told.
+pub(super) fn decided(
+    desk: &mut Desk<'_>,
+    rules: &Rules,
+    person: &Person,
+    click: &Click,
+) -> Result<bool, Trouble> {
+    let code = match desk.attempt(|desk| decide::decide(desk, rules, person, click)) {
+        Ok(_) => return Ok(true),
+        Err(Trouble::Refused(code)) => code,
+        Err(trouble) => return Err(trouble),
+    };
+    if let Some(view) = decide::on_message(desk.db(), &click.channel, &click.message)? {
+        let place = (&view.asked.thread, view.asked.from);
+        access::tell(desk, rules, person, place, code)?;
+    }
+    Ok(false)
+}

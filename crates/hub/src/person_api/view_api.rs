@@ -1,0 +1,103 @@
+//! `/v1` for what the page shows beside the conversation: board, pull requests,
+//! cost, and a thread's time line.
+
+use std::sync::Arc;
+
+use axum::{
+    Json, Router,
+    extract::{Path, Query, State},
+    routing::get,
+};
+use butler_protocol::{ChannelId, MessageTs, ThreadId};
+use rusqlite::Connection;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::{
+    budget,
+    error::{Trouble, refusal::Refusal},
+    hub::app::App,
+    person_api::guard::Somebody,
+    store::tx::now_ms,
+    views::{
+        bill, board,
+        overview::{self, Window},
+        pulls, timeline,
+    },
+    workspace::{channels, message, read},
+};
+
+type Answer = Result<Json<Value>, Refusal>;
+type Thread = Path<(ChannelId, MessageTs)>;
+
+pub(crate) fn routes() -> Router<Arc<App>> {
+    Router::new()
+        .route("/v1/board", get(threads))
+        .route("/v1/pulls", get(all_pulls))
+        .route("/v1/cost", get(cost))
+        .route("/v1/threads/{channel}/{ts}/timeline", get(timeline))
+        .route("/v1/threads/{channel}/{ts}/pull", get(pull))
+        .route("/v1/threads/{channel}/{ts}/cost", get(thread_cost))
+}
+
+#[derive(Deserialize)]
+struct Where {
+    #[serde(default)]
+    channel: Option<ChannelId>,
+}
+
+async fn threads(
+    State(app): State<Arc<App>>,
+    _somebody: Somebody,
+    Query(place): Query<Where>,
+) -> Answer {
+    let look = app
+        .store
+        .look(move |db| board::threads(db, place.channel.as_ref(), now_ms()));
+    Ok(Json(json!({"ok": true, "threads": look.await?})))
+}
+
+async fn all_pulls(State(app): State<Arc<App>>, _somebody: Somebody) -> Answer {
+    let all = app.store.look(pulls::list).await?;
+    Ok(Json(json!({"ok": true, "pulls": all})))
+}
+
+async fn cost(State(app): State<Arc<App>>, _somebody: Somebody) -> Answer {
+    let caps = app.rules.caps.clone();
+    let look = app
+        .store
+        .look(move |db| bill::bill(db, None, &caps, &budget::day_of(now_ms())));
+    Ok(Json(json!({"ok": true, "cost": look.await?})))
+}
+
+async fn thread_cost(State(app): State<Arc<App>>, _somebody: Somebody, Path(at): Thread) -> Answer {
+    let caps = app.rules.caps.clone();
+    let look = app.store.look(move |db| {
+        let thread = thread_of(db, at)?;
+        bill::bill(db, Some(&thread), &caps, &budget::day_of(now_ms()))
+    });
+    Ok(Json(json!({"ok": true, "cost": look.await?})))
+}
+
+async fn timeline(State(app): State<Arc<App>>, _somebody: Somebody, Path(at): Thread) -> Answer {
+    let look = app.store.look(move |db| {
+        let thread = thread_of(db, at)?;
+        let (messages, _) = read::newest_replies(db, &thread, &Window::default())?;
+        Ok(timeline::tell(&messages, &overview::records(db, &thread)?))
+    });
+    Ok(Json(json!({"ok": true, "moments": look.await?})))
+}
+
+async fn pull(State(app): State<Arc<App>>, _somebody: Somebody, Path(at): Thread) -> Answer {
+    let look = app
+        .store
+        .look(move |db| pulls::of_thread(db, &thread_of(db, at)?));
+    Ok(Json(json!({"ok": true, "pull": look.await?})))
+}
+
+/// The thread that a message is in.
+fn thread_of(db: &Connection, (channel, ts): (ChannelId, MessageTs)) -> Result<ThreadId, Trouble> {
+    channels::get(db, &channel)?;
+    let root = message::root_of(db, &channel, &ts)?;
+    Ok(ThreadId::new(channel, root))
+}

@@ -1,0 +1,224 @@
+//! Who works on a thread. The answer is stamped on every event, so that all
+//! agents decide alike whom a person's unaddressed message is for.
+
+use butler_protocol::{Activity, ActivityState, Role, ThreadId};
+use rusqlite::{Connection, OptionalExtension, params};
+use serde::Serialize;
+
+use crate::{error::Trouble, workspace::stops};
+
+/// One role's last word about one thread.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct Standing {
+    pub(crate) role: Role,
+    pub(crate) state: ActivityState,
+    pub(crate) step: Option<String>,
+    /// When it took up this state.
+    pub(crate) since_ms: i64,
+    /// When it was last heard of.
+    pub(crate) heard_ms: i64,
+    /// How long it counts without a further word, while working.
+    pub(crate) lease_ms: i64,
+}
+
+impl Standing {
+    /// Whether the role is at work: a role that stopped talking is not.
+    pub(crate) fn works(&self, now_ms: i64) -> bool {
+        self.state == ActivityState::Working
+            && now_ms.saturating_sub(self.heard_ms) <= self.lease_ms
+    }
+}
+
+/// The role that an unaddressed message belongs to: the last that took up work
+/// and still works; else the last that parked, for it waits for an answer; else
+/// nobody, which means the PM.
+pub(crate) fn active_of(standings: &[Standing], now_ms: i64) -> Option<Role> {
+    let latest = |wanted: &dyn Fn(&Standing) -> bool| {
+        standings
+            .iter()
+            .filter(|standing| wanted(standing))
+            .max_by_key(|standing| standing.since_ms)
+            .map(|standing| standing.role)
+    };
+    latest(&|standing| standing.works(now_ms))
+        .or_else(|| latest(&|standing| standing.state == ActivityState::Parked))
+}
+
+/// The role that a person stopped in a thread, until somebody has gone on there;
+/// else [`active_of`]. What was begun before a stop may still report its work.
+pub(crate) fn active(
+    db: &Connection,
+    thread: &ThreadId,
+    now_ms: i64,
+) -> Result<Option<Role>, Trouble> {
+    match stops::stopped(db, thread)? {
+        None => Ok(active_of(&standings(db, thread)?, now_ms)),
+        stopped => Ok(stopped),
+    }
+}
+
+/// The roles that work or sleep in a thread, the last that took it up first.
+pub(crate) fn busy(db: &Connection, thread: &ThreadId, now_ms: i64) -> Result<Vec<Role>, Trouble> {
+    let mut busy = standings(db, thread)?;
+    busy.retain(|standing| standing.works(now_ms) || standing.state == ActivityState::Parked);
+    busy.sort_by_key(|standing| std::cmp::Reverse(standing.since_ms));
+    Ok(busy.into_iter().map(|standing| standing.role).collect())
+}
+
+/// Nobody is at work in the thread any more.
+pub(crate) fn rest(db: &Connection, thread: &ThreadId) -> Result<(), Trouble> {
+    db.prepare_cached(
+        "UPDATE activity SET state = 'idle', step = NULL WHERE channel = ?1 AND root = ?2",
+    )?
+    .execute(params![thread.channel.as_str(), thread.root.as_str()])?;
+    Ok(())
+}
+
+/// What every role last said about a thread.
+pub(crate) fn standings(db: &Connection, thread: &ThreadId) -> Result<Vec<Standing>, Trouble> {
+    let mut statement = db.prepare_cached(
+        "SELECT role, state, step, since_ms, heard_ms, lease_ms FROM activity
+         WHERE channel = ?1 AND root = ?2",
+    )?;
+    let rows = statement.query_map(
+        params![thread.channel.as_str(), thread.root.as_str()],
+        |row| {
+            Ok((
+                row.get::<_, String>(0)?,
+                row.get::<_, String>(1)?,
+                Standing {
+                    role: Role::Pm,
+                    state: ActivityState::Idle,
+                    step: row.get(2)?,
+                    since_ms: row.get(3)?,
+                    heard_ms: row.get(4)?,
+                    lease_ms: row.get(5)?,
+                },
+            ))
+        },
+    )?;
+    let mut found = Vec::new();
+    for row in rows {
+        let (role, state, standing) = row?;
+        if let (Ok(role), Some(state)) = (role.parse(), read_state(&state)) {
+            found.push(Standing {
+                role,
+                state,
+                ..standing
+            });
+        }
+    }
+    Ok(found)
+}
+
+/// Writes a role's word down; true when its state is a new one.
+pub(crate) fn note(
+    db: &Connection,
+    role: Role,
+    activity: &Activity,
+    now_ms: i64,
+) -> Result<bool, Trouble> {
+    let thread = &activity.thread;
+    let state = state_word(activity.state);
+    let before: Option<String> = db
+        .prepare_cached(
+            "SELECT state FROM activity WHERE channel = ?1 AND root = ?2 AND role = ?3",
+        )?
+        .query_row(
+            params![thread.channel.as_str(), thread.root.as_str(), role.as_str()],
+            |row| row.get(0),
+        )
+        .optional()?;
+    db.prepare_cached(
+        "INSERT INTO activity (channel, root, role, state, step, since_ms, heard_ms, lease_ms)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, ?7)
+         ON CONFLICT (channel, root, role) DO UPDATE SET
+           since_ms = CASE WHEN state = excluded.state THEN since_ms ELSE excluded.since_ms END,
+           state = excluded.state, step = excluded.step,
+           heard_ms = excluded.heard_ms, lease_ms = excluded.lease_ms",
+    )?
+    .execute(params![
+        thread.channel.as_str(),
+        thread.root.as_str(),
+        role.as_str(),
+        state,
+        activity.step,
+        now_ms,
+        i64::from(activity.lease_seconds).saturating_mul(1000),
+    ])?;
+    if activity.state == ActivityState::Working {
+        stops::gone_on(db, thread)?;
+    }
+    Ok(before.as_deref() != Some(state))
+}
+
+const fn state_word(state: ActivityState) -> &'static str {
+    match state {
+        ActivityState::Working => "working",
+        ActivityState::Parked => "parked",
+        ActivityState::Idle => "idle",
+    }
+}
+
+fn read_state(word: &str) -> Option<ActivityState> {
+    [
+        ActivityState::Working,
+        ActivityState::Parked,
+        ActivityState::Idle,
+    ]
+    .into_iter()
+    .find(|state| state_word(*state) == word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn standing(role: Role, state: ActivityState, since_ms: i64, heard_ms: i64) -> Standing {
+        Standing {
+            role,
+            state,
+            step: None,
+            since_ms,
+            heard_ms,
+            lease_ms: 30_000,
+        }
+    }
+
+    #[test]
+    fn the_last_role_that_took_up_work_owns_the_message() {
+        use ActivityState::{Idle, Parked, Working};
+        let now = 100_000;
+        let check = |standings: &[Standing], expected: Option<Role>| {
+            assert_eq!(active_of(standings, now), expected, "{standings:?}");
+        };
+        check(&[], None);
+        check(&[standing(Role::Coder, Working, 1, now)], Some(Role::Coder));
+        check(&[standing(Role::Coder, Idle, 1, now)], None);
+        check(
+            &[
+                standing(Role::Pm, Working, 1, now),
+                standing(Role::Coder, Working, 2, now - 29_000),
+            ],
+            Some(Role::Coder),
+        );
+        // Silent for longer than its lease: the one before it, or nobody.
+        check(
+            &[
+                standing(Role::Pm, Working, 1, now),
+                standing(Role::Coder, Working, 2, now - 31_000),
+            ],
+            Some(Role::Pm),
+        );
+        check(&[standing(Role::Coder, Working, 2, now - 31_000)], None);
+        // Parked needs no heartbeat, and yields to whoever works.
+        check(&[standing(Role::Coder, Parked, 2, 3)], Some(Role::Coder));
+        check(
+            &[
+                standing(Role::Coder, Parked, 9, 9),
+                standing(Role::Pm, Working, 1, now),
+            ],
+            Some(Role::Pm),
+        );
+    }
+}

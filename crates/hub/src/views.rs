@@ -1,0 +1,7 @@
+//! What the page and `/v1` show beside the conversation.
+
+pub(crate) mod bill;
+pub(crate) mod board;
+pub(crate) mod overview;
+pub(crate) mod pulls;
+pub(crate) mod timeline;

@@ -1,0 +1,136 @@
+//! What was spent: per day, role, model and thread, from the purses' own rows.
+
+use butler_protocol::{ChannelId, ThreadId, Usd};
+use rusqlite::{Connection, params};
+use serde::Serialize;
+
+use crate::{
+    budget::{self, Caps},
+    error::Trouble,
+};
+
+/// One line of a bill.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct Line {
+    pub(crate) name: String,
+    pub(crate) calls: i64,
+    /// Settled, and set aside for calls that are not over.
+    pub(crate) cost: Usd,
+}
+
+/// A thread's line.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct ThreadLine {
+    pub(crate) thread: ThreadId,
+    pub(crate) title: String,
+    pub(crate) calls: i64,
+    pub(crate) cost: Usd,
+}
+
+/// The whole bill, of one thread or of everything.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Bill {
+    pub(crate) total: Usd,
+    pub(crate) calls: i64,
+    pub(crate) today: Usd,
+    pub(crate) day_cap: Usd,
+    pub(crate) thread_cap: Usd,
+    /// The newest days, oldest first.
+    pub(crate) days: Vec<Line>,
+    pub(crate) roles: Vec<Line>,
+    pub(crate) models: Vec<Line>,
+    /// The dearest threads; empty for the bill of one.
+    pub(crate) threads: Vec<ThreadLine>,
+}
+
+const DAYS: usize = 30;
+const THREADS: i64 = 50;
+
+/// Adds everything up.
+pub(crate) fn bill(
+    db: &Connection,
+    thread: Option<&ThreadId>,
+    caps: &Caps,
+    today: &str,
+) -> Result<Bill, Trouble> {
+    let caps = match thread {
+        Some(thread) => &budget::caps_in(db, thread, caps)?,
+        None => caps,
+    };
+    let mut days = lines(db, "day", thread)?;
+    days.sort_by(|a, b| a.name.cmp(&b.name));
+    let days = days.split_off(days.len().saturating_sub(DAYS));
+    let roles = lines(db, "role", thread)?;
+    Ok(Bill {
+        total: roles.iter().map(|line| line.cost).sum(),
+        calls: roles.iter().map(|line| line.calls).sum(),
+        today: days
+            .iter()
+            .find(|line| line.name == today)
+            .map_or(Usd::ZERO, |line| line.cost),
+        day_cap: caps.day,
+        thread_cap: caps.thread,
+        days,
+        roles,
+        models: lines(db, "coalesce(model, 'not settled yet')", thread)?,
+        threads: match thread {
+            Some(_) => Vec::new(),
+            None => threads(db)?,
+        },
+    })
+}
+
+/// Sums by one column, dearest first. The column is ours, never from outside.
+fn lines(
+    db: &Connection,
+    column: &'static str,
+    thread: Option<&ThreadId>,
+) -> Result<Vec<Line>, Trouble> {
+    let sql = format!(
+        "SELECT {column}, count(*), sum(coalesce(cost, amount)) AS spent FROM reservations
+         WHERE ?1 IS NULL OR (channel = ?1 AND root = ?2) GROUP BY 1 ORDER BY spent DESC, 1"
+    );
+    let mut statement = db.prepare_cached(&sql)?;
+    let keys = params![
+        thread.map(|thread| thread.channel.as_str()),
+        thread.map(|thread| thread.root.as_str())
+    ];
+    let rows = statement.query_map(keys, |row| {
+        Ok(Line {
+            name: row.get(0)?,
+            calls: row.get(1)?,
+            cost: Usd::from_nanos(row.get(2)?),
+        })
+    })?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+fn threads(db: &Connection) -> Result<Vec<ThreadLine>, Trouble> {
+    let mut statement = db.prepare_cached(
+        "SELECT s.channel, s.root, count(*), sum(coalesce(cost, amount)) AS spent,
+                coalesce(json_extract(m.body, '$.text'), '')
+         FROM reservations s LEFT JOIN messages m ON m.channel = s.channel AND m.ts = s.root
+         GROUP BY s.channel, s.root ORDER BY spent DESC LIMIT ?1",
+    )?;
+    let rows = statement.query_map([THREADS], |row| {
+        Ok((
+            row.get::<_, String>(0)?,
+            row.get::<_, String>(1)?,
+            row.get(2)?,
+            row.get::<_, i64>(3)?,
+            row.get::<_, String>(4)?,
+        ))
+    })?;
+    let mut found = Vec::new();
+    for row in rows {
+        let (channel, root, calls, spent, title) = row?;
+        let Ok(root) = root.parse() else { continue };
+        found.push(ThreadLine {
+            thread: ThreadId::new(ChannelId::new(channel), root),
+            title: butler_slack::mrkdwn::unescape(&title),
+            calls,
+            cost: Usd::from_nanos(spent),
+        });
+    }
+    Ok(found)
+}

@@ -1,0 +1,115 @@
+//! What the page and `/v1` show about threads and agents.
+
+use butler_protocol::{DecisionView, MessageTs, Role, ThreadId, Usd};
+use rusqlite::{Connection, params};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::{
+    budget::{self, Caps},
+    error::Trouble,
+    presence::activity::{self, Standing},
+    store::tx::now_ms,
+    workspace::{channels, decide, message, read},
+};
+
+/// Everything about one thread.
+#[derive(Debug, Serialize)]
+pub(crate) struct ThreadView {
+    pub(crate) thread: ThreadId,
+    pub(crate) messages: Vec<Value>,
+    /// Messages between the root and the first of the others that are not here.
+    pub(crate) earlier: usize,
+    pub(crate) activity: Vec<Standing>,
+    /// Who owns the next unaddressed message.
+    pub(crate) active: Option<Role>,
+    pub(crate) cost: Cost,
+    /// Cards of the thread with what was decided.
+    pub(crate) decisions: Vec<DecisionView>,
+    pub(crate) records: Vec<Value>,
+}
+
+/// What a thread cost so far.
+#[derive(Debug, Serialize)]
+pub(crate) struct Cost {
+    /// Settled and set aside.
+    pub(crate) used: Usd,
+    pub(crate) cap: Usd,
+    /// By role and model.
+    pub(crate) calls: Vec<Value>,
+}
+
+/// Which part of a long thread is wanted.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Window {
+    /// Only what is older than this.
+    pub(crate) before: Option<MessageTs>,
+    /// The newest so many, and the root; all of them without it.
+    pub(crate) limit: Option<usize>,
+}
+
+/// A thread without its records, which are many and which [`records`] reads.
+pub(crate) fn thread(
+    db: &Connection,
+    thread: &ThreadId,
+    caps: &Caps,
+    window: &Window,
+) -> Result<ThreadView, Trouble> {
+    channels::get(db, &thread.channel)?;
+    let root = message::root_of(db, &thread.channel, &thread.root)?;
+    let thread = ThreadId::new(thread.channel.clone(), root);
+    let (messages, earlier) = read::newest_replies(db, &thread, window)?;
+    let standings = activity::standings(db, &thread)?;
+    Ok(ThreadView {
+        messages,
+        earlier,
+        active: activity::active_of(&standings, now_ms()),
+        activity: standings,
+        cost: Cost {
+            used: budget::spent_in_thread(db, &thread)?,
+            cap: budget::thread_cap(db, &thread, caps)?,
+            calls: calls(db, &thread)?,
+        },
+        decisions: decide::of_thread(db, &thread)?,
+        records: Vec::new(),
+        thread,
+    })
+}
+
+fn calls(db: &Connection, thread: &ThreadId) -> Result<Vec<Value>, Trouble> {
+    let mut statement = db.prepare_cached(
+        "SELECT role, coalesce(model, ''), count(*), sum(coalesce(cost, 0)),
+                sum(CASE WHEN cost IS NULL THEN amount ELSE 0 END)
+         FROM reservations WHERE channel = ?1 AND root = ?2 GROUP BY role, model ORDER BY role, model",
+    )?;
+    let rows = statement.query_map(
+        params![thread.channel.as_str(), thread.root.as_str()],
+        |row| {
+            Ok(
+                json!({"role": row.get::<_, String>(0)?, "model": row.get::<_, String>(1)?,
+                "calls": row.get::<_, i64>(2)?, "cost": row.get::<_, i64>(3)?,
+                "reserved": row.get::<_, i64>(4)?}),
+            )
+        },
+    )?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// What the roles did in a thread, in the order of time.
+pub(crate) fn records(db: &Connection, thread: &ThreadId) -> Result<Vec<Value>, Trouble> {
+    let mut statement = db.prepare_cached(
+        "SELECT role, entry FROM records WHERE channel = ?1 AND root = ?2
+         ORDER BY json_extract(entry, '$.at_ms'), role, seq",
+    )?;
+    let rows = statement.query_map(
+        params![thread.channel.as_str(), thread.root.as_str()],
+        |row| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?)),
+    )?;
+    let mut found = Vec::new();
+    for row in rows {
+        let (role, entry) = row?;
+        let entry: Value = serde_json::from_str(&entry)?;
+        found.push(json!({"role": role, "entry": entry}));
+    }
+    Ok(found)
+}

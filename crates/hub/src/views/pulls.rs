@@ -1,0 +1,115 @@
+//! Pull requests as their agents last described them.
+
+use butler_protocol::{MessageTs, PullNews, PullStanding, ThreadId, fault};
+use rusqlite::{Connection, OptionalExtension, Row, params};
+use serde::Serialize;
+
+use crate::{error::Trouble, store::tx::now_ms};
+
+/// A pull request.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct Pull {
+    pub(crate) repo: String,
+    pub(crate) number: u64,
+    pub(crate) thread: ThreadId,
+    pub(crate) title: String,
+    pub(crate) body: String,
+    pub(crate) branch: String,
+    pub(crate) head: String,
+    pub(crate) state: PullStanding,
+    pub(crate) at_ms: i64,
+    /// Left out of lists: it can be long.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) diff: Option<String>,
+}
+
+/// Writes the newest word down. What was merged stays merged.
+pub(crate) fn note(db: &Connection, repo: &str, news: &PullNews) -> Result<(), Trouble> {
+    fault("hub.before-pull");
+    db.prepare_cached(
+        "INSERT INTO pulls (repo, number, channel, root, title, body, branch, head, state, diff, at_ms)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, coalesce(?7, ''), ?8, ?9, ?10, ?11)
+         ON CONFLICT (repo, number) DO UPDATE SET
+           title = excluded.title, body = excluded.body, head = excluded.head,
+           branch = coalesce(?7, branch), diff = coalesce(?10, diff), at_ms = excluded.at_ms,
+           state = CASE WHEN state = 'merged' THEN state ELSE excluded.state END",
+    )?
+    .execute(params![
+        repo,
+        i64::try_from(news.number.0).unwrap_or(i64::MAX),
+        news.thread.channel.as_str(),
+        news.thread.root.as_str(),
+        news.title,
+        news.body,
+        news.branch.as_ref().map(butler_protocol::BranchName::as_str),
+        news.head.as_str(),
+        news.state.as_str(),
+        news.diff,
+        now_ms()
+    ])?;
+    fault("hub.after-pull");
+    Ok(())
+}
+
+const COLUMNS: &str = "repo, number, channel, root, title, body, branch, head, state, at_ms";
+
+/// The newest pull request of a thread, with its diff.
+pub(crate) fn of_thread(db: &Connection, thread: &ThreadId) -> Result<Option<Pull>, Trouble> {
+    let sql = format!(
+        "SELECT {COLUMNS}, diff FROM pulls WHERE channel = ?1 AND root = ?2
+         ORDER BY number DESC LIMIT 1"
+    );
+    let found = db
+        .prepare_cached(&sql)?
+        .query_row(
+            params![thread.channel.as_str(), thread.root.as_str()],
+            |row| Ok((read(row)?, row.get::<_, Option<String>>(10)?)),
+        )
+        .optional()?;
+    Ok(found.and_then(|(pull, diff)| pull.map(|pull| Pull { diff, ..pull })))
+}
+
+/// Whether a thread has a pull request that waits for somebody.
+pub(crate) fn has_open(db: &Connection, thread: &ThreadId) -> Result<bool, Trouble> {
+    let found = db
+        .prepare_cached(
+            "SELECT 1 FROM pulls WHERE channel = ?1 AND root = ?2 AND state = 'open' LIMIT 1",
+        )?
+        .exists(params![thread.channel.as_str(), thread.root.as_str()])?;
+    Ok(found)
+}
+
+/// All of them, newest first, without their diffs.
+pub(crate) fn list(db: &Connection) -> Result<Vec<Pull>, Trouble> {
+    let sql = format!("SELECT {COLUMNS} FROM pulls ORDER BY at_ms DESC LIMIT 200");
+    let mut statement = db.prepare_cached(&sql)?;
+    let rows = statement.query_map([], read)?;
+    let found: Vec<Option<Pull>> = rows.collect::<Result<_, _>>()?;
+    Ok(found.into_iter().flatten().collect())
+}
+
+/// A row; nothing when it is not about a thread.
+fn read(row: &Row<'_>) -> rusqlite::Result<Option<Pull>> {
+    let state: String = row.get(8)?;
+    let root: Option<MessageTs> = row.get::<_, String>(3)?.parse().ok();
+    let Some(root) = root else { return Ok(None) };
+    Ok(Some(Pull {
+        repo: row.get(0)?,
+        number: row.get::<_, i64>(1)?.unsigned_abs(),
+        thread: ThreadId::new(
+            butler_protocol::ChannelId::new(row.get::<_, String>(2)?),
+            root,
+        ),
+        title: row.get(4)?,
+        body: row.get(5)?,
+        branch: row.get(6)?,
+        head: row.get(7)?,
+        state: match state.as_str() {
+            "merged" => PullStanding::Merged,
+            "closed" => PullStanding::Closed,
+            _ => PullStanding::Open,
+        },
+        at_ms: row.get(9)?,
+        diff: None,
+    }))
+}

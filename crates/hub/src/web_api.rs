@@ -1,0 +1,152 @@
+//! Slack's Web API: `/api/<method>`. Errors are HTTP 200 with Slack's names;
+//! the token is in the header or in the `token` field.
+
+pub(crate) mod file_transfer;
+pub(crate) mod response_url;
+
+pub(crate) mod args;
+pub(crate) mod blocks;
+pub(crate) mod chat;
+mod conversations;
+pub(crate) mod files;
+mod reactions;
+mod who;
+
+use std::sync::Arc;
+
+use axum::{
+    Json,
+    extract::{Path, Request, State},
+    http::{HeaderMap, StatusCode},
+    response::{IntoResponse, Response},
+};
+use butler_protocol::Epoch;
+use butler_slack::EPOCH_HEADER;
+use serde_json::{Value, json};
+
+use crate::{
+    error::{Trouble, refuse},
+    hub::app::App,
+    identity::{Agent, Identity},
+    relay,
+};
+use args::Args;
+
+/// What our app may do, as Slack names it in every answer's header.
+const SCOPES: &str = "app_mentions:read,channels:history,channels:join,channels:manage,\
+channels:read,chat:write,chat:write.customize,commands,files:read,files:write,groups:history,\
+groups:read,im:history,reactions:read,reactions:write,users:read";
+
+/// A call with its caller known.
+pub(crate) struct Call {
+    pub(crate) app: Arc<App>,
+    pub(crate) agent: Agent,
+    pub(crate) epoch: Option<Epoch>,
+    pub(crate) args: Args,
+    pub(crate) headers: HeaderMap,
+}
+
+/// `/api/<method>`, by GET or POST, with a form, JSON or multipart body.
+pub(crate) async fn handle(
+    State(app): State<Arc<App>>,
+    Path(method): Path<String>,
+    request: Request,
+) -> Response {
+    let answer = match dispatch(app, &method, request).await {
+        Ok(mut answer) => {
+            // `api.test` answers with the error that it was asked for.
+            answer["ok"] = json!(answer.get("error").is_none());
+            answer
+        }
+        // Agents repeat a call that was answered like this; an error they take as final.
+        Err(Trouble::Away) => return StatusCode::SERVICE_UNAVAILABLE.into_response(),
+        Err(trouble) => json!({"ok": false, "error": trouble.code()}),
+    };
+    ([("x-oauth-scopes", SCOPES)], Json(answer)).into_response()
+}
+
+async fn dispatch(app: Arc<App>, method: &str, request: Request) -> Result<Value, Trouble> {
+    let headers = request.headers().clone();
+    let args = Args::read(request).await?;
+    if method == "api.test" {
+        let mut answer = json!({"args": args.all()});
+        if let Some(error) = args.text("error") {
+            answer["error"] = json!(error);
+        }
+        return Ok(answer);
+    }
+    let Some(token) = bearer(&headers).or_else(|| args.text("token")) else {
+        return refuse("not_authed");
+    };
+    let identity = app.identify(&token).await?;
+    let call = |agent: Agent| Call {
+        app: Arc::clone(&app),
+        agent,
+        epoch: epoch_of(&headers),
+        args,
+        headers: headers.clone(),
+    };
+    match identity {
+        None | Some(Identity::Person(_)) => refuse("invalid_auth"),
+        Some(Identity::App(agent)) if method == "apps.connections.open" => {
+            who::connections_open(call(agent)).await
+        }
+        Some(Identity::App(_)) => refuse("not_allowed_token_type"),
+        Some(Identity::Bot(_)) if method == "apps.connections.open" => {
+            refuse("not_allowed_token_type")
+        }
+        Some(Identity::Bot(agent)) => by_method(method, call(agent)).await,
+    }
+}
+
+async fn by_method(method: &str, mut call: Call) -> Result<Value, Trouble> {
+    if method == "chat.postMessage" {
+        conversations::by_name(&mut call).await?;
+    }
+    if let Some(relay) = call.app.relay.clone()
+        && relay::answers(method)
+    {
+        return relay::call(relay, method, call).await;
+    }
+    match method {
+        "auth.test" => who::auth_test(call).await,
+        "team.info" => who::team_info(call).await,
+        "bots.info" => who::bots_info(call).await,
+        "users.info" => who::users_info(call).await,
+        "users.list" => who::users_list(call).await,
+        "conversations.list" => conversations::list(call).await,
+        "conversations.info" => conversations::info(call).await,
+        "conversations.create" => conversations::create(call).await,
+        "conversations.join" => conversations::join(call).await,
+        "conversations.members" => conversations::members(call).await,
+        "conversations.history" => conversations::history(call).await,
+        "conversations.replies" => conversations::replies(call).await,
+        "chat.postMessage" => chat::post_message(call).await,
+        "chat.postEphemeral" => chat::post_ephemeral(call).await,
+        "chat.update" => chat::update(call).await,
+        "chat.delete" => chat::delete(call).await,
+        "chat.getPermalink" => chat::get_permalink(call).await,
+        "reactions.add" => reactions::add(call).await,
+        "reactions.remove" => reactions::remove(call).await,
+        "reactions.get" => reactions::get(call).await,
+        "files.getUploadURLExternal" => files::get_upload_url(call).await,
+        "files.completeUploadExternal" => files::complete_upload(call).await,
+        "files.info" => files::info(call).await,
+        _ => refuse("unknown_method"),
+    }
+}
+
+/// The token of an `Authorization: Bearer` header.
+pub(crate) fn bearer(headers: &HeaderMap) -> Option<String> {
+    let value = headers.get("authorization")?.to_str().ok()?;
+    let (scheme, token) = value.split_once(' ')?;
+    scheme
+        .eq_ignore_ascii_case("bearer")
+        .then(|| token.trim().to_owned())
+}
+
+/// The epoch that the caller claims to be of.
+pub(crate) fn epoch_of(headers: &HeaderMap) -> Option<Epoch> {
+    let text = headers.get(EPOCH_HEADER)?.to_str().ok()?;
+    text.parse().ok().map(Epoch)
+}

@@ -1,0 +1,293 @@
+//! Posting, changing and deleting by agents. Everything that leaves passes the
+//! gate first.
+
+use butler_protocol::{CardTag, ChannelId, MessageTs, PostTag, UserId};
+use rusqlite::Connection;
+use serde_json::{Value, json};
+
+use super::{Call, blocks};
+use crate::{
+    agent_api,
+    error::{Trouble, refuse},
+    identity::Agent,
+    store::tx::Desk,
+    workspace::{
+        card, channels, decide, ephemeral,
+        gate::{self, Outbound},
+        message,
+        outbox::{self, AgentPost},
+    },
+};
+
+pub(super) async fn post_message(call: Call) -> Result<Value, Trouble> {
+    let post = post_or_card_of(&call).await?;
+    let (agent, epoch) = (call.agent.clone(), call.epoch);
+    call.app
+        .store
+        .change(move |desk| outbox::post(desk, &agent, epoch, &post))
+        .await
+}
+
+/// A post, or a card: drawn here, from what would happen and from nothing that
+/// the agent says about its looks.
+pub(crate) async fn post_or_card_of(call: &Call) -> Result<AgentPost, Trouble> {
+    let (mut post, tag) = read_post(call)?;
+    let Some(tag) = tag else {
+        return Ok(post);
+    };
+    if !post.text.is_empty() || post.blocks.is_some() || post.attachments.is_some() {
+        return refuse("card_has_text");
+    }
+    let Some(place) = tag.body.clone() else {
+        return refuse("unknown_body");
+    };
+    let repo = call.agent.repo.clone();
+    let bytes = call
+        .app
+        .store
+        .look(move |db| agent_api::body(db, &repo, place.as_str()))
+        .await?;
+    let body = card::read(&tag, &bytes)?;
+    let drawn = card::draw(&call.app.redactor, &tag, &body)?;
+    post.blocks = blocks::checked(Some(drawn.blocks))?;
+    post.text = drawn.text;
+    post.attached = drawn.attached;
+    Ok(post)
+}
+
+/// A post that is no card.
+pub(crate) fn post_of(call: &Call) -> Result<AgentPost, Trouble> {
+    match read_post(call)? {
+        (post, None) => Ok(post),
+        (_, Some(_)) => refuse("invalid_metadata_format"),
+    }
+}
+
+/// Reads a post from the arguments and passes it through the gate.
+fn read_post(call: &Call) -> Result<(AgentPost, Option<CardTag>), Trouble> {
+    let args = &call.args;
+    let mut post = AgentPost {
+        channel: args.channel()?,
+        thread_ts: args.ts("thread_ts", "invalid_thread_ts")?,
+        broadcast: args.flag("reply_broadcast"),
+        text: text_of(call)?,
+        blocks: blocks::checked(args.json("blocks", "invalid_blocks_format")?)?,
+        attachments: checked_attachments(args.json("attachments", "invalid_attachments")?)?,
+        files: Vec::new(),
+        attached: None,
+        username: args.text("username"),
+        icon_emoji: args.text("icon_emoji"),
+        icon_url: args.text("icon_url"),
+        metadata: checked_metadata(args.json("metadata", "invalid_metadata_format")?)?,
+        base: format!("http://{}", call.host()),
+    };
+    let tag = post.metadata.as_ref().map(PostTag::from_metadata);
+    let card = tag.and_then(|tag| tag.ok().flatten()?.card);
+    let outbound = Outbound {
+        text: &mut post.text,
+        blocks: post.blocks.as_mut(),
+        attachments: post.attachments.as_mut(),
+        metadata: post.metadata.as_mut(),
+        names: post.username.iter_mut().chain(&mut post.icon_url).collect(),
+    };
+    gate::pass(&call.app.redactor, outbound);
+    Ok((post, card))
+}
+
+/// `text`, or `markdown_text` turned into mrkdwn; it stands alone.
+pub(crate) fn text_of(call: &Call) -> Result<String, Trouble> {
+    let (text, markdown) = (call.args.text("text"), call.args.text("markdown_text"));
+    let blocks = call.args.json("blocks", "invalid_blocks_format")?;
+    match (text, markdown) {
+        (Some(_), Some(_)) => refuse("markdown_text_conflict"),
+        (None, Some(_)) if blocks.is_some() => refuse("markdown_text_conflict"),
+        (None, Some(markdown)) => Ok(butler_slack::mrkdwn::from_markdown(&markdown)),
+        (text, None) => Ok(text.unwrap_or_default()),
+    }
+}
+
+/// Slack's older way to say something beside the text; at most a hundred.
+fn checked_attachments(given: Option<Value>) -> Result<Option<Value>, Trouble> {
+    match given {
+        None => Ok(None),
+        Some(Value::Array(all)) if all.is_empty() => Ok(None),
+        Some(Value::Array(all)) if all.len() > 100 => refuse("too_many_attachments"),
+        Some(Value::Array(all)) if all.iter().all(Value::is_object) => Ok(Some(Value::Array(all))),
+        Some(_) => refuse("invalid_attachments"),
+    }
+}
+
+/// Metadata has a type and a payload, or is nothing.
+fn checked_metadata(given: Option<Value>) -> Result<Option<Value>, Trouble> {
+    match given {
+        Some(metadata)
+            if !metadata["event_type"].is_string() || !metadata["event_payload"].is_object() =>
+        {
+            refuse("invalid_metadata_format")
+        }
+        given => Ok(given),
+    }
+}
+
+/// Shown to one person on their page, and gone after a day.
+pub(super) async fn post_ephemeral(call: Call) -> Result<Value, Trouble> {
+    let (agent, channel) = (call.agent.clone(), call.args.channel()?);
+    let user = UserId::new(call.args.need("user", "user_not_in_channel")?);
+    let post = post_of(&call)?;
+    let ts = call
+        .app
+        .store
+        .change(move |desk| {
+            agent.may_use(desk.db(), &channel)?;
+            channels::user(desk.db(), &user)?;
+            let mut draft = outbox::draft_of(&agent, &post, None);
+            draft.text.clone_from(&post.text);
+            draft.blocks.clone_from(&post.blocks);
+            draft.attachments.clone_from(&post.attachments);
+            ephemeral::keep(desk, &user, &draft)
+        })
+        .await?;
+    Ok(json!({"message_ts": ts}))
+}
+
+pub(super) async fn update(call: Call) -> Result<Value, Trouble> {
+    let change = change_of(&call)?;
+    let (agent, epoch) = (call.agent.clone(), call.epoch);
+    call.app
+        .store
+        .change(move |desk| {
+            agent.check_epoch(desk.db(), epoch)?;
+            apply(desk, &agent, change)
+        })
+        .await
+}
+
+/// A change of an agent's own message, after the gate.
+#[derive(Debug, Clone)]
+pub(crate) struct Change {
+    pub(crate) channel: ChannelId,
+    pub(crate) ts: MessageTs,
+    pub(crate) text: String,
+    pub(crate) blocks: Option<Value>,
+    pub(crate) metadata: Option<Value>,
+}
+
+/// Reads a change from the arguments and passes it through the gate.
+pub(crate) fn change_of(call: &Call) -> Result<Change, Trouble> {
+    let channel = call.args.channel()?;
+    let Some(ts) = call.args.ts("ts", "message_not_found")? else {
+        return refuse("message_not_found");
+    };
+    let mut text = text_of(call)?;
+    let mut blocks = blocks::checked(call.args.json("blocks", "invalid_blocks_format")?)?;
+    let metadata = own_metadata(call)?;
+    if text.is_empty() && blocks.is_none() {
+        return refuse("no_text");
+    }
+    if text.len() > 4_000 {
+        return refuse("msg_too_long");
+    }
+    let outbound = Outbound {
+        text: &mut text,
+        blocks: blocks.as_mut(),
+        attachments: None,
+        metadata: None,
+        names: Vec::new(),
+    };
+    gate::pass(&call.app.redactor, outbound);
+    Ok(Change {
+        channel,
+        ts,
+        text,
+        blocks,
+        metadata,
+    })
+}
+
+/// An agent's own message; another's is refused with `not_own`, and so is a
+/// card: what a person decides about, and what they decided, stays as it was.
+pub(crate) fn own_message(
+    db: &Connection,
+    agent: &Agent,
+    channel: &ChannelId,
+    ts: &MessageTs,
+    not_own: &'static str,
+) -> Result<message::Stored, Trouble> {
+    agent.may_use(db, channel)?;
+    match message::find(db, channel, ts)? {
+        None => refuse("message_not_found"),
+        Some(old) if old.role != Some(agent.role) => refuse(not_own),
+        Some(_) if decide::is_card(db, channel, ts)? => refuse(not_own),
+        Some(old) => Ok(old),
+    }
+}
+
+/// Changes an agent's own message.
+pub(crate) fn apply(desk: &mut Desk<'_>, agent: &Agent, change: Change) -> Result<Value, Trouble> {
+    let Change {
+        channel,
+        ts,
+        text,
+        blocks,
+        metadata,
+    } = change;
+    let old = own_message(desk.db(), agent, &channel, &ts, "cant_update_message")?;
+    let edit_ts = desk.next_ts().to_string();
+    let body = message::edited(old.body.clone(), &text, blocks, metadata, &edit_ts);
+    message::replace(desk, &channel, &old, &body)?;
+    Ok(json!({"channel": channel, "ts": ts, "text": body["text"], "message": body}))
+}
+
+/// Metadata of an update; like a post's it names the sender by the token.
+pub(crate) fn own_metadata(call: &Call) -> Result<Option<Value>, Trouble> {
+    const BAD: &str = "invalid_metadata_format";
+    let Some(mut metadata) = call.args.json("metadata", BAD)? else {
+        return Ok(None);
+    };
+    gate::clean_value(&call.app.redactor, &mut metadata);
+    let tag = PostTag::from_metadata(&metadata).map_err(|_| Trouble::Refused(BAD))?;
+    let from = Some(call.agent.role);
+    Ok(Some(tag.map_or(metadata, |tag| {
+        PostTag { from, ..tag }.to_metadata()
+    })))
+}
+
+pub(super) async fn delete(call: Call) -> Result<Value, Trouble> {
+    let channel = call.args.channel()?;
+    let Some(ts) = call.args.ts("ts", "message_not_found")? else {
+        return refuse("message_not_found");
+    };
+    let (agent, epoch) = (call.agent.clone(), call.epoch);
+    call.app
+        .store
+        .change(move |desk| {
+            agent.check_epoch(desk.db(), epoch)?;
+            let old = own_message(desk.db(), &agent, &channel, &ts, "cant_delete_message")?;
+            message::delete(desk, &channel, &old)?;
+            Ok(json!({"channel": channel, "ts": ts}))
+        })
+        .await
+}
+
+pub(super) async fn get_permalink(call: Call) -> Result<Value, Trouble> {
+    let (agent, channel) = (call.agent.clone(), call.args.channel()?);
+    let Some(ts) = call.args.ts("message_ts", "message_not_found")? else {
+        return refuse("message_not_found");
+    };
+    let base = format!("http://{}", call.host());
+    call.app
+        .store
+        .look(move |db| {
+            agent.may_use(db, &channel)?;
+            let Some(found) = message::find(db, &channel, &ts)? else {
+                return refuse("message_not_found");
+            };
+            let digits = found.ts.as_str().replace('.', "");
+            let mut link = format!("{base}/archives/{channel}/p{digits}");
+            if found.ts != found.root {
+                link.push_str(&format!("?thread_ts={}&cid={channel}", found.root));
+            }
+            Ok(json!({"channel": channel, "permalink": link}))
+        })
+        .await
+}

@@ -1,0 +1,199 @@
+//! `response_url`: how an app answers a click without a token. The address is
+//! its own secret, good for five answers within half an hour.
+
+use std::sync::Arc;
+
+use axum::{
+    Json,
+    extract::{Path, State},
+};
+use butler_protocol::{ChannelId, MessageTs, Role, Sha256Hex, UserId};
+use rusqlite::{Connection, OptionalExtension, params};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{
+    error::{Trouble, refusal::Refusal, refuse},
+    hub::app::App,
+    identity::{names::BOT_NAME, tokens::random_text},
+    person_api::edits,
+    relay,
+    store::tx::{Desk, now_ms},
+    workspace::{
+        decide, ephemeral,
+        gate::{self, Outbound},
+        message::{self, Author, Draft, Stored},
+    },
+};
+
+const USES: i64 = 5;
+const LIFE_MS: i64 = 30 * 60 * 1000;
+
+/// Makes the secret part of an address for answers to a click on a message.
+pub(crate) fn issue(
+    db: &Connection,
+    channel: &ChannelId,
+    ts: &MessageTs,
+    person: &UserId,
+) -> Result<String, Trouble> {
+    let key = random_text();
+    db.execute("DELETE FROM responses WHERE expires_ms < ?1", [now_ms()])?;
+    db.execute(
+        "DELETE FROM responders WHERE sha256 NOT IN (SELECT sha256 FROM responses)",
+        [],
+    )?;
+    db.execute(
+        "INSERT INTO responders (sha256, person) VALUES (?1, ?2)",
+        params![Sha256Hex::of(&key).as_str(), person.as_str()],
+    )?;
+    db.execute(
+        "INSERT INTO responses (sha256, channel, ts, uses_left, expires_ms)
+         VALUES (?1, ?2, ?3, ?4, ?5)",
+        params![
+            Sha256Hex::of(&key).as_str(),
+            channel.as_str(),
+            ts.as_str(),
+            USES,
+            now_ms() + LIFE_MS
+        ],
+    )?;
+    Ok(key)
+}
+
+/// What an app answers.
+#[derive(Debug, Clone, Deserialize, Serialize)]
+pub(crate) struct Response {
+    #[serde(default)]
+    pub(crate) text: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) blocks: Option<Value>,
+    #[serde(default)]
+    pub(crate) replace_original: bool,
+    #[serde(default)]
+    pub(crate) delete_original: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) response_type: Option<String>,
+}
+
+pub(crate) async fn handle(
+    State(app): State<Arc<App>>,
+    Path(key): Path<String>,
+    Json(mut response): Json<Response>,
+) -> Result<&'static str, Refusal> {
+    let outbound = Outbound {
+        text: &mut response.text,
+        blocks: response.blocks.as_mut(),
+        attachments: None,
+        metadata: None,
+        names: Vec::new(),
+    };
+    gate::pass(&app.redactor, outbound);
+    if let Some(relay) = app.relay.clone() {
+        relay::respond(&app, &relay, key, response).await?;
+        return Ok("ok");
+    }
+    app.store
+        .change(move |desk| {
+            let (channel, ts) = redeem_place(desk, &key)?;
+            if let Some(person) = edits::commander(desk.db(), &channel, &ts)? {
+                // A command is in no thread and came from no role's message.
+                let draft = draft(channel, None, Role::Pm, response);
+                return ephemeral::keep(desk, &person, &draft).map(drop);
+            }
+            let original = original(desk, &channel, &ts)?;
+            let person = clicked_by(desk.db(), &key)?;
+            answer(desk, &channel, &original, person, response)
+        })
+        .await?;
+    Ok("ok")
+}
+
+/// Who clicked, for answers that only they may see.
+fn clicked_by(db: &Connection, key: &str) -> Result<Option<UserId>, Trouble> {
+    let found: Option<String> = db
+        .query_row(
+            "SELECT person FROM responders WHERE sha256 = ?1",
+            [Sha256Hex::of(key).as_str()],
+            |row| row.get(0),
+        )
+        .optional()?;
+    Ok(found.map(UserId::new))
+}
+
+/// Uses an answer up; gives the message that was clicked.
+pub(crate) fn redeem_place(desk: &Desk<'_>, key: &str) -> Result<(ChannelId, String), Trouble> {
+    let place: Option<(String, String)> = desk
+        .db()
+        .query_row(
+            "UPDATE responses SET uses_left = uses_left - 1
+             WHERE sha256 = ?1 AND uses_left > 0 AND expires_ms > ?2 RETURNING channel, ts",
+            params![Sha256Hex::of(key).as_str(), now_ms()],
+            |row| Ok((row.get(0)?, row.get(1)?)),
+        )
+        .optional()?;
+    match place {
+        Some((channel, ts)) => Ok((ChannelId::new(channel), ts)),
+        None => refuse("expired_url"),
+    }
+}
+
+fn original(desk: &Desk<'_>, channel: &ChannelId, ts: &str) -> Result<Stored, Trouble> {
+    let found = match ts.parse() {
+        Ok(ts) => message::find(desk.db(), channel, &ts)?,
+        Err(_) => None,
+    };
+    found.ok_or(Trouble::Refused("message_not_found"))
+}
+
+/// The answer as a message of the app.
+fn draft(channel: ChannelId, root: Option<MessageTs>, role: Role, response: Response) -> Draft {
+    let author = Author::Role {
+        role,
+        username: Some(BOT_NAME.to_owned()),
+        icon_emoji: None,
+        icon_url: None,
+    };
+    let mut draft = Draft::new(channel, root, author);
+    draft.text = response.text;
+    draft.blocks = response.blocks;
+    draft
+}
+
+fn answer(
+    desk: &mut Desk<'_>,
+    channel: &ChannelId,
+    original: &Stored,
+    person: Option<UserId>,
+    response: Response,
+) -> Result<(), Trouble> {
+    let changes = response.delete_original || response.replace_original;
+    if changes && decide::is_card(desk.db(), channel, &original.ts)? {
+        return refuse("cant_update_message");
+    }
+    if response.delete_original {
+        return message::delete(desk, channel, original);
+    }
+    if response.text.is_empty() && response.blocks.is_none() {
+        return refuse("no_text");
+    }
+    if response.replace_original {
+        let ts = desk.next_ts().to_string();
+        let old = original.body.clone();
+        let body = message::edited(old, &response.text, response.blocks, None, &ts);
+        return message::replace(desk, channel, original, &body);
+    }
+    let Some(role) = original.role else {
+        return refuse("message_not_found");
+    };
+    let in_channel = response.response_type.as_deref() == Some("in_channel");
+    let place = Some(original.root.clone());
+    let draft = draft(channel.clone(), place, role, response);
+    if in_channel {
+        return message::write(desk, draft).map(drop);
+    }
+    // Ephemeral, as it is by default: for the one who clicked.
+    match person {
+        Some(person) => ephemeral::keep(desk, &person, &draft).map(drop),
+        None => Ok(()),
+    }
+}

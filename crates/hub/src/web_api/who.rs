@@ -1,0 +1,69 @@
+//! Who is who: auth, team, bots, users, and the ticket for a socket.
+
+use butler_protocol::UserId;
+use serde_json::{Value, json};
+
+use super::{Call, conversations};
+use crate::{
+    error::{Trouble, refuse},
+    identity::names::{APP, BOT, BOT_NAME, BOT_USER, TEAM},
+    workspace::channels,
+};
+
+pub(super) async fn auth_test(call: Call) -> Result<Value, Trouble> {
+    Ok(json!({
+        "url": format!("http://{}/", call.host()), "team": "CodeButler", "team_id": TEAM,
+        "user": BOT_NAME, "user_id": BOT_USER, "bot_id": BOT, "app_id": APP,
+        "is_enterprise_install": false,
+        "codebutler": {"role": call.agent.role, "repo": call.agent.repo},
+    }))
+}
+
+pub(super) async fn team_info(_call: Call) -> Result<Value, Trouble> {
+    Ok(
+        json!({"team": {"id": TEAM, "name": "CodeButler", "domain": "codebutler",
+        "email_domain": "", "icon": {"image_default": true}}}),
+    )
+}
+
+pub(super) async fn bots_info(call: Call) -> Result<Value, Trouble> {
+    match call.args.text("bot") {
+        Some(bot) if bot != BOT => refuse("bot_not_found"),
+        _ => Ok(json!({"bot": {"id": BOT, "app_id": APP, "name": BOT_NAME,
+            "user_id": BOT_USER, "deleted": false, "updated": 0, "icons": {}}})),
+    }
+}
+
+pub(super) async fn users_info(call: Call) -> Result<Value, Trouble> {
+    let user = UserId::new(call.args.need("user", "user_not_found")?);
+    let user = call
+        .app
+        .store
+        .look(move |db| channels::user(db, &user))
+        .await?;
+    Ok(json!({"user": user}))
+}
+
+pub(super) async fn users_list(call: Call) -> Result<Value, Trouble> {
+    let members = call.app.store.look(channels::users).await?;
+    let mut answer = conversations::page(&call, members, "members")?;
+    answer["cache_ts"] = json!(0);
+    Ok(answer)
+}
+
+/// The address of a socket, good for one connection and a minute.
+pub(super) async fn connections_open(call: Call) -> Result<Value, Trouble> {
+    let ticket = call.app.tickets.issue(call.agent.clone());
+    let host = call.host();
+    Ok(json!({"url": format!("ws://{host}/link/?ticket={ticket}&app_id={APP}")}))
+}
+
+impl Call {
+    /// The name under which the caller reached us.
+    pub(super) fn host(&self) -> String {
+        self.headers
+            .get("host")
+            .and_then(|host| host.to_str().ok())
+            .map_or_else(|| self.app.address.to_string(), str::to_owned)
+    }
+}

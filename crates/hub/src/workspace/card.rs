@@ -1,0 +1,248 @@
+//! Decision cards. The hub draws them itself, from the subject that it hashes:
+//! every field, verbatim, with nothing hidden, nothing cut and no markup that
+//! words could use. What is too long for a card is attached whole.
+
+mod layout;
+mod sheet;
+#[cfg(test)]
+mod tests;
+mod verbatim;
+
+use butler_policy::Redactor;
+use butler_protocol::{
+    ActionId, CardBody, CardTag, Choice, DecisionKind, RequestId, UserId, Voice,
+};
+use butler_slack::{mrkdwn, rich};
+use serde_json::{Map, Value, json};
+use sheet::Part;
+use verbatim::verbatim;
+
+use crate::{
+    error::{Trouble, refuse},
+    workspace::gate,
+};
+
+/// The block of a decided card that says who decided. Our own page leaves it
+/// out and draws the hub's record instead.
+pub(crate) const VERDICT_BLOCK: &str = "cb:verdict";
+
+/// What the body of a card may take of a message: Slack refuses about 13,200
+/// characters in all blocks together, and the decided form needs some too.
+const ROOM: usize = 11_500;
+const MOST_ELEMENTS: usize = 200;
+/// More names than this ring at nobody in particular.
+const MOST_PEOPLE: usize = 20;
+/// The most of a title in a notification, which shows nothing else.
+const HEADLINE: usize = 150;
+
+/// A card with its form.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Drawn {
+    /// For `blocks`.
+    pub(crate) blocks: Value,
+    /// For `text`: notification and screen reader, in mrkdwn.
+    pub(crate) text: String,
+    /// What did not fit: the name of a file and its text, the whole card.
+    pub(crate) attached: Option<(String, String)>,
+}
+
+/// Reads the body of a card and checks that it is what the tag says.
+pub(crate) fn read(tag: &CardTag, bytes: &[u8]) -> Result<CardBody, Trouble> {
+    let Ok(body) = serde_json::from_slice::<CardBody>(bytes) else {
+        return refuse("invalid_card");
+    };
+    if body.subject.sha256() != tag.sha256 {
+        return refuse("subject_mismatch");
+    }
+    Ok(body)
+}
+
+/// Draws the card that waits for a person. A subject that the redactor would
+/// change is refused: a person would decide about something else than they read.
+pub(crate) fn draw(redactor: &Redactor, tag: &CardTag, body: &CardBody) -> Result<Drawn, Trouble> {
+    let subject = canonical(body.subject.as_str())?;
+    let title = layout::title(tag.kind, &subject);
+    let whole = [layout::parts(tag.kind, &subject), remarks(body)].concat();
+    let (parts, attached) = fitting(whole, &format!("card-{}.txt", tag.request));
+    let elements: Vec<Value> = parts.iter().flat_map(Part::elements).collect();
+    let mut blocks = vec![
+        json!({"type": "header", "text": {"type": "plain_text", "text": title, "emoji": false}}),
+        json!({"type": "rich_text", "elements": elements}),
+    ];
+    blocks.extend(ring(&body.people));
+    blocks.push(
+        json!({"type": "actions", "block_id": format!("cb:{}", tag.request),
+        "elements": buttons(tag.kind, &tag.request)}),
+    );
+    let choices: Vec<&str> = tag
+        .kind
+        .choices()
+        .iter()
+        .map(|choice| choice.label())
+        .collect();
+    let text = format!(
+        "{}\n{} ({})",
+        headline(tag.kind, title, &subject),
+        choices.join(" · "),
+        tag.request
+    );
+    let drawn = Drawn {
+        blocks: Value::Array(blocks),
+        text: mrkdwn::escape(&text),
+        attached,
+    };
+    // What it holds, and what is shown of it: names of fields, say.
+    let mut said = json!([
+        subject,
+        body.remarks,
+        drawn.blocks,
+        drawn.text,
+        drawn.attached
+    ]);
+    if gate::clean_value(redactor, &mut said) {
+        return refuse("card_would_be_redacted");
+    }
+    Ok(drawn)
+}
+
+/// Slack rings for a mention in a block, not for one in the fallback.
+fn ring(people: &[UserId]) -> Option<Value> {
+    let plain = |user: &&UserId| user.as_str().bytes().all(|b| b.is_ascii_alphanumeric());
+    let people = people.iter().filter(plain).take(MOST_PEOPLE);
+    let tags: Vec<String> = people.map(|user| format!("<@{user}>")).collect();
+    let text = tags.join(" ");
+    (!text.is_empty()).then(|| {
+        json!({"type": "context", "block_id": "cb:people", "elements": [
+            {"type": "mrkdwn", "text": text}]})
+    })
+}
+
+/// The card after the decision: no buttons, and who decided.
+pub(crate) fn decided(message: &Value, choice: Choice, person: &str) -> (Value, String) {
+    let verdict = format!("{} by {}", choice.past(), verbatim(person));
+    let old = message["blocks"].as_array().map_or(&[][..], Vec::as_slice);
+    let mut blocks: Vec<Value> = old
+        .iter()
+        .filter(|block| block["type"] != "actions" && block["block_id"] != VERDICT_BLOCK)
+        .cloned()
+        .collect();
+    blocks.push(
+        json!({"type": "context", "block_id": VERDICT_BLOCK, "elements": [
+        {"type": "plain_text", "text": verdict, "emoji": false}]}),
+    );
+    let first = message["text"].as_str().unwrap_or_default().lines().next();
+    let text = format!(
+        "{}\n{}",
+        first.unwrap_or_default(),
+        mrkdwn::escape(&verdict)
+    );
+    (Value::Array(blocks), text)
+}
+
+/// Whether a message carries the buttons of a card.
+pub(crate) fn carries(message: &Value, request: &RequestId) -> bool {
+    let id = format!("cb:{request}");
+    let blocks = message["blocks"].as_array().into_iter().flatten();
+    blocks
+        .into_iter()
+        .any(|block| block["block_id"] == id.as_str())
+}
+
+/// The subject as an object. Its text must be the only text of that object: with
+/// a field given twice, say, one would be shown and the other taken.
+fn canonical(text: &str) -> Result<Map<String, Value>, Trouble> {
+    match serde_json::from_str::<Map<String, Value>>(text) {
+        Ok(map) if serde_json::to_string(&map)? == text => Ok(map),
+        _ => refuse("subject_not_canonical"),
+    }
+}
+
+fn remarks(body: &CardBody) -> Vec<Part> {
+    let remarks = body.remarks.iter();
+    remarks
+        .map(|remark| {
+            let label = verbatim(&remark.label).replace('\n', " ");
+            match remark.by {
+                Voice::Runtime if !remark.text.contains('\n') => Part::row(&label, &remark.text),
+                Voice::Runtime => Part::prose(&label, &remark.text),
+                Voice::Model => Part::prose(&format!("{label} (a model's words)"), &remark.text),
+            }
+        })
+        .collect()
+}
+
+/// What fits, the longest parts replaced by a word about the file that has all.
+fn fitting(mut parts: Vec<Part>, name: &str) -> (Vec<Part>, Option<(String, String)>) {
+    let fits = |parts: &[Part]| {
+        let elements: usize = parts.iter().map(|part| part.elements().len()).sum();
+        let size: usize = parts.iter().map(Part::size).sum();
+        size <= ROOM && elements <= MOST_ELEMENTS
+    };
+    if fits(&parts) {
+        return (parts, None);
+    }
+    let elements: Vec<Value> = parts.iter().flat_map(Part::elements).collect();
+    let whole = rich::plain(&json!({ "elements": elements }));
+    let mut by_size: Vec<usize> = (0..parts.len()).collect();
+    by_size.sort_by_key(|at| std::cmp::Reverse(parts[*at].size()));
+    for at in by_size {
+        if fits(&parts) {
+            break;
+        }
+        let label = parts[at].label.chars().take(HEADLINE).collect::<String>();
+        let long = format!(
+            "{} characters, whole in the attached {name}",
+            parts[at].size()
+        );
+        parts[at] = Part::row(&label, &long);
+    }
+    if !fits(&parts) {
+        parts.clear();
+    }
+    let note = format!("this does not fit here; all of it is in the attached {name}");
+    parts.insert(0, Part::row("Read the file", &note));
+    (parts, Some((name.to_owned(), whole)))
+}
+
+/// The title, and of what when the subject has one.
+fn headline(kind: DecisionKind, title: &str, subject: &Map<String, Value>) -> String {
+    let named = matches!(kind, DecisionKind::Plan | DecisionKind::Merge);
+    let name = subject
+        .get("title")
+        .and_then(Value::as_str)
+        .filter(|_| named);
+    let Some(name) = name.map(|name| verbatim(name).replace('\n', " ")) else {
+        return title.to_owned();
+    };
+    match name.char_indices().nth(HEADLINE) {
+        Some((end, _)) => format!("{title}: {}…", &name[..end]),
+        None => format!("{title}: {name}"),
+    }
+}
+
+fn buttons(kind: DecisionKind, request: &RequestId) -> Vec<Value> {
+    let button = |choice: &Choice| {
+        let action = ActionId {
+            request: request.clone(),
+            choice: *choice,
+        };
+        let mut button = json!({"type": "button", "action_id": action.to_string(),
+            "value": request, "text": {"type": "plain_text", "text": choice.label()}});
+        if let Some(style) = style(kind, *choice) {
+            button["style"] = json!(style);
+        }
+        button
+    };
+    kind.choices().iter().map(button).collect()
+}
+
+/// Green is what goes on safely. What a command destroys is gone: its Approve is
+/// the dangerous button, and the way out is none.
+const fn style(kind: DecisionKind, choice: Choice) -> Option<&'static str> {
+    match (kind, choice) {
+        (DecisionKind::Command, Choice::Approve) => Some("danger"),
+        (DecisionKind::Command, _) | (_, Choice::Modify | Choice::Hold) => None,
+        (_, Choice::Reject | Choice::Close | Choice::Stop) => Some("danger"),
+        (_, Choice::Approve | Choice::Accept | Choice::Merge | Choice::Raise) => Some("primary"),
+    }
+}

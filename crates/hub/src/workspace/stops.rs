@@ -1,0 +1,143 @@
+//! A person's stop, sticky per thread. The hub is the one place that puts all
+//! events in order, so it decides what a stop reaches: whatever an agent began
+//! before it heard of the stop is refused, however late its post comes, and the
+//! thread remembers who was stopped, so that the next word reaches that role.
+
+use butler_protocol::{PostTag, Role, ThreadId};
+use rusqlite::{Connection, OptionalExtension, params};
+use serde_json::Value;
+
+use crate::{error::Trouble, presence::activity};
+
+/// How far back one looks for a hand-over that nobody has begun yet.
+const LOOK_BACK: u32 = 20;
+
+/// What a stop ends.
+pub(crate) struct Halt {
+    /// The roles at work in the thread, or asleep in the middle of their work.
+    pub(crate) roles: Vec<Role>,
+    /// The one that goes on when told to.
+    pub(crate) next: Option<Role>,
+}
+
+/// What a stop at this moment ends. Whoever was given the work and has not begun
+/// it was about to be at work: it goes on, not who gave it.
+pub(crate) fn halt(db: &Connection, thread: &ThreadId, now_ms: i64) -> Result<Halt, Trouble> {
+    let mut roles = activity::busy(db, thread, now_ms)?;
+    let active = activity::active(db, thread, now_ms)?;
+    let next = match given_last(db, thread)? {
+        Some((from, to)) if active.is_none_or(|active| active == from) => Some(to),
+        _ => active,
+    };
+    if roles.is_empty() {
+        roles.extend(next);
+    }
+    Ok(Halt { roles, next })
+}
+
+/// Who gave the work to whom, if nobody but them has spoken since. A question is
+/// no work: its asker goes on with the answer.
+fn given_last(db: &Connection, thread: &ThreadId) -> Result<Option<(Role, Role)>, Trouble> {
+    let mut statement = db.prepare_cached(
+        "SELECT from_role, frame FROM events WHERE channel = ?1 AND root = ?2 AND kind = 'message'
+         ORDER BY seq DESC LIMIT ?3",
+    )?;
+    let key = params![thread.channel.as_str(), thread.root.as_str(), LOOK_BACK];
+    let rows = statement.query_map(key, |row| {
+        Ok((row.get::<_, Option<String>>(0)?, row.get::<_, String>(1)?))
+    })?;
+    for row in rows {
+        let (from, frame) = row?;
+        let frame: Value = serde_json::from_str(&frame)?;
+        let event = &frame["payload"]["event"];
+        let kind = &event["metadata"]["event_payload"]["kind"];
+        let to = frame["codebutler"]["to"][0].as_str();
+        match (from, to) {
+            // A person's word ends the search; what was edited is no word.
+            (None, _) if event["subtype"].is_null() => return Ok(None),
+            (Some(from), Some(to)) if kind.is_string() => {
+                let asks = ["question", "research"].map(Value::from).contains(kind);
+                let both = from.parse().ok().zip(to.parse().ok());
+                return Ok(both.filter(|_| !asks));
+            }
+            _ => {}
+        }
+    }
+    Ok(None)
+}
+
+/// Keeps a stop: nobody is at work in the thread from here on.
+pub(crate) fn note(
+    db: &Connection,
+    thread: &ThreadId,
+    seq: i64,
+    next: Option<Role>,
+) -> Result<(), Trouble> {
+    db.prepare_cached(
+        "INSERT INTO stops (channel, root, seq, role, spoken) VALUES (?1, ?2, ?3, ?4, 0)
+         ON CONFLICT (channel, root) DO UPDATE SET
+           seq = excluded.seq, role = excluded.role, spoken = 0",
+    )?
+    .execute(params![
+        thread.channel.as_str(),
+        thread.root.as_str(),
+        seq,
+        next.map(Role::as_str)
+    ])?;
+    activity::rest(db, thread)
+}
+
+/// Refuses a post that was begun before the last stop of its thread.
+pub(crate) fn check(
+    db: &Connection,
+    thread: &ThreadId,
+    tag: Option<&PostTag>,
+) -> Result<(), Trouble> {
+    if is_late(db, thread, tag)? {
+        return Err(Trouble::Refused("thread_stopped"));
+    }
+    Ok(())
+}
+
+/// Whether a post was begun before the last stop of its thread.
+pub(crate) fn is_late(
+    db: &Connection,
+    thread: &ThreadId,
+    tag: Option<&PostTag>,
+) -> Result<bool, Trouble> {
+    let Some(heard) = tag.and_then(|tag| tag.heard) else {
+        return Ok(false);
+    };
+    let stop: Option<i64> = db
+        .prepare_cached("SELECT seq FROM stops WHERE channel = ?1 AND root = ?2")?
+        .query_row(key(thread), |row| row.get(0))
+        .optional()?;
+    Ok(stop.is_some_and(|stop| heard < stop.unsigned_abs()))
+}
+
+/// The role that was stopped and has not been told to go on.
+pub(crate) fn stopped(db: &Connection, thread: &ThreadId) -> Result<Option<Role>, Trouble> {
+    let role: Option<Option<String>> = db
+        .prepare_cached("SELECT role FROM stops WHERE channel = ?1 AND root = ?2")?
+        .query_row(key(thread), |row| row.get(0))
+        .optional()?;
+    Ok(role.flatten().and_then(|role| role.parse().ok()))
+}
+
+/// A person spoke in the thread.
+pub(crate) fn spoken(db: &Connection, thread: &ThreadId) -> Result<(), Trouble> {
+    let sql = "UPDATE stops SET spoken = 1 WHERE channel = ?1 AND root = ?2 AND spoken = 0";
+    db.prepare_cached(sql)?.execute(key(thread))?;
+    Ok(())
+}
+
+/// Somebody is at work again, at a person's word: nobody is stopped any more.
+pub(crate) fn gone_on(db: &Connection, thread: &ThreadId) -> Result<(), Trouble> {
+    let sql = "UPDATE stops SET role = NULL WHERE channel = ?1 AND root = ?2 AND spoken = 1";
+    db.prepare_cached(sql)?.execute(key(thread))?;
+    Ok(())
+}
+
+fn key(thread: &ThreadId) -> [&str; 2] {
+    [thread.channel.as_str(), thread.root.as_str()]
+}

@@ -1,0 +1,217 @@
+//! Which learnings should go, by evidence: replaced by a newer one about the
+//! same case, about files that are gone, unsure and of no use for a long time,
+//! or said to everybody already. Proposed to a person, never done alone.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use butler_protocol::Confidence;
+use serde::{Deserialize, Serialize};
+
+use crate::{Entry, Learning, Memory, MemoryError, markdown::outline::sections};
+
+/// An unsure learning that helped nobody in so many threads goes.
+pub const IDLE_THREADS: u32 = 10;
+
+/// What is known about how learnings fare.
+pub struct Evidence<'a> {
+    /// Whether the tree has this file or folder.
+    pub exists: &'a dyn Fn(&str) -> bool,
+    /// By title: threads whose prompt had it since it last helped.
+    pub idle: &'a BTreeMap<String, u32>,
+    /// The learnings of `global.md`, unless that is the file itself.
+    pub global: Option<&'a Memory>,
+}
+
+/// A learning that should go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pruning {
+    /// Its title.
+    pub title: String,
+    /// Why, for the person who decides.
+    pub reason: String,
+    /// Where to.
+    pub fate: Fate,
+}
+
+/// What becomes of a learning that should go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Fate {
+    /// Out of the prompt, kept in the file: it may be true again.
+    Archive,
+    /// Out of the file: it is wrong, or said elsewhere.
+    Remove,
+}
+
+/// The titles of the learnings that a prompt gave whole, as a thread's log keeps
+/// it. From these and from what helped, [`idle_threads`] counts.
+#[must_use]
+pub fn learnings_in(prompt: &str) -> Vec<String> {
+    let all = sections(prompt);
+    let lists: Vec<_> = all
+        .iter()
+        .filter(|section| section.level == 2 && section.title == "Learnings")
+        .collect();
+    all.iter()
+        .filter(|section| section.level == 3)
+        .filter(|section| {
+            let start = section.range.start;
+            let given = prompt[section.body.clone()].contains("**Rule:**");
+            given && lists.iter().any(|list| list.body.contains(&start))
+        })
+        .map(|section| section.title.to_owned())
+        .collect()
+}
+
+/// What one thread says about the learnings it was given.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ThreadUse {
+    /// Titles that were in one of its prompts.
+    pub given: Vec<String>,
+    /// Titles that its look back names as having helped.
+    pub helped: Vec<String>,
+}
+
+/// By title: in how many threads, since it last helped, a learning was given for
+/// nothing. The oldest thread comes first.
+#[must_use]
+pub fn idle_threads(threads: &[ThreadUse]) -> BTreeMap<String, u32> {
+    let mut idle: BTreeMap<String, u32> = BTreeMap::new();
+    for thread in threads {
+        let given: BTreeSet<_> = thread.given.iter().collect();
+        for title in given {
+            *idle.entry(title.clone()).or_default() += 1;
+        }
+        for title in &thread.helped {
+            idle.insert(title.clone(), 0);
+        }
+    }
+    idle
+}
+
+impl Memory {
+    /// What should go, each learning at most once, in the order of the file.
+    #[must_use]
+    pub fn prunings(&self, evidence: &Evidence<'_>) -> Vec<Pruning> {
+        self.live()
+            .filter_map(|entry| self.reason(entry, evidence))
+            .collect()
+    }
+
+    /// The file without what a person agreed to let go.
+    ///
+    /// # Errors
+    /// When one of them is not there, or the file is tangled; then nothing changes.
+    pub fn prune(&self, agreed: &[Pruning]) -> Result<Self, MemoryError> {
+        let mut pruned = self.clone();
+        for one in agreed {
+            pruned = match one.fate {
+                Fate::Archive => pruned.archive(&one.title, &one.reason)?,
+                Fate::Remove => pruned.remove(&one.title)?,
+            };
+        }
+        Ok(pruned)
+    }
+
+    fn reason(&self, entry: &Entry, evidence: &Evidence<'_>) -> Option<Pruning> {
+        let learning = &entry.learning;
+        let found = |fate: Fate, reason: String| {
+            Some(Pruning {
+                title: learning.title.clone(),
+                reason,
+                fate,
+            })
+        };
+        if let Some(newer) = self
+            .live()
+            .find(|other| replaces(&other.learning, learning))
+        {
+            let what = format!(
+                "\"{}\" is newer, about the same case, and says something else",
+                newer.learning.title
+            );
+            return found(Fate::Remove, what);
+        }
+        let global = evidence.global.into_iter().flat_map(Memory::live);
+        if let Some(same) = global
+            .map(|other| &other.learning)
+            .find(|other| says_same(other, learning))
+        {
+            return found(
+                Fate::Remove,
+                format!("global.md says it to everybody: \"{}\"", same.title),
+            );
+        }
+        let named = paths(learning);
+        if !named.is_empty() && !named.iter().any(|path| (evidence.exists)(path)) {
+            let list: Vec<_> = named.into_iter().collect();
+            return found(
+                Fate::Archive,
+                format!("it is about {}, which is gone", list.join(", ")),
+            );
+        }
+        let idle = evidence.idle.get(&learning.title).copied().unwrap_or(0);
+        if learning.confidence == Confidence::Low && idle >= IDLE_THREADS {
+            let what = format!("nobody was sure of it, and it helped in none of {idle} threads");
+            return found(Fate::Archive, what);
+        }
+        None
+    }
+}
+
+/// Whether a learning is about the same case as an older one and says something
+/// else. Of two of one date neither is the newer.
+fn replaces(newer: &Learning, older: &Learning) -> bool {
+    let date = |learning: &Learning| {
+        let words = learning.source.split([',', ' ']);
+        words
+            .rev()
+            .find_map(|word| word.parse::<jiff::civil::Date>().ok())
+    };
+    let same_case = !newer.when.is_empty() && plain(&newer.when) == plain(&older.when);
+    same_case && plain(&newer.rule) != plain(&older.rule) && date(newer) > date(older)
+}
+
+fn says_same(one: &Learning, other: &Learning) -> bool {
+    !other.rule.is_empty() && plain(&one.rule) == plain(&other.rule)
+}
+
+fn plain(text: &str) -> String {
+    let words = text.split(|other: char| !other.is_alphanumeric());
+    let words: Vec<_> = words.filter(|word| !word.is_empty()).collect();
+    words.join(" ").to_lowercase()
+}
+
+/// Files and folders that a learning's case and rule name. Its example is
+/// history and may well be gone.
+fn paths(learning: &Learning) -> BTreeSet<String> {
+    let text = format!("{} {}", learning.when, learning.rule);
+    text.split(|other: char| other.is_whitespace() || "`\"'(),;".contains(other))
+        .map(|word| word.trim_end_matches(['.', ':']).trim_start_matches("./"))
+        .map(|word| word.split(':').next().unwrap_or(word))
+        .filter(|word| is_path(word))
+        .map(|word| word.trim_end_matches('/').to_owned())
+        .collect()
+}
+
+/// `a/b.rs`, `src/`, `notes.sh`; not `and/or`, `e.g`, `1.2` or an address.
+fn is_path(word: &str) -> bool {
+    let plain = word
+        .chars()
+        .all(|c| c.is_alphanumeric() || matches!(c, '/' | '.' | '_' | '-'));
+    let name = word
+        .trim_end_matches('/')
+        .rsplit('/')
+        .next()
+        .unwrap_or(word);
+    let (stem, extension) = name.rsplit_once('.').unwrap_or((name, ""));
+    let letters = extension.chars().all(|c| c.is_ascii_alphanumeric())
+        && extension.chars().any(|c| c.is_ascii_alphabetic());
+    let long = stem.chars().count() > 1 || word.contains('/');
+    let file = long && (1..=5).contains(&extension.len()) && letters;
+    plain && (file || word.ends_with('/'))
+}
+
+#[cfg(test)]
+#[path = "prune_tests.rs"]
+mod tests;

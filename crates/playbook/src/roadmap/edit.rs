@@ -1,0 +1,123 @@
+//! Changes to the roadmap. Each touches the value it is about and nothing else.
+
+use crate::{
+    Item, Roadmap, Status,
+    markdown::outline::{content_end, insert_block, line_end, sections, splice},
+    roadmap::item,
+};
+
+/// Why the roadmap was not changed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RoadmapError {
+    /// No item has that number.
+    #[error("the roadmap has no item {0}")]
+    Unknown(u32),
+    /// The text would not read back as what was written.
+    #[error("the roadmap's sections cannot be told apart: is a code fence left open?")]
+    Tangled,
+}
+
+impl Roadmap {
+    /// The roadmap with an item's status changed.
+    ///
+    /// # Errors
+    /// When there is no such item.
+    pub fn set_status(&self, number: u32, status: &Status) -> Result<Self, RoadmapError> {
+        let item = self.item(number).ok_or(RoadmapError::Unknown(number))?;
+        let value = one_line(&status.to_string());
+        let changed = self.with_field(item, item.status_value.clone(), "Status", &value);
+        let read = changed.item(number).map(|item| item.status.clone());
+        if read == Some(Status::read(&value)) {
+            Ok(changed)
+        } else {
+            Err(RoadmapError::Tangled)
+        }
+    }
+
+    /// The roadmap with an item's branch named.
+    ///
+    /// # Errors
+    /// When there is no such item.
+    pub fn set_branch(&self, number: u32, branch: &str) -> Result<Self, RoadmapError> {
+        let item = self.item(number).ok_or(RoadmapError::Unknown(number))?;
+        let value = item.branch_value.clone();
+        Ok(self.with_field(item, value, "Branch", &one_line(branch)))
+    }
+
+    /// The roadmap with one more item after the others, and its number.
+    ///
+    /// # Errors
+    /// When the text has no place for it, as inside an open code fence.
+    pub fn add(
+        &self,
+        title: &str,
+        depends_on: &[u32],
+        criteria: &[String],
+    ) -> Result<(u32, Self), RoadmapError> {
+        let highest = self
+            .items()
+            .iter()
+            .map(|item| item.number)
+            .max()
+            .unwrap_or(0);
+        let number = highest.checked_add(1).ok_or(RoadmapError::Tangled)?;
+        let depends: Vec<_> = depends_on.iter().map(ToString::to_string).collect();
+        let depends = if depends.is_empty() {
+            "—".to_owned()
+        } else {
+            depends.join(", ")
+        };
+        let mut block = format!(
+            "## {number}. {}\n- Status: pending\n- Depends on: {depends}\n- Acceptance criteria:",
+            one_line(title)
+        );
+        for criterion in criteria {
+            block.push_str(&format!("\n  - {}", one_line(criterion)));
+        }
+        let changed = Self::parse(insert_block(&self.text, self.end_of_items(), &block));
+        match changed.item(number) {
+            Some(item) if item.title == one_line(title) => Ok((number, changed)),
+            _ => Err(RoadmapError::Tangled),
+        }
+    }
+
+    /// Where the last item's text ends; a person's sections may follow.
+    fn end_of_items(&self) -> usize {
+        let all = sections(&self.text);
+        let last = all
+            .iter()
+            .rfind(|section| section.level == 2 && item::read(&self.text, section).is_some());
+        match last {
+            Some(section) => content_end(&self.text, &section.range),
+            None => self.text.len(),
+        }
+    }
+
+    fn with_field(
+        &self,
+        item: &Item,
+        value: Option<std::ops::Range<usize>>,
+        name: &str,
+        new: &str,
+    ) -> Self {
+        let text = &self.text;
+        Self::parse(match value {
+            // `- Status:` with nothing behind it needs its blank.
+            Some(range) if text[..range.start].ends_with([':', '*']) => {
+                splice(text, range, &format!(" {new}"))
+            }
+            Some(range) => splice(text, range, new),
+            None => {
+                let end = line_end(text);
+                let before = &text[..item.heading_end];
+                let newline = if before.ends_with('\n') { "" } else { end };
+                let line = format!("{newline}- {name}: {new}{end}");
+                splice(text, item.heading_end..item.heading_end, &line)
+            }
+        })
+    }
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,10 @@
+//! Commits: made, compared, counted, squashed.
+
+pub(crate) mod commit;
+pub(crate) mod diff;
+pub(crate) mod merged;
+pub(crate) mod notes;
+pub(crate) mod sign_off;
+pub(crate) mod squash;
+pub(crate) mod stat;
+pub(crate) mod tree;

@@ -1,0 +1,118 @@
+//! A squash commit, made without any worktree: the merge is computed by
+//! `git merge-tree`, and the commit names everybody who worked on it.
+
+use std::path::PathBuf;
+
+use butler_protocol::{CommitSha, Role};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    Error, PullRequest, Repo, Result,
+    commits::commit::{Commit, identity, with_trailers},
+    git::path_of,
+};
+
+/// A pull request about to be squashed onto a commit.
+pub(crate) struct Squash<'a> {
+    pub repo: &'a Repo,
+    pub base: &'a CommitSha,
+    pub pull: &'a PullRequest,
+    pub role: Role,
+}
+
+impl Squash<'_> {
+    /// Writes the commit; no ref moves.
+    pub(crate) async fn write(&self, cancel: &CancellationToken) -> Result<CommitSha> {
+        let tree = self.tree(cancel).await?;
+        let pull = self.pull;
+        let mut trailers = vec![
+            ("CodeButler-Pull".to_owned(), pull.number.0.to_string()),
+            ("CodeButler-Head".to_owned(), pull.head.to_string()),
+        ];
+        let others = self.people(cancel).await?;
+        trailers.extend(others.into_iter().map(|who| ("Co-authored-by".into(), who)));
+        let subject = format!("{} ({})", pull.title.trim(), pull.number);
+        let message = format!("{subject}\n\n{}", pull.body.trim());
+        let commit = Commit {
+            tree: &tree,
+            parents: &[self.base.as_str()],
+            message: &with_trailers(&message, &trailers),
+            role: self.role,
+        };
+        commit.write(self.repo.git(), cancel).await
+    }
+
+    async fn tree(&self, cancel: &CancellationToken) -> Result<String> {
+        let (base, head) = (self.base.as_str(), self.pull.head.as_str());
+        match merge(self.repo, base, head, cancel).await? {
+            Ok(tree) => Ok(tree),
+            Err(files) => Err(Error::Conflict {
+                ours: self.pull.branch.to_string(),
+                theirs: self.pull.base.to_string(),
+                files,
+            }),
+        }
+    }
+
+    /// Authors and co-authors of the squashed commits, each once.
+    async fn people(&self, cancel: &CancellationToken) -> Result<Vec<String>> {
+        let range = format!("{}..{}", self.base, self.pull.head);
+        let log = self
+            .repo
+            .git()
+            .call(["log", "-z", "--reverse", "--format=%an <%ae>%n%B"])
+            .args(["--end-of-options", &range, "--"])
+            .run(cancel)
+            .await?;
+        let (name, mail) = identity(self.role);
+        let mut people: Vec<String> = vec![format!("{name} <{mail}>")];
+        for entry in log.fields() {
+            let text = String::from_utf8_lossy(entry);
+            let mut lines = text.lines();
+            let author = lines.next().map(str::to_owned);
+            let others = lines.filter_map(|l| Some(l.strip_prefix("Co-authored-by: ")?.to_owned()));
+            for who in author.into_iter().chain(others) {
+                if !people.contains(&who) {
+                    people.push(who);
+                }
+            }
+        }
+        people.remove(0);
+        Ok(people)
+    }
+}
+
+/// The files in which two commits do not merge.
+pub(crate) async fn conflicts(
+    repo: &Repo,
+    base: &str,
+    head: &str,
+    cancel: &CancellationToken,
+) -> Result<Vec<PathBuf>> {
+    Ok(merge(repo, base, head, cancel)
+        .await?
+        .err()
+        .unwrap_or_default())
+}
+
+/// Merges on paper: the tree, or the files in conflict.
+async fn merge(
+    repo: &Repo,
+    base: &str,
+    head: &str,
+    cancel: &CancellationToken,
+) -> Result<std::result::Result<String, Vec<PathBuf>>> {
+    let merged = repo
+        .git()
+        .call(["merge-tree", "--write-tree", "-z", "--name-only"])
+        .args(["--no-messages", base, head])
+        .accept(&[0, 1])
+        .run(cancel)
+        .await?;
+    let mut fields = merged.fields();
+    let tree = fields.next().ok_or_else(|| merged.unreadable())?;
+    Ok(match merged.code {
+        0 => Ok(String::from_utf8_lossy(tree).into_owned()),
+        _ => Err(fields.map(path_of).collect()),
+    })
+}

@@ -1,0 +1,197 @@
+//! Starts helpers from one thread that never ends.
+//!
+//! A child that asks to die with its parent dies with the *thread* that made it.
+//! Threads of an async runtime come and go, so one of our own makes them all.
+
+use std::{
+    io::{self, PipeReader},
+    path::PathBuf,
+    process::Child,
+    sync::{Arc, OnceLock, mpsc},
+};
+
+use butler_protocol::fault;
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
+
+use crate::{
+    JailError,
+    process::helper_pool::{Nursery, Pipes},
+    seal::Seals,
+    spec::{Ground, Room, Spec},
+    view::placeholder::Placeholder,
+};
+
+type Job = Box<dyn FnOnce() + Send>;
+
+static THREAD: OnceLock<mpsc::Sender<Job>> = OnceLock::new();
+
+/// What a helper is started with.
+pub(crate) struct Prepared {
+    /// What is built first, in namespaces.
+    pub ground: Option<Arc<Ground>>,
+    /// Whether other commands can use the same ground.
+    pub again: bool,
+    /// Whether the next command's room can be built when this one is over.
+    pub ahead: bool,
+    /// What is built on the ground for this command alone.
+    pub room: Room,
+    pub spec: Spec,
+    /// What the command reads, if it reads anything.
+    pub stdin: Option<Vec<u8>>,
+    pub traces: Traces,
+    pub seals: Seals,
+}
+
+/// What a command leaves on the host until its last process is gone.
+#[derive(Debug, Default)]
+#[expect(dead_code, reason = "held to be dropped, which tidies up")]
+pub(crate) struct Traces {
+    pub placeholders: Vec<Placeholder>,
+    /// Its home and temporary folder, where it has no file system of its own.
+    pub scratch: Option<TempDir>,
+}
+
+/// A started helper with the ends of its pipes.
+#[derive(Debug)]
+pub(crate) struct Started {
+    pub leash: Leash,
+    pub output: PipeReader,
+    pub report: PipeReader,
+    pub seals: Seals,
+}
+
+/// Hands a command to a helper that waits on its ground, or has a new one started
+/// for it. `answer` is called when it is handed over.
+pub(crate) fn start(
+    helper: PathBuf,
+    prepared: Prepared,
+    answer: impl FnOnce(Result<Started, JailError>) + Send + 'static,
+) {
+    fault("sandbox.before-start");
+    if let Some(found) = Nursery::waiting(&helper, &prepared) {
+        return answer(Ok(started(found, prepared)));
+    }
+    let job: Job = Box::new(move || {
+        let new = Nursery::start(&helper, &prepared);
+        // A caller that went away drops the leash, which ends the helper.
+        answer(match new {
+            Ok(new) => Ok(started(new, prepared)),
+            Err(source) => Err(JailError::Helper {
+                path: helper,
+                source,
+            }),
+        });
+    });
+    // Without the thread the job is dropped, and the answer with it.
+    let _ = thread().send(job);
+}
+
+fn started((nursery, pipes): (Nursery, Pipes), prepared: Prepared) -> Started {
+    fault("sandbox.after-start");
+    Started {
+        leash: Leash {
+            nursery: Some(nursery),
+            traces: prepared.traces,
+        },
+        output: pipes.output,
+        report: pipes.report,
+        seals: prepared.seals,
+    }
+}
+
+fn thread() -> &'static mpsc::Sender<Job> {
+    THREAD.get_or_init(|| {
+        let (sender, jobs) = mpsc::channel::<Job>();
+        let spawned = std::thread::Builder::new()
+            .name("jail".to_owned())
+            .spawn(move || jobs.into_iter().for_each(|job| job()));
+        if let Err(error) = spawned {
+            tracing::error!(%error, "cannot start the thread that starts commands");
+        }
+        sender
+    })
+}
+
+/// Holds a helper. Whoever drops it ends the helper and all that it runs.
+#[derive(Debug)]
+pub(crate) struct Leash {
+    nursery: Option<Nursery>,
+    traces: Traces,
+}
+
+impl Leash {
+    /// Asks the helper to end everything.
+    pub(crate) fn ask(&self) {
+        self.signal(Signal::TERM);
+    }
+
+    /// Ends the helper; the rest follows by itself.
+    pub(crate) fn kill(&self) {
+        self.signal(Signal::KILL);
+    }
+
+    fn signal(&self, signal: Signal) {
+        // The child is not waited for yet, so its number is still its own.
+        let pid = self
+            .nursery
+            .as_ref()
+            .and_then(|nursery| Pid::from_raw(nursery.child.id().cast_signed()));
+        if let Some(pid) = pid {
+            let _ = kill_process(pid, signal);
+        }
+    }
+
+    /// Waits for the helper.
+    pub(crate) fn wait(mut self) -> io::Result<Traces> {
+        if let Some(nursery) = self.nursery.take() {
+            nursery.hang_up().wait()?;
+        }
+        Ok(std::mem::take(&mut self.traces))
+    }
+
+    /// Lets go of a helper whose command is over. The room gives its namespaces
+    /// back to the kernel, which nobody needs to wait for, and the helper builds
+    /// another one for the next command.
+    pub(crate) fn let_go(mut self) -> Traces {
+        if let Some(nursery) = self.nursery.take() {
+            nursery.keep();
+        }
+        std::mem::take(&mut self.traces)
+    }
+}
+
+/// Waits for a helper elsewhere; its traces go when it is gone.
+pub(crate) fn reap(mut child: Child, traces: Traces) {
+    static REAPER: OnceLock<mpsc::Sender<(Child, Traces)>> = OnceLock::new();
+    let reaper = REAPER.get_or_init(|| {
+        let (sender, children) = mpsc::channel::<(Child, Traces)>();
+        let spawned = std::thread::Builder::new()
+            .name("jail-reaper".to_owned())
+            .spawn(move || {
+                for (mut child, traces) in children {
+                    let _ = child.wait();
+                    drop(traces);
+                }
+            });
+        if let Err(error) = spawned {
+            tracing::error!(%error, "cannot start the thread that collects helpers");
+        }
+        sender
+    });
+    // Most are gone by now, and need no other thread.
+    if !matches!(child.try_wait(), Ok(Some(_))) {
+        let _ = reaper.send((child, traces));
+    }
+}
+
+impl Drop for Leash {
+    fn drop(&mut self) {
+        // Waiting must not block the caller, and placeholders must not go before
+        // the processes that they protect against.
+        self.ask();
+        if let Some(nursery) = self.nursery.take() {
+            reap(nursery.hang_up(), std::mem::take(&mut self.traces));
+        }
+    }
+}

@@ -1,0 +1,8 @@
+//! From a model's call to a running tool: schema, small repairs, registry, executor.
+
+pub(crate) mod batch;
+pub(crate) mod executor;
+pub(crate) mod nearest;
+pub(crate) mod registry;
+pub(crate) mod repair;
+pub(crate) mod schema;

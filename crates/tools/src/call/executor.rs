@@ -1,0 +1,308 @@
+//! The one way from a model's call to a running tool.
+//!
+//! [`Executor::judge`] repairs and checks the call and asks `policy`;
+//! [`Executor::run`] takes the permit and runs the tool with deadline, cancel
+//! and caps. Nothing else runs tools.
+
+use std::{panic::AssertUnwindSafe, time::Duration};
+
+use butler_policy::{Circumstances, Judgement, Permit, Refusal};
+use butler_protocol::{CrashClass, Sha256Hex, Tier, ToolCall, ToolOutcome};
+use futures_util::{FutureExt, future::BoxFuture};
+use serde_json::Value;
+
+use crate::{Desk, Registry, Tool, call::repair, content::clip, run::scripts};
+
+/// How long a tool that was told to stop gets to say how far it came.
+const LAST_WORDS: Duration = Duration::from_secs(3);
+
+/// Judges and runs calls.
+pub struct Executor {
+    registry: Registry,
+}
+
+/// What the driver writes to the log before a call runs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Intent {
+    /// What a crash means.
+    pub crash: CrashClass,
+    /// The hash of the arguments.
+    pub sha256: Sha256Hex,
+    /// What the tool needs to find out what happened.
+    pub trace: Option<Value>,
+}
+
+impl Executor {
+    /// An executor for these tools.
+    #[must_use]
+    pub fn new(registry: Registry) -> Self {
+        Self { registry }
+    }
+
+    /// Its tools.
+    #[must_use]
+    pub fn registry(&self) -> &Registry {
+        &self.registry
+    }
+
+    /// Whether a call runs, waits for a person, or is refused. Files that a
+    /// command names are read beneath `c.root`.
+    #[must_use]
+    pub fn judge(&self, call: &ToolCall, c: &Circumstances<'_>) -> Judgement {
+        let Some(tool) = self.registry.get(&call.name) else {
+            return Judgement::Refuse(self.unknown(&call.name));
+        };
+        if let Some(problem) = &call.problem {
+            return Judgement::Refuse(Refusal {
+                rule: problem.clone(),
+                instead: format!("send the call of {} again", call.name),
+            });
+        }
+        let call = match self.fitted(call) {
+            Ok(call) => call,
+            Err(refusal) => return Judgement::Refuse(refusal),
+        };
+        let scripts = || match call.name.as_str() {
+            "Bash" => scripts::bound_to(&call, c.root),
+            _ => Vec::new(),
+        };
+        butler_policy::judge(&call, tool.tier_of(&call.arguments), scripts, c)
+    }
+
+    /// What is written to the log before the call runs; nothing for a call
+    /// that cannot run.
+    #[must_use]
+    pub fn intent(&self, call: &ToolCall, desk: &Desk) -> Option<Intent> {
+        let tool = self.registry.get(&call.name)?;
+        let fitted = self.fitted(call).ok()?;
+        Some(Intent {
+            crash: tool.crash(),
+            sha256: Sha256Hex::of(call.arguments.to_string()),
+            trace: tool.trace(&fitted.arguments, desk),
+        })
+    }
+
+    /// Runs a call that was permitted.
+    pub fn run<'a>(
+        &'a self,
+        call: &'a ToolCall,
+        permit: Permit,
+        desk: &'a Desk,
+    ) -> BoxFuture<'a, ToolOutcome> {
+        Box::pin(async move {
+            let prepared = self.prepare(call, &permit);
+            let (tool, input) = match prepared {
+                Ok(prepared) => prepared,
+                Err(outcome) => return outcome,
+            };
+            let own = desk.for_call();
+            if let Err(outcome) = save_first(call, &permit, &own).await {
+                return outcome;
+            }
+            let deadline = tool.deadline(&input);
+            let mut outcome =
+                supervise(tool, deadline, &own, tool.run(&permit, &input, &own)).await;
+            let Some(spec) = self.registry.spec(&call.name) else {
+                return outcome;
+            };
+            let strangers = repair::strangers(&spec.parameters, &call.arguments);
+            if !strangers.is_empty() {
+                let fields = fields(&spec.parameters);
+                let text = outcome.text.trim_end();
+                outcome.text = format!(
+                    "{text}\nignored: {}; the fields are {fields}",
+                    quoted(&strangers)
+                );
+            }
+            outcome
+        })
+    }
+
+    /// Runs the calls of one batch (see [`batches`](crate::batches)) at the same
+    /// time; the outcomes come in the order of the calls.
+    pub async fn run_batch(
+        &self,
+        calls: impl IntoIterator<Item = (&ToolCall, Permit)>,
+        desk: &Desk,
+    ) -> Vec<ToolOutcome> {
+        let runs = calls
+            .into_iter()
+            .map(|(call, permit)| self.run(call, permit, desk));
+        futures_util::future::join_all(runs).await
+    }
+
+    /// Finishes or reports a call that a crash interrupted.
+    pub fn recover<'a>(
+        &'a self,
+        call: &'a ToolCall,
+        permit: Permit,
+        trace: Option<&'a Value>,
+        desk: &'a Desk,
+    ) -> BoxFuture<'a, ToolOutcome> {
+        Box::pin(async move {
+            let (tool, input) = match self.prepare(call, &permit) {
+                Ok(prepared) => prepared,
+                Err(outcome) => return outcome,
+            };
+            let own = desk.for_call();
+            let deadline = tool.deadline(&input);
+            let work = tool.recover(&permit, &input, trace, &own);
+            supervise(tool, deadline, &own, work).await
+        })
+    }
+
+    fn prepare(&self, call: &ToolCall, permit: &Permit) -> Result<(&dyn Tool, Value), ToolOutcome> {
+        let Some(tool) = self.registry.get(&call.name) else {
+            return Err(ToolOutcome::error(self.unknown(&call.name).to_string()));
+        };
+        if permit.tool() != call.name || *permit.call() != call.id {
+            return Err(ToolOutcome::error(
+                "refused: the permit is for another call; this is a fault of the runtime",
+            ));
+        }
+        match self.fitted(call) {
+            Ok(call) => Ok((tool, call.arguments)),
+            Err(refusal) => Err(ToolOutcome::error(refusal.to_string())),
+        }
+    }
+
+    /// The call with its arguments as the tool's schema wants them.
+    fn fitted(&self, call: &ToolCall) -> Result<ToolCall, Refusal> {
+        let Some(spec) = self.registry.spec(&call.name) else {
+            return Err(self.unknown(&call.name));
+        };
+        match repair::fit(&spec.parameters, &call.arguments) {
+            Ok(arguments) => Ok(ToolCall {
+                arguments,
+                ..call.clone()
+            }),
+            Err(problem) => {
+                let fields = fields(&spec.parameters);
+                let strangers = repair::strangers(&spec.parameters, &call.arguments);
+                Err(Refusal {
+                    rule: format!("bad input for {}: {problem}", call.name),
+                    instead: if strangers.is_empty() {
+                        format!("the fields are {fields}")
+                    } else {
+                        format!("the fields are {fields}, not {}", quoted(&strangers))
+                    },
+                })
+            }
+        }
+    }
+
+    fn unknown(&self, name: &str) -> Refusal {
+        let near = self.registry.nearest(name);
+        Refusal {
+            rule: format!("there is no tool `{name}`"),
+            instead: if near.is_empty() {
+                "use one of the tools you were offered".to_owned()
+            } else {
+                format!("did you mean {}?", near.join(" or "))
+            },
+        }
+    }
+}
+
+/// Tools that can delete or overwrite files of the worktree.
+const CHANGING: [&str; 4] = ["Bash", "Write", "Edit", "RunChecks"];
+
+/// Saves the files before a call that may lose some. What cannot be saved is not
+/// put at risk.
+async fn save_first(call: &ToolCall, permit: &Permit, desk: &Desk) -> Result<(), ToolOutcome> {
+    let Some(undo) = desk.undo() else {
+        if permit.must_save() {
+            let text = "not run: the files cannot be saved here, so it could not be undone";
+            return Err(ToolOutcome::error(text));
+        }
+        return Ok(());
+    };
+    if permit.tier() == Tier::Read || !CHANGING.contains(&call.name.as_str()) {
+        return Ok(());
+    }
+    let about = ["command", "path", "file_path"];
+    let about = about.iter().find_map(|name| call.arguments[*name].as_str());
+    let about: String = about.unwrap_or_default().chars().take(80).collect();
+    let why = format!("before {} {}", call.name, about.replace('\n', " "));
+    match undo.save(why.trim(), desk.cancel()).await {
+        Ok(_) => Ok(()),
+        Err(error) => {
+            tracing::error!(%error, "the files could not be saved before a call");
+            Err(ToolOutcome::error(format!(
+                "not run: the files could not be saved first, so nothing could be undone: {error}"
+            )))
+        }
+    }
+}
+
+fn quoted(names: &[String]) -> String {
+    let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    names.join(", ")
+}
+
+fn fields(schema: &Value) -> String {
+    let Some(fields) = schema["properties"].as_object() else {
+        return "none".to_owned();
+    };
+    let required = schema["required"].as_array();
+    let names: Vec<String> = fields
+        .keys()
+        .map(|name| {
+            let needed = required.is_some_and(|list| list.iter().any(|field| field == name));
+            format!("`{name}`{}", if needed { "" } else { " (optional)" })
+        })
+        .collect();
+    names.join(", ")
+}
+
+/// Waits for a tool within its deadline, and catches what should not happen.
+async fn supervise(
+    tool: &dyn Tool,
+    deadline: Duration,
+    desk: &Desk,
+    work: BoxFuture<'_, ToolOutcome>,
+) -> ToolOutcome {
+    let mut work = AssertUnwindSafe(work).catch_unwind();
+    let name = tool.name();
+    let stopped = tokio::select! {
+        biased;
+        done = &mut work => return finish(name, desk, done),
+        () = desk.cancel().cancelled() => format!("stopped: {name} was stopped by a person or by the shutdown"),
+        () = tokio::time::sleep(deadline) => format!("timed out: {name} did not finish within {} s; ask for less at once", deadline.as_secs()),
+    };
+    // Reaches child processes and walks; what they have so far is worth keeping.
+    desk.cancel().cancel();
+    match tokio::time::timeout(LAST_WORDS, &mut work).await {
+        Ok(Ok(last)) => finish(
+            name,
+            desk,
+            Ok(ToolOutcome {
+                ok: false,
+                text: format!("{stopped}\n{}", last.text),
+                ..last
+            }),
+        ),
+        Ok(Err(panic)) => finish(name, desk, Err(panic)),
+        Err(_) => ToolOutcome::error(stopped),
+    }
+}
+
+fn finish(
+    name: &str,
+    desk: &Desk,
+    done: Result<ToolOutcome, Box<dyn std::any::Any + Send>>,
+) -> ToolOutcome {
+    match done {
+        Ok(mut outcome) => {
+            outcome.text =
+                clip::head_and_tail(&outcome.text, desk.result_bytes(), "ask for less at once");
+            outcome
+        }
+        Err(_) => {
+            tracing::error!(tool = name, "a tool panicked");
+            ToolOutcome::error(format!(
+                "{name} failed inside CodeButler; this is a fault of the runtime, try another way"
+            ))
+        }
+    }
+}

@@ -1,0 +1,252 @@
+//! What a call may use, and where it leaves what is not text for the model.
+//!
+//! The driver makes one desk per activation and keeps it; the executor lends
+//! each call a copy with a cancel token of its own.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use butler_protocol::{CallId, Receipt, TreeHash};
+use butler_repo::Undo;
+use butler_sandbox::Jail;
+use futures_util::future::BoxFuture;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use crate::{Jobs, Past, Workplace, content::clip, tools::Step};
+
+/// Computes the hash of the working files, `.codebutler/` left out.
+pub type TreeHasher =
+    Arc<dyn Fn(CancellationToken) -> BoxFuture<'static, Result<TreeHash, String>> + Send + Sync>;
+
+/// Makes the unified diff of the working files against the base branch.
+pub type DiffMaker =
+    Arc<dyn Fn(CancellationToken) -> BoxFuture<'static, Result<String, String>> + Send + Sync>;
+
+/// Resolves once the folder is made ready for commands. A text is a warning that
+/// belongs under what they answer: the preparation failed.
+pub type ReadyGate = Arc<dyn Fn() -> BoxFuture<'static, Option<String>> + Send + Sync>;
+
+/// How long a command waits for the preparation of its folder.
+pub(crate) const READY_PATIENCE: Duration = Duration::from_secs(900);
+
+const STILL_PREPARING: &str = "not run: the worktree is still being prepared (the repo's `prepare` commands run); do something that needs no command, then call again";
+
+/// What a call may use. Cheap to clone; clones share everything.
+#[derive(Clone)]
+pub struct Desk {
+    workplace: Arc<Workplace>,
+    jail: Option<Arc<Jail>>,
+    cancel: CancellationToken,
+    jobs: Arc<Jobs>,
+    tree: Option<TreeHasher>,
+    diff: Option<DiffMaker>,
+    past: Option<Arc<dyn Past>>,
+    ready: Option<ReadyGate>,
+    undo: Option<Arc<Undo>>,
+    progress: Option<mpsc::Sender<String>>,
+    result_bytes: usize,
+    shelf: Arc<Mutex<Shelf>>,
+}
+
+/// What calls leave behind.
+#[derive(Default)]
+struct Shelf {
+    receipts: HashMap<CallId, Receipt>,
+    checklist: Vec<Step>,
+}
+
+impl Desk {
+    /// A desk for one workplace; `cancel` ends whatever runs on it.
+    #[must_use]
+    pub fn new(workplace: Arc<Workplace>, cancel: CancellationToken) -> Self {
+        Self {
+            workplace,
+            jail: None,
+            jobs: Arc::new(Jobs::new(&cancel)),
+            cancel,
+            tree: None,
+            diff: None,
+            past: None,
+            ready: None,
+            undo: None,
+            progress: None,
+            // Tools keep their own cap; this leaves room for verdict and hints.
+            result_bytes: clip::RESULT_BYTES + 1024,
+            shelf: Arc::default(),
+        }
+    }
+
+    /// Without a jail no command runs.
+    #[must_use]
+    pub fn with_jail(mut self, jail: Arc<Jail>) -> Self {
+        self.jail = Some(jail);
+        self
+    }
+
+    /// RunChecks needs this to leave receipts.
+    #[must_use]
+    pub fn with_tree(mut self, tree: TreeHasher) -> Self {
+        self.tree = Some(tree);
+        self
+    }
+
+    /// With this, receipts flag changed check files and removed assertions.
+    #[must_use]
+    pub fn with_diff(mut self, diff: DiffMaker) -> Self {
+        self.diff = Some(diff);
+        self
+    }
+
+    /// With this, receipts are compared with a run where the branch began.
+    #[must_use]
+    pub fn with_past(mut self, past: Arc<dyn Past>) -> Self {
+        self.past = Some(past);
+        self
+    }
+
+    /// The same desk in another folder.
+    pub(crate) fn at(&self, workplace: Workplace) -> Self {
+        Self {
+            workplace: Arc::new(workplace),
+            ..self.clone()
+        }
+    }
+
+    /// Commands wait for this before they start.
+    #[must_use]
+    pub fn with_ready(mut self, ready: ReadyGate) -> Self {
+        self.ready = Some(ready);
+        self
+    }
+
+    /// With this, files are saved before a call may lose them.
+    #[must_use]
+    pub fn with_undo(mut self, undo: Arc<Undo>) -> Self {
+        self.undo = Some(undo);
+        self
+    }
+
+    /// Where lines for the status card go; they are dropped when it is full.
+    #[must_use]
+    pub fn with_progress(mut self, progress: mpsc::Sender<String>) -> Self {
+        self.progress = Some(progress);
+        self
+    }
+
+    /// A smaller cap for results, as small models need.
+    #[must_use]
+    pub fn with_result_bytes(mut self, bytes: usize) -> Self {
+        self.result_bytes = self.result_bytes.min(bytes.max(1024));
+        self
+    }
+
+    /// The steps as they were before a restart.
+    #[must_use]
+    pub fn with_checklist(self, steps: Vec<Step>) -> Self {
+        self.set_checklist(steps);
+        self
+    }
+
+    /// The folder the tools work in.
+    #[must_use]
+    pub fn workplace(&self) -> &Arc<Workplace> {
+        &self.workplace
+    }
+
+    /// Cancelled when the call must end.
+    #[must_use]
+    pub fn cancel(&self) -> &CancellationToken {
+        &self.cancel
+    }
+
+    /// The same desk with a token that ends one call only.
+    #[must_use]
+    pub fn for_call(&self) -> Self {
+        Self {
+            cancel: self.cancel.child_token(),
+            ..self.clone()
+        }
+    }
+
+    /// Says on the status card what happens.
+    pub fn progress(&self, line: impl Into<String>) {
+        if let Some(progress) = &self.progress {
+            // A full status card is no reason to wait.
+            let _ = progress.try_send(line.into());
+        }
+    }
+
+    /// The background commands; the driver stops them when the activation ends.
+    #[must_use]
+    pub fn jobs(&self) -> &Arc<Jobs> {
+        &self.jobs
+    }
+
+    pub(crate) fn jail(&self) -> Option<&Arc<Jail>> {
+        self.jail.as_ref()
+    }
+
+    /// Waits until commands make sense here. `Ok` may carry a warning, `Err` is
+    /// what the model is told instead of a result.
+    pub(crate) async fn ready(&self) -> Result<Option<String>, String> {
+        let Some(ready) = &self.ready else {
+            return Ok(None);
+        };
+        self.progress("waiting for the worktree's preparation");
+        tokio::select! {
+            warning = ready() => Ok(warning),
+            () = self.cancel.cancelled() => Err("stopped while the worktree was being prepared".to_owned()),
+            () = tokio::time::sleep(READY_PATIENCE) => Err(STILL_PREPARING.to_owned()),
+        }
+    }
+
+    pub(crate) fn undo(&self) -> Option<&Arc<Undo>> {
+        self.undo.as_ref()
+    }
+
+    pub(crate) fn result_bytes(&self) -> usize {
+        self.result_bytes
+    }
+
+    pub(crate) fn tree(&self) -> Option<&TreeHasher> {
+        self.tree.as_ref()
+    }
+
+    pub(crate) fn diff(&self) -> Option<&DiffMaker> {
+        self.diff.as_ref()
+    }
+
+    pub(crate) fn past(&self) -> Option<&Arc<dyn Past>> {
+        self.past.as_ref()
+    }
+
+    /// Leaves a receipt for the driver to store with the call's result.
+    pub fn leave_receipt(&self, call: &CallId, receipt: Receipt) {
+        self.shelf().receipts.insert(call.clone(), receipt);
+    }
+
+    /// Takes the receipt that a call left.
+    #[must_use]
+    pub fn take_receipt(&self, call: &CallId) -> Option<Receipt> {
+        self.shelf().receipts.remove(call)
+    }
+
+    /// The steps of the plan with their state.
+    #[must_use]
+    pub fn checklist(&self) -> Vec<Step> {
+        self.shelf().checklist.clone()
+    }
+
+    pub(crate) fn set_checklist(&self, steps: Vec<Step>) {
+        self.shelf().checklist = steps;
+    }
+
+    fn shelf(&self) -> std::sync::MutexGuard<'_, Shelf> {
+        // A tool that panicked while it held this left whole values behind.
+        self.shelf.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,171 @@
+//! The walls around commands of a workplace, in the jail's words.
+
+use std::{path::PathBuf, time::Duration};
+
+use butler_policy::Permit;
+use butler_sandbox::{Command, Ended, Exit, Limits, Network, Profile};
+
+use crate::{Desk, Workplace, content::clip};
+
+/// Where people keep credentials below their home.
+const CREDENTIALS: &[&str] = &[
+    ".codebutler",
+    ".ssh",
+    ".gnupg",
+    ".aws",
+    ".azure",
+    ".kube",
+    ".docker",
+    ".config/gh",
+    ".config/gcloud",
+    ".config/git",
+    ".netrc",
+    ".git-credentials",
+    ".gitconfig",
+    ".npmrc",
+    ".pypirc",
+    ".cargo/credentials",
+    ".cargo/credentials.toml",
+    ".local/share/keyrings",
+    ".password-store",
+];
+
+/// Below the root: what commands may read and never change.
+const PROTECTED: &[&str] = &[".git", ".codebutler"];
+
+/// Only an approved call opens the network.
+pub(crate) fn network(permit: &Permit) -> Network {
+    if permit.network() {
+        Network::Host
+    } else {
+        Network::Loopback
+    }
+}
+
+/// The walls of a workplace: the same whoever starts the command.
+pub(crate) fn walls(place: &Workplace, network: Network, wall: Duration) -> Profile {
+    let around = place.surroundings();
+    let mut profile = Profile::new(place.root());
+    profile.protected = PROTECTED
+        .iter()
+        .map(|name| place.root().join(name))
+        .collect();
+    profile.protected.extend(around.readable.iter().cloned());
+    profile.hidden = around.hidden.clone();
+    if around.home.is_absolute() {
+        let below_home = |name: &&str| -> PathBuf { around.home.join(name) };
+        profile.hidden.extend(CREDENTIALS.iter().map(below_home));
+    }
+    // Tokens in the clone's config, and what we keep beside it.
+    if let Some(clean) = butler_repo::clean_config(place.root()) {
+        profile.instead.push((clean.at, clean.from));
+        profile.hidden.push(clean.ours);
+    }
+    profile.writable = around.writable.clone();
+    if let Some(cache) = &around.cache {
+        profile.protected.extend(cache.readable(network));
+        profile.writable.extend(cache.writable(network));
+    }
+    profile.network = network;
+    profile.limits = Limits {
+        wall,
+        ..around.limits
+    };
+    profile
+}
+
+/// A shell command in the root, with an environment built from nothing.
+pub(crate) fn shell(place: &Workplace, command: &str, network: Network) -> Command {
+    let around = place.surroundings();
+    let cache = around.cache.iter();
+    let led = cache.flat_map(|cache| cache.variables(network));
+    let extra = led.chain(around.env.clone());
+    if !around.home.is_absolute() {
+        let mut plain = butler_sandbox::shell(command, place.root());
+        plain.env.extend(extra);
+        return plain;
+    }
+    let env = butler_sandbox::scrubbed_env(&around.home, extra);
+    butler_sandbox::shell_with(command, place.root(), env)
+}
+
+/// Runs a command to its end, in the jail, or without where there are no walls and
+/// the permit says that a person knows.
+pub(crate) async fn run(
+    desk: &Desk,
+    permit: &Permit,
+    command: &str,
+    wall: Duration,
+) -> Result<Exit, String> {
+    let Some(jail) = desk.jail() else {
+        return Err(NO_JAIL.to_owned());
+    };
+    let place = desk.workplace();
+    let network = network(permit);
+    let profile = walls(place, network, wall);
+    let command = shell(place, command, network);
+    let exit = if permit.unconfined() {
+        jail.run_unconfined(&command, &profile, desk.cancel(), None)
+            .await
+    } else {
+        jail.run(&command, &profile, desk.cancel(), None).await
+    };
+    exit.map_err(|error| format!("failed: {}", chain(&error)))
+}
+
+/// What a model reads where nothing confines commands.
+pub(crate) const NO_JAIL: &str = "failed: commands cannot be confined here, so none runs; a person has to look at `codebutler doctor`";
+
+/// How a command ended and after how long, in a few words.
+pub(crate) fn verdict(exit: &Exit) -> String {
+    told(
+        exit,
+        &format!(" after {:.1} s", exit.duration.as_secs_f64()),
+    )
+}
+
+/// How a command ended: the same words however long it took.
+pub(crate) fn ending(exit: &Exit) -> String {
+    told(exit, "")
+}
+
+fn told(exit: &Exit, after: &str) -> String {
+    match (exit.ended, exit.code, exit.signal) {
+        (Ended::Itself, Some(code), _) => format!("exit {code}{after}"),
+        (Ended::Itself, None, Some(signal)) => format!("killed by signal {signal}{after}"),
+        (Ended::Itself, None, None) => format!("ended{after}"),
+        (Ended::TimedOut, ..) => format!("timed out{after} and was killed"),
+        (Ended::Cancelled, ..) => format!("stopped{after}"),
+        (Ended::OutOfMemory, ..) => format!("killed{after}: it used too much memory"),
+        (Ended::TooManyProcesses, ..) => format!("killed{after}: it started too many processes"),
+        (Ended::DiskFull, ..) => format!("killed{after}: it wrote too much to the disk"),
+        (Ended::OutputFlood, ..) => format!("killed{after}: it wrote far too much output"),
+    }
+}
+
+/// The output as a model reads it, what was left out marked.
+pub(crate) fn output(exit: &Exit, cap: usize) -> String {
+    let text = if exit.cut > 0 {
+        let (head, tail) = exit.output.split_at(exit.cut_at.min(exit.output.len()));
+        format!(
+            "{}\n[… {} bytes left out]\n{}",
+            clip::plain(head),
+            exit.cut,
+            clip::plain(tail)
+        )
+    } else {
+        clip::plain(&exit.output)
+    };
+    clip::head_and_tail(&text, cap, "write the output to a file and Read or Grep it")
+}
+
+/// An error with its causes.
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(&format!(": {error}"));
+        cause = error.source();
+    }
+    text
+}

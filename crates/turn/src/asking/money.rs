@@ -1,0 +1,217 @@
+//! Money before and after a model call. A call is made only with a reservation
+//! that the hub granted and the log holds; whatever happened to the call, its
+//! reservation is settled, in the next run if need be.
+
+use butler_protocol::{
+    ActivityState, PurseRefusal, Record, RequestId, ReserveId, TokenUsage, Usd, Waiting,
+};
+
+use crate::{
+    Effect, Machine, Mark, ModelCall, Outgoing, PostKind, Purse, Reserve, Settle,
+    machine::{Doing, Out},
+    next_step::Step,
+    words,
+};
+
+/// What a reservation is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// The next turn.
+    Turn,
+    /// A summary of everything up to this line.
+    Summary { upto: u64 },
+}
+
+impl Machine {
+    /// Settles what a crash left open, at its worst case: the answer is lost,
+    /// the provider's bill is not. The last settlement is repeated, because the
+    /// hub may not have heard it.
+    pub(crate) fn close_books(&mut self, out: &mut Out) -> Step {
+        if self.books_checked {
+            return Step::Pass;
+        }
+        self.books_checked = true;
+        if self.state.open || self.state.ends_settled {
+            out.extend(self.state.last_settle.clone().map(Effect::Settle));
+        }
+        for (id, amount) in self.state.unsettled.clone() {
+            let bill = Settle {
+                id,
+                cost: amount,
+                usage: TokenUsage::default(),
+                model: self.model().to_owned(),
+            };
+            self.settle(bill, out);
+        }
+        Step::Pass
+    }
+
+    /// Books a call, whatever the machine does now.
+    pub(crate) fn settle(&mut self, bill: Settle, out: &mut Out) {
+        let told = self.book(bill, out);
+        out.extend(told.map(Effect::Settle));
+    }
+
+    /// Writes the bill and gives back what the hub has to be told after the
+    /// lines that belong together. The log comes first: what it holds is told
+    /// to the hub again after a crash.
+    pub(crate) fn book(&mut self, bill: Settle, out: &mut Out) -> Option<Settle> {
+        let open = |(id, _): &(ReserveId, Usd)| *id == bill.id;
+        if !self.state.unsettled.iter().any(open) {
+            return None;
+        }
+        let record = Record::Settled {
+            reserve: bill.id.clone(),
+            cost: bill.cost,
+            usage: bill.usage,
+            model: bill.model.clone(),
+        };
+        self.append(record, out);
+        Some(bill)
+    }
+
+    /// The last rung: set money aside for the next turn.
+    pub(crate) fn ask_model(&mut self, out: &mut Out) -> Step {
+        self.reserve(Purpose::Turn, out);
+        Step::Wait
+    }
+
+    pub(crate) fn reserve(&mut self, purpose: Purpose, out: &mut Out) {
+        let round = &self.state.round;
+        let index = match purpose {
+            Purpose::Turn => 0,
+            Purpose::Summary { .. } => 1,
+        };
+        // A refused id stays refused at the hub, and a lost call is paid for,
+        // so each further try has an id of its own.
+        let attempt = round.attempts + round.parkings;
+        let id = self.next_origin(index).reserve(attempt);
+        out.push(Effect::Reserve(Reserve {
+            id: id.clone(),
+            model: self.model().to_owned(),
+            input_bytes: self.state.talk.bytes(),
+            input_tokens: self.state.talk.most_tokens(),
+            max_tokens: self.setup.models.max_tokens,
+        }));
+        self.doing = Doing::Reserving(id, purpose);
+    }
+
+    pub(crate) fn on_reserved(&mut self, reserve: &ReserveId, answer: Purse, out: &mut Out) {
+        let purpose = match &self.doing {
+            Doing::Reserving(id, purpose) if id == reserve => *purpose,
+            _ => return self.give_back(reserve, &answer, out),
+        };
+        self.doing = Doing::Nothing;
+        match answer {
+            Purse::Granted {
+                amount,
+                max_tokens,
+                thread_total,
+                thread_cap,
+            } => {
+                let id = reserve.clone();
+                let record = Record::Reserved {
+                    reserve: id.clone(),
+                    amount,
+                };
+                self.append(record, out);
+                self.warn(thread_total, thread_cap, out);
+                let call = ModelCall {
+                    turn: self.state.round.turn + 1,
+                    model: self.model().to_owned(),
+                    reserve: id,
+                    max_tokens,
+                };
+                self.call(purpose, call, out);
+            }
+            Purse::Refused(refusal) => self.ask_for_money(refusal, out),
+        }
+    }
+
+    /// A grant that came after a stop: no call will use it.
+    fn give_back(&self, reserve: &ReserveId, answer: &Purse, out: &mut Out) {
+        if matches!(answer, Purse::Granted { .. }) && !self.state.knows_reserve(reserve) {
+            out.push(Effect::Settle(Settle {
+                id: reserve.clone(),
+                cost: Usd::ZERO,
+                usage: TokenUsage::default(),
+                model: self.model().to_owned(),
+            }));
+        }
+    }
+
+    fn call(&mut self, purpose: Purpose, call: ModelCall, out: &mut Out) {
+        match purpose {
+            Purpose::Turn => {
+                self.mark_seen(out);
+                // Also after a sleep: the hub has to know who is at work.
+                out.push(Effect::Activity {
+                    state: ActivityState::Working,
+                    step: Some("thinking".to_owned()),
+                });
+                self.doing = Doing::Calling(call.reserve.clone());
+                out.push(Effect::CallModel(call));
+            }
+            Purpose::Summary { upto } => self.summarise(upto, call, out),
+        }
+    }
+
+    fn mark_seen(&self, out: &mut Out) {
+        let people = self.state.unseen.iter().filter(|said| said.person);
+        out.extend(
+            people
+                .filter_map(|said| said.ts.clone())
+                .map(|ts| Effect::React {
+                    ts,
+                    mark: Mark::Seen,
+                }),
+        );
+    }
+
+    /// Warns people once per thread when most of the budget is used.
+    fn warn(&mut self, total: Usd, cap: Usd, out: &mut Out) {
+        let percent = self.setup.limits.warn_percent;
+        let reached =
+            i128::from(total.nanos()) * 100 >= i128::from(cap.nanos()) * i128::from(percent);
+        let idem = self.thread_origin().idem(&format!("budget {cap}"));
+        let told = self.state.posted.contains(&idem) || self.outgoing.contains(&idem);
+        if cap > Usd::ZERO && reached && !told {
+            self.outgoing.insert(idem.clone());
+            out.push(Effect::Post(Outgoing {
+                idem,
+                text: words::budget_warning(percent, &total.to_string(), &cap.to_string()),
+                kind: PostKind::BudgetWarning,
+            }));
+        }
+    }
+
+    /// One card per refusal; while it is open nobody is asked again.
+    fn ask_for_money(&mut self, refusal: PurseRefusal, out: &mut Out) {
+        if let Some(request) = self.state.round.cap_card.clone() {
+            self.park_for(request, out);
+            return;
+        }
+        let index = 2 + self.state.round.parkings;
+        let request = self.next_origin(index).request();
+        self.doing = Doing::AskingForMoney(request.clone());
+        out.push(Effect::AskForMoney { request, refusal });
+    }
+
+    pub(crate) fn on_asked(&mut self, request: &RequestId, out: &mut Out) {
+        if self.doing != Doing::AskingForMoney(request.clone()) {
+            return;
+        }
+        self.doing = Doing::Nothing;
+        // After a crash the click may have come before the card was written down.
+        if !self.state.used.contains_key(request) {
+            self.state.round.cap_card = Some(request.clone());
+        }
+        self.park_for(request.clone(), out);
+    }
+
+    fn park_for(&mut self, request: RequestId, out: &mut Out) {
+        let waiting = Waiting::Decision { request };
+        self.append(Record::Parked { waiting }, out);
+        self.advance(out);
+    }
+}

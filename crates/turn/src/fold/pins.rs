@@ -1,0 +1,279 @@
+//! What must survive a summary word for word, because a model's summary may
+//! forget it: the task, what people and other roles said, the plan, the
+//! checklist, the files that were changed, the last receipt, open questions and
+//! open cards. Collected by code while the log grows.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+
+use butler_protocol::{
+    CallId, Finding, HandOver, Plan, Receipt, Record, RequestId, Speaker, ToolCall,
+};
+use serde_json::Value;
+
+use crate::{
+    fold::label,
+    known::{CHECKLIST, PLAN, QUESTION, WRITING},
+};
+
+/// How many messages are kept besides the task.
+const LATER_MESSAGES: usize = 12;
+/// How many files are named.
+const FILES: usize = 80;
+
+/// What is kept.
+#[derive(Debug, Default)]
+pub(crate) struct Pins {
+    task: Vec<(Speaker, String)>,
+    begun: bool,
+    later: VecDeque<(Speaker, String)>,
+    plan: Option<String>,
+    findings: String,
+    checklist: Option<String>,
+    question: Option<String>,
+    files: Vec<String>,
+    receipt: Option<Receipt>,
+    cards: Vec<RequestId>,
+    /// Cards that were decided, perhaps before they were written down.
+    decided: HashSet<RequestId>,
+    /// Calls whose result decides whether they count.
+    calls: HashMap<CallId, ToolCall>,
+}
+
+impl Pins {
+    /// Takes the next record.
+    pub(crate) fn push(&mut self, record: &Record) {
+        match record {
+            Record::User { speaker, text, .. } => self.said(speaker, text),
+            Record::Assistant { calls, .. } => {
+                self.begun = true;
+                let kept = calls.iter().filter(|call| is_kept(&call.name));
+                self.calls = kept.map(|call| (call.id.clone(), call.clone())).collect();
+            }
+            Record::ToolResult { call, outcome } if outcome.ok => {
+                if let Some(call) = self.calls.remove(call) {
+                    self.did(&call, &outcome.text);
+                }
+            }
+            Record::Received { hand_over, .. } | Record::Gave { hand_over, .. } => {
+                self.received(hand_over);
+            }
+            Record::Checked { receipt } => self.receipt = Some(receipt.clone()),
+            Record::DecisionAsked { request, .. } => self.asked(request),
+            Record::DecisionUsed { request, .. } => {
+                self.cards.retain(|card| card != request);
+                self.decided.insert(request.clone());
+            }
+            _ => {}
+        }
+    }
+
+    /// A card that was decided is not open; one that is asked again is one card.
+    fn asked(&mut self, request: &RequestId) {
+        if !self.decided.contains(request) && !self.cards.contains(request) {
+            self.cards.push(request.clone());
+        }
+    }
+
+    fn said(&mut self, speaker: &Speaker, text: &str) {
+        if matches!(speaker, Speaker::Runtime | Speaker::Outside { .. }) {
+            return;
+        }
+        if matches!(speaker, Speaker::Person { .. }) {
+            self.question = None;
+        }
+        let said = (speaker.clone(), text.to_owned());
+        if self.begun {
+            self.later.push_back(said);
+            if self.later.len() > LATER_MESSAGES {
+                self.later.pop_front();
+            }
+        } else {
+            self.task.push(said);
+        }
+    }
+
+    /// Other words for something that was said, or none any more.
+    pub(crate) fn reword(&mut self, before: &str, now: Option<&str>) {
+        let is_it = |said: &(Speaker, String)| said.1 == before;
+        match now {
+            Some(now) => {
+                let mut all = self.task.iter_mut().chain(&mut self.later);
+                if let Some(said) = all.find(|said| is_it(said)) {
+                    now.clone_into(&mut said.1);
+                }
+            }
+            None => {
+                self.task.retain(|said| !is_it(said));
+                self.later.retain(|said| !is_it(said));
+            }
+        }
+    }
+
+    /// What was handed over is kept in its own form, whatever its message said.
+    fn received(&mut self, hand_over: &HandOver) {
+        match hand_over {
+            HandOver::Task(task) => self.plan = Some(label::escaped(&plan_lines(&task.plan))),
+            HandOver::Verdict { verdict, .. } => {
+                let findings = verdict.findings.iter().map(finding_line);
+                let findings: Vec<String> = findings.collect();
+                self.findings = label::escaped(&findings.join("\n"));
+            }
+            _ => {}
+        }
+    }
+
+    fn did(&mut self, call: &ToolCall, result: &str) {
+        match call.name.as_str() {
+            CHECKLIST => self.checklist = Some(label::escaped(result)),
+            PLAN => self.plan = Some(arguments(call)),
+            QUESTION => self.question = Some(arguments(call)),
+            _ => {
+                if let Some(path) = call.arguments.get("path").and_then(Value::as_str) {
+                    self.files.retain(|file| *file != label::escaped(path));
+                    self.files.push(label::escaped(path));
+                }
+            }
+        }
+    }
+
+    /// Everything kept, within about so many bytes.
+    pub(crate) fn render(&self, bytes: usize) -> String {
+        let share = |per_cent: usize| bytes * per_cent / 100;
+        let task = whole(&self.task, share(35));
+        let later = newest(&self.later, share(25));
+        let files = self.files.iter().rev().take(FILES).rev();
+        let files: Vec<&str> = files.map(String::as_str).collect();
+        let receipt = self.receipt.as_ref().map(receipt_lines);
+        let cards: Vec<&str> = self.cards.iter().map(RequestId::as_str).collect();
+        let sections = [
+            ("The task", Some(task)),
+            (
+                "The plan",
+                self.plan.as_deref().map(|text| clip(text, share(15))),
+            ),
+            (
+                "Findings of the last review",
+                Some(clip(&self.findings, share(15))),
+            ),
+            ("Said since then, newest last", later),
+            (
+                "The checklist",
+                self.checklist.as_deref().map(|text| clip(text, share(10))),
+            ),
+            (
+                "Files changed so far",
+                Some(clip(&files.join("\n"), share(8))),
+            ),
+            (
+                "The last run of the checks",
+                receipt.map(|text| clip(&text, share(4))),
+            ),
+            (
+                "Asked and not answered",
+                self.question.as_deref().map(|text| clip(text, share(3))),
+            ),
+            (
+                "Cards that nobody has decided about",
+                Some(cards.join(", ")),
+            ),
+        ];
+        let filled = sections
+            .into_iter()
+            .filter_map(|(title, text)| Some((title, text.filter(|text| !text.is_empty())?)));
+        let parts: Vec<String> = filled
+            .map(|(title, text)| format!("## {title}\n{text}"))
+            .collect();
+        parts.join("\n\n")
+    }
+}
+
+fn is_kept(tool: &str) -> bool {
+    [CHECKLIST, PLAN, QUESTION].contains(&tool) || WRITING.contains(&tool)
+}
+
+fn arguments(call: &ToolCall) -> String {
+    label::escaped(&serde_json::to_string_pretty(&call.arguments).unwrap_or_default())
+}
+
+fn plan_lines(plan: &Plan) -> String {
+    let steps = (1..).zip(&plan.steps).map(|(number, step)| {
+        let place = step.place.as_ref();
+        let place = place.map_or_else(String::new, |place| format!(" ({place})"));
+        format!("{number}. {}{place}", step.text)
+    });
+    let criteria = plan
+        .criteria
+        .iter()
+        .map(|text| format!("criterion: {text}"));
+    let first = format!("{}: {}", plan.title, plan.summary);
+    let lines: Vec<String> = std::iter::once(first)
+        .chain(steps)
+        .chain(criteria)
+        .collect();
+    lines.join("\n")
+}
+
+fn finding_line(finding: &Finding) -> String {
+    let Finding {
+        id,
+        place,
+        evidence,
+        fix,
+        ..
+    } = finding;
+    format!("{id} {place}: {evidence} Fix: {fix}")
+}
+
+fn receipt_lines(receipt: &Receipt) -> String {
+    let line = |check: &butler_protocol::CheckRun| {
+        let end = check
+            .exit_code
+            .map_or_else(|| "killed".to_owned(), |code| format!("exit {code}"));
+        format!("{}: {} ({end})", check.name, check.command)
+    };
+    let mut lines: Vec<String> = receipt.checks.iter().map(line).collect();
+    lines.push(format!("on tree {}", receipt.tree));
+    lines.join("\n")
+}
+
+/// All messages, each with its share of the room; labels are never cut.
+fn whole(messages: &[(Speaker, String)], bytes: usize) -> String {
+    let room = bytes / messages.len().max(1);
+    let parts: Vec<String> = messages
+        .iter()
+        .map(|(speaker, text)| label::spoken(speaker, &clip(text, room)))
+        .collect();
+    parts.join("\n")
+}
+
+/// The newest messages that fit, oldest of them first; nothing when there are none.
+fn newest(messages: &VecDeque<(Speaker, String)>, bytes: usize) -> Option<String> {
+    let mut left = bytes;
+    let mut kept = Vec::new();
+    for (speaker, text) in messages.iter().rev() {
+        // One long message must not push all the others out.
+        let text = clip(text, bytes / 3);
+        if text.len() > left {
+            break;
+        }
+        left -= text.len();
+        kept.push(label::spoken(speaker, &text));
+    }
+    kept.reverse();
+    (!kept.is_empty()).then(|| kept.join("\n"))
+}
+
+/// The text, or its beginning and its end when it is longer than `bytes`.
+pub(crate) fn clip(text: &str, bytes: usize) -> String {
+    if text.len() <= bytes {
+        return text.to_owned();
+    }
+    let head = text.floor_char_boundary(bytes * 2 / 3);
+    let tail = text.ceil_char_boundary(text.len() - bytes / 3);
+    let left_out = tail - head;
+    format!(
+        "{}\n[… {left_out} bytes left out …]\n{}",
+        &text[..head],
+        &text[tail..]
+    )
+}
