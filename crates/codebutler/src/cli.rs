@@ -11,17 +11,14 @@ use clap::{
     error::ErrorKind,
 };
 
-use crate::{
-    commands::{
-        agent, chat, completions, demo, doctor, exec, hub, init, link, logs, model, policy, pr,
-        prompt, redact, rehearsal, roadmap, roles, schema, skill, slack, threads, tool, undo, up,
-        validate,
-    },
-    error::CliError,
-    exit::Exit,
-    log::Format,
-    ui::Ui,
+use crate::commands::{
+    inspect::{logs, model, policy, prompt, redact, rehearsal, schema, tool, validate},
+    playbook::{roadmap, roles, skill},
+    run::{agent, demo, exec, hub, link, up},
+    setup::{completions, doctor, init, slack},
+    talk::{chat, pr, threads, undo},
 };
+use crate::{error::CliError, exit::Exit, log::Format, ui::Ui};
 
 /// Version and commit, as `--version` shows them.
 pub const VERSION: &str = env!("CODEBUTLER_VERSION");

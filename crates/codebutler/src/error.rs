@@ -6,7 +6,7 @@
 
 use std::{fmt::Display, io};
 
-use crate::paint::Paint;
+use crate::ui::paint::Paint;
 use butler_config::{Problem, Problems};
 
 use crate::ui::Ui;

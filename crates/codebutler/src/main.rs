@@ -13,7 +13,6 @@ mod exit;
 mod faults;
 mod log;
 mod names;
-mod paint;
 mod person;
 mod process;
 mod roster;

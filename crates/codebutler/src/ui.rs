@@ -6,6 +6,8 @@
 //! So nothing in a text can steer the terminal: colours are marks of our own
 //! ([`paint`](crate::paint)), and every other control is written out.
 
+pub(crate) mod paint;
+
 use std::{
     fmt::Display,
     io::{self, IsTerminal, Write},
@@ -13,8 +15,6 @@ use std::{
 
 use butler_protocol::{visible, visible_json};
 use serde::Serialize;
-
-use crate::paint;
 
 /// The one way in which commands talk to the person.
 #[derive(Debug)]

@@ -2,37 +2,20 @@
 //! that swaps in what changed. Every text of people and models goes through
 //! `text`, `blocks` or `code`, which escape it.
 
-mod agents;
 mod assets;
-mod blocks;
-mod board;
-mod changes;
-mod channel;
-mod chart;
-mod code;
 mod composer;
-mod cost;
-mod diff;
-mod elements;
-mod emoji;
 mod forms;
 mod layout;
-mod login;
 mod look;
-mod message;
-mod overviews;
 mod person_acts;
-mod plan;
-pub(crate) mod rich;
+pub(crate) mod render;
 mod state;
 mod status;
-mod text;
-mod thread;
-mod timeline;
-mod welcome;
+mod view;
 
 use std::sync::Arc;
 
+pub(crate) use self::view::welcome::Welcome;
 use axum::{
     Router,
     extract::{DefaultBodyLimit, Path, Query, State},
@@ -43,7 +26,6 @@ use axum::{
 use butler_protocol::{ChannelId, MessageTs, ThreadId};
 use maud::Markup;
 use serde::Deserialize;
-pub(crate) use welcome::Welcome;
 
 use crate::{
     error::{Trouble, refusal::Refusal},
@@ -57,8 +39,8 @@ use crate::{
 pub(crate) fn routes() -> Router<Arc<App>> {
     Router::new()
         .route("/", get(home))
-        .route("/login", get(login::ask).post(login::enter))
-        .route("/logout", post(login::leave))
+        .route("/login", get(view::login::ask).post(view::login::enter))
+        .route("/logout", post(view::login::leave))
         .route("/c/{channel}", get(channel))
         .route("/archives/{channel}/{message}", get(archived))
         .route("/c/{channel}/live", get(channel_live))
@@ -70,7 +52,7 @@ pub(crate) fn routes() -> Router<Arc<App>> {
         .route("/c/{channel}/{ts}/live", get(thread_live))
         .route("/c/{channel}/{ts}/stop", post(forms::stop))
         .route("/assets/{name}", get(assets::serve))
-        .merge(overviews::routes())
+        .merge(view::overviews::routes())
         .layer(DefaultBodyLimit::max(message_form::BODY_LIMIT))
 }
 
@@ -151,7 +133,7 @@ async fn channel(
 ) -> Shown {
     let person = visitor(somebody)?;
     let view = look::channel(&app, person, id).await?;
-    Ok(channel::page(&view, &app.welcome))
+    Ok(view::channel::page(&view, &app.welcome))
 }
 
 async fn channel_live(
@@ -160,7 +142,9 @@ async fn channel_live(
     Path(id): Path<ChannelId>,
 ) -> Shown {
     let person = visitor(somebody)?;
-    Ok(channel::parts(&look::channel(&app, person, id).await?))
+    Ok(view::channel::parts(
+        &look::channel(&app, person, id).await?,
+    ))
 }
 
 /// `?before=<ts>` shows an older part of a long thread.
@@ -174,7 +158,7 @@ impl Older {
     fn window(self) -> Window {
         Window {
             before: self.before,
-            limit: Some(thread::PAGE),
+            limit: Some(view::thread::PAGE),
         }
     }
 }
@@ -187,7 +171,7 @@ async fn thread(
 ) -> Shown {
     let person = visitor(somebody)?;
     let id = ThreadId::new(channel, ts);
-    Ok(thread::page(
+    Ok(view::thread::page(
         &look::thread(&app, person, id, older.window()).await?,
     ))
 }
@@ -200,7 +184,7 @@ async fn thread_live(
 ) -> Shown {
     let person = visitor(somebody)?;
     let id = ThreadId::new(channel, ts);
-    Ok(thread::parts(
+    Ok(view::thread::parts(
         &look::thread(&app, person, id, older.window()).await?,
     ))
 }

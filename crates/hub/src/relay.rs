@@ -17,24 +17,13 @@
 //! the tokens are in no message, log line or page. What Slack does not keep (a
 //! click while nobody listened) cannot come back.
 
-mod again;
 mod api;
-mod backfill;
+pub(crate) mod channel_requests;
 mod channels;
-mod files;
-mod flights;
-mod inbox;
-mod ingest;
-mod mirror;
-mod own;
-mod pace;
 mod people;
-mod post;
-mod redraw;
+mod receive;
 mod scopes;
-mod upstream;
-mod using;
-pub(crate) mod wishes;
+mod send;
 
 use std::{
     collections::HashMap,
@@ -49,14 +38,14 @@ use url::Url;
 
 use crate::{HubError, identity::Person, store::Store};
 
+pub(crate) use self::receive::interactions::respond;
+pub(crate) use self::send::files::download;
+pub use self::send::pace::Pace;
 pub(crate) use api::{answers, call};
-pub(crate) use files::download;
-pub use pace::Pace;
 pub use scopes::{SCOPES, missing as missing_scopes};
-pub(crate) use using::respond;
 
-use flights::Flights;
-use upstream::Upstream;
+use self::send::in_flight::Flights;
+use self::send::upstream::Upstream;
 
 /// What the relay needs to know.
 #[derive(Debug, Clone)]
@@ -130,7 +119,10 @@ impl Relay {
         let upstream = Upstream::new(web, config.pace);
         let own = config.channels.clone();
         store
-            .change(move |desk| own.iter().try_for_each(|one| wishes::wish(desk.db(), one)))
+            .change(move |desk| {
+                own.iter()
+                    .try_for_each(|one| channel_requests::wish(desk.db(), one))
+            })
             .await?;
         let us = channels::introduce(store, &upstream, &config.channels).await?;
         Ok(Arc::new(Self {
@@ -162,8 +154,8 @@ pub(crate) fn is_mirror(db: &rusqlite::Connection) -> Result<bool, crate::Troubl
 
 /// Listens to Slack until the hub stops, or there is no use in listening.
 pub(crate) async fn run(app: Arc<crate::hub::app::App>, relay: Arc<Relay>) {
-    let worker = tokio::spawn(ingest::run(Arc::clone(&app), Arc::clone(&relay)));
-    inbox::listen(&app, &relay).await;
+    let worker = tokio::spawn(receive::ingest::run(Arc::clone(&app), Arc::clone(&relay)));
+    receive::inbox::listen(&app, &relay).await;
     relay.cancel.cancelled().await;
     // A panic of the worker was already reported by the runtime.
     let _ = worker.await;

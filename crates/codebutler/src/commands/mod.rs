@@ -1,36 +1,10 @@
 //! One file or folder per command.
 
-pub mod agent;
-pub mod chat;
-pub mod completions;
-pub mod demo;
-pub mod doctor;
-pub mod exec;
-pub mod hub;
-pub mod init;
-mod jsonl;
-pub mod link;
-mod listen;
-pub mod logs;
-mod message;
-pub mod model;
+pub(crate) mod inspect;
 pub mod playbook;
-pub mod policy;
-pub mod pr;
-pub mod prompt;
-pub mod redact;
-pub mod rehearsal;
-pub mod roadmap;
-pub mod roles;
-pub mod schema;
-pub mod skill;
-pub mod slack;
-pub mod threads;
-pub mod tool;
-mod try_out;
-pub mod undo;
-pub mod up;
-pub mod validate;
+pub(crate) mod run;
+pub(crate) mod setup;
+pub(crate) mod talk;
 
 use std::{
     env,

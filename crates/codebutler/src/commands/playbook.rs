@@ -1,6 +1,10 @@
 //! The playbook as a command sees it: the files on disk, where people try things
 //! out, or with `--committed` the default branch, which is what agents read.
 
+pub(crate) mod roadmap;
+pub(crate) mod roles;
+pub(crate) mod skill;
+
 use std::{fs, io, path::Path};
 
 use butler_agent::playbook_at;
@@ -8,7 +12,8 @@ use butler_config::FOLDER;
 use butler_playbook::{Playbook, Problem};
 use butler_repo::Repo;
 
-use crate::{commands::pr, error::CliError, process, ui::Ui};
+use crate::commands::talk::pr;
+use crate::{error::CliError, process, ui::Ui};
 
 /// Which playbook
 #[derive(Debug, clap::Args)]

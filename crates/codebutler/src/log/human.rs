@@ -1,6 +1,6 @@
 //! A line as people read it: time, level, who and where, the sentence, the facts.
 
-use crate::paint::Paint;
+use crate::ui::paint::Paint;
 use butler_protocol::{LogLevel, LogLine, visible_line};
 use serde_json::Value;
 
@@ -53,7 +53,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::paint;
+    use crate::ui::paint;
 
     #[test]
     fn a_line_says_when_who_where_what_and_stays_one_line() {

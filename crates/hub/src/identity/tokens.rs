@@ -78,14 +78,16 @@ impl Tokens {
     ) -> Result<RepoTokens, HubError> {
         // A mirror has the channels that Slack has, and the hub finds them.
         let missing = self.within(|db| {
-            let mirror = relay::is_mirror(db)? || relay::wishes::waits(db, repo)?;
+            let mirror = relay::is_mirror(db)? || relay::channel_requests::waits(db, repo)?;
             Ok(mirror && channels::list(db, Some(repo))?.is_empty())
         })?;
         if missing {
-            return Err(match self.within(|db| relay::wishes::trouble(db, repo))? {
-                Some(trouble) => HubError::Slack(trouble),
-                None => HubError::NoChannel(repo.to_owned()),
-            });
+            return Err(
+                match self.within(|db| relay::channel_requests::trouble(db, repo))? {
+                    Some(trouble) => HubError::Slack(trouble),
+                    None => HubError::NoChannel(repo.to_owned()),
+                },
+            );
         }
         Ok(self.within(|db| {
             let channel = ensure_channel(db, repo, wished_channel)?;
@@ -103,7 +105,7 @@ impl Tokens {
     /// # Errors
     /// When the store fails.
     pub fn wish_channel(&mut self, wanted: &RepoChannel) -> Result<(), HubError> {
-        Ok(self.within(|db| relay::wishes::wish(db, wanted))?)
+        Ok(self.within(|db| relay::channel_requests::wish(db, wanted))?)
     }
 
     /// Tells the hub how much a repo may spend, from its next call on.

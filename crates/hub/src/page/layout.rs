@@ -3,7 +3,8 @@
 use butler_protocol::{ChannelId, MessageTs};
 use maud::{DOCTYPE, Markup, html};
 
-use super::{status, welcome::Welcome};
+use super::status;
+use crate::page::view::welcome::Welcome;
 use crate::{identity::Person, presence::Member, workspace::channels::Channel};
 
 /// Which entry of the side is the current one.

@@ -6,11 +6,13 @@ use butler_protocol::{ChannelId, ThreadId};
 use rusqlite::Connection;
 use serde_json::Value;
 
-use super::{
-    channel::ChannelView,
-    layout::Around,
-    text::Names,
-    thread::{PAGE, ThreadPage},
+use super::layout::Around;
+use crate::page::{
+    render::text::Names,
+    view::{
+        channel::ChannelView,
+        thread::{PAGE, ThreadPage},
+    },
 };
 use crate::{
     error::Trouble,

@@ -8,7 +8,7 @@ use butler_protocol::MessageTs;
 use serde_json::{Map, Value, json};
 use url::form_urlencoded;
 
-use super::elements::key;
+use crate::page::render::elements::key;
 use crate::{error::Trouble, person_api::person_actions::Press};
 
 /// A form as it came in.

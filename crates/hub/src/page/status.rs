@@ -3,7 +3,7 @@
 use butler_protocol::{ActivityState, Role, ThreadId};
 use maud::{Markup, html};
 
-use super::emoji;
+use crate::page::render::emoji;
 use crate::{presence::Member, store::tx::now_ms, views::overview::ThreadView};
 
 /// "Coder · running cargo test · 0:42 · $0.18 of $5.00", and Stop where people

@@ -6,10 +6,8 @@ use std::sync::Arc;
 use butler_protocol::UserId;
 use serde_json::{Value, json};
 
-use super::{
-    Relay,
-    post::{self, Order},
-};
+use super::Relay;
+use crate::relay::send::post::{self, Order};
 use crate::{
     error::{Trouble, refuse},
     web_api::{Call, chat, files as uploads},

@@ -6,7 +6,8 @@ use rusqlite::{Connection, OptionalExtension, params};
 use serde_json::{Value, json};
 use tracing::{info, warn};
 
-use super::{RepoChannel, Us, scopes, upstream::Upstream, wishes};
+use super::{RepoChannel, Us, scopes};
+use crate::relay::{channel_requests, send::upstream::Upstream};
 use crate::{
     HubError,
     error::Trouble,
@@ -23,7 +24,7 @@ pub(super) async fn introduce(
     let known = store.look(remembered).await?;
     let answered = match upstream.once("auth.test", None, &json!({})).await {
         Ok(answered) => answered,
-        Err(error) if super::upstream::repeatable(&error) => {
+        Err(error) if crate::relay::send::upstream::repeatable(&error) => {
             let Some(us) = known else {
                 return Err(HubError::Slack(format!(
                     "{error}; the first start needs Slack"
@@ -81,15 +82,15 @@ pub(super) async fn introduce(
         .await?;
     info!(team = us.team, "Slack knows us");
     for one in wanted {
-        wishes::fulfil(store, upstream, one).await?;
+        channel_requests::fulfil(store, upstream, one).await?;
     }
-    for one in store.look(|db| wishes::list(db, false)).await? {
+    for one in store.look(|db| channel_requests::list(db, false)).await? {
         let own = wanted.iter().any(|own| own.repo == one.repo);
         if own {
             continue;
         }
         // Another repo's trouble is not a reason to keep this one waiting.
-        if let Err(error) = wishes::fulfil(store, upstream, &one).await {
+        if let Err(error) = channel_requests::fulfil(store, upstream, &one).await {
             warn!(%error, repo = one.repo, "a repo's channel cannot be had");
         }
     }

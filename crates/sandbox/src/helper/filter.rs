@@ -6,15 +6,15 @@
 //! mounts), looks into other processes, or leaves something behind that works
 //! outside (set-uid files).
 
+pub(crate) mod program;
+
 use std::collections::BTreeMap;
 
 use libc::c_long;
 use seccompiler::BpfProgram;
 
-use super::{
-    Doing, Failed,
-    program::{self, Fate, Rule, Test},
-};
+use super::{Doing, Failed};
+use crate::helper::filter::program::{Fate, Rule, Test};
 
 /// Which sockets may be made. `socketpair` always may.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

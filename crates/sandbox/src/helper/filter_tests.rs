@@ -7,7 +7,7 @@ use seccompiler::{
 };
 
 use super::*;
-use crate::helper::program::NATIVE;
+use crate::helper::filter::program::NATIVE;
 
 const SET_ID_BITS: [u64; 2] = [libc::S_ISUID as u64, libc::S_ISGID as u64];
 

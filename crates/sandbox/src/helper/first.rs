@@ -12,9 +12,9 @@ use super::{
     Failed, Wires, confine, filter, init, landlock,
     message::{Line, Message},
     namespaces::Outside,
-    room::Room,
     start, sys, understood,
 };
+use crate::helper::namespaces::cell::Room;
 use crate::{
     Network,
     spec::{self, Report, Request, Spec},

@@ -10,15 +10,10 @@ mod confine;
 mod fallback;
 mod filter;
 mod first;
-mod ground;
 mod init;
 mod landlock;
 mod message;
-mod mounts;
 mod namespaces;
-mod proc;
-mod program;
-mod room;
 mod start;
 mod sys;
 mod tree;
@@ -60,7 +55,7 @@ impl<T, E: ToString> Doing<T> for Result<T, E> {
 
     fn doing_at(self, step: &str, path: &Path) -> Result<T, Failed> {
         self.map_err(|error| {
-            let path = mounts::relative(path).display();
+            let path = namespaces::mounts::relative(path).display();
             Failed::new(format!("{step} /{path}"), error.to_string())
         })
     }

@@ -21,6 +21,11 @@
 //! and namespaces in which it has no rights. Processes, mounts, network, queues and
 //! scratch space are new in each.
 
+pub(crate) mod base_root;
+pub(crate) mod cell;
+pub(crate) mod mounts;
+pub(crate) mod proc;
+
 use std::{
     fs,
     os::fd::{AsFd, OwnedFd},
@@ -36,11 +41,13 @@ use rustix::{
 use super::{
     Doing, Failed, confine, filter,
     first::{First, Walls},
-    ground::{Ground, Outer},
     landlock,
     message::{Line, Message},
-    room::Room,
     sys, understood,
+};
+use crate::helper::namespaces::{
+    base_root::{Ground, Outer},
+    cell::Room,
 };
 use crate::{
     Network,

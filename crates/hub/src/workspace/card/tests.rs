@@ -88,7 +88,7 @@ fn of_blocks(blocks: &Value) -> Vec<(String, Found)> {
 
 /// From what the page shows: tags make the structure, all else is text.
 fn of_html(blocks: &Value) -> Vec<(String, Found)> {
-    let html = crate::page::rich::render(&blocks[1]).into_string();
+    let html = crate::page::render::rich::render(&blocks[1]).into_string();
     let (_, rest) = html.split_once("<div class=\"rich\">").unwrap();
     let (mut rest, _) = rest.split_once("</div>").unwrap();
     let mut found: Vec<(String, Found)> = Vec::new();

@@ -1,0 +1,87 @@
+//! The long-lived form: calls as lines, answered in order.
+
+use std::{
+    io::{self, BufRead},
+    path::PathBuf,
+    thread,
+};
+
+use butler_protocol::{Role, ToolOutcome};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use crate::commands::inspect::jsonl::{self, BadLine};
+use crate::commands::inspect::tool::bench::{Bench, HandCall};
+use crate::{error::CliError, exit::Exit, ui::Ui};
+
+#[derive(Deserialize)]
+struct Question {
+    #[serde(default)]
+    id: Value,
+    /// The folder; the current one when left out.
+    root: Option<PathBuf>,
+    role: Option<Role>,
+    tool: String,
+    #[serde(default)]
+    input: Option<Value>,
+}
+
+/// Answers lines until they end or the process is told to.
+pub async fn answer(
+    bench: &mut Bench,
+    role: Role,
+    cancel: &CancellationToken,
+    ui: &Ui,
+) -> Result<Exit, CliError> {
+    let here = std::env::current_dir()?;
+    let mut lines = lines();
+    loop {
+        let line = tokio::select! {
+            () = cancel.cancelled() => return Ok(Exit::Done),
+            line = lines.recv() => line,
+        };
+        let Some(line) = line else {
+            return Ok(Exit::Done);
+        };
+        let (id, outcome) = match jsonl::read::<Question>(&line?) {
+            None => continue,
+            Some(Err(BadLine { id, problem })) => (id, ToolOutcome::error(problem)),
+            Some(Ok(question)) => {
+                let call = HandCall {
+                    role: question.role.unwrap_or(role),
+                    tool: question.tool,
+                    input: question.input.unwrap_or_else(|| json!({})),
+                };
+                let root = here.join(question.root.unwrap_or_default());
+                let outcome = bench.call(&root, call).await;
+                let outcome = outcome.unwrap_or_else(|error| ToolOutcome::error(error.plain()));
+                (question.id, outcome)
+            }
+        };
+        let answer = json!({"id": id, "ok": outcome.ok, "output": outcome.text});
+        ui.json(answer)?;
+    }
+}
+
+/// The lines of the standard input. A thread of its own reads them: a read that
+/// nobody answers must not keep the process from ending.
+fn lines() -> mpsc::Receiver<io::Result<Vec<u8>>> {
+    let (send, receive) = mpsc::channel(1);
+    thread::spawn(move || {
+        let mut input = io::stdin().lock();
+        loop {
+            let mut line = Vec::new();
+            let read = match input.read_until(b'\n', &mut line) {
+                Ok(0) => return,
+                Ok(_) => Ok(line),
+                Err(error) => Err(error),
+            };
+            if send.blocking_send(read).is_err() {
+                return;
+            }
+        }
+    });
+    receive
+}

@@ -1,0 +1,162 @@
+//! `codebutler hub`: the hub alone; `hub tokens`: who may speak to it.
+
+use std::{net::SocketAddr, time::Duration};
+
+use butler_config::Settings;
+use butler_hub::{Hub, HubError, Tokens, runs_in};
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+use tracing::info;
+
+use crate::commands::run::listen::{Listen, not_started};
+use crate::{
+    commands::{environment, set_up_here},
+    door,
+    error::CliError,
+    exit::Exit,
+    log, process,
+    supervise::READY,
+    ui::Ui,
+    wiring,
+};
+
+/// Between two looks whether another hub still runs.
+const GLANCE: Duration = Duration::from_millis(500);
+
+/// Run the hub alone
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    listen: Listen,
+
+    /// Wait while another hub has the folder, and take its place when it ends
+    #[arg(long, hide = true)]
+    stand_by: bool,
+
+    #[command(subcommand)]
+    command: Option<HubCommand>,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum HubCommand {
+    /// Show the tokens of this repo's agents, and yours
+    Tokens {
+        /// As JSON, for scripts
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+pub fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
+    let settings = Settings::load(&set_up_here()?, &environment)?;
+    match args.command {
+        Some(HubCommand::Tokens { json }) => tokens(&settings, json, ui),
+        None => serve(&settings, args, ui),
+    }
+}
+
+fn serve(settings: &Settings, args: &Args, ui: &Ui) -> Result<Exit, CliError> {
+    let mut config = wiring::hub_config(settings)?;
+    config.listen = args.listen.address(config.listen)?;
+    config.reachable = args.listen.listen_anywhere;
+    // `up` has chosen a free port for the hub that it keeps; if that is taken by
+    // now, or when a hub that was shared ends, any port is better than none.
+    config.exact = args.listen.is_exact() && !args.stand_by;
+    let repo = wiring::repo_name(&settings.home, &settings.root)?;
+    let mut lines = log::start_process("hub", &settings.home, &repo);
+    log::know(config.redactor.clone());
+    process::run(async move |cancel| {
+        let hub = loop {
+            match Hub::start(config.clone(), cancel.clone()).await {
+                Err(HubError::Running(_)) if args.stand_by => {
+                    let Some(listen) = stand_by(settings, config.listen, &cancel, ui).await? else {
+                        return Ok(Exit::Done);
+                    };
+                    config.listen = listen;
+                }
+                started => break started.map_err(not_started)?,
+            }
+        };
+        let url = format!("http://{}/", hub.address());
+        wiring::remember_hub(settings, &url)?;
+        let note = hub.noter();
+        let noting = tokio::spawn(async move {
+            while let Some(line) = lines.recv().await {
+                note(line);
+            }
+        });
+        ui.line(format_args!("{READY} {url}"))?;
+        hub.wait().await;
+        noting.abort();
+        Ok(Exit::Done)
+    })
+}
+
+/// Another hub of this machine serves this repo too. Says where it is, waits for
+/// its end, and gives the address at which everybody looks for a hub: its own, or
+/// the wanted one when nobody has met it.
+async fn stand_by(
+    settings: &Settings,
+    wanted: SocketAddr,
+    cancel: &CancellationToken,
+    ui: &Ui,
+) -> Result<Option<SocketAddr>, CliError> {
+    let folder = wiring::hub_folder(settings);
+    let client = reqwest::Client::builder()
+        .no_proxy()
+        .timeout(GLANCE * 4)
+        .build()
+        .map_err(CliError::internal)?;
+    let mut joined = None;
+    while runs_in(&folder).map_err(CliError::internal)? {
+        // It may be starting itself; what an earlier one left behind is silent.
+        if joined.is_none()
+            && let Some(url) = wiring::remembered_hub(settings)
+            && let Ok(health) = url.join("healthz")
+            && client.get(health).send().await.is_ok()
+        {
+            ui.line(format_args!("{READY} {url}"))?;
+            joined = Some(url);
+        }
+        tokio::select! {
+            () = cancel.cancelled() => return Ok(None),
+            () = tokio::time::sleep(GLANCE) => {}
+        }
+    }
+    info!("the hub that was shared has ended; taking its place");
+    let place = joined.and_then(|url| url.socket_addrs(|| None).ok());
+    let place = place.and_then(|all| all.first().copied());
+    Ok(Some(place.unwrap_or(wanted)))
+}
+
+fn tokens(settings: &Settings, as_json: bool, ui: &Ui) -> Result<Exit, CliError> {
+    let repo = door::repo_tokens(settings)?;
+    let mut tokens = Tokens::open(&wiring::hub_folder(settings)).map_err(CliError::internal)?;
+    let person = tokens.ensure_person("you").map_err(CliError::internal)?;
+    if as_json {
+        let agents: serde_json::Map<_, _> = repo
+            .agents
+            .iter()
+            .map(|(role, own)| {
+                let pair = json!({"bot": own.bot.expose(), "app": own.app.expose()});
+                (role.to_string(), pair)
+            })
+            .collect();
+        ui.json(json!({
+            "channel": repo.channel,
+            "agents": agents,
+            "people": {"you": {"user": person.user, "token": person.token.expose()}},
+        }))?;
+        return Ok(Exit::Done);
+    }
+    ui.line(format_args!("channel  {}", repo.channel))?;
+    for (role, own) in &repo.agents {
+        ui.line(format_args!(
+            "{role:<11}{}  {}",
+            own.bot.expose(),
+            own.app.expose()
+        ))?;
+    }
+    ui.line(format_args!("{:<11}{}", "you", person.token.expose()))?;
+    Ok(Exit::Done)
+}

@@ -1,0 +1,7 @@
+//! Commands that set things up and look whether they are in order.
+
+pub(crate) mod completions;
+pub(crate) mod doctor;
+pub(crate) mod init;
+pub(crate) mod slack;
+pub(crate) mod try_out;

@@ -1,0 +1,120 @@
+//! The configuration files, and who else can look at the private ones.
+
+use std::{fs, os::unix::fs::PermissionsExt, path::Path};
+
+use butler_config::{Endpoint, EndpointKind, Settings};
+use butler_protocol::Role;
+
+use crate::commands::environment;
+use crate::commands::setup::doctor::{Finding, Place};
+
+pub fn examine(place: &Place) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    findings.extend(place.home.as_deref().and_then(private_folder));
+    match &place.set_up {
+        Some(root) => findings.extend(settings(root)),
+        None => findings.push(Finding::failed(
+            "configuration",
+            "this repository is not set up",
+            "run `codebutler init`",
+        )),
+    }
+    findings
+}
+
+fn private_folder(home: &Path) -> Option<Finding> {
+    let mode = fs::metadata(home).ok()?.permissions().mode() & 0o777;
+    let name = "machine folder";
+    Some(if mode & 0o077 == 0 {
+        Finding::ok(name, home.display().to_string())
+    } else {
+        Finding::warning(
+            name,
+            format!("{} is open to others (mode {mode:03o})", home.display()),
+            format!("chmod 700 {}", home.display()),
+        )
+    })
+}
+
+fn settings(root: &Path) -> Vec<Finding> {
+    let settings = match Settings::load(root, &environment) {
+        Ok(settings) => settings,
+        Err(problems) => {
+            let each = problems.0.into_iter();
+            return each
+                .map(|problem| {
+                    let fix = problem.remedy.clone();
+                    let what = problem.to_string();
+                    let what = what.trim_end_matches(&*fix).trim_end_matches(". ");
+                    Finding::failed("configuration", what, fix)
+                })
+                .collect();
+        }
+    };
+    let mut findings = vec![Finding::ok("configuration", "sound")];
+    findings.extend(
+        settings
+            .notices
+            .iter()
+            .map(|notice| Finding::warning("configuration", &notice.what, &notice.remedy)),
+    );
+    findings.push(checks(&settings));
+    findings.push(endpoints(&settings));
+    findings
+}
+
+fn checks(settings: &Settings) -> Finding {
+    let names: Vec<_> = settings
+        .repo
+        .checks()
+        .into_iter()
+        .map(|check| check.name)
+        .collect();
+    if names.is_empty() {
+        Finding::warning(
+            "checks",
+            "none, so nobody can tell whether a change is good",
+            "add commands under \"checks\" in .codebutler/config.json",
+        )
+    } else {
+        Finding::ok("checks", names.join(", "))
+    }
+}
+
+fn endpoints(settings: &Settings) -> Finding {
+    const NAME: &str = "model endpoint";
+    const FIX: &str =
+        "run `codebutler init` again, or add one under \"models\" in ~/.codebutler/config.json";
+    let machine = &settings.machine;
+    let without = |role: &Role| machine.endpoint_for(*role).is_none();
+    let without: Vec<_> = Role::ALL
+        .into_iter()
+        .filter(without)
+        .map(Role::as_str)
+        .collect();
+    if !without.is_empty() {
+        let what = format!(
+            "none for {}; agents cannot start without",
+            without.join(", ")
+        );
+        return Finding::failed(NAME, what, FIX);
+    }
+    let keyless = Role::ALL
+        .into_iter()
+        .filter_map(|role| machine.endpoint_for(role))
+        .find(|(_, endpoint)| lacks_a_key(endpoint));
+    if let Some((name, _)) = keyless {
+        let fix =
+            format!("write its apiKey under models.endpoints.{name} in ~/.codebutler/config.json");
+        return Finding::failed(NAME, format!("{name} has no key"), fix);
+    }
+    let names: Vec<_> = machine.endpoints().into_keys().collect();
+    Finding::ok(NAME, names.join(", "))
+}
+
+/// A server of one's own may need none, and a gateway may take it as a header.
+fn lacks_a_key(endpoint: &Endpoint) -> bool {
+    endpoint.kind != EndpointKind::Generic
+        && endpoint.api_key.is_none()
+        && endpoint.headers.is_empty()
+}

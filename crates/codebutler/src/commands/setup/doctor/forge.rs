@@ -1,0 +1,62 @@
+//! GitHub's gh, which is needed only where the remote is GitHub.
+
+use std::{path::Path, process::Command};
+
+use crate::commands::setup::doctor::{Finding, Place, git::git};
+
+pub fn examine(place: &Place) -> Vec<Finding> {
+    let root = place.repository.as_deref();
+    let address = root.and_then(|root| git(root, &["remote", "get-url", "origin"]));
+    match (root, address) {
+        (Some(root), Some(address)) if is_github(&address) => vec![gh(root)],
+        _ => Vec::new(),
+    }
+}
+
+/// Whether an address of any of git's spellings is at GitHub.
+fn is_github(address: &str) -> bool {
+    let rest = address.split_once("://").map_or(address, |(_, rest)| rest);
+    let host = rest.split(['/', ':']).next().unwrap_or_default();
+    let host = host.rsplit('@').next().unwrap_or_default();
+    host == "github.com" || host.ends_with(".github.com")
+}
+
+fn gh(root: &Path) -> Finding {
+    let mut command = Command::new("gh");
+    command.args(["auth", "status"]).current_dir(root);
+    command.env("GH_PROMPT_DISABLED", "1");
+    match command.output() {
+        Ok(output) if output.status.success() => Finding::ok("gh", "logged in"),
+        Ok(_) => Finding::failed("gh", "not logged in", "run `gh auth login`"),
+        Err(_) => Finding::failed(
+            "gh",
+            "not found, but the remote is at GitHub",
+            "install GitHub's command line, https://cli.github.com",
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::commands::setup::doctor::forge::*;
+
+    #[test]
+    fn github_is_known_by_its_host_in_every_spelling() {
+        for yes in [
+            "git@github.com:you/app.git",
+            "https://github.com/you/app",
+            "https://token@github.com/you/app",
+            "ssh://git@ssh.github.com:443/you/app.git",
+        ] {
+            assert!(is_github(yes), "{yes}");
+        }
+        for no in [
+            "../github.com/app.git",
+            "https://example.org/github.com/app",
+            "git@notgithub.com:you/app",
+            "/srv/git/app.git",
+        ] {
+            assert!(!is_github(no), "{no}");
+        }
+    }
+}

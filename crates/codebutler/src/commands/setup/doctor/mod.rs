@@ -1,0 +1,101 @@
+//! `codebutler doctor`: looks at everything the team needs and says how to fix
+//! what is missing. It changes nothing.
+
+mod disk;
+mod files;
+mod finding;
+mod forge;
+mod git;
+mod models;
+mod network;
+mod sandbox;
+mod slack;
+
+use std::{env, path::PathBuf};
+
+use crate::ui::paint::Paint;
+use butler_config::{machine_folder, repository_root, set_up_root};
+
+pub use crate::commands::setup::doctor::finding::{Finding, Level};
+use crate::{commands::environment, error::CliError, exit::Exit, ui::Ui};
+
+/// Check this machine and this repository, and say how to fix what is wrong
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Print the findings as JSON
+    #[arg(long)]
+    json: bool,
+    /// Ask every model to call a tool and to read a long prompt; costs a few cents
+    #[arg(long)]
+    probe: bool,
+}
+
+/// What a probe may look at.
+#[derive(Debug)]
+pub struct Place {
+    /// Where the command was started.
+    pub here: PathBuf,
+    /// The machine's folder.
+    pub home: Option<PathBuf>,
+    /// The repository's root, when there is one.
+    pub repository: Option<PathBuf>,
+    /// The root of what is set up, when it is.
+    pub set_up: Option<PathBuf>,
+    /// Whether models may be asked something.
+    pub probe: bool,
+}
+
+/// A part of the examination.
+pub type Probe = fn(&Place) -> Vec<Finding>;
+
+/// All parts, in the order in which people read them. A room that needs
+/// something of the machine adds its probe here.
+const PROBES: &[Probe] = &[
+    git::examine,
+    forge::examine,
+    files::examine,
+    models::examine,
+    sandbox::examine,
+    network::examine,
+    slack::examine,
+    disk::examine,
+];
+
+pub fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
+    let here = env::current_dir()?;
+    let home = machine_folder(&environment);
+    let place = Place {
+        repository: repository_root(&here),
+        set_up: set_up_root(&here, home.as_deref()),
+        here,
+        home,
+        probe: args.probe,
+    };
+    let findings: Vec<Finding> = PROBES.iter().flat_map(|probe| probe(&place)).collect();
+    if args.json {
+        let list: Vec<_> = findings.iter().map(Finding::to_json).collect();
+        ui.json_in_lines(list)?;
+    } else {
+        for finding in &findings {
+            show(finding, ui)?;
+        }
+    }
+    let failed = findings
+        .iter()
+        .any(|finding| finding.level == Level::Failed);
+    Ok(if failed { Exit::Findings } else { Exit::Done })
+}
+
+fn show(finding: &Finding, ui: &Ui) -> std::io::Result<()> {
+    let word = finding.level.as_str();
+    let Finding { name, what, .. } = finding;
+    match finding.level {
+        Level::Ok => ui.line(format_args!("{:8} {name}: {what}", word.green()))?,
+        Level::Warning => ui.line(format_args!("{:8} {name}: {what}", word.yellow()))?,
+        Level::Failed => ui.line(format_args!("{:8} {name}: {what}", word.red()))?,
+    }
+    match &finding.fix {
+        Some(fix) => ui.line(format_args!("{:8} {fix}", "")),
+        None => Ok(()),
+    }
+}

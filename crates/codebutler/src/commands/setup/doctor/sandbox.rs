@@ -1,0 +1,55 @@
+//! What the kernel confines. The jail attacks its own walls from inside; one
+//! attack that succeeds is a failed line, not a footnote.
+
+use std::env;
+
+use butler_sandbox::{Jail, JailError, SelfTest, Strength};
+
+use crate::commands::setup::doctor::{Finding, Place};
+
+const NAME: &str = "sandbox";
+const FIX: &str = "allow user namespaces (kernel.unprivileged_userns_clone=1, or the AppArmor \
+                   profile of your distribution), or run on a kernel with Landlock";
+
+pub fn examine(_: &Place) -> Vec<Finding> {
+    vec![match attack() {
+        Ok((Strength::None { reason }, _)) => Finding::failed(
+            NAME,
+            format!("{reason}: every command asks, and runs unconfined when approved"),
+            FIX,
+        ),
+        Ok((strength, test)) => judge(&strength, &test),
+        Err(reason) => Finding::failed(NAME, reason, FIX),
+    }]
+}
+
+fn attack() -> Result<(Strength, SelfTest), String> {
+    let helper = env::current_exe().map_err(|error| error.to_string())?;
+    let jail = Jail::new(helper).map_err(|error: JailError| error.to_string())?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| error.to_string())?;
+    let test = runtime.block_on(jail.self_test());
+    Ok((jail.strength(), test))
+}
+
+fn judge(strength: &Strength, test: &SelfTest) -> Finding {
+    let open = test.probes.iter().filter(|probe| !probe.refused);
+    let open: Vec<&str> = open.map(|probe| probe.name.as_str()).collect();
+    let tried = test.probes.len();
+    match strength {
+        Strength::Namespaces if open.is_empty() => {
+            Finding::ok(NAME, format!("namespaces; {tried} attacks refused"))
+        }
+        Strength::LandlockOnly { reason } => Finding::warning(
+            NAME,
+            format!(
+                "Landlock only ({reason}), so every command asks; open: {}",
+                open.join(", ")
+            ),
+            FIX,
+        ),
+        _ => Finding::failed(NAME, format!("open: {}", open.join(", ")), FIX),
+    }
+}

@@ -1,0 +1,159 @@
+//! `codebutler init`: sets up a repository, and once the machine.
+//!
+//! First everything is looked at and decided, then every file is written to a
+//! temporary neighbour, and only when all of that worked are they moved into
+//! place. So a folder that cannot be written stays as it was. What is there
+//! already is kept unless a flag asks for something else, so running it again is
+//! safe.
+
+mod answers;
+mod detect;
+mod endpoint;
+mod models;
+mod seed;
+mod slack;
+mod stage;
+mod trying;
+
+use std::{env, path::Path};
+
+use crate::ui::paint::Paint;
+use butler_config::{Ask, FOLDER, RepoFiles, Settings, agree, machine_folder, repository_root};
+
+pub use stage::{Access, Staged};
+
+use crate::commands::{
+    inspect::policy,
+    setup::init::{answers::Answers, detect::Detected},
+};
+use crate::{
+    commands::{environment, no_repository},
+    error::{CliError, show_problems},
+    exit::Exit,
+    ui::Ui,
+};
+
+/// Set up this repository, and this machine once
+///
+/// Asks three questions, and for address, key and model of an endpoint of your
+/// own; or none with --yes. Keeps what is there already, so it can be run again:
+/// then it changes only what a flag asks for.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Take the defaults and ask nothing
+    #[arg(long, short)]
+    yes: bool,
+    /// Name of the channel [default: codebutler-<repository>]
+    #[arg(long, value_name = "NAME")]
+    channel: Option<String>,
+    /// Address of an OpenAI-compatible model endpoint [default: OpenRouter]
+    #[arg(long, value_name = "URL")]
+    model_url: Option<String>,
+    /// Environment variable that holds the endpoint's key [default for OpenRouter: OPENROUTER_API_KEY]
+    #[arg(long, value_name = "NAME")]
+    model_key_env: Option<String>,
+    /// The model that every role asks [default: the only one that an endpoint other than OpenRouter lists]
+    #[arg(long, value_name = "NAME")]
+    model: Option<String>,
+    /// Connect real Slack: tokens from SLACK_BOT_TOKEN and SLACK_APP_TOKEN, or asked for
+    #[arg(long)]
+    slack: bool,
+    /// Write guessed commands without trying them once in the sandbox
+    #[arg(long)]
+    untried: bool,
+    /// A check as NAME=COMMAND, instead of the detected ones or beside those of the file; may be repeated
+    #[arg(long = "check", value_name = "NAME=COMMAND", value_parser = detect::named_check)]
+    checks: Vec<(String, String)>,
+}
+
+pub fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
+    let here = env::current_dir()?;
+    let root = repository_root(&here).ok_or_else(|| {
+        let (what, fix) = no_repository(&here);
+        CliError::user(what).hint(fix)
+    })?;
+    let home = machine_folder(&environment).ok_or_else(|| {
+        CliError::user("the home folder is not known").hint("set HOME or CODEBUTLER_HOME")
+    })?;
+    let (machine, _) = Settings::machine(&environment)?;
+    let before = asks_of(&root);
+    let detected = Detected::of(&root);
+    let mut answers = Answers::collect(args, &root, &detected, &machine, ui)?;
+    if !args.untried {
+        answers.try_guesses(&root, &home, &machine, ui)?;
+    }
+
+    let mut staged = Staged::new();
+    seed::machine(&home, &answers, &mut staged)?;
+    seed::repository(&root, &answers, &mut staged)?;
+    let written = staged.persist()?;
+
+    report(&root, &written, &answers, ui)?;
+    check_result(&root, &before, args.yes, ui)
+}
+
+fn report(
+    root: &Path,
+    written: &stage::Written,
+    answers: &Answers,
+    ui: &Ui,
+) -> Result<(), CliError> {
+    for path in &written.made {
+        ui.line(format_args!("wrote    {}", path.display()))?;
+    }
+    for path in &written.kept {
+        ui.line(format_args!("kept     {}", path.display()))?;
+    }
+    for what in answers.open() {
+        ui.note(format_args!("{} {what}", "warning:".yellow().bold()));
+    }
+    if written.made.is_empty() {
+        ui.line(format_args!(
+            "{} is already set up; nothing was changed",
+            root.display()
+        ))?;
+        return Ok(());
+    }
+    ui.line("")?;
+    for (key, value) in answers.summary() {
+        ui.line(format_args!("{key:20} {value}"))?;
+    }
+    ui.line(format_args!(
+        "\nChange any of this in {}; `codebutler doctor` says what is still missing.",
+        root.join(FOLDER).join("config.json").display()
+    ))?;
+    ui.line(format_args!(
+        "Commit and push {FOLDER}/: once its settings are on the default branch, the team goes by those."
+    ))?;
+    Ok(())
+}
+
+/// What the repo's files ask for as they are now; nothing when they cannot be read,
+/// which is told when they are checked.
+fn asks_of(root: &Path) -> Vec<Ask> {
+    let files = RepoFiles::on_disk(root).ok();
+    let settings = files.and_then(|files| Settings::load_from(root, &files, &environment).ok());
+    settings.map(|settings| settings.asks).unwrap_or_default()
+}
+
+/// What a person had written before may have problems of its own, and what came
+/// with a clone needs their word. What was just written for them, from their
+/// answers or the shown guesses, has it.
+fn check_result(root: &Path, before: &[Ask], yes: bool, ui: &Ui) -> Result<Exit, CliError> {
+    let settings = Settings::load(root, &environment)?;
+    let known = |ask: &Ask| before.iter().any(|old| old.sha256 == ask.sha256);
+    let (found, mut granted): (Vec<_>, Vec<_>) = settings.waiting().into_iter().partition(known);
+    if !found.is_empty() && !yes && ui.can_ask() {
+        ui.note("\nThis repository's files ask for more than is shipped:");
+        if policy::asks_person(&found, ui)? {
+            granted.extend(found);
+        }
+    }
+    if !granted.is_empty() {
+        agree(&settings.home, root, &granted).map_err(CliError::internal)?;
+        ui.note("agreed to on this machine:");
+        policy::tell(&granted, ui);
+    }
+    show_problems(&Settings::load(root, &environment)?.notices, ui);
+    Ok(Exit::Done)
+}

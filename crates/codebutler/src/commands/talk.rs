@@ -1,0 +1,7 @@
+//! Commands for people who work with the team: threads, chat, pull requests, undo.
+
+pub(crate) mod chat;
+pub(crate) mod message;
+pub(crate) mod pr;
+pub(crate) mod threads;
+pub(crate) mod undo;

@@ -1,0 +1,12 @@
+//! Texts, blocks, code and diffs to HTML.
+
+pub(crate) mod blocks;
+pub(crate) mod chart;
+pub(crate) mod code;
+pub(crate) mod diff;
+pub(crate) mod elements;
+pub(crate) mod emoji;
+pub(crate) mod message;
+pub(crate) mod plan;
+pub(crate) mod rich;
+pub(crate) mod text;

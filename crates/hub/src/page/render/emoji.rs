@@ -1,0 +1,75 @@
+//! Emoji by Slack's names: the few that the team and its people use. Others
+//! are shown by name.
+
+/// Offered under every message, in this order.
+pub(crate) const QUICK: [&str; 6] = [
+    "+1",
+    "eyes",
+    "white_check_mark",
+    "tada",
+    "heart",
+    "octagonal_sign",
+];
+
+/// The sign, if it is a known one.
+pub(crate) fn sign(name: &str) -> Option<&'static str> {
+    Some(match name.split("::").next().unwrap_or(name) {
+        "eyes" => "👀",
+        "white_check_mark" => "✅",
+        "+1" | "thumbsup" => "👍",
+        "-1" | "thumbsdown" => "👎",
+        "octagonal_sign" | "stop_sign" => "🛑",
+        "tada" => "🎉",
+        "warning" => "⚠️",
+        "rocket" => "🚀",
+        "heart" => "❤️",
+        "x" => "❌",
+        "clipboard" => "📋",
+        "hammer_and_wrench" => "🛠️",
+        "mag" => "🔍",
+        "globe_with_meridians" => "🌐",
+        "art" => "🎨",
+        "compass" => "🧭",
+        "bulb" => "💡",
+        "memo" => "📝",
+        "question" => "❓",
+        "hourglass" => "⌛",
+        "thinking_face" => "🤔",
+        "pray" => "🙏",
+        "clap" => "👏",
+        "smile" => "😄",
+        "bug" => "🐛",
+        "lock" => "🔒",
+        "moneybag" => "💰",
+        _ => return None,
+    })
+}
+
+/// What people read: the sign, or the name between colons.
+pub(crate) fn shown(name: &str) -> String {
+    sign(name).map_or_else(|| format!(":{name}:"), str::to_owned)
+}
+
+/// The name in words, for screen readers and hints.
+pub(crate) fn spoken(name: &str) -> String {
+    match name {
+        "+1" => "thumbs up".to_owned(),
+        "-1" => "thumbs down".to_owned(),
+        "octagonal_sign" => "stop sign".to_owned(),
+        other => other.replace(['_', '-'], " "),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::page::render::emoji::*;
+
+    #[test]
+    fn every_quick_emoji_has_a_sign_and_a_name() {
+        for name in QUICK {
+            assert!(sign(name).is_some() && !spoken(name).is_empty(), "{name}");
+        }
+        assert_eq!(shown("no_such"), ":no_such:");
+        assert_eq!(shown("+1::skin-tone-3"), "👍");
+    }
+}

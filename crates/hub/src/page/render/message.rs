@@ -1,0 +1,313 @@
+//! One message as people read it: who, when, what, what came along, and how
+//! others took it.
+
+use std::collections::HashMap;
+
+use butler_protocol::{ChannelId, Choice, DecisionView, MessageTs, Role};
+use jiff::Timestamp;
+use maud::{Markup, html};
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::page::render::{
+    blocks::{self, Place},
+    code, emoji,
+    text::{self, Names},
+};
+use crate::{
+    identity::{Person, names::BOT_NAME},
+    workspace::files,
+};
+
+/// What a message needs to know of its surroundings.
+pub(crate) struct Scene<'a> {
+    pub(crate) channel: &'a ChannelId,
+    pub(crate) names: &'a Names,
+    pub(crate) decisions: &'a [DecisionView],
+    /// Who looks.
+    pub(crate) me: &'a Person,
+    /// Text of small text files, by file id.
+    pub(crate) snippets: &'a HashMap<String, String>,
+    /// The channel shows threads; their buttons are inside.
+    pub(crate) in_channel: bool,
+    /// Whether people act on the page; with Slack behind the hub they act there.
+    pub(crate) here: bool,
+}
+
+/// A message.
+pub(crate) fn card(message: &Value, scene: &Scene<'_>) -> Markup {
+    let Ok(ts) = MessageTs::deserialize(&message["ts"]) else {
+        return html! {};
+    };
+    let root = MessageTs::deserialize(&message["thread_ts"]).unwrap_or_else(|_| ts.clone());
+    let asked = scene.decisions.iter().find(|view| view.asked.message == ts);
+    let place = Place {
+        channel: scene.channel,
+        ts: &ts,
+        root: &root,
+        open: scene.here && !scene.in_channel && asked.is_none_or(|view| view.decided.is_none()),
+    };
+    let role = role_of(message);
+    let ephemeral = message["is_ephemeral"] == true;
+    let state = asked.map_or("plain", |view| match &view.decided {
+        Some(decided) => match look_of(decided.choice).0 {
+            "yes" => "decided",
+            _ => "decided not",
+        },
+        None => "waiting",
+    });
+    html! {
+        article.message.card[asked.is_some()].ephemeral[ephemeral].(state)
+            #{ "m" (ts) } tabindex="-1" aria-label={ (author(message, scene.names)) ", " (clock(&ts)) }
+        {
+            (avatar(message, role, scene.names))
+            div.body {
+                (head(message, &ts, role, asked.is_some(), scene.names))
+                @if message["blocks"].is_array() {
+                    (blocks::render(&message["blocks"], &place, scene.names))
+                } @else {
+                    (text::render(message["text"].as_str().unwrap_or_default(), scene.names))
+                }
+                (attachments(message, scene.names))
+                (attached(message, scene.snippets))
+                @if let Some(view) = asked { (verdict(view, scene.names)) }
+                @if ephemeral {
+                    (dismiss(scene.channel, &ts, &root))
+                } @else if scene.here {
+                    (reactions(message, &place, scene.me))
+                } @else {
+                    (reactions_read(message))
+                }
+            }
+        }
+    }
+}
+
+/// The role that posted under its own name; the hub lets no other role take it.
+fn role_of(message: &Value) -> Option<Role> {
+    let name = message["username"].as_str()?;
+    name.strip_prefix("codebutler.")?.parse().ok()
+}
+
+fn author(message: &Value, names: &Names) -> String {
+    if let Some(name) = message["username"].as_str() {
+        return name.to_owned();
+    }
+    let user = message["user"].as_str().unwrap_or(BOT_NAME);
+    names.get(user).cloned().unwrap_or_else(|| user.to_owned())
+}
+
+fn avatar(message: &Value, role: Option<Role>, names: &Names) -> Markup {
+    let class = role.map_or("person", Role::as_str);
+    let icon = message["icons"]["emoji"].as_str().or(role.map(Role::icon));
+    let sign = icon.and_then(|name| emoji::sign(name.trim_matches(':')));
+    let name = author(message, names);
+    let letter = name.chars().find(|c| c.is_alphanumeric());
+    html! {
+        span.avatar.(class) aria-hidden="true" {
+            @match sign {
+                Some(sign) => (sign),
+                None => { @if let Some(letter) = letter { (letter.to_uppercase()) } }
+            }
+        }
+    }
+}
+
+/// The mark "edited" tells nothing on a card: it is edited when it is decided.
+fn head(
+    message: &Value,
+    ts: &MessageTs,
+    role: Option<Role>,
+    is_card: bool,
+    names: &Names,
+) -> Markup {
+    html! {
+        header {
+            @if let Some(role) = role {
+                strong { (role.title()) } " " span.handle { (role.user_name()) }
+            } @else {
+                strong { (author(message, names)) }
+            }
+            " " (time(ts))
+            @if message["edited"].is_object() && !is_card { " " span.edited { "edited" } }
+            @if message["is_ephemeral"] == true { " " span.chip { "Only visible to you" } }
+        }
+    }
+}
+
+/// What the hub's record says about a card.
+fn verdict(view: &DecisionView, names: &Names) -> Markup {
+    let name = |id: &str| names.get(id).cloned().unwrap_or_else(|| id.to_owned());
+    html! {
+        @match &view.decided {
+            Some(decided) => {
+                @let (class, sign) = look_of(decided.choice);
+                p.decided.(class) {
+                    span.tick aria-hidden="true" { (sign) }
+                    " " (decided.choice.past()) " by " (name(decided.person.as_str())) " "
+                    (time_ms(decided.at_ms))
+                }
+            }
+            None => { p.asked { "Waiting for a decision · " code { (view.asked.request) } } }
+        }
+    }
+}
+
+/// Green is what goes on; what stops or waits has colours of its own.
+const fn look_of(choice: Choice) -> (&'static str, &'static str) {
+    match choice {
+        Choice::Approve | Choice::Accept | Choice::Merge | Choice::Raise => ("yes", "✓"),
+        Choice::Modify | Choice::Hold => ("later", "…"),
+        Choice::Reject | Choice::Close | Choice::Stop => ("no", "✕"),
+    }
+}
+
+fn dismiss(channel: &ChannelId, ts: &MessageTs, root: &MessageTs) -> Markup {
+    html! {
+        form.dismiss data-quiet method="post" action={ "/c/" (channel) "/dismiss" } {
+            input type="hidden" name="ts" value=(ts);
+            input type="hidden" name="root" value=(root);
+            button.quiet type="submit" { "Dismiss" }
+        }
+    }
+}
+
+/// Slack's older way to add to a message, for apps that still use it.
+fn attachments(message: &Value, names: &Names) -> Markup {
+    let all = message["attachments"]
+        .as_array()
+        .map_or(&[][..], Vec::as_slice);
+    let lines = |one: &Value| -> Vec<String> {
+        let said = ["pretext", "title", "text"].map(|name| one[name].as_str());
+        let said: Vec<&str> = said.into_iter().flatten().collect();
+        let fallback = one["fallback"].as_str().filter(|_| said.is_empty());
+        said.into_iter()
+            .chain(fallback)
+            .map(str::to_owned)
+            .collect()
+    };
+    html! {
+        @for one in all {
+            blockquote.attachment { @for line in lines(one) { (text::render(&line, names)) } }
+        }
+    }
+}
+
+/// Pictures and sounds in place, short text folded open or shut, else a link.
+fn attached(message: &Value, snippets: &HashMap<String, String>) -> Markup {
+    let all = message["files"].as_array().map_or(&[][..], Vec::as_slice);
+    html! {
+        @for file in all {
+            @let id = file["id"].as_str().unwrap_or_default();
+            @let link = format!("/files/{id}");
+            @let name = file["title"].as_str().unwrap_or_default();
+            @let kind = file["mimetype"].as_str().unwrap_or_default();
+            @if let Some(text) = snippets.get(id) {
+                details.snippet id={ "s" (id) } open[text.lines().count() <= 30] {
+                    summary { code { (name) } " " a href=(link) download { "Download" } }
+                    (code::block(text, code::language_of(name)))
+                }
+            } @else if !files::is_shown_in_place(kind) {
+                p.file {
+                    a href=(link) { "📄 " (name) } " "
+                    span.soft { (size(file["size"].as_u64().unwrap_or(0))) }
+                }
+            } @else if kind.starts_with("audio/") {
+                p.file { audio controls src=(link) title=(name) {} }
+            } @else {
+                p.file { a href=(link) { img src=(link) alt=(name) loading="lazy"; } }
+            }
+        }
+    }
+}
+
+fn size(bytes: u64) -> String {
+    match bytes {
+        0..1024 => format!("{bytes} B"),
+        1024..1_048_576 => format!("{} KB", bytes / 1024),
+        _ => format!(
+            "{}.{} MB",
+            bytes / 1_048_576,
+            bytes % 1_048_576 * 10 / 1_048_576
+        ),
+    }
+}
+
+/// The reactions of a message where nobody can add one.
+fn reactions_read(message: &Value) -> Markup {
+    let all = message["reactions"]
+        .as_array()
+        .map_or(&[][..], Vec::as_slice);
+    html! {
+        @if !all.is_empty() {
+            div.reactions {
+                @for reaction in all {
+                    @let name = reaction["name"].as_str().unwrap_or_default();
+                    @let count = reaction["count"].as_u64().unwrap_or(0);
+                    span.pill role="img" aria-label={ (emoji::spoken(name)) ", " (count) } {
+                        (emoji::shown(name)) " " (count)
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// One form per message: each emoji is a button that adds or takes back.
+fn reactions(message: &Value, place: &Place<'_>, me: &Person) -> Markup {
+    let all = message["reactions"]
+        .as_array()
+        .map_or(&[][..], Vec::as_slice);
+    let back = if place.ts == place.root {
+        place.ts
+    } else {
+        place.root
+    };
+    html! {
+        form.reactions data-quiet method="post" action={ "/c/" (place.channel) "/react" } {
+            input type="hidden" name="ts" value=(place.ts);
+            input type="hidden" name="root" value=(back);
+            @for reaction in all {
+                @let name = reaction["name"].as_str().unwrap_or_default();
+                @let count = reaction["count"].as_u64().unwrap_or(0);
+                @let mine = reaction["users"].as_array().is_some_and(|users| {
+                    users.iter().any(|user| user == me.id.as_str())
+                });
+                button.pill id={ "r" (place.ts) "-" (name) } type="submit" name="name" value=(name)
+                    aria-pressed=(mine) aria-label={ (emoji::spoken(name)) ", " (count) }
+                    title=(emoji::spoken(name))
+                { span aria-hidden="true" { (emoji::shown(name)) " " (count) } }
+            }
+            details.react id={ "d" (place.ts) } {
+                summary aria-label="Add a reaction" title="Add a reaction" { span aria-hidden="true" { "☺" } }
+                div.menu {
+                    @for name in emoji::QUICK {
+                        button type="submit" name="name" value=(name)
+                            aria-label=(emoji::spoken(name)) title=(emoji::spoken(name))
+                        { (emoji::shown(name)) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn moment(ts: &MessageTs) -> Timestamp {
+    let seconds = i64::try_from(ts.seconds()).unwrap_or(0);
+    Timestamp::from_second(seconds).unwrap_or_default()
+}
+
+/// A time in the machine's words; the script turns it into the reader's clock.
+pub(crate) fn time(ts: &MessageTs) -> Markup {
+    html! { time datetime=(moment(ts)) { (clock(ts)) } }
+}
+
+/// The same from milliseconds since 1970.
+pub(crate) fn time_ms(at_ms: i64) -> Markup {
+    let at = Timestamp::from_millisecond(at_ms).unwrap_or_default();
+    html! { time datetime=(at) { (at.strftime("%Y-%m-%d %H:%M").to_string()) } }
+}
+
+fn clock(ts: &MessageTs) -> String {
+    moment(ts).strftime("%Y-%m-%d %H:%M").to_string()
+}

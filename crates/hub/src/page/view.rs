@@ -1,0 +1,12 @@
+//! The pages: one file per view.
+
+pub(crate) mod agents;
+pub(crate) mod board;
+pub(crate) mod changes;
+pub(crate) mod channel;
+pub(crate) mod cost;
+pub(crate) mod login;
+pub(crate) mod overviews;
+pub(crate) mod thread;
+pub(crate) mod timeline;
+pub(crate) mod welcome;

@@ -1,0 +1,92 @@
+//! The agents: who is there, what they do, what waits for them, and the live log.
+
+use maud::{Markup, html};
+
+use crate::page::{
+    layout::{self, Around, Here, Live},
+    render::message,
+    status,
+    view::thread,
+};
+use crate::presence::Member;
+
+/// The whole page.
+pub(crate) fn page(members: &[Member], around: &Around) -> Markup {
+    let live = Live {
+        address: "/agents/live".to_owned(),
+        ..Live::default()
+    };
+    let content = html! {
+        header.top { h1 { "Agents" } p.soft { "One process per role and repository" } }
+        div.page {
+            (parts(members))
+            (log())
+        }
+    };
+    layout::page("Agents", Here::Agents, around, &live, &content)
+}
+
+/// What is swapped in when something changed.
+pub(crate) fn parts(members: &[Member]) -> Markup {
+    html! {
+        div data-part="agents" {
+            @if members.is_empty() {
+                div.empty { h2 { "No agents yet" } p { "They appear when a repository joins." } }
+            }
+            div.agents {
+                @for member in members { (agent(member)) }
+            }
+        }
+    }
+}
+
+fn agent(member: &Member) -> Markup {
+    let state = status::state_of(member);
+    html! {
+        article.agent {
+            (status::badge(member.role))
+            div {
+                h2 { (member.role.title()) " " span.state.(state) { (state) } }
+                p.soft { (member.repo) }
+                @for job in &member.working {
+                    p.job { a href=(thread::address(&job.thread, "")) { (job.step.as_deref().unwrap_or("working")) } }
+                }
+                p.soft.facts {
+                    @match member.connected_ms {
+                        Some(at) => { span { "connected " (message::time_ms(at)) } }
+                        None => { span { "never connected" } }
+                    }
+                    span { "queue " (member.queue) }
+                    span { "epoch " (member.epoch) }
+                }
+            }
+        }
+    }
+}
+
+/// Filled by the script from `/v1/log`; without script the address is a page of lines.
+fn log() -> Markup {
+    html! {
+        section.panel.log data-log="/v1/log" {
+            h2 { "Live log" }
+            form.filters {
+                label { "Role "
+                    select name="role" {
+                        option value="" { "all" }
+                        @for role in butler_protocol::Role::ALL { option value=(role.as_str()) { (role.title()) } }
+                        option value="hub" { "Hub" }
+                    }
+                }
+                label { "Level "
+                    select name="level" {
+                        option value="" { "all" }
+                        @for level in ["error", "warn", "info", "debug"] { option value=(level) { (level) } }
+                    }
+                }
+                label { "Contains " input type="search" name="text"; }
+            }
+            div.lines tabindex="0" role="log" aria-label="Log lines" aria-live="off" { }
+            p.soft.nolog { "Log lines of hub and agents appear here while the page is open." }
+        }
+    }
+}

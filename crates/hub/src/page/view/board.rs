@@ -1,0 +1,101 @@
+//! The board: threads by phase, and pull requests.
+
+use maud::{Markup, html};
+
+use crate::page::{
+    layout::{self, Around, Here, Live},
+    render::message,
+    status,
+    view::thread,
+};
+use crate::views::{
+    board::{Phase, ThreadCard},
+    pulls::Pull,
+};
+
+/// What the board shows.
+pub(crate) struct BoardView {
+    pub(crate) threads: Vec<ThreadCard>,
+    pub(crate) pulls: Vec<Pull>,
+    pub(crate) around: Around,
+}
+
+/// The whole page.
+pub(crate) fn page(view: &BoardView) -> Markup {
+    let live = Live {
+        address: "/board/live".to_owned(),
+        ..Live::default()
+    };
+    let content = html! {
+        header.top { h1 { "Board" } p.soft { "Threads by where they stand" } }
+        (parts(view))
+    };
+    layout::page("Board", Here::Board, &view.around, &live, &content)
+}
+
+/// What is swapped in when something changed.
+pub(crate) fn parts(view: &BoardView) -> Markup {
+    html! {
+        div.page data-part="board" {
+            @if view.threads.is_empty() {
+                div.empty { p.big aria-hidden="true" { "🗂️" } h2 { "No threads yet" }
+                    p { "Write in a channel; its threads appear here with their phase." } }
+            } @else {
+                div.board tabindex="0" role="region" aria-label="Threads by phase" {
+                    @for phase in Phase::ALL { (column(phase, &view.threads)) }
+                }
+                @if !view.pulls.is_empty() { (pulls(&view.pulls)) }
+            }
+        }
+    }
+}
+
+fn column(phase: Phase, threads: &[ThreadCard]) -> Markup {
+    let mine: Vec<_> = threads.iter().filter(|card| card.phase == phase).collect();
+    html! {
+        section.column aria-label=(phase.title()) {
+            h2 { (phase.title()) " " span.count { (mine.len()) } }
+            @if mine.is_empty() { p.soft.none { "—" } }
+            @for card in mine { (thread_card(card)) }
+        }
+    }
+}
+
+fn thread_card(card: &ThreadCard) -> Markup {
+    let title: String = card.title.chars().take(140).collect();
+    html! {
+        article.ticket {
+            p { a href=(thread::address(&card.thread, "")) { (if title.is_empty() { "a thread" } else { &title }) } }
+            @for (role, job) in &card.working {
+                p.job { (status::badge(*role)) span { (role.title()) " " span.soft { (job.step.as_deref().unwrap_or("working")) } } }
+            }
+            @if card.open_cards > 0 { p { span.chip { "Waiting for you" } } }
+            p.soft.facts {
+                span { "# " (card.channel) }
+                @if let Some((number, state)) = &card.pull {
+                    a href=(thread::address(&card.thread, "/changes")) { "#" (number) " " (state) }
+                }
+                span { (card.replies) @if card.replies == 1 { " reply" } @else { " replies" } }
+                span { (card.spent) }
+            }
+        }
+    }
+}
+
+fn pulls(all: &[Pull]) -> Markup {
+    html! {
+        section.panel {
+            h2 { "Pull requests" }
+            ul.pulls {
+                @for pull in all {
+                    li {
+                        span.state.(pull.state.as_str()) { (pull.state.as_str()) }
+                        a href=(thread::address(&pull.thread, "/changes")) { "#" (pull.number) " " (pull.title) }
+                        code { (pull.branch) }
+                        (message::time_ms(pull.at_ms))
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! The channel: its threads, newest at the end, and where new ones begin.
+
+use std::collections::HashMap;
+
+use butler_protocol::{ChannelId, MessageTs};
+use maud::{Markup, html};
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::page::{
+    composer::composer,
+    layout::{self, Around, Here, Live},
+    render::{
+        message::{self, Scene},
+        text::Names,
+    },
+    view::welcome::Welcome,
+};
+use crate::workspace::channels::Channel;
+
+/// A channel as it is shown to somebody.
+pub(crate) struct ChannelView {
+    pub(crate) channel: Channel,
+    pub(crate) messages: Vec<Value>,
+    pub(crate) names: Names,
+    pub(crate) around: Around,
+    pub(crate) snippets: HashMap<String, String>,
+}
+
+/// The whole page.
+pub(crate) fn page(view: &ChannelView, welcome: &Welcome) -> Markup {
+    let id = &view.channel.id;
+    let live = Live {
+        address: format!("/c/{id}/live"),
+        channel: Some(id),
+        root: None,
+    };
+    let content = html! {
+        header.top { h1 { "# " (view.channel.name) } p.soft { (view.channel.repo) } }
+        (welcome.banner())
+        @if view.around.slack.is_none() { (welcome.requests(id)) }
+        (list(view))
+        (composer(id, None, view.around.slack.as_deref()))
+    };
+    layout::page(
+        &view.channel.name,
+        Here::Channel(id),
+        &view.around,
+        &live,
+        &content,
+    )
+}
+
+/// What is swapped in when something changed.
+pub(crate) fn parts(view: &ChannelView) -> Markup {
+    html! { (list(view)) (layout::team(&view.around.team)) }
+}
+
+fn list(view: &ChannelView) -> Markup {
+    let scene = Scene {
+        channel: &view.channel.id,
+        names: &view.names,
+        decisions: &[],
+        me: &view.around.person,
+        snippets: &view.snippets,
+        in_channel: true,
+        here: view.around.slack.is_none(),
+    };
+    html! {
+        div.messages data-part="messages" data-keyed role="log" aria-label="Threads" {
+            @if view.messages.is_empty() {
+                div.empty #empty {
+                    p.big aria-hidden="true" { "👋" }
+                    h2 { "Nothing here yet" }
+                    p { "Say what you would like to have built. The PM answers in a thread, asks what is unclear and proposes a plan with a price; nothing is built before you approve it." }
+                }
+            }
+            @for message in &view.messages {
+                div.entry #{ "e" (message["ts"].as_str().unwrap_or_default()) } {
+                    (message::card(message, &scene))
+                    @if message["is_ephemeral"] != true { (open_thread(message, &view.channel.id)) }
+                }
+            }
+        }
+    }
+}
+
+fn open_thread(message: &Value, channel: &ChannelId) -> Markup {
+    let root = message["thread_ts"]
+        .as_str()
+        .or(message["ts"].as_str())
+        .unwrap_or_default();
+    let replies = message["reply_count"].as_u64().unwrap_or(0);
+    let latest = MessageTs::deserialize(&message["latest_reply"]).ok();
+    html! {
+        p.open {
+            a href={ "/c/" (channel) "/" (root) } {
+                @match replies {
+                    0 => { "Reply" }
+                    1 => { "1 reply" }
+                    _ => { (replies) " replies" }
+                }
+            }
+            @if let Some(latest) = latest { " " span.soft { "last " (message::time(&latest)) } }
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! Getting in: a link with a code, used up by a POST and not by the GET of a
+//! preview, gives a session cookie.
+
+use std::sync::Arc;
+
+use axum::{
+    Form,
+    extract::{Query, State},
+    http::{HeaderMap, StatusCode, header::SET_COOKIE},
+    response::{AppendHeaders, IntoResponse, Redirect, Response},
+};
+use serde::Deserialize;
+
+use crate::page::layout;
+use crate::{error::Trouble, hub::app::App, identity::tokens, person_api::guard};
+
+#[derive(Deserialize)]
+pub(crate) struct Code {
+    #[serde(default)]
+    code: String,
+    /// For browsers that cannot open names below `.localhost`.
+    #[serde(default, deserialize_with = "given")]
+    here: bool,
+}
+
+fn given<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
+    String::deserialize(deserializer).map(|_| true)
+}
+
+pub(crate) async fn ask(
+    State(app): State<Arc<App>>,
+    headers: HeaderMap,
+    Query(code): Query<Code>,
+) -> Response {
+    match own_name(&app, &headers, &code).await {
+        Ok(Some(there)) => Redirect::to(&there).into_response(),
+        Ok(None) => layout::login(&code.code, code.here, false, &app.welcome).into_response(),
+        Err(trouble) => crate::page::Turned::from(trouble).into_response(),
+    }
+}
+
+/// Where a browser gets its session: a cookie of `127.0.0.1` goes to every server
+/// of this machine, whatever its port, one of a name that nobody else knows goes
+/// to us alone. Only a code that is good learns the name.
+async fn own_name(
+    app: &Arc<App>,
+    headers: &HeaderMap,
+    code: &Code,
+) -> Result<Option<String>, Trouble> {
+    let is_browser = headers.contains_key("sec-fetch-mode");
+    if code.here || !is_browser || !guard::is_shared_name(headers) {
+        return Ok(None);
+    }
+    let given = code.code.trim().to_owned();
+    let asked = given.clone();
+    let good = app
+        .store
+        .look(move |db| tokens::knows_code(db, &asked))
+        .await?;
+    let there = guard::at_own_name(app, headers, &format!("/login?code={given}"));
+    Ok(good.then_some(there))
+}
+
+pub(crate) async fn enter(
+    State(app): State<Arc<App>>,
+    headers: HeaderMap,
+    Form(code): Form<Code>,
+) -> Response {
+    if !guard::own_form(&headers) {
+        return (StatusCode::FORBIDDEN, layout::problem("foreign_origin")).into_response();
+    }
+    match own_name(&app, &headers, &code).await {
+        Ok(Some(there)) => return Redirect::to(&there).into_response(),
+        Ok(None) => {}
+        Err(trouble) => return crate::page::Turned::from(trouble).into_response(),
+    }
+    let host = guard::host_of(&headers);
+    let entered = app
+        .store
+        .change(move |desk| tokens::use_code(desk.db(), code.code.trim(), &host))
+        .await;
+    match entered {
+        Ok(Some((_, session))) => {
+            let cookie = format!(
+                "{}={session}; Path=/; HttpOnly; SameSite=Lax; Max-Age=2592000",
+                guard::COOKIE
+            );
+            (AppendHeaders([(SET_COOKIE, cookie)]), Redirect::to("/")).into_response()
+        }
+        Ok(None) => {
+            let page = layout::login("", false, true, &app.welcome);
+            (StatusCode::UNAUTHORIZED, page).into_response()
+        }
+        Err(trouble) => crate::page::Turned::from(trouble).into_response(),
+    }
+}
+
+pub(crate) async fn leave(State(app): State<Arc<App>>, headers: HeaderMap) -> Response {
+    if !guard::own_form(&headers) {
+        return (StatusCode::FORBIDDEN, layout::problem("foreign_origin")).into_response();
+    }
+    if let Some(session) = guard::cookie(&headers) {
+        let hash = tokens::session_hash(&session, &guard::host_of(&headers));
+        let ended = app
+            .store
+            .change(move |desk| {
+                desk.db()
+                    .execute("DELETE FROM sessions WHERE sha256 = ?1", [hash.as_str()])?;
+                Ok(())
+            })
+            .await;
+        if let Err(trouble) = ended {
+            return crate::page::Turned::from(trouble).into_response();
+        }
+    }
+    let cookie = format!("{}=; Path=/; HttpOnly; Max-Age=0", guard::COOKIE);
+    (
+        AppendHeaders([(SET_COOKIE, cookie)]),
+        Redirect::to("/login"),
+    )
+        .into_response()
+}

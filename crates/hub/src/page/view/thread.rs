@@ -1,0 +1,204 @@
+//! A thread: the conversation, who works on it, and the way to its other views.
+
+use std::collections::HashMap;
+
+use butler_protocol::{DecisionKind, DecisionView, ThreadId};
+use maud::{Markup, html};
+use serde_json::Value;
+
+use crate::page::{
+    composer::composer,
+    layout::{self, Around, Here, Live},
+    person_acts,
+    render::{
+        message::{self, Scene},
+        text::Names,
+    },
+    status,
+};
+use crate::{views::overview::ThreadView, workspace::channels::Channel};
+
+/// How many messages a page holds at first.
+pub(crate) const PAGE: usize = 100;
+
+/// A thread as it is shown to somebody.
+pub(crate) struct ThreadPage {
+    pub(crate) channel: Channel,
+    pub(crate) view: ThreadView,
+    /// What only the reader sees.
+    pub(crate) own: Vec<Value>,
+    pub(crate) names: Names,
+    pub(crate) around: Around,
+    pub(crate) snippets: HashMap<String, String>,
+    /// True when an older part is shown.
+    pub(crate) older: bool,
+}
+
+/// The views of a thread.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tab {
+    Conversation,
+    Timeline,
+    Changes,
+    Cost,
+}
+
+/// The whole page.
+pub(crate) fn page(page: &ThreadPage) -> Markup {
+    let thread = &page.view.thread;
+    let live = Live {
+        address: if page.older {
+            String::new()
+        } else {
+            address(thread, "/live")
+        },
+        channel: Some(&thread.channel),
+        root: Some(&thread.root),
+    };
+    let content = html! {
+        (head(&page.channel, thread, Tab::Conversation))
+        div.split {
+            aside.rail aria-label="Status" { (rail(page)) }
+            div.talk {
+                (earlier(page))
+                (list(page))
+                @if page.older {
+                    p.newer { a href=(address(thread, "")) { "Back to the newest messages" } }
+                } @else {
+                    (composer(&thread.channel, Some(&thread.root), page.around.slack.as_deref()))
+                }
+            }
+        }
+    };
+    layout::page(
+        &title(page),
+        Here::Channel(&page.channel.id),
+        &page.around,
+        &live,
+        &content,
+    )
+}
+
+/// What is swapped in when something changed.
+pub(crate) fn parts(page: &ThreadPage) -> Markup {
+    html! {
+        (rail(page))
+        (earlier(page))
+        (list(page))
+        (layout::team(&page.around.team))
+    }
+}
+
+/// The address of a thread and what is below it.
+pub(crate) fn address(thread: &ThreadId, below: &str) -> String {
+    format!("/c/{}/{}{below}", thread.channel, thread.root)
+}
+
+/// The way back, and the thread's views.
+pub(crate) fn head(channel: &Channel, thread: &ThreadId, current: Tab) -> Markup {
+    let tab = |below: &str, label: &str, tab: Tab| {
+        html! {
+            a href=(address(thread, below)) aria-current=[(tab == current).then_some("page")] { (label) }
+        }
+    };
+    html! {
+        header.top {
+            h1 { a href={ "/c/" (channel.id) } { "# " (channel.name) } span.soft { " › " } "Thread" }
+            nav.tabs aria-label="Views of this thread" {
+                (tab("", "Conversation", Tab::Conversation))
+                (tab("/timeline", "Time line", Tab::Timeline))
+                (tab("/changes", "Changes", Tab::Changes))
+                (tab("/cost", "Cost", Tab::Cost))
+            }
+        }
+    }
+}
+
+fn title(page: &ThreadPage) -> String {
+    let text = page
+        .view
+        .messages
+        .first()
+        .and_then(|root| root["text"].as_str());
+    let text = butler_slack::mrkdwn::unescape(text.unwrap_or_default());
+    let short: String = text.chars().take(60).collect();
+    if short.is_empty() {
+        page.channel.name.clone()
+    } else {
+        short
+    }
+}
+
+fn rail(page: &ThreadPage) -> Markup {
+    html! {
+        div data-part="status" { (status::card(&page.view, page.around.slack.is_none())) (decisions(&page.view.decisions)) (person_acts::buttons(&page.view, page.around.slack.is_none())) }
+    }
+}
+
+/// What was decided in a long thread, and the way to each card.
+fn decisions(all: &[DecisionView]) -> Markup {
+    let name = |view: &DecisionView| match view.asked.kind {
+        DecisionKind::Plan => "Plan",
+        DecisionKind::Command => "Command",
+        DecisionKind::Learning => "Learning",
+        DecisionKind::Merge => "Merge",
+        DecisionKind::Cap => "Budget",
+    };
+    html! {
+        @if !all.is_empty() {
+            section.decisions {
+                h2 { "Decisions" }
+                ul {
+                    @for view in all {
+                        li {
+                            a href={ "#m" (view.asked.message) } { (name(view)) }
+                            @match &view.decided {
+                                Some(decided) => { span.soft { (decided.choice.past()) } }
+                                None => { span.open { "waiting" } }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn earlier(page: &ThreadPage) -> Markup {
+    let first = page
+        .view
+        .messages
+        .get(1)
+        .and_then(|message| message["ts"].as_str());
+    html! {
+        div data-part="earlier" {
+            @if let (1.., Some(first)) = (page.view.earlier, first) {
+                p.earlier {
+                    a href={ (address(&page.view.thread, "")) "?before=" (first) }
+                        data-earlier={ (address(&page.view.thread, "/live")) "?before=" (first) }
+                    { "Show earlier messages" }
+                    " " span.soft { (page.view.earlier) " more" }
+                }
+            }
+        }
+    }
+}
+
+fn list(page: &ThreadPage) -> Markup {
+    let scene = Scene {
+        channel: &page.view.thread.channel,
+        names: &page.names,
+        decisions: &page.view.decisions,
+        me: &page.around.person,
+        snippets: &page.snippets,
+        in_channel: false,
+        here: page.around.slack.is_none(),
+    };
+    html! {
+        div.messages data-part="messages" data-keyed role="log" aria-label="Conversation" {
+            @for message in page.view.messages.iter().chain(&page.own) {
+                (message::card(message, &scene))
+            }
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! Which repos want which channel of Slack. The list is in the store, so that
+//! another repo of the machine can join while the hub runs: its processes write
+//! their wish there, and the worker finds the channel at its next beat.
+
+use std::sync::Arc;
+
+use butler_protocol::ChannelId;
+use rusqlite::{Connection, OptionalExtension, params};
+use tracing::{info, warn};
+
+use crate::relay::{Relay, RepoChannel, channels};
+use crate::{HubError, error::Trouble, hub::app::App, store::Store};
+
+/// Writes a wish down; one that is fulfilled and has not changed stays so. It is
+/// one statement that everybody repeats at their start.
+pub(crate) fn wish(db: &Connection, wanted: &RepoChannel) -> Result<(), Trouble> {
+    db.prepare_cached(
+        "INSERT INTO upstream_repos (repo, channel, name, bots, settled) VALUES (?1, ?2, ?3, ?4, 0)
+         ON CONFLICT (repo) DO UPDATE SET
+           settled = settled AND channel IS excluded.channel AND name = excluded.name,
+           trouble = NULL, channel = excluded.channel, name = excluded.name,
+           bots = excluded.bots",
+    )?
+    .execute(params![
+        wanted.repo,
+        wanted.id.as_ref().map(ChannelId::as_str),
+        wanted.name,
+        serde_json::to_string(&wanted.bots)?,
+    ])?;
+    Ok(())
+}
+
+/// The wishes of all repos; only those that wait, or all.
+pub(crate) fn list(db: &Connection, waiting: bool) -> Result<Vec<RepoChannel>, Trouble> {
+    let mut statement = db.prepare_cached(
+        "SELECT repo, channel, name, bots FROM upstream_repos
+         WHERE NOT ?1 OR (NOT settled AND trouble IS NULL) ORDER BY repo",
+    )?;
+    let rows = statement.query_map([waiting], |row| {
+        let (id, bots): (Option<String>, String) = (row.get(1)?, row.get(3)?);
+        Ok(RepoChannel {
+            repo: row.get(0)?,
+            id: id.map(ChannelId::new),
+            name: row.get(2)?,
+            bots: serde_json::from_str(&bots).unwrap_or_default(),
+        })
+    })?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// Whether a repo has wished for a channel of Slack.
+pub(crate) fn waits(db: &Connection, repo: &str) -> Result<bool, Trouble> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM upstream_repos WHERE repo = ?1)";
+    Ok(db
+        .prepare_cached(sql)?
+        .query_row([repo], |row| row.get(0))?)
+}
+
+/// Why a repo has no channel, when Slack said so.
+pub(crate) fn trouble(db: &Connection, repo: &str) -> Result<Option<String>, Trouble> {
+    let found = db
+        .prepare_cached("SELECT trouble FROM upstream_repos WHERE repo = ?1")?
+        .query_row([repo], |row| row.get::<_, Option<String>>(0))
+        .optional()?;
+    Ok(found.flatten())
+}
+
+/// Whether a bot's messages count as those of people in a repo.
+pub(crate) fn allows(db: &Connection, repo: &str, bot: &str) -> Result<bool, Trouble> {
+    let bots: Option<String> = db
+        .prepare_cached("SELECT bots FROM upstream_repos WHERE repo = ?1")?
+        .query_row([repo], |row| row.get(0))
+        .optional()?;
+    let bots: Vec<String> = bots
+        .and_then(|text| serde_json::from_str(&text).ok())
+        .unwrap_or_default();
+    Ok(bots.iter().any(|one| one == bot))
+}
+
+/// Finds a repo's channel and notes how that went.
+pub(crate) async fn fulfil(
+    store: &Store,
+    upstream: &super::Upstream,
+    wanted: &RepoChannel,
+) -> Result<(), HubError> {
+    let outcome = channels::settle(store, upstream, wanted).await;
+    let (repo, said) = (wanted.repo.clone(), outcome.as_ref().err());
+    let said = said.map(ToString::to_string);
+    store
+        .change(move |desk| {
+            let sql =
+                "UPDATE upstream_repos SET settled = ?2 IS NULL, trouble = ?2 WHERE repo = ?1";
+            Ok(desk.db().execute(sql, params![repo, said])?)
+        })
+        .await?;
+    outcome
+}
+
+/// Takes up the channels of repos that came while the hub runs.
+pub(crate) async fn look(app: &Arc<App>, relay: &Arc<Relay>) -> Result<(), Trouble> {
+    for wanted in app.store.look(|db| list(db, true)).await? {
+        match fulfil(&app.store, &relay.upstream, &wanted).await {
+            Ok(()) => info!(repo = wanted.repo, "another repo has its channel"),
+            Err(error) => warn!(%error, repo = wanted.repo, "a repo's channel cannot be had"),
+        }
+    }
+    Ok(())
+}

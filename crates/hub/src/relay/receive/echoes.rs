@@ -1,0 +1,217 @@
+//! What the app itself posted. A post of ours enters the mirror and the event
+//! log once, whoever finds it first: the answer to the call, the echo, or a
+//! look into history after a kill.
+
+use butler_protocol::{ChannelId, Idem, MessageTs, PostTag, Role, StampKind, ThreadId, fault};
+use rusqlite::{Connection, OptionalExtension, params};
+use serde_json::{Value, json};
+
+use crate::relay::{Us, receive::mirror};
+use crate::{
+    error::Trouble,
+    identity::Agent,
+    store::tx::{Desk, now_ms},
+    workspace::{
+        card, channels,
+        decide::Rules,
+        message::{self, Entry},
+        outbox, stops,
+    },
+};
+
+/// One part of a post.
+#[derive(Debug, Clone)]
+pub(crate) struct OwnPart {
+    pub(crate) agent: Agent,
+    pub(crate) idem: Idem,
+    pub(crate) part: usize,
+    /// Ours, or whatever the agent tagged its post with.
+    pub(crate) metadata: Value,
+}
+
+impl OwnPart {
+    /// The metadata in Slack: ours says which part it is.
+    pub(crate) fn marked(&self) -> Value {
+        let mut metadata = self.metadata.clone();
+        if self.tag().is_some() {
+            metadata["event_payload"]["part"] = json!(self.part);
+        }
+        metadata
+    }
+
+    fn tag(&self) -> Option<PostTag> {
+        PostTag::from_metadata(&self.metadata).ok()?
+    }
+
+    /// Whether this message of Slack is this part.
+    pub(crate) fn is(&self, us: &Us, message: &Value) -> bool {
+        let payload = &message["metadata"]["event_payload"];
+        mirror::is_ours(us, message)
+            && payload["idem"].as_str() == Some(self.idem.as_str())
+            && payload["part"].as_u64() == u64::try_from(self.part).ok()
+            && payload["from"] == json!(self.agent.role)
+    }
+}
+
+/// Keeps a part that is in Slack; gives the message as the mirror has it.
+pub(crate) fn keep(
+    desk: &mut Desk<'_>,
+    rules: &Rules,
+    us: &Us,
+    own: &OwnPart,
+    channel: &ChannelId,
+    slack: &Value,
+) -> Result<(MessageTs, Value), Trouble> {
+    let (Some(ts), Some(root)) = (mirror::ts_of(slack), mirror::root_of(slack)) else {
+        return Err(Trouble::Refused("internal_error"));
+    };
+    if let Some(known) = message::find(desk.db(), channel, &ts)? {
+        landed(desk.db(), own, &ts)?;
+        return Ok((ts, known.body));
+    }
+    let mut body = mirror::shape(desk.db(), &rules.base, channel, slack)?;
+    body["metadata"] = own.metadata.clone();
+    let thread = ThreadId::new(channel.clone(), root);
+    let mut tag = own.tag();
+    if stops::is_late(desk.db(), &thread, tag.as_ref())? {
+        // It was on its way when somebody stopped the thread: it wakes nobody.
+        tag = tag.map(|tag| PostTag::message(tag.idem, Vec::new()));
+    }
+    let hand_over = tag.as_ref().and_then(|tag| tag.hand_over.as_ref());
+    let entry = Entry {
+        thread,
+        ts: ts.clone(),
+        author: us.user.as_str().to_owned(),
+        role: Some(own.agent.role),
+        body: body.clone(),
+        to: tag.as_ref().map_or_else(Vec::new, |tag| tag.to.clone()),
+        stamp: match hand_over {
+            Some(_) => StampKind::HandOver,
+            None => StampKind::Message,
+        },
+        reference: hand_over.map(|hand_over| hand_over.body.as_str().to_owned()),
+        delivered: true,
+    };
+    fault("relay.before-own-post");
+    message::record(desk, entry)?;
+    landed(desk.db(), own, &ts)?;
+    let card = tag.as_ref().and_then(|tag| tag.card.as_ref());
+    if let (Some(tag), Some(_)) = (
+        &tag,
+        card.filter(|card| card::carries(&body, &card.request)),
+    ) {
+        outbox::register_card(desk, &own.agent, channel, &ts, &body, tag)?;
+    }
+    fault("relay.after-own-post");
+    Ok((ts, body))
+}
+
+/// A part has its timestamp.
+fn landed(db: &Connection, own: &OwnPart, ts: &MessageTs) -> Result<(), Trouble> {
+    db.prepare_cached(
+        "INSERT INTO upstream_parts (agent, idem, part, tag, ts, begun_ms)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+         ON CONFLICT (agent, idem, part) DO UPDATE SET ts = excluded.ts",
+    )?
+    .execute(params![
+        own.agent.key,
+        own.idem.as_str(),
+        i64::try_from(own.part).unwrap_or(0),
+        own.metadata.to_string(),
+        ts.as_str(),
+        now_ms()
+    ])?;
+    Ok(())
+}
+
+/// Takes over a post of ours that nobody waits for: found by its tag, or by the
+/// file it shares. `message` has its whole metadata.
+pub(crate) fn adopt(
+    desk: &mut Desk<'_>,
+    rules: &Rules,
+    us: &Us,
+    channel: &ChannelId,
+    message: &Value,
+) -> Result<(), Trouble> {
+    if let Some(own) = recognise(desk.db(), channel, message)? {
+        return keep(desk, rules, us, &own, channel, message).map(drop);
+    }
+    // Posted through a `response_url`, or by hand with our token: no role said it.
+    let (Some(ts), Some(root)) = (mirror::ts_of(message), mirror::root_of(message)) else {
+        return Ok(());
+    };
+    if message::find(desk.db(), channel, &ts)?.is_some() {
+        return Ok(());
+    }
+    let entry = Entry {
+        thread: ThreadId::new(channel.clone(), root),
+        ts,
+        author: us.user.as_str().to_owned(),
+        role: None,
+        body: mirror::shape(desk.db(), &rules.base, channel, message)?,
+        to: Vec::new(),
+        stamp: StampKind::Other,
+        reference: None,
+        delivered: false,
+    };
+    message::record(desk, entry)
+}
+
+fn recognise(
+    db: &Connection,
+    channel: &ChannelId,
+    message: &Value,
+) -> Result<Option<OwnPart>, Trouble> {
+    let repo = channels::get(db, channel)?.repo;
+    let metadata = &message["metadata"];
+    if let Ok(Some(tag)) = PostTag::from_metadata(metadata)
+        && let Some(role) = tag.from
+    {
+        let part = metadata["event_payload"]["part"].as_u64().unwrap_or(0);
+        let Some(agent) = agent_of(db, &repo, role)? else {
+            return Ok(None);
+        };
+        return Ok(Some(OwnPart {
+            agent,
+            idem: tag.idem.clone(),
+            part: usize::try_from(part).unwrap_or(0),
+            metadata: tag.to_metadata(),
+        }));
+    }
+    let files = message["files"].as_array().into_iter().flatten();
+    for id in files.filter_map(|file| file["id"].as_str()) {
+        let found: Option<(i64, String, i64, String)> = db
+            .prepare_cached("SELECT agent, idem, part, tag FROM upstream_parts WHERE file = ?1")?
+            .query_row([id], |row| {
+                Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
+            })
+            .optional()?;
+        let Some((key, idem, part, tag)) = found else {
+            continue;
+        };
+        let metadata: Value = serde_json::from_str(&tag)?;
+        let role = PostTag::from_metadata(&metadata).ok().flatten();
+        let Some(role) = role.and_then(|tag| tag.from) else {
+            continue;
+        };
+        return Ok(Some(OwnPart {
+            agent: Agent { key, repo, role },
+            idem: Idem::new(idem),
+            part: usize::try_from(part).unwrap_or(0),
+            metadata,
+        }));
+    }
+    Ok(None)
+}
+
+fn agent_of(db: &Connection, repo: &str, role: Role) -> Result<Option<Agent>, Trouble> {
+    let key: Option<i64> = db
+        .prepare_cached("SELECT id FROM agents WHERE repo = ?1 AND role = ?2")?
+        .query_row(params![repo, role.as_str()], |row| row.get(0))
+        .optional()?;
+    Ok(key.map(|key| Agent {
+        key,
+        repo: repo.to_owned(),
+        role,
+    }))
+}

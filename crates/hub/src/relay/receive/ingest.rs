@@ -1,0 +1,314 @@
+//! Works off what Slack told us, in order. After a gap the mirror is brought up
+//! to date first, so that what was missed comes before what is new.
+
+use std::{sync::Arc, time::Duration};
+
+use butler_protocol::{ChannelId, MessageTs, UserId};
+use butler_slack::{Envelope, EnvelopeKind};
+use serde_json::{Value, json};
+use tokio::time::{MissedTickBehavior, interval};
+use tracing::{debug, error, warn};
+
+use crate::relay::{
+    Relay, channel_requests,
+    receive::{backfill, echoes, inbox, interactions, mirror},
+    send::redraw,
+};
+use crate::{
+    error::Trouble,
+    hub::app::App,
+    person_api::person_actions::{Reacted, words},
+    workspace::{channels, message},
+};
+
+/// How often a failed back-fill is tried again, and waiting echoes are looked at.
+const BEAT: Duration = Duration::from_secs(2);
+/// How long a bare word waits for posts under way; what follows it waits too.
+const LANDING: Duration = Duration::from_secs(5);
+/// Every so many beats the marks of the mirror are moved.
+const MARK_EVERY: u32 = 10;
+
+/// Works until the hub stops.
+pub(crate) async fn run(app: Arc<App>, relay: Arc<Relay>) {
+    let cancel = relay.cancel.clone();
+    tokio::select! {
+        () = cancel.cancelled() => {}
+        () = work(&app, &relay) => {}
+    }
+}
+
+async fn work(app: &Arc<App>, relay: &Arc<Relay>) {
+    let mut gaps = relay.gaps.subscribe();
+    let mut beat = interval(BEAT);
+    beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let (mut behind, mut beats) = (false, 0);
+    loop {
+        tokio::select! {
+            Ok(()) = gaps.changed() => behind = true,
+            () = relay.wake.notified() => {}
+            _ = beat.tick() => {
+                beats += 1;
+                if let Err(trouble) = channel_requests::look(app, relay).await {
+                    error!(%trouble, "the wishes of repos cannot be read");
+                }
+            }
+        }
+        if gaps.has_changed().unwrap_or(false) {
+            gaps.mark_unchanged();
+            behind = true;
+        }
+        if behind {
+            match backfill::run(app, relay).await {
+                Ok(()) => behind = false,
+                Err(trouble) => warn!(%trouble, "Slack's history cannot be read yet"),
+            }
+        }
+        if let Err(trouble) = work_off(app, relay).await {
+            error!(%trouble, "the inbox cannot be worked off");
+        }
+        if let Err(trouble) = redraw::work(app, relay).await {
+            error!(%trouble, "decided cards cannot be drawn");
+        }
+        if beats >= MARK_EVERY && !behind {
+            beats = 0;
+            if let Err(trouble) = backfill::mark(app).await {
+                error!(%trouble, "the marks of the mirror cannot be moved");
+            }
+        }
+    }
+}
+
+/// Everything that waits, once; what must wait longer stays.
+async fn work_off(app: &Arc<App>, relay: &Arc<Relay>) -> Result<(), Trouble> {
+    let mut after = 0;
+    loop {
+        let waiting = app.store.look(move |db| inbox::waiting(db, after)).await?;
+        let Some(last) = waiting.last() else {
+            return Ok(());
+        };
+        after = last.seq;
+        for one in waiting {
+            match handle(app, relay, one.seq, &one.envelope).await {
+                Ok(true) => {}
+                Ok(false) => debug!(seq = one.seq, "waits for a post under way"),
+                Err(Trouble::Away | Trouble::Closed) => {}
+                Err(trouble) => {
+                    // Once is enough: the same event would fail the same way.
+                    error!(%trouble, seq = one.seq, "an event of Slack is given up");
+                    done(app, one.seq).await?;
+                }
+            }
+        }
+    }
+}
+
+async fn done(app: &Arc<App>, seq: i64) -> Result<(), Trouble> {
+    app.store
+        .change(move |desk| inbox::done(desk.db(), seq))
+        .await
+}
+
+/// False when it has to wait.
+async fn handle(app: &Arc<App>, relay: &Arc<Relay>, seq: i64, text: &str) -> Result<bool, Trouble> {
+    let envelope: Envelope = serde_json::from_str(text)?;
+    match envelope.kind {
+        EnvelopeKind::Interactive => interactions::clicked(app, relay, seq, &envelope).await,
+        EnvelopeKind::SlashCommands => {
+            interactions::commanded(app, relay, seq, &envelope).await?;
+            Ok(true)
+        }
+        EnvelopeKind::EventsApi => {
+            let event = &envelope.payload["event"];
+            match event["type"].as_str() {
+                Some("message") => message_event(app, relay, seq, event).await,
+                Some("reaction_added" | "reaction_removed") => {
+                    reaction(app, relay, seq, event).await?;
+                    Ok(true)
+                }
+                // `app_mention` comes beside the message itself.
+                _ => {
+                    done(app, seq).await?;
+                    Ok(true)
+                }
+            }
+        }
+    }
+}
+
+async fn message_event(
+    app: &Arc<App>,
+    relay: &Arc<Relay>,
+    seq: i64,
+    event: &Value,
+) -> Result<bool, Trouble> {
+    let channel = ChannelId::new(event["channel"].as_str().unwrap_or_default());
+    let place = channel.clone();
+    if app
+        .store
+        .look(move |db| channels::get(db, &place))
+        .await
+        .is_err()
+    {
+        done(app, seq).await?;
+        return Ok(true);
+    }
+    match event["subtype"].as_str() {
+        Some("message_changed") => {
+            let (message, rules) = (event["message"].clone(), app.rules.clone());
+            let ours = mirror::is_ours(&relay.us, &message);
+            app.store
+                .change(move |desk| {
+                    if !ours {
+                        mirror::edited(desk, &rules, &channel, &message)?;
+                    }
+                    inbox::done(desk.db(), seq)
+                })
+                .await?;
+        }
+        Some("message_deleted") => {
+            let ts = event["deleted_ts"].as_str().unwrap_or_default().parse();
+            app.store
+                .change(move |desk| {
+                    if let Ok(ts) = ts {
+                        mirror::deleted(desk, &channel, &ts)?;
+                    }
+                    inbox::done(desk.db(), seq)
+                })
+                .await?;
+        }
+        _ if !mirror::is_said(event) => done(app, seq).await?,
+        _ if mirror::is_ours(&relay.us, event) => {
+            return own_echo(app, relay, seq, &channel, event).await;
+        }
+        _ => {
+            let text = event["text"].as_str().unwrap_or_default();
+            if event["thread_ts"].is_string() && words::is_bare(text) {
+                // The card that it answers may be in Slack and not yet known here.
+                relay.flights.landed(&channel, LANDING).await;
+            }
+            said(app, relay, Some(seq), &channel, event).await?;
+        }
+    }
+    Ok(true)
+}
+
+/// Somebody else's message, new or known.
+pub(crate) async fn said(
+    app: &Arc<App>,
+    relay: &Arc<Relay>,
+    seq: Option<i64>,
+    channel: &ChannelId,
+    message: &Value,
+) -> Result<(), Trouble> {
+    let speaker = match message["user"].as_str() {
+        Some(user) => Some(relay.person(&app.store, &UserId::new(user)).await?),
+        None => None,
+    };
+    let (channel, message) = (channel.clone(), message.clone());
+    let (rules, us) = (app.rules.clone(), relay.us.clone());
+    app.store
+        .change(move |desk| {
+            mirror::said(desk, &rules, &us, speaker.as_ref(), &channel, &message)?;
+            match seq {
+                Some(seq) => inbox::done(desk.db(), seq),
+                None => Ok(()),
+            }
+        })
+        .await
+}
+
+/// The echo of a post of ours: known, or waited for, or looked up with all its
+/// metadata, which the event does not carry.
+async fn own_echo(
+    app: &Arc<App>,
+    relay: &Arc<Relay>,
+    seq: i64,
+    channel: &ChannelId,
+    event: &Value,
+) -> Result<bool, Trouble> {
+    let Some(ts) = mirror::ts_of(event) else {
+        done(app, seq).await?;
+        return Ok(true);
+    };
+    let flying = relay.flights.any(channel);
+    let (place, wanted) = (channel.clone(), ts.clone());
+    let known = app
+        .store
+        .look(move |db| message::find(db, &place, &wanted))
+        .await?;
+    if known.is_none() {
+        if flying {
+            return Ok(false);
+        }
+        let Some(found) = look_up(relay, channel, &ts, event).await? else {
+            done(app, seq).await?;
+            return Ok(true);
+        };
+        let (rules, us, place) = (app.rules.clone(), relay.us.clone(), channel.clone());
+        app.store
+            .change(move |desk| {
+                echoes::adopt(desk, &rules, &us, &place, &found)?;
+                inbox::done(desk.db(), seq)
+            })
+            .await?;
+        return Ok(true);
+    }
+    done(app, seq).await?;
+    Ok(true)
+}
+
+async fn look_up(
+    relay: &Relay,
+    channel: &ChannelId,
+    ts: &MessageTs,
+    event: &Value,
+) -> Result<Option<Value>, Trouble> {
+    let root = event["thread_ts"]
+        .as_str()
+        .filter(|root| *root != ts.as_str());
+    let mut args = json!({"channel": channel, "oldest": ts, "latest": ts, "inclusive": true,
+        "limit": 10, "include_all_metadata": true});
+    let method = match root {
+        Some(root) => {
+            args["ts"] = json!(root);
+            "conversations.replies"
+        }
+        None => "conversations.history",
+    };
+    let page = relay.upstream.call(method, None, &args).await?;
+    let mut all = page["messages"].as_array().into_iter().flatten();
+    Ok(all.find(|one| one["ts"] == json!(ts)).cloned())
+}
+
+async fn reaction(
+    app: &Arc<App>,
+    relay: &Arc<Relay>,
+    seq: i64,
+    event: &Value,
+) -> Result<(), Trouble> {
+    let user = UserId::new(event["user"].as_str().unwrap_or_default());
+    let ts = event["item"]["ts"].as_str().unwrap_or_default().parse();
+    // Our own were mirrored when they were made.
+    let Ok(ts) = ts
+        .map_err(drop)
+        .and_then(|ts| (user != relay.us.user).then_some(ts).ok_or(()))
+    else {
+        return done(app, seq).await;
+    };
+    let person = relay.person(&app.store, &user).await?;
+    let what = Reacted {
+        channel: ChannelId::new(event["item"]["channel"].as_str().unwrap_or_default()),
+        ts,
+        name: event["reaction"].as_str().unwrap_or_default().to_owned(),
+        add: event["type"] == json!("reaction_added"),
+    };
+    let rules = app.rules.clone();
+    app.store
+        .change(move |desk| {
+            if channels::get(desk.db(), &what.channel).is_ok() {
+                mirror::reacted(desk, &rules, &person, what)?;
+            }
+            inbox::done(desk.db(), seq)
+        })
+        .await
+}

@@ -1,0 +1,251 @@
+//! Buttons and slash commands used in Slack, and the answers to them. A click on
+//! one of our cards is a decision, by the same rules as in the embedded
+//! workspace; who may not decide is told so, and nobody else.
+
+use std::sync::Arc;
+
+use butler_protocol::{ChannelId, MessageTs, StampKind, ThreadId, UserId};
+use butler_slack::{BlockAction, Envelope, EnvelopeKind};
+use rusqlite::{Connection, OptionalExtension, params};
+use serde_json::{Value, json};
+use tracing::debug;
+
+use crate::relay::{Relay, receive::inbox};
+use crate::{
+    error::Trouble,
+    hub::app::App,
+    log::{self, Happening},
+    person_api::person_actions::{self, Press},
+    store::tx::{Desk, now_ms},
+    web_api::response_url::{self, Response},
+    workspace::{
+        access, channels,
+        decide::{self, Click},
+        message,
+    },
+};
+
+const LIFE_MS: i64 = 30 * 60 * 1000;
+
+/// A person used an element. False when it must wait for a post under way: the
+/// card may be in Slack and not yet known here.
+pub(crate) async fn clicked(
+    app: &Arc<App>,
+    relay: &Arc<Relay>,
+    seq: i64,
+    envelope: &Envelope,
+) -> Result<bool, Trouble> {
+    let Some(action) = envelope.action() else {
+        finish(app, seq).await?;
+        return Ok(true);
+    };
+    let flying = relay.flights.any(&action.channel);
+    let mut person = relay.person(&app.store, &action.user).await?;
+    if person.name == person.id.as_str()
+        && let Some(name) = envelope.payload["user"]["name"].as_str()
+    {
+        name.clone_into(&mut person.name);
+    }
+    let url = envelope.payload["response_url"].as_str().map(str::to_owned);
+    let press = press_of(&envelope.payload["actions"][0], &action);
+    let rules = app.rules.clone();
+    let back = url.clone();
+    let outcome = app
+        .store
+        .change(move |desk| {
+            if let Some(url) = &back {
+                remember(desk.db(), &action.channel, action.message.as_str(), url)?;
+            }
+            let used = desk.attempt(|desk| match action.decision() {
+                Some(decision) => {
+                    let click = Click {
+                        channel: action.channel.clone(),
+                        message: action.message.clone(),
+                        action: decision,
+                    };
+                    decide::decide(desk, &rules, &person, &click).map(drop)
+                }
+                None => person_actions::press_other(
+                    desk,
+                    &rules,
+                    &person,
+                    &action.channel,
+                    &action.message,
+                    press,
+                ),
+            });
+            match used {
+                Err(Trouble::Refused("unknown_request" | "message_not_found")) if flying => {
+                    Ok(None)
+                }
+                Ok(()) => {
+                    inbox::done(desk.db(), seq)?;
+                    Ok(Some(""))
+                }
+                Err(Trouble::Refused(code)) => {
+                    inbox::done(desk.db(), seq)?;
+                    Ok(Some(code))
+                }
+                Err(trouble) => Err(trouble),
+            }
+        })
+        .await?;
+    let Some(code) = outcome else {
+        return Ok(false);
+    };
+    if let (Some(words), Some(url)) = (access::explained(code), url) {
+        let answer = json!({"response_type": "ephemeral", "replace_original": false,
+            "text": words});
+        if let Err(error) = relay.upstream.web.respond(&url, &answer).await {
+            debug!(%error, "a person could not be told why their click did not count");
+        }
+    }
+    Ok(true)
+}
+
+async fn finish(app: &Arc<App>, seq: i64) -> Result<(), Trouble> {
+    app.store
+        .change(move |desk| inbox::done(desk.db(), seq))
+        .await
+}
+
+fn press_of(element: &Value, action: &BlockAction) -> Press {
+    Press {
+        action_id: action.action_id.clone(),
+        block_id: element["block_id"].as_str().map(str::to_owned),
+        state: given_state(&action.state),
+        fields: element.as_object().cloned().unwrap_or_default(),
+    }
+}
+
+fn given_state(state: &Value) -> Option<Value> {
+    let values = state.get("values")?;
+    values.is_object().then(|| values.clone())
+}
+
+/// A slash command goes to the agents of its channel as it came, but for the
+/// address of the answer, which is ours.
+pub(crate) async fn commanded(
+    app: &Arc<App>,
+    relay: &Arc<Relay>,
+    seq: i64,
+    envelope: &Envelope,
+) -> Result<(), Trouble> {
+    let mut payload = envelope.payload.clone();
+    let text = |name: &str| payload[name].as_str().unwrap_or_default().to_owned();
+    let (channel, user) = (
+        ChannelId::new(text("channel_id")),
+        UserId::new(text("user_id")),
+    );
+    let url = text("response_url");
+    relay.person(&app.store, &user).await?;
+    let base = app.rules.base.clone();
+    app.store
+        .change(move |desk| {
+            inbox::done(desk.db(), seq)?;
+            if channels::get(desk.db(), &channel).is_err() {
+                return Ok(());
+            }
+            // A command is in no thread; it gets a place of its own in the log.
+            let place = desk.next_ts();
+            remember(desk.db(), &channel, place.as_str(), &url)?;
+            let key = response_url::issue(desk.db(), &channel, &place, &user)?;
+            payload["response_url"] = json!(format!("{base}/respond/{key}"));
+            payload["token"] = json!("");
+            log::append(
+                desk,
+                Happening {
+                    thread: ThreadId::new(channel, place),
+                    from: None,
+                    to: Vec::new(),
+                    stamp: StampKind::Other,
+                    reference: None,
+                    kind: EnvelopeKind::SlashCommands,
+                    body: payload,
+                    delivered: true,
+                },
+            )?;
+            Ok(())
+        })
+        .await
+}
+
+/// Remembers Slack's own address for answers.
+fn remember(db: &Connection, channel: &ChannelId, ts: &str, url: &str) -> Result<(), Trouble> {
+    db.execute(
+        "DELETE FROM upstream_responses WHERE expires_ms < ?1",
+        [now_ms()],
+    )?;
+    db.execute(
+        "INSERT INTO upstream_responses (channel, ts, url, expires_ms) VALUES (?1, ?2, ?3, ?4)
+         ON CONFLICT (channel, ts) DO UPDATE SET url = excluded.url,
+           expires_ms = excluded.expires_ms",
+        params![channel.as_str(), ts, url, now_ms() + LIFE_MS],
+    )?;
+    Ok(())
+}
+
+/// An app answers a click: the answer goes to Slack, and what it changes is
+/// changed in the mirror as well.
+pub(crate) async fn respond(
+    app: &Arc<App>,
+    relay: &Arc<Relay>,
+    key: String,
+    response: Response,
+) -> Result<(), Trouble> {
+    let changes = response.delete_original || response.replace_original;
+    let (channel, ts, url) = app
+        .store
+        .change(move |desk| {
+            let (channel, ts) = response_url::redeem_place(desk, &key)?;
+            let message = ts.parse::<MessageTs>().ok().filter(|_| changes);
+            if let Some(message) = message
+                && decide::is_card(desk.db(), &channel, &message)?
+            {
+                return Err(Trouble::Refused("cant_update_message"));
+            }
+            let url: Option<String> = desk
+                .db()
+                .query_row(
+                    "SELECT url FROM upstream_responses WHERE channel = ?1 AND ts = ?2
+                     AND expires_ms > ?3",
+                    params![channel.as_str(), ts, now_ms()],
+                    |row| row.get(0),
+                )
+                .optional()?;
+            match url {
+                Some(url) => Ok((channel, ts, url)),
+                None => Err(Trouble::Refused("expired_url")),
+            }
+        })
+        .await?;
+    let body = serde_json::to_value(&response)?;
+    relay.upstream.web.respond(&url, &body).await?;
+    app.store
+        .change(move |desk| mirrored(desk, &channel, &ts, response))
+        .await
+}
+
+fn mirrored(
+    desk: &mut Desk<'_>,
+    channel: &ChannelId,
+    ts: &str,
+    response: Response,
+) -> Result<(), Trouble> {
+    let Ok(ts) = ts.parse::<MessageTs>() else {
+        return Ok(());
+    };
+    let Some(original) = message::find(desk.db(), channel, &ts)? else {
+        return Ok(());
+    };
+    if response.delete_original {
+        return message::delete(desk, channel, &original);
+    }
+    if response.replace_original {
+        let at = desk.next_ts().to_string();
+        let old = original.body.clone();
+        let body = message::edited(old, &response.text, response.blocks, None, &at);
+        return message::replace(desk, channel, &original, &body);
+    }
+    Ok(())
+}

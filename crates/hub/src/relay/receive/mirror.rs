@@ -1,0 +1,263 @@
+//! What people do in Slack, taken over into the mirror, each thing once: a
+//! message is known by its channel and timestamp, a reaction by who made it.
+
+use butler_protocol::{ChannelId, MessageTs, StampKind, ThreadId, UserId, mentions};
+use butler_slack::mrkdwn;
+use rusqlite::{Connection, params};
+use serde_json::{Value, json};
+
+use crate::relay::{Us, channel_requests};
+use crate::{
+    error::Trouble,
+    identity::Person,
+    person_api::person_actions::{
+        self, person_acts,
+        words::{self, Said},
+    },
+    store::tx::Desk,
+    workspace::{
+        decide::Rules,
+        message::{self, Entry},
+    },
+};
+
+/// Fields that belong to an event or a listing, not to the message.
+const NOT_KEPT: [&str; 12] = [
+    "channel",
+    "channel_type",
+    "event_ts",
+    "reactions",
+    "reply_count",
+    "reply_users",
+    "reply_users_count",
+    "latest_reply",
+    "subscribed",
+    "last_read",
+    "is_locked",
+    "unfurl_links",
+];
+
+/// Whether the app itself posted this.
+pub(crate) fn is_ours(us: &Us, message: &Value) -> bool {
+    message["bot_id"].as_str() == Some(us.bot.as_str())
+}
+
+/// Whether it is something that somebody said, as against "ana has joined".
+pub(crate) fn is_said(message: &Value) -> bool {
+    matches!(
+        message["subtype"].as_str(),
+        None | Some("file_share" | "thread_broadcast" | "me_message" | "bot_message")
+    )
+}
+
+/// A message's timestamp.
+pub(crate) fn ts_of(message: &Value) -> Option<MessageTs> {
+    message["ts"].as_str()?.parse().ok()
+}
+
+/// The root of a message's thread.
+pub(crate) fn root_of(message: &Value) -> Option<MessageTs> {
+    let root = message["thread_ts"].as_str().or(message["ts"].as_str());
+    root?.parse().ok()
+}
+
+/// The message as the mirror keeps it: addresses of files lead to us.
+pub(crate) fn shape(
+    db: &Connection,
+    base: &str,
+    channel: &ChannelId,
+    message: &Value,
+) -> Result<Value, Trouble> {
+    let mut body = message.clone();
+    if let Some(fields) = body.as_object_mut() {
+        for name in NOT_KEPT {
+            fields.remove(name);
+        }
+        if fields.get("thread_ts") == fields.get("ts") {
+            fields.remove("thread_ts");
+        }
+    }
+    body["type"] = json!("message");
+    for file in body["files"].as_array_mut().into_iter().flatten() {
+        adopt_file(db, base, channel, file)?;
+    }
+    if body["files"].is_null()
+        && let Some(fields) = body.as_object_mut()
+    {
+        fields.remove("files");
+    }
+    Ok(body)
+}
+
+/// Remembers where a file is and points it to us.
+fn adopt_file(
+    db: &Connection,
+    base: &str,
+    channel: &ChannelId,
+    file: &mut Value,
+) -> Result<(), Trouble> {
+    let text = |name: &str| file[name].as_str().map(str::to_owned);
+    let (Some(id), Some(url)) = (
+        text("id"),
+        text("url_private_download").or_else(|| text("url_private")),
+    ) else {
+        return Ok(());
+    };
+    db.prepare_cached(
+        "INSERT INTO upstream_files (id, channel, name, url) VALUES (?1, ?2, ?3, ?4)
+         ON CONFLICT (id) DO UPDATE SET url = excluded.url",
+    )?
+    .execute(params![
+        id,
+        channel.as_str(),
+        text("name").unwrap_or_default(),
+        url
+    ])?;
+    if let Some(fields) = file.as_object_mut() {
+        fields.retain(|name, _| !name.starts_with("thumb_") && name != "permalink_public");
+    }
+    let ours = format!("{base}/files/{id}");
+    file["url_private_download"] = json!(format!("{ours}?download=1"));
+    file["permalink"] = json!(ours);
+    file["url_private"] = json!(ours);
+    Ok(())
+}
+
+/// Somebody says something. A foreign bot is kept and told to nobody, unless the
+/// repo lets it ask for work; its words never decide. False when it was known.
+pub(crate) fn said(
+    desk: &mut Desk<'_>,
+    rules: &Rules,
+    us: &Us,
+    speaker: Option<&Person>,
+    channel: &ChannelId,
+    message: &Value,
+) -> Result<bool, Trouble> {
+    let (Some(ts), Some(root)) = (ts_of(message), root_of(message)) else {
+        return Ok(false);
+    };
+    if message::find(desk.db(), channel, &ts)?.is_some() {
+        return Ok(false);
+    }
+    let repo = crate::workspace::channels::get(desk.db(), channel)?.repo;
+    let body = shape(desk.db(), &rules.base, channel, message)?;
+    let text = body["text"].as_str().unwrap_or_default().to_owned();
+    let is_person = speaker.is_some() && message["bot_id"].is_null();
+    let author = speaker.map_or_else(
+        || body["bot_id"].as_str().unwrap_or_default().to_owned(),
+        |person| person.id.as_str().to_owned(),
+    );
+    let allowed = match body["bot_id"].as_str() {
+        Some(bot) => channel_requests::allows(desk.db(), &repo, bot)?,
+        None => false,
+    };
+    let mut entry = Entry {
+        thread: ThreadId::new(channel.clone(), root),
+        ts: ts.clone(),
+        author,
+        role: None,
+        body: body.clone(),
+        to: mentions(&text, Some(&us.user)),
+        stamp: StampKind::Message,
+        reference: None,
+        delivered: is_person || allowed,
+    };
+    let Some(person) = speaker.filter(|_| is_person) else {
+        message::record(desk, entry)?;
+        return Ok(true);
+    };
+    let in_thread: Option<MessageTs> = body["thread_ts"].as_str().and_then(|ts| ts.parse().ok());
+    let plain = mrkdwn::unescape(&text);
+    let words = Said {
+        person,
+        channel,
+        root: in_thread.as_ref(),
+        ts: Some(&ts),
+        text: &plain,
+    };
+    entry.stamp = words::kind_of(desk, rules, &words, &us.user)?;
+    if entry.stamp == StampKind::Message
+        && let Some(act) = person_acts::meant(desk.db(), &words)?
+    {
+        entry.stamp = StampKind::Act;
+        entry.reference = Some(act.as_str().to_owned());
+        entry.to = vec![act.role()];
+    }
+    message::record(desk, entry)?;
+    words::heed(desk, rules, &words, &repo)?;
+    Ok(true)
+}
+
+/// A person changed their text. Slack also says so when a link unfurled or a
+/// reply came; then nothing has changed.
+pub(crate) fn edited(
+    desk: &mut Desk<'_>,
+    rules: &Rules,
+    channel: &ChannelId,
+    message: &Value,
+) -> Result<(), Trouble> {
+    let Some(ts) = ts_of(message) else {
+        return Ok(());
+    };
+    let Some(old) = message::find(desk.db(), channel, &ts)? else {
+        return Ok(());
+    };
+    let by_hand = message["edited"].is_object() && old.role.is_none();
+    if !by_hand || message["text"] == old.body["text"] {
+        return Ok(());
+    }
+    let body = shape(desk.db(), &rules.base, channel, message)?;
+    message::replace(desk, channel, &old, &body)
+}
+
+/// Somebody deleted a message.
+pub(crate) fn deleted(
+    desk: &mut Desk<'_>,
+    channel: &ChannelId,
+    ts: &MessageTs,
+) -> Result<(), Trouble> {
+    match message::find(desk.db(), channel, ts)? {
+        Some(old) if old.body["subtype"] != json!("tombstone") => {
+            message::delete(desk, channel, &old)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A person reacted, or took it back. Known ones and those on messages that we
+/// never saw are nothing new.
+pub(crate) fn reacted(
+    desk: &mut Desk<'_>,
+    rules: &Rules,
+    person: &Person,
+    what: person_actions::Reacted,
+) -> Result<(), Trouble> {
+    match desk.attempt(|desk| person_actions::reacted(desk, rules, person, what)) {
+        Err(Trouble::Refused(
+            "already_reacted" | "no_reaction" | "message_not_found" | "invalid_name",
+        )) => Ok(()),
+        other => other,
+    }
+}
+
+/// Who stands behind which reaction on a message, people only.
+pub(crate) fn standing(
+    db: &Connection,
+    us: &Us,
+    channel: &ChannelId,
+    ts: &MessageTs,
+) -> Result<Vec<(String, UserId)>, Trouble> {
+    let mut statement =
+        db.prepare_cached("SELECT name, user FROM reactions WHERE channel = ?1 AND ts = ?2")?;
+    let rows = statement.query_map(params![channel.as_str(), ts.as_str()], |row| {
+        Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?))
+    })?;
+    let mut found = Vec::new();
+    for row in rows {
+        let (name, user) = row?;
+        if user != us.user.as_str() {
+            found.push((name, UserId::new(user)));
+        }
+    }
+    Ok(found)
+}

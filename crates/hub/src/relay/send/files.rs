@@ -1,0 +1,196 @@
+//! Files in both directions. Out: Slack's three steps, and then waiting for the
+//! message that shares the file, which is in no answer. In: fetched with the
+//! token that agents do not have.
+
+use std::{sync::Arc, time::Duration};
+
+use butler_protocol::{ChannelId, MessageTs};
+use rusqlite::{Connection, OptionalExtension};
+use serde_json::{Value, json};
+use tokio::time::sleep;
+
+use crate::relay::{
+    Relay,
+    send::post::{Noted, Sending},
+};
+use crate::{
+    error::{Trouble, refuse},
+    hub::app::App,
+    identity::Agent,
+    workspace::files::{self, File, SIZE_LIMIT},
+};
+
+/// How often we look whether a file has been shared, with growing pauses.
+const LOOKS: u32 = 12;
+/// A file that was begun before a kill may still be shared by itself.
+const LOOKS_AFTER_KILL: u32 = 4;
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// The name and bytes of a file that an agent put into the hub.
+pub(crate) async fn of_hub(app: &Arc<App>, id: String) -> Result<(String, Vec<u8>), Trouble> {
+    app.store
+        .look(move |db| Ok((files::get(db, &id)?.name, files::bytes(db, &id)?)))
+        .await
+}
+
+/// Shares a file as one part of a post.
+pub(crate) async fn share(
+    sending: &Sending<'_>,
+    name: &str,
+    bytes: Vec<u8>,
+    comment: &str,
+    noted: Noted,
+) -> Result<(MessageTs, Value), Trouble> {
+    if let Noted::Begun {
+        file: Some(file), ..
+    } = noted
+        && let Some(message) = shared(sending, &file, comment, LOOKS_AFTER_KILL).await?
+    {
+        return sending.keep(message).await;
+    }
+    let upstream = &sending.relay.upstream;
+    let args = json!({"filename": name, "length": bytes.len()});
+    let asked = upstream
+        .call("files.getUploadURLExternal", None, &args)
+        .await?;
+    let text = |field: &str| asked[field].as_str().unwrap_or_default().to_owned();
+    let (url, file) = (text("upload_url"), text("file_id"));
+    sending.note(Some(file.clone())).await?;
+    upstream.web.put_bytes(&url, bytes).await?;
+    let mut args = json!({"files": [{"id": file, "title": name}],
+        "channel_id": sending.channel()});
+    let post = &sending.order.post;
+    let optional = [
+        ("thread_ts", sending.root.as_ref().map(|ts| json!(ts))),
+        ("username", post.username.as_ref().map(|name| json!(name))),
+        (
+            "icon_emoji",
+            post.icon_emoji.as_ref().map(|icon| json!(icon)),
+        ),
+        (
+            "initial_comment",
+            (!comment.is_empty()).then(|| json!(comment)),
+        ),
+    ];
+    for (field, value) in optional {
+        if let Some(value) = value {
+            args[field] = value;
+        }
+    }
+    let completed = upstream
+        .once("files.completeUploadExternal", None, &args)
+        .await;
+    if let Err(error) = completed
+        && !error.is_unclear()
+    {
+        return Err(error.into());
+    }
+    match shared(sending, &file, comment, LOOKS).await? {
+        Some(message) => sending.keep(message).await,
+        None => Err(Trouble::Away),
+    }
+}
+
+/// The message that shares a file, once there is one.
+async fn shared(
+    sending: &Sending<'_>,
+    file: &str,
+    comment: &str,
+    looks: u32,
+) -> Result<Option<Value>, Trouble> {
+    for look in 0..looks {
+        sleep(PAUSE * look).await;
+        let args = json!({"file": file});
+        let info = sending
+            .relay
+            .upstream
+            .call("files.info", None, &args)
+            .await?;
+        let shares = &info["file"]["shares"];
+        let channel = sending.channel().as_str();
+        let places = [&shares["public"][channel], &shares["private"][channel]];
+        let ts = places.into_iter().find_map(|place| place[0]["ts"].as_str());
+        if let Some(ts) = ts {
+            return Ok(Some(message(sending, &info["file"], ts, comment)));
+        }
+    }
+    Ok(None)
+}
+
+fn message(sending: &Sending<'_>, file: &Value, ts: &str, comment: &str) -> Value {
+    let mut message = json!({"type": "message", "subtype": "file_share", "ts": ts,
+        "text": comment, "files": [file], "bot_id": sending.relay.us.bot});
+    match &sending.order.post.username {
+        Some(name) => message["username"] = json!(name),
+        None => message["user"] = json!(sending.relay.us.user),
+    }
+    if let Some(root) = &sending.root {
+        message["thread_ts"] = json!(root);
+    }
+    message
+}
+
+/// A file of Slack, for an agent of its channel or a person; nothing when Slack
+/// never told us of it.
+pub(crate) async fn download(
+    app: &Arc<App>,
+    relay: &Arc<Relay>,
+    reader: Option<&Agent>,
+    id: &str,
+) -> Result<Option<(File, Vec<u8>)>, Trouble> {
+    let (wanted, reader) = (id.to_owned(), reader.cloned());
+    let found = app
+        .store
+        .look(move |db| {
+            let found = known(db, &wanted)?;
+            if let (Some(known), Some(agent)) = (&found, &reader)
+                && agent.may_use(db, &known.channel).is_err()
+            {
+                return refuse("file_not_found");
+            }
+            Ok(found)
+        })
+        .await?;
+    let Some(known) = found else {
+        return Ok(None);
+    };
+    let limit = usize::try_from(SIZE_LIMIT).unwrap_or(usize::MAX);
+    let fetched = relay.upstream.web.fetch(&known.url, limit).await;
+    let (_, bytes) = fetched.map_err(|error| {
+        tracing::warn!(%error, "a file of Slack cannot be had");
+        Trouble::Refused("file_not_found")
+    })?;
+    let file = File {
+        id: id.to_owned(),
+        channel: Some(known.channel),
+        owner: String::new(),
+        user: String::new(),
+        mimetype: files::mimetype_of(&known.name),
+        title: known.name.clone(),
+        name: known.name,
+        length: bytes.len() as u64,
+        filled: true,
+        created_ms: 0,
+    };
+    Ok(Some((file, bytes)))
+}
+
+/// Where Slack has a file.
+struct Known {
+    channel: ChannelId,
+    name: String,
+    url: String,
+}
+
+fn known(db: &Connection, id: &str) -> Result<Option<Known>, Trouble> {
+    Ok(db
+        .prepare_cached("SELECT channel, name, url FROM upstream_files WHERE id = ?1")?
+        .query_row([id], |row| {
+            Ok(Known {
+                channel: ChannelId::new(row.get::<_, String>(0)?),
+                name: row.get(1)?,
+                url: row.get(2)?,
+            })
+        })
+        .optional()?)
+}

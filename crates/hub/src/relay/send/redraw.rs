@@ -1,0 +1,126 @@
+//! What the hub itself owes Slack after a decision: the card without its buttons,
+//! and a word to whoever may not decide. It is in the store before, so it can
+//! wait for Slack and happen twice.
+
+use std::sync::Arc;
+
+use butler_protocol::{ChannelId, DecisionView, MessageTs};
+use rusqlite::{Connection, params};
+use serde_json::{Value, json};
+use tracing::warn;
+
+use crate::relay::{Relay, send::upstream::repeatable};
+use crate::{
+    error::Trouble,
+    hub::app::App,
+    workspace::{card, decide, message},
+};
+
+/// Draws every decided card that still waits for it, and says what is to be said;
+/// what Slack does not answer is tried again at the next beat.
+pub(crate) async fn work(app: &Arc<App>, relay: &Arc<Relay>) -> Result<(), Trouble> {
+    whisper(app, relay).await?;
+    for (channel, ts) in app.store.look(waiting).await? {
+        match one(app, relay, &channel, &ts).await {
+            Ok(()) => {}
+            Err(Trouble::Away | Trouble::Closed) => return Ok(()),
+            Err(trouble) => {
+                warn!(%trouble, %channel, message = %ts, "a decided card keeps its buttons");
+                done(app, channel, ts).await?;
+            }
+        }
+    }
+    Ok(())
+}
+
+async fn whisper(app: &Arc<App>, relay: &Arc<Relay>) -> Result<(), Trouble> {
+    for (id, args) in app.store.look(whispers).await? {
+        match relay.upstream.once("chat.postEphemeral", None, &args).await {
+            Err(error) if repeatable(&error) => return Ok(()),
+            Err(error) => warn!(%error, "somebody is not told that they may not decide"),
+            Ok(_) => {}
+        }
+        app.store
+            .change(move |desk| {
+                let sql = "DELETE FROM whispers WHERE id = ?1";
+                Ok(desk.db().execute(sql, [id])?)
+            })
+            .await?;
+    }
+    Ok(())
+}
+
+fn whispers(db: &Connection) -> Result<Vec<(i64, Value)>, Trouble> {
+    let sql = "SELECT id, channel, root, user, words FROM whispers ORDER BY id LIMIT 50";
+    let mut statement = db.prepare_cached(sql)?;
+    let rows = statement.query_map([], |row| {
+        let text = |at| row.get::<_, String>(at);
+        let args = json!({"channel": text(1)?, "thread_ts": text(2)?, "user": text(3)?,
+            "text": text(4)?});
+        Ok((row.get(0)?, args))
+    })?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+fn waiting(db: &Connection) -> Result<Vec<(ChannelId, MessageTs)>, Trouble> {
+    let mut statement = db.prepare_cached("SELECT channel, message FROM redraws LIMIT 50")?;
+    let rows = statement.query_map([], |row| {
+        Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?))
+    })?;
+    let mut found = Vec::new();
+    for row in rows {
+        let (channel, ts) = row?;
+        if let Ok(ts) = ts.parse() {
+            found.push((ChannelId::new(channel), ts));
+        }
+    }
+    Ok(found)
+}
+
+async fn one(
+    app: &Arc<App>,
+    relay: &Arc<Relay>,
+    channel: &ChannelId,
+    ts: &MessageTs,
+) -> Result<(), Trouble> {
+    let (place, wanted) = (channel.clone(), ts.clone());
+    let found = app
+        .store
+        .look(move |db| {
+            let view = decide::on_message(db, &place, &wanted)?;
+            Ok((view, message::find(db, &place, &wanted)?))
+        })
+        .await?;
+    let (
+        Some(DecisionView {
+            decided: Some(decision),
+            ..
+        }),
+        Some(old),
+    ) = found
+    else {
+        return done(app, channel.clone(), ts.clone()).await;
+    };
+    let person = relay.person(&app.store, &decision.person).await?.name;
+    let (blocks, text) = card::decided(&old.body, decision.choice, &person);
+    let args = json!({"channel": channel, "ts": ts, "text": text, "blocks": blocks});
+    relay.upstream.once("chat.update", None, &args).await?;
+    app.store
+        .change(move |desk| {
+            decide::redraw(desk, &decision, &person)?;
+            forget(desk.db(), &decision.thread.channel, &decision.message)
+        })
+        .await
+}
+
+async fn done(app: &Arc<App>, channel: ChannelId, ts: MessageTs) -> Result<(), Trouble> {
+    app.store
+        .change(move |desk| forget(desk.db(), &channel, &ts))
+        .await
+}
+
+fn forget(db: &Connection, channel: &ChannelId, ts: &MessageTs) -> Result<(), Trouble> {
+    db.prepare_cached("DELETE FROM redraws WHERE channel = ?1 AND message = ?2")?
+        .execute(params![channel.as_str(), ts.as_str()])?;
+    Ok(())
+}

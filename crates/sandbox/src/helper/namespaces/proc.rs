@@ -1,0 +1,43 @@
+//! A `/proc` of our own: it knows only the processes inside, and it is
+//! read-only, because files like `core_pattern` ask for nothing but the host's
+//! root user, whom a command of root still is.
+
+use std::os::fd::OwnedFd;
+
+use rustix::{
+    fs::{Mode, OFlags, openat},
+    mount::MountAttrFlags,
+};
+
+use crate::Limits;
+use crate::helper::{
+    Doing, Failed,
+    namespaces::mounts::{READ_ONLY, detached},
+    sys::{Propagation, set_mount_attributes},
+};
+
+/// Process ids below this are never handed out a second time, so that many more
+/// processes than asked for can exist at first.
+const RESERVED: u32 = 300;
+
+/// Sets the limits that the kernel keeps per namespace; the `/proc` that they
+/// were set through, mounted nowhere yet.
+pub(crate) fn detached_for(limits: &Limits) -> Result<OwnedFd, Failed> {
+    let proc = detached("proc", &[], MountAttrFlags::MOUNT_ATTR_NOEXEC).doing("mount /proc")?;
+    // Since Linux 6.14 a pid namespace has a limit of its own, which binds root
+    // too. Before that this write fails, and the watch alone counts processes.
+    let most = limits.processes.saturating_add(RESERVED).min(4 << 20);
+    let pages = (limits.memory_bytes / 2 / 4096).max(1);
+    for (name, value) in [
+        ("sys/kernel/pid_max", most.to_string()),
+        ("sys/kernel/shmall", pages.to_string()),
+        ("sys/user/max_user_namespaces", "0".to_owned()),
+    ] {
+        let file = openat(&proc, name, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty());
+        if let Ok(file) = file {
+            let _ = rustix::io::write(&file, value.as_bytes());
+        }
+    }
+    set_mount_attributes(&proc, READ_ONLY, Propagation::Same, false).doing("seal /proc")?;
+    Ok(proc)
+}
