@@ -1,5 +1,5 @@
 //! What all threads of one agent process share: the line to the hub, the
-//! repository, the model, the jail.
+//! repository, the model, the sandbox.
 
 use std::{
     path::PathBuf,
@@ -12,22 +12,22 @@ use butler_playbook::Playbook;
 use butler_policy::{Right, right};
 use butler_protocol::{Epoch, Role, UserId};
 use butler_repo::{Forge, Repo, Tracker};
-use butler_sandbox::Jail;
+use butler_sandbox::Sandbox;
 
 use crate::{
     AgentConfig,
-    listen::pause::Rest,
-    tell::poster::Line,
-    thread::{prepare::Preparations, slots::Desks},
-    upkeep::playbook_cache::Shelf,
+    listen::pause::Pause,
+    tell::poster::Poster,
+    thread::{prepare::Preparations, slots::Slots},
+    upkeep::playbook_cache::PlaybookCache,
 };
 
 /// One agent process.
-pub struct Office {
+pub struct Agent {
     /// What it was told.
     pub config: AgentConfig,
     /// How it speaks.
-    pub line: Line,
+    pub poster: Poster,
     /// The app's user: what a typed `@codebutler` becomes.
     pub bot: Option<UserId>,
     /// The clone.
@@ -39,20 +39,20 @@ pub struct Office {
     /// The model.
     pub model: ModelClient,
     /// Where commands run.
-    pub jail: Arc<Jail>,
+    pub sandbox: Arc<Sandbox>,
     /// Threads at work at the same time.
-    pub desks: Arc<Desks>,
+    pub slots: Arc<Slots>,
     /// Whether the whole team rests.
-    pub rest: Rest,
+    pub pause: Pause,
     /// Which life of this role this is.
     pub epoch: Epoch,
     /// The playbook that was read last.
-    pub shelf: Shelf,
+    pub playbook_cache: PlaybookCache,
     /// Worktrees that are being made ready.
     pub preparations: Preparations,
 }
 
-impl Office {
+impl Agent {
     /// Who works here.
     pub fn role(&self) -> Role {
         self.config.role
@@ -75,7 +75,7 @@ impl Office {
 
     /// The team's playbook, as the default branch has it now.
     pub async fn playbook(&self) -> Arc<Playbook> {
-        self.shelf.playbook(&self.repo).await
+        self.playbook_cache.playbook(&self.repo).await
     }
 
     /// The prompt for the next activation, for a thread that is about `task`.

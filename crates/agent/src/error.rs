@@ -5,7 +5,7 @@ use butler_slack::SlackError;
 
 /// Why an agent, or one of its threads, cannot go on.
 #[derive(Debug, thiserror::Error)]
-pub enum TeamError {
+pub enum AgentError {
     /// The hub does not answer, or refuses us.
     #[error("the hub")]
     Hub(#[from] SlackError),
@@ -20,10 +20,10 @@ pub enum TeamError {
     Model(#[from] butler_model::ModelError),
     /// Commands cannot be confined.
     #[error("the sandbox")]
-    Jail(#[from] butler_sandbox::JailError),
+    Sandbox(#[from] butler_sandbox::SandboxError),
     /// Commands cannot be confined, found out in the background.
     #[error("the sandbox")]
-    NoJail(#[source] std::sync::Arc<butler_sandbox::JailError>),
+    NoJail(#[source] std::sync::Arc<butler_sandbox::SandboxError>),
     /// The folder of the tools.
     #[error("the worktree's folder")]
     Place(#[from] butler_tools::PlaceError),
@@ -32,9 +32,9 @@ pub enum TeamError {
     Missing(String),
 }
 
-impl TeamError {
+impl AgentError {
     /// Whether the hub refused what was begun before a person stopped the thread.
     pub fn is_stop(&self) -> bool {
-        matches!(self, TeamError::Hub(error) if error.is_stop())
+        matches!(self, AgentError::Hub(error) if error.is_stop())
     }
 }

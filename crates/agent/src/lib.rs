@@ -25,7 +25,7 @@ mod tools;
 mod upkeep;
 
 pub use config::{AgentConfig, ByComplexity};
-pub use error::TeamError;
+pub use error::AgentError;
 pub use listen::process::run;
 pub use tell::decision_log::{Choice, read as choices};
 pub use thread::prepare::{Tried, TryOut};

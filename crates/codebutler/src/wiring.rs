@@ -30,7 +30,7 @@ const ADDRESS_FILE: &str = "address";
 /// For models of which nobody knows better.
 const USUAL_WINDOW: u64 = 128_000;
 /// The most that one answer may hold: room for a long file, and little enough
-/// that its worst case does not eat the purse.
+/// that its worst case does not eat the budget.
 const LONGEST_ANSWER: u32 = 8_192;
 
 /// The settings that bind agents: the repo's files as they are on its default
@@ -127,7 +127,7 @@ pub fn repo_name(home: &Path, root: &Path) -> Result<String, CliError> {
     names::name_of(home, root).map_err(|error| {
         let file = home.join("repos.json");
         CliError::user(format!("{}: {error}", file.display())).hint(
-            "it says which folder has which name; mend it, or remove it if there is one repository",
+            "it says which folder has which name; fix it, or remove it if there is one repository",
         )
     })
 }
@@ -349,8 +349,8 @@ pub fn client_of(
     };
     let mut target = Endpoint::new(kind, base_url);
     target.key.clone_from(&endpoint.api_key);
-    target.address_from = format!("models.endpoints.{name}.baseUrl in the machine's file");
-    target.key_from = format!("models.endpoints.{name}.apiKey in the machine's file");
+    target.address_from = format!("models.endpoints.{name}.baseUrl in the machine config");
+    target.key_from = format!("models.endpoints.{name}.apiKey in the machine config");
     target.headers = endpoint
         .headers
         .iter()

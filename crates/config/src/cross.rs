@@ -13,7 +13,7 @@ use crate::{
     machine::Machine,
 };
 
-/// Of the machine's file: the default endpoint exists, no role has two, and
+/// Of the machine config: the default endpoint exists, no role has two, and
 /// with several endpoints it is clear which one is asked.
 pub(crate) fn machine(document: &Document) -> Vec<Problem> {
     let mut problems = Vec::new();

@@ -142,7 +142,7 @@ impl Settings {
         asks.filter(|ask| !ask.agreed).cloned().collect()
     }
 
-    /// Reads the machine's file alone, for commands outside a repo.
+    /// Reads the machine config alone, for commands outside a repo.
     ///
     /// # Errors
     /// All problems of that file.
@@ -157,7 +157,7 @@ impl Settings {
         }
     }
 
-    /// Reads a text as if it were the machine's file, before it is written.
+    /// Reads a text as if it were the machine config, before it is written.
     ///
     /// # Errors
     /// All problems it would have.

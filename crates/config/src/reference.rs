@@ -20,7 +20,7 @@ Three files: one of the machine, two of the repository. All are JSON in which co
 commas are allowed. Unknown keys are errors. All problems of all files are reported at once by every
 command, and by `codebutler validate`.
 
-Only the machine's file may name hosts, keys and approvers, so that a cloned repository cannot
+Only the machine config may name hosts, keys and approvers, so that a cloned repository cannot
 redirect a key. And only there `${NAME}` in a string is filled from the environment; a name that is
 not set is an error. In a repository's file `${NAME}` is an error, so that a clone cannot read your
 variables. `$${NAME}` stands for the text `${NAME}` itself in all of them. Keys marked *secret* are

@@ -88,15 +88,15 @@ async fn note_activity(
         gate::clean_text(&app.redactor, step);
     }
     app.store
-        .change(move |desk| {
+        .write(move |tx| {
             let agent = &caller.agent;
-            agent.check_epoch(desk.db(), caller.epoch)?;
-            agent.may_use(desk.db(), &activity.thread.channel)?;
+            agent.check_epoch(tx.db(), caller.epoch)?;
+            agent.may_use(tx.db(), &activity.thread.channel)?;
             fault("hub.before-activity");
-            let changed = activity::note(desk.db(), agent.role, &activity, now_ms())?;
+            let changed = activity::note(tx.db(), agent.role, &activity, now_ms())?;
             fault("hub.after-activity");
             if !changed {
-                desk.say(Notice::Page {
+                tx.say(Notice::Page {
                     channel: activity.thread.channel,
                     root: activity.thread.root,
                 });
@@ -105,7 +105,7 @@ async fn note_activity(
             let body = json!({"type": "activity", "role": agent.role,
                 "state": activity.state, "step": activity.step});
             log::append(
-                desk,
+                tx,
                 Happening {
                     thread: activity.thread,
                     from: Some(agent.role),
@@ -132,13 +132,13 @@ async fn reserve(
     let caps = app.rules.caps.clone();
     let answer = app
         .store
-        .change(move |desk| {
+        .write(move |tx| {
             let agent = &caller.agent;
-            agent.check_epoch(desk.db(), caller.epoch)?;
-            agent.may_use(desk.db(), &wanted.thread.channel)?;
+            agent.check_epoch(tx.db(), caller.epoch)?;
+            agent.may_use(tx.db(), &wanted.thread.channel)?;
             let answer =
-                budget::reserve(desk.db(), &agent.repo, agent.role, &wanted, &caps, now_ms())?;
-            desk.say(Notice::Page {
+                budget::reserve(tx.db(), &agent.repo, agent.role, &wanted, &caps, now_ms())?;
+            tx.say(Notice::Page {
                 channel: wanted.thread.channel,
                 root: wanted.thread.root,
             });
@@ -154,11 +154,11 @@ async fn settle(
     Json(settlement): Json<Settlement>,
 ) -> Result<Json<Value>, Refusal> {
     app.store
-        .change(move |desk| {
+        .write(move |tx| {
             // A settlement of an older process is still true: the money is spent.
-            let thread = budget::settle(desk.db(), &caller.agent.repo, &settlement)?;
+            let thread = budget::settle(tx.db(), &caller.agent.repo, &settlement)?;
             if let Some(thread) = thread {
-                desk.say(Notice::Page {
+                tx.say(Notice::Page {
                     channel: thread.channel,
                     root: thread.root,
                 });
@@ -183,14 +183,14 @@ async fn records(
     let thread = batch.thread;
     if lines.is_empty() {
         let held = move |db: &rusqlite::Connection| records_held(db, &caller.agent, &thread);
-        return Ok(Json(app.store.look(held).await?));
+        return Ok(Json(app.store.read(held).await?));
     }
     app.store
-        .change(move |desk| {
+        .write(move |tx| {
             let agent = &caller.agent;
-            agent.check_epoch(desk.db(), caller.epoch)?;
-            agent.may_use(desk.db(), &thread.channel)?;
-            let mut insert = desk.db().prepare_cached(
+            agent.check_epoch(tx.db(), caller.epoch)?;
+            agent.may_use(tx.db(), &thread.channel)?;
+            let mut insert = tx.db().prepare_cached(
                 "INSERT OR IGNORE INTO records (channel, root, role, seq, entry)
                  VALUES (?1, ?2, ?3, ?4, ?5)",
             )?;
@@ -205,7 +205,7 @@ async fn records(
                 ])?;
             }
             fault("hub.after-records");
-            desk.say(Notice::Page {
+            tx.say(Notice::Page {
                 channel: thread.channel,
                 root: thread.root,
             });
@@ -251,12 +251,12 @@ async fn pull(
         gate::clean_text(&app.redactor, text);
     }
     app.store
-        .change(move |desk| {
+        .write(move |tx| {
             let agent = &caller.agent;
-            agent.check_epoch(desk.db(), caller.epoch)?;
-            agent.may_use(desk.db(), &news.thread.channel)?;
-            pulls::note(desk.db(), &agent.repo, &news)?;
-            desk.say(Notice::Page {
+            agent.check_epoch(tx.db(), caller.epoch)?;
+            agent.may_use(tx.db(), &news.thread.channel)?;
+            pulls::note(tx.db(), &agent.repo, &news)?;
+            tx.say(Notice::Page {
                 channel: news.thread.channel,
                 root: news.thread.root,
             });
@@ -273,7 +273,7 @@ async fn decision(
 ) -> Result<Json<DecisionView>, Refusal> {
     let view = app
         .store
-        .look(move |db| decide::view(db, &caller.agent.repo, &RequestId::new(request)))
+        .read(move |db| decide::view(db, &caller.agent.repo, &RequestId::new(request)))
         .await?;
     view.map(Json)
         .ok_or(Refusal::new(StatusCode::NOT_FOUND, "unknown_request"))
@@ -289,10 +289,10 @@ async fn put_body(
         return Err(Refusal::new(StatusCode::BAD_REQUEST, "hash_mismatch"));
     }
     app.store
-        .change(move |desk| {
-            caller.agent.check_epoch(desk.db(), caller.epoch)?;
+        .write(move |tx| {
+            caller.agent.check_epoch(tx.db(), caller.epoch)?;
             fault("hub.before-body");
-            desk.db().execute(
+            tx.db().execute(
                 "INSERT OR IGNORE INTO bodies (repo, sha256, bytes) VALUES (?1, ?2, ?3)",
                 params![caller.agent.repo, hash, body.as_ref()],
             )?;
@@ -310,7 +310,7 @@ async fn get_body(
 ) -> Result<Response, Refusal> {
     let bytes = app
         .store
-        .look(move |db| body(db, &caller.agent.repo, &hash))
+        .read(move |db| body(db, &caller.agent.repo, &hash))
         .await?;
     Ok(([("content-type", "application/octet-stream")], bytes).into_response())
 }

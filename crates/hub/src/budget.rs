@@ -1,5 +1,5 @@
 //! Money set aside and settled, durable and idempotent by the caller's id. The
-//! rules are those of `policy::Purse`, kept as sums over one table so that a
+//! rules are those of `policy::Budget`, kept as sums over one table so that a
 //! reservation costs the same however long the day was.
 
 use butler_policy::free_at;
@@ -70,15 +70,15 @@ pub(crate) fn caps_in(db: &Connection, thread: &ThreadId, usual: &Caps) -> Resul
     caps_of(db, &repo.unwrap_or_default(), usual)
 }
 
-/// Whose purse, under which cap.
-struct Purse {
+/// Whose budget, under which cap.
+struct Budget {
     name: &'static str,
     owner: String,
     cap: Usd,
     used: Usd,
 }
 
-/// Sets money aside, or says which purse is too small. A repeat keeps the first
+/// Sets money aside, or says which budget is too small. A repeat keeps the first
 /// amount; an id whose call is over is refused.
 pub(crate) fn reserve(
     db: &Connection,
@@ -113,11 +113,11 @@ pub(crate) fn reserve(
         return Ok(ReserveAnswer::Later(limit));
     }
     let day = day_of(now_ms);
-    for purse in purses(db, repo, &wanted.thread, person.as_ref(), &day, caps)? {
+    for budget in budgets(db, repo, &wanted.thread, person.as_ref(), &day, caps)? {
         // Wide sums: a saturated total must not look as if it fitted.
-        let total = i128::from(purse.used.nanos()) + i128::from(wanted.amount.nanos());
-        if total > i128::from(purse.cap.nanos()) {
-            return turn_down(db, &wanted.thread, &purse);
+        let total = i128::from(budget.used.nanos()) + i128::from(wanted.amount.nanos());
+        if total > i128::from(budget.cap.nanos()) {
+            return turn_down(db, &wanted.thread, &budget);
         }
     }
     fault("hub.before-reserve");
@@ -184,40 +184,44 @@ fn granted(
     amount: Usd,
     caps: &Caps,
 ) -> Result<ReserveAnswer, Trouble> {
-    let purse = thread_purse(db, thread, caps)?;
+    let budget = thread_purse(db, thread, caps)?;
     Ok(ReserveAnswer::Granted {
-        thread_total: purse.used,
-        thread_cap: purse.cap,
+        thread_total: budget.used,
+        thread_cap: budget.cap,
         amount,
     })
 }
 
-/// Refuses, and remembers the purse: it is the one a Raise is about.
-fn turn_down(db: &Connection, thread: &ThreadId, purse: &Purse) -> Result<ReserveAnswer, Trouble> {
+/// Refuses, and remembers the budget: it is the one a Raise is about.
+fn turn_down(
+    db: &Connection,
+    thread: &ThreadId,
+    budget: &Budget,
+) -> Result<ReserveAnswer, Trouble> {
     db.prepare_cached(
         "INSERT OR REPLACE INTO refusals (channel, root, purse, owner) VALUES (?1, ?2, ?3, ?4)",
     )?
     .execute(params![
         thread.channel.as_str(),
         thread.root.as_str(),
-        purse.name,
-        purse.owner
+        budget.name,
+        budget.owner
     ])?;
     Ok(ReserveAnswer::Refused(PurseRefusal {
-        purse: purse.name.to_owned(),
-        cap: purse.cap,
-        used: purse.used,
+        budget: budget.name.to_owned(),
+        cap: budget.cap,
+        used: budget.used,
     }))
 }
 
-fn purses(
+fn budgets(
     db: &Connection,
     repo: &str,
     thread: &ThreadId,
     person: Option<&UserId>,
     day: &str,
     caps: &Caps,
-) -> Result<Vec<Purse>, Trouble> {
+) -> Result<Vec<Budget>, Trouble> {
     let mut found = vec![
         thread_purse(db, thread, caps)?,
         day_purse(db, repo, day, caps)?,
@@ -229,7 +233,7 @@ fn purses(
             "SELECT sum(coalesce(cost, amount)) FROM reservations WHERE day = ?1 AND person = ?2",
             &[day, person.as_str()],
         )?;
-        found.push(Purse {
+        found.push(Budget {
             cap: cap + raised(db, "person", &owner)?,
             name: "person",
             owner,
@@ -239,9 +243,9 @@ fn purses(
     Ok(found)
 }
 
-fn thread_purse(db: &Connection, thread: &ThreadId, caps: &Caps) -> Result<Purse, Trouble> {
+fn thread_purse(db: &Connection, thread: &ThreadId, caps: &Caps) -> Result<Budget, Trouble> {
     let owner = thread.to_string();
-    Ok(Purse {
+    Ok(Budget {
         cap: caps.thread + raised(db, "thread", &owner)?,
         name: "thread",
         owner,
@@ -249,9 +253,9 @@ fn thread_purse(db: &Connection, thread: &ThreadId, caps: &Caps) -> Result<Purse
     })
 }
 
-fn day_purse(db: &Connection, repo: &str, day: &str, caps: &Caps) -> Result<Purse, Trouble> {
+fn day_purse(db: &Connection, repo: &str, day: &str, caps: &Caps) -> Result<Budget, Trouble> {
     let owner = format!("{repo}/{day}");
-    Ok(Purse {
+    Ok(Budget {
         cap: caps.day + raised(db, "day", &owner)?,
         name: "day",
         owner,
@@ -285,15 +289,15 @@ fn sum(db: &Connection, sql: &str, keys: &[&str]) -> Result<Usd, Trouble> {
     Ok(Usd::from_nanos(total.unwrap_or(0)))
 }
 
-fn raised(db: &Connection, purse: &str, owner: &str) -> Result<Usd, Trouble> {
+fn raised(db: &Connection, budget: &str, owner: &str) -> Result<Usd, Trouble> {
     let extra: Option<i64> = db
         .prepare_cached("SELECT extra FROM raises WHERE purse = ?1 AND owner = ?2")?
-        .query_row([purse, owner], |row| row.get(0))
+        .query_row([budget, owner], |row| row.get(0))
         .optional()?;
     Ok(Usd::from_nanos(extra.unwrap_or(0)))
 }
 
-/// A person pressed Raise: the purse that refused this thread last grows by one
+/// A person pressed Raise: the budget that refused this thread last grows by one
 /// configured cap.
 pub(crate) fn raise(db: &Connection, thread: &ThreadId, usual: &Caps) -> Result<(), Trouble> {
     let caps = caps_in(db, thread, usual)?;
@@ -304,8 +308,8 @@ pub(crate) fn raise(db: &Connection, thread: &ThreadId, usual: &Caps) -> Result<
             |row| Ok((row.get(0)?, row.get(1)?)),
         )
         .optional()?;
-    let (purse, owner) = refused.unwrap_or_else(|| ("thread".to_owned(), thread.to_string()));
-    let extra = match purse.as_str() {
+    let (budget, owner) = refused.unwrap_or_else(|| ("thread".to_owned(), thread.to_string()));
+    let extra = match budget.as_str() {
         "day" => caps.day,
         "person" => caps.person.unwrap_or(caps.thread),
         _ => caps.thread,
@@ -314,7 +318,7 @@ pub(crate) fn raise(db: &Connection, thread: &ThreadId, usual: &Caps) -> Result<
     db.execute(
         "INSERT INTO raises (purse, owner, extra) VALUES (?1, ?2, ?3)
          ON CONFLICT (purse, owner) DO UPDATE SET extra = extra + excluded.extra",
-        params![purse, owner, extra.nanos()],
+        params![budget, owner, extra.nanos()],
     )?;
     fault("hub.after-raise");
     Ok(())

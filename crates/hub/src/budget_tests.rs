@@ -42,7 +42,7 @@ fn pay(db: &Connection, id: &str, cents: i64) {
 
 fn refused_by(answer: ReserveAnswer) -> String {
     match answer {
-        ReserveAnswer::Refused(refusal) => refusal.purse,
+        ReserveAnswer::Refused(refusal) => refusal.budget,
         ReserveAnswer::Later(limit) => limit.whose,
         ReserveAnswer::Granted { .. } => "nobody".to_owned(),
     }

@@ -132,7 +132,7 @@ impl Hub {
             let (store, lock) = opened
                 .await
                 .map_err(|_| HubError::Step(crate::Trouble::Closed))??;
-            let own_name = store.change(|desk| tokens::own_name(desk.db())).await?;
+            let own_name = store.write(|tx| tokens::own_name(tx.db())).await?;
             let relay = match config.relay {
                 Some(slack) => Some(Relay::prepare(&store, slack, cancel.clone()).await?),
                 None => None,

@@ -17,7 +17,7 @@ use crate::{
     identity::names::{APP, BOT_USER, TEAM},
     log::notice::{AgentKey, LoggedEvent, Notice},
     presence::activity,
-    store::tx::{Desk, now_ms},
+    store::tx::{Tx, now_ms},
     workspace::stops,
 };
 
@@ -37,14 +37,14 @@ pub(crate) struct Happening {
 }
 
 /// Appends to the log and queues a delivery for every other role of the channel.
-pub(crate) fn append(desk: &mut Desk<'_>, what: Happening) -> Result<u64, Trouble> {
+pub(crate) fn append(tx: &mut Tx<'_>, what: Happening) -> Result<u64, Trouble> {
     let at_ms = now_ms();
     let (to, active) = match what.stamp {
         StampKind::Stop => {
-            let halt = stops::halt(desk.db(), &what.thread, at_ms)?;
+            let halt = stops::halt(tx.db(), &what.thread, at_ms)?;
             (halt.roles, halt.next)
         }
-        _ => (what.to, activity::active(desk.db(), &what.thread, at_ms)?),
+        _ => (what.to, activity::active(tx.db(), &what.thread, at_ms)?),
     };
     let name = what.body["type"].as_str().unwrap_or("event").to_owned();
     let payload = match what.kind {
@@ -63,7 +63,7 @@ pub(crate) fn append(desk: &mut Desk<'_>, what: Happening) -> Result<u64, Troubl
     let channel = what.thread.channel.clone();
     let root = what.thread.root.as_str().to_owned();
     fault("hub.before-event");
-    desk.db()
+    tx.db()
         .prepare_cached(
             "INSERT INTO events (channel, root, from_role, kind, frame, at_ms)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
@@ -76,20 +76,20 @@ pub(crate) fn append(desk: &mut Desk<'_>, what: Happening) -> Result<u64, Troubl
             frame.to_string(),
             at_ms
         ])?;
-    let seq = desk.db().last_insert_rowid();
+    let seq = tx.db().last_insert_rowid();
     match what.stamp {
-        StampKind::Stop => stops::note(desk.db(), &what.thread, seq, active)?,
-        StampKind::Message if what.from.is_none() => stops::spoken(desk.db(), &what.thread)?,
+        StampKind::Stop => stops::note(tx.db(), &what.thread, seq, active)?,
+        StampKind::Message if what.from.is_none() => stops::spoken(tx.db(), &what.thread)?,
         _ => {}
     }
     let targets = if what.delivered {
-        queue(desk.db(), seq, &channel, &root, what.from)?
+        queue(tx.db(), seq, &channel, &root, what.from)?
     } else {
         Vec::new()
     };
     fault("hub.after-event");
     let seq = u64::try_from(seq).unwrap_or(0);
-    desk.say(Notice::Event(Arc::new(LoggedEvent {
+    tx.say(Notice::Event(Arc::new(LoggedEvent {
         seq,
         channel,
         root,

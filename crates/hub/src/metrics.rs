@@ -11,7 +11,7 @@ use crate::{
 };
 
 pub(crate) async fn handle(State(app): State<Arc<App>>) -> Result<String, Refusal> {
-    Ok(app.store.look(render).await?)
+    Ok(app.store.read(render).await?)
 }
 
 fn render(db: &Connection) -> Result<String, Trouble> {

@@ -72,7 +72,7 @@ async fn archived(
     let place = channel.clone();
     let found = app
         .store
-        .look(move |db| workspace::message::find(db, &place, &ts))
+        .read(move |db| workspace::message::find(db, &place, &ts))
         .await?
         .ok_or(Trouble::Refused("message_not_found"))?;
     let address = format!("/c/{channel}/{}#m{}", found.root, found.ts);
@@ -84,7 +84,7 @@ async fn home(
     somebody: Result<Somebody, Refusal>,
 ) -> Result<Response, Turned> {
     visitor(somebody)?;
-    let all = app.store.look(|db| channels::list(db, None)).await?;
+    let all = app.store.read(|db| channels::list(db, None)).await?;
     Ok(match all.first() {
         Some(first) => Redirect::to(&format!("/c/{}", first.id)).into_response(),
         None => layout::empty(&app.version).into_response(),

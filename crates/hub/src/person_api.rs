@@ -125,13 +125,13 @@ async fn dismiss(
     Json(note): Json<Noted>,
 ) -> Answer {
     app.store
-        .change(move |desk| ephemeral::dismiss(desk, &note.channel, &note.ts, &person.id))
+        .write(move |tx| ephemeral::dismiss(tx, &note.channel, &note.ts, &person.id))
         .await?;
     Ok(Json(json!({"ok": true})))
 }
 
 async fn list_channels(State(app): State<Arc<App>>, _somebody: Somebody) -> Answer {
-    let all = app.store.look(|db| channels::list(db, None)).await?;
+    let all = app.store.read(|db| channels::list(db, None)).await?;
     let shown: Vec<Value> = all.iter().map(channels::shown).collect();
     Ok(Json(json!({"ok": true, "channels": shown})))
 }
@@ -164,7 +164,7 @@ async fn channel_messages(
     let range = paging.range();
     let page = app
         .store
-        .look(move |db| {
+        .read(move |db| {
             channels::get(db, &channel)?;
             read::history(db, &channel, &range)
         })
@@ -195,7 +195,7 @@ async fn thread(
     };
     let (view, own) = app
         .store
-        .look(move |db| {
+        .read(move |db| {
             let mut view = overview::thread(db, &ThreadId::new(channel, ts), &caps, &window)?;
             view.records = overview::records(db, &view.thread)?;
             let (channel, root) = (&view.thread.channel, &view.thread.root);
@@ -223,7 +223,7 @@ async fn decisions(
     let open_only = matches!(which.open.as_deref(), Some("1" | "true"));
     let all = app
         .store
-        .look(move |db| decide::list(db, open_only))
+        .read(move |db| decide::list(db, open_only))
         .await?;
     Ok(Json(json!({"ok": true, "decisions": all})))
 }
@@ -232,7 +232,7 @@ async fn agents(State(app): State<Arc<App>>, _somebody: Somebody) -> Answer {
     let online = app.presence.online();
     let all = app
         .store
-        .look(move |db| presence::team(db, None, &online, now_ms()))
+        .read(move |db| presence::team(db, None, &online, now_ms()))
         .await?;
     Ok(Json(
         json!({"ok": true, "agents": all, "version": app.version}),
@@ -261,7 +261,7 @@ async fn events(
     let missed = match last {
         Some(after) => {
             let look = move |db: &rusqlite::Connection| log::events_after(db, after, 1000);
-            app.store.look(look).await?
+            app.store.read(look).await?
         }
         None => Vec::new(),
     };

@@ -44,7 +44,7 @@ pub use self::send::pace::Pace;
 pub(crate) use api::{answers, call};
 pub use scopes::{SCOPES, missing as missing_scopes};
 
-use self::send::in_flight::Flights;
+use self::send::in_flight::InFlight;
 use self::send::upstream::Upstream;
 
 /// What the relay needs to know.
@@ -90,7 +90,7 @@ pub(crate) struct Relay {
     upstream: Upstream,
     us: Us,
     /// Posts under way: their echoes wait.
-    flights: Flights,
+    flights: InFlight,
     people: Mutex<HashMap<UserId, Person>>,
     /// Something waits in the inbox, or may be looked at again.
     wake: Notify,
@@ -119,16 +119,16 @@ impl Relay {
         let upstream = Upstream::new(web, config.pace);
         let own = config.channels.clone();
         store
-            .change(move |desk| {
+            .write(move |tx| {
                 own.iter()
-                    .try_for_each(|one| channel_requests::wish(desk.db(), one))
+                    .try_for_each(|one| channel_requests::wish(tx.db(), one))
             })
             .await?;
         let us = channels::introduce(store, &upstream, &config.channels).await?;
         Ok(Arc::new(Self {
             upstream,
             us,
-            flights: Flights::default(),
+            flights: InFlight::default(),
             people: Mutex::default(),
             wake: Notify::new(),
             gaps: watch::Sender::new(0),

@@ -20,7 +20,7 @@ use tokio::sync::{broadcast, oneshot};
 use crate::{
     error::{HubError, Trouble},
     log::notice::Notice,
-    store::tx::{Desk, Stamps},
+    store::tx::{Stamps, Tx},
 };
 
 /// How long another process may hold the file.
@@ -30,7 +30,7 @@ const BATCH: usize = 256;
 
 /// What the writer does after the commit: answer, and say what happened.
 type Answer = Box<dyn FnOnce(bool) + Send>;
-type Change = Box<dyn FnOnce(&mut Desk<'_>) -> Answer + Send>;
+type Change = Box<dyn FnOnce(&mut Tx<'_>) -> Answer + Send>;
 type Look = Box<dyn FnOnce(&Connection) + Send>;
 
 /// The store's two threads.
@@ -75,14 +75,14 @@ impl Store {
 
     /// Carries out a change and answers after it is durable. An error rolls it
     /// back. The change happens also when the caller stops waiting.
-    pub(crate) async fn change<T, F>(&self, work: F) -> Result<T, Trouble>
+    pub(crate) async fn write<T, F>(&self, work: F) -> Result<T, Trouble>
     where
         T: Send + 'static,
-        F: FnOnce(&mut Desk<'_>) -> Result<T, Trouble> + Send + 'static,
+        F: FnOnce(&mut Tx<'_>) -> Result<T, Trouble> + Send + 'static,
     {
         let (answer, waiting) = oneshot::channel();
-        let change: Change = Box::new(move |desk| {
-            let outcome = desk.attempt(work);
+        let change: Change = Box::new(move |tx| {
+            let outcome = tx.attempt(work);
             Box::new(move |committed| {
                 let _ = answer.send(if committed {
                     outcome
@@ -96,7 +96,7 @@ impl Store {
     }
 
     /// Looks something up.
-    pub(crate) async fn look<T, F>(&self, work: F) -> Result<T, Trouble>
+    pub(crate) async fn read<T, F>(&self, work: F) -> Result<T, Trouble>
     where
         T: Send + 'static,
         F: FnOnce(&Connection) -> Result<T, Trouble> + Send + 'static,
@@ -122,13 +122,13 @@ fn write_loop(
         let outcome = (|| {
             let transaction =
                 connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-            let mut desk = Desk::new(&transaction, &mut stamps);
-            answers.push(first(&mut desk));
+            let mut tx = Tx::new(&transaction, &mut stamps);
+            answers.push(first(&mut tx));
             while answers.len() < BATCH {
                 let Ok(next) = todo.try_recv() else { break };
-                answers.push(next(&mut desk));
+                answers.push(next(&mut tx));
             }
-            said = desk.into_notices();
+            said = tx.into_notices();
             fault("hub.before-commit");
             transaction.commit()
         })();

@@ -140,7 +140,7 @@ impl ErrorClass {
     }
 
     /// Whether a failure says something about the health of the model: our own
-    /// mistakes, an empty purse and a refused key do not open its breaker.
+    /// mistakes, an empty budget and a refused key do not open its breaker.
     #[must_use]
     pub const fn counts_for_breaker(self) -> bool {
         matches!(
@@ -296,7 +296,7 @@ impl ModelError {
             ModelError::Cancelled { .. } => "The model call was stopped.".to_owned(),
             ModelError::Setup(problem) => {
                 format!(
-                    "The model cannot be called: {problem}. `codebutler doctor` says what to mend."
+                    "The model cannot be called: {problem}. `codebutler doctor` says what to fix."
                 )
             }
         }

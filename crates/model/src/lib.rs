@@ -10,7 +10,7 @@
 //! in favour of its fallback.
 //!
 //! What it leaves out: compaction (the loop does it when a request is too
-//! long), caps and purses (`policy` and the hub), and any knowledge of roles.
+//! long), caps and budgets (`policy` and the hub), and any knowledge of roles.
 //! No model id stands in this code; they all come from configuration.
 //!
 //! | module | what it decides |

@@ -16,7 +16,7 @@ use regex::Regex;
 /// Clean text of the kinds that leave a team: code, prose, logs, diffs.
 const PIECES: [&str; 5] = [
     include_str!("../src/judge.rs"),
-    include_str!("../src/purse.rs"),
+    include_str!("../src/budget.rs"),
     include_str!("../src/shell/words.rs"),
     "2026-11-15T03:20:06Z INFO turn{role=coder thread=C1-1700000000-000100}: ran cargo test in 12.4 s, 318 passed, 0 failed\n",
     "The plan has three steps. First the parser learns here-documents, then the rules use them, and at the end the old code goes.\n",

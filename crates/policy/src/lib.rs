@@ -7,19 +7,19 @@
 //! - does this call run, wait for a person, or not happen ([`judge`])? A tool
 //!   runs only with a [`Permit`], and only this crate can make one;
 //! - what must not leave the machine as text ([`Redactor`]), and what may be
-//!   spent ([`Purse`])?
+//!   spent ([`Budget`])?
 //!
 //! No disk, no clock, no network, no async: time, hashes of scripts and
 //! approvals come in as arguments, verdicts go out as values. The analysis of a
 //! command decides when to ask a person; what a command can do anyway is
 //! decided by the kernel, in `jail`.
 
+mod budget;
 mod glob;
 mod judge;
 mod overrides;
 mod pace;
 mod permit;
-mod purse;
 mod redact;
 mod rights;
 mod risk;
@@ -27,11 +27,11 @@ mod shell;
 mod subject;
 mod words;
 
+pub use budget::{Budget, reserve_all};
 pub use judge::judge;
 pub use overrides::Overrides;
 pub use pace::{HOUR_MS, free_at};
 pub use permit::{Approval, Circumstances, Judgement, Permit, Question, Refusal};
-pub use purse::{Purse, reserve_all};
 pub use redact::{CustomPattern, Found, PatternError, Redaction, Redactor};
 pub use rights::{Right, Scope, default_tools, right, tools_with_rights};
 pub use risk::{Assessment, RiskContext, assess};

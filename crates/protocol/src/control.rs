@@ -106,7 +106,7 @@ pub enum ActivityState {
 pub struct Reservation {
     /// Made by the caller; a repeat with the same id is one reservation.
     pub id: ReserveId,
-    /// Whose purse.
+    /// Whose budget.
     pub thread: ThreadId,
     /// On whose behalf, for caps per person.
     #[serde(default)]
@@ -145,11 +145,11 @@ pub struct CallLimit {
     pub free_at_ms: i64,
 }
 
-/// Which purse is too small.
+/// Which budget is too small.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PurseRefusal {
     /// `thread`, `day`, `person`, `calls`.
-    pub purse: String,
+    pub budget: String,
     /// Its cap.
     pub cap: Usd,
     /// Already spent and reserved.
@@ -241,7 +241,7 @@ mod tests {
         assert_eq!(activity.lease_seconds, 30);
 
         let refused = ReserveAnswer::Refused(PurseRefusal {
-            purse: "thread".into(),
+            budget: "thread".into(),
             cap: Usd::from_cents(500),
             used: Usd::from_cents(499),
         });

@@ -235,7 +235,7 @@ pub enum Ending {
     Stopped,
     /// It used all its turns.
     TurnLimit,
-    /// No money left in a purse.
+    /// No money left in a budget.
     OutOfMoney,
     /// It was going in circles.
     Stuck,

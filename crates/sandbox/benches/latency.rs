@@ -16,7 +16,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use butler_sandbox::{Jail, Profile, shell};
+use butler_sandbox::{Profile, Sandbox, shell};
 use tokio_util::sync::CancellationToken;
 
 const ROUNDS: usize = 200;
@@ -31,8 +31,8 @@ const BUILT: Duration = Duration::from_millis(3);
 #[tokio::main]
 async fn main() -> ExitCode {
     let folder = tempfile::tempdir().unwrap();
-    let jail = Jail::new(env!("CARGO_BIN_EXE_butler-sandbox-helper").into()).unwrap();
-    let weaker = jail.clone().without_namespaces("bench").unwrap();
+    let sandbox = Sandbox::new(env!("CARGO_BIN_EXE_butler-sandbox-helper").into()).unwrap();
+    let weaker = sandbox.clone().without_namespaces("bench").unwrap();
     let mut profile = Profile::new(folder.path());
     for name in [".git", ".codebutler"] {
         std::fs::create_dir(folder.path().join(name)).unwrap();
@@ -49,18 +49,18 @@ async fn main() -> ExitCode {
         plain.push(bare().await);
         tokio::time::sleep(REST).await;
         // The last one in namespaces saw other places, so its room is built now.
-        walls.push(confined(&jail, &profile).await);
+        walls.push(confined(&sandbox, &profile).await);
         tokio::time::sleep(REST).await;
-        again.push(confined(&jail, &profile).await);
-        at_once.push(confined(&jail, &profile).await);
+        again.push(confined(&sandbox, &profile).await);
+        at_once.push(confined(&sandbox, &profile).await);
         tokio::time::sleep(REST).await;
-        covered.push(confined(&jail, &missing).await);
+        covered.push(confined(&sandbox, &missing).await);
         tokio::time::sleep(REST).await;
         landlock.push(confined(&weaker, &profile).await);
     }
     println!(
         "`bash -c 'exit 0'`, {ROUNDS} rounds in turns, {:?}",
-        jail.strength()
+        sandbox.strength()
     );
     let base = report("plain spawn", plain, None);
     let built = report("built then", walls, Some(base)).saturating_sub(base);
@@ -68,7 +68,7 @@ async fn main() -> ExitCode {
     let ahead = report("built ahead", again, Some(base)).saturating_sub(base);
     report("without rest", at_once, Some(base));
     report("landlock only", landlock, Some(base));
-    cpu(&jail, &profile).await;
+    cpu(&sandbox, &profile).await;
     let met =
         [("built ahead", ahead, AHEAD), ("built then", built, BUILT)].map(|(name, added, bar)| {
             let met = added < bar;
@@ -83,7 +83,7 @@ async fn main() -> ExitCode {
 
 /// Processor time of a command: of this process, the helper and all below it, by
 /// the kernel's count. Taken in turns, because other programs disturb it.
-async fn cpu(jail: &Jail, profile: &Profile) {
+async fn cpu(sandbox: &Sandbox, profile: &Profile) {
     let (mut plain, mut walls) = (Vec::new(), Vec::new());
     // What was used before is not these commands'.
     butler_sandbox::end_helpers();
@@ -94,7 +94,7 @@ async fn cpu(jail: &Jail, profile: &Profile) {
         }
         let between = used();
         for _ in 0..BATCH {
-            confined(jail, profile).await;
+            confined(sandbox, profile).await;
         }
         // Waited for, so that its time counts; started again, which counts too.
         butler_sandbox::end_helpers();
@@ -132,10 +132,10 @@ async fn bare() -> Duration {
     since.elapsed()
 }
 
-async fn confined(jail: &Jail, profile: &Profile) -> Duration {
+async fn confined(sandbox: &Sandbox, profile: &Profile) -> Duration {
     let command = shell("exit 0", &profile.root);
     let since = Instant::now();
-    let exit = jail
+    let exit = sandbox
         .run(&command, profile, &CancellationToken::new(), None)
         .await;
     assert!(exit.unwrap().success());

@@ -4,7 +4,7 @@ use std::{io, path::PathBuf};
 
 /// Why a command could not be run, or not to its end.
 #[derive(Debug, thiserror::Error)]
-pub enum JailError {
+pub enum SandboxError {
     /// The kernel offers no walls here, so nothing runs.
     #[error("this kernel cannot confine commands: {reason}")]
     Unconfined {

@@ -1,6 +1,6 @@
 //! Runs a command so that the kernel, not a prompt, decides what it can reach.
 //!
-//! [`Jail::run`] starts the codebutler binary once more as `__sandbox`. That
+//! [`Sandbox::run`] starts the codebutler binary once more as `__sandbox`. That
 //! helper restricts *itself* (never the many-threaded caller between fork and
 //! exec), builds what is the same for every command, and forks for each command
 //! the first process of a small world of its own, which starts the command:
@@ -20,8 +20,8 @@
 //! nothing survives the command.
 //!
 //! What it refuses: to run at all when the kernel cannot confine
-//! ([`JailError::Unconfined`]), but for a command that a person approved by itself
-//! ([`Jail::run_unconfined`]). Where there are walls, no switch turns them off.
+//! ([`SandboxError::Unconfined`]), but for a command that a person approved by itself
+//! ([`Sandbox::run_unconfined`]). Where there are walls, no switch turns them off.
 
 mod command;
 mod env;
@@ -37,10 +37,10 @@ mod view;
 
 pub use command::{Command, Ended, Exit, Stdin, shell, shell_with};
 pub use env::{HOME, TMP, scrubbed_env};
-pub use error::JailError;
+pub use error::SandboxError;
 pub use helper::helper_main;
 pub use process::helper_pool::end_helpers;
 pub use profile::{Limits, Network, Profile};
-pub use sandbox::{Jail, Strength};
+pub use sandbox::{Sandbox, Strength};
 pub use self_test::{Probe, SelfTest};
 pub use view::toolchain::plain_cargo_config;

@@ -13,7 +13,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Command, Exit, HOME, JailError, Limits, Network, Profile, SelfTest, Stdin, TMP,
+    Command, Exit, HOME, Limits, Network, Profile, SandboxError, SelfTest, Stdin, TMP,
     process::{
         run,
         spawn::{self, Prepared, Traces},
@@ -36,14 +36,14 @@ pub enum Strength {
     Namespaces,
     /// Landlock and seccomp. No sockets at all. Inside the worktree nothing can be
     /// hidden, and a change of a protected place is noticed afterwards
-    /// ([`JailError::Tampered`]) instead of prevented. Names and sizes of files
+    /// ([`SandboxError::Tampered`]) instead of prevented. Names and sizes of files
     /// and command lines of processes of the host can be seen.
     LandlockOnly {
         /// Why there are no namespaces.
         reason: String,
     },
     /// Nothing: commands are refused, unless a person said about the very command
-    /// that it may run without ([`Jail::run_unconfined`]).
+    /// that it may run without ([`Sandbox::run_unconfined`]).
     None {
         /// What was tried and how it failed.
         reason: String,
@@ -60,7 +60,7 @@ impl Strength {
 
 /// Runs commands confined. Cheap to clone.
 #[derive(Debug, Clone)]
-pub struct Jail {
+pub struct Sandbox {
     helper: PathBuf,
     strength: Strength,
     base: Arc<[Step]>,
@@ -69,37 +69,37 @@ pub struct Jail {
     standing: Option<Arc<Mutex<Vec<Placeholder>>>>,
 }
 
-impl Jail {
+impl Sandbox {
     /// Finds out what the kernel offers by building the walls once. `helper` is
     /// re-executed as `<helper> __sandbox`: the codebutler binary, which calls
     /// [`crate::helper_main`] then. Blocks for some milliseconds.
-    pub fn new(helper: PathBuf) -> Result<Self, JailError> {
+    pub fn new(helper: PathBuf) -> Result<Self, SandboxError> {
         Self::probed(helper, false)
     }
 
     /// The same for a process that will run commands soon: the helper that was
     /// started to find out is kept for the first one.
-    pub fn new_in_use(helper: PathBuf) -> Result<Self, JailError> {
+    pub fn new_in_use(helper: PathBuf) -> Result<Self, SandboxError> {
         Self::probed(helper, true)
     }
 
-    fn probed(helper: PathBuf, keep: bool) -> Result<Self, JailError> {
-        let mut jail = Self {
+    fn probed(helper: PathBuf, keep: bool) -> Result<Self, SandboxError> {
+        let mut sandbox = Self {
             helper,
             strength: Strength::Namespaces,
             base: system::base().into(),
             plans: Plans::default(),
             standing: None,
         };
-        if let Err(reason) = jail.probe(keep)? {
-            jail = jail.without_namespaces(&reason)?;
+        if let Err(reason) = sandbox.probe(keep)? {
+            sandbox = sandbox.without_namespaces(&reason)?;
         }
-        Ok(jail)
+        Ok(sandbox)
     }
 
-    /// The same jail with the weaker walls, for kernels that only some of a
+    /// The same sandbox with the weaker walls, for kernels that only some of a
     /// fleet's machines have, and for trying them.
-    pub fn without_namespaces(mut self, reason: &str) -> Result<Self, JailError> {
+    pub fn without_namespaces(mut self, reason: &str) -> Result<Self, SandboxError> {
         self.strength = Strength::LandlockOnly {
             reason: reason.to_owned(),
         };
@@ -111,7 +111,7 @@ impl Jail {
         Ok(self)
     }
 
-    /// The same jail without any walls, as on a kernel that has none.
+    /// The same sandbox without any walls, as on a kernel that has none.
     #[must_use]
     pub fn without_walls(mut self, reason: &str) -> Self {
         self.strength = Strength::None {
@@ -121,7 +121,7 @@ impl Jail {
     }
 
     /// What stands in the place of a protected path that does not exist stays
-    /// from one command to the next, until the last clone of this jail is gone.
+    /// from one command to the next, until the last clone of this sandbox is gone.
     /// Cheaper than making and removing it every time; for a process whose folder
     /// nobody sets up meanwhile.
     #[must_use]
@@ -147,7 +147,7 @@ impl Jail {
         profile: &'a Profile,
         cancel: &'a CancellationToken,
         output: Option<mpsc::Sender<Vec<u8>>>,
-    ) -> BoxFuture<'a, Result<Exit, JailError>> {
+    ) -> BoxFuture<'a, Result<Exit, SandboxError>> {
         Box::pin(async move {
             self.run_noticing(true, command, profile, cancel, output)
                 .await
@@ -163,7 +163,7 @@ impl Jail {
         profile: &'a Profile,
         cancel: &'a CancellationToken,
         output: Option<mpsc::Sender<Vec<u8>>>,
-    ) -> BoxFuture<'a, Result<Exit, JailError>> {
+    ) -> BoxFuture<'a, Result<Exit, SandboxError>> {
         Box::pin(async move {
             if !matches!(self.strength, Strength::None { .. }) {
                 return self.run(command, profile, cancel, output).await;
@@ -195,9 +195,9 @@ impl Jail {
         profile: &Profile,
         cancel: &CancellationToken,
         output: Option<mpsc::Sender<Vec<u8>>>,
-    ) -> Result<Exit, JailError> {
+    ) -> Result<Exit, SandboxError> {
         if let Strength::None { reason } = &self.strength {
-            return Err(JailError::Unconfined {
+            return Err(SandboxError::Unconfined {
                 reason: reason.clone(),
             });
         }
@@ -215,7 +215,7 @@ impl Jail {
         profile: &Profile,
         cancel: &CancellationToken,
         output: Option<mpsc::Sender<Vec<u8>>>,
-    ) -> Result<Exit, JailError> {
+    ) -> Result<Exit, SandboxError> {
         let since = Instant::now();
         let (sender, started) = oneshot::channel();
         spawn::start(self.helper.clone(), prepared, move |answer| {
@@ -237,7 +237,7 @@ impl Jail {
         mut command: Command,
         profile: &Profile,
         changes: bool,
-    ) -> Result<Prepared, JailError> {
+    ) -> Result<Prepared, SandboxError> {
         let plan = match self.plans.find(profile) {
             Some(plan) => plan,
             None => self.plan(profile)?,
@@ -258,7 +258,7 @@ impl Jail {
             scratch,
         };
         let mut prepared = prepared(command, profile.limits, traces);
-        prepared.ground.clone_from(&plan.ground);
+        prepared.base_root.clone_from(&plan.base_root);
         prepared.again = plan.again;
         // A placeholder that goes with its command is another one next time.
         prepared.ahead = plan.missing.is_empty() || self.standing.is_some();
@@ -268,7 +268,7 @@ impl Jail {
         Ok(prepared)
     }
 
-    fn stand_in(&self, path: &Path) -> Result<Placeholder, JailError> {
+    fn stand_in(&self, path: &Path) -> Result<Placeholder, SandboxError> {
         let take = || {
             Placeholder::take(path).map_err(|source| view::unusable("protected path", path, source))
         };
@@ -282,22 +282,22 @@ impl Jail {
     }
 
     /// Works out what commands with the places of `profile` see.
-    fn plan(&self, profile: &Profile) -> Result<Arc<Plan>, JailError> {
+    fn plan(&self, profile: &Profile) -> Result<Arc<Plan>, SandboxError> {
         let mut base = self.base.to_vec();
         if profile.network == Network::Host {
             base.extend(system::resolver());
         }
         let mut view = view::plan(&base, profile)?;
-        let (ground, again) = match self.strength {
+        let (base_root, again) = match self.strength {
             Strength::Namespaces => {
-                let (ground, again) = base_root::split(&mut view, &base, profile.network);
-                (Some(Arc::new(ground)), again)
+                let (base_root, again) = base_root::split(&mut view, &base, profile.network);
+                (Some(Arc::new(base_root)), again)
             }
             _ => (None, false),
         };
         let plan = Arc::new(Plan {
             profile: profile.clone(),
-            ground,
+            base_root,
             again,
             steps: view.steps,
             missing: view.missing,
@@ -312,22 +312,22 @@ impl Jail {
 
     /// Builds the walls around nothing. The inner error is the kernel's. The helper
     /// can be kept for a command.
-    fn probe(&self, keep: bool) -> Result<Result<(), String>, JailError> {
+    fn probe(&self, keep: bool) -> Result<Result<(), String>, SandboxError> {
         let limits = Limits::default();
         let mut view = View {
             steps: self.base.to_vec(),
             ..View::default()
         };
-        let (mut ground, mut landlock) = (None, None);
+        let (mut base_root, mut landlock) = (None, None);
         if self.strength == Strength::Namespaces {
             let (split, _) = base_root::split(&mut view, &self.base, Network::Loopback);
-            ground = Some(Arc::new(split));
+            base_root = Some(Arc::new(split));
         } else {
             landlock = Some(view::for_landlock(&view.steps));
         }
         let (sender, started) = std::sync::mpsc::channel();
         let mut prepared = prepared(nothing(), limits, Traces::default());
-        prepared.ground = ground;
+        prepared.base_root = base_root;
         // Not built ahead: the next command has a worktree, and sees more.
         prepared.again = keep;
         prepared.room.steps = view.steps;
@@ -336,10 +336,11 @@ impl Jail {
             let _ = sender.send(answer);
         });
         let started = started.recv().map_err(|_| lost("probing"))??;
-        let text = std::io::read_to_string(started.report).map_err(|source| JailError::Lost {
-            step: "probing",
-            source,
-        })?;
+        let text =
+            std::io::read_to_string(started.report).map_err(|source| SandboxError::Lost {
+                step: "probing",
+                source,
+            })?;
         let outcome = match run::first_report(&text) {
             Ok(Report::Exited(0)) => Ok(()),
             Ok(Report::SetUp { step, detail }) => Err(format!("{step}: {detail}")),
@@ -350,7 +351,7 @@ impl Jail {
             started.leash.let_go();
             return Ok(outcome);
         }
-        started.leash.wait().map_err(|source| JailError::Lost {
+        started.leash.wait().map_err(|source| SandboxError::Lost {
             step: "probing",
             source,
         })?;
@@ -376,7 +377,7 @@ fn prepared(command: Command, limits: Limits, traces: Traces) -> Prepared {
     };
     let env = command.env.into_iter();
     Prepared {
-        ground: None,
+        base_root: None,
         again: false,
         ahead: false,
         room: Room {
@@ -402,9 +403,9 @@ fn prepared(command: Command, limits: Limits, traces: Traces) -> Prepared {
 
 /// Without namespaces home and temporary folder are real ones, so every value
 /// that names those inside is changed to them.
-fn scratch(command: &mut Command, steps: &mut Vec<Step>) -> Result<TempDir, JailError> {
+fn scratch(command: &mut Command, steps: &mut Vec<Step>) -> Result<TempDir, SandboxError> {
     let folder = tempfile::Builder::new().prefix("codebutler-").tempdir();
-    let folder = folder.map_err(|source| JailError::Path {
+    let folder = folder.map_err(|source| SandboxError::Path {
         what: "temporary folder",
         path: std::env::temp_dir(),
         source,
@@ -421,7 +422,7 @@ fn scratch(command: &mut Command, steps: &mut Vec<Step>) -> Result<TempDir, Jail
     Ok(folder)
 }
 
-pub(crate) fn lost(step: &'static str) -> JailError {
+pub(crate) fn lost(step: &'static str) -> SandboxError {
     let source = std::io::Error::from(std::io::ErrorKind::BrokenPipe);
-    JailError::Lost { step, source }
+    SandboxError::Lost { step, source }
 }

@@ -16,7 +16,7 @@ use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Command, Jail, Profile, Stdin,
+    Command, Profile, Sandbox, Stdin,
     env::home,
     helper::attack::{Attempt, CREATE_OUTSIDE, MADE, Targets},
     scrubbed_env,
@@ -50,8 +50,8 @@ pub struct Probe {
 }
 
 /// Runs every attack once. A self-test that cannot be run is a failed one.
-pub(crate) async fn run(jail: &Jail) -> SelfTest {
-    let probes = match attempts(jail).await {
+pub(crate) async fn run(sandbox: &Sandbox) -> SelfTest {
+    let probes = match attempts(sandbox).await {
         Ok(attempts) => attempts
             .into_iter()
             .map(|attempt| Probe {
@@ -69,18 +69,18 @@ pub(crate) async fn run(jail: &Jail) -> SelfTest {
     SelfTest { probes }
 }
 
-async fn attempts(jail: &Jail) -> Result<Vec<Attempt>, String> {
+async fn attempts(sandbox: &Sandbox) -> Result<Vec<Attempt>, String> {
     let stage = Stage::set().map_err(|error| format!("cannot prepare it: {error}"))?;
     let request = serde_json::to_vec(&Request::Attack(Box::new(stage.targets.clone())))
         .map_err(|error| error.to_string())?;
     let command = Command {
-        argv: vec![jail.helper().into(), "__sandbox".into()],
+        argv: vec![sandbox.helper().into(), "__sandbox".into()],
         cwd: stage.targets.worktree.clone(),
         env: scrubbed_env(&home(), []),
         stdin: Stdin::Bytes([request.as_slice(), b"\n"].concat()),
     };
-    let profile = stage.profile(jail.helper());
-    let exit = jail
+    let profile = stage.profile(sandbox.helper());
+    let exit = sandbox
         .run_noticing(false, &command, &profile, &CancellationToken::new(), None)
         .await
         .map_err(|error| error.to_string())?;

@@ -33,7 +33,7 @@ pub(crate) const NURSERY: &str = "nursery";
 pub(crate) enum Request {
     /// Leave the host and build what does not depend on the command. A `Room`
     /// follows at once, and others may with later messages.
-    Ground(Box<Ground>),
+    BaseRoot(Box<BaseRoot>),
     /// Build a room on that ground, which waits for its command.
     Room(Box<Room>),
     /// Run a command: in the room that it is sent to, or without namespaces.
@@ -46,7 +46,7 @@ pub(crate) enum Request {
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Asking<'a> {
-    Ground(&'a Ground),
+    BaseRoot(&'a BaseRoot),
     Room(&'a Room),
     Run(&'a Spec),
 }
@@ -54,7 +54,7 @@ pub(crate) enum Asking<'a> {
 /// The part of the walls that is the same for command after command. Two that
 /// are equal are interchangeable.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Ground {
+pub(crate) struct BaseRoot {
     pub version: u32,
     /// The caller's process id: when it is not our parent, the caller is gone.
     pub caller: i32,
@@ -83,7 +83,7 @@ pub(crate) struct Room {
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Spec {
     pub version: u32,
-    /// As in [`Ground`].
+    /// As in [`BaseRoot`].
     pub caller: i32,
     /// Empty: only build the walls and report.
     pub argv: Vec<Os>,

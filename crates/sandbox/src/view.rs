@@ -24,7 +24,7 @@ use std::{
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    JailError, Profile,
+    Profile, SandboxError,
     spec::{Landlock, Os},
     view::{
         looks::{Kind, Looks},
@@ -81,7 +81,7 @@ enum Fate {
 }
 
 /// Works out the view of `profile` on top of what every command sees.
-pub(crate) fn plan(base: &[Step], profile: &Profile) -> Result<View, JailError> {
+pub(crate) fn plan(base: &[Step], profile: &Profile) -> Result<View, SandboxError> {
     let mut draft = Draft::new(profile)?;
     draft.take_base(base);
     let protected = sorted(&profile.protected);
@@ -122,7 +122,7 @@ struct Draft {
 }
 
 impl Draft {
-    fn new(profile: &Profile) -> Result<Self, JailError> {
+    fn new(profile: &Profile) -> Result<Self, SandboxError> {
         let mut looks = Looks::default();
         let root = usable("worktree", &profile.root, &mut looks)?;
         let mut draft = Self {
@@ -169,7 +169,7 @@ impl Draft {
         }
     }
 
-    fn protect(&mut self, path: &Path) -> Result<(), JailError> {
+    fn protect(&mut self, path: &Path) -> Result<(), SandboxError> {
         let path = self.real(path);
         if self.is_hidden(&path) {
             return Ok(());
@@ -185,7 +185,7 @@ impl Draft {
         }
     }
 
-    fn hide(&mut self, path: PathBuf) -> Result<(), JailError> {
+    fn hide(&mut self, path: PathBuf) -> Result<(), SandboxError> {
         if let Some(area) = self.area_of(&path).filter(|area| *area != path) {
             // Whether a folder or a file is covered is seen on the way.
             return self.guard(&area, &path, &Fate::Cover { folder: true });
@@ -219,7 +219,7 @@ impl Draft {
 
     /// Makes `path`, below the writable `area`, hold against everything a
     /// command can do to the folders on the way.
-    fn guard(&mut self, area: &Path, path: &Path, fate: &Fate) -> Result<(), JailError> {
+    fn guard(&mut self, area: &Path, path: &Path, fate: &Fate) -> Result<(), SandboxError> {
         let Ok(way) = path.strip_prefix(area) else {
             return Ok(());
         };
@@ -278,7 +278,7 @@ impl Draft {
         link: PathBuf,
         path: &Path,
         fate: &Fate,
-    ) -> Result<(), JailError> {
+    ) -> Result<(), SandboxError> {
         if !self.is_sealed(area, &link) {
             self.set(link, Fate::Read);
         }
@@ -396,7 +396,7 @@ fn lexical(path: &Path) -> PathBuf {
     clean
 }
 
-fn usable(what: &'static str, path: &Path, looks: &mut Looks) -> Result<PathBuf, JailError> {
+fn usable(what: &'static str, path: &Path, looks: &mut Looks) -> Result<PathBuf, SandboxError> {
     let real = looks.real(path).and_then(|real| {
         let kind = looks.kind(&real)?;
         Ok((kind == Kind::Folder).then_some(real))
@@ -409,8 +409,8 @@ fn usable(what: &'static str, path: &Path, looks: &mut Looks) -> Result<PathBuf,
     Ok(real)
 }
 
-pub(crate) fn unusable(what: &'static str, path: &Path, source: io::Error) -> JailError {
-    JailError::Path {
+pub(crate) fn unusable(what: &'static str, path: &Path, source: io::Error) -> SandboxError {
+    SandboxError::Path {
         what,
         path: path.to_owned(),
         source,

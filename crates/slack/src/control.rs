@@ -67,7 +67,7 @@ impl Control {
     /// Sets money aside for a model call.
     ///
     /// # Errors
-    /// A refusal of the call itself or no answer; an empty purse is an answer.
+    /// A refusal of the call itself or no answer; an empty budget is an answer.
     pub async fn reserve(&self, reservation: &Reservation) -> Result<ReserveAnswer, SlackError> {
         self.post("reserve", reservation).await
     }

@@ -20,7 +20,7 @@ use std::{
 
 use butler_policy::{Circumstances, Judgement, Overrides};
 use butler_protocol::{CallId, Role, ThreadId, ToolCall};
-use butler_tools::{Desk, Executor, Registry, Surroundings, Workplace};
+use butler_tools::{Executor, Registry, Surroundings, ToolContext, Workplace};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -36,10 +36,10 @@ fn main() -> ExitCode {
     grow(scratch.path());
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let place = Workplace::open(scratch.path(), Vec::new(), Surroundings::default()).unwrap();
-    let desk = Desk::new(Arc::new(place), CancellationToken::new());
+    let context = ToolContext::new(Arc::new(place), CancellationToken::new());
     let executor = Executor::new(Registry::native());
     let ours = |tool: &str, arguments: Value| {
-        runtime.block_on(call(&executor, &desk, scratch.path(), tool, arguments))
+        runtime.block_on(call(&executor, &context, scratch.path(), tool, arguments))
     };
     println!("{} files, medians of {ROUNDS} rounds", FOLDERS * FILES);
     let mut ratios = Vec::new();
@@ -108,7 +108,7 @@ fn grow(root: &Path) {
 
 async fn call(
     executor: &Executor,
-    desk: &Desk,
+    context: &ToolContext,
     root: &Path,
     tool: &str,
     arguments: Value,
@@ -136,7 +136,7 @@ async fn call(
     let Judgement::Run(permit) = executor.judge(&call, &circumstances) else {
         panic!("{tool} was not permitted");
     };
-    let outcome = executor.run(&call, permit, desk).await;
+    let outcome = executor.run(&call, permit, context).await;
     assert!(outcome.ok, "{}", outcome.text);
     outcome.text
 }

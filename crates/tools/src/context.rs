@@ -11,7 +11,7 @@ use std::{
 
 use butler_protocol::{CallId, Receipt, TreeHash};
 use butler_repo::Undo;
-use butler_sandbox::Jail;
+use butler_sandbox::Sandbox;
 use futures_util::future::BoxFuture;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -37,9 +37,9 @@ const STILL_PREPARING: &str = "not run: the worktree is still being prepared (th
 
 /// What a call may use. Cheap to clone; clones share everything.
 #[derive(Clone)]
-pub struct Desk {
+pub struct ToolContext {
     workplace: Arc<Workplace>,
-    jail: Option<Arc<Jail>>,
+    sandbox: Option<Arc<Sandbox>>,
     cancel: CancellationToken,
     jobs: Arc<Jobs>,
     tree: Option<TreeHasher>,
@@ -59,13 +59,13 @@ struct Shelf {
     checklist: Vec<Step>,
 }
 
-impl Desk {
+impl ToolContext {
     /// A desk for one workplace; `cancel` ends whatever runs on it.
     #[must_use]
     pub fn new(workplace: Arc<Workplace>, cancel: CancellationToken) -> Self {
         Self {
             workplace,
-            jail: None,
+            sandbox: None,
             jobs: Arc::new(Jobs::new(&cancel)),
             cancel,
             tree: None,
@@ -80,10 +80,10 @@ impl Desk {
         }
     }
 
-    /// Without a jail no command runs.
+    /// Without a sandbox no command runs.
     #[must_use]
-    pub fn with_jail(mut self, jail: Arc<Jail>) -> Self {
-        self.jail = Some(jail);
+    pub fn with_jail(mut self, sandbox: Arc<Sandbox>) -> Self {
+        self.sandbox = Some(sandbox);
         self
     }
 
@@ -186,8 +186,8 @@ impl Desk {
         &self.jobs
     }
 
-    pub(crate) fn jail(&self) -> Option<&Arc<Jail>> {
-        self.jail.as_ref()
+    pub(crate) fn sandbox(&self) -> Option<&Arc<Sandbox>> {
+        self.sandbox.as_ref()
     }
 
     /// Waits until commands make sense here. `Ok` may carry a warning, `Err` is

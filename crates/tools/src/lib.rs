@@ -3,7 +3,7 @@
 //! A model's call comes in as a `ToolCall`. The [`Executor`] repairs it (usual
 //! aliases, loose types), refuses what it does not know or cannot read, and
 //! lets `policy` judge it. With the permit that `policy` gives, and with nothing
-//! else, the tool runs: on a [`Desk`] that lends it a [`Workplace`], a jail for
+//! else, the tool runs: on a [`ToolContext`] that lends it a [`Workplace`], a sandbox for
 //! commands, a cancel token, and a shelf for what is not text (receipts, the
 //! checklist).
 //!
@@ -36,12 +36,12 @@ pub use call::executor::{Executor, Intent};
 pub use call::registry::Registry;
 pub use call::schema::flat as flat_schema;
 pub use content::outside::{fenced, taints};
-pub use context::{Desk, DiffMaker, ReadyGate, TreeHasher};
+pub use context::{DiffMaker, ReadyGate, ToolContext, TreeHasher};
 pub use place::{Check, Inside, Opened, PlaceError, Surroundings, Workplace};
 pub use receipt::in_diff as weakened_checks;
 pub use run::branch_start::{LaidOut, Past};
 pub use run::cache::Cache;
 pub use run::jobs::Jobs;
-pub use run::prepare::{Chore, Preparing, prepare};
+pub use run::prepare::{Preparing, RuntimeCommand, prepare};
 pub use tool::{DEFAULT_DEADLINE, Tool, interrupted};
 pub use web::{Lookup, Page, Web, WebError};

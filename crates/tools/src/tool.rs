@@ -8,7 +8,7 @@ use butler_protocol::{CrashClass, Tier, ToolOutcome, ToolSpec};
 use futures_util::future::BoxFuture;
 use serde_json::Value;
 
-use crate::Desk;
+use crate::ToolContext;
 
 /// How long a call may take when its tool does not say otherwise.
 pub const DEFAULT_DEADLINE: Duration = Duration::from_secs(60);
@@ -42,7 +42,7 @@ pub trait Tool: Send + Sync {
     }
 
     /// Called before the intent is written: what a later recovery needs.
-    fn trace(&self, _input: &Value, _desk: &Desk) -> Option<Value> {
+    fn trace(&self, _input: &Value, _desk: &ToolContext) -> Option<Value> {
         None
     }
 
@@ -51,7 +51,7 @@ pub trait Tool: Send + Sync {
         &'a self,
         permit: &'a Permit,
         input: &'a Value,
-        desk: &'a Desk,
+        context: &'a ToolContext,
     ) -> BoxFuture<'a, ToolOutcome>;
 
     /// The intent is on disk and no result is: finish the call, or report.
@@ -60,10 +60,10 @@ pub trait Tool: Send + Sync {
         permit: &'a Permit,
         input: &'a Value,
         _trace: Option<&'a Value>,
-        desk: &'a Desk,
+        context: &'a ToolContext,
     ) -> BoxFuture<'a, ToolOutcome> {
         match self.crash() {
-            CrashClass::Pure | CrashClass::Rerunnable => self.run(permit, input, desk),
+            CrashClass::Pure | CrashClass::Rerunnable => self.run(permit, input, context),
             CrashClass::Convergent | CrashClass::Checkable | CrashClass::Opaque => {
                 let text = interrupted(self.name());
                 Box::pin(async move { ToolOutcome::error(text) })

@@ -60,7 +60,7 @@ pub enum Effect {
     AskForMoney {
         /// The card.
         request: RequestId,
-        /// Which purse is too small.
+        /// Which budget is too small.
         refusal: PurseRefusal,
     },
     /// Do what a person decided, without a model call; answer with `CarriedOut`.

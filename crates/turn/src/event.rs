@@ -29,7 +29,7 @@ pub enum Event {
         /// Which reservation.
         reserve: ReserveId,
         /// What the hub said.
-        answer: Purse,
+        answer: Budget,
     },
     /// The model answered [`Effect::CallModel`](crate::Effect::CallModel).
     Replied {
@@ -119,12 +119,12 @@ pub struct Heard {
 
 /// What the hub said to a reservation.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Purse {
+pub enum Budget {
     /// Go ahead.
     Granted {
         /// What was set aside.
         amount: Usd,
-        /// The tokens the answer may have; fewer than asked for when the purse
+        /// The tokens the answer may have; fewer than asked for when the budget
         /// holds only that much.
         max_tokens: u32,
         /// Spent and reserved in this thread, this one included.

@@ -44,7 +44,7 @@ pub use amend::{Amended, amended};
 pub use effect::{
     Effect, Interrupted, Mark, ModelCall, Order, Outgoing, PostKind, Reserve, Settle,
 };
-pub use event::{Event, FailureKind, Heard, ModelFailure, Purse};
+pub use event::{Budget, Event, FailureKind, Heard, ModelFailure};
 pub use fold::{Messages, fold};
 pub use machine::Machine;
 pub use setup::{Limits, Models, Setup};

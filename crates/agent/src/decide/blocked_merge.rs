@@ -15,10 +15,10 @@ use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
 use crate::{
-    TeamError,
+    AgentError,
     agent::now_ms,
     decide::{merge, outcomes, person_actions},
-    thread::{context::Seat, effects::Done},
+    thread::{context::ThreadContext, effects::Done},
     tools::MergeSubject,
 };
 
@@ -73,9 +73,9 @@ impl Refused {
     }
 
     /// The line that ends it in the log.
-    pub fn withdrawn(&self, seat: &Seat) -> Record {
+    pub fn withdrawn(&self, context: &ThreadContext) -> Record {
         Record::Posted {
-            idem: seat.idem_for(&self.request, WITHDRAWN),
+            idem: context.idem_for(&self.request, WITHDRAWN),
             ts: self.message.clone(),
         }
     }
@@ -83,11 +83,11 @@ impl Refused {
 
 /// Tells the thread, once for each state, and leaves it in the log.
 pub async fn tell(
-    seat: &Seat,
+    context: &ThreadContext,
     order: &Order,
     pr: PrNumber,
     error: &Error,
-) -> Result<ToolOutcome, TeamError> {
+) -> Result<ToolOutcome, AgentError> {
     warn!(%error, %pr, "the forge did not merge");
     let (block, wait) = Block::of(error);
     let text = sentence(pr, block, error);
@@ -99,19 +99,19 @@ pub async fn tell(
             format!("{}.{}", block.as_str(), (seconds / 60 + 1) * 60)
         }
     };
-    let idem = seat.idem_for(&order.request, &format!("refused-{state}"));
-    let people = seat.line.people(&seat.thread).await?;
-    let posted = seat
-        .line
+    let idem = context.idem_for(&order.request, &format!("refused-{state}"));
+    let people = context.poster.people(&context.thread).await?;
+    let posted = context
+        .poster
         .offer_to(
-            &seat.thread,
+            &context.thread,
             idem.clone(),
             &people,
             &text,
             &person_actions::way_on(),
         )
         .await?;
-    seat.write(Record::Posted {
+    context.write(Record::Posted {
         idem,
         ts: posted.ts,
     });
@@ -146,14 +146,14 @@ fn sentence(pr: PrNumber, block: Block, error: &Error) -> String {
 }
 
 /// Waits, and asks the forge once more.
-pub async fn wait(seat: Seat, refused: Refused, cancel: CancellationToken) -> Done {
+pub async fn wait(context: ThreadContext, refused: Refused, cancel: CancellationToken) -> Done {
     let left = refused.not_before_ms.saturating_sub(now_ms()).max(0);
     let left = Duration::from_millis(u64::try_from(left).unwrap_or(0));
     tokio::select! {
         () = cancel.cancelled() => return Done::MergeTried,
         () = tokio::time::sleep(left.max(PAUSE)) => {}
     }
-    if let Err(error) = again(&seat, &refused, &cancel).await {
+    if let Err(error) = again(&context, &refused, &cancel).await {
         warn!(%error, "a refused merge could not be tried again");
     }
     Done::MergeTried
@@ -161,11 +161,11 @@ pub async fn wait(seat: Seat, refused: Refused, cancel: CancellationToken) -> Do
 
 /// One more request. Whatever it gives is told once and is in the log.
 pub async fn again(
-    seat: &Seat,
+    context: &ThreadContext,
     refused: &Refused,
     cancel: &CancellationToken,
-) -> Result<(), TeamError> {
-    let asked = seat.facts().asked.get(&refused.request).cloned();
+) -> Result<(), AgentError> {
+    let asked = context.facts().asked.get(&refused.request).cloned();
     let Some(asked) = asked else {
         return Ok(());
     };
@@ -179,40 +179,44 @@ pub async fn again(
     let subject = outcomes::subject(&order, &asked)?;
     let wanted = MergeAgain {
         number: subject.pr,
-        head: head_there(seat, &subject).await?,
+        head: head_there(context, &subject).await?,
         title: subject.title.clone(),
         body: subject.description.clone(),
     };
-    match seat.office.forge.merge_again(&wanted, cancel).await {
-        Ok(()) => merge::merge(seat, &order, &asked, cancel).await.map(drop),
+    match context.agent.forge.merge_again(&wanted, cancel).await {
+        Ok(()) => merge::merge(context, &order, &asked, cancel)
+            .await
+            .map(drop),
         Err(Error::Cancelled { .. }) => Ok(()),
         Err(error) if Block::of(&error).0 == Block::Refused => {
             // It may conflict by now, or have moved: that takes a closer look.
-            merge::merge(seat, &order, &asked, cancel).await.map(drop)
+            merge::merge(context, &order, &asked, cancel)
+                .await
+                .map(drop)
         }
-        Err(error) => tell(seat, &order, subject.pr, &error).await.map(drop),
+        Err(error) => tell(context, &order, subject.pr, &error).await.map(drop),
     }
 }
 
 /// The head that was pushed for this merge: what was accepted may be on top of
 /// what was reviewed.
 async fn head_there(
-    seat: &Seat,
+    context: &ThreadContext,
     subject: &MergeSubject,
-) -> Result<butler_protocol::CommitSha, TeamError> {
+) -> Result<butler_protocol::CommitSha, AgentError> {
     if subject.knowledge {
         return Ok(subject.head.clone());
     }
-    match seat.office.repo.find(&seat.thread).await? {
+    match context.agent.repo.find(&context.thread).await? {
         Some(worktree) => Ok(worktree.head().await?),
         None => Ok(subject.head.clone()),
     }
 }
 
 /// Takes the buttons from the message about a refusal that is over. Cosmetic.
-pub async fn put_away(seat: &Seat, refused: &Refused, what: &str) {
+pub async fn put_away(context: &ThreadContext, refused: &Refused, what: &str) {
     let blocks = json!([{"type": "markdown", "text": what}]);
-    let (web, channel) = (&seat.line.web, &seat.thread.channel);
+    let (web, channel) = (&context.poster.web, &context.thread.channel);
     let update = web.update(channel, &refused.message, what, Some(&blocks));
     if let Err(error) = update.await {
         warn!(%error, "the message about a refused merge keeps its buttons");
@@ -220,17 +224,17 @@ pub async fn put_away(seat: &Seat, refused: &Refused, what: &str) {
 }
 
 /// The merge went through after all: the log and the message say so.
-pub async fn passed(seat: &Seat, request: &RequestId) {
-    let refused = seat.facts().refused.clone();
+pub async fn passed(context: &ThreadContext, request: &RequestId) {
+    let refused = context.facts().refused.clone();
     let Some(refused) = refused.filter(|refused| refused.request == *request) else {
         return;
     };
-    seat.write(Record::Posted {
-        idem: seat.idem_for(request, MERGED),
+    context.write(Record::Posted {
+        idem: context.idem_for(request, MERGED),
         ts: refused.message.clone(),
     });
     put_away(
-        seat,
+        context,
         &refused,
         "The forge had refused this merge; it went through since.",
     )

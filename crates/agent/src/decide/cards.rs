@@ -7,7 +7,7 @@ use butler_protocol::{
 use butler_slack::SlackError;
 use serde_json::{Value, json};
 
-use crate::thread::context::Seat;
+use crate::thread::context::ThreadContext;
 
 /// What a card asks.
 pub struct NewCard {
@@ -25,14 +25,14 @@ pub struct NewCard {
 
 /// Posts a card. The record must be in the log before anything else happens;
 /// the same key posts the same card.
-pub async fn post(seat: &Seat, idem: Idem, new: NewCard) -> Result<Record, SlackError> {
-    let line = &seat.line;
+pub async fn post(context: &ThreadContext, idem: Idem, new: NewCard) -> Result<Record, SlackError> {
+    let poster = &context.poster;
     let sha256 = new.subject.sha256();
     let body = CardBody {
         subject: new.subject,
         remarks: new.remarks,
-        people: line.people(&seat.thread).await?,
-        allowed: seat.office.config.allowed.clone(),
+        people: poster.people(&context.thread).await?,
+        allowed: context.agent.config.allowed.clone(),
     };
     fault("agent.before-card");
     let bytes = serde_json::to_vec(&body).unwrap_or_default();
@@ -40,9 +40,9 @@ pub async fn post(seat: &Seat, idem: Idem, new: NewCard) -> Result<Record, Slack
         request: new.request.clone(),
         kind: new.kind,
         sha256: sha256.clone(),
-        body: Some(line.control.put_body(&bytes).await?),
+        body: Some(poster.control.put_body(&bytes).await?),
     };
-    let posted = line.ask(&seat.thread, idem, tag).await?;
+    let posted = poster.ask(&context.thread, idem, tag).await?;
     fault("agent.after-card");
     let mut subject = new.kept;
     // Where the card stands.

@@ -8,46 +8,50 @@ use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
 use crate::{
-    TeamError,
+    AgentError,
     decide::knowledge,
-    thread::{context::Seat, effects::Done},
+    thread::{context::ThreadContext, effects::Done},
     upkeep::pull_news,
 };
 
 /// Commits what lies there. What cannot be committed now is at the next rest.
-pub async fn keep(seat: Seat, cancel: CancellationToken) -> Done {
-    if let Err(error) = commit(&seat, &cancel).await {
+pub async fn keep(context: ThreadContext, cancel: CancellationToken) -> Done {
+    if let Err(error) = commit(&context, &cancel).await {
         warn!(%error, "the designs of a thread are not committed yet");
     }
     Done::Nothing
 }
 
-async fn commit(seat: &Seat, cancel: &CancellationToken) -> Result<(), TeamError> {
-    let office = &seat.office;
-    let worktree = office.repo.knowledge(&seat.thread, cancel).await?;
+async fn commit(context: &ThreadContext, cancel: &CancellationToken) -> Result<(), AgentError> {
+    let agent = &context.agent;
+    let worktree = agent.repo.knowledge(&context.thread, cancel).await?;
     let _lock = worktree.lock().await?;
     if worktree.status(cancel).await?.is_clean() {
         return Ok(());
     }
     let message = "designs: what the Artist made";
     let tree = worktree.tree().await?;
-    let key = format!("designs-{}-{tree}", seat.thread.short());
-    let head = knowledge::publish(seat, &worktree, message, &key, cancel).await?;
+    let key = format!("designs-{}-{tree}", context.thread.short());
+    let head = knowledge::publish(context, &worktree, message, &key, cancel).await?;
     let new = NewPull {
         branch: worktree.branch.clone(),
         title: message.to_owned(),
-        body: format!("Designs from thread {}.", seat.thread),
+        body: format!("Designs from thread {}.", context.thread),
     };
-    let pull = office.forge.create(&new, cancel).await?;
-    pull_news::opened(seat, &worktree, &pull, &head, cancel).await;
+    let pull = agent.forge.create(&new, cancel).await?;
+    pull_news::opened(context, &worktree, &pull, &head, cancel).await;
     let text = format!(
         "What I made is kept in {}. `merge` puts it before you; with a change of code it is merged along.",
         pull.number
     );
-    let idem = Idem::new(format!("{}-designs-{}", seat.thread.short(), pull.number.0));
-    office
-        .line
-        .say(&seat.thread, idem, &text, Vec::new())
+    let idem = Idem::new(format!(
+        "{}-designs-{}",
+        context.thread.short(),
+        pull.number.0
+    ));
+    agent
+        .poster
+        .say(&context.thread, idem, &text, Vec::new())
         .await?;
     Ok(())
 }

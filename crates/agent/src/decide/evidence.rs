@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     tell::{render, thread_journal},
-    thread::context::Seat,
+    thread::context::ThreadContext,
 };
 
 /// Files that are named before the rest is only counted.
@@ -17,13 +17,13 @@ const NAMED: usize = 12;
 
 /// Everything that is known about a pull request at its present head.
 pub async fn of_pull(
-    seat: &Seat,
+    context: &ThreadContext,
     pull: &PullRequest,
     verdict: Option<&Verdict>,
     cancel: &CancellationToken,
 ) -> Vec<String> {
     let verdict = verdict.filter(|verdict| verdict.head == pull.head);
-    let changes = seat.office.repo.changes_of(&pull.head, cancel).await;
+    let changes = context.agent.repo.changes_of(&pull.head, cancel).await;
     let mut lines = match &changes {
         Ok(changes) => of_change(verdict, changes),
         Err(error) => {
@@ -33,10 +33,10 @@ pub async fn of_pull(
             lines
         }
     };
-    if seat.office.config.journal_in_pull {
+    if context.agent.config.journal_in_pull {
         lines.push(format!(
             "Adds a page about this thread, `{}`",
-            thread_journal::path(&seat.thread)
+            thread_journal::path(&context.thread)
         ));
     }
     lines.push(where_to_look(pull));
@@ -46,11 +46,11 @@ pub async fn of_pull(
 /// The same for knowledge: a person has accepted each sentence of it, and no
 /// check could tell anything about it.
 pub async fn of_knowledge(
-    seat: &Seat,
+    context: &ThreadContext,
     pull: &PullRequest,
     cancel: &CancellationToken,
 ) -> Vec<String> {
-    let changes = seat.office.repo.changes_of(&pull.head, cancel).await;
+    let changes = context.agent.repo.changes_of(&pull.head, cancel).await;
     let counted = changes.map(|changes| size(&changes.files));
     counted.into_iter().chain([where_to_look(pull)]).collect()
 }

@@ -13,14 +13,14 @@ use crate::{thread::facts::Facts, upkeep::history};
 
 /// How a thread went, as far as its end depends on it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Lane {
+pub struct FastTrack {
     /// Whether the approved plan was a simple one.
     pub simple: bool,
     /// Where it rubbed, one line each.
     pub friction: Vec<String>,
 }
 
-impl Lane {
+impl FastTrack {
     /// What the logs of a thread say.
     pub fn of(threads: &Path, thread: &ThreadId) -> Self {
         let plan = history::plan_of(threads, thread);
@@ -50,14 +50,14 @@ impl Lane {
         }
         if self.is_quiet() {
             return Some(
-                "Small lane: a simple plan, and nothing rubbed. The short form is enough: read \
+                "Small lane: a simple plan, and there was no friction. The short form is enough: read \
                  the diff, then ProposeMerge with one line of what went well. Other roles are \
                  not asked, unless a person wants that."
                     .to_owned(),
             );
         }
         Some(format!(
-            "The plan was simple, but it rubbed, so look back in full: {}.",
+            "The plan was simple, but there was friction, so look back in full: {}.",
             self.friction.join("; ")
         ))
     }
@@ -164,15 +164,15 @@ mod tests {
 
     #[test]
     fn only_a_quiet_simple_thread_gets_the_short_form() {
-        let lane = |simple, friction: &[&str]| Lane {
+        let fast_track = |simple, friction: &[&str]| FastTrack {
             simple,
             friction: friction.iter().map(|one| (*one).to_owned()).collect(),
         };
-        let note = lane(true, &[]).note().unwrap();
+        let note = fast_track(true, &[]).note().unwrap();
         assert!(note.contains("short form"), "{note}");
-        let note = lane(true, &["a cap was reached"]).note().unwrap();
+        let note = fast_track(true, &["a cap was reached"]).note().unwrap();
         assert!(note.contains("in full: a cap was reached"), "{note}");
-        assert_eq!(lane(false, &[]).note(), None);
-        assert!(!lane(false, &[]).is_quiet());
+        assert_eq!(fast_track(false, &[]).note(), None);
+        assert!(!fast_track(false, &[]).is_quiet());
     }
 }

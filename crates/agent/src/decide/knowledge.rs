@@ -11,7 +11,7 @@ use butler_protocol::{CommitSha, fault};
 use butler_repo::Worktree;
 use tokio_util::sync::CancellationToken;
 
-use crate::{TeamError, decide::learnings::Proposal, thread::context::Seat};
+use crate::{AgentError, decide::learnings::Proposal, thread::context::ThreadContext};
 
 /// What came of writing proposals.
 #[derive(Debug, Default)]
@@ -23,7 +23,7 @@ pub struct Written {
 }
 
 /// Puts accepted proposals into the files of a worktree. A repeat changes nothing.
-pub fn write_all(root: &Path, proposals: &[Proposal]) -> Result<Written, TeamError> {
+pub fn write_all(root: &Path, proposals: &[Proposal]) -> Result<Written, AgentError> {
     let mut written = Written::default();
     for proposal in proposals {
         let result = proposal.check().and_then(|()| {
@@ -54,9 +54,9 @@ pub fn read(root: &Path, path: &str) -> Option<String> {
 }
 
 /// Writes a file of the worktree.
-pub fn write(root: &Path, path: &str, text: &str) -> Result<(), TeamError> {
+pub fn write(root: &Path, path: &str, text: &str) -> Result<(), AgentError> {
     let full = root.join(path);
-    let failed = |error: io::Error| TeamError::Missing(format!("{path}: {error}"));
+    let failed = |error: io::Error| AgentError::Missing(format!("{path}: {error}"));
     no_link(root, path).map_err(failed)?;
     if let Some(parent) = full.parent() {
         fs::create_dir_all(parent).map_err(failed)?;
@@ -87,26 +87,26 @@ fn no_link(root: &Path, path: &str) -> io::Result<()> {
 
 /// Commits what was written and pushes it; gives the head that is on the remote.
 pub async fn publish(
-    seat: &Seat,
+    context: &ThreadContext,
     worktree: &Worktree,
     message: &str,
     key: &str,
     cancel: &CancellationToken,
-) -> Result<CommitSha, TeamError> {
-    commit(seat, worktree, message, key, cancel).await?;
+) -> Result<CommitSha, AgentError> {
+    commit(context, worktree, message, key, cancel).await?;
     Ok(worktree.push(cancel).await?)
 }
 
 /// Commits what was written and puts it on the default branch, as the policy of
 /// this repository wants it.
 pub async fn land(
-    seat: &Seat,
+    context: &ThreadContext,
     worktree: &Worktree,
     message: &str,
     key: &str,
     cancel: &CancellationToken,
-) -> Result<CommitSha, TeamError> {
-    commit(seat, worktree, message, key, cancel).await?;
+) -> Result<CommitSha, AgentError> {
+    commit(context, worktree, message, key, cancel).await?;
     fault("agent.before-land");
     let landed = worktree.land_knowledge(cancel).await?;
     fault("agent.after-land");
@@ -114,19 +114,19 @@ pub async fn land(
 }
 
 async fn commit(
-    seat: &Seat,
+    context: &ThreadContext,
     worktree: &Worktree,
     message: &str,
     key: &str,
     cancel: &CancellationToken,
-) -> Result<(), TeamError> {
+) -> Result<(), AgentError> {
     let trailers = [
-        ("CodeButler-Thread".to_owned(), seat.thread.to_string()),
+        ("CodeButler-Thread".to_owned(), context.thread.to_string()),
         (butler_repo::KEY_TRAILER.to_owned(), key.to_owned()),
     ];
-    let message = seat.office.clean(message);
+    let message = context.agent.clean(message);
     worktree
-        .commit_all(seat.role(), &message, &trailers, cancel)
+        .commit_all(context.role(), &message, &trailers, cancel)
         .await?;
     Ok(())
 }

@@ -13,7 +13,7 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    TeamError,
+    AgentError,
     decide::{
         blocked_merge,
         cards::{self, NewCard},
@@ -24,7 +24,7 @@ use crate::{
     },
     tell::{bill::Bill, render, report, thread_journal, thread_page},
     thread::{
-        context::{Seat, request_nth},
+        context::{ThreadContext, request_nth},
         facts::Asked,
     },
     tools::MergeSubject,
@@ -33,53 +33,54 @@ use crate::{
 
 /// Squash onto the default branch, exactly the reviewed files; then clean up.
 pub async fn merge(
-    seat: &Seat,
+    context: &ThreadContext,
     order: &Order,
     asked: &Asked,
     cancel: &CancellationToken,
-) -> Result<ToolOutcome, TeamError> {
+) -> Result<ToolOutcome, AgentError> {
     let subject = outcomes::subject(order, asked)?;
     let accepted = if subject.knowledge {
         Vec::new()
     } else {
-        seat.facts().accepted()
+        context.facts().accepted()
     };
-    let (merged, written) = match land(seat, order, &subject, &accepted, cancel).await {
+    let (merged, written) = match land(context, order, &subject, &accepted, cancel).await {
         Ok(landed) => landed,
-        Err(TeamError::Repo(error @ Error::HeadMoved { .. })) => {
+        Err(AgentError::Repo(error @ Error::HeadMoved { .. })) => {
             return Ok(ToolOutcome::error(format!(
                 "not merged: {error}. The card was for {}; it needs another review and a new card.",
                 render::short_sha(subject.head.as_str())
             )));
         }
-        Err(TeamError::Repo(Error::Conflict { files, .. })) if !subject.knowledge => {
-            return settle(seat, order, &subject, &files).await;
+        Err(AgentError::Repo(Error::Conflict { files, .. })) if !subject.knowledge => {
+            return settle(context, order, &subject, &files).await;
         }
-        Err(TeamError::Repo(error)) if !matches!(error, Error::Cancelled { .. }) => {
-            return blocked_merge::tell(seat, order, subject.pr, &error).await;
+        Err(AgentError::Repo(error)) if !matches!(error, Error::Cancelled { .. }) => {
+            return blocked_merge::tell(context, order, subject.pr, &error).await;
         }
         Err(error) => return Err(error),
     };
-    blocked_merge::passed(seat, &order.request).await;
-    pull_news::ended(seat, &subject, PullStanding::Merged).await;
+    blocked_merge::passed(context, &order.request).await;
+    pull_news::ended(context, &subject, PullStanding::Merged).await;
     if !subject.knowledge {
-        thread_journal::keep(&seat.office, &seat.thread, cancel).await;
+        thread_journal::keep(&context.agent, &context.thread, cancel).await;
     }
-    let beside = merge_research(seat, &subject, cancel).await;
-    if seat.office.config.knowledge_direct {
+    let beside = merge_research(context, &subject, cancel).await;
+    if context.agent.config.knowledge_direct {
         // What was on it is on the default branch already.
-        let repo = &seat.office.repo;
-        let _ = repo.remove_knowledge(&seat.thread, cancel).await;
+        let repo = &context.agent.repo;
+        let _ = repo.remove_knowledge(&context.thread, cancel).await;
     }
     fault("agent.before-clean-up");
     if subject.knowledge {
-        seat.office
+        context
+            .agent
             .repo
-            .remove_knowledge(&seat.thread, cancel)
+            .remove_knowledge(&context.thread, cancel)
             .await?;
     } else {
-        seat.office.preparations.stop(&seat.thread).await;
-        seat.office.repo.remove(&seat.thread, cancel).await?;
+        context.agent.preparations.stop(&context.thread).await;
+        context.agent.repo.remove(&context.thread, cancel).await?;
     }
     fault("agent.after-clean-up");
     let late: Vec<Proposal> = accepted
@@ -87,7 +88,7 @@ pub async fn merge(
         .filter(|proposal| !written.kept.contains(&proposal.title()))
         .collect();
     if !late.is_empty() && !subject.knowledge {
-        offer(seat, order, &late, cancel).await?;
+        offer(context, order, &late, cancel).await?;
     }
     let mut text = format!(
         "Merged {} as `{}`. The branch and its worktree are gone.",
@@ -102,13 +103,13 @@ pub async fn merge(
     {
         text.push_str(&format!("\n{line}"));
     }
-    say(seat, seat.idem_for(&order.request, "merged"), &text).await?;
+    say(context, context.idem_for(&order.request, "merged"), &text).await?;
     if subject.knowledge {
-        outcomes::collect(seat, order, cancel).await?;
+        outcomes::collect(context, order, cancel).await?;
     } else {
-        tell_cost(seat, order).await?;
-        let files = overlap::changed(seat, &merged, cancel).await;
-        overlap::tell_others(seat, &subject.pr.to_string(), &files, cancel).await;
+        tell_cost(context, order).await?;
+        let files = overlap::changed(context, &merged, cancel).await;
+        overlap::tell_others(context, &subject.pr.to_string(), &files, cancel).await;
     }
     Ok(ToolOutcome::ok(text).then(Then::End))
 }
@@ -116,19 +117,19 @@ pub async fn merge(
 /// The conflict goes to the Coder, who finds it laid out in its worktree; checks,
 /// review and a new card follow from there.
 async fn settle(
-    seat: &Seat,
+    context: &ThreadContext,
     order: &Order,
     subject: &MergeSubject,
     files: &[PathBuf],
-) -> Result<ToolOutcome, TeamError> {
+) -> Result<ToolOutcome, AgentError> {
     let files = files.iter().map(|file| file.display().to_string());
     let body = HandOver::Conflict {
         pr: subject.pr,
         files: files.collect(),
     };
-    let line = &seat.line;
-    let idem = seat.idem_for(&order.request, "conflict");
-    line.hand_over(&seat.thread, idem, &body).await?;
+    let poster = &context.poster;
+    let idem = context.idem_for(&order.request, "conflict");
+    poster.hand_over(&context.thread, idem, &body).await?;
     let text = format!(
         "not merged: {} conflicts with what was merged meanwhile. The Coder settles it; its review comes back to you, then propose the merge again.",
         subject.pr
@@ -139,13 +140,13 @@ async fn settle(
 /// Writes what was accepted onto the branch and merges it. The reviewed files
 /// themselves stay what they were: the tree without `.codebutler/` is compared.
 async fn land(
-    seat: &Seat,
+    context: &ThreadContext,
     order: &Order,
     subject: &MergeSubject,
     accepted: &[Proposal],
     cancel: &CancellationToken,
-) -> Result<(CommitSha, Written), TeamError> {
-    let forge = &seat.office.forge;
+) -> Result<(CommitSha, Written), AgentError> {
+    let forge = &context.agent.forge;
     if let PullState::Merged { commit } = forge.view(subject.pr, cancel).await?.state {
         let titles = accepted.iter().map(Proposal::title).collect();
         let kept = Written {
@@ -159,23 +160,23 @@ async fn land(
         body: Some(subject.description.clone()),
     };
     forge.edit(subject.pr, &words, cancel).await?;
-    let (head, written) = remember(seat, order, subject, accepted, cancel).await?;
+    let (head, written) = remember(context, order, subject, accepted, cancel).await?;
     Ok((forge.merge(subject.pr, &head, cancel).await?, written))
 }
 
 async fn remember(
-    seat: &Seat,
+    context: &ThreadContext,
     order: &Order,
     subject: &MergeSubject,
     accepted: &[Proposal],
     cancel: &CancellationToken,
-) -> Result<(CommitSha, Written), TeamError> {
+) -> Result<(CommitSha, Written), AgentError> {
     let as_reviewed = (subject.head.clone(), Written::default());
-    let journal = seat.office.config.journal_in_pull && !subject.knowledge;
+    let journal = context.agent.config.journal_in_pull && !subject.knowledge;
     if accepted.is_empty() && !journal {
         return Ok(as_reviewed);
     }
-    let Some(worktree) = seat.office.repo.find(&seat.thread).await? else {
+    let Some(worktree) = context.agent.repo.find(&context.thread).await? else {
         return Ok(as_reviewed);
     };
     // Somebody still works there, or there are files that nobody reviewed: the
@@ -188,14 +189,15 @@ async fn remember(
     }
     let written = knowledge::write_all(&worktree.path, accepted)?;
     if journal {
-        keep_page(seat, &worktree.path, subject, cancel).await?;
+        keep_page(context, &worktree.path, subject, cancel).await?;
     }
     fault("agent.before-remember");
     let message = "knowledge: what this thread taught";
-    let head = knowledge::publish(seat, &worktree, message, order.request.as_str(), cancel).await?;
+    let head =
+        knowledge::publish(context, &worktree, message, order.request.as_str(), cancel).await?;
     fault("agent.after-remember");
-    if tree_of(seat.office.repo.git(), head.as_str()).await? != subject.tree {
-        return Err(TeamError::Missing(format!(
+    if tree_of(context.agent.repo.git(), head.as_str()).await? != subject.tree {
+        return Err(AgentError::Missing(format!(
             "{} holds other files than the ones that were reviewed; nothing was merged",
             subject.pr
         )));
@@ -206,37 +208,37 @@ async fn remember(
 /// The page of the thread goes with it, as the card said. What an interrupted
 /// attempt wrote stays: the logs have grown since, and the commit is the same one.
 async fn keep_page(
-    seat: &Seat,
+    context: &ThreadContext,
     root: &Path,
     subject: &MergeSubject,
     cancel: &CancellationToken,
-) -> Result<(), TeamError> {
-    let path = thread_journal::path(&seat.thread);
+) -> Result<(), AgentError> {
+    let path = thread_journal::path(&context.thread);
     if knowledge::read(root, &path).is_some() {
         return Ok(());
     }
-    let repo = &seat.office.repo;
+    let repo = &context.agent.repo;
     let changes = repo.changes_of(&subject.head, cancel).await?;
     let files: Vec<String> = changes.files.into_iter().map(|file| file.path).collect();
-    let threads = seat.office.threads();
-    let text = thread_page::of_thread(&threads, &seat.thread, &subject.evidence, &files);
-    knowledge::write(root, &path, &seat.office.clean(&text))
+    let threads = context.agent.threads();
+    let text = thread_page::of_thread(&threads, &context.thread, &subject.evidence, &files);
+    knowledge::write(root, &path, &context.agent.clean(&text))
 }
 
 /// The findings of this thread, if the card said that they are merged with it.
 async fn merge_research(
-    seat: &Seat,
+    context: &ThreadContext,
     subject: &MergeSubject,
     cancel: &CancellationToken,
 ) -> Option<String> {
     let (pr, head) = subject.research.as_ref()?;
-    match seat.office.forge.merge(*pr, head, cancel).await {
+    match context.agent.forge.merge(*pr, head, cancel).await {
         Ok(_) => {
             // Left behind, it would only take room.
-            let _ = seat
-                .office
+            let _ = context
+                .agent
                 .repo
-                .remove_knowledge(&seat.thread, cancel)
+                .remove_knowledge(&context.thread, cancel)
                 .await;
             Some(format!("The research in {pr} is kept too."))
         }
@@ -247,13 +249,13 @@ async fn merge_research(
 /// Accepted when the branch was gone or busy: a small pull request of its own,
 /// which a person merges.
 pub async fn offer(
-    seat: &Seat,
+    context: &ThreadContext,
     order: &Order,
     proposals: &[Proposal],
     cancel: &CancellationToken,
-) -> Result<(), TeamError> {
-    let office = &seat.office;
-    let worktree = office.repo.knowledge(&seat.thread, cancel).await?;
+) -> Result<(), AgentError> {
+    let agent = &context.agent;
+    let worktree = agent.repo.knowledge(&context.thread, cancel).await?;
     let _lock = worktree.lock().await?;
     let written = knowledge::write_all(&worktree.path, proposals)?;
     if !written.left_out.is_empty() {
@@ -261,7 +263,7 @@ pub async fn offer(
             "Accepted, and not written:\n- {}",
             written.left_out.join("\n- ")
         );
-        say(seat, seat.idem_for(&order.request, "left-out"), &text).await?;
+        say(context, context.idem_for(&order.request, "left-out"), &text).await?;
     }
     if written.kept.is_empty() {
         return Ok(());
@@ -273,31 +275,31 @@ pub async fn offer(
         .iter()
         .map(|title| format!("- {title}\n"))
         .collect();
-    if office.config.knowledge_direct {
-        let landed = knowledge::land(seat, &worktree, message, key, cancel).await?;
+    if agent.config.knowledge_direct {
+        let landed = knowledge::land(context, &worktree, message, key, cancel).await?;
         let text = format!(
             "Remembered on the default branch, as `{}`:\n{list}",
             render::short_sha(landed.as_str())
         );
-        return say(seat, seat.idem_for(&order.request, "landed"), &text).await;
+        return say(context, context.idem_for(&order.request, "landed"), &text).await;
     }
-    let head = knowledge::publish(seat, &worktree, message, key, cancel).await?;
+    let head = knowledge::publish(context, &worktree, message, key, cancel).await?;
     let new = NewPull {
         branch: worktree.branch.clone(),
         title: message.to_owned(),
-        body: office.clean(&list),
+        body: agent.clean(&list),
     };
-    let pull = office.forge.create(&new, cancel).await?;
-    pull_news::opened(seat, &worktree, &pull, &head, cancel).await;
-    let evidence = evidence::of_knowledge(seat, &pull, cancel).await;
+    let pull = agent.forge.create(&new, cancel).await?;
+    pull_news::opened(context, &worktree, &pull, &head, cancel).await;
+    let evidence = evidence::of_knowledge(context, &pull, cancel).await;
     let subject = MergeSubject {
         pr: pull.number,
         evidence,
-        tree: tree_of(office.repo.git(), head.as_str()).await?,
+        tree: tree_of(agent.repo.git(), head.as_str()).await?,
         head,
         title: new.title,
         description: new.body,
-        writer: seat.role(),
+        writer: context.role(),
         research: None,
         knowledge: true,
     };
@@ -312,24 +314,25 @@ pub async fn offer(
             "learnings": proposals.iter().map(Proposal::sha256).collect::<Vec<_>>(),
         }),
     };
-    let record = cards::post(seat, seat.idem_for(&request, "knowledge"), card).await?;
-    seat.write(record);
+    let record = cards::post(context, context.idem_for(&request, "knowledge"), card).await?;
+    context.write(record);
     Ok(())
 }
 
 /// What the thread cost, against what was expected.
-async fn tell_cost(seat: &Seat, order: &Order) -> Result<(), TeamError> {
-    let threads = seat.office.threads();
-    let bill = Bill::of_thread(&threads, &seat.thread);
-    let plan = history::plan_of(&threads, &seat.thread);
-    let rounds = seat.facts().rounds;
+async fn tell_cost(context: &ThreadContext, order: &Order) -> Result<(), AgentError> {
+    let threads = context.agent.threads();
+    let bill = Bill::of_thread(&threads, &context.thread);
+    let plan = history::plan_of(&threads, &context.thread);
+    let rounds = context.facts().rounds;
     let text = report::render(&bill, plan.as_ref(), rounds);
-    say(seat, seat.idem_for(&order.request, "report"), &text).await
+    say(context, context.idem_for(&order.request, "report"), &text).await
 }
 
-async fn say(seat: &Seat, idem: Idem, text: &str) -> Result<(), TeamError> {
-    let line = &seat.line;
-    line.say(&seat.thread, idem, text, Vec::<Role>::new())
+async fn say(context: &ThreadContext, idem: Idem, text: &str) -> Result<(), AgentError> {
+    let poster = &context.poster;
+    poster
+        .say(&context.thread, idem, text, Vec::<Role>::new())
         .await?;
     Ok(())
 }

@@ -11,25 +11,25 @@ use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
 use crate::{
-    TeamError,
+    AgentError,
     decide::{learnings::Proposal, merge},
     listen::buttons,
-    thread::{context::Seat, effects::Done, facts::Asked, prepare},
+    thread::{context::ThreadContext, effects::Done, facts::Asked, prepare},
     tools::MergeSubject,
     upkeep::pull_news,
 };
 
 /// Does what a person decided.
 pub async fn carry_out(
-    seat: &Seat,
+    context: &ThreadContext,
     order: &Order,
     cancel: &CancellationToken,
-) -> Result<ToolOutcome, TeamError> {
-    let Some(asked) = seat.facts().asked.get(&order.request).cloned() else {
+) -> Result<ToolOutcome, AgentError> {
+    let Some(asked) = context.facts().asked.get(&order.request).cloned() else {
         return Ok(ToolOutcome::error("the card is not known any more"));
     };
-    let person = seat.line.web.user_name(&order.person).await?;
-    if !was_about(seat, order, &asked).await? {
+    let person = context.poster.web.user_name(&order.person).await?;
+    if !was_about(context, order, &asked).await? {
         return Ok(ToolOutcome::error(format!(
             "{person} pressed {} on card {}, but what it showed has changed since. Nothing was done; put it before them again.",
             order.choice.label(),
@@ -37,34 +37,36 @@ pub async fn carry_out(
         )));
     }
     match (order.kind, order.choice) {
-        (DecisionKind::Plan, Choice::Approve) => start(seat, order, &asked, cancel).await,
+        (DecisionKind::Plan, Choice::Approve) => start(context, order, &asked, cancel).await,
         (DecisionKind::Plan, Choice::Modify) => {
-            let line = &seat.line;
-            let idem = seat.idem_for(&order.request, "modify");
+            let poster = &context.poster;
+            let idem = context.idem_for(&order.request, "modify");
             let people = std::slice::from_ref(&order.person);
-            line.ask_people(&seat.thread, idem, people, "What should be different?")
+            poster
+                .ask_people(&context.thread, idem, people, "What should be different?")
                 .await?;
             let said = "wants the plan changed; their next message says how, then propose it again";
             Ok(until_they_speak(told(said, &person)))
         }
-        (DecisionKind::Plan, _) => reject(seat, order, &person, cancel).await,
-        (DecisionKind::Merge, Choice::Merge) => merge::merge(seat, order, &asked, cancel).await,
-        (DecisionKind::Merge, Choice::Close) => close(seat, order, &asked, cancel).await,
+        (DecisionKind::Plan, _) => reject(context, order, &person, cancel).await,
+        (DecisionKind::Merge, Choice::Merge) => merge::merge(context, order, &asked, cancel).await,
+        (DecisionKind::Merge, Choice::Close) => close(context, order, &asked, cancel).await,
         (DecisionKind::Merge, _) => {
             let text = format!(
                 "Held by {person}: the pull request stays open. `merge` puts it before you again, `close` too."
             );
-            seat.line
+            context
+                .poster
                 .say(
-                    &seat.thread,
-                    seat.idem_for(&order.request, "held"),
+                    &context.thread,
+                    context.idem_for(&order.request, "held"),
                     &text,
                     Vec::new(),
                 )
                 .await?;
             Ok(ToolOutcome::ok(text).then(Then::End))
         }
-        (DecisionKind::Learning, _) => learn(seat, order, &asked, &person, cancel).await,
+        (DecisionKind::Learning, _) => learn(context, order, &asked, &person, cancel).await,
         (kind, choice) => Ok(told(
             &format!("chose {} ({kind:?})", choice.label()),
             &person,
@@ -74,8 +76,12 @@ pub async fn carry_out(
 
 /// Whether the hub's record is about exactly what the log holds. A card that was
 /// posted before a crash can show what is not so any more.
-async fn was_about(seat: &Seat, order: &Order, asked: &Asked) -> Result<bool, TeamError> {
-    let view = seat.line.control.decision(&order.request).await?;
+async fn was_about(
+    context: &ThreadContext,
+    order: &Order,
+    asked: &Asked,
+) -> Result<bool, AgentError> {
+    let view = context.poster.control.decision(&order.request).await?;
     let same =
         |decision: Decision| decision.sha256 == asked.sha256 && decision.choice == order.choice;
     Ok(view.decided.is_some_and(same))
@@ -89,17 +95,18 @@ fn until_they_speak(outcome: ToolOutcome) -> ToolOutcome {
 
 /// Asks why in one tap and gives the branch back; what was on it is saved.
 async fn reject(
-    seat: &Seat,
+    context: &ThreadContext,
     order: &Order,
     person: &str,
     cancel: &CancellationToken,
-) -> Result<ToolOutcome, TeamError> {
-    let idem = seat.idem_for(&order.request, "why");
-    let line = &seat.line;
-    line.offer(&seat.thread, idem, "Rejected. Why?", &buttons::why())
+) -> Result<ToolOutcome, AgentError> {
+    let idem = context.idem_for(&order.request, "why");
+    let poster = &context.poster;
+    poster
+        .offer(&context.thread, idem, "Rejected. Why?", &buttons::why())
         .await?;
-    seat.office.preparations.stop(&seat.thread).await;
-    if let Err(error) = seat.office.repo.remove(&seat.thread, cancel).await {
+    context.agent.preparations.stop(&context.thread).await;
+    if let Err(error) = context.agent.repo.remove(&context.thread, cancel).await {
         warn!(%error, "the branch of a rejected plan could not be given back");
     }
     let said = "rejected the plan; they will say why, and nothing is built until then";
@@ -112,26 +119,26 @@ fn told(what: &str, person: &str) -> ToolOutcome {
 
 /// The approved plan, and the branch that was made for it, go to the Coder.
 async fn start(
-    seat: &Seat,
+    context: &ThreadContext,
     order: &Order,
     asked: &Asked,
     cancel: &CancellationToken,
-) -> Result<ToolOutcome, TeamError> {
+) -> Result<ToolOutcome, AgentError> {
     let plan = Plan::deserialize(&asked.subject["plan"]).map_err(|error| {
-        TeamError::Missing(format!("the plan of card {}: {error}", order.request))
+        AgentError::Missing(format!("the plan of card {}: {error}", order.request))
     })?;
-    let worktree = seat
-        .office
+    let worktree = context
+        .agent
         .repo
-        .create(&seat.thread, &plan.title, cancel)
+        .create(&context.thread, &plan.title, cancel)
         .await?;
     prepare::begin(
-        &seat.office,
-        &seat.thread,
+        &context.agent,
+        &context.thread,
         &worktree.path,
         prepare::Place::Worktree,
     );
-    let request = seat.facts().request.clone();
+    let request = context.facts().request.clone();
     let body = HandOver::Task(Box::new(Task {
         request: request.map_or_else(String::new, |request| request.words),
         plan,
@@ -139,44 +146,50 @@ async fn start(
         branch: worktree.branch,
         approval: order.request.clone(),
     }));
-    seat.line
-        .hand_over(&seat.thread, seat.idem_for(&order.request, "task"), &body)
+    context
+        .poster
+        .hand_over(
+            &context.thread,
+            context.idem_for(&order.request, "task"),
+            &body,
+        )
         .await?;
     Ok(ToolOutcome::ok("the Coder has the plan").then(Then::End))
 }
 
 async fn close(
-    seat: &Seat,
+    context: &ThreadContext,
     order: &Order,
     asked: &Asked,
     cancel: &CancellationToken,
-) -> Result<ToolOutcome, TeamError> {
+) -> Result<ToolOutcome, AgentError> {
     let subject = subject(order, asked)?;
-    seat.office.forge.close(subject.pr, cancel).await?;
-    pull_news::ended(seat, &subject, PullStanding::Closed).await;
+    context.agent.forge.close(subject.pr, cancel).await?;
+    pull_news::ended(context, &subject, PullStanding::Closed).await;
     let text = format!(
         "Closed {} without merging. What was built stays on its branch.",
         subject.pr
     );
-    seat.line
+    context
+        .poster
         .say(
-            &seat.thread,
-            seat.idem_for(&order.request, "closed"),
+            &context.thread,
+            context.idem_for(&order.request, "closed"),
             &text,
             Vec::new(),
         )
         .await?;
-    collect(seat, order, cancel).await?;
+    collect(context, order, cancel).await?;
     Ok(ToolOutcome::ok(text).then(Then::End))
 }
 
 /// What the card was about, checked against the hash that was decided.
-pub fn subject(order: &Order, asked: &Asked) -> Result<MergeSubject, TeamError> {
+pub fn subject(order: &Order, asked: &Asked) -> Result<MergeSubject, AgentError> {
     let subject = MergeSubject::deserialize(&asked.subject["merge"]).map_err(|error| {
-        TeamError::Missing(format!("the subject of card {}: {error}", order.request))
+        AgentError::Missing(format!("the subject of card {}: {error}", order.request))
     })?;
     if subject.sha256() != asked.sha256 {
-        return Err(TeamError::Missing(format!(
+        return Err(AgentError::Missing(format!(
             "card {} is not about what the log holds",
             order.request
         )));
@@ -187,31 +200,31 @@ pub fn subject(order: &Order, asked: &Asked) -> Result<MergeSubject, TeamError> 
 /// What was accepted is written with the merge; after it, and in a thread that
 /// has no branch to merge, as a pull request of its own.
 async fn learn(
-    seat: &Seat,
+    context: &ThreadContext,
     order: &Order,
     asked: &Asked,
     person: &str,
     cancel: &CancellationToken,
-) -> Result<ToolOutcome, TeamError> {
+) -> Result<ToolOutcome, AgentError> {
     let proposal = Proposal::deserialize(&asked.subject["learning"]).map_err(|error| {
-        TeamError::Missing(format!("the learning of card {}: {error}", order.request))
+        AgentError::Missing(format!("the learning of card {}: {error}", order.request))
     })?;
     let text = told(
         &format!("chose {} for {}", order.choice.label(), proposal.title()),
         person,
     );
     let (closed, merges) = {
-        let facts = seat.facts();
+        let facts = context.facts();
         let mut open = facts.open_cards();
         let merges =
             open.any(|(_, asked)| asked.kind == DecisionKind::Merge && !asked.is_knowledge());
         (facts.is_closed(), merges)
     };
-    let branch = seat.office.repo.find(&seat.thread).await?.is_some();
+    let branch = context.agent.repo.find(&context.thread).await?.is_some();
     if closed || !(merges || branch) {
-        collect(seat, order, cancel).await?;
+        collect(context, order, cancel).await?;
     }
-    let open = seat.facts().open_merge();
+    let open = context.facts().open_merge();
     Ok(match open {
         Some(request) => text.then(Then::Park {
             waiting: Waiting::Decision { request },
@@ -223,12 +236,12 @@ async fn learn(
 /// What was accepted and no merge carries: one pull request for all of it. Where
 /// more is still to be decided, the person is told that it waits for that.
 pub async fn collect(
-    seat: &Seat,
+    context: &ThreadContext,
     order: &Order,
     cancel: &CancellationToken,
-) -> Result<(), TeamError> {
+) -> Result<(), AgentError> {
     let (rest, open) = {
-        let facts = seat.facts();
+        let facts = context.facts();
         let waits = |asked: &Asked| match asked.kind {
             DecisionKind::Merge => asked.is_knowledge(),
             // After the merge nobody expects the other cards to be looked at.
@@ -241,24 +254,27 @@ pub async fn collect(
         return Ok(());
     }
     // On the default branch at once: there is nothing to wait for.
-    if open == 0 || seat.office.config.knowledge_direct {
-        return merge::offer(seat, order, &rest, cancel).await;
+    if open == 0 || context.agent.config.knowledge_direct {
+        return merge::offer(context, order, &rest, cancel).await;
     }
     if order.choice == Choice::Accept {
         let text = "Accepted. What is accepted here is kept in one pull request, which opens when the other open cards about it are decided.";
-        let idem = seat.idem_for(&order.request, "waits");
-        seat.line.say(&seat.thread, idem, text, Vec::new()).await?;
+        let idem = context.idem_for(&order.request, "waits");
+        context
+            .poster
+            .say(&context.thread, idem, text, Vec::new())
+            .await?;
     }
     Ok(())
 }
 
 /// A command card was answered, and the log says so.
-pub async fn answered(seat: Seat, request: RequestId) -> Done {
-    let Some(asked) = seat.facts().asked.get(&request).cloned() else {
+pub async fn answered(context: ThreadContext, request: RequestId) -> Done {
+    let Some(asked) = context.facts().asked.get(&request).cloned() else {
         return Done::Nothing;
     };
-    let line = &seat.line;
-    let Ok(Some(_)) = line
+    let poster = &context.poster;
+    let Ok(Some(_)) = poster
         .control
         .decision(&request)
         .await
@@ -267,8 +283,8 @@ pub async fn answered(seat: Seat, request: RequestId) -> Done {
         return Done::Nothing;
     };
     if let Ok(ts) = MessageTs::deserialize(&asked.subject["message"]) {
-        let idem = seat.idem_for(&request, "closed");
-        seat.write(Record::Posted { idem, ts });
+        let idem = context.idem_for(&request, "closed");
+        context.write(Record::Posted { idem, ts });
     }
     Done::Nothing
 }

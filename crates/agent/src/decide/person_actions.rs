@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
 use crate::{
-    TeamError,
+    AgentError,
     decide::{
         blocked_merge,
         cards::{self, NewCard},
@@ -18,7 +18,7 @@ use crate::{
     },
     listen::intake::Ack,
     thread::{
-        context::{Seat, request_nth},
+        context::{ThreadContext, request_nth},
         effects::Done,
     },
     tools::{MergeSubject, research},
@@ -57,19 +57,19 @@ pub fn pressed(action: &str) -> Option<PersonAct> {
 
 /// Does it. What the forge or git cannot do is said, not tried for ever.
 pub async fn carry_out(
-    seat: Seat,
+    context: ThreadContext,
     asked: Asked,
     ack: Option<Ack>,
     cancel: CancellationToken,
 ) -> Done {
     let outcome = match asked.what {
-        PersonAct::Merge => put_up(&seat, &asked, &cancel).await,
-        PersonAct::Hold => hold(&seat, &asked).await,
-        PersonAct::TryAgain => try_again(&seat, &asked, &cancel).await,
+        PersonAct::Merge => put_up(&context, &asked, &cancel).await,
+        PersonAct::Hold => hold(&context, &asked).await,
+        PersonAct::TryAgain => try_again(&context, &asked, &cancel).await,
         PersonAct::Archive => {
             garbage::archive(
-                &Arc::clone(&seat.office),
-                &seat.thread,
+                &Arc::clone(&context.agent),
+                &context.thread,
                 &asked.key,
                 &asked.name,
             )
@@ -78,10 +78,10 @@ pub async fn carry_out(
     };
     match outcome {
         Ok(()) => Done::Acted(ack),
-        Err(TeamError::Repo(error)) if !matches!(error, Error::Cancelled { .. }) => {
+        Err(AgentError::Repo(error)) if !matches!(error, Error::Cancelled { .. }) => {
             warn!(%error, what = asked.what.as_str(), "a person's word could not be carried out");
             let text = "That did not work just now: git or the forge does not answer as it should. The log says more; say it again in a moment.";
-            match say(&seat, &asked, "failed", text).await {
+            match say(&context, &asked, "failed", text).await {
                 Ok(()) => Done::Acted(ack),
                 Err(error) => Done::Failed(error),
             }
@@ -91,12 +91,16 @@ pub async fn carry_out(
 }
 
 /// A fresh merge card for the pull request as it is now, with all its evidence.
-async fn put_up(seat: &Seat, asked: &Asked, cancel: &CancellationToken) -> Result<(), TeamError> {
-    let Some(pull) = open_pull(seat, cancel).await? else {
+async fn put_up(
+    context: &ThreadContext,
+    asked: &Asked,
+    cancel: &CancellationToken,
+) -> Result<(), AgentError> {
+    let Some(pull) = open_pull(context, cancel).await? else {
         let text = "There is no open pull request in this thread any more, so there is nothing to merge or close.";
-        return say(seat, asked, "nothing", text).await;
+        return say(context, asked, "nothing", text).await;
     };
-    let subject = subject(seat, &pull, cancel).await?;
+    let subject = subject(context, &pull, cancel).await?;
     let request = request_nth(&CallId::new(format!("act-{}", asked.key)), 0);
     let card = NewCard {
         request: request.clone(),
@@ -105,41 +109,41 @@ async fn put_up(seat: &Seat, asked: &Asked, cancel: &CancellationToken) -> Resul
         remarks: vec![Remark::runtime("Asked for by", &asked.name)],
         kept: json!({"merge": subject}),
     };
-    let record = cards::post(seat, seat.idem_for(&request, "act"), card).await?;
-    seat.write(record);
+    let record = cards::post(context, context.idem_for(&request, "act"), card).await?;
+    context.write(record);
     Ok(())
 }
 
 /// The open pull request of the thread: its code, or else what it learned.
 async fn open_pull(
-    seat: &Seat,
+    context: &ThreadContext,
     cancel: &CancellationToken,
-) -> Result<Option<PullRequest>, TeamError> {
-    let short = seat.thread.short();
-    let mut pulls = seat.office.forge.list(true, cancel).await?;
+) -> Result<Option<PullRequest>, AgentError> {
+    let short = context.thread.short();
+    let mut pulls = context.agent.forge.list(true, cancel).await?;
     pulls.retain(|pull| short_of(&pull.branch) == Some(short.as_str()));
-    let knowledge = knowledge_branch(&seat.thread);
+    let knowledge = knowledge_branch(&context.thread);
     pulls.sort_by_key(|pull| pull.branch == knowledge);
     Ok(pulls.into_iter().next())
 }
 
 async fn subject(
-    seat: &Seat,
+    context: &ThreadContext,
     pull: &PullRequest,
     cancel: &CancellationToken,
-) -> Result<MergeSubject, TeamError> {
-    let knowledge = pull.branch == knowledge_branch(&seat.thread);
-    let verdict = seat.facts().verdict.clone();
+) -> Result<MergeSubject, AgentError> {
+    let knowledge = pull.branch == knowledge_branch(&context.thread);
+    let verdict = context.facts().verdict.clone();
     let verdict = verdict.filter(|(_, pr)| *pr == pull.number);
-    let said = described(seat, pull.number);
+    let said = described(context, pull.number);
     let (title, description, writer) =
         said.unwrap_or_else(|| (pull.title.clone(), pull.body.clone(), Role::Coder));
     // Fetched here: the evidence looks at commits.
     let evidence = if knowledge {
-        evidence::of_knowledge(seat, pull, cancel).await
+        evidence::of_knowledge(context, pull, cancel).await
     } else {
         evidence::of_pull(
-            seat,
+            context,
             pull,
             verdict.as_ref().map(|(verdict, _)| verdict),
             cancel,
@@ -148,7 +152,7 @@ async fn subject(
     };
     Ok(MergeSubject {
         pr: pull.number,
-        tree: tree_of(seat.office.repo.git(), pull.head.as_str()).await?,
+        tree: tree_of(context.agent.repo.git(), pull.head.as_str()).await?,
         head: pull.head.clone(),
         title,
         description,
@@ -157,15 +161,15 @@ async fn subject(
         research: if knowledge {
             None
         } else {
-            research(seat, cancel).await
+            research(context, cancel).await
         },
         knowledge,
     })
 }
 
 /// What the Lead wrote about this pull request on an earlier card.
-fn described(seat: &Seat, pr: PrNumber) -> Option<(String, String, Role)> {
-    let facts = seat.facts();
+fn described(context: &ThreadContext, pr: PrNumber) -> Option<(String, String, Role)> {
+    let facts = context.facts();
     let subjects = facts.asked.values().filter_map(|asked| {
         serde_json::from_value::<MergeSubject>(asked.subject["merge"].clone()).ok()
     });
@@ -174,25 +178,25 @@ fn described(seat: &Seat, pr: PrNumber) -> Option<(String, String, Role)> {
     Some((subject.title, subject.description, subject.writer))
 }
 
-async fn hold(seat: &Seat, asked: &Asked) -> Result<(), TeamError> {
+async fn hold(context: &ThreadContext, asked: &Asked) -> Result<(), AgentError> {
     let text = format!(
         "Nothing is merged, as {} asked; the pull request stays open. `merge` puts it before you again.",
         asked.name
     );
-    say(seat, asked, "held", &text).await
+    say(context, asked, "held", &text).await
 }
 
 async fn try_again(
-    seat: &Seat,
+    context: &ThreadContext,
     asked: &Asked,
     cancel: &CancellationToken,
-) -> Result<(), TeamError> {
-    let refused = seat.facts().refused.clone();
+) -> Result<(), AgentError> {
+    let refused = context.facts().refused.clone();
     match refused {
-        Some(refused) => blocked_merge::again(seat, &refused, cancel).await,
+        Some(refused) => blocked_merge::again(context, &refused, cancel).await,
         None => {
             say(
-                seat,
+                context,
                 asked,
                 "no-merge",
                 "No merge waits here; `merge` puts it before you.",
@@ -202,16 +206,22 @@ async fn try_again(
     }
 }
 
-async fn say(seat: &Seat, asked: &Asked, what: &str, text: &str) -> Result<(), TeamError> {
+async fn say(
+    context: &ThreadContext,
+    asked: &Asked,
+    what: &str,
+    text: &str,
+) -> Result<(), AgentError> {
     let key = format!(
         "{}-{}-{what}-{}",
-        seat.thread.short(),
-        seat.role(),
+        context.thread.short(),
+        context.role(),
         asked.key
     );
     let idem = butler_protocol::Idem::new(key);
-    let line = &seat.line;
-    line.say(&seat.thread, idem, text, Vec::<Role>::new())
+    let poster = &context.poster;
+    poster
+        .say(&context.thread, idem, text, Vec::<Role>::new())
         .await?;
     Ok(())
 }

@@ -8,9 +8,9 @@ use butler_turn::{Event, Interrupted};
 use futures_util::{StreamExt, stream::FuturesUnordered};
 use serde_json::Value;
 
-use super::{Said, bench::SoloBench, driver::Solo};
+use super::{Said, driver::Exec, tool_session::ExecTools};
 use crate::{
-    TeamError,
+    AgentError,
     thread::effects::{self, Done, Permitted},
 };
 
@@ -20,8 +20,8 @@ pub(super) struct Waiter {
     recovery: Option<Option<Value>>,
 }
 
-impl Solo<'_> {
-    pub(super) async fn run_tools(&mut self, calls: Vec<ToolCall>) -> Result<(), TeamError> {
+impl Exec<'_> {
+    pub(super) async fn run_tools(&mut self, calls: Vec<ToolCall>) -> Result<(), AgentError> {
         for batch in batches(&calls) {
             let waiters = batch
                 .into_iter()
@@ -43,7 +43,7 @@ impl Solo<'_> {
     pub(super) async fn recover_tools(
         &mut self,
         interrupted: Vec<Interrupted>,
-    ) -> Result<(), TeamError> {
+    ) -> Result<(), AgentError> {
         for one in interrupted {
             let waiter = Waiter {
                 call: one.call,
@@ -57,7 +57,7 @@ impl Solo<'_> {
     /// Runs what may run at the same time. All intents are on disk before the
     /// first call begins, and each result is as soon as another call is waited
     /// for; the last one goes with what comes of it.
-    async fn run_batch(&mut self, batch: Vec<Waiter>) -> Result<(), TeamError> {
+    async fn run_batch(&mut self, batch: Vec<Waiter>) -> Result<(), AgentError> {
         let mut begun = Vec::new();
         let mut intents = Vec::new();
         for waiter in batch {
@@ -70,8 +70,8 @@ impl Solo<'_> {
             let executor = self.executor.clone();
             running.push(async move {
                 let done = match begun {
-                    Begun::Run(desk, permitted) => {
-                        effects::run_tool(executor, *desk, *permitted).await
+                    Begun::Run(tool_context, permitted) => {
+                        effects::run_tool(executor, *tool_context, *permitted).await
                     }
                     Begun::Not(outcome) => effects::tool_done(&call, outcome, None),
                 };
@@ -102,17 +102,17 @@ impl Solo<'_> {
         &mut self,
         waiter: Waiter,
         intents: &mut Vec<Record>,
-    ) -> Result<Begun, TeamError> {
-        if self.bench.is_none() {
-            self.bench = Some(SoloBench::open(self.config, &self.cancel).await?);
+    ) -> Result<Begun, AgentError> {
+        if self.tool_session.is_none() {
+            self.tool_session = Some(ExecTools::open(self.config, &self.cancel).await?);
         }
-        let Some(bench) = &self.bench else {
-            return Err(TeamError::Missing("the bench is not open".to_owned()));
+        let Some(tool_session) = &self.tool_session else {
+            return Err(AgentError::Missing("the bench is not open".to_owned()));
         };
         let call = waiter.call;
-        let circumstances = bench.circumstances(self.config, &self.thread);
+        let circumstances = tool_session.circumstances(self.config, &self.thread);
         let judgement = self.executor.judge(&call, &circumstances);
-        let desk = bench.desk.clone();
+        let tool_context = tool_session.tool_context.clone();
         self.say(Said::Call {
             call: call.id.clone(),
             tool: call.name.clone(),
@@ -128,7 +128,7 @@ impl Solo<'_> {
             }
         };
         if waiter.recovery.is_none()
-            && let Some(intent) = self.executor.intent(&call, &desk)
+            && let Some(intent) = self.executor.intent(&call, &tool_context)
         {
             intents.push(Record::ToolIntent {
                 call: call.id.clone(),
@@ -143,12 +143,12 @@ impl Solo<'_> {
             permit,
             recovery: waiter.recovery,
         };
-        Ok(Begun::Run(Box::new(desk), Box::new(permitted)))
+        Ok(Begun::Run(Box::new(tool_context), Box::new(permitted)))
     }
 }
 
 enum Begun {
-    Run(Box<butler_tools::Desk>, Box<Permitted>),
+    Run(Box<butler_tools::ToolContext>, Box<Permitted>),
     Not(ToolOutcome),
 }
 

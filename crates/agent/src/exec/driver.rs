@@ -19,10 +19,11 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Errand, Outcome, Said, Session, SoloConfig, SoloEnding, bench::SoloBench, prompt, purse::Wallet,
+    ExecConfig, ExecEnding, ExecTask, Outcome, Said, Session, budget::Wallet, prompt,
+    tool_session::ExecTools,
 };
 use crate::{
-    TeamError,
+    AgentError,
     agent::now_ms,
     thread::effects::{self, Question},
 };
@@ -31,11 +32,11 @@ use crate::{
 const EPOCH: Epoch = Epoch(1);
 
 /// One run.
-pub(super) struct Solo<'a> {
-    pub(super) config: &'a SoloConfig,
+pub(super) struct Exec<'a> {
+    pub(super) config: &'a ExecConfig,
     pub(super) thread: ThreadId,
     pub(super) executor: Arc<Executor>,
-    pub(super) bench: Option<SoloBench>,
+    pub(super) tool_session: Option<ExecTools>,
     pub(super) cancel: CancellationToken,
     journal: Journal,
     machine: Machine,
@@ -57,14 +58,14 @@ pub(super) struct Solo<'a> {
 /// # Errors
 /// When the log cannot be read or written, or a tool's folder or sandbox fails.
 pub fn run<'a>(
-    config: &'a SoloConfig,
+    config: &'a ExecConfig,
     session: &'a Session,
-    errand: Errand,
+    errand: ExecTask,
     cancel: CancellationToken,
     tell: &'a mut (dyn FnMut(Said) + Send),
-) -> LocalBoxFuture<'a, Result<Outcome, TeamError>> {
+) -> LocalBoxFuture<'a, Result<Outcome, AgentError>> {
     Box::pin(async move {
-        let (mut solo, resumed) = Solo::open(config, session, cancel, tell)?;
+        let (mut solo, resumed) = Exec::open(config, session, cancel, tell)?;
         solo.say(Said::Started {
             session: session.id(),
             folder: config.folder.clone(),
@@ -73,8 +74,8 @@ pub fn run<'a>(
             resumed,
         });
         let ending = solo.work(errand).await;
-        if let Some(bench) = solo.bench.take() {
-            bench.desk.jobs().stop_all().await;
+        if let Some(tool_session) = solo.tool_session.take() {
+            tool_session.tool_context.jobs().stop_all().await;
         }
         Ok(Outcome {
             ending: ending?,
@@ -85,13 +86,13 @@ pub fn run<'a>(
     })
 }
 
-impl<'a> Solo<'a> {
+impl<'a> Exec<'a> {
     fn open(
-        config: &'a SoloConfig,
+        config: &'a ExecConfig,
         session: &Session,
         cancel: CancellationToken,
         tell: &'a mut (dyn FnMut(Said) + Send),
-    ) -> Result<(Self, bool), TeamError> {
+    ) -> Result<(Self, bool), AgentError> {
         let (journal, log) = Journal::open(&session.conversation, EPOCH)?;
         let registry = Registry::native();
         let setup = Setup {
@@ -107,7 +108,7 @@ impl<'a> Solo<'a> {
             config,
             thread: session.thread.clone(),
             executor: Arc::new(Executor::new(registry)),
-            bench: None,
+            tool_session: None,
             cancel,
             journal,
             machine: Machine::new(setup, &log),
@@ -124,18 +125,18 @@ impl<'a> Solo<'a> {
         Ok((solo, !log.is_empty()))
     }
 
-    async fn work(&mut self, errand: Errand) -> Result<SoloEnding, TeamError> {
+    async fn work(&mut self, errand: ExecTask) -> Result<ExecEnding, AgentError> {
         self.take_up(errand);
         loop {
             self.gather();
             if self.cancel.is_cancelled() {
                 self.flush(Vec::new())?;
-                return Ok(SoloEnding::Interrupted);
+                return Ok(ExecEnding::Interrupted);
             }
             let Some(effect) = self.queue.pop_front() else {
                 // Every request is answered before the next effect is looked at,
                 // so an empty queue means that nothing was begun at all.
-                return Err(TeamError::Missing(
+                return Err(AgentError::Missing(
                     "there is nothing to do: the session is over and no task was given".to_owned(),
                 ));
             };
@@ -161,7 +162,7 @@ impl<'a> Solo<'a> {
 
     /// The task, and where an earlier run stopped for lack of money, the word
     /// that there is more.
-    fn take_up(&mut self, errand: Errand) {
+    fn take_up(&mut self, errand: ExecTask) {
         let waiting = self.machine.parked().cloned();
         if let Some(task) = errand.task {
             let event = EventId::new(format!("task:{}", now_ms()));
@@ -203,7 +204,7 @@ impl<'a> Solo<'a> {
 
     /// Makes every gathered line durable, and `more` behind them, with one
     /// flush. The machine takes note of the latter: it knows the others.
-    pub(super) fn flush(&mut self, more: Vec<Record>) -> Result<(), TeamError> {
+    pub(super) fn flush(&mut self, more: Vec<Record>) -> Result<(), AgentError> {
         let mut records = std::mem::take(&mut self.unwritten);
         let known = records.len();
         records.extend(more);
@@ -229,7 +230,7 @@ impl<'a> Solo<'a> {
     }
 
     /// One effect, to its end. Says how the run ends, when it does.
-    async fn carry_out(&mut self, effect: Effect) -> Result<Option<SoloEnding>, TeamError> {
+    async fn carry_out(&mut self, effect: Effect) -> Result<Option<ExecEnding>, AgentError> {
         match effect {
             Effect::Append(record) => self.unwritten.push(record),
             Effect::Reserve(reserve) => {
@@ -268,13 +269,13 @@ impl<'a> Solo<'a> {
                 });
             }
             Effect::Chose { what, why, .. } => self.say(Said::Chose { what, why }),
-            Effect::Park(Waiting::Decision { .. }) => return Ok(Some(SoloEnding::OutOfMoney)),
+            Effect::Park(Waiting::Decision { .. }) => return Ok(Some(ExecEnding::OutOfMoney)),
             Effect::Park(_) => {
-                return Ok(Some(SoloEnding::Over(Ending::Failed {
+                return Ok(Some(ExecEnding::Over(Ending::Failed {
                     reason: "it waits for somebody, and nobody is here".to_owned(),
                 })));
             }
-            Effect::End(ending) => return Ok(Some(SoloEnding::Over(ending))),
+            Effect::End(ending) => return Ok(Some(ExecEnding::Over(ending))),
             Effect::Cancel
             | Effect::Progress(_)
             | Effect::React { .. }
@@ -284,7 +285,7 @@ impl<'a> Solo<'a> {
     }
 
     /// The card that nobody is shown: a later run with a higher cap answers it.
-    fn note_empty_purse(&mut self, request: &RequestId) -> Result<(), TeamError> {
+    fn note_empty_purse(&mut self, request: &RequestId) -> Result<(), AgentError> {
         self.flush(vec![Record::DecisionAsked {
             request: request.clone(),
             kind: DecisionKind::Cap,

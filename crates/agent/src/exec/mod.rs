@@ -8,25 +8,25 @@
 //! ```
 //!
 //! There is nobody to ask here. The person's command is the approval of the
-//! plan; what would need a click is refused, and a purse that is empty ends the
+//! plan; what would need a click is refused, and a budget that is empty ends the
 //! run. Nothing comes in from outside while it works, so effects are carried out
 //! one after another; only the tool calls of one turn run side by side.
 //!
 //! Whatever ends the process, the log of the session knows where to go on.
 
-mod bench;
+mod budget;
 mod calls;
 mod driver;
 mod prompt;
-mod purse;
 mod session;
+mod tool_session;
 
 use std::{path::PathBuf, sync::Arc};
 
 use butler_model::ClientConfig;
 use butler_policy::Overrides;
 use butler_protocol::{CallId, Ending, Role, TokenUsage, Usd};
-use butler_sandbox::{Jail, JailError};
+use butler_sandbox::{Sandbox, SandboxError};
 use butler_tools::Check;
 use butler_turn::{Limits, Models};
 use futures_util::future::{BoxFuture, Shared};
@@ -34,15 +34,15 @@ use serde::Serialize;
 use serde_json::Value;
 
 pub use driver::run;
-pub use prompt::SoloFiles;
+pub use prompt::ExecFiles;
 pub use session::{Session, SessionError, Sessions};
 
 /// A jail that may still be on its way: the kernel is probed while the model
 /// already thinks.
-pub type ComingJail = Shared<BoxFuture<'static, Result<Arc<Jail>, Arc<JailError>>>>;
+pub type ComingSandbox = Shared<BoxFuture<'static, Result<Arc<Sandbox>, Arc<SandboxError>>>>;
 
 /// Everything a run needs.
-pub struct SoloConfig {
+pub struct ExecConfig {
     /// Who works.
     pub role: Role,
     /// The folder, worked on in place.
@@ -52,7 +52,7 @@ pub struct SoloConfig {
     /// The home of the person who runs it: where credentials lie.
     pub person_home: PathBuf,
     /// What the role's prompt is made of.
-    pub files: SoloFiles,
+    pub files: ExecFiles,
     /// How to reach the model.
     pub client: ClientConfig,
     /// Which models to ask.
@@ -66,12 +66,12 @@ pub struct SoloConfig {
     /// What policy and `--allow` change about the judgement of calls.
     pub overrides: Overrides,
     /// Where commands run.
-    pub jail: ComingJail,
+    pub sandbox: ComingSandbox,
 }
 
 /// What there is to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Errand {
+pub struct ExecTask {
     /// What the person wrote; nothing when an interrupted run just goes on.
     pub task: Option<String>,
     /// The person, as the log names them.
@@ -151,7 +151,7 @@ pub enum Said {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
     /// How.
-    pub ending: SoloEnding,
+    pub ending: ExecEnding,
     /// The last text: the answer, or why there is none.
     pub text: Option<String>,
     /// What the session has cost so far.
@@ -162,7 +162,7 @@ pub struct Outcome {
 
 /// How a run ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum SoloEnding {
+pub enum ExecEnding {
     /// As an activation ends.
     Over(Ending),
     /// The cap does not pay for another call; a higher one goes on.

@@ -8,7 +8,7 @@ const ALONE: &str = include_str!("alone.md");
 
 /// Texts that the folder brings along; what is missing is taken as shipped.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct SoloFiles {
+pub struct ExecFiles {
     /// `.codebutler/<role>.md`.
     pub role: Option<String>,
     /// `.codebutler/global.md`.
@@ -18,7 +18,7 @@ pub struct SoloFiles {
 }
 
 /// The whole prompt.
-pub(super) fn assemble(role: Role, files: &SoloFiles) -> String {
+pub(super) fn assemble(role: Role, files: &ExecFiles) -> String {
     let shipped = |name: &str| {
         let mut files = builtin_files().iter();
         files
@@ -49,9 +49,9 @@ mod tests {
 
     #[test]
     fn the_last_word_is_that_there_is_no_team_and_the_folders_own_rules_are_in() {
-        let files = SoloFiles {
+        let files = ExecFiles {
             rules: Some(("AGENTS.md".into(), "Tabs, please.".into())),
-            ..SoloFiles::default()
+            ..ExecFiles::default()
         };
         for role in Role::ALL {
             let text = assemble(role, &files);

@@ -6,8 +6,8 @@ use butler_protocol::{Idem, MessageTs, Role, ThreadId};
 use butler_turn::route::Command;
 
 use crate::{
-    TeamError,
-    agent::Office,
+    AgentError,
+    agent::Agent,
     tell::{bill::Bill, thread_status},
 };
 
@@ -32,28 +32,28 @@ const WORD: &str = "word";
 /// Obeys a word. Only the PM's process answers; the others may have something
 /// to do nevertheless.
 pub async fn obey(
-    office: &Office,
+    agent: &Agent,
     thread: &ThreadId,
     ts: &MessageTs,
     command: &Command,
     by: &str,
-) -> Result<(), TeamError> {
+) -> Result<(), AgentError> {
     let text = match command {
         Command::Help => HELP.to_owned(),
-        Command::Status => status(office, thread),
-        Command::Cost => cost(office, thread),
+        Command::Status => status(agent, thread),
+        Command::Cost => cost(agent, thread),
         Command::Pause => {
-            office.rest.begin(by)?;
+            agent.pause.begin(by)?;
             format!("The team rests, as {by} asked: no model is called. `!resume` goes on.")
         }
         Command::Resume => {
-            office.rest.end()?;
+            agent.pause.end()?;
             format!("The team goes on, as {by} asked.")
         }
         _ => return Ok(()),
     };
-    if office.role() == Role::Pm {
-        answer(office, thread, ts, WORD, &text).await?;
+    if agent.role() == Role::Pm {
+        answer(agent, thread, ts, WORD, &text).await?;
     }
     Ok(())
 }
@@ -79,14 +79,14 @@ pub fn stopped(by: &str, roles: &[Role], next: Option<Role>) -> String {
 
 /// Answers a message without a model, once.
 pub async fn answer(
-    office: &Office,
+    agent: &Agent,
     thread: &ThreadId,
     ts: &MessageTs,
     what: &str,
     text: &str,
-) -> Result<(), TeamError> {
-    let key = answer_key(&thread.short(), office.role(), what, ts);
-    office.line.say(thread, key, text, Vec::new()).await?;
+) -> Result<(), AgentError> {
+    let key = answer_key(&thread.short(), agent.role(), what, ts);
+    agent.poster.say(thread, key, text, Vec::new()).await?;
     Ok(())
 }
 
@@ -100,23 +100,23 @@ pub fn is_answer(key: &Idem) -> bool {
     key.as_str().contains(&format!("-{}-{WORD}-", Role::Pm))
 }
 
-fn status(office: &Office, thread: &ThreadId) -> String {
-    let standings = thread_status::of_thread(&office.threads(), thread);
-    let spent = Bill::of_thread(&office.threads(), thread).total();
-    let rests = if office.rest.is_resting() {
+fn status(agent: &Agent, thread: &ThreadId) -> String {
+    let standings = thread_status::of_thread(&agent.threads(), thread);
+    let spent = Bill::of_thread(&agent.threads(), thread).total();
+    let rests = if agent.pause.is_resting() {
         "The team rests (`!resume` goes on).\n"
     } else {
         ""
     };
-    let cap = office.config.thread_cap;
+    let cap = agent.config.thread_cap;
     format!(
         "{rests}{}\n\n{spent} of {cap} spent.",
         thread_status::render(&standings)
     )
 }
 
-fn cost(office: &Office, thread: &ThreadId) -> String {
-    let bill = Bill::of_thread(&office.threads(), thread);
+fn cost(agent: &Agent, thread: &ThreadId) -> String {
+    let bill = Bill::of_thread(&agent.threads(), thread);
     let lines: Vec<String> = bill
         .lines()
         .iter()
@@ -125,7 +125,7 @@ fn cost(office: &Office, thread: &ThreadId) -> String {
     format!(
         "{} of {} so far\n{}",
         bill.total(),
-        office.config.thread_cap,
+        agent.config.thread_cap,
         lines.join("\n")
     )
 }
@@ -134,8 +134,8 @@ fn cost(office: &Office, thread: &ThreadId) -> String {
 ///
 /// # Errors
 /// Names what there is.
-pub fn model(office: &Office, name: &str) -> Result<String, String> {
-    let pool = &office.config.pool;
+pub fn model(agent: &Agent, name: &str) -> Result<String, String> {
+    let pool = &agent.config.pool;
     match pool.get(name) {
         Some(model) => Ok(model.clone()),
         None if name.contains('/') && !name.contains(char::is_whitespace) => Ok(name.to_owned()),

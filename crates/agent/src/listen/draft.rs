@@ -18,7 +18,7 @@ use butler_journal::ThreadDir;
 use butler_protocol::{EventId, MessageTs, Role, ThreadId, UserId, fault};
 use serde::{Deserialize, Serialize};
 
-use crate::TeamError;
+use crate::AgentError;
 
 pub use making::{Notes, make};
 
@@ -154,10 +154,11 @@ pub fn read(threads: &Path, thread: &ThreadId, role: Role) -> Draft {
 }
 
 /// Adds a line, durably.
-pub fn write(threads: &Path, thread: &ThreadId, role: Role, line: &Line) -> Result<(), TeamError> {
+pub fn write(threads: &Path, thread: &ThreadId, role: Role, line: &Line) -> Result<(), AgentError> {
     let _present = ThreadDir::enter(threads, thread)?;
     let path = file(threads, thread, role);
-    let failed = |error: std::io::Error| TeamError::Missing(format!("{}: {error}", path.display()));
+    let failed =
+        |error: std::io::Error| AgentError::Missing(format!("{}: {error}", path.display()));
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder).map_err(failed)?;
     }

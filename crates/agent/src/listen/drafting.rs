@@ -6,13 +6,13 @@ use butler_slack::{BlockAction, Envelope, Message, mrkdwn};
 use butler_turn::route::{Addressed, Command};
 
 use crate::{
-    TeamError,
+    AgentError,
     listen::{
         control_words,
         draft::{self, Line, Notes, Verb},
         intake::{Intake, Mail},
         triage,
-        work_key::Matter,
+        work_key::WorkKey,
     },
 };
 
@@ -38,12 +38,12 @@ impl Intake {
         message: &Message,
         stamp: &Stamp,
         to: &Addressed,
-    ) -> Result<Drafting, TeamError> {
+    ) -> Result<Drafting, AgentError> {
         let Some(user) = message.user.as_ref().filter(|_| stamp.from.is_none()) else {
             return Ok(Drafting::None);
         };
         let event = envelope.event_id();
-        let known = draft::read(&self.office.threads(), thread, self.office.role());
+        let known = draft::read(&self.agent.threads(), thread, self.agent.role());
         match to {
             Addressed::Command(Command::Draft(text)) => {
                 if !self.is_allowed(thread, message, stamp).await? {
@@ -74,7 +74,7 @@ impl Intake {
         user: &UserId,
         event: &EventId,
         text: &str,
-    ) -> Result<(), TeamError> {
+    ) -> Result<(), AgentError> {
         let user = user.clone();
         let opened = Line::Opened {
             user,
@@ -97,8 +97,8 @@ impl Intake {
         message: &Message,
         user: &UserId,
         event: &EventId,
-    ) -> Result<Drafting, TeamError> {
-        let known = || draft::read(&self.office.threads(), thread, self.office.role());
+    ) -> Result<Drafting, AgentError> {
+        let known = || draft::read(&self.agent.threads(), thread, self.agent.role());
         let mut draft = known();
         let ts = message.ts.clone();
         if !draft.knows(event) {
@@ -107,7 +107,7 @@ impl Intake {
                 self.speak(thread, message, text).await?;
                 return Ok(Drafting::Kept);
             }
-            if self.office.role() == Role::Pm && draft.parts.is_empty() {
+            if self.agent.role() == Role::Pm && draft.parts.is_empty() {
                 let text = "There is nothing in the draft yet: write what you want, then `!done`.";
                 self.speak(thread, message, text).await?;
                 return Ok(Drafting::Kept);
@@ -123,7 +123,7 @@ impl Intake {
             draft = known();
         }
         // The same message again is the same wish, as long as nothing came of it.
-        if self.office.role() == Role::Pm && draft.done.as_ref() == Some(&ts) {
+        if self.agent.role() == Role::Pm && draft.done.as_ref() == Some(&ts) {
             let parts = draft.parts;
             return Ok(Drafting::Whole(Notes { ts, parts }));
         }
@@ -137,43 +137,43 @@ impl Intake {
         action: &BlockAction,
         verb: Verb,
         done: &MessageTs,
-    ) -> Result<Option<(Matter, Mail)>, TeamError> {
-        let office = &self.office;
+    ) -> Result<Option<(WorkKey, Mail)>, AgentError> {
+        let agent = &self.agent;
         let thread = &action.thread;
         let event = envelope.event_id();
-        let known = draft::read(&office.threads(), thread, office.role());
+        let known = draft::read(&agent.threads(), thread, agent.role());
         let takes = known.takes(done, &action.user, &event);
         if takes && !known.knows(&event) {
             let event = event.clone();
             self.keep(thread, &Line::Pressed { event, verb })?;
         }
-        if office.role() != Role::Pm {
+        if agent.role() != Role::Pm {
             return Ok(None);
         }
         let text = match (takes, verb, known.request.clone()) {
             (true, Verb::Send, Some(request)) => {
-                let name = office.line.web.user_name(&action.user).await?;
+                let name = agent.poster.web.user_name(&action.user).await?;
                 let user = action.user.clone();
                 let mail = triage::spoken(envelope, Speaker::Person { user, name }, request);
-                return Ok(Some((Matter::thread(thread.clone()), mail)));
+                return Ok(Some((WorkKey::thread(thread.clone()), mail)));
             }
             (true, Verb::Discard, _) => "Discarded; nothing was started.",
             (true, _, _) => "Go on: write what should be different, then `!done`.",
             (false, ..) if known.knows(&event) => return Ok(None),
             (false, ..) => "That draft is over, or somebody else's. `!draft` begins a new one.",
         };
-        control_words::answer(office, thread, done, &format!("draft-{event}"), text).await?;
+        control_words::answer(agent, thread, done, &format!("draft-{event}"), text).await?;
         Ok(None)
     }
 
-    fn keep(&self, thread: &ThreadId, line: &Line) -> Result<(), TeamError> {
-        let office = &self.office;
-        draft::write(&office.threads(), thread, office.role(), line)
+    fn keep(&self, thread: &ThreadId, line: &Line) -> Result<(), AgentError> {
+        let agent = &self.agent;
+        draft::write(&agent.threads(), thread, agent.role(), line)
     }
 
-    async fn speak(&self, thread: &ThreadId, to: &Message, text: &str) -> Result<(), TeamError> {
-        if self.office.role() == Role::Pm {
-            control_words::answer(&self.office, thread, &to.ts, "draft", text).await?;
+    async fn speak(&self, thread: &ThreadId, to: &Message, text: &str) -> Result<(), AgentError> {
+        if self.agent.role() == Role::Pm {
+            control_words::answer(&self.agent, thread, &to.ts, "draft", text).await?;
         }
         Ok(())
     }

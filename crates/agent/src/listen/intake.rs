@@ -16,10 +16,10 @@ use butler_turn::{
 use tracing::warn;
 
 use crate::{
-    TeamError,
-    agent::Office,
+    AgentError,
+    agent::Agent,
     decide::person_actions::Asked,
-    listen::{control_words, draft::Notes, drafting::Drafting, work_key::Matter},
+    listen::{control_words, draft::Notes, drafting::Drafting, work_key::WorkKey},
     tell::render,
 };
 
@@ -89,16 +89,16 @@ pub struct Stop {
 
 impl Stop {
     /// Answers the person, then the hub.
-    pub async fn told(self, office: Arc<Office>, thread: ThreadId) {
+    pub async fn told(self, agent: Arc<Agent>, thread: ThreadId) {
         if let Some(text) = &self.answer {
             let idem = Idem::new(format!(
                 "{}-{}-{}",
                 thread.short(),
-                office.role(),
+                agent.role(),
                 self.event
             ));
             // Not acknowledged: the hub delivers it again.
-            if let Err(error) = office.line.say(&thread, idem, text, Vec::new()).await {
+            if let Err(error) = agent.poster.say(&thread, idem, text, Vec::new()).await {
                 warn!(%error, "a stop could not be answered");
                 return;
             }
@@ -128,7 +128,7 @@ pub enum Sorted {
     /// A thread's worker.
     For {
         /// Which.
-        matter: Matter,
+        work_key: WorkKey,
         /// The place of the event in the hub's log.
         seq: u64,
         /// What it gets.
@@ -140,21 +140,21 @@ pub enum Sorted {
 
 /// Sorts envelopes.
 pub struct Intake {
-    pub(crate) office: Arc<Office>,
+    pub(crate) agent: Arc<Agent>,
     acker: Acker,
 }
 
 impl Intake {
     /// For one socket.
-    pub fn new(office: Arc<Office>, acker: Acker) -> Self {
-        Self { office, acker }
+    pub fn new(agent: Arc<Agent>, acker: Acker) -> Self {
+        Self { agent, acker }
     }
 
     /// Sorts one envelope.
     ///
     /// # Errors
     /// When the hub cannot be asked for what the envelope points to.
-    pub async fn sort(&self, envelope: Envelope) -> Result<Sorted, TeamError> {
+    pub async fn sort(&self, envelope: Envelope) -> Result<Sorted, AgentError> {
         let ack = Ack {
             acker: self.acker.clone(),
             id: envelope.id.clone(),
@@ -168,8 +168,8 @@ impl Intake {
                 ack.send().await;
                 Ok(Sorted::NotForUs)
             }
-            Some((matter, mail)) => Ok(Sorted::For {
-                matter,
+            Some((work_key, mail)) => Ok(Sorted::For {
+                work_key,
                 seq: envelope.stamp.as_ref().map_or(0, |stamp| stamp.seq),
                 mail: Box::new(with_ack(mail, ack)),
             }),
@@ -180,7 +180,7 @@ impl Intake {
         &self,
         envelope: &Envelope,
         stamp: &Stamp,
-    ) -> Result<Option<(Matter, Mail)>, TeamError> {
+    ) -> Result<Option<(WorkKey, Mail)>, AgentError> {
         match stamp.kind {
             StampKind::Decision => self.decision(stamp).await,
             StampKind::Stop => self.stop(envelope, stamp).await,
@@ -194,17 +194,17 @@ impl Intake {
         }
     }
 
-    async fn decision(&self, stamp: &Stamp) -> Result<Option<(Matter, Mail)>, TeamError> {
+    async fn decision(&self, stamp: &Stamp) -> Result<Option<(WorkKey, Mail)>, AgentError> {
         let Some(reference) = &stamp.reference else {
             return Ok(None);
         };
         let view = self
-            .office
-            .line
+            .agent
+            .poster
             .control
             .decision(&RequestId::new(reference.clone()))
             .await?;
-        if view.asked.from != self.office.role() {
+        if view.asked.from != self.agent.role() {
             return Ok(None);
         }
         Ok(view.decided.map(|decision| {
@@ -212,7 +212,7 @@ impl Intake {
                 decision: Box::new(decision),
                 ack: None,
             };
-            (Matter::thread(view.asked.thread), mail)
+            (WorkKey::thread(view.asked.thread), mail)
         }))
     }
 
@@ -221,7 +221,7 @@ impl Intake {
         &self,
         envelope: &Envelope,
         stamp: &Stamp,
-    ) -> Result<Option<(Matter, Mail)>, TeamError> {
+    ) -> Result<Option<(WorkKey, Mail)>, AgentError> {
         let Some(thread) = stamp.thread.clone() else {
             return Ok(None);
         };
@@ -231,23 +231,23 @@ impl Intake {
             _ => (None, false),
         };
         let by = match &user {
-            Some(user) => self.office.line.web.user_name(user).await?,
+            Some(user) => self.agent.poster.web.user_name(user).await?,
             None => "somebody".to_owned(),
         };
         // A sign on something that was never ours is nobody's business.
-        let answers = self.office.role() == Role::Pm && (by_word || self.has_begun(&thread));
+        let answers = self.agent.role() == Role::Pm && (by_word || self.has_begun(&thread));
         let stop = Stop {
             event: envelope.event_id(),
             answer: answers.then(|| control_words::stopped(&by, &stamp.to, stamp.active)),
             by,
             ack: None,
         };
-        Ok(Some((Matter::thread(thread), Mail::Stop(stop))))
+        Ok(Some((WorkKey::thread(thread), Mail::Stop(stop))))
     }
 
     /// Whether anybody has worked in the thread: then a reply needs no mention.
     fn has_begun(&self, thread: &ThreadId) -> bool {
-        let threads = self.office.threads();
+        let threads = self.agent.threads();
         let dir = ThreadDir::new(&threads, thread);
         let mut roles = Role::ALL.into_iter();
         roles.any(|role| dir.conversation(role).exists())
@@ -257,7 +257,7 @@ impl Intake {
     /// A thread that was closed long ago and is spoken in again: all of it is
     /// needed. What cannot be unpacked is told in the thread by who works in it.
     fn bring_back(&self, thread: &ThreadId) {
-        let threads = self.office.threads();
+        let threads = self.agent.threads();
         if !ThreadDir::archive(&threads, thread).exists() {
             return;
         }
@@ -271,18 +271,18 @@ impl Intake {
         &self,
         envelope: &Envelope,
         stamp: &Stamp,
-    ) -> Result<Option<(Matter, Mail)>, TeamError> {
+    ) -> Result<Option<(WorkKey, Mail)>, AgentError> {
         let Some(SlackEvent::Message { channel, message }) = envelope.event() else {
             return Ok(None);
         };
         let thread = message.thread(&channel);
         self.bring_back(&thread);
         let ear = Ear {
-            role: self.office.role(),
-            bot: self.office.bot.as_ref(),
-            respond_to: self.office.config.respond_to,
+            role: self.agent.role(),
+            bot: self.agent.bot.as_ref(),
+            respond_to: self.agent.config.respond_to,
         };
-        let author = author(&message, stamp, &self.office.config.allowed_bots);
+        let author = author(&message, stamp, &self.agent.config.allowed_bots);
         let begun = self.has_begun(&thread);
         let to = addressed(&ear, stamp, author, &message.text, begun);
         match self
@@ -293,7 +293,7 @@ impl Intake {
             Drafting::Kept => return Ok(None),
             Drafting::Whole(notes) => {
                 let mail = Mail::Draft { notes, ack: None };
-                return Ok(Some((Matter::thread(thread), mail)));
+                return Ok(Some((WorkKey::thread(thread), mail)));
             }
         }
         if to == Addressed::No || !self.is_allowed(&thread, &message, stamp).await? {
@@ -306,7 +306,7 @@ impl Intake {
             return Ok(None);
         }
         let hand_over = self.body(stamp, &message).await?;
-        let matter = Matter {
+        let work_key = WorkKey {
             thread,
             research: match &hand_over {
                 Some(HandOver::Research { request, .. }) => Some(request.clone()),
@@ -328,17 +328,17 @@ impl Intake {
             hand_over: hand_over.map(Box::new),
             ack: None,
         };
-        Ok(Some((matter, mail)))
+        Ok(Some((work_key, mail)))
     }
 
     /// The body of a hand-over, checked against the hash in the message.
-    async fn body(&self, stamp: &Stamp, message: &Message) -> Result<Option<HandOver>, TeamError> {
+    async fn body(&self, stamp: &Stamp, message: &Message) -> Result<Option<HandOver>, AgentError> {
         let (StampKind::HandOver, Some(reference)) = (stamp.kind, &stamp.reference) else {
             return Ok(None);
         };
         let bytes = self
-            .office
-            .line
+            .agent
+            .poster
             .control
             .get_body(&BodyRef::new(reference.clone()))
             .await?;
@@ -353,12 +353,12 @@ impl Intake {
         Ok(serde_json::from_slice(&bytes).ok())
     }
 
-    async fn speaker(&self, message: &Message, stamp: &Stamp) -> Result<Speaker, TeamError> {
+    async fn speaker(&self, message: &Message, stamp: &Stamp) -> Result<Speaker, AgentError> {
         match (stamp.from, &message.user) {
             (Some(role), _) => Ok(Speaker::Agent { role }),
             (None, Some(user)) => Ok(Speaker::Person {
                 user: user.clone(),
-                name: self.office.line.web.user_name(user).await?,
+                name: self.agent.poster.web.user_name(user).await?,
             }),
             (None, None) => Ok(Speaker::Outside {
                 origin: "another app of the workspace".to_owned(),
@@ -366,9 +366,9 @@ impl Intake {
         }
     }
 
-    pub(crate) async fn speaker_name(&self, message: &Message) -> Result<String, TeamError> {
+    pub(crate) async fn speaker_name(&self, message: &Message) -> Result<String, AgentError> {
         match &message.user {
-            Some(user) => Ok(self.office.line.web.user_name(user).await?),
+            Some(user) => Ok(self.agent.poster.web.user_name(user).await?),
             None => Ok("somebody".to_owned()),
         }
     }

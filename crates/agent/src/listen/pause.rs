@@ -5,16 +5,16 @@ use std::{fs, io, path::PathBuf};
 
 use tokio::sync::watch;
 
-use crate::TeamError;
+use crate::AgentError;
 
 /// Whether the team rests.
 #[derive(Debug)]
-pub struct Rest {
+pub struct Pause {
     file: PathBuf,
     resting: watch::Sender<bool>,
 }
 
-impl Rest {
+impl Pause {
     /// As the file says.
     pub fn open(threads: &std::path::Path) -> Self {
         let file = threads.join("paused");
@@ -23,9 +23,9 @@ impl Rest {
     }
 
     /// Lies down. Every process writes the same file; the first one counts.
-    pub fn begin(&self, by: &str) -> Result<(), TeamError> {
+    pub fn begin(&self, by: &str) -> Result<(), AgentError> {
         let failed =
-            |error: io::Error| TeamError::Missing(format!("the note of the pause: {error}"));
+            |error: io::Error| AgentError::Missing(format!("the note of the pause: {error}"));
         if let Some(folder) = self.file.parent() {
             fs::create_dir_all(folder).map_err(failed)?;
         }
@@ -35,9 +35,9 @@ impl Rest {
     }
 
     /// Gets up again.
-    pub fn end(&self) -> Result<(), TeamError> {
+    pub fn end(&self) -> Result<(), AgentError> {
         match fs::remove_file(&self.file) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(TeamError::Missing(
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(AgentError::Missing(
                 format!("the note of the pause: {error}"),
             )),
             _ => {
@@ -67,14 +67,14 @@ mod tests {
     #[tokio::test]
     async fn a_pause_outlives_the_process_and_ends_with_the_word() {
         let folder = tempfile::tempdir().unwrap();
-        let rest = Rest::open(folder.path());
-        assert!(!rest.is_resting());
-        rest.begin("ana").unwrap();
-        let later = Rest::open(folder.path());
+        let pause = Pause::open(folder.path());
+        assert!(!pause.is_resting());
+        pause.begin("ana").unwrap();
+        let later = Pause::open(folder.path());
         assert!(later.is_resting());
         later.end().unwrap();
         later.end().unwrap();
         later.over().await;
-        assert!(!Rest::open(folder.path()).is_resting());
+        assert!(!Pause::open(folder.path()).is_resting());
     }
 }

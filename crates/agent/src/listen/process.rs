@@ -7,7 +7,7 @@ use butler_journal::last_entries;
 use butler_model::ModelClient;
 use butler_protocol::{Entry, Record, Role, UserId};
 use butler_repo::{Repo, forge_of, tracker_of};
-use butler_sandbox::Jail;
+use butler_sandbox::Sandbox;
 use butler_slack::{Control, Socket, Web};
 use futures_util::future::BoxFuture;
 use serde_json::json;
@@ -15,20 +15,20 @@ use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use crate::{
-    AgentConfig, TeamError,
-    agent::Office,
+    AgentConfig, AgentError,
+    agent::Agent,
     listen::{
         intake::{Intake, Sorted},
-        pause::Rest,
-        work_key::Matter,
+        pause::Pause,
+        work_key::WorkKey,
     },
-    tell::poster::Line,
+    tell::poster::Poster,
     thread::{
         prepare::{self, Preparations},
-        slots::Desks,
-        workers::Crew,
+        slots::Slots,
+        workers::Workers,
     },
-    upkeep::{garbage, playbook_cache::Shelf},
+    upkeep::{garbage, playbook_cache::PlaybookCache},
 };
 
 /// Works until cancelled. `ready` is called once the hub has said hello.
@@ -39,7 +39,7 @@ pub fn run<'a>(
     config: AgentConfig,
     cancel: CancellationToken,
     ready: impl FnOnce() + Send + 'a,
-) -> BoxFuture<'a, Result<(), TeamError>> {
+) -> BoxFuture<'a, Result<(), AgentError>> {
     listen(config, cancel, Box::new(ready))
 }
 
@@ -49,7 +49,7 @@ fn listen<'a>(
     config: AgentConfig,
     cancel: CancellationToken,
     ready: Box<dyn FnOnce() + Send + 'a>,
-) -> BoxFuture<'a, Result<(), TeamError>> {
+) -> BoxFuture<'a, Result<(), AgentError>> {
     Box::pin(async move {
         let opened =
             Socket::open(&config.hub, config.app_token.clone(), cancel.child_token()).await;
@@ -58,16 +58,16 @@ fn listen<'a>(
             Err(_) if cancel.is_cancelled() => return Ok(()),
             opened => opened?,
         };
-        let office = Arc::new(open_office(config, &socket, &cancel).await?);
-        let mut crew = Crew::new(Arc::clone(&office), cancel.child_token());
-        take_up(&office, &mut crew)?;
-        prepare::take_up(&office).await;
+        let agent = Arc::new(open_office(config, &socket, &cancel).await?);
+        let mut workers = Workers::new(Arc::clone(&agent), cancel.child_token());
+        take_up(&agent, &mut workers)?;
+        prepare::take_up(&agent).await;
         ready();
-        info!(role = %office.role(), epoch = %office.epoch, "listening");
-        let intake = Intake::new(Arc::clone(&office), socket.acker());
-        let house = (office.role() == Role::Pm).then(|| {
+        info!(role = %agent.role(), epoch = %agent.epoch, "listening");
+        let intake = Intake::new(Arc::clone(&agent), socket.acker());
+        let house = (agent.role() == Role::Pm).then(|| {
             tokio::spawn(garbage::keep_house(
-                Arc::clone(&office),
+                Arc::clone(&agent),
                 cancel.child_token(),
             ))
         });
@@ -84,20 +84,24 @@ fn listen<'a>(
                 break;
             };
             match intake.sort(envelope).await {
-                Ok(Sorted::For { matter, seq, mail }) => crew.deliver(&matter, seq, *mail).await,
+                Ok(Sorted::For {
+                    work_key,
+                    seq,
+                    mail,
+                }) => workers.deliver(&work_key, seq, *mail).await,
                 Ok(Sorted::NotForUs) => {}
                 // Not acknowledged: the hub delivers it again.
                 Err(error) => warn!(%error, "an event could not be taken in"),
             }
         }
-        crew.ended().await;
+        workers.ended().await;
         if let Some(house) = house {
             house.abort();
             let _ = house.await;
         }
         match socket.ended() {
             Some(ended) if !cancel.is_cancelled() => {
-                Err(TeamError::Hub(butler_slack::SlackError::Ended(ended)))
+                Err(AgentError::Hub(butler_slack::SlackError::Ended(ended)))
             }
             _ => Ok(()),
         }
@@ -108,32 +112,32 @@ async fn open_office(
     config: AgentConfig,
     socket: &Socket,
     cancel: &CancellationToken,
-) -> Result<Office, TeamError> {
+) -> Result<Agent, AgentError> {
     let epoch = socket.shared_epoch();
-    let line = Line {
+    let poster = Poster {
         role: config.role,
         heard: None,
         web: Web::new(&config.hub, config.bot_token.clone(), epoch.clone())?,
         control: Control::new(&config.hub, config.bot_token.clone(), epoch)?,
     };
     // Slack, and the hub as well, writes a mention of the app by its user.
-    let us = line.web.call("auth.test", json!({})).await?;
+    let us = poster.web.call("auth.test", json!({})).await?;
     butler_repo::confine_with(config.jail_helper.clone());
     let repo = Repo::open(&config.repo).await?;
     let forge = forge_of(&repo)?;
     let tracker = tracker_of(&repo)?;
-    Ok(Office {
+    Ok(Agent {
         bot: us["user_id"].as_str().map(UserId::new),
-        line,
+        poster,
         tracker,
         forge,
         repo,
         model: ModelClient::new(config.client.clone())?,
-        jail: Arc::new(Jail::new(config.jail_helper.clone())?),
-        desks: Desks::new(config.threads_at_once),
-        rest: Rest::open(&config.repo.join(".codebutler/threads")),
+        sandbox: Arc::new(Sandbox::new(config.jail_helper.clone())?),
+        slots: Slots::new(config.threads_at_once),
+        pause: Pause::open(&config.repo.join(".codebutler/threads")),
         epoch: socket.epoch(),
-        shelf: Shelf::default(),
+        playbook_cache: PlaybookCache::default(),
         preparations: Preparations::new(cancel.child_token()),
         config,
     })
@@ -142,12 +146,12 @@ async fn open_office(
 /// Threads whose log does not end with the end of an activation go on. The
 /// others cost a look at the end of their file, and nothing until somebody
 /// speaks there.
-fn take_up(office: &Arc<Office>, crew: &mut Crew) -> Result<(), TeamError> {
-    let threads = office.threads();
-    for matter in Matter::known(&threads, office.role())? {
-        let path = matter.log(&threads, office.role());
+fn take_up(agent: &Arc<Agent>, workers: &mut Workers) -> Result<(), AgentError> {
+    let threads = agent.threads();
+    for work_key in WorkKey::known(&threads, agent.role())? {
+        let path = work_key.log(&threads, agent.role());
         if unfinished(&path) || is_recent(&path) {
-            crew.wake(&matter);
+            workers.wake(&work_key);
         }
     }
     Ok(())

@@ -12,10 +12,10 @@ use tokio_util::sync::CancellationToken;
 use tracing::info;
 
 use crate::{
-    TeamError,
+    AgentError,
     listen::buttons,
     tell::render,
-    thread::{context::Seat, prepare},
+    thread::{context::ThreadContext, prepare},
 };
 
 /// How the approval of a plan begins that a skill's exact words stand for.
@@ -46,33 +46,34 @@ impl Left {
 /// Starts what a message asks for word for word. Call it only when no
 /// activation of this role is open in the thread: an answer is no command.
 pub async fn start(
-    seat: &Seat,
+    context: &ThreadContext,
     heard: &Heard,
     cancel: &CancellationToken,
-) -> Result<Left, TeamError> {
+) -> Result<Left, AgentError> {
     if !matches!(heard.speaker, Speaker::Person { .. }) {
         return Ok(Left::Message);
     }
-    let playbook = seat.office.playbook().await;
+    let playbook = context.agent.playbook().await;
     let Some(ts) = &heard.ts else {
-        return pressed(seat, &playbook, heard).await;
+        return pressed(context, &playbook, heard).await;
     };
-    let errand = match playbook.errand(seat.role(), &heard.text) {
-        Errand::Open => chosen(seat, &playbook, heard, ts).await?,
+    let errand = match playbook.errand(context.role(), &heard.text) {
+        Errand::Open => chosen(context, &playbook, heard, ts).await?,
         errand => errand,
     };
     match errand {
         Errand::Open => Ok(Left::Message),
         Errand::Own { note } => Ok(Left::WithNote(Box::new(aside(heard, note)))),
-        Errand::PassOn { to, text } => pass_on(seat, idem(seat, "skill", ts), to, text).await,
+        Errand::PassOn { to, text } => pass_on(context, idem(context, "skill", ts), to, text).await,
         Errand::Menu { text, names } => {
-            let line = &seat.line;
+            let poster = &context.poster;
             let buttons = buttons::menu(&names);
-            line.offer(&seat.thread, idem(seat, "menu", ts), &text, &buttons)
+            poster
+                .offer(&context.thread, idem(context, "menu", ts), &text, &buttons)
                 .await?;
             Ok(Left::Nothing)
         }
-        Errand::Build { plan } => build(seat, heard, ts, *plan, cancel).await,
+        Errand::Build { plan } => build(context, heard, ts, *plan, cancel).await,
     }
 }
 
@@ -87,26 +88,35 @@ fn aside(heard: &Heard, text: String) -> Heard {
     }
 }
 
-async fn pass_on(seat: &Seat, key: Idem, to: Role, text: String) -> Result<Left, TeamError> {
+async fn pass_on(
+    context: &ThreadContext,
+    key: Idem,
+    to: Role,
+    text: String,
+) -> Result<Left, AgentError> {
     info!(%to, "a skill was started by its words");
     let body = HandOver::Question { to, text };
-    hand_over(seat, key, &body).await
+    hand_over(context, key, &body).await
 }
 
 /// A press on a button of the newest menu in the thread; the button says the
 /// name. Pressed again it starts nothing again.
-async fn pressed(seat: &Seat, playbook: &Playbook, heard: &Heard) -> Result<Left, TeamError> {
-    let messages = seat.line.web.replies(&seat.thread).await?;
+async fn pressed(
+    context: &ThreadContext,
+    playbook: &Playbook,
+    heard: &Heard,
+) -> Result<Left, AgentError> {
+    let messages = context.poster.web.replies(&context.thread).await?;
     let mut newest = messages.iter().rev();
-    let menu = newest.find_map(|menu| Some((menu, asked_by(seat, &messages, menu)?)));
+    let menu = newest.find_map(|menu| Some((menu, asked_by(context, &messages, menu)?)));
     let Some((menu, asked)) = menu else {
         return Ok(Left::Message);
     };
-    match from_menu(seat, playbook, asked, &heard.text) {
+    match from_menu(context, playbook, asked, &heard.text) {
         Errand::Own { note } => Ok(Left::WithNote(Box::new(aside(heard, note)))),
         Errand::PassOn { to, text } => {
-            let key = idem(seat, &format!("skill-{}", heard.text), &menu.ts);
-            pass_on(seat, key, to, text).await
+            let key = idem(context, &format!("skill-{}", heard.text), &menu.ts);
+            pass_on(context, key, to, text).await
         }
         _ => Ok(Left::Message),
     }
@@ -115,15 +125,15 @@ async fn pressed(seat: &Seat, playbook: &Playbook, heard: &Heard) -> Result<Left
 /// The branch is made and the Coder gets the plan. In a thread that has a branch
 /// already somebody has to think about how the two go together.
 async fn build(
-    seat: &Seat,
+    context: &ThreadContext,
     heard: &Heard,
     ts: &MessageTs,
     plan: Plan,
     cancel: &CancellationToken,
-) -> Result<Left, TeamError> {
-    let repo = &seat.office.repo;
-    let key = idem(seat, "task", ts);
-    if repo.find(&seat.thread).await?.is_some() && !posted(seat, &key).await? {
+) -> Result<Left, AgentError> {
+    let repo = &context.agent.repo;
+    let key = idem(context, "task", ts);
+    if repo.find(&context.thread).await?.is_some() && !posted(context, &key).await? {
         let note = "The message above starts a skill that changes code, but this thread has work of its own. Propose a plan that holds both, or say that a new thread is the place for it.";
         return Ok(Left::WithNote(Box::new(aside(heard, note.to_owned()))));
     }
@@ -131,10 +141,10 @@ async fn build(
         plan = plan.title,
         "a skill that changes code was started by its words"
     );
-    let worktree = repo.create(&seat.thread, &plan.title, cancel).await?;
+    let worktree = repo.create(&context.thread, &plan.title, cancel).await?;
     prepare::begin(
-        &seat.office,
-        &seat.thread,
+        &context.agent,
+        &context.thread,
         &worktree.path,
         prepare::Place::Worktree,
     );
@@ -145,12 +155,16 @@ async fn build(
         branch: worktree.branch,
         approval: RequestId::new(format!("{BY_WORDS}{ts}")),
     }));
-    hand_over(seat, key, &body).await
+    hand_over(context, key, &body).await
 }
 
-async fn hand_over(seat: &Seat, key: Idem, body: &HandOver) -> Result<Left, TeamError> {
+async fn hand_over(
+    context: &ThreadContext,
+    key: Idem,
+    body: &HandOver,
+) -> Result<Left, AgentError> {
     fault("agent.before-errand");
-    seat.line.hand_over(&seat.thread, key, body).await?;
+    context.poster.hand_over(&context.thread, key, body).await?;
     fault("agent.after-errand");
     Ok(Left::Nothing)
 }
@@ -164,15 +178,15 @@ pub fn is_by_words(approval: &RequestId) -> bool {
 /// message that the approval names is theirs, and the skill on the default
 /// branch makes this plan of it. `None` when the approval is a card.
 pub async fn covers(
-    seat: &Seat,
+    context: &ThreadContext,
     approval: &RequestId,
     plan: &Plan,
-) -> Result<Option<bool>, TeamError> {
+) -> Result<Option<bool>, AgentError> {
     let Some(ts) = approval.as_str().strip_prefix(BY_WORDS) else {
         return Ok(None);
     };
-    let messages = seat.line.web.replies(&seat.thread).await?;
-    let playbook = seat.office.playbook().await;
+    let messages = context.poster.web.replies(&context.thread).await?;
+    let playbook = context.agent.playbook().await;
     Ok(Some(stands_for(&playbook, &messages, ts, plan)))
 }
 
@@ -187,32 +201,41 @@ fn stands_for(playbook: &Playbook, messages: &[Message], ts: &str, plan: &Plan) 
 /// What is started by a message that answers a menu. A choice among things that
 /// fit is no exact trigger: a skill that changes code gets a plan to approve.
 async fn chosen(
-    seat: &Seat,
+    context: &ThreadContext,
     playbook: &Playbook,
     heard: &Heard,
     ts: &MessageTs,
-) -> Result<Errand, TeamError> {
+) -> Result<Errand, AgentError> {
     // Only a short answer can be one; the others need no look at the thread.
-    if heard.text.split_whitespace().count() > 3 || *ts == seat.thread.root {
+    if heard.text.split_whitespace().count() > 3 || *ts == context.thread.root {
         return Ok(Errand::Open);
     }
-    let messages = seat.line.web.replies(&seat.thread).await?;
+    let messages = context.poster.web.replies(&context.thread).await?;
     let before = messages.iter().rfind(|message| message.ts < *ts);
-    let asked = before.and_then(|menu| asked_by(seat, &messages, menu));
+    let asked = before.and_then(|menu| asked_by(context, &messages, menu));
     Ok(asked.map_or(Errand::Open, |asked| {
-        from_menu(seat, playbook, asked, &heard.text)
+        from_menu(context, playbook, asked, &heard.text)
     }))
 }
 
 /// The person's message that got this menu, if it is one.
-fn asked_by<'a>(seat: &Seat, messages: &'a [Message], menu: &Message) -> Option<&'a Message> {
+fn asked_by<'a>(
+    context: &ThreadContext,
+    messages: &'a [Message],
+    menu: &Message,
+) -> Option<&'a Message> {
     let mut theirs = messages.iter().filter(|message| is_persons(message));
-    theirs.find(|message| is_post(menu, &idem(seat, "menu", &message.ts)))
+    theirs.find(|message| is_post(menu, &idem(context, "menu", &message.ts)))
 }
 
-fn from_menu(seat: &Seat, playbook: &Playbook, asked: &Message, answer: &str) -> Errand {
+fn from_menu(
+    context: &ThreadContext,
+    playbook: &Playbook,
+    asked: &Message,
+    answer: &str,
+) -> Errand {
     let words = mrkdwn::plain(&asked.text);
-    match playbook.errand_chosen(seat.role(), &words, answer) {
+    match playbook.errand_chosen(context.role(), &words, answer) {
         None => Errand::Open,
         Some(Errand::Build { plan }) => Errand::Own {
             note: format!(
@@ -224,8 +247,8 @@ fn from_menu(seat: &Seat, playbook: &Playbook, asked: &Message, answer: &str) ->
     }
 }
 
-async fn posted(seat: &Seat, key: &Idem) -> Result<bool, TeamError> {
-    let messages = seat.line.web.replies(&seat.thread).await?;
+async fn posted(context: &ThreadContext, key: &Idem) -> Result<bool, AgentError> {
+    let messages = context.poster.web.replies(&context.thread).await?;
     Ok(messages.iter().any(|message| is_post(message, key)))
 }
 
@@ -238,11 +261,11 @@ fn is_persons(message: &Message) -> bool {
     message.user.is_some() && message.bot_id.is_none() && message.metadata.is_none()
 }
 
-fn idem(seat: &Seat, what: &str, ts: &MessageTs) -> Idem {
+fn idem(context: &ThreadContext, what: &str, ts: &MessageTs) -> Idem {
     Idem::new(format!(
         "{}-{}-{what}-{ts}",
-        seat.thread.short(),
-        seat.role()
+        context.thread.short(),
+        context.role()
     ))
 }
 

@@ -7,12 +7,12 @@ use butler_slack::{Envelope, Event, Message, mrkdwn};
 use butler_turn::{Amended, Heard, route::Command};
 
 use crate::{
-    TeamError,
+    AgentError,
     decide::person_actions::{self, Asked},
     listen::{
         buttons, control_words,
         intake::{Intake, Mail},
-        work_key::Matter,
+        work_key::WorkKey,
     },
     tell::thread_status,
     upkeep::garbage,
@@ -42,23 +42,23 @@ impl Intake {
         thread: ThreadId,
         message: &Message,
         command: Command,
-    ) -> Result<Option<(Matter, Mail)>, TeamError> {
+    ) -> Result<Option<(WorkKey, Mail)>, AgentError> {
         let by = self.speaker_name(message).await?;
-        let office = &self.office;
+        let agent = &self.agent;
         let ack = None;
         match command {
-            Command::Model { name, .. } => match control_words::model(office, &name) {
+            Command::Model { name, .. } => match control_words::model(agent, &name) {
                 Ok(model) => {
                     let mail = Mail::Model { model, by, ack };
-                    Ok(Some((Matter::thread(thread), mail)))
+                    Ok(Some((WorkKey::thread(thread), mail)))
                 }
                 Err(problem) => {
-                    control_words::answer(office, &thread, &message.ts, "model", &problem).await?;
+                    control_words::answer(agent, &thread, &message.ts, "model", &problem).await?;
                     Ok(None)
                 }
             },
             other => {
-                control_words::obey(office, &thread, &message.ts, &other, &by).await?;
+                control_words::obey(agent, &thread, &message.ts, &other, &by).await?;
                 Ok(None)
             }
         }
@@ -69,15 +69,15 @@ impl Intake {
         &self,
         envelope: &Envelope,
         stamp: &Stamp,
-    ) -> Result<Option<(Matter, Mail)>, TeamError> {
+    ) -> Result<Option<(WorkKey, Mail)>, AgentError> {
         let Some(action) = envelope.action() else {
             return Ok(None);
         };
         if !self.listens_to(&action.user) {
-            if stamp.to.contains(&self.office.role()) {
+            if stamp.to.contains(&self.agent.role()) {
                 let what = format!("not-allowed-{}", action.user);
                 control_words::answer(
-                    &self.office,
+                    &self.agent,
                     &action.thread,
                     &action.message,
                     &what,
@@ -90,32 +90,32 @@ impl Intake {
         if let Some((verb, done)) = buttons::drafted(&action.action_id) {
             return self.draft_pressed(envelope, &action, verb, &done).await;
         }
-        if !stamp.to.contains(&self.office.role()) {
+        if !stamp.to.contains(&self.agent.role()) {
             return Ok(None);
         }
         if let Some((keep, last)) = buttons::about_silence(&action.action_id) {
-            let who = self.office.line.web.user_name(&action.user).await?;
+            let who = self.agent.poster.web.user_name(&action.user).await?;
             let question = (&action.thread, &last);
-            garbage::pressed(&self.office, question, keep, &who).await?;
+            garbage::pressed(&self.agent, question, keep, &who).await?;
             return Ok(None);
         }
         if let Some(what) = person_actions::pressed(&action.action_id) {
-            let name = self.office.line.web.user_name(&action.user).await?;
+            let name = self.agent.poster.web.user_name(&action.user).await?;
             let key = envelope.event_id().to_string();
             let asked = Box::new(Asked { what, name, key });
             let mail = Mail::Act { asked, ack: None };
-            return Ok(Some((Matter::thread(action.thread), mail)));
+            return Ok(Some((WorkKey::thread(action.thread), mail)));
         }
         let Some(text) = buttons::words(&action.action_id) else {
             return Ok(None);
         };
-        let name = self.office.line.web.user_name(&action.user).await?;
+        let name = self.agent.poster.web.user_name(&action.user).await?;
         let speaker = Speaker::Person {
             user: action.user,
             name,
         };
         let mail = spoken(envelope, speaker, text);
-        Ok(Some((Matter::thread(action.thread), mail)))
+        Ok(Some((WorkKey::thread(action.thread), mail)))
     }
 
     /// A word that the hub has stamped as an act on the thread.
@@ -123,14 +123,14 @@ impl Intake {
         &self,
         envelope: &Envelope,
         stamp: &Stamp,
-    ) -> Result<Option<(Matter, Mail)>, TeamError> {
+    ) -> Result<Option<(WorkKey, Mail)>, AgentError> {
         let act = stamp.reference.as_deref().map(str::parse);
         let (Some(Ok(what)), Some(Event::Message { channel, message })) = (act, envelope.event())
         else {
             return Ok(None);
         };
         let thread = message.thread(&channel);
-        let ours = stamp.to.contains(&self.office.role()) && stamp.from.is_none();
+        let ours = stamp.to.contains(&self.agent.role()) && stamp.from.is_none();
         if !ours || !self.is_allowed(&thread, &message, stamp).await? {
             return Ok(None);
         }
@@ -138,7 +138,7 @@ impl Intake {
         let key = message.ts.to_string();
         let asked = Box::new(Asked { what, name, key });
         Ok(Some((
-            Matter::thread(thread),
+            WorkKey::thread(thread),
             Mail::Act { asked, ack: None },
         )))
     }
@@ -150,7 +150,7 @@ impl Intake {
         &self,
         envelope: &Envelope,
         stamp: &Stamp,
-    ) -> Result<Option<(Matter, Mail)>, TeamError> {
+    ) -> Result<Option<(WorkKey, Mail)>, AgentError> {
         let (channel, ts, was, now) = match envelope.event() {
             Some(Event::Changed {
                 channel,
@@ -168,12 +168,12 @@ impl Intake {
             return Ok(None);
         };
         let same = now.as_ref().is_some_and(|now| now.text == was.text);
-        let matter = Matter::thread(was.thread(&channel));
-        let log = matter.log(&self.office.threads(), self.office.role());
+        let work_key = WorkKey::thread(was.thread(&channel));
+        let log = work_key.log(&self.agent.threads(), self.agent.role());
         let Some(user) = was.user.filter(|_| !same && log.exists()) else {
             return Ok(None);
         };
-        let name = self.office.line.web.user_name(&user).await?;
+        let name = self.agent.poster.web.user_name(&user).await?;
         let change = Amended {
             event: envelope.event_id(),
             ts,
@@ -184,7 +184,7 @@ impl Intake {
             change: Box::new(change),
             ack: None,
         };
-        Ok(Some((matter, mail)))
+        Ok(Some((work_key, mail)))
     }
 
     /// People who may not ask for work are told so, by whoever they spoke to.
@@ -193,26 +193,19 @@ impl Intake {
         thread: &ThreadId,
         message: &Message,
         stamp: &Stamp,
-    ) -> Result<bool, TeamError> {
+    ) -> Result<bool, AgentError> {
         let Some(user) = message.user.as_ref().filter(|_| stamp.from.is_none()) else {
             return Ok(true);
         };
         if self.listens_to(user) {
             return Ok(true);
         }
-        control_words::answer(
-            &self.office,
-            thread,
-            &message.ts,
-            "not-allowed",
-            NOT_ALLOWED,
-        )
-        .await?;
+        control_words::answer(&self.agent, thread, &message.ts, "not-allowed", NOT_ALLOWED).await?;
         Ok(false)
     }
 
     fn listens_to(&self, user: &UserId) -> bool {
-        let allowed = &self.office.config.allowed;
+        let allowed = &self.agent.config.allowed;
         allowed.is_empty() || allowed.contains(user)
     }
 
@@ -222,19 +215,19 @@ impl Intake {
         thread: &ThreadId,
         message: &Message,
         stamp: &Stamp,
-    ) -> Result<bool, TeamError> {
+    ) -> Result<bool, AgentError> {
         let answers = [Word::Yes, Word::No, Word::Merge];
         let said = meanings(&mrkdwn::plain(&message.text));
         if stamp.from.is_some() || !said.iter().any(|word| answers.contains(word)) {
             return Ok(false);
         }
         let cards =
-            thread_status::open_cards(&thread_status::of_thread(&self.office.threads(), thread));
+            thread_status::open_cards(&thread_status::of_thread(&self.agent.threads(), thread));
         if cards.len() < 2 {
             return Ok(false);
         }
         let text = thread_status::which(&cards);
-        control_words::answer(&self.office, thread, &message.ts, "which", &text).await?;
+        control_words::answer(&self.agent, thread, &message.ts, "which", &text).await?;
         Ok(true)
     }
 }

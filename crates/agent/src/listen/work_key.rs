@@ -6,18 +6,18 @@ use std::{fs, path::Path};
 use butler_journal::ThreadDir;
 use butler_protocol::{Entry, RequestId, Role, Sha256Hex, ThreadId};
 
-use crate::TeamError;
+use crate::AgentError;
 
 /// The key of a worker.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Matter {
+pub struct WorkKey {
     /// The thread.
     pub thread: ThreadId,
     /// The request, in the Researcher's process only.
     pub research: Option<RequestId>,
 }
 
-impl Matter {
+impl WorkKey {
     /// The thread itself.
     pub fn thread(thread: ThreadId) -> Self {
         Self {
@@ -27,7 +27,7 @@ impl Matter {
     }
 
     /// Every matter of a role that has a log.
-    pub fn known(threads: &Path, role: Role) -> Result<Vec<Self>, TeamError> {
+    pub fn known(threads: &Path, role: Role) -> Result<Vec<Self>, AgentError> {
         let known = ThreadDir::list(threads)?;
         let known = known.iter();
         Ok(known.flat_map(|one| Self::of(threads, one, role)).collect())
@@ -89,8 +89,8 @@ impl Matter {
 mod tests {
     use super::*;
 
-    fn research(request: &str) -> Matter {
-        Matter {
+    fn research(request: &str) -> WorkKey {
+        WorkKey {
             thread: "C1/1700000000.000100".parse().unwrap(),
             research: Some(RequestId::new(request)),
         }
@@ -100,18 +100,18 @@ mod tests {
     fn requests_of_one_thread_have_logs_and_numbers_of_their_own() {
         let folder = tempfile::tempdir().unwrap();
         let (one, other) = (research("abcdef"), research("abcdeg"));
-        let whole = Matter::thread(one.thread.clone());
+        let whole = WorkKey::thread(one.thread.clone());
         let logs = [&one, &other, &whole].map(|m| m.log(folder.path(), Role::Researcher));
         assert_ne!(logs[0], logs[1]);
         for log in &logs {
             fs::create_dir_all(log.parent().unwrap()).unwrap();
             fs::write(log, "").unwrap();
         }
-        let mut known = Matter::known(folder.path(), Role::Researcher).unwrap();
-        known.sort_by_key(|matter| matter.research.clone());
+        let mut known = WorkKey::known(folder.path(), Role::Researcher).unwrap();
+        known.sort_by_key(|work_key| work_key.research.clone());
         assert_eq!(known, [whole.clone(), one.clone(), other.clone()]);
-        assert_eq!(Matter::known(folder.path(), Role::Pm).unwrap(), []);
-        let numbers = [&one, &other, &whole].map(Matter::first_activation);
+        assert_eq!(WorkKey::known(folder.path(), Role::Pm).unwrap(), []);
+        let numbers = [&one, &other, &whole].map(WorkKey::first_activation);
         assert!(numbers[0].abs_diff(numbers[1]) >= 256, "{numbers:?}");
         assert_eq!(numbers[2], 1);
     }

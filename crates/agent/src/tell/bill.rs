@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, path::Path};
 use butler_journal::read;
 use butler_protocol::{Entry, Record, Role, ThreadId, TokenUsage, Usd};
 
-use crate::listen::work_key::Matter;
+use crate::listen::work_key::WorkKey;
 
 /// One role with one model.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -40,9 +40,9 @@ impl Bill {
     pub fn of_thread(threads: &Path, thread: &ThreadId) -> Self {
         let mut bill = Self::default();
         for role in Role::ALL {
-            for matter in Matter::known(threads, role).unwrap_or_default() {
-                if matter.thread == *thread
-                    && let Ok(log) = read(&matter.log(threads, role))
+            for work_key in WorkKey::known(threads, role).unwrap_or_default() {
+                if work_key.thread == *thread
+                    && let Ok(log) = read(&work_key.log(threads, role))
                 {
                     bill.add(role, &log.entries);
                 }

@@ -11,7 +11,7 @@ use butler_slack::SlackError;
 use tokio::sync::mpsc;
 use tracing::warn;
 
-use crate::{agent::Office, listen::work_key::Matter};
+use crate::{agent::Agent, listen::work_key::WorkKey};
 
 /// Well inside the lease of 30 s.
 const HEARTBEAT: Duration = Duration::from_secs(10);
@@ -21,7 +21,7 @@ const CATCH_UP: usize = 100;
 
 /// One chore.
 #[derive(Debug)]
-pub enum Chore {
+pub enum HubUpdate {
     /// What the role does now.
     Activity(ActivityState, Option<String>),
     /// A mark on a message.
@@ -34,67 +34,67 @@ pub enum Chore {
     Settle(Settlement),
 }
 
-/// The sending end. Chores are done in order by one task, which ends when this
+/// The sending end. HubUpdates are done in order by one task, which ends when this
 /// is dropped.
 #[derive(Debug, Clone)]
-pub struct Chores(mpsc::Sender<Chore>);
+pub struct HubUpdates(mpsc::Sender<HubUpdate>);
 
-impl Chores {
+impl HubUpdates {
     /// Starts the task; await the handle to see the last chore done.
-    pub fn start(office: Arc<Office>, matter: Matter) -> (Self, tokio::task::JoinHandle<()>) {
+    pub fn start(agent: Arc<Agent>, work_key: WorkKey) -> (Self, tokio::task::JoinHandle<()>) {
         let (sender, receiver) = mpsc::channel(QUEUE);
-        let task = tokio::spawn(work(office, matter, receiver));
+        let task = tokio::spawn(work(agent, work_key, receiver));
         (Self(sender), task)
     }
 
     /// Adds a chore; waits while very many are open.
-    pub async fn add(&self, chore: Chore) {
-        let _ = self.0.send(chore).await;
+    pub async fn add(&self, hub_update: HubUpdate) {
+        let _ = self.0.send(hub_update).await;
     }
 }
 
-async fn work(office: Arc<Office>, matter: Matter, mut chores: mpsc::Receiver<Chore>) {
-    let thread = matter.thread.clone();
+async fn work(agent: Arc<Agent>, work_key: WorkKey, mut hub_updates: mpsc::Receiver<HubUpdate>) {
+    let thread = work_key.thread.clone();
     let mut step: Option<Activity> = None;
     loop {
-        let chore = tokio::select! {
-            chore = chores.recv() => chore,
+        let hub_update = tokio::select! {
+            hub_update = hub_updates.recv() => hub_update,
             () = tokio::time::sleep(HEARTBEAT), if step.is_some() => {
                 if let Some(activity) = &step {
-                    report(office.line.control.activity(activity).await, "heartbeat");
+                    report(agent.poster.control.activity(activity).await, "heartbeat");
                 }
                 continue;
             }
         };
-        let Some(chore) = chore else { return };
+        let Some(hub_update) = hub_update else { return };
         fault("agent.before-chore");
-        match chore {
+        match hub_update {
             // Who researches is not whom a person steers in this thread.
-            Chore::Activity(..) if matter.research.is_some() => {}
-            Chore::Activity(state, text) => {
+            HubUpdate::Activity(..) if work_key.research.is_some() => {}
+            HubUpdate::Activity(state, text) => {
                 let activity = Activity {
                     thread: thread.clone(),
                     state,
                     step: text,
                     lease_seconds: 30,
                 };
-                report(office.line.control.activity(&activity).await, "activity");
+                report(agent.poster.control.activity(&activity).await, "activity");
                 step = (state == ActivityState::Working).then_some(activity);
             }
-            Chore::React(ts, name) => {
-                let answer = office.line.web.react(&thread.channel, &ts, name).await;
+            HubUpdate::React(ts, name) => {
+                let answer = agent.poster.web.react(&thread.channel, &ts, name).await;
                 report(answer, "reaction");
             }
-            Chore::Records(entries) => {
+            HubUpdate::Records(entries) => {
                 let batch = RecordBatch {
                     thread: thread.clone(),
-                    entries: matter.for_the_hub(entries),
+                    entries: work_key.for_the_hub(entries),
                 };
-                report(office.line.control.records(&batch).await, "records");
+                report(agent.poster.control.records(&batch).await, "records");
             }
-            Chore::CatchUp(log) => report(catch_up(&office, &thread, log).await, "records"),
-            Chore::Settle(settlement) => {
-                report(office.line.control.settle(&settlement).await, "settlement");
+            HubUpdate::CatchUp(log) => report(catch_up(&agent, &thread, log).await, "records"),
+            HubUpdate::Settle(settlement) => {
+                report(agent.poster.control.settle(&settlement).await, "settlement");
             }
         }
         fault("agent.after-chore");
@@ -103,11 +103,11 @@ async fn work(office: Arc<Office>, matter: Matter, mut chores: mpsc::Receiver<Ch
 
 /// The hub says what it has; the run before this one may have died before it
 /// told the rest.
-async fn catch_up(office: &Office, thread: &ThreadId, log: Vec<Entry>) -> Result<(), SlackError> {
-    let held = office.line.control.records_held(thread).await?;
+async fn catch_up(agent: &Agent, thread: &ThreadId, log: Vec<Entry>) -> Result<(), SlackError> {
+    let held = agent.poster.control.records_held(thread).await?;
     for settlement in log.iter().filter_map(settlement) {
         if held.unsettled.contains(&settlement.id) {
-            office.line.control.settle(&settlement).await?;
+            agent.poster.control.settle(&settlement).await?;
         }
     }
     let unknown = |entry: &Entry| entry.seq > held.upto;
@@ -117,7 +117,7 @@ async fn catch_up(office: &Office, thread: &ThreadId, log: Vec<Entry>) -> Result
             thread: thread.clone(),
             entries: entries.to_vec(),
         };
-        office.line.control.records(&batch).await?;
+        agent.poster.control.records(&batch).await?;
     }
     Ok(())
 }

@@ -14,7 +14,7 @@ use crate::tell::{joining, render};
 
 /// Posts as one role.
 #[derive(Debug, Clone)]
-pub struct Line {
+pub struct Poster {
     /// The role that speaks.
     pub role: Role,
     /// The last event of the thread that was known when what is said here began.
@@ -26,7 +26,7 @@ pub struct Line {
     pub control: Control,
 }
 
-impl Line {
+impl Poster {
     /// Says something in the thread, in Markdown. `to` wakes other roles.
     pub async fn say(
         &self,

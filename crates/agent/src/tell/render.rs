@@ -87,11 +87,11 @@ pub fn briefing(body: &HandOver) -> String {
             match task {
                 // Later rounds have it in their conversation.
                 Some(task) if *round == 1 => {
-                    let lane = match task.plan.complexity {
+                    let fast_track = match task.plan.complexity {
                         Complexity::Simple => ONE_PASS,
                         _ => "",
                     };
-                    format!("{ready}\n\n{}{lane}", yardstick(task))
+                    format!("{ready}\n\n{}{fast_track}", yardstick(task))
                 }
                 _ => ready,
             }

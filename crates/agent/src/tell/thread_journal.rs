@@ -9,8 +9,8 @@ use butler_protocol::{Ending, Entry, HandOver, Record, Role, Speaker, ThreadId, 
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    agent::Office,
-    listen::work_key::Matter,
+    agent::Agent,
+    listen::work_key::WorkKey,
     tell::{bill::Bill, render},
     thread::facts::Facts,
     upkeep::history,
@@ -29,9 +29,9 @@ pub fn path(thread: &ThreadId) -> String {
 pub fn of_thread(threads: &Path, thread: &ThreadId) -> String {
     let mut logs = Vec::new();
     for role in Role::ALL {
-        for matter in Matter::known(threads, role).unwrap_or_default() {
-            if matter.thread == *thread
-                && let Ok(log) = read(&matter.log(threads, role))
+        for work_key in WorkKey::known(threads, role).unwrap_or_default() {
+            if work_key.thread == *thread
+                && let Ok(log) = read(&work_key.log(threads, role))
             {
                 logs.push((role, log.entries));
             }
@@ -43,9 +43,9 @@ pub fn of_thread(threads: &Path, thread: &ThreadId) -> String {
 
 /// Keeps it beside the branches. Nothing waits for that: what cannot be kept is
 /// still in the logs.
-pub async fn keep(office: &Office, thread: &ThreadId, cancel: &CancellationToken) {
-    let text = office.clean(&of_thread(&office.threads(), thread));
-    if let Err(error) = office.repo.keep_journal(thread, &text, cancel).await {
+pub async fn keep(agent: &Agent, thread: &ThreadId, cancel: &CancellationToken) {
+    let text = agent.clean(&of_thread(&agent.threads(), thread));
+    if let Err(error) = agent.repo.keep_journal(thread, &text, cancel).await {
         tracing::warn!(%thread, %error, "the journal is not kept");
     }
 }

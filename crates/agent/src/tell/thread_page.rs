@@ -10,7 +10,7 @@ use butler_protocol::{
 };
 
 use crate::{
-    listen::work_key::Matter,
+    listen::work_key::WorkKey,
     tell::{bill::Bill, render},
     thread::facts::Facts,
 };
@@ -24,9 +24,9 @@ pub fn of_thread(
 ) -> String {
     let mut logs = Vec::new();
     for role in Role::ALL {
-        for matter in Matter::known(threads, role).unwrap_or_default() {
-            if matter.thread == *thread
-                && let Ok(log) = read(&matter.log(threads, role))
+        for work_key in WorkKey::known(threads, role).unwrap_or_default() {
+            if work_key.thread == *thread
+                && let Ok(log) = read(&work_key.log(threads, role))
             {
                 logs.push((role, log.entries));
             }

@@ -6,7 +6,7 @@ use std::path::Path;
 use butler_journal::read;
 use butler_protocol::{DecisionKind, Ending, Entry, Record, RequestId, Role, ThreadId, Waiting};
 
-use crate::{listen::work_key::Matter, thread::facts::Facts};
+use crate::{listen::work_key::WorkKey, thread::facts::Facts};
 
 /// What one log says about now.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub enum Doing {
 
 /// One role in one thread.
 #[derive(Debug, Clone)]
-pub struct Standing {
+pub struct ThreadStatus {
     /// Who.
     pub role: Role,
     /// What it does.
@@ -33,15 +33,15 @@ pub struct Standing {
 }
 
 /// Every role that has taken part, in the order of the team.
-pub fn of_thread(threads: &Path, thread: &ThreadId) -> Vec<Standing> {
+pub fn of_thread(threads: &Path, thread: &ThreadId) -> Vec<ThreadStatus> {
     let mut found = Vec::new();
     for role in Role::ALL {
-        for matter in Matter::of(threads, thread, role) {
-            let Ok(log) = read(&matter.log(threads, role)) else {
+        for work_key in WorkKey::of(threads, thread, role) {
+            let Ok(log) = read(&work_key.log(threads, role)) else {
                 continue;
             };
             if let Some(doing) = doing(&log.entries) {
-                found.push(Standing {
+                found.push(ThreadStatus {
                     role,
                     doing,
                     facts: Facts::of(&log.entries),
@@ -53,7 +53,7 @@ pub fn of_thread(threads: &Path, thread: &ThreadId) -> Vec<Standing> {
 }
 
 /// Cards of the thread that nobody has decided yet, as far as the logs know.
-pub fn open_cards(standings: &[Standing]) -> Vec<(Role, RequestId, DecisionKind)> {
+pub fn open_cards(standings: &[ThreadStatus]) -> Vec<(Role, RequestId, DecisionKind)> {
     let mut open: Vec<_> = standings
         .iter()
         .flat_map(|standing| {
@@ -86,7 +86,7 @@ fn doing(entries: &[Entry]) -> Option<Doing> {
 }
 
 /// What people read.
-pub fn render(standings: &[Standing]) -> String {
+pub fn render(standings: &[ThreadStatus]) -> String {
     if standings.is_empty() {
         return "Nobody is at work in this thread.".to_owned();
     }
@@ -171,7 +171,7 @@ mod tests {
         assert_eq!(doing(&[started.clone(), ended]), Some(Doing::Stopped));
         let waits = doing(&[started, parked]).unwrap();
         assert_eq!(waits, Doing::Waiting(Waiting::Person));
-        let standing = Standing {
+        let standing = ThreadStatus {
             role: Role::Coder,
             doing: waits,
             facts: Facts::default(),

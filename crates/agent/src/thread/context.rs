@@ -4,17 +4,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use butler_protocol::{CallId, Idem, Record, RequestId, Role, Sha256Hex, ThreadId};
 
-use crate::{agent::Office, listen::work_key::Matter, tell::poster::Line, thread::facts::Facts};
+use crate::{agent::Agent, listen::work_key::WorkKey, tell::poster::Poster, thread::facts::Facts};
 
 /// One role in one thread. Cheap to clone; clones share what is known, and each
 /// remembers how much of the thread was heard when it was made.
 #[derive(Clone)]
-pub struct Seat {
+pub struct ThreadContext {
     /// The process this seat belongs to.
-    pub office: Arc<Office>,
+    pub agent: Arc<Agent>,
     /// Its line to the thread. What was begun before a stop speaks over a line
     /// that has not heard of it, and the hub refuses that.
-    pub line: Line,
+    pub poster: Poster,
     /// The thread.
     pub thread: ThreadId,
     /// The one request that this seat is about, in the Researcher's process.
@@ -23,16 +23,16 @@ pub struct Seat {
     to_write: Arc<Mutex<Vec<Record>>>,
 }
 
-impl Seat {
+impl ThreadContext {
     /// A seat with what the log already says.
-    pub fn new(office: Arc<Office>, matter: &Matter, facts: Facts) -> Self {
-        let mut line = office.line.clone();
-        line.heard = Some(facts.heard);
+    pub fn new(agent: Arc<Agent>, work_key: &WorkKey, facts: Facts) -> Self {
+        let mut poster = agent.poster.clone();
+        poster.heard = Some(facts.heard);
         Self {
-            line,
-            office,
-            thread: matter.thread.clone(),
-            research: matter.research.clone(),
+            poster,
+            agent,
+            thread: work_key.thread.clone(),
+            research: work_key.research.clone(),
             facts: Arc::new(Mutex::new(facts)),
             to_write: Arc::default(),
         }
@@ -40,12 +40,12 @@ impl Seat {
 
     /// An event of the thread came in. Clones that were made before do not know.
     pub fn hear(&mut self, seq: u64) {
-        self.line.heard = self.line.heard.max(Some(seq));
+        self.poster.heard = self.poster.heard.max(Some(seq));
     }
 
     /// Who sits here.
     pub fn role(&self) -> Role {
-        self.office.role()
+        self.agent.role()
     }
 
     /// What is known about the thread.

@@ -9,7 +9,7 @@ use butler_protocol::{
     HandOver, Idem, ModelMessage, ModelReply, Role, TokenUsage, ToolCall, ToolOutcome, ToolSpec,
     fault,
 };
-use butler_tools::{Desk as ToolDesk, Executor};
+use butler_tools::{Executor, ToolContext};
 use butler_turn::{
     Event, FailureKind, ModelCall, ModelFailure, Order, Outgoing, PostKind, Reserve,
 };
@@ -18,10 +18,10 @@ use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use crate::{
-    TeamError,
+    AgentError,
     decide::outcomes,
     listen::{buttons, intake::Ack},
-    thread::{context::Seat, queue::Told, slots::Desk, tool_session::Bench},
+    thread::{context::ThreadContext, queue::Told, slots::Slot, tool_session::ToolSession},
     tools::findings,
 };
 
@@ -36,13 +36,13 @@ pub enum Done {
     /// A refused merge was tried again, or is not to be.
     MergeTried,
     /// The tools can work.
-    Bench(Box<Bench>),
+    ToolSession(Box<ToolSession>),
     /// The thread knows its place in the queue.
     Queued(Box<Told>),
     /// It has a desk, and may ask for the money.
-    Desk(Desk, Box<Reserve>),
+    Slot(Slot, Box<Reserve>),
     /// The worker cannot go on; the log knows where to take it up again.
-    Failed(TeamError),
+    Failed(AgentError),
 }
 
 /// What is asked of the model.
@@ -56,10 +56,14 @@ pub struct Question {
 }
 
 /// Asks the model.
-pub async fn ask_model(seat: Seat, mut question: Question, cancel: CancellationToken) -> Done {
+pub async fn ask_model(
+    context: ThreadContext,
+    mut question: Question,
+    cancel: CancellationToken,
+) -> Done {
     let reserve = question.call.reserve.clone();
-    let session = format!("{}-{}", seat.thread.short(), seat.role());
-    let reply = complete(&seat.office.model, session, &mut question, &cancel).await;
+    let session = format!("{}-{}", context.thread.short(), context.role());
+    let reply = complete(&context.agent.model, session, &mut question, &cancel).await;
     Done::Event(match reply {
         Ok(reply) => Event::Replied { reserve, reply },
         Err(failure) => Event::ModelFailed { reserve, failure },
@@ -67,10 +71,14 @@ pub async fn ask_model(seat: Seat, mut question: Question, cancel: CancellationT
 }
 
 /// Asks the model for a summary.
-pub async fn summarise(seat: Seat, mut question: Question, cancel: CancellationToken) -> Done {
+pub async fn summarise(
+    context: ThreadContext,
+    mut question: Question,
+    cancel: CancellationToken,
+) -> Done {
     let reserve = question.call.reserve.clone();
-    let session = format!("{}-{}", seat.thread.short(), seat.role());
-    let result = complete(&seat.office.model, session, &mut question, &cancel).await;
+    let session = format!("{}-{}", context.thread.short(), context.role());
+    let result = complete(&context.agent.model, session, &mut question, &cancel).await;
     Done::Event(Event::Summarised { reserve, result })
 }
 
@@ -132,9 +140,9 @@ fn failure(error: &ModelError, model: String) -> ModelFailure {
 }
 
 /// Opens the bench.
-pub async fn open_bench(seat: Seat, cancel: CancellationToken) -> Done {
-    match Bench::open(&seat, &cancel).await {
-        Ok(bench) => Done::Bench(Box::new(bench)),
+pub async fn open_tool_session(context: ThreadContext, cancel: CancellationToken) -> Done {
+    match ToolSession::open(&context, &cancel).await {
+        Ok(tool_session) => Done::ToolSession(Box::new(tool_session)),
         Err(error) => Done::Failed(error),
     }
 }
@@ -150,7 +158,7 @@ pub struct Permitted {
 }
 
 /// Runs, or recovers, one call.
-pub async fn run_tool(executor: Arc<Executor>, desk: ToolDesk, permitted: Permitted) -> Done {
+pub async fn run_tool(executor: Arc<Executor>, desk: ToolContext, permitted: Permitted) -> Done {
     let Permitted {
         call,
         permit,
@@ -190,32 +198,32 @@ pub fn tool_done(
 }
 
 /// Posts what the machine has to say.
-pub async fn post(seat: Seat, outgoing: Outgoing) -> Done {
+pub async fn post(context: ThreadContext, outgoing: Outgoing) -> Done {
     // Whoever asked waits; what became of the question is for them.
-    if let Some(body) = findings(&seat, &outgoing.text) {
-        return pass_on(&seat, outgoing.idem, &body).await;
+    if let Some(body) = findings(&context, &outgoing.text) {
+        return pass_on(&context, outgoing.idem, &body).await;
     }
     if outgoing.kind == PostKind::Failure {
-        return offer_retry(&seat, outgoing).await;
+        return offer_retry(&context, outgoing).await;
     }
     if outgoing.kind == PostKind::GoOn {
         // A word that names nobody reaches the PM, not whoever paused.
-        let mention = seat.role().mention();
+        let mention = context.role().mention();
         let text = format!("{} Say `{mention} go on`.", outgoing.text);
-        return say(&seat, outgoing.idem, &text).await;
+        return say(&context, outgoing.idem, &text).await;
     }
-    say(&seat, outgoing.idem, &outgoing.text).await
+    say(&context, outgoing.idem, &outgoing.text).await
 }
 
 /// The reason, and a way to go on; nothing that was done is lost.
-async fn offer_retry(seat: &Seat, outgoing: Outgoing) -> Done {
-    let line = &seat.line;
+async fn offer_retry(context: &ThreadContext, outgoing: Outgoing) -> Done {
+    let poster = &context.poster;
     let buttons = [(buttons::RETRY.to_owned(), "Retry")];
     let Outgoing { idem, text, .. } = outgoing;
     // Who cannot be found is not rung at; the reason is posted all the same.
-    let people = line.people(&seat.thread).await.unwrap_or_default();
-    match line
-        .offer_to(&seat.thread, idem.clone(), &people, &text, &buttons)
+    let people = poster.people(&context.thread).await.unwrap_or_default();
+    match poster
+        .offer_to(&context.thread, idem.clone(), &people, &text, &buttons)
         .await
     {
         Ok(posted) => Done::Event(Event::Posted {
@@ -227,32 +235,32 @@ async fn offer_retry(seat: &Seat, outgoing: Outgoing) -> Done {
 }
 
 /// A role that did not end as it should: the person is told what it said last.
-pub async fn default_hand_over(seat: Seat, idem: Idem, text: String) -> Done {
-    if let Some(body) = findings(&seat, &text) {
-        return pass_on(&seat, idem, &body).await;
+pub async fn default_hand_over(context: ThreadContext, idem: Idem, text: String) -> Done {
+    if let Some(body) = findings(&context, &text) {
+        return pass_on(&context, idem, &body).await;
     }
     let text = format!(
         "{text}\n\n_(I did not pass this on to anybody. Answer here, or mention the role that should go on.)_"
     );
-    say(&seat, idem, &text).await
+    say(&context, idem, &text).await
 }
 
 /// A role that goes in circles hands the matter up.
-pub async fn escalate(seat: Seat, idem: Idem, text: String) -> Done {
-    if let Some(body) = findings(&seat, &text) {
-        return pass_on(&seat, idem, &body).await;
+pub async fn escalate(context: ThreadContext, idem: Idem, text: String) -> Done {
+    if let Some(body) = findings(&context, &text) {
+        return pass_on(&context, idem, &body).await;
     }
-    let above = match seat.role() {
+    let above = match context.role() {
         Role::Coder => Role::Pm,
-        _ => return ring(&seat, idem, &text).await,
+        _ => return ring(&context, idem, &text).await,
     };
     let body = HandOver::Question { to: above, text };
-    pass_on(&seat, idem, &body).await
+    pass_on(&context, idem, &body).await
 }
 
-async fn pass_on(seat: &Seat, idem: Idem, body: &HandOver) -> Done {
-    let line = &seat.line;
-    match line.hand_over(&seat.thread, idem.clone(), body).await {
+async fn pass_on(context: &ThreadContext, idem: Idem, body: &HandOver) -> Done {
+    let poster = &context.poster;
+    match poster.hand_over(&context.thread, idem.clone(), body).await {
         Ok(posted) => Done::Event(Event::Posted {
             idem,
             ts: posted.ts,
@@ -262,10 +270,10 @@ async fn pass_on(seat: &Seat, idem: Idem, body: &HandOver) -> Done {
 }
 
 /// Somebody is needed.
-async fn ring(seat: &Seat, idem: Idem, text: &str) -> Done {
-    let line = &seat.line;
-    let people = line.people(&seat.thread).await.unwrap_or_default();
-    let posted = line.ask_people(&seat.thread, idem.clone(), &people, text);
+async fn ring(context: &ThreadContext, idem: Idem, text: &str) -> Done {
+    let poster = &context.poster;
+    let people = poster.people(&context.thread).await.unwrap_or_default();
+    let posted = poster.ask_people(&context.thread, idem.clone(), &people, text);
     match posted.await {
         Ok(posted) => Done::Event(Event::Posted {
             idem,
@@ -275,10 +283,10 @@ async fn ring(seat: &Seat, idem: Idem, text: &str) -> Done {
     }
 }
 
-async fn say(seat: &Seat, idem: Idem, text: &str) -> Done {
-    let posted = seat
-        .line
-        .say(&seat.thread, idem.clone(), text, Vec::new())
+async fn say(context: &ThreadContext, idem: Idem, text: &str) -> Done {
+    let posted = context
+        .poster
+        .say(&context.thread, idem.clone(), text, Vec::new())
         .await;
     match posted {
         Ok(posted) => Done::Event(Event::Posted {
@@ -290,9 +298,9 @@ async fn say(seat: &Seat, idem: Idem, text: &str) -> Done {
 }
 
 /// Carries a decision out.
-pub async fn carry_out(seat: Seat, order: Order, cancel: CancellationToken) -> Done {
+pub async fn carry_out(context: ThreadContext, order: Order, cancel: CancellationToken) -> Done {
     fault("agent.before-order");
-    let outcome = outcomes::carry_out(&seat, &order, &cancel).await;
+    let outcome = outcomes::carry_out(&context, &order, &cancel).await;
     fault("agent.after-order");
     match outcome {
         Ok(outcome) => Done::Event(Event::CarriedOut {

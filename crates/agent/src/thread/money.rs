@@ -1,5 +1,5 @@
 //! What a model call may cost at most, and how long its answer may be for what
-//! a purse still holds.
+//! a budget still holds.
 
 use butler_protocol::{Price, TokenUsage, Usd};
 use butler_turn::Reserve;

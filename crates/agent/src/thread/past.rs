@@ -1,6 +1,6 @@
 //! Where a thread's branch began, for receipts: laid out and prepared like the
 //! worktree it is compared with. What the checks gave there is kept beside the
-//! refs: the jail shows that folder to commands, and lets none of them write to it.
+//! refs: the sandbox shows that folder to commands, and lets none of them write to it.
 
 use std::{
     path::{Path, PathBuf},
@@ -13,21 +13,21 @@ use butler_tools::{LaidOut, Past};
 use futures_util::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 
-use crate::{TeamError, agent::Office, thread::prepare};
+use crate::{AgentError, agent::Agent, thread::prepare};
 
 /// The past of one worktree.
 pub struct ThreadPast {
-    office: Arc<Office>,
+    agent: Arc<Agent>,
     worktree: Worktree,
     kept: PathBuf,
 }
 
 impl ThreadPast {
     /// Nothing when the clone's own folder is gone.
-    pub fn of(office: &Arc<Office>, worktree: Worktree) -> Option<Self> {
+    pub fn of(agent: &Arc<Agent>, worktree: Worktree) -> Option<Self> {
         let common = worktree.git().common_dir().ok()?;
         Some(Self {
-            office: Arc::clone(office),
+            agent: Arc::clone(agent),
             worktree,
             kept: common.join("codebutler").join("base-receipts"),
         })
@@ -49,11 +49,11 @@ impl Past for ThreadPast {
         cancel: CancellationToken,
     ) -> BoxFuture<'_, Result<LaidOut, String>> {
         Box::pin(async move {
-            let told = |error: TeamError| match &error {
-                TeamError::Missing(why) => why.clone(),
+            let told = |error: AgentError| match &error {
+                AgentError::Missing(why) => why.clone(),
                 error => chain(error),
             };
-            let trial = prepare::lay_out_base(&self.office, &commit, &cancel)
+            let trial = prepare::lay_out_base(&self.agent, &commit, &cancel)
                 .await
                 .map_err(told)?;
             let laid = trial.lay_over(&self.worktree, &files, &cancel).await;
@@ -66,7 +66,7 @@ impl Past for ThreadPast {
     }
 
     fn made_with(&self) -> String {
-        self.office.config.prepare.join("\n")
+        self.agent.config.prepare.join("\n")
     }
 
     fn kept(&self) -> &Path {

@@ -5,38 +5,38 @@ use std::time::Duration;
 
 use butler_protocol::{CallLimit, Idem, Price, Reservation, ReserveAnswer, Usd, fault};
 use butler_slack::SlackError;
-use butler_turn::{Event, Purse, Reserve};
+use butler_turn::{Budget, Event, Reserve};
 use tokio_util::sync::CancellationToken;
 use tracing::info;
 
 use crate::{
     agent::now_ms,
     thread::{
-        context::Seat,
+        context::ThreadContext,
         effects::Done,
         money::{self, SHORTEST_ANSWER},
     },
 };
 
 /// Sets the worst case of a call aside.
-pub async fn reserve(seat: Seat, reserve: Reserve, cancel: CancellationToken) -> Done {
+pub async fn reserve(context: ThreadContext, reserve: Reserve, cancel: CancellationToken) -> Done {
     loop {
-        seat.office.rest.over().await;
-        let config = &seat.office.config.client;
+        context.agent.pause.over().await;
+        let config = &context.agent.config.client;
         let price = config
             .prices
             .reserve_price(&reserve.model, &config.upper_price);
         fault("agent.before-reserve");
-        let answer = bid(&seat, &reserve, &price).await;
+        let answer = bid(&context, &reserve, &price).await;
         fault("agent.after-reserve");
         let answer = match answer {
             Err(error) => return Done::Failed(error.into()),
-            Ok(ReserveAnswer::Refused(refusal)) => Purse::Refused(refusal),
+            Ok(ReserveAnswer::Refused(refusal)) => Budget::Refused(refusal),
             Ok(ReserveAnswer::Granted {
                 thread_total,
                 thread_cap,
                 amount,
-            }) => Purse::Granted {
+            }) => Budget::Granted {
                 amount,
                 // After a crash the id may stand for a smaller amount than was asked for.
                 max_tokens: money::bid(&reserve, &price, amount)
@@ -47,7 +47,7 @@ pub async fn reserve(seat: Seat, reserve: Reserve, cancel: CancellationToken) ->
                 thread_cap,
             },
             Ok(ReserveAnswer::Later(limit)) => {
-                if let Err(error) = tell(&seat, &reserve, &limit).await {
+                if let Err(error) = tell(&context, &reserve, &limit).await {
                     return Done::Failed(error.into());
                 }
                 tokio::select! {
@@ -63,41 +63,54 @@ pub async fn reserve(seat: Seat, reserve: Reserve, cancel: CancellationToken) ->
     }
 }
 
-/// A purse that does not hold the whole worst case may pay for a shorter answer.
-async fn bid(seat: &Seat, reserve: &Reserve, price: &Price) -> Result<ReserveAnswer, SlackError> {
+/// A budget that does not hold the whole worst case may pay for a shorter answer.
+async fn bid(
+    context: &ThreadContext,
+    reserve: &Reserve,
+    price: &Price,
+) -> Result<ReserveAnswer, SlackError> {
     let whole = money::worst_case(reserve, price, reserve.max_tokens);
-    let answer = ask(seat, reserve, whole).await?;
+    let answer = ask(context, reserve, whole).await?;
     if let ReserveAnswer::Refused(refusal) = &answer {
         let left = refusal.cap.saturating_sub(refusal.used);
         if let Some(bid) = money::bid(reserve, price, left) {
-            return ask(seat, reserve, bid.amount).await;
+            return ask(context, reserve, bid.amount).await;
         }
     }
     Ok(answer)
 }
 
-async fn ask(seat: &Seat, reserve: &Reserve, amount: Usd) -> Result<ReserveAnswer, SlackError> {
+async fn ask(
+    context: &ThreadContext,
+    reserve: &Reserve,
+    amount: Usd,
+) -> Result<ReserveAnswer, SlackError> {
     let reservation = Reservation {
         id: reserve.id.clone(),
-        thread: seat.thread.clone(),
-        person: seat.facts().request.as_ref().map(|r| r.person.clone()),
+        thread: context.thread.clone(),
+        person: context.facts().request.as_ref().map(|r| r.person.clone()),
         amount,
     };
-    seat.line.control.reserve(&reservation).await
+    context.poster.control.reserve(&reservation).await
 }
 
 /// Tells the thread why nothing happens and when it goes on. The same call has
 /// the same key, so it is said once however often it is asked.
-async fn tell(seat: &Seat, reserve: &Reserve, limit: &CallLimit) -> Result<(), SlackError> {
+async fn tell(
+    context: &ThreadContext,
+    reserve: &Reserve,
+    limit: &CallLimit,
+) -> Result<(), SlackError> {
     info!(whose = limit.whose, limit = limit.limit, "too many calls");
     let idem = Idem::new(format!(
         "{}-{}-{}-pace",
-        seat.thread.short(),
-        seat.role(),
+        context.thread.short(),
+        context.role(),
         reserve.id
     ));
-    let line = &seat.line;
-    line.say(&seat.thread, idem, &words(limit, now_ms()), Vec::new())
+    let poster = &context.poster;
+    poster
+        .say(&context.thread, idem, &words(limit, now_ms()), Vec::new())
         .await?;
     Ok(())
 }

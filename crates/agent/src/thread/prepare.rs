@@ -1,5 +1,5 @@
 //! Making a folder ready to build: submodules, and the repo's `prepare` commands,
-//! in the jail, in the background, once per folder and manifests.
+//! in the sandbox, in the background, once per folder and manifests.
 //!
 //! Whoever makes or opens a worktree calls [`begin`] and goes on; commands of
 //! tools wait at the gate it returns. Processes take turns by a lock that a crash
@@ -32,7 +32,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tracing::{Instrument, warn};
 
-use crate::agent::Office;
+use crate::agent::Agent;
 use marker::{Marker, State};
 use run::Job;
 
@@ -105,17 +105,17 @@ impl Preparations {
 /// it is; a repo without `prepare` commands has none. A thread is told here too
 /// what waits for consent.
 pub fn begin(
-    office: &Arc<Office>,
+    agent: &Arc<Agent>,
     thread: &ThreadId,
     folder: &Path,
     place: Place,
 ) -> Option<ReadyGate> {
-    let config = &office.config;
+    let config = &agent.config;
     let asks = !config.prepare.is_empty() || !config.unagreed.is_empty();
     if !asks && !folder.join(".gitmodules").exists() {
         return None;
     }
-    let mut running = office.preparations.running();
+    let mut running = agent.preparations.running();
     if let Some(there) = running.get(folder)
         && there.ended.borrow().is_none()
         && there.ended.has_changed().is_ok()
@@ -123,9 +123,9 @@ pub fn begin(
         return Some(gate(there.ended.clone()));
     }
     let (sender, ended) = watch::channel(None);
-    let cancel = office.preparations.cancel.child_token();
+    let cancel = agent.preparations.cancel.child_token();
     let job = Job {
-        office: Arc::clone(office),
+        agent: Arc::clone(agent),
         thread: thread.clone(),
         folder: folder.to_owned(),
         place,
@@ -164,15 +164,15 @@ fn gate(ended: watch::Receiver<Option<Warning>>) -> ReadyGate {
 
 /// Begins again what a kill of this role interrupted, and what failed in its life
 /// before: a restart is often how people mend things.
-pub async fn take_up(office: &Arc<Office>) {
-    let threads = office.threads();
+pub async fn take_up(agent: &Arc<Agent>) {
+    let threads = agent.threads();
     for thread in ThreadDir::list(&threads).unwrap_or_default() {
         let path = run::marker_path(&threads, &thread, Place::Worktree);
         let mut marker = Marker::read(&path);
         let open = marker.take_if(|marker| match &marker.state {
             State::Running => true,
             State::Failed(_) => {
-                let mine = |(role, _): &(_, u64)| *role == office.role();
+                let mine = |(role, _): &(_, u64)| *role == agent.role();
                 marker.tried.as_ref().is_some_and(mine)
             }
             State::Done => false,
@@ -180,10 +180,10 @@ pub async fn take_up(office: &Arc<Office>) {
         if open.is_none() {
             continue;
         }
-        let worktrees = office.repo.list(&office.preparations.cancel).await;
+        let worktrees = agent.repo.list(&agent.preparations.cancel).await;
         let mut found = worktrees.unwrap_or_default().into_iter();
         if let Some(worktree) = found.find(|one| one.short() == thread.short()) {
-            begin(office, &thread, &worktree.path, Place::Worktree);
+            begin(agent, &thread, &worktree.path, Place::Worktree);
         }
     }
 }

@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
 use crate::thread::{
-    context::Seat,
+    context::ThreadContext,
     effects::Done,
     facts::{QUEUED, SEATED},
     slots::Ticket,
@@ -24,13 +24,13 @@ pub struct Told {
 
 /// Tells the thread its place. The same wait has the same key, so a restart
 /// finds the message again.
-pub async fn tell(seat: Seat, ticket: Ticket, reserve: Reserve) -> Done {
+pub async fn tell(context: ThreadContext, ticket: Ticket, reserve: Reserve) -> Done {
     let place = ticket.place();
-    let posted = seat
-        .line
+    let posted = context
+        .poster
         .say(
-            &seat.thread,
-            key(&seat, &reserve, QUEUED),
+            &context.thread,
+            key(&context, &reserve, QUEUED),
             &text(place),
             vec![],
         )
@@ -38,8 +38,8 @@ pub async fn tell(seat: Seat, ticket: Ticket, reserve: Reserve) -> Done {
     match posted {
         Err(error) => Done::Failed(error.into()),
         Ok(posted) => {
-            seat.write(Record::Posted {
-                idem: key(&seat, &reserve, QUEUED),
+            context.write(Record::Posted {
+                idem: key(&context, &reserve, QUEUED),
                 ts: posted.ts.clone(),
             });
             Done::Queued(Box::new(Told {
@@ -53,20 +53,20 @@ pub async fn tell(seat: Seat, ticket: Ticket, reserve: Reserve) -> Done {
 }
 
 /// Waits for the turn of a thread; a stop ends the wait.
-pub async fn wait(seat: Seat, mut told: Told, cancel: CancellationToken) -> Done {
+pub async fn wait(context: ThreadContext, mut told: Told, cancel: CancellationToken) -> Done {
     loop {
-        let mut changes = seat.office.desks.changes();
+        let mut changes = context.agent.slots.changes();
         match told.ticket.sit() {
-            Ok(desk) => {
-                seated(&seat, &told.reserve, &told.message).await;
-                return Done::Desk(desk, Box::new(told.reserve));
+            Ok(tool_context) => {
+                seated(&context, &told.reserve, &told.message).await;
+                return Done::Slot(tool_context, Box::new(told.reserve));
             }
             Err(ticket) => told.ticket = ticket,
         }
         let place = told.ticket.place();
         if is_news(told.place, place) {
             told.place = place;
-            edit(&seat, &told.message, &text(place)).await;
+            edit(&context, &told.message, &text(place)).await;
         }
         tokio::select! {
             () = cancel.cancelled() => return Done::Nothing,
@@ -83,28 +83,31 @@ fn is_news(told: usize, place: usize) -> bool {
 }
 
 /// The turn of a thread has come, perhaps in another life of this process.
-pub async fn turn_came(seat: Seat, reserve: Reserve, message: MessageTs) -> Done {
-    seated(&seat, &reserve, &message).await;
+pub async fn turn_came(context: ThreadContext, reserve: Reserve, message: MessageTs) -> Done {
+    seated(&context, &reserve, &message).await;
     Done::Nothing
 }
 
-async fn seated(seat: &Seat, reserve: &Reserve, message: &MessageTs) {
+async fn seated(context: &ThreadContext, reserve: &Reserve, message: &MessageTs) {
     edit(
-        seat,
+        context,
         message,
         "It is this thread's turn: I am at work on it.",
     )
     .await;
-    seat.write(Record::Posted {
-        idem: key(seat, reserve, SEATED),
+    context.write(Record::Posted {
+        idem: key(context, reserve, SEATED),
         ts: message.clone(),
     });
 }
 
 /// Cosmetic: the line itself does not depend on it.
-async fn edit(seat: &Seat, message: &MessageTs, text: &str) {
-    let web = &seat.line.web;
-    if let Err(error) = web.update(&seat.thread.channel, message, text, None).await {
+async fn edit(context: &ThreadContext, message: &MessageTs, text: &str) {
+    let web = &context.poster.web;
+    if let Err(error) = web
+        .update(&context.thread.channel, message, text, None)
+        .await
+    {
         warn!(%error, %message, "the place in the queue could not be told");
     }
 }
@@ -116,11 +119,11 @@ fn text(place: usize) -> String {
     )
 }
 
-fn key(seat: &Seat, reserve: &Reserve, end: &str) -> Idem {
+fn key(context: &ThreadContext, reserve: &Reserve, end: &str) -> Idem {
     Idem::new(format!(
         "{}-{}-{}{end}",
-        seat.thread.short(),
-        seat.role(),
+        context.thread.short(),
+        context.role(),
         reserve.id
     ))
 }

@@ -11,7 +11,7 @@ use tokio::sync::watch;
 
 /// The desks of a process.
 #[derive(Debug)]
-pub struct Desks {
+pub struct Slots {
     line: Mutex<Line>,
     changed: watch::Sender<()>,
 }
@@ -33,16 +33,16 @@ impl Line {
 
 /// A place to work, given back when dropped.
 #[derive(Debug)]
-pub struct Desk(Arc<Desks>);
+pub struct Slot(Arc<Slots>);
 
 /// A place in the line, given up when dropped.
 #[derive(Debug)]
 pub struct Ticket {
-    desks: Arc<Desks>,
+    slots: Arc<Slots>,
     number: u64,
 }
 
-impl Desks {
+impl Slots {
     /// So many desks, all free.
     pub fn new(count: usize) -> Arc<Self> {
         Arc::new(Self {
@@ -69,7 +69,7 @@ impl Desks {
         let at = line.waiting.partition_point(|one| *one < number);
         line.waiting.insert(at, number);
         Ticket {
-            desks: Arc::clone(self),
+            slots: Arc::clone(self),
             number,
         }
     }
@@ -88,13 +88,13 @@ impl Desks {
 impl Ticket {
     /// How many are served before this one, itself included; 0 at a free desk.
     pub fn place(&self) -> usize {
-        let line = self.desks.line();
+        let line = self.slots.line();
         (line.ahead(self.number).unwrap_or(0) + 1).saturating_sub(line.free)
     }
 
     /// Takes a free desk when it is this ticket's turn.
-    pub fn sit(self) -> Result<Desk, Self> {
-        let mut line = self.desks.line();
+    pub fn sit(self) -> Result<Slot, Self> {
+        let mut line = self.slots.line();
         let ahead = line.ahead(self.number);
         if ahead.is_none_or(|ahead| ahead >= line.free) {
             drop(line);
@@ -102,22 +102,22 @@ impl Ticket {
         }
         line.free -= 1;
         drop(line);
-        Ok(Desk(Arc::clone(&self.desks)))
+        Ok(Slot(Arc::clone(&self.slots)))
     }
 }
 
 impl Drop for Ticket {
     fn drop(&mut self) {
-        let mut line = self.desks.line();
+        let mut line = self.slots.line();
         if let Some(at) = line.ahead(self.number) {
             line.waiting.remove(at);
         }
         drop(line);
-        self.desks.changed.send_replace(());
+        self.slots.changed.send_replace(());
     }
 }
 
-impl Drop for Desk {
+impl Drop for Slot {
     fn drop(&mut self) {
         self.0.line().free += 1;
         self.0.changed.send_replace(());
@@ -128,16 +128,16 @@ impl Drop for Desk {
 mod tests {
     use super::*;
 
-    fn queue(desks: &Arc<Desks>) -> Ticket {
-        desks.queue(desks.arrive())
+    fn queue(slots: &Arc<Slots>) -> Ticket {
+        slots.queue(slots.arrive())
     }
 
     #[test]
     fn desks_go_to_whoever_came_first_and_the_others_move_up() {
-        let desks = Desks::new(1);
-        let first = queue(&desks).sit().unwrap();
-        let second = queue(&desks);
-        let third = queue(&desks);
+        let slots = Slots::new(1);
+        let first = queue(&slots).sit().unwrap();
+        let second = queue(&slots);
+        let third = queue(&slots);
         assert_eq!((second.place(), third.place()), (1, 2));
         let third = third.sit().unwrap_err();
         drop(first);
@@ -145,7 +145,7 @@ mod tests {
         let third = third.sit().unwrap_err();
         let second = second.sit().unwrap();
         assert_eq!(third.place(), 1);
-        let fourth = queue(&desks);
+        let fourth = queue(&slots);
         drop(third);
         assert_eq!(fourth.place(), 1);
         drop(second);
@@ -155,12 +155,12 @@ mod tests {
 
     #[test]
     fn who_came_first_is_served_first_however_late_it_is_ready() {
-        let desks = Desks::new(1);
-        let [slow, quick] = [desks.arrive(), desks.arrive()];
-        let busy = queue(&desks).sit().unwrap();
-        let quick = desks.queue(quick);
+        let slots = Slots::new(1);
+        let [slow, quick] = [slots.arrive(), slots.arrive()];
+        let busy = queue(&slots).sit().unwrap();
+        let quick = slots.queue(quick);
         assert_eq!(quick.place(), 1);
-        let slow = desks.queue(slow);
+        let slow = slots.queue(slow);
         assert_eq!((slow.place(), quick.place()), (1, 2));
         drop(busy);
         let quick = quick.sit().unwrap_err();

@@ -10,24 +10,24 @@ use butler_policy::{
 use butler_protocol::{Choice, DecisionKind, Role, ToolCall, ToolSpec};
 use butler_repo::{DiffOf, Undo, Worktree, WorktreeLock};
 use butler_tools::{
-    Cache, Desk, DiffMaker, Executor, Registry, Surroundings, TreeHasher, Workplace,
+    Cache, DiffMaker, Executor, Registry, Surroundings, ToolContext, TreeHasher, Workplace,
 };
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    TeamError,
-    agent::{Office, now_ms},
+    AgentError,
+    agent::{Agent, now_ms},
     listen::shortcut,
-    thread::{context::Seat, past::ThreadPast, prepare},
+    thread::{context::ThreadContext, past::ThreadPast, prepare},
     tools,
 };
 
 /// What tool calls of one activation share.
-pub struct Bench {
+pub struct ToolSession {
     /// The one way to run a tool.
     pub executor: Arc<Executor>,
     /// What calls may use.
-    pub desk: Desk,
+    pub tool_context: ToolContext,
     root: String,
     plan_approved: bool,
     overrides: Overrides,
@@ -51,11 +51,14 @@ enum Place {
     Designs(PathBuf),
 }
 
-impl Bench {
+impl ToolSession {
     /// Opens the bench. Waits for the worktree when another activation holds it.
-    pub async fn open(seat: &Seat, cancel: &CancellationToken) -> Result<Self, TeamError> {
-        let office = &seat.office;
-        let place = place(seat, cancel).await?;
+    pub async fn open(
+        context: &ThreadContext,
+        cancel: &CancellationToken,
+    ) -> Result<Self, AgentError> {
+        let agent = &context.agent;
+        let place = place(context, cancel).await?;
         let keeps_designs = matches!(place, Place::Designs(_));
         let (folder, own, prepared) = match place {
             Place::Own(worktree) => {
@@ -68,70 +71,71 @@ impl Bench {
         let lock = match &own {
             Some(worktree) => {
                 let lock = worktree.lock().await?;
-                catch_up(seat, worktree, cancel).await;
+                catch_up(context, worktree, cancel).await;
                 Some(lock)
             }
             None => None,
         };
-        let ready = prepared.and_then(|which| prepare::begin(office, &seat.thread, &folder, which));
-        let checks = office.config.checks.clone();
-        let workplace = Workplace::open(&folder, checks, surroundings(office))?;
+        let ready =
+            prepared.and_then(|which| prepare::begin(agent, &context.thread, &folder, which));
+        let checks = agent.config.checks.clone();
+        let workplace = Workplace::open(&folder, checks, surroundings(agent))?;
         let root = workplace.root().display().to_string();
-        let mut desk =
-            Desk::new(Arc::new(workplace), cancel.clone()).with_jail(Arc::clone(&office.jail));
+        let mut tool_context = ToolContext::new(Arc::new(workplace), cancel.clone())
+            .with_jail(Arc::clone(&agent.sandbox));
         if let Some(ready) = ready {
-            desk = desk.with_ready(ready);
+            tool_context = tool_context.with_ready(ready);
         }
         if let Some(worktree) = own {
             if let Some(undo) = Undo::of(&worktree.path, worktree.short()) {
-                desk = desk.with_undo(Arc::new(undo));
+                tool_context = tool_context.with_undo(Arc::new(undo));
             }
-            desk = desk
+            tool_context = tool_context
                 .with_tree(tree_of(worktree.clone()))
                 .with_diff(diff_of(worktree.clone()));
-            if let Some(past) = ThreadPast::of(office, worktree) {
-                desk = desk.with_past(Arc::new(past));
+            if let Some(past) = ThreadPast::of(agent, worktree) {
+                tool_context = tool_context.with_past(Arc::new(past));
             }
         }
         Ok(Self {
-            executor: Arc::new(Executor::new(registry(seat))),
-            desk,
+            executor: Arc::new(Executor::new(registry(context))),
+            tool_context,
             root,
-            plan_approved: plan_approved(seat).await?,
-            overrides: overrides(seat),
-            approvals: approvals(seat).await?,
-            sandboxed: office.jail.strength().is_whole(),
+            plan_approved: plan_approved(context).await?,
+            overrides: overrides(context),
+            approvals: approvals(context).await?,
+            sandboxed: agent.sandbox.strength().is_whole(),
             keeps_designs,
             _lock: lock,
         })
     }
 
     /// May this call run?
-    pub fn judge(&self, seat: &Seat, call: &ToolCall) -> Judgement {
-        if let Some(refusal) = uncommitted(seat.role(), &call.name) {
+    pub fn judge(&self, context: &ThreadContext, call: &ToolCall) -> Judgement {
+        if let Some(refusal) = uncommitted(context.role(), &call.name) {
             return Judgement::Refuse(refusal);
         }
-        self.executor.judge(call, &self.circumstances(seat))
+        self.executor.judge(call, &self.circumstances(context))
     }
 
     /// Asks the hub for clicks that came since the bench was opened.
-    pub async fn look_for_approvals(&mut self, seat: &Seat) -> Result<(), TeamError> {
-        self.approvals = approvals(seat).await?;
+    pub async fn look_for_approvals(&mut self, context: &ThreadContext) -> Result<(), AgentError> {
+        self.approvals = approvals(context).await?;
         Ok(())
     }
 
     /// What a judgement depends on, now.
-    fn circumstances<'a>(&'a self, seat: &'a Seat) -> Circumstances<'a> {
+    fn circumstances<'a>(&'a self, context: &'a ThreadContext) -> Circumstances<'a> {
         Circumstances {
-            role: seat.role(),
-            thread: &seat.thread,
+            role: context.role(),
+            thread: &context.thread,
             plan_approved: self.plan_approved,
             now_ms: now_ms(),
             approvals: &self.approvals,
             overrides: &self.overrides,
             root: &self.root,
             home: butler_sandbox::HOME,
-            tainted: seat.facts().taint.is_some(),
+            tainted: context.facts().taint.is_some(),
             sandboxed: self.sandboxed,
         }
     }
@@ -144,40 +148,40 @@ impl Bench {
 }
 
 /// What commands see besides their folder: no keys, no logs.
-pub fn surroundings(office: &Office) -> Surroundings {
+pub fn surroundings(agent: &Agent) -> Surroundings {
     Surroundings {
-        home: office.config.person_home.clone(),
-        hidden: vec![office.config.home.clone(), office.threads()],
-        readable: office.repo.git().common_dir().into_iter().collect(),
+        home: agent.config.person_home.clone(),
+        hidden: vec![agent.config.home.clone(), agent.threads()],
+        readable: agent.repo.git().common_dir().into_iter().collect(),
         cache: Some(Cache::at(
-            office.config.repo.join(".codebutler/cache"),
-            office.config.client.ca_file.clone(),
+            agent.config.repo.join(".codebutler/cache"),
+            agent.config.client.ca_file.clone(),
         )),
         ..Surroundings::default()
     }
 }
 
 /// The native tools and those that need chat.
-pub fn registry(seat: &Seat) -> Registry {
+pub fn registry(context: &ThreadContext) -> Registry {
     let mut registry = Registry::native();
-    for tool in tools::chat_tools(seat) {
+    for tool in tools::chat_tools(context) {
         registry.add(tool);
     }
     registry
 }
 
 /// What a role's model is offered.
-pub fn offered(seat: &Seat) -> Vec<ToolSpec> {
-    offered_for(seat, "")
+pub fn offered(context: &ThreadContext) -> Vec<ToolSpec> {
+    offered_for(context, "")
 }
 
 /// The same with the tools that a skill names and the role may use: who needs
 /// them once need not carry them always.
-pub fn offered_for(seat: &Seat, skill: &str) -> Vec<ToolSpec> {
-    let registry = registry(seat);
-    let usual = default_tools(seat.role());
+pub fn offered_for(context: &ThreadContext, skill: &str) -> Vec<ToolSpec> {
+    let registry = registry(context);
+    let usual = default_tools(context.role());
     let asked = registry.names().filter(|name| {
-        let may = right(seat.role(), name) != Right::No;
+        let may = right(context.role(), name) != Right::No;
         may && !usual.contains(name) && names(skill, name)
     });
     let all: Vec<&str> = usual.iter().copied().chain(asked).collect();
@@ -190,24 +194,24 @@ fn names(text: &str, tool: &str) -> bool {
     starts.iter().any(|start| text.contains(start))
 }
 
-async fn place(seat: &Seat, cancel: &CancellationToken) -> Result<Place, TeamError> {
-    let repo = &seat.office.repo;
-    let role = seat.role();
+async fn place(context: &ThreadContext, cancel: &CancellationToken) -> Result<Place, AgentError> {
+    let repo = &context.agent.repo;
+    let role = context.role();
     if right(role, "RunChecks") == Right::Scoped(Scope::PullRequestHead) {
-        let ready = seat.facts().ready.clone();
+        let ready = context.facts().ready.clone();
         if let Some(ready) = ready {
             let folder = repo
-                .review_checkout(&seat.thread, &ready.head, cancel)
+                .review_checkout(&context.thread, &ready.head, cancel)
                 .await?;
             return Ok(Place::Review(folder));
         }
     }
-    match repo.find(&seat.thread).await? {
+    match repo.find(&context.thread).await? {
         Some(worktree) if changes_files(role) => Ok(Place::Own(Box::new(worktree))),
         Some(worktree) => Ok(Place::Look(worktree.path)),
         // The checkout of the default branch is put right at every look.
         None if right(role, "Write") == Right::Scoped(Scope::Artist) => {
-            let kept = repo.knowledge(&seat.thread, cancel).await?;
+            let kept = repo.knowledge(&context.thread, cancel).await?;
             Ok(Place::Designs(kept.path))
         }
         None => Ok(Place::Look(repo.base(cancel).await?)),
@@ -217,14 +221,14 @@ async fn place(seat: &Seat, cancel: &CancellationToken) -> Result<Place, TeamErr
 /// Puts a clean branch on the newest default branch, or lays out the conflict
 /// that this role is to settle. What does not go through
 /// (a conflict, uncommitted files, no network) stays as it was.
-async fn catch_up(seat: &Seat, worktree: &Worktree, cancel: &CancellationToken) {
-    if seat.facts().conflict {
+async fn catch_up(context: &ThreadContext, worktree: &Worktree, cancel: &CancellationToken) {
+    if context.facts().conflict {
         if let Err(error) = worktree.merge_default(cancel).await {
             tracing::warn!(%error, "the default branch could not be merged in");
         }
         return;
     }
-    let repo = &seat.office.repo;
+    let repo = &context.agent.repo;
     let behind = async || {
         repo.fetch(cancel).await?;
         let default = repo.default_ref();
@@ -282,10 +286,10 @@ fn diff_of(worktree: Worktree) -> DiffMaker {
 
 /// The policy in force as this thread meets it. Its pull request is opened once, so
 /// a later round of review does not ask for that again.
-fn overrides(seat: &Seat) -> Overrides {
-    let mut overrides = seat.office.config.overrides.clone();
-    overrides.base = seat.office.repo.default_branch().to_string();
-    if seat.facts().rounds > 0 {
+fn overrides(context: &ThreadContext) -> Overrides {
+    let mut overrides = context.agent.config.overrides.clone();
+    overrides.base = context.agent.repo.default_branch().to_string();
+    if context.facts().rounds > 0 {
         overrides.require_approval.create_pr_to.clear();
     }
     overrides
@@ -294,28 +298,28 @@ fn overrides(seat: &Seat) -> Overrides {
 /// The hub's own record decides, and it must be about exactly the plan that
 /// this role was given. A person's exact words for a skill that declares that it
 /// changes code count as one.
-pub async fn plan_approved(seat: &Seat) -> Result<bool, TeamError> {
-    if !seat.office.config.plan_gate {
+pub async fn plan_approved(context: &ThreadContext) -> Result<bool, AgentError> {
+    if !context.agent.config.plan_gate {
         return Ok(true);
     }
-    let Some((request, plan)) = seat.facts().task.clone() else {
+    let Some((request, plan)) = context.facts().task.clone() else {
         return Ok(false);
     };
-    if let Some(by_words) = shortcut::covers(seat, &request, &plan).await? {
+    if let Some(by_words) = shortcut::covers(context, &request, &plan).await? {
         return Ok(by_words);
     }
-    let view = seat.line.control.decision(&request).await?;
+    let view = context.poster.control.decision(&request).await?;
     Ok(view.decided.is_some_and(|decision| {
         decision.kind == DecisionKind::Plan
             && decision.choice == Choice::Approve
-            && decision.thread == seat.thread
+            && decision.thread == context.thread
             && decision.sha256 == plan.sha256()
     }))
 }
 
 /// Clicks on command cards of this role that were not used yet.
-async fn approvals(seat: &Seat) -> Result<Vec<Approval>, TeamError> {
-    let open: Vec<_> = seat
+async fn approvals(context: &ThreadContext) -> Result<Vec<Approval>, AgentError> {
+    let open: Vec<_> = context
         .facts()
         .asked
         .iter()
@@ -324,7 +328,7 @@ async fn approvals(seat: &Seat) -> Result<Vec<Approval>, TeamError> {
         .collect();
     let mut approvals = Vec::new();
     for request in open {
-        let view = seat.line.control.decision(&request).await?;
+        let view = context.poster.control.decision(&request).await?;
         if let Some(decision) = view.decided
             && decision.choice == Choice::Approve
         {

@@ -29,18 +29,18 @@ use tokio_util::sync::CancellationToken;
 
 use self::calls::Waiter;
 use crate::{
-    TeamError,
-    agent::{Office, now_ms},
-    listen::work_key::Matter,
+    AgentError,
+    agent::{Agent, now_ms},
+    listen::work_key::WorkKey,
     tell::decision_log,
-    tell::hub_updates::{Chore, Chores},
+    tell::hub_updates::{HubUpdate, HubUpdates},
     thread::{
-        context::Seat,
+        context::ThreadContext,
         effects::Done,
         facts::Facts,
         queue,
-        slots::Desk,
-        tool_session::{self, Bench},
+        slots::Slot,
+        tool_session::{self, ToolSession},
         workers::Delivered,
     },
 };
@@ -52,11 +52,11 @@ type Doing = Pin<Box<dyn Future<Output = Done> + Send>>;
 
 /// The worker of one thread.
 pub struct Worker {
-    seat: Seat,
+    context: ThreadContext,
     journal: Journal,
     machine: Machine,
-    chores: Chores,
-    bench: Option<Bench>,
+    hub_updates: HubUpdates,
+    tool_session: Option<ToolSession>,
     /// Calls that wait for the bench or for an earlier batch.
     waiting: VecDeque<Vec<Waiter>>,
     running: usize,
@@ -73,7 +73,7 @@ pub struct Worker {
     choices: PathBuf,
     /// Whether the log says anything yet.
     joined: bool,
-    turn_of: Option<Desk>,
+    turn_of: Option<Slot>,
     /// The number of the mail that the next desk is for.
     arrived: Option<u64>,
     /// Cancelled by a stop, and replaced afterwards; at the end of the process
@@ -84,13 +84,13 @@ pub struct Worker {
 
 /// Runs a thread until it is idle or the process ends.
 pub async fn run(
-    office: Arc<Office>,
-    matter: Matter,
+    agent: Arc<Agent>,
+    work_key: WorkKey,
     inbox: &mut mpsc::Receiver<Delivered>,
     process: CancellationToken,
-) -> Result<(), TeamError> {
-    let (chores, chores_done) = Chores::start(Arc::clone(&office), matter.clone());
-    let mut worker = Worker::open(office, matter, chores, process.clone()).await?;
+) -> Result<(), AgentError> {
+    let (hub_updates, chores_done) = HubUpdates::start(Arc::clone(&agent), work_key.clone());
+    let mut worker = Worker::open(agent, work_key, hub_updates, process.clone()).await?;
     let result = worker.work(inbox).await;
     drop(worker);
     // A hub that stops at the same time must not hold us up.
@@ -103,43 +103,43 @@ pub async fn run(
 
 impl Worker {
     async fn open(
-        office: Arc<Office>,
-        matter: Matter,
-        chores: Chores,
+        agent: Arc<Agent>,
+        work_key: WorkKey,
+        hub_updates: HubUpdates,
         process: CancellationToken,
-    ) -> Result<Self, TeamError> {
-        let path = matter.log(&office.threads(), office.role());
+    ) -> Result<Self, AgentError> {
+        let path = work_key.log(&agent.threads(), agent.role());
         let (present, (journal, log)) = tokio::task::block_in_place(|| {
-            let present = ThreadDir::enter(&office.threads(), &matter.thread)?;
-            Journal::open(&path, office.epoch).map(|opened| (present, opened))
+            let present = ThreadDir::enter(&agent.threads(), &work_key.thread)?;
+            Journal::open(&path, agent.epoch).map(|opened| (present, opened))
         })?;
-        let seat = Seat::new(Arc::clone(&office), &matter, Facts::of(&log));
-        let models = models::models_for(&office.config, &seat.facts());
-        let task = seat.facts().task_words();
-        let choices = ThreadDir::new(&office.threads(), &matter.thread).decisions(office.role());
+        let context = ThreadContext::new(Arc::clone(&agent), &work_key, Facts::of(&log));
+        let models = models::models_for(&agent.config, &context.facts());
+        let task = context.facts().task_words();
+        let choices = ThreadDir::new(&agent.threads(), &work_key.thread).decisions(agent.role());
         let setup = Setup {
-            first_activation: matter.first_activation(),
-            thread: matter.thread,
-            role: office.role(),
+            first_activation: work_key.first_activation(),
+            thread: work_key.thread,
+            role: agent.role(),
             models,
-            prompt: office.prompt(&task).await,
-            tools: tool_session::offered(&seat),
-            limits: office.config.limits,
+            prompt: agent.prompt(&task).await,
+            tools: tool_session::offered(&context),
+            limits: agent.config.limits,
         };
         let machine = Machine::new(setup, &log);
         let joined = !log.is_empty();
         if joined {
-            chores.add(Chore::CatchUp(log)).await;
+            hub_updates.add(HubUpdate::CatchUp(log)).await;
         }
         Ok(Self {
             _present: present,
             choices,
             joined,
-            seat,
+            context,
             journal,
             machine,
-            chores,
-            bench: None,
+            hub_updates,
+            tool_session: None,
             waiting: VecDeque::new(),
             running: 0,
             doing: FuturesUnordered::new(),
@@ -155,7 +155,7 @@ impl Worker {
     }
 
     /// Receive, ask the machine, carry out; until there is nothing left to wait for.
-    async fn work(&mut self, inbox: &mut mpsc::Receiver<Delivered>) -> Result<(), TeamError> {
+    async fn work(&mut self, inbox: &mut mpsc::Receiver<Delivered>) -> Result<(), AgentError> {
         self.feed(Event::Begin { now_ms: now_ms() });
         self.tell_findings();
         self.close_cards();
@@ -170,7 +170,7 @@ impl Worker {
                 mail = inbox.recv() => match mail {
                     Some(Delivered { number, seq, mail }) => {
                         self.arrived.get_or_insert(number);
-                        self.seat.hear(seq);
+                        self.context.hear(seq);
                         self.on_mail(mail).await?;
                     }
                     // The process ends: nobody else closes an inbox.
@@ -202,17 +202,17 @@ impl Worker {
         self.queue.extend(effects);
     }
 
-    async fn on_done(&mut self, done: Done) -> Result<(), TeamError> {
+    async fn on_done(&mut self, done: Done) -> Result<(), AgentError> {
         match done {
             // The stop itself is on its way to us.
             Done::Failed(error) if error.is_stop() => {}
             Done::Failed(error) => return Err(error),
             Done::Nothing => {
-                let records = self.seat.take_written();
+                let records = self.context.take_written();
                 self.write(records).await?;
             }
             Done::Acted(ack) => {
-                let records = self.seat.take_written();
+                let records = self.context.take_written();
                 self.write(records).await?;
                 if let Some(ack) = ack {
                     ack.send().await;
@@ -220,28 +220,28 @@ impl Worker {
                 self.mind_merge();
             }
             Done::MergeTried => {
-                let records = self.seat.take_written();
+                let records = self.context.take_written();
                 self.write(records).await?;
                 self.merge_wait = None;
                 self.mind_merge();
             }
             Done::Queued(told) => {
-                let records = self.seat.take_written();
+                let records = self.context.take_written();
                 self.write(records).await?;
-                self.start(queue::wait(self.seat.clone(), *told, self.work.clone()));
+                self.start(queue::wait(self.context.clone(), *told, self.work.clone()));
             }
-            Done::Desk(desk, reserve) => {
-                let records = self.seat.take_written();
+            Done::Slot(desk, reserve) => {
+                let records = self.context.take_written();
                 self.write(records).await?;
                 self.sit_down(desk, *reserve);
             }
-            Done::Bench(bench) => {
-                self.bench = Some(*bench);
+            Done::ToolSession(tool_session) => {
+                self.tool_session = Some(*tool_session);
                 self.running -= 1;
                 self.next_batch().await?;
             }
             Done::Event(event) => {
-                let records = self.seat.take_written();
+                let records = self.context.take_written();
                 self.write(records).await?;
                 if matches!(event, Event::ToolDone { .. }) {
                     self.running -= 1;
@@ -256,7 +256,7 @@ impl Worker {
     }
 
     /// Carries the appends at the head of the queue out, as one write.
-    async fn write_ahead(&mut self) -> Result<(), TeamError> {
+    async fn write_ahead(&mut self) -> Result<(), AgentError> {
         let mut records = Vec::new();
         while let Some(Effect::Append(_)) = self.queue.front() {
             if let Some(Effect::Append(record)) = self.queue.pop_front() {
@@ -267,19 +267,19 @@ impl Worker {
     }
 
     /// A line that the worker writes itself; the machine takes note of it.
-    async fn write(&mut self, records: Vec<Record>) -> Result<(), TeamError> {
+    async fn write(&mut self, records: Vec<Record>) -> Result<(), AgentError> {
         for entry in self.append(records).await? {
             self.machine.wrote(&entry);
         }
         Ok(())
     }
 
-    async fn append(&mut self, records: Vec<Record>) -> Result<Vec<Entry>, TeamError> {
+    async fn append(&mut self, records: Vec<Record>) -> Result<Vec<Entry>, AgentError> {
         if records.is_empty() {
             return Ok(Vec::new());
         }
         for record in &records {
-            self.seat.facts().note(record);
+            self.context.facts().note(record);
         }
         fault("agent.before-append");
         let entries = tokio::task::block_in_place(|| self.journal.append_all(records, now_ms()))?;
@@ -291,7 +291,9 @@ impl Worker {
         for entry in &entries {
             self.tell_fallback(&entry.record);
         }
-        self.chores.add(Chore::Records(entries.clone())).await;
+        self.hub_updates
+            .add(HubUpdate::Records(entries.clone()))
+            .await;
         Ok(entries)
     }
 }

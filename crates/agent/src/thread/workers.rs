@@ -11,11 +11,11 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tracing::{Instrument, error, info_span};
 
 use crate::{
-    TeamError,
-    agent::{Office, now_ms},
+    AgentError,
+    agent::{Agent, now_ms},
     listen::{
         intake::{Mail, Stop},
-        work_key::Matter,
+        work_key::WorkKey,
     },
     thread::worker,
 };
@@ -41,18 +41,18 @@ pub struct Delivered {
 }
 
 /// Finds or starts the worker of a thread.
-pub struct Crew {
-    office: Arc<Office>,
-    inboxes: HashMap<Matter, mpsc::Sender<Delivered>>,
+pub struct Workers {
+    agent: Arc<Agent>,
+    inboxes: HashMap<WorkKey, mpsc::Sender<Delivered>>,
     tasks: TaskTracker,
     cancel: CancellationToken,
 }
 
-impl Crew {
+impl Workers {
     /// Nobody at work yet.
-    pub fn new(office: Arc<Office>, cancel: CancellationToken) -> Self {
+    pub fn new(agent: Arc<Agent>, cancel: CancellationToken) -> Self {
         Self {
-            office,
+            agent,
             inboxes: HashMap::new(),
             tasks: TaskTracker::new(),
             cancel,
@@ -60,54 +60,54 @@ impl Crew {
     }
 
     /// Makes sure that a thread has a worker; it takes up what its log asks for.
-    pub fn wake(&mut self, matter: &Matter) {
-        self.inbox(matter);
+    pub fn wake(&mut self, work_key: &WorkKey) {
+        self.inbox(work_key);
     }
 
     /// Gives mail to the worker of its matter, in order. A stop is for every
     /// worker of the thread.
-    pub async fn deliver(&mut self, matter: &Matter, seq: u64, mail: Mail) {
+    pub async fn deliver(&mut self, work_key: &WorkKey, seq: u64, mail: Mail) {
         match mail {
-            Mail::Stop(stop) => self.stop(&matter.thread, seq, stop).await,
-            mail => self.hand(matter, seq, mail).await,
+            Mail::Stop(stop) => self.stop(&work_key.thread, seq, stop).await,
+            mail => self.hand(work_key, seq, mail).await,
         }
     }
 
     /// Stops whoever has taken part in the thread, awake or not. Who has not is
     /// left in peace. The last of them answers the person and the hub.
     async fn stop(&mut self, thread: &ThreadId, seq: u64, stop: Stop) {
-        let role = self.office.role();
-        let mut all = Matter::of(&self.office.threads(), thread, role);
+        let role = self.agent.role();
+        let mut all = WorkKey::of(&self.agent.threads(), thread, role);
         let awake = self.inboxes.keys().filter(|key| key.thread == *thread);
-        let unwritten: Vec<Matter> = awake.filter(|key| !all.contains(key)).cloned().collect();
+        let unwritten: Vec<WorkKey> = awake.filter(|key| !all.contains(key)).cloned().collect();
         all.extend(unwritten);
         let Some(last) = all.pop() else {
-            let told = stop.told(Arc::clone(&self.office), thread.clone());
+            let told = stop.told(Arc::clone(&self.agent), thread.clone());
             self.tasks.spawn(told);
             return;
         };
-        for matter in all {
+        for work_key in all {
             let stop = Stop {
                 event: stop.event.clone(),
                 by: stop.by.clone(),
                 answer: None,
                 ack: None,
             };
-            self.hand(&matter, seq, Mail::Stop(stop)).await;
+            self.hand(&work_key, seq, Mail::Stop(stop)).await;
         }
         self.hand(&last, seq, Mail::Stop(stop)).await;
     }
 
-    async fn hand(&mut self, matter: &Matter, seq: u64, mail: Mail) {
-        let number = self.office.desks.arrive();
+    async fn hand(&mut self, work_key: &WorkKey, seq: u64, mail: Mail) {
+        let number = self.agent.slots.arrive();
         let mut delivered = Delivered { number, seq, mail };
         // A worker may end between two messages; then a new one takes it.
         loop {
-            match self.inbox(matter).send(delivered).await {
+            match self.inbox(work_key).send(delivered).await {
                 Ok(()) => return,
                 Err(returned) => {
                     delivered = returned.0;
-                    self.inboxes.remove(matter);
+                    self.inboxes.remove(work_key);
                 }
             }
         }
@@ -120,28 +120,28 @@ impl Crew {
         self.tasks.wait().await;
     }
 
-    fn inbox(&mut self, matter: &Matter) -> mpsc::Sender<Delivered> {
+    fn inbox(&mut self, work_key: &WorkKey) -> mpsc::Sender<Delivered> {
         self.inboxes.retain(|_, sender| !sender.is_closed());
-        if let Some(sender) = self.inboxes.get(matter) {
+        if let Some(sender) = self.inboxes.get(work_key) {
             return sender.clone();
         }
         let (sender, receiver) = mpsc::channel(INBOX);
-        let span = info_span!("thread", thread = %matter.thread, role = %self.office.role());
+        let span = info_span!("thread", thread = %work_key.thread, role = %self.agent.role());
         let work = keep(
-            Arc::clone(&self.office),
-            matter.clone(),
+            Arc::clone(&self.agent),
+            work_key.clone(),
             receiver,
             self.cancel.clone(),
         );
         self.tasks.spawn(work.instrument(span));
-        self.inboxes.insert(matter.clone(), sender.clone());
+        self.inboxes.insert(work_key.clone(), sender.clone());
         sender
     }
 }
 
 async fn keep(
-    office: Arc<Office>,
-    matter: Matter,
+    agent: Arc<Agent>,
+    work_key: WorkKey,
     receiver: mpsc::Receiver<Delivered>,
     cancel: CancellationToken,
 ) {
@@ -150,8 +150,8 @@ async fn keep(
     loop {
         let begun = Instant::now();
         let work = worker::run(
-            Arc::clone(&office),
-            matter.clone(),
+            Arc::clone(&agent),
+            work_key.clone(),
             &mut inbox,
             cancel.clone(),
         );
@@ -172,7 +172,7 @@ async fn keep(
             pause = FIRST_PAUSE;
         }
         error!(reason, "the thread's work stopped; it is taken up again");
-        tell(&office, &matter.thread, &reason).await;
+        tell(&agent, &work_key.thread, &reason).await;
         tokio::select! {
             () = cancel.cancelled() => return,
             () = tokio::time::sleep(pause) => {}
@@ -181,7 +181,7 @@ async fn keep(
     }
 }
 
-fn explain(failure: &TeamError) -> String {
+fn explain(failure: &AgentError) -> String {
     let mut text = failure.to_string();
     let mut source = std::error::Error::source(failure);
     while let Some(cause) = source {
@@ -189,7 +189,7 @@ fn explain(failure: &TeamError) -> String {
         text.push_str(&cause.to_string());
         source = cause.source();
     }
-    if let TeamError::Journal(error) = failure {
+    if let AgentError::Journal(error) = failure {
         text.push_str(". ");
         text.push_str(error.remedy());
     }
@@ -197,17 +197,17 @@ fn explain(failure: &TeamError) -> String {
 }
 
 /// One line in the thread, once an hour for the same reason.
-async fn tell(office: &Office, thread: &ThreadId, reason: &str) {
+async fn tell(agent: &Agent, thread: &ThreadId, reason: &str) {
     let hour = now_ms() / TELL_AGAIN_MS;
     let what = Sha256Hex::of(reason);
     let idem = Idem::new(format!(
         "{}-{}-trouble-{hour}-{}",
         thread.short(),
-        office.role(),
+        agent.role(),
         what.as_str().get(..8).unwrap_or_default()
     ));
     let text = format!("I had to stop: {reason}. I take it up again by myself.");
-    if let Err(error) = office.line.say(thread, idem, &text, Vec::new()).await {
+    if let Err(error) = agent.poster.say(thread, idem, &text, Vec::new()).await {
         error!(%error, "the thread could not be told");
     }
 }

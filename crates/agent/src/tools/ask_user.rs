@@ -3,14 +3,14 @@
 
 use butler_policy::Permit;
 use butler_protocol::{Then, ToolOutcome, ToolSpec, Waiting};
-use butler_tools::Desk;
+use butler_tools::ToolContext;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{ChatTool, failed, spec};
-use crate::thread::context::Seat;
+use crate::thread::context::ThreadContext;
 
-pub struct AskUser(pub Seat);
+pub struct AskUser(pub ThreadContext);
 
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct Input {
@@ -34,17 +34,17 @@ impl ChatTool for AskUser {
         )
     }
 
-    async fn act(&self, permit: &Permit, input: Input, _desk: &Desk) -> ToolOutcome {
-        let seat = &self.0;
+    async fn act(&self, permit: &Permit, input: Input, _desk: &ToolContext) -> ToolOutcome {
+        let context = &self.0;
         // Whoever took part may know the answer; the starter is among them.
-        let people = match seat.line.people(&seat.thread).await {
+        let people = match context.poster.people(&context.thread).await {
             Ok(people) => people,
             Err(error) => return failed("the thread could not be read", &error),
         };
-        let idem = seat.idem(permit.call());
-        let line = &seat.line;
-        let posted = line
-            .ask_people(&seat.thread, idem, &people, &input.question)
+        let idem = context.idem(permit.call());
+        let poster = &context.poster;
+        let posted = poster
+            .ask_people(&context.thread, idem, &people, &input.question)
             .await;
         match posted {
             Err(error) => failed("the question was not posted", &error),

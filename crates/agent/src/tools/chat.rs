@@ -6,7 +6,7 @@ use std::{future::Future, time::Duration};
 
 use butler_policy::Permit;
 use butler_protocol::{CrashClass, Tier, ToolOutcome, ToolSpec};
-use butler_tools::{DEFAULT_DEADLINE, Desk, Tool};
+use butler_tools::{DEFAULT_DEADLINE, Tool, ToolContext};
 use futures_util::future::BoxFuture;
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
@@ -42,7 +42,7 @@ pub trait ChatTool: Send + Sync {
         &self,
         permit: &Permit,
         input: Self::Input,
-        desk: &Desk,
+        tool_context: &ToolContext,
     ) -> impl Future<Output = ToolOutcome> + Send;
 }
 
@@ -82,11 +82,11 @@ impl<T: ChatTool> Tool for Chat<T> {
         &'a self,
         permit: &'a Permit,
         input: &'a Value,
-        desk: &'a Desk,
+        tool_context: &'a ToolContext,
     ) -> BoxFuture<'a, ToolOutcome> {
         Box::pin(async move {
             match T::Input::deserialize(input) {
-                Ok(input) => self.0.act(permit, input, desk).await,
+                Ok(input) => self.0.act(permit, input, tool_context).await,
                 Err(error) => ToolOutcome::error(format!("bad input: {error}")),
             }
         })
@@ -97,8 +97,8 @@ impl<T: ChatTool> Tool for Chat<T> {
         permit: &'a Permit,
         input: &'a Value,
         _trace: Option<&'a Value>,
-        desk: &'a Desk,
+        tool_context: &'a ToolContext,
     ) -> BoxFuture<'a, ToolOutcome> {
-        self.run(permit, input, desk)
+        self.run(permit, input, tool_context)
     }
 }

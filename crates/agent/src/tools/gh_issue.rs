@@ -6,18 +6,18 @@ use std::time::Duration;
 use butler_policy::Permit;
 use butler_protocol::{CallId, Tier, ToolOutcome, ToolSpec};
 use butler_repo::{Author, Issue, IssueNumber, NewComment, NewIssue, Result};
-use butler_tools::{Desk, fenced};
+use butler_tools::{ToolContext, fenced};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::{ChatTool, SLOW, failed, spec};
-use crate::thread::context::Seat;
+use crate::thread::context::ThreadContext;
 
 /// More than this is a search, not a list.
 const LISTED: usize = 50;
 
-pub struct GhIssue(pub Seat);
+pub struct GhIssue(pub ThreadContext);
 
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct Input {
@@ -72,8 +72,8 @@ impl ChatTool for GhIssue {
         )
     }
 
-    async fn act(&self, permit: &Permit, input: Input, desk: &Desk) -> ToolOutcome {
-        let (seat, call) = (&self.0, permit.call());
+    async fn act(&self, permit: &Permit, input: Input, tool_context: &ToolContext) -> ToolOutcome {
+        let (context, call) = (&self.0, permit.call());
         let number = match (input.action, input.number) {
             (Action::List | Action::Create, _) => IssueNumber(0),
             (_, Some(number)) => IssueNumber(number),
@@ -82,7 +82,7 @@ impl ChatTool for GhIssue {
         if let Some(missing) = missing(&input) {
             return ToolOutcome::error(missing);
         }
-        match done(seat, call, &input, number, desk).await {
+        match done(context, call, &input, number, tool_context).await {
             Ok(text) => ToolOutcome::ok(text),
             Err(error) => failed("the issues could not be reached", &error),
         }
@@ -102,15 +102,15 @@ fn missing(input: &Input) -> Option<&'static str> {
 }
 
 async fn done(
-    seat: &Seat,
+    context: &ThreadContext,
     call: &CallId,
     input: &Input,
     number: IssueNumber,
-    desk: &Desk,
+    tool_context: &ToolContext,
 ) -> Result<String> {
-    let (office, cancel) = (&seat.office, desk.cancel());
-    let tracker = &office.tracker;
-    let author = Author::Role(seat.role());
+    let (agent, cancel) = (&context.agent, tool_context.cancel());
+    let tracker = &agent.tracker;
+    let author = Author::Role(context.role());
     Ok(match input.action {
         Action::List => {
             let issues = tracker.issues(true, cancel).await?;
@@ -123,8 +123,8 @@ async fn done(
         Action::Create => {
             let new = NewIssue {
                 author,
-                title: office.clean(&input.title),
-                body: office.clean(&input.text),
+                title: agent.clean(&input.title),
+                body: agent.clean(&input.text),
                 labels: input.labels.clone(),
                 key: call.to_string(),
             };
@@ -138,7 +138,7 @@ async fn done(
         Action::Comment => {
             let comment = NewComment {
                 author,
-                body: office.clean(&input.text),
+                body: agent.clean(&input.text),
                 place: None,
                 key: call.to_string(),
             };

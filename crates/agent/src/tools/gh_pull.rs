@@ -5,14 +5,14 @@ use std::{fmt::Write, time::Duration};
 use butler_policy::Permit;
 use butler_protocol::{PrNumber, Tier, ToolOutcome, ToolSpec};
 use butler_repo::{Author, NewComment, Place};
-use butler_tools::{Desk, fenced};
+use butler_tools::{ToolContext, fenced};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{ChatTool, SLOW, failed, gh_issue::name, spec};
-use crate::thread::context::Seat;
+use crate::thread::context::ThreadContext;
 
-pub struct GhStatus(pub Seat);
+pub struct GhStatus(pub ThreadContext);
 
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct StatusInput {
@@ -37,12 +37,17 @@ impl ChatTool for GhStatus {
         )
     }
 
-    async fn act(&self, permit: &Permit, input: StatusInput, desk: &Desk) -> ToolOutcome {
-        let seat = &self.0;
-        let Some(pr) = pull(seat, input.number, desk).await else {
+    async fn act(
+        &self,
+        permit: &Permit,
+        input: StatusInput,
+        tool_context: &ToolContext,
+    ) -> ToolOutcome {
+        let context = &self.0;
+        let Some(pr) = pull(context, input.number, tool_context).await else {
             return ToolOutcome::error("this thread has no pull request yet; give a `number`");
         };
-        let (forge, cancel) = (&seat.office.forge, desk.cancel());
+        let (forge, cancel) = (&context.agent.forge, tool_context.cancel());
         let view = match forge.view(pr, cancel).await {
             Ok(view) => view,
             Err(error) => return failed("the pull request could not be read", &error),
@@ -68,7 +73,7 @@ impl ChatTool for GhStatus {
     }
 }
 
-pub struct GhComment(pub Seat);
+pub struct GhComment(pub ThreadContext);
 
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct CommentInput {
@@ -98,9 +103,14 @@ impl ChatTool for GhComment {
         )
     }
 
-    async fn act(&self, permit: &Permit, input: CommentInput, desk: &Desk) -> ToolOutcome {
-        let seat = &self.0;
-        let Some(pr) = pull(seat, input.number, desk).await else {
+    async fn act(
+        &self,
+        permit: &Permit,
+        input: CommentInput,
+        tool_context: &ToolContext,
+    ) -> ToolOutcome {
+        let context = &self.0;
+        let Some(pr) = pull(context, input.number, tool_context).await else {
             return ToolOutcome::error("this thread has no pull request yet; give a `number`");
         };
         let place = match input.place.as_deref().map(place) {
@@ -112,12 +122,17 @@ impl ChatTool for GhComment {
             return ToolOutcome::error("`text` is empty: say what should stand there");
         }
         let comment = NewComment {
-            author: Author::Role(seat.role()),
-            body: seat.office.clean(&input.text),
+            author: Author::Role(context.role()),
+            body: context.agent.clean(&input.text),
             place,
             key: permit.call().to_string(),
         };
-        match seat.office.forge.comment(pr, &comment, desk.cancel()).await {
+        match context
+            .agent
+            .forge
+            .comment(pr, &comment, tool_context.cancel())
+            .await
+        {
             Ok(_) => ToolOutcome::ok(format!("commented on {pr}")),
             Err(error) => failed("the comment was not put there", &error),
         }
@@ -132,13 +147,17 @@ fn place(text: &str) -> Option<Place> {
 }
 
 /// The named one, else the one of this thread's branch.
-async fn pull(seat: &Seat, number: Option<u64>, desk: &Desk) -> Option<PrNumber> {
+async fn pull(
+    context: &ThreadContext,
+    number: Option<u64>,
+    tool_context: &ToolContext,
+) -> Option<PrNumber> {
     if let Some(number) = number {
         return Some(PrNumber(number));
     }
-    let worktree = seat.office.repo.find(&seat.thread).await.ok()??;
-    let forge = &seat.office.forge;
-    let found = forge.find(&worktree.branch, desk.cancel()).await;
+    let worktree = context.agent.repo.find(&context.thread).await.ok()??;
+    let forge = &context.agent.forge;
+    let found = forge.find(&worktree.branch, tool_context.cancel()).await;
     found.ok()?.map(|pull| pull.number)
 }
 

@@ -6,14 +6,14 @@ use std::time::Duration;
 use butler_policy::Permit;
 use butler_protocol::{CommitSha, Tier, ToolOutcome, ToolSpec};
 use butler_repo::{NewRelease, Release};
-use butler_tools::Desk;
+use butler_tools::ToolContext;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{ChatTool, SLOW, failed, spec};
-use crate::{TeamError, thread::context::Seat};
+use crate::{AgentError, thread::context::ThreadContext};
 
-pub struct GhRelease(pub Seat);
+pub struct GhRelease(pub ThreadContext);
 
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct Input {
@@ -43,13 +43,13 @@ impl ChatTool for GhRelease {
         )
     }
 
-    async fn act(&self, _permit: &Permit, input: Input, desk: &Desk) -> ToolOutcome {
+    async fn act(&self, _permit: &Permit, input: Input, tool_context: &ToolContext) -> ToolOutcome {
         let tag = input.tag.trim();
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | '+');
         if tag.is_empty() || !tag.chars().all(plain) || tag.starts_with('-') {
             return ToolOutcome::error("`tag` is not a version, as in v1.2.0");
         }
-        match publish(&self.0, tag, &input, desk).await {
+        match publish(&self.0, tag, &input, tool_context).await {
             Ok(made) => ToolOutcome::ok(format!(
                 "released {} at {}{}",
                 made.tag,
@@ -61,17 +61,22 @@ impl ChatTool for GhRelease {
     }
 }
 
-async fn publish(seat: &Seat, tag: &str, input: &Input, desk: &Desk) -> Result<Release, TeamError> {
-    let (office, cancel) = (&seat.office, desk.cancel());
-    office.repo.fetch(cancel).await?;
-    let head = office.repo.default_ref();
-    let call = office.repo.git().call(["rev-parse", "--verify", &head]);
+async fn publish(
+    context: &ThreadContext,
+    tag: &str,
+    input: &Input,
+    tool_context: &ToolContext,
+) -> Result<Release, AgentError> {
+    let (agent, cancel) = (&context.agent, tool_context.cancel());
+    agent.repo.fetch(cancel).await?;
+    let head = agent.repo.default_ref();
+    let call = agent.repo.git().call(["rev-parse", "--verify", &head]);
     let commit = CommitSha::new(call.run(cancel).await?.text());
     let new = NewRelease {
         tag: tag.to_owned(),
-        title: office.clean(&input.title),
-        notes: office.clean(&input.notes),
+        title: agent.clean(&input.title),
+        notes: agent.clean(&input.notes),
         commit,
     };
-    Ok(office.tracker.publish(&new, cancel).await?)
+    Ok(agent.tracker.publish(&new, cancel).await?)
 }

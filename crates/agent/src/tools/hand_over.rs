@@ -11,22 +11,22 @@ use butler_protocol::{
     CallId, DecisionKind, HandOver, Receipt, Record, Role, Then, ToolOutcome, ToolSpec, Waiting,
 };
 use butler_repo::{DiffOf, Error, NewPull, Worktree};
-use butler_tools::Desk;
+use butler_tools::ToolContext;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{ChatTool, SLOW, failed, spec};
 use crate::{
-    decide::fast_track::Lane,
+    decide::fast_track::FastTrack,
     thread::{
-        context::Seat,
+        context::ThreadContext,
         facts::{Asked, UNVERIFIED},
         tool_session,
     },
     upkeep::{overlap, pull_news},
 };
 
-pub struct HandOverTool(pub Seat);
+pub struct HandOverTool(pub ThreadContext);
 
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct Input {
@@ -85,12 +85,12 @@ impl ChatTool for HandOverTool {
         )
     }
 
-    async fn act(&self, permit: &Permit, input: Input, desk: &Desk) -> ToolOutcome {
+    async fn act(&self, permit: &Permit, input: Input, tool_context: &ToolContext) -> ToolOutcome {
         let made = match input.kind {
             Kind::Question | Kind::Answer => word(&self.0, &input),
-            Kind::ReadyForReview => ready(&self.0, permit.call(), &input, desk).await,
-            Kind::ReviewPlan => verdict::first_pass(&self.0, &input, desk).await,
-            Kind::Verdict => verdict::verdict(&self.0, &input, desk).await,
+            Kind::ReadyForReview => ready(&self.0, permit.call(), &input, tool_context).await,
+            Kind::ReviewPlan => verdict::first_pass(&self.0, &input, tool_context).await,
+            Kind::Verdict => verdict::verdict(&self.0, &input, tool_context).await,
         };
         match made {
             Ok(body) => send(&self.0, permit.call(), &body).await,
@@ -99,22 +99,22 @@ impl ChatTool for HandOverTool {
     }
 }
 
-async fn send(seat: &Seat, call: &CallId, body: &HandOver) -> ToolOutcome {
-    let posted = seat
-        .line
-        .hand_over(&seat.thread, seat.idem(call), body)
+async fn send(context: &ThreadContext, call: &CallId, body: &HandOver) -> ToolOutcome {
+    let posted = context
+        .poster
+        .hand_over(&context.thread, context.idem(call), body)
         .await;
     if posted.is_ok() {
-        seat.write(Record::Gave {
+        context.write(Record::Gave {
             call: call.clone(),
             hand_over: Box::new(body.clone()),
         });
     }
     match (posted, body) {
         (Err(error), _) => failed("the hand-over was not posted", &error),
-        (Ok(_), HandOver::ReviewPlan(_)) => verdict::second_pass(seat),
+        (Ok(_), HandOver::ReviewPlan(_)) => verdict::second_pass(context),
         (Ok(_), HandOver::Question { .. }) => {
-            let deadline_ms = seat.office.answer_by_ms();
+            let deadline_ms = context.agent.answer_by_ms();
             ToolOutcome::ok("asked; waiting for the answer").then(Then::Park {
                 waiting: Waiting::Reply { deadline_ms },
             })
@@ -123,8 +123,8 @@ async fn send(seat: &Seat, call: &CallId, body: &HandOver) -> ToolOutcome {
     }
 }
 
-fn word(seat: &Seat, input: &Input) -> Result<HandOver, ToolOutcome> {
-    if let Some(findings) = findings(seat, &input.text) {
+fn word(context: &ThreadContext, input: &Input) -> Result<HandOver, ToolOutcome> {
+    if let Some(findings) = findings(context, &input.text) {
         return match input.kind {
             Kind::Answer => Ok(findings),
             _ => Err(ToolOutcome::error(
@@ -132,14 +132,14 @@ fn word(seat: &Seat, input: &Input) -> Result<HandOver, ToolOutcome> {
             )),
         };
     }
-    let Some(to) = input.to.filter(|to| *to != seat.role()) else {
+    let Some(to) = input.to.filter(|to| *to != context.role()) else {
         return Err(ToolOutcome::error(
             "`to` is missing: name the other role that gets it",
         ));
     };
-    if matches!(input.kind, Kind::Question) && quiet(seat) {
+    if matches!(input.kind, Kind::Question) && quiet(context) {
         return Err(ToolOutcome::error(
-            "refused: this was a small task and nothing rubbed, so nobody is asked to look back; write the short form with ProposeMerge",
+            "refused: this was a small task and there was no friction, so nobody is asked to look back; write the short form with ProposeMerge",
         ));
     }
     let text = input.text.clone();
@@ -152,26 +152,26 @@ fn word(seat: &Seat, input: &Input) -> Result<HandOver, ToolOutcome> {
 /// Whether this role is to close a small thread that went well. Not once its
 /// merge card was there (a conflict is for the Coder), nor where a person
 /// speaks to it: they may want a discussion.
-fn quiet(seat: &Seat) -> bool {
+fn quiet(context: &ThreadContext) -> bool {
     let closes = {
-        let facts = seat.facts();
+        let facts = context.facts();
         let card = |asked: &Asked| asked.kind == DecisionKind::Merge;
         let agreed = facts.verdict.as_ref().is_some_and(|(v, _)| v.approved);
         agreed && facts.request.is_none() && !facts.asked.values().any(card)
     };
     closes
-        && right(seat.role(), "ProposeMerge") != Right::No
-        && Lane::of(&seat.office.threads(), &seat.thread).is_quiet()
+        && right(context.role(), "ProposeMerge") != Right::No
+        && FastTrack::of(&context.agent.threads(), &context.thread).is_quiet()
 }
 
 /// The answer to the one question that this seat is about, if it is about one.
-pub fn findings(seat: &Seat, text: &str) -> Option<HandOver> {
+pub fn findings(context: &ThreadContext, text: &str) -> Option<HandOver> {
     let (inquirer, outside) = {
-        let facts = seat.facts();
+        let facts = context.facts();
         (facts.inquirer, facts.taint.is_some())
     };
     Some(HandOver::Findings {
-        request: seat.research.clone()?,
+        request: context.research.clone()?,
         to: inquirer?,
         text: text.to_owned(),
         outside,
@@ -179,26 +179,26 @@ pub fn findings(seat: &Seat, text: &str) -> Option<HandOver> {
 }
 
 async fn ready(
-    seat: &Seat,
+    context: &ThreadContext,
     call: &CallId,
     input: &Input,
-    desk: &Desk,
+    tool_context: &ToolContext,
 ) -> Result<HandOver, ToolOutcome> {
-    may_build(seat)?;
-    let office = &seat.office;
-    let worktree = office
+    may_build(context)?;
+    let agent = &context.agent;
+    let worktree = agent
         .repo
-        .find(&seat.thread)
+        .find(&context.thread)
         .await
         .map_err(|error| failed("the worktree could not be found", &error))?
         .ok_or_else(|| ToolOutcome::error("refused: this thread has no branch yet"))?;
-    sound(seat, &worktree, desk).await?;
+    sound(context, &worktree, tool_context).await?;
     let tree = worktree
         .tree()
         .await
         .map_err(|error| failed("the files could not be hashed", &error))?;
     let (receipt, unverified, round, plan, task) = {
-        let facts = seat.facts();
+        let facts = context.facts();
         let plan = facts.task.as_ref().map(|(_, plan)| plan.clone());
         (
             facts.receipt.clone(),
@@ -214,24 +214,24 @@ async fn ready(
             "{UNVERIFIED}; run RunChecks last, mend what fails, then hand over. If they cannot pass, say why in the text and hand over again: it will be marked unverified."
         )));
     }
-    let title = office.clean(&plan.map_or_else(|| first_line(&input.text), |plan| plan.title));
-    let head = publish(seat, &worktree, call, &title, desk).await?;
-    let thread = office.line.address(&seat.thread).await;
-    let thread = thread.unwrap_or_else(|| seat.thread.to_string());
-    let clashes = overlap::conflicts(seat, &worktree, desk.cancel()).await;
-    let pr = office
+    let title = agent.clean(&plan.map_or_else(|| first_line(&input.text), |plan| plan.title));
+    let head = publish(context, &worktree, call, &title, tool_context).await?;
+    let thread = agent.poster.address(&context.thread).await;
+    let thread = thread.unwrap_or_else(|| context.thread.to_string());
+    let clashes = overlap::conflicts(context, &worktree, tool_context.cancel()).await;
+    let pr = agent
         .forge
         .create(
             &NewPull {
                 branch: worktree.branch.clone(),
                 title,
-                body: office.clean(&format!("{}\n\nThread: {thread}", input.text)),
+                body: agent.clean(&format!("{}\n\nThread: {thread}", input.text)),
             },
-            desk.cancel(),
+            tool_context.cancel(),
         )
         .await
         .map_err(|error| failed("the pull request could not be opened", &error))?;
-    pull_news::opened(seat, &worktree, &pr, &head, desk.cancel()).await;
+    pull_news::opened(context, &worktree, &pr, &head, tool_context.cancel()).await;
     // A forecast that fails is none: it warns, it does not decide.
     let warnings = clashes.unwrap_or_default();
     let warnings: String = warnings.iter().map(|one| format!("\n\n⚠ {one}")).collect();
@@ -248,8 +248,12 @@ async fn ready(
 }
 
 /// There is a plan that a person approved, and something was done for it.
-async fn sound(seat: &Seat, worktree: &Worktree, desk: &Desk) -> Result<(), ToolOutcome> {
-    let approved = tool_session::plan_approved(seat)
+async fn sound(
+    context: &ThreadContext,
+    worktree: &Worktree,
+    tool_context: &ToolContext,
+) -> Result<(), ToolOutcome> {
+    let approved = tool_session::plan_approved(context)
         .await
         .map_err(|error| failed("the plan's approval could not be looked up", &error))?;
     if !approved {
@@ -258,7 +262,7 @@ async fn sound(seat: &Seat, worktree: &Worktree, desk: &Desk) -> Result<(), Tool
         ));
     }
     let marked = worktree
-        .unsettled(desk.cancel())
+        .unsettled(tool_context.cancel())
         .await
         .map_err(|error| failed("the conflict could not be looked at", &error))?;
     if !marked.is_empty() {
@@ -272,7 +276,7 @@ async fn sound(seat: &Seat, worktree: &Worktree, desk: &Desk) -> Result<(), Tool
         )));
     }
     let diff = worktree
-        .diff(DiffOf::Thread, desk.cancel())
+        .diff(DiffOf::Thread, tool_context.cancel())
         .await
         .map_err(|error| failed("the change could not be looked at", &error))?;
     if diff.trim().is_empty() {
@@ -285,25 +289,25 @@ async fn sound(seat: &Seat, worktree: &Worktree, desk: &Desk) -> Result<(), Tool
 
 /// Commits what there is and pushes; both recognise their own repeat.
 async fn publish(
-    seat: &Seat,
+    context: &ThreadContext,
     worktree: &Worktree,
     call: &CallId,
     title: &str,
-    desk: &Desk,
+    tool_context: &ToolContext,
 ) -> Result<butler_protocol::CommitSha, ToolOutcome> {
     let mut trailers = vec![
-        ("CodeButler-Thread".to_owned(), seat.thread.to_string()),
+        ("CodeButler-Thread".to_owned(), context.thread.to_string()),
         ("CodeButler-Call".to_owned(), call.to_string()),
     ];
-    if let Some(request) = &seat.facts().request {
+    if let Some(request) = &context.facts().request {
         trailers.push(("Requested-by".to_owned(), request.name.clone()));
     }
     worktree
-        .commit_all(seat.role(), title, &trailers, desk.cancel())
+        .commit_all(context.role(), title, &trailers, tool_context.cancel())
         .await
         .map_err(|error| failed("the change could not be committed", &error))?;
     worktree
-        .push(desk.cancel())
+        .push(tool_context.cancel())
         .await
         .map_err(|error| match error {
             Error::BranchGone { branch } => ToolOutcome::error(format!(
@@ -314,8 +318,8 @@ async fn publish(
 }
 
 /// Whoever writes in the worktree is the one who hands over what was written.
-fn may_build(seat: &Seat) -> Result<(), ToolOutcome> {
-    let builds = right(seat.role(), "Write") == Right::Scoped(Scope::Worktree);
+fn may_build(context: &ThreadContext) -> Result<(), ToolOutcome> {
+    let builds = right(context.role(), "Write") == Right::Scoped(Scope::Worktree);
     let refusal = || ToolOutcome::error("refused: only the Coder hands over for review");
     builds.then_some(()).ok_or_else(refusal)
 }

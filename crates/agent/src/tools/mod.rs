@@ -27,25 +27,25 @@ pub use propose_merge::{MergeSubject, research};
 
 use crate::{
     decide::cards::{self, NewCard},
-    thread::context::Seat,
+    thread::context::ThreadContext,
 };
 
 /// Every chat tool, in a fixed order. Who may use which is `policy`'s business.
-pub fn chat_tools(seat: &Seat) -> Vec<Box<dyn Tool>> {
+pub fn chat_tools(context: &ThreadContext) -> Vec<Box<dyn Tool>> {
     vec![
-        Box::new(Chat(send_message::SendMessage(seat.clone()))),
-        Box::new(Chat(ask_user::AskUser(seat.clone()))),
-        Box::new(propose_plan::ProposePlan::new(seat.clone())),
-        Box::new(Chat(hand_over::HandOverTool(seat.clone()))),
-        Box::new(Chat(propose_merge::ProposeMerge(seat.clone()))),
-        Box::new(Chat(propose_learnings::ProposeLearnings(seat.clone()))),
-        Box::new(Chat(read_thread::ReadThread(seat.clone()))),
-        Box::new(Chat(research::Research(seat.clone()))),
-        Box::new(Chat(save_research::SaveResearch(seat.clone()))),
-        Box::new(Chat(gh_pull::GhStatus(seat.clone()))),
-        Box::new(Chat(gh_pull::GhComment(seat.clone()))),
-        Box::new(Chat(gh_issue::GhIssue(seat.clone()))),
-        Box::new(Chat(gh_release::GhRelease(seat.clone()))),
+        Box::new(Chat(send_message::SendMessage(context.clone()))),
+        Box::new(Chat(ask_user::AskUser(context.clone()))),
+        Box::new(propose_plan::ProposePlan::new(context.clone())),
+        Box::new(Chat(hand_over::HandOverTool(context.clone()))),
+        Box::new(Chat(propose_merge::ProposeMerge(context.clone()))),
+        Box::new(Chat(propose_learnings::ProposeLearnings(context.clone()))),
+        Box::new(Chat(read_thread::ReadThread(context.clone()))),
+        Box::new(Chat(research::Research(context.clone()))),
+        Box::new(Chat(save_research::SaveResearch(context.clone()))),
+        Box::new(Chat(gh_pull::GhStatus(context.clone()))),
+        Box::new(Chat(gh_pull::GhComment(context.clone()))),
+        Box::new(Chat(gh_issue::GhIssue(context.clone()))),
+        Box::new(Chat(gh_release::GhRelease(context.clone()))),
     ]
 }
 
@@ -79,12 +79,12 @@ fn spec<T: JsonSchema>(name: &str, description: &str) -> ToolSpec {
 }
 
 /// Puts a card before a person and sleeps until it is decided.
-async fn decide(seat: &Seat, call: &CallId, card: NewCard, said: &str) -> ToolOutcome {
+async fn decide(context: &ThreadContext, call: &CallId, card: NewCard, said: &str) -> ToolOutcome {
     let request = card.request.clone();
-    match cards::post(seat, seat.idem(call), card).await {
+    match cards::post(context, context.idem(call), card).await {
         Err(error) => failed("the card was not posted", &error),
         Ok(record) => {
-            seat.write(record);
+            context.write(record);
             ToolOutcome::ok(said).then(Then::Park {
                 waiting: Waiting::Decision { request },
             })

@@ -7,7 +7,7 @@ use std::path::Path;
 use butler_playbook::{Fate, Topic};
 use butler_policy::Permit;
 use butler_protocol::{CallId, Confidence, DecisionKind, Role, Subject, ToolOutcome, ToolSpec};
-use butler_tools::Desk;
+use butler_tools::ToolContext;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
@@ -20,15 +20,15 @@ use crate::{
         knowledge,
         learnings::{Change, Proposal},
     },
-    listen::work_key::Matter,
-    thread::context::{Seat, request_nth},
+    listen::work_key::WorkKey,
+    thread::context::{ThreadContext, request_nth},
     upkeep::pruning,
 };
 
 /// More than this nobody reads on a phone.
 const MOST: usize = 8;
 
-pub struct ProposeLearnings(pub Seat);
+pub struct ProposeLearnings(pub ThreadContext);
 
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct Input {
@@ -92,7 +92,7 @@ impl ChatTool for ProposeLearnings {
     fn told() -> ToolSpec {
         spec::<Input>(
             Self::NAME,
-            "Puts what the team should remember before the person, one card each with Accept and \
+            "Shows the person what the team should remember, one card each with Accept and \
              Reject. Use it after the look back and before ProposeMerge, for rules that would have \
              changed this thread and will come again, and for project maps or workflow steps that \
              it made untrue; `prune` names learnings that should go. It does not wait: go on with ProposeMerge. What is accepted is \
@@ -103,9 +103,9 @@ impl ChatTool for ProposeLearnings {
         )
     }
 
-    async fn act(&self, permit: &Permit, input: Input, desk: &Desk) -> ToolOutcome {
-        let root = desk.workplace().root();
-        let threads = self.0.office.threads();
+    async fn act(&self, permit: &Permit, input: Input, tool_context: &ToolContext) -> ToolOutcome {
+        let root = tool_context.workplace().root();
+        let threads = self.0.agent.threads();
         let against = pruning::proposals(root, &threads).await;
         match proposals(&self.0, input, root, &against) {
             Ok(proposals) => propose(&self.0, permit.call(), &proposals, &against).await,
@@ -115,12 +115,12 @@ impl ChatTool for ProposeLearnings {
 }
 
 fn proposals(
-    seat: &Seat,
+    context: &ThreadContext,
     input: Input,
     root: &Path,
     against: &[Proposal],
 ) -> Result<Vec<Proposal>, String> {
-    let source = format!("thread-{}, {}", seat.thread.root, today());
+    let source = format!("thread-{}, {}", context.thread.root, today());
     let learnings = input.learnings.into_iter().map(|one| Proposal {
         file: one.file,
         change: Change::Learning {
@@ -141,7 +141,7 @@ fn proposals(
         },
     });
     let mut all: Vec<Proposal> = learnings.chain(changes).collect();
-    let took_part = took_part(seat);
+    let took_part = took_part(context);
     for proposal in &mut all {
         proposal.file = routed(&proposal.file, &took_part)?;
     }
@@ -168,11 +168,13 @@ fn proposals(
 }
 
 /// The roles with a log of this thread.
-fn took_part(seat: &Seat) -> Vec<Role> {
-    let threads = seat.office.threads();
+fn took_part(context: &ThreadContext) -> Vec<Role> {
+    let threads = context.agent.threads();
     let here = |role: &Role| {
-        let known = Matter::known(&threads, *role).unwrap_or_default();
-        known.iter().any(|matter| matter.thread == seat.thread)
+        let known = WorkKey::known(&threads, *role).unwrap_or_default();
+        known
+            .iter()
+            .any(|work_key| work_key.thread == context.thread)
     };
     Role::ALL.into_iter().filter(here).collect()
 }
@@ -229,14 +231,14 @@ fn pruned(input: &PruneInput, root: &Path, against: &[Proposal]) -> Result<Propo
 }
 
 async fn propose(
-    seat: &Seat,
+    context: &ThreadContext,
     call: &CallId,
     proposals: &[Proposal],
     against: &[Proposal],
 ) -> ToolOutcome {
     for (number, proposal) in (0..).zip(proposals) {
         let request = request_nth(call, number);
-        let idem = seat.idem_for(&request, "learning");
+        let idem = context.idem_for(&request, "learning");
         let card = NewCard {
             request,
             kind: DecisionKind::Learning,
@@ -244,8 +246,8 @@ async fn propose(
             remarks: Vec::new(),
             kept: json!({"learning": proposal}),
         };
-        match cards::post(seat, idem, card).await {
-            Ok(record) => seat.write(record),
+        match cards::post(context, idem, card).await {
+            Ok(record) => context.write(record),
             Err(error) => return failed("a card was not posted", &error),
         }
     }
@@ -254,7 +256,7 @@ async fn propose(
         .filter(|one| !proposals.contains(one))
         .collect();
     ToolOutcome::ok(format!(
-        "{} cards are before the person, who decides each by itself; go on with ProposeMerge{}",
+        "{} cards are waiting for the person, who decides each one; go on with ProposeMerge{}",
         proposals.len(),
         could_go(&left)
     ))
@@ -272,7 +274,7 @@ fn could_go(left: &[&Proposal]) -> String {
         return text;
     }
     format!(
-        ".\nThe evidence speaks against these as well; put them before the person with `prune`, unless you know better:{text}"
+        ".\nThe evidence speaks against these as well; propose them to the person with `prune`, unless you know better:{text}"
     )
 }
 

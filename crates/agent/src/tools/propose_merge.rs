@@ -7,7 +7,7 @@ use butler_protocol::{
     ToolOutcome, ToolSpec, TreeHash, Verdict,
 };
 use butler_repo::{PullState, knowledge_branch};
-use butler_tools::Desk;
+use butler_tools::ToolContext;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -17,10 +17,10 @@ use super::{ChatTool, failed, spec};
 use crate::{
     decide::{cards::NewCard, evidence},
     tell::render,
-    thread::context::{Seat, request_of},
+    thread::context::{ThreadContext, request_of},
 };
 
-pub struct ProposeMerge(pub Seat);
+pub struct ProposeMerge(pub ThreadContext);
 
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct Input {
@@ -81,13 +81,18 @@ impl ChatTool for ProposeMerge {
         )
     }
 
-    async fn act(&self, permit: &Permit, input: Input, desk: &Desk) -> ToolOutcome {
-        propose(&self.0, permit.call(), input, desk).await
+    async fn act(&self, permit: &Permit, input: Input, tool_context: &ToolContext) -> ToolOutcome {
+        propose(&self.0, permit.call(), input, tool_context).await
     }
 }
 
-async fn propose(seat: &Seat, call: &CallId, input: Input, desk: &Desk) -> ToolOutcome {
-    let Some((verdict, pr)) = seat.facts().verdict.clone() else {
+async fn propose(
+    context: &ThreadContext,
+    call: &CallId,
+    input: Input,
+    tool_context: &ToolContext,
+) -> ToolOutcome {
+    let Some((verdict, pr)) = context.facts().verdict.clone() else {
         return ToolOutcome::error(
             "refused: there is no verdict of the Reviewer in this thread; wait for its hand-over",
         );
@@ -97,7 +102,7 @@ async fn propose(seat: &Seat, call: &CallId, input: Input, desk: &Desk) -> ToolO
             "refused: the Reviewer has not approved this head; decide with SendMessage or AskUser what should happen",
         );
     }
-    let view = match seat.office.forge.view(pr, desk.cancel()).await {
+    let view = match context.agent.forge.view(pr, tool_context.cancel()).await {
         Ok(view) => view,
         Err(error) => return failed("the pull request could not be read", &error),
     };
@@ -114,25 +119,25 @@ async fn propose(seat: &Seat, call: &CallId, input: Input, desk: &Desk) -> ToolO
         ..Retrospective::default()
     };
     let mut description = described(input.description, &verdict);
-    if let Some(thread) = seat.line.address(&seat.thread).await {
+    if let Some(thread) = context.poster.address(&context.thread).await {
         description.push_str(&format!("\n\nThread: {thread}"));
     }
-    let evidence = evidence::of_pull(seat, &view, Some(&verdict), desk.cancel()).await;
+    let evidence = evidence::of_pull(context, &view, Some(&verdict), tool_context.cancel()).await;
     let subject = MergeSubject {
         pr,
         evidence: evidence
             .iter()
-            .map(|line| seat.office.clean(line))
+            .map(|line| context.agent.clean(line))
             .collect(),
         head: verdict.head,
         tree: verdict.tree,
-        title: seat.office.clean(&input.title),
-        description: seat.office.clean(&description),
-        writer: seat.role(),
-        research: research(seat, desk.cancel()).await,
+        title: context.agent.clean(&input.title),
+        description: context.agent.clean(&description),
+        writer: context.role(),
+        research: research(context, tool_context.cancel()).await,
         knowledge: false,
     };
-    ask(seat, call, &subject, &look_back).await
+    ask(context, call, &subject, &look_back).await
 }
 
 /// Without agreement the open findings stand in the description, word for word.
@@ -151,14 +156,17 @@ fn described(description: String, verdict: &Verdict) -> String {
 }
 
 /// The open pull request with this thread's findings.
-pub async fn research(seat: &Seat, cancel: &CancellationToken) -> Option<(PrNumber, CommitSha)> {
-    let branch = knowledge_branch(&seat.thread);
-    let found = seat.office.forge.find(&branch, cancel).await.ok()??;
+pub async fn research(
+    context: &ThreadContext,
+    cancel: &CancellationToken,
+) -> Option<(PrNumber, CommitSha)> {
+    let branch = knowledge_branch(&context.thread);
+    let found = context.agent.forge.find(&branch, cancel).await.ok()??;
     (found.state == PullState::Open).then_some((found.number, found.head))
 }
 
 async fn ask(
-    seat: &Seat,
+    context: &ThreadContext,
     call: &CallId,
     subject: &MergeSubject,
     look_back: &Retrospective,
@@ -178,5 +186,11 @@ async fn ask(
         remarks: remarks.collect(),
         kept: json!({"merge": subject}),
     };
-    super::decide(seat, call, card, "the merge card is before the person").await
+    super::decide(
+        context,
+        call,
+        card,
+        "the merge card is waiting for a decision",
+    )
+    .await
 }

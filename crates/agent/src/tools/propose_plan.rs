@@ -7,7 +7,7 @@ use butler_policy::Permit;
 use butler_protocol::{
     CrashClass, DecisionKind, Plan, Remark, Subject, Tier, ToolOutcome, ToolSpec,
 };
-use butler_tools::{Desk, Tool};
+use butler_tools::{Tool, ToolContext};
 use futures_util::future::BoxFuture;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -18,7 +18,7 @@ use crate::{
     decide::cards::NewCard,
     tell::{render, thread_status},
     thread::{
-        context::{Seat, request_of},
+        context::{ThreadContext, request_of},
         prepare,
     },
     tools::arguments,
@@ -33,15 +33,15 @@ const NAME: &str = "ProposePlan";
 /// Keeps what it estimated when the intent was written: the card is bound to
 /// it, so a repeat after a crash must not estimate anew.
 pub struct ProposePlan {
-    seat: Seat,
+    context: ThreadContext,
     estimated: Mutex<Option<(Value, Estimate)>>,
 }
 
 impl ProposePlan {
     /// In one thread.
-    pub fn new(seat: Seat) -> Self {
+    pub fn new(context: ThreadContext) -> Self {
         Self {
-            seat,
+            context,
             estimated: Mutex::default(),
         }
     }
@@ -115,9 +115,9 @@ impl Tool for ProposePlan {
         std::time::Duration::from_secs(300)
     }
 
-    fn trace(&self, input: &Value, _desk: &Desk) -> Option<Value> {
+    fn trace(&self, input: &Value, _desk: &ToolContext) -> Option<Value> {
         let plan = arguments::plan(input).ok()?;
-        let estimate = estimate(&self.seat, &plan);
+        let estimate = estimate(&self.context, &plan);
         let mut kept = self
             .estimated
             .lock()
@@ -130,10 +130,16 @@ impl Tool for ProposePlan {
         &'a self,
         permit: &'a Permit,
         input: &'a Value,
-        desk: &'a Desk,
+        tool_context: &'a ToolContext,
     ) -> BoxFuture<'a, ToolOutcome> {
         let estimate = self.estimated(input);
-        Box::pin(propose(&self.seat, permit, input, estimate, desk))
+        Box::pin(propose(
+            &self.context,
+            permit,
+            input,
+            estimate,
+            tool_context,
+        ))
     }
 
     /// Every step of it can be repeated: the worktree is found, the card has a key.
@@ -142,53 +148,59 @@ impl Tool for ProposePlan {
         permit: &'a Permit,
         input: &'a Value,
         trace: Option<&'a Value>,
-        desk: &'a Desk,
+        tool_context: &'a ToolContext,
     ) -> BoxFuture<'a, ToolOutcome> {
         let estimate = trace.and_then(|trace| Estimate::deserialize(trace).ok());
-        Box::pin(propose(&self.seat, permit, input, estimate, desk))
+        Box::pin(propose(
+            &self.context,
+            permit,
+            input,
+            estimate,
+            tool_context,
+        ))
     }
 }
 
 async fn propose(
-    seat: &Seat,
+    context: &ThreadContext,
     permit: &Permit,
     input: &Value,
     estimated: Option<Estimate>,
-    desk: &Desk,
+    tool_context: &ToolContext,
 ) -> ToolOutcome {
     let mut plan = match arguments::plan(input) {
         Ok(plan) => plan,
         Err(problem) => return ToolOutcome::error(problem),
     };
-    let standings = thread_status::of_thread(&seat.office.threads(), &seat.thread);
+    let standings = thread_status::of_thread(&context.agent.threads(), &context.thread);
     if standings.iter().any(|standing| standing.facts.is_closed()) {
         return ToolOutcome::error(
             "refused: this thread is closed; offer the person a new thread for it",
         );
     }
     // Made now, so that it is ready when the person approves.
-    let made = seat
-        .office
+    let made = context
+        .agent
         .repo
-        .create(&seat.thread, &plan.title, desk.cancel())
+        .create(&context.thread, &plan.title, tool_context.cancel())
         .await;
     let made = match made {
         Ok(made) => made,
         Err(error) => return failed("the branch for this thread could not be made", &error),
     };
     prepare::begin(
-        &seat.office,
-        &seat.thread,
+        &context.agent,
+        &context.thread,
         &made.path,
         prepare::Place::Worktree,
     );
-    let estimate = estimated.unwrap_or_else(|| estimate(seat, &plan));
+    let estimate = estimated.unwrap_or_else(|| estimate(context, &plan));
     plan.estimate = Some((estimate.low, estimate.high));
-    let config = &seat.office.config;
+    let config = &context.agent.config;
     let model = config.builders.of(plan.complexity);
     let mut remarks = render::plan_remarks(estimate.threads, model, config.thread_cap).to_vec();
     // Others at work there are worth knowing, not worth failing for.
-    let others = overlap::others(seat, &plan.files, desk.cancel()).await;
+    let others = overlap::others(context, &plan.files, tool_context.cancel()).await;
     let others: Vec<String> = others.iter().flatten().map(|other| other.line()).collect();
     if !others.is_empty() {
         let label = "Others are at work on these files";
@@ -201,17 +213,23 @@ async fn propose(
         remarks,
         kept: json!({"plan": plan}),
     };
-    super::decide(seat, permit.call(), card, "the plan is before the person").await
+    super::decide(
+        context,
+        permit.call(),
+        card,
+        "the plan is waiting for approval",
+    )
+    .await
 }
 
 /// From what similar threads cost, else from the price of the model that builds.
-fn estimate(seat: &Seat, plan: &Plan) -> Estimate {
-    let config = &seat.office.config;
+fn estimate(context: &ThreadContext, plan: &Plan) -> Estimate {
+    let config = &context.agent.config;
     let client = &config.client;
     let model = config.builders.of(plan.complexity);
     let price = client.prices.reserve_price(model, &client.upper_price);
-    let threads = seat.office.threads();
-    history::estimate(&threads, &seat.thread, plan.complexity, |usage| {
+    let threads = context.agent.threads();
+    history::estimate(&threads, &context.thread, plan.complexity, |usage| {
         price.of(usage)
     })
 }

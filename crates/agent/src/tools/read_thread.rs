@@ -7,27 +7,27 @@ use std::fmt::Write;
 use butler_journal::read;
 use butler_policy::{Permit, Scope};
 use butler_protocol::{Entry, Record, Role, Tier, ToolOutcome, ToolSpec};
-use butler_tools::Desk;
+use butler_tools::ToolContext;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{ChatTool, failed, spec};
 use crate::{
     decide::learnings::Proposal,
-    listen::work_key::Matter,
+    listen::work_key::WorkKey,
     tell::{
         bill::Bill,
         joining::{self, Cards},
         render,
     },
-    thread::context::Seat,
+    thread::context::ThreadContext,
     upkeep::pruning,
 };
 
 const PAGE: usize = 80;
 const LINE: usize = 600;
 
-pub struct ReadThread(pub Seat);
+pub struct ReadThread(pub ThreadContext);
 
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct Input {
@@ -38,7 +38,7 @@ pub struct Input {
     /// For turns: whose.
     #[serde(default)]
     role: Option<Role>,
-    /// Line to begin with, from 1.
+    /// Poster to begin with, from 1.
     #[serde(default)]
     offset: Option<usize>,
     /// How many lines (default 80).
@@ -73,31 +73,35 @@ impl ChatTool for ReadThread {
         )
     }
 
-    async fn act(&self, permit: &Permit, input: Input, desk: &Desk) -> ToolOutcome {
+    async fn act(&self, permit: &Permit, input: Input, tool_context: &ToolContext) -> ToolOutcome {
         if input.what == What::Turns && permit.scope() == Some(Scope::WithoutTurns) {
             return ToolOutcome::error(
                 "refused: the turns of other roles are for the Lead; read the transcript",
             );
         }
-        match lines(&self.0, &input, desk).await {
-            Ok(lines) => ToolOutcome::ok(self.0.office.clean(&page(&lines, &input))),
+        match lines(&self.0, &input, tool_context).await {
+            Ok(lines) => ToolOutcome::ok(self.0.agent.clean(&page(&lines, &input))),
             Err(outcome) => outcome,
         }
     }
 }
 
-async fn lines(seat: &Seat, input: &Input, desk: &Desk) -> Result<Vec<String>, ToolOutcome> {
+async fn lines(
+    context: &ThreadContext,
+    input: &Input,
+    tool_context: &ToolContext,
+) -> Result<Vec<String>, ToolOutcome> {
     match input.what {
         What::Memory => {
-            let root = desk.workplace().root();
-            let found = pruning::proposals(root, &seat.office.threads()).await;
+            let root = tool_context.workplace().root();
+            let found = pruning::proposals(root, &context.agent.threads()).await;
             Ok(found.iter().map(Proposal::render).collect())
         }
         What::Transcript => {
-            let line = &seat.line;
+            let poster = &context.poster;
             let unread = |error| failed("the thread could not be read", &error);
-            let messages = line.web.replies(&seat.thread).await.map_err(unread)?;
-            let names = line.names(&messages).await.map_err(unread)?;
+            let messages = poster.web.replies(&context.thread).await.map_err(unread)?;
+            let names = poster.names(&messages).await.map_err(unread)?;
             let lines = messages
                 .iter()
                 .map(|one| joining::line(one, &names, Cards::Whole));
@@ -107,19 +111,19 @@ async fn lines(seat: &Seat, input: &Input, desk: &Desk) -> Result<Vec<String>, T
             let role = input.role.ok_or_else(|| {
                 ToolOutcome::error("`role` is missing: name the role whose turns you want")
             })?;
-            Ok(logs(seat, role)?
+            Ok(logs(context, role)?
                 .iter()
                 .flat_map(|(_, entry)| turn(entry))
                 .collect())
         }
         What::Usage => {
-            let bill = Bill::of_thread(&seat.office.threads(), &seat.thread);
+            let bill = Bill::of_thread(&context.agent.threads(), &context.thread);
             Ok(bill.lines())
         }
         What::Decisions | What::Receipts => {
             let mut all = Vec::new();
             for role in Role::ALL {
-                let entries = logs(seat, role)?;
+                let entries = logs(context, role)?;
                 all.extend(
                     entries
                         .into_iter()
@@ -137,18 +141,22 @@ async fn lines(seat: &Seat, input: &Input, desk: &Desk) -> Result<Vec<String>, T
 }
 
 /// Everything that the logs of a role in this thread say, a log at a time.
-fn logs(seat: &Seat, role: Role) -> Result<Vec<(Matter, Entry)>, ToolOutcome> {
-    let threads = seat.office.threads();
-    let known = Matter::known(&threads, role)
+fn logs(context: &ThreadContext, role: Role) -> Result<Vec<(WorkKey, Entry)>, ToolOutcome> {
+    let threads = context.agent.threads();
+    let known = WorkKey::known(&threads, role)
         .map_err(|error| failed("the logs could not be listed", &error))?;
     let mut entries = Vec::new();
-    for matter in known
+    for work_key in known
         .into_iter()
-        .filter(|matter| matter.thread == seat.thread)
+        .filter(|work_key| work_key.thread == context.thread)
     {
-        let log = read(&matter.log(&threads, role))
+        let log = read(&work_key.log(&threads, role))
             .map_err(|error| failed("a log could not be read", &error))?;
-        entries.extend(log.entries.into_iter().map(|entry| (matter.clone(), entry)));
+        entries.extend(
+            log.entries
+                .into_iter()
+                .map(|entry| (work_key.clone(), entry)),
+        );
     }
     Ok(entries)
 }

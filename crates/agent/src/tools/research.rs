@@ -3,14 +3,14 @@
 
 use butler_policy::Permit;
 use butler_protocol::{HandOver, Then, ToolOutcome, ToolSpec, Waiting};
-use butler_tools::Desk;
+use butler_tools::ToolContext;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{ChatTool, failed, spec};
-use crate::thread::context::{Seat, request_of};
+use crate::thread::context::{ThreadContext, request_of};
 
-pub struct Research(pub Seat);
+pub struct Research(pub ThreadContext);
 
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct Input {
@@ -36,22 +36,22 @@ impl ChatTool for Research {
         )
     }
 
-    async fn act(&self, permit: &Permit, input: Input, _desk: &Desk) -> ToolOutcome {
+    async fn act(&self, permit: &Permit, input: Input, _desk: &ToolContext) -> ToolOutcome {
         if input.question.trim().is_empty() {
             return ToolOutcome::error("`question` is empty: ask one thing");
         }
-        let seat = &self.0;
+        let context = &self.0;
         let body = HandOver::Research {
             request: request_of(permit.call()),
-            from: seat.role(),
+            from: context.role(),
             question: input.question,
         };
-        let idem = seat.idem(permit.call());
-        let posted = seat.line.hand_over(&seat.thread, idem, &body).await;
+        let idem = context.idem(permit.call());
+        let posted = context.poster.hand_over(&context.thread, idem, &body).await;
         match posted {
             Err(error) => failed("the question was not posted", &error),
             Ok(_) => {
-                let deadline_ms = seat.office.answer_by_ms();
+                let deadline_ms = context.agent.answer_by_ms();
                 ToolOutcome::ok("asked; the answer will be a message").then(Then::Park {
                     waiting: Waiting::Reply { deadline_ms },
                 })

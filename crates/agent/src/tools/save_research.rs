@@ -10,17 +10,19 @@ use butler_playbook::{Research as Kept, ResearchNote, builtin_file};
 use butler_policy::Permit;
 use butler_protocol::{CallId, Idem, Tier, ToolOutcome, ToolSpec};
 use butler_repo::NewPull;
-use butler_tools::Desk;
+use butler_tools::ToolContext;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{ChatTool, SLOW, failed, spec};
-use crate::{TeamError, agent::date, decide::knowledge, thread::context::Seat, upkeep::pull_news};
+use crate::{
+    AgentError, agent::date, decide::knowledge, thread::context::ThreadContext, upkeep::pull_news,
+};
 
 const FOLDER: &str = ".codebutler/research";
 const GLOBAL: &str = ".codebutler/global.md";
 
-pub struct SaveResearch(pub Seat);
+pub struct SaveResearch(pub ThreadContext);
 
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct Input {
@@ -52,30 +54,35 @@ impl ChatTool for SaveResearch {
         )
     }
 
-    async fn act(&self, permit: &Permit, input: Input, desk: &Desk) -> ToolOutcome {
+    async fn act(&self, permit: &Permit, input: Input, tool_context: &ToolContext) -> ToolOutcome {
         if input.sources.iter().all(|source| source.trim().is_empty()) {
             return ToolOutcome::error(
                 "`sources` is empty: what has no source is not kept; answer with it instead",
             );
         }
-        match keep(&self.0, permit.call(), &input, desk).await {
+        match keep(&self.0, permit.call(), &input, tool_context).await {
             Ok(what) => ToolOutcome::ok(what),
             Err(error) => failed("the findings were not kept", &error),
         }
     }
 }
 
-async fn keep(seat: &Seat, call: &CallId, input: &Input, desk: &Desk) -> Result<String, TeamError> {
-    let office = &seat.office;
-    let cancel = desk.cancel();
-    let worktree = office.repo.knowledge(&seat.thread, cancel).await?;
+async fn keep(
+    context: &ThreadContext,
+    call: &CallId,
+    input: &Input,
+    tool_context: &ToolContext,
+) -> Result<String, AgentError> {
+    let agent = &context.agent;
+    let cancel = tool_context.cancel();
+    let worktree = agent.repo.knowledge(&context.thread, cancel).await?;
     // Several requests of one thread share the branch.
     let _lock = worktree.lock().await?;
     let note = ResearchNote {
-        title: office.clean(&input.title),
+        title: agent.clean(&input.title),
         date: Some(date()),
-        text: office.clean(&input.content),
-        sources: input.sources.iter().map(|one| office.clean(one)).collect(),
+        text: agent.clean(&input.content),
+        sources: input.sources.iter().map(|one| agent.clean(one)).collect(),
     };
     let kept = notes_in(&worktree.path);
     let keep = kept.keep_as(&note, &input.topic);
@@ -89,31 +96,34 @@ async fn keep(seat: &Seat, call: &CallId, input: &Input, desk: &Desk) -> Result<
     let instead = replaced.map_or_else(String::new, |date| {
         format!(" instead of what was found on {date}")
     });
-    if office.config.knowledge_direct {
-        knowledge::land(seat, &worktree, &message, call.as_str(), cancel).await?;
+    if agent.config.knowledge_direct {
+        knowledge::land(context, &worktree, &message, call.as_str(), cancel).await?;
         return Ok(format!("kept as {path}{instead} on the default branch"));
     }
-    let head = knowledge::publish(seat, &worktree, &message, call.as_str(), cancel).await?;
+    let head = knowledge::publish(context, &worktree, &message, call.as_str(), cancel).await?;
     let new = NewPull {
         branch: worktree.branch.clone(),
         title: message,
-        body: format!("Findings from thread {}, with their sources.", seat.thread),
+        body: format!(
+            "Findings from thread {}, with their sources.",
+            context.thread
+        ),
     };
-    let pull = office.forge.create(&new, cancel).await?;
-    pull_news::opened(seat, &worktree, &pull, &head, cancel).await;
+    let pull = agent.forge.create(&new, cancel).await?;
+    pull_news::opened(context, &worktree, &pull, &head, cancel).await;
     // With code it is merged along; without, a person has to know of it.
-    if office.repo.find(&seat.thread).await?.is_none() {
+    if agent.repo.find(&context.thread).await?.is_none() {
         let text = format!(
             "What was found is in {}. `merge` puts it before you, `close` too.",
             pull.number
         );
         let idem = Idem::new(format!(
             "{}-research-{}",
-            seat.thread.short(),
+            context.thread.short(),
             pull.number.0
         ));
-        let line = &office.line;
-        line.say(&seat.thread, idem, &text, Vec::new()).await?;
+        let poster = &agent.poster;
+        poster.say(&context.thread, idem, &text, Vec::new()).await?;
     }
     Ok(format!("kept as {path}{instead} in {}", pull.number))
 }

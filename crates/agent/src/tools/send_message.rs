@@ -2,14 +2,14 @@
 
 use butler_policy::Permit;
 use butler_protocol::{Then, ToolOutcome, ToolSpec, Waiting, mentions};
-use butler_tools::Desk;
+use butler_tools::ToolContext;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{ChatTool, failed, spec};
-use crate::thread::context::Seat;
+use crate::thread::context::ThreadContext;
 
-pub struct SendMessage(pub Seat);
+pub struct SendMessage(pub ThreadContext);
 
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct Input {
@@ -37,20 +37,25 @@ impl ChatTool for SendMessage {
         )
     }
 
-    async fn act(&self, permit: &Permit, input: Input, _desk: &Desk) -> ToolOutcome {
-        let seat = &self.0;
+    async fn act(&self, permit: &Permit, input: Input, _desk: &ToolContext) -> ToolOutcome {
+        let context = &self.0;
         let to = mentions(&input.message, None)
             .into_iter()
-            .filter(|role| *role != seat.role())
+            .filter(|role| *role != context.role())
             .collect();
-        let posted = seat
-            .line
-            .say(&seat.thread, seat.idem(permit.call()), &input.message, to)
+        let posted = context
+            .poster
+            .say(
+                &context.thread,
+                context.idem(permit.call()),
+                &input.message,
+                to,
+            )
             .await;
         match posted {
             Err(error) => failed("the message was not posted", &error),
             Ok(_) if input.wait_for_reply => {
-                let deadline_ms = seat.office.answer_by_ms();
+                let deadline_ms = context.agent.answer_by_ms();
                 ToolOutcome::ok("posted; waiting for an answer").then(Then::Park {
                     waiting: Waiting::Reply { deadline_ms },
                 })

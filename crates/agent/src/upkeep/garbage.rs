@@ -18,8 +18,8 @@ use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use crate::{
-    TeamError,
-    agent::{Office, now_ms},
+    AgentError,
+    agent::{Agent, now_ms},
     listen::buttons,
     tell::{
         thread_journal,
@@ -92,11 +92,11 @@ fn millis(ts: &MessageTs) -> i64 {
 }
 
 /// Looks after the worktrees until `cancel`.
-pub async fn keep_house(office: Arc<Office>, cancel: CancellationToken) {
-    let quiet = u64::try_from(office.config.patience.quiet_ms).unwrap_or(0);
+pub async fn keep_house(agent: Arc<Agent>, cancel: CancellationToken) {
+    let quiet = u64::try_from(agent.config.patience.quiet_ms).unwrap_or(0);
     let most = ROUND.min(Duration::from_millis(quiet / 8));
     loop {
-        let pause = round(&office, &cancel).await.min(most).max(LEAST);
+        let pause = round(&agent, &cancel).await.min(most).max(LEAST);
         tokio::select! {
             () = cancel.cancelled() => return,
             () = tokio::time::sleep(pause) => {}
@@ -105,22 +105,22 @@ pub async fn keep_house(office: Arc<Office>, cancel: CancellationToken) {
 }
 
 /// One look at every worktree. Until when nothing is due.
-async fn round(office: &Arc<Office>, cancel: &CancellationToken) -> Duration {
-    let worktrees = match office.repo.list(cancel).await {
+async fn round(agent: &Arc<Agent>, cancel: &CancellationToken) -> Duration {
+    let worktrees = match agent.repo.list(cancel).await {
         Ok(worktrees) => worktrees,
         Err(error) => {
             warn!(%error, "the worktrees cannot be listed");
             return ROUND;
         }
     };
-    pack(office, &worktrees).await;
-    let threads = ThreadDir::list(&office.threads()).unwrap_or_default();
+    pack(agent, &worktrees).await;
+    let threads = ThreadDir::list(&agent.threads()).unwrap_or_default();
     let mut pause = ROUND;
     for worktree in worktrees {
         let Some(thread) = threads.iter().find(|one| one.short() == worktree.short()) else {
             continue;
         };
-        let next = match look(office, thread, &worktree, cancel).await {
+        let next = match look(agent, thread, &worktree, cancel).await {
             Ok(next) => next,
             Err(error) => {
                 warn!(%thread, %error, "a silent thread could not be looked after");
@@ -134,9 +134,9 @@ async fn round(office: &Arc<Office>, cancel: &CancellationToken) -> Duration {
 
 /// Packs the folders of closed threads that nobody has touched for long. The first
 /// word in such a thread brings its folder back.
-async fn pack(office: &Arc<Office>, awake: &[Worktree]) {
-    let threads = office.threads();
-    let days = u64::from(office.config.retention_days);
+async fn pack(agent: &Arc<Agent>, awake: &[Worktree]) {
+    let threads = agent.threads();
+    let days = u64::from(agent.config.retention_days);
     let Some(before) = SystemTime::now().checked_sub(Duration::from_secs(days * 24 * 60 * 60))
     else {
         return;
@@ -173,20 +173,20 @@ fn is_closed(threads: &Path, thread: &ThreadId, before: SystemTime) -> bool {
 
 /// Looks at one thread and does what is due. When to look again, if that is known.
 async fn look(
-    office: &Arc<Office>,
+    agent: &Arc<Agent>,
     thread: &ThreadId,
     worktree: &Worktree,
     cancel: &CancellationToken,
-) -> Result<Option<Duration>, TeamError> {
-    if in_hands(office, thread) {
+) -> Result<Option<Duration>, AgentError> {
+    if in_hands(agent, thread) {
         return Ok(None);
     }
-    let pull = office.forge.find(&worktree.branch, cancel).await?;
+    let pull = agent.forge.find(&worktree.branch, cancel).await?;
     if pull.is_some_and(|pull| pull.state == PullState::Open) {
         return Ok(None);
     }
-    let messages = office.line.web.replies(thread).await?;
-    let patience = office.config.patience;
+    let messages = agent.poster.web.replies(thread).await?;
+    let patience = agent.config.patience;
     let until = |due: i64| {
         let left = u64::try_from(due.saturating_sub(now_ms())).unwrap_or(0);
         Duration::from_millis(left) + Duration::from_millis(1)
@@ -195,19 +195,19 @@ async fn look(
         None => Ok(None),
         Some(Step::Wait(due)) => Ok(Some(until(due))),
         Some(Step::Ask(last)) => {
-            ask(office, thread, &last).await?;
+            ask(agent, thread, &last).await?;
             Ok(Some(until(now_ms() + patience.grace_ms)))
         }
         Some(Step::Sleep(last)) => {
             let text = "Nobody answered, so I put this thread's worktree to sleep. Branch, changed files and build output are saved; go on here whenever you like, and it is all back.";
-            put_to_sleep(office, thread, &last, text, cancel).await
+            put_to_sleep(agent, thread, &last, text, cancel).await
         }
     }
 }
 
 /// Whether somebody works in the thread, or the Coder waits in the middle of it.
-fn in_hands(office: &Office, thread: &ThreadId) -> bool {
-    let standings = thread_status::of_thread(&office.threads(), thread);
+fn in_hands(agent: &Agent, thread: &ThreadId) -> bool {
+    let standings = thread_status::of_thread(&agent.threads(), thread);
     standings.iter().any(|one| match one.doing {
         Doing::Nothing | Doing::Stopped => false,
         Doing::Working(_) => true,
@@ -215,16 +215,16 @@ fn in_hands(office: &Office, thread: &ThreadId) -> bool {
     })
 }
 
-async fn ask(office: &Office, thread: &ThreadId, last: &MessageTs) -> Result<(), TeamError> {
-    let patience = office.config.patience;
+async fn ask(agent: &Agent, thread: &ThreadId, last: &MessageTs) -> Result<(), AgentError> {
+    let patience = agent.config.patience;
     let text = format!(
         "It has been quiet here for {}. Keep the worktree of this thread? Without an answer I put it to sleep in {}. Everything in it is saved and comes back with your next request here.",
         span(patience.quiet_ms),
         span(patience.grace_ms)
     );
     let idem = asked(&thread.short(), last);
-    office
-        .line
+    agent
+        .poster
         .offer(thread, idem, &text, &buttons::quiet(last))
         .await?;
     Ok(())
@@ -241,22 +241,22 @@ fn span(ms: i64) -> String {
 /// Told before it is done: after a crash in between the next look does it, and the
 /// same key says nothing twice.
 async fn put_to_sleep(
-    office: &Arc<Office>,
+    agent: &Arc<Agent>,
     thread: &ThreadId,
     last: &MessageTs,
     text: &str,
     cancel: &CancellationToken,
-) -> Result<Option<Duration>, TeamError> {
+) -> Result<Option<Duration>, AgentError> {
     // Somebody is in it right now: later.
-    let Some(free) = office.repo.try_lock(thread)? else {
+    let Some(free) = agent.repo.try_lock(thread)? else {
         return Ok(Some(SOON));
     };
     drop(free);
-    thread_journal::keep(office, thread, cancel).await;
+    thread_journal::keep(agent, thread, cancel).await;
     let idem = Idem::new(key(&thread.short(), &format!("asleep-{last}")));
-    office.line.say(thread, idem, text, Vec::new()).await?;
-    office.preparations.stop(thread).await;
-    match office.repo.hibernate(thread, cancel).await {
+    agent.poster.say(thread, idem, text, Vec::new()).await?;
+    agent.preparations.stop(thread).await;
+    match agent.repo.hibernate(thread, cancel).await {
         Ok(_) => info!(%thread, "the worktree is asleep"),
         Err(Error::Busy { .. }) => return Ok(Some(SOON)),
         Err(error) => return Err(error.into()),
@@ -267,60 +267,60 @@ async fn put_to_sleep(
 /// A person puts the thread away, whatever state it is in. The next word in it
 /// brings everything back.
 pub async fn archive(
-    office: &Arc<Office>,
+    agent: &Arc<Agent>,
     thread: &ThreadId,
     word: &str,
     who: &str,
-) -> Result<(), TeamError> {
+) -> Result<(), AgentError> {
     let say = async |what: &str, text: &str| {
         let idem = Idem::new(format!("{}-{what}-{word}", thread.short()));
-        office.line.say(thread, idem, text, Vec::new()).await?;
-        Ok::<_, TeamError>(())
+        agent.poster.say(thread, idem, text, Vec::new()).await?;
+        Ok::<_, AgentError>(())
     };
-    if in_hands(office, thread) {
+    if in_hands(agent, thread) {
         let text = "Somebody is still at work in this thread. Say `stop` first, then `archive`.";
         return say("busy", text).await;
     }
     let text = format!(
         "Archived by {who}. Branch, changed files and what was said are kept; `resume`, or any other word here, brings it back."
     );
-    if office.repo.find(thread).await?.is_none() {
+    if agent.repo.find(thread).await?.is_none() {
         return say("archived", &text).await;
     }
     let Ok(last) = word.parse::<MessageTs>() else {
         return Ok(());
     };
     let never = CancellationToken::new();
-    put_to_sleep(office, thread, &last, &text, &never)
+    put_to_sleep(agent, thread, &last, &text, &never)
         .await
         .map(drop)
 }
 
 /// A press under the question.
 pub async fn pressed(
-    office: &Arc<Office>,
+    agent: &Arc<Agent>,
     (thread, last): (&ThreadId, &MessageTs),
     keep: bool,
     who: &str,
-) -> Result<(), TeamError> {
+) -> Result<(), AgentError> {
     if keep {
         // A word like any other: silence is counted from here.
         let idem = Idem::new(format!("{}-kept-{last}", thread.short()));
         let text = format!("Kept open by {who}.");
-        office.line.say(thread, idem, &text, Vec::new()).await?;
+        agent.poster.say(thread, idem, &text, Vec::new()).await?;
         return Ok(());
     }
-    if in_hands(office, thread) {
+    if in_hands(agent, thread) {
         let idem = Idem::new(format!("{}-busy-{last}", thread.short()));
         let text = "Work goes on here again, so the worktree stays. `!stop` ends the work.";
-        office.line.say(thread, idem, text, Vec::new()).await?;
+        agent.poster.say(thread, idem, text, Vec::new()).await?;
         return Ok(());
     }
     let text = format!(
         "Closed by {who}. Branch, changed files and build output are saved; a new request here brings them back."
     );
     let never = CancellationToken::new();
-    put_to_sleep(office, thread, last, &text, &never)
+    put_to_sleep(agent, thread, last, &text, &never)
         .await
         .map(drop)
 }

@@ -10,7 +10,7 @@ use butler_repo::{BRANCH_PREFIX, Worktree, short_of};
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
-use crate::{TeamError, thread::context::Seat, upkeep::history};
+use crate::{AgentError, thread::context::ThreadContext, upkeep::history};
 
 /// Another thread at work on some of the same files.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,14 +41,14 @@ impl Overlap {
 /// Who else is at work on these files: by what their branches changed, and by
 /// what their plans say they will.
 pub async fn others(
-    seat: &Seat,
+    context: &ThreadContext,
     files: &[String],
     cancel: &CancellationToken,
-) -> Result<Vec<Overlap>, TeamError> {
-    let repo = &seat.office.repo;
-    let open = open_branches(seat, cancel).await?;
+) -> Result<Vec<Overlap>, AgentError> {
+    let repo = &context.agent.repo;
+    let open = open_branches(context, cancel).await?;
     let forecast = repo.forecast(&open, cancel).await?;
-    let threads = seat.office.threads();
+    let threads = context.agent.threads();
     let known = ThreadDir::list(&threads).unwrap_or_default();
     let mut found = Vec::new();
     for branch in open {
@@ -81,11 +81,11 @@ pub async fn others(
 
 /// Branches of other threads that have a worktree here.
 async fn open_branches(
-    seat: &Seat,
+    context: &ThreadContext,
     cancel: &CancellationToken,
-) -> Result<Vec<BranchName>, TeamError> {
-    let own = seat.thread.short();
-    let worktrees = seat.office.repo.list(cancel).await?;
+) -> Result<Vec<BranchName>, AgentError> {
+    let own = context.thread.short();
+    let worktrees = context.agent.repo.list(cancel).await?;
     let knowledge = format!("{BRANCH_PREFIX}knowledge-");
     Ok(worktrees
         .into_iter()
@@ -97,20 +97,24 @@ async fn open_branches(
 
 /// What a thread's branch has changed so far.
 pub async fn changed_by(
-    seat: &Seat,
+    context: &ThreadContext,
     branch: &BranchName,
     cancel: &CancellationToken,
-) -> Result<Vec<String>, TeamError> {
+) -> Result<Vec<String>, AgentError> {
     let branch = std::slice::from_ref(branch);
-    let forecast = seat.office.repo.forecast(branch, cancel).await?;
+    let forecast = context.agent.repo.forecast(branch, cancel).await?;
     let files = forecast.branches.into_iter().flat_map(|one| one.files);
     Ok(files.map(|file| file.display().to_string()).collect())
 }
 
 /// What a merge has changed; nothing when that cannot be told, because a notice
 /// to others holds up nothing.
-pub async fn changed(seat: &Seat, merged: &CommitSha, cancel: &CancellationToken) -> Vec<String> {
-    match seat.office.repo.files_of(merged, cancel).await {
+pub async fn changed(
+    context: &ThreadContext,
+    merged: &CommitSha,
+    cancel: &CancellationToken,
+) -> Vec<String> {
+    match context.agent.repo.files_of(merged, cancel).await {
         Ok(files) => files
             .iter()
             .map(|file| file.display().to_string())
@@ -124,13 +128,13 @@ pub async fn changed(seat: &Seat, merged: &CommitSha, cancel: &CancellationToken
 
 /// After a push: the branches that cannot be merged together with this one.
 pub async fn conflicts(
-    seat: &Seat,
+    context: &ThreadContext,
     worktree: &Worktree,
     cancel: &CancellationToken,
-) -> Result<Vec<String>, TeamError> {
-    let mut branches = open_branches(seat, cancel).await?;
+) -> Result<Vec<String>, AgentError> {
+    let mut branches = open_branches(context, cancel).await?;
     branches.push(worktree.branch.clone());
-    let forecast = seat.office.repo.forecast(&branches, cancel).await?;
+    let forecast = context.agent.repo.forecast(&branches, cancel).await?;
     let names = |files: &[PathBuf]| {
         let names = files.iter().map(|file| format!("`{}`", file.display()));
         names.collect::<Vec<_>>().join(", ")
@@ -155,8 +159,13 @@ pub async fn conflicts(
 
 /// After a merge: the threads whose files have changed under them are told. A
 /// notice that cannot be posted holds up nothing.
-pub async fn tell_others(seat: &Seat, what: &str, files: &[String], cancel: &CancellationToken) {
-    let others = match others(seat, files, cancel).await {
+pub async fn tell_others(
+    context: &ThreadContext,
+    what: &str,
+    files: &[String],
+    cancel: &CancellationToken,
+) {
+    let others = match others(context, files, cancel).await {
         Ok(others) => others,
         Err(error) => return warn!(%error, "overlapping threads could not be found"),
     };
@@ -169,8 +178,12 @@ pub async fn tell_others(seat: &Seat, what: &str, files: &[String], cancel: &Can
             "{what} was merged and changed {}, which this thread touches too. The branch is put on the new default branch when work goes on; the checks then have to run again.",
             files.join(", ")
         );
-        let idem = Idem::new(format!("{}-rebase-{}", thread.short(), seat.thread.short()));
-        let posted = seat.line.say(thread, idem, &text, Vec::new()).await;
+        let idem = Idem::new(format!(
+            "{}-rebase-{}",
+            thread.short(),
+            context.thread.short()
+        ));
+        let posted = context.poster.say(thread, idem, &text, Vec::new()).await;
         if let Err(error) = posted {
             warn!(%error, %thread, "a thread could not be told to rebase");
         }

@@ -14,14 +14,14 @@ use tracing::warn;
 
 /// The playbook that was read last, with its commit.
 #[derive(Debug, Default)]
-pub struct Shelf {
+pub struct PlaybookCache {
     kept: Mutex<Option<(CommitSha, Arc<Playbook>)>>,
     /// What the last look found, and when it began. Held while somebody looks:
     /// whoever asks meanwhile waits for that, or looks next.
     looked: tokio::sync::Mutex<Option<(Instant, Arc<Playbook>)>>,
 }
 
-impl Shelf {
+impl PlaybookCache {
     /// The playbook of the default branch as it was last fetched. What cannot be
     /// read leaves the last one in place: a role without its rules is worse than
     /// one with yesterday's.
@@ -164,12 +164,12 @@ mod tests {
             ],
         );
         let repo = Repo::open(scratch.root()).await.unwrap();
-        let shelf = Shelf::default();
-        let first = shelf.playbook(&repo).await;
+        let playbook_cache = PlaybookCache::default();
+        let first = playbook_cache.playbook(&repo).await;
         assert!(prompt(&first).contains("Be old."));
         assert!(prompt(&first).contains("a b/AGENTS.md"));
         assert!(
-            Arc::ptr_eq(&first, &shelf.playbook(&repo).await),
+            Arc::ptr_eq(&first, &playbook_cache.playbook(&repo).await),
             "read once per commit"
         );
 
@@ -187,14 +187,14 @@ mod tests {
             scratch.root(),
             &["commit", "--quiet", "--all", "--message", "y"],
         );
-        assert!(!prompt(&*shelf.playbook(&repo).await).contains("Be bad."));
+        assert!(!prompt(&*playbook_cache.playbook(&repo).await).contains("Be bad."));
         git(scratch.root(), &["checkout", "--quiet", "main"]);
 
         commit(
             &scratch,
             &[(".codebutler/coder.md", "# Coder\n\nBe new.\n")],
         );
-        assert!(prompt(&*shelf.playbook(&repo).await).contains("Be new."));
+        assert!(prompt(&*playbook_cache.playbook(&repo).await).contains("Be new."));
     }
 
     #[test]

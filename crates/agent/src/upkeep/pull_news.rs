@@ -6,27 +6,27 @@ use butler_repo::{DiffOf, PullRequest, Worktree};
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
-use crate::{thread::context::Seat, tools::MergeSubject};
+use crate::{thread::context::ThreadContext, tools::MergeSubject};
 
 /// The Coder handed it over at this head.
 pub async fn opened(
-    seat: &Seat,
+    context: &ThreadContext,
     worktree: &Worktree,
     pull: &PullRequest,
     head: &CommitSha,
     cancel: &CancellationToken,
 ) {
     let diff = match worktree.diff(DiffOf::Thread, cancel).await {
-        Ok(diff) => Some(PullNews::fitting(&seat.office.clean(&diff))),
+        Ok(diff) => Some(PullNews::fitting(&context.agent.clean(&diff))),
         Err(error) => {
             warn!(%error, "the diff for the page could not be made");
             None
         }
     };
     tell(
-        seat,
+        context,
         PullNews {
-            thread: seat.thread.clone(),
+            thread: context.thread.clone(),
             number: pull.number,
             title: pull.title.clone(),
             body: pull.body.clone(),
@@ -40,11 +40,11 @@ pub async fn opened(
 }
 
 /// It was merged or given up.
-pub async fn ended(seat: &Seat, subject: &MergeSubject, state: PullStanding) {
+pub async fn ended(context: &ThreadContext, subject: &MergeSubject, state: PullStanding) {
     tell(
-        seat,
+        context,
         PullNews {
-            thread: seat.thread.clone(),
+            thread: context.thread.clone(),
             number: subject.pr,
             title: subject.title.clone(),
             body: subject.description.clone(),
@@ -57,8 +57,8 @@ pub async fn ended(seat: &Seat, subject: &MergeSubject, state: PullStanding) {
     .await;
 }
 
-async fn tell(seat: &Seat, news: PullNews) {
-    if let Err(error) = seat.line.control.pull(&news).await {
+async fn tell(context: &ThreadContext, news: PullNews) {
+    if let Err(error) = context.poster.control.pull(&news).await {
         warn!(%error, pr = %news.number, "the hub did not take the news of the pull request");
     }
 }

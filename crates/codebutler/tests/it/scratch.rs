@@ -58,7 +58,7 @@ impl Scratch {
         fs::read_to_string(self.root().join(name)).unwrap()
     }
 
-    /// Writes the machine's file, private as it must be.
+    /// Writes the machine config, private as it must be.
     pub fn machine(&self, text: &str) {
         fs::create_dir_all(self.home()).unwrap();
         let file = self.home().join("config.json");

@@ -22,10 +22,10 @@ use crate::{
 /// Why it could not be written down.
 #[derive(Debug, thiserror::Error)]
 pub enum AgreeError {
-    /// The machine's file cannot be used as it is.
+    /// The machine config cannot be used as it is.
     #[error("{0}")]
     Problem(Problem),
-    /// The machine's file cannot be changed.
+    /// The machine config cannot be changed.
     #[error("{file}: {error}", file = file.display())]
     Edit {
         /// The file.
@@ -33,7 +33,7 @@ pub enum AgreeError {
         /// Why.
         error: EditError,
     },
-    /// The machine's file cannot be written.
+    /// The machine config cannot be written.
     #[error("cannot write {file}", file = file.display())]
     Write {
         /// The file.
@@ -47,7 +47,7 @@ pub enum AgreeError {
 /// Remembers that a person agreed to these asks of the repo at `root`.
 ///
 /// # Errors
-/// When the machine's file is not usable or cannot be written; then none is remembered.
+/// When the machine config is not usable or cannot be written; then none is remembered.
 pub fn agree(home: &Path, root: &Path, asks: &[Ask]) -> Result<(), AgreeError> {
     let file = home.join("config.json");
     let text = read::private(&file).map_err(AgreeError::Problem)?;

@@ -22,7 +22,7 @@ use crate::{
 pub(crate) struct Measure<'a> {
     /// The schema of this file.
     pub schema: &'a Value,
-    /// The schema of the machine's file, when this is a repo's: keys of it that
+    /// The schema of the machine config, when this is a repo's: keys of it that
     /// turn up here are not unknown but forbidden.
     pub machine: Option<&'a Value>,
 }

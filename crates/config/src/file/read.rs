@@ -109,7 +109,7 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// Reads the machine's file.
+    /// Reads the machine config.
     pub(crate) fn machine<T: DeserializeOwned + Default>(
         &mut self,
         file: &Path,

@@ -1,4 +1,4 @@
-//! `${NAME}` in strings of the machine's file, filled from the environment after
+//! `${NAME}` in strings of the machine config, filled from the environment after
 //! parsing, so that a quote in a value cannot change the file's meaning. In a
 //! repo's file it is a problem: a clone must not read the variables of whoever
 //! opens it. `$${NAME}` stands for the text `${NAME}` itself, which shell commands
@@ -85,7 +85,7 @@ fn trouble(name: &str, source: Source<'_>) -> (String, String) {
         Source::Nowhere => (
             format!("a repository's file may not use the environment variable {name}"),
             format!(
-                "Only the machine's file is filled from the environment; write $${{{name}}} if the text itself is meant"
+                "Only the machine config is filled from the environment; write $${{{name}}} if the text itself is meant"
             ),
         ),
     }

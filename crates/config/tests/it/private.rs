@@ -1,4 +1,4 @@
-//! The machine's file is its owner's alone.
+//! The machine config is its owner's alone.
 
 use std::fs;
 

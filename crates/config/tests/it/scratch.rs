@@ -34,7 +34,7 @@ impl Scratch {
         self.dir.path().join("home")
     }
 
-    /// Writes the machine's file, private as it must be.
+    /// Writes the machine config, private as it must be.
     pub fn machine(self, text: &str) -> Self {
         let file = self.home().join("config.json");
         fs::write(&file, text).unwrap();

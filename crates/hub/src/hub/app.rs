@@ -64,7 +64,7 @@ impl App {
         let token = token.to_owned();
         let found = self
             .store
-            .look(move |db| identity::of_token(db, &token))
+            .read(move |db| identity::of_token(db, &token))
             .await?;
         if let Some(identity) = &found {
             let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);

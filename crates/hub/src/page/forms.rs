@@ -58,7 +58,7 @@ pub(super) async fn press(
     let (place, at) = (channel.clone(), ts.clone());
     let found = app
         .store
-        .look(move |db| message::find(db, &place, &at))
+        .read(move |db| message::find(db, &place, &at))
         .await?
         .ok_or_else(missing)?;
     let press = filled.press(&found.body["blocks"])?;
@@ -88,7 +88,7 @@ pub(super) async fn react(
     let user = person.id.clone();
     let there = app
         .store
-        .look(move |db| react::has(db, &place, &ts, &name, &user))
+        .read(move |db| react::has(db, &place, &ts, &name, &user))
         .await?;
     let Reaction { ts, root, name } = reaction;
     person_actions::react(&app, person, channel.clone(), ts, name, !there).await?;
@@ -111,7 +111,7 @@ pub(super) async fn dismiss(
     let person = visitor(somebody)?;
     let (place, ts) = (channel.clone(), note.ts.clone());
     app.store
-        .change(move |desk| ephemeral::dismiss(desk, &place, &ts, &person.id))
+        .write(move |tx| ephemeral::dismiss(tx, &place, &ts, &person.id))
         .await?;
     Ok(if note.root == note.ts {
         Redirect::to(&format!("/c/{channel}"))

@@ -75,7 +75,7 @@ pub(super) async fn channel(
 ) -> Result<ChannelView, Trouble> {
     let reader = Reader::new(app, person);
     app.store
-        .look(move |db| {
+        .read(move |db| {
             let channel = channels::get(db, &id)?;
             let range = read::Range {
                 limit: PAGE,
@@ -105,7 +105,7 @@ pub(super) async fn thread(
     let reader = Reader::new(app, person);
     let caps = app.rules.caps.clone();
     app.store
-        .look(move |db| {
+        .read(move |db| {
             let channel = channels::get(db, &thread.channel)?;
             let older = window.before.is_some();
             let view = overview::thread(db, &thread, &caps, &window)?;

@@ -56,9 +56,9 @@ async fn change(
     let (channel, ts) = (wish.channel.clone(), wish.ts.clone());
     let message = app
         .store
-        .change(move |desk| {
+        .write(move |tx| {
             let old = own(
-                desk.db(),
+                tx.db(),
                 &person,
                 &wish.channel,
                 &wish.ts,
@@ -66,8 +66,8 @@ async fn change(
             )?;
             let mut body = old.body.clone();
             body["text"] = json!(person_actions::written(&text));
-            body["edited"] = json!({"user": person.id, "ts": desk.next_ts()});
-            message::replace(desk, &wish.channel, &old, &body)?;
+            body["edited"] = json!({"user": person.id, "ts": tx.next_ts()});
+            message::replace(tx, &wish.channel, &old, &body)?;
             Ok(body)
         })
         .await?;
@@ -90,15 +90,15 @@ async fn delete(
 ) -> Answer {
     person_actions::only_here(&app)?;
     app.store
-        .change(move |desk| {
+        .write(move |tx| {
             let old = own(
-                desk.db(),
+                tx.db(),
                 &person,
                 &wish.channel,
                 &wish.ts,
                 "cant_delete_message",
             )?;
-            message::delete(desk, &wish.channel, &old)
+            message::delete(tx, &wish.channel, &old)
         })
         .await?;
     Ok(Json(json!({"ok": true})))
@@ -144,11 +144,11 @@ async fn command(
     }
     let base = app.rules.base.clone();
     app.store
-        .change(move |desk| {
-            let channel = channels::get(desk.db(), &wish.channel)?;
+        .write(move |tx| {
+            let channel = channels::get(tx.db(), &wish.channel)?;
             // A command is in no thread; it gets a place of its own in the log.
-            let place = desk.next_ts();
-            let key = response_url::issue(desk.db(), &channel.id, &place, &person.id)?;
+            let place = tx.next_ts();
+            let key = response_url::issue(tx.db(), &channel.id, &place, &person.id)?;
             let payload = json!({
                 "token": "", "team_id": TEAM, "team_domain": "codebutler",
                 "channel_id": channel.id, "channel_name": channel.name,
@@ -158,7 +158,7 @@ async fn command(
                 "trigger_id": format!("{place}.{TEAM}"),
             });
             log::append(
-                desk,
+                tx,
                 Happening {
                     thread: ThreadId::new(channel.id, place),
                     from: None,

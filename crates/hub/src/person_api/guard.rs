@@ -157,7 +157,7 @@ impl FromRequestParts<Arc<App>> for Somebody {
         let host = host_of(&parts.headers);
         let person = app
             .store
-            .look(move |db| tokens::of_session(db, &session, &host))
+            .read(move |db| tokens::of_session(db, &session, &host))
             .await?;
         person
             .map(Self)

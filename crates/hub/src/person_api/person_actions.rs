@@ -18,7 +18,7 @@ use crate::{
     hub::app::App,
     identity::{Person, names::BOT_USER},
     log::{self, Happening},
-    store::tx::Desk,
+    store::tx::Tx,
     workspace::{
         channels,
         decide::{self, Click, Pressed, Rules, Thumb},
@@ -62,19 +62,19 @@ pub(crate) async fn say(
     };
     let rules = app.rules.clone();
     app.store
-        .change(move |desk| {
+        .write(move |tx| {
             let channel = saying.channel;
-            let repo = channels::get(desk.db(), &channel)?.repo;
+            let repo = channels::get(tx.db(), &channel)?.repo;
             let author = Author::Person(person.id.clone());
             let mut draft = Draft::new(channel.clone(), saying.thread, author);
             draft.text = written(&text);
             draft.to = mentions(&draft.text, Some(&UserId::new(BOT_USER)));
             for upload in &saying.uploads {
-                let file = keep(desk, &person, &channel, upload)?;
+                let file = keep(tx, &person, &channel, upload)?;
                 draft.files.push(files::shown(&file, &saying.base));
             }
             let root = match &draft.root {
-                Some(ts) => Some(message::root_of(desk.db(), &channel, ts)?),
+                Some(ts) => Some(message::root_of(tx.db(), &channel, ts)?),
                 None => None,
             };
             let words = Said {
@@ -84,21 +84,21 @@ pub(crate) async fn say(
                 ts: None,
                 text: &text,
             };
-            draft.stamp = words::kind_of(desk, &rules, &words, &UserId::new(BOT_USER))?;
+            draft.stamp = words::kind_of(tx, &rules, &words, &UserId::new(BOT_USER))?;
             if draft.stamp == StampKind::Message
-                && let Some(act) = person_acts::meant(desk.db(), &words)?
+                && let Some(act) = person_acts::meant(tx.db(), &words)?
             {
                 draft.stamp = StampKind::Act;
                 draft.reference = Some(act.as_str().to_owned());
                 draft.to = vec![act.role()];
             }
-            let said = message::write(desk, draft)?;
-            words::heed(desk, &rules, &words, &repo)?;
+            let said = message::write(tx, draft)?;
+            words::heed(tx, &rules, &words, &repo)?;
             if said.1["text"]
                 .as_str()
                 .is_some_and(|text| text.contains(MENTION))
             {
-                mention(desk, &channel, &said.1)?;
+                mention(tx, &channel, &said.1)?;
             }
             Ok(said)
         })
@@ -148,7 +148,7 @@ pub(crate) fn written(text: &str) -> String {
 
 /// The second event of a message that mentions the app, as Slack has it. Agents
 /// go by the message; this one is for other apps.
-fn mention(desk: &mut Desk<'_>, channel: &ChannelId, message: &Value) -> Result<(), Trouble> {
+fn mention(tx: &mut Tx<'_>, channel: &ChannelId, message: &Value) -> Result<(), Trouble> {
     let root = message["thread_ts"].as_str().or(message["ts"].as_str());
     let Some(Ok(root)) = root.map(str::parse) else {
         return Ok(());
@@ -158,7 +158,7 @@ fn mention(desk: &mut Desk<'_>, channel: &ChannelId, message: &Value) -> Result<
     event["channel"] = json!(channel);
     event["event_ts"] = message["ts"].clone();
     log::append(
-        desk,
+        tx,
         Happening {
             thread: ThreadId::new(channel.clone(), root),
             from: None,
@@ -174,7 +174,7 @@ fn mention(desk: &mut Desk<'_>, channel: &ChannelId, message: &Value) -> Result<
 }
 
 fn keep(
-    desk: &Desk<'_>,
+    tx: &Tx<'_>,
     person: &Person,
     channel: &ChannelId,
     upload: &Upload,
@@ -186,9 +186,9 @@ fn keep(
         name: upload.name.clone(),
         length: upload.bytes.len() as u64,
     };
-    let (id, key) = files::announce(desk.db(), &wish)?;
-    files::fill(desk.db(), &id, &key, &upload.bytes)?;
-    files::settle(desk.db(), owner, &id, None, Some(channel))
+    let (id, key) = files::announce(tx.db(), &wish)?;
+    files::fill(tx.db(), &id, &key, &upload.bytes)?;
+    files::settle(tx.db(), owner, &id, None, Some(channel))
 }
 
 /// What a person did to an element of a message.
@@ -231,7 +231,7 @@ pub(crate) async fn press(
     only_here(app)?;
     let rules = app.rules.clone();
     app.store
-        .change(move |desk| {
+        .write(move |tx| {
             if press.action_id.starts_with("cb:") {
                 let Ok(action) = press.action_id.parse() else {
                     return refuse("unknown_action");
@@ -241,23 +241,23 @@ pub(crate) async fn press(
                     message: ts,
                     action,
                 };
-                return decide::decide(desk, &rules, &person, &click).map(Some);
+                return decide::decide(tx, &rules, &person, &click).map(Some);
             }
-            press_other(desk, &rules, &person, &channel, &ts, press)?;
+            press_other(tx, &rules, &person, &channel, &ts, press)?;
             Ok(None)
         })
         .await
 }
 
 pub(crate) fn press_other(
-    desk: &mut Desk<'_>,
+    tx: &mut Tx<'_>,
     rules: &Rules,
     person: &Person,
     channel: &ChannelId,
     ts: &MessageTs,
     press: Press,
 ) -> Result<(), Trouble> {
-    let Some(target) = message::find(desk.db(), channel, ts)? else {
+    let Some(target) = message::find(tx.db(), channel, ts)? else {
         return refuse("message_not_found");
     };
     if target.role.is_none() {
@@ -278,9 +278,9 @@ pub(crate) fn press_other(
         element,
         state: press.state,
     };
-    let payload = decide::block_actions(desk, rules, person, pressed)?;
+    let payload = decide::block_actions(tx, rules, person, pressed)?;
     log::append(
-        desk,
+        tx,
         Happening {
             thread,
             from: None,
@@ -328,14 +328,14 @@ pub(crate) async fn react(
     only_here(app)?;
     let rules = app.rules.clone();
     app.store
-        .change(move |desk| {
+        .write(move |tx| {
             let what = Reacted {
                 channel,
                 ts,
                 name,
                 add,
             };
-            reacted(desk, &rules, &person, what)
+            reacted(tx, &rules, &person, what)
         })
         .await
 }
@@ -351,7 +351,7 @@ pub(crate) struct Reacted {
 
 /// Keeps a person's reaction, and what it decides.
 pub(crate) fn reacted(
-    desk: &mut Desk<'_>,
+    tx: &mut Tx<'_>,
     rules: &Rules,
     person: &Person,
     what: Reacted,
@@ -362,13 +362,13 @@ pub(crate) fn reacted(
         name,
         add,
     } = what;
-    channels::get(desk.db(), &channel)?;
+    channels::get(tx.db(), &channel)?;
     let reactor = Reactor::Person(person.id.clone());
-    react::react(desk, &reactor, &channel, &ts, &name, add)?;
+    react::react(tx, &reactor, &channel, &ts, &name, add)?;
     let Some(thumb) = Thumb::of_emoji(&name).filter(|_| add) else {
         return Ok(());
     };
-    let Some((request, kind)) = decide::open_card(desk.db(), &channel, &ts)? else {
+    let Some((request, kind)) = decide::open_card(tx.db(), &channel, &ts)? else {
         return Ok(());
     };
     let Some(choice) = thumb.choice(kind) else {
@@ -379,7 +379,7 @@ pub(crate) fn reacted(
         message: ts,
         action: ActionId { request, choice },
     };
-    words::decided(desk, rules, person, &click).map(drop)
+    words::decided(tx, rules, person, &click).map(drop)
 }
 
 /// With real Slack behind us people act there: somebody on the page is nobody

@@ -53,12 +53,12 @@ async fn threads(
 ) -> Answer {
     let look = app
         .store
-        .look(move |db| board::threads(db, place.channel.as_ref(), now_ms()));
+        .read(move |db| board::threads(db, place.channel.as_ref(), now_ms()));
     Ok(Json(json!({"ok": true, "threads": look.await?})))
 }
 
 async fn all_pulls(State(app): State<Arc<App>>, _somebody: Somebody) -> Answer {
-    let all = app.store.look(pulls::list).await?;
+    let all = app.store.read(pulls::list).await?;
     Ok(Json(json!({"ok": true, "pulls": all})))
 }
 
@@ -66,13 +66,13 @@ async fn cost(State(app): State<Arc<App>>, _somebody: Somebody) -> Answer {
     let caps = app.rules.caps.clone();
     let look = app
         .store
-        .look(move |db| bill::bill(db, None, &caps, &budget::day_of(now_ms())));
+        .read(move |db| bill::bill(db, None, &caps, &budget::day_of(now_ms())));
     Ok(Json(json!({"ok": true, "cost": look.await?})))
 }
 
 async fn thread_cost(State(app): State<Arc<App>>, _somebody: Somebody, Path(at): Thread) -> Answer {
     let caps = app.rules.caps.clone();
-    let look = app.store.look(move |db| {
+    let look = app.store.read(move |db| {
         let thread = thread_of(db, at)?;
         bill::bill(db, Some(&thread), &caps, &budget::day_of(now_ms()))
     });
@@ -80,7 +80,7 @@ async fn thread_cost(State(app): State<Arc<App>>, _somebody: Somebody, Path(at):
 }
 
 async fn timeline(State(app): State<Arc<App>>, _somebody: Somebody, Path(at): Thread) -> Answer {
-    let look = app.store.look(move |db| {
+    let look = app.store.read(move |db| {
         let thread = thread_of(db, at)?;
         let (messages, _) = read::newest_replies(db, &thread, &Window::default())?;
         Ok(timeline::tell(&messages, &overview::records(db, &thread)?))
@@ -91,7 +91,7 @@ async fn timeline(State(app): State<Arc<App>>, _somebody: Somebody, Path(at): Th
 async fn pull(State(app): State<Arc<App>>, _somebody: Somebody, Path(at): Thread) -> Answer {
     let look = app
         .store
-        .look(move |db| pulls::of_thread(db, &thread_of(db, at)?));
+        .read(move |db| pulls::of_thread(db, &thread_of(db, at)?));
     Ok(Json(json!({"ok": true, "pull": look.await?})))
 }
 

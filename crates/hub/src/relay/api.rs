@@ -76,7 +76,7 @@ async fn users_info(relay: &Relay, call: &Call) -> Result<Value, Trouble> {
     let found = call
         .app
         .store
-        .look(move |db| channels::user(db, &user))
+        .read(move |db| channels::user(db, &user))
         .await;
     Ok(
         json!({"user": found.unwrap_or_else(|_| json!({"id": person.id, "name": person.name,
@@ -100,7 +100,7 @@ async fn post_ephemeral(relay: &Relay, call: &Call) -> Result<Value, Trouble> {
     let (agent, epoch, channel) = (call.agent.clone(), call.epoch, post.channel.clone());
     call.app
         .store
-        .look(move |db| {
+        .read(move |db| {
             agent.check_epoch(db, epoch)?;
             agent.may_use(db, &channel)
         })
@@ -134,7 +134,7 @@ async fn update(relay: &Relay, call: &Call) -> Result<Value, Trouble> {
     let checked = agent.clone();
     call.app
         .store
-        .look(move |db| {
+        .read(move |db| {
             checked.check_epoch(db, epoch)?;
             chat::own_message(db, &checked, &channel, &ts, "cant_update_message").map(drop)
         })
@@ -149,7 +149,7 @@ async fn update(relay: &Relay, call: &Call) -> Result<Value, Trouble> {
     relay.upstream.call("chat.update", None, &args).await?;
     call.app
         .store
-        .change(move |desk| chat::apply(desk, &agent, change))
+        .write(move |tx| chat::apply(tx, &agent, change))
         .await
 }
 
@@ -163,7 +163,7 @@ async fn delete(relay: &Relay, call: &Call) -> Result<Value, Trouble> {
     let old = call
         .app
         .store
-        .look(move |db| {
+        .read(move |db| {
             agent.check_epoch(db, epoch)?;
             chat::own_message(db, &agent, &place.0, &place.1, "cant_delete_message")
         })
@@ -178,8 +178,8 @@ async fn delete(relay: &Relay, call: &Call) -> Result<Value, Trouble> {
     let answer = json!({"channel": channel, "ts": ts});
     call.app
         .store
-        .change(move |desk| match message::find(desk.db(), &channel, &ts)? {
-            Some(_) => message::delete(desk, &channel, &old),
+        .write(move |tx| match message::find(tx.db(), &channel, &ts)? {
+            Some(_) => message::delete(tx, &channel, &old),
             None => Ok(()),
         })
         .await?;
@@ -192,7 +192,7 @@ async fn permalink(relay: &Relay, call: &Call) -> Result<Value, Trouble> {
     let place = channel.clone();
     call.app
         .store
-        .look(move |db| agent.may_use(db, &place))
+        .read(move |db| agent.may_use(db, &place))
         .await?;
     let args = json!({"channel": channel, "message_ts": ts});
     let answer = relay
@@ -211,7 +211,7 @@ async fn react(relay: &Relay, call: &Call, add: bool) -> Result<Value, Trouble> 
     let (checked, place) = (agent.clone(), channel.clone());
     call.app
         .store
-        .look(move |db| {
+        .read(move |db| {
             checked.check_epoch(db, epoch)?;
             checked.may_use(db, &place)
         })
@@ -231,7 +231,7 @@ async fn react(relay: &Relay, call: &Call, add: bool) -> Result<Value, Trouble> 
     let reactor = Reactor::RoleAs(agent.role, relay.us.user.clone());
     call.app
         .store
-        .change(move |desk| react::react(desk, &reactor, &channel, &ts, &name, add))
+        .write(move |tx| react::react(tx, &reactor, &channel, &ts, &name, add))
         .await?;
     Ok(json!({}))
 }
@@ -250,12 +250,12 @@ async fn complete_upload(relay: Arc<Relay>, call: Call) -> Result<Value, Trouble
     let shown = call
         .app
         .store
-        .change(move |desk| {
-            agent.check_epoch(desk.db(), epoch)?;
+        .write(move |tx| {
+            agent.check_epoch(tx.db(), epoch)?;
             let mut shown = Vec::new();
             for (id, title) in &wanted {
                 let (title, channel) = (title.as_deref(), shown_in.as_ref());
-                let file = files::settle(desk.db(), &agent.repo, id, title, channel)?;
+                let file = files::settle(tx.db(), &agent.repo, id, title, channel)?;
                 shown.push(files::shown(&file, &here));
             }
             Ok(shown)

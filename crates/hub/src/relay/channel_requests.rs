@@ -87,10 +87,10 @@ pub(crate) async fn fulfil(
     let (repo, said) = (wanted.repo.clone(), outcome.as_ref().err());
     let said = said.map(ToString::to_string);
     store
-        .change(move |desk| {
+        .write(move |tx| {
             let sql =
                 "UPDATE upstream_repos SET settled = ?2 IS NULL, trouble = ?2 WHERE repo = ?1";
-            Ok(desk.db().execute(sql, params![repo, said])?)
+            Ok(tx.db().execute(sql, params![repo, said])?)
         })
         .await?;
     outcome
@@ -98,7 +98,7 @@ pub(crate) async fn fulfil(
 
 /// Takes up the channels of repos that came while the hub runs.
 pub(crate) async fn look(app: &Arc<App>, relay: &Arc<Relay>) -> Result<(), Trouble> {
-    for wanted in app.store.look(|db| list(db, true)).await? {
+    for wanted in app.store.read(|db| list(db, true)).await? {
         match fulfil(&app.store, &relay.upstream, &wanted).await {
             Ok(()) => info!(repo = wanted.repo, "another repo has its channel"),
             Err(error) => warn!(%error, repo = wanted.repo, "a repo's channel cannot be had"),

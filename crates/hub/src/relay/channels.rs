@@ -21,7 +21,7 @@ pub(super) async fn introduce(
     upstream: &Upstream,
     wanted: &[RepoChannel],
 ) -> Result<Us, HubError> {
-    let known = store.look(remembered).await?;
+    let known = store.read(remembered).await?;
     let answered = match upstream.once("auth.test", None, &json!({})).await {
         Ok(answered) => answered,
         Err(error) if crate::relay::send::upstream::repeatable(&error) => {
@@ -32,7 +32,7 @@ pub(super) async fn introduce(
             };
             for one in wanted {
                 let repo = one.repo.clone();
-                if store.look(move |db| of_repo(db, &repo)).await?.is_none() {
+                if store.read(move |db| of_repo(db, &repo)).await?.is_none() {
                     return Err(refused(&error));
                 }
             }
@@ -68,14 +68,14 @@ pub(super) async fn introduce(
     }
     let kept = us.clone();
     store
-        .change(move |desk| {
+        .write(move |tx| {
             for (key, value) in [
                 ("team", kept.team.as_str()),
                 ("user", kept.user.as_str()),
                 ("bot", kept.bot.as_str()),
                 ("url", kept.url.as_str()),
             ] {
-                remember(desk.db(), key, value)?;
+                remember(tx.db(), key, value)?;
             }
             Ok(())
         })
@@ -84,7 +84,7 @@ pub(super) async fn introduce(
     for one in wanted {
         channel_requests::fulfil(store, upstream, one).await?;
     }
-    for one in store.look(|db| channel_requests::list(db, false)).await? {
+    for one in store.read(|db| channel_requests::list(db, false)).await? {
         let own = wanted.iter().any(|own| own.repo == one.repo);
         if own {
             continue;
@@ -160,7 +160,7 @@ pub(super) async fn settle(
         .map_err(|error| refused(&error))?;
     let repo = wanted.repo.clone();
     store
-        .change(move |desk| take_up(desk.db(), &repo, &id, &name, &begins))
+        .write(move |tx| take_up(tx.db(), &repo, &id, &name, &begins))
         .await?;
     Ok(())
 }

@@ -24,7 +24,7 @@ impl Relay {
             return Ok(person);
         }
         let id = user.as_str().to_owned();
-        let known = store.look(move |db| person_by_id(db, &id)).await?;
+        let known = store.read(move |db| person_by_id(db, &id)).await?;
         let person = match known {
             Some(person) => person,
             None => {
@@ -37,9 +37,7 @@ impl Relay {
                 };
                 let name = name_of(&answer.body["user"], user);
                 let user = user.clone();
-                store
-                    .change(move |desk| keep(desk.db(), &user, &name))
-                    .await?
+                store.write(move |tx| keep(tx.db(), &user, &name)).await?
             }
         };
         let mut people = self.people.lock().unwrap_or_else(PoisonError::into_inner);

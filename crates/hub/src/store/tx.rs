@@ -33,13 +33,13 @@ impl Stamps {
 }
 
 /// What a change works with.
-pub(crate) struct Desk<'a> {
+pub(crate) struct Tx<'a> {
     db: &'a Connection,
     stamps: &'a mut Stamps,
     notices: Vec<Notice>,
 }
 
-impl<'a> Desk<'a> {
+impl<'a> Tx<'a> {
     pub(crate) fn new(db: &'a Connection, stamps: &'a mut Stamps) -> Self {
         Self {
             db,

@@ -1,4 +1,4 @@
-//! What was spent: per day, role, model and thread, from the purses' own rows.
+//! What was spent: per day, role, model and thread, from the budgets' own rows.
 
 use butler_protocol::{ChannelId, ThreadId, Usd};
 use rusqlite::{Connection, params};

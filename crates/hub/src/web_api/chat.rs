@@ -10,7 +10,7 @@ use crate::{
     agent_api,
     error::{Trouble, refuse},
     identity::Agent,
-    store::tx::Desk,
+    store::tx::Tx,
     workspace::{
         card, channels, decide, ephemeral,
         gate::{self, Outbound},
@@ -24,7 +24,7 @@ pub(super) async fn post_message(call: Call) -> Result<Value, Trouble> {
     let (agent, epoch) = (call.agent.clone(), call.epoch);
     call.app
         .store
-        .change(move |desk| outbox::post(desk, &agent, epoch, &post))
+        .write(move |tx| outbox::post(tx, &agent, epoch, &post))
         .await
 }
 
@@ -45,7 +45,7 @@ pub(crate) async fn post_or_card_of(call: &Call) -> Result<AgentPost, Trouble> {
     let bytes = call
         .app
         .store
-        .look(move |db| agent_api::body(db, &repo, place.as_str()))
+        .read(move |db| agent_api::body(db, &repo, place.as_str()))
         .await?;
     let body = card::read(&tag, &bytes)?;
     let drawn = card::draw(&call.app.redactor, &tag, &body)?;
@@ -137,14 +137,14 @@ pub(super) async fn post_ephemeral(call: Call) -> Result<Value, Trouble> {
     let ts = call
         .app
         .store
-        .change(move |desk| {
-            agent.may_use(desk.db(), &channel)?;
-            channels::user(desk.db(), &user)?;
+        .write(move |tx| {
+            agent.may_use(tx.db(), &channel)?;
+            channels::user(tx.db(), &user)?;
             let mut draft = outbox::draft_of(&agent, &post, None);
             draft.text.clone_from(&post.text);
             draft.blocks.clone_from(&post.blocks);
             draft.attachments.clone_from(&post.attachments);
-            ephemeral::keep(desk, &user, &draft)
+            ephemeral::keep(tx, &user, &draft)
         })
         .await?;
     Ok(json!({"message_ts": ts}))
@@ -155,9 +155,9 @@ pub(super) async fn update(call: Call) -> Result<Value, Trouble> {
     let (agent, epoch) = (call.agent.clone(), call.epoch);
     call.app
         .store
-        .change(move |desk| {
-            agent.check_epoch(desk.db(), epoch)?;
-            apply(desk, &agent, change)
+        .write(move |tx| {
+            agent.check_epoch(tx.db(), epoch)?;
+            apply(tx, &agent, change)
         })
         .await
 }
@@ -223,7 +223,7 @@ pub(crate) fn own_message(
 }
 
 /// Changes an agent's own message.
-pub(crate) fn apply(desk: &mut Desk<'_>, agent: &Agent, change: Change) -> Result<Value, Trouble> {
+pub(crate) fn apply(tx: &mut Tx<'_>, agent: &Agent, change: Change) -> Result<Value, Trouble> {
     let Change {
         channel,
         ts,
@@ -231,10 +231,10 @@ pub(crate) fn apply(desk: &mut Desk<'_>, agent: &Agent, change: Change) -> Resul
         blocks,
         metadata,
     } = change;
-    let old = own_message(desk.db(), agent, &channel, &ts, "cant_update_message")?;
-    let edit_ts = desk.next_ts().to_string();
+    let old = own_message(tx.db(), agent, &channel, &ts, "cant_update_message")?;
+    let edit_ts = tx.next_ts().to_string();
     let body = message::edited(old.body.clone(), &text, blocks, metadata, &edit_ts);
-    message::replace(desk, &channel, &old, &body)?;
+    message::replace(tx, &channel, &old, &body)?;
     Ok(json!({"channel": channel, "ts": ts, "text": body["text"], "message": body}))
 }
 
@@ -260,10 +260,10 @@ pub(super) async fn delete(call: Call) -> Result<Value, Trouble> {
     let (agent, epoch) = (call.agent.clone(), call.epoch);
     call.app
         .store
-        .change(move |desk| {
-            agent.check_epoch(desk.db(), epoch)?;
-            let old = own_message(desk.db(), &agent, &channel, &ts, "cant_delete_message")?;
-            message::delete(desk, &channel, &old)?;
+        .write(move |tx| {
+            agent.check_epoch(tx.db(), epoch)?;
+            let old = own_message(tx.db(), &agent, &channel, &ts, "cant_delete_message")?;
+            message::delete(tx, &channel, &old)?;
             Ok(json!({"channel": channel, "ts": ts}))
         })
         .await
@@ -277,7 +277,7 @@ pub(super) async fn get_permalink(call: Call) -> Result<Value, Trouble> {
     let base = format!("http://{}", call.host());
     call.app
         .store
-        .look(move |db| {
+        .read(move |db| {
             agent.may_use(db, &channel)?;
             let Some(found) = message::find(db, &channel, &ts)? else {
                 return refuse("message_not_found");

@@ -18,7 +18,7 @@ pub(super) async fn by_name(call: &mut Call) -> Result<(), Trouble> {
     let all = call
         .app
         .store
-        .look(move |db| channels::list(db, Some(&repo)))
+        .read(move |db| channels::list(db, Some(&repo)))
         .await?;
     match all.iter().find(|channel| channel.name == name) {
         Some(channel) => {
@@ -39,7 +39,7 @@ pub(super) async fn list(call: Call) -> Result<Value, Trouble> {
     let all = call
         .app
         .store
-        .look(move |db| channels::list(db, Some(&repo)))
+        .read(move |db| channels::list(db, Some(&repo)))
         .await?;
     let shown: Vec<Value> = all.iter().map(channels::shown).collect();
     page(&call, shown, "channels")
@@ -50,7 +50,7 @@ pub(super) async fn info(call: Call) -> Result<Value, Trouble> {
     let found = call
         .app
         .store
-        .look(move |db| {
+        .read(move |db| {
             agent.may_use(db, &channel)?;
             channels::get(db, &channel)
         })
@@ -67,7 +67,7 @@ pub(super) async fn create(call: Call) -> Result<Value, Trouble> {
     let made = call
         .app
         .store
-        .change(move |desk| channels::create(desk.db(), &repo, &name))
+        .write(move |tx| channels::create(tx.db(), &repo, &name))
         .await?;
     Ok(json!({"channel": channels::shown(&made)}))
 }
@@ -84,7 +84,7 @@ pub(super) async fn members(call: Call) -> Result<Value, Trouble> {
     let users = call
         .app
         .store
-        .look(move |db| {
+        .read(move |db| {
             agent.may_use(db, &channel)?;
             channels::users(db)
         })
@@ -118,7 +118,7 @@ pub(super) async fn history(call: Call) -> Result<Value, Trouble> {
     let page = call
         .app
         .store
-        .look(move |db| {
+        .read(move |db| {
             agent.may_use(db, &channel)?;
             read::history(db, &channel, &range)
         })
@@ -134,7 +134,7 @@ pub(super) async fn replies(call: Call) -> Result<Value, Trouble> {
     let page = call
         .app
         .store
-        .look(move |db| {
+        .read(move |db| {
             agent.may_use(db, &channel)?;
             read::replies(db, &channel, &ts, &range)
         })

@@ -49,13 +49,13 @@ async fn upload(
     // A stranger's bytes are not even taken in.
     let (file, shown) = (id.clone(), key.key.clone());
     app.store
-        .look(move |db| files::awaits(db, &file, &shown))
+        .read(move |db| files::awaits(db, &file, &shown))
         .await?;
     let bytes = body_of(request).await?;
     let bytes = without_secrets(&app, bytes);
     let length = bytes.len();
     app.store
-        .change(move |desk| files::fill(desk.db(), &id, &key.key, &bytes))
+        .write(move |tx| files::fill(tx.db(), &id, &key.key, &bytes))
         .await?;
     Ok(format!("OK - {length}"))
 }
@@ -120,7 +120,7 @@ async fn download(
     }
     let (file, bytes) = app
         .store
-        .look(move |db| {
+        .read(move |db| {
             let file = files::get(db, &id)?;
             let allowed = match (&reader, &file.channel) {
                 (Reader::Person(_), Some(_)) => true,
@@ -189,7 +189,7 @@ async fn reader_of(app: &App, headers: &HeaderMap) -> Result<Reader, Refusal> {
     let host = guard::host_of(headers);
     let person = app
         .store
-        .look(move |db| tokens::of_session(db, &session, &host))
+        .read(move |db| tokens::of_session(db, &session, &host))
         .await?;
     match person {
         Some(person) => Ok(Reader::Person(person.id.as_str().to_owned())),

@@ -31,9 +31,9 @@ pub(super) async fn get_upload_url(call: Call) -> Result<Value, Trouble> {
     let (id, key) = call
         .app
         .store
-        .change(move |desk| {
-            agent.check_epoch(desk.db(), epoch)?;
-            files::announce(desk.db(), &wish)
+        .write(move |tx| {
+            agent.check_epoch(tx.db(), epoch)?;
+            files::announce(tx.db(), &wish)
         })
         .await?;
     let url = format!("http://{}/upload/{id}?key={key}", call.host());
@@ -51,17 +51,12 @@ pub(super) async fn complete_upload(call: Call) -> Result<Value, Trouble> {
     let (agent, epoch) = (call.agent.clone(), call.epoch);
     call.app
         .store
-        .change(move |desk| {
-            agent.check_epoch(desk.db(), epoch)?;
+        .write(move |tx| {
+            agent.check_epoch(tx.db(), epoch)?;
             let mut shown = Vec::new();
             for (id, title) in &wanted {
-                let file = files::settle(
-                    desk.db(),
-                    &agent.repo,
-                    id,
-                    title.as_deref(),
-                    channel.as_ref(),
-                )?;
+                let file =
+                    files::settle(tx.db(), &agent.repo, id, title.as_deref(), channel.as_ref())?;
                 shown.push(files::shown(&file, &base));
             }
             if let Some(channel) = channel {
@@ -80,7 +75,7 @@ pub(super) async fn complete_upload(call: Call) -> Result<Value, Trouble> {
                     metadata: None,
                     base: base.clone(),
                 };
-                outbox::post(desk, &agent, epoch, &post)?;
+                outbox::post(tx, &agent, epoch, &post)?;
             }
             Ok(json!({"files": shown}))
         })
@@ -123,7 +118,7 @@ pub(super) async fn info(call: Call) -> Result<Value, Trouble> {
     let base = format!("http://{}", call.host());
     call.app
         .store
-        .look(move |db| {
+        .read(move |db| {
             let file = files::get(db, &id)?;
             let own = file.owner == agent.repo;
             let shared = match &file.channel {

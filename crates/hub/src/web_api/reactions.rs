@@ -28,11 +28,11 @@ async fn change(call: Call, add: bool) -> Result<Value, Trouble> {
     };
     call.app
         .store
-        .change(move |desk| {
-            agent.check_epoch(desk.db(), epoch)?;
-            agent.may_use(desk.db(), &channel)?;
+        .write(move |tx| {
+            agent.check_epoch(tx.db(), epoch)?;
+            agent.may_use(tx.db(), &channel)?;
             let reactor = Reactor::Role(agent.role);
-            react::react(desk, &reactor, &channel, &ts, &name, add)
+            react::react(tx, &reactor, &channel, &ts, &name, add)
         })
         .await?;
     Ok(json!({}))
@@ -47,7 +47,7 @@ pub(super) async fn get(call: Call) -> Result<Value, Trouble> {
     let message = call
         .app
         .store
-        .look(move |db| {
+        .read(move |db| {
             agent.may_use(db, &channel)?;
             match message::find(db, &channel, &ts)? {
                 Some(stored) => read::shown(db, &channel, stored, false),

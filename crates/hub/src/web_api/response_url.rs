@@ -18,7 +18,7 @@ use crate::{
     identity::{names::BOT_NAME, tokens::random_text},
     person_api::edits,
     relay,
-    store::tx::{Desk, now_ms},
+    store::tx::{Tx, now_ms},
     workspace::{
         decide, ephemeral,
         gate::{self, Outbound},
@@ -93,16 +93,16 @@ pub(crate) async fn handle(
         return Ok("ok");
     }
     app.store
-        .change(move |desk| {
-            let (channel, ts) = redeem_place(desk, &key)?;
-            if let Some(person) = edits::commander(desk.db(), &channel, &ts)? {
+        .write(move |tx| {
+            let (channel, ts) = redeem_place(tx, &key)?;
+            if let Some(person) = edits::commander(tx.db(), &channel, &ts)? {
                 // A command is in no thread and came from no role's message.
                 let draft = draft(channel, None, Role::Pm, response);
-                return ephemeral::keep(desk, &person, &draft).map(drop);
+                return ephemeral::keep(tx, &person, &draft).map(drop);
             }
-            let original = original(desk, &channel, &ts)?;
-            let person = clicked_by(desk.db(), &key)?;
-            answer(desk, &channel, &original, person, response)
+            let original = original(tx, &channel, &ts)?;
+            let person = clicked_by(tx.db(), &key)?;
+            answer(tx, &channel, &original, person, response)
         })
         .await?;
     Ok("ok")
@@ -121,8 +121,8 @@ fn clicked_by(db: &Connection, key: &str) -> Result<Option<UserId>, Trouble> {
 }
 
 /// Uses an answer up; gives the message that was clicked.
-pub(crate) fn redeem_place(desk: &Desk<'_>, key: &str) -> Result<(ChannelId, String), Trouble> {
-    let place: Option<(String, String)> = desk
+pub(crate) fn redeem_place(tx: &Tx<'_>, key: &str) -> Result<(ChannelId, String), Trouble> {
+    let place: Option<(String, String)> = tx
         .db()
         .query_row(
             "UPDATE responses SET uses_left = uses_left - 1
@@ -137,9 +137,9 @@ pub(crate) fn redeem_place(desk: &Desk<'_>, key: &str) -> Result<(ChannelId, Str
     }
 }
 
-fn original(desk: &Desk<'_>, channel: &ChannelId, ts: &str) -> Result<Stored, Trouble> {
+fn original(tx: &Tx<'_>, channel: &ChannelId, ts: &str) -> Result<Stored, Trouble> {
     let found = match ts.parse() {
-        Ok(ts) => message::find(desk.db(), channel, &ts)?,
+        Ok(ts) => message::find(tx.db(), channel, &ts)?,
         Err(_) => None,
     };
     found.ok_or(Trouble::Refused("message_not_found"))
@@ -160,27 +160,27 @@ fn draft(channel: ChannelId, root: Option<MessageTs>, role: Role, response: Resp
 }
 
 fn answer(
-    desk: &mut Desk<'_>,
+    tx: &mut Tx<'_>,
     channel: &ChannelId,
     original: &Stored,
     person: Option<UserId>,
     response: Response,
 ) -> Result<(), Trouble> {
     let changes = response.delete_original || response.replace_original;
-    if changes && decide::is_card(desk.db(), channel, &original.ts)? {
+    if changes && decide::is_card(tx.db(), channel, &original.ts)? {
         return refuse("cant_update_message");
     }
     if response.delete_original {
-        return message::delete(desk, channel, original);
+        return message::delete(tx, channel, original);
     }
     if response.text.is_empty() && response.blocks.is_none() {
         return refuse("no_text");
     }
     if response.replace_original {
-        let ts = desk.next_ts().to_string();
+        let ts = tx.next_ts().to_string();
         let old = original.body.clone();
         let body = message::edited(old, &response.text, response.blocks, None, &ts);
-        return message::replace(desk, channel, original, &body);
+        return message::replace(tx, channel, original, &body);
     }
     let Some(role) = original.role else {
         return refuse("message_not_found");
@@ -189,11 +189,11 @@ fn answer(
     let place = Some(original.root.clone());
     let draft = draft(channel.clone(), place, role, response);
     if in_channel {
-        return message::write(desk, draft).map(drop);
+        return message::write(tx, draft).map(drop);
     }
     // Ephemeral, as it is by default: for the one who clicked.
     match person {
-        Some(person) => ephemeral::keep(desk, &person, &draft).map(drop),
+        Some(person) => ephemeral::keep(tx, &person, &draft).map(drop),
         None => Ok(()),
     }
 }

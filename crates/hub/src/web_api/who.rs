@@ -39,13 +39,13 @@ pub(super) async fn users_info(call: Call) -> Result<Value, Trouble> {
     let user = call
         .app
         .store
-        .look(move |db| channels::user(db, &user))
+        .read(move |db| channels::user(db, &user))
         .await?;
     Ok(json!({"user": user}))
 }
 
 pub(super) async fn users_list(call: Call) -> Result<Value, Trouble> {
-    let members = call.app.store.look(channels::users).await?;
+    let members = call.app.store.read(channels::users).await?;
     let mut answer = conversations::page(&call, members, "members")?;
     answer["cache_ts"] = json!(0);
     Ok(answer)

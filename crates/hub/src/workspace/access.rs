@@ -13,7 +13,7 @@ use crate::{
     agent_api,
     error::{Trouble, refuse},
     identity::Person,
-    store::tx::Desk,
+    store::tx::Tx,
 };
 
 /// Refuses who may not decide about this card. Approvers decide everything;
@@ -74,7 +74,7 @@ pub(crate) fn explained(code: &str) -> Option<&'static str> {
 
 /// Says to one person, in the thread, that what they did does not count.
 pub(crate) fn tell(
-    desk: &mut Desk<'_>,
+    tx: &mut Tx<'_>,
     rules: &Rules,
     person: &Person,
     (thread, asked_by): (&ThreadId, Role),
@@ -84,7 +84,7 @@ pub(crate) fn tell(
         return Ok(());
     };
     if rules.in_slack {
-        desk.db().execute(
+        tx.db().execute(
             "INSERT INTO whispers (channel, root, user, words) VALUES (?1, ?2, ?3, ?4)",
             params![
                 thread.channel.as_str(),
@@ -103,5 +103,5 @@ pub(crate) fn tell(
     };
     let mut draft = Draft::new(thread.channel.clone(), Some(thread.root.clone()), author);
     draft.text = words.to_owned();
-    ephemeral::keep(desk, &person.id, &draft).map(drop)
+    ephemeral::keep(tx, &person.id, &draft).map(drop)
 }

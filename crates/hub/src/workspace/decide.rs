@@ -19,7 +19,7 @@ use crate::{
         names::{APP, TEAM},
     },
     log::{self, Happening},
-    store::tx::{Desk, now_ms},
+    store::tx::{Tx, now_ms},
     web_api::response_url,
     workspace::card,
 };
@@ -46,13 +46,13 @@ pub(crate) struct Rules {
 
 /// Writes a person's decision down and tells every agent of the channel.
 pub(crate) fn decide(
-    desk: &mut Desk<'_>,
+    tx: &mut Tx<'_>,
     rules: &Rules,
     person: &Person,
     click: &Click,
 ) -> Result<Decision, Trouble> {
-    let repo = channels::get(desk.db(), &click.channel)?.repo;
-    let Some(view) = view(desk.db(), &repo, &click.action.request)? else {
+    let repo = channels::get(tx.db(), &click.channel)?.repo;
+    let Some(view) = view(tx.db(), &repo, &click.action.request)? else {
         return refuse("unknown_request");
     };
     let asked = view.asked;
@@ -62,7 +62,7 @@ pub(crate) fn decide(
     if !asked.kind.choices().contains(&click.action.choice) {
         return refuse("invalid_choice");
     }
-    access::check(desk.db(), rules, &repo, &asked, person)?;
+    access::check(tx.db(), rules, &repo, &asked, person)?;
     if view.decided.is_some() {
         return refuse("already_decided");
     }
@@ -77,7 +77,7 @@ pub(crate) fn decide(
         at_ms: now_ms(),
     };
     fault("hub.before-decision");
-    desk.db()
+    tx.db()
         .prepare_cached(
             "UPDATE cards SET choice = ?3, person = ?4, decided_ms = ?5
              WHERE repo = ?1 AND request = ?2 AND choice IS NULL",
@@ -91,33 +91,29 @@ pub(crate) fn decide(
         ])?;
     fault("hub.after-decision");
     if decision.choice == Choice::Raise {
-        budget::raise(desk.db(), &decision.thread, &rules.caps)?;
+        budget::raise(tx.db(), &decision.thread, &rules.caps)?;
     }
-    tell(desk, rules, person, &decision, asked.from)?;
+    tell(tx, rules, person, &decision, asked.from)?;
     if rules.in_slack {
-        desk.db()
+        tx.db()
             .prepare_cached("INSERT OR IGNORE INTO redraws (channel, message) VALUES (?1, ?2)")?
             .execute(params![click.channel.as_str(), decision.message.as_str()])?;
     } else {
-        redraw(desk, &decision, &person.name)?;
+        redraw(tx, &decision, &person.name)?;
     }
     Ok(decision)
 }
 
 /// The decided form of a card: its buttons go, the verdict stays.
-pub(crate) fn redraw(
-    desk: &mut Desk<'_>,
-    decision: &Decision,
-    person: &str,
-) -> Result<(), Trouble> {
+pub(crate) fn redraw(tx: &mut Tx<'_>, decision: &Decision, person: &str) -> Result<(), Trouble> {
     let channel = &decision.thread.channel;
-    let Some(old) = message::find(desk.db(), channel, &decision.message)? else {
+    let Some(old) = message::find(tx.db(), channel, &decision.message)? else {
         return Ok(());
     };
     let (blocks, text) = card::decided(&old.body, decision.choice, person);
-    let edit_ts = desk.next_ts().to_string();
+    let edit_ts = tx.next_ts().to_string();
     let body = message::edited(old.body.clone(), &text, Some(blocks), None, &edit_ts);
-    message::redraw(desk, channel, &old, &body)
+    message::redraw(tx, channel, &old, &body)
 }
 
 /// Whether a card stands on a message, open or decided.
@@ -130,7 +126,7 @@ pub(crate) fn is_card(
 }
 
 fn tell(
-    desk: &mut Desk<'_>,
+    tx: &mut Tx<'_>,
     rules: &Rules,
     person: &Person,
     decision: &Decision,
@@ -150,9 +146,9 @@ fn tell(
         element,
         state: None,
     };
-    let payload = block_actions(desk, rules, person, what)?;
+    let payload = block_actions(tx, rules, person, what)?;
     log::append(
-        desk,
+        tx,
         Happening {
             thread,
             from: None,
@@ -178,20 +174,20 @@ pub(crate) struct Pressed<'a> {
 
 /// The payload of a click as Slack sends it.
 pub(crate) fn block_actions(
-    desk: &mut Desk<'_>,
+    tx: &mut Tx<'_>,
     rules: &Rules,
     person: &Person,
     pressed: Pressed<'_>,
 ) -> Result<Value, Trouble> {
     let (thread, ts) = (pressed.thread, pressed.ts);
-    let channel = channels::get(desk.db(), &thread.channel)?;
-    let body = message::find(desk.db(), &thread.channel, ts)?
+    let channel = channels::get(tx.db(), &thread.channel)?;
+    let body = message::find(tx.db(), &thread.channel, ts)?
         .map(|stored| stored.body)
         .ok_or(Trouble::Refused("message_not_found"))?;
-    let action_ts = desk.next_ts();
+    let action_ts = tx.next_ts();
     let mut element = pressed.element;
     element["action_ts"] = json!(action_ts);
-    let key = response_url::issue(desk.db(), &thread.channel, ts, &person.id)?;
+    let key = response_url::issue(tx.db(), &thread.channel, ts, &person.id)?;
     Ok(json!({
         "type": "block_actions",
         "team": {"id": TEAM, "domain": "codebutler"},

@@ -9,29 +9,25 @@ use super::message::{self, Draft};
 use crate::{
     error::{Trouble, refuse},
     log::notice::Notice,
-    store::tx::{Desk, now_ms},
+    store::tx::{Tx, now_ms},
 };
 
 const LIFE_MS: i64 = 24 * 60 * 60 * 1000;
 
 /// Keeps a message for a person and tells their page.
-pub(crate) fn keep(
-    desk: &mut Desk<'_>,
-    user: &UserId,
-    draft: &Draft,
-) -> Result<MessageTs, Trouble> {
+pub(crate) fn keep(tx: &mut Tx<'_>, user: &UserId, draft: &Draft) -> Result<MessageTs, Trouble> {
     let root = match &draft.root {
-        Some(ts) => Some(message::root_of(desk.db(), &draft.channel, ts)?),
+        Some(ts) => Some(message::root_of(tx.db(), &draft.channel, ts)?),
         None => None,
     };
-    let ts = desk.next_ts();
+    let ts = tx.next_ts();
     let mut body = message::body_of(draft, &ts, root.as_ref());
     body["is_ephemeral"] = json!(true);
     let now = now_ms();
-    desk.db()
+    tx.db()
         .execute("DELETE FROM ephemerals WHERE at_ms < ?1", [now - LIFE_MS])?;
     fault("hub.before-ephemeral");
-    desk.db().execute(
+    tx.db().execute(
         "INSERT INTO ephemerals (channel, ts, root, user, body, at_ms)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
         params![
@@ -46,11 +42,11 @@ pub(crate) fn keep(
     fault("hub.after-ephemeral");
     let mut told = body;
     told["channel"] = json!(draft.channel);
-    desk.say(Notice::Whisper {
+    tx.say(Notice::Whisper {
         to: user.clone(),
         message: told,
     });
-    desk.say(Notice::Page {
+    tx.say(Notice::Page {
         channel: draft.channel.clone(),
         root: root.unwrap_or_else(|| ts.clone()),
     });
@@ -83,12 +79,12 @@ pub(crate) fn of(
 
 /// Its person has read it.
 pub(crate) fn dismiss(
-    desk: &Desk<'_>,
+    tx: &Tx<'_>,
     channel: &ChannelId,
     ts: &MessageTs,
     user: &UserId,
 ) -> Result<(), Trouble> {
-    let gone = desk.db().execute(
+    let gone = tx.db().execute(
         "DELETE FROM ephemerals WHERE channel = ?1 AND ts = ?2 AND user = ?3",
         params![channel.as_str(), ts.as_str(), user.as_str()],
     )?;

@@ -9,7 +9,7 @@ use crate::{
     error::{Trouble, refuse},
     identity::names::{APP, BOT, BOT_NAME, BOT_USER, TEAM},
     log::{self, Happening},
-    store::tx::Desk,
+    store::tx::Tx,
 };
 
 /// Who wrote a message.
@@ -72,12 +72,12 @@ pub(crate) struct Stored {
 }
 
 /// Writes a message and its event; gives back the message in Slack's shape.
-pub(crate) fn write(desk: &mut Desk<'_>, draft: Draft) -> Result<(MessageTs, Value), Trouble> {
+pub(crate) fn write(tx: &mut Tx<'_>, draft: Draft) -> Result<(MessageTs, Value), Trouble> {
     let root = match &draft.root {
-        Some(ts) => Some(root_of(desk.db(), &draft.channel, ts)?),
+        Some(ts) => Some(root_of(tx.db(), &draft.channel, ts)?),
         None => None,
     };
-    let ts = desk.next_ts();
+    let ts = tx.next_ts();
     let body = body_of(&draft, &ts, root.as_ref());
     let thread = ThreadId::new(draft.channel.clone(), root.unwrap_or_else(|| ts.clone()));
     let (author, role) = match &draft.author {
@@ -95,7 +95,7 @@ pub(crate) fn write(desk: &mut Desk<'_>, draft: Draft) -> Result<(MessageTs, Val
         reference: draft.reference,
         delivered: true,
     };
-    record(desk, entry)?;
+    record(tx, entry)?;
     Ok((ts, body))
 }
 
@@ -116,10 +116,10 @@ pub(crate) struct Entry {
 }
 
 /// Keeps a message and logs its event.
-pub(crate) fn record(desk: &mut Desk<'_>, entry: Entry) -> Result<(), Trouble> {
+pub(crate) fn record(tx: &mut Tx<'_>, entry: Entry) -> Result<(), Trouble> {
     let channel = entry.thread.channel.clone();
     fault("hub.before-message");
-    desk.db()
+    tx.db()
         .prepare_cached(
             "INSERT INTO messages (channel, ts, root, author, role, body)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
@@ -138,7 +138,7 @@ pub(crate) fn record(desk: &mut Desk<'_>, entry: Entry) -> Result<(), Trouble> {
     event["channel_type"] = json!("channel");
     event["event_ts"] = json!(entry.ts);
     log::append(
-        desk,
+        tx,
         Happening {
             thread: entry.thread,
             from: entry.role,
@@ -304,23 +304,23 @@ pub(crate) fn edited(
 
 /// Replaces the body of a message and tells the agents.
 pub(crate) fn replace(
-    desk: &mut Desk<'_>,
+    tx: &mut Tx<'_>,
     channel: &ChannelId,
     old: &Stored,
     body: &Value,
 ) -> Result<(), Trouble> {
-    change(desk, channel, old, body, Told::Agents)
+    change(tx, channel, old, body, Told::Agents)
 }
 
 /// Replaces the body of a message for the eyes of people: what the hub itself
 /// drew anew is no news for agents.
 pub(crate) fn redraw(
-    desk: &mut Desk<'_>,
+    tx: &mut Tx<'_>,
     channel: &ChannelId,
     old: &Stored,
     body: &Value,
 ) -> Result<(), Trouble> {
-    change(desk, channel, old, body, Told::Nobody)
+    change(tx, channel, old, body, Told::Nobody)
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -330,20 +330,20 @@ enum Told {
 }
 
 fn change(
-    desk: &mut Desk<'_>,
+    tx: &mut Tx<'_>,
     channel: &ChannelId,
     old: &Stored,
     body: &Value,
     told: Told,
 ) -> Result<(), Trouble> {
     fault("hub.before-edit");
-    desk.db()
+    tx.db()
         .prepare_cached("UPDATE messages SET body = ?3 WHERE channel = ?1 AND ts = ?2")?
         .execute(params![channel.as_str(), old.ts.as_str(), body.to_string()])?;
     fault("hub.after-edit");
-    let event_ts = desk.next_ts();
+    let event_ts = tx.next_ts();
     log::append(
-        desk,
+        tx,
         Happening {
             thread: ThreadId::new(channel.clone(), old.root.clone()),
             from: old.role,
@@ -362,12 +362,8 @@ fn change(
 
 /// Deletes a message and logs it. A root with replies leaves a marker, so that
 /// its thread stays.
-pub(crate) fn delete(
-    desk: &mut Desk<'_>,
-    channel: &ChannelId,
-    old: &Stored,
-) -> Result<(), Trouble> {
-    let replies: i64 = desk
+pub(crate) fn delete(tx: &mut Tx<'_>, channel: &ChannelId, old: &Stored) -> Result<(), Trouble> {
+    let replies: i64 = tx
         .db()
         .prepare_cached(
             "SELECT count(*) FROM messages WHERE channel = ?1 AND root = ?2 AND ts <> ?2",
@@ -378,24 +374,24 @@ pub(crate) fn delete(
         let marker = json!({"type": "message", "subtype": "tombstone", "hidden": true,
             "text": "This message was deleted.", "user": "USLACKBOT", "ts": old.ts,
             "thread_ts": old.root});
-        desk.db().execute(
+        tx.db().execute(
             "UPDATE messages SET body = ?3 WHERE channel = ?1 AND ts = ?2",
             params![channel.as_str(), old.ts.as_str(), marker.to_string()],
         )?;
     } else {
-        desk.db().execute(
+        tx.db().execute(
             "DELETE FROM messages WHERE channel = ?1 AND ts = ?2",
             params![channel.as_str(), old.ts.as_str()],
         )?;
     }
-    desk.db().execute(
+    tx.db().execute(
         "DELETE FROM reactions WHERE channel = ?1 AND ts = ?2",
         params![channel.as_str(), old.ts.as_str()],
     )?;
     fault("hub.after-delete");
-    let event_ts = desk.next_ts();
+    let event_ts = tx.next_ts();
     log::append(
-        desk,
+        tx,
         Happening {
             thread: ThreadId::new(channel.clone(), old.root.clone()),
             from: old.role,

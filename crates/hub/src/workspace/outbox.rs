@@ -14,7 +14,7 @@ use super::{
 use crate::{
     error::{Trouble, refuse},
     identity::{Agent, names::BOT_USER},
-    store::tx::{Desk, now_ms},
+    store::tx::{Tx, now_ms},
     workspace::stops,
 };
 
@@ -53,31 +53,31 @@ pub(crate) fn tag_of(agent: &Agent, post: &AgentPost) -> Result<Option<PostTag>,
 
 /// Posts, or gives the first answer again. The answer is Slack's.
 pub(crate) fn post(
-    desk: &mut Desk<'_>,
+    tx: &mut Tx<'_>,
     agent: &Agent,
     epoch: Option<Epoch>,
     post: &AgentPost,
 ) -> Result<Value, Trouble> {
-    agent.check_epoch(desk.db(), epoch)?;
-    agent.may_use(desk.db(), &post.channel)?;
+    agent.check_epoch(tx.db(), epoch)?;
+    agent.may_use(tx.db(), &post.channel)?;
     let tag = tag_of(agent, post)?;
     if let Some(tag) = &tag
-        && let Some(answer) = first_answer(desk, agent, tag)?
+        && let Some(answer) = first_answer(tx, agent, tag)?
     {
         return Ok(answer);
     }
     check_name(agent, post.username.as_deref())?;
-    check_tag(desk, agent, tag.as_ref())?;
+    check_tag(tx, agent, tag.as_ref())?;
     if let Some(ts) = &post.thread_ts {
-        let root = message::root_of(desk.db(), &post.channel, ts)?;
+        let root = message::root_of(tx.db(), &post.channel, ts)?;
         let thread = ThreadId::new(post.channel.clone(), root);
-        stops::check(desk.db(), &thread, tag.as_ref())?;
+        stops::check(tx.db(), &thread, tag.as_ref())?;
     }
     fault("hub.before-post");
-    let answer = write_parts(desk, agent, post, tag.as_ref())?;
+    let answer = write_parts(tx, agent, post, tag.as_ref())?;
     if let Some(tag) = &tag {
         fault("hub.before-outbox");
-        desk.db()
+        tx.db()
             .prepare_cached(
                 "INSERT INTO outbox (agent, idem, state, parts, answer)
                  VALUES (?1, ?2, 'done', ?3, ?4)",
@@ -94,8 +94,8 @@ pub(crate) fn post(
     Ok(answer)
 }
 
-fn first_answer(desk: &Desk<'_>, agent: &Agent, tag: &PostTag) -> Result<Option<Value>, Trouble> {
-    let answer: Option<String> = desk
+fn first_answer(tx: &Tx<'_>, agent: &Agent, tag: &PostTag) -> Result<Option<Value>, Trouble> {
+    let answer: Option<String> = tx
         .db()
         .prepare_cached("SELECT answer FROM outbox WHERE agent = ?1 AND idem = ?2")?
         .query_row(params![agent.key, tag.idem.as_str()], |row| row.get(0))
@@ -115,13 +115,9 @@ pub(crate) fn check_name(agent: &Agent, username: Option<&str>) -> Result<(), Tr
 }
 
 /// A hand-over needs its body; a card needs an id that is not taken.
-pub(crate) fn check_tag(
-    desk: &Desk<'_>,
-    agent: &Agent,
-    tag: Option<&PostTag>,
-) -> Result<(), Trouble> {
+pub(crate) fn check_tag(tx: &Tx<'_>, agent: &Agent, tag: Option<&PostTag>) -> Result<(), Trouble> {
     let exists = |sql: &str, key: &str| -> Result<bool, Trouble> {
-        Ok(desk
+        Ok(tx
             .db()
             .prepare_cached(sql)?
             .query_row(params![agent.repo, key], |row| row.get(0))?)
@@ -146,7 +142,7 @@ pub(crate) fn check_tag(
 }
 
 fn write_parts(
-    desk: &mut Desk<'_>,
+    tx: &mut Tx<'_>,
     agent: &Agent,
     post: &AgentPost,
     tag: Option<&PostTag>,
@@ -165,7 +161,7 @@ fn write_parts(
         match part {
             Part::Text(text) => draft.text = text,
             Part::Snippet { name, code } => {
-                draft.files = vec![snippet(desk, agent, post, name, &code)?];
+                draft.files = vec![snippet(tx, agent, post, name, &code)?];
             }
         }
         if whole {
@@ -174,11 +170,11 @@ fn write_parts(
             draft.files.clone_from(&post.files);
         }
         if let Some((name, text)) = &post.attached {
-            draft.files = vec![snippet(desk, agent, post, name.clone(), text)?];
+            draft.files = vec![snippet(tx, agent, post, name.clone(), text)?];
         }
         stamp(&mut draft, tag);
         fault("hub.before-part");
-        let message = message::write(desk, draft)?;
+        let message = message::write(tx, draft)?;
         fault("hub.after-part");
         written.push(message.0.clone());
         first.get_or_insert(message);
@@ -187,7 +183,7 @@ fn write_parts(
         return refuse("no_text");
     };
     if let Some(tag) = tag {
-        register_card(desk, agent, &post.channel, &ts, &message, tag)?;
+        register_card(tx, agent, &post.channel, &ts, &message, tag)?;
     }
     Ok(
         json!({"ok": true, "channel": post.channel, "ts": ts, "message": message,
@@ -211,7 +207,7 @@ pub(crate) fn draft_of(agent: &Agent, post: &AgentPost, first: Option<&MessageTs
 }
 
 fn snippet(
-    desk: &Desk<'_>,
+    tx: &Tx<'_>,
     agent: &Agent,
     post: &AgentPost,
     name: String,
@@ -223,9 +219,9 @@ fn snippet(
         name,
         length: code.len() as u64,
     };
-    let (id, key) = files::announce(desk.db(), &wish)?;
-    files::fill(desk.db(), &id, &key, code.as_bytes())?;
-    let file = files::settle(desk.db(), &agent.repo, &id, None, Some(&post.channel))?;
+    let (id, key) = files::announce(tx.db(), &wish)?;
+    files::fill(tx.db(), &id, &key, code.as_bytes())?;
+    let file = files::settle(tx.db(), &agent.repo, &id, None, Some(&post.channel))?;
     Ok(files::shown(&file, &post.base))
 }
 
@@ -241,7 +237,7 @@ fn stamp(draft: &mut Draft, tag: Option<&PostTag>) {
 }
 
 pub(crate) fn register_card(
-    desk: &Desk<'_>,
+    tx: &Tx<'_>,
     agent: &Agent,
     channel: &ChannelId,
     ts: &MessageTs,
@@ -251,7 +247,7 @@ pub(crate) fn register_card(
     let Some(card) = &tag.card else { return Ok(()) };
     let root = message["thread_ts"].as_str().unwrap_or(ts.as_str());
     fault("hub.before-card");
-    desk.db()
+    tx.db()
         .prepare_cached(
             "INSERT INTO cards
                (repo, request, kind, sha256, channel, root, message, from_role, asked_ms)
@@ -269,7 +265,7 @@ pub(crate) fn register_card(
             now_ms()
         ])?;
     if let Some(body) = &card.body {
-        desk.db()
+        tx.db()
             .prepare_cached("INSERT INTO card_bodies (repo, request, body) VALUES (?1, ?2, ?3)")?
             .execute(params![agent.repo, card.request.as_str(), body.as_str()])?;
     }

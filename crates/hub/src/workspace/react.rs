@@ -12,7 +12,7 @@ use crate::{
     error::{Trouble, refuse},
     identity::names::BOT_USER,
     log::{self, Happening},
-    store::tx::{Desk, now_ms},
+    store::tx::{Tx, now_ms},
 };
 
 /// Who reacts.
@@ -42,7 +42,7 @@ impl Reactor {
 
 /// Adds or removes a reaction and logs it.
 pub(crate) fn react(
-    desk: &mut Desk<'_>,
+    tx: &mut Tx<'_>,
     reactor: &Reactor,
     channel: &ChannelId,
     ts: &MessageTs,
@@ -53,20 +53,20 @@ pub(crate) fn react(
     if !is_emoji_name(name) {
         return refuse("invalid_name");
     }
-    let Some(target) = message::find(desk.db(), channel, ts)? else {
+    let Some(target) = message::find(tx.db(), channel, ts)? else {
         return refuse("message_not_found");
     };
     let user = reactor.user();
     let key = params![channel.as_str(), ts.as_str(), name, user];
     fault("hub.before-reaction");
     let changed = if add {
-        desk.db().execute(
+        tx.db().execute(
             "INSERT OR IGNORE INTO reactions (channel, ts, name, user, at_ms)
              VALUES (?1, ?2, ?3, ?4, ?5)",
             params![channel.as_str(), ts.as_str(), name, user, now_ms()],
         )?
     } else {
-        desk.db().execute(
+        tx.db().execute(
             "DELETE FROM reactions WHERE channel = ?1 AND ts = ?2 AND name = ?3 AND user = ?4",
             key,
         )?
@@ -79,7 +79,7 @@ pub(crate) fn react(
             "no_reaction"
         });
     }
-    let event_ts = desk.next_ts();
+    let event_ts = tx.next_ts();
     let mut event = json!({
         "type": if add { "reaction_added" } else { "reaction_removed" },
         "user": user, "reaction": name, "event_ts": event_ts,
@@ -90,7 +90,7 @@ pub(crate) fn react(
         event["item_user"] = author.clone();
     }
     log::append(
-        desk,
+        tx,
         Happening {
             thread: ThreadId::new(channel.clone(), target.root),
             from: reactor.role(),

@@ -32,7 +32,7 @@ async fn money_is_set_aside_once_and_survives_the_hub() {
     let less = reservation("a", 10);
     assert_eq!(control.reserve(&less).await.unwrap(), granted);
     let refused = control.reserve(&second).await.unwrap();
-    assert!(matches!(refused, ReserveAnswer::Refused(r) if r.purse == "thread"));
+    assert!(matches!(refused, ReserveAnswer::Refused(r) if r.budget == "thread"));
     world.down().await;
     world.up().await;
     let control = world.control(Role::Coder);

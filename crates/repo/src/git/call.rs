@@ -179,11 +179,11 @@ impl<'a> Call<'a> {
         let files = tree.unwrap_or(&folder.path);
         variables.push(("GIT_WORK_TREE".into(), files.into()));
         let ended = match inside::sandbox() {
-            Some(jail) => {
+            Some(sandbox) => {
                 variables.extend(inside::object_places(&folder));
                 variables.append(&mut self.variables);
                 let call = Inside {
-                    jail,
+                    sandbox,
                     places,
                     tree,
                     folder: &folder,

@@ -20,7 +20,7 @@ use std::{
     time::Duration,
 };
 
-use butler_sandbox::{Command, Ended as End, Exit, Jail, Limits, Profile, Stdin, Strength};
+use butler_sandbox::{Command, Ended as End, Exit, Limits, Profile, Sandbox, Stdin, Strength};
 use rustix::{
     io::Errno,
     process::{Pid, test_kill_process},
@@ -120,22 +120,22 @@ pub(super) fn is_remote(args: &[OsString]) -> bool {
 }
 
 static HELPER: OnceLock<PathBuf> = OnceLock::new();
-static SANDBOX: OnceLock<Option<Jail>> = OnceLock::new();
+static SANDBOX: OnceLock<Option<Sandbox>> = OnceLock::new();
 
-/// Says which executable confines git: as for [`Jail::new`]. For the whole process,
+/// Says which executable confines git: as for [`Sandbox::new`]. For the whole process,
 /// and the first one counts.
 pub fn confine_with(helper: PathBuf) {
     let _ = HELPER.set(helper);
 }
 
 /// The sandbox, looked for at the first need. Nothing where the kernel offers none.
-pub(super) fn sandbox() -> Option<&'static Jail> {
+pub(super) fn sandbox() -> Option<&'static Sandbox> {
     let found = SANDBOX.get_or_init(|| {
-        let jail = HELPER.get().cloned().map(Jail::new);
-        let reason = match jail {
-            Some(Ok(jail)) => match jail.strength() {
+        let sandbox = HELPER.get().cloned().map(Sandbox::new);
+        let reason = match sandbox {
+            Some(Ok(sandbox)) => match sandbox.strength() {
                 Strength::None { reason } => reason,
-                _ => return Some(jail),
+                _ => return Some(sandbox),
             },
             Some(Err(error)) => error.to_string(),
             None => "nobody said how".to_owned(),
@@ -236,7 +236,7 @@ pub(crate) async fn clear_scratch(common: &Path) -> Result<()> {
 
 /// A call in the sandbox.
 pub(super) struct Inside<'a> {
-    pub jail: &'a Jail,
+    pub sandbox: &'a Sandbox,
     pub places: &'a Places,
     /// The working tree, if the call is about one.
     pub tree: Option<&'a Path>,
@@ -255,7 +255,7 @@ impl Inside<'_> {
         let command = self.command(&errors);
         let profile = self.profile(&command.env);
         let ran = self
-            .jail
+            .sandbox
             .run(&command, &profile, cancel.unwrap_or(&never), None)
             .await;
         let exit = ran.map_err(|source| Error::Start {

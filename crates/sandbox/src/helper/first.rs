@@ -30,7 +30,7 @@ pub(super) struct Walls<'a> {
 
 /// What the first process knows about its room.
 pub(super) struct First<'a> {
-    pub(super) ground: &'a spec::Ground,
+    pub(super) base_root: &'a spec::BaseRoot,
     pub(super) wanted: &'a spec::Room,
 }
 
@@ -58,11 +58,11 @@ impl First<'_> {
             room,
             filter,
         } = walls;
-        if self.ground.network == Network::Loopback {
+        if self.base_root.network == Network::Loopback {
             use super::Doing;
             sys::loopback_up().doing("bring up the loopback device")?;
         }
-        room.enter(&outside.ground, &self.wanted.limits)?;
+        room.enter(&outside.base_root, &self.wanted.limits)?;
         drop((outside, room));
         confine::no_more_rights()?;
         landlock::second_layer(self.writable())?;
@@ -70,7 +70,7 @@ impl First<'_> {
     }
 
     fn writable(&self) -> impl Iterator<Item = &Path> {
-        let steps = self.ground.steps.iter().chain(&self.wanted.steps);
+        let steps = self.base_root.steps.iter().chain(&self.wanted.steps);
         steps.filter_map(|step| match step {
             Step::Show { path, write: true } => Some(path.path()),
             _ => None,

@@ -86,10 +86,10 @@ impl Wires {
 /// walls, or, as a command inside them, tries to get out. It never returns and
 /// never runs anything unconfined.
 pub fn helper_main() -> ! {
-    let nursery = std::env::args_os()
+    let helper_pool = std::env::args_os()
         .nth(2)
         .is_some_and(|word| word == NURSERY);
-    let outcome = if nursery {
+    let outcome = if helper_pool {
         sys::take_line().map(|line| serve(Line(line)))
     } else {
         sys::take_wires().map(|wires| {
@@ -112,7 +112,7 @@ fn serve(line: Line) {
         return;
     };
     match message.requests.next() {
-        Ok(Some(Request::Ground(ground))) => namespaces::serve(ground, message, line),
+        Ok(Some(Request::BaseRoot(base_root))) => namespaces::serve(base_root, message, line),
         Ok(None) => {}
         first => {
             if let Some(wires) = message.wires() {

@@ -46,7 +46,7 @@ use super::{
     sys, understood,
 };
 use crate::helper::namespaces::{
-    base_root::{Ground, Outer},
+    base_root::{BaseRoot, Outer},
     cell::Room,
 };
 use crate::{
@@ -56,9 +56,9 @@ use crate::{
 
 /// Leaves the host's namespaces for good, builds the ground, and one room after
 /// another on it. Returns when the caller wants no more.
-pub(super) fn serve(ground: Box<spec::Ground>, mut first: Message, line: Line) {
-    let mut nursery = match Nursery::build(ground, line) {
-        Ok(nursery) => nursery,
+pub(super) fn serve(base_root: Box<spec::BaseRoot>, mut first: Message, line: Line) {
+    let mut helper_pool = match HelperPool::build(base_root, line) {
+        Ok(helper_pool) => helper_pool,
         Err(failed) => {
             if let Some(line) = first.room_line() {
                 line.refuse(failed);
@@ -71,24 +71,24 @@ pub(super) fn serve(ground: Box<spec::Ground>, mut first: Message, line: Line) {
         let Some(line) = next.room_line() else {
             return;
         };
-        let room = nursery.asked(&mut next);
-        match room.and_then(|room| nursery.begin(&room, &line)) {
+        let room = helper_pool.asked(&mut next);
+        match room.and_then(|room| helper_pool.begin(&room, &line)) {
             Ok(first) => {
                 drop((next, line));
-                if !nursery.supervise(first) {
+                if !helper_pool.supervise(first) {
                     return;
                 }
             }
             // Its worktree may be gone; that is no harm to the next one.
             Err(failed) => line.refuse(failed),
         }
-        message = nursery.line.as_ref().and_then(Line::next);
+        message = helper_pool.line.as_ref().and_then(Line::next);
     }
 }
 
 /// What all commands of a helper share.
-struct Nursery {
-    wanted: Box<spec::Ground>,
+struct HelperPool {
+    wanted: Box<spec::BaseRoot>,
     /// The first process takes it with it, and lets go of it.
     outside: Option<Outside>,
     filter: filter::Program,
@@ -103,15 +103,15 @@ struct Nursery {
 /// What leads out of a room.
 pub(super) struct Outside {
     outer: Outer,
-    pub(super) ground: Ground,
+    pub(super) base_root: BaseRoot,
 }
 
-impl Nursery {
-    fn build(wanted: Box<spec::Ground>, line: Line) -> Result<Self, Failed> {
+impl HelperPool {
+    fn build(wanted: Box<spec::BaseRoot>, line: Line) -> Result<Self, Failed> {
         understood(wanted.version)?;
         leave_host(wanted.caller)?;
         let outer = Outer::take()?;
-        let ground = outer.build(&wanted)?;
+        let base_root = outer.build(&wanted)?;
         confine::no_new_rights()?;
         // On the host's network its abstract sockets are a door unless Landlock shuts it.
         let closed = wanted.network == Network::Loopback || landlock::scopes_abstract_sockets();
@@ -124,7 +124,7 @@ impl Nursery {
             rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).doing("make a pipe")?;
         Ok(Self {
             wanted,
-            outside: Some(Outside { outer, ground }),
+            outside: Some(Outside { outer, base_root }),
             filter,
             life: (end, Some(held)),
             signals: sys::signals(&[libc::SIGTERM, libc::SIGCHLD]).doing("listen to signals")?,
@@ -135,7 +135,7 @@ impl Nursery {
     /// The room that a message asks for.
     fn asked(&mut self, message: &mut Message) -> Result<Box<spec::Room>, Failed> {
         let mut request = message.requests.next()?;
-        if let Some(Request::Ground(wanted)) = request {
+        if let Some(Request::BaseRoot(wanted)) = request {
             self.move_to(wanted)?;
             request = message.requests.next()?;
         }
@@ -146,12 +146,12 @@ impl Nursery {
     }
 
     /// Builds another ground in the place of the one that stands.
-    fn move_to(&mut self, wanted: Box<spec::Ground>) -> Result<(), Failed> {
+    fn move_to(&mut self, wanted: Box<spec::BaseRoot>) -> Result<(), Failed> {
         if wanted.network != self.wanted.network {
             return Err(Failed::new("move", "the network is another one"));
         }
         if let Some(outside) = &mut self.outside {
-            outside.ground = outside.outer.build(&wanted)?;
+            outside.base_root = outside.outer.build(&wanted)?;
         }
         self.wanted = wanted;
         Ok(())
@@ -177,7 +177,7 @@ impl Nursery {
             (Ok(()), None) => sys::leave(),
         };
         let first = First {
-            ground: &self.wanted,
+            base_root: &self.wanted,
             wanted,
         };
         let walls = Walls {

@@ -1,4 +1,4 @@
-//! A helper that has left the host and built a ground (see `spec::Ground`), and
+//! A helper that has left the host and built a ground (see `spec::BaseRoot`), and
 //! builds rooms on it (see `room`), one for each command: the ground is the dear
 //! part, and the same for every command. Nothing that a command can touch is shared,
 //! see `helper::namespaces`. It goes when this process goes.
@@ -34,7 +34,7 @@ use rustix::{
 use crate::{
     Network,
     process::{cell::Room, spawn::Prepared},
-    spec::{self, Asking, Ground, NURSERY},
+    spec::{self, Asking, BaseRoot, NURSERY},
     view::Step,
 };
 
@@ -42,14 +42,14 @@ use crate::{
 const MOST: usize = 3;
 
 /// Those that wait for their next command; the one that was used last is last.
-static IDLE: Mutex<Vec<Nursery>> = Mutex::new(Vec::new());
+static IDLE: Mutex<Vec<HelperPool>> = Mutex::new(Vec::new());
 
 /// Ends the helpers that wait for a next command, and returns when they are gone.
 /// They would go with this process anyway; this leaves nothing to the kernel, and
 /// their time is counted as ours.
 pub fn end_helpers() {
     let idle = std::mem::take(&mut *IDLE.lock().unwrap_or_else(PoisonError::into_inner));
-    let children: Vec<Child> = idle.into_iter().map(Nursery::hang_up).collect();
+    let children: Vec<Child> = idle.into_iter().map(HelperPool::hang_up).collect();
     for mut child in children {
         let _ = child.wait();
     }
@@ -57,10 +57,10 @@ pub fn end_helpers() {
 
 /// A helper that lives, with the line to it.
 #[derive(Debug)]
-pub(crate) struct Nursery {
+pub(crate) struct HelperPool {
     helper: PathBuf,
     /// Nothing without namespaces: such a helper runs one command and ends.
-    ground: Option<Arc<Ground>>,
+    base_root: Option<Arc<BaseRoot>>,
     /// The room that waits for a command.
     room: Option<Room>,
     /// What the next command will need, if it is like the last one.
@@ -82,51 +82,51 @@ pub(crate) struct Pipes {
     pub report: PipeReader,
 }
 
-impl Nursery {
+impl HelperPool {
     /// Hands the command to a helper that waits on its ground. Nothing when none
     /// does, or when it died meanwhile.
     pub(crate) fn waiting(helper: &Path, prepared: &Prepared) -> Option<(Self, Pipes)> {
-        let ground = prepared.ground.as_ref()?;
-        let mut nursery = {
+        let base_root = prepared.base_root.as_ref()?;
+        let mut helper_pool = {
             let mut idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner);
             let at = |suits: &dyn Fn(&Self) -> bool| {
                 idle.iter()
                     .rposition(|one| one.helper == helper && suits(one))
             };
-            let at = at(&|one| one.ground.as_ref() == Some(ground))
-                .or_else(|| at(&|one| one.is_new && one.network() == Some(ground.network)))?;
+            let at = at(&|one| one.base_root.as_ref() == Some(base_root))
+                .or_else(|| at(&|one| one.is_new && one.network() == Some(base_root.network)))?;
             idle.remove(at)
         };
         // Its room goes with it, but not at once.
-        if !matches!(nursery.child.try_wait(), Ok(None)) {
+        if !matches!(helper_pool.child.try_wait(), Ok(None)) {
             return None;
         }
-        let moves = nursery.ground.as_ref() != Some(ground);
+        let moves = helper_pool.base_root.as_ref() != Some(base_root);
         if moves {
-            nursery.shown = identities(&prepared.ground);
-            nursery.ground.clone_from(&prepared.ground);
-        } else if nursery.shown != identities(&nursery.ground) {
-            nursery.end();
+            helper_pool.shown = identities(&prepared.base_root);
+            helper_pool.base_root.clone_from(&prepared.base_root);
+        } else if helper_pool.shown != identities(&helper_pool.base_root) {
+            helper_pool.end();
             return None;
         }
         let (pipes, ends) = pipes().ok()?;
-        match nursery.run(moves.then_some(&**ground), prepared, &ends) {
-            Ok(()) => Some((nursery, pipes)),
+        match helper_pool.run(moves.then_some(&**base_root), prepared, &ends) {
+            Ok(()) => Some((helper_pool, pipes)),
             Err(error) => {
                 tracing::debug!(%error, "a jail helper is gone");
-                nursery.end();
+                helper_pool.end();
                 None
             }
         }
     }
 
     fn network(&self) -> Option<Network> {
-        self.ground.as_ref().map(|ground| ground.network)
+        self.base_root.as_ref().map(|base_root| base_root.network)
     }
 
     /// Starts a helper with its first command.
     pub(crate) fn start(helper: &Path, prepared: &Prepared) -> io::Result<(Self, Pipes)> {
-        let shown = identities(&prepared.ground);
+        let shown = identities(&prepared.base_root);
         let (line, its_line) = UnixStream::pair()?;
         let (pipes, ends) = pipes()?;
         let child = Command::new(helper)
@@ -138,10 +138,10 @@ impl Nursery {
             // What the loader has to say, should it not come to the helper.
             .stderr(ends.1.try_clone()?)
             .spawn()?;
-        let ground = prepared.ground.clone();
-        let mut nursery = Self {
+        let base_root = prepared.base_root.clone();
+        let mut helper_pool = Self {
             helper: helper.to_owned(),
-            ground: ground.clone(),
+            base_root: base_root.clone(),
             room: None,
             next: None,
             shown,
@@ -150,20 +150,25 @@ impl Nursery {
             child,
             line,
         };
-        match nursery.run(ground.as_deref(), prepared, &ends) {
-            Ok(()) => Ok((nursery, pipes)),
+        match helper_pool.run(base_root.as_deref(), prepared, &ends) {
+            Ok(()) => Ok((helper_pool, pipes)),
             Err(error) => {
-                nursery.end();
+                helper_pool.end();
                 Err(error)
             }
         }
     }
 
     /// Hands it a command, in the room that waits if it suits, or in a new one.
-    fn run(&mut self, ground: Option<&Ground>, prepared: &Prepared, ends: &Ends) -> io::Result<()> {
+    fn run(
+        &mut self,
+        base_root: Option<&BaseRoot>,
+        prepared: &Prepared,
+        ends: &Ends,
+    ) -> io::Result<()> {
         self.again = prepared.again;
         self.is_new = prepared.spec.argv.is_empty();
-        if self.ground.is_none() {
+        if self.base_root.is_none() {
             return hand_over(&self.line, prepared, ends);
         }
         self.next = (prepared.again && prepared.ahead).then(|| prepared.room.clone());
@@ -173,17 +178,17 @@ impl Nursery {
                 Err(error) => tracing::debug!(%error, "a jail's room is gone"),
             }
         }
-        let room = self.build(ground, prepared.room.clone())?;
+        let room = self.build(base_root, prepared.room.clone())?;
         room.run(prepared, ends)
     }
 
     /// Asks for a room. What is in its place goes.
-    fn build(&mut self, ground: Option<&Ground>, wanted: spec::Room) -> io::Result<Room> {
+    fn build(&mut self, base_root: Option<&BaseRoot>, wanted: spec::Room) -> io::Result<Room> {
         self.room = None;
         let (room, its_line) = Room::new(wanted)?;
         let mut text = Vec::new();
-        if let Some(ground) = ground {
-            line(&Asking::Ground(ground), &mut text)?;
+        if let Some(base_root) = base_root {
+            line(&Asking::BaseRoot(base_root), &mut text)?;
         }
         line(&Asking::Room(&room.wanted), &mut text)?;
         send(&self.line, &text, &[its_line.as_fd()])?;
@@ -275,8 +280,8 @@ fn line(request: &Asking<'_>, text: &mut Vec<u8>) -> io::Result<()> {
     Ok(())
 }
 
-fn identities(ground: &Option<Arc<Ground>>) -> Vec<Identity> {
-    let steps = ground.iter().flat_map(|ground| &ground.steps);
+fn identities(base_root: &Option<Arc<BaseRoot>>) -> Vec<Identity> {
+    let steps = base_root.iter().flat_map(|base_root| &base_root.steps);
     let shown = steps.filter_map(|step| match step {
         Step::Show { path, .. } => Some(path.path()),
         _ => None,
@@ -302,14 +307,14 @@ mod tests {
             path: tools.as_path().into(),
             write: false,
         }];
-        let ground = crate::view::base_root::on(steps, Vec::new(), Network::Loopback);
-        let ground = Some(Arc::new(ground));
-        let before = identities(&ground);
+        let base_root = crate::view::base_root::on(steps, Vec::new(), Network::Loopback);
+        let base_root = Some(Arc::new(base_root));
+        let before = identities(&base_root);
         std::fs::write(tools.join("new"), "").unwrap();
-        assert_eq!(identities(&ground), before, "its content may change");
+        assert_eq!(identities(&base_root), before, "its content may change");
         std::fs::rename(&tools, folder.path().join("old")).unwrap();
-        assert_ne!(identities(&ground), before, "gone");
+        assert_ne!(identities(&base_root), before, "gone");
         std::fs::create_dir(&tools).unwrap();
-        assert_ne!(identities(&ground), before, "another one");
+        assert_ne!(identities(&base_root), before, "another one");
     }
 }

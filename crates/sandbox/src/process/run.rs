@@ -12,7 +12,7 @@ use tokio::{io::AsyncReadExt, net::unix::pipe, sync::mpsc, time};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Ended, Exit, JailError, Limits,
+    Ended, Exit, Limits, SandboxError,
     process::{
         output::Output,
         spawn::{Leash, Started, Traces},
@@ -34,7 +34,7 @@ pub(crate) async fn to_the_end(
     cancel: &CancellationToken,
     stream: Option<mpsc::Sender<Vec<u8>>>,
     since: Instant,
-) -> Result<Exit, JailError> {
+) -> Result<Exit, SandboxError> {
     let Started {
         leash,
         output,
@@ -62,7 +62,7 @@ pub(crate) async fn to_the_end(
     };
     if let Some(path) = seals.broken() {
         seals.mend();
-        return Err(JailError::Tampered {
+        return Err(SandboxError::Tampered {
             path: path.to_owned(),
         });
     }
@@ -70,7 +70,7 @@ pub(crate) async fn to_the_end(
 }
 
 /// Ends everything and returns when it is over.
-async fn end(session: &mut Session, leash: Leash) -> Result<Traces, JailError> {
+async fn end(session: &mut Session, leash: Leash) -> Result<Traces, SandboxError> {
     session.stream = None;
     leash.ask();
     if time::timeout(PATIENCE, session.drain_all()).await.is_err() {
@@ -82,20 +82,20 @@ async fn end(session: &mut Session, leash: Leash) -> Result<Traces, JailError> {
 }
 
 /// Waits for the helper, which goes last.
-async fn wait(leash: Leash) -> Result<Traces, JailError> {
+async fn wait(leash: Leash) -> Result<Traces, SandboxError> {
     let waited = tokio::task::spawn_blocking(move || leash.wait());
     let waited = time::timeout(AT_MOST, waited).await;
     waited
         .map_err(|_| lost("ending a command"))?
         .unwrap_or_else(|_| Err(io::ErrorKind::Other.into()))
-        .map_err(|source| JailError::Lost {
+        .map_err(|source| SandboxError::Lost {
             step: "waiting for it",
             source,
         })
 }
 
-fn reader(pipe: PipeReader) -> Result<pipe::Receiver, JailError> {
-    pipe::Receiver::from_owned_fd(OwnedFd::from(pipe)).map_err(|source| JailError::Lost {
+fn reader(pipe: PipeReader) -> Result<pipe::Receiver, SandboxError> {
+    pipe::Receiver::from_owned_fd(OwnedFd::from(pipe)).map_err(|source| SandboxError::Lost {
         step: "listening to it",
         source,
     })
@@ -112,7 +112,7 @@ struct Session {
 
 impl Session {
     /// Reads until both pipes end or too much was written.
-    async fn drain(&mut self) -> Result<Option<Ended>, JailError> {
+    async fn drain(&mut self) -> Result<Option<Ended>, SandboxError> {
         let mut buffer = vec![0; 64 << 10];
         let mut said = [0; 4096];
         while self.output.is_some() || self.report.is_some() {
@@ -158,7 +158,12 @@ impl Session {
         }
     }
 
-    fn exit(self, program: &OsStr, why: Option<Ended>, since: Instant) -> Result<Exit, JailError> {
+    fn exit(
+        self,
+        program: &OsStr,
+        why: Option<Ended>,
+        since: Instant,
+    ) -> Result<Exit, SandboxError> {
         let text = String::from_utf8_lossy(&self.said);
         let (code, signal, ended) = match (first_report(&text), why) {
             (_, Some(why)) => (None, Some(libc::SIGKILL), why),
@@ -166,22 +171,22 @@ impl Session {
             (Ok(Report::Signalled(signal)), None) => (None, Some(signal), Ended::Itself),
             (Ok(Report::Stopped(why)), None) => (None, Some(libc::SIGKILL), why),
             (Ok(Report::Over), None) => {
-                return Err(JailError::SetUp {
+                return Err(SandboxError::SetUp {
                     step: "hear from the helper".to_owned(),
                     detail: text.into_owned(),
                 });
             }
             (Ok(Report::SetUp { step, detail }), None) => {
-                return Err(JailError::SetUp { step, detail });
+                return Err(SandboxError::SetUp { step, detail });
             }
             (Ok(Report::Program { detail }), None) => {
-                return Err(JailError::Program {
+                return Err(SandboxError::Program {
                     program: program.to_string_lossy().into_owned(),
                     detail,
                 });
             }
             (Err(text), None) => {
-                return Err(JailError::SetUp {
+                return Err(SandboxError::SetUp {
                     step: "hear from the helper".to_owned(),
                     detail: text,
                 });

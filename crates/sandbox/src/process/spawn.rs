@@ -15,10 +15,10 @@ use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
 use crate::{
-    JailError,
-    process::helper_pool::{Nursery, Pipes},
+    SandboxError,
+    process::helper_pool::{HelperPool, Pipes},
     seal::Seals,
-    spec::{Ground, Room, Spec},
+    spec::{BaseRoot, Room, Spec},
     view::placeholder::Placeholder,
 };
 
@@ -29,7 +29,7 @@ static THREAD: OnceLock<mpsc::Sender<Job>> = OnceLock::new();
 /// What a helper is started with.
 pub(crate) struct Prepared {
     /// What is built first, in namespaces.
-    pub ground: Option<Arc<Ground>>,
+    pub base_root: Option<Arc<BaseRoot>>,
     /// Whether other commands can use the same ground.
     pub again: bool,
     /// Whether the next command's room can be built when this one is over.
@@ -66,18 +66,18 @@ pub(crate) struct Started {
 pub(crate) fn start(
     helper: PathBuf,
     prepared: Prepared,
-    answer: impl FnOnce(Result<Started, JailError>) + Send + 'static,
+    answer: impl FnOnce(Result<Started, SandboxError>) + Send + 'static,
 ) {
     fault("sandbox.before-start");
-    if let Some(found) = Nursery::waiting(&helper, &prepared) {
+    if let Some(found) = HelperPool::waiting(&helper, &prepared) {
         return answer(Ok(started(found, prepared)));
     }
     let job: Job = Box::new(move || {
-        let new = Nursery::start(&helper, &prepared);
+        let new = HelperPool::start(&helper, &prepared);
         // A caller that went away drops the leash, which ends the helper.
         answer(match new {
             Ok(new) => Ok(started(new, prepared)),
-            Err(source) => Err(JailError::Helper {
+            Err(source) => Err(SandboxError::Helper {
                 path: helper,
                 source,
             }),
@@ -87,11 +87,11 @@ pub(crate) fn start(
     let _ = thread().send(job);
 }
 
-fn started((nursery, pipes): (Nursery, Pipes), prepared: Prepared) -> Started {
+fn started((helper_pool, pipes): (HelperPool, Pipes), prepared: Prepared) -> Started {
     fault("sandbox.after-start");
     Started {
         leash: Leash {
-            nursery: Some(nursery),
+            helper_pool: Some(helper_pool),
             traces: prepared.traces,
         },
         output: pipes.output,
@@ -116,7 +116,7 @@ fn thread() -> &'static mpsc::Sender<Job> {
 /// Holds a helper. Whoever drops it ends the helper and all that it runs.
 #[derive(Debug)]
 pub(crate) struct Leash {
-    nursery: Option<Nursery>,
+    helper_pool: Option<HelperPool>,
     traces: Traces,
 }
 
@@ -134,9 +134,9 @@ impl Leash {
     fn signal(&self, signal: Signal) {
         // The child is not waited for yet, so its number is still its own.
         let pid = self
-            .nursery
+            .helper_pool
             .as_ref()
-            .and_then(|nursery| Pid::from_raw(nursery.child.id().cast_signed()));
+            .and_then(|helper_pool| Pid::from_raw(helper_pool.child.id().cast_signed()));
         if let Some(pid) = pid {
             let _ = kill_process(pid, signal);
         }
@@ -144,8 +144,8 @@ impl Leash {
 
     /// Waits for the helper.
     pub(crate) fn wait(mut self) -> io::Result<Traces> {
-        if let Some(nursery) = self.nursery.take() {
-            nursery.hang_up().wait()?;
+        if let Some(helper_pool) = self.helper_pool.take() {
+            helper_pool.hang_up().wait()?;
         }
         Ok(std::mem::take(&mut self.traces))
     }
@@ -154,8 +154,8 @@ impl Leash {
     /// back to the kernel, which nobody needs to wait for, and the helper builds
     /// another one for the next command.
     pub(crate) fn let_go(mut self) -> Traces {
-        if let Some(nursery) = self.nursery.take() {
-            nursery.keep();
+        if let Some(helper_pool) = self.helper_pool.take() {
+            helper_pool.keep();
         }
         std::mem::take(&mut self.traces)
     }
@@ -190,8 +190,8 @@ impl Drop for Leash {
         // Waiting must not block the caller, and placeholders must not go before
         // the processes that they protect against.
         self.ask();
-        if let Some(nursery) = self.nursery.take() {
-            reap(nursery.hang_up(), std::mem::take(&mut self.traces));
+        if let Some(helper_pool) = self.helper_pool.take() {
+            reap(helper_pool.hang_up(), std::mem::take(&mut self.traces));
         }
     }
 }

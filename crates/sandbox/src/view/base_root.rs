@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, path::Path};
 
 use crate::{
     Network,
-    spec::{Ground, VERSION, Way},
+    spec::{BaseRoot, VERSION, Way},
     view::{
         Step, View,
         looks::{Kind, Looks},
@@ -18,7 +18,7 @@ const SCRATCH: [&str; 2] = [crate::TMP, "/dev/shm"];
 /// Takes the ground of a view out of its steps, and says whether other commands
 /// can use the same one. A view that does not split is all ground, built for its
 /// command alone.
-pub(crate) fn split(view: &mut View, base: &[Step], network: Network) -> (Ground, bool) {
+pub(crate) fn split(view: &mut View, base: &[Step], network: Network) -> (BaseRoot, bool) {
     let shared = take_base(view, base);
     // With the host's network there is a door that nobody else should find open.
     let again = shared.is_some() && network == Network::Loopback;
@@ -31,8 +31,8 @@ pub(crate) fn split(view: &mut View, base: &[Step], network: Network) -> (Ground
 }
 
 /// A ground with nothing but these steps.
-pub(crate) fn on(steps: Vec<Step>, ways: Vec<Way>, network: Network) -> Ground {
-    Ground {
+pub(crate) fn on(steps: Vec<Step>, ways: Vec<Way>, network: Network) -> BaseRoot {
+    BaseRoot {
         version: VERSION,
         caller: std::process::id().cast_signed(),
         network,
@@ -65,9 +65,9 @@ fn take_base(view: &mut View, base: &[Step]) -> Option<Vec<Step>> {
 
 /// The mount points that `later` steps need in the ground's own file system:
 /// those that lie in nothing that is mounted.
-fn ways(ground: &[Step], later: &[Step], looks: &mut Looks) -> Vec<Way> {
+fn ways(base_root: &[Step], later: &[Step], looks: &mut Looks) -> Vec<Way> {
     let missing = later.iter().enumerate().filter(|(number, step)| {
-        let mut before = ground.iter().chain(&later[..*number]);
+        let mut before = base_root.iter().chain(&later[..*number]);
         !in_scratch(step) && !before.any(|other| step.place().starts_with(other.place()))
     });
     missing
@@ -122,9 +122,9 @@ mod tests {
         let below = cover("/usr/share/keys");
         let whole = [&base[..], &[tree.clone(), below.clone()]].concat();
         let mut plain = view(&whole);
-        let (ground, again) = split(&mut plain, &base, Network::Loopback);
+        let (base_root, again) = split(&mut plain, &base, Network::Loopback);
         assert!(again);
-        assert_eq!(ground.steps, base);
+        assert_eq!(base_root.steps, base);
         assert_eq!(plain.steps, [tree.clone(), below]);
         let (_, again) = split(&mut view(&whole), &base, Network::Host);
         assert!(!again, "the host's network is for one command");
@@ -136,9 +136,9 @@ mod tests {
             [&base[..], &[show("/etc", false), tree.clone()]].concat(),
         ] {
             let mut view = view(&steps);
-            let (ground, again) = split(&mut view, &base, Network::Loopback);
+            let (base_root, again) = split(&mut view, &base, Network::Loopback);
             assert!(!again);
-            assert_eq!((ground.steps, view.steps), (steps, Vec::new()));
+            assert_eq!((base_root.steps, view.steps), (steps, Vec::new()));
         }
     }
 
@@ -146,10 +146,10 @@ mod tests {
     fn what_lies_in_the_scratch_space_waits_for_it() {
         let base = [show("/usr", false), show("/tmp/tools", false)];
         let mut view = view(&[base[0].clone(), base[1].clone(), show("/tmp/w", true)]);
-        let (ground, again) = split(&mut view, &base, Network::Loopback);
+        let (base_root, again) = split(&mut view, &base, Network::Loopback);
         assert!(again);
-        assert_eq!(ground.steps, [show("/usr", false)]);
-        assert_eq!(ground.ways, []);
+        assert_eq!(base_root.steps, [show("/usr", false)]);
+        assert_eq!(base_root.ways, []);
         assert_eq!(
             view.steps,
             [show("/tmp/tools", false), show("/tmp/w", true)]
@@ -165,8 +165,8 @@ mod tests {
             show("/work/tree/.git", false),
             cover("/usr/share/keys"),
         ];
-        let (ground, _) = split(&mut view(&steps), &base, Network::Loopback);
-        let ways: Vec<_> = ground.ways.iter().map(|way| way.path.path()).collect();
+        let (base_root, _) = split(&mut view(&steps), &base, Network::Loopback);
+        let ways: Vec<_> = base_root.ways.iter().map(|way| way.path.path()).collect();
         assert_eq!(ways, [Path::new("/work/tree")]);
     }
 }

@@ -9,7 +9,7 @@ use std::{
 
 use crate::{
     Profile,
-    spec::Ground,
+    spec::BaseRoot,
     view::{Step, looks::Looks},
 };
 
@@ -21,7 +21,7 @@ const MOST: usize = 3;
 pub(crate) struct Plan {
     pub profile: Profile,
     /// In namespaces: what a helper builds once.
-    pub ground: Option<Arc<Ground>>,
+    pub base_root: Option<Arc<BaseRoot>>,
     /// Whether other commands can use the same ground.
     pub again: bool,
     /// What comes on top of it for each command.
@@ -31,7 +31,7 @@ pub(crate) struct Plan {
     pub looks: Looks,
 }
 
-/// Those of one jail; the one that was used last is last.
+/// Those of one sandbox; the one that was used last is last.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Plans(Arc<Mutex<Vec<Arc<Plan>>>>);
 

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fs, time::Duration};
 
-use butler_sandbox::{Command, Ended, JailError, Stdin, Strength, shell};
+use butler_sandbox::{Command, Ended, SandboxError, Stdin, Strength, shell};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -11,7 +11,7 @@ use crate::world::{World, text};
 #[tokio::test]
 async fn a_command_writes_in_the_worktree_and_says_how_it_ended() {
     let world = World::new();
-    assert_eq!(world.jail.strength(), Strength::Namespaces);
+    assert_eq!(world.sandbox.strength(), Strength::Namespaces);
     let exit = world
         .sh("echo out; echo err >&2; echo kept > file; exit 3")
         .await;
@@ -63,12 +63,12 @@ async fn a_program_that_does_not_exist_is_an_error_that_names_it() {
     command.argv = vec!["no-such-program".into()];
     let cancel = CancellationToken::new();
     let result = world
-        .jail
+        .sandbox
         .run(&command, &world.profile, &cancel, None)
         .await;
     let error = result.unwrap_err();
     assert!(
-        matches!(&error, JailError::Program { program, .. } if program == "no-such-program"),
+        matches!(&error, SandboxError::Program { program, .. } if program == "no-such-program"),
         "{error:?}"
     );
 }
@@ -80,7 +80,7 @@ async fn a_worktree_that_does_not_exist_is_an_error_that_names_it() {
     let command = shell("true", world.root());
     let cancel = CancellationToken::new();
     let error = world
-        .jail
+        .sandbox
         .run(&command, &world.profile, &cancel, None)
         .await
         .unwrap_err();
@@ -95,7 +95,7 @@ async fn output_streams_while_the_command_runs() {
     world.ok("mkfifo pipe").await;
     let cancel = CancellationToken::new();
     let run = world
-        .jail
+        .sandbox
         .run(&command, &world.profile, &cancel, Some(sender));
     let answer = async {
         assert_eq!(receiver.recv().await.unwrap(), b"one\n");
@@ -118,7 +118,7 @@ async fn of_long_output_head_and_tail_are_kept_and_counted() {
     let command = shell("seq 1 1000", world.root());
     let cancel = CancellationToken::new();
     let run = world
-        .jail
+        .sandbox
         .run(&command, &world.profile, &cancel, Some(sender));
     let exit = run.await.unwrap();
     assert_eq!(text(&exit), "1\n2\n3\n4\n5\n\n999\n1000\n");
@@ -155,7 +155,7 @@ async fn cancel_ends_a_running_command() {
     let (sender, mut receiver) = mpsc::channel(1);
     let command = shell("echo up; sleep 1000", world.root());
     let run = world
-        .jail
+        .sandbox
         .run(&command, &world.profile, &cancel, Some(sender));
     let stop = async {
         receiver.recv().await.unwrap();

@@ -97,12 +97,12 @@ async fn the_caller_that_is_killed() {
     ) else {
         return;
     };
-    let jail = butler_sandbox::Jail::new(helper()).unwrap();
+    let sandbox = butler_sandbox::Sandbox::new(helper()).unwrap();
     let profile = butler_sandbox::Profile::new(&root);
     let (sender, mut receiver) = mpsc::channel(1);
     let cancel = CancellationToken::new();
     let command = shell(&script, &root);
-    let run = jail.run(&command, &profile, &cancel, Some(sender));
+    let run = sandbox.run(&command, &profile, &cancel, Some(sender));
     let tell = async {
         receiver.recv().await.unwrap();
         fs::write(Path::new(&root).join("up"), "").unwrap();
@@ -120,7 +120,7 @@ async fn a_dropped_future_leaves_no_process_and_no_placeholder() {
     let cancel = CancellationToken::new();
     {
         let run = world
-            .jail
+            .sandbox
             .run(&command, &world.profile, &cancel, Some(sender));
         tokio::pin!(run);
         tokio::select! {
@@ -149,7 +149,7 @@ async fn after_cancel_nothing_is_left_when_run_returns() {
     let (sender, mut receiver) = mpsc::channel(1);
     let command = shell(&stubborn(&mark), world.root());
     let run = world
-        .jail
+        .sandbox
         .run(&command, &world.profile, &cancel, Some(sender));
     let stop = async {
         receiver.recv().await.unwrap();
@@ -168,7 +168,7 @@ fn a_command_outlives_the_thread_that_asked_for_it() {
         .enable_all()
         .build()
         .unwrap();
-    let (jail, profile) = (world.jail.clone(), world.profile.clone());
+    let (sandbox, profile) = (world.sandbox.clone(), world.profile.clone());
     let command = Command {
         argv: vec![
             "/bin/sh".into(),
@@ -184,7 +184,8 @@ fn a_command_outlives_the_thread_that_asked_for_it() {
     let handle = runtime.handle().clone();
     std::thread::spawn(move || {
         let mut run = Box::pin(async move {
-            jail.run(&command, &profile, &CancellationToken::new(), None)
+            sandbox
+                .run(&command, &profile, &CancellationToken::new(), None)
                 .await
         });
         // Polled once here, so that it starts here; then it moves to the runtime.

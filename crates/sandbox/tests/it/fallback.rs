@@ -2,16 +2,16 @@
 
 use std::collections::BTreeSet;
 
-use butler_sandbox::{Ended, JailError, Strength, shell};
+use butler_sandbox::{Ended, SandboxError, Strength, shell};
 use tokio_util::sync::CancellationToken;
 
 use crate::world::{World, canary, text};
 
 fn weaker() -> World {
     let mut world = World::new();
-    world.jail = world.jail.without_namespaces("asked for").unwrap();
+    world.sandbox = world.sandbox.without_namespaces("asked for").unwrap();
     assert_eq!(
-        world.jail.strength(),
+        world.sandbox.strength(),
         Strength::LandlockOnly {
             reason: "asked for".to_owned()
         }
@@ -21,7 +21,7 @@ fn weaker() -> World {
 
 #[tokio::test]
 async fn without_namespaces_only_the_known_gaps_are_open() {
-    let test = weaker().jail.self_test().await;
+    let test = weaker().sandbox.self_test().await;
     let open: BTreeSet<_> = test
         .probes
         .iter()
@@ -96,10 +96,10 @@ async fn without_namespaces_a_changed_protected_place_is_noticed() {
         let command = shell(attack, world.root());
         let cancel = CancellationToken::new();
         let result = world
-            .jail
+            .sandbox
             .run(&command, &world.profile, &cancel, None)
             .await;
-        let Err(JailError::Tampered { path }) = result else {
+        let Err(SandboxError::Tampered { path }) = result else {
             panic!("{attack}: {result:?}");
         };
         assert_eq!(path, world.root().join(place), "{attack}");
@@ -138,11 +138,11 @@ async fn without_namespaces_what_was_planted_for_git_is_put_back() {
     ] {
         let command = shell(attack, world.root());
         let result = world
-            .jail
+            .sandbox
             .run(&command, &world.profile, &cancel, None)
             .await;
         assert!(
-            matches!(result, Err(JailError::Tampered { .. })),
+            matches!(result, Err(SandboxError::Tampered { .. })),
             "{attack}: {result:?}"
         );
         let found = world
@@ -166,23 +166,23 @@ async fn without_namespaces_what_was_planted_for_git_is_put_back() {
 #[tokio::test]
 async fn without_any_walls_a_command_runs_only_by_a_word_of_its_own() {
     let mut world = World::new();
-    world.jail = world.jail.without_walls("asked for");
+    world.sandbox = world.sandbox.without_walls("asked for");
     let cancel = CancellationToken::new();
     let command = shell(
         "echo ran > file; echo $HOME; test -d $HOME && (sleep 1000 &) ; true",
         world.root(),
     );
     let refused = world
-        .jail
+        .sandbox
         .run(&command, &world.profile, &cancel, None)
         .await;
     assert!(
-        matches!(refused, Err(JailError::Unconfined { .. })),
+        matches!(refused, Err(SandboxError::Unconfined { .. })),
         "{refused:?}"
     );
     assert!(!world.root().join("file").exists());
     let exit = world
-        .jail
+        .sandbox
         .run_unconfined(&command, &world.profile, &cancel, None)
         .await
         .unwrap();
@@ -194,7 +194,7 @@ async fn without_any_walls_a_command_runs_only_by_a_word_of_its_own() {
         world.root(),
     );
     let exit = world
-        .jail
+        .sandbox
         .run_unconfined(&endless, &world.profile, &cancel, None)
         .await
         .unwrap();

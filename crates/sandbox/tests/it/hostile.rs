@@ -19,7 +19,7 @@ use crate::world::{World, canary, helper, text};
 #[tokio::test]
 async fn every_attack_of_the_self_test_is_refused() {
     let world = World::new();
-    let test = world.jail.self_test().await;
+    let test = world.sandbox.self_test().await;
     let got_through: Vec<_> = test.probes.iter().filter(|probe| !probe.refused).collect();
     assert!(got_through.is_empty(), "{got_through:#?}");
     let names: BTreeSet<_> = test.probes.iter().map(|probe| &probe.name).collect();

@@ -162,7 +162,9 @@ async fn a_second_command_does_not_uncover_the_first() {
     let script = "echo up; read x < go; mkdir .vscode 2>&1; echo '{}' > .vscode/tasks.json";
     let long = shell(script, world.root());
     let cancel = CancellationToken::new();
-    let first = world.jail.run(&long, &world.profile, &cancel, Some(sender));
+    let first = world
+        .sandbox
+        .run(&long, &world.profile, &cancel, Some(sender));
     let second = async {
         receiver.recv().await.unwrap();
         world.ok("true").await;
@@ -222,8 +224,8 @@ async fn a_placeholder_goes_with_its_command_or_when_asked_with_the_jail() {
     };
     refused(&world).await;
     assert!(!missing.exists());
-    let usual = world.jail.clone();
-    world.jail = usual.clone().leaving_placeholders();
+    let usual = world.sandbox.clone();
+    world.sandbox = usual.clone().leaving_placeholders();
     refused(&world).await;
     assert!(missing.exists(), "it waits for the next command");
     refused(&world).await;
@@ -231,7 +233,7 @@ async fn a_placeholder_goes_with_its_command_or_when_asked_with_the_jail() {
     fs::remove_dir(&missing).unwrap();
     refused(&world).await;
     assert!(missing.exists());
-    world.jail = usual;
+    world.sandbox = usual;
     assert!(!missing.exists());
 }
 

@@ -6,21 +6,21 @@ use std::{
     sync::LazyLock,
 };
 
-use butler_sandbox::{Command, Exit, Jail, Profile, shell};
+use butler_sandbox::{Command, Exit, Profile, Sandbox, shell};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
-static JAIL: LazyLock<Jail> = LazyLock::new(|| Jail::new(helper()).unwrap());
+static JAIL: LazyLock<Sandbox> = LazyLock::new(|| Sandbox::new(helper()).unwrap());
 
 /// The executable that plays `codebutler __sandbox`.
 pub fn helper() -> PathBuf {
     env!("CARGO_BIN_EXE_butler-sandbox-helper").into()
 }
 
-/// A folder with a worktree, a secret beside it, and the jail.
+/// A folder with a worktree, a secret beside it, and the sandbox.
 pub struct World {
     folder: TempDir,
-    pub jail: Jail,
+    pub sandbox: Sandbox,
     pub profile: Profile,
 }
 
@@ -32,7 +32,7 @@ impl World {
         fs::write(folder.path().join("secret"), canary()).unwrap();
         Self {
             profile: Profile::new(root),
-            jail: JAIL.clone(),
+            sandbox: JAIL.clone(),
             folder,
         }
     }
@@ -55,7 +55,7 @@ impl World {
 
     pub async fn run(&self, command: Command) -> Exit {
         let cancel = CancellationToken::new();
-        self.jail
+        self.sandbox
             .run(&command, &self.profile, &cancel, None)
             .await
             .unwrap()

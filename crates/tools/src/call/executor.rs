@@ -11,7 +11,7 @@ use butler_protocol::{CrashClass, Sha256Hex, Tier, ToolCall, ToolOutcome};
 use futures_util::{FutureExt, future::BoxFuture};
 use serde_json::Value;
 
-use crate::{Desk, Registry, Tool, call::repair, content::clip, run::scripts};
+use crate::{Registry, Tool, ToolContext, call::repair, content::clip, run::scripts};
 
 /// How long a tool that was told to stop gets to say how far it came.
 const LAST_WORDS: Duration = Duration::from_secs(3);
@@ -72,13 +72,13 @@ impl Executor {
     /// What is written to the log before the call runs; nothing for a call
     /// that cannot run.
     #[must_use]
-    pub fn intent(&self, call: &ToolCall, desk: &Desk) -> Option<Intent> {
+    pub fn intent(&self, call: &ToolCall, context: &ToolContext) -> Option<Intent> {
         let tool = self.registry.get(&call.name)?;
         let fitted = self.fitted(call).ok()?;
         Some(Intent {
             crash: tool.crash(),
             sha256: Sha256Hex::of(call.arguments.to_string()),
-            trace: tool.trace(&fitted.arguments, desk),
+            trace: tool.trace(&fitted.arguments, context),
         })
     }
 
@@ -87,7 +87,7 @@ impl Executor {
         &'a self,
         call: &'a ToolCall,
         permit: Permit,
-        desk: &'a Desk,
+        context: &'a ToolContext,
     ) -> BoxFuture<'a, ToolOutcome> {
         Box::pin(async move {
             let prepared = self.prepare(call, &permit);
@@ -95,7 +95,7 @@ impl Executor {
                 Ok(prepared) => prepared,
                 Err(outcome) => return outcome,
             };
-            let own = desk.for_call();
+            let own = context.for_call();
             if let Err(outcome) = save_first(call, &permit, &own).await {
                 return outcome;
             }
@@ -123,11 +123,11 @@ impl Executor {
     pub async fn run_batch(
         &self,
         calls: impl IntoIterator<Item = (&ToolCall, Permit)>,
-        desk: &Desk,
+        context: &ToolContext,
     ) -> Vec<ToolOutcome> {
         let runs = calls
             .into_iter()
-            .map(|(call, permit)| self.run(call, permit, desk));
+            .map(|(call, permit)| self.run(call, permit, context));
         futures_util::future::join_all(runs).await
     }
 
@@ -137,14 +137,14 @@ impl Executor {
         call: &'a ToolCall,
         permit: Permit,
         trace: Option<&'a Value>,
-        desk: &'a Desk,
+        context: &'a ToolContext,
     ) -> BoxFuture<'a, ToolOutcome> {
         Box::pin(async move {
             let (tool, input) = match self.prepare(call, &permit) {
                 Ok(prepared) => prepared,
                 Err(outcome) => return outcome,
             };
-            let own = desk.for_call();
+            let own = context.for_call();
             let deadline = tool.deadline(&input);
             let work = tool.recover(&permit, &input, trace, &own);
             supervise(tool, deadline, &own, work).await
@@ -209,8 +209,12 @@ const CHANGING: [&str; 4] = ["Bash", "Write", "Edit", "RunChecks"];
 
 /// Saves the files before a call that may lose some. What cannot be saved is not
 /// put at risk.
-async fn save_first(call: &ToolCall, permit: &Permit, desk: &Desk) -> Result<(), ToolOutcome> {
-    let Some(undo) = desk.undo() else {
+async fn save_first(
+    call: &ToolCall,
+    permit: &Permit,
+    context: &ToolContext,
+) -> Result<(), ToolOutcome> {
+    let Some(undo) = context.undo() else {
         if permit.must_save() {
             let text = "not run: the files cannot be saved here, so it could not be undone";
             return Err(ToolOutcome::error(text));
@@ -224,7 +228,7 @@ async fn save_first(call: &ToolCall, permit: &Permit, desk: &Desk) -> Result<(),
     let about = about.iter().find_map(|name| call.arguments[*name].as_str());
     let about: String = about.unwrap_or_default().chars().take(80).collect();
     let why = format!("before {} {}", call.name, about.replace('\n', " "));
-    match undo.save(why.trim(), desk.cancel()).await {
+    match undo.save(why.trim(), context.cancel()).await {
         Ok(_) => Ok(()),
         Err(error) => {
             tracing::error!(%error, "the files could not be saved before a call");
@@ -259,43 +263,46 @@ fn fields(schema: &Value) -> String {
 async fn supervise(
     tool: &dyn Tool,
     deadline: Duration,
-    desk: &Desk,
+    context: &ToolContext,
     work: BoxFuture<'_, ToolOutcome>,
 ) -> ToolOutcome {
     let mut work = AssertUnwindSafe(work).catch_unwind();
     let name = tool.name();
     let stopped = tokio::select! {
         biased;
-        done = &mut work => return finish(name, desk, done),
-        () = desk.cancel().cancelled() => format!("stopped: {name} was stopped by a person or by the shutdown"),
+        done = &mut work => return finish(name, context, done),
+        () = context.cancel().cancelled() => format!("stopped: {name} was stopped by a person or by the shutdown"),
         () = tokio::time::sleep(deadline) => format!("timed out: {name} did not finish within {} s; ask for less at once", deadline.as_secs()),
     };
     // Reaches child processes and walks; what they have so far is worth keeping.
-    desk.cancel().cancel();
+    context.cancel().cancel();
     match tokio::time::timeout(LAST_WORDS, &mut work).await {
         Ok(Ok(last)) => finish(
             name,
-            desk,
+            context,
             Ok(ToolOutcome {
                 ok: false,
                 text: format!("{stopped}\n{}", last.text),
                 ..last
             }),
         ),
-        Ok(Err(panic)) => finish(name, desk, Err(panic)),
+        Ok(Err(panic)) => finish(name, context, Err(panic)),
         Err(_) => ToolOutcome::error(stopped),
     }
 }
 
 fn finish(
     name: &str,
-    desk: &Desk,
+    context: &ToolContext,
     done: Result<ToolOutcome, Box<dyn std::any::Any + Send>>,
 ) -> ToolOutcome {
     match done {
         Ok(mut outcome) => {
-            outcome.text =
-                clip::head_and_tail(&outcome.text, desk.result_bytes(), "ask for less at once");
+            outcome.text = clip::head_and_tail(
+                &outcome.text,
+                context.result_bytes(),
+                "ask for less at once",
+            );
             outcome
         }
         Err(_) => {

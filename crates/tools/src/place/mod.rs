@@ -37,7 +37,7 @@ pub struct Check {
 }
 
 /// What commands that run in a workplace may see besides it. File tools never
-/// leave the root; this is for the jail.
+/// leave the root; this is for the sandbox.
 #[derive(Debug, Clone, Default)]
 pub struct Surroundings {
     /// The home of the person who runs us: where credentials lie.
@@ -101,7 +101,7 @@ impl Workplace {
         &self.checks
     }
 
-    /// What the jail is told.
+    /// What the sandbox is told.
     #[must_use]
     pub fn surroundings(&self) -> &Surroundings {
         &self.surroundings

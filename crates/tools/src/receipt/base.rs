@@ -9,7 +9,7 @@ use butler_protocol::{Base, CheckRun, CommitSha, NewTests, Sha256Hex, fault};
 use butler_sandbox::Ended;
 
 use super::{ChangedTest, ran};
-use crate::{Check, Desk, Past, Workplace, run::confine};
+use crate::{Check, Past, ToolContext, Workplace, run::confine};
 
 /// One check on the base may take this long.
 const EACH: Duration = Duration::from_secs(1200);
@@ -20,20 +20,20 @@ const MOST_FILES: usize = 50;
 /// What the checks give where the branch began. `green` says whether they pass
 /// on the branch: only then is it worth trying its tests on the base.
 pub(crate) async fn base(
-    desk: &Desk,
+    context: &ToolContext,
     permit: &Permit,
     past: &Arc<dyn Past>,
     tests: &[ChangedTest],
     green: bool,
 ) -> Result<Base, String> {
-    let commit = past.commit(desk.cancel().clone()).await?;
+    let commit = past.commit(context.cancel().clone()).await?;
     let trial = Trial {
-        desk,
+        context,
         permit,
         past,
         commit: &commit,
     };
-    let checks = desk.workplace().checks();
+    let checks = context.workplace().checks();
     let plain = trial.run(checks, &[]).await?;
     let worth = worth_trying(checks, &plain);
     let untried = untried(tests, green, &worth);
@@ -93,7 +93,7 @@ fn worth_trying(checks: &[Check], plain: &[CheckRun]) -> Vec<Check> {
 
 /// Everything a run on the base needs.
 struct Trial<'a> {
-    desk: &'a Desk,
+    context: &'a ToolContext,
     permit: &'a Permit,
     past: &'a Arc<dyn Past>,
     commit: &'a CommitSha,
@@ -110,7 +110,7 @@ impl Trial<'_> {
             return Ok(runs);
         }
         let files = tests.iter().map(|test| test.path.clone()).collect();
-        let cancel = self.desk.cancel().clone();
+        let cancel = self.context.cancel().clone();
         let laid_out = self
             .past
             .lay_out(self.commit.clone(), files, cancel)
@@ -119,14 +119,14 @@ impl Trial<'_> {
         if let Some(runs) = read(&kept) {
             return Ok(runs);
         }
-        let around = self.desk.workplace().surroundings().clone();
+        let around = self.context.workplace().surroundings().clone();
         let place = Workplace::open(&laid_out.folder, checks.to_vec(), around)
             .map_err(|error| error.to_string())?;
-        let desk = self.desk.at(place);
+        let context = self.context.at(place);
         let mut runs = Vec::new();
         for check in checks {
-            desk.progress(format!("running {} on the base", check.name));
-            let exit = confine::run(&desk, self.permit, &check.command, EACH).await?;
+            context.progress(format!("running {} on the base", check.name));
+            let exit = confine::run(&context, self.permit, &check.command, EACH).await?;
             // What says more about this machine and moment than about the base
             // is not a result.
             if exit.ended != Ended::Itself {

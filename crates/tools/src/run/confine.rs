@@ -1,11 +1,11 @@
-//! The walls around commands of a workplace, in the jail's words.
+//! The walls around commands of a workplace, in the sandbox's words.
 
 use std::{path::PathBuf, time::Duration};
 
 use butler_policy::Permit;
 use butler_sandbox::{Command, Ended, Exit, Limits, Network, Profile};
 
-use crate::{Desk, Workplace, content::clip};
+use crate::{ToolContext, Workplace, content::clip};
 
 /// Where people keep credentials below their home.
 const CREDENTIALS: &[&str] = &[
@@ -89,26 +89,29 @@ pub(crate) fn shell(place: &Workplace, command: &str, network: Network) -> Comma
     butler_sandbox::shell_with(command, place.root(), env)
 }
 
-/// Runs a command to its end, in the jail, or without where there are no walls and
+/// Runs a command to its end, in the sandbox, or without where there are no walls and
 /// the permit says that a person knows.
 pub(crate) async fn run(
-    desk: &Desk,
+    context: &ToolContext,
     permit: &Permit,
     command: &str,
     wall: Duration,
 ) -> Result<Exit, String> {
-    let Some(jail) = desk.jail() else {
+    let Some(sandbox) = context.sandbox() else {
         return Err(NO_JAIL.to_owned());
     };
-    let place = desk.workplace();
+    let place = context.workplace();
     let network = network(permit);
     let profile = walls(place, network, wall);
     let command = shell(place, command, network);
     let exit = if permit.unconfined() {
-        jail.run_unconfined(&command, &profile, desk.cancel(), None)
+        sandbox
+            .run_unconfined(&command, &profile, context.cancel(), None)
             .await
     } else {
-        jail.run(&command, &profile, desk.cancel(), None).await
+        sandbox
+            .run(&command, &profile, context.cancel(), None)
+            .await
     };
     exit.map_err(|error| format!("failed: {}", chain(&error)))
 }

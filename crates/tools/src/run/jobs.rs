@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use butler_sandbox::{Command, Jail, Profile};
+use butler_sandbox::{Command, Profile, Sandbox};
 use tokio::sync::mpsc;
 use tokio_util::{
     sync::{CancellationToken, DropGuard},
@@ -68,7 +68,7 @@ impl Jobs {
     /// Starts a command; its number, or why not.
     pub(crate) fn start(
         &self,
-        jail: Arc<Jail>,
+        sandbox: Arc<Sandbox>,
         command: Command,
         profile: Profile,
         unconfined: bool,
@@ -85,7 +85,7 @@ impl Jobs {
         let shared = Arc::<Mutex<Shared>>::default();
         let cancel = self.life.child_token();
         self.tasks.spawn(attend(
-            jail,
+            sandbox,
             command,
             (profile, unconfined),
             cancel.clone(),
@@ -189,7 +189,7 @@ fn unknown(number: u32, jobs: &BTreeMap<u32, Job>) -> String {
 
 /// Runs one job to its end and keeps what it writes.
 async fn attend(
-    jail: Arc<Jail>,
+    sandbox: Arc<Sandbox>,
     command: Command,
     (profile, unconfined): (Profile, bool),
     cancel: CancellationToken,
@@ -206,8 +206,8 @@ async fn attend(
         }
     };
     let run = match unconfined {
-        true => jail.run_unconfined(&command, &profile, &cancel, Some(sender)),
-        false => jail.run(&command, &profile, &cancel, Some(sender)),
+        true => sandbox.run_unconfined(&command, &profile, &cancel, Some(sender)),
+        false => sandbox.run(&command, &profile, &cancel, Some(sender)),
     };
     let (exit, ()) = tokio::join!(run, keep);
     let ended = match exit {

@@ -5,7 +5,7 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use butler_sandbox::{Ended, Jail, Network};
+use butler_sandbox::{Ended, Network, Sandbox};
 use tokio_util::sync::CancellationToken;
 
 use crate::{Workplace, content::clip, run::confine};
@@ -18,7 +18,7 @@ const LINE: usize = 200;
 
 /// A command of the runtime.
 #[derive(Debug, Clone)]
-pub struct Chore {
+pub struct RuntimeCommand {
     /// For a shell, in the folder.
     pub command: String,
     /// What it can connect to.
@@ -29,7 +29,7 @@ pub struct Chore {
     pub writable: Vec<PathBuf>,
 }
 
-impl Chore {
+impl RuntimeCommand {
     /// One that sees what every command sees.
     #[must_use]
     pub fn new(command: impl Into<String>, network: Network) -> Self {
@@ -71,15 +71,15 @@ impl Preparing {
 /// Runs one in a workplace. `None` when it was cancelled.
 pub async fn prepare(
     place: &Workplace,
-    jail: &Jail,
-    chore: &Chore,
+    sandbox: &Sandbox,
+    command: &RuntimeCommand,
     cancel: &CancellationToken,
 ) -> Option<Preparing> {
-    let mut profile = confine::walls(place, chore.network, WALL);
-    profile.protected.extend(chore.readable.iter().cloned());
-    profile.writable.extend(chore.writable.iter().cloned());
-    let shell = confine::shell(place, &chore.command, chore.network);
-    match jail.run(&shell, &profile, cancel, None).await {
+    let mut profile = confine::walls(place, command.network, WALL);
+    profile.protected.extend(command.readable.iter().cloned());
+    profile.writable.extend(command.writable.iter().cloned());
+    let shell = confine::shell(place, &command.command, command.network);
+    match sandbox.run(&shell, &profile, cancel, None).await {
         Ok(exit) if exit.ended == Ended::Cancelled => None,
         Ok(exit) => Some(Preparing {
             ok: exit.success(),

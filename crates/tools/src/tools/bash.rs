@@ -14,13 +14,13 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{parse, spec};
-use crate::{Desk, Tool, content::clip, context::READY_PATIENCE, run::confine};
+use crate::{Tool, ToolContext, content::clip, context::READY_PATIENCE, run::confine};
 
 const DEFAULT_SECONDS: u32 = 120;
 const MOST_SECONDS: u32 = 600;
 const BACKGROUND: Duration = Duration::from_secs(3600);
 
-/// What the jail may need to end a command after its time.
+/// What the sandbox may need to end a command after its time.
 const GRACE: Duration = Duration::from_secs(10);
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -74,7 +74,7 @@ impl Tool for Bash {
         &'a self,
         permit: &'a Permit,
         input: &'a Value,
-        desk: &'a Desk,
+        context: &'a ToolContext,
     ) -> BoxFuture<'a, ToolOutcome> {
         Box::pin(async move {
             let input: Input = match parse(input) {
@@ -84,19 +84,19 @@ impl Tool for Bash {
             if input.command.trim().is_empty() {
                 return ToolOutcome::error("refused: `command` is empty");
             }
-            if let Some(answer) = about_jobs(desk, &input.command) {
+            if let Some(answer) = about_jobs(context, &input.command) {
                 return answer;
             }
-            let warning = match desk.ready().await {
+            let warning = match context.ready().await {
                 Ok(warning) => warning,
                 Err(text) => return ToolOutcome::error(text),
             };
-            desk.progress(format!("running {}", head(&input.command)));
+            context.progress(format!("running {}", head(&input.command)));
             fault("tools.before-command");
             let outcome = if input.background.unwrap_or(false) {
-                start(permit, desk, &input.command)
+                start(permit, context, &input.command)
             } else {
-                run_to_its_end(permit, desk, &input, warning).await
+                run_to_its_end(permit, context, &input, warning).await
             };
             fault("tools.after-command");
             outcome
@@ -107,12 +107,12 @@ impl Tool for Bash {
 /// Waits for the command; a red one carries the warning of the preparation.
 async fn run_to_its_end(
     permit: &Permit,
-    desk: &Desk,
+    context: &ToolContext,
     input: &Input,
     warning: Option<String>,
 ) -> ToolOutcome {
     let wall = seconds(input.timeout_seconds);
-    let exit = match confine::run(desk, permit, &input.command, wall).await {
+    let exit = match confine::run(context, permit, &input.command, wall).await {
         Ok(exit) => exit,
         Err(text) => return ToolOutcome::error(text),
     };
@@ -142,17 +142,17 @@ fn head(command: &str) -> String {
     line.chars().take(80).collect()
 }
 
-fn start(permit: &Permit, desk: &Desk, command: &str) -> ToolOutcome {
-    let Some(jail) = desk.jail() else {
+fn start(permit: &Permit, context: &ToolContext, command: &str) -> ToolOutcome {
+    let Some(sandbox) = context.sandbox() else {
         return ToolOutcome::error(confine::NO_JAIL);
     };
-    let place = desk.workplace();
+    let place = context.workplace();
     let network = confine::network(permit);
     let profile = confine::walls(place, network, BACKGROUND);
     let shell = confine::shell(place, command, network);
     let unconfined = permit.unconfined();
-    let jobs = desk.jobs();
-    match jobs.start(jail.clone(), shell, profile, unconfined, command) {
+    let jobs = context.jobs();
+    match jobs.start(sandbox.clone(), shell, profile, unconfined, command) {
         Ok(number) => ToolOutcome::ok(format!(
             "started as job {number}; see its output with `job output {number}`, end it with `job stop {number}`"
         )),
@@ -161,16 +161,16 @@ fn start(permit: &Permit, desk: &Desk, command: &str) -> ToolOutcome {
 }
 
 /// The answer to a word about background jobs; nothing for other commands.
-fn about_jobs(desk: &Desk, command: &str) -> Option<ToolOutcome> {
+fn about_jobs(context: &ToolContext, command: &str) -> Option<ToolOutcome> {
     let words: Vec<&str> = command.split_whitespace().collect();
     let number = |text: &str| {
         text.parse::<u32>()
             .map_err(|_| format!("refused: `{text}` is not the number of a job"))
     };
     let answer = match words.as_slice() {
-        ["job", "list"] => Ok(desk.jobs().list()),
-        ["job", "output", job] => number(job).and_then(|job| desk.jobs().output(job)),
-        ["job", "stop", job] => number(job).and_then(|job| desk.jobs().stop(job)),
+        ["job", "list"] => Ok(context.jobs().list()),
+        ["job", "output", job] => number(job).and_then(|job| context.jobs().output(job)),
+        ["job", "stop", job] => number(job).and_then(|job| context.jobs().stop(job)),
         _ => return None,
     };
     Some(match answer {

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::{blocking, failed, in_scope};
 use crate::{
-    Desk, Inside, PlaceError, Tool, Workplace,
+    Inside, PlaceError, Tool, ToolContext, Workplace,
     content::{diff, text},
 };
 
@@ -66,10 +66,10 @@ pub(super) fn present(place: &Workplace, path: &Inside) -> Result<Option<Vec<u8>
 /// Plans and applies a change on a thread for blocking work.
 pub(super) async fn run(
     permit: &Permit,
-    desk: &Desk,
+    context: &ToolContext,
     plan: impl FnOnce(&Workplace) -> Result<Planned, Unplanned> + Send + 'static,
 ) -> ToolOutcome {
-    let (place, scope) = (desk.workplace().clone(), permit.scope());
+    let (place, scope) = (context.workplace().clone(), permit.scope());
     blocking(move || {
         let planned = plan(&place).and_then(|planned| {
             in_scope(scope, &planned.path)?;
@@ -89,12 +89,12 @@ pub(super) fn recover<'a>(
     permit: &'a Permit,
     input: &'a Value,
     trace: Option<&'a Value>,
-    desk: &'a Desk,
+    context: &'a ToolContext,
 ) -> BoxFuture<'a, ToolOutcome> {
     Box::pin(async move {
         let path = input["path"].as_str().unwrap_or_default();
-        match look(desk, path, trace) {
-            Ok(Left::NotBegun) => tool.run(permit, input, desk).await,
+        match look(context, path, trace) {
+            Ok(Left::NotBegun) => tool.run(permit, input, context).await,
             Ok(Left::Done(path)) => ToolOutcome::ok(format!(
                 "`{}` was changed as asked before CodeButler was restarted",
                 path.shown()
@@ -150,8 +150,8 @@ enum Left {
 }
 
 /// Compares the file with the trace.
-fn look(desk: &Desk, path: &str, trace: Option<&Value>) -> Result<Left, PlaceError> {
-    let place = desk.workplace();
+fn look(context: &ToolContext, path: &str, trace: Option<&Value>) -> Result<Left, PlaceError> {
+    let place = context.workplace();
     let path = place.locate(path)?;
     place.clean_after_crash(&path);
     let Some(trace) = trace else {

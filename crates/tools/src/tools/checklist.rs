@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{parse, spec};
-use crate::{Desk, Tool};
+use crate::{Tool, ToolContext};
 
 /// More steps than this are no list to work from.
 const MOST_STEPS: usize = 40;
@@ -79,7 +79,7 @@ impl Tool for Checklist {
         &'a self,
         _permit: &'a Permit,
         input: &'a Value,
-        desk: &'a Desk,
+        context: &'a ToolContext,
     ) -> BoxFuture<'a, ToolOutcome> {
         Box::pin(async move {
             let Input { steps } = match parse(input) {
@@ -91,11 +91,11 @@ impl Tool for Checklist {
             }
             if !steps.is_empty() {
                 if let Some(doing) = steps.iter().find(|step| step.state == StepState::Doing) {
-                    desk.progress(doing.text.clone());
+                    context.progress(doing.text.clone());
                 }
-                desk.set_checklist(steps);
+                context.set_checklist(steps);
             }
-            ToolOutcome::ok(shown(&desk.checklist()))
+            ToolOutcome::ok(shown(&context.checklist()))
         })
     }
 }

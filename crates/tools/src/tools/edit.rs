@@ -14,7 +14,7 @@ use super::{
     parse, spec,
 };
 use crate::{
-    Desk, Tool, Workplace,
+    Tool, ToolContext, Workplace,
     content::text::{self, LineEnds},
 };
 
@@ -72,9 +72,9 @@ impl Tool for Edit {
         CrashClass::Convergent
     }
 
-    fn trace(&self, input: &Value, desk: &Desk) -> Option<Value> {
+    fn trace(&self, input: &Value, context: &ToolContext) -> Option<Value> {
         let input: Input = parse(input).ok()?;
-        let planned = plan(desk.workplace(), &input).ok()?;
+        let planned = plan(context.workplace(), &input).ok()?;
         Some(change::trace(&planned))
     }
 
@@ -82,17 +82,17 @@ impl Tool for Edit {
         &'a self,
         permit: &'a Permit,
         input: &'a Value,
-        desk: &'a Desk,
+        context: &'a ToolContext,
     ) -> BoxFuture<'a, ToolOutcome> {
         Box::pin(async move {
             let input: Input = match parse(input) {
                 Ok(input) => input,
                 Err(outcome) => return outcome,
             };
-            if let Err(error) = locate(permit, desk, &input.path) {
+            if let Err(error) = locate(permit, context, &input.path) {
                 return failed(&error);
             }
-            change::run(permit, desk, move |place| plan(place, &input)).await
+            change::run(permit, context, move |place| plan(place, &input)).await
         })
     }
 
@@ -101,9 +101,9 @@ impl Tool for Edit {
         permit: &'a Permit,
         input: &'a Value,
         trace: Option<&'a Value>,
-        desk: &'a Desk,
+        context: &'a ToolContext,
     ) -> BoxFuture<'a, ToolOutcome> {
-        change::recover(self, permit, input, trace, desk)
+        change::recover(self, permit, input, trace, context)
     }
 }
 

@@ -5,7 +5,7 @@ use butler_protocol::ToolOutcome;
 use butler_repo::Git;
 use tokio_util::sync::CancellationToken;
 
-use crate::{Desk, content::clip, place::holds_secrets};
+use crate::{ToolContext, content::clip, place::holds_secrets};
 
 /// Where the default branch may be found, best first.
 const DEFAULTS: [&str; 6] = [
@@ -18,8 +18,8 @@ const DEFAULTS: [&str; 6] = [
 ];
 
 /// Git in the desk's root.
-pub(super) fn git(desk: &Desk) -> Git {
-    Git::at(desk.workplace().root())
+pub(super) fn git(context: &ToolContext) -> Git {
+    Git::at(context.workplace().root())
 }
 
 /// A branch, tag or commit as a model names it: nothing that git could take for

@@ -12,7 +12,7 @@ use super::{
     git::{self, Section},
     parse, spec,
 };
-use crate::{Desk, Inside, Tool, content::clip};
+use crate::{Inside, Tool, ToolContext, content::clip};
 
 #[derive(Debug, Deserialize, JsonSchema)]
 struct Input {
@@ -59,7 +59,7 @@ impl Tool for GitDiff {
         &'a self,
         _permit: &'a Permit,
         input: &'a Value,
-        desk: &'a Desk,
+        context: &'a ToolContext,
     ) -> BoxFuture<'a, ToolOutcome> {
         Box::pin(async move {
             let input: Input = match parse(input) {
@@ -67,13 +67,13 @@ impl Tool for GitDiff {
                 Err(outcome) => return outcome,
             };
             let path = match &input.path {
-                Some(path) => match desk.workplace().locate(path) {
+                Some(path) => match context.workplace().locate(path) {
                     Ok(path) => Some(path).filter(|path| !path.is_root()),
                     Err(error) => return failed(&error),
                 },
                 None => None,
             };
-            match diff(desk, &input, path.as_ref()).await {
+            match diff(context, &input, path.as_ref()).await {
                 Ok(diff) => shown(&diff, path.as_ref(), input.summary.unwrap_or(false)),
                 Err(outcome) => outcome,
             }
@@ -81,7 +81,11 @@ impl Tool for GitDiff {
     }
 }
 
-async fn diff(desk: &Desk, input: &Input, path: Option<&Inside>) -> Result<String, ToolOutcome> {
+async fn diff(
+    context: &ToolContext,
+    input: &Input,
+    path: Option<&Inside>,
+) -> Result<String, ToolOutcome> {
     let checked = |name: &Option<String>| match name {
         Some(name) => git::check_ref(name)
             .map(|name| Some(name.to_owned()))
@@ -91,13 +95,13 @@ async fn diff(desk: &Desk, input: &Input, path: Option<&Inside>) -> Result<Strin
     let (commit, base) = (checked(&input.commit)?, checked(&input.base)?);
     if commit.is_none()
         && base.is_none()
-        && let Some(maker) = desk.diff()
+        && let Some(maker) = context.diff()
     {
-        return maker(desk.cancel().clone())
+        return maker(context.cancel().clone())
             .await
             .map_err(|why| ToolOutcome::error(format!("failed: {why}")));
     }
-    let git = git::git(desk);
+    let git = git::git(context);
     let safe = [
         "--no-ext-diff",
         "--no-textconv",
@@ -116,7 +120,7 @@ async fn diff(desk: &Desk, input: &Input, path: Option<&Inside>) -> Result<Strin
     } else {
         let base = match base {
             Some(base) => base,
-            None => git::fork_point(&git, desk.cancel())
+            None => git::fork_point(&git, context.cancel())
                 .await
                 .unwrap_or_else(|| "HEAD".to_owned()),
         };
@@ -128,24 +132,24 @@ async fn diff(desk: &Desk, input: &Input, path: Option<&Inside>) -> Result<Strin
         call = call.arg(format!(":(literal){}", path.as_str()));
     }
     let output = call
-        .run(desk.cancel())
+        .run(context.cancel())
         .await
         .map_err(|error| git::failed(&error))?;
     let mut text = String::from_utf8_lossy(&output.stdout).into_owned();
     if commit.is_none() {
-        text.push_str(&untracked(desk, path).await?);
+        text.push_str(&untracked(context, path).await?);
     }
     Ok(text)
 }
 
 /// New files as a diff; git leaves them out.
-async fn untracked(desk: &Desk, path: Option<&Inside>) -> Result<String, ToolOutcome> {
-    let listed = git::git(desk)
+async fn untracked(context: &ToolContext, path: Option<&Inside>) -> Result<String, ToolOutcome> {
+    let listed = git::git(context)
         .call(["ls-files", "--others", "--exclude-standard", "-z"])
-        .run(desk.cancel())
+        .run(context.cancel())
         .await
         .map_err(|error| git::failed(&error))?;
-    let place = desk.workplace();
+    let place = context.workplace();
     let mut text = String::new();
     for name in listed.fields().map(String::from_utf8_lossy) {
         let wanted = path.is_none_or(|path| git::lies_in(&name, path.as_str()));

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{failed, git, parse, spec};
-use crate::{Desk, Tool, content::clip};
+use crate::{Tool, ToolContext, content::clip};
 
 const DEFAULT_LIMIT: u32 = 20;
 const MOST: u32 = 200;
@@ -59,25 +59,25 @@ impl Tool for GitLog {
         &'a self,
         _permit: &'a Permit,
         input: &'a Value,
-        desk: &'a Desk,
+        context: &'a ToolContext,
     ) -> BoxFuture<'a, ToolOutcome> {
         Box::pin(async move {
             let input: Input = match parse(input) {
                 Ok(input) => input,
                 Err(outcome) => return outcome,
             };
-            log(desk, &input).await
+            log(context, &input).await
         })
     }
 }
 
-async fn log(desk: &Desk, input: &Input) -> ToolOutcome {
+async fn log(context: &ToolContext, input: &Input) -> ToolOutcome {
     let limit = input.limit.unwrap_or(DEFAULT_LIMIT).min(MOST);
     let from = match git::check_ref(input.from.as_deref().unwrap_or("HEAD")) {
         Ok(from) => from,
         Err(text) => return ToolOutcome::error(text),
     };
-    let git = git::git(desk);
+    let git = git::git(context);
     let mut call = git
         .call(["log", "--no-show-signature", "--no-color", "--date=short"])
         .args([
@@ -92,12 +92,12 @@ async fn log(desk: &Desk, input: &Input) -> ToolOutcome {
     }
     call = call.args(["--end-of-options", from, "--"]);
     if let Some(path) = &input.path {
-        match desk.workplace().locate(path) {
+        match context.workplace().locate(path) {
             Ok(path) => call = call.arg(format!(":(literal){}", path.shown())),
             Err(error) => return failed(&error),
         }
     }
-    match call.run(desk.cancel()).await {
+    match call.run(context.cancel()).await {
         Ok(output) => shown(&output.lines().collect::<Vec<_>>(), limit, input),
         Err(error) => git::failed(&error),
     }

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{git, spec};
-use crate::{Desk, Tool, content::clip};
+use crate::{Tool, ToolContext, content::clip};
 
 const MOST: usize = 300;
 
@@ -47,10 +47,10 @@ impl Tool for GitStatus {
         &'a self,
         _permit: &'a Permit,
         _input: &'a Value,
-        desk: &'a Desk,
+        context: &'a ToolContext,
     ) -> BoxFuture<'a, ToolOutcome> {
         Box::pin(async move {
-            match status(desk).await {
+            match status(context).await {
                 Ok(text) => ToolOutcome::ok(text),
                 Err(error) => git::failed(&error),
             }
@@ -58,17 +58,17 @@ impl Tool for GitStatus {
     }
 }
 
-async fn status(desk: &Desk) -> butler_repo::Result<String> {
-    let git = git::git(desk);
+async fn status(context: &ToolContext) -> butler_repo::Result<String> {
+    let git = git::git(context);
     let last = git
         .call(["log", "-1", "--format=%h %s", "--no-show-signature"])
         .accept(&[0, 128])
-        .run(desk.cancel())
+        .run(context.cancel())
         .await?;
     let status = git
         .call(["status", "--porcelain=v1", "-z", "--branch", "--no-renames"])
         .args(["--untracked-files=all", "--ignore-submodules=dirty"])
-        .run(desk.cancel())
+        .run(context.cancel())
         .await?;
     let mut fields = status.fields().map(String::from_utf8_lossy);
     let branch = fields.next().unwrap_or_default();

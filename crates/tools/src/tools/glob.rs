@@ -10,7 +10,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::{blocking, failed, folder, parse, spec};
-use crate::{Desk, Inside, PlaceError, Tool, Workplace, content::clip, walk};
+use crate::{Inside, PlaceError, Tool, ToolContext, Workplace, content::clip, walk};
 
 const DEFAULT_LIMIT: u32 = 200;
 
@@ -57,16 +57,16 @@ impl Tool for Glob {
         &'a self,
         permit: &'a Permit,
         input: &'a Value,
-        desk: &'a Desk,
+        context: &'a ToolContext,
     ) -> BoxFuture<'a, ToolOutcome> {
         Box::pin(async move {
             let input: Input = match parse(input) {
                 Ok(input) => input,
                 Err(outcome) => return outcome,
             };
-            let (desk, scope) = (desk.clone(), permit.scope());
+            let (context, scope) = (context.clone(), permit.scope());
             blocking(move || {
-                let place = desk.workplace();
+                let place = context.workplace();
                 let folder = folder(place, input.path.as_deref());
                 let filter = folder.and_then(|folder| {
                     // Found paths count from where a link leads.
@@ -75,7 +75,7 @@ impl Tool for Glob {
                     Ok((folder, filter))
                 });
                 match filter {
-                    Ok((folder, filter)) => list(place, &folder, &filter, scope, desk.cancel())
+                    Ok((folder, filter)) => list(place, &folder, &filter, scope, context.cancel())
                         .map_or_else(|error| failed(&error), |paths| shown(paths, &input)),
                     Err(error) => failed(&error),
                 }

@@ -35,7 +35,7 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::{Desk, Inside, PlaceError, Tool, Workplace, call::schema};
+use crate::{Inside, PlaceError, Tool, ToolContext, Workplace, call::schema};
 
 /// Every native tool, in a fixed order.
 pub(crate) fn native() -> Vec<Box<dyn Tool>> {
@@ -72,8 +72,8 @@ fn parse<T: DeserializeOwned>(input: &Value) -> Result<T, ToolOutcome> {
 }
 
 /// Finds a path and checks it against the limits of the permit.
-fn locate(permit: &Permit, desk: &Desk, path: &str) -> Result<Inside, PlaceError> {
-    let inside = desk.workplace().locate(path)?;
+fn locate(permit: &Permit, context: &ToolContext, path: &str) -> Result<Inside, PlaceError> {
+    let inside = context.workplace().locate(path)?;
     in_scope(permit.scope(), &inside)?;
     Ok(inside)
 }

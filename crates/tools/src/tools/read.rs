@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::{blocking, failed, in_scope, locate, parse, spec};
 use crate::{
-    Desk, PlaceError, Tool,
+    PlaceError, Tool, ToolContext,
     content::{clip, notebook, pdf, picture, text},
     place::holds_secrets,
 };
@@ -67,18 +67,18 @@ impl Tool for Read {
         &'a self,
         permit: &'a Permit,
         input: &'a Value,
-        desk: &'a Desk,
+        context: &'a ToolContext,
     ) -> BoxFuture<'a, ToolOutcome> {
         Box::pin(async move {
             let input: Input = match parse(input) {
                 Ok(input) => input,
                 Err(outcome) => return outcome,
             };
-            let path = match locate(permit, desk, &input.path) {
+            let path = match locate(permit, context, &input.path) {
                 Ok(path) => path,
                 Err(error) => return failed(&error),
             };
-            let (place, scope) = (desk.workplace().clone(), permit.scope());
+            let (place, scope) = (context.workplace().clone(), permit.scope());
             blocking(move || {
                 let opened = place.open_file(&path).and_then(|opened| {
                     in_scope(scope, &opened.real)?;

@@ -16,7 +16,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{parse, spec};
-use crate::{Check, Desk, Tool, context::READY_PATIENCE, receipt, run::confine};
+use crate::{Check, Tool, ToolContext, context::READY_PATIENCE, receipt, run::confine};
 
 /// One check may take this long; all of them together, here and on the base,
 /// four times as long.
@@ -69,26 +69,26 @@ impl Tool for RunChecks {
         &'a self,
         permit: &'a Permit,
         input: &'a Value,
-        desk: &'a Desk,
+        context: &'a ToolContext,
     ) -> BoxFuture<'a, ToolOutcome> {
         Box::pin(async move {
             let input: Input = match parse(input) {
                 Ok(input) => input,
                 Err(outcome) => return outcome,
             };
-            let checks = match chosen(desk.workplace().checks(), input.name.as_deref()) {
+            let checks = match chosen(context.workplace().checks(), input.name.as_deref()) {
                 Ok(checks) => checks,
                 Err(text) => return ToolOutcome::error(text),
             };
-            let warning = match desk.ready().await {
+            let warning = match context.ready().await {
                 Ok(warning) => warning,
                 Err(text) => return ToolOutcome::error(text),
             };
-            let before = tree(desk).await;
+            let before = tree(context).await;
             let mut ran = Vec::new();
             for check in &checks {
-                desk.progress(format!("running {}", check.name));
-                match confine::run(desk, permit, &check.command, EACH).await {
+                context.progress(format!("running {}", check.name));
+                match confine::run(context, permit, &check.command, EACH).await {
                     Ok(exit) if exit.ended == Ended::Cancelled => {
                         return ToolOutcome::error(format!("stopped during {}", check.name));
                     }
@@ -99,7 +99,7 @@ impl Tool for RunChecks {
             let mut note = if input.name.is_some() {
                 "no receipt: only one check ran".to_owned()
             } else {
-                leave(permit, desk, before, &ran, warning.as_deref()).await
+                leave(permit, context, before, &ran, warning.as_deref()).await
             };
             if let Some(warning) = warning.filter(|_| ran.iter().any(|ran| !ran.passed())) {
                 note.push_str(&format!("\n[{warning}]"));
@@ -155,9 +155,9 @@ fn chosen(checks: &[Check], name: Option<&str>) -> Result<Vec<Check>, String> {
     Ok(found)
 }
 
-async fn tree(desk: &Desk) -> Result<TreeHash, String> {
-    match desk.tree() {
-        Some(tree) => tree(desk.cancel().clone()).await,
+async fn tree(context: &ToolContext) -> Result<TreeHash, String> {
+    match context.tree() {
+        Some(tree) => tree(context.cancel().clone()).await,
         None => Err("the state of the files is not known here".to_owned()),
     }
 }
@@ -165,7 +165,7 @@ async fn tree(desk: &Desk) -> Result<TreeHash, String> {
 /// Leaves the receipt, or says why there is none.
 async fn leave(
     permit: &Permit,
-    desk: &Desk,
+    context: &ToolContext,
     before: Result<TreeHash, String>,
     ran: &[Ran],
     unprepared: Option<&str>,
@@ -174,7 +174,7 @@ async fn leave(
         Ok(before) => before,
         Err(why) => return format!("no receipt: {why}"),
     };
-    match tree(desk).await {
+    match tree(context).await {
         Ok(after) if after == before => {}
         Ok(_) => {
             return "no receipt: files changed while the checks ran; look at what they wrote, then run them again"
@@ -190,8 +190,8 @@ async fn leave(
         not_compared: None,
     };
     let mut tests = Vec::new();
-    if let Some(diff) = desk.diff() {
-        match diff(desk.cancel().clone()).await {
+    if let Some(diff) = context.diff() {
+        match diff(context.cancel().clone()).await {
             Ok(diff) => {
                 receipt.flags.extend(receipt::in_diff(&diff));
                 tests = receipt::changed_tests(&diff);
@@ -202,11 +202,11 @@ async fn leave(
         }
     }
     let mut note = format!("receipt for tree {}", short(receipt.tree.as_str()));
-    if let Some(past) = desk.past() {
+    if let Some(past) = context.past() {
         // Two folders that are not in the same state say nothing about a change.
         let compared = match unprepared {
             Some(why) => Err(why.to_owned()),
-            None => receipt::base(desk, permit, past, &tests, receipt.green()).await,
+            None => receipt::base(context, permit, past, &tests, receipt.green()).await,
         };
         match compared {
             Ok(base) => {
@@ -223,7 +223,7 @@ async fn leave(
     for flag in &receipt.flags {
         note.push_str(&format!("\nflag: {flag}"));
     }
-    desk.leave_receipt(permit.call(), receipt);
+    context.leave_receipt(permit.call(), receipt);
     note
 }
 

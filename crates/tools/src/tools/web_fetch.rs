@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::{parse, spec};
 use crate::{
-    Desk, Tool, Web,
+    Tool, ToolContext, Web,
     content::{clip, outside},
     web::{Page, text_of},
 };
@@ -77,7 +77,7 @@ impl Tool for WebFetch {
         &'a self,
         permit: &'a Permit,
         input: &'a Value,
-        desk: &'a Desk,
+        context: &'a ToolContext,
     ) -> BoxFuture<'a, ToolOutcome> {
         Box::pin(async move {
             let input: Input = match parse(input) {
@@ -90,10 +90,10 @@ impl Tool for WebFetch {
                      give it to somebody else's server; fetch the page without it",
                 );
             }
-            desk.progress(format!("reading {}", clip::line(&input.url)));
+            context.progress(format!("reading {}", clip::line(&input.url)));
             let page = tokio::select! {
                 page = self.web.fetch(&input.url) => page,
-                () = desk.cancel().cancelled() => return ToolOutcome::error("stopped"),
+                () = context.cancel().cancelled() => return ToolOutcome::error("stopped"),
             };
             let page = match page {
                 Ok(page) => page,

@@ -12,7 +12,7 @@ use super::{
     failed, locate, parse, spec,
 };
 use crate::{
-    Desk, Tool, Workplace,
+    Tool, ToolContext, Workplace,
     content::text::{self, LineEnds},
 };
 
@@ -51,9 +51,9 @@ impl Tool for Write {
         CrashClass::Convergent
     }
 
-    fn trace(&self, input: &Value, desk: &Desk) -> Option<Value> {
+    fn trace(&self, input: &Value, context: &ToolContext) -> Option<Value> {
         let input: Input = parse(input).ok()?;
-        let planned = plan(desk.workplace(), &input).ok()?;
+        let planned = plan(context.workplace(), &input).ok()?;
         Some(change::trace(&planned))
     }
 
@@ -61,17 +61,17 @@ impl Tool for Write {
         &'a self,
         permit: &'a Permit,
         input: &'a Value,
-        desk: &'a Desk,
+        context: &'a ToolContext,
     ) -> BoxFuture<'a, ToolOutcome> {
         Box::pin(async move {
             let input: Input = match parse(input) {
                 Ok(input) => input,
                 Err(outcome) => return outcome,
             };
-            if let Err(error) = locate(permit, desk, &input.path) {
+            if let Err(error) = locate(permit, context, &input.path) {
                 return failed(&error);
             }
-            change::run(permit, desk, move |place| plan(place, &input)).await
+            change::run(permit, context, move |place| plan(place, &input)).await
         })
     }
 
@@ -80,9 +80,9 @@ impl Tool for Write {
         permit: &'a Permit,
         input: &'a Value,
         trace: Option<&'a Value>,
-        desk: &'a Desk,
+        context: &'a ToolContext,
     ) -> BoxFuture<'a, ToolOutcome> {
-        change::recover(self, permit, input, trace, desk)
+        change::recover(self, permit, input, trace, context)
     }
 }
 

@@ -220,11 +220,11 @@ async fn an_interrupted_change_is_finished_confirmed_or_reported() {
         };
         let call = call(tool, arguments);
         room.write("a.txt", "old\n");
-        let intent = room.executor.intent(&call, &room.desk).unwrap();
+        let intent = room.executor.intent(&call, &room.context).unwrap();
         let recover = async || {
             let permit = room.permit(Role::Coder, &call);
             room.executor
-                .recover(&call, permit, intent.trace.as_ref(), &room.desk)
+                .recover(&call, permit, intent.trace.as_ref(), &room.context)
                 .await
         };
         // Killed before the file was replaced, with a draft on disk.
@@ -277,7 +277,7 @@ async fn killed_around_the_rename_the_change_is_completed() {
         let room = Room::new();
         room.write("a.txt", "old\n");
         let write = call("Write", json!({"path": "a.txt", "content": "new\n"}));
-        let intent = room.executor.intent(&write, &room.desk).unwrap();
+        let intent = room.executor.intent(&write, &room.context).unwrap();
         let died = std::process::Command::new(std::env::current_exe().unwrap())
             .args(["changes::child_that_is_killed", "--exact"])
             .env("TOOLBOX_TEST_ROOT", &room.root)
@@ -288,7 +288,7 @@ async fn killed_around_the_rename_the_change_is_completed() {
         let permit = room.permit(Role::Coder, &write);
         let outcome = room
             .executor
-            .recover(&write, permit, intent.trace.as_ref(), &room.desk)
+            .recover(&write, permit, intent.trace.as_ref(), &room.context)
             .await;
         assert!(
             outcome.ok && outcome.text.contains(expected),

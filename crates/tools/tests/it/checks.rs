@@ -10,7 +10,7 @@ use std::{
 };
 
 use butler_protocol::{CheckCounts, CommitSha, Receipt, Role, Sha256Hex, ToolOutcome, TreeHash};
-use butler_tools::{Check, Desk, DiffMaker, LaidOut, Past, TreeHasher};
+use butler_tools::{Check, DiffMaker, LaidOut, Past, ToolContext, TreeHasher};
 use futures_util::future::BoxFuture;
 use serde_json::json;
 use tempfile::TempDir;
@@ -41,8 +41,8 @@ fn diff(text: &'static str) -> DiffMaker {
     Arc::new(move |_| Box::pin(async move { Ok(text.to_owned()) }))
 }
 
-fn with(room: &mut Room, change: impl FnOnce(Desk) -> Desk) {
-    room.desk = change(room.desk.clone());
+fn with(room: &mut Room, change: impl FnOnce(ToolContext) -> ToolContext) {
+    room.context = change(room.context.clone());
 }
 
 const GREEN: &str = "echo 'test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured'";
@@ -53,7 +53,7 @@ async fn a_whole_run_leaves_a_receipt_for_this_tree() {
     let mut room = Room::with_jail(vec![check("test", GREEN), check("lint", RED)]);
     room.write("code", "one");
     let tree = tree_of(&room, "code");
-    with(&mut room, |desk| desk.with_tree(tree));
+    with(&mut room, |context| context.with_tree(tree));
     let outcome = room.call("RunChecks", json!({})).await;
     assert!(!outcome.ok);
     assert!(
@@ -78,7 +78,7 @@ async fn a_whole_run_leaves_a_receipt_for_this_tree() {
         outcome.text
     );
     let id = call("RunChecks", json!({})).id;
-    let receipt = room.desk.take_receipt(&id).unwrap();
+    let receipt = room.context.take_receipt(&id).unwrap();
     assert!(!receipt.green());
     assert_eq!(receipt.tree.as_str(), Sha256Hex::of("one").as_str());
     assert_eq!(
@@ -90,7 +90,7 @@ async fn a_whole_run_leaves_a_receipt_for_this_tree() {
         })
     );
     assert_eq!(receipt.checks[1].exit_code, Some(7));
-    assert_eq!(room.desk.take_receipt(&id), None, "taken once");
+    assert_eq!(room.context.take_receipt(&id), None, "taken once");
 }
 
 #[tokio::test]
@@ -107,7 +107,7 @@ async fn less_than_a_whole_run_on_one_tree_leaves_none() {
         blind.text
     );
     let tree = tree_of(&room, "code");
-    with(&mut room, |desk| desk.with_tree(tree));
+    with(&mut room, |context| context.with_tree(tree));
     room.write("code", "one");
     let one = room.call("RunChecks", json!({"name": "test"})).await;
     assert!(
@@ -121,14 +121,14 @@ async fn less_than_a_whole_run_on_one_tree_leaves_none() {
         "{}",
         moved.text
     );
-    assert_eq!(room.desk.take_receipt(&id), None);
+    assert_eq!(room.context.take_receipt(&id), None);
     let again = room.call("RunChecks", json!({})).await;
     assert!(
         again.ok && again.text.contains("receipt for tree"),
         "{}",
         again.text
     );
-    assert!(room.desk.take_receipt(&id).unwrap().green());
+    assert!(room.context.take_receipt(&id).unwrap().green());
 }
 
 /// Where the branch began: a folder, copied for every run.
@@ -225,7 +225,7 @@ const SHELL: &str = "p=0; f=0; for t in tests/*.sh; do if sh $t; then p=$((p+1))
 
 async fn run(room: &Room) -> (ToolOutcome, Receipt) {
     let outcome = room.call("RunChecks", json!({})).await;
-    let receipt = room.desk.take_receipt(&call("RunChecks", json!({})).id);
+    let receipt = room.context.take_receipt(&call("RunChecks", json!({})).id);
     let receipt = receipt.unwrap_or_else(|| panic!("{}", outcome.text));
     (outcome, receipt)
 }
@@ -239,8 +239,8 @@ async fn receipts_flag_what_was_done_to_the_checks() {
     let files = [("tests/a.sh", "true"), ("tests/b.sh", "true")];
     let (_folder, began) = Began::with(&room, &files);
     let change = diff("--- a/Makefile\n+++ b/Makefile\n@@ -1,1 +1,1 @@\n-a\n+b\n");
-    with(&mut room, |desk| {
-        desk.with_tree(tree).with_diff(change).with_past(began)
+    with(&mut room, |context| {
+        context.with_tree(tree).with_diff(change).with_past(began)
     });
     let (outcome, receipt) = run(&room).await;
     assert!(
@@ -276,8 +276,9 @@ async fn the_test_of_a_mended_bug_is_red_on_the_base() {
     let tree = tree_of(&room, "code");
     let (_folder, began) = Began::with(&room, &[("code", "broken"), ("tests/a.sh", "true")]);
     let past = Arc::clone(&began);
-    with(&mut room, |desk| {
-        desk.with_tree(tree)
+    with(&mut room, |context| {
+        context
+            .with_tree(tree)
             .with_diff(diff(NEW_TEST))
             .with_past(past)
     });
@@ -307,8 +308,9 @@ async fn a_test_that_shows_nothing_is_called_that() {
     let tree = tree_of(&room, "code");
     let (_folder, began) = Began::with(&room, &[("tests/a.sh", "true")]);
     let past = Arc::clone(&began);
-    with(&mut room, |desk| {
-        desk.with_tree(tree)
+    with(&mut room, |context| {
+        context
+            .with_tree(tree)
             .with_diff(diff(NEW_TEST))
             .with_past(past)
     });
@@ -367,7 +369,7 @@ async fn what_cannot_be_prepared_is_not_compared_and_not_called_failed() {
     room.write("code", "one");
     let tree = tree_of(&room, "code");
     let past = Arc::new(Unprepared(room.scratch.path().join("kept")));
-    with(&mut room, |desk| desk.with_tree(tree).with_past(past));
+    with(&mut room, |context| context.with_tree(tree).with_past(past));
     let (outcome, receipt) = run(&room).await;
     let line = "not compared with the base: the base could not be prepared: `npm ci`, exit 1";
     assert_eq!(receipt.base_lines(), [line]);
@@ -385,10 +387,10 @@ async fn what_cannot_be_prepared_is_not_compared_and_not_called_failed() {
     let files = [("code", "one")];
     let (_folder, began) = Began::with(&room, &files);
     let times = Arc::clone(&began);
-    with(&mut room, |desk| {
+    with(&mut room, |context| {
         let gate: butler_tools::ReadyGate =
             Arc::new(|| Box::pin(async { Some("the worktree's preparation failed".to_owned()) }));
-        desk.with_past(began).with_ready(gate)
+        context.with_past(began).with_ready(gate)
     });
     let (_, receipt) = run(&room).await;
     assert_eq!(
@@ -408,7 +410,7 @@ async fn a_check_that_dies_on_the_base_is_shown_as_that() {
     let tree = tree_of(&room, "here");
     let (_folder, began) = Began::with(&room, &[("code", "")]);
     let past = Arc::clone(&began);
-    with(&mut room, |desk| desk.with_tree(tree).with_past(past));
+    with(&mut room, |context| context.with_tree(tree).with_past(past));
     for time in 1..=2 {
         let (outcome, receipt) = run(&room).await;
         assert!(outcome.ok, "{}", outcome.text);
@@ -424,12 +426,12 @@ async fn a_check_that_is_killed_is_not_green() {
     let mut room = Room::with_jail(vec![check("test", "kill -9 $$")]);
     room.write("code", "one");
     let tree = tree_of(&room, "code");
-    with(&mut room, |desk| desk.with_tree(tree));
+    with(&mut room, |context| context.with_tree(tree));
     let outcome = room.call("RunChecks", json!({})).await;
     assert!(!outcome.ok, "{}", outcome.text);
     assert!(
         !room
-            .desk
+            .context
             .take_receipt(&call("RunChecks", json!({})).id)
             .unwrap()
             .green()
@@ -458,7 +460,7 @@ async fn checks_that_are_not_there_are_named() {
 async fn progress_is_told_and_the_reviewer_may_run_them() {
     let mut room = Room::with_jail(vec![check("test", GREEN)]);
     let (sender, mut receiver) = tokio::sync::mpsc::channel(4);
-    with(&mut room, |desk| desk.with_progress(sender));
+    with(&mut room, |context| context.with_progress(sender));
     let seen = Arc::new(Mutex::new(0));
     assert!(
         room.call_as(Role::Reviewer, "RunChecks", json!({}))

@@ -112,12 +112,12 @@ async fn stopping_ends_a_command_and_keeps_its_output() {
     );
     let run = room
         .executor
-        .run(&bash, room.permit(Role::Coder, &bash), &room.desk);
+        .run(&bash, room.permit(Role::Coder, &bash), &room.context);
     let stop = async {
         while !room.root.join("here").exists() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
-        room.desk.cancel().cancel();
+        room.context.cancel().cancel();
     };
     let (outcome, ()) = tokio::join!(run, stop);
     assert!(
@@ -178,7 +178,7 @@ async fn jobs_end_with_their_desk() {
     while !room.root.join("up").exists() {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
-    room.desk.jobs().stop_all().await;
+    room.context.jobs().stop_all().await;
     let listed = room.call("Bash", json!({"command": "job list"})).await;
     assert!(
         listed.text.contains("job 1: stopped after"),
@@ -213,7 +213,7 @@ async fn an_interrupted_command_is_never_repeated() {
     let bash = call("Bash", json!({"command": "echo x >> log"}));
     let told = room
         .executor
-        .recover(&bash, room.permit(Role::Coder, &bash), None, &room.desk)
+        .recover(&bash, room.permit(Role::Coder, &bash), None, &room.context)
         .await;
     assert!(
         !told.ok && told.text.contains("was not repeated"),
@@ -250,12 +250,12 @@ fn a_destructive_command_asks_and_names_the_scripts_it_runs() {
 
 #[tokio::test]
 async fn where_the_walls_are_not_whole_every_command_asks_and_then_runs() {
-    type Weaken = fn(butler_sandbox::Jail) -> butler_sandbox::Jail;
+    type Weaken = fn(butler_sandbox::Sandbox) -> butler_sandbox::Sandbox;
     let kernels: [(&str, Weaken); 2] = [
-        ("no user namespaces", |jail| {
-            jail.without_namespaces("asked for").unwrap()
+        ("no user namespaces", |sandbox| {
+            sandbox.without_namespaces("asked for").unwrap()
         }),
-        ("nothing", |jail| jail.without_walls("asked for")),
+        ("nothing", |sandbox| sandbox.without_walls("asked for")),
     ];
     for (kernel, weaken) in kernels {
         let room = Room::with_weaker_jail(weaken);

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use butler_policy::{Judgement, Permit};
 use butler_protocol::{CrashClass, Role, Tier, ToolOutcome, ToolSpec};
 use butler_tools::{
-    Desk, Executor, Registry, Tool,
+    Executor, Registry, Tool, ToolContext,
     tools::{Step, StepState},
 };
 use futures_util::future::BoxFuture;
@@ -100,14 +100,14 @@ async fn a_permit_is_for_one_call_only() {
     let write = call("Write", json!({"path": "a.txt", "content": "x"}));
     let outcome = room
         .executor
-        .run(&write, room.permit(Role::Coder, &read), &room.desk)
+        .run(&write, room.permit(Role::Coder, &read), &room.context)
         .await;
     assert!(!outcome.ok && outcome.text.contains("permit is for another call"));
     let mut other = read.clone();
     other.id = butler_protocol::CallId::new("other");
     let outcome = room
         .executor
-        .run(&other, room.permit(Role::Coder, &read), &room.desk)
+        .run(&other, room.permit(Role::Coder, &read), &room.context)
         .await;
     assert!(!outcome.ok);
     assert_eq!(room.read("a.txt"), "one\n");
@@ -148,12 +148,12 @@ impl Tool for Stubborn {
         &'a self,
         _: &'a Permit,
         _: &'a Value,
-        desk: &'a Desk,
+        context: &'a ToolContext,
     ) -> BoxFuture<'a, ToolOutcome> {
         Box::pin(async move {
             assert!(!self.panics, "on purpose");
             if self.listens {
-                desk.cancel().cancelled().await;
+                context.cancel().cancelled().await;
                 return ToolOutcome::ok("came this far");
             }
             std::future::pending().await
@@ -173,7 +173,7 @@ async fn the_deadline_ends_a_call_and_keeps_its_last_words() {
         let (room, executor) = stubborn(listens, false);
         let read = call("Read", json!({"path": "a"}));
         let outcome = executor
-            .run(&read, room.permit(Role::Coder, &read), &room.desk)
+            .run(&read, room.permit(Role::Coder, &read), &room.context)
             .await;
         assert!(!outcome.ok);
         assert!(
@@ -187,7 +187,7 @@ async fn the_deadline_ends_a_call_and_keeps_its_last_words() {
             outcome.text
         );
         assert!(
-            !room.desk.cancel().is_cancelled(),
+            !room.context.cancel().is_cancelled(),
             "only the call is cancelled"
         );
     }
@@ -201,9 +201,9 @@ async fn cancelling_the_desk_ends_the_call() {
     ] {
         let (mut room, executor) = stubborn(listens, false);
         let stop = CancellationToken::new();
-        room.desk = Desk::new(Arc::clone(room.desk.workplace()), stop.clone());
+        room.context = ToolContext::new(Arc::clone(room.context.workplace()), stop.clone());
         let read = call("Read", json!({"path": "a"}));
-        let run = executor.run(&read, room.permit(Role::Coder, &read), &room.desk);
+        let run = executor.run(&read, room.permit(Role::Coder, &read), &room.context);
         let (outcome, ()) = tokio::join!(run, async { stop.cancel() });
         assert!(outcome.text.starts_with(expected), "{}", outcome.text);
     }
@@ -214,7 +214,7 @@ async fn a_panic_in_a_tool_is_an_answer() {
     let (room, executor) = stubborn(false, true);
     let read = call("Read", json!({"path": "a"}));
     let outcome = executor
-        .run(&read, room.permit(Role::Coder, &read), &room.desk)
+        .run(&read, room.permit(Role::Coder, &read), &room.context)
         .await;
     assert!(
         !outcome.ok && outcome.text.contains("fault of the runtime"),
@@ -230,12 +230,12 @@ async fn recovery_repeats_what_is_pure_and_never_what_is_opaque() {
     let read = call("Read", json!({"path": "a.txt"}));
     let again = room
         .executor
-        .recover(&read, room.permit(Role::Coder, &read), None, &room.desk)
+        .recover(&read, room.permit(Role::Coder, &read), None, &room.context)
         .await;
     assert!(again.ok && again.text.contains("one"));
     let (room, executor) = stubborn(true, false);
     let told = executor
-        .recover(&read, room.permit(Role::Coder, &read), None, &room.desk)
+        .recover(&read, room.permit(Role::Coder, &read), None, &room.context)
         .await;
     assert!(
         !told.ok && told.text.contains("was not repeated"),
@@ -275,7 +275,7 @@ async fn the_checklist_is_kept_on_the_desk() {
         "1 of 3 steps done\n[x] add the flag\n[>] test it\n[ ] tell"
     );
     assert_eq!(
-        room.desk.checklist()[1],
+        room.context.checklist()[1],
         Step {
             text: "test it".into(),
             state: StepState::Doing
@@ -340,7 +340,7 @@ impl Tool for Meets {
         &'a self,
         _: &'a Permit,
         input: &'a Value,
-        _: &'a Desk,
+        _: &'a ToolContext,
     ) -> BoxFuture<'a, ToolOutcome> {
         Box::pin(async move {
             self.0.wait().await;
@@ -366,7 +366,7 @@ async fn a_batch_runs_at_once_and_answers_in_order() {
     let permitted = calls
         .iter()
         .map(|call| (call, room.permit(Role::Coder, call)));
-    let outcomes = executor.run_batch(permitted, &room.desk).await;
+    let outcomes = executor.run_batch(permitted, &room.context).await;
     let texts: Vec<&str> = outcomes
         .iter()
         .map(|outcome| outcome.text.as_str())
@@ -381,7 +381,7 @@ async fn a_batch_runs_at_once_and_answers_in_order() {
 #[tokio::test]
 async fn a_small_model_gets_small_results() {
     let mut room = Room::new();
-    room.desk = room.desk.clone().with_result_bytes(8 * 1024);
+    room.context = room.context.clone().with_result_bytes(8 * 1024);
     room.write("long.txt", "some words on a line\n".repeat(1500));
     let shown = room.call("Read", json!({"path": "long.txt"})).await;
     assert!(

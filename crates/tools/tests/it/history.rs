@@ -160,7 +160,7 @@ async fn diff_shows_the_whole_branch_with_new_files() {
 async fn the_drivers_diff_is_used_and_cut_by_path() {
     let (_repo, mut room) = branch();
     let text = "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\ndiff --git a/y b/y\n--- a/y\n+++ b/y\n@@ -1 +1 @@\n-c\n+d\n";
-    room.desk = room.desk.clone().with_diff(Arc::new(move |_| {
+    room.context = room.context.clone().with_diff(Arc::new(move |_| {
         Box::pin(async move { Ok(text.to_owned()) })
     }));
     let both = room.call("GitDiff", json!({})).await;

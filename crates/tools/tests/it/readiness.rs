@@ -34,7 +34,7 @@ fn room() -> (Room, Keeper) {
         })
     });
     let mut room = Room::with_jail(vec![check]);
-    room.desk = room.desk.with_ready(gate);
+    room.context = room.context.with_ready(gate);
     (room, Keeper { opens, waiting })
 }
 
@@ -91,7 +91,7 @@ async fn a_stop_ends_the_waiting() {
         let at_the_gate = keeper.waiting.wait_for(|count| *count == 1);
         let there = tokio::time::timeout(Duration::from_secs(60), at_the_gate).await;
         drop(there.unwrap().unwrap());
-        room.desk.cancel().cancel();
+        room.context.cancel().cancel();
     });
     assert!(!stopped.ok, "{}", stopped.text);
     assert!(!room.root.join("ran").exists());

@@ -4,7 +4,7 @@ use std::{path::PathBuf, sync::Arc};
 
 use butler_policy::{Approval, Circumstances, Judgement, Overrides, Permit};
 use butler_protocol::{CallId, RequestId, Role, ThreadId, ToolCall, ToolOutcome, UserId};
-use butler_tools::{Check, Desk, Executor, Registry, Surroundings, Workplace};
+use butler_tools::{Check, Executor, Registry, Surroundings, ToolContext, Workplace};
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
@@ -16,7 +16,7 @@ pub struct Room {
     pub executor: Executor,
     /// Whether the walls are whole.
     pub sandboxed: bool,
-    pub desk: Desk,
+    pub context: ToolContext,
 }
 
 pub fn thread() -> ThreadId {
@@ -48,7 +48,7 @@ impl Room {
         let place = Workplace::open(&root, checks, surroundings).unwrap();
         Self {
             root: place.root().to_owned(),
-            desk: Desk::new(Arc::new(place), CancellationToken::new()),
+            context: ToolContext::new(Arc::new(place), CancellationToken::new()),
             executor: Executor::new(Registry::native()),
             sandboxed: true,
             scratch,
@@ -59,20 +59,20 @@ impl Room {
     pub fn with_jail(checks: Vec<Check>) -> Self {
         let mut room = Self::with_checks(checks);
         let helper = PathBuf::from(env!("CARGO_BIN_EXE_butler-tools-sandbox"));
-        let jail = butler_sandbox::Jail::new(helper).unwrap();
-        room.desk = room.desk.with_jail(Arc::new(jail));
+        let sandbox = butler_sandbox::Sandbox::new(helper).unwrap();
+        room.context = room.context.with_jail(Arc::new(sandbox));
         room
     }
 
     /// As on a kernel with less to confine with.
     pub fn with_weaker_jail(
-        weaken: impl FnOnce(butler_sandbox::Jail) -> butler_sandbox::Jail,
+        weaken: impl FnOnce(butler_sandbox::Sandbox) -> butler_sandbox::Sandbox,
     ) -> Self {
         let mut room = Self::with_checks(Vec::new());
         let helper = PathBuf::from(env!("CARGO_BIN_EXE_butler-tools-sandbox"));
-        let jail = weaken(butler_sandbox::Jail::new(helper).unwrap());
-        room.sandboxed = jail.strength().is_whole();
-        room.desk = room.desk.with_jail(Arc::new(jail));
+        let sandbox = weaken(butler_sandbox::Sandbox::new(helper).unwrap());
+        room.sandboxed = sandbox.strength().is_whole();
+        room.context = room.context.with_jail(Arc::new(sandbox));
         room
     }
 
@@ -82,7 +82,7 @@ impl Room {
         let place = Workplace::open(root, Vec::new(), Surroundings::default()).unwrap();
         Self {
             root: place.root().to_owned(),
-            desk: Desk::new(Arc::new(place), CancellationToken::new()),
+            context: ToolContext::new(Arc::new(place), CancellationToken::new()),
             executor: Executor::new(Registry::native()),
             sandboxed: true,
             scratch: tempfile::tempdir().unwrap(),
@@ -159,7 +159,7 @@ impl Room {
     pub async fn call_as(&self, role: Role, tool: &str, arguments: Value) -> ToolOutcome {
         let call = call(tool, arguments);
         match self.approved(role, &call) {
-            Judgement::Run(permit) => self.executor.run(&call, permit, &self.desk).await,
+            Judgement::Run(permit) => self.executor.run(&call, permit, &self.context).await,
             Judgement::Refuse(refusal) => ToolOutcome::error(refusal.to_string()),
             Judgement::Ask(question) => panic!("{tool} asks twice: {}", question.reason),
         }

@@ -7,7 +7,7 @@ use butler_protocol::{
 };
 
 use crate::{
-    Effect, Machine, Mark, ModelCall, Outgoing, PostKind, Purse, Reserve, Settle,
+    Budget, Effect, Machine, Mark, ModelCall, Outgoing, PostKind, Reserve, Settle,
     machine::{Doing, Out},
     next_step::Step,
     words,
@@ -96,14 +96,14 @@ impl Machine {
         self.doing = Doing::Reserving(id, purpose);
     }
 
-    pub(crate) fn on_reserved(&mut self, reserve: &ReserveId, answer: Purse, out: &mut Out) {
+    pub(crate) fn on_reserved(&mut self, reserve: &ReserveId, answer: Budget, out: &mut Out) {
         let purpose = match &self.doing {
             Doing::Reserving(id, purpose) if id == reserve => *purpose,
             _ => return self.give_back(reserve, &answer, out),
         };
         self.doing = Doing::Nothing;
         match answer {
-            Purse::Granted {
+            Budget::Granted {
                 amount,
                 max_tokens,
                 thread_total,
@@ -124,13 +124,13 @@ impl Machine {
                 };
                 self.call(purpose, call, out);
             }
-            Purse::Refused(refusal) => self.ask_for_money(refusal, out),
+            Budget::Refused(refusal) => self.ask_for_money(refusal, out),
         }
     }
 
     /// A grant that came after a stop: no call will use it.
-    fn give_back(&self, reserve: &ReserveId, answer: &Purse, out: &mut Out) {
-        if matches!(answer, Purse::Granted { .. }) && !self.state.knows_reserve(reserve) {
+    fn give_back(&self, reserve: &ReserveId, answer: &Budget, out: &mut Out) {
+        if matches!(answer, Budget::Granted { .. }) && !self.state.knows_reserve(reserve) {
             out.push(Effect::Settle(Settle {
                 id: reserve.clone(),
                 cost: Usd::ZERO,

@@ -8,7 +8,7 @@ use butler_protocol::{
     ThreadId, TokenUsage, ToolCall, ToolOutcome, ToolSpec, Usd, UserId,
 };
 use butler_turn::{
-    Effect, Event, FailureKind, Heard, Limits, Machine, ModelCall, ModelFailure, Models, Purse,
+    Budget, Effect, Event, FailureKind, Heard, Limits, Machine, ModelCall, ModelFailure, Models,
     Setup,
 };
 use serde_json::{Value, json};
@@ -202,8 +202,8 @@ pub(crate) fn coder() -> Speaker {
     Speaker::Agent { role: Role::Coder }
 }
 
-pub(crate) fn granted() -> Purse {
-    Purse::Granted {
+pub(crate) fn granted() -> Budget {
+    Budget::Granted {
         amount: Usd::from_cents(2),
         max_tokens: 4000,
         thread_total: Usd::from_cents(2),

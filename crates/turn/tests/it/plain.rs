@@ -4,7 +4,7 @@ use butler_protocol::{
     ActivityState, Ending, EventId, ModelMessage, PurseRefusal, Record, Role, Speaker, Then,
     ToolOutcome, Usd, Waiting,
 };
-use butler_turn::{Effect, Event, Mark, PEOPLE_SPOKE, PostKind, Purse};
+use butler_turn::{Budget, Effect, Event, Mark, PEOPLE_SPOKE, PostKind};
 use serde_json::json;
 
 use crate::bench::{Bench, ana, call, calls, coder, heard, post_text, setup, text, to_run};
@@ -283,8 +283,8 @@ fn without_money_it_asks_once_sleeps_and_goes_on_when_the_cap_is_raised() {
         panic!("{effects:#?}")
     };
     let refused = || {
-        Purse::Refused(PurseRefusal {
-            purse: "thread".into(),
+        Budget::Refused(PurseRefusal {
+            budget: "thread".into(),
             cap: Usd::from_cents(500),
             used: Usd::from_cents(500),
         })
@@ -338,8 +338,8 @@ fn a_cap_decided_before_its_card_is_written_down_holds() {
         let Some(Effect::Reserve(first)) = effects.last() else {
             panic!("{effects:#?}")
         };
-        let refused = Purse::Refused(PurseRefusal {
-            purse: "thread".into(),
+        let refused = Budget::Refused(PurseRefusal {
+            budget: "thread".into(),
             cap: Usd::from_cents(500),
             used: Usd::from_cents(500),
         });
@@ -385,7 +385,7 @@ fn most_of_the_budget_is_warned_about_once() {
         let Some(Effect::Reserve(reserve)) = effects.last() else {
             panic!("{effects:#?}")
         };
-        let answer = Purse::Granted {
+        let answer = Budget::Granted {
             amount: Usd::from_cents(1),
             max_tokens: 4000,
             thread_total: Usd::from_cents(400),

@@ -10,10 +10,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Line, write};
 use crate::{
-    TeamError,
+    AgentError,
     listen::{buttons, intake::Ack},
     thread::{
-        context::Seat,
+        context::ThreadContext,
         effects::{Done, Question, complete},
         money,
     },
@@ -40,13 +40,13 @@ pub struct Notes {
 /// Makes the request and offers it. The event is acknowledged afterwards: until
 /// then a crash makes the hub deliver it again, and every step has its key.
 pub async fn make(
-    seat: Seat,
+    context: ThreadContext,
     model: String,
     notes: Notes,
     ack: Option<Ack>,
     cancel: CancellationToken,
 ) -> Done {
-    let done = offer(&seat, model, &notes, &cancel).await;
+    let done = offer(&context, model, &notes, &cancel).await;
     match done {
         Ok(()) => {
             if let Some(ack) = ack {
@@ -59,50 +59,56 @@ pub async fn make(
 }
 
 async fn offer(
-    seat: &Seat,
+    context: &ThreadContext,
     model: String,
     notes: &Notes,
     cancel: &CancellationToken,
-) -> Result<(), TeamError> {
+) -> Result<(), AgentError> {
     let words = notes.parts.join("\n\n");
-    let known = super::read(&seat.office.threads(), &seat.thread, seat.role());
+    let known = super::read(&context.agent.threads(), &context.thread, context.role());
     let (request, remark) = match known
         .request
         .filter(|_| known.done.as_ref() == Some(&notes.ts))
     {
         Some(request) => (request, String::new()),
-        None => match tidy(seat, model, &notes.ts, &words, cancel).await? {
+        None => match tidy(context, model, &notes.ts, &words, cancel).await? {
             Ok(request) => (request, String::new()),
             Err(reason) => (words, format!("_Your own words, untouched: {reason}._\n\n")),
         },
     };
-    let threads = seat.office.threads();
+    let threads = context.agent.threads();
     let line = Line::Request {
         ts: notes.ts.clone(),
         text: request.clone(),
     };
-    write(&threads, &seat.thread, seat.role(), &line)?;
-    let key = format!("{}-{}-draft-{}", seat.thread.short(), seat.role(), notes.ts);
+    write(&threads, &context.thread, context.role(), &line)?;
+    let key = format!(
+        "{}-{}-draft-{}",
+        context.thread.short(),
+        context.role(),
+        notes.ts
+    );
     let text = format!("{remark}{request}");
     let buttons = buttons::draft(&notes.ts);
-    seat.line
-        .offer(&seat.thread, Idem::new(key), &text, &buttons)
+    context
+        .poster
+        .offer(&context.thread, Idem::new(key), &text, &buttons)
         .await?;
     Ok(())
 }
 
 /// One call; the reason when there is no use in its answer.
 async fn tidy(
-    seat: &Seat,
+    context: &ThreadContext,
     model: String,
     ts: &MessageTs,
     words: &str,
     cancel: &CancellationToken,
-) -> Result<Result<String, String>, TeamError> {
+) -> Result<Result<String, String>, AgentError> {
     let id = ReserveId::new(format!(
         "{}-{}-draft-{ts}",
-        seat.thread.short(),
-        seat.role()
+        context.thread.short(),
+        context.role()
     ));
     let reserve = Reserve {
         id: id.clone(),
@@ -111,7 +117,7 @@ async fn tidy(
         input_tokens: None,
         max_tokens: LONGEST,
     };
-    if let Err(reason) = pay(seat, &reserve).await? {
+    if let Err(reason) = pay(context, &reserve).await? {
         return Ok(Err(reason));
     }
     let said = |text: &str| ModelMessage::User {
@@ -131,8 +137,8 @@ async fn tidy(
         messages: vec![prompt.into(), said(words).into()],
         tools: Vec::new(),
     };
-    let session = format!("{}-draft", seat.thread.short());
-    let reply = complete(&seat.office.model, session, &mut question, cancel).await;
+    let session = format!("{}-draft", context.thread.short());
+    let reply = complete(&context.agent.model, session, &mut question, cancel).await;
     let (text, cost, usage, model) = match reply {
         Ok(reply) => {
             let text = reply.text.unwrap_or_default().trim().to_owned();
@@ -150,23 +156,23 @@ async fn tidy(
             failure.model,
         ),
     };
-    settle(seat, id, (cost, usage, model)).await?;
+    settle(context, id, (cost, usage, model)).await?;
     Ok(text)
 }
 
 /// The worst case is set aside, or the reason is told.
-async fn pay(seat: &Seat, reserve: &Reserve) -> Result<Result<(), String>, TeamError> {
-    let config = &seat.office.config.client;
+async fn pay(context: &ThreadContext, reserve: &Reserve) -> Result<Result<(), String>, AgentError> {
+    let config = &context.agent.config.client;
     let price = config
         .prices
         .reserve_price(&reserve.model, &config.upper_price);
     let reservation = Reservation {
         id: reserve.id.clone(),
-        thread: seat.thread.clone(),
+        thread: context.thread.clone(),
         person: None,
         amount: money::worst_case(reserve, &price, reserve.max_tokens),
     };
-    let answer = match seat.line.control.reserve(&reservation).await {
+    let answer = match context.poster.control.reserve(&reservation).await {
         // Asked and paid in an earlier life of this process.
         Err(error) if error.code() == Some("already_settled") => {
             return Ok(Err("the model's answer was lost in a restart".to_owned()));
@@ -175,7 +181,7 @@ async fn pay(seat: &Seat, reserve: &Reserve) -> Result<Result<(), String>, TeamE
     };
     Ok(match answer {
         ReserveAnswer::Granted { .. } => Ok(()),
-        ReserveAnswer::Refused(refusal) => Err(format!("the {} budget is used up", refusal.purse)),
+        ReserveAnswer::Refused(refusal) => Err(format!("the {} budget is used up", refusal.budget)),
         ReserveAnswer::Later(limit) => {
             Err(format!("{} model calls an hour are used up", limit.limit))
         }
@@ -184,18 +190,18 @@ async fn pay(seat: &Seat, reserve: &Reserve) -> Result<Result<(), String>, TeamE
 
 /// In the hub's books and in the log, from which bills are made.
 async fn settle(
-    seat: &Seat,
+    context: &ThreadContext,
     id: ReserveId,
     (cost, usage, model): (Usd, TokenUsage, String),
-) -> Result<(), TeamError> {
+) -> Result<(), AgentError> {
     let settlement = Settlement {
         id: id.clone(),
         cost,
         usage,
         model: model.clone(),
     };
-    seat.line.control.settle(&settlement).await?;
-    seat.write(Record::Settled {
+    context.poster.control.settle(&settlement).await?;
+    context.write(Record::Settled {
         reserve: id,
         cost,
         usage,

@@ -14,8 +14,8 @@ use super::{
     marker::{Marker, State, keep},
 };
 use crate::{
-    TeamError,
-    agent::{Office, now_ms},
+    AgentError,
+    agent::{Agent, now_ms},
     thread::tool_session,
 };
 
@@ -24,32 +24,32 @@ const PAUSE_MS: i64 = 10 * 60 * 1000;
 
 /// Lays a commit of the default branch out, ready for its checks.
 pub async fn lay_out(
-    office: &Office,
+    agent: &Agent,
     commit: &CommitSha,
     cancel: &CancellationToken,
-) -> Result<Trial, TeamError> {
-    let trial = office.repo.lay_out(commit, cancel).await?;
-    let commands = &office.config.prepare;
+) -> Result<Trial, AgentError> {
+    let trial = agent.repo.lay_out(commit, cancel).await?;
+    let commands = &agent.config.prepare;
     if commands.is_empty() && !trial.path.join(".gitmodules").exists() {
         return Ok(trial);
     }
-    let around = tool_session::surroundings(office);
+    let around = tool_session::surroundings(agent);
     let folder = Folder::open(
-        &office.repo,
-        &office.jail,
+        &agent.repo,
+        &agent.sandbox,
         around,
         &trial.path,
         commands,
         cancel,
     )
     .await?;
-    let path = marker_path(office)?;
+    let path = marker_path(agent)?;
     let key = Sha256Hex::of(format!("{} {}", folder.needs(), trial.path.display()));
     let mut marker = Marker::of(&path, key);
     match &marker.state {
         State::Done => return Ok(trial),
         State::Failed(why) if now_ms() - marker.at_ms < PAUSE_MS => {
-            return Err(TeamError::Missing(why.clone()));
+            return Err(AgentError::Missing(why.clone()));
         }
         State::Failed(_) | State::Running => {}
     }
@@ -59,7 +59,7 @@ pub async fn lay_out(
     } else {
         Network::Loopback
     };
-    let _heavy = office
+    let _heavy = agent
         .repo
         .one_of("prepare-heavy", super::run::HEAVY, cancel)
         .await?;
@@ -72,17 +72,17 @@ pub async fn lay_out(
             end.verdict,
             end.last_line()
         )),
-        Outcome::Stopped => return Err(TeamError::Missing("stopped".to_owned())),
+        Outcome::Stopped => return Err(AgentError::Missing("stopped".to_owned())),
     };
     keep(&path, &marker)?;
     match marker.state {
-        State::Failed(why) => Err(TeamError::Missing(why)),
+        State::Failed(why) => Err(AgentError::Missing(why)),
         _ => Ok(trial),
     }
 }
 
 /// Beside the refs, where no command can write.
-fn marker_path(office: &Office) -> Result<PathBuf, TeamError> {
-    let common = office.repo.git().common_dir()?;
+fn marker_path(agent: &Agent) -> Result<PathBuf, AgentError> {
+    let common = agent.repo.git().common_dir()?;
     Ok(common.join("codebutler/prepared-base.json"))
 }

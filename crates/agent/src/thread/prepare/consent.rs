@@ -5,28 +5,28 @@ use butler_journal::ThreadDir;
 use butler_protocol::{Idem, Sha256Hex, ThreadId};
 use tracing::warn;
 
-use crate::agent::Office;
+use crate::agent::Agent;
 
 /// More of one ask is for `codebutler policy` to show.
 const LONGEST: usize = 300;
 
 /// Says it unless it was said. Nothing depends on it.
-pub async fn tell(office: &Office, thread: &ThreadId) {
-    let asks = &office.config.unagreed;
+pub async fn tell(agent: &Agent, thread: &ThreadId) {
+    let asks = &agent.config.unagreed;
     if asks.is_empty() {
         return;
     }
     let hash = Sha256Hex::of(asks.join("\n"));
-    let told = ThreadDir::new(&office.threads(), thread)
+    let told = ThreadDir::new(&agent.threads(), thread)
         .root()
         .join("consent-told");
     if std::fs::read_to_string(&told).is_ok_and(|old| old == hash.as_str()) {
         return;
     }
-    let line = &office.line;
+    let poster = &agent.poster;
     let key = hash.as_str().get(..12).unwrap_or_default();
-    let idem = Idem::new(format!("{}-{}-consent-{key}", thread.short(), line.role));
-    let said = line.say(thread, idem, &words(asks), Vec::new()).await;
+    let idem = Idem::new(format!("{}-{}-consent-{key}", thread.short(), poster.role));
+    let said = poster.say(thread, idem, &words(asks), Vec::new()).await;
     let kept = said.map_err(|error| error.to_string()).and_then(|_| {
         butler_journal::write_whole(&told, hash.as_str().as_bytes())
             .map_err(|error| error.to_string())

@@ -9,21 +9,21 @@ use std::path::Path;
 
 use butler_protocol::{CommitSha, Sha256Hex, ThreadId};
 use butler_repo::{Git, Repo, Submodule};
-use butler_sandbox::{Jail, Network};
-use butler_tools::{Cache, Chore, Preparing, Surroundings, Workplace, prepare};
+use butler_sandbox::{Network, Sandbox};
+use butler_tools::{Cache, Preparing, RuntimeCommand, Surroundings, Workplace, prepare};
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use super::{
-    made::{INSTALLED, Made, Shelf, is_installed, quoted},
+    made::{INSTALLED, Made, PlaybookCache, is_installed, quoted},
     needs::{Needs, needs},
 };
-use crate::TeamError;
+use crate::AgentError;
 
 /// A folder and everything that making it ready takes.
 pub struct Folder<'a> {
     repo: &'a Repo,
-    jail: &'a Jail,
+    sandbox: &'a Sandbox,
     place: Workplace,
     cache: Option<Cache>,
     git: Git,
@@ -56,12 +56,12 @@ impl<'a> Folder<'a> {
     /// Looks at a folder, a worktree of `repo`; fetches its submodules.
     pub async fn open(
         repo: &'a Repo,
-        jail: &'a Jail,
+        sandbox: &'a Sandbox,
         around: Surroundings,
         path: &Path,
         commands: &'a [String],
         cancel: &'a CancellationToken,
-    ) -> Result<Self, TeamError> {
+    ) -> Result<Self, AgentError> {
         let git = repo.git().elsewhere(path);
         let head = git
             .call(["rev-parse", "--verify", "HEAD"])
@@ -78,7 +78,7 @@ impl<'a> Folder<'a> {
         let as_default = as_on_default(repo, &git, cancel).await.unwrap_or(false);
         Ok(Self {
             repo,
-            jail,
+            sandbox,
             place,
             cache,
             git,
@@ -102,10 +102,10 @@ impl<'a> Folder<'a> {
     }
 
     /// Brings the submodules, and leaves out of every change what is about to be made.
-    pub async fn begin(&self) -> Result<Outcome, TeamError> {
+    pub async fn begin(&self) -> Result<Outcome, AgentError> {
         if let Some(cache) = &self.cache {
             cache.open().map_err(|error| {
-                TeamError::Missing(format!("the cache of package managers: {error}"))
+                AgentError::Missing(format!("the cache of package managers: {error}"))
             })?;
         }
         self.leave_out(
@@ -115,8 +115,8 @@ impl<'a> Folder<'a> {
         )
         .await;
         for one in &self.submodules {
-            let chore = lay_out(one);
-            match prepare(&self.place, self.jail, &chore, self.cancel).await {
+            let hub_update = lay_out(one);
+            match prepare(&self.place, self.sandbox, &hub_update, self.cancel).await {
                 Some(end) if end.ok => {}
                 Some(end) => {
                     let command = format!("git checkout of the submodule {}", one.path);
@@ -130,8 +130,8 @@ impl<'a> Folder<'a> {
 
     /// Takes over what an earlier preparation made. `thread` also finds what that
     /// thread made of its own changes.
-    pub async fn reuse(&self, thread: Option<&ThreadId>) -> Result<bool, TeamError> {
-        let Some(shelf) = self.cache.as_ref().map(Shelf::of) else {
+    pub async fn reuse(&self, thread: Option<&ThreadId>) -> Result<bool, AgentError> {
+        let Some(playbook_cache) = self.cache.as_ref().map(PlaybookCache::of) else {
             return Ok(false);
         };
         let _turn = self.repo.turn("prepared", self.cancel).await?;
@@ -142,11 +142,11 @@ impl<'a> Folder<'a> {
             let Some(key) = key.filter(|_| !self.needs.code || self.as_default) else {
                 continue;
             };
-            let Some(made) = shelf.find(&key) else {
+            let Some(made) = playbook_cache.find(&key) else {
                 continue;
             };
-            let chore = shelf.restoring(&key, &made, self.place.root());
-            match prepare(&self.place, self.jail, &chore, self.cancel).await {
+            let hub_update = playbook_cache.restoring(&key, &made, self.place.root());
+            match prepare(&self.place, self.sandbox, &hub_update, self.cancel).await {
                 Some(end) if end.ok => {
                     info!(folder = %self.place.root().display(), "took over what was prepared before");
                     return Ok(true);
@@ -163,12 +163,12 @@ impl<'a> Folder<'a> {
 
     /// Runs one command of the list.
     pub async fn run(&self, command: &str, network: Network) -> Option<Preparing> {
-        let chore = Chore::new(command, network);
-        prepare(&self.place, self.jail, &chore, self.cancel).await
+        let hub_update = RuntimeCommand::new(command, network);
+        prepare(&self.place, self.sandbox, &hub_update, self.cancel).await
     }
 
     /// What is in the folder and not in git, ignored or not.
-    pub async fn untracked(&self) -> Result<Vec<String>, TeamError> {
+    pub async fn untracked(&self) -> Result<Vec<String>, AgentError> {
         let call = self.git.call(["ls-files", "-z", "--others", "--directory"]);
         let listed = call.run(self.cancel).await?;
         let text = |path: &[u8]| String::from_utf8_lossy(path).into_owned();
@@ -182,7 +182,7 @@ impl<'a> Folder<'a> {
         before: &[String],
         thread: Option<&ThreadId>,
         whole: bool,
-    ) -> Result<(), TeamError> {
+    ) -> Result<(), AgentError> {
         let after = self.untracked().await?;
         let new = after.iter().filter(|entry| !before.contains(entry));
         // A single file may be meant, as a lock file is; the person has the last word.
@@ -203,32 +203,32 @@ impl<'a> Folder<'a> {
         self.keep(&key, &made).await
     }
 
-    async fn keep(&self, key: &Sha256Hex, made: &Made) -> Result<(), TeamError> {
-        let Some(shelf) = self.cache.as_ref().map(Shelf::of) else {
+    async fn keep(&self, key: &Sha256Hex, made: &Made) -> Result<(), AgentError> {
+        let Some(playbook_cache) = self.cache.as_ref().map(PlaybookCache::of) else {
             return Ok(());
         };
         let _turn = self.repo.turn("prepared", self.cancel).await?;
         let not_kept =
             |why: String| warn!(why, "what was prepared is not kept for the next folder");
-        let (chore, beside) = match shelf.keeping(made) {
+        let (hub_update, beside) = match playbook_cache.keeping(made) {
             Ok(begun) => begun,
             Err(error) => {
                 not_kept(error.to_string());
                 return Ok(());
             }
         };
-        let copied = prepare(&self.place, self.jail, &chore, self.cancel).await;
+        let copied = prepare(&self.place, self.sandbox, &hub_update, self.cancel).await;
         if let Some(end) = copied.filter(|end| !end.ok) {
             not_kept(format!("{}: {}", end.verdict, end.last_line()));
             let _ = std::fs::remove_dir_all(beside);
-        } else if let Err(error) = shelf.keep(key, made, &beside) {
+        } else if let Err(error) = playbook_cache.keep(key, made, &beside) {
             not_kept(error.to_string());
         }
         Ok(())
     }
 
     /// Everything at once, for who has nobody to tell.
-    pub async fn make(&self, network: Network) -> Result<Outcome, TeamError> {
+    pub async fn make(&self, network: Network) -> Result<Outcome, AgentError> {
         let begun = self.begin().await?;
         if begun != Outcome::Ready || self.commands.is_empty() || self.reuse(None).await? {
             return Ok(begun);
@@ -309,7 +309,7 @@ fn escaped(path: &str) -> String {
 }
 
 /// The files of a submodule, without a repository of their own.
-fn lay_out(one: &Submodule) -> Chore {
+fn lay_out(one: &Submodule) -> RuntimeCommand {
     let path = quoted(Path::new(&one.path));
     let script = format!(
         "set -e
@@ -323,9 +323,9 @@ git checkout-index --all --force --quiet",
         quoted(&one.store),
         one.commit
     );
-    Chore {
+    RuntimeCommand {
         readable: vec![one.store.clone()],
-        ..Chore::new(script, Network::Loopback)
+        ..RuntimeCommand::new(script, Network::Loopback)
     }
 }
 
@@ -334,7 +334,7 @@ async fn as_on_default(
     repo: &Repo,
     git: &Git,
     cancel: &CancellationToken,
-) -> Result<bool, TeamError> {
+) -> Result<bool, AgentError> {
     let inside = git
         .call(["merge-base", "--is-ancestor", "HEAD", &repo.default_ref()])
         .accept(&[0, 1])

@@ -15,7 +15,7 @@ use std::{
 
 use butler_protocol::Sha256Hex;
 use butler_sandbox::Network;
-use butler_tools::{Cache, Chore};
+use butler_tools::{Cache, RuntimeCommand};
 use serde::{Deserialize, Serialize};
 
 use super::needs::is_lock;
@@ -51,11 +51,11 @@ pub struct Made {
 
 /// The kept ones of a repo.
 #[derive(Debug, Clone)]
-pub struct Shelf {
+pub struct PlaybookCache {
     root: PathBuf,
 }
 
-impl Shelf {
+impl PlaybookCache {
     /// Those beside a cache.
     pub fn of(cache: &Cache) -> Self {
         Self {
@@ -75,7 +75,7 @@ impl Shelf {
     }
 
     /// Copies what is kept into a folder.
-    pub fn restoring(&self, key: &Sha256Hex, made: &Made, root: &Path) -> Chore {
+    pub fn restoring(&self, key: &Sha256Hex, made: &Made, root: &Path) -> RuntimeCommand {
         let kept = self.root.join(key.as_str()).join("files");
         let mut script = String::from("set -e\n");
         for entry in &made.entries {
@@ -86,14 +86,14 @@ impl Shelf {
             ));
             script.push_str(&moved(&made.root, root, &to));
         }
-        Chore {
+        RuntimeCommand {
             readable: vec![kept],
-            ..Chore::new(script, Network::Loopback)
+            ..RuntimeCommand::new(script, Network::Loopback)
         }
     }
 
-    /// Copies what was made to a place beside, which [`Shelf::keep`] makes the kept one.
-    pub fn keeping(&self, made: &Made) -> std::io::Result<(Chore, PathBuf)> {
+    /// Copies what was made to a place beside, which [`PlaybookCache::keep`] makes the kept one.
+    pub fn keeping(&self, made: &Made) -> std::io::Result<(RuntimeCommand, PathBuf)> {
         fs::create_dir_all(&self.root)?;
         let beside = self.root.join(format!("new-{}", std::process::id()));
         if beside.exists() {
@@ -108,11 +108,11 @@ impl Shelf {
             let parent = quoted(parent.parent().unwrap_or(&files));
             script.push_str(&format!("mkdir -p {parent}\ncp -a ./{from} {to}\n"));
         }
-        let chore = Chore {
+        let hub_update = RuntimeCommand {
             writable: vec![files],
-            ..Chore::new(script, Network::Loopback)
+            ..RuntimeCommand::new(script, Network::Loopback)
         };
-        Ok((chore, beside))
+        Ok((hub_update, beside))
     }
 
     /// Makes what was copied the one for these needs, and lets the oldest go.
@@ -256,15 +256,15 @@ mod tests {
     #[test]
     fn the_last_used_ones_are_kept() {
         let folder = tempfile::tempdir().unwrap();
-        let shelf = Shelf::of(&Cache::at(folder.path().to_owned(), None));
+        let playbook_cache = PlaybookCache::of(&Cache::at(folder.path().to_owned(), None));
         let made = Made::of(Path::new("/r"), &[], &[]).unwrap();
         let key = |n: usize| Sha256Hex::of(n.to_string());
         for n in 0..MOST + 2 {
-            let (_, beside) = shelf.keeping(&made).unwrap();
-            shelf.keep(&key(n), &made, &beside).unwrap();
-            assert!(shelf.find(&key(0)).is_some(), "used each time");
+            let (_, beside) = playbook_cache.keeping(&made).unwrap();
+            playbook_cache.keep(&key(n), &made, &beside).unwrap();
+            assert!(playbook_cache.find(&key(0)).is_some(), "used each time");
         }
-        assert_eq!(fs::read_dir(&shelf.root).unwrap().count(), MOST);
-        assert!(shelf.find(&key(1)).is_none());
+        assert_eq!(fs::read_dir(&playbook_cache.root).unwrap().count(), MOST);
+        assert!(playbook_cache.find(&key(1)).is_none());
     }
 }

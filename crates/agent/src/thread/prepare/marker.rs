@@ -7,7 +7,7 @@ use std::{fs, path::Path};
 use butler_protocol::{MessageTs, Role, Sha256Hex, fault};
 use serde::{Deserialize, Serialize};
 
-use crate::TeamError;
+use crate::AgentError;
 
 /// How far the preparation of a folder came.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -60,7 +60,7 @@ impl Marker {
 }
 
 /// Writes it down.
-pub fn keep(path: &Path, marker: &Marker) -> Result<(), TeamError> {
+pub fn keep(path: &Path, marker: &Marker) -> Result<(), AgentError> {
     let bytes = serde_json::to_vec(marker).unwrap_or_default();
     fault("agent.before-prepared");
     butler_journal::write_whole(path, &bytes)?;

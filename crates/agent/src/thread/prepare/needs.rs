@@ -15,7 +15,7 @@ use butler_repo::{Git, Submodule};
 use butler_tools::Workplace;
 use tokio_util::sync::CancellationToken;
 
-use crate::TeamError;
+use crate::AgentError;
 
 /// Files that say what has to be installed, wherever in the tree they lie.
 const MANIFESTS: &[&str] = &[
@@ -92,7 +92,7 @@ pub async fn needs(
     git: &Git,
     submodules: &[Submodule],
     cancel: &CancellationToken,
-) -> Result<Needs, TeamError> {
+) -> Result<Needs, AgentError> {
     // One that is not in git yet counts too, unless an installer may have written it.
     let fresh = MANIFESTS.iter().filter(|name| !is_lock(name));
     let mut names: Vec<String> = fresh.map(|name| (*name).to_owned()).collect();

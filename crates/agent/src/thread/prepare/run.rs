@@ -21,9 +21,9 @@ use super::{
     marker::{Marker, State, keep},
 };
 use crate::{
-    TeamError,
-    agent::{Office, now_ms},
-    tell::thread_status::{self, Standing},
+    AgentError,
+    agent::{Agent, now_ms},
+    tell::thread_status::{self, ThreadStatus},
     thread::tool_session,
 };
 
@@ -36,7 +36,7 @@ const PAUSE_MS: i64 = 10 * 60 * 1000;
 
 /// A folder to prepare.
 pub struct Job {
-    pub office: Arc<Office>,
+    pub agent: Arc<Agent>,
     pub thread: ThreadId,
     pub folder: PathBuf,
     pub place: Place,
@@ -52,19 +52,19 @@ pub fn marker_path(threads: &Path, thread: &ThreadId, place: Place) -> PathBuf {
 impl Job {
     /// Prepares the folder unless that is done. The warning is for the commands
     /// that wait.
-    pub async fn work(&self) -> Result<Warning, TeamError> {
-        let office = &self.office;
+    pub async fn work(&self) -> Result<Warning, AgentError> {
+        let agent = &self.agent;
         let name = format!("prepare-{}-{}", self.place.as_str(), self.thread.short());
-        let _turn = office.repo.turn(&name, &self.cancel).await?;
-        consent::tell(office, &self.thread).await;
-        let commands = &office.config.prepare;
+        let _turn = agent.repo.turn(&name, &self.cancel).await?;
+        consent::tell(agent, &self.thread).await;
+        let commands = &agent.config.prepare;
         if commands.is_empty() && !self.folder.join(".gitmodules").exists() {
             return Ok(None);
         }
-        let around = tool_session::surroundings(office);
+        let around = tool_session::surroundings(agent);
         let folder = Folder::open(
-            &office.repo,
-            &office.jail,
+            &agent.repo,
+            &agent.sandbox,
             around,
             &self.folder,
             commands,
@@ -73,7 +73,7 @@ impl Job {
         .await?;
         let path = self.marker_path();
         let mut marker = Marker::of(&path, self.key(folder.needs()));
-        let standings = thread_status::of_thread(&office.threads(), &self.thread);
+        let standings = thread_status::of_thread(&agent.threads(), &self.thread);
         match &marker.state {
             State::Done => return Ok(None),
             State::Failed(why) if !self.worth_another_try(&marker, &standings) => {
@@ -81,12 +81,12 @@ impl Job {
             }
             State::Failed(_) | State::Running => {}
         }
-        let _heavy = office
+        let _heavy = agent
             .repo
             .one_of("prepare-heavy", HEAVY, &self.cancel)
             .await?;
         marker.at_ms = now_ms();
-        marker.tried = Some((office.role(), office.epoch.0));
+        marker.tried = Some((agent.role(), agent.epoch.0));
         match folder.begin().await? {
             Outcome::Ready => {}
             Outcome::Failed { command, end } => {
@@ -110,18 +110,22 @@ impl Job {
     /// What is there already needs no network, so it serves every thread. When text
     /// from outside may have had a hand in this one's files, the default branch's
     /// are prepared in their own place first, where the network is open.
-    async fn reuse(&self, folder: &Folder<'_>, standings: &[Standing]) -> Result<bool, TeamError> {
+    async fn reuse(
+        &self,
+        folder: &Folder<'_>,
+        standings: &[ThreadStatus],
+    ) -> Result<bool, AgentError> {
         if folder.reuse(Some(&self.thread)).await? {
             return Ok(true);
         }
         if network(folder, standings) == Network::Host {
             return Ok(false);
         }
-        let repo = &self.office.repo;
+        let repo = &self.agent.repo;
         let Some(default) = repo.resolve(&repo.default_ref()).await? else {
             return Ok(false);
         };
-        match base::lay_out(&self.office, &default, &self.cancel).await {
+        match base::lay_out(&self.agent, &default, &self.cancel).await {
             Ok(trial) => drop(trial),
             Err(error) => warn!(%error, "the default branch could not be prepared"),
         }
@@ -134,8 +138,8 @@ impl Job {
         folder: &Folder<'_>,
         marker: &mut Marker,
         network: Network,
-    ) -> Result<Warning, TeamError> {
-        let commands = &self.office.config.prepare;
+    ) -> Result<Warning, AgentError> {
+        let commands = &self.agent.config.prepare;
         let path = self.marker_path();
         let begun = Instant::now();
         let before = folder.untracked().await?;
@@ -166,11 +170,11 @@ impl Job {
     /// A failure is tried again when somebody speaks, by a new life of the role that
     /// met it, and after a while. Other commands, manifests and programs are another
     /// key.
-    fn worth_another_try(&self, marker: &Marker, standings: &[Standing]) -> bool {
+    fn worth_another_try(&self, marker: &Marker, standings: &[ThreadStatus]) -> bool {
         let spoke = standings.iter().filter_map(|one| one.facts.person_spoke_ms);
         let restarted = marker
             .tried
-            .is_none_or(|(role, epoch)| role == self.office.role() && epoch != self.office.epoch.0);
+            .is_none_or(|(role, epoch)| role == self.agent.role() && epoch != self.agent.epoch.0);
         spoke.max().is_some_and(|at| at > marker.at_ms)
             || restarted
             || now_ms() - marker.at_ms > PAUSE_MS
@@ -182,7 +186,7 @@ impl Job {
         command: &str,
         network: Network,
         end: &Preparing,
-    ) -> Result<Warning, TeamError> {
+    ) -> Result<Warning, AgentError> {
         let place = self.place.as_str();
         let mut why = format!(
             "the {place}'s preparation failed: `{command}`, {}",
@@ -208,14 +212,14 @@ impl Job {
     /// rest is.
     fn failure(&self, why: &str, end: &Preparing) -> String {
         let name = format!("prepare-{}.log", self.place.as_str());
-        let log = ThreadDir::new(&self.office.threads(), &self.thread)
+        let log = ThreadDir::new(&self.agent.threads(), &self.thread)
             .root()
             .join(&name);
         let mut text = format!("{}.", capital(why));
-        let last = self.office.clean(&end.last_line());
+        let last = self.agent.clean(&end.last_line());
         if !last.is_empty() {
             text.push_str(&format!(" Its last words: `{}`.", last.replace('`', "'")));
-            let output = self.office.clean(&end.output);
+            let output = self.agent.clean(&end.output);
             match butler_journal::write_whole(&log, output.as_bytes()) {
                 Ok(()) => text.push_str(&format!(
                     " The rest is in `.codebutler/threads/{}/{name}`.",
@@ -235,7 +239,7 @@ impl Job {
     }
 
     fn marker_path(&self) -> PathBuf {
-        marker_path(&self.office.threads(), &self.thread, self.place)
+        marker_path(&self.agent.threads(), &self.thread, self.place)
     }
 
     /// This making of the folder (its `.git` file is written when a worktree is
@@ -249,24 +253,24 @@ impl Job {
     /// One message, edited; whoever continues a preparation takes it over. Nothing
     /// depends on it.
     async fn tell(&self, marker: &mut Marker, text: &str) {
-        let line = &self.office.line;
+        let poster = &self.agent.poster;
         if let Some(message) = &marker.message
-            && line.edit(&self.thread, message, text).await.is_ok()
+            && poster.edit(&self.thread, message, text).await.is_ok()
         {
             return;
         }
         let idem = Idem::new(format!(
             "{}-{}-prepare-{}",
             self.thread.short(),
-            line.role,
+            poster.role,
             marker.key.as_str().get(..12).unwrap_or_default()
         ));
-        match line.say(&self.thread, idem, text, Vec::new()).await {
+        match poster.say(&self.thread, idem, text, Vec::new()).await {
             Ok(posted) => {
                 let again = marker.message.as_ref() == Some(&posted.ts);
                 marker.message = Some(posted.ts.clone());
                 // The key was used before a kill: the message is there, with older words.
-                if !again && line.edit(&self.thread, &posted.ts, text).await.is_err() {
+                if !again && poster.edit(&self.thread, &posted.ts, text).await.is_err() {
                     warn!("the message about the preparation keeps its old words");
                 }
             }
@@ -279,7 +283,7 @@ const STOPPED: &str = "the worktree's preparation was stopped";
 
 /// Open for what the default branch holds, and for what this thread made of it
 /// unless text from outside may have had a hand in it (docs/decisions/0020).
-fn network(folder: &Folder<'_>, standings: &[Standing]) -> Network {
+fn network(folder: &Folder<'_>, standings: &[ThreadStatus]) -> Network {
     let tainted = standings.iter().any(|one| one.facts.taint.is_some());
     if tainted && !folder.as_default() {
         Network::Loopback

@@ -6,19 +6,19 @@ use std::path::PathBuf;
 
 use butler_protocol::CommitSha;
 use butler_repo::Repo;
-use butler_sandbox::{Jail, Network};
-use butler_tools::{Cache, Check, Chore, Preparing, Surroundings, Workplace, prepare};
+use butler_sandbox::{Network, Sandbox};
+use butler_tools::{Cache, Check, Preparing, RuntimeCommand, Surroundings, Workplace, prepare};
 use tokio_util::sync::CancellationToken;
 
 use super::folder::{Folder, Outcome};
-use crate::TeamError;
+use crate::AgentError;
 
 /// What to try, and where.
 pub struct TryOut<'a> {
     /// The person's clone.
     pub repo: &'a Repo,
     /// Where commands run.
-    pub jail: &'a Jail,
+    pub sandbox: &'a Sandbox,
     /// The person's home.
     pub person_home: PathBuf,
     /// The machine's folder: hidden from every command.
@@ -51,7 +51,7 @@ impl TryOut<'_> {
         &self,
         mut telling: impl FnMut(&str),
         cancel: &CancellationToken,
-    ) -> Result<Option<Tried>, TeamError> {
+    ) -> Result<Option<Tried>, AgentError> {
         let head = self
             .repo
             .git()
@@ -65,7 +65,7 @@ impl TryOut<'_> {
         let around = self.surroundings();
         let folder = Folder::open(
             self.repo,
-            self.jail,
+            self.sandbox,
             around.clone(),
             &trial.path,
             self.prepare,
@@ -89,8 +89,8 @@ impl TryOut<'_> {
         let mut checks = Vec::new();
         for check in self.checks {
             telling(&check.command);
-            let chore = Chore::new(&check.command, Network::Loopback);
-            match prepare(&place, self.jail, &chore, cancel).await {
+            let hub_update = RuntimeCommand::new(&check.command, Network::Loopback);
+            match prepare(&place, self.sandbox, &hub_update, cancel).await {
                 Some(end) => checks.push((check.clone(), end)),
                 None => return Ok(None),
             }

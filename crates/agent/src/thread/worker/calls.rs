@@ -15,7 +15,7 @@ use tracing::{Instrument, info_span};
 
 use super::Worker;
 use crate::{
-    TeamError,
+    AgentError,
     decide::cards::{self, NewCard},
     tell::render,
     thread::{
@@ -31,7 +31,7 @@ pub(super) struct Waiter {
 }
 
 impl Worker {
-    pub(super) async fn line_up(&mut self, calls: Vec<ToolCall>) -> Result<(), TeamError> {
+    pub(super) async fn line_up(&mut self, calls: Vec<ToolCall>) -> Result<(), AgentError> {
         for batch in batches(&calls) {
             let waiters = batch
                 .into_iter()
@@ -49,7 +49,7 @@ impl Worker {
     pub(super) async fn line_up_recoveries(
         &mut self,
         calls: Vec<Interrupted>,
-    ) -> Result<(), TeamError> {
+    ) -> Result<(), AgentError> {
         for interrupted in calls {
             self.waiting.push_back(vec![Waiter {
                 call: interrupted.call,
@@ -60,11 +60,14 @@ impl Worker {
     }
 
     /// Starts the next batch once the one before it is done and the bench is open.
-    pub(super) async fn next_batch(&mut self) -> Result<(), TeamError> {
+    pub(super) async fn next_batch(&mut self) -> Result<(), AgentError> {
         while self.running == 0 && !self.waiting.is_empty() {
-            if self.bench.is_none() {
+            if self.tool_session.is_none() {
                 self.running = 1;
-                self.start(effects::open_bench(self.seat.clone(), self.work.clone()));
+                self.start(effects::open_tool_session(
+                    self.context.clone(),
+                    self.work.clone(),
+                ));
                 return Ok(());
             }
             if let Some(batch) = self.waiting.pop_front() {
@@ -77,13 +80,13 @@ impl Worker {
     }
 
     /// Judges a call, writes its intent, starts it. A refusal is a normal result.
-    async fn begin_call(&mut self, waiter: Waiter) -> Result<(), TeamError> {
+    async fn begin_call(&mut self, waiter: Waiter) -> Result<(), AgentError> {
         let judgement = self.judge(&waiter).await?;
-        let Some(bench) = &self.bench else {
-            return Err(TeamError::Missing("the bench is not open".to_owned()));
+        let Some(tool_session) = &self.tool_session else {
+            return Err(AgentError::Missing("the bench is not open".to_owned()));
         };
-        let executor = Arc::clone(&bench.executor);
-        let desk = bench.desk.clone();
+        let executor = Arc::clone(&tool_session.executor);
+        let tool_context = tool_session.tool_context.clone();
         self.running += 1;
         let outcome = match judgement {
             Judgement::Run(permit) => {
@@ -91,7 +94,8 @@ impl Worker {
                     self.use_approval(&request).await?;
                 }
                 if waiter.recovery.is_none() {
-                    self.write_intent(&executor, &waiter.call, &desk).await?;
+                    self.write_intent(&executor, &waiter.call, &tool_context)
+                        .await?;
                 }
                 let permitted = Permitted {
                     call: waiter.call,
@@ -103,7 +107,7 @@ impl Worker {
                     tool = permitted.call.name,
                     turn = self.machine.turn()
                 );
-                self.start(effects::run_tool(executor, desk, permitted).instrument(span));
+                self.start(effects::run_tool(executor, tool_context, permitted).instrument(span));
                 return Ok(());
             }
             // It was allowed when it began; the approval is used up by now. Nothing
@@ -121,25 +125,25 @@ impl Worker {
 
     /// A click may have come after the bench was opened, so whoever would have
     /// to ask looks first.
-    async fn judge(&mut self, waiter: &Waiter) -> Result<Judgement, TeamError> {
-        let Some(bench) = &mut self.bench else {
-            return Err(TeamError::Missing("the bench is not open".to_owned()));
+    async fn judge(&mut self, waiter: &Waiter) -> Result<Judgement, AgentError> {
+        let Some(tool_session) = &mut self.tool_session else {
+            return Err(AgentError::Missing("the bench is not open".to_owned()));
         };
-        let judgement = bench.judge(&self.seat, &waiter.call);
+        let judgement = tool_session.judge(&self.context, &waiter.call);
         if waiter.recovery.is_some() || !matches!(judgement, Judgement::Ask(_)) {
             return Ok(judgement);
         }
-        bench.look_for_approvals(&self.seat).await?;
-        Ok(bench.judge(&self.seat, &waiter.call))
+        tool_session.look_for_approvals(&self.context).await?;
+        Ok(tool_session.judge(&self.context, &waiter.call))
     }
 
     async fn write_intent(
         &mut self,
         executor: &butler_tools::Executor,
         call: &ToolCall,
-        desk: &butler_tools::Desk,
-    ) -> Result<(), TeamError> {
-        let Some(intent) = executor.intent(call, desk) else {
+        tool_context: &butler_tools::ToolContext,
+    ) -> Result<(), AgentError> {
+        let Some(intent) = executor.intent(call, tool_context) else {
             return Ok(());
         };
         self.write(vec![Record::ToolIntent {
@@ -153,8 +157,8 @@ impl Worker {
     }
 
     /// Used up before the command starts: a crash in between needs a new click.
-    async fn use_approval(&mut self, request: &RequestId) -> Result<(), TeamError> {
-        let view = self.seat.line.control.decision(request).await?;
+    async fn use_approval(&mut self, request: &RequestId) -> Result<(), AgentError> {
+        let view = self.context.poster.control.decision(request).await?;
         if let Some(decision) = view.decided {
             self.write(vec![Record::DecisionUsed {
                 request: request.clone(),
@@ -163,8 +167,8 @@ impl Worker {
             }])
             .await?;
         }
-        if let Some(bench) = &mut self.bench {
-            bench.forget_approval(request);
+        if let Some(tool_session) = &mut self.tool_session {
+            tool_session.forget_approval(request);
         }
         Ok(())
     }
@@ -174,13 +178,13 @@ impl Worker {
         &mut self,
         call: &ToolCall,
         asking: Asking,
-    ) -> Result<ToolOutcome, TeamError> {
+    ) -> Result<ToolOutcome, AgentError> {
         let request = request_of(&call.id);
         let mut remarks = vec![
             Remark::runtime("Risk", asking.tier.as_str()),
             Remark::runtime("It asks because", &asking.reason),
         ];
-        if let Some(origin) = &self.seat.facts().taint {
+        if let Some(origin) = &self.context.facts().taint {
             remarks.push(Remark::runtime(
                 "Text from outside was read here",
                 origin.to_string(),
@@ -193,7 +197,7 @@ impl Worker {
             remarks,
             kept: json!({"command": render::asked_call(call), "tool": call.name}),
         };
-        let record = match cards::post(&self.seat, self.seat.idem(&call.id), card).await {
+        let record = match cards::post(&self.context, self.context.idem(&call.id), card).await {
             // Nobody is asked in a thread that was stopped.
             Err(error) if error.is_stop() => return Ok(ToolOutcome::error(error.to_string())),
             posted => posted?,
@@ -214,7 +218,7 @@ impl Worker {
         &mut self,
         request: RequestId,
         refusal: PurseRefusal,
-    ) -> Result<(), TeamError> {
+    ) -> Result<(), AgentError> {
         let card = NewCard {
             request: request.clone(),
             kind: DecisionKind::Cap,
@@ -225,8 +229,8 @@ impl Worker {
             )],
             kept: json!({"cap": refusal}),
         };
-        let idem = self.seat.idem_for(&request, "cap");
-        let record = match cards::post(&self.seat, idem, card).await {
+        let idem = self.context.idem_for(&request, "cap");
+        let record = match cards::post(&self.context, idem, card).await {
             Err(error) if error.is_stop() => return Ok(()),
             posted => posted?,
         };

@@ -10,20 +10,20 @@ use tracing::{Instrument, debug, info, info_span};
 
 use super::Worker;
 use crate::{
-    TeamError,
+    AgentError,
     agent::now_ms,
     decide::designs,
     tell::decision_log,
-    tell::hub_updates::Chore,
+    tell::hub_updates::HubUpdate,
     thread::{
         effects::{self, Done, Question},
         paying, queue,
-        slots::Desk,
+        slots::Slot,
     },
 };
 
 impl Worker {
-    pub(super) async fn carry_out_all(&mut self) -> Result<(), TeamError> {
+    pub(super) async fn carry_out_all(&mut self) -> Result<(), AgentError> {
         loop {
             self.write_ahead().await?;
             let Some(effect) = self.queue.pop_front() else {
@@ -34,9 +34,9 @@ impl Worker {
     }
 
     /// One effect. What takes long goes to `doing` and comes back as an event.
-    async fn carry_out(&mut self, effect: Effect) -> Result<(), TeamError> {
+    async fn carry_out(&mut self, effect: Effect) -> Result<(), AgentError> {
         debug!(?effect, "effect");
-        let seat = self.seat.clone();
+        let context = self.context.clone();
         match effect {
             Effect::Append(record) => drop(self.append(vec![record]).await?),
             Effect::Reserve(reserve) => self.reserve(reserve),
@@ -47,20 +47,20 @@ impl Worker {
                     messages,
                     tools: Vec::new(),
                 };
-                self.start(effects::summarise(seat, question, self.work.clone()));
+                self.start(effects::summarise(context, question, self.work.clone()));
             }
             Effect::RunTools(calls) => self.line_up(calls).await?,
             Effect::RecoverTools(interrupted) => self.line_up_recoveries(interrupted).await?,
-            Effect::Post(outgoing) => self.start(effects::post(seat, outgoing)),
+            Effect::Post(outgoing) => self.start(effects::post(context, outgoing)),
             Effect::HandOverByDefault { idem, text } => {
-                self.start(effects::default_hand_over(seat, idem, text));
+                self.start(effects::default_hand_over(context, idem, text));
             }
-            Effect::Escalate { idem, text } => self.start(effects::escalate(seat, idem, text)),
+            Effect::Escalate { idem, text } => self.start(effects::escalate(context, idem, text)),
             Effect::AskForMoney { request, refusal } => {
                 self.ask_for_money(request, refusal).await?;
             }
             Effect::CarryOut(order) => {
-                self.start(effects::carry_out(seat, order, self.work.clone()));
+                self.start(effects::carry_out(context, order, self.work.clone()));
             }
             Effect::Cancel => self.stop_work().await,
             Effect::Park(waiting) => self.rest(Some(&waiting)).await,
@@ -68,7 +68,7 @@ impl Worker {
                 info!(?ending, "the activation is over");
                 self.rest(None).await;
             }
-            other => self.chore(other).await,
+            other => self.hub_update(other).await,
         }
         Ok(())
     }
@@ -81,29 +81,29 @@ impl Worker {
     pub(super) fn reserve(&mut self, reserve: Reserve) {
         // Whoever works does not wait for an answer any more.
         self.deadline_ms = None;
-        let seat = self.seat.clone();
+        let context = self.context.clone();
         if self.turn_of.is_none() {
-            let desks = &seat.office.desks;
-            let number = self.arrived.unwrap_or_else(|| desks.arrive());
-            match desks.queue(number).sit() {
-                Err(ticket) => return self.start(queue::tell(seat, ticket, reserve)),
+            let slots = &context.agent.slots;
+            let number = self.arrived.unwrap_or_else(|| slots.arrive());
+            match slots.queue(number).sit() {
+                Err(ticket) => return self.start(queue::tell(context, ticket, reserve)),
                 Ok(desk) => self.turn_of = Some(desk),
             }
             // Told in an earlier life of this process.
-            if let Some(message) = self.seat.facts().queued.take() {
-                self.start(queue::turn_came(seat.clone(), reserve.clone(), message));
+            if let Some(message) = self.context.facts().queued.take() {
+                self.start(queue::turn_came(context.clone(), reserve.clone(), message));
             }
         }
         let cancel = self.work.clone();
-        self.start(paying::reserve(seat, reserve, cancel));
+        self.start(paying::reserve(context, reserve, cancel));
     }
 
     /// The turn has come; after a stop nobody needs the desk any more.
-    pub(super) fn sit_down(&mut self, desk: Desk, reserve: Reserve) {
+    pub(super) fn sit_down(&mut self, desk: Slot, reserve: Reserve) {
         if self.machine.activation().is_some() {
             self.turn_of = Some(desk);
             let cancel = self.work.clone();
-            self.start(paying::reserve(self.seat.clone(), reserve, cancel));
+            self.start(paying::reserve(self.context.clone(), reserve, cancel));
         }
     }
 
@@ -114,7 +114,7 @@ impl Worker {
             tools: self.machine.tools().to_vec(),
         };
         let span = info_span!("turn", turn = question.call.turn);
-        let asking = effects::ask_model(self.seat.clone(), question, self.work.clone());
+        let asking = effects::ask_model(self.context.clone(), question, self.work.clone());
         self.start(asking.instrument(span));
     }
 
@@ -138,31 +138,31 @@ impl Worker {
 
     /// Background jobs do not outlive the activation that started them.
     pub(super) async fn clear_bench(&mut self) {
-        if let Some(bench) = self.bench.take() {
-            bench.desk.jobs().stop_all().await;
-            if bench.keeps_designs {
-                self.start(designs::keep(self.seat.clone(), self.process.clone()));
+        if let Some(tool_session) = self.tool_session.take() {
+            tool_session.tool_context.jobs().stop_all().await;
+            if tool_session.keeps_designs {
+                self.start(designs::keep(self.context.clone(), self.process.clone()));
             }
         }
     }
 
-    async fn chore(&mut self, effect: Effect) {
-        let chore = match effect {
-            Effect::Settle(settle) => Chore::Settle(Settlement {
+    async fn hub_update(&mut self, effect: Effect) {
+        let hub_update = match effect {
+            Effect::Settle(settle) => HubUpdate::Settle(Settlement {
                 id: settle.id,
                 cost: settle.cost,
                 usage: settle.usage,
                 model: settle.model,
             }),
-            Effect::React { ts, mark } => Chore::React(
+            Effect::React { ts, mark } => HubUpdate::React(
                 ts,
                 match mark {
                     Mark::Seen => "eyes",
                     Mark::Answered => "white_check_mark",
                 },
             ),
-            Effect::Activity { state, step } => Chore::Activity(state, step),
-            Effect::Progress(text) => Chore::Activity(ActivityState::Working, Some(text)),
+            Effect::Activity { state, step } => HubUpdate::Activity(state, step),
+            Effect::Progress(text) => HubUpdate::Activity(ActivityState::Working, Some(text)),
             Effect::Chose { about, what, why } => {
                 info!(what, why, "choice");
                 let choice = decision_log::chosen(about, what, why, now_ms());
@@ -170,6 +170,6 @@ impl Worker {
             }
             _ => return,
         };
-        self.chores.add(chore).await;
+        self.hub_updates.add(hub_update).await;
     }
 }

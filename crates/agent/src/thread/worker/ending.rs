@@ -10,7 +10,7 @@ use tokio::time::{Instant, timeout_at};
 use tracing::info;
 
 use super::Worker;
-use crate::{TeamError, thread::effects::Done};
+use crate::{AgentError, thread::effects::Done};
 
 /// What tools get to come to their own end.
 const GRACE: Duration = Duration::from_secs(5);
@@ -19,7 +19,7 @@ const LAST_WORDS: Duration = Duration::from_secs(2);
 
 impl Worker {
     /// Ends the work on this thread because the process ends.
-    pub(super) async fn wind_down(&mut self) -> Result<(), TeamError> {
+    pub(super) async fn wind_down(&mut self) -> Result<(), AgentError> {
         if self.running > 0 {
             info!(tools = self.running, "stopping; the tools get a moment");
         }
@@ -44,11 +44,14 @@ impl Worker {
     }
 
     /// Writes down what came in. What would follow from it is not begun.
-    async fn keep(&mut self, done: Done) -> Result<(), TeamError> {
-        if matches!(done, Done::Bench(_) | Done::Event(Event::ToolDone { .. })) {
+    async fn keep(&mut self, done: Done) -> Result<(), AgentError> {
+        if matches!(
+            done,
+            Done::ToolSession(_) | Done::Event(Event::ToolDone { .. })
+        ) {
             self.running -= 1;
         }
-        let records = self.seat.take_written();
+        let records = self.context.take_written();
         self.write(records).await?;
         if let Done::Event(event) = done {
             self.feed(event);

@@ -12,20 +12,20 @@ impl Worker {
     /// Tells the model what was found, unless an answer of the same turn is
     /// still to come.
     pub(super) fn tell_findings(&mut self) {
-        if !self.seat.facts().research.is_waiting() {
+        if !self.context.facts().research.is_waiting() {
             self.tell_all();
         }
     }
 
     /// The deadline of a sleeping activation has passed.
     pub(super) fn out_of_patience(&mut self) {
-        self.seat.facts().research.give_up();
+        self.context.facts().research.give_up();
         self.tell_all();
         self.feed(Event::Deadline { now_ms: now_ms() });
     }
 
     fn tell_all(&mut self) {
-        let untold = self.seat.facts().research.untold();
+        let untold = self.context.facts().research.untold();
         if untold.is_empty() {
             return;
         }

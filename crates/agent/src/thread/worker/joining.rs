@@ -5,7 +5,7 @@ use butler_turn::Heard;
 
 use super::Worker;
 use crate::{
-    TeamError,
+    AgentError,
     tell::joining::{self, Cards},
 };
 
@@ -16,17 +16,17 @@ impl Worker {
         &mut self,
         until: Option<&MessageTs>,
         cards: Cards,
-    ) -> Result<Vec<Heard>, TeamError> {
+    ) -> Result<Vec<Heard>, AgentError> {
         let at_work = self.machine.activation().is_some() && self.machine.parked().is_none();
         if self.joined && at_work {
             return Ok(Vec::new());
         }
-        let line = &self.seat.line;
-        let messages = line.web.replies(&self.seat.thread).await?;
-        let names = line.names(&messages).await?;
+        let poster = &self.context.poster;
+        let messages = poster.web.replies(&self.context.thread).await?;
+        let names = poster.names(&messages).await?;
         let text = if self.joined {
-            let own_name = self.seat.role().user_name();
-            let facts = self.seat.facts();
+            let own_name = self.context.role().user_name();
+            let facts = self.context.facts();
             joining::meanwhile(&messages, &facts.seen, until, &own_name, &names)
         } else {
             joining::so_far(&messages, until, &names, cards).map(|text| (text, false))

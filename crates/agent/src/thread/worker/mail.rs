@@ -8,7 +8,7 @@ use butler_turn::Event;
 
 use super::{Worker, models};
 use crate::{
-    TeamError,
+    AgentError,
     decide::outcomes,
     listen::{
         draft,
@@ -20,7 +20,7 @@ use crate::{
 };
 
 impl Worker {
-    pub(super) async fn on_mail(&mut self, mail: Mail) -> Result<(), TeamError> {
+    pub(super) async fn on_mail(&mut self, mail: Mail) -> Result<(), AgentError> {
         fault("agent.before-receive");
         let ack = match mail {
             Mail::Heard {
@@ -46,14 +46,16 @@ impl Worker {
                 } else {
                     if self.machine.is_idle() {
                         self.renew_prompt(&heard.text).await;
-                        let left = match shortcut::start(&self.seat, &heard, &self.work).await {
+                        let left = match shortcut::start(&self.context, &heard, &self.work).await {
                             // The stop comes behind this message: it is kept, and
                             // nothing is begun with it.
                             Err(error) if error.is_stop() => Left::Message,
                             left => left?,
                         };
-                        self.machine
-                            .set_tools(tool_session::offered_for(&self.seat, left.skill(&heard)));
+                        self.machine.set_tools(tool_session::offered_for(
+                            &self.context,
+                            left.skill(&heard),
+                        ));
                         match left {
                             Left::Nothing => {
                                 acknowledge(ack).await;
@@ -78,12 +80,13 @@ impl Worker {
                 ack
             }
             Mail::Draft { notes, ack } => {
-                let model = models::models_for(&self.seat.office.config, &self.seat.facts()).usual;
+                let model =
+                    models::models_for(&self.context.agent.config, &self.context.facts()).usual;
                 let cancel = self.process.clone();
                 // A stop comes behind it, and a draft starts nobody.
-                let mut seat = self.seat.clone();
-                seat.line.heard = None;
-                self.start(draft::make(seat, model, notes, ack, cancel));
+                let mut context = self.context.clone();
+                context.poster.heard = None;
+                self.start(draft::make(context, model, notes, ack, cancel));
                 None
             }
             Mail::Amended { change, ack } => {
@@ -101,7 +104,7 @@ impl Worker {
                     by: stop.by.clone(),
                 });
                 self.write_ahead().await?;
-                let told = stop.told(Arc::clone(&self.seat.office), self.seat.thread.clone());
+                let told = stop.told(Arc::clone(&self.context.agent), self.context.thread.clone());
                 self.start(async move {
                     told.await;
                     Done::Nothing
@@ -118,27 +121,27 @@ impl Worker {
 
     /// What changed in the playbook holds from the next activation on.
     async fn renew_prompt(&mut self, heard: &str) {
-        let mut task = self.seat.facts().task_words();
+        let mut task = self.context.facts().task_words();
         if task.is_empty() {
             heard.clone_into(&mut task);
         }
-        let prompt = self.seat.office.prompt(&task).await;
+        let prompt = self.context.agent.prompt(&task).await;
         self.machine.set_prompt(prompt);
     }
 
     /// What a click on a command sets in motion is the model's next call; the
     /// other kinds are carried out, and close their card then.
     pub(super) fn close_cards(&mut self) {
-        let decided = self.seat.facts().cards_to_close();
+        let decided = self.context.facts().cards_to_close();
         for request in decided {
             if self.closing.insert(request.clone()) {
-                self.start(outcomes::answered(self.seat.clone(), request));
+                self.start(outcomes::answered(self.context.clone(), request));
             }
         }
     }
 
-    async fn receive(&mut self, event: &EventId, body: HandOver) -> Result<(), TeamError> {
-        if self.seat.facts().has_received(event) {
+    async fn receive(&mut self, event: &EventId, body: HandOver) -> Result<(), AgentError> {
+        if self.context.facts().has_received(event) {
             return Ok(());
         }
         let record = Record::Received {

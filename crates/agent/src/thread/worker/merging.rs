@@ -5,7 +5,7 @@ use butler_protocol::PersonAct;
 
 use super::Worker;
 use crate::{
-    TeamError,
+    AgentError,
     decide::{
         blocked_merge,
         person_actions::{self, Asked},
@@ -16,7 +16,7 @@ use crate::{
 
 impl Worker {
     /// Carries out what a person asked for in a word.
-    pub(super) async fn act(&mut self, asked: Asked, ack: Option<Ack>) -> Result<(), TeamError> {
+    pub(super) async fn act(&mut self, asked: Asked, ack: Option<Ack>) -> Result<(), AgentError> {
         match asked.what {
             PersonAct::Hold => self.withdraw_merge().await?,
             PersonAct::TryAgain => self.end_wait(),
@@ -24,9 +24,9 @@ impl Worker {
         }
         let cancel = self.process.clone();
         // A person's own act; a stop comes behind it, and must not hold up its answer.
-        let mut seat = self.seat.clone();
-        seat.line.heard = None;
-        self.start(person_actions::carry_out(seat, asked, ack, cancel));
+        let mut context = self.context.clone();
+        context.poster.heard = None;
+        self.start(person_actions::carry_out(context, asked, ack, cancel));
         Ok(())
     }
 
@@ -35,7 +35,7 @@ impl Worker {
         if self.merge_wait.is_some() {
             return;
         }
-        let Some(refused) = self.seat.facts().refused.clone() else {
+        let Some(refused) = self.context.facts().refused.clone() else {
             return;
         };
         if !refused.block.waits() {
@@ -43,23 +43,23 @@ impl Worker {
         }
         let wait = self.work.child_token();
         self.merge_wait = Some(wait.clone());
-        self.start(blocked_merge::wait(self.seat.clone(), refused, wait));
+        self.start(blocked_merge::wait(self.context.clone(), refused, wait));
     }
 
     /// Gives up a merge that the forge refused: nothing tries it again, also not
     /// after a restart. Call it for every stop.
-    pub(super) async fn withdraw_merge(&mut self) -> Result<(), TeamError> {
+    pub(super) async fn withdraw_merge(&mut self) -> Result<(), AgentError> {
         self.end_wait();
-        let refused = self.seat.facts().refused.clone();
+        let refused = self.context.facts().refused.clone();
         let Some(refused) = refused else {
             return Ok(());
         };
-        let withdrawn = refused.withdrawn(&self.seat);
+        let withdrawn = refused.withdrawn(&self.context);
         self.write(vec![withdrawn]).await?;
-        let seat = self.seat.clone();
+        let context = self.context.clone();
         self.start(async move {
             blocked_merge::put_away(
-                &seat,
+                &context,
                 &refused,
                 "This merge was withdrawn; the pull request stays open.",
             )

@@ -8,8 +8,8 @@ use butler_turn::{Heard, Machine, Models, Setup};
 
 use super::Worker;
 use crate::{
-    AgentConfig, TeamError,
-    decide::fast_track::Lane,
+    AgentConfig, AgentError,
+    decide::fast_track::FastTrack,
     tell::thread_status,
     thread::{
         effects::Done,
@@ -46,23 +46,26 @@ pub fn models_for(config: &AgentConfig, facts: &Facts) -> Models {
 impl Worker {
     /// `!pm claude`: from the next call on another model answers, with the whole
     /// history.
-    pub(super) async fn swap_model(&mut self, model: String, by: &str) -> Result<(), TeamError> {
+    pub(super) async fn swap_model(&mut self, model: String, by: &str) -> Result<(), AgentError> {
         let text = format!("From here on `{model}` answers for me in this thread.");
         let reason = format!("{CHOSEN}{by}");
         self.write(vec![Record::Model { model, reason }]).await?;
         self.choose_model()?;
-        let seat = self.seat.clone();
+        let context = self.context.clone();
         let lines = tokio::task::block_in_place(|| read(self.journal.path()))?
             .entries
             .len();
         let idem = Idem::new(format!(
             "{}-{}-model-{lines}",
-            seat.thread.short(),
-            seat.role()
+            context.thread.short(),
+            context.role()
         ));
         self.start(async move {
             // The log has it; saying so is a courtesy.
-            let said = seat.line.say(&seat.thread, idem, &text, Vec::new()).await;
+            let said = context
+                .poster
+                .say(&context.thread, idem, &text, Vec::new())
+                .await;
             if let Err(error) = said {
                 tracing::warn!(%error, "the change of model could not be announced");
             }
@@ -85,11 +88,15 @@ impl Worker {
             "`{}` does not answer as it should ({reason}). `{model}` answers for me in this thread until it does.",
             models.usual
         );
-        let seat = self.seat.clone();
-        let key = format!("{}-{}-fallback-{model}", seat.thread.short(), seat.role());
+        let context = self.context.clone();
+        let key = format!(
+            "{}-{}-fallback-{model}",
+            context.thread.short(),
+            context.role()
+        );
         self.start(async move {
-            let line = &seat.line;
-            let said = line.say(&seat.thread, Idem::new(key), &text, Vec::new());
+            let poster = &context.poster;
+            let said = poster.say(&context.thread, Idem::new(key), &text, Vec::new());
             if let Err(error) = said.await {
                 tracing::warn!(%error, "the other model could not be announced");
             }
@@ -103,7 +110,8 @@ impl Worker {
         if !matches!(heard.speaker, Speaker::Person { .. }) {
             return None;
         }
-        let standings = thread_status::of_thread(&self.seat.office.threads(), &self.seat.thread);
+        let standings =
+            thread_status::of_thread(&self.context.agent.threads(), &self.context.thread);
         let closed = standings.iter().any(|standing| standing.facts.is_closed());
         closed.then(|| Heard {
             event: EventId::new(format!("closed:{}", heard.event)),
@@ -118,12 +126,12 @@ impl Worker {
 
     /// With a verdict comes how much of a look back it takes.
     pub(super) fn lane_note(&self, heard: &Heard, body: Option<&HandOver>) -> Option<Heard> {
-        let looks_back = right(self.seat.role(), "ProposeMerge") != Right::No;
+        let looks_back = right(self.context.role(), "ProposeMerge") != Right::No;
         if !looks_back || !matches!(body, Some(HandOver::Verdict { .. })) {
             return None;
         }
-        let lane = Lane::of(&self.seat.office.threads(), &self.seat.thread);
-        lane.note().map(|text| Heard {
+        let fast_track = FastTrack::of(&self.context.agent.threads(), &self.context.thread);
+        fast_track.note().map(|text| Heard {
             event: EventId::new(format!("lane:{}", heard.event)),
             ts: None,
             speaker: Speaker::Runtime,
@@ -134,8 +142,8 @@ impl Worker {
 
     /// Takes the choice of model up. Only between two activations: what is
     /// running keeps its model.
-    pub(super) fn choose_model(&mut self) -> Result<(), TeamError> {
-        let models = models_for(&self.seat.office.config, &self.seat.facts());
+    pub(super) fn choose_model(&mut self) -> Result<(), AgentError> {
+        let models = models_for(&self.context.agent.config, &self.context.facts());
         let now = self.machine.setup();
         if now.models == models || !self.machine.is_idle() || !self.queue.is_empty() {
             return Ok(());

@@ -9,14 +9,14 @@ use butler_protocol::{
     HandOver, Observed, PrNumber, Receipt, Record, ReviewPlan, Role, ToolOutcome, Verdict,
 };
 use butler_repo::{Author, NewComment, tree_of};
-use butler_tools::Desk;
+use butler_tools::ToolContext;
 
 use super::Input;
 use crate::{
     decide::review::{self, Depth, Form},
     tell::render,
     thread::{
-        context::Seat,
+        context::ThreadContext,
         facts::{HASTY, Ready},
     },
     tools::failed,
@@ -25,21 +25,25 @@ use crate::{
 
 /// The first pass. A missing test ends it: it goes back to the Coder before
 /// anybody talks about the logic.
-pub async fn first_pass(seat: &Seat, input: &Input, desk: &Desk) -> Result<HandOver, ToolOutcome> {
-    let ready = handed_over(seat)?;
-    let form = said(seat, input)?;
-    form.check(depth(seat, &ready, desk).await)
+pub async fn first_pass(
+    context: &ThreadContext,
+    input: &Input,
+    tool_context: &ToolContext,
+) -> Result<HandOver, ToolOutcome> {
+    let ready = handed_over(context)?;
+    let form = said(context, input)?;
+    form.check(depth(context, &ready, tool_context).await)
         .map_err(ToolOutcome::error)?;
     if form.lacks_tests() {
         return give(
-            seat,
+            context,
             input,
             &ready,
             Judged {
                 approved: false,
                 form,
             },
-            desk,
+            tool_context,
         )
         .await;
     }
@@ -54,11 +58,11 @@ pub async fn first_pass(seat: &Seat, input: &Input, desk: &Desk) -> Result<HandO
 }
 
 /// The first pass is clean: what comes now is the full one, by the full model.
-pub fn second_pass(seat: &Seat) -> ToolOutcome {
-    let config = &seat.office.config;
-    let chosen = seat.facts().chosen_model.is_some();
+pub fn second_pass(context: &ThreadContext) -> ToolOutcome {
+    let config = &context.agent.config;
+    let chosen = context.facts().chosen_model.is_some();
     if config.first_pass.is_some() && !chosen {
-        seat.write(Record::Model {
+        context.write(Record::Model {
             model: config.models.usual.clone(),
             reason: "the first pass of the review is clean".to_owned(),
         });
@@ -69,20 +73,31 @@ pub fn second_pass(seat: &Seat) -> ToolOutcome {
 }
 
 /// The verdict on what was handed over last.
-pub async fn verdict(seat: &Seat, input: &Input, desk: &Desk) -> Result<HandOver, ToolOutcome> {
-    let ready = handed_over(seat)?;
+pub async fn verdict(
+    context: &ThreadContext,
+    input: &Input,
+    tool_context: &ToolContext,
+) -> Result<HandOver, ToolOutcome> {
+    let ready = handed_over(context)?;
     let approved = input.approved.ok_or_else(|| {
         ToolOutcome::error("`approved` is missing: true when it may be merged, else false")
     })?;
-    let depth = depth(seat, &ready, desk).await;
-    if depth == Depth::TwoPasses && !seat.facts().first_pass {
+    let depth = depth(context, &ready, tool_context).await;
+    if depth == Depth::TwoPasses && !context.facts().first_pass {
         return Err(ToolOutcome::error(
             "refused: before the verdict comes HandOver(kind: review_plan) with invariants, risks and tests, so that it is known what the change is judged by",
         ));
     }
-    let form = said(seat, input)?;
+    let form = said(context, input)?;
     form.check(depth).map_err(ToolOutcome::error)?;
-    give(seat, input, &ready, Judged { approved, form }, desk).await
+    give(
+        context,
+        input,
+        &ready,
+        Judged { approved, form },
+        tool_context,
+    )
+    .await
 }
 
 struct Judged {
@@ -90,26 +105,26 @@ struct Judged {
     form: Form,
 }
 
-fn handed_over(seat: &Seat) -> Result<Ready, ToolOutcome> {
-    if right(seat.role(), "RunChecks") != right(Role::Reviewer, "RunChecks") {
+fn handed_over(context: &ThreadContext) -> Result<Ready, ToolOutcome> {
+    if right(context.role(), "RunChecks") != right(Role::Reviewer, "RunChecks") {
         return Err(ToolOutcome::error(
             "refused: only the Reviewer reviews and gives a verdict",
         ));
     }
-    seat.facts().ready.clone().ok_or_else(|| {
+    context.facts().ready.clone().ok_or_else(|| {
         ToolOutcome::error("refused: nothing was handed over for review in this thread")
     })
 }
 
 /// What this call says, and what earlier ones said that it does not repeat.
-fn said(seat: &Seat, input: &Input) -> Result<Form, ToolOutcome> {
+fn said(context: &ThreadContext, input: &Input) -> Result<Form, ToolOutcome> {
     let form = Form::read(&input.invariants, &input.risks, &input.tests);
     let form = form.map_err(ToolOutcome::error)?;
-    Ok(form.or(seat.facts().form.as_ref()))
+    Ok(form.or(context.facts().form.as_ref()))
 }
 
-async fn depth(seat: &Seat, ready: &Ready, desk: &Desk) -> Depth {
-    if ready.simple || review::only_texts(&changed(seat, desk).await) {
+async fn depth(context: &ThreadContext, ready: &Ready, tool_context: &ToolContext) -> Depth {
+    if ready.simple || review::only_texts(&changed(context, tool_context).await) {
         Depth::OnePass
     } else {
         Depth::TwoPasses
@@ -117,9 +132,9 @@ async fn depth(seat: &Seat, ready: &Ready, desk: &Desk) -> Depth {
 }
 
 /// What the branch changed; when that cannot be told, it is not called texts.
-async fn changed(seat: &Seat, desk: &Desk) -> Vec<String> {
-    match seat.office.repo.find(&seat.thread).await {
-        Ok(Some(worktree)) => overlap::changed_by(seat, &worktree.branch, desk.cancel())
+async fn changed(context: &ThreadContext, tool_context: &ToolContext) -> Vec<String> {
+    match context.agent.repo.find(&context.thread).await {
+        Ok(Some(worktree)) => overlap::changed_by(context, &worktree.branch, tool_context.cancel())
             .await
             .unwrap_or_default(),
         _ => Vec::new(),
@@ -127,34 +142,34 @@ async fn changed(seat: &Seat, desk: &Desk) -> Vec<String> {
 }
 
 async fn give(
-    seat: &Seat,
+    context: &ThreadContext,
     input: &Input,
     ready: &Ready,
     judged: Judged,
-    desk: &Desk,
+    tool_context: &ToolContext,
 ) -> Result<HandOver, ToolOutcome> {
     let Judged { approved, form } = judged;
     // What was a risk in an earlier round is one now only if it was said again.
-    let said_now = !input.risks.is_empty() || seat.facts().risks_hold(ready.round);
-    let known = seat.facts().findings.clone();
+    let said_now = !input.risks.is_empty() || context.facts().risks_hold(ready.round);
+    let known = context.facts().findings.clone();
     let mut findings = review::findings(&input.findings, &known).map_err(ToolOutcome::error)?;
     review::agrees(approved, &form, &findings).map_err(ToolOutcome::error)?;
     findings.extend(form.missing());
     review::number(&mut findings, &known);
-    let tree = tree_of(seat.office.repo.git(), ready.head.as_str())
+    let tree = tree_of(context.agent.repo.git(), ready.head.as_str())
         .await
         .map_err(|error| failed("the reviewed commit could not be read", &error))?;
     let receipt = ready.receipt.clone().filter(|receipt| receipt.tree == tree);
-    let (unread, all) = unread(seat, ready, desk).await;
+    let (unread, all) = unread(context, ready, tool_context).await;
     if approved {
-        stands(seat, receipt.as_ref(), &unread, all)?;
+        stands(context, receipt.as_ref(), &unread, all)?;
     }
     let verdict = Verdict {
         head: ready.head.clone(),
         tree,
         approved,
         round: ready.round,
-        last: ready.round >= seat.office.config.review_rounds,
+        last: ready.round >= context.agent.config.review_rounds,
         summary: input.text.clone(),
         invariants: form.invariants,
         risks: if said_now { form.risks } else { Vec::new() },
@@ -166,21 +181,27 @@ async fn give(
         verdict,
         pr: ready.pr,
     };
-    comment(seat, ready.pr, ready.round, &body, desk).await?;
+    comment(context, ready.pr, ready.round, &body, tool_context).await?;
     Ok(body)
 }
 
 /// Changed files that were not opened as they are now, and whether that is all
 /// of them. What cannot be looked at counts as opened by nobody, so it is said.
-async fn unread(seat: &Seat, ready: &Ready, desk: &Desk) -> (Vec<String>, bool) {
-    let repo = &seat.office.repo;
-    let Ok(changes) = repo.changes_of(&ready.head, desk.cancel()).await else {
+async fn unread(
+    context: &ThreadContext,
+    ready: &Ready,
+    tool_context: &ToolContext,
+) -> (Vec<String>, bool) {
+    let repo = &context.agent.repo;
+    let Ok(changes) = repo.changes_of(&ready.head, tool_context.cancel()).await else {
         return (vec!["(the change could not be listed)".to_owned()], true);
     };
-    let reading = seat.facts().reading.clone();
+    let reading = context.facts().reading.clone();
     let mut stale = HashMap::new();
     for head in reading.earlier() {
-        let since = repo.differing(&head, &ready.head, desk.cancel()).await;
+        let since = repo
+            .differing(&head, &ready.head, tool_context.cancel())
+            .await;
         stale.insert(head, since.ok());
     }
     let seen = |path: &str| match reading.opened_at(path) {
@@ -201,7 +222,7 @@ async fn unread(seat: &Seat, ready: &Ready, desk: &Desk) -> (Vec<String>, bool) 
 /// An approval without checks or without a look is refused once; said again it
 /// counts, and everybody reads what it lacks.
 fn stands(
-    seat: &Seat,
+    context: &ThreadContext,
     receipt: Option<&Receipt>,
     unread: &[String],
     all: bool,
@@ -216,7 +237,7 @@ fn stands(
             unread.join(", ")
         ));
     }
-    if lacks.is_empty() || seat.facts().hasty > 0 {
+    if lacks.is_empty() || context.facts().hasty > 0 {
         return Ok(());
     }
     Err(ToolOutcome::error(format!(
@@ -228,20 +249,20 @@ fn stands(
 /// One identity on the forge cannot approve its own pull request, so the verdict
 /// stands there as a comment.
 async fn comment(
-    seat: &Seat,
+    context: &ThreadContext,
     pr: PrNumber,
     round: u32,
     body: &HandOver,
-    desk: &Desk,
+    tool_context: &ToolContext,
 ) -> Result<(), ToolOutcome> {
     let comment = NewComment {
-        author: Author::Role(seat.role()),
-        body: seat.office.clean(&render::on_forge(body)),
+        author: Author::Role(context.role()),
+        body: context.agent.clean(&render::on_forge(body)),
         place: None,
-        key: format!("verdict-{}-{round}", seat.thread.short()),
+        key: format!("verdict-{}-{round}", context.thread.short()),
     };
-    let forge = &seat.office.forge;
-    let posted = forge.comment(pr, &comment, desk.cancel()).await;
+    let forge = &context.agent.forge;
+    let posted = forge.comment(pr, &comment, tool_context.cancel()).await;
     posted
         .map(drop)
         .map_err(|error| failed("the verdict could not be put on the pull request", &error))

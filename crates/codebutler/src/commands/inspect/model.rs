@@ -276,12 +276,12 @@ fn priced(model: &ModelInfo, unlisted: Unlisted) -> String {
     }
     let price = match unlisted {
         Unlisted::Named(price) => format!(
-            "{} in, {} out per million tokens, says the machine's file",
+            "{} in, {} out per million tokens, says the machine config",
             price.input, price.output
         ),
         Unlisted::Free => "free, a server on this machine".to_owned(),
         Unlisted::Unknown => "price unknown, counted at a high bound; \
-             models.endpoints.<name>.price in the machine's file names it"
+             models.endpoints.<name>.price in the machine config names it"
             .to_owned(),
     };
     about_with(model, &price)

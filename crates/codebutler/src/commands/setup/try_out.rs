@@ -8,7 +8,7 @@ use std::{
 
 use butler_agent::{Tried, TryOut};
 use butler_repo::Repo;
-use butler_sandbox::{Jail, Strength};
+use butler_sandbox::{Sandbox, Strength};
 use butler_tools::Check;
 
 use crate::{error::CliError, process};
@@ -34,8 +34,8 @@ pub fn try_out(
     telling: impl FnMut(&str),
 ) -> Result<Option<Tried>, CliError> {
     process::run(async |cancel| {
-        let jail = Jail::new(env::current_exe()?).map_err(CliError::internal)?;
-        if matches!(jail.strength(), Strength::None { .. }) {
+        let sandbox = Sandbox::new(env::current_exe()?).map_err(CliError::internal)?;
+        if matches!(sandbox.strength(), Strength::None { .. }) {
             return Ok(None);
         }
         let repo = Repo::open(commands.root)
@@ -43,7 +43,7 @@ pub fn try_out(
             .map_err(CliError::internal)?;
         let try_out = TryOut {
             repo: &repo,
-            jail: &jail,
+            sandbox: &sandbox,
             person_home: env::var_os("HOME").map_or_else(|| PathBuf::from("/"), PathBuf::from),
             home: commands.home.to_owned(),
             ca_file: commands.ca_file.clone(),

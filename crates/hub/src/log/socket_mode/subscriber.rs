@@ -70,9 +70,9 @@ pub(super) async fn serve(app: Arc<App>, agent: Agent, manners: Manners, socket:
     let caller = agent.clone();
     let raised = app
         .store
-        .change(move |desk| {
-            let epoch = caller.raise_epoch(desk.db(), now_ms())?;
-            desk.say(Notice::Epoch {
+        .write(move |tx| {
+            let epoch = caller.raise_epoch(tx.db(), now_ms())?;
+            tx.say(Notice::Epoch {
                 agent: caller.key,
                 epoch,
             });
@@ -180,7 +180,7 @@ impl Subscriber {
         let waiting = self
             .app
             .store
-            .look(move |db| log::undelivered(db, agent, after))
+            .read(move |db| log::undelivered(db, agent, after))
             .await?;
         for (seq, thread) in waiting {
             self.queue.push(seq, &thread);
@@ -201,9 +201,9 @@ impl Subscriber {
         let (store, agent, epoch) = (self.app.store.clone(), self.agent.clone(), self.epoch);
         self.acks.push(Box::pin(async move {
             store
-                .change(move |desk| {
-                    agent.check_epoch(desk.db(), Some(epoch))?;
-                    log::acknowledge(desk.db(), agent.key, seq)?;
+                .write(move |tx| {
+                    agent.check_epoch(tx.db(), Some(epoch))?;
+                    log::acknowledge(tx.db(), agent.key, seq)?;
                     Ok(seq)
                 })
                 .await
@@ -261,7 +261,7 @@ impl Subscriber {
     async fn send_event(&mut self, seq: u64, attempt: u32) -> Result<(), axum::Error> {
         let event = match self.kept.get(&seq) {
             Some(event) => Arc::clone(event),
-            None => match self.app.store.look(move |db| log::event(db, seq)).await {
+            None => match self.app.store.read(move |db| log::event(db, seq)).await {
                 Ok(event) => Arc::new(event),
                 Err(error) => return Err(axum::Error::new(error)),
             },

@@ -55,7 +55,7 @@ async fn own_name(
     let asked = given.clone();
     let good = app
         .store
-        .look(move |db| tokens::knows_code(db, &asked))
+        .read(move |db| tokens::knows_code(db, &asked))
         .await?;
     let there = guard::at_own_name(app, headers, &format!("/login?code={given}"));
     Ok(good.then_some(there))
@@ -77,7 +77,7 @@ pub(crate) async fn enter(
     let host = guard::host_of(&headers);
     let entered = app
         .store
-        .change(move |desk| tokens::use_code(desk.db(), code.code.trim(), &host))
+        .write(move |tx| tokens::use_code(tx.db(), code.code.trim(), &host))
         .await;
     match entered {
         Ok(Some((_, session))) => {
@@ -103,8 +103,8 @@ pub(crate) async fn leave(State(app): State<Arc<App>>, headers: HeaderMap) -> Re
         let hash = tokens::session_hash(&session, &guard::host_of(&headers));
         let ended = app
             .store
-            .change(move |desk| {
-                desk.db()
+            .write(move |tx| {
+                tx.db()
                     .execute("DELETE FROM sessions WHERE sha256 = ?1", [hash.as_str()])?;
                 Ok(())
             })

@@ -61,7 +61,7 @@ pub(crate) fn routes() -> Router<Arc<App>> {
 async fn board_view(app: &App, person: Person) -> Result<BoardView, Trouble> {
     let reader = Reader::new(app, person);
     app.store
-        .look(move |db| {
+        .read(move |db| {
             Ok(BoardView {
                 threads: crate::views::board::threads(db, None, now_ms())?,
                 pulls: pulls::list(db)?,
@@ -81,7 +81,7 @@ async fn board_live(State(app): State<Arc<App>>, seen: Seen) -> Shown {
 
 async fn agents(State(app): State<Arc<App>>, seen: Seen) -> Shown {
     let reader = Reader::new(&app, visitor(seen)?);
-    let look = app.store.look(move |db| {
+    let look = app.store.read(move |db| {
         let members = presence::team(db, None, reader.online(), now_ms())?;
         Ok((members, reader.around(db, None)?))
     });
@@ -93,7 +93,7 @@ async fn agents_live(State(app): State<Arc<App>>, seen: Seen) -> Shown {
     let reader = Reader::new(&app, visitor(seen)?);
     let look = app
         .store
-        .look(move |db| presence::team(db, None, reader.online(), now_ms()));
+        .read(move |db| presence::team(db, None, reader.online(), now_ms()));
     Ok(agents::parts(&look.await?))
 }
 
@@ -105,7 +105,7 @@ async fn bill_of(
     let reader = Reader::new(app, person);
     let caps = app.rules.caps.clone();
     app.store
-        .look(move |db| {
+        .read(move |db| {
             let today = budget::day_of(now_ms());
             let bill = bill::bill(db, thread.as_ref(), &caps, &today)?;
             Ok((bill, reader.around(db, None)?))
@@ -130,7 +130,7 @@ async fn place(
     ts: MessageTs,
 ) -> Result<(channels::Channel, ThreadId), Trouble> {
     app.store
-        .look(move |db| {
+        .read(move |db| {
             let found = channels::get(db, &channel)?;
             let root = messages::root_of(db, &channel, &ts)?;
             Ok((found, ThreadId::new(channel, root)))
@@ -176,7 +176,7 @@ async fn timeline_view(
     let (channel, thread) = place(app, channel, ts).await?;
     let reader = Reader::new(app, person);
     app.store
-        .look(move |db| {
+        .read(move |db| {
             let (messages, _) = read::newest_replies(db, &thread, &Window::default())?;
             let records = overview::records(db, &thread)?;
             Ok(TimelineView {
@@ -221,7 +221,7 @@ async fn changes_view(
     let (channel, thread) = place(app, channel, ts).await?;
     let reader = Reader::new(app, person);
     app.store
-        .look(move |db| {
+        .read(move |db| {
             let decisions = decide::of_thread(db, &thread)?;
             let mut cards = Vec::new();
             for one in decisions

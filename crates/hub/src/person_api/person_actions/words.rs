@@ -8,7 +8,7 @@ use butler_protocol::{ActionId, ChannelId, MessageTs, StampKind, ThreadId, UserI
 use crate::{
     error::Trouble,
     identity::Person,
-    store::tx::Desk,
+    store::tx::Tx,
     workspace::{
         access,
         decide::{self, Click, Rules, Thumb},
@@ -36,12 +36,12 @@ pub(crate) fn is_bare(text: &str) -> bool {
 /// What a person's message is: an answer to a card has nothing left in it for a
 /// model to read, and a stop is obeyed by everybody. `bot` is the app's own user.
 pub(crate) fn kind_of(
-    desk: &mut Desk<'_>,
+    tx: &mut Tx<'_>,
     rules: &Rules,
     said: &Said<'_>,
     bot: &UserId,
 ) -> Result<StampKind, Trouble> {
-    if answered(desk, rules, said)? {
+    if answered(tx, rules, said)? {
         return Ok(StampKind::Other);
     }
     if is_stop(said.text, Some(bot)) {
@@ -51,22 +51,22 @@ pub(crate) fn kind_of(
 }
 
 /// Carries out what a bare word decides. True when it was an answer.
-fn answered(desk: &mut Desk<'_>, rules: &Rules, said: &Said<'_>) -> Result<bool, Trouble> {
-    let Some(click) = click_meant(desk, said)? else {
+fn answered(tx: &mut Tx<'_>, rules: &Rules, said: &Said<'_>) -> Result<bool, Trouble> {
+    let Some(click) = click_meant(tx, said)? else {
         return Ok(false);
     };
-    decided(desk, rules, said.person, &click)
+    decided(tx, rules, said.person, &click)
 }
 
 /// The one open card that a bare word answers. With several open it answers
 /// none: a person has to say which.
-fn click_meant(desk: &Desk<'_>, said: &Said<'_>) -> Result<Option<Click>, Trouble> {
+fn click_meant(tx: &Tx<'_>, said: &Said<'_>) -> Result<Option<Click>, Trouble> {
     let words = meanings(said.text);
     let (Some(root), false) = (said.root, words.is_empty()) else {
         return Ok(None);
     };
     let thread = ThreadId::new(said.channel.clone(), root.clone());
-    let cards = decide::of_thread(desk.db(), &thread)?;
+    let cards = decide::of_thread(tx.db(), &thread)?;
     let open: Vec<_> = cards
         .into_iter()
         .filter(|card| card.decided.is_none())
@@ -97,7 +97,7 @@ fn click_meant(desk: &Desk<'_>, said: &Said<'_>) -> Result<Option<Click>, Troubl
 /// unambiguous. The words count in the card's own thread; anywhere else they are
 /// only words.
 pub(crate) fn heed(
-    desk: &mut Desk<'_>,
+    tx: &mut Tx<'_>,
     rules: &Rules,
     said: &Said<'_>,
     repo: &str,
@@ -105,7 +105,7 @@ pub(crate) fn heed(
     let Some((thumb, request)) = Thumb::in_words(said.text) else {
         return Ok(());
     };
-    let Some(view) = decide::view(desk.db(), repo, &request)? else {
+    let Some(view) = decide::view(tx.db(), repo, &request)? else {
         return Ok(());
     };
     let asked = view.asked;
@@ -123,25 +123,25 @@ pub(crate) fn heed(
             choice,
         },
     };
-    decided(desk, rules, said.person, &click).map(drop)
+    decided(tx, rules, said.person, &click).map(drop)
 }
 
 /// Decides by a word or a thumb; true when it counted. Of somebody who may not
 /// decide it stays a word or a thumb, and they are told.
 pub(super) fn decided(
-    desk: &mut Desk<'_>,
+    tx: &mut Tx<'_>,
     rules: &Rules,
     person: &Person,
     click: &Click,
 ) -> Result<bool, Trouble> {
-    let code = match desk.attempt(|desk| decide::decide(desk, rules, person, click)) {
+    let code = match tx.attempt(|tx| decide::decide(tx, rules, person, click)) {
         Ok(_) => return Ok(true),
         Err(Trouble::Refused(code)) => code,
         Err(trouble) => return Err(trouble),
     };
-    if let Some(view) = decide::on_message(desk.db(), &click.channel, &click.message)? {
+    if let Some(view) = decide::on_message(tx.db(), &click.channel, &click.message)? {
         let place = (&view.asked.thread, view.asked.from);
-        access::tell(desk, rules, person, place, code)?;
+        access::tell(tx, rules, person, place, code)?;
     }
     Ok(false)
 }

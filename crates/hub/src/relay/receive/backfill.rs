@@ -29,10 +29,10 @@ const LIVELY_MS: i64 = 7 * 24 * 3600 * 1000;
 
 /// Looks at every channel.
 pub(crate) async fn run(app: &Arc<App>, relay: &Arc<Relay>) -> Result<(), Trouble> {
-    let all = app.store.look(|db| places::list(db, None)).await?;
+    let all = app.store.read(|db| places::list(db, None)).await?;
     for channel in all.into_iter().filter(|channel| !channel.repo.is_empty()) {
         let id = channel.id.clone();
-        let plan = app.store.look(move |db| plan(db, &id)).await?;
+        let plan = app.store.read(move |db| plan(db, &id)).await?;
         Filling {
             app,
             relay,
@@ -49,12 +49,12 @@ pub(crate) async fn run(app: &Arc<App>, relay: &Arc<Relay>) -> Result<(), Troubl
 /// The mirror is complete up to its newest messages.
 pub(crate) async fn mark(app: &Arc<App>) -> Result<(), Trouble> {
     app.store
-        .change(|desk| {
-            crate::relay::receive::inbox::prune(desk.db())?;
-            missed_clicks::alive(desk.db())?;
+        .write(|tx| {
+            crate::relay::receive::inbox::prune(tx.db())?;
+            missed_clicks::alive(tx.db())?;
             // Only what others said proves that we were listening then: our own
             // posts are in the mirror also while nobody hears Slack.
-            let mut statement = desk.db().prepare_cached(
+            let mut statement = tx.db().prepare_cached(
                 "SELECT channel, max(ts) FROM messages WHERE role IS NULL GROUP BY channel",
             )?;
             let rows = statement.query_map([], |row| {
@@ -62,7 +62,7 @@ pub(crate) async fn mark(app: &Arc<App>) -> Result<(), Trouble> {
             })?;
             let newest: Vec<(String, String)> = rows.collect::<Result<_, _>>()?;
             for (channel, ts) in newest {
-                channels::remember(desk.db(), &format!("seen {channel}"), &ts)?;
+                channels::remember(tx.db(), &format!("seen {channel}"), &ts)?;
             }
             Ok(())
         })
@@ -210,7 +210,7 @@ impl Filling<'_> {
         let known = self
             .app
             .store
-            .look(move |db| message::find(db, &channel, &wanted))
+            .read(move |db| message::find(db, &channel, &wanted))
             .await?;
         let ours = mirror::is_ours(&self.relay.us, slack);
         let (rules, us) = (self.app.rules.clone(), self.relay.us.clone());
@@ -219,7 +219,7 @@ impl Filling<'_> {
             (false, true) => {
                 self.app
                     .store
-                    .change(move |desk| echoes::adopt(desk, &rules, &us, &channel, &message))
+                    .write(move |tx| echoes::adopt(tx, &rules, &us, &channel, &message))
                     .await?;
             }
             (false, false) => {
@@ -228,7 +228,7 @@ impl Filling<'_> {
             (true, false) => {
                 self.app
                     .store
-                    .change(move |desk| mirror::edited(desk, &rules, &channel, &message))
+                    .write(move |tx| mirror::edited(tx, &rules, &channel, &message))
                     .await?;
             }
             (true, true) => {}
@@ -270,7 +270,7 @@ impl Filling<'_> {
         let known = self
             .app
             .store
-            .look(move |db| mirror::standing(db, &us, &channel, &wanted))
+            .read(move |db| mirror::standing(db, &us, &channel, &wanted))
             .await?;
         let known: BTreeSet<(String, String)> = known
             .into_iter()
@@ -303,7 +303,7 @@ impl Filling<'_> {
         let rules = self.app.rules.clone();
         self.app
             .store
-            .change(move |desk| mirror::reacted(desk, &rules, &person, what))
+            .write(move |tx| mirror::reacted(tx, &rules, &person, what))
             .await
     }
 }

@@ -10,7 +10,7 @@ use crate::relay::{Us, receive::mirror};
 use crate::{
     error::Trouble,
     identity::Agent,
-    store::tx::{Desk, now_ms},
+    store::tx::{Tx, now_ms},
     workspace::{
         card, channels,
         decide::Rules,
@@ -55,7 +55,7 @@ impl OwnPart {
 
 /// Keeps a part that is in Slack; gives the message as the mirror has it.
 pub(crate) fn keep(
-    desk: &mut Desk<'_>,
+    tx: &mut Tx<'_>,
     rules: &Rules,
     us: &Us,
     own: &OwnPart,
@@ -65,15 +65,15 @@ pub(crate) fn keep(
     let (Some(ts), Some(root)) = (mirror::ts_of(slack), mirror::root_of(slack)) else {
         return Err(Trouble::Refused("internal_error"));
     };
-    if let Some(known) = message::find(desk.db(), channel, &ts)? {
-        landed(desk.db(), own, &ts)?;
+    if let Some(known) = message::find(tx.db(), channel, &ts)? {
+        landed(tx.db(), own, &ts)?;
         return Ok((ts, known.body));
     }
-    let mut body = mirror::shape(desk.db(), &rules.base, channel, slack)?;
+    let mut body = mirror::shape(tx.db(), &rules.base, channel, slack)?;
     body["metadata"] = own.metadata.clone();
     let thread = ThreadId::new(channel.clone(), root);
     let mut tag = own.tag();
-    if stops::is_late(desk.db(), &thread, tag.as_ref())? {
+    if stops::is_late(tx.db(), &thread, tag.as_ref())? {
         // It was on its way when somebody stopped the thread: it wakes nobody.
         tag = tag.map(|tag| PostTag::message(tag.idem, Vec::new()));
     }
@@ -93,14 +93,14 @@ pub(crate) fn keep(
         delivered: true,
     };
     fault("relay.before-own-post");
-    message::record(desk, entry)?;
-    landed(desk.db(), own, &ts)?;
+    message::record(tx, entry)?;
+    landed(tx.db(), own, &ts)?;
     let card = tag.as_ref().and_then(|tag| tag.card.as_ref());
     if let (Some(tag), Some(_)) = (
         &tag,
         card.filter(|card| card::carries(&body, &card.request)),
     ) {
-        outbox::register_card(desk, &own.agent, channel, &ts, &body, tag)?;
+        outbox::register_card(tx, &own.agent, channel, &ts, &body, tag)?;
     }
     fault("relay.after-own-post");
     Ok((ts, body))
@@ -127,20 +127,20 @@ fn landed(db: &Connection, own: &OwnPart, ts: &MessageTs) -> Result<(), Trouble>
 /// Takes over a post of ours that nobody waits for: found by its tag, or by the
 /// file it shares. `message` has its whole metadata.
 pub(crate) fn adopt(
-    desk: &mut Desk<'_>,
+    tx: &mut Tx<'_>,
     rules: &Rules,
     us: &Us,
     channel: &ChannelId,
     message: &Value,
 ) -> Result<(), Trouble> {
-    if let Some(own) = recognise(desk.db(), channel, message)? {
-        return keep(desk, rules, us, &own, channel, message).map(drop);
+    if let Some(own) = recognise(tx.db(), channel, message)? {
+        return keep(tx, rules, us, &own, channel, message).map(drop);
     }
     // Posted through a `response_url`, or by hand with our token: no role said it.
     let (Some(ts), Some(root)) = (mirror::ts_of(message), mirror::root_of(message)) else {
         return Ok(());
     };
-    if message::find(desk.db(), channel, &ts)?.is_some() {
+    if message::find(tx.db(), channel, &ts)?.is_some() {
         return Ok(());
     }
     let entry = Entry {
@@ -148,13 +148,13 @@ pub(crate) fn adopt(
         ts,
         author: us.user.as_str().to_owned(),
         role: None,
-        body: mirror::shape(desk.db(), &rules.base, channel, message)?,
+        body: mirror::shape(tx.db(), &rules.base, channel, message)?,
         to: Vec::new(),
         stamp: StampKind::Other,
         reference: None,
         delivered: false,
     };
-    message::record(desk, entry)
+    message::record(tx, entry)
 }
 
 fn recognise(

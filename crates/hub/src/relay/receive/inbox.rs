@@ -47,9 +47,9 @@ async fn take(app: &Arc<App>, relay: &Arc<Relay>, socket: &Socket, envelope: Env
     let id = envelope.id.clone();
     let kept = app
         .store
-        .change(move |desk| {
+        .write(move |tx| {
             fault("relay.before-inbox");
-            let new = keep(desk.db(), &envelope)?;
+            let new = keep(tx.db(), &envelope)?;
             fault("relay.after-inbox");
             Ok(new)
         })

@@ -82,7 +82,7 @@ async fn work(app: &Arc<App>, relay: &Arc<Relay>) {
 async fn work_off(app: &Arc<App>, relay: &Arc<Relay>) -> Result<(), Trouble> {
     let mut after = 0;
     loop {
-        let waiting = app.store.look(move |db| inbox::waiting(db, after)).await?;
+        let waiting = app.store.read(move |db| inbox::waiting(db, after)).await?;
         let Some(last) = waiting.last() else {
             return Ok(());
         };
@@ -103,9 +103,7 @@ async fn work_off(app: &Arc<App>, relay: &Arc<Relay>) -> Result<(), Trouble> {
 }
 
 async fn done(app: &Arc<App>, seq: i64) -> Result<(), Trouble> {
-    app.store
-        .change(move |desk| inbox::done(desk.db(), seq))
-        .await
+    app.store.write(move |tx| inbox::done(tx.db(), seq)).await
 }
 
 /// False when it has to wait.
@@ -145,7 +143,7 @@ async fn message_event(
     let place = channel.clone();
     if app
         .store
-        .look(move |db| channels::get(db, &place))
+        .read(move |db| channels::get(db, &place))
         .await
         .is_err()
     {
@@ -157,22 +155,22 @@ async fn message_event(
             let (message, rules) = (event["message"].clone(), app.rules.clone());
             let ours = mirror::is_ours(&relay.us, &message);
             app.store
-                .change(move |desk| {
+                .write(move |tx| {
                     if !ours {
-                        mirror::edited(desk, &rules, &channel, &message)?;
+                        mirror::edited(tx, &rules, &channel, &message)?;
                     }
-                    inbox::done(desk.db(), seq)
+                    inbox::done(tx.db(), seq)
                 })
                 .await?;
         }
         Some("message_deleted") => {
             let ts = event["deleted_ts"].as_str().unwrap_or_default().parse();
             app.store
-                .change(move |desk| {
+                .write(move |tx| {
                     if let Ok(ts) = ts {
-                        mirror::deleted(desk, &channel, &ts)?;
+                        mirror::deleted(tx, &channel, &ts)?;
                     }
-                    inbox::done(desk.db(), seq)
+                    inbox::done(tx.db(), seq)
                 })
                 .await?;
         }
@@ -207,10 +205,10 @@ pub(crate) async fn said(
     let (channel, message) = (channel.clone(), message.clone());
     let (rules, us) = (app.rules.clone(), relay.us.clone());
     app.store
-        .change(move |desk| {
-            mirror::said(desk, &rules, &us, speaker.as_ref(), &channel, &message)?;
+        .write(move |tx| {
+            mirror::said(tx, &rules, &us, speaker.as_ref(), &channel, &message)?;
             match seq {
-                Some(seq) => inbox::done(desk.db(), seq),
+                Some(seq) => inbox::done(tx.db(), seq),
                 None => Ok(()),
             }
         })
@@ -234,7 +232,7 @@ async fn own_echo(
     let (place, wanted) = (channel.clone(), ts.clone());
     let known = app
         .store
-        .look(move |db| message::find(db, &place, &wanted))
+        .read(move |db| message::find(db, &place, &wanted))
         .await?;
     if known.is_none() {
         if flying {
@@ -246,9 +244,9 @@ async fn own_echo(
         };
         let (rules, us, place) = (app.rules.clone(), relay.us.clone(), channel.clone());
         app.store
-            .change(move |desk| {
-                echoes::adopt(desk, &rules, &us, &place, &found)?;
-                inbox::done(desk.db(), seq)
+            .write(move |tx| {
+                echoes::adopt(tx, &rules, &us, &place, &found)?;
+                inbox::done(tx.db(), seq)
             })
             .await?;
         return Ok(true);
@@ -304,11 +302,11 @@ async fn reaction(
     };
     let rules = app.rules.clone();
     app.store
-        .change(move |desk| {
-            if channels::get(desk.db(), &what.channel).is_ok() {
-                mirror::reacted(desk, &rules, &person, what)?;
+        .write(move |tx| {
+            if channels::get(tx.db(), &what.channel).is_ok() {
+                mirror::reacted(tx, &rules, &person, what)?;
             }
-            inbox::done(desk.db(), seq)
+            inbox::done(tx.db(), seq)
         })
         .await
 }

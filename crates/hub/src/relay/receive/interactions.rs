@@ -16,7 +16,7 @@ use crate::{
     hub::app::App,
     log::{self, Happening},
     person_api::person_actions::{self, Press},
-    store::tx::{Desk, now_ms},
+    store::tx::{Tx, now_ms},
     web_api::response_url::{self, Response},
     workspace::{
         access, channels,
@@ -52,21 +52,21 @@ pub(crate) async fn clicked(
     let back = url.clone();
     let outcome = app
         .store
-        .change(move |desk| {
+        .write(move |tx| {
             if let Some(url) = &back {
-                remember(desk.db(), &action.channel, action.message.as_str(), url)?;
+                remember(tx.db(), &action.channel, action.message.as_str(), url)?;
             }
-            let used = desk.attempt(|desk| match action.decision() {
+            let used = tx.attempt(|tx| match action.decision() {
                 Some(decision) => {
                     let click = Click {
                         channel: action.channel.clone(),
                         message: action.message.clone(),
                         action: decision,
                     };
-                    decide::decide(desk, &rules, &person, &click).map(drop)
+                    decide::decide(tx, &rules, &person, &click).map(drop)
                 }
                 None => person_actions::press_other(
-                    desk,
+                    tx,
                     &rules,
                     &person,
                     &action.channel,
@@ -79,11 +79,11 @@ pub(crate) async fn clicked(
                     Ok(None)
                 }
                 Ok(()) => {
-                    inbox::done(desk.db(), seq)?;
+                    inbox::done(tx.db(), seq)?;
                     Ok(Some(""))
                 }
                 Err(Trouble::Refused(code)) => {
-                    inbox::done(desk.db(), seq)?;
+                    inbox::done(tx.db(), seq)?;
                     Ok(Some(code))
                 }
                 Err(trouble) => Err(trouble),
@@ -104,9 +104,7 @@ pub(crate) async fn clicked(
 }
 
 async fn finish(app: &Arc<App>, seq: i64) -> Result<(), Trouble> {
-    app.store
-        .change(move |desk| inbox::done(desk.db(), seq))
-        .await
+    app.store.write(move |tx| inbox::done(tx.db(), seq)).await
 }
 
 fn press_of(element: &Value, action: &BlockAction) -> Press {
@@ -141,19 +139,19 @@ pub(crate) async fn commanded(
     relay.person(&app.store, &user).await?;
     let base = app.rules.base.clone();
     app.store
-        .change(move |desk| {
-            inbox::done(desk.db(), seq)?;
-            if channels::get(desk.db(), &channel).is_err() {
+        .write(move |tx| {
+            inbox::done(tx.db(), seq)?;
+            if channels::get(tx.db(), &channel).is_err() {
                 return Ok(());
             }
             // A command is in no thread; it gets a place of its own in the log.
-            let place = desk.next_ts();
-            remember(desk.db(), &channel, place.as_str(), &url)?;
-            let key = response_url::issue(desk.db(), &channel, &place, &user)?;
+            let place = tx.next_ts();
+            remember(tx.db(), &channel, place.as_str(), &url)?;
+            let key = response_url::issue(tx.db(), &channel, &place, &user)?;
             payload["response_url"] = json!(format!("{base}/respond/{key}"));
             payload["token"] = json!("");
             log::append(
-                desk,
+                tx,
                 Happening {
                     thread: ThreadId::new(channel, place),
                     from: None,
@@ -196,15 +194,15 @@ pub(crate) async fn respond(
     let changes = response.delete_original || response.replace_original;
     let (channel, ts, url) = app
         .store
-        .change(move |desk| {
-            let (channel, ts) = response_url::redeem_place(desk, &key)?;
+        .write(move |tx| {
+            let (channel, ts) = response_url::redeem_place(tx, &key)?;
             let message = ts.parse::<MessageTs>().ok().filter(|_| changes);
             if let Some(message) = message
-                && decide::is_card(desk.db(), &channel, &message)?
+                && decide::is_card(tx.db(), &channel, &message)?
             {
                 return Err(Trouble::Refused("cant_update_message"));
             }
-            let url: Option<String> = desk
+            let url: Option<String> = tx
                 .db()
                 .query_row(
                     "SELECT url FROM upstream_responses WHERE channel = ?1 AND ts = ?2
@@ -222,12 +220,12 @@ pub(crate) async fn respond(
     let body = serde_json::to_value(&response)?;
     relay.upstream.web.respond(&url, &body).await?;
     app.store
-        .change(move |desk| mirrored(desk, &channel, &ts, response))
+        .write(move |tx| mirrored(tx, &channel, &ts, response))
         .await
 }
 
 fn mirrored(
-    desk: &mut Desk<'_>,
+    tx: &mut Tx<'_>,
     channel: &ChannelId,
     ts: &str,
     response: Response,
@@ -235,17 +233,17 @@ fn mirrored(
     let Ok(ts) = ts.parse::<MessageTs>() else {
         return Ok(());
     };
-    let Some(original) = message::find(desk.db(), channel, &ts)? else {
+    let Some(original) = message::find(tx.db(), channel, &ts)? else {
         return Ok(());
     };
     if response.delete_original {
-        return message::delete(desk, channel, &original);
+        return message::delete(tx, channel, &original);
     }
     if response.replace_original {
-        let at = desk.next_ts().to_string();
+        let at = tx.next_ts().to_string();
         let old = original.body.clone();
         let body = message::edited(old, &response.text, response.blocks, None, &at);
-        return message::replace(desk, channel, &original, &body);
+        return message::replace(tx, channel, &original, &body);
     }
     Ok(())
 }

@@ -14,7 +14,7 @@ use crate::{
         self, person_acts,
         words::{self, Said},
     },
-    store::tx::Desk,
+    store::tx::Tx,
     workspace::{
         decide::Rules,
         message::{self, Entry},
@@ -126,7 +126,7 @@ fn adopt_file(
 /// Somebody says something. A foreign bot is kept and told to nobody, unless the
 /// repo lets it ask for work; its words never decide. False when it was known.
 pub(crate) fn said(
-    desk: &mut Desk<'_>,
+    tx: &mut Tx<'_>,
     rules: &Rules,
     us: &Us,
     speaker: Option<&Person>,
@@ -136,11 +136,11 @@ pub(crate) fn said(
     let (Some(ts), Some(root)) = (ts_of(message), root_of(message)) else {
         return Ok(false);
     };
-    if message::find(desk.db(), channel, &ts)?.is_some() {
+    if message::find(tx.db(), channel, &ts)?.is_some() {
         return Ok(false);
     }
-    let repo = crate::workspace::channels::get(desk.db(), channel)?.repo;
-    let body = shape(desk.db(), &rules.base, channel, message)?;
+    let repo = crate::workspace::channels::get(tx.db(), channel)?.repo;
+    let body = shape(tx.db(), &rules.base, channel, message)?;
     let text = body["text"].as_str().unwrap_or_default().to_owned();
     let is_person = speaker.is_some() && message["bot_id"].is_null();
     let author = speaker.map_or_else(
@@ -148,7 +148,7 @@ pub(crate) fn said(
         |person| person.id.as_str().to_owned(),
     );
     let allowed = match body["bot_id"].as_str() {
-        Some(bot) => channel_requests::allows(desk.db(), &repo, bot)?,
+        Some(bot) => channel_requests::allows(tx.db(), &repo, bot)?,
         None => false,
     };
     let mut entry = Entry {
@@ -163,7 +163,7 @@ pub(crate) fn said(
         delivered: is_person || allowed,
     };
     let Some(person) = speaker.filter(|_| is_person) else {
-        message::record(desk, entry)?;
+        message::record(tx, entry)?;
         return Ok(true);
     };
     let in_thread: Option<MessageTs> = body["thread_ts"].as_str().and_then(|ts| ts.parse().ok());
@@ -175,23 +175,23 @@ pub(crate) fn said(
         ts: Some(&ts),
         text: &plain,
     };
-    entry.stamp = words::kind_of(desk, rules, &words, &us.user)?;
+    entry.stamp = words::kind_of(tx, rules, &words, &us.user)?;
     if entry.stamp == StampKind::Message
-        && let Some(act) = person_acts::meant(desk.db(), &words)?
+        && let Some(act) = person_acts::meant(tx.db(), &words)?
     {
         entry.stamp = StampKind::Act;
         entry.reference = Some(act.as_str().to_owned());
         entry.to = vec![act.role()];
     }
-    message::record(desk, entry)?;
-    words::heed(desk, rules, &words, &repo)?;
+    message::record(tx, entry)?;
+    words::heed(tx, rules, &words, &repo)?;
     Ok(true)
 }
 
 /// A person changed their text. Slack also says so when a link unfurled or a
 /// reply came; then nothing has changed.
 pub(crate) fn edited(
-    desk: &mut Desk<'_>,
+    tx: &mut Tx<'_>,
     rules: &Rules,
     channel: &ChannelId,
     message: &Value,
@@ -199,26 +199,22 @@ pub(crate) fn edited(
     let Some(ts) = ts_of(message) else {
         return Ok(());
     };
-    let Some(old) = message::find(desk.db(), channel, &ts)? else {
+    let Some(old) = message::find(tx.db(), channel, &ts)? else {
         return Ok(());
     };
     let by_hand = message["edited"].is_object() && old.role.is_none();
     if !by_hand || message["text"] == old.body["text"] {
         return Ok(());
     }
-    let body = shape(desk.db(), &rules.base, channel, message)?;
-    message::replace(desk, channel, &old, &body)
+    let body = shape(tx.db(), &rules.base, channel, message)?;
+    message::replace(tx, channel, &old, &body)
 }
 
 /// Somebody deleted a message.
-pub(crate) fn deleted(
-    desk: &mut Desk<'_>,
-    channel: &ChannelId,
-    ts: &MessageTs,
-) -> Result<(), Trouble> {
-    match message::find(desk.db(), channel, ts)? {
+pub(crate) fn deleted(tx: &mut Tx<'_>, channel: &ChannelId, ts: &MessageTs) -> Result<(), Trouble> {
+    match message::find(tx.db(), channel, ts)? {
         Some(old) if old.body["subtype"] != json!("tombstone") => {
-            message::delete(desk, channel, &old)
+            message::delete(tx, channel, &old)
         }
         _ => Ok(()),
     }
@@ -227,12 +223,12 @@ pub(crate) fn deleted(
 /// A person reacted, or took it back. Known ones and those on messages that we
 /// never saw are nothing new.
 pub(crate) fn reacted(
-    desk: &mut Desk<'_>,
+    tx: &mut Tx<'_>,
     rules: &Rules,
     person: &Person,
     what: person_actions::Reacted,
 ) -> Result<(), Trouble> {
-    match desk.attempt(|desk| person_actions::reacted(desk, rules, person, what)) {
+    match tx.attempt(|tx| person_actions::reacted(tx, rules, person, what)) {
         Err(Trouble::Refused(
             "already_reacted" | "no_reaction" | "message_not_found" | "invalid_name",
         )) => Ok(()),

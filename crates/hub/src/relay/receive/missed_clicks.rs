@@ -37,11 +37,11 @@ pub(crate) fn alive(db: &Connection) -> Result<Option<i64>, Trouble> {
 
 /// After a gap: asks for what may have been pressed in it.
 pub(crate) async fn ask(app: &Arc<App>, relay: &Arc<Relay>) -> Result<(), Trouble> {
-    let last = app.store.change(|desk| alive(desk.db())).await?;
+    let last = app.store.write(|tx| alive(tx.db())).await?;
     let Some(last) = last.filter(|last| now_ms() - last > LONG_MS) else {
         return Ok(());
     };
-    for open in app.store.look(open_cards).await? {
+    for open in app.store.read(open_cards).await? {
         let idem = Idem::new(format!("again {} {last}", open.message));
         let tag = PostTag::message(idem, Vec::new());
         let order = Order {

@@ -29,7 +29,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// The name and bytes of a file that an agent put into the hub.
 pub(crate) async fn of_hub(app: &Arc<App>, id: String) -> Result<(String, Vec<u8>), Trouble> {
     app.store
-        .look(move |db| Ok((files::get(db, &id)?.name, files::bytes(db, &id)?)))
+        .read(move |db| Ok((files::get(db, &id)?.name, files::bytes(db, &id)?)))
         .await
 }
 
@@ -141,7 +141,7 @@ pub(crate) async fn download(
     let (wanted, reader) = (id.to_owned(), reader.cloned());
     let found = app
         .store
-        .look(move |db| {
+        .read(move |db| {
             let found = known(db, &wanted)?;
             if let (Some(known), Some(agent)) = (&found, &reader)
                 && agent.may_use(db, &known.channel).is_err()

@@ -19,7 +19,7 @@ const GLANCE: Duration = Duration::from_millis(20);
 
 /// Who is in the air.
 #[derive(Default)]
-pub(crate) struct Flights {
+pub(crate) struct InFlight {
     channels: Arc<Mutex<HashMap<ChannelId, usize>>>,
     keys: Mutex<HashMap<Key, Arc<tokio::sync::Mutex<()>>>>,
 }
@@ -30,7 +30,7 @@ pub(crate) struct Flight {
     channels: Arc<Mutex<HashMap<ChannelId, usize>>>,
 }
 
-impl Flights {
+impl InFlight {
     /// A post to a channel begins.
     pub(crate) fn begin(&self, channel: &ChannelId) -> Flight {
         let mut channels = self.channels.lock().unwrap_or_else(PoisonError::into_inner);
@@ -85,7 +85,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_channel_is_free_when_all_have_landed_and_a_key_has_one_pilot() {
-        let flights = Flights::default();
+        let flights = InFlight::default();
         let channel = ChannelId::new("C1");
         let (one, two) = (flights.begin(&channel), flights.begin(&channel));
         drop(one);

@@ -24,7 +24,7 @@ use crate::{
     error::{Trouble, refuse},
     hub::app::App,
     identity::{Agent, tokens::random_text},
-    store::tx::{Desk, now_ms},
+    store::tx::{Tx, now_ms},
     workspace::{
         message,
         outbox::{self, AgentPost},
@@ -92,10 +92,7 @@ async fn deliver(
 ) -> Result<Value, Trouble> {
     let _alone = relay.flights.alone(order.agent.key, idem.as_str()).await;
     let (asked, key) = (order.clone(), idem.clone());
-    let begun = app
-        .store
-        .change(move |desk| begin(desk, &asked, &key))
-        .await?;
+    let begun = app.store.write(move |tx| begin(tx, &asked, &key)).await?;
     let root = match begun {
         Begun::Answered(answer) => return Ok(answer),
         Begun::Goes(root) => root,
@@ -118,19 +115,19 @@ enum Begun {
 }
 
 /// Checks a post and notes it; one that was begun before goes on.
-fn begin(desk: &mut Desk<'_>, order: &Order, idem: &Idem) -> Result<Begun, Trouble> {
+fn begin(tx: &mut Tx<'_>, order: &Order, idem: &Idem) -> Result<Begun, Trouble> {
     let (agent, post) = (&order.agent, &order.post);
-    agent.check_epoch(desk.db(), order.epoch)?;
-    agent.may_use(desk.db(), &post.channel)?;
+    agent.check_epoch(tx.db(), order.epoch)?;
+    agent.may_use(tx.db(), &post.channel)?;
     let root = match &post.thread_ts {
-        Some(ts) => Some(match message::find(desk.db(), &post.channel, ts)? {
+        Some(ts) => Some(match message::find(tx.db(), &post.channel, ts)? {
             Some(found) => found.root,
             // Older than the mirror; Slack will know.
             None => ts.clone(),
         }),
         None => None,
     };
-    let known: Option<Option<String>> = desk
+    let known: Option<Option<String>> = tx
         .db()
         .prepare_cached("SELECT answer FROM outbox WHERE agent = ?1 AND idem = ?2")?
         .query_row(params![agent.key, idem.as_str()], |row| row.get(0))
@@ -138,14 +135,14 @@ fn begin(desk: &mut Desk<'_>, order: &Order, idem: &Idem) -> Result<Begun, Troub
     if let Some(Some(answer)) = known {
         return Ok(Begun::Answered(serde_json::from_str(&answer)?));
     }
-    not_late(desk, order, root.as_ref())?;
+    not_late(tx, order, root.as_ref())?;
     if known.is_some() {
         return Ok(Begun::Goes(root));
     }
     outbox::check_name(agent, post.username.as_deref())?;
-    outbox::check_tag(desk, agent, outbox::tag_of(agent, post)?.as_ref())?;
+    outbox::check_tag(tx, agent, outbox::tag_of(agent, post)?.as_ref())?;
     fault("relay.before-outbox");
-    desk.db()
+    tx.db()
         .prepare_cached(
             "INSERT INTO outbox (agent, idem, state, parts) VALUES (?1, ?2, 'pending', '[]')",
         )?
@@ -156,20 +153,20 @@ fn begin(desk: &mut Desk<'_>, order: &Order, idem: &Idem) -> Result<Begun, Troub
 
 /// A stop may have come before what this post belongs to, or while it was on its
 /// way to Slack: there it stands then, and wakes nobody.
-fn not_late(desk: &Desk<'_>, order: &Order, root: Option<&MessageTs>) -> Result<(), Trouble> {
+fn not_late(tx: &Tx<'_>, order: &Order, root: Option<&MessageTs>) -> Result<(), Trouble> {
     let Some(root) = root else { return Ok(()) };
     let thread = ThreadId::new(order.post.channel.clone(), root.clone());
     let tag = outbox::tag_of(&order.agent, &order.post)?;
-    stops::check(desk.db(), &thread, tag.as_ref())
+    stops::check(tx.db(), &thread, tag.as_ref())
 }
 
 /// Slack refused it: nothing of it stands, unless a part had landed before.
 async fn forget(app: &Arc<App>, order: &Order, idem: &Idem) -> Result<(), Trouble> {
     let (agent, idem) = (order.agent.key, idem.clone());
     app.store
-        .change(move |desk| {
+        .write(move |tx| {
             let key = params![agent, idem.as_str()];
-            let landed: bool = desk.db().query_row(
+            let landed: bool = tx.db().query_row(
                 "SELECT EXISTS (SELECT 1 FROM upstream_parts
                  WHERE agent = ?1 AND idem = ?2 AND ts IS NOT NULL)",
                 key,
@@ -180,7 +177,7 @@ async fn forget(app: &Arc<App>, order: &Order, idem: &Idem) -> Result<(), Troubl
                     "DELETE FROM upstream_parts WHERE agent = ?1 AND idem = ?2",
                     "DELETE FROM outbox WHERE agent = ?1 AND idem = ?2 AND answer IS NULL",
                 ] {
-                    desk.db().execute(sql, key)?;
+                    tx.db().execute(sql, key)?;
                 }
             }
             Ok(())
@@ -269,10 +266,10 @@ async fn send_parts(
     let (agent, idem, kept) = (order.agent.key, idem.clone(), answer.clone());
     let (asked, thread) = (order.clone(), order.post.thread_ts.clone().and(root));
     app.store
-        .change(move |desk| {
-            not_late(desk, &asked, thread.as_ref())?;
+        .write(move |tx| {
+            not_late(tx, &asked, thread.as_ref())?;
             fault("relay.before-answer");
-            desk.db()
+            tx.db()
                 .prepare_cached(
                     "UPDATE outbox SET state = 'done', parts = ?3, answer = ?4
                      WHERE agent = ?1 AND idem = ?2",
@@ -330,9 +327,9 @@ impl Sending<'_> {
         let own = self.own.clone();
         self.app
             .store
-            .change(move |desk| {
+            .write(move |tx| {
                 fault("relay.before-part");
-                let noted = note(desk, &own, file.as_deref())?;
+                let noted = note(tx, &own, file.as_deref())?;
                 fault("relay.after-part");
                 Ok(noted)
             })
@@ -345,7 +342,7 @@ impl Sending<'_> {
         let found = self
             .app
             .store
-            .look(move |db| message::find(db, &channel, &wanted))
+            .read(move |db| message::find(db, &channel, &wanted))
             .await?;
         // A part that a person has deleted since was posted all the same.
         let body = found.map_or_else(|| json!({"type": "message", "ts": ts}), |found| found.body);
@@ -366,7 +363,7 @@ impl Sending<'_> {
         let channel = self.channel().clone();
         self.app
             .store
-            .change(move |desk| echoes::keep(desk, &rules, &us, &own, &channel, &message))
+            .write(move |tx| echoes::keep(tx, &rules, &us, &own, &channel, &message))
             .await
     }
 
@@ -477,9 +474,9 @@ impl Sending<'_> {
     }
 }
 
-fn note(desk: &mut Desk<'_>, own: &OwnPart, file: Option<&str>) -> Result<Noted, Trouble> {
+fn note(tx: &mut Tx<'_>, own: &OwnPart, file: Option<&str>) -> Result<Noted, Trouble> {
     let part = i64::try_from(own.part).unwrap_or(0);
-    let known: Option<(Option<String>, Option<String>, i64)> = desk
+    let known: Option<(Option<String>, Option<String>, i64)> = tx
         .db()
         .prepare_cached(
             "SELECT ts, file, begun_ms FROM upstream_parts
@@ -493,7 +490,7 @@ fn note(desk: &mut Desk<'_>, own: &OwnPart, file: Option<&str>) -> Result<Noted,
         let ts = ts.parse().map_err(|_| Trouble::Refused("internal_error"))?;
         return Ok(Noted::Landed(ts));
     }
-    desk.db()
+    tx.db()
         .prepare_cached(
             "INSERT INTO upstream_parts (agent, idem, part, tag, file, begun_ms)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6)

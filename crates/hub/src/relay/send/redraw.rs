@@ -20,7 +20,7 @@ use crate::{
 /// what Slack does not answer is tried again at the next beat.
 pub(crate) async fn work(app: &Arc<App>, relay: &Arc<Relay>) -> Result<(), Trouble> {
     whisper(app, relay).await?;
-    for (channel, ts) in app.store.look(waiting).await? {
+    for (channel, ts) in app.store.read(waiting).await? {
         match one(app, relay, &channel, &ts).await {
             Ok(()) => {}
             Err(Trouble::Away | Trouble::Closed) => return Ok(()),
@@ -34,16 +34,16 @@ pub(crate) async fn work(app: &Arc<App>, relay: &Arc<Relay>) -> Result<(), Troub
 }
 
 async fn whisper(app: &Arc<App>, relay: &Arc<Relay>) -> Result<(), Trouble> {
-    for (id, args) in app.store.look(whispers).await? {
+    for (id, args) in app.store.read(whispers).await? {
         match relay.upstream.once("chat.postEphemeral", None, &args).await {
             Err(error) if repeatable(&error) => return Ok(()),
             Err(error) => warn!(%error, "somebody is not told that they may not decide"),
             Ok(_) => {}
         }
         app.store
-            .change(move |desk| {
+            .write(move |tx| {
                 let sql = "DELETE FROM whispers WHERE id = ?1";
-                Ok(desk.db().execute(sql, [id])?)
+                Ok(tx.db().execute(sql, [id])?)
             })
             .await?;
     }
@@ -86,7 +86,7 @@ async fn one(
     let (place, wanted) = (channel.clone(), ts.clone());
     let found = app
         .store
-        .look(move |db| {
+        .read(move |db| {
             let view = decide::on_message(db, &place, &wanted)?;
             Ok((view, message::find(db, &place, &wanted)?))
         })
@@ -106,16 +106,16 @@ async fn one(
     let args = json!({"channel": channel, "ts": ts, "text": text, "blocks": blocks});
     relay.upstream.once("chat.update", None, &args).await?;
     app.store
-        .change(move |desk| {
-            decide::redraw(desk, &decision, &person)?;
-            forget(desk.db(), &decision.thread.channel, &decision.message)
+        .write(move |tx| {
+            decide::redraw(tx, &decision, &person)?;
+            forget(tx.db(), &decision.thread.channel, &decision.message)
         })
         .await
 }
 
 async fn done(app: &Arc<App>, channel: ChannelId, ts: MessageTs) -> Result<(), Trouble> {
     app.store
-        .change(move |desk| forget(desk.db(), &channel, &ts))
+        .write(move |tx| forget(tx.db(), &channel, &ts))
         .await
 }
 

@@ -60,7 +60,7 @@ impl Outer {
     }
 
     /// Builds a ground, and comes back.
-    pub(crate) fn build(&self, wanted: &spec::Ground) -> Result<Ground, Failed> {
+    pub(crate) fn build(&self, wanted: &spec::BaseRoot) -> Result<BaseRoot, Failed> {
         sys::unshare(UnshareFlags::NEWNS).doing("make the inner mount namespace")?;
         let inner = own_namespace(&self.proc)?;
         let (host, root) = stage()?;
@@ -78,12 +78,12 @@ impl Outer {
         old_names()?;
         leave_host(&root)?;
         enter(&self.namespace)?;
-        Ok(Ground { inner })
+        Ok(BaseRoot { inner })
     }
 }
 
 /// A ground that stands: the namespace that every room gets a copy of.
-pub(crate) struct Ground {
+pub(crate) struct BaseRoot {
     pub(crate) inner: OwnedFd,
 }
 

@@ -12,7 +12,7 @@ use rustix::{
 use crate::helper::{
     Doing, Failed,
     namespaces::{
-        base_root::Ground,
+        base_root::BaseRoot,
         mounts::{Host, Root, Tree, clone, detached, enter, folder, terminals},
         proc,
     },
@@ -46,10 +46,10 @@ impl<'a> Room<'a> {
 
     /// Furnishes a copy of the ground and enters it. Nothing of the host is in
     /// reach afterwards but what was shown.
-    pub(crate) fn enter(&self, ground: &Ground, limits: &Limits) -> Result<(), Failed> {
+    pub(crate) fn enter(&self, base_root: &BaseRoot, limits: &Limits) -> Result<(), Failed> {
         // While the host's own is in sight: the kernel asks for that.
         let proc = proc::detached_for(limits)?;
-        enter(&ground.inner)?;
+        enter(&base_root.inner)?;
         sys::unshare(UnshareFlags::NEWNS).doing("copy the ground")?;
         let root = Root(folder("/")?);
         put_scratch(&root, &self.scratch)?;

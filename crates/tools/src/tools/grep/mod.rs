@@ -14,7 +14,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{blocking, failed, folder, glob::Filter, in_scope, parse, spec};
-use crate::{Desk, PlaceError, Tool, walk};
+use crate::{PlaceError, Tool, ToolContext, walk};
 
 const DEFAULT_LIMIT: u32 = 100;
 const MOST_CONTEXT: u32 = 20;
@@ -85,15 +85,15 @@ impl Tool for Grep {
         &'a self,
         permit: &'a Permit,
         input: &'a Value,
-        desk: &'a Desk,
+        context: &'a ToolContext,
     ) -> BoxFuture<'a, ToolOutcome> {
         Box::pin(async move {
             let input: Input = match parse(input) {
                 Ok(input) => input,
                 Err(outcome) => return outcome,
             };
-            let (desk, scope) = (desk.clone(), permit.scope());
-            blocking(move || match search(&desk, scope, &input) {
+            let (context, scope) = (context.clone(), permit.scope());
+            blocking(move || match search(&context, scope, &input) {
                 Ok(found) => shown::shown(&found, &input),
                 Err(Failed::Place(error)) => failed(&error),
                 Err(Failed::Pattern(text)) => ToolOutcome::error(text),
@@ -114,8 +114,8 @@ impl From<PlaceError> for Failed {
     }
 }
 
-fn search(desk: &Desk, scope: Option<Scope>, input: &Input) -> Result<Findings, Failed> {
-    let place = desk.workplace();
+fn search(context: &ToolContext, scope: Option<Scope>, input: &Input) -> Result<Findings, Failed> {
+    let place = context.workplace();
     let asked = folder(place, input.path.as_deref())?;
     let file = place.open_file(&asked);
     // Found paths count from where a link leads.
@@ -142,7 +142,7 @@ fn search(desk: &Desk, scope: Option<Scope>, input: &Input) -> Result<Findings, 
     let parts = walk::walk(
         place,
         &start,
-        desk.cancel(),
+        context.cancel(),
         || engine.worker(),
         |worker, found| engine.visit(worker, found),
     )?;

@@ -9,7 +9,7 @@ use butler_protocol::{
     ModelMessage, Record, RequestId, ReserveId, Sha256Hex, ToolCall, ToolOutcome, UserId,
 };
 use butler_turn::{
-    Effect, Event, Interrupted, Machine, Mark, Messages, ModelCall, Order, Purse, Setup,
+    Budget, Effect, Event, Interrupted, Machine, Mark, Messages, ModelCall, Order, Setup,
 };
 
 use crate::bench::plain;
@@ -24,7 +24,7 @@ const MOST_CRASHES: u32 = 12;
 
 /// Something in flight that ends in an event. It dies with the process.
 pub(crate) enum Op {
-    Reserved(ReserveId, Purse),
+    Reserved(ReserveId, Budget),
     Model(ModelCall),
     Summary(ModelCall),
     Tool {
@@ -228,7 +228,7 @@ impl World {
             Effect::Reserve(asked) => {
                 let amount = 1 + i64::try_from(self.dice.below(20)).unwrap();
                 let answer = self.hub.reserve(&asked, amount);
-                if let Purse::Granted { amount, .. } = &answer {
+                if let Budget::Granted { amount, .. } = &answer {
                     self.amounts.insert(asked.id.clone(), amount.nanos());
                 }
                 self.ops.push(Op::Reserved(asked.id, answer));

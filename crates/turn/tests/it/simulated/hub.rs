@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use butler_protocol::{
     Choice, Decision, DecisionKind, Idem, PurseRefusal, RequestId, ReserveId, Usd,
 };
-use butler_turn::{Heard, Order, Purse, Reserve, Settle};
+use butler_turn::{Budget, Heard, Order, Reserve, Settle};
 
 use super::dice::Dice;
 
@@ -32,7 +32,7 @@ pub(crate) struct Hub {
     pub(crate) carried_out: HashMap<RequestId, u32>,
     pub(crate) cap: i64,
     raised: HashSet<RequestId>,
-    answers: HashMap<ReserveId, Purse>,
+    answers: HashMap<ReserveId, Budget>,
     reserved: HashMap<ReserveId, i64>,
     pub(crate) settled: HashMap<ReserveId, i64>,
 }
@@ -63,20 +63,20 @@ impl Hub {
     }
 
     /// A repeat of an id gets the first answer again.
-    pub(crate) fn reserve(&mut self, asked: &Reserve, amount: i64) -> Purse {
+    pub(crate) fn reserve(&mut self, asked: &Reserve, amount: i64) -> Budget {
         if let Some(answer) = self.answers.get(&asked.id) {
             return answer.clone();
         }
         let cap = Usd::from_nanos(self.cap);
         let answer = if self.used() + amount > self.cap {
-            Purse::Refused(PurseRefusal {
-                purse: "thread".into(),
+            Budget::Refused(PurseRefusal {
+                budget: "thread".into(),
                 cap,
                 used: Usd::from_nanos(self.used()),
             })
         } else {
             self.reserved.insert(asked.id.clone(), amount);
-            Purse::Granted {
+            Budget::Granted {
                 amount: Usd::from_nanos(amount),
                 max_tokens: asked.max_tokens,
                 thread_total: Usd::from_nanos(self.used()),

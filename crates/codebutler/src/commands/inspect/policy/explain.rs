@@ -2,7 +2,7 @@
 //!
 //! A command is judged as if an agent ran it in the top folder of the repo, by
 //! the repo's policy where there is one. `~` is the home of the person who asks:
-//! inside the jail it would be an empty folder, which is the jail's promise and
+//! inside the sandbox it would be an empty folder, which is the sandbox's promise and
 //! not the command's.
 
 use std::{env, path::Path};

@@ -13,7 +13,7 @@ use std::{
 use butler_config::machine_folder;
 use butler_policy::{Circumstances, Judgement, Overrides, Question, default_tools};
 use butler_protocol::{CallId, ChannelId, MessageTs, Role, ThreadId, ToolCall, ToolOutcome};
-use butler_sandbox::Jail;
+use butler_sandbox::Sandbox;
 use butler_tools::{Desk, Executor, Registry, Surroundings, Workplace};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -37,7 +37,7 @@ pub struct HandCall {
 /// One jail, and the folders in which tools were called.
 pub struct Bench {
     executor: Executor,
-    jail: Arc<Jail>,
+    sandbox: Arc<Sandbox>,
     thread: ThreadId,
     cancel: CancellationToken,
     calls: u64,
@@ -62,13 +62,13 @@ struct Folder {
 impl Bench {
     pub async fn open(cancel: CancellationToken) -> Result<Self, CliError> {
         let helper = env::current_exe()?;
-        let jail = tokio::task::spawn_blocking(move || Jail::new(helper)).await;
-        let jail = jail
+        let sandbox = tokio::task::spawn_blocking(move || Sandbox::new(helper)).await;
+        let sandbox = sandbox
             .map_err(CliError::internal)?
             .map_err(CliError::internal)?;
         Ok(Self {
             executor: Executor::new(Registry::native()),
-            jail: Arc::new(jail),
+            sandbox: Arc::new(sandbox),
             thread: ThreadId::new(ChannelId::new("hand"), MessageTs::from_parts(0, 0)),
             cancel,
             calls: 0,
@@ -105,7 +105,7 @@ impl Bench {
             root: &root,
             home: butler_sandbox::HOME,
             tainted: false,
-            sandboxed: self.jail.strength().is_whole(),
+            sandboxed: self.sandbox.strength().is_whole(),
         };
         Ok(match self.executor.judge(&call, &circumstances) {
             Judgement::Run(permit) => self.executor.run(&call, permit, &place.desk).await,
@@ -160,7 +160,7 @@ impl Bench {
         let desk = Desk::new(Arc::new(workplace), self.cancel.child_token());
         Ok(Place {
             folder,
-            desk: desk.with_jail(Arc::clone(&self.jail)),
+            desk: desk.with_jail(Arc::clone(&self.sandbox)),
             overrides,
         })
     }

@@ -14,7 +14,7 @@ use crate::{cli, error::CliError, exit::Exit, process, ui::Ui};
 /// Run a tool as a role, in this folder
 ///
 /// The same checks as when an agent calls it: the role's rights, the risk of a
-/// command, the jail. Typing the command counts as the approval of a plan; what
+/// command, the sandbox. Typing the command counts as the approval of a plan; what
 /// would ask a person besides is refused with the reason.
 #[derive(Debug, clap::Args)]
 pub struct Args {

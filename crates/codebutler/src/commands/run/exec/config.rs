@@ -7,12 +7,12 @@ use std::{
     sync::Arc,
 };
 
-use butler_agent::exec::{ComingJail, SoloConfig, SoloFiles};
+use butler_agent::exec::{ComingSandbox, ExecConfig, ExecFiles};
 use butler_config::{EndpointKind, FOLDER, Machine, Settings};
 use butler_model::ClientConfig;
 use butler_policy::{Overrides, Redactor};
 use butler_protocol::{Role, Secret, Usd};
-use butler_sandbox::Jail;
+use butler_sandbox::Sandbox;
 use butler_turn::{Limits, Models};
 use futures_util::FutureExt;
 use url::Url;
@@ -41,19 +41,19 @@ pub struct Plan {
     home: PathBuf,
     machine: Machine,
     settings: Option<Settings>,
-    jail: ComingJail,
+    sandbox: ComingSandbox,
 }
 
 /// A run's configuration, and what keeps its secrets out of the output.
 pub struct Ready {
-    pub solo: SoloConfig,
+    pub solo: ExecConfig,
     pub redactor: Redactor,
 }
 
 impl Plan {
     pub fn of(args: &Args, folder: &Path, ui: &Ui) -> Result<Self, CliError> {
         // The kernel is probed while files are read and the model is asked.
-        let jail = coming_jail()?;
+        let sandbox = coming_jail()?;
         let settings = settings_around(folder)?;
         let (machine, home) = match &settings {
             Some(settings) => (settings.machine.clone(), settings.home.clone()),
@@ -72,7 +72,7 @@ impl Plan {
             home,
             machine,
             settings,
-            jail,
+            sandbox,
         })
     }
 
@@ -100,7 +100,7 @@ impl Plan {
         let cap = args.cap.map(Usd::from_dollars);
         let cap = cap.or_else(|| repo.map(|repo| repo.limits.thread_cap()));
         Ok(Ready {
-            solo: SoloConfig {
+            solo: ExecConfig {
                 role,
                 files: self.files(role),
                 models: self.models(role, args)?,
@@ -116,7 +116,7 @@ impl Plan {
                 home: self.home,
                 client,
                 overrides,
-                jail: self.jail,
+                sandbox: self.sandbox,
             },
             redactor,
         })
@@ -171,7 +171,7 @@ impl Plan {
 
     /// What the folder says to an agent. The person's own copy counts: they see
     /// these files, and started the agent on them.
-    fn files(&self, role: Role) -> SoloFiles {
+    fn files(&self, role: Role) -> ExecFiles {
         let own = |name: &str| {
             let settings = self.settings.as_ref()?;
             text(&settings.root.join(FOLDER).join(name))
@@ -179,7 +179,7 @@ impl Plan {
         let rules = ["AGENTS.md", "CLAUDE.md"]
             .into_iter()
             .find_map(|name| Some((name.to_owned(), text(&self.folder.join(name))?)));
-        SoloFiles {
+        ExecFiles {
             role: own(&format!("{role}.md")),
             global: own("global.md"),
             rules,
@@ -212,19 +212,19 @@ fn kind_of(url: &str) -> EndpointKind {
     }
 }
 
-fn coming_jail() -> Result<ComingJail, CliError> {
+fn coming_jail() -> Result<ComingSandbox, CliError> {
     let helper = env::current_exe()?;
-    let probe = tokio::task::spawn_blocking(move || Jail::new_in_use(helper));
-    let jail = async move {
+    let probe = tokio::task::spawn_blocking(move || Sandbox::new_in_use(helper));
+    let sandbox = async move {
         match probe.await {
             // One command after another in one folder, which is being worked in.
-            Ok(Ok(jail)) => Ok(Arc::new(jail.leaving_placeholders())),
+            Ok(Ok(sandbox)) => Ok(Arc::new(sandbox.leaving_placeholders())),
             Ok(Err(error)) => Err(Arc::new(error)),
-            Err(gone) => Err(Arc::new(butler_sandbox::JailError::Lost {
+            Err(gone) => Err(Arc::new(butler_sandbox::SandboxError::Lost {
                 step: "probing",
                 source: gone.into(),
             })),
         }
     };
-    Ok(jail.boxed().shared())
+    Ok(sandbox.boxed().shared())
 }

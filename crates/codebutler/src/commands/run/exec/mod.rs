@@ -10,7 +10,7 @@ use std::{
     io::{IsTerminal, Read},
 };
 
-use butler_agent::exec::{self, Errand, Outcome, Session, SessionError, Sessions, SoloEnding};
+use butler_agent::exec::{self, Errand, ExecEnding, Outcome, Session, SessionError, Sessions};
 use butler_protocol::{Ending, Role};
 
 use crate::commands::run::exec::{config::Plan, tell::Teller};
@@ -174,14 +174,14 @@ fn task(args: &Args) -> Result<Option<String>, CliError> {
     Ok(Some(text.to_owned()))
 }
 
-fn exit(ending: &SoloEnding) -> Exit {
+fn exit(ending: &ExecEnding) -> Exit {
     match ending {
-        SoloEnding::Over(Ending::Done) => Exit::Done,
-        SoloEnding::Over(Ending::TurnLimit) => Exit::TurnsUsed,
-        SoloEnding::Over(Ending::OutOfMoney) | SoloEnding::OutOfMoney => Exit::OutOfMoney,
-        SoloEnding::Over(Ending::Stuck) => Exit::Stuck,
-        SoloEnding::Over(Ending::Failed { .. }) => Exit::ModelFailed,
-        SoloEnding::Over(Ending::Stopped) | SoloEnding::Interrupted => Exit::Interrupted,
+        ExecEnding::Over(Ending::Done) => Exit::Done,
+        ExecEnding::Over(Ending::TurnLimit) => Exit::TurnsUsed,
+        ExecEnding::Over(Ending::OutOfMoney) | ExecEnding::OutOfMoney => Exit::OutOfMoney,
+        ExecEnding::Over(Ending::Stuck) => Exit::Stuck,
+        ExecEnding::Over(Ending::Failed { .. }) => Exit::ModelFailed,
+        ExecEnding::Over(Ending::Stopped) | ExecEnding::Interrupted => Exit::Interrupted,
     }
 }
 

@@ -4,7 +4,7 @@ use std::{fmt, str::FromStr};
 
 use butler_config::EndpointPrice;
 
-/// What prompt and tools need at least; the same bound as in the machine's file.
+/// What prompt and tools need at least; the same bound as in the machine config.
 const SMALLEST_WINDOW: u64 = 2_048;
 
 /// `IN/OUT`, dollars for a million tokens.

@@ -3,7 +3,7 @@
 
 use std::env;
 
-use butler_sandbox::{Jail, JailError, SelfTest, Strength};
+use butler_sandbox::{Sandbox, SandboxError, SelfTest, Strength};
 
 use crate::commands::setup::doctor::{Finding, Place};
 
@@ -25,13 +25,13 @@ pub fn examine(_: &Place) -> Vec<Finding> {
 
 fn attack() -> Result<(Strength, SelfTest), String> {
     let helper = env::current_exe().map_err(|error| error.to_string())?;
-    let jail = Jail::new(helper).map_err(|error: JailError| error.to_string())?;
+    let sandbox = Sandbox::new(helper).map_err(|error: SandboxError| error.to_string())?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|error| error.to_string())?;
-    let test = runtime.block_on(jail.self_test());
-    Ok((jail.strength(), test))
+    let test = runtime.block_on(sandbox.self_test());
+    Ok((sandbox.strength(), test))
 }
 
 fn judge(strength: &Strength, test: &SelfTest) -> Finding {

@@ -104,7 +104,7 @@ impl Answers {
         Ok(())
     }
 
-    /// Keys to set in the machine's file.
+    /// Keys to set in the machine config.
     pub fn machine_keys(&self) -> Vec<(Vec<String>, Value)> {
         let mut keys = self.place.keys();
         if let Some(slack) = &self.slack {

@@ -39,7 +39,7 @@ pub struct Other {
     endpoint: Endpoint,
     /// The key that was named now, not one that stands in the file.
     key: Option<Secret>,
-    /// What the machine's file has under this name.
+    /// What the machine config has under this name.
     before: Before,
 }
 
@@ -79,7 +79,7 @@ impl Place {
         asked(machine)
     }
 
-    /// Keys to set in the machine's file.
+    /// Keys to set in the machine config.
     pub fn keys(&self) -> Vec<(Vec<String>, Value)> {
         match self {
             Place::Known | Place::Later => Vec::new(),
@@ -102,7 +102,7 @@ impl Place {
                 _ => other.endpoint.base_url.clone(),
             },
             Place::Later => {
-                "none yet; run init again with a key, or edit the machine's file".to_owned()
+                "none yet; run init again with a key, or edit the machine config".to_owned()
             }
         }
     }

@@ -39,7 +39,7 @@ const MACHINE: &str = "\
 {}
 ";
 
-/// Stages the machine's file: new, or with the endpoint added that was asked for.
+/// Stages the machine config: new, or with the endpoint added that was asked for.
 pub fn machine(home: &Path, answers: &Answers, staged: &mut Staged) -> Result<(), CliError> {
     let file = home.join("config.json");
     let old = read(&file)?;

@@ -129,11 +129,11 @@ async fn what_was_started_to_find_out_runs_the_first_command_where_that_is_wante
     let own = std::process::id();
     let (mut world, _folder) = world_elsewhere();
     assert!(matches!(
-        world.jail.strength(),
+        world.sandbox.strength(),
         butler_sandbox::Strength::Namespaces
     ));
     assert!(helpers_of(own).is_empty(), "nobody asked for one");
-    world.jail = butler_sandbox::Jail::new_in_use(helper()).unwrap();
+    world.sandbox = butler_sandbox::Sandbox::new_in_use(helper()).unwrap();
     until("it has one process", || helpers_of(own).len() == 1).await;
     let waiting = helpers_of(own);
     world.write("file", "x");
@@ -142,7 +142,7 @@ async fn what_was_started_to_find_out_runs_the_first_command_where_that_is_wante
     // It moves once: another worktree gets a helper of its own. Below the folder for
     // temporary files, which is new in every room, all have the same ground.
     let (mut other, _other) = world_elsewhere();
-    other.jail = world.jail.clone();
+    other.sandbox = world.sandbox.clone();
     assert_eq!(other.ok("ls").await, "");
     let grounds = if other.root().starts_with(butler_sandbox::TMP) {
         1
@@ -186,9 +186,9 @@ async fn the_caller_whose_helper_waits() {
     let Ok(root) = std::env::var("JAIL_TEST_ROOT") else {
         return;
     };
-    let jail = butler_sandbox::Jail::new(helper()).unwrap();
+    let sandbox = butler_sandbox::Sandbox::new(helper()).unwrap();
     let command = shell("echo > up", &root);
-    let exit = jail
+    let exit = sandbox
         .run(
             &command,
             &Profile::new(&root),

@@ -9,29 +9,29 @@ use std::{
 use butler_policy::Circumstances;
 use butler_protocol::ThreadId;
 use butler_repo::Undo;
-use butler_tools::{Desk, Surroundings, Workplace};
+use butler_tools::{Surroundings, ToolContext, Workplace};
 use tokio_util::sync::CancellationToken;
 
-use super::SoloConfig;
-use crate::{TeamError, agent::now_ms};
+use super::ExecConfig;
+use crate::{AgentError, agent::now_ms};
 
 /// Under which name the files are saved before they may be lost.
 const SAVED_AS: &str = "exec";
 
 /// What the calls of a run share.
-pub(super) struct SoloBench {
-    pub(super) desk: Desk,
+pub(super) struct ExecTools {
+    pub(super) tool_context: ToolContext,
     root: String,
     sandboxed: bool,
 }
 
-impl SoloBench {
-    /// Waits for the jail, which was probed while the model was asked.
+impl ExecTools {
+    /// Waits for the sandbox, which was probed while the model was asked.
     pub(super) async fn open(
-        config: &SoloConfig,
+        config: &ExecConfig,
         cancel: &CancellationToken,
-    ) -> Result<Self, TeamError> {
-        let jail = config.jail.clone().await.map_err(TeamError::NoJail)?;
+    ) -> Result<Self, AgentError> {
+        let sandbox = config.sandbox.clone().await.map_err(AgentError::NoJail)?;
         let surroundings = Surroundings {
             home: config.person_home.clone(),
             hidden: vec![config.home.clone()],
@@ -40,13 +40,14 @@ impl SoloBench {
         };
         let workplace = Workplace::open(&config.folder, config.checks.clone(), surroundings)?;
         let root = workplace.root().display().to_string();
-        let sandboxed = jail.strength().is_whole();
-        let mut desk = Desk::new(Arc::new(workplace), cancel.clone()).with_jail(jail);
+        let sandboxed = sandbox.strength().is_whole();
+        let mut tool_context =
+            ToolContext::new(Arc::new(workplace), cancel.clone()).with_jail(sandbox);
         if let Some(undo) = Undo::of(&config.folder, SAVED_AS) {
-            desk = desk.with_undo(Arc::new(undo));
+            tool_context = tool_context.with_undo(Arc::new(undo));
         }
         Ok(Self {
-            desk,
+            tool_context,
             root,
             sandboxed,
         })
@@ -54,7 +55,7 @@ impl SoloBench {
 
     pub(super) fn circumstances<'a>(
         &'a self,
-        config: &'a SoloConfig,
+        config: &'a ExecConfig,
         thread: &'a ThreadId,
     ) -> Circumstances<'a> {
         Circumstances {

@@ -1,29 +1,29 @@
-//! The purse of a session. It is rebuilt from the log, so a resumed run pays on
+//! The budget of a session. It is rebuilt from the log, so a resumed run pays on
 //! where the interrupted one stopped.
 
 use butler_model::{ClientConfig, ModelClient};
-use butler_policy::Purse;
+use butler_policy::Budget;
 use butler_protocol::{Entry, PurseRefusal, Record, ReserveId, Usd};
-use butler_turn::{Purse as Answer, Reserve};
+use butler_turn::{Budget as Answer, Reserve};
 
 use crate::thread::money;
 
 /// What the session spent, is about to spend, and may spend.
 pub(super) struct Wallet {
-    purse: Purse,
+    budget: Budget,
 }
 
 impl Wallet {
     /// With everything that the log says.
     pub(super) fn of(log: &[Entry], cap: Usd) -> Self {
         // What was spent is a fact; only what comes now is measured at the cap.
-        let mut purse = Purse::new("session", cap);
+        let mut budget = Budget::new("session", cap);
         for entry in log {
             if let Record::Settled { reserve, cost, .. } = &entry.record {
-                purse.settle(reserve, *cost);
+                budget.settle(reserve, *cost);
             }
         }
-        Self { purse }
+        Self { budget }
     }
 
     /// Sets the worst case of a call aside, with a shorter answer when only
@@ -37,33 +37,33 @@ impl Wallet {
         let price = model
             .prices()
             .reserve_price(&reserve.model, &config.upper_price);
-        let left = self.purse.cap().saturating_sub(self.purse.used());
+        let left = self.budget.cap().saturating_sub(self.budget.used());
         let refusal = PurseRefusal {
-            purse: "session".to_owned(),
-            cap: self.purse.cap(),
-            used: self.purse.used(),
+            budget: "session".to_owned(),
+            cap: self.budget.cap(),
+            used: self.budget.used(),
         };
         let Some(bid) = money::bid(reserve, &price, left) else {
             return Answer::Refused(refusal);
         };
-        if self.purse.reserve(reserve.id.clone(), bid.amount).is_err() {
+        if self.budget.reserve(reserve.id.clone(), bid.amount).is_err() {
             return Answer::Refused(refusal);
         }
         Answer::Granted {
             amount: bid.amount,
             max_tokens: bid.max_tokens,
-            thread_total: self.purse.used(),
-            thread_cap: self.purse.cap(),
+            thread_total: self.budget.used(),
+            thread_cap: self.budget.cap(),
         }
     }
 
     /// A call is over.
     pub(super) fn settle(&mut self, id: &ReserveId, cost: Usd) {
-        self.purse.settle(id, cost);
+        self.budget.settle(id, cost);
     }
 
     /// What finished calls cost.
     pub(super) fn spent(&self) -> Usd {
-        self.purse.settled()
+        self.budget.settled()
     }
 }

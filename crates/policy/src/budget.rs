@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 /// One cap and what happened under it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Purse {
+pub struct Budget {
     name: String,
     cap: Usd,
     open: BTreeMap<ReserveId, Usd>,
@@ -26,7 +26,7 @@ pub struct Purse {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ReserveError {
     /// Not enough left.
-    #[error("the {} purse holds {} of {}", .0.purse, left_of(.0), .0.cap)]
+    #[error("the {} purse holds {} of {}", .0.budget, left_of(.0), .0.cap)]
     Refused(PurseRefusal),
     /// The call with this id is over; a new attempt needs a new id.
     #[error("reservation `{0}` is settled already")]
@@ -40,8 +40,8 @@ fn left_of(refusal: &PurseRefusal) -> Usd {
     refusal.cap.saturating_sub(refusal.used)
 }
 
-impl Purse {
-    /// An untouched purse; the name is what people read: `thread`, `day`, `person`.
+impl Budget {
+    /// An untouched budget; the name is what people read: `thread`, `day`, `person`.
     #[must_use]
     pub fn new(name: impl Into<String>, cap: Usd) -> Self {
         Self {
@@ -64,7 +64,7 @@ impl Purse {
         Ok(())
     }
 
-    /// Whether [`Purse::reserve`] would succeed.
+    /// Whether [`Budget::reserve`] would succeed.
     ///
     /// # Errors
     /// As there.
@@ -82,7 +82,7 @@ impl Purse {
         let total = i128::from(self.used().nanos()) + i128::from(amount.nanos());
         if total > i128::from(self.cap.nanos()) {
             return Err(ReserveError::Refused(PurseRefusal {
-                purse: self.name.clone(),
+                budget: self.name.clone(),
                 cap: self.cap,
                 used: self.used(),
             }));
@@ -147,20 +147,20 @@ impl Purse {
     }
 }
 
-/// Sets the same amount aside in several purses, or in none.
+/// Sets the same amount aside in several budgets, or in none.
 ///
 /// # Errors
-/// The first purse that refuses.
+/// The first budget that refuses.
 pub fn reserve_all(
-    purses: &mut [&mut Purse],
+    budgets: &mut [&mut Budget],
     id: &ReserveId,
     amount: Usd,
 ) -> Result<(), ReserveError> {
-    for purse in purses.iter() {
-        purse.check(id, amount)?;
+    for budget in budgets.iter() {
+        budget.check(id, amount)?;
     }
-    for purse in purses.iter_mut() {
-        purse.reserve(id.clone(), amount)?;
+    for budget in budgets.iter_mut() {
+        budget.reserve(id.clone(), amount)?;
     }
     Ok(())
 }
