@@ -1,4 +1,4 @@
-//! What a turn costs: `codebutler exec` with jail and durable log, against a
+//! What a turn costs: `codebutler exec` with sandbox and durable log, against a
 //! rehearsal model that answers at once, beside the floor, in one run.
 
 use std::{

@@ -14,7 +14,7 @@ use crate::{
 /// Tests that have a full size look for this variable.
 const VARIABLE: &str = "CODEBUTLER_NIGHTLY";
 
-/// Rooms whose ignored tests only take long; those of other rooms need
+/// Rooms whose ignored tests only take long; those of other crates need
 /// something that is not here.
 const LONG: [&str; 1] = ["butler-repo"];
 

@@ -1,5 +1,5 @@
 //! What one agent process is told by the binary; nothing of the rest of the
-//! configuration reaches this room.
+//! configuration reaches this crate.
 
 use std::{collections::BTreeMap, path::PathBuf};
 
@@ -77,7 +77,7 @@ pub struct AgentConfig {
     /// Takes secrets out of commits and pull requests; the hub does it for chat.
     pub redactor: Redactor,
     /// The executable that is started again as `__sandbox`.
-    pub jail_helper: PathBuf,
+    pub sandbox_helper: PathBuf,
     /// Days after which a finding is looked up again.
     pub research_days: u32,
     /// Threads at work at the same time.

@@ -23,7 +23,7 @@ pub enum AgentError {
     Sandbox(#[from] butler_sandbox::SandboxError),
     /// Commands cannot be confined, found out in the background.
     #[error("the sandbox")]
-    NoJail(#[source] std::sync::Arc<butler_sandbox::SandboxError>),
+    NoSandbox(#[source] std::sync::Arc<butler_sandbox::SandboxError>),
     /// The folder of the tools.
     #[error("the worktree's folder")]
     Place(#[from] butler_tools::PlaceError),

@@ -57,7 +57,7 @@ pub fn tokens(given: &SlackTokens) -> Result<Option<AppTokens>, CliError> {
 
 /// What Slack says about an app.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Standing {
+pub struct Status {
     /// The workspace's name.
     pub team: String,
     /// Scopes that it lacks.
@@ -79,7 +79,7 @@ pub enum Fault {
 }
 
 /// Shows both tokens to Slack.
-pub fn ask(tokens: &AppTokens) -> Result<Standing, Fault> {
+pub fn ask(tokens: &AppTokens) -> Result<Status, Fault> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build();
@@ -92,7 +92,7 @@ pub fn ask(tokens: &AppTokens) -> Result<Standing, Fault> {
     }
 }
 
-async fn ask_now(tokens: &AppTokens) -> Result<Standing, Fault> {
+async fn ask_now(tokens: &AppTokens) -> Result<Status, Fault> {
     let sorted = |error: SlackError, fault: fn(SlackError) -> Fault| match error {
         SlackError::Unreachable { .. } | SlackError::Answer { .. } => Fault::Unreachable(error),
         SlackError::RateLimited { .. } => Fault::Unreachable(error),
@@ -105,7 +105,7 @@ async fn ask_now(tokens: &AppTokens) -> Result<Standing, Fault> {
     let app = web(&tokens.app).map_err(Fault::Unreachable)?;
     let opened = app.attempt("apps.connections.open", json!({})).await;
     opened.map_err(|error| sorted(error, Fault::App))?;
-    Ok(Standing {
+    Ok(Status {
         team: answered.body["team"].as_str().unwrap_or("Slack").to_owned(),
         missing: missing_scopes(&answered.scopes),
     })

@@ -55,7 +55,7 @@ pub type LineSink = Arc<dyn Fn(&str, &str) + Send + Sync>;
 
 /// How a child is.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Standing {
+pub struct Status {
     /// What it said behind `ready`; nothing while it is not.
     pub ready: Option<String>,
     /// How often in a row it ended without having been ready.
@@ -82,8 +82,8 @@ impl Supervisor {
     }
 
     /// Keeps a job running, and says how it is.
-    pub fn keep(&self, job: Job) -> watch::Receiver<Standing> {
-        let (standing, receiver) = watch::channel(Standing::default());
+    pub fn keep(&self, job: Job) -> watch::Receiver<Status> {
+        let (standing, receiver) = watch::channel(Status::default());
         let keeper = Keeper {
             job,
             standing,
@@ -104,7 +104,7 @@ impl Supervisor {
 
 struct Keeper {
     job: Job,
-    standing: watch::Sender<Standing>,
+    standing: watch::Sender<Status>,
     lines: LineSink,
     pid_folder: PathBuf,
     cancel: CancellationToken,
@@ -190,7 +190,7 @@ impl Keeper {
         while let Ok(Some(line)) = lines.next_line().await {
             match line.strip_prefix(READY) {
                 Some(rest) if rest.is_empty() || rest.starts_with(' ') => {
-                    self.standing.send_replace(Standing {
+                    self.standing.send_replace(Status {
                         ready: Some(rest.trim().to_owned()),
                         deaths: 0,
                     });
@@ -279,7 +279,7 @@ mod tests {
         let mut ready = supervisor.keep(shell("job", script, folder.path()));
         ready.wait_for(|child| child.deaths == 1).await.unwrap();
         ready.wait_for(|child| child.ready.is_some()).await.unwrap();
-        let there = Standing {
+        let there = Status {
             ready: Some("http://there".to_owned()),
             deaths: 0,
         };

@@ -1,4 +1,4 @@
-//! From settings to what each room is told. Every room gets its own small
+//! From settings to what each crate is told. Every room gets its own small
 //! configuration; only this file knows how they follow from the files people
 //! write.
 
@@ -219,7 +219,7 @@ pub fn agent_config(settings: &Settings, role: Role) -> Result<AgentConfig, CliE
             .collect(),
         overrides: overrides(settings),
         redactor: redactor(settings)?,
-        jail_helper: env::current_exe()?,
+        sandbox_helper: env::current_exe()?,
         research_days: settings.repo.research.max_age_days,
         threads_at_once: usize::try_from(limits.max_concurrent_threads).unwrap_or(1),
         patience: Patience {

@@ -5,7 +5,7 @@
 //! a time, and a line is on the disk before [`Journal::append`] returns. Anybody
 //! may read it meanwhile: a reader stops at a line that is still being written.
 //!
-//! What this room refuses: to cut anything but a torn last line, to write after
+//! What this crate refuses: to cut anything but a torn last line, to write after
 //! a write has failed, and to write for an epoch that has been overtaken.
 
 mod dir;

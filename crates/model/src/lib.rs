@@ -2,7 +2,7 @@
 //!
 //! A caller hands [`ModelClient::complete`] a [`ModelRequest`] in our own words
 //! and gets a [`butler_protocol::ModelReply`] back that is already read, repaired
-//! and priced. In between this room puts the conversation on the wire so that
+//! and priced. In between this crate puts the conversation on the wire so that
 //! each request is the previous one plus what was appended ([`wire`]), reads
 //! the stream piece by piece ([`Gather`]), sorts what went wrong before anything
 //! is retried ([`ModelError`], [`ErrorClass`]), waits with full jitter

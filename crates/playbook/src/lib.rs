@@ -45,7 +45,7 @@ pub use memory::prune::{Evidence, Fate, Pruning, ThreadUse, idle_threads, learni
 pub use memory::{FILE_BUDGET_TOKENS, Memory, MemoryError};
 pub use problem::Problem;
 pub use prompt::{Extras, Profile, RepoRules, Sources, prompt, prompt_with, skill_index};
-pub use shortcut::Errand;
+pub use shortcut::Shortcut;
 
 pub(crate) use markdown::section::without_section;
 pub use memory::route::Topic;

@@ -4,7 +4,7 @@ use butler_protocol::Role;
 use proptest::prelude::*;
 
 use crate::{
-    Errand, Evidence, Memory, Playbook, Research, ResearchNote, Roadmap, Take,
+    Evidence, Memory, Playbook, Research, ResearchNote, Roadmap, Shortcut, Take,
     markdown::outline::section,
     parse_skill_folder,
     properties::{any_text, markdown, only_between},
@@ -46,8 +46,8 @@ proptest! {
         let book = Playbook::new(files);
         let _ = (book.problems(), book.help(), book.menu(), book.roadmap().graph());
         for role in [Role::Pm, Role::Coder] {
-            let errand = book.errand(role, &said);
-            let built = matches!(&errand, Errand::Build { .. });
+            let shortcut = book.shortcut(role, &said);
+            let built = matches!(&shortcut, Shortcut::Build { .. });
             prop_assert!(!built || book.plan_of(&said).is_some());
             let _ = book.errand_chosen(role, &said, &answer);
         }

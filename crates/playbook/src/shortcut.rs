@@ -13,7 +13,7 @@ use crate::{Captures, Intent, MenuItem, Playbook, Skill, Workflow};
 
 /// What is to be done about a message.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Errand {
+pub enum Shortcut {
     /// No trigger: the model reads the message as it is.
     Open,
     /// It is for this role, and the model is told so beside the message.
@@ -46,23 +46,23 @@ pub enum Errand {
 impl Playbook {
     /// What `role` has to do about a person's message that starts something.
     #[must_use]
-    pub fn errand(&self, role: Role, message: &str) -> Errand {
+    pub fn shortcut(&self, role: Role, message: &str) -> Shortcut {
         match self.intent(message) {
-            Intent::Open => Errand::Open,
+            Intent::Open => Shortcut::Open,
             Intent::Workflow { workflow, captures } => follow(role, workflow, &captures),
             Intent::Skill { skill, captures } => start(role, skill, &captures),
-            Intent::Menu(items) if role == Role::Pm => Errand::Menu {
+            Intent::Menu(items) if role == Role::Pm => Shortcut::Menu {
                 text: choices(&items),
                 names: items.into_iter().map(|item| item.name).collect(),
             },
-            Intent::Menu(_) => Errand::Open,
+            Intent::Menu(_) => Shortcut::Open,
         }
     }
 
     /// The same once a person has chosen from the menu that `message` got: by
     /// number or by name. Any other answer is a message of its own.
     #[must_use]
-    pub fn errand_chosen(&self, role: Role, message: &str, answer: &str) -> Option<Errand> {
+    pub fn errand_chosen(&self, role: Role, message: &str, answer: &str) -> Option<Shortcut> {
         let Intent::Menu(items) = self.intent(message) else {
             return None;
         };
@@ -117,22 +117,22 @@ impl Playbook {
 }
 
 /// Workflows are the PM's to begin; another role that was named reads on.
-fn follow(role: Role, workflow: &Workflow, captures: &Captures) -> Errand {
+fn follow(role: Role, workflow: &Workflow, captures: &Captures) -> Shortcut {
     if role != Role::Pm {
-        return Errand::Open;
+        return Shortcut::Open;
     }
     let mut note = format!(
         "The message above is the trigger of the workflow `{}`: follow its steps.",
         workflow.name
     );
     note.push_str(&caught(captures));
-    Errand::Own { note }
+    Shortcut::Own { note }
 }
 
-fn start(role: Role, skill: &Skill, captures: &Captures) -> Errand {
+fn start(role: Role, skill: &Skill, captures: &Captures) -> Shortcut {
     // A trigger that lacks a value is the model's to complete.
     let Ok(prompt) = skill.resolve(captures) else {
-        return Errand::Own {
+        return Shortcut::Own {
             note: format!(
                 "The message above means the skill `{}`, but lacks a value for it. Ask for it.",
                 skill.name
@@ -146,7 +146,7 @@ fn start(role: Role, skill: &Skill, captures: &Captures) -> Errand {
     });
     let task = format!("{prompt}{files}");
     if skill.agent == role {
-        return Errand::Own {
+        return Shortcut::Own {
             note: format!(
                 "The message above starts the skill `{}`. Do this:\n\n{task}",
                 skill.name
@@ -154,14 +154,14 @@ fn start(role: Role, skill: &Skill, captures: &Captures) -> Errand {
         };
     }
     if role != Role::Pm {
-        return Errand::Open;
+        return Shortcut::Open;
     }
     if let Some(plan) = plan(skill, captures) {
-        return Errand::Build {
+        return Shortcut::Build {
             plan: Box::new(plan),
         };
     }
-    Errand::PassOn {
+    Shortcut::PassOn {
         to: skill.agent,
         text: format!(
             "the skill **{}** was started in this thread.\n\n{task}\n\nReport to the people here with `SendMessage`. Nothing is to be handed over.",

@@ -13,14 +13,14 @@ fn with(name: &str, triggers: &str) -> (String, String) {
 
 #[test]
 fn a_skill_of_the_pm_and_a_workflow_are_told_to_its_model() {
-    let Errand::Own { note } = shipped().errand(Role::Pm, "explain the parser") else {
+    let Shortcut::Own { note } = shipped().shortcut(Role::Pm, "explain the parser") else {
         panic!("explain is the PM's own");
     };
     assert!(
         note.contains("skill `explain`") && note.contains("Explain: the parser."),
         "{note}"
     );
-    let Errand::Own { note } = shipped().errand(Role::Pm, "bug: the menu stays open") else {
+    let Shortcut::Own { note } = shipped().shortcut(Role::Pm, "bug: the menu stays open") else {
         panic!("bugfix is the PM's to begin");
     };
     assert!(
@@ -31,7 +31,8 @@ fn a_skill_of_the_pm_and_a_workflow_are_told_to_its_model() {
 
 #[test]
 fn a_skill_of_another_role_is_passed_on_and_one_that_changes_code_is_built() {
-    let Errand::PassOn { to, text } = shipped().errand(Role::Pm, "security scan of src/") else {
+    let Shortcut::PassOn { to, text } = shipped().shortcut(Role::Pm, "security scan of src/")
+    else {
         panic!("security-scan is the Reviewer's");
     };
     assert_eq!(to, Role::Reviewer);
@@ -39,7 +40,8 @@ fn a_skill_of_another_role_is_passed_on_and_one_that_changes_code_is_built() {
         text.contains("Audit the security of src/.") && text.contains("`SendMessage`"),
         "{text}"
     );
-    let Errand::Build { plan } = shipped().errand(Role::Pm, "write tests for the parser") else {
+    let Shortcut::Build { plan } = shipped().shortcut(Role::Pm, "write tests for the parser")
+    else {
         panic!("test changes code");
     };
     assert_eq!(plan.title, "test: the parser");
@@ -81,15 +83,18 @@ fn only_exact_words_of_a_skill_that_says_so_stand_for_a_plan() {
 fn a_role_that_was_named_starts_its_own_skills_only() {
     let book = shipped();
     assert!(matches!(
-        book.errand(Role::Reviewer, "@codebutler.reviewer review pr 31"),
-        Errand::Own { .. }
+        book.shortcut(Role::Reviewer, "@codebutler.reviewer review pr 31"),
+        Shortcut::Own { .. }
     ));
     assert_eq!(
-        book.errand(Role::Reviewer, "explain the parser"),
-        Errand::Open
+        book.shortcut(Role::Reviewer, "explain the parser"),
+        Shortcut::Open
     );
-    assert_eq!(book.errand(Role::Coder, "develop everything"), Errand::Open);
-    assert_eq!(book.errand(Role::Pm, "add a --json flag"), Errand::Open);
+    assert_eq!(
+        book.shortcut(Role::Coder, "develop everything"),
+        Shortcut::Open
+    );
+    assert_eq!(book.shortcut(Role::Pm, "add a --json flag"), Shortcut::Open);
 }
 
 #[test]
@@ -102,8 +107,8 @@ fn a_tie_is_a_menu_and_the_answer_starts_what_was_chosen() {
         with("docs", "read me {y} then"),
     ]);
     let asked = "read me now then";
-    let Errand::Menu { text, names } = book.errand(Role::Pm, asked) else {
-        panic!("{:?}", book.errand(Role::Pm, asked));
+    let Shortcut::Menu { text, names } = book.shortcut(Role::Pm, asked) else {
+        panic!("{:?}", book.shortcut(Role::Pm, asked));
     };
     assert!(
         text.contains("\n1. docs: It is docs.\n2. notes: It is notes.\n"),
@@ -120,7 +125,7 @@ fn a_tie_is_a_menu_and_the_answer_starts_what_was_chosen() {
         ("Notes", "notes"),
         ("docs.", "docs"),
     ] {
-        let Some(Errand::Own { note }) = book.errand_chosen(Role::Pm, asked, answer) else {
+        let Some(Shortcut::Own { note }) = book.errand_chosen(Role::Pm, asked, answer) else {
             panic!("{answer}");
         };
         assert!(note.contains(&format!("`{name}`")), "{answer}: {note}");

@@ -18,13 +18,13 @@ fn judge(
     super::judge(call, tier, || scripts.to_vec(), c)
 }
 
-struct Desk {
+struct Setting {
     thread: ThreadId,
     overrides: Overrides,
     approvals: Vec<Approval>,
 }
 
-impl Desk {
+impl Setting {
     fn new() -> Self {
         Self {
             thread: "C1/1700000000.000100".parse().unwrap(),
@@ -95,8 +95,8 @@ fn refused(judgement: Judgement) -> Refusal {
 
 #[test]
 fn a_permit_names_what_it_is_for() {
-    let desk = Desk::new();
-    let c = desk.circumstances(Role::Coder);
+    let setting = Setting::new();
+    let c = setting.circumstances(Role::Coder);
     let looks = || -> Vec<_> { panic!("nobody is asked, so nobody needs the scripts") };
     let permit = ran(super::judge(
         &bash("cargo test"),
@@ -115,7 +115,7 @@ fn a_permit_names_what_it_is_for() {
 
 #[test]
 fn a_role_without_the_right_is_told_so() {
-    let desk = Desk::new();
+    let setting = Setting::new();
     for (role, tool) in [
         (Role::Pm, "Bash"),
         (Role::Reviewer, "Write"),
@@ -124,7 +124,7 @@ fn a_role_without_the_right_is_told_so() {
         (Role::Coder, "NoSuchTool"),
         (Role::Coder, "mcp__files__read"),
     ] {
-        let c = desk.circumstances(role);
+        let c = setting.circumstances(role);
         let line = refused(judge(&call(tool, json!({})), Tier::Read, &[], &c)).to_string();
         assert!(line.contains(tool) && !line.contains('\n'), "{line}");
     }
@@ -132,8 +132,8 @@ fn a_role_without_the_right_is_told_so() {
 
 #[test]
 fn before_the_plan_the_coder_reads_and_talks() {
-    let desk = Desk::new();
-    let mut c = desk.circumstances(Role::Coder);
+    let setting = Setting::new();
+    let mut c = setting.circumstances(Role::Coder);
     c.plan_approved = false;
     for tool in BEHIND_THE_PLAN {
         let call = call(tool, json!({"command": "ls"}));
@@ -146,7 +146,7 @@ fn before_the_plan_the_coder_reads_and_talks() {
     for tool in ["SendMessage", "AskUser", "HandOver", "Research"] {
         ran(judge(&call(tool, json!({})), Tier::WriteVisible, &[], &c));
     }
-    let mut lead = desk.circumstances(Role::Lead);
+    let mut lead = setting.circumstances(Role::Lead);
     lead.plan_approved = false;
     ran(judge(
         &call("Edit", json!({})),
@@ -158,13 +158,13 @@ fn before_the_plan_the_coder_reads_and_talks() {
 
 #[test]
 fn a_destructive_command_runs_once_a_person_has_clicked() {
-    let mut desk = Desk::new();
+    let mut setting = Setting::new();
     let command = bash("npm install left-pad");
     let question = asked(judge(
         &command,
         Tier::WriteLocal,
         &[],
-        &desk.circumstances(Role::Coder),
+        &setting.circumstances(Role::Coder),
     ));
     assert_eq!(question.tier, Tier::Destructive);
     assert_eq!(question.part.as_deref(), Some("npm install left-pad"));
@@ -173,12 +173,12 @@ fn a_destructive_command_runs_once_a_person_has_clicked() {
         "npm install left-pad"
     );
     assert_eq!(question.sha256, Sha256Hex::of(question.subject.to_string()));
-    desk.approve(&question);
+    setting.approve(&question);
     let permit = ran(judge(
         &command,
         Tier::WriteLocal,
         &[],
-        &desk.circumstances(Role::Coder),
+        &setting.circumstances(Role::Coder),
     ));
     assert_eq!(permit.approval(), Some(&RequestId::new("k3m9qa")));
     assert!(permit.network());
@@ -187,38 +187,38 @@ fn a_destructive_command_runs_once_a_person_has_clicked() {
 
 #[test]
 fn an_approval_of_a_removal_does_not_open_the_network() {
-    let mut desk = Desk::new();
+    let mut setting = Setting::new();
     let command = bash("rm -rf src");
     let question = asked(judge(
         &command,
         Tier::WriteLocal,
         &[],
-        &desk.circumstances(Role::Coder),
+        &setting.circumstances(Role::Coder),
     ));
     assert_eq!(question.subject["network"], false);
-    desk.approve(&question);
+    setting.approve(&question);
     let permit = ran(judge(
         &command,
         Tier::WriteLocal,
         &[],
-        &desk.circumstances(Role::Coder),
+        &setting.circumstances(Role::Coder),
     ));
     assert!(!permit.network());
 }
 
 #[test]
 fn an_approval_is_void_when_anything_changed() {
-    let mut desk = Desk::new();
+    let mut setting = Setting::new();
     let script = |text: &str| vec![("deploy.sh".to_owned(), Sha256Hex::of(text))];
     let command = bash("./deploy.sh");
     let question = asked(judge(
         &command,
         Tier::WriteLocal,
         &script("a"),
-        &desk.circumstances(Role::Coder),
+        &setting.circumstances(Role::Coder),
     ));
-    desk.approve(&question);
-    let c = desk.circumstances(Role::Coder);
+    setting.approve(&question);
+    let c = setting.circumstances(Role::Coder);
     ran(judge(&command, Tier::WriteLocal, &script("a"), &c));
     asked(judge(
         &bash("./deploy.sh "),
@@ -243,19 +243,19 @@ fn an_approval_is_void_when_anything_changed() {
 /// After the click the model is told, and makes the same call again.
 #[test]
 fn an_approval_covers_the_same_call_made_again() {
-    let mut desk = Desk::new();
+    let mut setting = Setting::new();
     let question = asked(judge(
         &bash("rm -rf src"),
         Tier::WriteLocal,
         &[],
-        &desk.circumstances(Role::Coder),
+        &setting.circumstances(Role::Coder),
     ));
-    desk.approve(&question);
+    setting.approve(&question);
     let again = ToolCall {
         id: CallId::new("zzzzzzzzz"),
         ..bash("rm -rf src")
     };
-    let c = desk.circumstances(Role::Coder);
+    let c = setting.circumstances(Role::Coder);
     let permit = ran(judge(&again, Tier::WriteLocal, &[], &c));
     assert_eq!(permit.call(), &again.id);
     assert!(permit.approval().is_some());
@@ -263,8 +263,8 @@ fn an_approval_covers_the_same_call_made_again() {
 
 #[test]
 fn the_order_of_arguments_does_not_matter_for_the_hash() {
-    let desk = Desk::new();
-    let c = desk.circumstances(Role::Pm);
+    let setting = Setting::new();
+    let c = setting.circumstances(Role::Pm);
     let one = call("GHRelease", json!({"tag": 1, "how": {"a": 1, "b": 2}}));
     let two = call("GHRelease", json!({"how": {"b": 2, "a": 1}, "tag": 1}));
     let hash = |call| asked(judge(call, Tier::WriteVisible, &[], &c)).sha256;
@@ -273,8 +273,8 @@ fn the_order_of_arguments_does_not_matter_for_the_hash() {
 
 #[test]
 fn without_a_sandbox_every_command_asks() {
-    let desk = Desk::new();
-    let mut c = desk.circumstances(Role::Coder);
+    let setting = Setting::new();
+    let mut c = setting.circumstances(Role::Coder);
     c.sandboxed = false;
     let question = asked(judge(&bash("ls"), Tier::WriteLocal, &[], &c));
     assert!(question.reason.contains("cannot confine"));
@@ -301,7 +301,7 @@ fn without_a_sandbox_every_command_asks() {
 
 #[test]
 fn what_can_be_undone_needs_no_click_where_that_was_agreed_to() {
-    let mut desk = Desk::new();
+    let mut setting = Setting::new();
     let undoable = [
         "rm -rf src",
         "find . -name '*.rs' -delete",
@@ -318,11 +318,11 @@ fn what_can_be_undone_needs_no_click_where_that_was_agreed_to() {
             &bash(command),
             Tier::WriteLocal,
             &[],
-            &desk.circumstances(Role::Coder),
+            &setting.circumstances(Role::Coder),
         ));
     }
-    desk.overrides.undoable = true;
-    let c = desk.circumstances(Role::Coder);
+    setting.overrides.undoable = true;
+    let c = setting.circumstances(Role::Coder);
     for command in undoable {
         let Judgement::Run(permit) = judge(&bash(command), Tier::WriteLocal, &[], &c) else {
             panic!("{command} asks");
@@ -336,10 +336,10 @@ fn what_can_be_undone_needs_no_click_where_that_was_agreed_to() {
 
 #[test]
 fn text_from_outside_keeps_an_activation_at_home() {
-    let desk = Desk::new();
+    let setting = Setting::new();
     let tainted = |role| Circumstances {
         tainted: true,
-        ..desk.circumstances(role)
+        ..setting.circumstances(role)
     };
     for (role, tool, tier) in [
         (Role::Pm, "GHComment", Tier::WriteVisible),
@@ -352,7 +352,7 @@ fn text_from_outside_keeps_an_activation_at_home() {
             &call(tool, json!({})),
             tier,
             &[],
-            &desk.circumstances(role),
+            &setting.circumstances(role),
         ));
     }
     for (role, tool, tier) in [
@@ -373,43 +373,43 @@ fn text_from_outside_keeps_an_activation_at_home() {
 
 #[test]
 fn releases_and_pull_requests_to_named_branches_ask() {
-    let mut desk = Desk::new();
+    let mut setting = Setting::new();
     asked(judge(
         &call("GHRelease", json!({})),
         Tier::WriteVisible,
         &[],
-        &desk.circumstances(Role::Pm),
+        &setting.circumstances(Role::Pm),
     ));
     let opens = call(
         "HandOver",
         json!({"kind": "ready_for_review", "text": "done"}),
     );
-    let asks = |desk: &Desk, call: &ToolCall| {
-        let c = desk.circumstances(Role::Coder);
+    let asks = |setting: &Setting, call: &ToolCall| {
+        let c = setting.circumstances(Role::Coder);
         match judge(call, Tier::WriteVisible, &[], &c) {
             Judgement::Run(_) => None,
             other => Some(asked(other)),
         }
     };
-    desk.overrides.base = "main".into();
-    assert!(asks(&desk, &opens).is_none());
-    desk.overrides.require_approval.create_pr_to = vec!["release/*".into()];
-    assert!(asks(&desk, &opens).is_none());
-    desk.overrides.require_approval.create_pr_to = vec!["ma*".into()];
-    let question = asks(&desk, &opens).unwrap();
+    setting.overrides.base = "main".into();
+    assert!(asks(&setting, &opens).is_none());
+    setting.overrides.require_approval.create_pr_to = vec!["release/*".into()];
+    assert!(asks(&setting, &opens).is_none());
+    setting.overrides.require_approval.create_pr_to = vec!["ma*".into()];
+    let question = asks(&setting, &opens).unwrap();
     assert!(question.reason.contains("`main`"), "{}", question.reason);
     let other = call("HandOver", json!({"kind": "question", "text": "?"}));
-    assert!(asks(&desk, &other).is_none());
-    desk.approve(&question);
-    assert!(asks(&desk, &opens).is_none());
+    assert!(asks(&setting, &other).is_none());
+    setting.approve(&question);
+    assert!(asks(&setting, &opens).is_none());
 }
 
 #[test]
 fn a_call_that_could_not_be_read_is_never_run() {
-    let desk = Desk::new();
+    let setting = Setting::new();
     let mut broken = bash("ls");
     broken.problem = Some("arguments are not JSON".into());
-    let c = desk.circumstances(Role::Coder);
+    let c = setting.circumstances(Role::Coder);
     assert!(
         refused(judge(&broken, Tier::WriteLocal, &[], &c))
             .rule

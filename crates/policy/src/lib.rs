@@ -12,7 +12,7 @@
 //! No disk, no clock, no network, no async: time, hashes of scripts and
 //! approvals come in as arguments, verdicts go out as values. The analysis of a
 //! command decides when to ask a person; what a command can do anyway is
-//! decided by the kernel, in `jail`.
+//! decided by the kernel, in `sandbox`.
 
 mod budget;
 mod glob;

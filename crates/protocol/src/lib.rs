@@ -1,6 +1,6 @@
 //! The words every room shares, and nothing that acts.
 //!
-//! Two rooms that would otherwise each invent a shape for the same thing meet
+//! Two crates that would otherwise each invent a shape for the same thing meet
 //! here: who speaks ([`Role`]), where ([`ThreadId`]), what it costs ([`Usd`]),
 //! what was said to a model ([`ModelMessage`]), what one agent gives another
 //! ([`HandOver`]), what a person decided ([`Decision`]) and what is written to

@@ -1,4 +1,4 @@
-//! What the rooms agree on about a tool call: how risky it is, what a crash in
+//! What the crates agree on about a tool call: how risky it is, what a crash in
 //! the middle of it means, what came out, and what the loop does next.
 
 use schemars::JsonSchema;

@@ -6,7 +6,7 @@ use std::{io, path::PathBuf};
 
 use butler_protocol::{BranchName, CommitSha, PrNumber};
 
-/// The result of everything in this room.
+/// The result of everything in this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// Why git, a worktree or a pull request could not do what was asked.

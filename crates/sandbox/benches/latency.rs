@@ -48,7 +48,7 @@ async fn main() -> ExitCode {
         tokio::time::sleep(REST).await;
         plain.push(bare().await);
         tokio::time::sleep(REST).await;
-        // The last one in namespaces saw other places, so its room is built now.
+        // The last one in namespaces saw other places, so its cell is built now.
         walls.push(confined(&sandbox, &profile).await);
         tokio::time::sleep(REST).await;
         again.push(confined(&sandbox, &profile).await);

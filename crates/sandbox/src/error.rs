@@ -12,7 +12,7 @@ pub enum SandboxError {
         reason: String,
     },
     /// The helper executable could not be started.
-    #[error("cannot start the jail helper {}", path.display())]
+    #[error("cannot start the sandbox helper {}", path.display())]
     Helper {
         /// The executable.
         path: PathBuf,
@@ -20,7 +20,7 @@ pub enum SandboxError {
         source: io::Error,
     },
     /// The helper could not build the walls; the command was not started.
-    #[error("the jail could not be set up: {step}: {detail}")]
+    #[error("the sandbox could not be set up: {step}: {detail}")]
     SetUp {
         /// What it was doing.
         step: String,
@@ -53,7 +53,7 @@ pub enum SandboxError {
         path: PathBuf,
     },
     /// Talking to the helper failed.
-    #[error("lost the jail helper while {step}")]
+    #[error("lost the sandbox helper while {step}")]
     Lost {
         /// What was being done.
         step: &'static str,

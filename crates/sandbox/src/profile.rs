@@ -88,7 +88,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Whether a room that was built ahead for one suits the other: the rest is
+    /// Whether a cell that was built ahead for one suits the other: the rest is
     /// kept command by command.
     pub(crate) fn same_room(&self, other: &Self) -> bool {
         (self.memory_bytes, self.processes) == (other.memory_bytes, other.processes)

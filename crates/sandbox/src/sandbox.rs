@@ -20,7 +20,7 @@ use crate::{
     },
     seal::Seals,
     self_test,
-    spec::{Os, Report, Room, Spec, VERSION},
+    spec::{Cell, Os, Report, Spec, VERSION},
     view::{
         self, Step, View, base_root,
         placeholder::Placeholder,
@@ -262,7 +262,7 @@ impl Sandbox {
         prepared.again = plan.again;
         // A placeholder that goes with its command is another one next time.
         prepared.ahead = plan.missing.is_empty() || self.standing.is_some();
-        prepared.room.steps.clone_from(&plan.steps);
+        prepared.cell.steps.clone_from(&plan.steps);
         prepared.spec.landlock = landlock;
         prepared.seals = seals;
         Ok(prepared)
@@ -330,7 +330,7 @@ impl Sandbox {
         prepared.base_root = base_root;
         // Not built ahead: the next command has a worktree, and sees more.
         prepared.again = keep;
-        prepared.room.steps = view.steps;
+        prepared.cell.steps = view.steps;
         prepared.spec.landlock = landlock;
         spawn::start(self.helper.clone(), prepared, move |answer| {
             let _ = sender.send(answer);
@@ -380,7 +380,7 @@ fn prepared(command: Command, limits: Limits, traces: Traces) -> Prepared {
         base_root: None,
         again: false,
         ahead: false,
-        room: Room {
+        cell: Cell {
             steps: Vec::new(),
             limits,
         },

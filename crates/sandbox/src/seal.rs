@@ -64,11 +64,11 @@ impl Seals {
             let area = areas().find(|area| place.starts_with(area))?;
             Some((area, place))
         });
-        let mut room = ALL_BYTES;
+        let mut cell = ALL_BYTES;
         let mut look = |path: &Path| {
             let mut entries = Entries::new();
             walk(path, &mut |path, mark| {
-                let kept = keep(path, &mut room).unwrap_or(Kept::Nothing);
+                let kept = keep(path, &mut cell).unwrap_or(Kept::Nothing);
                 entries.insert(path.to_owned(), (mark, kept));
             });
             entries
@@ -175,17 +175,17 @@ fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
-fn keep(path: &Path, room: &mut u64) -> io::Result<Kept> {
+fn keep(path: &Path, cell: &mut u64) -> io::Result<Kept> {
     let found = fs::symlink_metadata(path)?;
     let is_object = path.iter().any(|part| part == "objects");
     Ok(if found.is_dir() {
         Kept::Folder
     } else if found.is_symlink() {
         Kept::Link(fs::read_link(path)?)
-    } else if !found.is_file() || is_object || found.len() > FILE_BYTES.min(*room) {
+    } else if !found.is_file() || is_object || found.len() > FILE_BYTES.min(*cell) {
         Kept::Nothing
     } else {
-        *room -= found.len();
+        *cell -= found.len();
         Kept::File(fs::read(path)?, found.mode())
     })
 }

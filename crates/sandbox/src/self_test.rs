@@ -1,4 +1,4 @@
-//! The jail attacks itself before it is trusted: a small world with things worth
+//! The sandbox attacks itself before it is trusted: a small world with things worth
 //! stealing, and the helper inside as its own burglar.
 
 use std::{

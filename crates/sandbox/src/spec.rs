@@ -2,7 +2,7 @@
 //! socket; each message brings a file in memory with the requests as JSON lines
 //! (never arguments, which others on the machine can read), and what they speak of:
 //!
-//! - a room: the socket over which its first process takes its one command;
+//! - a cell: the socket over which its first process takes its one command;
 //! - a command: the end of a pipe for its output, one for reports, which are JSON
 //!   lines too, and what it reads, if it reads anything.
 
@@ -31,12 +31,12 @@ pub(crate) const NURSERY: &str = "nursery";
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Request {
-    /// Leave the host and build what does not depend on the command. A `Room`
+    /// Leave the host and build what does not depend on the command. A `Cell`
     /// follows at once, and others may with later messages.
     BaseRoot(Box<BaseRoot>),
-    /// Build a room on that ground, which waits for its command.
-    Room(Box<Room>),
-    /// Run a command: in the room that it is sent to, or without namespaces.
+    /// Build a cell on that ground, which waits for its command.
+    Cell(Box<Cell>),
+    /// Run a command: in the cell that it is sent to, or without namespaces.
     Run(Box<Spec>),
     /// Already inside: try to get out.
     Attack(Box<Targets>),
@@ -47,7 +47,7 @@ pub(crate) enum Request {
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Asking<'a> {
     BaseRoot(&'a BaseRoot),
-    Room(&'a Room),
+    Cell(&'a Cell),
     Run(&'a Spec),
 }
 
@@ -73,7 +73,7 @@ pub(crate) struct Way {
 
 /// What is built for one command and for nobody after it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Room {
+pub(crate) struct Cell {
     /// On top of the ground's.
     pub steps: Vec<Step>,
     pub limits: Limits,

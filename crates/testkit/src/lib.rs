@@ -1,4 +1,4 @@
-//! What the tests of several rooms share. Never part of the product.
+//! What the tests of several crates share. Never part of the product.
 //!
 //! A test kit stops at the first surprise: its functions panic with the command
 //! and its output instead of returning errors, and keep tests short.

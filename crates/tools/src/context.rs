@@ -82,7 +82,7 @@ impl ToolContext {
 
     /// Without a sandbox no command runs.
     #[must_use]
-    pub fn with_jail(mut self, sandbox: Arc<Sandbox>) -> Self {
+    pub fn with_sandbox(mut self, sandbox: Arc<Sandbox>) -> Self {
         self.sandbox = Some(sandbox);
         self
     }

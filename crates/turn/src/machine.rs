@@ -1,5 +1,5 @@
 //! The machine: takes an event, writes down what it means, and then asks the
-//! [ladder](crate::next_step) what is next.
+//! [list of rules](crate::next_step) what is next.
 
 use std::{collections::HashSet, sync::Arc};
 
@@ -24,7 +24,7 @@ pub struct Machine {
 }
 
 /// What the machine waits for an answer to. Only this is lost in a crash, and
-/// the ladder finds it again from the log.
+/// the list of rules finds it again from the log.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Doing {
     Nothing,

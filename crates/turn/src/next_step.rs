@@ -1,6 +1,6 @@
-//! What is next? The rungs are asked from the top; the first that has something
+//! What is next? The rule are asked from the top; the first that has something
 //! to do does it. After a restart the same questions get the same answers,
-//! because every rung looks at the log only.
+//! because every rule looks at the log only.
 
 use butler_protocol::{ActivityState, Ending, Record, Then};
 
@@ -10,7 +10,7 @@ use crate::{
     words,
 };
 
-/// What a rung says.
+/// What a rule says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Step {
     /// Not my case.

@@ -1,4 +1,4 @@
-//! The small lane: a simple plan that went through without friction gets one
+//! The small fast track: a simple plan that went through without friction gets one
 //! review pass and the short form of the look back. What counts as friction is
 //! read from the logs, not from what a role says of itself.
 

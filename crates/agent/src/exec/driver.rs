@@ -60,7 +60,7 @@ pub(super) struct Exec<'a> {
 pub fn run<'a>(
     config: &'a ExecConfig,
     session: &'a Session,
-    errand: ExecTask,
+    task: ExecTask,
     cancel: CancellationToken,
     tell: &'a mut (dyn FnMut(Said) + Send),
 ) -> LocalBoxFuture<'a, Result<Outcome, AgentError>> {
@@ -73,7 +73,7 @@ pub fn run<'a>(
             model: config.models.usual.clone(),
             resumed,
         });
-        let ending = solo.work(errand).await;
+        let ending = solo.work(task).await;
         if let Some(tool_session) = solo.tool_session.take() {
             tool_session.tool_context.jobs().stop_all().await;
         }
@@ -125,8 +125,8 @@ impl<'a> Exec<'a> {
         Ok((solo, !log.is_empty()))
     }
 
-    async fn work(&mut self, errand: ExecTask) -> Result<ExecEnding, AgentError> {
-        self.take_up(errand);
+    async fn work(&mut self, task: ExecTask) -> Result<ExecEnding, AgentError> {
+        self.take_up(task);
         loop {
             self.gather();
             if self.cancel.is_cancelled() {
@@ -162,18 +162,18 @@ impl<'a> Exec<'a> {
 
     /// The task, and where an earlier run stopped for lack of money, the word
     /// that there is more.
-    fn take_up(&mut self, errand: ExecTask) {
+    fn take_up(&mut self, task: ExecTask) {
         let waiting = self.machine.parked().cloned();
-        if let Some(task) = errand.task {
+        if let Some(text) = task.task {
             let event = EventId::new(format!("task:{}", now_ms()));
             let heard = Heard {
                 event,
                 ts: None,
                 speaker: Speaker::Person {
-                    user: UserId::new(errand.person.as_str()),
-                    name: errand.person.clone(),
+                    user: UserId::new(task.person.as_str()),
+                    name: task.person.clone(),
                 },
-                text: task,
+                text,
                 images: Vec::new(),
             };
             self.feed(Event::Heard(vec![heard]));
@@ -184,7 +184,7 @@ impl<'a> Exec<'a> {
                 thread: self.thread.clone(),
                 sha256: Sha256Hex::of("cap"),
                 choice: Choice::Raise,
-                person: UserId::new(errand.person),
+                person: UserId::new(task.person),
                 message: MessageTs::from_parts(0, 0),
                 at_ms: now_ms(),
             }));

@@ -1,4 +1,4 @@
-//! One agent, one task, no hub: the same machine, journal, tools, jail and
+//! One agent, one task, no hub: the same machine, journal, tools, sandbox and
 //! policy as in a thread, driven by a small loop of its own.
 //!
 //! ```text
@@ -37,7 +37,7 @@ pub use driver::run;
 pub use prompt::ExecFiles;
 pub use session::{Session, SessionError, Sessions};
 
-/// A jail that may still be on its way: the kernel is probed while the model
+/// A sandbox that may still be on its way: the kernel is probed while the model
 /// already thinks.
 pub type ComingSandbox = Shared<BoxFuture<'static, Result<Arc<Sandbox>, Arc<SandboxError>>>>;
 

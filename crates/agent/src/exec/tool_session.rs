@@ -31,7 +31,11 @@ impl ExecTools {
         config: &ExecConfig,
         cancel: &CancellationToken,
     ) -> Result<Self, AgentError> {
-        let sandbox = config.sandbox.clone().await.map_err(AgentError::NoJail)?;
+        let sandbox = config
+            .sandbox
+            .clone()
+            .await
+            .map_err(AgentError::NoSandbox)?;
         let surroundings = Surroundings {
             home: config.person_home.clone(),
             hidden: vec![config.home.clone()],
@@ -42,7 +46,7 @@ impl ExecTools {
         let root = workplace.root().display().to_string();
         let sandboxed = sandbox.strength().is_whole();
         let mut tool_context =
-            ToolContext::new(Arc::new(workplace), cancel.clone()).with_jail(sandbox);
+            ToolContext::new(Arc::new(workplace), cancel.clone()).with_sandbox(sandbox);
         if let Some(undo) = Undo::of(&config.folder, SAVED_AS) {
             tool_context = tool_context.with_undo(Arc::new(undo));
         }

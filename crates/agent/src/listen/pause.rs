@@ -55,7 +55,7 @@ impl Pause {
     /// Waits until the team is up.
     pub async fn over(&self) {
         let mut resting = self.resting.subscribe();
-        // The sender lives as long as the office.
+        // The sender lives as long as the agent.
         let _ = resting.wait_for(|resting| !resting).await;
     }
 }

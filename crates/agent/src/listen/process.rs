@@ -122,7 +122,7 @@ async fn open_office(
     };
     // Slack, and the hub as well, writes a mention of the app by its user.
     let us = poster.web.call("auth.test", json!({})).await?;
-    butler_repo::confine_with(config.jail_helper.clone());
+    butler_repo::confine_with(config.sandbox_helper.clone());
     let repo = Repo::open(&config.repo).await?;
     let forge = forge_of(&repo)?;
     let tracker = tracker_of(&repo)?;
@@ -133,7 +133,7 @@ async fn open_office(
         forge,
         repo,
         model: ModelClient::new(config.client.clone())?,
-        sandbox: Arc::new(Sandbox::new(config.jail_helper.clone())?),
+        sandbox: Arc::new(Sandbox::new(config.sandbox_helper.clone())?),
         slots: Slots::new(config.threads_at_once),
         pause: Pause::open(&config.repo.join(".codebutler/threads")),
         epoch: socket.epoch(),

@@ -2,7 +2,7 @@
 //! asked. Every post has a key made from the message, so a message that is
 //! delivered again starts nothing again.
 
-use butler_playbook::{Errand, Playbook};
+use butler_playbook::{Playbook, Shortcut};
 use butler_protocol::{
     EventId, HandOver, Idem, MessageTs, Plan, RequestId, Role, Speaker, Task, fault,
 };
@@ -57,15 +57,17 @@ pub async fn start(
     let Some(ts) = &heard.ts else {
         return pressed(context, &playbook, heard).await;
     };
-    let errand = match playbook.errand(context.role(), &heard.text) {
-        Errand::Open => chosen(context, &playbook, heard, ts).await?,
-        errand => errand,
+    let shortcut = match playbook.shortcut(context.role(), &heard.text) {
+        Shortcut::Open => chosen(context, &playbook, heard, ts).await?,
+        shortcut => shortcut,
     };
-    match errand {
-        Errand::Open => Ok(Left::Message),
-        Errand::Own { note } => Ok(Left::WithNote(Box::new(aside(heard, note)))),
-        Errand::PassOn { to, text } => pass_on(context, idem(context, "skill", ts), to, text).await,
-        Errand::Menu { text, names } => {
+    match shortcut {
+        Shortcut::Open => Ok(Left::Message),
+        Shortcut::Own { note } => Ok(Left::WithNote(Box::new(aside(heard, note)))),
+        Shortcut::PassOn { to, text } => {
+            pass_on(context, idem(context, "skill", ts), to, text).await
+        }
+        Shortcut::Menu { text, names } => {
             let poster = &context.poster;
             let buttons = buttons::menu(&names);
             poster
@@ -73,7 +75,7 @@ pub async fn start(
                 .await?;
             Ok(Left::Nothing)
         }
-        Errand::Build { plan } => build(context, heard, ts, *plan, cancel).await,
+        Shortcut::Build { plan } => build(context, heard, ts, *plan, cancel).await,
     }
 }
 
@@ -113,8 +115,8 @@ async fn pressed(
         return Ok(Left::Message);
     };
     match from_menu(context, playbook, asked, &heard.text) {
-        Errand::Own { note } => Ok(Left::WithNote(Box::new(aside(heard, note)))),
-        Errand::PassOn { to, text } => {
+        Shortcut::Own { note } => Ok(Left::WithNote(Box::new(aside(heard, note)))),
+        Shortcut::PassOn { to, text } => {
             let key = idem(context, &format!("skill-{}", heard.text), &menu.ts);
             pass_on(context, key, to, text).await
         }
@@ -205,15 +207,15 @@ async fn chosen(
     playbook: &Playbook,
     heard: &Heard,
     ts: &MessageTs,
-) -> Result<Errand, AgentError> {
+) -> Result<Shortcut, AgentError> {
     // Only a short answer can be one; the others need no look at the thread.
     if heard.text.split_whitespace().count() > 3 || *ts == context.thread.root {
-        return Ok(Errand::Open);
+        return Ok(Shortcut::Open);
     }
     let messages = context.poster.web.replies(&context.thread).await?;
     let before = messages.iter().rfind(|message| message.ts < *ts);
     let asked = before.and_then(|menu| asked_by(context, &messages, menu));
-    Ok(asked.map_or(Errand::Open, |asked| {
+    Ok(asked.map_or(Shortcut::Open, |asked| {
         from_menu(context, playbook, asked, &heard.text)
     }))
 }
@@ -233,17 +235,17 @@ fn from_menu(
     playbook: &Playbook,
     asked: &Message,
     answer: &str,
-) -> Errand {
+) -> Shortcut {
     let words = mrkdwn::plain(&asked.text);
     match playbook.errand_chosen(context.role(), &words, answer) {
-        None => Errand::Open,
-        Some(Errand::Build { plan }) => Errand::Own {
+        None => Shortcut::Open,
+        Some(Shortcut::Build { plan }) => Shortcut::Own {
             note: format!(
                 "The person chose a skill that changes code. Propose it as a plan:\n\n{}",
                 render::plan(&plan)
             ),
         },
-        Some(errand) => errand,
+        Some(shortcut) => shortcut,
     }
 }
 

@@ -56,9 +56,9 @@ pub fn of_thread(threads: &Path, thread: &ThreadId) -> Vec<ThreadStatus> {
 pub fn open_cards(standings: &[ThreadStatus]) -> Vec<(Role, RequestId, DecisionKind)> {
     let mut open: Vec<_> = standings
         .iter()
-        .flat_map(|standing| {
-            let open = standing.facts.open_cards();
-            open.map(|(request, asked)| (standing.role, request.clone(), asked.kind))
+        .flat_map(|status| {
+            let open = status.facts.open_cards();
+            open.map(|(request, asked)| (status.role, request.clone(), asked.kind))
         })
         .collect();
     open.sort_by(|one, other| one.1.cmp(&other.1));
@@ -92,8 +92,8 @@ pub fn render(standings: &[ThreadStatus]) -> String {
     }
     let mut lines: Vec<String> = standings
         .iter()
-        .map(|standing| {
-            let what = match &standing.doing {
+        .map(|status| {
+            let what = match &status.doing {
                 Doing::Nothing => "done for now".to_owned(),
                 Doing::Stopped => "stopped; goes on when you say so".to_owned(),
                 Doing::Working(turn) => format!("at work, turn {turn}"),
@@ -104,7 +104,7 @@ pub fn render(standings: &[ThreadStatus]) -> String {
                     format!("waits for your decision ({request})")
                 }
             };
-            format!("- {}: {what}", standing.role.title())
+            format!("- {}: {what}", status.role.title())
         })
         .collect();
     let cards = open_cards(standings);
@@ -171,12 +171,12 @@ mod tests {
         assert_eq!(doing(&[started.clone(), ended]), Some(Doing::Stopped));
         let waits = doing(&[started, parked]).unwrap();
         assert_eq!(waits, Doing::Waiting(Waiting::Person));
-        let standing = ThreadStatus {
+        let status = ThreadStatus {
             role: Role::Coder,
             doing: waits,
             facts: Facts::default(),
         };
-        assert_eq!(render(&[standing]), "- Coder: waits for an answer of yours");
+        assert_eq!(render(&[status]), "- Coder: waits for an answer of yours");
         assert!(render(&[]).contains("Nobody"));
     }
 }

@@ -10,21 +10,21 @@ use crate::{agent::Agent, listen::work_key::WorkKey, tell::poster::Poster, threa
 /// remembers how much of the thread was heard when it was made.
 #[derive(Clone)]
 pub struct ThreadContext {
-    /// The process this seat belongs to.
+    /// The process this context belongs to.
     pub agent: Arc<Agent>,
     /// Its line to the thread. What was begun before a stop speaks over a line
     /// that has not heard of it, and the hub refuses that.
     pub poster: Poster,
     /// The thread.
     pub thread: ThreadId,
-    /// The one request that this seat is about, in the Researcher's process.
+    /// The one request that this context is about, in the Researcher's process.
     pub research: Option<RequestId>,
     facts: Arc<Mutex<Facts>>,
     to_write: Arc<Mutex<Vec<Record>>>,
 }
 
 impl ThreadContext {
-    /// A seat with what the log already says.
+    /// A context with what the log already says.
     pub fn new(agent: Arc<Agent>, work_key: &WorkKey, facts: Facts) -> Self {
         let mut poster = agent.poster.clone();
         poster.heard = Some(facts.heard);

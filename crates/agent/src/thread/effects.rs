@@ -39,7 +39,7 @@ pub enum Done {
     ToolSession(Box<ToolSession>),
     /// The thread knows its place in the queue.
     Queued(Box<Told>),
-    /// It has a desk, and may ask for the money.
+    /// It has a context, and may ask for the money.
     Slot(Slot, Box<Reserve>),
     /// The worker cannot go on; the log knows where to take it up again.
     Failed(AgentError),
@@ -139,7 +139,7 @@ fn failure(error: &ModelError, model: String) -> ModelFailure {
     }
 }
 
-/// Opens the bench.
+/// Opens the tool session.
 pub async fn open_tool_session(context: ThreadContext, cancel: CancellationToken) -> Done {
     match ToolSession::open(&context, &cancel).await {
         Ok(tool_session) => Done::ToolSession(Box::new(tool_session)),
@@ -158,7 +158,7 @@ pub struct Permitted {
 }
 
 /// Runs, or recovers, one call.
-pub async fn run_tool(executor: Arc<Executor>, desk: ToolContext, permitted: Permitted) -> Done {
+pub async fn run_tool(executor: Arc<Executor>, context: ToolContext, permitted: Permitted) -> Done {
     let Permitted {
         call,
         permit,
@@ -167,8 +167,12 @@ pub async fn run_tool(executor: Arc<Executor>, desk: ToolContext, permitted: Per
     fault("agent.before-tool");
     let begin = Instant::now();
     let outcome = match recovery {
-        None => executor.run(&call, permit, &desk).await,
-        Some(trace) => executor.recover(&call, permit, trace.as_ref(), &desk).await,
+        None => executor.run(&call, permit, &context).await,
+        Some(trace) => {
+            executor
+                .recover(&call, permit, trace.as_ref(), &context)
+                .await
+        }
     };
     fault("agent.after-tool");
     info!(
@@ -176,7 +180,7 @@ pub async fn run_tool(executor: Arc<Executor>, desk: ToolContext, permitted: Per
         ok = outcome.ok,
         "the tool ended"
     );
-    let receipt = desk.take_receipt(&call.id);
+    let receipt = context.take_receipt(&call.id);
     tool_done(&call, outcome, receipt)
 }
 

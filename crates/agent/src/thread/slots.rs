@@ -9,7 +9,7 @@ use std::{
 
 use tokio::sync::watch;
 
-/// The desks of a process.
+/// The slots of a process.
 #[derive(Debug)]
 pub struct Slots {
     line: Mutex<Line>,
@@ -43,7 +43,7 @@ pub struct Ticket {
 }
 
 impl Slots {
-    /// So many desks, all free.
+    /// So many slots, all free.
     pub fn new(count: usize) -> Arc<Self> {
         Arc::new(Self {
             line: Mutex::new(Line {

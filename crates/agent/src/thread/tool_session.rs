@@ -1,4 +1,4 @@
-//! The bench of one activation: the folder its tools work in, the tools
+//! The tool session of one activation: the folder its tools work in, the tools
 //! themselves, and what the person has allowed. Opened at the first tool call,
 //! given back when the activation ends or sleeps.
 
@@ -52,7 +52,7 @@ enum Place {
 }
 
 impl ToolSession {
-    /// Opens the bench. Waits for the worktree when another activation holds it.
+    /// Opens the tool session. Waits for the worktree when another activation holds it.
     pub async fn open(
         context: &ThreadContext,
         cancel: &CancellationToken,
@@ -82,7 +82,7 @@ impl ToolSession {
         let workplace = Workplace::open(&folder, checks, surroundings(agent))?;
         let root = workplace.root().display().to_string();
         let mut tool_context = ToolContext::new(Arc::new(workplace), cancel.clone())
-            .with_jail(Arc::clone(&agent.sandbox));
+            .with_sandbox(Arc::clone(&agent.sandbox));
         if let Some(ready) = ready {
             tool_context = tool_context.with_ready(ready);
         }
@@ -118,7 +118,7 @@ impl ToolSession {
         self.executor.judge(call, &self.circumstances(context))
     }
 
-    /// Asks the hub for clicks that came since the bench was opened.
+    /// Asks the hub for clicks that came since the tool session was opened.
     pub async fn look_for_approvals(&mut self, context: &ThreadContext) -> Result<(), AgentError> {
         self.approvals = approvals(context).await?;
         Ok(())

@@ -57,7 +57,7 @@ pub struct Worker {
     machine: Machine,
     hub_updates: HubUpdates,
     tool_session: Option<ToolSession>,
-    /// Calls that wait for the bench or for an earlier batch.
+    /// Calls that wait for the tool session or for an earlier batch.
     waiting: VecDeque<Vec<Waiter>>,
     running: usize,
     /// While we are, nobody packs the folder.
@@ -74,7 +74,7 @@ pub struct Worker {
     /// Whether the log says anything yet.
     joined: bool,
     turn_of: Option<Slot>,
-    /// The number of the mail that the next desk is for.
+    /// The number of the mail that the next slot is for.
     arrived: Option<u64>,
     /// Cancelled by a stop, and replaced afterwards; at the end of the process
     /// only when the tools have had their moment.
@@ -230,10 +230,10 @@ impl Worker {
                 self.write(records).await?;
                 self.start(queue::wait(self.context.clone(), *told, self.work.clone()));
             }
-            Done::Slot(desk, reserve) => {
+            Done::Slot(slot, reserve) => {
                 let records = self.context.take_written();
                 self.write(records).await?;
-                self.sit_down(desk, *reserve);
+                self.sit_down(slot, *reserve);
             }
             Done::ToolSession(tool_session) => {
                 self.tool_session = Some(*tool_session);

@@ -164,7 +164,7 @@ fn quiet(context: &ThreadContext) -> bool {
         && FastTrack::of(&context.agent.threads(), &context.thread).is_quiet()
 }
 
-/// The answer to the one question that this seat is about, if it is about one.
+/// The answer to the one question that this context is about, if it is about one.
 pub fn findings(context: &ThreadContext, text: &str) -> Option<HandOver> {
     let (inquirer, outside) = {
         let facts = context.facts();

@@ -26,7 +26,7 @@ pub fn plan_of(threads: &Path, thread: &ThreadId) -> Option<Plan> {
 pub fn newest_plan(threads: &Path, thread: &ThreadId) -> Option<Plan> {
     let log = read(&ThreadDir::new(threads, thread).conversation(Role::Pm)).ok()?;
     let facts = Facts::of(&log.entries);
-    let standing = |entry: &&butler_protocol::Entry| match &entry.record {
+    let status = |entry: &&butler_protocol::Entry| match &entry.record {
         Record::DecisionAsked { request, kind, .. } => {
             *kind == DecisionKind::Plan
                 && facts
@@ -36,7 +36,7 @@ pub fn newest_plan(threads: &Path, thread: &ThreadId) -> Option<Plan> {
         }
         _ => false,
     };
-    let newest = log.entries.iter().rev().find(standing)?;
+    let newest = log.entries.iter().rev().find(status)?;
     match &newest.record {
         Record::DecisionAsked { subject, .. } => Plan::deserialize(&subject["plan"]).ok(),
         _ => None,

@@ -153,10 +153,10 @@ fn accessors(sources: &BTreeMap<String, String>) -> Vec<(String, String)> {
     found
 }
 
-/// What a key is read by: product code of other rooms, or a function of the
+/// What a key is read by: product code of other crates, or a function of the
 /// settings that such code reaches.
 fn unread(sources: &BTreeMap<String, String>) -> Vec<String> {
-    // The binary alone depends on the settings; other rooms get fields of their own,
+    // The binary alone depends on the settings; other crates get fields of their own,
     // often of the same name.
     let outside: Vec<String> = sources
         .iter()
@@ -289,7 +289,7 @@ fn exports(lib: &str) -> Vec<String> {
 const UNUSED: &[&str] = &[
     "hub::AgentTokens",
     "hub::Trouble",
-    "jail::Probe",
+    "sandbox::Probe",
     "journal::Log",
     "journal::Tail",
     "playbook::parse_skill",

@@ -1,5 +1,5 @@
 //! A fresh worktree is made ready to build: by the repo's own commands, in the
-//! jail, once, and again after a kill.
+//! sandbox, once, and again after a kill.
 
 use std::{
     fs,

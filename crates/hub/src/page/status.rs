@@ -19,22 +19,22 @@ pub(super) fn card(view: &ThreadView, here: bool) -> Markup {
     let waits = view.decisions.iter().any(|view| view.decided.is_none());
     html! {
         div.status role="status" {
-            @for standing in &working {
+            @for status in &working {
                 p.working {
-                    (badge(standing.role))
+                    (badge(status.role))
                     span {
-                        strong { (standing.role.title()) }
-                        @if let Some(step) = &standing.step { " · " span.step { (step) } }
+                        strong { (status.role.title()) }
+                        @if let Some(step) = &status.step { " · " span.step { (step) } }
                     }
-                    (elapsed(standing.since_ms, now))
+                    (elapsed(status.since_ms, now))
                 }
             }
             @if working.is_empty() {
                 @if waits {
                     p.waiting { span.dot.waiting aria-hidden="true" {} "Waiting for your decision" }
                 } @else {
-                    @for standing in &parked {
-                        p { (badge(standing.role)) span { strong { (standing.role.title()) } " is waiting for an answer" } }
+                    @for status in &parked {
+                        p { (badge(status.role)) span { strong { (status.role.title()) } " is waiting for an answer" } }
                     }
                 }
                 @if parked.is_empty() && !waits { p.soft { "Nobody is working" } }

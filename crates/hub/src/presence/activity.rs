@@ -9,7 +9,7 @@ use crate::{error::Trouble, workspace::stops};
 
 /// One role's last word about one thread.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(crate) struct Standing {
+pub(crate) struct Status {
     pub(crate) role: Role,
     pub(crate) state: ActivityState,
     pub(crate) step: Option<String>,
@@ -21,7 +21,7 @@ pub(crate) struct Standing {
     pub(crate) lease_ms: i64,
 }
 
-impl Standing {
+impl Status {
     /// Whether the role is at work: a role that stopped talking is not.
     pub(crate) fn works(&self, now_ms: i64) -> bool {
         self.state == ActivityState::Working
@@ -32,16 +32,16 @@ impl Standing {
 /// The role that an unaddressed message belongs to: the last that took up work
 /// and still works; else the last that parked, for it waits for an answer; else
 /// nobody, which means the PM.
-pub(crate) fn active_of(standings: &[Standing], now_ms: i64) -> Option<Role> {
-    let latest = |wanted: &dyn Fn(&Standing) -> bool| {
+pub(crate) fn active_of(standings: &[Status], now_ms: i64) -> Option<Role> {
+    let latest = |wanted: &dyn Fn(&Status) -> bool| {
         standings
             .iter()
-            .filter(|standing| wanted(standing))
-            .max_by_key(|standing| standing.since_ms)
-            .map(|standing| standing.role)
+            .filter(|status| wanted(status))
+            .max_by_key(|status| status.since_ms)
+            .map(|status| status.role)
     };
-    latest(&|standing| standing.works(now_ms))
-        .or_else(|| latest(&|standing| standing.state == ActivityState::Parked))
+    latest(&|status| status.works(now_ms))
+        .or_else(|| latest(&|status| status.state == ActivityState::Parked))
 }
 
 /// The role that a person stopped in a thread, until somebody has gone on there;
@@ -60,9 +60,9 @@ pub(crate) fn active(
 /// The roles that work or sleep in a thread, the last that took it up first.
 pub(crate) fn busy(db: &Connection, thread: &ThreadId, now_ms: i64) -> Result<Vec<Role>, Trouble> {
     let mut busy = standings(db, thread)?;
-    busy.retain(|standing| standing.works(now_ms) || standing.state == ActivityState::Parked);
-    busy.sort_by_key(|standing| std::cmp::Reverse(standing.since_ms));
-    Ok(busy.into_iter().map(|standing| standing.role).collect())
+    busy.retain(|status| status.works(now_ms) || status.state == ActivityState::Parked);
+    busy.sort_by_key(|status| std::cmp::Reverse(status.since_ms));
+    Ok(busy.into_iter().map(|status| status.role).collect())
 }
 
 /// Nobody is at work in the thread any more.
@@ -75,7 +75,7 @@ pub(crate) fn rest(db: &Connection, thread: &ThreadId) -> Result<(), Trouble> {
 }
 
 /// What every role last said about a thread.
-pub(crate) fn standings(db: &Connection, thread: &ThreadId) -> Result<Vec<Standing>, Trouble> {
+pub(crate) fn standings(db: &Connection, thread: &ThreadId) -> Result<Vec<Status>, Trouble> {
     let mut statement = db.prepare_cached(
         "SELECT role, state, step, since_ms, heard_ms, lease_ms FROM activity
          WHERE channel = ?1 AND root = ?2",
@@ -86,7 +86,7 @@ pub(crate) fn standings(db: &Connection, thread: &ThreadId) -> Result<Vec<Standi
             Ok((
                 row.get::<_, String>(0)?,
                 row.get::<_, String>(1)?,
-                Standing {
+                Status {
                     role: Role::Pm,
                     state: ActivityState::Idle,
                     step: row.get(2)?,
@@ -99,12 +99,12 @@ pub(crate) fn standings(db: &Connection, thread: &ThreadId) -> Result<Vec<Standi
     )?;
     let mut found = Vec::new();
     for row in rows {
-        let (role, state, standing) = row?;
+        let (role, state, status) = row?;
         if let (Ok(role), Some(state)) = (role.parse(), read_state(&state)) {
-            found.push(Standing {
+            found.push(Status {
                 role,
                 state,
-                ..standing
+                ..status
             });
         }
     }
@@ -174,8 +174,8 @@ fn read_state(word: &str) -> Option<ActivityState> {
 mod tests {
     use super::*;
 
-    fn standing(role: Role, state: ActivityState, since_ms: i64, heard_ms: i64) -> Standing {
-        Standing {
+    fn status(role: Role, state: ActivityState, since_ms: i64, heard_ms: i64) -> Status {
+        Status {
             role,
             state,
             step: None,
@@ -189,34 +189,34 @@ mod tests {
     fn the_last_role_that_took_up_work_owns_the_message() {
         use ActivityState::{Idle, Parked, Working};
         let now = 100_000;
-        let check = |standings: &[Standing], expected: Option<Role>| {
+        let check = |standings: &[Status], expected: Option<Role>| {
             assert_eq!(active_of(standings, now), expected, "{standings:?}");
         };
         check(&[], None);
-        check(&[standing(Role::Coder, Working, 1, now)], Some(Role::Coder));
-        check(&[standing(Role::Coder, Idle, 1, now)], None);
+        check(&[status(Role::Coder, Working, 1, now)], Some(Role::Coder));
+        check(&[status(Role::Coder, Idle, 1, now)], None);
         check(
             &[
-                standing(Role::Pm, Working, 1, now),
-                standing(Role::Coder, Working, 2, now - 29_000),
+                status(Role::Pm, Working, 1, now),
+                status(Role::Coder, Working, 2, now - 29_000),
             ],
             Some(Role::Coder),
         );
         // Silent for longer than its lease: the one before it, or nobody.
         check(
             &[
-                standing(Role::Pm, Working, 1, now),
-                standing(Role::Coder, Working, 2, now - 31_000),
+                status(Role::Pm, Working, 1, now),
+                status(Role::Coder, Working, 2, now - 31_000),
             ],
             Some(Role::Pm),
         );
-        check(&[standing(Role::Coder, Working, 2, now - 31_000)], None);
+        check(&[status(Role::Coder, Working, 2, now - 31_000)], None);
         // Parked needs no heartbeat, and yields to whoever works.
-        check(&[standing(Role::Coder, Parked, 2, 3)], Some(Role::Coder));
+        check(&[status(Role::Coder, Parked, 2, 3)], Some(Role::Coder));
         check(
             &[
-                standing(Role::Coder, Parked, 9, 9),
-                standing(Role::Pm, Working, 1, now),
+                status(Role::Coder, Parked, 9, 9),
+                status(Role::Pm, Working, 1, now),
             ],
             Some(Role::Pm),
         );

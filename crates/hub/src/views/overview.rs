@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::{
     budget::{self, Caps},
     error::Trouble,
-    presence::activity::{self, Standing},
+    presence::activity::{self, Status},
     store::tx::now_ms,
     workspace::{channels, decide, message, read},
 };
@@ -20,7 +20,7 @@ pub(crate) struct ThreadView {
     pub(crate) messages: Vec<Value>,
     /// Messages between the root and the first of the others that are not here.
     pub(crate) earlier: usize,
-    pub(crate) activity: Vec<Standing>,
+    pub(crate) activity: Vec<Status>,
     /// Who owns the next unaddressed message.
     pub(crate) active: Option<Role>,
     pub(crate) cost: Cost,

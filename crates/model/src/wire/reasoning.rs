@@ -3,7 +3,7 @@
 //! model is given, is a 400 on every later turn.
 //!
 //! The stored value is `{"for": <model>, <field>: <as it came>, …}`; to the
-//! other rooms it is opaque.
+//! other crates it is opaque.
 
 use serde_json::{Map, Value, json};
 

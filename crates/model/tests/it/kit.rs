@@ -51,7 +51,7 @@ pub struct Asked {
 }
 
 #[derive(Clone, Default)]
-struct Desk {
+struct Answers {
     answers: Arc<Mutex<VecDeque<Canned>>>,
     asked: Arc<Mutex<Vec<Asked>>>,
 }
@@ -59,23 +59,23 @@ struct Desk {
 /// The server; it ends with the test's runtime.
 pub struct Server {
     pub url: String,
-    desk: Desk,
+    server: Answers,
 }
 
 impl Server {
     /// Answers in order; the last answer is repeated.
     pub async fn start(answers: Vec<Canned>) -> Self {
-        let desk = Desk::default();
-        desk.answers.lock().unwrap().extend(answers);
-        let router = Router::new().fallback(answer).with_state(desk.clone());
+        let server = Answers::default();
+        server.answers.lock().unwrap().extend(answers);
+        let router = Router::new().fallback(answer).with_state(server.clone());
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/v1", listener.local_addr().unwrap());
         tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
-        Self { url, desk }
+        Self { url, server }
     }
 
     pub fn asked(&self) -> Vec<Asked> {
-        self.desk.asked.lock().unwrap().clone()
+        self.server.asked.lock().unwrap().clone()
     }
 
     pub fn config(&self, kind: EndpointKind) -> ClientConfig {
@@ -89,15 +89,15 @@ impl Server {
     }
 }
 
-async fn answer(State(desk): State<Desk>, request: Request) -> Response<Body> {
+async fn answer(State(server): State<Answers>, request: Request) -> Response<Body> {
     let (parts, body) = request.into_parts();
     let body = axum::body::to_bytes(body, usize::MAX).await.unwrap();
-    desk.asked.lock().unwrap().push(Asked {
+    server.asked.lock().unwrap().push(Asked {
         path: parts.uri.path().to_owned(),
         headers: parts.headers,
         body: serde_json::from_slice(&body).unwrap_or(Value::Null),
     });
-    let mut answers = desk.answers.lock().unwrap();
+    let mut answers = server.answers.lock().unwrap();
     let next = if answers.len() > 1 {
         answers.pop_front()
     } else {

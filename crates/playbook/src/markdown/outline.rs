@@ -1,5 +1,5 @@
 //! Where the parts of a Markdown file are, in bytes of the file itself. Every
-//! edit in this room is a splice at such a place, so that what a person wrote
+//! edit in this crate is a splice at such a place, so that what a person wrote
 //! around it stays as it is, to the byte.
 //!
 //! A heading inside a code fence is no heading; a fence that is never closed

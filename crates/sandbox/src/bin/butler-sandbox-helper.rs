@@ -1,4 +1,4 @@
-//! The helper alone, for the tests of this crate and for rooms that test
+//! The helper alone, for the tests of this crate and for cells that test
 //! against it. The product re-executes itself instead.
 
 fn main() {

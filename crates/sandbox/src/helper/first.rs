@@ -1,6 +1,6 @@
-//! The first process of a room: closes the walls around itself, waits for its
+//! The first process of a cell: closes the walls around itself, waits for its
 //! command, runs it, and ends. When it ends, the kernel ends everything else in the
-//! room, and nothing of the room is used again.
+//! cell, and nothing of the cell is used again.
 //!
 //! It is behind the walls itself, and commands run as the same user, but none can
 //! reach it: it is hidden from them, the kernel keeps their signals from it, and the
@@ -14,7 +14,7 @@ use super::{
     namespaces::Outside,
     start, sys, understood,
 };
-use crate::helper::namespaces::cell::Room;
+use crate::helper::namespaces::cell::Cell;
 use crate::{
     Network,
     spec::{self, Report, Request, Spec},
@@ -24,14 +24,14 @@ use crate::{
 /// What the walls are made of. Gone when they are closed: it leads outside.
 pub(super) struct Walls<'a> {
     pub(super) outside: Outside,
-    pub(super) room: Room<'a>,
+    pub(super) cell: Cell<'a>,
     pub(super) filter: &'a filter::Program,
 }
 
-/// What the first process knows about its room.
+/// What the first process knows about its cell.
 pub(super) struct First<'a> {
     pub(super) base_root: &'a spec::BaseRoot,
-    pub(super) wanted: &'a spec::Room,
+    pub(super) wanted: &'a spec::Cell,
 }
 
 impl First<'_> {
@@ -55,15 +55,15 @@ impl First<'_> {
     fn confine(&self, walls: Walls<'_>) -> Result<(), Failed> {
         let Walls {
             outside,
-            room,
+            cell,
             filter,
         } = walls;
         if self.base_root.network == Network::Loopback {
             use super::Doing;
             sys::loopback_up().doing("bring up the loopback device")?;
         }
-        room.enter(&outside.base_root, &self.wanted.limits)?;
-        drop((outside, room));
+        cell.enter(&outside.base_root, &self.wanted.limits)?;
+        drop((outside, cell));
         confine::no_more_rights()?;
         landlock::second_layer(self.writable())?;
         filter.install()
@@ -77,7 +77,7 @@ impl First<'_> {
         })
     }
 
-    /// Runs the command that came, if it is for this room: the caller knows, and a
+    /// Runs the command that came, if it is for this cell: the caller knows, and a
     /// mistake must not become a hole.
     fn take(&self, message: &mut Message, wires: &Wires) -> Result<(), Failed> {
         let spec = match message.requests.next()? {

@@ -16,7 +16,7 @@ use rustix::{
 use super::{Doing, Failed, Wires};
 use crate::spec::{Request, Spec};
 
-/// Our end of a socket: the helper's, or that of a room.
+/// Our end of a socket: the helper's, or that of a cell.
 pub(super) struct Line(pub(super) OwnedFd);
 
 /// What is asked for, and what came with it.
@@ -82,7 +82,7 @@ impl Message {
         Ok(File::open("/dev/null").doing("open /dev/null")?.into())
     }
 
-    /// The line over which the command comes into its room.
+    /// The line over which the command comes into its cell.
     pub(super) fn room_line(&mut self) -> Option<Line> {
         self.brought.next().map(Line)
     }

@@ -1,9 +1,9 @@
-//! The helper: `codebutler __sandbox nursery`, for one command after another.
+//! The helper: `codebutler __sandbox helper pool`, for one command after another.
 //!
 //! It is single-threaded, so it may fork and restrict itself freely. It is
 //! started with a socket as standard input, and with nothing else: an empty
-//! environment and no other descriptor. Every command has a room built for it alone,
-//! comes with a message (see `message`), and runs in processes of that room.
+//! environment and no other descriptor. Every command has a cell built for it alone,
+//! comes with a message (see `message`), and runs in processes of that cell.
 
 pub(crate) mod attack;
 mod confine;

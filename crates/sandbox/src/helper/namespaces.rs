@@ -6,18 +6,18 @@
 //!                              (pid, net, ipc and mount namespaces) ── command ── …
 //! ```
 //!
-//! The helper stays outside the rooms, one after another, never two at once, each
+//! The helper stays outside the cells, one after another, never two at once, each
 //! for one command. It is killed when its caller dies, its death kills the first
 //! process, and that takes every process of the pid namespace with it. On SIGTERM
 //! from the caller it kills the first process, waits, and ends: when the helper is
 //! gone, nothing is left. When a command was reported to be over, nothing is left
 //! either: the first process says so when it is alone.
 //!
-//! A room is built when the caller asks for one, and waits for its command, which
+//! A cell is built when the caller asks for one, and waits for its command, which
 //! goes to the first process and not to us. The next message ends what is left of
-//! the room before it.
+//! the cell before it.
 //!
-//! What rooms share is what no command can change: the ground, which is read-only,
+//! What cells share is what no command can change: the ground, which is read-only,
 //! and namespaces in which it has no rights. Processes, mounts, network, queues and
 //! scratch space are new in each.
 
@@ -47,14 +47,14 @@ use super::{
 };
 use crate::helper::namespaces::{
     base_root::{BaseRoot, Outer},
-    cell::Room,
+    cell::Cell,
 };
 use crate::{
     Network,
     spec::{self, Request},
 };
 
-/// Leaves the host's namespaces for good, builds the ground, and one room after
+/// Leaves the host's namespaces for good, builds the ground, and one cell after
 /// another on it. Returns when the caller wants no more.
 pub(super) fn serve(base_root: Box<spec::BaseRoot>, mut first: Message, line: Line) {
     let mut helper_pool = match HelperPool::build(base_root, line) {
@@ -71,8 +71,8 @@ pub(super) fn serve(base_root: Box<spec::BaseRoot>, mut first: Message, line: Li
         let Some(line) = next.room_line() else {
             return;
         };
-        let room = helper_pool.asked(&mut next);
-        match room.and_then(|room| helper_pool.begin(&room, &line)) {
+        let cell = helper_pool.asked(&mut next);
+        match cell.and_then(|cell| helper_pool.begin(&cell, &line)) {
             Ok(first) => {
                 drop((next, line));
                 if !helper_pool.supervise(first) {
@@ -100,7 +100,7 @@ struct HelperPool {
     line: Option<Line>,
 }
 
-/// What leads out of a room.
+/// What leads out of a cell.
 pub(super) struct Outside {
     outer: Outer,
     pub(super) base_root: BaseRoot,
@@ -132,15 +132,15 @@ impl HelperPool {
         })
     }
 
-    /// The room that a message asks for.
-    fn asked(&mut self, message: &mut Message) -> Result<Box<spec::Room>, Failed> {
+    /// The cell that a message asks for.
+    fn asked(&mut self, message: &mut Message) -> Result<Box<spec::Cell>, Failed> {
         let mut request = message.requests.next()?;
         if let Some(Request::BaseRoot(wanted)) = request {
             self.move_to(wanted)?;
             request = message.requests.next()?;
         }
         match request {
-            Some(Request::Room(room)) => Ok(room),
+            Some(Request::Cell(cell)) => Ok(cell),
             _ => Err(Failed::new("understand the spec", "it is no room")),
         }
     }
@@ -157,11 +157,11 @@ impl HelperPool {
         Ok(())
     }
 
-    /// Forks the first process of a room, which builds the rest of it.
-    fn begin(&mut self, wanted: &spec::Room, line: &Line) -> Result<Pid, Failed> {
+    /// Forks the first process of a cell, which builds the rest of it.
+    fn begin(&mut self, wanted: &spec::Cell, line: &Line) -> Result<Pid, Failed> {
         let gone = || Failed::new("build a room", "there is no ground");
         let host = &self.outside.as_ref().ok_or_else(gone)?.outer.host;
-        let room = Room::prepare(host, &wanted.steps, &wanted.limits)?;
+        let cell = Cell::prepare(host, &wanted.steps, &wanted.limits)?;
         let network = self.wanted.network;
         if let Some(first) = sys::fork_first(network).doing("fork the first process")? {
             return Ok(first);
@@ -182,7 +182,7 @@ impl HelperPool {
         };
         let walls = Walls {
             outside,
-            room,
+            cell,
             filter: &self.filter,
         };
         first.live(walls, line);
@@ -205,7 +205,7 @@ impl HelperPool {
         Ok(())
     }
 
-    /// Waits for the end of a room: by itself, because the caller wants another
+    /// Waits for the end of a cell: by itself, because the caller wants another
     /// one or none, or because it asks to end everything. Then, or when it is gone,
     /// nobody else is run.
     fn supervise(&self, first: Pid) -> bool {
@@ -244,7 +244,7 @@ impl HelperPool {
     }
 }
 
-/// Ends a room, and returns what was passed.
+/// Ends a cell, and returns what was passed.
 fn end(first: Pid, more: bool) -> bool {
     let _ = kill_process(first, Signal::KILL);
     while let Err(Errno::INTR) = waitpid(Some(first), WaitOptions::empty()) {}

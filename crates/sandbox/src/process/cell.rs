@@ -1,8 +1,8 @@
-//! A room that was built on a helper's ground and waits for its command: one, and
+//! A cell that was built on a helper's ground and waits for its command: one, and
 //! then it goes. Its first process takes the command over a line of its own.
 //!
 //! What is mounted in it was the host's when it was built. A file that is replaced
-//! since (git writes a new one and renames it) loses its cover in the room, so one
+//! since (git writes a new one and renames it) loses its cover in the cell, so one
 //! that was built ahead is used only while every place leads to the very file it led
 //! to then. That file is held open: otherwise its number could be given to another.
 
@@ -25,32 +25,32 @@ use crate::{
     view::Step,
 };
 
-/// The caller's side of a room.
+/// The caller's side of a cell.
 #[derive(Debug)]
-pub(crate) struct Room {
+pub(crate) struct Cell {
     line: UnixStream,
-    pub(crate) wanted: spec::Room,
+    pub(crate) wanted: spec::Cell,
     /// Per step the file that its place led to.
     held: Vec<OwnedFd>,
 }
 
-impl Room {
-    /// A room for one command, and its end of the line.
-    pub(crate) fn new(wanted: spec::Room) -> io::Result<(Self, UnixStream)> {
+impl Cell {
+    /// A cell for one command, and its end of the line.
+    pub(crate) fn new(wanted: spec::Cell) -> io::Result<(Self, UnixStream)> {
         let (line, its_line) = UnixStream::pair()?;
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let held = wanted.steps.iter().filter(|step| is_host(step));
         let held = held.map(|step| openat(CWD, step.place(), flags, Mode::empty()));
-        let room = Self {
+        let cell = Self {
             line,
             held: held.collect::<Result<_, _>>()?,
             wanted,
         };
-        Ok((room, its_line))
+        Ok((cell, its_line))
     }
 
-    /// Whether a room that is built for the command now would be the same.
-    pub(crate) fn suits(&self, wanted: &spec::Room) -> bool {
+    /// Whether a cell that is built for the command now would be the same.
+    pub(crate) fn suits(&self, wanted: &spec::Cell) -> bool {
         let places = self.wanted.steps.iter().filter(|step| is_host(step));
         self.wanted.steps == wanted.steps
             && self.wanted.limits.same_room(&wanted.limits)

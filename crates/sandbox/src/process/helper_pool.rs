@@ -1,5 +1,5 @@
 //! A helper that has left the host and built a ground (see `spec::BaseRoot`), and
-//! builds rooms on it (see `room`), one for each command: the ground is the dear
+//! builds cells on it (see `cell`), one for each command: the ground is the dear
 //! part, and the same for every command. Nothing that a command can touch is shared,
 //! see `helper::namespaces`. It goes when this process goes.
 //!
@@ -8,7 +8,7 @@
 //! replaced meanwhile (an updated toolchain, a new `/etc/passwd`) makes the next
 //! command start from nothing.
 //!
-//! When a command is over, its room ends, and the helper builds the next one, while
+//! When a command is over, its cell ends, and the helper builds the next one, while
 //! the model thinks about what came of it. A command that sees other places gets a
 //! new one built.
 
@@ -33,7 +33,7 @@ use rustix::{
 
 use crate::{
     Network,
-    process::{cell::Room, spawn::Prepared},
+    process::{cell::Cell, spawn::Prepared},
     spec::{self, Asking, BaseRoot, NURSERY},
     view::Step,
 };
@@ -61,10 +61,10 @@ pub(crate) struct HelperPool {
     helper: PathBuf,
     /// Nothing without namespaces: such a helper runs one command and ends.
     base_root: Option<Arc<BaseRoot>>,
-    /// The room that waits for a command.
-    room: Option<Room>,
+    /// The cell that waits for a command.
+    cell: Option<Cell>,
     /// What the next command will need, if it is like the last one.
-    next: Option<spec::Room>,
+    next: Option<spec::Cell>,
     shown: Vec<Identity>,
     again: bool,
     /// It has only been tried: it may build another ground.
@@ -97,7 +97,7 @@ impl HelperPool {
                 .or_else(|| at(&|one| one.is_new && one.network() == Some(base_root.network)))?;
             idle.remove(at)
         };
-        // Its room goes with it, but not at once.
+        // Its cell goes with it, but not at once.
         if !matches!(helper_pool.child.try_wait(), Ok(None)) {
             return None;
         }
@@ -113,7 +113,7 @@ impl HelperPool {
         match helper_pool.run(moves.then_some(&**base_root), prepared, &ends) {
             Ok(()) => Some((helper_pool, pipes)),
             Err(error) => {
-                tracing::debug!(%error, "a jail helper is gone");
+                tracing::debug!(%error, "a sandbox helper is gone");
                 helper_pool.end();
                 None
             }
@@ -142,7 +142,7 @@ impl HelperPool {
         let mut helper_pool = Self {
             helper: helper.to_owned(),
             base_root: base_root.clone(),
-            room: None,
+            cell: None,
             next: None,
             shown,
             again: false,
@@ -159,7 +159,7 @@ impl HelperPool {
         }
     }
 
-    /// Hands it a command, in the room that waits if it suits, or in a new one.
+    /// Hands it a command, in the cell that waits if it suits, or in a new one.
     fn run(
         &mut self,
         base_root: Option<&BaseRoot>,
@@ -171,31 +171,31 @@ impl HelperPool {
         if self.base_root.is_none() {
             return hand_over(&self.line, prepared, ends);
         }
-        self.next = (prepared.again && prepared.ahead).then(|| prepared.room.clone());
-        if let Some(room) = self.room.take_if(|room| room.suits(&prepared.room)) {
-            match room.run(prepared, ends) {
+        self.next = (prepared.again && prepared.ahead).then(|| prepared.cell.clone());
+        if let Some(cell) = self.cell.take_if(|cell| cell.suits(&prepared.cell)) {
+            match cell.run(prepared, ends) {
                 Ok(()) => return Ok(()),
-                Err(error) => tracing::debug!(%error, "a jail's room is gone"),
+                Err(error) => tracing::debug!(%error, "a sandbox's room is gone"),
             }
         }
-        let room = self.build(base_root, prepared.room.clone())?;
-        room.run(prepared, ends)
+        let cell = self.build(base_root, prepared.cell.clone())?;
+        cell.run(prepared, ends)
     }
 
-    /// Asks for a room. What is in its place goes.
-    fn build(&mut self, base_root: Option<&BaseRoot>, wanted: spec::Room) -> io::Result<Room> {
-        self.room = None;
-        let (room, its_line) = Room::new(wanted)?;
+    /// Asks for a cell. What is in its place goes.
+    fn build(&mut self, base_root: Option<&BaseRoot>, wanted: spec::Cell) -> io::Result<Cell> {
+        self.cell = None;
+        let (cell, its_line) = Cell::new(wanted)?;
         let mut text = Vec::new();
         if let Some(base_root) = base_root {
             line(&Asking::BaseRoot(base_root), &mut text)?;
         }
-        line(&Asking::Room(&room.wanted), &mut text)?;
+        line(&Asking::Cell(&cell.wanted), &mut text)?;
         send(&self.line, &text, &[its_line.as_fd()])?;
-        Ok(room)
+        Ok(cell)
     }
 
-    /// Its command is over. Builds the next room, if there can be a next command,
+    /// Its command is over. Builds the next cell, if there can be a next command,
     /// and waits for it.
     pub(crate) fn keep(mut self) {
         if !self.again {
@@ -203,7 +203,7 @@ impl HelperPool {
         }
         if let Some(next) = self.next.take() {
             // Without one, the next command has it built.
-            self.room = self.build(None, next).ok();
+            self.cell = self.build(None, next).ok();
         }
         let mut idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner);
         let oldest = (idle.len() >= MOST).then(|| idle.remove(0));

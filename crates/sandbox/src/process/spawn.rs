@@ -18,7 +18,7 @@ use crate::{
     SandboxError,
     process::helper_pool::{HelperPool, Pipes},
     seal::Seals,
-    spec::{BaseRoot, Room, Spec},
+    spec::{BaseRoot, Cell, Spec},
     view::placeholder::Placeholder,
 };
 
@@ -32,10 +32,10 @@ pub(crate) struct Prepared {
     pub base_root: Option<Arc<BaseRoot>>,
     /// Whether other commands can use the same ground.
     pub again: bool,
-    /// Whether the next command's room can be built when this one is over.
+    /// Whether the next command's cell can be built when this one is over.
     pub ahead: bool,
     /// What is built on the ground for this command alone.
-    pub room: Room,
+    pub cell: Cell,
     pub spec: Spec,
     /// What the command reads, if it reads anything.
     pub stdin: Option<Vec<u8>>,
@@ -104,7 +104,7 @@ fn thread() -> &'static mpsc::Sender<Job> {
     THREAD.get_or_init(|| {
         let (sender, jobs) = mpsc::channel::<Job>();
         let spawned = std::thread::Builder::new()
-            .name("jail".to_owned())
+            .name("sandbox".to_owned())
             .spawn(move || jobs.into_iter().for_each(|job| job()));
         if let Err(error) = spawned {
             tracing::error!(%error, "cannot start the thread that starts commands");
@@ -150,7 +150,7 @@ impl Leash {
         Ok(std::mem::take(&mut self.traces))
     }
 
-    /// Lets go of a helper whose command is over. The room gives its namespaces
+    /// Lets go of a helper whose command is over. The cell gives its namespaces
     /// back to the kernel, which nobody needs to wait for, and the helper builds
     /// another one for the next command.
     pub(crate) fn let_go(mut self) -> Traces {
@@ -167,7 +167,7 @@ pub(crate) fn reap(mut child: Child, traces: Traces) {
     let reaper = REAPER.get_or_init(|| {
         let (sender, children) = mpsc::channel::<(Child, Traces)>();
         let spawned = std::thread::Builder::new()
-            .name("jail-reaper".to_owned())
+            .name("sandbox-reaper".to_owned())
             .spawn(move || {
                 for (mut child, traces) in children {
                     let _ = child.wait();

@@ -1,4 +1,4 @@
-//! One helper builds the rooms of many commands: it is the same one where that is
+//! One helper builds the cells of many commands: it is the same one where that is
 //! safe, another one where it is not.
 
 use std::{fs, path::PathBuf};
@@ -20,7 +20,7 @@ fn world_elsewhere() -> (World, tempfile::TempDir) {
     let mut folders = homes.iter().filter_map(|home| {
         let home = fs::canonicalize(home).ok()?;
         let elsewhere = !scratch.iter().any(|scratch| home.starts_with(scratch));
-        let made = elsewhere.then(|| tempfile::Builder::new().prefix("jail-").tempdir_in(home));
+        let made = elsewhere.then(|| tempfile::Builder::new().prefix("sandbox-").tempdir_in(home));
         made?.ok()
     });
     let folder = folders.next().expect("a folder that is not below /tmp");
@@ -140,7 +140,7 @@ async fn what_was_started_to_find_out_runs_the_first_command_where_that_is_wante
     assert_eq!(world.ok("ls; echo y > /tmp/y").await, "file\n");
     assert_eq!(helpers_of(own), waiting);
     // It moves once: another worktree gets a helper of its own. Below the folder for
-    // temporary files, which is new in every room, all have the same ground.
+    // temporary files, which is new in every cell, all have the same ground.
     let (mut other, _other) = world_elsewhere();
     other.sandbox = world.sandbox.clone();
     assert_eq!(other.ok("ls").await, "");

@@ -61,13 +61,13 @@ const BENIGN: &[&str] = &[
 
 /// The same attacks where there is no wall: they would notice a missing one.
 #[test]
-fn outside_the_jail_the_attacks_succeed() {
+fn outside_the_sandbox_the_attacks_succeed() {
     let world = World::new();
     let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = tcp.local_addr().unwrap().port();
     let socket = world.outside("socket");
     let _unix = UnixListener::bind(&socket).unwrap();
-    let name = format!("jail-test-{port}");
+    let name = format!("sandbox-test-{port}");
     let address = SocketAddr::from_abstract_name(&name).unwrap();
     let _named = UnixListener::bind_addr(&address).unwrap();
     let request = format!(
@@ -237,7 +237,7 @@ async fn an_approved_command_reaches_the_network_and_still_no_sockets_of_the_hos
         .ok(&format!("exec 3<>/dev/tcp/127.0.0.1/{port}"))
         .await;
     // Still no way to a socket that is a name: not by path, not abstract.
-    let name = format!("jail-host-{port}");
+    let name = format!("sandbox-host-{port}");
     let address = SocketAddr::from_abstract_name(&name).unwrap();
     let _named = UnixListener::bind_addr(&address).unwrap();
     let script = format!(

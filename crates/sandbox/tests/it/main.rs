@@ -1,8 +1,9 @@
-//! The jail against a real kernel: every test runs real commands.
+//! The sandbox against a real kernel: every test runs real commands.
 #![expect(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
 mod basics;
 mod builds;
+mod cells;
 mod death;
 mod fallback;
 mod floods;
@@ -10,5 +11,4 @@ mod helper_pool;
 mod hostile;
 mod ordinary;
 mod places;
-mod rooms;
 mod world;

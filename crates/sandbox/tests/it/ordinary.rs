@@ -24,10 +24,10 @@ fn the_walls_hold_for_an_ordinary_user_too() {
     assert!(passed >= 30, "{passed}");
     // These count what a process has, so each has one of its own.
     for alone in [
-        "rooms::a_room_is_never_used_for_a_second_command",
-        "rooms::nothing_of_one_command_is_there_for_the_next",
-        "rooms::a_file_that_was_replaced_meanwhile_is_protected_as_it_is_then",
-        "rooms::the_first_process_cannot_be_changed",
+        "cells::a_cell_is_never_used_for_a_second_command",
+        "cells::nothing_of_one_command_is_there_for_the_next",
+        "cells::a_file_that_was_replaced_meanwhile_is_protected_as_it_is_then",
+        "cells::the_first_process_cannot_be_changed",
     ] {
         assert_eq!(as_nobody(&["--exact", alone]), Ok(1), "{alone}");
     }

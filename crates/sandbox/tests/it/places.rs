@@ -214,7 +214,7 @@ async fn what_changes_between_two_commands_is_protected_as_it_is_then() {
 }
 
 #[tokio::test]
-async fn a_placeholder_goes_with_its_command_or_when_asked_with_the_jail() {
+async fn a_placeholder_goes_with_its_command_or_when_asked_with_the_sandbox() {
     let mut world = World::new();
     let missing = world.root().join("missing");
     world.profile.protected = vec![missing.join("file")];

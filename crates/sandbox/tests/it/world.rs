@@ -26,7 +26,10 @@ pub struct World {
 
 impl World {
     pub fn new() -> Self {
-        let folder = tempfile::Builder::new().prefix("jail-").tempdir().unwrap();
+        let folder = tempfile::Builder::new()
+            .prefix("sandbox-")
+            .tempdir()
+            .unwrap();
         let root = folder.path().join("worktree");
         fs::create_dir(&root).unwrap();
         fs::write(folder.path().join("secret"), canary()).unwrap();

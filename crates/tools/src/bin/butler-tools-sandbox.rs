@@ -1,4 +1,4 @@
-//! The jail's helper alone, for the tests of this crate. The product re-executes
+//! The sandbox's helper alone, for the tests of this crate. The product re-executes
 //! itself instead.
 
 fn main() {

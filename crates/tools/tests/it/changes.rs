@@ -5,19 +5,19 @@ use std::os::unix::fs::PermissionsExt;
 use butler_protocol::Role;
 use serde_json::{Value, json};
 
-use crate::room::{Room, call};
+use crate::fixture::{Fixture, call};
 
 #[tokio::test]
 async fn write_creates_with_folders_and_shows_the_diff_of_a_rewrite() {
-    let room = Room::new();
-    let created = room
+    let fixture = Fixture::new();
+    let created = fixture
         .call(
             "Write",
             json!({"path": "a/b/c.txt", "content": "one\ntwo\n"}),
         )
         .await;
     assert_eq!(created.text, "created `a/b/c.txt`, 2 lines");
-    let rewritten = room
+    let rewritten = fixture
         .call("Write", json!({"path": "a/b/c.txt", "content": "one\n2\n"}))
         .await;
     assert!(
@@ -28,54 +28,58 @@ async fn write_creates_with_folders_and_shows_the_diff_of_a_rewrite() {
         rewritten.text
     );
     assert!(rewritten.text.contains("-two\n+2\n"), "{}", rewritten.text);
-    let same = room
+    let same = fixture
         .call("Write", json!({"path": "a/b/c.txt", "content": "one\n2\n"}))
         .await;
     assert!(same.ok && same.text.contains("unchanged"));
-    assert_eq!(room.read("a/b/c.txt"), "one\n2\n");
-    let names: Vec<_> = std::fs::read_dir(room.root.join("a/b")).unwrap().collect();
+    assert_eq!(fixture.read("a/b/c.txt"), "one\n2\n");
+    let names: Vec<_> = std::fs::read_dir(fixture.root.join("a/b"))
+        .unwrap()
+        .collect();
     assert_eq!(names.len(), 1, "no draft is left");
 }
 
 #[tokio::test]
 async fn mode_line_ends_and_byte_order_mark_are_kept() {
-    let room = Room::new();
-    room.write("run.sh", "echo 1\r\necho 2\r\n");
-    let path = room.root.join("run.sh");
+    let fixture = Fixture::new();
+    fixture.write("run.sh", "echo 1\r\necho 2\r\n");
+    let path = fixture.root.join("run.sh");
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o4755)).unwrap();
-    room.call(
-        "Write",
-        json!({"path": "run.sh", "content": "echo 3\necho 4\n"}),
-    )
-    .await;
-    assert_eq!(room.read("run.sh"), "echo 3\r\necho 4\r\n");
+    fixture
+        .call(
+            "Write",
+            json!({"path": "run.sh", "content": "echo 3\necho 4\n"}),
+        )
+        .await;
+    assert_eq!(fixture.read("run.sh"), "echo 3\r\necho 4\r\n");
     let mode = std::fs::metadata(&path).unwrap().permissions().mode();
     assert_eq!(mode & 0o7777, 0o755, "kept without setuid");
-    let edited = room
+    let edited = fixture
         .call(
             "Edit",
             json!({"path": "run.sh", "old": "echo 3\necho 4", "new": "a\nb\nc"}),
         )
         .await;
     assert!(edited.ok, "{}", edited.text);
-    assert_eq!(room.read("run.sh"), "a\r\nb\r\nc\r\n");
+    assert_eq!(fixture.read("run.sh"), "a\r\nb\r\nc\r\n");
     assert_eq!(
         std::fs::metadata(&path).unwrap().permissions().mode() & 0o777,
         0o755
     );
-    room.write("bom.txt", "\u{feff}x\n");
-    room.call("Write", json!({"path": "bom.txt", "content": "y\n"}))
+    fixture.write("bom.txt", "\u{feff}x\n");
+    fixture
+        .call("Write", json!({"path": "bom.txt", "content": "y\n"}))
         .await;
-    assert_eq!(room.read("bom.txt"), "\u{feff}y\n");
+    assert_eq!(fixture.read("bom.txt"), "\u{feff}y\n");
 }
 
 #[tokio::test]
 async fn edits_are_exact_unique_and_all_or_nothing() {
-    let room = Room::new();
-    room.write("m.rs", "let a = 1;\nlet b = 1;\nlet c = 2;\n");
+    let fixture = Fixture::new();
+    fixture.write("m.rs", "let a = 1;\nlet b = 1;\nlet c = 2;\n");
     let edit = |arguments: Value| {
-        let room = &room;
-        async move { room.call("Edit", arguments).await }
+        let fixture = &fixture;
+        async move { fixture.call("Edit", arguments).await }
     };
     let several = edit(json!({"path": "m.rs", "old": "= 1", "new": "= 9"})).await;
     assert!(
@@ -95,7 +99,7 @@ async fn edits_are_exact_unique_and_all_or_nothing() {
         half.text
     );
     assert_eq!(
-        room.read("m.rs"),
+        fixture.read("m.rs"),
         "let a = 1;\nlet b = 1;\nlet c = 2;\n",
         "none was made"
     );
@@ -111,17 +115,17 @@ async fn edits_are_exact_unique_and_all_or_nothing() {
     );
     let all = edit(json!({"path": "m.rs", "old": "let", "new": "var", "replace_all": true})).await;
     assert!(all.text.starts_with("made 3 replacements"), "{}", all.text);
-    assert_eq!(room.read("m.rs"), "var a = 6;\nvar b = 1;\nvar c = 2;\n");
+    assert_eq!(fixture.read("m.rs"), "var a = 6;\nvar b = 1;\nvar c = 2;\n");
 }
 
 #[tokio::test]
 async fn a_failed_edit_shows_the_nearest_lines() {
-    let room = Room::new();
-    room.write(
+    let fixture = Fixture::new();
+    fixture.write(
         "m.rs",
         "fn one() {}\n\nfn two() {\n\tcall(first, second);\n}\n",
     );
-    let missed = room
+    let missed = fixture
         .call(
             "Edit",
             json!({"path": "m.rs", "old": "fn two() {\n    call(first, second);", "new": "x"}),
@@ -142,9 +146,9 @@ async fn a_failed_edit_shows_the_nearest_lines() {
 
 #[tokio::test]
 async fn bad_edits_say_which_field() {
-    let room = Room::new();
-    room.write("a.txt", "a\n");
-    room.write("latin.txt", b"caf\xe9\n");
+    let fixture = Fixture::new();
+    fixture.write("a.txt", "a\n");
+    fixture.write("latin.txt", b"caf\xe9\n");
     for (arguments, expected) in [
         (json!({"path": "a.txt"}), "`old` is missing"),
         (json!({"path": "a.txt", "old": "a"}), "`new` is missing"),
@@ -166,23 +170,24 @@ async fn bad_edits_say_which_field() {
             "not both",
         ),
     ] {
-        let outcome = room.call("Edit", arguments.clone()).await;
+        let outcome = fixture.call("Edit", arguments.clone()).await;
         assert!(
             !outcome.ok && outcome.text.contains(expected),
             "{arguments}: {}",
             outcome.text
         );
     }
-    assert_eq!(room.read("a.txt"), "a\n");
+    assert_eq!(fixture.read("a.txt"), "a\n");
 }
 
 #[tokio::test]
 async fn roles_write_only_where_they_may() {
-    let room = Room::new();
+    let fixture = Fixture::new();
     let write = |role, path: &'static str| {
-        let room = &room;
+        let fixture = &fixture;
         async move {
-            room.call_as(role, "Write", json!({"path": path, "content": "x"}))
+            fixture
+                .call_as(role, "Write", json!({"path": path, "content": "x"}))
                 .await
                 .ok
         }
@@ -207,8 +212,8 @@ async fn roles_write_only_where_they_may() {
 
 #[tokio::test]
 async fn an_interrupted_change_is_finished_confirmed_or_reported() {
-    let room = Room::new();
-    room.write("a.txt", "old\n");
+    let fixture = Fixture::new();
+    fixture.write("a.txt", "old\n");
     for arguments in [
         json!({"path": "a.txt", "content": "new\n"}),
         json!({"path": "a.txt", "old": "old", "new": "new"}),
@@ -219,12 +224,13 @@ async fn an_interrupted_change_is_finished_confirmed_or_reported() {
             "Edit"
         };
         let call = call(tool, arguments);
-        room.write("a.txt", "old\n");
-        let intent = room.executor.intent(&call, &room.context).unwrap();
+        fixture.write("a.txt", "old\n");
+        let intent = fixture.executor.intent(&call, &fixture.context).unwrap();
         let recover = async || {
-            let permit = room.permit(Role::Coder, &call);
-            room.executor
-                .recover(&call, permit, intent.trace.as_ref(), &room.context)
+            let permit = fixture.permit(Role::Coder, &call);
+            fixture
+                .executor
+                .recover(&call, permit, intent.trace.as_ref(), &fixture.context)
                 .await
         };
         // Killed before the file was replaced, with a draft on disk.
@@ -234,19 +240,19 @@ async fn an_interrupted_change_is_finished_confirmed_or_reported() {
             "{}",
             finished.text
         );
-        assert_eq!(room.read("a.txt"), "new\n");
+        assert_eq!(fixture.read("a.txt"), "new\n");
         // Killed after it was replaced.
         let confirmed = recover().await;
         assert!(confirmed.ok && confirmed.text.contains("before CodeButler was restarted"));
         // Somebody else changed it.
-        room.write("a.txt", "other\n");
+        fixture.write("a.txt", "other\n");
         let reported = recover().await;
         assert!(
             !reported.ok && reported.text.contains("left alone"),
             "{}",
             reported.text
         );
-        assert_eq!(room.read("a.txt"), "other\n");
+        assert_eq!(fixture.read("a.txt"), "other\n");
     }
 }
 
@@ -263,8 +269,9 @@ async fn child_that_is_killed() {
             rustix::process::kill_process(own, rustix::process::Signal::KILL).unwrap();
         }
     });
-    let room = Room::at(std::path::Path::new(&root));
-    room.call("Write", json!({"path": "a.txt", "content": "new\n"}))
+    let fixture = Fixture::at(std::path::Path::new(&root));
+    fixture
+        .call("Write", json!({"path": "a.txt", "content": "new\n"}))
         .await;
 }
 
@@ -274,42 +281,43 @@ async fn killed_around_the_rename_the_change_is_completed() {
         ("tools.before-replace", "rewrote `a.txt`"),
         ("tools.after-replace", "before CodeButler was restarted"),
     ] {
-        let room = Room::new();
-        room.write("a.txt", "old\n");
+        let fixture = Fixture::new();
+        fixture.write("a.txt", "old\n");
         let write = call("Write", json!({"path": "a.txt", "content": "new\n"}));
-        let intent = room.executor.intent(&write, &room.context).unwrap();
+        let intent = fixture.executor.intent(&write, &fixture.context).unwrap();
         let died = std::process::Command::new(std::env::current_exe().unwrap())
             .args(["changes::child_that_is_killed", "--exact"])
-            .env("TOOLBOX_TEST_ROOT", &room.root)
+            .env("TOOLBOX_TEST_ROOT", &fixture.root)
             .env("TOOLBOX_TEST_FAULT", fault)
             .output()
             .unwrap();
         assert_eq!(died.status.code(), None, "{fault} was passed: {died:?}");
-        let permit = room.permit(Role::Coder, &write);
-        let outcome = room
+        let permit = fixture.permit(Role::Coder, &write);
+        let outcome = fixture
             .executor
-            .recover(&write, permit, intent.trace.as_ref(), &room.context)
+            .recover(&write, permit, intent.trace.as_ref(), &fixture.context)
             .await;
         assert!(
             outcome.ok && outcome.text.contains(expected),
             "{fault}: {}",
             outcome.text
         );
-        assert_eq!(room.read("a.txt"), "new\n");
-        let left = std::fs::read_dir(&room.root).unwrap().count();
+        assert_eq!(fixture.read("a.txt"), "new\n");
+        let left = std::fs::read_dir(&fixture.root).unwrap().count();
         assert_eq!(left, 1, "{fault}: no draft is left");
     }
 }
 
 #[tokio::test]
 async fn what_a_crash_left_is_cleaned_up() {
-    let room = Room::new();
-    room.write("a.txt", "old\n");
-    room.call("Write", json!({"path": "a.txt", "content": "x\n"}))
+    let fixture = Fixture::new();
+    fixture.write("a.txt", "old\n");
+    fixture
+        .call("Write", json!({"path": "a.txt", "content": "x\n"}))
         .await;
     // The name is the same for every try, so a draft of a dead process is found.
     let names = || -> Vec<String> {
-        let mut names: Vec<String> = std::fs::read_dir(&room.root)
+        let mut names: Vec<String> = std::fs::read_dir(&fixture.root)
             .unwrap()
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())
             .collect();
@@ -320,9 +328,10 @@ async fn what_a_crash_left_is_cleaned_up() {
         ".codebutler-draft-{}",
         &butler_protocol::Sha256Hex::of("a.txt").as_str()[..16]
     );
-    room.write(&draft, "half");
+    fixture.write(&draft, "half");
     assert!(
-        room.call("Write", json!({"path": "a.txt", "content": "y\n"}))
+        fixture
+            .call("Write", json!({"path": "a.txt", "content": "y\n"}))
             .await
             .ok
     );

@@ -16,7 +16,7 @@ use serde_json::json;
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
-use crate::room::{Room, call};
+use crate::fixture::{Fixture, call};
 
 fn check(name: &str, command: &str) -> Check {
     Check {
@@ -26,8 +26,8 @@ fn check(name: &str, command: &str) -> Check {
 }
 
 /// The hash of one file stands for the tree.
-fn tree_of(room: &Room, file: &str) -> TreeHasher {
-    let path = room.root.join(file);
+fn tree_of(fixture: &Fixture, file: &str) -> TreeHasher {
+    let path = fixture.root.join(file);
     Arc::new(move |_| {
         let path = path.clone();
         Box::pin(async move {
@@ -41,8 +41,8 @@ fn diff(text: &'static str) -> DiffMaker {
     Arc::new(move |_| Box::pin(async move { Ok(text.to_owned()) }))
 }
 
-fn with(room: &mut Room, change: impl FnOnce(ToolContext) -> ToolContext) {
-    room.context = change(room.context.clone());
+fn with(fixture: &mut Fixture, change: impl FnOnce(ToolContext) -> ToolContext) {
+    fixture.context = change(fixture.context.clone());
 }
 
 const GREEN: &str = "echo 'test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured'";
@@ -50,11 +50,11 @@ const RED: &str = "echo broken; exit 7";
 
 #[tokio::test]
 async fn a_whole_run_leaves_a_receipt_for_this_tree() {
-    let mut room = Room::with_jail(vec![check("test", GREEN), check("lint", RED)]);
-    room.write("code", "one");
-    let tree = tree_of(&room, "code");
-    with(&mut room, |context| context.with_tree(tree));
-    let outcome = room.call("RunChecks", json!({})).await;
+    let mut fixture = Fixture::with_sandbox(vec![check("test", GREEN), check("lint", RED)]);
+    fixture.write("code", "one");
+    let tree = tree_of(&fixture, "code");
+    with(&mut fixture, |context| context.with_tree(tree));
+    let outcome = fixture.call("RunChecks", json!({})).await;
     assert!(!outcome.ok);
     assert!(
         outcome
@@ -78,7 +78,7 @@ async fn a_whole_run_leaves_a_receipt_for_this_tree() {
         outcome.text
     );
     let id = call("RunChecks", json!({})).id;
-    let receipt = room.context.take_receipt(&id).unwrap();
+    let receipt = fixture.context.take_receipt(&id).unwrap();
     assert!(!receipt.green());
     assert_eq!(receipt.tree.as_str(), Sha256Hex::of("one").as_str());
     assert_eq!(
@@ -90,15 +90,16 @@ async fn a_whole_run_leaves_a_receipt_for_this_tree() {
         })
     );
     assert_eq!(receipt.checks[1].exit_code, Some(7));
-    assert_eq!(room.context.take_receipt(&id), None, "taken once");
+    assert_eq!(fixture.context.take_receipt(&id), None, "taken once");
 }
 
 #[tokio::test]
 async fn less_than_a_whole_run_on_one_tree_leaves_none() {
-    let mut room = Room::with_jail(vec![check("test", GREEN), check("fmt", "echo two > code")]);
-    room.write("code", "one");
+    let mut fixture =
+        Fixture::with_sandbox(vec![check("test", GREEN), check("fmt", "echo two > code")]);
+    fixture.write("code", "one");
     let id = call("RunChecks", json!({})).id;
-    let blind = room.call("RunChecks", json!({})).await;
+    let blind = fixture.call("RunChecks", json!({})).await;
     assert!(
         blind
             .text
@@ -106,29 +107,29 @@ async fn less_than_a_whole_run_on_one_tree_leaves_none() {
         "{}",
         blind.text
     );
-    let tree = tree_of(&room, "code");
-    with(&mut room, |context| context.with_tree(tree));
-    room.write("code", "one");
-    let one = room.call("RunChecks", json!({"name": "test"})).await;
+    let tree = tree_of(&fixture, "code");
+    with(&mut fixture, |context| context.with_tree(tree));
+    fixture.write("code", "one");
+    let one = fixture.call("RunChecks", json!({"name": "test"})).await;
     assert!(
         one.ok && one.text.contains("no receipt: only one check ran"),
         "{}",
         one.text
     );
-    let moved = room.call("RunChecks", json!({})).await;
+    let moved = fixture.call("RunChecks", json!({})).await;
     assert!(
         moved.text.contains("no receipt: files changed while"),
         "{}",
         moved.text
     );
-    assert_eq!(room.context.take_receipt(&id), None);
-    let again = room.call("RunChecks", json!({})).await;
+    assert_eq!(fixture.context.take_receipt(&id), None);
+    let again = fixture.call("RunChecks", json!({})).await;
     assert!(
         again.ok && again.text.contains("receipt for tree"),
         "{}",
         again.text
     );
-    assert!(room.context.take_receipt(&id).unwrap().green());
+    assert!(fixture.context.take_receipt(&id).unwrap().green());
 }
 
 /// Where the branch began: a folder, copied for every run.
@@ -142,7 +143,7 @@ struct Began {
 
 impl Began {
     /// The files of the base.
-    fn with(room: &Room, files: &[(&str, &str)]) -> (TempDir, Arc<Self>) {
+    fn with(fixture: &Fixture, files: &[(&str, &str)]) -> (TempDir, Arc<Self>) {
         let folder = TempDir::new().unwrap();
         let base = folder.path().join("base");
         for (name, text) in files {
@@ -152,7 +153,7 @@ impl Began {
         }
         let began = Self {
             base,
-            branch: room.root.clone(),
+            branch: fixture.root.clone(),
             scratch: folder.path().to_owned(),
             commit: Mutex::new(CommitSha::new("1111111111111111111111111111111111111111")),
             laid_out: AtomicUsize::new(0),
@@ -223,26 +224,28 @@ fn walk(folder: &Path) -> Vec<PathBuf> {
 /// Runs every shell test, and counts.
 const SHELL: &str = "p=0; f=0; for t in tests/*.sh; do if sh $t; then p=$((p+1)); else f=$((f+1)); fi; done; echo \"$p passed, $f failed, $(cat skipped 2>/dev/null || echo 0) skipped\"; [ $f = 0 ]";
 
-async fn run(room: &Room) -> (ToolOutcome, Receipt) {
-    let outcome = room.call("RunChecks", json!({})).await;
-    let receipt = room.context.take_receipt(&call("RunChecks", json!({})).id);
+async fn run(fixture: &Fixture) -> (ToolOutcome, Receipt) {
+    let outcome = fixture.call("RunChecks", json!({})).await;
+    let receipt = fixture
+        .context
+        .take_receipt(&call("RunChecks", json!({})).id);
     let receipt = receipt.unwrap_or_else(|| panic!("{}", outcome.text));
     (outcome, receipt)
 }
 
 #[tokio::test]
 async fn receipts_flag_what_was_done_to_the_checks() {
-    let mut room = Room::with_jail(vec![check("test", SHELL)]);
-    room.write("tests/a.sh", "true");
-    room.write("skipped", "1");
-    let tree = tree_of(&room, "tests/a.sh");
+    let mut fixture = Fixture::with_sandbox(vec![check("test", SHELL)]);
+    fixture.write("tests/a.sh", "true");
+    fixture.write("skipped", "1");
+    let tree = tree_of(&fixture, "tests/a.sh");
     let files = [("tests/a.sh", "true"), ("tests/b.sh", "true")];
-    let (_folder, began) = Began::with(&room, &files);
+    let (_folder, began) = Began::with(&fixture, &files);
     let change = diff("--- a/Makefile\n+++ b/Makefile\n@@ -1,1 +1,1 @@\n-a\n+b\n");
-    with(&mut room, |context| {
+    with(&mut fixture, |context| {
         context.with_tree(tree).with_diff(change).with_past(began)
     });
-    let (outcome, receipt) = run(&room).await;
+    let (outcome, receipt) = run(&fixture).await;
     assert!(
         outcome.ok
             && outcome
@@ -269,20 +272,20 @@ const NEW_TEST: &str = "diff --git a/tests/b.sh b/tests/b.sh\n--- /dev/null\n+++
 
 #[tokio::test]
 async fn the_test_of_a_mended_bug_is_red_on_the_base() {
-    let mut room = Room::with_jail(vec![check("test", SHELL), check("lint", "true")]);
-    room.write("code", "mended");
-    room.write("tests/a.sh", "true");
-    room.write("tests/b.sh", "grep -q mended code");
-    let tree = tree_of(&room, "code");
-    let (_folder, began) = Began::with(&room, &[("code", "broken"), ("tests/a.sh", "true")]);
+    let mut fixture = Fixture::with_sandbox(vec![check("test", SHELL), check("lint", "true")]);
+    fixture.write("code", "mended");
+    fixture.write("tests/a.sh", "true");
+    fixture.write("tests/b.sh", "grep -q mended code");
+    let tree = tree_of(&fixture, "code");
+    let (_folder, began) = Began::with(&fixture, &[("code", "broken"), ("tests/a.sh", "true")]);
     let past = Arc::clone(&began);
-    with(&mut room, |context| {
+    with(&mut fixture, |context| {
         context
             .with_tree(tree)
             .with_diff(diff(NEW_TEST))
             .with_past(past)
     });
-    let (outcome, receipt) = run(&room).await;
+    let (outcome, receipt) = run(&fixture).await;
     assert!(outcome.ok, "{}", outcome.text);
     assert_eq!(
         receipt.base_lines().last().unwrap(),
@@ -292,29 +295,29 @@ async fn the_test_of_a_mended_bug_is_red_on_the_base() {
     assert_eq!(tried.checks.len(), 1, "only what counts tests is tried");
     assert_eq!(began.times(), 2);
     // Known by now, also to another thread on the same base.
-    let (_, again) = run(&room).await;
+    let (_, again) = run(&fixture).await;
     assert_eq!(again.base.unwrap().new_tests.unwrap(), tried);
     assert_eq!(began.times(), 2, "once per base");
     *began.commit.lock().unwrap() = CommitSha::new("2222222222222222222222222222222222222222");
-    run(&room).await;
+    run(&fixture).await;
     assert_eq!(began.times(), 4, "another base is another matter");
 }
 
 #[tokio::test]
 async fn a_test_that_shows_nothing_is_called_that() {
-    let mut room = Room::with_jail(vec![check("test", SHELL)]);
-    room.write("code", "mended");
-    room.write("tests/b.sh", "true");
-    let tree = tree_of(&room, "code");
-    let (_folder, began) = Began::with(&room, &[("tests/a.sh", "true")]);
+    let mut fixture = Fixture::with_sandbox(vec![check("test", SHELL)]);
+    fixture.write("code", "mended");
+    fixture.write("tests/b.sh", "true");
+    let tree = tree_of(&fixture, "code");
+    let (_folder, began) = Began::with(&fixture, &[("tests/a.sh", "true")]);
     let past = Arc::clone(&began);
-    with(&mut room, |context| {
+    with(&mut fixture, |context| {
         context
             .with_tree(tree)
             .with_diff(diff(NEW_TEST))
             .with_past(past)
     });
-    let (outcome, _) = run(&room).await;
+    let (outcome, _) = run(&fixture).await;
     assert!(
         outcome.text.contains("green on the base too"),
         "{}",
@@ -323,7 +326,7 @@ async fn a_test_that_shows_nothing_is_called_that() {
     // On a base that is red by itself a red test shows nothing.
     fs::write(began.base.join("tests/a.sh"), "false").unwrap();
     *began.commit.lock().unwrap() = CommitSha::new("3333333333333333333333333333333333333333");
-    let (_, receipt) = run(&room).await;
+    let (_, receipt) = run(&fixture).await;
     let lines = receipt.base_lines();
     assert!(
         lines[0].ends_with("by itself: this shows nothing about the change"),
@@ -335,8 +338,8 @@ async fn a_test_that_shows_nothing_is_called_that() {
     );
     assert_eq!(receipt.base.unwrap().new_tests, None);
     // Red here: nothing to show yet.
-    room.write("tests/b.sh", "false");
-    let (outcome, receipt) = run(&room).await;
+    fixture.write("tests/b.sh", "false");
+    let (outcome, receipt) = run(&fixture).await;
     assert!(!outcome.ok);
     assert_eq!(receipt.base.unwrap().new_tests, None);
 }
@@ -365,12 +368,14 @@ async fn what_cannot_be_prepared_is_not_compared_and_not_called_failed() {
             &self.0
         }
     }
-    let mut room = Room::with_jail(vec![check("test", GREEN)]);
-    room.write("code", "one");
-    let tree = tree_of(&room, "code");
-    let past = Arc::new(Unprepared(room.scratch.path().join("kept")));
-    with(&mut room, |context| context.with_tree(tree).with_past(past));
-    let (outcome, receipt) = run(&room).await;
+    let mut fixture = Fixture::with_sandbox(vec![check("test", GREEN)]);
+    fixture.write("code", "one");
+    let tree = tree_of(&fixture, "code");
+    let past = Arc::new(Unprepared(fixture.scratch.path().join("kept")));
+    with(&mut fixture, |context| {
+        context.with_tree(tree).with_past(past)
+    });
+    let (outcome, receipt) = run(&fixture).await;
     let line = "not compared with the base: the base could not be prepared: `npm ci`, exit 1";
     assert_eq!(receipt.base_lines(), [line]);
     assert!(
@@ -385,14 +390,14 @@ async fn what_cannot_be_prepared_is_not_compared_and_not_called_failed() {
     );
     // The base may be fine; this folder is not.
     let files = [("code", "one")];
-    let (_folder, began) = Began::with(&room, &files);
+    let (_folder, began) = Began::with(&fixture, &files);
     let times = Arc::clone(&began);
-    with(&mut room, |context| {
+    with(&mut fixture, |context| {
         let gate: butler_tools::ReadyGate =
             Arc::new(|| Box::pin(async { Some("the worktree's preparation failed".to_owned()) }));
         context.with_past(began).with_ready(gate)
     });
-    let (_, receipt) = run(&room).await;
+    let (_, receipt) = run(&fixture).await;
     assert_eq!(
         receipt.base_lines(),
         ["not compared with the base: the worktree's preparation failed"]
@@ -402,17 +407,19 @@ async fn what_cannot_be_prepared_is_not_compared_and_not_called_failed() {
 
 #[tokio::test]
 async fn a_check_that_dies_on_the_base_is_shown_as_that() {
-    let mut room = Room::with_jail(vec![check(
+    let mut fixture = Fixture::with_sandbox(vec![check(
         "test",
         "[ -f here ] && echo '1 passed, 0 failed' || kill -9 $$",
     )]);
-    room.write("here", "");
-    let tree = tree_of(&room, "here");
-    let (_folder, began) = Began::with(&room, &[("code", "")]);
+    fixture.write("here", "");
+    let tree = tree_of(&fixture, "here");
+    let (_folder, began) = Began::with(&fixture, &[("code", "")]);
     let past = Arc::clone(&began);
-    with(&mut room, |context| context.with_tree(tree).with_past(past));
+    with(&mut fixture, |context| {
+        context.with_tree(tree).with_past(past)
+    });
     for time in 1..=2 {
-        let (outcome, receipt) = run(&room).await;
+        let (outcome, receipt) = run(&fixture).await;
         assert!(outcome.ok, "{}", outcome.text);
         assert!(receipt.green());
         let base = receipt.base.unwrap();
@@ -423,14 +430,14 @@ async fn a_check_that_dies_on_the_base_is_shown_as_that() {
 
 #[tokio::test]
 async fn a_check_that_is_killed_is_not_green() {
-    let mut room = Room::with_jail(vec![check("test", "kill -9 $$")]);
-    room.write("code", "one");
-    let tree = tree_of(&room, "code");
-    with(&mut room, |context| context.with_tree(tree));
-    let outcome = room.call("RunChecks", json!({})).await;
+    let mut fixture = Fixture::with_sandbox(vec![check("test", "kill -9 $$")]);
+    fixture.write("code", "one");
+    let tree = tree_of(&fixture, "code");
+    with(&mut fixture, |context| context.with_tree(tree));
+    let outcome = fixture.call("RunChecks", json!({})).await;
     assert!(!outcome.ok, "{}", outcome.text);
     assert!(
-        !room
+        !fixture
             .context
             .take_receipt(&call("RunChecks", json!({})).id)
             .unwrap()
@@ -440,13 +447,13 @@ async fn a_check_that_is_killed_is_not_green() {
 
 #[tokio::test]
 async fn checks_that_are_not_there_are_named() {
-    let room = Room::with_jail(vec![check("test", GREEN)]);
-    let unknown = room.call("RunChecks", json!({"name": "tests"})).await;
+    let fixture = Fixture::with_sandbox(vec![check("test", GREEN)]);
+    let unknown = fixture.call("RunChecks", json!({"name": "tests"})).await;
     assert_eq!(
         unknown.text,
         "refused: there is no check `tests`; there are test"
     );
-    let none = Room::with_jail(Vec::new())
+    let none = Fixture::with_sandbox(Vec::new())
         .call("RunChecks", json!({}))
         .await;
     assert!(
@@ -458,12 +465,13 @@ async fn checks_that_are_not_there_are_named() {
 
 #[tokio::test]
 async fn progress_is_told_and_the_reviewer_may_run_them() {
-    let mut room = Room::with_jail(vec![check("test", GREEN)]);
+    let mut fixture = Fixture::with_sandbox(vec![check("test", GREEN)]);
     let (sender, mut receiver) = tokio::sync::mpsc::channel(4);
-    with(&mut room, |context| context.with_progress(sender));
+    with(&mut fixture, |context| context.with_progress(sender));
     let seen = Arc::new(Mutex::new(0));
     assert!(
-        room.call_as(Role::Reviewer, "RunChecks", json!({}))
+        fixture
+            .call_as(Role::Reviewer, "RunChecks", json!({}))
             .await
             .ok
     );

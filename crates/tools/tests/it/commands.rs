@@ -1,4 +1,4 @@
-//! Bash in the real jail.
+//! Bash in the real sandbox.
 
 use std::time::Duration;
 
@@ -6,13 +6,13 @@ use butler_policy::Judgement;
 use butler_protocol::Role;
 use serde_json::json;
 
-use crate::room::{Room, call};
+use crate::fixture::{Fixture, call};
 
 #[tokio::test]
 async fn a_command_runs_in_the_root_and_says_how_it_ended() {
-    let room = Room::with_jail(Vec::new());
-    room.write("a.txt", "hello\n");
-    let shown = room
+    let fixture = Fixture::with_sandbox(Vec::new());
+    fixture.write("a.txt", "hello\n");
+    let shown = fixture
         .call("Bash", json!({"command": "cat a.txt && echo made > b.txt"}))
         .await;
     assert!(shown.ok, "{}", shown.text);
@@ -21,8 +21,8 @@ async fn a_command_runs_in_the_root_and_says_how_it_ended() {
         "{}",
         shown.text
     );
-    assert_eq!(room.read("b.txt"), "made\n");
-    let failed = room
+    assert_eq!(fixture.read("b.txt"), "made\n");
+    let failed = fixture
         .call("Bash", json!({"cmd": "echo no >&2; exit 3"}))
         .await;
     assert!(
@@ -31,19 +31,19 @@ async fn a_command_runs_in_the_root_and_says_how_it_ended() {
         failed.text
     );
     assert!(failed.text.ends_with("\nno\n"), "{}", failed.text);
-    let silent = room.call("Bash", json!({"command": "true"})).await;
+    let silent = fixture.call("Bash", json!({"command": "true"})).await;
     assert!(silent.text.ends_with("(no output)"), "{}", silent.text);
-    let empty = room.call("Bash", json!({"command": " "})).await;
+    let empty = fixture.call("Bash", json!({"command": " "})).await;
     assert!(!empty.ok, "{}", empty.text);
 }
 
 #[tokio::test]
 async fn git_and_rules_are_read_only_and_secrets_are_not_there() {
-    let room = Room::with_jail(Vec::new());
-    room.write(".git/config", "[core]\n");
-    room.write("src/a", "a\n");
-    room.outside("person/.ssh/id", "canary\n");
-    let secret = room.scratch.path().join("person/.ssh/id");
+    let fixture = Fixture::with_sandbox(Vec::new());
+    fixture.write(".git/config", "[core]\n");
+    fixture.write("src/a", "a\n");
+    fixture.outside("person/.ssh/id", "canary\n");
+    let secret = fixture.scratch.path().join("person/.ssh/id");
     for command in [
         "echo x > .git/config".to_owned(),
         "mkdir -p .git/hooks && echo x > .git/hooks/pre-commit".to_owned(),
@@ -51,7 +51,7 @@ async fn git_and_rules_are_read_only_and_secrets_are_not_there() {
         "mkdir .codebutler".to_owned(),
         format!("cat {}", secret.display()),
     ] {
-        let outcome = room.call("Bash", json!({"command": command})).await;
+        let outcome = fixture.call("Bash", json!({"command": command})).await;
         assert!(!outcome.ok, "{command}: {}", outcome.text);
         assert!(
             !outcome.text.contains("canary"),
@@ -59,14 +59,14 @@ async fn git_and_rules_are_read_only_and_secrets_are_not_there() {
             outcome.text
         );
     }
-    assert_eq!(room.read(".git/config"), "[core]\n");
-    assert!(!room.root.join(".codebutler").exists());
+    assert_eq!(fixture.read(".git/config"), "[core]\n");
+    assert!(!fixture.root.join(".codebutler").exists());
 }
 
 #[tokio::test]
 async fn long_output_keeps_both_ends_and_colours_go() {
-    let room = Room::with_jail(Vec::new());
-    let shown = room
+    let fixture = Fixture::with_sandbox(Vec::new());
+    let shown = fixture
         .call(
             "Bash",
             json!({"command": "printf '\\033[31mfirst\\033[0m\\n'; seq 1 40000; echo last"}),
@@ -84,8 +84,8 @@ async fn long_output_keeps_both_ends_and_colours_go() {
 
 #[tokio::test]
 async fn a_command_that_takes_too_long_is_killed() {
-    let room = Room::with_jail(Vec::new());
-    let slow = room
+    let fixture = Fixture::with_sandbox(Vec::new());
+    let slow = fixture
         .call(
             "Bash",
             json!({"command": "echo begun; sleep 600", "timeout_seconds": 1}),
@@ -105,19 +105,19 @@ async fn a_command_that_takes_too_long_is_killed() {
 
 #[tokio::test]
 async fn stopping_ends_a_command_and_keeps_its_output() {
-    let room = Room::with_jail(Vec::new());
+    let fixture = Fixture::with_sandbox(Vec::new());
     let bash = call(
         "Bash",
         json!({"command": "echo begun; touch here; sleep 600"}),
     );
-    let run = room
+    let run = fixture
         .executor
-        .run(&bash, room.permit(Role::Coder, &bash), &room.context);
+        .run(&bash, fixture.permit(Role::Coder, &bash), &fixture.context);
     let stop = async {
-        while !room.root.join("here").exists() {
+        while !fixture.root.join("here").exists() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
-        room.context.cancel().cancel();
+        fixture.context.cancel().cancel();
     };
     let (outcome, ()) = tokio::join!(run, stop);
     assert!(
@@ -130,8 +130,8 @@ async fn stopping_ends_a_command_and_keeps_its_output() {
 
 #[tokio::test]
 async fn background_jobs_are_watched_and_stopped() {
-    let room = Room::with_jail(Vec::new());
-    let started = room
+    let fixture = Fixture::with_sandbox(Vec::new());
+    let started = fixture
         .call("Bash", json!({"command": "echo one; while [ ! -e go ]; do sleep 0.02; done; echo two; exec sleep 600", "background": true}))
         .await;
     assert!(
@@ -140,7 +140,9 @@ async fn background_jobs_are_watched_and_stopped() {
         started.text
     );
     let until = async |word: &str| loop {
-        let seen = room.call("Bash", json!({"command": "job output 1"})).await;
+        let seen = fixture
+            .call("Bash", json!({"command": "job output 1"}))
+            .await;
         assert!(seen.ok, "{}", seen.text);
         if seen.text.contains(word) {
             return seen.text;
@@ -148,51 +150,59 @@ async fn background_jobs_are_watched_and_stopped() {
         tokio::time::sleep(Duration::from_millis(5)).await;
     };
     assert!(until("one").await.starts_with("job 1: running\n"));
-    room.write("go", "");
+    fixture.write("go", "");
     let second = until("two").await;
     assert!(!second.contains("one"), "only what is new: {second}");
-    let listed = room.call("Bash", json!({"command": "job list"})).await;
+    let listed = fixture.call("Bash", json!({"command": "job list"})).await;
     assert!(
         listed.text.starts_with("job 1: running: echo one"),
         "{}",
         listed.text
     );
-    assert!(room.call("Bash", json!({"command": "job stop 1"})).await.ok);
+    assert!(
+        fixture
+            .call("Bash", json!({"command": "job stop 1"}))
+            .await
+            .ok
+    );
     assert!(
         until("stopped after")
             .await
             .starts_with("job 1: stopped after")
     );
-    let unknown = room.call("Bash", json!({"command": "job output 7"})).await;
+    let unknown = fixture
+        .call("Bash", json!({"command": "job output 7"}))
+        .await;
     assert_eq!(unknown.text, "refused: there is no job 7; there are 1");
 }
 
 #[tokio::test]
 async fn jobs_end_with_their_desk() {
-    let room = Room::with_jail(Vec::new());
-    room.call(
-        "Bash",
-        json!({"command": "touch up; sleep 600; touch late", "background": true}),
-    )
-    .await;
-    while !room.root.join("up").exists() {
+    let fixture = Fixture::with_sandbox(Vec::new());
+    fixture
+        .call(
+            "Bash",
+            json!({"command": "touch up; sleep 600; touch late", "background": true}),
+        )
+        .await;
+    while !fixture.root.join("up").exists() {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
-    room.context.jobs().stop_all().await;
-    let listed = room.call("Bash", json!({"command": "job list"})).await;
+    fixture.context.jobs().stop_all().await;
+    let listed = fixture.call("Bash", json!({"command": "job list"})).await;
     assert!(
         listed.text.contains("job 1: stopped after"),
         "{}",
         listed.text
     );
-    assert!(!room.root.join("late").exists());
+    assert!(!fixture.root.join("late").exists());
 }
 
 #[tokio::test]
-async fn without_a_jail_nothing_runs() {
-    let room = Room::new();
+async fn without_a_sandbox_nothing_runs() {
+    let fixture = Fixture::new();
     for background in [false, true] {
-        let refused = room
+        let refused = fixture
             .call(
                 "Bash",
                 json!({"command": "touch x", "background": background}),
@@ -204,45 +214,50 @@ async fn without_a_jail_nothing_runs() {
             refused.text
         );
     }
-    assert!(!room.root.join("x").exists());
+    assert!(!fixture.root.join("x").exists());
 }
 
 #[tokio::test]
 async fn an_interrupted_command_is_never_repeated() {
-    let room = Room::with_jail(Vec::new());
+    let fixture = Fixture::with_sandbox(Vec::new());
     let bash = call("Bash", json!({"command": "echo x >> log"}));
-    let told = room
+    let told = fixture
         .executor
-        .recover(&bash, room.permit(Role::Coder, &bash), None, &room.context)
+        .recover(
+            &bash,
+            fixture.permit(Role::Coder, &bash),
+            None,
+            &fixture.context,
+        )
         .await;
     assert!(
         !told.ok && told.text.contains("was not repeated"),
         "{}",
         told.text
     );
-    assert!(!room.root.join("log").exists());
+    assert!(!fixture.root.join("log").exists());
 }
 
 #[test]
 fn a_destructive_command_asks_and_names_the_scripts_it_runs() {
-    let room = Room::new();
-    room.write("scripts/deploy.sh", "echo one\n");
-    let asked = |room: &Room| match room.judge(
+    let fixture = Fixture::new();
+    fixture.write("scripts/deploy.sh", "echo one\n");
+    let asked = |fixture: &Fixture| match fixture.judge(
         Role::Coder,
         &call("Bash", json!({"command": "sudo ./scripts/deploy.sh"})),
     ) {
         Judgement::Ask(question) => question,
         other => panic!("{other:?}"),
     };
-    let first = asked(&room);
+    let first = asked(&fixture);
     assert!(
         first.subject.to_string().contains("scripts/deploy.sh"),
         "{}",
         first.subject
     );
-    room.write("scripts/deploy.sh", "echo two\n");
+    fixture.write("scripts/deploy.sh", "echo two\n");
     assert_ne!(
-        asked(&room).sha256,
+        asked(&fixture).sha256,
         first.sha256,
         "another script is another question"
     );
@@ -258,15 +273,15 @@ async fn where_the_walls_are_not_whole_every_command_asks_and_then_runs() {
         ("nothing", |sandbox| sandbox.without_walls("asked for")),
     ];
     for (kernel, weaken) in kernels {
-        let room = Room::with_weaker_jail(weaken);
+        let fixture = Fixture::with_weaker_sandbox(weaken);
         for command in ["ls", "cargo test", "echo x > file"] {
             let call = call("Bash", json!({"command": command}));
-            let Judgement::Ask(question) = room.judge(Role::Coder, &call) else {
+            let Judgement::Ask(question) = fixture.judge(Role::Coder, &call) else {
                 panic!("{kernel}: `{command}` does not ask");
             };
             assert!(question.reason.contains("cannot confine"), "{kernel}");
         }
-        let ran = room
+        let ran = fixture
             .call("Bash", json!({"command": "echo x > file; cat file"}))
             .await;
         assert!(
@@ -274,12 +289,12 @@ async fn where_the_walls_are_not_whole_every_command_asks_and_then_runs() {
             "{kernel}: {}",
             ran.text
         );
-        assert_eq!(room.read("file"), "x\n");
+        assert_eq!(fixture.read("file"), "x\n");
         let job = json!({"command": "echo y > job", "background": true});
-        let started = room.call("Bash", job).await;
+        let started = fixture.call("Bash", job).await;
         assert!(started.ok, "{kernel}: {}", started.text);
         let made = async {
-            while !room.root.join("job").exists() {
+            while !fixture.root.join("job").exists() {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
         };
@@ -291,20 +306,20 @@ async fn where_the_walls_are_not_whole_every_command_asks_and_then_runs() {
 
 #[tokio::test]
 async fn an_approval_is_void_when_a_file_changed_since() {
-    let room = Room::with_jail(Vec::new());
-    room.write(".gitignore", "build/\n");
-    room.write("scripts/a b.sh", "echo one\n");
-    room.write("lib.sh", "echo sourced\n");
-    room.write("large.sh", vec![b'#'; 5 << 20]);
-    room.write("build/out", "ignored\n");
+    let fixture = Fixture::with_sandbox(Vec::new());
+    fixture.write(".gitignore", "build/\n");
+    fixture.write("scripts/a b.sh", "echo one\n");
+    fixture.write("lib.sh", "echo sourced\n");
+    fixture.write("large.sh", vec![b'#'; 5 << 20]);
+    fixture.write("build/out", "ignored\n");
     let call = call("Bash", json!({"command": "sudo bash scripts/*.sh"}));
-    let hash = || match room.judge(Role::Coder, &call) {
+    let hash = || match fixture.judge(Role::Coder, &call) {
         Judgement::Ask(question) => question.sha256,
         other => panic!("{other:?}"),
     };
     let before = hash();
     assert_eq!(hash(), before);
-    room.write("build/out", "made again\n");
+    fixture.write("build/out", "made again\n");
     assert_eq!(
         hash(),
         before,
@@ -317,7 +332,7 @@ async fn an_approval_is_void_when_a_file_changed_since() {
         ("new.sh", b"echo new\n".to_vec()),
     ] {
         let before = hash();
-        room.write(file, content);
+        fixture.write(file, content);
         assert_ne!(hash(), before, "{file}");
     }
 }

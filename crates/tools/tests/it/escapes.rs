@@ -11,23 +11,23 @@ use std::{
 use rustix::fs::{CWD, FileType, Mode};
 use serde_json::{Value, json};
 
-use crate::room::Room;
+use crate::fixture::Fixture;
 
 const SECRET: &str = "canary-outside";
 
 /// A root next to a secret, with every kind of link to it.
-fn hostile() -> Room {
-    let room = Room::new();
-    room.outside("secret", &format!("{SECRET}\n"));
-    room.outside("folder/secret", &format!("{SECRET}\n"));
-    room.write("plain.txt", "inside\n");
-    room.write("sub/file.txt", "inside\n");
-    let link = |target: &str, name: &str| symlink(target, room.root.join(name)).unwrap();
+fn hostile() -> Fixture {
+    let fixture = Fixture::new();
+    fixture.outside("secret", &format!("{SECRET}\n"));
+    fixture.outside("folder/secret", &format!("{SECRET}\n"));
+    fixture.write("plain.txt", "inside\n");
+    fixture.write("sub/file.txt", "inside\n");
+    let link = |target: &str, name: &str| symlink(target, fixture.root.join(name)).unwrap();
     link("../secret", "rel");
     link("../folder", "reldir");
-    let scratch = room.scratch.path().canonicalize().unwrap();
-    symlink(scratch.join("secret"), room.root.join("abs")).unwrap();
-    symlink(scratch.join("folder"), room.root.join("absdir")).unwrap();
+    let scratch = fixture.scratch.path().canonicalize().unwrap();
+    symlink(scratch.join("secret"), fixture.root.join("abs")).unwrap();
+    symlink(scratch.join("folder"), fixture.root.join("absdir")).unwrap();
     link("rel", "chain");
     link("sub/../../secret", "winding");
     link("..", "up");
@@ -39,12 +39,12 @@ fn hostile() -> Room {
     link("loop2", "loop1");
     link("loop1", "loop2");
     link(".git", "gitlink");
-    room.write(".git/config", SECRET);
-    room
+    fixture.write(".git/config", SECRET);
+    fixture
 }
 
-fn ways_to_the_secret(room: &Room) -> Vec<String> {
-    let scratch = room.scratch.path().canonicalize().unwrap();
+fn ways_to_the_secret(fixture: &Fixture) -> Vec<String> {
+    let scratch = fixture.scratch.path().canonicalize().unwrap();
     let mut ways: Vec<String> = [
         "../secret",
         "./../secret",
@@ -78,9 +78,9 @@ fn ways_to_the_secret(room: &Room) -> Vec<String> {
     .map(str::to_owned)
     .to_vec();
     ways.push(scratch.join("secret").display().to_string());
-    ways.push(format!("{}-evil/secret", room.root.display()));
-    ways.push(format!("{}/../secret", room.root.display()));
-    ways.push(format!("{}/rel", room.root.display()));
+    ways.push(format!("{}-evil/secret", fixture.root.display()));
+    ways.push(format!("{}/../secret", fixture.root.display()));
+    ways.push(format!("{}/rel", fixture.root.display()));
     ways
 }
 
@@ -100,10 +100,10 @@ fn every_use(way: &str) -> [(&'static str, Value); 5] {
 
 #[tokio::test]
 async fn no_spelling_and_no_link_reads_or_writes_outside() {
-    let room = hostile();
-    for way in ways_to_the_secret(&room) {
+    let fixture = hostile();
+    for way in ways_to_the_secret(&fixture) {
         for (tool, arguments) in every_use(&way) {
-            let outcome = room.call(tool, arguments).await;
+            let outcome = fixture.call(tool, arguments).await;
             assert!(!outcome.ok, "{tool} {way}: {}", outcome.text);
             assert!(
                 !outcome.text.contains(SECRET),
@@ -112,11 +112,11 @@ async fn no_spelling_and_no_link_reads_or_writes_outside() {
             );
         }
     }
-    let outside = |name: &str| std::fs::read_to_string(room.scratch.path().join(name)).unwrap();
+    let outside = |name: &str| std::fs::read_to_string(fixture.scratch.path().join(name)).unwrap();
     assert_eq!(outside("secret"), format!("{SECRET}\n"));
     assert_eq!(outside("folder/secret"), format!("{SECRET}\n"));
-    assert_eq!(room.read(".git/config"), SECRET);
-    let names: Vec<_> = std::fs::read_dir(room.scratch.path()).unwrap().collect();
+    assert_eq!(fixture.read(".git/config"), SECRET);
+    let names: Vec<_> = std::fs::read_dir(fixture.scratch.path()).unwrap().collect();
     assert_eq!(names.len(), 3, "nothing new next to the root: {names:?}");
 }
 
@@ -195,20 +195,20 @@ const SPELLINGS: &[&str] = &[
 
 #[tokio::test]
 async fn no_spelling_that_some_program_takes_for_another_leads_out() {
-    let room = hostile();
-    let scratch = room.scratch.path().canonicalize().unwrap();
+    let fixture = hostile();
+    let scratch = fixture.scratch.path().canonicalize().unwrap();
     let mut ways: Vec<String> = SPELLINGS.iter().map(|way| (*way).to_owned()).collect();
     let name = scratch.file_name().unwrap().to_string_lossy();
     ways.push(format!("up/../{name}/secret"));
     ways.push(format!("../../{name}/secret"));
     ways.push(format!("/proc/self/root{}/secret", scratch.display()));
-    ways.push(format!("{}/sub/../../secret", room.root.display()));
-    ways.push(format!("{}//..//secret", room.root.display()));
+    ways.push(format!("{}/sub/../../secret", fixture.root.display()));
+    ways.push(format!("{}//..//secret", fixture.root.display()));
     ways.push("x/".repeat(3000) + "y");
     ways.push("../".repeat(300) + "etc/passwd");
     for way in &ways {
         for (tool, arguments) in every_use(way) {
-            let outcome = room.call(tool, arguments).await;
+            let outcome = fixture.call(tool, arguments).await;
             let shows = outcome.text.contains(SECRET) || outcome.text.contains("root:x:0");
             assert!(!shows, "{tool} {way:?}: {}", outcome.text);
         }
@@ -216,9 +216,9 @@ async fn no_spelling_that_some_program_takes_for_another_leads_out() {
     let outside = |name: &str| std::fs::read_to_string(scratch.join(name)).unwrap();
     assert_eq!(outside("secret"), format!("{SECRET}\n"));
     assert_eq!(outside("folder/secret"), format!("{SECRET}\n"));
-    assert_eq!(room.read(".git/config"), SECRET);
-    assert_eq!(room.read("plain.txt"), "inside\n");
-    let hooks = room.root.join(".git").read_dir().unwrap().count();
+    assert_eq!(fixture.read(".git/config"), SECRET);
+    assert_eq!(fixture.read("plain.txt"), "inside\n");
+    let hooks = fixture.root.join(".git").read_dir().unwrap().count();
     assert_eq!(hooks, 1, "nothing new in the repository's own folder");
     let names: Vec<_> = scratch.read_dir().unwrap().collect();
     assert_eq!(names.len(), 3, "nothing new next to the root: {names:?}");
@@ -226,33 +226,35 @@ async fn no_spelling_that_some_program_takes_for_another_leads_out() {
 
 #[tokio::test]
 async fn searches_do_not_follow_links() {
-    let room = hostile();
-    let found = room.call("Grep", json!({"pattern": "canary"})).await;
+    let fixture = hostile();
+    let found = fixture.call("Grep", json!({"pattern": "canary"})).await;
     assert!(found.text.starts_with("no line matches"), "{}", found.text);
-    let listed = room.call("Glob", json!({"pattern": "**/*"})).await;
+    let listed = fixture.call("Glob", json!({"pattern": "**/*"})).await;
     assert_eq!(listed.text, "2 files\nplain.txt\nsub/file.txt\n");
 }
 
 #[tokio::test]
 async fn links_that_stay_inside_are_read_and_not_written_through() {
-    let room = Room::new();
-    room.write("AGENTS.md", "rules\n");
-    room.write("docs/a.md", "text\n");
-    symlink("AGENTS.md", room.root.join("CLAUDE.md")).unwrap();
-    symlink("docs", room.root.join("manual")).unwrap();
+    let fixture = Fixture::new();
+    fixture.write("AGENTS.md", "rules\n");
+    fixture.write("docs/a.md", "text\n");
+    symlink("AGENTS.md", fixture.root.join("CLAUDE.md")).unwrap();
+    symlink("docs", fixture.root.join("manual")).unwrap();
     assert!(
-        room.call("Read", json!({"path": "CLAUDE.md"}))
+        fixture
+            .call("Read", json!({"path": "CLAUDE.md"}))
             .await
             .text
             .contains("rules")
     );
     assert!(
-        room.call("Read", json!({"path": "manual/a.md"}))
+        fixture
+            .call("Read", json!({"path": "manual/a.md"}))
             .await
             .text
             .contains("text")
     );
-    let refused = room
+    let refused = fixture
         .call(
             "Edit",
             json!({"path": "CLAUDE.md", "old": "rules", "new": "x"}),
@@ -265,42 +267,42 @@ async fn links_that_stay_inside_are_read_and_not_written_through() {
         "{}",
         refused.text
     );
-    let refused = room
+    let refused = fixture
         .call("Write", json!({"path": "manual/b.md", "content": "x"}))
         .await;
     assert!(refused.text.contains("link to `docs`"), "{}", refused.text);
-    assert!(room.root.join("CLAUDE.md").is_symlink());
+    assert!(fixture.root.join("CLAUDE.md").is_symlink());
 }
 
 #[tokio::test]
 async fn pipes_devices_and_sockets_are_refused_without_waiting() {
-    let room = Room::new();
+    let fixture = Fixture::new();
     let make = |name: &str, kind: FileType| {
         rustix::fs::mknodat(
             CWD,
-            room.root.join(name),
+            fixture.root.join(name),
             kind,
             Mode::from_raw_mode(0o666),
             0,
         )
     };
     make("pipe", FileType::Fifo).unwrap();
-    std::fs::create_dir(room.root.join("folder")).unwrap();
+    std::fs::create_dir(fixture.root.join("folder")).unwrap();
     rustix::fs::mknodat(
         CWD,
-        room.root.join("folder/.gitignore"),
+        fixture.root.join("folder/.gitignore"),
         FileType::Fifo,
         Mode::from_raw_mode(0o666),
         0,
     )
     .unwrap();
-    let _socket = UnixListener::bind(room.root.join("socket")).unwrap();
+    let _socket = UnixListener::bind(fixture.root.join("socket")).unwrap();
     let mut names = vec!["pipe", "socket"];
     // Only root may make a device.
     let zero = rustix::fs::makedev(1, 5);
     if rustix::fs::mknodat(
         CWD,
-        room.root.join("device"),
+        fixture.root.join("device"),
         FileType::CharacterDevice,
         Mode::from_raw_mode(0o666),
         zero,
@@ -315,39 +317,39 @@ async fn pipes_devices_and_sockets_are_refused_without_waiting() {
             ("Write", json!({"path": name, "content": "x"})),
             ("Edit", json!({"path": name, "old": "a", "new": "b"})),
         ] {
-            let refused = room.call(tool, arguments).await;
+            let refused = fixture.call(tool, arguments).await;
             assert!(!refused.ok, "{tool} {name}");
             assert!(!refused.text.starts_with("timed out"), "{tool} {name}");
         }
     }
-    let found = room.call("Grep", json!({"pattern": "."})).await;
+    let found = fixture.call("Grep", json!({"pattern": "."})).await;
     assert!(found.text.starts_with("no line matches"), "{}", found.text);
 }
 
 #[tokio::test]
 async fn hard_links_are_neither_read_nor_written_through() {
-    let room = Room::new();
-    let secret = room.outside("secret", &format!("{SECRET}\n"));
-    std::fs::hard_link(&secret, room.root.join("hard")).unwrap();
-    room.write("node_modules/x/index.js", "dependency\n");
+    let fixture = Fixture::new();
+    let secret = fixture.outside("secret", &format!("{SECRET}\n"));
+    std::fs::hard_link(&secret, fixture.root.join("hard")).unwrap();
+    fixture.write("node_modules/x/index.js", "dependency\n");
     std::fs::hard_link(
-        room.root.join("node_modules/x/index.js"),
-        room.scratch.path().join("store"),
+        fixture.root.join("node_modules/x/index.js"),
+        fixture.scratch.path().join("store"),
     )
     .unwrap();
-    let read = room.call("Read", json!({"path": "hard"})).await;
+    let read = fixture.call("Read", json!({"path": "hard"})).await;
     assert!(
         read.text.contains("2 hard links") && !read.text.contains(SECRET),
         "{}",
         read.text
     );
-    let found = room.call("Grep", json!({"pattern": "canary"})).await;
+    let found = fixture.call("Grep", json!({"pattern": "canary"})).await;
     assert!(found.text.contains("1 files skipped"), "{}", found.text);
-    let edit = room
+    let edit = fixture
         .call("Edit", json!({"path": "hard", "old": "canary", "new": "x"}))
         .await;
     assert!(!edit.ok, "{}", edit.text);
-    let _ = room
+    let _ = fixture
         .call("Write", json!({"path": "hard", "content": "mine\n"}))
         .await;
     assert_eq!(
@@ -355,7 +357,7 @@ async fn hard_links_are_neither_read_nor_written_through() {
         format!("{SECRET}\n")
     );
     // Package managers link files of their store; those stay readable.
-    let read = room
+    let read = fixture
         .call("Read", json!({"path": "node_modules/x/index.js"}))
         .await;
     assert!(read.ok, "{}", read.text);
@@ -363,7 +365,7 @@ async fn hard_links_are_neither_read_nor_written_through() {
 
 #[tokio::test]
 async fn odd_names_are_ordinary_files() {
-    let room = Room::new();
+    let fixture = Fixture::new();
     for name in [
         " leading",
         "trailing ",
@@ -386,50 +388,55 @@ async fn odd_names_are_ordinary_files() {
         "~tilde",
     ] {
         let path = format!("odd/{name}");
-        let written = room
+        let written = fixture
             .call(
                 "Write",
                 json!({"path": path, "content": format!("{name}\n")}),
             )
             .await;
         assert!(written.ok, "{name:?}: {}", written.text);
-        assert_eq!(room.read(&path), format!("{name}\n"));
+        assert_eq!(fixture.read(&path), format!("{name}\n"));
         assert!(
-            room.call("Read", json!({"path": path})).await.ok,
+            fixture.call("Read", json!({"path": path})).await.ok,
             "{name:?}"
         );
     }
     // Case and normal form tell files apart, as the file system does.
     for name in ["File", "file", "é", "e\u{301}"] {
         assert!(
-            room.call(
-                "Write",
-                json!({"path": format!("case/{name}"), "content": name})
-            )
-            .await
-            .ok
+            fixture
+                .call(
+                    "Write",
+                    json!({"path": format!("case/{name}"), "content": name})
+                )
+                .await
+                .ok
         );
     }
     assert_eq!(
-        std::fs::read_dir(room.root.join("case")).unwrap().count(),
+        std::fs::read_dir(fixture.root.join("case"))
+            .unwrap()
+            .count(),
         4
     );
     let long = "x".repeat(255);
     assert!(
-        room.call("Write", json!({"path": long, "content": "x"}))
+        fixture
+            .call("Write", json!({"path": long, "content": "x"}))
             .await
             .ok
     );
     let longer = "x".repeat(256);
     assert!(
-        !room
+        !fixture
             .call("Write", json!({"path": longer, "content": "x"}))
             .await
             .ok
     );
     let deep = "d/".repeat(60) + "f";
     assert!(
-        room.call("Write", json!({"path": deep, "content": "x"}))
+        fixture
+            .call("Write", json!({"path": deep, "content": "x"}))
             .await
             .ok
     );
@@ -439,12 +446,12 @@ async fn odd_names_are_ordinary_files() {
 /// fast as it can, while tools use them.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_racing_swap_never_leads_out() {
-    let room = Room::new();
-    room.outside("folder/file.txt", &format!("{SECRET}\n"));
-    room.write("real/file.txt", "inside\n");
+    let fixture = Fixture::new();
+    fixture.outside("folder/file.txt", &format!("{SECRET}\n"));
+    fixture.write("real/file.txt", "inside\n");
     let done = Arc::new(AtomicBool::new(false));
     let swapper = std::thread::spawn({
-        let (root, done) = (room.root.clone(), done.clone());
+        let (root, done) = (fixture.root.clone(), done.clone());
         move || {
             let (spot, link) = (root.join("spot"), root.join(".link"));
             symlink("../folder", &link).unwrap();
@@ -474,7 +481,7 @@ async fn a_racing_swap_never_leads_out() {
                 json!({"path": "spot/file.txt", "old": "inside", "new": "inside still"}),
             ),
         ] {
-            let outcome = room.call(tool, arguments).await;
+            let outcome = fixture.call(tool, arguments).await;
             assert!(!outcome.text.contains(SECRET), "{tool}: {}", outcome.text);
             good += u32::from(outcome.ok && tool != "Grep");
         }
@@ -483,7 +490,7 @@ async fn a_racing_swap_never_leads_out() {
     let swaps = swapper.join().unwrap();
     assert!(swaps > 100, "the race was not run: {swaps}");
     assert!(good > 0, "no call hit the folder while it was there");
-    let folder = room.scratch.path().join("folder");
+    let folder = fixture.scratch.path().join("folder");
     assert_eq!(
         std::fs::read_to_string(folder.join("file.txt")).unwrap(),
         format!("{SECRET}\n")

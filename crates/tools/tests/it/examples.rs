@@ -6,37 +6,37 @@ use butler_protocol::Role;
 use butler_tools::Check;
 use serde_json::Value;
 
-use crate::room::Room;
+use crate::fixture::Fixture;
 
 /// They leave the machine; their own tests answer from 127.0.0.1.
 const OUTSIDE: [&str; 1] = ["WebFetch"];
 
 /// A repository in which every example makes sense.
-fn room() -> Room {
+fn fixture() -> Fixture {
     let check = Check {
         name: "test".to_owned(),
         command: "true".to_owned(),
     };
-    let room = Room::with_jail(vec![check]);
-    room.write("src/lib.rs", "let limit = 10;\n");
-    room.write("src/parser.rs", "fn parse_unicode() {}\n");
-    room.write("src/main.rs", "// a line\n".repeat(300));
-    room.write("internal/deep/a_test.go", "package deep\n");
+    let fixture = Fixture::with_sandbox(vec![check]);
+    fixture.write("src/lib.rs", "let limit = 10;\n");
+    fixture.write("src/parser.rs", "fn parse_unicode() {}\n");
+    fixture.write("src/main.rs", "// a line\n".repeat(300));
+    fixture.write("internal/deep/a_test.go", "package deep\n");
     for args in [
         &["init", "--quiet", "--initial-branch=main"][..],
         &["add", "."],
         &["commit", "--quiet", "--message", "Teach the parser unicode"],
     ] {
-        butler_testkit::git(&room.root, args);
+        butler_testkit::git(&fixture.root, args);
     }
-    room.write("src/parser.rs", "fn parse_unicode() { todo!() }\n");
-    room
+    fixture.write("src/parser.rs", "fn parse_unicode() { todo!() }\n");
+    fixture
 }
 
 #[tokio::test]
 async fn the_example_of_every_native_tool_runs_in_a_scratch_repo() {
-    let room = room();
-    let registry = room.executor.registry();
+    let fixture = fixture();
+    let registry = fixture.executor.registry();
     let names: Vec<String> = registry.names().map(str::to_owned).collect();
     assert!(names.len() >= 11, "{names:?}");
     for name in names
@@ -50,7 +50,7 @@ async fn the_example_of_every_native_tool_runs_in_a_scratch_repo() {
             .into_iter()
             .find(|role| right(*role, name) != Right::No)
             .unwrap();
-        let outcome = room.call_as(role, name, input).await;
+        let outcome = fixture.call_as(role, name, input).await;
         // The command of the example may fail here; that it ran is what counts.
         let ran = outcome.ok || (name == "Bash" && outcome.text.contains("exit"));
         assert!(ran, "{name} {example}: {}", outcome.text);

@@ -12,10 +12,10 @@ use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::room::{Room, call};
+use crate::fixture::{Fixture, call};
 
-fn refusal(room: &Room, tool: &str, arguments: Value) -> String {
-    match room.judge(Role::Coder, &call(tool, arguments)) {
+fn refusal(fixture: &Fixture, tool: &str, arguments: Value) -> String {
+    match fixture.judge(Role::Coder, &call(tool, arguments)) {
         Judgement::Refuse(refusal) => refusal.to_string(),
         other => panic!("{other:?}"),
     }
@@ -23,23 +23,23 @@ fn refusal(room: &Room, tool: &str, arguments: Value) -> String {
 
 #[test]
 fn unknown_tools_and_bad_input_are_refused_with_a_way_on() {
-    let room = Room::new();
+    let fixture = Fixture::new();
     assert_eq!(
-        refusal(&room, "ReadFile", json!({})),
+        refusal(&fixture, "ReadFile", json!({})),
         "refused: there is no tool `ReadFile`; did you mean Read?"
     );
     assert_eq!(
-        refusal(&room, "Read", json!({"offset": 3})),
+        refusal(&fixture, "Read", json!({"offset": 3})),
         "refused: bad input for Read: `path` is missing; the fields are `path`, `offset` (optional), `limit` (optional)"
     );
     assert!(
-        refusal(&room, "Grep", json!({"patterns": ["x"]})).ends_with(", not `patterns`"),
+        refusal(&fixture, "Grep", json!({"patterns": ["x"]})).ends_with(", not `patterns`"),
         "what was sent instead is named"
     );
-    assert!(refusal(&room, "Teleport", json!({})).contains("tools you were offered"));
+    assert!(refusal(&fixture, "Teleport", json!({})).contains("tools you were offered"));
     let mut unreadable = call("Read", json!({}));
     unreadable.problem = Some("the arguments were cut off".into());
-    let Judgement::Refuse(refusal) = room.judge(Role::Coder, &unreadable) else {
+    let Judgement::Refuse(refusal) = fixture.judge(Role::Coder, &unreadable) else {
         panic!("an unreadable call was taken");
     };
     assert!(refusal.to_string().contains("cut off"));
@@ -47,10 +47,10 @@ fn unknown_tools_and_bad_input_are_refused_with_a_way_on() {
 
 #[tokio::test]
 async fn a_field_that_a_tool_does_not_have_is_not_ignored_in_silence() {
-    let room = Room::new();
-    room.write("a.txt", "one\n");
+    let fixture = Fixture::new();
+    fixture.write("a.txt", "one\n");
     let asked = json!({"path": "a.txt", "from": "05e4bc85", "description": "to see it"});
-    let read = room.call("Read", asked).await;
+    let read = fixture.call("Read", asked).await;
     assert!(read.ok, "{}", read.text);
     let last = read.text.lines().last().unwrap();
     assert!(
@@ -62,9 +62,9 @@ async fn a_field_that_a_tool_does_not_have_is_not_ignored_in_silence() {
 
 #[tokio::test]
 async fn usual_aliases_are_taken_silently() {
-    let room = Room::new();
-    room.write("a.txt", "one\n");
-    let edited = room
+    let fixture = Fixture::new();
+    fixture.write("a.txt", "one\n");
+    let edited = fixture
         .call(
             "Edit",
             json!({"file_path": "a.txt", "old_string": "one", "new_string": "two"}),
@@ -72,21 +72,22 @@ async fn usual_aliases_are_taken_silently() {
         .await;
     assert!(edited.ok, "{}", edited.text);
     assert!(
-        room.call("Read", json!({"filename": "a.txt", "limit": "5"}))
+        fixture
+            .call("Read", json!({"filename": "a.txt", "limit": "5"}))
             .await
             .ok
     );
-    assert_eq!(room.read("a.txt"), "two\n");
+    assert_eq!(fixture.read("a.txt"), "two\n");
     let todo = json!({"todos": [{"content": "one", "status": "done"}]});
-    assert!(room.call("Checklist", todo).await.ok);
+    assert!(fixture.call("Checklist", todo).await.ok);
 }
 
 #[test]
 fn roles_and_plan_gate_are_asked_before_the_tool() {
-    let room = Room::new();
+    let fixture = Fixture::new();
     let write = call("Write", json!({"path": "a", "content": "b"}));
     for role in Role::ALL {
-        let runs = matches!(room.judge(role, &write), Judgement::Run(_));
+        let runs = matches!(fixture.judge(role, &write), Judgement::Run(_));
         let may = matches!(role, Role::Coder | Role::Artist | Role::Lead);
         assert_eq!(runs, may, "{role}");
     }
@@ -94,23 +95,23 @@ fn roles_and_plan_gate_are_asked_before_the_tool() {
 
 #[tokio::test]
 async fn a_permit_is_for_one_call_only() {
-    let room = Room::new();
-    room.write("a.txt", "one\n");
+    let fixture = Fixture::new();
+    fixture.write("a.txt", "one\n");
     let read = call("Read", json!({"path": "a.txt"}));
     let write = call("Write", json!({"path": "a.txt", "content": "x"}));
-    let outcome = room
+    let outcome = fixture
         .executor
-        .run(&write, room.permit(Role::Coder, &read), &room.context)
+        .run(&write, fixture.permit(Role::Coder, &read), &fixture.context)
         .await;
     assert!(!outcome.ok && outcome.text.contains("permit is for another call"));
     let mut other = read.clone();
     other.id = butler_protocol::CallId::new("other");
-    let outcome = room
+    let outcome = fixture
         .executor
-        .run(&other, room.permit(Role::Coder, &read), &room.context)
+        .run(&other, fixture.permit(Role::Coder, &read), &fixture.context)
         .await;
     assert!(!outcome.ok);
-    assert_eq!(room.read("a.txt"), "one\n");
+    assert_eq!(fixture.read("a.txt"), "one\n");
 }
 
 /// Stands in for Read and never finishes, or panics.
@@ -161,19 +162,19 @@ impl Tool for Stubborn {
     }
 }
 
-fn stubborn(listens: bool, panics: bool) -> (Room, Executor) {
+fn stubborn(listens: bool, panics: bool) -> (Fixture, Executor) {
     let mut registry = Registry::empty();
     registry.add(Box::new(Stubborn { listens, panics }));
-    (Room::new(), Executor::new(registry))
+    (Fixture::new(), Executor::new(registry))
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_deadline_ends_a_call_and_keeps_its_last_words() {
     for (listens, expected) in [(true, "came this far"), (false, "")] {
-        let (room, executor) = stubborn(listens, false);
+        let (fixture, executor) = stubborn(listens, false);
         let read = call("Read", json!({"path": "a"}));
         let outcome = executor
-            .run(&read, room.permit(Role::Coder, &read), &room.context)
+            .run(&read, fixture.permit(Role::Coder, &read), &fixture.context)
             .await;
         assert!(!outcome.ok);
         assert!(
@@ -187,7 +188,7 @@ async fn the_deadline_ends_a_call_and_keeps_its_last_words() {
             outcome.text
         );
         assert!(
-            !room.context.cancel().is_cancelled(),
+            !fixture.context.cancel().is_cancelled(),
             "only the call is cancelled"
         );
     }
@@ -199,11 +200,11 @@ async fn cancelling_the_desk_ends_the_call() {
         (true, "came this far"),
         (false, "stopped: Read was stopped"),
     ] {
-        let (mut room, executor) = stubborn(listens, false);
+        let (mut fixture, executor) = stubborn(listens, false);
         let stop = CancellationToken::new();
-        room.context = ToolContext::new(Arc::clone(room.context.workplace()), stop.clone());
+        fixture.context = ToolContext::new(Arc::clone(fixture.context.workplace()), stop.clone());
         let read = call("Read", json!({"path": "a"}));
-        let run = executor.run(&read, room.permit(Role::Coder, &read), &room.context);
+        let run = executor.run(&read, fixture.permit(Role::Coder, &read), &fixture.context);
         let (outcome, ()) = tokio::join!(run, async { stop.cancel() });
         assert!(outcome.text.starts_with(expected), "{}", outcome.text);
     }
@@ -211,10 +212,10 @@ async fn cancelling_the_desk_ends_the_call() {
 
 #[tokio::test]
 async fn a_panic_in_a_tool_is_an_answer() {
-    let (room, executor) = stubborn(false, true);
+    let (fixture, executor) = stubborn(false, true);
     let read = call("Read", json!({"path": "a"}));
     let outcome = executor
-        .run(&read, room.permit(Role::Coder, &read), &room.context)
+        .run(&read, fixture.permit(Role::Coder, &read), &fixture.context)
         .await;
     assert!(
         !outcome.ok && outcome.text.contains("fault of the runtime"),
@@ -225,17 +226,27 @@ async fn a_panic_in_a_tool_is_an_answer() {
 
 #[tokio::test]
 async fn recovery_repeats_what_is_pure_and_never_what_is_opaque() {
-    let room = Room::new();
-    room.write("a.txt", "one\n");
+    let fixture = Fixture::new();
+    fixture.write("a.txt", "one\n");
     let read = call("Read", json!({"path": "a.txt"}));
-    let again = room
+    let again = fixture
         .executor
-        .recover(&read, room.permit(Role::Coder, &read), None, &room.context)
+        .recover(
+            &read,
+            fixture.permit(Role::Coder, &read),
+            None,
+            &fixture.context,
+        )
         .await;
     assert!(again.ok && again.text.contains("one"));
-    let (room, executor) = stubborn(true, false);
+    let (fixture, executor) = stubborn(true, false);
     let told = executor
-        .recover(&read, room.permit(Role::Coder, &read), None, &room.context)
+        .recover(
+            &read,
+            fixture.permit(Role::Coder, &read),
+            None,
+            &fixture.context,
+        )
         .await;
     assert!(
         !told.ok && told.text.contains("was not repeated"),
@@ -264,8 +275,8 @@ fn a_native_tool_cannot_be_replaced() {
 
 #[tokio::test]
 async fn the_checklist_is_kept_on_the_desk() {
-    let room = Room::new();
-    let shown = room
+    let fixture = Fixture::new();
+    let shown = fixture
         .call("Checklist", json!({"steps": [
             {"text": "add the flag", "state": "done"}, {"text": "test it", "state": "doing"}, {"text": "tell"}
         ]}))
@@ -275,13 +286,13 @@ async fn the_checklist_is_kept_on_the_desk() {
         "1 of 3 steps done\n[x] add the flag\n[>] test it\n[ ] tell"
     );
     assert_eq!(
-        room.context.checklist()[1],
+        fixture.context.checklist()[1],
         Step {
             text: "test it".into(),
             state: StepState::Doing
         }
     );
-    let twice = room
+    let twice = fixture
         .call(
             "Checklist",
             json!({"steps": [{"text": "a", "state": "doing"}, {"text": "b", "state": "doing"}]}),
@@ -292,7 +303,7 @@ async fn the_checklist_is_kept_on_the_desk() {
         "{}",
         twice.text
     );
-    let bad = room
+    let bad = fixture
         .call(
             "Checklist",
             json!({"steps": [{"text": "a", "state": "half"}]}),
@@ -303,7 +314,7 @@ async fn the_checklist_is_kept_on_the_desk() {
         "{}",
         bad.text
     );
-    let seen = room.call("Checklist", json!({"steps": []})).await;
+    let seen = fixture.call("Checklist", json!({"steps": []})).await;
     assert!(
         seen.text.starts_with("1 of 3"),
         "an empty list only shows: {}",
@@ -351,7 +362,7 @@ impl Tool for Meets {
 
 #[tokio::test(start_paused = true)]
 async fn a_batch_runs_at_once_and_answers_in_order() {
-    let room = Room::new();
+    let fixture = Fixture::new();
     let mut registry = Registry::empty();
     registry.add(Box::new(Meets(Arc::new(tokio::sync::Barrier::new(3)))));
     let executor = Executor::new(registry);
@@ -365,8 +376,8 @@ async fn a_batch_runs_at_once_and_answers_in_order() {
     assert_eq!(butler_tools::batches(&calls), [[0, 1, 2]]);
     let permitted = calls
         .iter()
-        .map(|call| (call, room.permit(Role::Coder, call)));
-    let outcomes = executor.run_batch(permitted, &room.context).await;
+        .map(|call| (call, fixture.permit(Role::Coder, call)));
+    let outcomes = executor.run_batch(permitted, &fixture.context).await;
     let texts: Vec<&str> = outcomes
         .iter()
         .map(|outcome| outcome.text.as_str())
@@ -380,10 +391,10 @@ async fn a_batch_runs_at_once_and_answers_in_order() {
 
 #[tokio::test]
 async fn a_small_model_gets_small_results() {
-    let mut room = Room::new();
-    room.context = room.context.clone().with_result_bytes(8 * 1024);
-    room.write("long.txt", "some words on a line\n".repeat(1500));
-    let shown = room.call("Read", json!({"path": "long.txt"})).await;
+    let mut fixture = Fixture::new();
+    fixture.context = fixture.context.clone().with_result_bytes(8 * 1024);
+    fixture.write("long.txt", "some words on a line\n".repeat(1500));
+    let shown = fixture.call("Read", json!({"path": "long.txt"})).await;
     assert!(
         shown.ok && shown.text.len() < 9 * 1024,
         "{}",

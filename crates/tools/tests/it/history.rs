@@ -5,13 +5,13 @@ use std::{process::Command, sync::Arc};
 use butler_testkit::ScratchRepo;
 use serde_json::json;
 
-use crate::room::Room;
+use crate::fixture::Fixture;
 
-fn git(room: &Room, args: &[&str]) {
+fn git(fixture: &Fixture, args: &[&str]) {
     let done = Command::new("git")
         .args(["-c", "user.name=ana", "-c", "user.email=ana@example.com"])
         .args(args)
-        .current_dir(&room.root)
+        .current_dir(&fixture.root)
         .output()
         .unwrap();
     assert!(
@@ -22,27 +22,27 @@ fn git(room: &Room, args: &[&str]) {
 }
 
 /// A clone with a branch of two commits, one change and one new file.
-fn branch() -> (ScratchRepo, Room) {
+fn branch() -> (ScratchRepo, Fixture) {
     let repo = ScratchRepo::new();
-    let room = Room::at(repo.root());
-    git(&room, &["switch", "-qc", "work"]);
+    let fixture = Fixture::at(repo.root());
+    git(&fixture, &["switch", "-qc", "work"]);
     for (file, subject) in [
         ("src/a.txt", "Add the parser"),
         ("src/b.txt", "Teach it unicode"),
     ] {
-        room.write(file, "one\ntwo\n");
-        git(&room, &["add", "."]);
-        git(&room, &["commit", "-qm", subject]);
+        fixture.write(file, "one\ntwo\n");
+        git(&fixture, &["add", "."]);
+        git(&fixture, &["commit", "-qm", subject]);
     }
-    room.write("src/a.txt", "one\n2\n");
-    room.write("new.txt", "fresh\n");
-    (repo, room)
+    fixture.write("src/a.txt", "one\n2\n");
+    fixture.write("new.txt", "fresh\n");
+    (repo, fixture)
 }
 
 #[tokio::test]
 async fn status_names_branch_and_changes() {
-    let (_repo, room) = branch();
-    let shown = room.call("GitStatus", json!({})).await;
+    let (_repo, fixture) = branch();
+    let shown = fixture.call("GitStatus", json!({})).await;
     assert!(
         shown
             .text
@@ -57,9 +57,9 @@ async fn status_names_branch_and_changes() {
         "{}",
         shown.text
     );
-    git(&room, &["checkout", "-q", "--", "."]);
-    git(&room, &["clean", "-qf"]);
-    let clean = room.call("GitStatus", json!({})).await;
+    git(&fixture, &["checkout", "-q", "--", "."]);
+    git(&fixture, &["clean", "-qf"]);
+    let clean = fixture.call("GitStatus", json!({})).await;
     assert!(
         clean.text.starts_with("nothing to commit, on work"),
         "{}",
@@ -69,8 +69,8 @@ async fn status_names_branch_and_changes() {
 
 #[tokio::test]
 async fn log_filters_and_pages() {
-    let (_repo, room) = branch();
-    let all = room.call("GitLog", json!({"limit": 2})).await;
+    let (_repo, fixture) = branch();
+    let all = fixture.call("GitLog", json!({"limit": 2})).await;
     assert!(all.text.starts_with("2 commits\n"), "{}", all.text);
     assert!(
         all.text.contains(" ana: Teach it unicode\n"),
@@ -82,31 +82,31 @@ async fn log_filters_and_pages() {
         "{}",
         all.text
     );
-    let rest = room.call("GitLog", json!({"offset": 2})).await;
+    let rest = fixture.call("GitLog", json!({"offset": 2})).await;
     assert!(rest.text.starts_with("1 commits\n"), "{}", rest.text);
-    let by_path = room.call("GitLog", json!({"path": "src/a.txt"})).await;
+    let by_path = fixture.call("GitLog", json!({"path": "src/a.txt"})).await;
     assert!(
         by_path.text.contains("Add the parser") && !by_path.text.contains("unicode"),
         "{}",
         by_path.text
     );
-    let by_text = room.call("GitLog", json!({"pattern": "UNICODE"})).await;
+    let by_text = fixture.call("GitLog", json!({"pattern": "UNICODE"})).await;
     assert!(by_text.text.starts_with("1 commits\n"), "{}", by_text.text);
-    let none = room.call("GitLog", json!({"pattern": ".*"})).await;
+    let none = fixture.call("GitLog", json!({"pattern": ".*"})).await;
     assert!(
         none.text.starts_with("no commit matches"),
         "text, not a pattern: {}",
         none.text
     );
     for bad in ["--output=x", "-p", "a..b"] {
-        let refused = room.call("GitLog", json!({"from": bad})).await;
+        let refused = fixture.call("GitLog", json!({"from": bad})).await;
         assert!(
             !refused.ok && refused.text.starts_with("refused"),
             "{}",
             refused.text
         );
     }
-    let unknown = room.call("GitLog", json!({"from": "nowhere"})).await;
+    let unknown = fixture.call("GitLog", json!({"from": "nowhere"})).await;
     assert!(
         !unknown.ok && unknown.text.starts_with("failed: git says"),
         "{}",
@@ -116,8 +116,8 @@ async fn log_filters_and_pages() {
 
 #[tokio::test]
 async fn diff_shows_the_whole_branch_with_new_files() {
-    let (_repo, room) = branch();
-    let shown = room.call("GitDiff", json!({})).await;
+    let (_repo, fixture) = branch();
+    let shown = fixture.call("GitDiff", json!({})).await;
     assert!(
         shown
             .text
@@ -132,7 +132,7 @@ async fn diff_shows_the_whole_branch_with_new_files() {
         "{}",
         shown.text
     );
-    let one = room
+    let one = fixture
         .call("GitDiff", json!({"path": "src/a.txt", "base": "HEAD"}))
         .await;
     assert!(
@@ -140,15 +140,15 @@ async fn diff_shows_the_whole_branch_with_new_files() {
         "{}",
         one.text
     );
-    let short = room.call("GitDiff", json!({"summary": true})).await;
+    let short = fixture.call("GitDiff", json!({"summary": true})).await;
     assert!(!short.text.contains("@@"), "{}", short.text);
-    let commit = room.call("GitDiff", json!({"commit": "HEAD"})).await;
+    let commit = fixture.call("GitDiff", json!({"commit": "HEAD"})).await;
     assert!(
         commit.text.contains("Teach it unicode") && commit.text.contains("src/b.txt +2 -0"),
         "{}",
         commit.text
     );
-    let none = room.call("GitDiff", json!({"path": "README.md"})).await;
+    let none = fixture.call("GitDiff", json!({"path": "README.md"})).await;
     assert!(
         none.ok && none.text.starts_with("no differences"),
         "{}",
@@ -158,14 +158,14 @@ async fn diff_shows_the_whole_branch_with_new_files() {
 
 #[tokio::test]
 async fn the_drivers_diff_is_used_and_cut_by_path() {
-    let (_repo, mut room) = branch();
+    let (_repo, mut fixture) = branch();
     let text = "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\ndiff --git a/y b/y\n--- a/y\n+++ b/y\n@@ -1 +1 @@\n-c\n+d\n";
-    room.context = room.context.clone().with_diff(Arc::new(move |_| {
+    fixture.context = fixture.context.clone().with_diff(Arc::new(move |_| {
         Box::pin(async move { Ok(text.to_owned()) })
     }));
-    let both = room.call("GitDiff", json!({})).await;
+    let both = fixture.call("GitDiff", json!({})).await;
     assert!(both.text.starts_with("2 files, +2 -2\n"), "{}", both.text);
-    let one = room.call("GitDiff", json!({"path": "y"})).await;
+    let one = fixture.call("GitDiff", json!({"path": "y"})).await;
     assert!(
         one.text.contains("+d") && !one.text.contains("+b"),
         "{}",
@@ -175,8 +175,8 @@ async fn the_drivers_diff_is_used_and_cut_by_path() {
 
 #[tokio::test]
 async fn a_hostile_repo_runs_nothing() {
-    let (_repo, room) = branch();
-    let canary = room.scratch.path().join("ran");
+    let (_repo, fixture) = branch();
+    let canary = fixture.scratch.path().join("ran");
     let touch = format!("touch {}", canary.display());
     for key in [
         "core.fsmonitor",
@@ -185,25 +185,25 @@ async fn a_hostile_repo_runs_nothing() {
         "filter.x.clean",
         "diff.x.textconv",
     ] {
-        git(&room, &["config", key, &touch]);
+        git(&fixture, &["config", key, &touch]);
     }
-    room.write(".gitattributes", "* filter=x diff=x\n");
+    fixture.write(".gitattributes", "* filter=x diff=x\n");
     for (tool, arguments) in [
         ("GitStatus", json!({})),
         ("GitDiff", json!({})),
         ("GitDiff", json!({"commit": "HEAD"})),
         ("GitLog", json!({})),
     ] {
-        let _ = room.call(tool, arguments).await;
+        let _ = fixture.call(tool, arguments).await;
         assert!(!canary.exists(), "{tool} ran something");
     }
 }
 
 #[tokio::test]
 async fn a_folder_without_a_repository_says_so() {
-    let room = Room::new();
+    let fixture = Fixture::new();
     for tool in ["GitStatus", "GitLog", "GitDiff"] {
-        let outcome = room.call(tool, json!({})).await;
+        let outcome = fixture.call(tool, json!({})).await;
         assert!(
             !outcome.ok && outcome.text.starts_with("failed"),
             "{tool}: {}",

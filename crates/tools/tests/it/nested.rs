@@ -13,46 +13,49 @@ use butler_protocol::Role;
 use butler_testkit::git;
 use serde_json::json;
 
-use crate::room::Room;
+use crate::fixture::Fixture;
 
 /// How a repository makes git start a program.
 const WAYS: &[&str] = &["clean", "process", "fsmonitor", "hook", "alias"];
 
 struct Trap {
-    room: Room,
+    fixture: Fixture,
     sprung: PathBuf,
 }
 
 impl Trap {
     fn set(way: &str) -> Self {
         butler_repo::confine_with(env!("CARGO_BIN_EXE_butler-tools-sandbox").into());
-        let room = Room::new();
-        let sprung = room.scratch.path().join("sprung");
-        let script = room.root.join("program.sh");
-        room.write(
+        let fixture = Fixture::new();
+        let sprung = fixture.scratch.path().join("sprung");
+        let script = fixture.root.join("program.sh");
+        fixture.write(
             "program.sh",
             format!("#!/bin/sh\ntouch '{}'\ncat\n", sprung.display()),
         );
         fs::set_permissions(&script, PermissionsExt::from_mode(0o755)).unwrap();
-        git(&room.root, &["init", "--quiet", "-b", "main", "."]);
-        let inner = room.root.join("sub");
+        git(&fixture.root, &["init", "--quiet", "-b", "main", "."]);
+        let inner = fixture.root.join("sub");
         inside(&inner, way, script.to_str().unwrap());
         let head = git(&inner, &["rev-parse", "HEAD"]);
-        room.write(
+        fixture.write(
             ".gitmodules",
             "[submodule \"sub\"]\n\tpath = sub\n\turl = ./sub\n\tignore = none\n",
         );
         let link = format!("160000,{head},sub");
-        git(&room.root, &["update-index", "--add", "--cacheinfo", &link]);
-        git(&room.root, &["add", ".gitmodules", "program.sh"]);
-        git(&room.root, &["commit", "--quiet", "-m", "outer"]);
+        git(
+            &fixture.root,
+            &["update-index", "--add", "--cacheinfo", &link],
+        );
+        git(&fixture.root, &["add", ".gitmodules", "program.sh"]);
+        git(&fixture.root, &["commit", "--quiet", "-m", "outer"]);
         // Made by a command later: something that git has to look at closely.
-        room.write("sub/x.txt", "y\n");
+        fixture.write("sub/x.txt", "y\n");
         let later = SystemTime::now() + Duration::from_secs(10);
         let file = fs::File::options().write(true).open(inner.join("x.txt"));
         file.unwrap().set_modified(later).unwrap();
         let _ = fs::remove_file(&sprung);
-        Self { room, sprung }
+        Self { fixture, sprung }
     }
 }
 
@@ -89,7 +92,7 @@ async fn git_runs_no_program_of_a_nested_repository() {
             ("GitDiff", json!({"commit": "HEAD"})),
             ("GitLog", json!({})),
         ] {
-            let outcome = trap.room.call_as(Role::Coder, tool, arguments).await;
+            let outcome = trap.fixture.call_as(Role::Coder, tool, arguments).await;
             assert!(outcome.ok, "{tool}: {}", outcome.text);
             if trap.sprung.exists() {
                 ran.push(format!("{tool}: {way}"));
@@ -107,20 +110,20 @@ async fn git_runs_no_program_of_a_nested_repository() {
 #[tokio::test]
 async fn git_looks_at_no_other_folder_than_its_own() {
     butler_repo::confine_with(env!("CARGO_BIN_EXE_butler-tools-sandbox").into());
-    let room = Room::new();
-    git(&room.root, &["init", "--quiet", "-b", "main", "."]);
-    room.write("x.txt", "x\n");
-    git(&room.root, &["add", "."]);
-    git(&room.root, &["commit", "--quiet", "-m", "x"]);
-    let secret = room.outside("person/.ssh/id_ed25519", "the secret\n");
+    let fixture = Fixture::new();
+    git(&fixture.root, &["init", "--quiet", "-b", "main", "."]);
+    fixture.write("x.txt", "x\n");
+    git(&fixture.root, &["add", "."]);
+    git(&fixture.root, &["commit", "--quiet", "-m", "x"]);
+    let secret = fixture.outside("person/.ssh/id_ed25519", "the secret\n");
     let elsewhere = secret.parent().unwrap().to_str().unwrap().to_owned();
-    git(&room.root, &["config", "core.worktree", &elsewhere]);
+    git(&fixture.root, &["config", "core.worktree", &elsewhere]);
     for (tool, arguments) in [
         ("GitStatus", json!({})),
         ("GitDiff", json!({})),
         ("GitDiff", json!({"base": "HEAD"})),
     ] {
-        let outcome = room.call(tool, arguments).await;
+        let outcome = fixture.call(tool, arguments).await;
         let told = outcome.text.contains("id_ed25519") || outcome.text.contains("the secret");
         assert!(!told, "{tool}: {}", outcome.text);
     }
@@ -130,16 +133,16 @@ async fn git_looks_at_no_other_folder_than_its_own() {
 #[tokio::test]
 async fn logins_in_the_config_are_not_seen_by_commands() {
     let token = ["ghp", "_", "16C7e42F292c6912E7710c838347Ae178B4a"].concat();
-    let room = Room::with_jail(Vec::new());
-    git(&room.root, &["init", "--quiet", "-b", "main", "."]);
+    let fixture = Fixture::with_sandbox(Vec::new());
+    git(&fixture.root, &["init", "--quiet", "-b", "main", "."]);
     let address = format!("https://{token}@example.org/you/app.git");
-    git(&room.root, &["remote", "add", "origin", &address]);
+    git(&fixture.root, &["remote", "add", "origin", &address]);
     git(
-        &room.root,
+        &fixture.root,
         &["config", "http.extraheader", &format!("basic {token}")],
     );
     let command = "cat .git/config; git config --list; git remote -v; grep -r . .git/codebutler";
-    let shown = room.call("Bash", json!({"command": command})).await;
+    let shown = fixture.call("Bash", json!({"command": command})).await;
     assert!(
         shown.text.contains("https://example.org/you/app.git"),
         "{}",

@@ -6,7 +6,7 @@ use butler_tools::{Check, ReadyGate};
 use serde_json::json;
 use tokio::sync::watch;
 
-use crate::room::Room;
+use crate::fixture::Fixture;
 
 /// The other side of a gate.
 struct Keeper {
@@ -14,7 +14,7 @@ struct Keeper {
     waiting: watch::Receiver<usize>,
 }
 
-fn room() -> (Room, Keeper) {
+fn fixture() -> (Fixture, Keeper) {
     let check = Check {
         name: "test".to_owned(),
         command: "cat installed".to_owned(),
@@ -33,26 +33,26 @@ fn room() -> (Room, Keeper) {
                 .unwrap()
         })
     });
-    let mut room = Room::with_jail(vec![check]);
-    room.context = room.context.with_ready(gate);
-    (room, Keeper { opens, waiting })
+    let mut fixture = Fixture::with_sandbox(vec![check]);
+    fixture.context = fixture.context.with_ready(gate);
+    (fixture, Keeper { opens, waiting })
 }
 
 #[tokio::test]
 async fn commands_and_checks_wait_for_the_preparation_and_files_do_not() {
-    let (room, mut keeper) = room();
-    let written = room.call("Write", json!({"path": "a.txt", "content": "a\n"}));
+    let (fixture, mut keeper) = fixture();
+    let written = fixture.call("Write", json!({"path": "a.txt", "content": "a\n"}));
     assert!(written.await.ok);
     let look = json!({"command": "cat installed"});
     let (shown, checked, ()) = tokio::join!(
-        room.call("Bash", look),
-        room.call("RunChecks", json!({})),
+        fixture.call("Bash", look),
+        fixture.call("RunChecks", json!({})),
         async {
             // Only when both are at the gate is there anything to find.
             let both = keeper.waiting.wait_for(|count| *count == 2);
             let both = tokio::time::timeout(Duration::from_secs(60), both).await;
             drop(both.unwrap().unwrap());
-            room.write("installed", "yes\n");
+            fixture.write("installed", "yes\n");
             keeper.opens.send_replace(Some(None));
         }
     );
@@ -62,21 +62,21 @@ async fn commands_and_checks_wait_for_the_preparation_and_files_do_not() {
 
 #[tokio::test]
 async fn a_failed_preparation_is_named_under_what_fails_and_nowhere_else() {
-    let (room, keeper) = room();
+    let (fixture, keeper) = fixture();
     let warning = "the preparation failed: `x`, exit 1".to_owned();
     keeper.opens.send_replace(Some(Some(warning)));
     for (tool, arguments) in [
         ("Bash", json!({"command": "cat installed"})),
         ("RunChecks", json!({})),
     ] {
-        let failed = room.call(tool, arguments).await;
+        let failed = fixture.call(tool, arguments).await;
         assert!(
             !failed.ok && failed.text.contains("`x`, exit 1"),
             "{}",
             failed.text
         );
     }
-    let fine = room.call("Bash", json!({"command": "echo fine"})).await;
+    let fine = fixture.call("Bash", json!({"command": "echo fine"})).await;
     assert!(
         fine.ok && !fine.text.contains("preparation"),
         "{}",
@@ -86,13 +86,16 @@ async fn a_failed_preparation_is_named_under_what_fails_and_nowhere_else() {
 
 #[tokio::test]
 async fn a_stop_ends_the_waiting() {
-    let (room, mut keeper) = room();
-    let (stopped, ()) = tokio::join!(room.call("Bash", json!({"command": "touch ran"})), async {
-        let at_the_gate = keeper.waiting.wait_for(|count| *count == 1);
-        let there = tokio::time::timeout(Duration::from_secs(60), at_the_gate).await;
-        drop(there.unwrap().unwrap());
-        room.context.cancel().cancel();
-    });
+    let (fixture, mut keeper) = fixture();
+    let (stopped, ()) = tokio::join!(
+        fixture.call("Bash", json!({"command": "touch ran"})),
+        async {
+            let at_the_gate = keeper.waiting.wait_for(|count| *count == 1);
+            let there = tokio::time::timeout(Duration::from_secs(60), at_the_gate).await;
+            drop(there.unwrap().unwrap());
+            fixture.context.cancel().cancel();
+        }
+    );
     assert!(!stopped.ok, "{}", stopped.text);
-    assert!(!room.root.join("ran").exists());
+    assert!(!fixture.root.join("ran").exists());
 }

@@ -3,14 +3,14 @@
 use butler_protocol::{Image, Role};
 use serde_json::json;
 
-use crate::room::Room;
+use crate::fixture::Fixture;
 
 #[tokio::test]
 async fn lines_are_numbered_and_long_files_come_in_parts() {
-    let room = Room::new();
+    let fixture = Fixture::new();
     let text: String = (1..=2500).map(|n| format!("line {n}\n")).collect();
-    room.write("src/long.txt", text);
-    let first = room.call("Read", json!({"path": "src/long.txt"})).await;
+    fixture.write("src/long.txt", text);
+    let first = fixture.call("Read", json!({"path": "src/long.txt"})).await;
     assert!(first.ok);
     assert!(
         first
@@ -22,14 +22,14 @@ async fn lines_are_numbered_and_long_files_come_in_parts() {
         "{}",
         first.text
     );
-    let middle = room
+    let middle = fixture
         .call("Read", json!({"path": "src/long.txt", "offset": 2499}))
         .await;
     assert_eq!(
         middle.text,
         "src/long.txt, lines 2499-2500 of 2500\n  2499\tline 2499\n  2500\tline 2500\n"
     );
-    let behind = room
+    let behind = fixture
         .call("Read", json!({"path": "src/long.txt", "offset": 2501}))
         .await;
     assert!(
@@ -41,22 +41,22 @@ async fn lines_are_numbered_and_long_files_come_in_parts() {
 
 #[tokio::test]
 async fn huge_lines_and_files_are_capped_and_say_so() {
-    let room = Room::new();
-    room.write("one-line.json", "x".repeat(3_000_000));
-    let shown = room.call("Read", json!({"path": "one-line.json"})).await;
+    let fixture = Fixture::new();
+    fixture.write("one-line.json", "x".repeat(3_000_000));
+    let shown = fixture.call("Read", json!({"path": "one-line.json"})).await;
     assert!(shown.ok && shown.text.len() < 2000, "{}", shown.text.len());
     assert!(shown.text.contains("[… 2999000 characters]"));
-    room.write("wide.txt", format!("{}\n", "y".repeat(900)).repeat(900));
-    let shown = room.call("Read", json!({"path": "wide.txt"})).await;
+    fixture.write("wide.txt", format!("{}\n", "y".repeat(900)).repeat(900));
+    let shown = fixture.call("Read", json!({"path": "wide.txt"})).await;
     assert!(shown.text.len() < 60_000);
     assert!(
         shown.text.contains("more lines: offset="),
         "{}",
         &shown.text[shown.text.len() - 80..]
     );
-    let file = std::fs::File::create(room.root.join("sparse")).unwrap();
+    let file = std::fs::File::create(fixture.root.join("sparse")).unwrap();
     file.set_len(1 << 40).unwrap();
-    let shown = room.call("Read", json!({"path": "sparse"})).await;
+    let shown = fixture.call("Read", json!({"path": "sparse"})).await;
     assert!(
         !shown.ok && shown.text.contains("more than the"),
         "{}",
@@ -66,26 +66,26 @@ async fn huge_lines_and_files_are_capped_and_say_so() {
 
 #[tokio::test]
 async fn pictures_are_shown_and_torn_ones_are_not() {
-    let room = Room::new();
+    let fixture = Fixture::new();
     let mut gif = b"GIF89a\x05\x00\x07\x00\x00\x00\x00".to_vec();
     gif.extend(b",\0\0\0\0\x05\0\x07\0\0\x02\0;");
-    room.write("logo.gif", &gif);
-    room.write("torn.gif", &gif[..20]);
-    let shown = room.call("Read", json!({"path": "logo.gif"})).await;
+    fixture.write("logo.gif", &gif);
+    fixture.write("torn.gif", &gif[..20]);
+    let shown = fixture.call("Read", json!({"path": "logo.gif"})).await;
     assert!(
         shown.ok && shown.text.contains("a GIF picture, 5×7, 26 bytes"),
         "{}",
         shown.text
     );
     assert_eq!(shown.images, [Image::new("image/gif", &gif)]);
-    let torn = room.call("Read", json!({"path": "torn.gif"})).await;
+    let torn = fixture.call("Read", json!({"path": "torn.gif"})).await;
     assert!(!torn.ok && torn.text.contains("not whole"), "{}", torn.text);
     assert!(torn.images.is_empty());
 }
 
 #[tokio::test]
 async fn a_pdf_is_read_as_text_and_a_bad_one_is_named() {
-    let room = Room::new();
+    let fixture = Fixture::new();
     // As small as a document gets; its table of places is wrong on purpose.
     let page = "BT /F1 12 Tf (Invoice 42) Tj ET";
     let pdf = format!(
@@ -97,8 +97,8 @@ async fn a_pdf_is_read_as_text_and_a_bad_one_is_named() {
          xref\n0 0\ntrailer <</Root 1 0 R/Size 6>>\nstartxref\n0\n%%EOF\n",
         page.len()
     );
-    room.write("bill.pdf", &pdf);
-    let shown = room.call("Read", json!({"path": "bill.pdf"})).await;
+    fixture.write("bill.pdf", &pdf);
+    let shown = fixture.call("Read", json!({"path": "bill.pdf"})).await;
     assert!(
         shown.ok
             && shown
@@ -108,8 +108,8 @@ async fn a_pdf_is_read_as_text_and_a_bad_one_is_named() {
         "{}",
         shown.text
     );
-    room.write("bad.pdf", &pdf[..60]);
-    let bad = room.call("Read", json!({"path": "bad.pdf"})).await;
+    fixture.write("bad.pdf", &pdf[..60]);
+    let bad = fixture.call("Read", json!({"path": "bad.pdf"})).await;
     assert!(
         !bad.ok && bad.text.contains("is a PDF document, 60 bytes"),
         "{}",
@@ -119,15 +119,15 @@ async fn a_pdf_is_read_as_text_and_a_bad_one_is_named() {
 
 #[tokio::test]
 async fn binary_is_named_and_odd_encodings_are_read() {
-    let room = Room::new();
-    room.write("a.png", b"\x89PNG\r\n\x1a\n\0\0\0");
-    room.write("b.bin", b"ab\0cd");
-    room.write("c.txt", b"\xff\xfeh\0i\0");
-    room.write("d.txt", "one\r\ntwo\r\n");
-    room.write("e.txt", "");
+    let fixture = Fixture::new();
+    fixture.write("a.png", b"\x89PNG\r\n\x1a\n\0\0\0");
+    fixture.write("b.bin", b"ab\0cd");
+    fixture.write("c.txt", b"\xff\xfeh\0i\0");
+    fixture.write("d.txt", "one\r\ntwo\r\n");
+    fixture.write("e.txt", "");
     let text = |path: &'static str| {
-        let room = &room;
-        async move { room.call("Read", json!({"path": path})).await }
+        let fixture = &fixture;
+        async move { fixture.call("Read", json!({"path": path})).await }
     };
     assert!(
         text("a.png")
@@ -148,15 +148,17 @@ async fn binary_is_named_and_odd_encodings_are_read() {
 
 #[tokio::test]
 async fn a_missing_file_names_what_looks_like_it() {
-    let room = Room::new();
-    room.write("src/Settings.rs", "");
-    room.write("src/u\u{308}ber.txt", "");
-    let near = room.call("Read", json!({"path": "src/settings.rs"})).await;
+    let fixture = Fixture::new();
+    fixture.write("src/Settings.rs", "");
+    fixture.write("src/u\u{308}ber.txt", "");
+    let near = fixture
+        .call("Read", json!({"path": "src/settings.rs"}))
+        .await;
     assert_eq!(
         near.text,
         "failed: `src/settings.rs` does not exist: did you mean src/Settings.rs?"
     );
-    let other_form = room.call("Read", json!({"path": "src/über.txt"})).await;
+    let other_form = fixture.call("Read", json!({"path": "src/über.txt"})).await;
     assert!(
         other_form
             .text
@@ -164,15 +166,15 @@ async fn a_missing_file_names_what_looks_like_it() {
         "{}",
         other_form.text
     );
-    let none = room.call("Read", json!({"path": "nowhere/x"})).await;
+    let none = fixture.call("Read", json!({"path": "nowhere/x"})).await;
     assert!(none.text.contains("look for it with Glob"), "{}", none.text);
-    let folder = room.call("Read", json!({"path": "src"})).await;
+    let folder = fixture.call("Read", json!({"path": "src"})).await;
     assert!(
         folder.text.contains("is a folder: use Glob"),
         "{}",
         folder.text
     );
-    let through = room
+    let through = fixture
         .call("Read", json!({"path": "src/Settings.rs/x"}))
         .await;
     assert!(through.text.contains("not a folder"), "{}", through.text);
@@ -180,18 +182,18 @@ async fn a_missing_file_names_what_looks_like_it() {
 
 #[tokio::test]
 async fn values_of_env_files_are_hidden() {
-    let room = Room::new();
+    let fixture = Fixture::new();
     let value = ["hun", "ter2"].concat();
-    room.write(".env.local", format!("TOKEN={value}\n"));
-    let shown = room.call("Read", json!({"path": ".env.local"})).await;
+    fixture.write(".env.local", format!("TOKEN={value}\n"));
+    let shown = fixture.call("Read", json!({"path": ".env.local"})).await;
     assert!(
         shown.ok && shown.text.contains("TOKEN=[hidden]"),
         "{}",
         shown.text
     );
-    let found = room.call("Grep", json!({"pattern": value})).await;
+    let found = fixture.call("Grep", json!({"pattern": value})).await;
     assert!(found.text.starts_with("no line matches"), "{}", found.text);
-    let found = room
+    let found = fixture
         .call("Grep", json!({"pattern": value, "path": ".env.local"}))
         .await;
     assert!(found.text.starts_with("no line matches"), "{}", found.text);
@@ -199,14 +201,14 @@ async fn values_of_env_files_are_hidden() {
 
 #[tokio::test]
 async fn a_notebook_is_shown_as_its_cells() {
-    let room = Room::new();
+    let fixture = Fixture::new();
     let notebook = json!({
         "nbformat": 4,
         "cells": [{ "cell_type": "code", "source": ["x = 1\n", "x"], "outputs": [
             { "output_type": "execute_result", "data": { "text/plain": "1" } }] }],
     });
-    room.write("a.ipynb", notebook.to_string());
-    let shown = room.call("Read", json!({"path": "a.ipynb"})).await;
+    fixture.write("a.ipynb", notebook.to_string());
+    let shown = fixture.call("Read", json!({"path": "a.ipynb"})).await;
     assert!(
         shown.ok && shown.text.contains("\tx = 1\n"),
         "{}",
@@ -218,25 +220,26 @@ async fn a_notebook_is_shown_as_its_cells() {
         "{}",
         shown.text
     );
-    room.write("b.ipynb", "not a notebook\n");
-    let plain = room.call("Read", json!({"path": "b.ipynb"})).await;
+    fixture.write("b.ipynb", "not a notebook\n");
+    let plain = fixture.call("Read", json!({"path": "b.ipynb"})).await;
     assert!(plain.text.contains("\tnot a notebook\n"), "{}", plain.text);
 }
 
 #[tokio::test]
 async fn the_researcher_reads_research_only_also_through_links() {
-    let room = Room::new();
-    room.write(".codebutler/research/a.md", "kept\n");
-    room.write("src/main.rs", "code\n");
+    let fixture = Fixture::new();
+    fixture.write(".codebutler/research/a.md", "kept\n");
+    fixture.write("src/main.rs", "code\n");
     std::os::unix::fs::symlink(
         "../../src/main.rs",
-        room.root.join(".codebutler/research/b.md"),
+        fixture.root.join(".codebutler/research/b.md"),
     )
     .unwrap();
     let read = |path: &'static str| {
-        let room = &room;
+        let fixture = &fixture;
         async move {
-            room.call_as(Role::Researcher, "Read", json!({"path": path}))
+            fixture
+                .call_as(Role::Researcher, "Read", json!({"path": path}))
                 .await
         }
     };
@@ -251,7 +254,7 @@ async fn the_researcher_reads_research_only_also_through_links() {
     }
     for tool in ["Grep", "Glob"] {
         let pattern = if tool == "Grep" { "kept|code" } else { "**/*" };
-        let found = room
+        let found = fixture
             .call_as(Role::Researcher, tool, json!({"pattern": pattern}))
             .await;
         assert!(found.text.contains("research/a.md"), "{}", found.text);

@@ -2,48 +2,48 @@
 
 use serde_json::json;
 
-use crate::room::Room;
+use crate::fixture::Fixture;
 
-fn sample() -> Room {
-    let room = Room::new();
-    room.write(".gitignore", "target/\n*.log\n!keep.log\n/only-root\n");
-    room.write("src/main.rs", "fn main() {\n    start();\n}\n");
-    room.write("src/deep/.gitignore", "generated.rs\n");
-    room.write("src/deep/generated.rs", "start();\n");
-    room.write("src/deep/hand.rs", "// calls start();\nfn other() {}\n");
-    room.write("target/out.rs", "start();\n");
-    room.write("a.log", "start();\n");
-    room.write("keep.log", "start();\n");
-    room.write("only-root", "start();\n");
-    room.write("src/only-root", "start();\n");
-    room.write(".github/ci.yml", "run: start();\n");
-    room.write(".git/HEAD", "start();\n");
-    room.write(".codebutler/threads/x/plan.md", "start();\n");
-    room.write("bin.dat", b"start();\n\0\0");
-    room
+fn sample() -> Fixture {
+    let fixture = Fixture::new();
+    fixture.write(".gitignore", "target/\n*.log\n!keep.log\n/only-root\n");
+    fixture.write("src/main.rs", "fn main() {\n    start();\n}\n");
+    fixture.write("src/deep/.gitignore", "generated.rs\n");
+    fixture.write("src/deep/generated.rs", "start();\n");
+    fixture.write("src/deep/hand.rs", "// calls start();\nfn other() {}\n");
+    fixture.write("target/out.rs", "start();\n");
+    fixture.write("a.log", "start();\n");
+    fixture.write("keep.log", "start();\n");
+    fixture.write("only-root", "start();\n");
+    fixture.write("src/only-root", "start();\n");
+    fixture.write(".github/ci.yml", "run: start();\n");
+    fixture.write(".git/HEAD", "start();\n");
+    fixture.write(".codebutler/threads/x/plan.md", "start();\n");
+    fixture.write("bin.dat", b"start();\n\0\0");
+    fixture
 }
 
 #[tokio::test]
 async fn grep_honours_ignore_files_and_skips_binary() {
-    let room = sample();
-    let found = room.call("Grep", json!({"pattern": r"start\(\)"})).await;
+    let fixture = sample();
+    let found = fixture.call("Grep", json!({"pattern": r"start\(\)"})).await;
     assert_eq!(
         found.text,
         "5 matching lines in 5 files\n.github/ci.yml\n1:run: start();\nkeep.log\n1:start();\nsrc/deep/hand.rs\n1:// calls start();\nsrc/main.rs\n2:    start();\nsrc/only-root\n1:start();\n"
     );
-    let named = room
+    let named = fixture
         .call("Grep", json!({"pattern": "start", "path": "target"}))
         .await;
     assert!(named.text.contains("target/out.rs"), "{}", named.text);
-    let below = room
+    let below = fixture
         .call("Grep", json!({"pattern": "start", "path": "src/deep"}))
         .await;
     assert!(!below.text.contains("generated"), "{}", below.text);
-    let file = room
+    let file = fixture
         .call("Grep", json!({"pattern": "start", "path": "a.log"}))
         .await;
     assert!(file.text.contains("a.log\n1:start();"), "{}", file.text);
-    std::os::unix::fs::symlink("src", room.root.join("short")).unwrap();
+    std::os::unix::fs::symlink("src", fixture.root.join("short")).unwrap();
     for (tool, arguments) in [
         (
             "Grep",
@@ -53,14 +53,14 @@ async fn grep_honours_ignore_files_and_skips_binary() {
         ("Glob", json!({"pattern": "d*/h[a]nd.rs", "path": "short/"})),
         ("Grep", json!({"pattern": "other", "path": ""})),
     ] {
-        let found = room.call(tool, arguments).await;
+        let found = fixture.call(tool, arguments).await;
         assert!(
             found.text.contains("src/deep/hand.rs"),
             "{tool}: {}",
             found.text
         );
     }
-    let missing = room
+    let missing = fixture
         .call("Grep", json!({"pattern": "x", "path": "scr"}))
         .await;
     assert!(
@@ -72,8 +72,8 @@ async fn grep_honours_ignore_files_and_skips_binary() {
 
 #[tokio::test]
 async fn grep_shows_context_files_and_counts() {
-    let room = sample();
-    let context = room
+    let fixture = sample();
+    let context = fixture
         .call(
             "Grep",
             json!({"pattern": "start", "glob": "src/*.rs", "context": 1}),
@@ -86,14 +86,14 @@ async fn grep_shows_context_files_and_counts() {
         "{}",
         context.text
     );
-    let files = room
+    let files = fixture
         .call(
             "Grep",
             json!({"pattern": "start", "glob": "*.rs", "mode": "files"}),
         )
         .await;
     assert_eq!(files.text, "2 files match\nsrc/deep/hand.rs\nsrc/main.rs\n");
-    let count = room
+    let count = fixture
         .call(
             "Grep",
             json!({"pattern": "n", "glob": "*.rs", "mode": "count"}),
@@ -104,7 +104,7 @@ async fn grep_shows_context_files_and_counts() {
         "{}",
         count.text
     );
-    let lines = room
+    let lines = fixture
         .call("Grep", json!({"pattern": r"main\(\) \{\n\s+start"}))
         .await;
     assert!(
@@ -112,13 +112,15 @@ async fn grep_shows_context_files_and_counts() {
         "{}",
         lines.text
     );
-    let nothing = room.call("Grep", json!({"pattern": "absent_word"})).await;
+    let nothing = fixture
+        .call("Grep", json!({"pattern": "absent_word"}))
+        .await;
     assert!(
         nothing.ok && nothing.text.starts_with("no line matches"),
         "{}",
         nothing.text
     );
-    let plain = room.call("Grep", json!({"pattern": "start("})).await;
+    let plain = fixture.call("Grep", json!({"pattern": "start("})).await;
     assert!(
         plain.text.contains("src/main.rs"),
         "a broken pattern is taken as text: {}",
@@ -128,9 +130,9 @@ async fn grep_shows_context_files_and_counts() {
 
 #[tokio::test]
 async fn caps_say_how_to_see_the_rest() {
-    let room = Room::new();
-    room.write("many.txt", "hit\n".repeat(500));
-    let found = room
+    let fixture = Fixture::new();
+    fixture.write("many.txt", "hit\n".repeat(500));
+    let found = fixture
         .call("Grep", json!({"pattern": "hit", "limit": 3}))
         .await;
     assert_eq!(
@@ -138,9 +140,9 @@ async fn caps_say_how_to_see_the_rest() {
         "500 matching lines in 1 files\nmany.txt\n1:hit\n2:hit\n3:hit\n[497 more matching lines: narrow `pattern`, `path` or `glob`, or raise `limit`]"
     );
     for n in 0..20 {
-        room.write(&format!("d/{n:02}.txt"), "");
+        fixture.write(&format!("d/{n:02}.txt"), "");
     }
-    let listed = room
+    let listed = fixture
         .call("Glob", json!({"pattern": "d/*", "limit": 2}))
         .await;
     assert_eq!(
@@ -151,8 +153,8 @@ async fn caps_say_how_to_see_the_rest() {
 
 #[tokio::test]
 async fn glob_lists_sorted_and_knows_its_wildcards() {
-    let room = sample();
-    room.write("src/ünï\n.rs", "");
+    let fixture = sample();
+    fixture.write("src/ünï\n.rs", "");
     for (pattern, expected) in [
         (
             "*.rs",
@@ -166,24 +168,24 @@ async fn glob_lists_sorted_and_knows_its_wildcards() {
         ("./src/main.rs", "1 files\nsrc/main.rs\n"),
         ("{keep,none}.log", "1 files\nkeep.log\n"),
     ] {
-        let found = room.call("Glob", json!({"pattern": pattern})).await;
+        let found = fixture.call("Glob", json!({"pattern": pattern})).await;
         assert_eq!(found.text, expected, "{pattern}");
     }
-    let below = room
+    let below = fixture
         .call("Glob", json!({"pattern": "deep/*.rs", "path": "src"}))
         .await;
     assert_eq!(below.text, "1 files\nsrc/deep/hand.rs\n");
-    let absolute = format!("{}/src/*.rs", room.root.display());
-    assert!(room.call("Glob", json!({"pattern": absolute})).await.ok);
+    let absolute = format!("{}/src/*.rs", fixture.root.display());
+    assert!(fixture.call("Glob", json!({"pattern": absolute})).await.ok);
     for pattern in ["../*", "/etc/*", "a/../../*"] {
-        let refused = room.call("Glob", json!({"pattern": pattern})).await;
+        let refused = fixture.call("Glob", json!({"pattern": pattern})).await;
         assert!(
             !refused.ok && refused.text.contains("outside"),
             "{pattern}: {}",
             refused.text
         );
     }
-    let broken = room.call("Glob", json!({"pattern": "src/[a"})).await;
+    let broken = fixture.call("Glob", json!({"pattern": "src/[a"})).await;
     assert!(
         broken.text.contains("check its brackets"),
         "{}",
@@ -193,18 +195,18 @@ async fn glob_lists_sorted_and_knows_its_wildcards() {
 
 #[tokio::test]
 async fn a_wide_folder_is_searched_whole() {
-    let room = Room::new();
+    let fixture = Fixture::new();
     for n in 0..1500 {
-        room.write(&format!("wide/{n}.txt"), format!("number {n}\n"));
+        fixture.write(&format!("wide/{n}.txt"), format!("number {n}\n"));
     }
-    let found = room
+    let found = fixture
         .call(
             "Grep",
             json!({"pattern": "number", "mode": "files", "limit": 1}),
         )
         .await;
     assert!(found.text.starts_with("1500 files match"), "{}", found.text);
-    let listed = room
+    let listed = fixture
         .call("Glob", json!({"pattern": "wide/*", "limit": 1}))
         .await;
     assert!(listed.text.starts_with("1500 files"), "{}", listed.text);

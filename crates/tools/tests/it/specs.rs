@@ -5,7 +5,7 @@ use butler_protocol::Role;
 use butler_tools::Registry;
 use serde_json::Value;
 
-use crate::room::{Room, call};
+use crate::fixture::{Fixture, call};
 
 /// Words that some providers refuse in a schema.
 const REFUSED: [&str; 10] = [
@@ -66,8 +66,8 @@ fn schemas_are_flat_small_and_explained() {
 /// The example in each description is a call that its tool takes.
 #[test]
 fn examples_validate() {
-    let room = Room::new();
-    let registry = room.executor.registry();
+    let fixture = Fixture::new();
+    let registry = fixture.executor.registry();
     for name in registry.names() {
         let spec = registry.get(name).unwrap().spec();
         let example = spec.description.split("Example: ").nth(1).unwrap();
@@ -83,7 +83,7 @@ fn examples_validate() {
             .into_iter()
             .find(|role| butler_policy::right(*role, name) != butler_policy::Right::No)
             .unwrap_or_else(|| panic!("no role may use {name}"));
-        let judged = room.judge(role, &call(name, arguments));
+        let judged = fixture.judge(role, &call(name, arguments));
         assert!(matches!(judged, Judgement::Run(_)), "{name}: {judged:?}");
     }
 }

@@ -19,7 +19,7 @@ use butler_protocol::{Role, ToolOutcome};
 use butler_tools::{Executor, Lookup, Registry, Web};
 use serde_json::{Value, json};
 
-use crate::room::Room;
+use crate::fixture::Fixture;
 
 /// A server that counts what must not be reached.
 struct Site {
@@ -117,14 +117,16 @@ impl Site {
     }
 
     async fn fetch_url(&self, url: &str, more: Value) -> ToolOutcome {
-        let mut room = Room::new();
-        room.executor = Executor::new(Registry::native_with(self.web()));
+        let mut fixture = Fixture::new();
+        fixture.executor = Executor::new(Registry::native_with(self.web()));
         let mut arguments = json!({"url": url});
         arguments
             .as_object_mut()
             .unwrap()
             .extend(more.as_object().cloned().unwrap_or_default());
-        room.call_as(Role::Researcher, "WebFetch", arguments).await
+        fixture
+            .call_as(Role::Researcher, "WebFetch", arguments)
+            .await
     }
 }
 
@@ -287,8 +289,8 @@ async fn nothing_of_ours_goes_along() {
 
 #[tokio::test]
 async fn only_the_researcher_reads_the_web() {
-    let room = Room::new();
-    let refused = room
+    let fixture = Fixture::new();
+    let refused = fixture
         .call("WebFetch", json!({"url": "https://example.com/"}))
         .await;
     assert!(

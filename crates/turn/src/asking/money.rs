@@ -70,7 +70,7 @@ impl Machine {
         Some(bill)
     }
 
-    /// The last rung: set money aside for the next turn.
+    /// The last rule: set money aside for the next turn.
     pub(crate) fn ask_model(&mut self, out: &mut Out) -> Step {
         self.reserve(Purpose::Turn, out);
         Step::Wait

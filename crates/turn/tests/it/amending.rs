@@ -4,7 +4,7 @@ use butler_protocol::{Ending, EventId, ModelMessage};
 use butler_turn::{Amended, Effect, Event};
 use serde_json::json;
 
-use crate::bench::{Bench, ana, calls, heard, text, to_run};
+use crate::harness::{Harness, ana, calls, heard, text, to_run};
 
 fn change(number: u32, now: Option<&str>) -> Event {
     let message = heard(number, ana(), "");
@@ -17,8 +17,8 @@ fn change(number: u32, now: Option<&str>) -> Event {
 }
 
 /// What the next request says.
-fn asked(bench: &Bench) -> String {
-    let messages = bench.messages();
+fn asked(harness: &Harness) -> String {
+    let messages = harness.messages();
     let users = messages.iter().filter_map(|message| match message {
         ModelMessage::User { text, .. } => Some(text.as_str()),
         _ => None,
@@ -27,27 +27,27 @@ fn asked(bench: &Bench) -> String {
 }
 
 /// A PM whose tool runs while a second message of ana waits.
-fn steered() -> (Bench, Vec<butler_protocol::ToolCall>) {
-    let mut bench = Bench::pm();
-    let effects = bench.ana("paint it");
-    let effects = bench.model(&effects, calls(&[("Read", json!({}))]));
+fn steered() -> (Harness, Vec<butler_protocol::ToolCall>) {
+    let mut harness = Harness::pm();
+    let effects = harness.ana("paint it");
+    let effects = harness.model(&effects, calls(&[("Read", json!({}))]));
     let run = to_run(&effects);
-    bench.ana("in red");
-    (bench, run)
+    harness.ana("in red");
+    (harness, run)
 }
 
 #[test]
 fn a_message_that_waits_is_read_as_it_was_changed() {
     for restarted in [false, true] {
-        let (mut bench, run) = steered();
-        assert_eq!(bench.on(change(2, Some("in blue"))), []);
-        assert_eq!(bench.on(change(2, Some("in blue"))), [], "a redelivery");
+        let (mut harness, run) = steered();
+        assert_eq!(harness.on(change(2, Some("in blue"))), []);
+        assert_eq!(harness.on(change(2, Some("in blue"))), [], "a redelivery");
         if restarted {
-            bench.restart();
+            harness.restart();
         }
-        let effects = bench.tool(&run[0].id, butler_protocol::ToolOutcome::ok("x"));
-        bench.grant(&effects);
-        let asked = asked(&bench);
+        let effects = harness.tool(&run[0].id, butler_protocol::ToolOutcome::ok("x"));
+        harness.grant(&effects);
+        let asked = asked(&harness);
         assert!(
             asked.contains("in blue") && !asked.contains("in red"),
             "{asked}"
@@ -58,11 +58,11 @@ fn a_message_that_waits_is_read_as_it_was_changed() {
 
 #[test]
 fn a_message_that_was_taken_back_is_not_read() {
-    let (mut bench, run) = steered();
-    bench.on(change(2, None));
-    let effects = bench.tool(&run[0].id, butler_protocol::ToolOutcome::ok("x"));
-    bench.grant(&effects);
-    let asked = asked(&bench);
+    let (mut harness, run) = steered();
+    harness.on(change(2, None));
+    let effects = harness.tool(&run[0].id, butler_protocol::ToolOutcome::ok("x"));
+    harness.grant(&effects);
+    let asked = asked(&harness);
     assert!(
         asked.contains("paint it") && !asked.contains("in red"),
         "{asked}"
@@ -71,28 +71,28 @@ fn a_message_that_was_taken_back_is_not_read() {
 
 #[test]
 fn what_a_model_has_read_stays() {
-    let mut bench = Bench::pm();
-    let effects = bench.ana("paint it");
-    bench.grant_all(&effects);
-    let before = bench.log.len();
-    assert_eq!(bench.on(change(1, Some("burn it"))), []);
-    assert_eq!(bench.on(change(1, None)), []);
-    assert_eq!(bench.on(change(7, None)), [], "not for this role");
-    assert_eq!(bench.log.len(), before);
+    let mut harness = Harness::pm();
+    let effects = harness.ana("paint it");
+    harness.grant_all(&effects);
+    let before = harness.log.len();
+    assert_eq!(harness.on(change(1, Some("burn it"))), []);
+    assert_eq!(harness.on(change(1, None)), []);
+    assert_eq!(harness.on(change(7, None)), [], "not for this role");
+    assert_eq!(harness.log.len(), before);
 }
 
 #[test]
 fn an_activation_ends_with_the_message_that_it_was_for() {
-    let mut bench = Bench::pm();
+    let mut harness = Harness::pm();
     // It waits for its desk: nothing is granted yet.
-    bench.ana("paint it");
-    let effects = bench.on(change(1, None));
+    harness.ana("paint it");
+    let effects = harness.on(change(1, None));
     assert!(effects.contains(&Effect::Cancel), "{effects:#?}");
     assert!(effects.contains(&Effect::End(Ending::Stopped)));
-    assert!(bench.machine.is_idle());
-    assert!(bench.restart_quietly().is_empty());
-    let effects = bench.ana("never mind, what is it?");
-    let effects = bench.model(&effects, text("It is a list."));
+    assert!(harness.machine.is_idle());
+    assert!(harness.restart_quietly().is_empty());
+    let effects = harness.ana("never mind, what is it?");
+    let effects = harness.model(&effects, text("It is a list."));
     assert!(!effects.is_empty());
-    assert!(!asked(&bench).contains("paint it"), "{}", asked(&bench));
+    assert!(!asked(&harness).contains("paint it"), "{}", asked(&harness));
 }

@@ -4,13 +4,13 @@ use butler_protocol::{CheckRun, Ending, Receipt, Role, ToolOutcome, TreeHash};
 use butler_turn::{Effect, Event};
 use serde_json::{Value, json};
 
-use crate::bench::{Bench, calls, setup, to_run};
+use crate::harness::{Harness, calls, setup, to_run};
 
 /// One turn: a tool, its argument, its result; `!` in front means an error.
 type Turn<'a> = (&'a str, u32, &'a str);
 
 struct Loop {
-    bench: Bench,
+    harness: Harness,
     effects: Vec<Effect>,
     /// Everything the machine asked for on the way.
     all: Vec<Effect>,
@@ -19,13 +19,13 @@ struct Loop {
 
 impl Loop {
     fn new() -> Self {
-        Self::with(Bench::new(setup(Role::Coder, 100)))
+        Self::with(Harness::new(setup(Role::Coder, 100)))
     }
 
-    fn with(mut bench: Bench) -> Self {
-        let effects = bench.ana("go");
+    fn with(mut harness: Harness) -> Self {
+        let effects = harness.ana("go");
         Self {
-            bench,
+            harness,
             effects,
             all: vec![],
             ran: 0,
@@ -42,7 +42,7 @@ impl Loop {
         result: &str,
         receipt: Option<&Receipt>,
     ) {
-        let mut effects = self.bench.model(&self.effects, reply);
+        let mut effects = self.harness.model(&self.effects, reply);
         self.all.extend(effects.clone());
         for call in to_run(&effects) {
             self.ran += 1;
@@ -55,7 +55,7 @@ impl Loop {
                 outcome,
                 receipt: receipt.cloned(),
             };
-            effects = self.bench.on(event);
+            effects = self.harness.on(event);
         }
         self.all.extend(effects.clone());
         self.effects = effects;
@@ -155,18 +155,18 @@ fn the_escape_steps_come_in_order_two_turns_each_and_then_it_stops() {
     ];
     assert_eq!(test.steps(), steps);
     assert_eq!(test.ran, 7, "the refused call no longer reaches the tool");
-    assert_eq!(test.bench.notes().len(), 3);
+    assert_eq!(test.harness.notes().len(), 3);
     test.turn(("Bash", 1, "!no such file"));
     let Some(Effect::Escalate { text, .. }) = test.effects.last() else {
         panic!("{:#?}", test.effects)
     };
     assert!(text.contains("Bash was called"), "{text}");
     let effects = test.effects.clone();
-    let effects = test.bench.posted(&effects);
+    let effects = test.harness.posted(&effects);
     assert!(effects.contains(&Effect::End(Ending::Stuck)));
-    assert!(test.bench.machine.is_idle());
-    let effects = test.bench.ana("try the other folder");
-    test.bench.grant(&effects);
+    assert!(test.harness.machine.is_idle());
+    let effects = test.harness.ana("try the other folder");
+    test.harness.grant(&effects);
 }
 
 #[test]
@@ -201,21 +201,21 @@ fn a_restart_knows_how_far_the_way_out_was_gone() {
     for _ in 0..7 {
         test.turn(("Bash", 1, "x"));
     }
-    test.effects = test.bench.restart();
+    test.effects = test.harness.restart();
     let ran = test.ran;
     test.turn(("Bash", 1, "x"));
     assert_eq!(test.ran, ran, "still refused");
 }
 
-fn stronger() -> Bench {
+fn stronger() -> Harness {
     let mut setup = setup(Role::Coder, 100);
     setup.models.stronger = Some("strong".into());
-    Bench::new(setup)
+    Harness::new(setup)
 }
 
 fn model_now(test: &mut Loop) -> String {
     let effects = test.effects.clone();
-    test.bench.grant(&effects).model
+    test.harness.grant(&effects).model
 }
 
 #[test]
@@ -236,7 +236,7 @@ fn the_stronger_model_takes_over_when_two_hints_did_not_help() {
 fn the_stronger_model_takes_over_at_half_of_the_turns_and_stays() {
     let mut setup = setup(Role::Coder, 8);
     setup.models.stronger = Some("strong".into());
-    let mut test = Loop::with(Bench::new(setup));
+    let mut test = Loop::with(Harness::new(setup));
     for n in 0..4 {
         test.turn(("Read", n, &format!("file {n}")));
     }
@@ -274,11 +274,11 @@ fn the_stronger_model_takes_over_when_the_checks_stay_red() {
 fn calls_of_one_turn_that_fail_alike_are_no_circle() {
     let mut test = Loop::new();
     let many: Vec<(&str, Value)> = (0..7).map(|n| ("Read", json!({"n": n}))).collect();
-    let effects = test.bench.model(&test.effects, calls(&many));
+    let effects = test.harness.model(&test.effects, calls(&many));
     for call in to_run(&effects) {
         test.effects = test
-            .bench
+            .harness
             .tool(&call.id, ToolOutcome::error("no such file"));
     }
-    assert!(test.bench.notes().is_empty());
+    assert!(test.harness.notes().is_empty());
 }

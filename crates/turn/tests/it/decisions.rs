@@ -7,7 +7,7 @@ use butler_protocol::{
 use butler_turn::{Effect, Event};
 use serde_json::json;
 
-use crate::bench::{Bench, calls, to_run};
+use crate::harness::{Harness, calls, to_run};
 
 pub(crate) fn decision(request: &RequestId, kind: DecisionKind, choice: Choice) -> Decision {
     Decision {
@@ -27,13 +27,13 @@ pub(crate) fn cap(request: &RequestId, choice: Choice) -> Decision {
 }
 
 /// A PM that asked for a decision and sleeps.
-pub(crate) fn asking(kind: DecisionKind) -> (Bench, RequestId) {
+pub(crate) fn asking(kind: DecisionKind) -> (Harness, RequestId) {
     let request = RequestId::new("abc234");
-    let mut bench = Bench::pm();
-    let effects = bench.ana("go");
-    let effects = bench.model(&effects, calls(&[("ProposePlan", json!({}))]));
+    let mut harness = Harness::pm();
+    let effects = harness.ana("go");
+    let effects = harness.model(&effects, calls(&[("ProposePlan", json!({}))]));
     let run = to_run(&effects);
-    bench.write(Record::DecisionAsked {
+    harness.write(Record::DecisionAsked {
         request: request.clone(),
         kind,
         sha256: Sha256Hex::of("x"),
@@ -42,30 +42,34 @@ pub(crate) fn asking(kind: DecisionKind) -> (Bench, RequestId) {
     let waiting = Waiting::Decision {
         request: request.clone(),
     };
-    bench.tool(
+    harness.tool(
         &run[0].id,
         ToolOutcome::ok("asked").then(Then::Park { waiting }),
     );
-    (bench, request)
+    (harness, request)
 }
 
-fn used(bench: &Bench) -> usize {
+fn used(harness: &Harness) -> usize {
     let used = |record: &Record| matches!(record, Record::DecisionUsed { .. });
-    bench.log.iter().filter(|entry| used(&entry.record)).count()
+    harness
+        .log
+        .iter()
+        .filter(|entry| used(&entry.record))
+        .count()
 }
 
 #[test]
 fn an_approved_plan_is_carried_out_without_a_model_call() {
-    let (mut bench, request) = asking(DecisionKind::Plan);
+    let (mut harness, request) = asking(DecisionKind::Plan);
     let approve = decision(&request, DecisionKind::Plan, Choice::Approve);
-    let effects = bench.on(Event::Decided(approve.clone()));
+    let effects = harness.on(Event::Decided(approve.clone()));
     assert!(matches!(&effects[..], [Effect::CarryOut(order)] if order.request == request));
     assert!(
-        bench.on(Event::Decided(approve)).is_empty(),
+        harness.on(Event::Decided(approve)).is_empty(),
         "a redelivery changes nothing"
     );
 
-    let again = bench.restart();
+    let again = harness.restart();
     assert!(
         again
             .iter()
@@ -73,30 +77,30 @@ fn an_approved_plan_is_carried_out_without_a_model_call() {
         "a crash repeats it"
     );
     let outcome = ToolOutcome::ok("handed to the Coder").then(Then::End);
-    let effects = bench.on(Event::CarriedOut { request, outcome });
+    let effects = harness.on(Event::CarriedOut { request, outcome });
     assert!(effects.contains(&Effect::End(Ending::Done)));
-    assert!(bench.machine.is_idle());
+    assert!(harness.machine.is_idle());
     assert!(
-        bench
+        harness
             .restart()
             .iter()
             .all(|effect| !matches!(effect, Effect::CarryOut(_)))
     );
-    assert_eq!(used(&bench), 1);
+    assert_eq!(used(&harness), 1);
 }
 
 #[test]
 fn a_decision_that_could_not_be_carried_out_is_told_to_the_model() {
-    let (mut bench, request) = asking(DecisionKind::Plan);
-    bench.on(Event::Decided(decision(
+    let (mut harness, request) = asking(DecisionKind::Plan);
+    harness.on(Event::Decided(decision(
         &request,
         DecisionKind::Plan,
         Choice::Approve,
     )));
     let outcome = ToolOutcome::error("the branch could not be pushed");
-    let effects = bench.on(Event::CarriedOut { request, outcome });
-    bench.grant(&effects);
-    let last = bench.messages().pop();
+    let effects = harness.on(Event::CarriedOut { request, outcome });
+    harness.grant(&effects);
+    let last = harness.messages().pop();
     assert!(
         matches!(last, Some(ModelMessage::User { text, .. }) if text.contains("could not be pushed"))
     );
@@ -105,41 +109,41 @@ fn a_decision_that_could_not_be_carried_out_is_told_to_the_model() {
 #[test]
 fn a_decision_on_a_card_of_an_activation_that_is_over_is_carried_out_too() {
     let request = RequestId::new("abc234");
-    let mut bench = Bench::pm();
-    bench.write(Record::DecisionAsked {
+    let mut harness = Harness::pm();
+    harness.write(Record::DecisionAsked {
         request: request.clone(),
         kind: DecisionKind::Merge,
         sha256: Sha256Hex::of("x"),
         subject: json!({}),
     });
-    let effects = bench.on(Event::Decided(decision(
+    let effects = harness.on(Event::Decided(decision(
         &request,
         DecisionKind::Merge,
         Choice::Merge,
     )));
     assert!(matches!(effects.last(), Some(Effect::CarryOut(_))));
     let outcome = ToolOutcome::ok("merged").then(Then::End);
-    bench.on(Event::CarriedOut { request, outcome });
-    assert!(bench.machine.is_idle());
+    harness.on(Event::CarriedOut { request, outcome });
+    assert!(harness.machine.is_idle());
 }
 
 #[test]
 fn two_cards_decided_at_once_are_carried_out_one_after_the_other() {
-    let (mut bench, first) = asking(DecisionKind::Learning);
+    let (mut harness, first) = asking(DecisionKind::Learning);
     let second = RequestId::new("def567");
-    bench.write(Record::DecisionAsked {
+    harness.write(Record::DecisionAsked {
         request: second.clone(),
         kind: DecisionKind::Learning,
         sha256: Sha256Hex::of("y"),
         subject: json!({}),
     });
-    bench.on(Event::Decided(decision(
+    harness.on(Event::Decided(decision(
         &first,
         DecisionKind::Learning,
         Choice::Accept,
     )));
     assert!(
-        bench
+        harness
             .on(Event::Decided(decision(
                 &second,
                 DecisionKind::Learning,
@@ -148,12 +152,12 @@ fn two_cards_decided_at_once_are_carried_out_one_after_the_other() {
             .is_empty()
     );
     let done = || ToolOutcome::ok("kept").then(Then::End);
-    let effects = bench.on(Event::CarriedOut {
+    let effects = harness.on(Event::CarriedOut {
         request: first,
         outcome: done(),
     });
     assert!(matches!(&effects[..], [Effect::CarryOut(order)] if order.request == second));
-    let effects = bench.on(Event::CarriedOut {
+    let effects = harness.on(Event::CarriedOut {
         request: second,
         outcome: done(),
     });
@@ -170,13 +174,13 @@ fn other_choices_wake_the_model_with_the_persons_choice() {
             "exactly the same command",
         ),
     ] {
-        let (mut bench, request) = asking(kind);
-        let effects = bench.on(Event::Decided(decision(&request, kind, choice)));
-        bench.grant(&effects);
-        let last = bench.messages().pop();
+        let (mut harness, request) = asking(kind);
+        let effects = harness.on(Event::Decided(decision(&request, kind, choice)));
+        harness.grant(&effects);
+        let last = harness.messages().pop();
         assert!(matches!(last, Some(ModelMessage::User { text, .. }) if text.contains(words)));
         // A command's approval is used up by whoever runs it; a rejection is final.
-        assert_eq!(used(&bench), usize::from(choice == Choice::Reject));
+        assert_eq!(used(&harness), usize::from(choice == Choice::Reject));
     }
 }
 
@@ -184,8 +188,8 @@ fn other_choices_wake_the_model_with_the_persons_choice() {
 #[test]
 fn a_plan_that_is_not_approved_is_carried_out_without_the_model() {
     for choice in [Choice::Modify, Choice::Reject] {
-        let (mut bench, request) = asking(DecisionKind::Plan);
-        let effects = bench.on(Event::Decided(decision(
+        let (mut harness, request) = asking(DecisionKind::Plan);
+        let effects = harness.on(Event::Decided(decision(
             &request,
             DecisionKind::Plan,
             choice,
@@ -198,9 +202,9 @@ fn a_plan_that_is_not_approved_is_carried_out_without_the_model() {
         let outcome = ToolOutcome::ok("noted").then(Then::Park {
             waiting: Waiting::Person,
         });
-        let effects = bench.on(Event::CarriedOut { request, outcome });
+        let effects = harness.on(Event::CarriedOut { request, outcome });
         assert!(!effects.iter().any(asks));
-        assert_eq!(bench.machine.parked(), Some(&Waiting::Person));
+        assert_eq!(harness.machine.parked(), Some(&Waiting::Person));
     }
 }
 
@@ -209,56 +213,56 @@ fn a_plan_that_is_not_approved_is_carried_out_without_the_model() {
 #[test]
 fn a_click_on_a_learning_costs_no_model_call() {
     let (learning, merge) = (RequestId::new("abc234"), RequestId::new("bcd345"));
-    let mut bench = Bench::pm();
-    let effects = bench.ana("go");
-    bench.write(Record::DecisionAsked {
+    let mut harness = Harness::pm();
+    let effects = harness.ana("go");
+    harness.write(Record::DecisionAsked {
         request: learning.clone(),
         kind: DecisionKind::Learning,
         sha256: Sha256Hex::of("x"),
         subject: json!({}),
     });
-    let effects = bench.model(&effects, calls(&[("ProposeMerge", json!({}))]));
+    let effects = harness.model(&effects, calls(&[("ProposeMerge", json!({}))]));
     let run = to_run(&effects);
     let click = decision(&learning, DecisionKind::Learning, Choice::Accept);
-    bench.on(Event::Decided(click));
+    harness.on(Event::Decided(click));
     let waiting = Waiting::Decision { request: merge };
     let park = |text: &str| {
         ToolOutcome::ok(text).then(Then::Park {
             waiting: waiting.clone(),
         })
     };
-    let effects = bench.tool(&run[0].id, park("asked"));
+    let effects = harness.tool(&run[0].id, park("asked"));
     let carried = |effect: &Effect| matches!(effect, Effect::CarryOut(_));
     assert!(effects.iter().any(carried), "{effects:?}");
-    let effects = bench.on(Event::CarriedOut {
+    let effects = harness.on(Event::CarriedOut {
         request: learning,
         outcome: park("kept"),
     });
     let asks = |effect: &Effect| matches!(effect, Effect::Reserve(_));
     assert!(!effects.iter().any(asks), "{effects:?}");
-    assert_eq!(bench.machine.parked(), Some(&waiting));
+    assert_eq!(harness.machine.parked(), Some(&waiting));
 }
 
 #[test]
 fn stop_on_the_cap_card_ends_the_activation() {
-    let (mut bench, request) = asking(DecisionKind::Cap);
-    let effects = bench.on(Event::Decided(cap(&request, Choice::Stop)));
+    let (mut harness, request) = asking(DecisionKind::Cap);
+    let effects = harness.on(Event::Decided(cap(&request, Choice::Stop)));
     assert!(effects.contains(&Effect::End(Ending::OutOfMoney)));
-    assert!(bench.machine.is_idle());
-    assert!(bench.restart_quietly().is_empty());
+    assert!(harness.machine.is_idle());
+    assert!(harness.restart_quietly().is_empty());
 }
 
 /// A PM whose card was posted and not written down when its process died; the
 /// click came in before the card was found again.
-fn clicked_early(kind: DecisionKind, choice: Choice) -> (Bench, RequestId, Vec<Effect>) {
+fn clicked_early(kind: DecisionKind, choice: Choice) -> (Harness, RequestId, Vec<Effect>) {
     let request = RequestId::new("abc234");
-    let mut bench = Bench::pm();
-    let effects = bench.ana("go");
-    let effects = bench.model(&effects, calls(&[("ProposePlan", json!({}))]));
+    let mut harness = Harness::pm();
+    let effects = harness.ana("go");
+    let effects = harness.model(&effects, calls(&[("ProposePlan", json!({}))]));
     let run = to_run(&effects);
     let click = decision(&request, kind, choice);
-    assert_eq!(bench.on(Event::Decided(click)), []);
-    bench.write(Record::DecisionAsked {
+    assert_eq!(harness.on(Event::Decided(click)), []);
+    harness.write(Record::DecisionAsked {
         request: request.clone(),
         kind,
         sha256: Sha256Hex::of("x"),
@@ -268,16 +272,17 @@ fn clicked_early(kind: DecisionKind, choice: Choice) -> (Bench, RequestId, Vec<E
         request: request.clone(),
     };
     let asked = ToolOutcome::ok("asked").then(Then::Park { waiting });
-    let effects = bench.tool(&run[0].id, asked);
-    (bench, request, effects)
+    let effects = harness.tool(&run[0].id, asked);
+    (harness, request, effects)
 }
 
 #[test]
 fn a_click_before_its_card_is_known_needs_no_model_call_either() {
     for again in [false, true] {
-        let (mut bench, request, mut effects) = clicked_early(DecisionKind::Plan, Choice::Approve);
+        let (mut harness, request, mut effects) =
+            clicked_early(DecisionKind::Plan, Choice::Approve);
         if again {
-            effects = bench.restart_quietly();
+            effects = harness.restart_quietly();
         }
         let order = effects.last();
         assert!(
@@ -285,17 +290,17 @@ fn a_click_before_its_card_is_known_needs_no_model_call_either() {
             "{effects:#?}"
         );
         let outcome = ToolOutcome::ok("handed to the Coder").then(Then::End);
-        let effects = bench.on(Event::CarriedOut { request, outcome });
+        let effects = harness.on(Event::CarriedOut { request, outcome });
         assert!(effects.contains(&Effect::End(Ending::Done)), "{effects:#?}");
-        assert!(bench.machine.is_idle());
-        assert_eq!(used(&bench), 1);
+        assert!(harness.machine.is_idle());
+        assert_eq!(used(&harness), 1);
     }
 }
 
 #[test]
 fn an_early_click_that_cannot_be_carried_out_is_told_to_the_model() {
-    let (mut bench, request, _) = clicked_early(DecisionKind::Plan, Choice::Approve);
+    let (mut harness, request, _) = clicked_early(DecisionKind::Plan, Choice::Approve);
     let outcome = ToolOutcome::error("the branch could not be made");
-    let effects = bench.on(Event::CarriedOut { request, outcome });
-    bench.grant(&effects);
+    let effects = harness.on(Event::CarriedOut { request, outcome });
+    harness.grant(&effects);
 }

@@ -8,7 +8,7 @@ use butler_turn::fold;
 use proptest::prelude::*;
 use serde_json::json;
 
-use crate::bench::{ana, plain};
+use crate::harness::{ana, plain};
 
 fn folded(log: &[Entry]) -> Vec<ModelMessage> {
     plain(&fold(log))

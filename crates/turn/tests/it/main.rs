@@ -3,11 +3,11 @@
 #![expect(clippy::print_stdout, reason = "a replayed simulation shows its steps")]
 
 mod amending;
-mod bench;
 mod circles;
 mod compaction;
 mod decisions;
 mod folding;
+mod harness;
 mod manners;
 mod plain;
 mod restart;

@@ -5,7 +5,7 @@ use butler_protocol::{Ending, ModelReply, Record, Role, Then, ToolOutcome, Waiti
 use butler_turn::{Effect, Event, PostKind};
 use serde_json::json;
 
-use crate::bench::{Bench, calls, coder, post_text, setup, text, to_run};
+use crate::harness::{Harness, calls, coder, post_text, setup, text, to_run};
 
 /// What happens to a reply without calls when a person asked.
 #[derive(Debug, PartialEq)]
@@ -20,22 +20,22 @@ const MARKUP: Reaction = Reaction::Nudged("text of a tool call");
 const PROMISE: Reaction = Reaction::Nudged("announced a step");
 
 fn check(reply: &str, expected: &Reaction) {
-    let mut bench = Bench::pm();
-    let effects = bench.ana("please do it");
-    let effects = bench.model(&effects, text(reply));
+    let mut harness = Harness::pm();
+    let effects = harness.ana("please do it");
+    let effects = harness.model(&effects, text(reply));
     match expected {
         Reaction::Posted => {
             assert_eq!(post_text(&effects).as_deref(), Some(reply));
-            assert!(bench.notes().is_empty(), "{reply}: {:?}", bench.notes());
+            assert!(harness.notes().is_empty(), "{reply}: {:?}", harness.notes());
         }
         Reaction::Nudged(words) => {
             assert_eq!(post_text(&effects), None, "{reply}");
             assert!(
-                bench.notes()[0].contains(words),
+                harness.notes()[0].contains(words),
                 "{reply}: {:?}",
-                bench.notes()
+                harness.notes()
             );
-            bench.grant(&effects);
+            harness.grant(&effects);
         }
     }
 }
@@ -102,124 +102,124 @@ fn replies_that_only_look_bad() {
 
 #[test]
 fn one_nudge_then_the_fallback_model_then_people_are_told() {
-    let mut bench = Bench::pm();
-    let effects = bench.ana("go");
-    let effects = bench.model(&effects, text(""));
-    let effects = bench.model(&effects, text("I will now begin."));
-    let made = bench.grant(&effects);
+    let mut harness = Harness::pm();
+    let effects = harness.ana("go");
+    let effects = harness.model(&effects, text(""));
+    let effects = harness.model(&effects, text("I will now begin."));
+    let made = harness.grant(&effects);
     assert_eq!(made.model, "fallback");
-    let effects = bench.on(Event::Replied {
+    let effects = harness.on(Event::Replied {
         reserve: made.reserve,
         reply: text("<tool_call>"),
     });
     let failed =
         |effect: &Effect| matches!(effect, Effect::Post(post) if post.kind == PostKind::Failure);
     assert!(effects.iter().any(failed), "{effects:#?}");
-    bench.posted(&effects);
-    assert!(matches!(&bench.endings()[..], [Ending::Failed { .. }]));
-    assert_eq!(bench.notes().len(), 2);
+    harness.posted(&effects);
+    assert!(matches!(&harness.endings()[..], [Ending::Failed { .. }]));
+    assert_eq!(harness.notes().len(), 2);
 }
 
 #[test]
 fn without_a_fallback_the_second_bad_reply_is_the_last() {
     let mut setup = setup(Role::Pm, 15);
     setup.models.fallback = None;
-    let mut bench = Bench::new(setup);
-    let effects = bench.ana("go");
-    let effects = bench.model(&effects, text(""));
-    let effects = bench.model(&effects, text(""));
-    bench.posted(&effects);
-    assert!(matches!(&bench.endings()[..], [Ending::Failed { .. }]));
+    let mut harness = Harness::new(setup);
+    let effects = harness.ana("go");
+    let effects = harness.model(&effects, text(""));
+    let effects = harness.model(&effects, text(""));
+    harness.posted(&effects);
+    assert!(matches!(&harness.endings()[..], [Ending::Failed { .. }]));
 }
 
 #[test]
 fn work_in_between_makes_a_bad_reply_the_first_again() {
-    let mut bench = Bench::pm();
-    let effects = bench.ana("go");
-    let effects = bench.model(&effects, text(""));
-    let effects = bench.model(&effects, calls(&[("Read", json!({}))]));
+    let mut harness = Harness::pm();
+    let effects = harness.ana("go");
+    let effects = harness.model(&effects, text(""));
+    let effects = harness.model(&effects, calls(&[("Read", json!({}))]));
     let run = to_run(&effects);
-    let effects = bench.tool(&run[0].id, ToolOutcome::ok("x"));
-    let effects = bench.model(&effects, text(""));
-    assert_eq!(bench.grant(&effects).model, "usual");
+    let effects = harness.tool(&run[0].id, ToolOutcome::ok("x"));
+    let effects = harness.model(&effects, text(""));
+    assert_eq!(harness.grant(&effects).model, "usual");
 }
 
 #[test]
 fn a_cut_answer_is_asked_for_again() {
-    let mut bench = Bench::pm();
-    let effects = bench.ana("go");
+    let mut harness = Harness::pm();
+    let effects = harness.ana("go");
     let reply = ModelReply {
         cut: true,
         ..text("A long story that")
     };
-    let effects = bench.model(&effects, reply);
+    let effects = harness.model(&effects, reply);
     assert_eq!(post_text(&effects), None);
-    assert!(bench.notes()[0].contains("cut off"));
-    bench.grant(&effects);
+    assert!(harness.notes()[0].contains("cut off"));
+    harness.grant(&effects);
 }
 
 #[test]
 fn a_text_that_answers_no_person_gets_one_nudge_and_then_the_default_hand_over() {
-    let mut bench = Bench::new(setup(Role::Coder, 15));
-    let effects = bench.says(coder(), "here is your task");
-    let effects = bench.model(&effects, text("All done."));
-    assert!(bench.notes()[0].contains("hand-over"));
-    let effects = bench.model(&effects, text("It is done."));
+    let mut harness = Harness::new(setup(Role::Coder, 15));
+    let effects = harness.says(coder(), "here is your task");
+    let effects = harness.model(&effects, text("All done."));
+    assert!(harness.notes()[0].contains("hand-over"));
+    let effects = harness.model(&effects, text("It is done."));
     let handed = |effect: &Effect| matches!(effect, Effect::HandOverByDefault { text, .. } if text == "It is done.");
     assert!(effects.iter().any(handed), "{effects:#?}");
 
-    let again = bench.restart();
+    let again = harness.restart();
     assert!(again.iter().any(handed), "a crash repeats it");
-    let effects = bench.posted(&again);
+    let effects = harness.posted(&again);
     assert!(effects.contains(&Effect::End(Ending::Done)));
 }
 
 #[test]
 fn a_word_to_a_person_does_not_end_work_that_a_role_gave() {
-    let mut bench = Bench::new(setup(Role::Coder, 15));
-    let effects = bench.says(coder(), "here are my findings");
-    let effects = bench.model(&effects, calls(&[("Read", json!({}))]));
+    let mut harness = Harness::new(setup(Role::Coder, 15));
+    let effects = harness.says(coder(), "here are my findings");
+    let effects = harness.model(&effects, calls(&[("Read", json!({}))]));
     let run = to_run(&effects);
-    bench.ana("and call it TOTAL");
-    let effects = bench.tool(&run[0].id, ToolOutcome::ok("x"));
-    let effects = bench.model(&effects, text("Done, it is called TOTAL now."));
+    harness.ana("and call it TOTAL");
+    let effects = harness.tool(&run[0].id, ToolOutcome::ok("x"));
+    let effects = harness.model(&effects, text("Done, it is called TOTAL now."));
     assert_eq!(post_text(&effects), None, "nobody would go on from here");
-    assert!(bench.notes()[0].contains("still yours"));
-    let effects = bench.model(&effects, text("I have nothing to add."));
+    assert!(harness.notes()[0].contains("still yours"));
+    let effects = harness.model(&effects, text("I have nothing to add."));
     let told = |effect: &Effect| matches!(effect, Effect::HandOverByDefault { .. });
     assert!(effects.iter().any(told), "people see that nobody goes on");
 
     // Asked by a person alone, a text is the answer, whoever spoke in between.
-    let mut bench = Bench::pm();
-    let effects = bench.ana("how does it work?");
-    let effects = bench.model(&effects, calls(&[("Read", json!({}))]));
+    let mut harness = Harness::pm();
+    let effects = harness.ana("how does it work?");
+    let effects = harness.model(&effects, calls(&[("Read", json!({}))]));
     let run = to_run(&effects);
-    bench.says(coder(), "by the way");
-    let effects = bench.tool(&run[0].id, ToolOutcome::ok("x"));
-    let effects = bench.model(&effects, text("Like this."));
+    harness.says(coder(), "by the way");
+    let effects = harness.tool(&run[0].id, ToolOutcome::ok("x"));
+    let effects = harness.model(&effects, text("Like this."));
     assert_eq!(post_text(&effects).as_deref(), Some("Like this."));
 }
 
 #[test]
 fn a_message_is_not_yet_a_hand_over() {
-    let mut bench = Bench::new(setup(Role::Coder, 15));
-    let effects = bench.says(coder(), "here is your task");
-    let effects = bench.model(&effects, calls(&[("SendMessage", json!({}))]));
+    let mut harness = Harness::new(setup(Role::Coder, 15));
+    let effects = harness.says(coder(), "here is your task");
+    let effects = harness.model(&effects, calls(&[("SendMessage", json!({}))]));
     let run = to_run(&effects);
-    let effects = bench.tool(&run[0].id, ToolOutcome::ok("sent"));
-    let effects = bench.model(&effects, text("All done."));
-    assert!(bench.notes()[0].contains("pass it on with HandOver"));
-    let effects = bench.model(&effects, text("Nothing is left to pass on."));
+    let effects = harness.tool(&run[0].id, ToolOutcome::ok("sent"));
+    let effects = harness.model(&effects, text("All done."));
+    assert!(harness.notes()[0].contains("pass it on with HandOver"));
+    let effects = harness.model(&effects, text("Nothing is left to pass on."));
     assert!(effects.contains(&Effect::End(Ending::Done)));
     assert_eq!(post_text(&effects), None);
 }
 
 #[test]
 fn the_nudge_and_the_last_turns_are_said_in_one_note() {
-    let mut bench = Bench::new(setup(Role::Coder, 2));
-    let effects = bench.says(coder(), "task");
-    bench.model(&effects, text("Done."));
-    let notes = bench.notes();
+    let mut harness = Harness::new(setup(Role::Coder, 2));
+    let effects = harness.says(coder(), "task");
+    harness.model(&effects, text("Done."));
+    let notes = harness.notes();
     assert_eq!(notes.len(), 2);
     assert!(
         notes[1].contains("hand-over") && notes[1].contains("last turn"),
@@ -229,37 +229,37 @@ fn the_nudge_and_the_last_turns_are_said_in_one_note() {
 
 #[test]
 fn a_text_after_a_message_stays_in_the_log() {
-    let mut bench = Bench::pm();
-    let effects = bench.ana("go");
-    let effects = bench.model(&effects, calls(&[("SendMessage", json!({}))]));
+    let mut harness = Harness::pm();
+    let effects = harness.ana("go");
+    let effects = harness.model(&effects, calls(&[("SendMessage", json!({}))]));
     let run = to_run(&effects);
-    let effects = bench.tool(&run[0].id, ToolOutcome::ok("sent"));
-    let effects = bench.model(&effects, text("I told them."));
+    let effects = harness.tool(&run[0].id, ToolOutcome::ok("sent"));
+    let effects = harness.model(&effects, text("I told them."));
     assert_eq!(post_text(&effects), None);
     assert!(effects.contains(&Effect::End(Ending::Done)));
 }
 
 #[test]
 fn a_text_after_a_message_that_failed_is_posted() {
-    let mut bench = Bench::pm();
-    let effects = bench.ana("go");
-    let effects = bench.model(&effects, calls(&[("SendMessage", json!({}))]));
+    let mut harness = Harness::pm();
+    let effects = harness.ana("go");
+    let effects = harness.model(&effects, calls(&[("SendMessage", json!({}))]));
     let run = to_run(&effects);
-    let effects = bench.tool(&run[0].id, ToolOutcome::error("refused").then(Then::GoOn));
-    let effects = bench.model(&effects, text("I could not tell them."));
+    let effects = harness.tool(&run[0].id, ToolOutcome::error("refused").then(Then::GoOn));
+    let effects = harness.model(&effects, text("I could not tell them."));
     assert!(post_text(&effects).is_some());
 }
 
 #[test]
 fn bad_replies_count_as_turns() {
-    let mut bench = Bench::new(setup(Role::Coder, 1));
-    let effects = bench.ana("go");
-    let effects = bench.model(&effects, text(""));
-    bench.posted(&effects);
-    assert_eq!(bench.endings(), [Ending::TurnLimit]);
+    let mut harness = Harness::new(setup(Role::Coder, 1));
+    let effects = harness.ana("go");
+    let effects = harness.model(&effects, text(""));
+    harness.posted(&effects);
+    assert_eq!(harness.endings(), [Ending::TurnLimit]);
     let answers = |record: &Record| matches!(record, Record::Assistant { .. });
     assert_eq!(
-        bench
+        harness
             .log
             .iter()
             .filter(|entry| answers(&entry.record))
@@ -279,50 +279,50 @@ fn words_after_a_persons_word_are_posted_whatever_was_told_before() {
         "SendMessage",
     ] {
         let asked = || {
-            let mut bench = Bench::pm();
-            let effects = bench.ana("please do it");
-            let effects = bench.model(&effects, calls(&[(tool, json!({}))]));
+            let mut harness = Harness::pm();
+            let effects = harness.ana("please do it");
+            let effects = harness.model(&effects, calls(&[(tool, json!({}))]));
             let run = to_run(&effects);
-            (bench, run[0].id.clone())
+            (harness, run[0].id.clone())
         };
         let parked = ToolOutcome::ok("asked").then(Then::Park {
             waiting: Waiting::Person,
         });
         // The answer comes while the role sleeps.
-        let (mut bench, call) = asked();
-        bench.tool(&call, parked.clone());
-        let effects = bench.ana("tabs");
-        let effects = bench.model(&effects, text("Tabs it is."));
+        let (mut harness, call) = asked();
+        harness.tool(&call, parked.clone());
+        let effects = harness.ana("tabs");
+        let effects = harness.model(&effects, text("Tabs it is."));
         assert_eq!(
             post_text(&effects).as_deref(),
             Some("Tabs it is."),
             "{tool}"
         );
         // The same when the process died in between.
-        let (mut bench, call) = asked();
-        bench.tool(&call, parked.clone());
-        bench.ana("tabs");
-        let effects = bench.restart();
-        let effects = bench.model(&effects, text("Tabs it is."));
+        let (mut harness, call) = asked();
+        harness.tool(&call, parked.clone());
+        harness.ana("tabs");
+        let effects = harness.restart();
+        let effects = harness.model(&effects, text("Tabs it is."));
         assert_eq!(
             post_text(&effects).as_deref(),
             Some("Tabs it is."),
             "{tool}"
         );
         // It comes while the call still runs.
-        let (mut bench, call) = asked();
-        bench.ana("tabs, by the way");
-        let effects = bench.tool(&call, parked);
-        let effects = bench.model(&effects, text("Tabs it is."));
+        let (mut harness, call) = asked();
+        harness.ana("tabs, by the way");
+        let effects = harness.tool(&call, parked);
+        let effects = harness.model(&effects, text("Tabs it is."));
         assert_eq!(
             post_text(&effects).as_deref(),
             Some("Tabs it is."),
             "{tool}"
         );
         // Nobody spoke: what was told is not told again, and that is written down.
-        let (mut bench, call) = asked();
-        let effects = bench.tool(&call, ToolOutcome::ok("told"));
-        let effects = bench.model(&effects, text("I told them."));
+        let (mut harness, call) = asked();
+        let effects = harness.tool(&call, ToolOutcome::ok("told"));
+        let effects = harness.model(&effects, text("I told them."));
         assert_eq!(post_text(&effects), None, "{tool}");
         let kept = |effect: &Effect| matches!(effect, Effect::Chose { what, .. } if what.contains("I told them."));
         assert!(effects.iter().any(kept), "{effects:#?}");

@@ -7,15 +7,15 @@ use butler_protocol::{
 use butler_turn::{Budget, Effect, Event, Mark, PEOPLE_SPOKE, PostKind};
 use serde_json::json;
 
-use crate::bench::{Bench, ana, call, calls, coder, heard, post_text, setup, text, to_run};
+use crate::harness::{Harness, ana, call, calls, coder, heard, post_text, setup, text, to_run};
 
 #[test]
 fn a_question_is_answered_and_the_machine_is_idle_again() {
-    let mut bench = Bench::pm();
-    assert!(bench.machine.is_idle());
-    let effects = bench.ana("what does this do?");
-    assert!(!bench.machine.is_idle());
-    let effects = bench.grant_all(&effects);
+    let mut harness = Harness::pm();
+    assert!(harness.machine.is_idle());
+    let effects = harness.ana("what does this do?");
+    assert!(!harness.machine.is_idle());
+    let effects = harness.grant_all(&effects);
     let ts = "1700000000.000001".parse().unwrap();
     assert!(effects.contains(&Effect::React {
         ts,
@@ -23,12 +23,12 @@ fn a_question_is_answered_and_the_machine_is_idle_again() {
     }));
     let made = call(&effects);
     assert_eq!((made.turn, made.model.as_str()), (1, "usual"));
-    let sent = bench.messages();
+    let sent = harness.messages();
     assert_eq!(sent.len(), 2);
     assert!(matches!(&sent[0], ModelMessage::System { text } if text == "You are at work."));
-    assert_eq!(bench.machine.tools().len(), 1);
+    assert_eq!(harness.machine.tools().len(), 1);
 
-    let effects = bench.on(Event::Replied {
+    let effects = harness.on(Event::Replied {
         reserve: made.reserve,
         reply: text("It greets."),
     });
@@ -37,7 +37,7 @@ fn a_question_is_answered_and_the_machine_is_idle_again() {
         matches!(&effects[..], [Effect::Settle(_), Effect::Post(_)]),
         "{effects:#?}"
     );
-    let effects = bench.posted(&effects);
+    let effects = harness.posted(&effects);
     let ts = "1700000000.000001".parse().unwrap();
     assert_eq!(
         effects,
@@ -53,23 +53,23 @@ fn a_question_is_answered_and_the_machine_is_idle_again() {
             Effect::End(Ending::Done),
         ]
     );
-    assert!(bench.machine.is_idle());
+    assert!(harness.machine.is_idle());
 }
 
 #[test]
 fn tools_run_and_their_results_come_back_in_call_order() {
-    let mut bench = Bench::pm();
-    let effects = bench.ana("look");
+    let mut harness = Harness::pm();
+    let effects = harness.ana("look");
     let reply = calls(&[
         ("Read", json!({"path": "a"})),
         ("Read", json!({"path": "b"})),
     ]);
-    let effects = bench.model(&effects, reply);
+    let effects = harness.model(&effects, reply);
     let run = to_run(&effects);
     assert_eq!(run.len(), 2);
-    assert!(bench.tool(&run[1].id, ToolOutcome::ok("B")).is_empty());
-    let effects = bench.tool(&run[0].id, ToolOutcome::ok("A"));
-    let results: Vec<String> = bench
+    assert!(harness.tool(&run[1].id, ToolOutcome::ok("B")).is_empty());
+    let effects = harness.tool(&run[0].id, ToolOutcome::ok("A"));
+    let results: Vec<String> = harness
         .messages()
         .into_iter()
         .filter_map(|message| match message {
@@ -78,62 +78,62 @@ fn tools_run_and_their_results_come_back_in_call_order() {
         })
         .collect();
     assert_eq!(results, ["A", "B"]);
-    let made = bench.grant(&effects);
+    let made = harness.grant(&effects);
     assert_eq!(made.turn, 2);
 }
 
 #[test]
 fn text_beside_calls_is_progress_and_not_posted() {
-    let mut bench = Bench::pm();
-    let effects = bench.ana("look");
+    let mut harness = Harness::pm();
+    let effects = harness.ana("look");
     let mut reply = calls(&[("Read", json!({"path": "a"}))]);
     reply.text = Some("Reading a.".into());
-    let effects = bench.model(&effects, reply);
+    let effects = harness.model(&effects, reply);
     assert!(effects.contains(&Effect::Progress("Reading a.".into())));
     assert_eq!(post_text(&effects), None);
 }
 
 #[test]
 fn a_call_that_could_not_be_read_is_answered_and_never_run() {
-    let mut bench = Bench::pm();
-    let effects = bench.ana("look");
+    let mut harness = Harness::pm();
+    let effects = harness.ana("look");
     let mut reply = calls(&[("Read", json!({})), ("Read", json!({"path": "b"}))]);
     reply.calls[0].problem = Some("`path` is missing".into());
-    let effects = bench.model(&effects, reply);
+    let effects = harness.model(&effects, reply);
     let run = to_run(&effects);
     assert_eq!(run.len(), 1);
     assert_eq!(run[0].arguments, json!({"path": "b"}));
-    bench.tool(&run[0].id, ToolOutcome::ok("B"));
+    harness.tool(&run[0].id, ToolOutcome::ok("B"));
     let answered = |message: &ModelMessage| matches!(message, ModelMessage::Tool { text, .. } if text == "`path` is missing");
-    assert!(bench.messages().iter().any(answered));
+    assert!(harness.messages().iter().any(answered));
 }
 
 #[test]
 fn a_redelivered_message_is_heard_once() {
-    let mut bench = Bench::pm();
+    let mut harness = Harness::pm();
     let message = heard(7, ana(), "hi");
-    bench.on(Event::Heard(vec![message.clone(), message.clone()]));
-    let before = bench.log.len();
-    assert!(bench.on(Event::Heard(vec![message])).is_empty());
-    assert_eq!(bench.log.len(), before);
+    harness.on(Event::Heard(vec![message.clone(), message.clone()]));
+    let before = harness.log.len();
+    assert!(harness.on(Event::Heard(vec![message])).is_empty());
+    assert_eq!(harness.log.len(), before);
 }
 
 #[test]
 fn a_message_during_a_call_joins_before_the_next_turn_and_changes_nothing_sent() {
-    let mut bench = Bench::pm();
-    let effects = bench.ana("look");
-    let made = bench.grant(&effects);
-    let sent = bench.messages();
-    assert!(bench.ana("and look at b too").is_empty());
+    let mut harness = Harness::pm();
+    let effects = harness.ana("look");
+    let made = harness.grant(&effects);
+    let sent = harness.messages();
+    assert!(harness.ana("and look at b too").is_empty());
     let reply = calls(&[("Read", json!({"path": "a"}))]);
-    let effects = bench.on(Event::Replied {
+    let effects = harness.on(Event::Replied {
         reserve: made.reserve,
         reply,
     });
     let run = to_run(&effects);
-    bench.ana("and c");
-    bench.tool(&run[0].id, ToolOutcome::ok("A"));
-    let next = bench.messages();
+    harness.ana("and c");
+    harness.tool(&run[0].id, ToolOutcome::ok("A"));
+    let next = harness.messages();
     assert_eq!(
         next[..sent.len()],
         sent[..],
@@ -149,42 +149,42 @@ fn a_message_during_a_call_joins_before_the_next_turn_and_changes_nothing_sent()
 
 #[test]
 fn a_message_that_the_answer_could_not_know_starts_the_next_activation() {
-    let mut bench = Bench::pm();
-    let effects = bench.ana("one");
-    let made = bench.grant(&effects);
-    bench.ana("two");
-    let effects = bench.on(Event::Replied {
+    let mut harness = Harness::pm();
+    let effects = harness.ana("one");
+    let made = harness.grant(&effects);
+    harness.ana("two");
+    let effects = harness.on(Event::Replied {
         reserve: made.reserve,
         reply: text("Answer to one."),
     });
-    let effects = bench.posted(&effects);
+    let effects = harness.posted(&effects);
     assert!(effects.contains(&Effect::End(Ending::Done)));
-    let made = bench.grant(&effects);
+    let made = harness.grant(&effects);
     assert_eq!(made.turn, 1);
-    assert_eq!(bench.machine.activation(), Some(2));
+    assert_eq!(harness.machine.activation(), Some(2));
 }
 
 #[test]
 fn a_tool_can_end_the_activation_once_all_results_are_in() {
-    let mut bench = Bench::pm();
-    let effects = bench.ana("go");
-    let effects = bench.model(
+    let mut harness = Harness::pm();
+    let effects = harness.ana("go");
+    let effects = harness.model(
         &effects,
         calls(&[("HandOver", json!({})), ("Read", json!({}))]),
     );
     let run = to_run(&effects);
-    let effects = bench.tool(&run[0].id, ToolOutcome::ok("handed over").then(Then::End));
+    let effects = harness.tool(&run[0].id, ToolOutcome::ok("handed over").then(Then::End));
     assert!(effects.is_empty());
-    let effects = bench.tool(&run[1].id, ToolOutcome::ok("A"));
+    let effects = harness.tool(&run[1].id, ToolOutcome::ok("A"));
     assert!(effects.contains(&Effect::End(Ending::Done)));
-    assert!(bench.machine.is_idle());
+    assert!(harness.machine.is_idle());
 }
 
-fn park(bench: &mut Bench, waiting: Waiting) -> Vec<Effect> {
-    let effects = bench.ana("go");
-    let effects = bench.model(&effects, calls(&[("SendMessage", json!({}))]));
+fn park(harness: &mut Harness, waiting: Waiting) -> Vec<Effect> {
+    let effects = harness.ana("go");
+    let effects = harness.model(&effects, calls(&[("SendMessage", json!({}))]));
     let run = to_run(&effects);
-    bench.tool(
+    harness.tool(
         &run[0].id,
         ToolOutcome::ok("sent").then(Then::Park { waiting }),
     )
@@ -193,13 +193,13 @@ fn park(bench: &mut Bench, waiting: Waiting) -> Vec<Effect> {
 #[test]
 fn a_parked_activation_sleeps_until_a_message_or_its_deadline() {
     let waiting = Waiting::Reply { deadline_ms: 1000 };
-    let mut bench = Bench::pm();
-    let effects = park(&mut bench, waiting.clone());
+    let mut harness = Harness::pm();
+    let effects = park(&mut harness, waiting.clone());
     assert!(effects.contains(&Effect::Park(waiting.clone())));
-    assert_eq!(bench.machine.parked(), Some(&waiting));
-    assert!(bench.on(Event::Deadline { now_ms: 999 }).is_empty());
-    let effects = bench.says(coder(), "done");
-    let effects = bench.grant_all(&effects);
+    assert_eq!(harness.machine.parked(), Some(&waiting));
+    assert!(harness.on(Event::Deadline { now_ms: 999 }).is_empty());
+    let effects = harness.says(coder(), "done");
+    let effects = harness.grant_all(&effects);
     let working = |effect: &Effect| {
         matches!(
             effect,
@@ -214,71 +214,71 @@ fn a_parked_activation_sleeps_until_a_message_or_its_deadline() {
         "the hub hears that it is awake"
     );
     let made = call(&effects);
-    assert_eq!((made.turn, bench.machine.activation()), (2, Some(1)));
+    assert_eq!((made.turn, harness.machine.activation()), (2, Some(1)));
 
-    let mut bench = Bench::pm();
-    park(&mut bench, waiting);
-    let effects = bench.on(Event::Deadline { now_ms: 1000 });
-    bench.grant(&effects);
-    let last = bench.messages().pop();
+    let mut harness = Harness::pm();
+    park(&mut harness, waiting);
+    let effects = harness.on(Event::Deadline { now_ms: 1000 });
+    harness.grant(&effects);
+    let last = harness.messages().pop();
     assert!(
         matches!(last, Some(ModelMessage::User { text, .. }) if text.contains("Nobody answered"))
     );
     assert!(
-        bench.on(Event::Deadline { now_ms: 2000 }).is_empty(),
+        harness.on(Event::Deadline { now_ms: 2000 }).is_empty(),
         "it wakes once"
     );
 }
 
 #[test]
 fn a_reply_that_came_before_the_sleep_is_not_slept_over() {
-    let mut bench = Bench::pm();
-    let effects = bench.ana("go");
-    let effects = bench.model(&effects, calls(&[("SendMessage", json!({}))]));
+    let mut harness = Harness::pm();
+    let effects = harness.ana("go");
+    let effects = harness.model(&effects, calls(&[("SendMessage", json!({}))]));
     let run = to_run(&effects);
-    bench.says(coder(), "here is your answer");
+    harness.says(coder(), "here is your answer");
     let waiting = Waiting::Reply { deadline_ms: 1000 };
-    let effects = bench.tool(
+    let effects = harness.tool(
         &run[0].id,
         ToolOutcome::ok("sent").then(Then::Park { waiting }),
     );
-    bench.grant(&effects);
+    harness.grant(&effects);
 }
 
 #[test]
 fn a_free_worktree_wakes_only_who_waits_for_it() {
-    let mut bench = Bench::pm();
-    assert!(bench.on(Event::WorktreeFree).is_empty());
-    park(&mut bench, Waiting::Worktree);
-    let effects = bench.on(Event::WorktreeFree);
-    bench.grant(&effects);
+    let mut harness = Harness::pm();
+    assert!(harness.on(Event::WorktreeFree).is_empty());
+    park(&mut harness, Waiting::Worktree);
+    let effects = harness.on(Event::WorktreeFree);
+    harness.grant(&effects);
 }
 
 #[test]
 fn the_last_two_turns_are_announced_and_at_the_limit_people_are_asked() {
-    let mut bench = Bench::new(setup(Role::Coder, 3));
-    let mut effects = bench.ana("go");
+    let mut harness = Harness::new(setup(Role::Coder, 3));
+    let mut effects = harness.ana("go");
     for turn in 1..=3u32 {
-        effects = bench.model(&effects, calls(&[("Read", json!({"path": turn}))]));
+        effects = harness.model(&effects, calls(&[("Read", json!({"path": turn}))]));
         let run = to_run(&effects);
-        effects = bench.tool(&run[0].id, ToolOutcome::ok(format!("result {turn}")));
+        effects = harness.tool(&run[0].id, ToolOutcome::ok(format!("result {turn}")));
     }
-    assert_eq!(bench.notes().len(), 2);
-    assert!(bench.notes()[0].contains("Two turns"));
-    assert!(bench.notes()[1].contains("last turn"));
+    assert_eq!(harness.notes().len(), 2);
+    assert!(harness.notes()[0].contains("Two turns"));
+    assert!(harness.notes()[1].contains("last turn"));
     assert!(matches!(&effects[..], [Effect::Post(post)] if post.kind == PostKind::TurnLimit));
-    let effects = bench.posted(&effects);
+    let effects = harness.posted(&effects);
     assert!(effects.contains(&Effect::End(Ending::TurnLimit)));
-    assert!(bench.machine.is_idle());
-    let effects = bench.ana("yes, go on");
-    assert_eq!(bench.grant(&effects).turn, 1);
-    assert!(bench.messages().len() > 7, "nothing is thrown away");
+    assert!(harness.machine.is_idle());
+    let effects = harness.ana("yes, go on");
+    assert_eq!(harness.grant(&effects).turn, 1);
+    assert!(harness.messages().len() > 7, "nothing is thrown away");
 }
 
 #[test]
 fn without_money_it_asks_once_sleeps_and_goes_on_when_the_cap_is_raised() {
-    let mut bench = Bench::pm();
-    let effects = bench.ana("go");
+    let mut harness = Harness::pm();
+    let effects = harness.ana("go");
     let Some(Effect::Reserve(first)) = effects.last() else {
         panic!("{effects:#?}")
     };
@@ -289,14 +289,14 @@ fn without_money_it_asks_once_sleeps_and_goes_on_when_the_cap_is_raised() {
             used: Usd::from_cents(500),
         })
     };
-    let effects = bench.on(Event::Reserved {
+    let effects = harness.on(Event::Reserved {
         reserve: first.id.clone(),
         answer: refused(),
     });
     let [Effect::AskForMoney { request, .. }] = &effects[..] else {
         panic!("{effects:#?}")
     };
-    let effects = bench.on(Event::Asked {
+    let effects = harness.on(Event::Asked {
         request: request.clone(),
     });
     let waiting = Waiting::Decision {
@@ -304,24 +304,24 @@ fn without_money_it_asks_once_sleeps_and_goes_on_when_the_cap_is_raised() {
     };
     assert!(effects.contains(&Effect::Park(waiting.clone())));
 
-    let effects = bench.ana("are you there?");
+    let effects = harness.ana("are you there?");
     let Some(Effect::Reserve(second)) = effects.last() else {
         panic!("{effects:#?}")
     };
     assert_ne!(first.id, second.id, "a refused id stays refused");
-    let effects = bench.on(Event::Reserved {
+    let effects = harness.on(Event::Reserved {
         reserve: second.id.clone(),
         answer: refused(),
     });
     assert!(effects.contains(&Effect::Park(waiting)), "no second card");
 
     let raised = crate::decisions::cap(request, butler_protocol::Choice::Raise);
-    let effects = bench.on(Event::Decided(raised));
-    bench.grant(&effects);
+    let effects = harness.on(Event::Decided(raised));
+    harness.grant(&effects);
 
     let reserved =
         |entry: &&butler_protocol::Entry| matches!(entry.record, Record::Reserved { .. });
-    assert_eq!(bench.log.iter().filter(reserved).count(), 1);
+    assert_eq!(harness.log.iter().filter(reserved).count(), 1);
 }
 
 /// The process died between posting the card and writing it down, and the click
@@ -333,8 +333,8 @@ fn a_cap_decided_before_its_card_is_written_down_holds() {
         (butler_protocol::Choice::Raise, true),
         (butler_protocol::Choice::Stop, false),
     ] {
-        let mut bench = Bench::pm();
-        let effects = bench.ana("go");
+        let mut harness = Harness::pm();
+        let effects = harness.ana("go");
         let Some(Effect::Reserve(first)) = effects.last() else {
             panic!("{effects:#?}")
         };
@@ -343,22 +343,22 @@ fn a_cap_decided_before_its_card_is_written_down_holds() {
             cap: Usd::from_cents(500),
             used: Usd::from_cents(500),
         });
-        let effects = bench.on(Event::Reserved {
+        let effects = harness.on(Event::Reserved {
             reserve: first.id.clone(),
             answer: refused,
         });
         let [Effect::AskForMoney { request, .. }] = &effects[..] else {
             panic!("{effects:#?}")
         };
-        bench.on(Event::Decided(crate::decisions::cap(request, choice)));
-        bench.write(Record::DecisionAsked {
+        harness.on(Event::Decided(crate::decisions::cap(request, choice)));
+        harness.write(Record::DecisionAsked {
             request: request.clone(),
             kind: butler_protocol::DecisionKind::Cap,
             sha256: butler_protocol::Sha256Hex::of("x"),
             subject: json!({}),
         });
         let request = request.clone();
-        let mut effects = bench.on(Event::Asked { request });
+        let mut effects = harness.on(Event::Asked { request });
         if choice == butler_protocol::Choice::Stop {
             assert!(
                 effects.contains(&Effect::End(Ending::OutOfMoney)),
@@ -367,7 +367,7 @@ fn a_cap_decided_before_its_card_is_written_down_holds() {
             continue;
         }
         if restarted {
-            effects = bench.restart();
+            effects = harness.restart();
         }
         let Some(Effect::Reserve(second)) = effects.last() else {
             panic!("it sleeps for a decision that was made: {effects:#?}")
@@ -378,8 +378,8 @@ fn a_cap_decided_before_its_card_is_written_down_holds() {
 
 #[test]
 fn most_of_the_budget_is_warned_about_once() {
-    let mut bench = Bench::pm();
-    let mut effects = bench.ana("go");
+    let mut harness = Harness::pm();
+    let mut effects = harness.ana("go");
     let mut warnings = 0;
     for _ in 0..3 {
         let Some(Effect::Reserve(reserve)) = effects.last() else {
@@ -391,21 +391,21 @@ fn most_of_the_budget_is_warned_about_once() {
             thread_total: Usd::from_cents(400),
             thread_cap: Usd::from_cents(500),
         };
-        let granted = bench.on(Event::Reserved {
+        let granted = harness.on(Event::Reserved {
             reserve: reserve.id.clone(),
             answer,
         });
         if post_text(&granted).is_some_and(|text| text.contains("$4.00 of $5.00")) {
             warnings += 1;
-            bench.posted(&granted);
+            harness.posted(&granted);
         }
         let made = call(&granted);
-        effects = bench.on(Event::Replied {
+        effects = harness.on(Event::Replied {
             reserve: made.reserve,
             reply: calls(&[("Read", json!({}))]),
         });
         let run = to_run(&effects);
-        effects = bench.tool(&run[0].id, ToolOutcome::ok("x"));
+        effects = harness.tool(&run[0].id, ToolOutcome::ok("x"));
     }
     assert_eq!(warnings, 1);
 }
@@ -414,22 +414,22 @@ fn most_of_the_budget_is_warned_about_once() {
 fn roles_that_only_talk_to_each_other_pause_for_a_person() {
     let mut setup = setup(Role::Pm, 15);
     setup.limits.agent_messages = 3;
-    let mut bench = Bench::new(setup);
+    let mut harness = Harness::new(setup);
     for _ in 0..2 {
-        let effects = bench.says(coder(), "a question");
-        let effects = bench.model(&effects, calls(&[("SendMessage", json!({}))]));
+        let effects = harness.says(coder(), "a question");
+        let effects = harness.model(&effects, calls(&[("SendMessage", json!({}))]));
         let run = to_run(&effects);
-        bench.tool(&run[0].id, ToolOutcome::ok("sent").then(Then::End));
+        harness.tool(&run[0].id, ToolOutcome::ok("sent").then(Then::End));
     }
-    let effects = bench.says(coder(), "another question");
+    let effects = harness.says(coder(), "another question");
     assert!(matches!(effects.last(), Some(Effect::Post(post)) if post.kind == PostKind::GoOn));
-    let effects = bench.posted(&effects);
+    let effects = harness.posted(&effects);
     assert!(effects.contains(&Effect::Park(Waiting::Person)));
-    let effects = bench.says(coder(), "and one more");
+    let effects = harness.says(coder(), "and one more");
     assert!(effects.contains(&Effect::Park(Waiting::Person)));
     assert_eq!(post_text(&effects), None, "people are asked once");
-    let effects = bench.ana("go on");
-    bench.grant(&effects);
+    let effects = harness.ana("go on");
+    harness.grant(&effects);
 }
 
 /// Two roles paused and the person answered one of them: the other must not
@@ -438,32 +438,32 @@ fn roles_that_only_talk_to_each_other_pause_for_a_person() {
 fn a_persons_word_to_another_role_counts_too() {
     let mut setup = setup(Role::Reviewer, 15);
     setup.limits.agent_messages = 1;
-    let mut bench = Bench::new(setup);
-    let effects = bench.says(coder(), "a question");
-    let effects = bench.posted(&effects);
+    let mut harness = Harness::new(setup);
+    let effects = harness.says(coder(), "a question");
+    let effects = harness.posted(&effects);
     assert!(effects.contains(&Effect::Park(Waiting::Person)));
     let mut missed = heard(50, Speaker::Runtime, "- ana: go on, both of you");
     missed.event = EventId::new(format!("{PEOPLE_SPOKE}1700000000.000050"));
-    let effects = bench.on(Event::Heard(vec![missed]));
-    bench.grant(&effects);
-    let effects = bench.restart();
+    let effects = harness.on(Event::Heard(vec![missed]));
+    harness.grant(&effects);
+    let effects = harness.restart();
     assert!(post_text(&effects).is_none(), "{effects:#?}");
-    bench.grant(&effects);
+    harness.grant(&effects);
 }
 
 #[test]
 fn money_is_set_aside_for_what_was_counted_and_for_all_that_came_since() {
-    let mut bench = Bench::pm();
-    let effects = bench.ana("go");
+    let mut harness = Harness::pm();
+    let effects = harness.ana("go");
     assert!(
         matches!(effects.last(), Some(Effect::Reserve(reserve)) if reserve.input_tokens.is_none() && reserve.input_bytes > 0)
     );
     let mut reply = calls(&[("Read", json!({}))]);
     reply.usage.input = 1000;
     reply.usage.output = 10;
-    let effects = bench.model(&effects, reply);
+    let effects = harness.model(&effects, reply);
     let run = to_run(&effects);
-    let effects = bench.tool(&run[0].id, ToolOutcome::ok("x".repeat(3000)));
+    let effects = harness.tool(&run[0].id, ToolOutcome::ok("x".repeat(3000)));
     let Some(Effect::Reserve(reserve)) = effects.last() else {
         panic!("{effects:#?}")
     };

@@ -6,23 +6,23 @@ use butler_protocol::{
 use butler_turn::{Effect, Event};
 use serde_json::json;
 
-use crate::bench::{Bench, calls, post_text, text, to_run};
+use crate::harness::{Harness, calls, post_text, text, to_run};
 
 #[test]
 fn a_message_that_was_heard_and_not_begun_begins() {
-    let mut bench = Bench::pm();
-    bench.ana("go");
-    bench.log.truncate(1);
-    let effects = bench.restart();
-    bench.grant(&effects);
+    let mut harness = Harness::pm();
+    harness.ana("go");
+    harness.log.truncate(1);
+    let effects = harness.restart();
+    harness.grant(&effects);
 }
 
 #[test]
 fn a_call_without_an_answer_is_paid_for_and_made_again() {
-    let mut bench = Bench::pm();
-    let effects = bench.ana("go");
-    let first = bench.grant(&effects);
-    let effects = bench.restart();
+    let mut harness = Harness::pm();
+    let effects = harness.ana("go");
+    let first = harness.grant(&effects);
+    let effects = harness.restart();
     let Some(Effect::Settle(settle)) = effects.first() else {
         panic!("{effects:#?}")
     };
@@ -30,13 +30,13 @@ fn a_call_without_an_answer_is_paid_for_and_made_again() {
         (&settle.id, settle.cost),
         (&first.reserve, Usd::from_cents(2))
     );
-    let second = bench.grant(&effects);
+    let second = harness.grant(&effects);
     assert_ne!(first.reserve, second.reserve);
     assert_eq!(second.turn, 1);
-    assert!(bench.restart().len() > 1);
+    assert!(harness.restart().len() > 1);
     let settled = |record: &Record| matches!(record, Record::Settled { .. });
     assert_eq!(
-        bench
+        harness
             .log
             .iter()
             .filter(|entry| settled(&entry.record))
@@ -47,12 +47,12 @@ fn a_call_without_an_answer_is_paid_for_and_made_again() {
 
 #[test]
 fn a_reservation_that_was_not_written_is_asked_for_with_the_same_id() {
-    let mut bench = Bench::pm();
-    let effects = bench.ana("go");
+    let mut harness = Harness::pm();
+    let effects = harness.ana("go");
     let Some(Effect::Reserve(first)) = effects.last().cloned() else {
         panic!("{effects:#?}")
     };
-    let effects = bench.restart();
+    let effects = harness.restart();
     let Some(Effect::Reserve(second)) = effects.last().cloned() else {
         panic!("{effects:#?}")
     };
@@ -61,24 +61,24 @@ fn a_reservation_that_was_not_written_is_asked_for_with_the_same_id() {
 
 #[test]
 fn calls_with_results_are_used_interrupted_ones_recovered_new_ones_run() {
-    let mut bench = Bench::pm();
-    let effects = bench.ana("go");
+    let mut harness = Harness::pm();
+    let effects = harness.ana("go");
     let reply = calls(&[
         ("Read", json!({})),
         ("Bash", json!({})),
         ("Edit", json!({})),
     ]);
-    let effects = bench.model(&effects, reply);
+    let effects = harness.model(&effects, reply);
     let run = to_run(&effects);
-    bench.tool(&run[0].id, ToolOutcome::ok("A"));
-    bench.write(Record::ToolIntent {
+    harness.tool(&run[0].id, ToolOutcome::ok("A"));
+    harness.write(Record::ToolIntent {
         call: run[1].id.clone(),
         tool: "Bash".into(),
         crash: CrashClass::Opaque,
         sha256: Sha256Hex::of("x"),
         trace: Some(json!({"pid": 1})),
     });
-    let effects = bench.restart();
+    let effects = harness.restart();
     let recovered = effects.iter().find_map(|effect| match effect {
         Effect::RecoverTools(calls) => Some(calls.clone()),
         _ => None,
@@ -91,43 +91,43 @@ fn calls_with_results_are_used_interrupted_ones_recovered_new_ones_run() {
     );
     assert_eq!(recovered[0].trace, Some(json!({"pid": 1})));
     assert_eq!(to_run(&effects), [run[2].clone()]);
-    bench.tool(&run[2].id, ToolOutcome::ok("C"));
-    let effects = bench.tool(&run[1].id, ToolOutcome::error("interrupted"));
-    bench.grant(&effects);
+    harness.tool(&run[2].id, ToolOutcome::ok("C"));
+    let effects = harness.tool(&run[1].id, ToolOutcome::error("interrupted"));
+    harness.grant(&effects);
 }
 
 #[test]
 fn an_answer_that_was_not_posted_is_posted_with_the_same_key_even_if_somebody_spoke() {
-    let mut bench = Bench::pm();
-    let effects = bench.ana("go");
-    let effects = bench.model(&effects, text("Here."));
+    let mut harness = Harness::pm();
+    let effects = harness.ana("go");
+    let effects = harness.model(&effects, text("Here."));
     let [_, Effect::Post(first)] = &effects[..] else {
         panic!("{effects:#?}")
     };
-    bench.ana("hello?");
-    let effects = bench.restart();
+    harness.ana("hello?");
+    let effects = harness.restart();
     let again = effects.iter().find_map(|effect| match effect {
         Effect::Post(post) => Some(post.clone()),
         _ => None,
     });
     assert_eq!(again.as_ref(), Some(first));
-    let effects = bench.posted(&effects);
+    let effects = harness.posted(&effects);
     assert!(effects.contains(&Effect::End(Ending::Done)));
-    bench.grant(&effects);
+    harness.grant(&effects);
 }
 
 #[test]
 fn a_post_that_the_log_knows_is_not_made_again() {
-    let mut bench = Bench::pm();
-    let effects = bench.ana("go");
-    let effects = bench.model(&effects, text("Here."));
-    bench.posted(&effects);
-    let at = bench
+    let mut harness = Harness::pm();
+    let effects = harness.ana("go");
+    let effects = harness.model(&effects, text("Here."));
+    harness.posted(&effects);
+    let at = harness
         .log
         .iter()
         .position(|entry| matches!(entry.record, Record::Posted { .. }));
-    bench.log.truncate(at.unwrap() + 1);
-    let effects = bench.restart();
+    harness.log.truncate(at.unwrap() + 1);
+    let effects = harness.restart();
     assert_eq!(post_text(&effects), None);
     assert!(effects.contains(&Effect::End(Ending::Done)));
 }
@@ -135,91 +135,91 @@ fn a_post_that_the_log_knows_is_not_made_again() {
 #[test]
 fn a_sleeper_sleeps_on_and_wakes_if_its_time_has_come() {
     let waiting = Waiting::Reply { deadline_ms: 1000 };
-    let mut bench = Bench::pm();
-    let effects = bench.ana("go");
-    let effects = bench.model(&effects, calls(&[("SendMessage", json!({}))]));
+    let mut harness = Harness::pm();
+    let effects = harness.ana("go");
+    let effects = harness.model(&effects, calls(&[("SendMessage", json!({}))]));
     let run = to_run(&effects);
     let then = Then::Park {
         waiting: waiting.clone(),
     };
-    bench.tool(&run[0].id, ToolOutcome::ok("sent").then(then));
+    harness.tool(&run[0].id, ToolOutcome::ok("sent").then(then));
     // The sleep itself may be the line that was lost.
-    bench.log.pop();
-    let effects = bench.restart();
+    harness.log.pop();
+    let effects = harness.restart();
     assert!(effects.contains(&Effect::Park(waiting.clone())));
-    let effects = bench.restart();
+    let effects = harness.restart();
     assert!(effects.contains(&Effect::Park(waiting)));
-    let effects = bench.on(Event::Begin { now_ms: 1000 });
-    bench.grant(&effects);
+    let effects = harness.on(Event::Begin { now_ms: 1000 });
+    harness.grant(&effects);
 }
 
 #[test]
 fn the_prompt_of_a_running_activation_stays_and_a_new_one_gets_the_new() {
-    let mut bench = Bench::pm();
-    let effects = bench.ana("go");
+    let mut harness = Harness::pm();
+    let effects = harness.ana("go");
     let Some(Effect::Reserve(_)) = effects.last() else {
         panic!("{effects:#?}")
     };
-    let mut setup = bench.machine.setup().clone();
+    let mut setup = harness.machine.setup().clone();
     setup.prompt = "You are new.".into();
-    bench.machine = butler_turn::Machine::new(setup, &bench.log);
-    let effects = bench.on(Event::Begin { now_ms: 0 });
-    let effects = bench.model(&effects, text("Here."));
-    bench.posted(&effects);
-    let prompts = |bench: &Bench| {
+    harness.machine = butler_turn::Machine::new(setup, &harness.log);
+    let effects = harness.on(Event::Begin { now_ms: 0 });
+    let effects = harness.model(&effects, text("Here."));
+    harness.posted(&effects);
+    let prompts = |harness: &Harness| {
         let prompt = |record: &Record| matches!(record, Record::Prompt { .. });
-        bench
+        harness
             .log
             .iter()
             .filter(|entry| prompt(&entry.record))
             .count()
     };
-    assert_eq!(prompts(&bench), 1);
-    let effects = bench.ana("more");
-    bench.grant(&effects);
-    assert_eq!(prompts(&bench), 2);
+    assert_eq!(prompts(&harness), 1);
+    let effects = harness.ana("more");
+    harness.grant(&effects);
+    assert_eq!(prompts(&harness), 2);
 }
 
 #[test]
 fn a_switch_of_models_that_was_written_alone_still_gets_its_nudge() {
-    let mut bench = Bench::pm();
-    let effects = bench.ana("go");
-    let effects = bench.model(&effects, text(""));
-    bench.model(&effects, text(""));
+    let mut harness = Harness::pm();
+    let effects = harness.ana("go");
+    let effects = harness.model(&effects, text(""));
+    harness.model(&effects, text(""));
     let switch = |entry: &butler_protocol::Entry| matches!(entry.record, Record::Model { .. });
-    let at = bench.log.iter().position(switch).unwrap();
-    bench.log.truncate(at + 1);
-    let effects = bench.restart();
-    assert_eq!(bench.grant(&effects).model, "fallback");
-    assert_eq!(bench.notes().len(), 2);
+    let at = harness.log.iter().position(switch).unwrap();
+    harness.log.truncate(at + 1);
+    let effects = harness.restart();
+    assert_eq!(harness.grant(&effects).model, "fallback");
+    assert_eq!(harness.notes().len(), 2);
 }
 
 #[test]
 fn a_settlement_that_the_hub_may_not_know_is_told_again() {
-    let mut bench = Bench::pm();
-    let effects = bench.ana("go");
-    let made = bench.grant(&effects);
-    bench.on(Event::Stop {
+    let mut harness = Harness::pm();
+    let effects = harness.ana("go");
+    let made = harness.grant(&effects);
+    harness.on(Event::Stop {
         event: EventId::new("stop-1"),
         by: "ana".into(),
     });
-    let failure = crate::bench::failure(butler_turn::FailureKind::Cancelled);
+    let failure = crate::harness::failure(butler_turn::FailureKind::Cancelled);
     let reserve = made.reserve;
-    bench.on(Event::ModelFailed { reserve, failure });
-    let effects = bench.restart_quietly();
+    harness.on(Event::ModelFailed { reserve, failure });
+    let effects = harness.restart_quietly();
     assert!(matches!(&effects[..], [Effect::Settle(_)]), "{effects:#?}");
 }
 
 #[test]
 fn an_end_that_the_hub_may_not_know_is_told_again() {
-    let mut bench = Bench::pm();
-    let effects = bench.ana("go");
-    let effects = bench.model(&effects, text("Here."));
-    let told = bench.posted(&effects);
+    let mut harness = Harness::pm();
+    let effects = harness.ana("go");
+    let effects = harness.model(&effects, text("Here."));
+    let told = harness.posted(&effects);
     let idle = |effect: &&Effect| matches!(effect, Effect::Activity { .. } | Effect::React { .. });
     let told: Vec<_> = told.iter().filter(idle).collect();
     assert!(told.len() >= 2, "{told:#?}");
-    let again = bench.restart();
+    let again = harness.restart();
     assert!(
         told.iter().all(|effect| again.contains(effect)),
         "{again:#?}"

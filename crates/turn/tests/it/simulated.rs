@@ -41,7 +41,7 @@ struct Tally {
 }
 
 fn run(seed: u64, trace: bool) -> Tally {
-    let mut setup = crate::bench::setup(Role::Pm, 3 + u32::try_from(seed % 7).unwrap());
+    let mut setup = crate::harness::setup(Role::Pm, 3 + u32::try_from(seed % 7).unwrap());
     if seed.is_multiple_of(4) {
         setup.models.window_tokens = 300;
     }

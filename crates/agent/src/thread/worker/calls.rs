@@ -59,7 +59,7 @@ impl Worker {
         self.next_batch().await
     }
 
-    /// Starts the next batch once the one before it is done and the bench is open.
+    /// Starts the next batch once the one before it is done and the tool session is open.
     pub(super) async fn next_batch(&mut self) -> Result<(), AgentError> {
         while self.running == 0 && !self.waiting.is_empty() {
             if self.tool_session.is_none() {
@@ -123,7 +123,7 @@ impl Worker {
         Ok(())
     }
 
-    /// A click may have come after the bench was opened, so whoever would have
+    /// A click may have come after the tool session was opened, so whoever would have
     /// to ask looks first.
     async fn judge(&mut self, waiter: &Waiter) -> Result<Judgement, AgentError> {
         let Some(tool_session) = &mut self.tool_session else {

@@ -77,7 +77,7 @@ impl Worker {
         self.doing.push(Box::pin(future));
     }
 
-    /// Asks for money once there is a desk: at most so many threads work at once.
+    /// Asks for money once there is a slot: at most so many threads work at once.
     pub(super) fn reserve(&mut self, reserve: Reserve) {
         // Whoever works does not wait for an answer any more.
         self.deadline_ms = None;
@@ -87,7 +87,7 @@ impl Worker {
             let number = self.arrived.unwrap_or_else(|| slots.arrive());
             match slots.queue(number).sit() {
                 Err(ticket) => return self.start(queue::tell(context, ticket, reserve)),
-                Ok(desk) => self.turn_of = Some(desk),
+                Ok(slot) => self.turn_of = Some(slot),
             }
             // Told in an earlier life of this process.
             if let Some(message) = self.context.facts().queued.take() {
@@ -98,10 +98,10 @@ impl Worker {
         self.start(paying::reserve(context, reserve, cancel));
     }
 
-    /// The turn has come; after a stop nobody needs the desk any more.
-    pub(super) fn sit_down(&mut self, desk: Slot, reserve: Reserve) {
+    /// The turn has come; after a stop nobody needs the slot any more.
+    pub(super) fn sit_down(&mut self, slot: Slot, reserve: Reserve) {
         if self.machine.activation().is_some() {
-            self.turn_of = Some(desk);
+            self.turn_of = Some(slot);
             let cancel = self.work.clone();
             self.start(paying::reserve(self.context.clone(), reserve, cancel));
         }

@@ -63,29 +63,29 @@ const PING: &str = "Answer with the one word pong.";
 const PING_TOKENS: u32 = 512;
 
 pub fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
-    let desk = Desk::here()?;
+    let configured = Configured::here()?;
     process::start_log("model");
     process::run(async move |cancel| match &args.verb {
-        Verb::Ping { model } => ping(&desk, args.role, model.as_deref(), &cancel, ui).await,
+        Verb::Ping { model } => ping(&configured, args.role, model.as_deref(), &cancel, ui).await,
         Verb::List { part, json } => {
-            let models = desk.models(args.role, &cancel).await?;
+            let models = configured.models(args.role, &cancel).await?;
             list(&models, part.as_deref().unwrap_or_default(), *json, ui)
         }
         Verb::Price { models, json } => {
-            let wanted = desk.wanted(args.role, models)?;
-            price(&desk, &wanted, *json, &cancel, ui).await
+            let wanted = configured.wanted(args.role, models)?;
+            price(&configured, &wanted, *json, &cancel, ui).await
         }
     })
 }
 
 /// What is configured here.
-struct Desk {
+struct Configured {
     machine: Machine,
     home: std::path::PathBuf,
     repo: Option<Settings>,
 }
 
-impl Desk {
+impl Configured {
     fn here() -> Result<Self, CliError> {
         let (machine, home) = Settings::machine(&environment)?;
         let repo = settings_around(&env::current_dir()?)?;
@@ -140,18 +140,18 @@ fn no_model() -> CliError {
 }
 
 async fn ping(
-    desk: &Desk,
+    configured: &Configured,
     role: Role,
     model: Option<&str>,
     cancel: &CancellationToken,
     ui: &Ui,
 ) -> Result<Exit, CliError> {
-    let model = match (model, &desk.repo) {
+    let model = match (model, &configured.repo) {
         (Some(model), _) => model.to_owned(),
         (None, Some(settings)) => settings.repo.models.of(role).model,
         (None, None) => return Err(no_model()),
     };
-    let client = desk.client(role)?;
+    let client = configured.client(role)?;
     // For the price only: not every endpoint has a list.
     let _ = listed(&client, cancel).await;
     let question = ModelMessage::User {
@@ -221,7 +221,7 @@ fn in_words(price: &ListPrice) -> String {
 }
 
 async fn price(
-    desk: &Desk,
+    configured: &Configured,
     wanted: &[(Role, String)],
     as_json: bool,
     cancel: &CancellationToken,
@@ -236,11 +236,11 @@ async fn price(
         .max()
         .unwrap_or(0);
     for (role, model) in wanted {
-        let (name, endpoint) = wiring::endpoint_of(&desk.machine, &desk.home, *role)?;
+        let (name, endpoint) = wiring::endpoint_of(&configured.machine, &configured.home, *role)?;
         let (models, unlisted) = match lists.entry(name) {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(new) => {
-                let client = desk.client(*role)?;
+                let client = configured.client(*role)?;
                 let unlisted = wiring::unlisted_price(&endpoint, &client.config().endpoint);
                 new.insert((listed(&client, cancel).await?, unlisted))
             }

@@ -8,7 +8,7 @@ use crate::{
     commands::environment,
     error::CliError,
     exit::Exit,
-    slack_check::{self, Standing},
+    slack_check::{self, Status},
     ui::Ui,
 };
 
@@ -47,7 +47,7 @@ fn check(ui: &Ui) -> Result<Exit, CliError> {
         return Err(CliError::user("no Slack tokens are configured")
             .hint("`codebutler init --slack` asks for them"));
     };
-    let Standing { team, missing } = slack_check::ask(&tokens).map_err(CliError::user)?;
+    let Status { team, missing } = slack_check::ask(&tokens).map_err(CliError::user)?;
     ui.line(format_args!("the app is installed in {team}"))?;
     if missing.is_empty() {
         return Ok(Exit::Done);

@@ -55,7 +55,7 @@ pub(super) const ATTACKS: &[Attack] = &[
         tried(OpenOptions::new().append(true).open("/etc/passwd"))
     }),
     ("create a system file", |_| {
-        create(Path::new("/usr/bin/jail-self-test"))
+        create(Path::new("/usr/bin/sandbox-self-test"))
     }),
     ("read a hidden file", |t| tried(fs::read(&t.hidden))),
     ("move a hidden file", |t| {

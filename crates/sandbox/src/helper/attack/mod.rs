@@ -1,7 +1,7 @@
-//! The jail's own burglar: tries to get out, from inside, and says what held.
+//! The sandbox's own burglar: tries to get out, from inside, and says what held.
 //!
 //! The self-test runs these in every process that wants to run commands, the
-//! tests of this room run them too, and run them once outside to see that they
+//! tests of this cell run them too, and run them once outside to see that they
 //! do succeed where no wall is. So an attack must do no harm when it succeeds.
 
 mod files;

@@ -2,10 +2,10 @@
 //! built once by the helper.
 //!
 //! There are two mount namespaces. The outer one has the host's root, and the
-//! helper waits in it; what a room adds, its worktree above all, is cloned there.
+//! helper waits in it; what a cell adds, its worktree above all, is cloned there.
 //! The inner one holds the ground alone: the host's root leaves it here, because
-//! letting go of a root waits for every processor of the machine. Each room gets a
-//! copy of the inner one (see `room`), so nothing that is mounted for one is there
+//! letting go of a root waits for every processor of the machine. Each cell gets a
+//! copy of the inner one (see `cell`), so nothing that is mounted for one is there
 //! for the next.
 
 use std::{
@@ -35,7 +35,7 @@ pub(crate) struct Outer {
     namespace: OwnedFd,
     /// The host's, which is under the covers.
     proc: OwnedFd,
-    /// What rooms may add is taken from here.
+    /// What cells may add is taken from here.
     pub(crate) host: Host,
 }
 
@@ -65,7 +65,7 @@ impl Outer {
         let inner = own_namespace(&self.proc)?;
         let (host, root) = stage()?;
         devices(&host, &root)?;
-        // Each room gets its own of these.
+        // Each cell gets its own of these.
         for place in ["tmp", "dev/shm", "proc"] {
             root.target(Path::new(place), true)?;
         }
@@ -82,7 +82,7 @@ impl Outer {
     }
 }
 
-/// A ground that stands: the namespace that every room gets a copy of.
+/// A ground that stands: the namespace that every cell gets a copy of.
 pub(crate) struct BaseRoot {
     pub(crate) inner: OwnedFd,
 }

@@ -1,5 +1,5 @@
 //! A root for one command: a copy of the ground, and on it the worktree, scratch
-//! space and `/proc`, which are new in every room.
+//! space and `/proc`, which are new in every cell.
 
 use std::{os::fd::OwnedFd, path::Path};
 
@@ -20,14 +20,14 @@ use crate::helper::{
 };
 use crate::{Limits, view::Step};
 
-/// What a room is furnished with, mounted nowhere yet.
-pub(crate) struct Room<'a> {
+/// What a cell is furnished with, mounted nowhere yet.
+pub(crate) struct Cell<'a> {
     steps: &'a [Step],
     trees: Vec<Option<Tree>>,
     scratch: OwnedFd,
 }
 
-impl<'a> Room<'a> {
+impl<'a> Cell<'a> {
     /// Gets everything ready that needs no namespace of the command's own, in the
     /// outer namespace. The helper does this: what it runs is in memory already,
     /// and a process that was just forked has to fetch every page anew.

@@ -28,7 +28,7 @@ impl World {
             Op::Summary(call) => {
                 let cost = self.charged[&call.reserve];
                 let result = if self.dice.percent(80) {
-                    let mut reply = crate::bench::text("a summary");
+                    let mut reply = crate::harness::text("a summary");
                     reply.cost = Usd::from_nanos(cost);
                     Ok(reply)
                 } else {

@@ -12,7 +12,7 @@ use butler_turn::{
     Budget, Effect, Event, Interrupted, Machine, Mark, Messages, ModelCall, Order, Setup,
 };
 
-use crate::bench::plain;
+use crate::harness::plain;
 
 use super::{
     dice::Dice,
@@ -89,11 +89,11 @@ impl World {
         let mut hub = Hub::new(40 + i64::try_from(dice.below(200)).unwrap());
         for number in 1..=1 + u32::try_from(dice.below(4)).unwrap() {
             let speaker = if dice.percent(70) {
-                crate::bench::ana()
+                crate::harness::ana()
             } else {
-                crate::bench::coder()
+                crate::harness::coder()
             };
-            let message = crate::bench::heard(number, speaker, &format!("word-{number}-"));
+            let message = crate::harness::heard(number, speaker, &format!("word-{number}-"));
             let at_ms = i64::try_from(dice.below(20_000)).unwrap();
             hub.mail.push(Mail {
                 letter: Letter::Message(message),

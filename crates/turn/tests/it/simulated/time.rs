@@ -85,8 +85,11 @@ impl World {
             Some(Waiting::Person) if self.extra_words > 0 => {
                 self.extra_words -= 1;
                 let number = 100 + self.extra_words;
-                let message =
-                    crate::bench::heard(number, crate::bench::ana(), &format!("word-{number}-"));
+                let message = crate::harness::heard(
+                    number,
+                    crate::harness::ana(),
+                    &format!("word-{number}-"),
+                );
                 let at_ms = self.now_ms;
                 self.hub.mail.push(Mail {
                     letter: Letter::Message(message),

@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::commands::inspect::jsonl::{self, BadLine};
-use crate::commands::inspect::tool::bench::{Bench, HandCall};
+use crate::commands::inspect::tool::session::{HandCall, ToolSession};
 use crate::{error::CliError, exit::Exit, ui::Ui};
 
 #[derive(Deserialize)]
@@ -30,7 +30,7 @@ struct Question {
 
 /// Answers lines until they end or the process is told to.
 pub async fn answer(
-    bench: &mut Bench,
+    session: &mut ToolSession,
     role: Role,
     cancel: &CancellationToken,
     ui: &Ui,
@@ -55,7 +55,7 @@ pub async fn answer(
                     input: question.input.unwrap_or_else(|| json!({})),
                 };
                 let root = here.join(question.root.unwrap_or_default());
-                let outcome = bench.call(&root, call).await;
+                let outcome = session.call(&root, call).await;
                 let outcome = outcome.unwrap_or_else(|error| ToolOutcome::error(error.plain()));
                 (question.id, outcome)
             }

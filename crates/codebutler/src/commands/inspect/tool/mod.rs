@@ -1,14 +1,14 @@
 //! `codebutler tool`: one tool by hand, with the checks of an activation.
 
-mod bench;
 mod lines;
+mod session;
 
 use std::env;
 
 use butler_protocol::Role;
 use serde_json::Value;
 
-use crate::commands::inspect::tool::bench::{Bench, HandCall};
+use crate::commands::inspect::tool::session::{HandCall, ToolSession};
 use crate::{cli, error::CliError, exit::Exit, process, ui::Ui};
 
 /// Run a tool as a role, in this folder
@@ -38,17 +38,22 @@ pub struct Args {
 pub fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
     process::start_log("tool");
     process::run(async move |cancel| {
-        let mut bench = Bench::open(cancel.clone()).await?;
+        let mut session = ToolSession::open(cancel.clone()).await?;
         let outcome = match &args.name {
-            None => lines::answer(&mut bench, args.role, &cancel, ui).await,
-            Some(name) => once(&mut bench, name, args, ui).await,
+            None => lines::answer(&mut session, args.role, &cancel, ui).await,
+            Some(name) => once(&mut session, name, args, ui).await,
         };
-        bench.close().await;
+        session.close().await;
         outcome
     })
 }
 
-async fn once(bench: &mut Bench, name: &str, args: &Args, ui: &Ui) -> Result<Exit, CliError> {
+async fn once(
+    session: &mut ToolSession,
+    name: &str,
+    args: &Args,
+    ui: &Ui,
+) -> Result<Exit, CliError> {
     let input: Value = serde_json::from_str(&args.input).map_err(|error| {
         CliError::user(format!("the input is not JSON: {error}"))
             .hint(r#"as in: codebutler tool Read '{"path": "README.md"}'"#)
@@ -59,7 +64,7 @@ async fn once(bench: &mut Bench, name: &str, args: &Args, ui: &Ui) -> Result<Exi
         tool: name.to_owned(),
         input,
     };
-    let outcome = bench.call(&root, call).await?;
+    let outcome = session.call(&root, call).await?;
     ui.line(outcome.text.trim_end_matches('\n'))?;
     Ok(if outcome.ok {
         Exit::Done

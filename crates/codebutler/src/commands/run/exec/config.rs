@@ -53,7 +53,7 @@ pub struct Ready {
 impl Plan {
     pub fn of(args: &Args, folder: &Path, ui: &Ui) -> Result<Self, CliError> {
         // The kernel is probed while files are read and the model is asked.
-        let sandbox = coming_jail()?;
+        let sandbox = coming_sandbox()?;
         let settings = settings_around(folder)?;
         let (machine, home) = match &settings {
             Some(settings) => (settings.machine.clone(), settings.home.clone()),
@@ -212,7 +212,7 @@ fn kind_of(url: &str) -> EndpointKind {
     }
 }
 
-fn coming_jail() -> Result<ComingSandbox, CliError> {
+fn coming_sandbox() -> Result<ComingSandbox, CliError> {
     let helper = env::current_exe()?;
     let probe = tokio::task::spawn_blocking(move || Sandbox::new_in_use(helper));
     let sandbox = async move {

@@ -10,7 +10,7 @@ use std::{
     io::{IsTerminal, Read},
 };
 
-use butler_agent::exec::{self, Errand, ExecEnding, Outcome, Session, SessionError, Sessions};
+use butler_agent::exec::{self, ExecEnding, ExecTask, Outcome, Session, SessionError, Sessions};
 use butler_protocol::{Ending, Role};
 
 use crate::commands::run::exec::{config::Plan, tell::Teller};
@@ -87,10 +87,10 @@ pub fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
         let role = known.as_ref().map_or(args.role, |session| session.role);
         // Before a new session is written down: without it there is nothing to resume.
         let config = plan.into_config(role, args)?;
-        let (session, errand) = begin(args, &sessions, known, task)?;
+        let (session, task) = begin(args, &sessions, known, task)?;
         let mut teller = Teller::new(args.json, config.redactor);
         let mut tell = |said| teller.hear(said, ui);
-        let outcome = exec::run(&config.solo, &session, errand, cancel, &mut tell).await;
+        let outcome = exec::run(&config.solo, &session, task, cancel, &mut tell).await;
         let outcome = outcome.map_err(|error| {
             CliError::internal(error).hint(format!("the log is {}", session.log().display()))
         })?;
@@ -125,7 +125,7 @@ fn begin(
     sessions: &Sessions,
     known: Option<Session>,
     task: Option<String>,
-) -> Result<(Session, Errand), CliError> {
+) -> Result<(Session, ExecTask), CliError> {
     let person = env::var("USER").unwrap_or_else(|_| "you".to_owned());
     let session = match known {
         Some(session) => session,
@@ -138,7 +138,7 @@ fn begin(
         Some(task) => Some(task),
         None => sessions.missing_word(&session).map_err(trouble)?,
     };
-    Ok((session, Errand { task, person }))
+    Ok((session, ExecTask { task, person }))
 }
 
 fn trouble(error: SessionError) -> CliError {

@@ -13,7 +13,7 @@ use crate::commands::run::up::{claim::Claim, opening::Opening};
 use crate::{
     error::CliError,
     log::{self, FORMAT_VARIABLE},
-    supervise::{Job, LineSink, Standing, Supervisor},
+    supervise::{Job, LineSink, Status, Supervisor},
 };
 
 /// Who has died so often without having been ready cannot start.
@@ -130,12 +130,12 @@ async fn start_all(
 
 /// What a child says behind `ready`, or nothing when it cannot start.
 async fn settled(
-    child: &mut watch::Receiver<Standing>,
+    child: &mut watch::Receiver<Status>,
     name: &str,
     opening: &Opening,
     cancel: &CancellationToken,
 ) -> Result<Option<String>, CliError> {
-    let over = |standing: &Standing| standing.ready.is_some() || standing.deaths >= TRIES;
+    let over = |standing: &Status| standing.ready.is_some() || standing.deaths >= TRIES;
     let slow = tokio::time::sleep(SLOW);
     tokio::pin!(slow);
     let mut shown = false;

@@ -5,7 +5,7 @@ use butler_config::Settings;
 use crate::commands::setup::doctor::{Finding, Place};
 use crate::{
     commands::environment,
-    slack_check::{self, Fault, Standing},
+    slack_check::{self, Fault, Status},
 };
 
 const NAME: &str = "slack";
@@ -27,10 +27,10 @@ pub fn examine(_: &Place) -> Vec<Finding> {
         }
     };
     vec![match slack_check::ask(&tokens) {
-        Ok(Standing { team, missing }) if missing.is_empty() => {
+        Ok(Status { team, missing }) if missing.is_empty() => {
             Finding::ok(NAME, format!("the app is installed in {team}"))
         }
-        Ok(Standing { team, missing }) => Finding::failed(
+        Ok(Status { team, missing }) => Finding::failed(
             NAME,
             format!("the app in {team} lacks {}", missing.join(", ")),
             "add them under \"OAuth & Permissions\" and install the app again",

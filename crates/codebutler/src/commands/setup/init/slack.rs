@@ -8,7 +8,7 @@ use crate::commands::setup::init::answers::secret;
 use crate::{
     commands::environment,
     error::CliError,
-    slack_check::{self, AppTokens, Fault, Standing},
+    slack_check::{self, AppTokens, Fault, Status},
     ui::Ui,
 };
 
@@ -32,7 +32,7 @@ pub fn collect(machine: &Machine, ask: bool, ui: &Ui) -> Result<AppTokens, CliEr
     let tokens =
         slack_check::tokens(&given)?.ok_or_else(|| CliError::user("no Slack tokens were given"))?;
     match slack_check::ask(&tokens) {
-        Ok(Standing { team, missing }) => {
+        Ok(Status { team, missing }) => {
             ui.note(format_args!("Slack accepts the tokens for {team}"));
             if !missing.is_empty() {
                 ui.note(format_args!(

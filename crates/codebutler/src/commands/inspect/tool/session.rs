@@ -14,7 +14,7 @@ use butler_config::machine_folder;
 use butler_policy::{Circumstances, Judgement, Overrides, Question, default_tools};
 use butler_protocol::{CallId, ChannelId, MessageTs, Role, ThreadId, ToolCall, ToolOutcome};
 use butler_sandbox::Sandbox;
-use butler_tools::{Desk, Executor, Registry, Surroundings, Workplace};
+use butler_tools::{Executor, Registry, Surroundings, ToolContext, Workplace};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
@@ -34,8 +34,8 @@ pub struct HandCall {
     pub input: Value,
 }
 
-/// One jail, and the folders in which tools were called.
-pub struct Bench {
+/// One sandbox, and the folders in which tools were called.
+pub struct ToolSession {
     executor: Executor,
     sandbox: Arc<Sandbox>,
     thread: ThreadId,
@@ -47,7 +47,7 @@ pub struct Bench {
 
 struct Place {
     folder: Folder,
-    desk: Desk,
+    desk: ToolContext,
     overrides: Overrides,
 }
 
@@ -59,7 +59,7 @@ struct Folder {
     inode: u64,
 }
 
-impl Bench {
+impl ToolSession {
     pub async fn open(cancel: CancellationToken) -> Result<Self, CliError> {
         let helper = env::current_exe()?;
         let sandbox = tokio::task::spawn_blocking(move || Sandbox::new(helper)).await;
@@ -157,10 +157,10 @@ impl Bench {
         };
         let workplace =
             Workplace::open(&folder.path, checks, surroundings).map_err(CliError::user)?;
-        let desk = Desk::new(Arc::new(workplace), self.cancel.child_token());
+        let desk = ToolContext::new(Arc::new(workplace), self.cancel.child_token());
         Ok(Place {
             folder,
-            desk: desk.with_jail(Arc::clone(&self.sandbox)),
+            desk: desk.with_sandbox(Arc::clone(&self.sandbox)),
             overrides,
         })
     }

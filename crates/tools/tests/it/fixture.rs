@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
 /// A root inside a scratch folder, so that there is an outside that is ours.
-pub struct Room {
+pub struct Fixture {
     pub scratch: TempDir,
     pub root: PathBuf,
     pub executor: Executor,
@@ -32,7 +32,7 @@ pub fn call(tool: &str, arguments: Value) -> ToolCall {
     }
 }
 
-impl Room {
+impl Fixture {
     pub fn new() -> Self {
         Self::with_checks(Vec::new())
     }
@@ -55,25 +55,25 @@ impl Room {
         }
     }
 
-    /// With the real jail of this machine.
-    pub fn with_jail(checks: Vec<Check>) -> Self {
-        let mut room = Self::with_checks(checks);
+    /// With the real sandbox of this machine.
+    pub fn with_sandbox(checks: Vec<Check>) -> Self {
+        let mut fixture = Self::with_checks(checks);
         let helper = PathBuf::from(env!("CARGO_BIN_EXE_butler-tools-sandbox"));
         let sandbox = butler_sandbox::Sandbox::new(helper).unwrap();
-        room.context = room.context.with_jail(Arc::new(sandbox));
-        room
+        fixture.context = fixture.context.with_sandbox(Arc::new(sandbox));
+        fixture
     }
 
     /// As on a kernel with less to confine with.
-    pub fn with_weaker_jail(
+    pub fn with_weaker_sandbox(
         weaken: impl FnOnce(butler_sandbox::Sandbox) -> butler_sandbox::Sandbox,
     ) -> Self {
-        let mut room = Self::with_checks(Vec::new());
+        let mut fixture = Self::with_checks(Vec::new());
         let helper = PathBuf::from(env!("CARGO_BIN_EXE_butler-tools-sandbox"));
         let sandbox = weaken(butler_sandbox::Sandbox::new(helper).unwrap());
-        room.sandboxed = sandbox.strength().is_whole();
-        room.context = room.context.with_jail(Arc::new(sandbox));
-        room
+        fixture.sandboxed = sandbox.strength().is_whole();
+        fixture.context = fixture.context.with_sandbox(Arc::new(sandbox));
+        fixture
     }
 
     /// In a folder that is there already, with git in the sandbox.

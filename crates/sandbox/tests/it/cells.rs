@@ -1,4 +1,4 @@
-//! Every command has a room of its own, which was built before it came where that
+//! Every command has a cell of its own, which was built before it came where that
 //! was possible. A command is the second process in it.
 
 use std::{fs, path::PathBuf};
@@ -13,7 +13,7 @@ async fn number(world: &World) -> u32 {
     world.ok(NUMBER).await.trim().parse().unwrap()
 }
 
-/// Which network a command is in: each room has one of its own.
+/// Which network a command is in: each cell has one of its own.
 const NETWORK: &str = "readlink /proc/self/ns/net";
 
 /// All that a command could find of another one.
@@ -68,7 +68,7 @@ async fn nothing_of_one_command_is_there_for_the_next() {
 }
 
 #[tokio::test]
-async fn a_room_is_never_used_for_a_second_command() {
+async fn a_cell_is_never_used_for_a_second_command() {
     let world = World::new();
     for harmless in [
         "true",
@@ -83,7 +83,7 @@ async fn a_room_is_never_used_for_a_second_command() {
 }
 
 #[tokio::test]
-async fn the_next_room_is_built_before_its_command_comes() {
+async fn the_next_cell_is_built_before_its_command_comes() {
     let world = World::new();
     world.ok("true").await;
     let mut found = 0;
@@ -252,7 +252,7 @@ async fn every_command_has_its_own_input_and_environment() {
     }
 }
 
-/// The first processes of all rooms that this process has.
+/// The first processes of all cells that this process has.
 fn first_processes() -> Vec<PathBuf> {
     let parent = |process: &fs::DirEntry| {
         let stat = fs::read_to_string(process.path().join("stat")).ok()?;
@@ -269,19 +269,19 @@ fn first_processes() -> Vec<PathBuf> {
 }
 
 #[tokio::test]
-async fn a_room_that_died_meanwhile_is_replaced() {
+async fn a_cell_that_died_meanwhile_is_replaced() {
     let world = World::new();
     number(&world).await;
     until("no room waits", || first_processes().len() == 1).await;
-    let rooms = first_processes();
-    for room in rooms {
-        let pid = room.file_name().unwrap().to_owned();
+    let cells = first_processes();
+    for cell in cells {
+        let pid = cell.file_name().unwrap().to_owned();
         let kill = std::process::Command::new("kill")
             .arg("-9")
             .arg(pid)
             .status();
         assert!(kill.unwrap().success());
-        while room.exists() {
+        while cell.exists() {
             tokio::time::sleep(std::time::Duration::from_millis(2)).await;
         }
     }

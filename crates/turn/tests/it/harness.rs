@@ -1,4 +1,4 @@
-//! A machine on the bench: keeps its log as a driver would, and hands back the
+//! A machine on the harness: keeps its log as a driver would, and hands back the
 //! effects that are not appends.
 
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use butler_turn::{
 };
 use serde_json::{Value, json};
 
-pub(crate) struct Bench {
+pub(crate) struct Harness {
     pub(crate) machine: Machine,
     pub(crate) log: Vec<Entry>,
     heard: u32,
@@ -46,7 +46,7 @@ pub(crate) fn setup(role: Role, max_turns: u32) -> Setup {
     }
 }
 
-impl Bench {
+impl Harness {
     /// What the next request would have.
     pub(crate) fn messages(&self) -> Vec<ModelMessage> {
         plain(&self.machine.messages())
