@@ -252,9 +252,9 @@ fn nothing_else_starts_git() {
             }
         }
     }
-    found.retain(|path| !path.starts_with("worktree/src/git/"));
+    found.retain(|path| !path.starts_with("repo/src/git/"));
     // Sets the sample project of the demo up, which is ours and new.
-    assert_eq!(found, ["codebutler/src/commands/demo/stage.rs"]);
+    assert_eq!(found, ["codebutler/src/commands/run/demo/stage.rs"]);
 }
 
 /// A store for other repositories is made beside, and this one stays what it is.
