@@ -25,7 +25,7 @@ use crate::{Ended, Limits, Network, helper::attack::Targets, view::Step};
 pub(crate) const VERSION: u32 = 6;
 
 /// The word behind `__sandbox` that makes a helper wait for messages.
-pub(crate) const NURSERY: &str = "nursery";
+pub(crate) const HELPER_POOL: &str = "helper-pool";
 
 /// What the helper is to do: one JSON line each.
 #[derive(Debug, Serialize, Deserialize)]

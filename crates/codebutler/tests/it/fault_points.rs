@@ -34,8 +34,8 @@ fn in_source(folder: &Path, found: &mut BTreeMap<String, usize>) {
 fn every_point_is_unique_paired_and_described() {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let mut found = BTreeMap::new();
-    for room in fs::read_dir(crates).unwrap() {
-        let source = room.unwrap().path().join("src");
+    for name in fs::read_dir(crates).unwrap() {
+        let source = name.unwrap().path().join("src");
         if source.is_dir() {
             in_source(&source, &mut found);
         }
@@ -43,10 +43,10 @@ fn every_point_is_unique_paired_and_described() {
     let twice: Vec<_> = found.iter().filter(|(_, count)| **count > 1).collect();
     assert!(twice.is_empty(), "named more than once: {twice:?}");
     let pair = |step: &str| {
-        let (room, what) = step.split_once('.').unwrap();
+        let (name, what) = step.split_once('.').unwrap();
         [
-            format!("{room}.before-{what}"),
-            format!("{room}.after-{what}"),
+            format!("{name}.before-{what}"),
+            format!("{name}.after-{what}"),
         ]
     };
     let listed: BTreeSet<String> = FAULT_POINTS
@@ -58,7 +58,7 @@ fn every_point_is_unique_paired_and_described() {
     let stale: Vec<_> = listed.difference(&found).collect();
     assert!(
         missing.is_empty() && stale.is_empty(),
-        "not in the list of vocab's fault_points.rs: {missing:?}; listed and not in the source: {stale:?}"
+        "not in the list of protocol's fault/points.rs: {missing:?}; listed and not in the source: {stale:?}"
     );
     let mut steps: Vec<_> = FAULT_POINTS.iter().map(|(step, _)| *step).collect();
     steps.dedup();

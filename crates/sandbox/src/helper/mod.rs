@@ -22,7 +22,7 @@ mod watch;
 use std::{io::Write, os::fd::OwnedFd, path::Path};
 
 use self::message::{Line, Message, Requests};
-use crate::spec::{NURSERY, Report, Request, VERSION};
+use crate::spec::{HELPER_POOL, Report, Request, VERSION};
 
 /// A step of the set-up that failed.
 #[derive(Debug)]
@@ -88,7 +88,7 @@ impl Wires {
 pub fn helper_main() -> ! {
     let helper_pool = std::env::args_os()
         .nth(2)
-        .is_some_and(|word| word == NURSERY);
+        .is_some_and(|word| word == HELPER_POOL);
     let outcome = if helper_pool {
         sys::take_line().map(|line| serve(Line(line)))
     } else {

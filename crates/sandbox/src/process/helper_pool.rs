@@ -34,7 +34,7 @@ use rustix::{
 use crate::{
     Network,
     process::{cell::Cell, spawn::Prepared},
-    spec::{self, Asking, BaseRoot, NURSERY},
+    spec::{self, Asking, BaseRoot, HELPER_POOL},
     view::Step,
 };
 
@@ -130,7 +130,7 @@ impl HelperPool {
         let (line, its_line) = UnixStream::pair()?;
         let (pipes, ends) = pipes()?;
         let child = Command::new(helper)
-            .args(["__sandbox", NURSERY])
+            .args(["__sandbox", HELPER_POOL])
             .env_clear()
             .current_dir("/")
             .stdin(OwnedFd::from(its_line))

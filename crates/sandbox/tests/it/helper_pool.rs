@@ -84,7 +84,7 @@ fn helpers_of(parent: u32) -> Vec<PathBuf> {
             .split(' ');
         about.next() != Some("Z")
             && about.next() == Some(&parent)
-            && String::from_utf8_lossy(&line).contains("nursery")
+            && String::from_utf8_lossy(&line).contains("helper-pool")
     });
     helpers.map(|entry| entry.path()).collect()
 }
@@ -158,7 +158,7 @@ async fn kill_9_of_the_caller_ends_the_helper_that_waits() {
     let mut caller = tokio::process::Command::new(std::env::current_exe().unwrap())
         .args([
             "--exact",
-            "nursery::the_caller_whose_helper_waits",
+            "helper_pool::the_caller_whose_helper_waits",
             "--nocapture",
             "--ignored",
         ])
