@@ -15,17 +15,19 @@ use butler_repo::{Forge, Repo, Tracker};
 use butler_sandbox::Sandbox;
 
 use crate::{
-    AgentConfig,
+    AgentConfig, Rules,
     listen::pause::Pause,
     tell::poster::Poster,
     thread::{prepare::Preparations, slots::Slots},
-    upkeep::playbook_cache::PlaybookCache,
+    upkeep::{playbook_cache::PlaybookCache, rules_in_force::RulesInForce},
 };
 
 /// One agent process.
 pub struct Agent {
     /// What it was told.
     pub config: AgentConfig,
+    /// What the repo's files say.
+    pub rules: RulesInForce,
     /// How it speaks.
     pub poster: Poster,
     /// The app's user: what a typed `@codebutler` becomes.
@@ -58,9 +60,14 @@ impl Agent {
         self.config.role
     }
 
+    /// The rules that hold now.
+    pub fn rules(&self) -> Arc<Rules> {
+        self.rules.now()
+    }
+
     /// A text for git or the forge, without secrets.
     pub fn clean(&self, text: &str) -> String {
-        self.config.redactor.redact(text).text
+        self.rules().redactor.redact(text).text
     }
 
     /// Where the logs of all threads are.
@@ -70,7 +77,7 @@ impl Agent {
 
     /// When an agent that asked another one stops waiting.
     pub fn answer_by_ms(&self) -> i64 {
-        now_ms() + i64::from(self.config.wait_minutes) * 60_000
+        now_ms() + i64::from(self.rules().limits.wait_minutes) * 60_000
     }
 
     /// The team's playbook, as the default branch has it now.
@@ -80,17 +87,12 @@ impl Agent {
 
     /// The prompt for the next activation, for a thread that is about `task`.
     pub async fn prompt(&self, task: &str) -> String {
-        let playbook = self.playbook().await;
-        let mut prompt = playbook.prompt(self.role(), self.config.profile, task);
-        prompt.extend(
-            self.config
-                .language
-                .iter()
-                .map(|line| format!("\n\n{line}")),
-        );
+        let (rules, playbook) = (self.rules(), self.playbook().await);
+        let mut prompt = playbook.prompt(self.role(), rules.models.profile, task);
+        prompt.extend(rules.language.iter().map(|line| format!("\n\n{line}")));
         // Whoever keeps findings is told which of them to look up again.
         let keeps = right(self.role(), "SaveResearch") != Right::No;
-        let days = self.config.research_days;
+        let days = rules.limits.research_days;
         let stale = keeps.then(|| playbook.research().to_refresh(date(), days));
         if let Some(stale) = stale.flatten() {
             prompt.push_str(&format!("\n{stale}"));

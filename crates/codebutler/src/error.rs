@@ -72,7 +72,15 @@ impl CliError {
     pub fn plain(&self) -> String {
         let mut text = format!("{:#}", self.cause);
         for problem in &self.problems {
-            text.push_str(&format!("; {}: {}", problem.file.display(), problem.what));
+            let Problem {
+                file, key, what, ..
+            } = problem;
+            let key = if key.is_empty() {
+                String::new()
+            } else {
+                format!("{key}: ")
+            };
+            text.push_str(&format!("; {}: {key}{what}", file.display()));
         }
         text
     }

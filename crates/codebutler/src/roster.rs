@@ -4,10 +4,11 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use butler_agent::AgentConfig;
+use butler_agent::Rules;
 use butler_config::Settings;
-use butler_model::{EndpointKind, ModelClient, ModelInfo, Resolved, resolve};
+use butler_model::{ClientConfig, EndpointKind, ModelClient, ModelInfo, Resolved, resolve};
 use butler_protocol::Role;
+use butler_turn::Models;
 use jiff::{Timestamp, civil::Date};
 use tracing::{error, info, warn};
 
@@ -83,28 +84,34 @@ pub fn kept(settings: &Settings, role: Role) -> PathBuf {
     settings.home.join("models").join(format!("{plain}.json"))
 }
 
-/// Looks an agent's models up before it begins: says what is wrong with them,
-/// and fits prices, window and answer length. An endpoint without a list, or one
-/// that is away, holds nobody up.
-pub async fn fit(settings: &Settings, config: &mut AgentConfig) {
-    let Ok(client) = ModelClient::new(config.client.clone()) else {
-        return;
+/// Looks a role's models up before it works with them: says what is wrong with
+/// them, fits prices, window and answer length, and takes a way out away that leads
+/// nowhere. An endpoint without a list, or one that is away, holds nobody up;
+/// whether there was a list.
+pub async fn fit(
+    settings: &Settings,
+    role: Role,
+    client_config: &mut ClientConfig,
+    rules: &mut Rules,
+) -> bool {
+    let Ok(client) = ModelClient::new(client_config.clone()) else {
+        return false;
     };
-    let path = kept(settings, config.role);
+    let path = kept(settings, role);
     let asking = client.models_kept(&path, Timestamp::now(), AGE);
     let models = match tokio::time::timeout(PATIENCE, asking).await {
         Ok(Ok(catalog)) => catalog.models,
         Ok(Err(error)) => {
             warn!(%error, "the models could not be compared with the endpoint's list");
-            return;
+            return false;
         }
         Err(_) => {
             warn!("the endpoint's model list did not come in time");
-            return;
+            return false;
         }
     };
-    let ids = settings.repo.models.ids(config.role);
-    let kind = config.client.endpoint.kind;
+    let ids = settings.repo.models.ids(role);
+    let kind = client_config.endpoint.kind;
     for remark in compare(&models, &ids, kind, today()) {
         let Remark { key, what, fix, .. } = &remark;
         if remark.fatal {
@@ -113,7 +120,38 @@ pub async fn fit(settings: &Settings, config: &mut AgentConfig) {
             warn!("{key}: {what}; {fix}");
         }
     }
-    apply(&models, config);
+    learn(&models, client_config);
+    let shipped = butler_config::Models::default().of(role).fallback;
+    if let Some(remark) = drop_fallback(&models, role, &mut rules.models.chain) {
+        warn!(remark);
+        // Nobody here wrote the shipped one down: there is nothing to correct.
+        if settings.repo.models.of(role).fallback != shipped {
+            rules.remarks.push(remark);
+        }
+    }
+    apply(&models, &mut rules.models.chain);
+    true
+}
+
+/// A way out to a model that the endpoint does not have is none: what is wrong
+/// with it, when it was taken away.
+fn drop_fallback(models: &[ModelInfo], role: Role, chain: &mut Models) -> Option<String> {
+    let id = chain.fallback.as_ref()?;
+    let Resolved::Unknown { nearest } = resolve(models, id) else {
+        return None;
+    };
+    if models.is_empty() {
+        return None;
+    }
+    let instead = match nearest.as_slice() {
+        [] => "`codebutler model list` shows what it has.".to_owned(),
+        near => format!("did you mean `{}`?", near.join("`, `")),
+    };
+    let remark = format!(
+        "The endpoint has no model `{id}`, which `models.{role}.fallbackModel` names; {instead} Until that is changed I work without a fallback model."
+    );
+    chain.fallback = None;
+    Some(remark)
 }
 
 /// The present day, in UTC.
@@ -121,16 +159,18 @@ pub fn today() -> Date {
     Timestamp::now().to_zoned(jiff::tz::TimeZone::UTC).date()
 }
 
-fn apply(models: &[ModelInfo], config: &mut AgentConfig) {
+fn learn(models: &[ModelInfo], client: &mut ClientConfig) {
     for model in models {
         if let Some(price) = &model.price {
-            config.client.prices.list(&model.id, price.clone());
+            client.prices.list(&model.id, price.clone());
         }
         if model.vision == Some(false) {
-            config.client.blind.insert(model.id.clone());
+            client.blind.insert(model.id.clone());
         }
     }
-    let chosen = &mut config.models;
+}
+
+fn apply(models: &[ModelInfo], chosen: &mut Models) {
     let mut window = None;
     let names = std::iter::once(&mut chosen.usual)
         .chain(&mut chosen.fallback)

@@ -1,6 +1,9 @@
-//! From settings to what each crate is told. Every room gets its own small
-//! configuration; only this file knows how they follow from the files people
+//! From settings to what each crate is told. Every crate gets its own small
+//! configuration; only this folder knows how they follow from the files people
 //! write.
+
+mod in_force;
+mod rules;
 
 use std::{
     collections::BTreeMap,
@@ -8,52 +11,21 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use butler_agent::{AgentConfig, ByComplexity, Patience};
-use butler_config::{
-    EndpointKind as Kind, FOLDER, JournalPlace, Knowledge, Language, Machine, RepoFiles, Settings,
-    Undoable,
-};
+use butler_agent::AgentConfig;
+use butler_config::{EndpointKind as Kind, Machine, Settings};
 use butler_hub::{Caps, HubConfig, Pace, RelayConfig};
 use butler_model::{ClientConfig, Endpoint, EndpointKind, PriceBook};
-use butler_policy::{CustomPattern, Overrides, Redactor};
-use butler_protocol::{Complexity, Price, Role, Secret, Usd, visible_line};
-use butler_repo::Repo;
-use butler_tools::Check;
-use butler_turn::{Limits, Models, route::RespondTo};
+use butler_policy::{CustomPattern, Redactor};
+use butler_protocol::{Price, Role, Secret, Usd};
 use url::Url;
 
-use crate::{cli::VERSION, commands::environment, door, error::CliError, names, slack_check};
+pub use in_force::{agent_and_rules, settings_in_force};
+pub use rules::{checks, language, overrides, rules};
+
+use crate::{cli::VERSION, door, error::CliError, names, slack_check};
 
 /// Where a hub that runs on this machine says how to reach it.
 const ADDRESS_FILE: &str = "address";
-
-/// For models of which nobody knows better.
-const USUAL_WINDOW: u64 = 128_000;
-/// The most that one answer may hold: room for a long file, and little enough
-/// that its worst case does not eat the budget.
-const LONGEST_ANSWER: u32 = 8_192;
-
-/// The settings that bind agents: the repo's files as they are on its default
-/// branch, so that no branch under work changes the rules it is worked under.
-/// Before they are committed there, the person's own working copy counts.
-pub async fn settings_in_force(root: &Path) -> Result<Settings, CliError> {
-    let repo = Repo::open(root).await.map_err(CliError::internal)?;
-    let branch = repo.default_ref();
-    let file = async |name: &str| {
-        let spec = format!("{branch}:{FOLDER}/{name}");
-        let call = repo.git().call(["cat-file", "blob", &spec]);
-        call.finish().await.ok().map(|output| output.text())
-    };
-    let files = RepoFiles {
-        folder: PathBuf::from(format!("{branch}:{FOLDER}")),
-        config: file("config.json").await,
-        policy: file("policy.json").await,
-    };
-    if files.config.is_none() {
-        return Ok(Settings::load(root, &environment)?);
-    }
-    Ok(Settings::load_from(root, &files, &environment)?)
-}
 
 /// The hub's folder below the machine's. The mirror of Slack and the built-in
 /// workspace are two stores: what was said in one is not in the other.
@@ -62,7 +34,7 @@ pub fn hub_folder(settings: &Settings) -> PathBuf {
     settings.home.join(if slack { "hub-slack" } else { "hub" })
 }
 
-fn redactor(settings: &Settings) -> Result<Redactor, CliError> {
+pub(crate) fn redactor(settings: &Settings) -> Result<Redactor, CliError> {
     Redactor::new(&settings.machine.secrets(), &custom_patterns(settings))
         .map_err(CliError::internal)
 }
@@ -156,20 +128,14 @@ pub fn no_hub() -> CliError {
     CliError::user("no hub runs on this machine").hint(door::STARTS_A_HUB)
 }
 
-/// What one agent is told.
+/// What one agent is told besides the repo's rules.
 pub fn agent_config(settings: &Settings, role: Role) -> Result<AgentConfig, CliError> {
     let hub = hub_url(settings)?;
     let mut repo = door::repo_tokens(settings)?;
-    door::tell_caps(settings)?;
     let own = repo
         .agents
         .remove(&role)
         .ok_or_else(|| CliError::user(format!("the hub has no token for {role}")))?;
-    let choice = settings.repo.models.of(role);
-    let window = settings.machine.endpoint_for(role);
-    let window = window.and_then(|(_, endpoint)| endpoint.window);
-    let window = window.unwrap_or(USUAL_WINDOW);
-    let limits = &settings.repo.limits;
     Ok(AgentConfig {
         role,
         repo: settings.root.clone(),
@@ -179,137 +145,8 @@ pub fn agent_config(settings: &Settings, role: Role) -> Result<AgentConfig, CliE
         bot_token: own.bot,
         app_token: own.app,
         client: client_config(&settings.machine, &settings.home, role)?,
-        models: Models {
-            usual: choice.model,
-            fallback: choice.fallback,
-            // Follows from the complexity of the plan.
-            stronger: None,
-            window_tokens: window,
-            max_tokens: LONGEST_ANSWER,
-        },
-        profile: prompt_profile(choice.profile),
-        by_complexity: (role == Role::Coder).then(|| builders(settings)),
-        builders: builders(settings),
-        pool: settings.repo.models.pm.pool.clone(),
-        first_pass: first_pass(settings, role),
-        review_rounds: limits.review_rounds,
-        allowed: limits.allowed_users.clone(),
-        respond_to: match settings.repo.slack.respond_to {
-            butler_config::RespondTo::All => RespondTo::All,
-            butler_config::RespondTo::Mention => RespondTo::Mention,
-        },
-        allowed_bots: settings.repo.slack.allowed_bots.clone(),
-        limits: Limits {
-            // Each side counts what it hears, which is half of what is said.
-            agent_messages: (limits.max_exchanges / 2).max(1),
-            ..Limits::with_turns(limits.max_turns.of(role))
-        },
-        thread_cap: limits.thread_cap(),
-        journal_in_pull: settings.repo.journal == JournalPlace::Pr,
-        plan_gate: settings.policy.plan_gate.0,
-        wait_minutes: limits.wait_minutes,
-        language: language(settings),
-        knowledge_direct: settings.policy.knowledge == Knowledge::Direct,
-        checks: checks(settings),
-        prepare: settings.repo.prepare.clone(),
-        unagreed: settings
-            .waiting()
-            .into_iter()
-            .map(|ask| ask.words)
-            .collect(),
-        overrides: overrides(settings),
-        redactor: redactor(settings)?,
         sandbox_helper: env::current_exe()?,
-        research_days: settings.repo.research.max_age_days,
-        threads_at_once: usize::try_from(limits.max_concurrent_threads).unwrap_or(1),
-        patience: Patience {
-            quiet_ms: milliseconds(limits.quiet_hours),
-            grace_ms: milliseconds(limits.sleep_hours),
-        },
-        retention_days: settings.repo.retention_days.0,
     })
-}
-
-/// What the prompts say about languages, where it is not what the role files say.
-pub fn language(settings: &Settings) -> Option<String> {
-    let usual = Language::default();
-    let language = &settings.repo.language;
-    let mut rules = Vec::new();
-    if language.reply != usual.reply {
-        let reply = visible_line(&language.reply);
-        rules.push(format!("Answer people in {reply}."));
-    }
-    if language.repo != usual.repo {
-        let repo = visible_line(&language.repo);
-        rules.push(format!(
-            "Code, commits, pull requests and what the team remembers are in {repo}."
-        ));
-    }
-    (!rules.is_empty()).then(|| rules.join(" "))
-}
-
-/// Hours as a person writes them.
-fn milliseconds(hours: f64) -> i64 {
-    // The cast saturates; who writes a thousand years means never.
-    (hours * 3_600_000.0) as i64
-}
-
-/// A cheap look before the full one, where the repo wants that.
-fn first_pass(settings: &Settings, role: Role) -> Option<String> {
-    let models = &settings.repo.models.reviewer;
-    let wanted = role == Role::Reviewer && models.two_pass;
-    models.first_pass.clone().filter(|_| wanted)
-}
-
-/// How much a role's model can be told at once.
-pub fn prompt_profile(profile: butler_config::Profile) -> butler_playbook::Profile {
-    match profile {
-        butler_config::Profile::Full => butler_playbook::Profile::Full,
-        butler_config::Profile::Small => butler_playbook::Profile::Small,
-    }
-}
-
-/// The Coder's models, by the size of the plan.
-fn builders(settings: &Settings) -> ByComplexity {
-    let of = |complexity| {
-        let models = &settings.repo.models.coder;
-        models.for_complexity(complexity).to_owned()
-    };
-    ByComplexity {
-        simple: of(Complexity::Simple),
-        medium: of(Complexity::Medium),
-        complex: of(Complexity::Complex),
-    }
-}
-
-/// What RunChecks runs.
-pub fn checks(settings: &Settings) -> Vec<Check> {
-    let checks = settings.repo.checks().into_iter();
-    checks
-        .map(|check| Check {
-            name: check.name,
-            command: check.command,
-        })
-        .collect()
-}
-
-/// The part of the repo's policy that judges calls. Settings have already left
-/// out what loosens without consent.
-pub fn overrides(settings: &Settings) -> Overrides {
-    let policy = &settings.policy;
-    let mut overrides = Overrides::default();
-    let bash = &mut overrides.tool_overrides.bash;
-    bash.destructive
-        .clone_from(&policy.tool_overrides.bash.destructive);
-    bash.safe.clone_from(&policy.tool_overrides.bash.safe);
-    overrides.accept_weaker = policy.sandbox.accept_weaker;
-    overrides.undoable = policy.undoable == Undoable::Save;
-    let asks = &mut overrides.require_approval;
-    asks.git_push_to
-        .clone_from(&policy.require_approval.git_push_to);
-    asks.create_pr_to
-        .clone_from(&policy.require_approval.create_pr_to);
-    overrides
 }
 
 /// How to reach the model of a role. Only the machine's own file names hosts

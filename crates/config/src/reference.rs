@@ -27,7 +27,11 @@ variables. `$${NAME}` stands for the text `${NAME}` itself in all of them. Keys 
 never printed. `CODEBUTLER_HOME` moves `~/.codebutler` elsewhere.
 
 The repository's files count as they are on its default branch, never as a thread's branch has
-changed them. What tightens holds at once. Whatever loosens, costs or runs something needs a
+changed them. A push of them reaches a running team at its next activation: before it begins, an
+agent fetches the default branch (it waits at most five seconds for the remote). Settings that cannot
+be used are told in the thread, and the last ones hold on. Only `slack.channelID`,
+`slack.channelName`, `slack.allowedBots` and `redaction` of the hub need a new start. What tightens
+holds at once. Whatever loosens, costs or runs something needs a
 person's consent on each machine: `prepare`, caps above the shipped ones, `slack.allowedBots`, safe
 commands, `planGate` off, `knowledge: direct`, `sandbox.acceptWeaker`. Until somebody agreed to
 exactly that with `codebutler policy accept`, what was shipped holds in its place; `codebutler

@@ -184,11 +184,13 @@ async fn models(State(stage): State<Arc<Stage>>) -> Json<Value> {
     };
     let price = scenario.price();
     let per_token = |dollars: f64| format!("{:.12}", dollars / 1e6);
-    let models: Vec<Value> = Role::ALL
-        .iter()
-        .map(|role| {
+    // Each role a second time, so that a change of model can be rehearsed too.
+    let names = ["rehearsal", "second"].into_iter();
+    let models: Vec<Value> = names
+        .flat_map(|name| Role::ALL.map(|role| (name, role)))
+        .map(|(name, role)| {
             json!({
-                "id": format!("rehearsal/{role}"),
+                "id": format!("{name}/{role}"),
                 "object": "model",
                 "name": format!("Rehearsal of “{}”: {}", scenario.title(), role.title()),
                 "context_length": scenario.script.context,

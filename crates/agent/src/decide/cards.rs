@@ -32,7 +32,7 @@ pub async fn post(context: &ThreadContext, idem: Idem, new: NewCard) -> Result<R
         subject: new.subject,
         remarks: new.remarks,
         people: poster.people(&context.thread).await?,
-        allowed: context.agent.config.allowed.clone(),
+        allowed: context.agent.rules().access.allowed.clone(),
     };
     fault("agent.before-card");
     let bytes = serde_json::to_vec(&body).unwrap_or_default();

@@ -33,7 +33,7 @@ pub async fn of_pull(
             lines
         }
     };
-    if context.agent.config.journal_in_pull {
+    if context.agent.rules().journal_in_pull {
         lines.push(format!(
             "Adds a page about this thread, `{}`",
             thread_journal::path(&context.thread)

@@ -66,7 +66,7 @@ pub async fn merge(
         thread_journal::keep(&context.agent, &context.thread, cancel).await;
     }
     let beside = merge_research(context, &subject, cancel).await;
-    if context.agent.config.knowledge_direct {
+    if context.agent.rules().knowledge_direct {
         // What was on it is on the default branch already.
         let repo = &context.agent.repo;
         let _ = repo.remove_knowledge(&context.thread, cancel).await;
@@ -172,7 +172,7 @@ async fn remember(
     cancel: &CancellationToken,
 ) -> Result<(CommitSha, Written), AgentError> {
     let as_reviewed = (subject.head.clone(), Written::default());
-    let journal = context.agent.config.journal_in_pull && !subject.knowledge;
+    let journal = context.agent.rules().journal_in_pull && !subject.knowledge;
     if accepted.is_empty() && !journal {
         return Ok(as_reviewed);
     }
@@ -275,7 +275,7 @@ pub async fn offer(
         .iter()
         .map(|title| format!("- {title}\n"))
         .collect();
-    if agent.config.knowledge_direct {
+    if agent.rules().knowledge_direct {
         let landed = knowledge::land(context, &worktree, message, key, cancel).await?;
         let text = format!(
             "Remembered on the default branch, as `{}`:\n{list}",

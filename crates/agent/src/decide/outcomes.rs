@@ -254,7 +254,7 @@ pub async fn collect(
         return Ok(());
     }
     // On the default branch at once: there is nothing to wait for.
-    if open == 0 || context.agent.config.knowledge_direct {
+    if open == 0 || context.agent.rules().knowledge_direct {
         return merge::offer(context, order, &rest, cancel).await;
     }
     if order.choice == Choice::Accept {

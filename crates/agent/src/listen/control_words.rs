@@ -108,7 +108,7 @@ fn status(agent: &Agent, thread: &ThreadId) -> String {
     } else {
         ""
     };
-    let cap = agent.config.thread_cap;
+    let cap = agent.rules().limits.thread_cap;
     format!(
         "{rests}{}\n\n{spent} of {cap} spent.",
         thread_status::render(&standings)
@@ -125,7 +125,7 @@ fn cost(agent: &Agent, thread: &ThreadId) -> String {
     format!(
         "{} of {} so far\n{}",
         bill.total(),
-        agent.config.thread_cap,
+        agent.rules().limits.thread_cap,
         lines.join("\n")
     )
 }
@@ -135,7 +135,8 @@ fn cost(agent: &Agent, thread: &ThreadId) -> String {
 /// # Errors
 /// Names what there is.
 pub fn model(agent: &Agent, name: &str) -> Result<String, String> {
-    let pool = &agent.config.pool;
+    let rules = agent.rules();
+    let pool = &rules.models.pool;
     match pool.get(name) {
         Some(model) => Ok(model.clone()),
         None if name.contains('/') && !name.contains(char::is_whitespace) => Ok(name.to_owned()),

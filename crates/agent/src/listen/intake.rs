@@ -277,12 +277,14 @@ impl Intake {
         };
         let thread = message.thread(&channel);
         self.bring_back(&thread);
+        let rules = self.agent.rules();
+        let access = &rules.access;
         let ear = Ear {
             role: self.agent.role(),
             bot: self.agent.bot.as_ref(),
-            respond_to: self.agent.config.respond_to,
+            respond_to: access.respond_to,
         };
-        let author = author(&message, stamp, &self.agent.config.allowed_bots);
+        let author = author(&message, stamp, &access.allowed_bots);
         let begun = self.has_begun(&thread);
         let to = addressed(&ear, stamp, author, &message.text, begun);
         match self

@@ -28,7 +28,7 @@ use crate::{
         slots::Slots,
         workers::Workers,
     },
-    upkeep::{garbage, playbook_cache::PlaybookCache},
+    upkeep::{garbage, playbook_cache::PlaybookCache, rules_in_force::RulesInForce},
 };
 
 /// Works until cancelled. `ready` is called once the hub has said hello.
@@ -37,16 +37,18 @@ use crate::{
 /// When the hub refuses this role, or the repository cannot be used.
 pub fn run<'a>(
     config: AgentConfig,
+    rules: RulesInForce,
     cancel: CancellationToken,
     ready: impl FnOnce() + Send + 'a,
 ) -> BoxFuture<'a, Result<(), AgentError>> {
-    listen(config, cancel, Box::new(ready))
+    listen(config, rules, cancel, Box::new(ready))
 }
 
 /// Not generic and not `async` itself, so that all of an agent is compiled here
 /// and nothing of it in the crate that starts one.
 fn listen<'a>(
     config: AgentConfig,
+    rules: RulesInForce,
     cancel: CancellationToken,
     ready: Box<dyn FnOnce() + Send + 'a>,
 ) -> BoxFuture<'a, Result<(), AgentError>> {
@@ -58,7 +60,7 @@ fn listen<'a>(
             Err(_) if cancel.is_cancelled() => return Ok(()),
             opened => opened?,
         };
-        let agent = Arc::new(open_office(config, &socket, &cancel).await?);
+        let agent = Arc::new(open_office(config, rules, &socket, &cancel).await?);
         let mut workers = Workers::new(Arc::clone(&agent), cancel.child_token());
         take_up(&agent, &mut workers)?;
         prepare::take_up(&agent).await;
@@ -110,6 +112,7 @@ fn listen<'a>(
 
 async fn open_office(
     config: AgentConfig,
+    rules: RulesInForce,
     socket: &Socket,
     cancel: &CancellationToken,
 ) -> Result<Agent, AgentError> {
@@ -134,11 +137,12 @@ async fn open_office(
         repo,
         model: ModelClient::new(config.client.clone())?,
         sandbox: Arc::new(Sandbox::new(config.sandbox_helper.clone())?),
-        slots: Slots::new(config.threads_at_once),
+        slots: Slots::new(rules.now().limits.threads_at_once),
         pause: Pause::open(&config.repo.join(".codebutler/threads")),
         epoch: socket.epoch(),
         playbook_cache: PlaybookCache::default(),
         preparations: Preparations::new(cancel.child_token()),
+        rules,
         config,
     })
 }

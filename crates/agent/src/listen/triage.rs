@@ -2,12 +2,13 @@
 //! runtime, a press of a button that decides nothing, somebody who may not ask.
 
 use butler_policy::{Word, meanings};
-use butler_protocol::{Speaker, Stamp, ThreadId, UserId};
+use butler_protocol::{MessageTs, Speaker, Stamp, ThreadId, UserId};
 use butler_slack::{Envelope, Event, Message, mrkdwn};
 use butler_turn::{Amended, Heard, route::Command};
 
 use crate::{
     AgentError,
+    agent::Agent,
     decide::person_actions::{self, Asked},
     listen::{
         buttons, control_words,
@@ -33,6 +34,20 @@ pub fn spoken(envelope: &Envelope, speaker: Speaker, text: String) -> Mail {
         hand_over: None,
         ack: None,
     }
+}
+
+/// Whether a person may ask for work; who may not is told so.
+pub async fn may_ask(
+    agent: &Agent,
+    thread: &ThreadId,
+    user: &UserId,
+    said: &MessageTs,
+) -> Result<bool, AgentError> {
+    let may = agent.rules().access.allows(user);
+    if !may {
+        control_words::answer(agent, thread, said, "not-allowed", NOT_ALLOWED).await?;
+    }
+    Ok(may)
 }
 
 impl Intake {
@@ -73,7 +88,7 @@ impl Intake {
         let Some(action) = envelope.action() else {
             return Ok(None);
         };
-        if !self.listens_to(&action.user) {
+        if !self.agent.rules().access.allows(&action.user) {
             if stamp.to.contains(&self.agent.role()) {
                 let what = format!("not-allowed-{}", action.user);
                 control_words::answer(
@@ -194,19 +209,10 @@ impl Intake {
         message: &Message,
         stamp: &Stamp,
     ) -> Result<bool, AgentError> {
-        let Some(user) = message.user.as_ref().filter(|_| stamp.from.is_none()) else {
-            return Ok(true);
-        };
-        if self.listens_to(user) {
-            return Ok(true);
+        match message.user.as_ref().filter(|_| stamp.from.is_none()) {
+            Some(user) => may_ask(&self.agent, thread, user, &message.ts).await,
+            None => Ok(true),
         }
-        control_words::answer(&self.agent, thread, &message.ts, "not-allowed", NOT_ALLOWED).await?;
-        Ok(false)
-    }
-
-    fn listens_to(&self, user: &UserId) -> bool {
-        let allowed = &self.agent.config.allowed;
-        allowed.is_empty() || allowed.contains(user)
     }
 
     /// A bare word while several cards are open: the person is asked which.

@@ -66,7 +66,7 @@ impl Past for ThreadPast {
     }
 
     fn made_with(&self) -> String {
-        self.agent.config.prepare.join("\n")
+        self.agent.rules().prepare.join("\n")
     }
 
     fn kept(&self) -> &Path {

@@ -110,8 +110,8 @@ pub fn begin(
     folder: &Path,
     place: Place,
 ) -> Option<ReadyGate> {
-    let config = &agent.config;
-    let asks = !config.prepare.is_empty() || !config.unagreed.is_empty();
+    let rules = agent.rules();
+    let asks = !rules.prepare.is_empty() || !rules.unagreed.is_empty();
     if !asks && !folder.join(".gitmodules").exists() {
         return None;
     }

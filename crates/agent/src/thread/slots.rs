@@ -18,13 +18,19 @@ pub struct Slots {
 
 #[derive(Debug)]
 struct Line {
-    free: usize,
+    /// How many there are, and how many of them are taken.
+    count: usize,
+    taken: usize,
     /// Their numbers, the lowest first.
     waiting: VecDeque<u64>,
     next: u64,
 }
 
 impl Line {
+    fn free(&self) -> usize {
+        self.count.saturating_sub(self.taken)
+    }
+
     /// How many are ahead of a number. A thousand may ask at every change.
     fn ahead(&self, number: u64) -> Option<usize> {
         self.waiting.binary_search(&number).ok()
@@ -47,12 +53,19 @@ impl Slots {
     pub fn new(count: usize) -> Arc<Self> {
         Arc::new(Self {
             line: Mutex::new(Line {
-                free: count.max(1),
+                count: count.max(1),
+                taken: 0,
                 waiting: VecDeque::new(),
                 next: 0,
             }),
             changed: watch::Sender::new(()),
         })
+    }
+
+    /// So many slots from now on. Whoever has one keeps it.
+    pub fn resize(&self, count: usize) {
+        self.line().count = count.max(1);
+        self.changed.send_replace(());
     }
 
     /// A number for whoever comes now; nobody else gets it.
@@ -89,18 +102,18 @@ impl Ticket {
     /// How many are served before this one, itself included; 0 at a free desk.
     pub fn place(&self) -> usize {
         let line = self.slots.line();
-        (line.ahead(self.number).unwrap_or(0) + 1).saturating_sub(line.free)
+        (line.ahead(self.number).unwrap_or(0) + 1).saturating_sub(line.free())
     }
 
     /// Takes a free desk when it is this ticket's turn.
     pub fn sit(self) -> Result<Slot, Self> {
         let mut line = self.slots.line();
         let ahead = line.ahead(self.number);
-        if ahead.is_none_or(|ahead| ahead >= line.free) {
+        if ahead.is_none_or(|ahead| ahead >= line.free()) {
             drop(line);
             return Err(self);
         }
-        line.free -= 1;
+        line.taken += 1;
         drop(line);
         Ok(Slot(Arc::clone(&self.slots)))
     }
@@ -119,7 +132,7 @@ impl Drop for Ticket {
 
 impl Drop for Slot {
     fn drop(&mut self) {
-        self.0.line().free += 1;
+        self.0.line().taken -= 1;
         self.0.changed.send_replace(());
     }
 }
@@ -151,6 +164,19 @@ mod tests {
         drop(second);
         assert_eq!(fourth.place(), 0);
         fourth.sit().unwrap();
+    }
+
+    #[test]
+    fn another_count_takes_nobodys_slot_away_and_lets_others_in() {
+        let slots = Slots::new(2);
+        let (first, second) = (queue(&slots).sit().unwrap(), queue(&slots).sit().unwrap());
+        slots.resize(1);
+        drop(first);
+        let waiting = queue(&slots).sit().unwrap_err();
+        assert_eq!(waiting.place(), 1);
+        slots.resize(2);
+        let third = waiting.sit().unwrap();
+        drop((second, third));
     }
 
     #[test]

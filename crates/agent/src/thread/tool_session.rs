@@ -78,7 +78,7 @@ impl ToolSession {
         };
         let ready =
             prepared.and_then(|which| prepare::begin(agent, &context.thread, &folder, which));
-        let checks = agent.config.checks.clone();
+        let checks = agent.rules().checks.clone();
         let workplace = Workplace::open(&folder, checks, surroundings(agent))?;
         let root = workplace.root().display().to_string();
         let mut tool_context = ToolContext::new(Arc::new(workplace), cancel.clone())
@@ -287,7 +287,7 @@ fn diff_of(worktree: Worktree) -> DiffMaker {
 /// The policy in force as this thread meets it. Its pull request is opened once, so
 /// a later round of review does not ask for that again.
 fn overrides(context: &ThreadContext) -> Overrides {
-    let mut overrides = context.agent.config.overrides.clone();
+    let mut overrides = context.agent.rules().overrides.clone();
     overrides.base = context.agent.repo.default_branch().to_string();
     if context.facts().rounds > 0 {
         overrides.require_approval.create_pr_to.clear();
@@ -299,7 +299,7 @@ fn overrides(context: &ThreadContext) -> Overrides {
 /// this role was given. A person's exact words for a skill that declares that it
 /// changes code count as one.
 pub async fn plan_approved(context: &ThreadContext) -> Result<bool, AgentError> {
-    if !context.agent.config.plan_gate {
+    if !context.agent.rules().plan_gate {
         return Ok(true);
     }
     let Some((request, plan)) = context.facts().task.clone() else {

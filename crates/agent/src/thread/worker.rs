@@ -114,7 +114,7 @@ impl Worker {
             Journal::open(&path, agent.epoch).map(|opened| (present, opened))
         })?;
         let context = ThreadContext::new(Arc::clone(&agent), &work_key, Facts::of(&log));
-        let models = models::models_for(&agent.config, &context.facts());
+        let models = models::models_for(&agent.rules().models, &context.facts());
         let task = context.facts().task_words();
         let choices = ThreadDir::new(&agent.threads(), &work_key.thread).decisions(agent.role());
         let setup = Setup {
@@ -124,7 +124,7 @@ impl Worker {
             models,
             prompt: agent.prompt(&task).await,
             tools: tool_session::offered(&context),
-            limits: agent.config.limits,
+            limits: agent.rules().limits.activation,
         };
         let machine = Machine::new(setup, &log);
         let joined = !log.is_empty();

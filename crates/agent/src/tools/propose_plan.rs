@@ -196,9 +196,10 @@ async fn propose(
     );
     let estimate = estimated.unwrap_or_else(|| estimate(context, &plan));
     plan.estimate = Some((estimate.low, estimate.high));
-    let config = &context.agent.config;
-    let model = config.builders.of(plan.complexity);
-    let mut remarks = render::plan_remarks(estimate.threads, model, config.thread_cap).to_vec();
+    let rules = context.agent.rules();
+    let model = rules.models.builders.of(plan.complexity);
+    let cap = rules.limits.thread_cap;
+    let mut remarks = render::plan_remarks(estimate.threads, model, cap).to_vec();
     // Others at work there are worth knowing, not worth failing for.
     let others = overlap::others(context, &plan.files, tool_context.cancel()).await;
     let others: Vec<String> = others.iter().flatten().map(|other| other.line()).collect();
@@ -224,9 +225,9 @@ async fn propose(
 
 /// From what similar threads cost, else from the price of the model that builds.
 fn estimate(context: &ThreadContext, plan: &Plan) -> Estimate {
-    let config = &context.agent.config;
-    let client = &config.client;
-    let model = config.builders.of(plan.complexity);
+    let client = &context.agent.config.client;
+    let rules = context.agent.rules();
+    let model = rules.models.builders.of(plan.complexity);
     let price = client.prices.reserve_price(model, &client.upper_price);
     let threads = context.agent.threads();
     history::estimate(&threads, &context.thread, plan.complexity, |usage| {

@@ -96,7 +96,7 @@ async fn keep(
     let instead = replaced.map_or_else(String::new, |date| {
         format!(" instead of what was found on {date}")
     });
-    if agent.config.knowledge_direct {
+    if agent.rules().knowledge_direct {
         knowledge::land(context, &worktree, &message, call.as_str(), cancel).await?;
         return Ok(format!("kept as {path}{instead} on the default branch"));
     }

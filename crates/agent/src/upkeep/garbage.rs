@@ -93,7 +93,7 @@ fn millis(ts: &MessageTs) -> i64 {
 
 /// Looks after the worktrees until `cancel`.
 pub async fn keep_house(agent: Arc<Agent>, cancel: CancellationToken) {
-    let quiet = u64::try_from(agent.config.patience.quiet_ms).unwrap_or(0);
+    let quiet = u64::try_from(agent.rules().limits.patience.quiet_ms).unwrap_or(0);
     let most = ROUND.min(Duration::from_millis(quiet / 8));
     loop {
         let pause = round(&agent, &cancel).await.min(most).max(LEAST);
@@ -136,7 +136,7 @@ async fn round(agent: &Arc<Agent>, cancel: &CancellationToken) -> Duration {
 /// word in such a thread brings its folder back.
 async fn pack(agent: &Arc<Agent>, awake: &[Worktree]) {
     let threads = agent.threads();
-    let days = u64::from(agent.config.retention_days);
+    let days = u64::from(agent.rules().limits.retention_days);
     let Some(before) = SystemTime::now().checked_sub(Duration::from_secs(days * 24 * 60 * 60))
     else {
         return;
@@ -186,7 +186,7 @@ async fn look(
         return Ok(None);
     }
     let messages = agent.poster.web.replies(thread).await?;
-    let patience = agent.config.patience;
+    let patience = agent.rules().limits.patience;
     let until = |due: i64| {
         let left = u64::try_from(due.saturating_sub(now_ms())).unwrap_or(0);
         Duration::from_millis(left) + Duration::from_millis(1)
@@ -216,7 +216,7 @@ fn in_hands(agent: &Agent, thread: &ThreadId) -> bool {
 }
 
 async fn ask(agent: &Agent, thread: &ThreadId, last: &MessageTs) -> Result<(), AgentError> {
-    let patience = agent.config.patience;
+    let patience = agent.rules().limits.patience;
     let text = format!(
         "It has been quiet here for {}. Keep the worktree of this thread? Without an answer I put it to sleep in {}. Everything in it is saved and comes back with your next request here.",
         span(patience.quiet_ms),

@@ -47,6 +47,7 @@ mod plays;
 mod policy;
 mod preparing;
 mod proofs;
+mod pushed;
 mod questions;
 mod read_only;
 mod redacting;

@@ -88,3 +88,32 @@ async fn a_model_that_is_down_is_replaced_and_the_thread_is_told_once() {
         "{answered:?}"
     );
 }
+
+/// A way out to a model that the endpoint does not have is told, with the name that
+/// was probably meant, and never taken.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_fallback_that_the_endpoint_does_not_have_is_told_once_and_never_asked() {
+    let team = Team::start_configured(include_str!("scenarios/fallback.yaml"), |config| {
+        config["models"]["pm"]["default"] = json!("first/pm");
+        config["models"]["pm"]["fallbackModel"] = json!("secnd/pm");
+    })
+    .await;
+    let root = team.say("read it").await;
+    let thread = team
+        .until(&root, "the reason", |thread| says(thread, "cb-retry"))
+        .await;
+    let told =
+        "no model `secnd/pm`, which `models.pm.fallbackModel` names; did you mean `second/pm`";
+    assert!(says(&thread, told), "{:#?}", texts(&thread));
+    assert!(!team.log(&root, "pm").contains("\"model\":\"secnd/pm\""));
+
+    // The endpoint's trouble is over.
+    team.press_action(&root, "cb-retry").await;
+    let thread = team
+        .until(&root, "the answer", |thread| says(thread, "I have read it"))
+        .await;
+    let told = texts(&thread)
+        .into_iter()
+        .filter(|text| text.contains(told));
+    assert_eq!(told.count(), 1, "{:#?}", story(&thread));
+}

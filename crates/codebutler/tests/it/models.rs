@@ -94,7 +94,7 @@ fn a_scripted_model_answers_is_listed_and_has_a_price() {
     );
 
     let list = scratch.run(&["model", "list"]);
-    assert_eq!(list.out.lines().count(), 6, "{list:?}");
+    assert_eq!(list.out.lines().count(), 12, "{list:?}");
     let lead = scratch.run(&["model", "list", "LEAD", "--json"]);
     let lead = &json_lines(&lead.out)[0];
     assert!(

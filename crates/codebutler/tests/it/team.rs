@@ -564,7 +564,7 @@ fn set_up_as(
 }
 
 /// Agrees to what the repo's files ask for, as a person does who has read it.
-fn agree(scratch: &ScratchRepo) {
+pub fn agree(scratch: &ScratchRepo) {
     let run = |args: &[&str]| {
         let output = command(scratch.root(), &home(scratch)).args(args).output();
         String::from_utf8(output.unwrap().stdout).unwrap()

@@ -29,7 +29,8 @@ pub async fn lay_out(
     cancel: &CancellationToken,
 ) -> Result<Trial, AgentError> {
     let trial = agent.repo.lay_out(commit, cancel).await?;
-    let commands = &agent.config.prepare;
+    let rules = agent.rules();
+    let commands = &rules.prepare;
     if commands.is_empty() && !trial.path.join(".gitmodules").exists() {
         return Ok(trial);
     }

@@ -12,7 +12,8 @@ const LONGEST: usize = 300;
 
 /// Says it unless it was said. Nothing depends on it.
 pub async fn tell(agent: &Agent, thread: &ThreadId) {
-    let asks = &agent.config.unagreed;
+    let rules = agent.rules();
+    let asks = &rules.unagreed;
     if asks.is_empty() {
         return;
     }

@@ -57,7 +57,8 @@ impl Job {
         let name = format!("prepare-{}-{}", self.place.as_str(), self.thread.short());
         let _turn = agent.repo.turn(&name, &self.cancel).await?;
         consent::tell(agent, &self.thread).await;
-        let commands = &agent.config.prepare;
+        let rules = agent.rules();
+        let commands = &rules.prepare;
         if commands.is_empty() && !self.folder.join(".gitmodules").exists() {
             return Ok(None);
         }
@@ -139,7 +140,8 @@ impl Job {
         marker: &mut Marker,
         network: Network,
     ) -> Result<Warning, AgentError> {
-        let commands = &self.agent.config.prepare;
+        let rules = self.agent.rules();
+        let commands = &rules.prepare;
         let path = self.marker_path();
         let begun = Instant::now();
         let before = folder.untracked().await?;

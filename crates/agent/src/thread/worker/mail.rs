@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use butler_protocol::{EventId, HandOver, Record, fault};
-use butler_turn::Event;
+use butler_protocol::{EventId, HandOver, Idem, Record, Sha256Hex, Speaker, fault};
+use butler_turn::{Event, Heard};
 
 use super::{Worker, models};
 use crate::{
@@ -14,6 +14,7 @@ use crate::{
         draft,
         intake::{Ack, Mail},
         shortcut::{self, Left},
+        triage,
     },
     tell::{joining::Cards, render},
     thread::{effects::Done, tool_session},
@@ -38,14 +39,17 @@ impl Worker {
                 let findings = matches!(hand_over.as_deref(), Some(HandOver::Findings { .. }));
                 if let Some(body) = hand_over {
                     self.receive(&heard.event, *body).await?;
-                    self.choose_model()?;
                 }
                 if findings {
                     // In the log already; told when the others are there too.
                     self.tell_findings();
                 } else {
                     if self.machine.is_idle() {
-                        self.renew_prompt(&heard.text).await;
+                        self.renew(&heard).await?;
+                        if self.turns_away(&heard).await? {
+                            acknowledge(ack).await;
+                            return Ok(());
+                        }
                         let left = match shortcut::start(&self.context, &heard, &self.work).await {
                             // The stop comes behind this message: it is kept, and
                             // nothing is begun with it.
@@ -80,8 +84,8 @@ impl Worker {
                 ack
             }
             Mail::Draft { notes, ack } => {
-                let model =
-                    models::models_for(&self.context.agent.config, &self.context.facts()).usual;
+                let rules = self.context.agent.rules();
+                let model = models::models_for(&rules.models, &self.context.facts()).usual;
                 let cancel = self.process.clone();
                 // A stop comes behind it, and a draft starts nobody.
                 let mut context = self.context.clone();
@@ -119,14 +123,51 @@ impl Worker {
         Ok(())
     }
 
-    /// What changed in the playbook holds from the next activation on.
-    async fn renew_prompt(&mut self, heard: &str) {
+    /// What was pushed to the default branch holds from the next activation on:
+    /// rules, models, role files.
+    async fn renew(&mut self, heard: &Heard) -> Result<(), AgentError> {
+        let agent = Arc::clone(&self.context.agent);
+        agent.rules.renew(&agent.repo).await;
+        agent.slots.resize(agent.rules().limits.threads_at_once);
+        if matches!(heard.speaker, Speaker::Person { .. }) {
+            self.tell_untold();
+        }
+        self.choose_model()?;
         let mut task = self.context.facts().task_words();
         if task.is_empty() {
-            heard.clone_into(&mut task);
+            task.clone_from(&heard.text);
         }
-        let prompt = self.context.agent.prompt(&task).await;
+        let prompt = agent.prompt(&task).await;
         self.machine.set_prompt(prompt);
+        Ok(())
+    }
+
+    /// What people should know about the rules, once each.
+    fn tell_untold(&self) {
+        for text in self.context.agent.rules.untold() {
+            let context = self.context.clone();
+            let hash = Sha256Hex::of(&text);
+            let key = format!("{}-rules-{}", context.role(), &hash.as_str()[..16]);
+            self.start(async move {
+                let said = context
+                    .poster
+                    .say(&context.thread, Idem::new(key), &text, Vec::new());
+                if let Err(error) = said.await {
+                    tracing::warn!(%error, "a remark about the rules could not be told");
+                }
+                Done::Nothing
+            });
+        }
+    }
+
+    /// Whether the rules that were just read no longer let this person ask.
+    async fn turns_away(&mut self, heard: &Heard) -> Result<bool, AgentError> {
+        let (Speaker::Person { user, .. }, Some(ts)) = (&heard.speaker, &heard.ts) else {
+            return Ok(false);
+        };
+        let context = &self.context;
+        let may = triage::may_ask(&context.agent, &context.thread, user, ts).await?;
+        Ok(!may)
     }
 
     /// What a click on a command sets in motion is the model's next call; the

@@ -8,7 +8,7 @@ use butler_turn::{Heard, Machine, Models, Setup};
 
 use super::Worker;
 use crate::{
-    AgentConfig, AgentError,
+    AgentError, ModelRules,
     decide::fast_track::FastTrack,
     tell::thread_status,
     thread::{
@@ -18,9 +18,9 @@ use crate::{
 };
 
 /// The models that the log asks for.
-pub fn models_for(config: &AgentConfig, facts: &Facts) -> Models {
-    let mut models = config.models.clone();
-    if let Some(by_complexity) = &config.by_complexity {
+pub fn models_for(rules: &ModelRules, facts: &Facts) -> Models {
+    let mut models = rules.chain.clone();
+    if let Some(by_complexity) = &rules.by_complexity {
         if let Some((_, plan)) = &facts.task {
             by_complexity
                 .of(plan.complexity)
@@ -30,7 +30,7 @@ pub fn models_for(config: &AgentConfig, facts: &Facts) -> Models {
     }
     // A simple change gets one pass, and that is the full one.
     let first = facts.ready.as_ref().is_some_and(|ready| !ready.simple) && !facts.first_pass;
-    if let Some(model) = config.first_pass.as_ref().filter(|_| first) {
+    if let Some(model) = rules.first_pass.as_ref().filter(|_| first) {
         models.usual.clone_from(model);
     }
     if let Some(chosen) = &facts.chosen_model {
@@ -143,13 +143,17 @@ impl Worker {
     /// Takes the choice of model up. Only between two activations: what is
     /// running keeps its model.
     pub(super) fn choose_model(&mut self) -> Result<(), AgentError> {
-        let models = models_for(&self.context.agent.config, &self.context.facts());
+        let rules = self.context.agent.rules();
+        let models = models_for(&rules.models, &self.context.facts());
+        let limits = rules.limits.activation;
         let now = self.machine.setup();
-        if now.models == models || !self.machine.is_idle() || !self.queue.is_empty() {
+        let same = now.models == models && now.limits == limits;
+        if same || !self.machine.is_idle() || !self.queue.is_empty() {
             return Ok(());
         }
         let setup = Setup {
             models,
+            limits,
             ..now.clone()
         };
         let log = tokio::task::block_in_place(|| read(self.journal.path()))?;

@@ -59,11 +59,12 @@ pub async fn first_pass(
 
 /// The first pass is clean: what comes now is the full one, by the full model.
 pub fn second_pass(context: &ThreadContext) -> ToolOutcome {
-    let config = &context.agent.config;
+    let rules = context.agent.rules();
+    let models = &rules.models;
     let chosen = context.facts().chosen_model.is_some();
-    if config.first_pass.is_some() && !chosen {
+    if models.first_pass.is_some() && !chosen {
         context.write(Record::Model {
-            model: config.models.usual.clone(),
+            model: models.chain.usual.clone(),
             reason: "the first pass of the review is clean".to_owned(),
         });
     }
@@ -169,7 +170,7 @@ async fn give(
         tree,
         approved,
         round: ready.round,
-        last: ready.round >= context.agent.config.review_rounds,
+        last: ready.round >= context.agent.rules().limits.review_rounds,
         summary: input.text.clone(),
         invariants: form.invariants,
         risks: if said_now { form.risks } else { Vec::new() },

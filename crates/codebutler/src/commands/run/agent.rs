@@ -11,7 +11,7 @@ use crate::{
     door,
     error::CliError,
     exit::Exit,
-    log, process, roster,
+    log, process,
     supervise::READY,
     ui::Ui,
     wiring,
@@ -26,9 +26,8 @@ pub fn run(role: Role, ui: &Ui) -> Result<Exit, CliError> {
     let repo = wiring::repo_name(&home, &root)?;
     let lines = log::start_process(role.as_str(), &home, &repo);
     process::run(async move |cancel| {
-        let settings = wiring::settings_in_force(&root).await?;
-        let mut config = wiring::agent_config(&settings, role)?;
-        log::know(config.redactor.clone());
+        let (settings, config, rules) = wiring::agent_and_rules(&root, role).await?;
+        log::know(rules.now().redactor.clone());
         let epoch = SharedEpoch::default();
         let control = Control::new(&config.hub, config.bot_token.clone(), epoch);
         let control = control.map_err(CliError::internal)?.with_patience(PATIENCE);
@@ -37,12 +36,11 @@ pub fn run(role: Role, ui: &Ui) -> Result<Exit, CliError> {
             let (hub, remedy) = (&config.hub, door::STARTS_A_HUB);
             ui.note(format_args!("waiting for the hub at {hub}; {remedy}"));
         }
-        roster::fit(&settings, &mut config).await;
         let ready = || {
             // Only the process that started us reads this.
             let _ = ui.line(READY);
         };
-        let ended = butler_agent::run(config, cancel, ready).await;
+        let ended = butler_agent::run(config, rules, cancel, ready).await;
         forwarding.abort();
         ended.map_err(CliError::internal)?;
         Ok(Exit::Done)

@@ -1,0 +1,167 @@
+//! From the repo's settings to the rules that its agents work under.
+
+use butler_agent::{AccessRules, ByComplexity, ModelRules, Patience, Rules, WorkLimits};
+use butler_config::{JournalPlace, Knowledge, Language, Settings, Undoable};
+use butler_policy::Overrides;
+use butler_protocol::{Complexity, Role, visible_line};
+use butler_tools::Check;
+use butler_turn::{Limits, Models, route::RespondTo};
+
+use crate::{error::CliError, wiring::redactor};
+
+/// For models of which nobody knows better.
+const USUAL_WINDOW: u64 = 128_000;
+/// The most that one answer may hold: room for a long file, and little enough
+/// that its worst case does not eat the budget.
+const LONGEST_ANSWER: u32 = 8_192;
+
+/// The rules for a role, before its models were compared with the endpoint's.
+pub fn rules(settings: &Settings, role: Role) -> Result<Rules, CliError> {
+    let waiting = settings.waiting().into_iter();
+    Ok(Rules {
+        models: models(settings, role),
+        access: AccessRules {
+            allowed: settings.repo.limits.allowed_users.clone(),
+            respond_to: match settings.repo.slack.respond_to {
+                butler_config::RespondTo::All => RespondTo::All,
+                butler_config::RespondTo::Mention => RespondTo::Mention,
+            },
+            allowed_bots: settings.repo.slack.allowed_bots.clone(),
+        },
+        limits: limits(settings, role),
+        journal_in_pull: settings.repo.journal == JournalPlace::Pr,
+        plan_gate: settings.policy.plan_gate.0,
+        language: language(settings),
+        knowledge_direct: settings.policy.knowledge == Knowledge::Direct,
+        checks: checks(settings),
+        prepare: settings.repo.prepare.clone(),
+        unagreed: waiting.map(|ask| ask.words).collect(),
+        overrides: overrides(settings),
+        redactor: redactor(settings)?,
+        remarks: Vec::new(),
+    })
+}
+
+fn models(settings: &Settings, role: Role) -> ModelRules {
+    let choice = settings.repo.models.of(role);
+    let endpoint = settings.machine.endpoint_for(role);
+    let window = endpoint.and_then(|(_, endpoint)| endpoint.window);
+    ModelRules {
+        chain: Models {
+            usual: choice.model,
+            fallback: choice.fallback,
+            // Follows from the complexity of the plan.
+            stronger: None,
+            window_tokens: window.unwrap_or(USUAL_WINDOW),
+            max_tokens: LONGEST_ANSWER,
+        },
+        profile: prompt_profile(choice.profile),
+        by_complexity: (role == Role::Coder).then(|| builders(settings)),
+        builders: builders(settings),
+        pool: settings.repo.models.pm.pool.clone(),
+        first_pass: first_pass(settings, role),
+    }
+}
+
+fn limits(settings: &Settings, role: Role) -> WorkLimits {
+    let limits = &settings.repo.limits;
+    WorkLimits {
+        activation: Limits {
+            // Each side counts what it hears, which is half of what is said.
+            agent_messages: (limits.max_exchanges / 2).max(1),
+            ..Limits::with_turns(limits.max_turns.of(role))
+        },
+        thread_cap: limits.thread_cap(),
+        review_rounds: limits.review_rounds,
+        wait_minutes: limits.wait_minutes,
+        threads_at_once: usize::try_from(limits.max_concurrent_threads).unwrap_or(1),
+        patience: Patience {
+            quiet_ms: milliseconds(limits.quiet_hours),
+            grace_ms: milliseconds(limits.sleep_hours),
+        },
+        retention_days: settings.repo.retention_days.0,
+        research_days: settings.repo.research.max_age_days,
+    }
+}
+
+/// What the prompts say about languages, where it is not what the role files say.
+pub fn language(settings: &Settings) -> Option<String> {
+    let usual = Language::default();
+    let language = &settings.repo.language;
+    let mut rules = Vec::new();
+    if language.reply != usual.reply {
+        let reply = visible_line(&language.reply);
+        rules.push(format!("Answer people in {reply}."));
+    }
+    if language.repo != usual.repo {
+        let repo = visible_line(&language.repo);
+        rules.push(format!(
+            "Code, commits, pull requests and what the team remembers are in {repo}."
+        ));
+    }
+    (!rules.is_empty()).then(|| rules.join(" "))
+}
+
+/// Hours as a person writes them.
+fn milliseconds(hours: f64) -> i64 {
+    // The cast saturates; who writes a thousand years means never.
+    (hours * 3_600_000.0) as i64
+}
+
+/// A cheap look before the full one, where the repo wants that.
+fn first_pass(settings: &Settings, role: Role) -> Option<String> {
+    let models = &settings.repo.models.reviewer;
+    let wanted = role == Role::Reviewer && models.two_pass;
+    models.first_pass.clone().filter(|_| wanted)
+}
+
+/// How much a role's model can be told at once.
+fn prompt_profile(profile: butler_config::Profile) -> butler_playbook::Profile {
+    match profile {
+        butler_config::Profile::Full => butler_playbook::Profile::Full,
+        butler_config::Profile::Small => butler_playbook::Profile::Small,
+    }
+}
+
+/// The Coder's models, by the size of the plan.
+fn builders(settings: &Settings) -> ByComplexity {
+    let of = |complexity| {
+        let models = &settings.repo.models.coder;
+        models.for_complexity(complexity).to_owned()
+    };
+    ByComplexity {
+        simple: of(Complexity::Simple),
+        medium: of(Complexity::Medium),
+        complex: of(Complexity::Complex),
+    }
+}
+
+/// What RunChecks runs.
+pub fn checks(settings: &Settings) -> Vec<Check> {
+    let checks = settings.repo.checks().into_iter();
+    checks
+        .map(|check| Check {
+            name: check.name,
+            command: check.command,
+        })
+        .collect()
+}
+
+/// The part of the repo's policy that judges calls. Settings have already left
+/// out what loosens without consent.
+pub fn overrides(settings: &Settings) -> Overrides {
+    let policy = &settings.policy;
+    let mut overrides = Overrides::default();
+    let bash = &mut overrides.tool_overrides.bash;
+    bash.destructive
+        .clone_from(&policy.tool_overrides.bash.destructive);
+    bash.safe.clone_from(&policy.tool_overrides.bash.safe);
+    overrides.accept_weaker = policy.sandbox.accept_weaker;
+    overrides.undoable = policy.undoable == Undoable::Save;
+    let asks = &mut overrides.require_approval;
+    asks.git_push_to
+        .clone_from(&policy.require_approval.git_push_to);
+    asks.create_pr_to
+        .clone_from(&policy.require_approval.create_pr_to);
+    overrides
+}
