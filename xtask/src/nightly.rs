@@ -14,7 +14,7 @@ use crate::{
 /// Tests that have a full size look for this variable.
 const VARIABLE: &str = "CODEBUTLER_NIGHTLY";
 
-/// Rooms whose ignored tests only take long; those of other crates need
+/// Crates whose ignored tests only take long; those of other crates need
 /// something that is not here.
 const LONG: [&str; 1] = ["butler-repo"];
 
@@ -27,9 +27,14 @@ pub fn run(place: &Place) -> Result<bool> {
     let nextest = answers(&place.root, &["cargo", "nextest", "--version"]);
     let words = with_lock(all(nextest), place.ci);
     steps.command("tests at full size", &place.root, &words, &vars);
-    for room in LONG {
-        let words = with_profile(ignored(nextest, room), nextest);
-        steps.command(&format!("long tests of {room}"), &place.root, &words, &vars);
+    for package in LONG {
+        let words = with_profile(ignored(nextest, package), nextest);
+        steps.command(
+            &format!("long tests of {package}"),
+            &place.root,
+            &words,
+            &vars,
+        );
     }
     Ok(steps.finish())
 }
@@ -45,10 +50,10 @@ fn all(nextest: bool) -> Vec<&'static str> {
     words
 }
 
-fn ignored(nextest: bool, room: &'static str) -> Vec<&'static str> {
+fn ignored(nextest: bool, package: &'static str) -> Vec<&'static str> {
     if nextest {
         let only = ["--run-ignored", "ignored-only", "--retries", "0"];
-        let mut words = vec!["cargo", "nextest", "run", "--package", room];
+        let mut words = vec!["cargo", "nextest", "run", "--package", package];
         words.extend(only);
         words
     } else {
@@ -56,7 +61,7 @@ fn ignored(nextest: bool, room: &'static str) -> Vec<&'static str> {
             "cargo",
             "test",
             "--package",
-            room,
+            package,
             "--tests",
             "--",
             "--ignored",

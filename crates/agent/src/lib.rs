@@ -4,13 +4,13 @@
 //! ```text
 //! hub ── socket ── agent ──(routed mail)── worker of thread A ── machine (turn, pure)
 //!                    │                       │   ▲ events          │ effects
-//!                    │                       │   └──── hands ◀─────┘
+//!                    │                       │   └─── effects ◀────┘
 //!                    │                       └── journal: durable before the effect it announces
 //!                    └── worker of thread B …
 //! ```
 //!
 //! [`turn`](butler_turn) decides, [`journal`](butler_journal) remembers, this
-//! room acts: model calls, tools, posts, decisions carried out. It holds no
+//! crate acts: model calls, tools, posts, decisions carried out. It holds no
 //! rule about what a role may do (`policy`), and knows no model or scenario.
 
 mod agent;

@@ -7,10 +7,10 @@
 mod address;
 mod cli;
 mod commands;
-mod door;
 mod error;
 mod exit;
 mod faults;
+mod hub_access;
 mod log;
 mod names;
 mod person;

@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
-use crate::{door, error::CliError, wiring};
+use crate::{error::CliError, hub_access, wiring};
 
 /// Between two tries to listen to a hub that is away.
 const AGAIN: Duration = Duration::from_millis(500);
@@ -26,7 +26,7 @@ pub struct Person {
 impl Person {
     /// The person called `you`, in the repo's channel.
     pub fn join(settings: &Settings, url: &str) -> Result<Self, CliError> {
-        let repo = door::repo_tokens(settings)?;
+        let repo = hub_access::repo_tokens(settings)?;
         let mut tokens = Tokens::open(&wiring::hub_folder(settings)).map_err(CliError::internal)?;
         let person = tokens.ensure_person("you").map_err(CliError::internal)?;
         Ok(Self {

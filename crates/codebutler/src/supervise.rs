@@ -83,10 +83,10 @@ impl Supervisor {
 
     /// Keeps a job running, and says how it is.
     pub fn keep(&self, job: Job) -> watch::Receiver<Status> {
-        let (standing, receiver) = watch::channel(Status::default());
+        let (status, receiver) = watch::channel(Status::default());
         let keeper = Keeper {
             job,
-            standing,
+            status,
             lines: Arc::clone(&self.lines),
             pid_folder: self.pid_folder.clone(),
             cancel: self.cancel.clone(),
@@ -104,7 +104,7 @@ impl Supervisor {
 
 struct Keeper {
     job: Job,
-    standing: watch::Sender<Status>,
+    status: watch::Sender<Status>,
     lines: LineSink,
     pid_folder: PathBuf,
     cancel: CancellationToken,
@@ -127,9 +127,9 @@ impl Keeper {
                 Err(error) => self.say(&format!("cannot start: {error}")),
             }
             // After its last words: whoever counts deaths reads them.
-            self.standing.send_modify(|standing| {
-                let was_ready = standing.ready.take().is_some();
-                standing.deaths = if was_ready { 0 } else { standing.deaths + 1 };
+            self.status.send_modify(|status| {
+                let was_ready = status.ready.take().is_some();
+                status.deaths = if was_ready { 0 } else { status.deaths + 1 };
             });
             if started.elapsed() >= HEALTHY {
                 pause = FIRST_PAUSE;
@@ -190,7 +190,7 @@ impl Keeper {
         while let Ok(Some(line)) = lines.next_line().await {
             match line.strip_prefix(READY) {
                 Some(rest) if rest.is_empty() || rest.starts_with(' ') => {
-                    self.standing.send_replace(Status {
+                    self.status.send_replace(Status {
                         ready: Some(rest.trim().to_owned()),
                         deaths: 0,
                     });

@@ -22,7 +22,7 @@ use url::Url;
 pub use in_force::{agent_and_rules, settings_in_force};
 pub use rules::{checks, language, overrides, rules};
 
-use crate::{cli::VERSION, door, error::CliError, names, slack_check};
+use crate::{cli::VERSION, error::CliError, hub_access, names, slack_check};
 
 /// Where a hub that runs on this machine says how to reach it.
 const ADDRESS_FILE: &str = "address";
@@ -30,7 +30,7 @@ const ADDRESS_FILE: &str = "address";
 /// The hub's folder below the machine's. The mirror of Slack and the built-in
 /// workspace are two stores: what was said in one is not in the other.
 pub fn hub_folder(settings: &Settings) -> PathBuf {
-    let slack = door::relays(settings);
+    let slack = hub_access::relays(settings);
     settings.home.join(if slack { "hub-slack" } else { "hub" })
 }
 
@@ -77,7 +77,7 @@ fn relay_config(settings: &Settings) -> Result<Option<RelayConfig>, CliError> {
         base: tokens.base,
         bot_token: tokens.bot,
         app_token: tokens.app,
-        channels: vec![door::repo_channel(settings)?],
+        channels: vec![hub_access::repo_channel(settings)?],
         pace: Pace::default(),
     }))
 }
@@ -125,13 +125,13 @@ pub fn hub_url(settings: &Settings) -> Result<Url, CliError> {
 
 /// There is nobody to ask.
 pub fn no_hub() -> CliError {
-    CliError::user("no hub runs on this machine").hint(door::STARTS_A_HUB)
+    CliError::user("no hub runs on this machine").hint(hub_access::STARTS_A_HUB)
 }
 
 /// What one agent is told besides the repo's rules.
 pub fn agent_config(settings: &Settings, role: Role) -> Result<AgentConfig, CliError> {
     let hub = hub_url(settings)?;
-    let mut repo = door::repo_tokens(settings)?;
+    let mut repo = hub_access::repo_tokens(settings)?;
     let own = repo
         .agents
         .remove(&role)

@@ -13,7 +13,7 @@
 //! agreed to exactly that ([`Ask`]). And a private file that others can read is
 //! refused.
 //!
-//! This room reads files and the environment it is handed. It calls nobody:
+//! This crate reads files and the environment it is handed. It calls nobody:
 //! whether a key works is for `doctor` to find out.
 
 mod consent;

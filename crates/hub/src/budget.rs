@@ -4,7 +4,7 @@
 
 use butler_policy::free_at;
 use butler_protocol::{
-    CallLimit, PurseRefusal, Reservation, ReserveAnswer, Role, Settlement, ThreadId, Usd, UserId,
+    BudgetRefusal, CallLimit, Reservation, ReserveAnswer, Role, Settlement, ThreadId, Usd, UserId,
     fault,
 };
 use rusqlite::{Connection, OptionalExtension, params};
@@ -184,7 +184,7 @@ fn granted(
     amount: Usd,
     caps: &Caps,
 ) -> Result<ReserveAnswer, Trouble> {
-    let budget = thread_purse(db, thread, caps)?;
+    let budget = thread_budget(db, thread, caps)?;
     Ok(ReserveAnswer::Granted {
         thread_total: budget.used,
         thread_cap: budget.cap,
@@ -207,7 +207,7 @@ fn turn_down(
         budget.name,
         budget.owner
     ])?;
-    Ok(ReserveAnswer::Refused(PurseRefusal {
+    Ok(ReserveAnswer::Refused(BudgetRefusal {
         budget: budget.name.to_owned(),
         cap: budget.cap,
         used: budget.used,
@@ -223,8 +223,8 @@ fn budgets(
     caps: &Caps,
 ) -> Result<Vec<Budget>, Trouble> {
     let mut found = vec![
-        thread_purse(db, thread, caps)?,
-        day_purse(db, repo, day, caps)?,
+        thread_budget(db, thread, caps)?,
+        day_budget(db, repo, day, caps)?,
     ];
     if let (Some(person), Some(cap)) = (person, caps.person) {
         let owner = format!("{day}/{person}");
@@ -243,7 +243,7 @@ fn budgets(
     Ok(found)
 }
 
-fn thread_purse(db: &Connection, thread: &ThreadId, caps: &Caps) -> Result<Budget, Trouble> {
+fn thread_budget(db: &Connection, thread: &ThreadId, caps: &Caps) -> Result<Budget, Trouble> {
     let owner = thread.to_string();
     Ok(Budget {
         cap: caps.thread + raised(db, "thread", &owner)?,
@@ -253,7 +253,7 @@ fn thread_purse(db: &Connection, thread: &ThreadId, caps: &Caps) -> Result<Budge
     })
 }
 
-fn day_purse(db: &Connection, repo: &str, day: &str, caps: &Caps) -> Result<Budget, Trouble> {
+fn day_budget(db: &Connection, repo: &str, day: &str, caps: &Caps) -> Result<Budget, Trouble> {
     let owner = format!("{repo}/{day}");
     Ok(Budget {
         cap: caps.day + raised(db, "day", &owner)?,

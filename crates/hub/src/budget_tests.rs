@@ -85,7 +85,7 @@ fn a_call_that_is_over_needs_a_new_id_and_a_dearer_one_is_recorded() {
 }
 
 #[test]
-fn raise_grows_the_purse_that_refused() {
+fn raise_grows_the_budget_that_refused() {
     let db = db();
     ask(&db, "a", 1, 100);
     assert_eq!(refused_by(ask(&db, "b", 1, 30)), "thread");

@@ -263,7 +263,7 @@ fn from_here(bound: SocketAddr) -> SocketAddr {
     SocketAddr::new(ip, bound.port())
 }
 
-/// The wished port, or one of the next so many together.
+/// The port that was asked for, or one of the next ones.
 async fn listen(wished: SocketAddr, ports: u16) -> Result<TcpListener, HubError> {
     let mut address = wished;
     for _ in 0..ports {
@@ -286,7 +286,7 @@ async fn nowhere() -> (StatusCode, &'static str) {
     (StatusCode::NOT_FOUND, said)
 }
 
-/// Agents come by token and need no guard; people's doors check host and origin.
+/// Agents come by token and need no guard; what people call checks host and origin.
 fn router(app: Arc<App>) -> Router {
     let people = Router::new()
         .merge(person_api::routes())

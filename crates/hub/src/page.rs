@@ -7,10 +7,10 @@ mod composer;
 mod forms;
 mod layout;
 mod look;
-mod person_acts;
 pub(crate) mod render;
 mod state;
 mod status;
+mod thread_actions;
 mod view;
 
 use std::sync::Arc;

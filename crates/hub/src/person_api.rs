@@ -61,9 +61,9 @@ async fn me(Somebody(person): Somebody) -> Json<Value> {
 
 /// JSON, or a form with files (`channel`, `text`, `thread_ts`, `file`…).
 async fn say(State(app): State<Arc<App>>, Somebody(person): Somebody, request: Request) -> Answer {
-    let saying = message_form::read(request, None).await?;
-    let channel = saying.channel.clone();
-    let (ts, message) = person_actions::say(&app, person, saying).await?;
+    let form = message_form::read(request, None).await?;
+    let channel = form.channel.clone();
+    let (ts, message) = person_actions::say(&app, person, form).await?;
     Ok(Json(
         json!({"ok": true, "channel": channel, "ts": ts, "message": message}),
     ))

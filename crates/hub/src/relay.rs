@@ -121,7 +121,7 @@ impl Relay {
         store
             .write(move |tx| {
                 own.iter()
-                    .try_for_each(|one| channel_requests::wish(tx.db(), one))
+                    .try_for_each(|one| channel_requests::request(tx.db(), one))
             })
             .await?;
         let us = channels::introduce(store, &upstream, &config.channels).await?;

@@ -228,7 +228,7 @@ CREATE TABLE IF NOT EXISTS caps (
     caps        TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- What a person added to a purse (`thread`, `day`, `person`) by pressing Raise.
+-- What a person added to a budget (`thread`, `day`, `person`) by pressing Raise.
 CREATE TABLE IF NOT EXISTS raises (
     purse       TEXT NOT NULL,
     owner       TEXT NOT NULL,
@@ -236,7 +236,7 @@ CREATE TABLE IF NOT EXISTS raises (
     PRIMARY KEY (purse, owner)
 ) STRICT, WITHOUT ROWID;
 
--- Which purse refused a thread last: that is the one Raise is about.
+-- Which budget refused a thread last: that is the one Raise is about.
 CREATE TABLE IF NOT EXISTS refusals (
     channel     TEXT NOT NULL,
     root        TEXT NOT NULL,
@@ -284,7 +284,7 @@ CREATE TABLE IF NOT EXISTS upstream (
     value       TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- Which channel each repo wishes for, and whose bots count there as people.
+-- Which channel each repo wants, and whose bots count there as people.
 CREATE TABLE IF NOT EXISTS upstream_repos (
     repo        TEXT PRIMARY KEY,
     channel     TEXT,

@@ -1,4 +1,4 @@
-//! The door: connections, each with a limit on how long it may take to say what
+//! The listener: connections, each with a limit on how long it may take to say what
 //! it wants, and all of them with a limit on how many there are.
 
 use std::{pin::pin, sync::Arc, time::Duration};
@@ -26,12 +26,12 @@ const PAUSE: Duration = Duration::from_millis(100);
 
 /// Serves until `cancel`; then lets every connection finish what it is at.
 pub(crate) async fn serve(listener: TcpListener, router: Router, cancel: CancellationToken) {
-    let room = Arc::new(Semaphore::new(CONNECTIONS));
+    let free = Arc::new(Semaphore::new(CONNECTIONS));
     let connections = TaskTracker::new();
     loop {
         let accepted = tokio::select! {
             () = cancel.cancelled() => break,
-            accepted = accept(&listener, &room) => accepted,
+            accepted = accept(&listener, &free) => accepted,
         };
         let Some((stream, place)) = accepted else {
             continue;
@@ -49,9 +49,9 @@ pub(crate) async fn serve(listener: TcpListener, router: Router, cancel: Cancell
 
 async fn accept(
     listener: &TcpListener,
-    room: &Arc<Semaphore>,
+    free: &Arc<Semaphore>,
 ) -> Option<(TcpStream, tokio::sync::OwnedSemaphorePermit)> {
-    let place = Arc::clone(room).acquire_owned().await.ok()?;
+    let place = Arc::clone(free).acquire_owned().await.ok()?;
     match listener.accept().await {
         Ok((stream, _)) => Some((stream, place)),
         Err(error) => {

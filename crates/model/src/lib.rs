@@ -18,7 +18,7 @@
 //! | `endpoint`, `config` | whom we talk to, with which key, and how patiently |
 //! | `wire` | the bytes of a request; reading a request back (for servers that play a model) |
 //! | `sse`, `gather` | bytes to events, events to one raw answer |
-//! | `repair`, `relaxed`, `text_calls`, `names`, `reply` | a raw answer to a reply that can be stored |
+//! | `repair`, `lenient_json`, `text_calls`, `names`, `reply` | a raw answer to a reply that can be stored |
 //! | `classify`, `error` | what went wrong, and what people should do |
 //! | `retry`, `breaker` | whether to try again, when, and with whom |
 //! | `price`, `catalog`, `catalog_file`, `resolve` | what it costs, which models there are, and which was meant |

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// One thing a person should mend.
+/// One thing a person should fix.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Problem {
     /// The file, as it was named to us.

@@ -49,7 +49,7 @@ proptest! {
             let shortcut = book.shortcut(role, &said);
             let built = matches!(&shortcut, Shortcut::Build { .. });
             prop_assert!(!built || book.plan_of(&said).is_some());
-            let _ = book.errand_chosen(role, &said, &answer);
+            let _ = book.shortcut_chosen(role, &said, &answer);
         }
         let _ = parse_skill_folder("a/SKILL.md", &said);
     }

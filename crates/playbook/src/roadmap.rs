@@ -113,7 +113,7 @@ impl Roadmap {
         seen
     }
 
-    /// What a person should mend: cycles, numbers that are missing or there
+    /// What a person should fix: cycles, numbers that are missing or there
     /// twice, words that are no status.
     #[must_use]
     pub fn problems(&self, file: &str) -> Vec<Problem> {

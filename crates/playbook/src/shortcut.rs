@@ -62,7 +62,7 @@ impl Playbook {
     /// The same once a person has chosen from the menu that `message` got: by
     /// number or by name. Any other answer is a message of its own.
     #[must_use]
-    pub fn errand_chosen(&self, role: Role, message: &str, answer: &str) -> Option<Shortcut> {
+    pub fn shortcut_chosen(&self, role: Role, message: &str, answer: &str) -> Option<Shortcut> {
         let Intent::Menu(items) = self.intent(message) else {
             return None;
         };

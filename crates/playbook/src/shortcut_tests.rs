@@ -125,19 +125,19 @@ fn a_tie_is_a_menu_and_the_answer_starts_what_was_chosen() {
         ("Notes", "notes"),
         ("docs.", "docs"),
     ] {
-        let Some(Shortcut::Own { note }) = book.errand_chosen(Role::Pm, asked, answer) else {
+        let Some(Shortcut::Own { note }) = book.shortcut_chosen(Role::Pm, asked, answer) else {
             panic!("{answer}");
         };
         assert!(note.contains(&format!("`{name}`")), "{answer}: {note}");
     }
     for answer in ["3", "0", "neither", ""] {
         assert_eq!(
-            book.errand_chosen(Role::Pm, asked, answer),
+            book.shortcut_chosen(Role::Pm, asked, answer),
             None,
             "{answer}"
         );
     }
-    assert_eq!(book.errand_chosen(Role::Pm, "something else", "1"), None);
+    assert_eq!(book.shortcut_chosen(Role::Pm, "something else", "1"), None);
 }
 
 #[test]

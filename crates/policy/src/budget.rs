@@ -8,7 +8,7 @@
 
 use std::collections::{BTreeMap, btree_map::Entry};
 
-use butler_protocol::{PurseRefusal, ReserveId, Usd};
+use butler_protocol::{BudgetRefusal, ReserveId, Usd};
 use serde::{Deserialize, Serialize};
 
 /// One cap and what happened under it.
@@ -27,7 +27,7 @@ pub struct Budget {
 pub enum ReserveError {
     /// Not enough left.
     #[error("the {} purse holds {} of {}", .0.budget, left_of(.0), .0.cap)]
-    Refused(PurseRefusal),
+    Refused(BudgetRefusal),
     /// The call with this id is over; a new attempt needs a new id.
     #[error("reservation `{0}` is settled already")]
     AlreadySettled(ReserveId),
@@ -36,7 +36,7 @@ pub enum ReserveError {
     Negative(ReserveId),
 }
 
-fn left_of(refusal: &PurseRefusal) -> Usd {
+fn left_of(refusal: &BudgetRefusal) -> Usd {
     refusal.cap.saturating_sub(refusal.used)
 }
 
@@ -81,7 +81,7 @@ impl Budget {
         // Wide sums: a saturated total must not look as if it fitted.
         let total = i128::from(self.used().nanos()) + i128::from(amount.nanos());
         if total > i128::from(self.cap.nanos()) {
-            return Err(ReserveError::Refused(PurseRefusal {
+            return Err(ReserveError::Refused(BudgetRefusal {
                 budget: self.name.clone(),
                 cap: self.cap,
                 used: self.used(),

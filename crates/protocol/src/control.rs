@@ -129,7 +129,7 @@ pub enum ReserveAnswer {
         amount: Usd,
     },
     /// Not enough left.
-    Refused(PurseRefusal),
+    Refused(BudgetRefusal),
     /// Too many calls in the last hour; ask again then.
     Later(CallLimit),
 }
@@ -147,7 +147,7 @@ pub struct CallLimit {
 
 /// Which budget is too small.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PurseRefusal {
+pub struct BudgetRefusal {
     /// `thread`, `day`, `person`, `calls`.
     pub budget: String,
     /// Its cap.
@@ -240,7 +240,7 @@ mod tests {
             serde_json::from_value(json!({"thread": thread, "state": "working"})).unwrap();
         assert_eq!(activity.lease_seconds, 30);
 
-        let refused = ReserveAnswer::Refused(PurseRefusal {
+        let refused = ReserveAnswer::Refused(BudgetRefusal {
             budget: "thread".into(),
             cap: Usd::from_cents(500),
             used: Usd::from_cents(499),

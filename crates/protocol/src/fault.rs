@@ -1,6 +1,6 @@
 //! Named places where a test may kill the process.
 //!
-//! A room writes `fault("room.before-step")` before and `after-` behind each
+//! A crate writes `fault("crate.before-step")` before and `after-` behind each
 //! step that it persists; [`FAULT_POINTS`](crate::FAULT_POINTS) says what each
 //! name means. Nothing happens there unless the binary installed a hook, which
 //! it does in debug builds when one of the two variables is set.

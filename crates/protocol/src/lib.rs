@@ -1,4 +1,4 @@
-//! The words every room shares, and nothing that acts.
+//! The words every crate shares, and nothing that acts.
 //!
 //! Two crates that would otherwise each invent a shape for the same thing meet
 //! here: who speaks ([`Role`]), where ([`ThreadId`]), what it costs ([`Usd`]),
@@ -26,7 +26,7 @@ mod tool;
 mod visible;
 
 pub use control::{
-    Activity, ActivityState, BodyRef, CallLimit, DecisionView, Epoch, PurseRefusal, RecordBatch,
+    Activity, ActivityState, BodyRef, BudgetRefusal, CallLimit, DecisionView, Epoch, RecordBatch,
     Reservation, ReserveAnswer, Settlement, Stamp, StampKind,
 };
 pub use decision::act::PersonAct;

@@ -56,7 +56,7 @@ pub enum FaultKind {
     NoChoices,
     /// An answer with neither text nor calls.
     Empty,
-    /// Arguments that are almost JSON and can be mended.
+    /// Arguments that are almost JSON and can be repaired.
     NearJson,
     /// Arguments that cannot be read.
     BrokenArguments,
@@ -67,7 +67,7 @@ pub enum FaultKind {
 }
 
 impl FaultKind {
-    /// Whether the answer arrives all the same, in a form that the client mends
+    /// Whether the answer arrives all the same, in a form that the client repairs
     /// or reports: such a fault is part of its step, and does not come once more.
     #[must_use]
     pub const fn is_in_answer(self) -> bool {

@@ -316,7 +316,7 @@ impl Repo {
 
     /// Makes `.codebutler/branches`, refuses a link in its place, and keeps it
     /// out of the person's `git status`.
-    pub(crate) fn make_room(&self) -> Result<PathBuf> {
+    pub(crate) fn make_branches_folder(&self) -> Result<PathBuf> {
         let branches = self.branches();
         for path in [self.root().join(".codebutler"), branches.clone()] {
             match fs::create_dir(&path) {

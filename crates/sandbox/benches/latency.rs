@@ -1,4 +1,4 @@
-//! What the walls cost: `bash -c 'exit 0'` plain and confined, in turns, in one
+//! What the sandbox costs: `bash -c 'exit 0'` plain and confined, in turns, in one
 //! run. `cargo bench -p butler-sandbox` prints medians and what was added, and ends with
 //! 1 when the namespaces add more than the bars.
 //!
@@ -42,14 +42,14 @@ async fn main() -> ExitCode {
     missing
         .protected
         .push(folder.path().join(".vscode/tasks.json"));
-    let (mut plain, mut walls, mut again) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut plain, mut confined_times, mut again) = (Vec::new(), Vec::new(), Vec::new());
     let (mut covered, mut landlock, mut at_once) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
         tokio::time::sleep(REST).await;
         plain.push(bare().await);
         tokio::time::sleep(REST).await;
         // The last one in namespaces saw other places, so its cell is built now.
-        walls.push(confined(&sandbox, &profile).await);
+        confined_times.push(confined(&sandbox, &profile).await);
         tokio::time::sleep(REST).await;
         again.push(confined(&sandbox, &profile).await);
         at_once.push(confined(&sandbox, &profile).await);
@@ -63,7 +63,7 @@ async fn main() -> ExitCode {
         sandbox.strength()
     );
     let base = report("plain spawn", plain, None);
-    let built = report("built then", walls, Some(base)).saturating_sub(base);
+    let built = report("built then", confined_times, Some(base)).saturating_sub(base);
     report("one missing", covered, Some(base));
     let ahead = report("built ahead", again, Some(base)).saturating_sub(base);
     report("without rest", at_once, Some(base));
@@ -84,7 +84,7 @@ async fn main() -> ExitCode {
 /// Processor time of a command: of this process, the helper and all below it, by
 /// the kernel's count. Taken in turns, because other programs disturb it.
 async fn cpu(sandbox: &Sandbox, profile: &Profile) {
-    let (mut plain, mut walls) = (Vec::new(), Vec::new());
+    let (mut plain, mut confined_times) = (Vec::new(), Vec::new());
     // What was used before is not these commands'.
     butler_sandbox::end_helpers();
     for _ in 0..BATCHES {
@@ -99,11 +99,11 @@ async fn cpu(sandbox: &Sandbox, profile: &Profile) {
         // Waited for, so that its time counts; started again, which counts too.
         butler_sandbox::end_helpers();
         plain.push(between - before);
-        walls.push(used() - between);
+        confined_times.push(used() - between);
     }
     println!("processor time, {BATCHES} batches of {BATCH} commands in turns");
     let base = report("plain spawn", plain, None);
-    report("confined", walls, Some(base));
+    report("confined", confined_times, Some(base));
 }
 
 const BATCHES: usize = 7;

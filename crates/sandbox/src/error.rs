@@ -5,7 +5,7 @@ use std::{io, path::PathBuf};
 /// Why a command could not be run, or not to its end.
 #[derive(Debug, thiserror::Error)]
 pub enum SandboxError {
-    /// The kernel offers no walls here, so nothing runs.
+    /// The kernel offers no sandbox here, so nothing runs.
     #[error("this kernel cannot confine commands: {reason}")]
     Unconfined {
         /// What was tried and how it failed.
@@ -19,7 +19,7 @@ pub enum SandboxError {
         /// Why.
         source: io::Error,
     },
-    /// The helper could not build the walls; the command was not started.
+    /// The helper could not build the sandbox; the command was not started.
     #[error("the sandbox could not be set up: {step}: {detail}")]
     SetUp {
         /// What it was doing.
@@ -27,7 +27,7 @@ pub enum SandboxError {
         /// What the kernel answered.
         detail: String,
     },
-    /// The walls stand, but the program could not be started.
+    /// The sandbox was built, but the program could not be started.
     #[error("cannot run `{program}`: {detail}")]
     Program {
         /// The first word of the command.
@@ -45,7 +45,7 @@ pub enum SandboxError {
         /// Why.
         source: io::Error,
     },
-    /// Only under the weaker walls: the command changed a protected place. What could
+    /// Only under the weaker confinement: the command changed a protected place. What could
     /// be put back was.
     #[error("the command changed {}, which is protected; it was put back as far as it was kept", path.display())]
     Tampered {

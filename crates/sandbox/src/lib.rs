@@ -21,7 +21,7 @@
 //!
 //! What it refuses: to run at all when the kernel cannot confine
 //! ([`SandboxError::Unconfined`]), but for a command that a person approved by itself
-//! ([`Sandbox::run_unconfined`]). Where there are walls, no switch turns them off.
+//! ([`Sandbox::run_unconfined`]). Where the kernel can confine, no switch turns it off.
 
 mod command;
 mod env;

@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, time::Duration};
 
-/// The walls around one command.
+/// How one command is confined.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Profile {
     /// The worktree: readable and writable.
@@ -90,7 +90,7 @@ pub struct Limits {
 impl Limits {
     /// Whether a cell that was built ahead for one suits the other: the rest is
     /// kept command by command.
-    pub(crate) fn same_room(&self, other: &Self) -> bool {
+    pub(crate) fn same_cell(&self, other: &Self) -> bool {
         (self.memory_bytes, self.processes) == (other.memory_bytes, other.processes)
     }
 }

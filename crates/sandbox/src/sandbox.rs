@@ -29,7 +29,7 @@ use crate::{
     },
 };
 
-/// How strong the walls are that this kernel gives us.
+/// How strong a sandbox this kernel gives us.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Strength {
     /// Namespaces, seccomp and (where offered) Landlock.
@@ -51,7 +51,7 @@ pub enum Strength {
 }
 
 impl Strength {
-    /// Whether the walls are whole: only then a command needs nobody's word.
+    /// Whether the sandbox is whole: only then a command needs no approval.
     #[must_use]
     pub fn is_whole(&self) -> bool {
         *self == Self::Namespaces
@@ -66,11 +66,11 @@ pub struct Sandbox {
     base: Arc<[Step]>,
     plans: Plans,
     /// Placeholders that stay from one command to the next.
-    standing: Option<Arc<Mutex<Vec<Placeholder>>>>,
+    placeholders: Option<Arc<Mutex<Vec<Placeholder>>>>,
 }
 
 impl Sandbox {
-    /// Finds out what the kernel offers by building the walls once. `helper` is
+    /// Finds out what the kernel offers by building a sandbox once. `helper` is
     /// re-executed as `<helper> __sandbox`: the codebutler binary, which calls
     /// [`crate::helper_main`] then. Blocks for some milliseconds.
     pub fn new(helper: PathBuf) -> Result<Self, SandboxError> {
@@ -89,7 +89,7 @@ impl Sandbox {
             strength: Strength::Namespaces,
             base: system::base().into(),
             plans: Plans::default(),
-            standing: None,
+            placeholders: None,
         };
         if let Err(reason) = sandbox.probe(keep)? {
             sandbox = sandbox.without_namespaces(&reason)?;
@@ -97,7 +97,7 @@ impl Sandbox {
         Ok(sandbox)
     }
 
-    /// The same sandbox with the weaker walls, for kernels that only some of a
+    /// The same sandbox with the weaker confinement, for kernels that only some of a
     /// fleet's machines have, and for trying them.
     pub fn without_namespaces(mut self, reason: &str) -> Result<Self, SandboxError> {
         self.strength = Strength::LandlockOnly {
@@ -111,9 +111,9 @@ impl Sandbox {
         Ok(self)
     }
 
-    /// The same sandbox without any walls, as on a kernel that has none.
+    /// No confinement at all, as on a kernel that has none.
     #[must_use]
-    pub fn without_walls(mut self, reason: &str) -> Self {
+    pub fn without_sandbox(mut self, reason: &str) -> Self {
         self.strength = Strength::None {
             reason: reason.to_owned(),
         };
@@ -126,17 +126,17 @@ impl Sandbox {
     /// nobody sets up meanwhile.
     #[must_use]
     pub fn leaving_placeholders(mut self) -> Self {
-        self.standing = Some(Arc::default());
+        self.placeholders = Some(Arc::default());
         self
     }
 
-    /// How strong the walls are, with reasons.
+    /// How strong the sandbox is, with reasons.
     #[must_use]
     pub fn strength(&self) -> Strength {
         self.strength.clone()
     }
 
-    /// Runs `command` inside the walls of `profile`, to its end.
+    /// Runs `command` confined by `profile`, to its end.
     ///
     /// Output goes to `output` while it comes, up to the output limit; a slow
     /// receiver slows the command down, a dropped one is ignored. On timeout,
@@ -154,8 +154,8 @@ impl Sandbox {
         })
     }
 
-    /// Runs a command without walls, where there are none and a person said that this
-    /// very command may run all the same. Refused where there are walls. Limits hold
+    /// Runs a command unconfined, where the kernel offers nothing and a person said that this
+    /// very command may run all the same. Refused where it can be confined. Limits hold
     /// as far as they can be measured, and nothing of it outlives it.
     pub fn run_unconfined<'a>(
         &'a self,
@@ -181,7 +181,7 @@ impl Sandbox {
         })
     }
 
-    /// Attacks the walls from inside; see [`SelfTest::holds`].
+    /// Attacks the sandbox from inside; see [`SelfTest::holds`].
     pub fn self_test<'a>(&'a self) -> BoxFuture<'a, SelfTest> {
         Box::pin(async move { self_test::run(self).await })
     }
@@ -261,7 +261,7 @@ impl Sandbox {
         prepared.base_root.clone_from(&plan.base_root);
         prepared.again = plan.again;
         // A placeholder that goes with its command is another one next time.
-        prepared.ahead = plan.missing.is_empty() || self.standing.is_some();
+        prepared.ahead = plan.missing.is_empty() || self.placeholders.is_some();
         prepared.cell.steps.clone_from(&plan.steps);
         prepared.spec.landlock = landlock;
         prepared.seals = seals;
@@ -272,10 +272,10 @@ impl Sandbox {
         let take = || {
             Placeholder::take(path).map_err(|source| view::unusable("protected path", path, source))
         };
-        if let Some(standing) = &self.standing {
-            let mut standing = standing.lock().unwrap_or_else(PoisonError::into_inner);
-            if !standing.iter().any(|one| one.is_at(path)) {
-                standing.push(take()?);
+        if let Some(placeholders) = &self.placeholders {
+            let mut placeholders = placeholders.lock().unwrap_or_else(PoisonError::into_inner);
+            if !placeholders.iter().any(|one| one.is_at(path)) {
+                placeholders.push(take()?);
             }
         }
         take()
@@ -310,7 +310,7 @@ impl Sandbox {
         Ok(plan)
     }
 
-    /// Builds the walls around nothing. The inner error is the kernel's. The helper
+    /// Builds a sandbox around nothing. The inner error is the kernel's. The helper
     /// can be kept for a command.
     fn probe(&self, keep: bool) -> Result<Result<(), String>, SandboxError> {
         let limits = Limits::default();
@@ -369,7 +369,7 @@ fn nothing() -> Command {
     }
 }
 
-/// A command, with no walls yet.
+/// A command, not confined yet.
 fn prepared(command: Command, limits: Limits, traces: Traces) -> Prepared {
     let stdin = match command.stdin {
         Stdin::Null => None,

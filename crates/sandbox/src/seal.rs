@@ -1,4 +1,4 @@
-//! Notices afterwards what the weaker walls could not prevent: a protected place
+//! Notices afterwards what the weaker confinement could not prevent: a protected place
 //! below the worktree that a command changed. And puts it back: git would run what
 //! was planted in its config or hooks, outside of every wall.
 
@@ -98,7 +98,7 @@ impl Seals {
 
     /// Puts everything back as it was, as far as it was kept: what is new goes, what
     /// changed gets its content. Nothing of the command lives by now.
-    pub(crate) fn mend(&self) {
+    pub(crate) fn restore(&self) {
         for Seal {
             area,
             place,

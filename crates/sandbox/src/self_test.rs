@@ -1,5 +1,5 @@
 //! The sandbox attacks itself before it is trusted: a small world with things worth
-//! stealing, and the helper inside as its own burglar.
+//! stealing, and the helper itself inside, as the attacker.
 
 use std::{
     fs, io,
@@ -43,7 +43,7 @@ impl SelfTest {
 pub struct Probe {
     /// As in `read a secret outside`.
     pub name: String,
-    /// Whether the walls held.
+    /// Whether the sandbox held.
     pub refused: bool,
     /// What was seen.
     pub detail: String,
@@ -150,7 +150,7 @@ impl Stage {
         profile.protected = vec![
             targets.protected.clone(),
             targets.missing.clone(),
-            // The burglar must be there to be run.
+            // The attacker must be there to be run.
             helper.to_owned(),
         ];
         profile.hidden = vec![targets.hidden.clone(), targets.secret.clone()];

@@ -34,7 +34,7 @@ pub(crate) enum Request {
     /// Leave the host and build what does not depend on the command. A `Cell`
     /// follows at once, and others may with later messages.
     BaseRoot(Box<BaseRoot>),
-    /// Build a cell on that ground, which waits for its command.
+    /// Build a cell on that base root, which waits for its command.
     Cell(Box<Cell>),
     /// Run a command: in the cell that it is sent to, or without namespaces.
     Run(Box<Spec>),
@@ -51,7 +51,7 @@ pub(crate) enum Asking<'a> {
     Run(&'a Spec),
 }
 
-/// The part of the walls that is the same for command after command. Two that
+/// The part of the sandbox that is the same for command after command. Two that
 /// are equal are interchangeable.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct BaseRoot {
@@ -60,7 +60,7 @@ pub(crate) struct BaseRoot {
     pub caller: i32,
     pub network: Network,
     pub steps: Vec<Step>,
-    /// Empty mount points for what commands add, because the ground is sealed.
+    /// Empty mount points for what commands add, because the base root is sealed.
     pub ways: Vec<Way>,
 }
 
@@ -74,7 +74,7 @@ pub(crate) struct Way {
 /// What is built for one command and for nobody after it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Cell {
-    /// On top of the ground's.
+    /// On top of the base root's.
     pub steps: Vec<Step>,
     pub limits: Limits,
 }
@@ -85,15 +85,15 @@ pub(crate) struct Spec {
     pub version: u32,
     /// As in [`BaseRoot`].
     pub caller: i32,
-    /// Empty: only build the walls and report.
+    /// Empty: only build the sandbox and report.
     pub argv: Vec<Os>,
     pub env: Vec<(Os, Os)>,
     pub cwd: Os,
     /// Whether a descriptor was sent for the command to read.
     pub stdin: bool,
-    /// Without namespaces the walls are built for the command itself.
+    /// Without namespaces the sandbox is built for the command itself.
     pub landlock: Option<Landlock>,
-    /// Without anything: no walls, by a person's word.
+    /// Without anything: unconfined, by a person's word.
     pub unconfined: bool,
     pub limits: Limits,
 }
@@ -109,7 +109,7 @@ pub(crate) struct Landlock {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Report {
-    /// The walls could not be built.
+    /// The sandbox could not be built.
     SetUp { step: String, detail: String },
     /// The program could not be started.
     Program { detail: String },

@@ -1,5 +1,5 @@
 //! A stand-in of Slack: the Web API methods and the Socket Mode that a relay
-//! meets, with the manners that hurt. Each event goes to one random connection
+//! meets, with the habits that hurt. Each event goes to one random connection
 //! and is lost when there is none; a post's echo leaves before the answer; a
 //! post under a custom name has no user; edits are announced when nobody edited;
 //! events come twice; limits answer 429; a missing scope is silence.

@@ -1,6 +1,6 @@
 //! What a call may use, and where it leaves what is not text for the model.
 //!
-//! The driver makes one desk per activation and keeps it; the executor lends
+//! The driver makes one context per activation and keeps it; the executor lends
 //! each call a copy with a cancel token of its own.
 
 use std::{
@@ -49,18 +49,18 @@ pub struct ToolContext {
     undo: Option<Arc<Undo>>,
     progress: Option<mpsc::Sender<String>>,
     result_bytes: usize,
-    shelf: Arc<Mutex<Shelf>>,
+    kept: Arc<Mutex<Kept>>,
 }
 
 /// What calls leave behind.
 #[derive(Default)]
-struct Shelf {
+struct Kept {
     receipts: HashMap<CallId, Receipt>,
     checklist: Vec<Step>,
 }
 
 impl ToolContext {
-    /// A desk for one workplace; `cancel` ends whatever runs on it.
+    /// A context for one workplace; `cancel` ends whatever runs in it.
     #[must_use]
     pub fn new(workplace: Arc<Workplace>, cancel: CancellationToken) -> Self {
         Self {
@@ -76,7 +76,7 @@ impl ToolContext {
             progress: None,
             // Tools keep their own cap; this leaves room for verdict and hints.
             result_bytes: clip::RESULT_BYTES + 1024,
-            shelf: Arc::default(),
+            kept: Arc::default(),
         }
     }
 
@@ -108,7 +108,7 @@ impl ToolContext {
         self
     }
 
-    /// The same desk in another folder.
+    /// The same context in another folder.
     pub(crate) fn at(&self, workplace: Workplace) -> Self {
         Self {
             workplace: Arc::new(workplace),
@@ -163,7 +163,7 @@ impl ToolContext {
         &self.cancel
     }
 
-    /// The same desk with a token that ends one call only.
+    /// The same context with a token that ends one call only.
     #[must_use]
     pub fn for_call(&self) -> Self {
         Self {
@@ -226,27 +226,27 @@ impl ToolContext {
 
     /// Leaves a receipt for the driver to store with the call's result.
     pub fn leave_receipt(&self, call: &CallId, receipt: Receipt) {
-        self.shelf().receipts.insert(call.clone(), receipt);
+        self.kept().receipts.insert(call.clone(), receipt);
     }
 
     /// Takes the receipt that a call left.
     #[must_use]
     pub fn take_receipt(&self, call: &CallId) -> Option<Receipt> {
-        self.shelf().receipts.remove(call)
+        self.kept().receipts.remove(call)
     }
 
     /// The steps of the plan with their state.
     #[must_use]
     pub fn checklist(&self) -> Vec<Step> {
-        self.shelf().checklist.clone()
+        self.kept().checklist.clone()
     }
 
     pub(crate) fn set_checklist(&self, steps: Vec<Step>) {
-        self.shelf().checklist = steps;
+        self.kept().checklist = steps;
     }
 
-    fn shelf(&self) -> std::sync::MutexGuard<'_, Shelf> {
+    fn kept(&self) -> std::sync::MutexGuard<'_, Kept> {
         // A tool that panicked while it held this left whole values behind.
-        self.shelf.lock().unwrap_or_else(PoisonError::into_inner)
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -4,7 +4,7 @@
 //! aliases, loose types), refuses what it does not know or cannot read, and
 //! lets `policy` judge it. With the permit that `policy` gives, and with nothing
 //! else, the tool runs: on a [`ToolContext`] that lends it a [`Workplace`], a sandbox for
-//! commands, a cancel token, and a shelf for what is not text (receipts, the
+//! commands, a cancel token, and a place for what is not text (receipts, the
 //! checklist).
 //!
 //! ```text
@@ -13,7 +13,7 @@
 //!           ├── Refuse ──▶ the model is told  │
 //!           └── Run(permit) ◀─────────────────┘
 //!                 │  intent to the log (trace)
-//!                 └── run(call, permit, desk) ──▶ outcome, receipt
+//!                 └── run(call, permit, context) ──▶ outcome, receipt
 //! ```
 //!
 //! Every file is opened beneath the workplace's root by descriptor; every result

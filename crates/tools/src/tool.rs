@@ -42,7 +42,7 @@ pub trait Tool: Send + Sync {
     }
 
     /// Called before the intent is written: what a later recovery needs.
-    fn trace(&self, _input: &Value, _desk: &ToolContext) -> Option<Value> {
+    fn trace(&self, _input: &Value, _context: &ToolContext) -> Option<Value> {
         None
     }
 

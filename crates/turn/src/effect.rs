@@ -4,9 +4,9 @@
 use std::sync::Arc;
 
 use butler_protocol::{
-    ActivityState, CallId, Choice, CrashClass, DecisionKind, Ending, Idem, MessageTs, ModelMessage,
-    ModelReply, PurseRefusal, Record, RequestId, ReserveId, TokenUsage, ToolCall, Usd, UserId,
-    Waiting,
+    ActivityState, BudgetRefusal, CallId, Choice, CrashClass, DecisionKind, Ending, Idem,
+    MessageTs, ModelMessage, ModelReply, Record, RequestId, ReserveId, TokenUsage, ToolCall, Usd,
+    UserId, Waiting,
 };
 use serde_json::Value;
 
@@ -48,7 +48,7 @@ pub enum Effect {
         /// What the model said last.
         text: String,
     },
-    /// The role goes in circles: hand the matter to whoever is next (the Coder
+    /// The role goes in circles: hand it to whoever is next (the Coder
     /// to the PM, the others to the person). Answer with `Posted`.
     Escalate {
         /// The key of the post.
@@ -61,7 +61,7 @@ pub enum Effect {
         /// The card.
         request: RequestId,
         /// Which budget is too small.
-        refusal: PurseRefusal,
+        refusal: BudgetRefusal,
     },
     /// Do what a person decided, without a model call; answer with `CarriedOut`.
     CarryOut(Order),

@@ -2,11 +2,11 @@
 //! which they happen; a repeat of any of them does nothing.
 
 use butler_protocol::{
-    CallId, Decision, EventId, Idem, Image, MessageTs, ModelReply, PurseRefusal, Receipt,
+    BudgetRefusal, CallId, Decision, EventId, Idem, Image, MessageTs, ModelReply, Receipt,
     RequestId, ReserveId, Speaker, TokenUsage, ToolOutcome, Usd,
 };
 
-use crate::Amended;
+use crate::Edited;
 
 /// Something happened.
 #[derive(Debug, Clone, PartialEq)]
@@ -21,7 +21,7 @@ pub enum Event {
     /// Acknowledge them to the hub once the appends are durable.
     Heard(Vec<Heard>),
     /// A person changed or deleted a message of theirs.
-    Amended(Amended),
+    Edited(Edited),
     /// A person decided about one of this role's cards.
     Decided(Decision),
     /// The answer to [`Effect::Reserve`](crate::Effect::Reserve).
@@ -133,7 +133,7 @@ pub enum Budget {
         thread_cap: Usd,
     },
     /// Not enough left, even for a short answer.
-    Refused(PurseRefusal),
+    Refused(BudgetRefusal),
 }
 
 /// Why a model call gave no answer.

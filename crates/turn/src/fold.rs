@@ -18,7 +18,7 @@ use butler_protocol::{
     CallId, Entry, Image, MessageTs, ModelMessage, Record, ToolCall, ToolOutcome, ToolSpec,
 };
 
-use crate::{amend::amended, words};
+use crate::{edits::edited, words};
 
 /// Bytes that stand for a picture when the size of a request is estimated.
 const IMAGE_BYTES: u64 = 4800;
@@ -169,8 +169,8 @@ impl Talk {
                 text,
                 images,
                 ..
-            } => match amended(record) {
-                Some((ts, text)) => self.amend(&ts, text.map(|text| label::spoken(speaker, text))),
+            } => match edited(record) {
+                Some((ts, text)) => self.edit(&ts, text.map(|text| label::spoken(speaker, text))),
                 None => {
                     let mut piece = Piece::said(seq, label::spoken(speaker, text), images);
                     piece.of = ts.clone();
@@ -203,7 +203,7 @@ impl Talk {
     }
 
     /// Other words for a message that no request has had, or none.
-    fn amend(&mut self, ts: &MessageTs, text: Option<String>) {
+    fn edit(&mut self, ts: &MessageTs, text: Option<String>) {
         for pieces in [&mut self.late, &mut self.pieces] {
             let Some(at) = pieces
                 .iter()

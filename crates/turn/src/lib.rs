@@ -24,8 +24,8 @@
 //! from a log to the messages that a model sees, and [`route`] decides whom a
 //! message is for.
 
-mod amend;
 mod asking;
+mod edits;
 mod effect;
 mod ending;
 mod event;
@@ -40,7 +40,7 @@ mod tools;
 mod waking;
 mod words;
 
-pub use amend::{Amended, amended};
+pub use edits::{Edited, edited};
 pub use effect::{
     Effect, Interrupted, Mark, ModelCall, Order, Outgoing, PostKind, Reserve, Settle,
 };

@@ -98,9 +98,9 @@ impl Machine {
     #[must_use]
     pub fn is_idle(&self) -> bool {
         // What a person decided is carried out, also after a failure.
-        let ordered = !self.state.orders.is_empty() && !self.state.stopped;
+        let requested = !self.state.orders.is_empty() && !self.state.stopped;
         let waits = self.state.unseen.is_empty() || self.state.hold;
-        !self.state.open && waits && !ordered
+        !self.state.open && waits && !requested
     }
 
     /// What a sleeping activation waits for. It may be dropped too, and built
@@ -151,7 +151,7 @@ impl Machine {
         match event {
             Event::Begin { now_ms } => self.on_begin(now_ms, &mut out),
             Event::Heard(messages) => self.on_heard(messages, &mut out),
-            Event::Amended(change) => self.on_amended(change, &mut out),
+            Event::Edited(change) => self.on_edited(change, &mut out),
             Event::Decided(decision) => self.on_decided(&decision, &mut out),
             Event::Reserved { reserve, answer } => self.on_reserved(&reserve, answer, &mut out),
             Event::Replied { reserve, reply } => self.on_replied(&reserve, reply, &mut out),

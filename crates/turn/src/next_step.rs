@@ -1,4 +1,4 @@
-//! What is next? The rule are asked from the top; the first that has something
+//! What is next? The rules are asked from the top; the first that has something
 //! to do does it. After a restart the same questions get the same answers,
 //! because every rule looks at the log only.
 
@@ -21,9 +21,9 @@ pub(crate) enum Step {
     Wait,
 }
 
-type Rung = fn(&mut Machine, &mut Out) -> Step;
+type Rule = fn(&mut Machine, &mut Out) -> Step;
 
-const LADDER: [Rung; 15] = [
+const RULES: [Rule; 15] = [
     Machine::close_books,
     Machine::start,
     Machine::sleep,
@@ -42,13 +42,13 @@ const LADDER: [Rung; 15] = [
 ];
 
 impl Machine {
-    /// Climbs until something has to be waited for. Does nothing while an
+    /// Goes through the rules until something has to be waited for. Does nothing while an
     /// answer is outstanding.
     pub(crate) fn advance(&mut self, out: &mut Out) {
         while self.doing == Doing::Nothing {
-            let step = LADDER
+            let step = RULES
                 .iter()
-                .map(|rung| rung(self, out))
+                .map(|rule| rule(self, out))
                 .find(|step| *step != Step::Pass);
             if step != Some(Step::Again) {
                 return;

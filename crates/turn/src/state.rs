@@ -12,8 +12,8 @@ use butler_protocol::{
 
 use crate::{
     Order, Settle,
-    amend::amended,
     asking::reply,
+    edits::edited,
     fold::{Talk, pins::Pins, round::Round},
 };
 
@@ -126,8 +126,8 @@ impl State {
         self.next_seq = seq + 1;
         self.talk.push(seq, record);
         self.ends_settled = matches!(record, Record::Settled { .. });
-        if let Some((ts, text)) = amended(record) {
-            return self.amend(record, &ts, text);
+        if let Some((ts, text)) = edited(record) {
+            return self.edit(record, &ts, text);
         }
         self.pins.push(record);
         match record {
@@ -177,7 +177,7 @@ impl State {
     }
 
     /// A message that waits was changed, or is gone.
-    fn amend(&mut self, record: &Record, ts: &MessageTs, text: Option<&str>) {
+    fn edit(&mut self, record: &Record, ts: &MessageTs, text: Option<&str>) {
         if let Record::User {
             event: Some(event), ..
         } = record

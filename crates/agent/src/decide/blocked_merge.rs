@@ -1,4 +1,4 @@
-//! A merge that a person ordered and the forge refused: a state with a name. One
+//! A merge that a person requested and the forge refused: a state with a name. One
 //! message says what is in the way and offers a way on; where the way can clear by
 //! itself the forge is asked again, once a minute at most and never before it
 //! wants to be.
@@ -32,7 +32,7 @@ const MERGED: &str = "merged";
 /// A refused merge, as the log has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refused {
-    /// The card on which a person ordered it.
+    /// The card on which a person requested it.
     pub request: RequestId,
     /// What is in the way.
     pub block: Block,

@@ -16,7 +16,7 @@ use crate::{thread::facts::Facts, upkeep::history};
 pub struct FastTrack {
     /// Whether the approved plan was a simple one.
     pub simple: bool,
-    /// Where it rubbed, one line each.
+    /// What caused friction, one line each.
     pub friction: Vec<String>,
 }
 
@@ -29,7 +29,7 @@ impl FastTrack {
         let mut friction = Vec::new();
         for role in Role::ALL {
             let log = read(&dir.conversation(role));
-            for what in log.iter().flat_map(|log| rubbed(role, &log.entries)) {
+            for what in log.iter().flat_map(|log| friction_of(role, &log.entries)) {
                 if !friction.contains(&what) {
                     friction.push(what);
                 }
@@ -50,7 +50,7 @@ impl FastTrack {
         }
         if self.is_quiet() {
             return Some(
-                "Small lane: a simple plan, and there was no friction. The short form is enough: read \
+                "Fast track: a simple plan, and there was no friction. The short form is enough: read \
                  the diff, then ProposeMerge with one line of what went well. Other roles are \
                  not asked, unless a person wants that."
                     .to_owned(),
@@ -64,7 +64,7 @@ impl FastTrack {
 }
 
 /// What in one log is friction.
-fn rubbed(role: Role, log: &[Entry]) -> Vec<String> {
+fn friction_of(role: Role, log: &[Entry]) -> Vec<String> {
     let facts = Facts::of(log);
     let mut found = Vec::new();
     let mut at_work = false;
@@ -142,7 +142,7 @@ mod tests {
             "choice": choice, "person": "U1"})
         };
         let check = |role: Role, records: &[Value], expected: &[&str]| {
-            assert_eq!(rubbed(role, &log(records)), expected);
+            assert_eq!(friction_of(role, &log(records)), expected);
         };
         check(Role::Reviewer, &[ready(1)], &[]);
         check(Role::Reviewer, &[ready(1), ready(2)], &["review round 2"]);

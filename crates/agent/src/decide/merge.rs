@@ -234,7 +234,7 @@ async fn merge_research(
     let (pr, head) = subject.research.as_ref()?;
     match context.agent.forge.merge(*pr, head, cancel).await {
         Ok(_) => {
-            // Left behind, it would only take room.
+            // Left behind, it would only take space.
             let _ = context
                 .agent
                 .repo

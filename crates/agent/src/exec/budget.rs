@@ -3,7 +3,7 @@
 
 use butler_model::{ClientConfig, ModelClient};
 use butler_policy::Budget;
-use butler_protocol::{Entry, PurseRefusal, Record, ReserveId, Usd};
+use butler_protocol::{BudgetRefusal, Entry, Record, ReserveId, Usd};
 use butler_turn::{Budget as Answer, Reserve};
 
 use crate::thread::money;
@@ -38,7 +38,7 @@ impl Wallet {
             .prices()
             .reserve_price(&reserve.model, &config.upper_price);
         let left = self.budget.cap().saturating_sub(self.budget.used());
-        let refusal = PurseRefusal {
+        let refusal = BudgetRefusal {
             budget: "session".to_owned(),
             cap: self.budget.cap(),
             used: self.budget.used(),

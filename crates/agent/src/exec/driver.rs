@@ -258,7 +258,7 @@ impl<'a> Exec<'a> {
                      Nothing is lost: `--resume --cap` with a higher figure goes on.",
                     refusal.cap, refusal.used
                 ));
-                self.note_empty_purse(&request)?;
+                self.note_empty_budget(&request)?;
                 self.feed(Event::Asked { request });
             }
             Effect::CarryOut(order) => {
@@ -285,7 +285,7 @@ impl<'a> Exec<'a> {
     }
 
     /// The card that nobody is shown: a later run with a higher cap answers it.
-    fn note_empty_purse(&mut self, request: &RequestId) -> Result<(), AgentError> {
+    fn note_empty_budget(&mut self, request: &RequestId) -> Result<(), AgentError> {
         self.flush(vec![Record::DecisionAsked {
             request: request.clone(),
             kind: DecisionKind::Cap,

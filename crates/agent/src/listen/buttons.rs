@@ -21,11 +21,7 @@ const REASONS: [(&str, &str, &str); 4] = [
         "Wrong way",
         "it is the wrong approach; propose another",
     ),
-    (
-        "later",
-        "Not now",
-        "not now; close the matter in one sentence",
-    ),
+    ("later", "Not now", "not now; close it in one sentence"),
     (
         "say",
         "I'll explain",

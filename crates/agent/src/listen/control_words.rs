@@ -101,7 +101,7 @@ pub fn is_answer(key: &Idem) -> bool {
 }
 
 fn status(agent: &Agent, thread: &ThreadId) -> String {
-    let standings = thread_status::of_thread(&agent.threads(), thread);
+    let statuses = thread_status::of_thread(&agent.threads(), thread);
     let spent = Bill::of_thread(&agent.threads(), thread).total();
     let rests = if agent.pause.is_resting() {
         "The team rests (`!resume` goes on).\n"
@@ -111,7 +111,7 @@ fn status(agent: &Agent, thread: &ThreadId) -> String {
     let cap = agent.rules().limits.thread_cap;
     format!(
         "{rests}{}\n\n{spent} of {cap} spent.",
-        thread_status::render(&standings)
+        thread_status::render(&statuses)
     )
 }
 

@@ -122,7 +122,7 @@ impl Intake {
             )?;
             draft = known();
         }
-        // The same message again is the same wish, as long as nothing came of it.
+        // The same message again is the same request, as long as nothing came of it.
         if self.agent.role() == Role::Pm && draft.done.as_ref() == Some(&ts) {
             let parts = draft.parts;
             return Ok(Drafting::Whole(Notes { ts, parts }));

@@ -10,7 +10,7 @@ use butler_protocol::{
 };
 use butler_slack::{Acker, Envelope, EnvelopeId, Event as SlackEvent, Message, mrkdwn};
 use butler_turn::{
-    Amended, Heard,
+    Edited, Heard,
     route::{Addressed, Author, Ear, addressed},
 };
 use tracing::warn;
@@ -58,9 +58,9 @@ pub enum Mail {
         ack: Option<Ack>,
     },
     /// A person changed or deleted a message of theirs.
-    Amended {
+    Edited {
         /// The change.
-        change: Box<Amended>,
+        change: Box<Edited>,
         /// Sent once it is in the log, or known to change nothing.
         ack: Option<Ack>,
     },
@@ -185,9 +185,9 @@ impl Intake {
             StampKind::Decision => self.decision(stamp).await,
             StampKind::Stop => self.stop(envelope, stamp).await,
             StampKind::Message | StampKind::HandOver => self.message(envelope, stamp).await,
-            StampKind::Other => match self.amended(envelope, stamp).await? {
+            StampKind::Other => match self.edited(envelope, stamp).await? {
                 None => self.button(envelope, stamp).await,
-                amended => Ok(amended),
+                edited => Ok(edited),
             },
             StampKind::Act => self.act(envelope, stamp).await,
             StampKind::Activity | StampKind::Reaction => Ok(None),
@@ -407,7 +407,7 @@ fn with_ack(mail: Mail, sent: Ack) -> Mail {
             notes,
             ack: Some(sent),
         },
-        Mail::Amended { change, .. } => Mail::Amended {
+        Mail::Edited { change, .. } => Mail::Edited {
             change,
             ack: Some(sent),
         },

@@ -60,19 +60,15 @@ fn listen<'a>(
             Err(_) if cancel.is_cancelled() => return Ok(()),
             opened => opened?,
         };
-        let agent = Arc::new(open_office(config, rules, &socket, &cancel).await?);
+        let agent = Arc::new(open_agent(config, rules, &socket, &cancel).await?);
         let mut workers = Workers::new(Arc::clone(&agent), cancel.child_token());
         take_up(&agent, &mut workers)?;
         prepare::take_up(&agent).await;
         ready();
         info!(role = %agent.role(), epoch = %agent.epoch, "listening");
         let intake = Intake::new(Arc::clone(&agent), socket.acker());
-        let house = (agent.role() == Role::Pm).then(|| {
-            tokio::spawn(garbage::keep_house(
-                Arc::clone(&agent),
-                cancel.child_token(),
-            ))
-        });
+        let tidying = (agent.role() == Role::Pm)
+            .then(|| tokio::spawn(garbage::keep_tidy(Arc::clone(&agent), cancel.child_token())));
         loop {
             let envelope = tokio::select! {
                 () = cancel.cancelled() => break,
@@ -97,9 +93,9 @@ fn listen<'a>(
             }
         }
         workers.ended().await;
-        if let Some(house) = house {
-            house.abort();
-            let _ = house.await;
+        if let Some(tidying) = tidying {
+            tidying.abort();
+            let _ = tidying.await;
         }
         match socket.ended() {
             Some(ended) if !cancel.is_cancelled() => {
@@ -110,7 +106,7 @@ fn listen<'a>(
     })
 }
 
-async fn open_office(
+async fn open_agent(
     config: AgentConfig,
     rules: RulesInForce,
     socket: &Socket,

@@ -82,7 +82,7 @@ pub async fn start(
 /// A remark of the runtime beside a message.
 fn aside(heard: &Heard, text: String) -> Heard {
     Heard {
-        event: EventId::new(format!("errand:{}", heard.event)),
+        event: EventId::new(format!("shortcut:{}", heard.event)),
         ts: None,
         speaker: Speaker::Runtime,
         text,
@@ -165,9 +165,9 @@ async fn hand_over(
     key: Idem,
     body: &HandOver,
 ) -> Result<Left, AgentError> {
-    fault("agent.before-errand");
+    fault("agent.before-shortcut");
     context.poster.hand_over(&context.thread, key, body).await?;
-    fault("agent.after-errand");
+    fault("agent.after-shortcut");
     Ok(Left::Nothing)
 }
 
@@ -237,7 +237,7 @@ fn from_menu(
     answer: &str,
 ) -> Shortcut {
     let words = mrkdwn::plain(&asked.text);
-    match playbook.errand_chosen(context.role(), &words, answer) {
+    match playbook.shortcut_chosen(context.role(), &words, answer) {
         None => Shortcut::Open,
         Some(Shortcut::Build { plan }) => Shortcut::Own {
             note: format!(

@@ -4,7 +4,7 @@
 use butler_policy::{Word, meanings};
 use butler_protocol::{MessageTs, Speaker, Stamp, ThreadId, UserId};
 use butler_slack::{Envelope, Event, Message, mrkdwn};
-use butler_turn::{Amended, Heard, route::Command};
+use butler_turn::{Edited, Heard, route::Command};
 
 use crate::{
     AgentError,
@@ -161,7 +161,7 @@ impl Intake {
     /// A person changed or deleted a message. It fires on unfurls, on replies and
     /// on our own updates too; only other words of a person count, and only where
     /// this role has a log.
-    pub(crate) async fn amended(
+    pub(crate) async fn edited(
         &self,
         envelope: &Envelope,
         stamp: &Stamp,
@@ -189,13 +189,13 @@ impl Intake {
             return Ok(None);
         };
         let name = self.agent.poster.web.user_name(&user).await?;
-        let change = Amended {
+        let change = Edited {
             event: envelope.event_id(),
             ts,
             speaker: Speaker::Person { user, name },
             text: now.map(|now| mrkdwn::plain(&now.text)),
         };
-        let mail = Mail::Amended {
+        let mail = Mail::Edited {
             change: Box::new(change),
             ack: None,
         };

@@ -26,7 +26,7 @@ impl WorkKey {
         }
     }
 
-    /// Every matter of a role that has a log.
+    /// Every work key of a role that has a log.
     pub fn known(threads: &Path, role: Role) -> Result<Vec<Self>, AgentError> {
         let known = ThreadDir::list(threads)?;
         let known = known.iter();

@@ -92,11 +92,11 @@ impl Bill {
         if total <= 0 {
             return 0;
         }
-        let hands = [Role::Coder, Role::Reviewer];
+        let makers = [Role::Coder, Role::Reviewer];
         let others = self
             .shares
             .iter()
-            .filter(|((role, _), _)| !hands.contains(role));
+            .filter(|((role, _), _)| !makers.contains(role));
         let spent: i64 = others.map(|(_, share)| share.cost.nanos()).sum();
         u64::try_from(i128::from(spent) * 100 / i128::from(total)).unwrap_or(0)
     }
@@ -118,7 +118,7 @@ impl Bill {
             })
             .collect();
         lines.push(format!(
-            "together {}, of it {} % coordination; {} tool calls, {} messages between roles",
+            "total {}, of it {} % coordination; {} tool calls, {} messages between roles",
             self.total(),
             self.coordination_percent(),
             self.tools,

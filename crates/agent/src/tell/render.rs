@@ -12,7 +12,7 @@ use butler_protocol::{
 use crate::{decide::evidence, listen::shortcut};
 
 /// What the Reviewer of a simple plan is told.
-const ONE_PASS: &str = "\n\nSmall lane: the plan is simple, so one pass is enough: the verdict \
+const ONE_PASS: &str = "\n\nFast track: the plan is simple, so one pass is enough: the verdict \
     brings a line each of invariants, risks and tests. Name all that must change now; what would \
     merely be nicer goes into the text, not into findings.";
 
@@ -258,11 +258,11 @@ pub fn finding(finding: &Finding) -> String {
     )
 }
 
-/// What went well and where it rubbed, in the fixed form.
+/// What went well and what caused friction, in the fixed form.
 pub fn retrospective(look_back: &Retrospective) -> String {
     let mut text = String::from("**Looking back**\n");
     bullets(&mut text, "Went well", &look_back.well);
-    bullets(&mut text, "Rubbed", &look_back.friction);
+    bullets(&mut text, "Friction", &look_back.friction);
     bullets(&mut text, "Process", &look_back.process);
     bullets(&mut text, "Prompt", &look_back.prompt);
     text.trim_end().to_owned()

@@ -165,7 +165,7 @@ fn costs(logs: &[(Role, Vec<Entry>)]) -> String {
     }
     let lines = bill.lines();
     let lines: String = lines.iter().map(|line| format!("- {line}\n")).collect();
-    format!("{lines}- Together {}\n", bill.total())
+    format!("{lines}- Total {}\n", bill.total())
 }
 
 /// One line, not too long, that no Markdown of a stranger can break.
@@ -246,7 +246,7 @@ mod tests {
             "PM: Read `notes.sh`",
             "PM: was told: no such file",
             "## What it cost",
-            "Together $0.0200",
+            "Total $0.0200",
         ];
         let mut rest = text.as_str();
         for part in parts {

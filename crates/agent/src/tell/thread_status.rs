@@ -53,8 +53,8 @@ pub fn of_thread(threads: &Path, thread: &ThreadId) -> Vec<ThreadStatus> {
 }
 
 /// Cards of the thread that nobody has decided yet, as far as the logs know.
-pub fn open_cards(standings: &[ThreadStatus]) -> Vec<(Role, RequestId, DecisionKind)> {
-    let mut open: Vec<_> = standings
+pub fn open_cards(statuses: &[ThreadStatus]) -> Vec<(Role, RequestId, DecisionKind)> {
+    let mut open: Vec<_> = statuses
         .iter()
         .flat_map(|status| {
             let open = status.facts.open_cards();
@@ -86,11 +86,11 @@ fn doing(entries: &[Entry]) -> Option<Doing> {
 }
 
 /// What people read.
-pub fn render(standings: &[ThreadStatus]) -> String {
-    if standings.is_empty() {
+pub fn render(statuses: &[ThreadStatus]) -> String {
+    if statuses.is_empty() {
         return "Nobody is at work in this thread.".to_owned();
     }
-    let mut lines: Vec<String> = standings
+    let mut lines: Vec<String> = statuses
         .iter()
         .map(|status| {
             let what = match &status.doing {
@@ -107,7 +107,7 @@ pub fn render(standings: &[ThreadStatus]) -> String {
             format!("- {}: {what}", status.role.title())
         })
         .collect();
-    let cards = open_cards(standings);
+    let cards = open_cards(statuses);
     if !cards.is_empty() {
         lines.push(format!("\n{}", which(&cards)));
     }

@@ -1,4 +1,4 @@
-//! A role's seat in one thread: what its chat tools and its orders share.
+//! A role's place in one thread: what its chat tools and its orders share.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

@@ -224,7 +224,7 @@ async fn offer_retry(context: &ThreadContext, outgoing: Outgoing) -> Done {
     let poster = &context.poster;
     let buttons = [(buttons::RETRY.to_owned(), "Retry")];
     let Outgoing { idem, text, .. } = outgoing;
-    // Who cannot be found is not rung at; the reason is posted all the same.
+    // Who cannot be found is not mentioned; the reason is posted all the same.
     let people = poster.people(&context.thread).await.unwrap_or_default();
     match poster
         .offer_to(&context.thread, idem.clone(), &people, &text, &buttons)
@@ -249,7 +249,7 @@ pub async fn default_hand_over(context: ThreadContext, idem: Idem, text: String)
     say(&context, idem, &text).await
 }
 
-/// A role that goes in circles hands the matter up.
+/// A role that goes in circles hands it up.
 pub async fn escalate(context: ThreadContext, idem: Idem, text: String) -> Done {
     if let Some(body) = findings(&context, &text) {
         return pass_on(&context, idem, &body).await;

@@ -61,7 +61,7 @@ pub struct Facts {
     pub taint: Option<String>,
     /// Whether this role was asked to settle a conflict, and has not handed it over.
     pub conflict: bool,
-    /// The merge that a person ordered and the forge refused.
+    /// The merge that a person requested and the forge refused.
     pub refused: Option<Refused>,
     /// The place in the hub's log of the last event that came in.
     pub heard: u64,
@@ -143,7 +143,7 @@ pub const CHOSEN: &str = "asked for by ";
 const CLOSED: &str = "-closed";
 /// The same for a place in the queue that was told, and for its end.
 pub const QUEUED: &str = "-queued";
-pub const SEATED: &str = "-seated";
+pub const TURN_CAME: &str = "-turn-came";
 
 impl Facts {
     /// Everything a log says.
@@ -182,7 +182,7 @@ impl Facts {
             _ => {}
         }
         self.note_card(record);
-        if let Some((ts, Some(text))) = butler_turn::amended(record) {
+        if let Some((ts, Some(text))) = butler_turn::edited(record) {
             let request = self.request.as_mut();
             if let Some(request) = request.filter(|request| request.ts == Some(ts)) {
                 text.clone_into(&mut request.words);
@@ -321,7 +321,7 @@ impl Facts {
             Record::Posted { idem, ts } if idem.as_str().ends_with(QUEUED) => {
                 self.queued = Some(ts.clone());
             }
-            Record::Posted { idem, .. } if idem.as_str().ends_with(SEATED) => self.queued = None,
+            Record::Posted { idem, .. } if idem.as_str().ends_with(TURN_CAME) => self.queued = None,
             Record::Posted { idem, .. } => {
                 let closed = idem.as_str().strip_suffix(CLOSED);
                 let request = closed.and_then(|rest| rest.rsplit_once('-'));

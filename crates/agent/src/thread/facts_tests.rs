@@ -213,7 +213,7 @@ fn risks_hold_for_the_round_in_which_they_were_said() {
     assert!(facts.risks_hold(3));
 }
 
-/// A merge that was ordered and then stopped has closed nothing and carried nothing.
+/// A merge that was requested and then stopped has closed nothing and carried nothing.
 #[test]
 fn what_a_stop_withdrew_is_open_to_be_asked_again() {
     let request = RequestId::new("abc123");

@@ -73,14 +73,14 @@ mod tests {
     }
 
     #[test]
-    fn a_full_purse_pays_for_the_whole_answer() {
+    fn a_full_budget_pays_for_the_whole_answer() {
         let bid = bid(&call(1000, 8192), &price(), Usd::from_cents(100)).unwrap();
         assert_eq!(bid.max_tokens, 8192);
         assert_eq!(bid.amount, Usd::from_nanos(1_000_000 + 8192 * 2000));
     }
 
     #[test]
-    fn a_nearly_empty_purse_pays_for_a_shorter_one_and_never_more_than_it_holds() {
+    fn a_nearly_empty_budget_pays_for_a_shorter_one_and_never_more_than_it_holds() {
         let left = Usd::from_nanos(1_000_000 + 5000 * 2000);
         let bid = bid(&call(1000, 8192), &price(), left).unwrap();
         assert!((4096..=5000).contains(&bid.max_tokens), "{bid:?}");
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn a_model_that_costs_nothing_needs_no_purse() {
+    fn a_model_that_costs_nothing_needs_no_budget() {
         let free = Price::flat(Usd::ZERO, Usd::ZERO);
         let bid = bid(&call(1000, 8192), &free, Usd::ZERO).unwrap();
         assert_eq!((bid.amount, bid.max_tokens), (Usd::ZERO, 8192));

@@ -163,7 +163,7 @@ fn gate(ended: watch::Receiver<Option<Warning>>) -> ReadyGate {
 }
 
 /// Begins again what a kill of this role interrupted, and what failed in its life
-/// before: a restart is often how people mend things.
+/// before: a restart is often how people fix things.
 pub async fn take_up(agent: &Arc<Agent>) {
     let threads = agent.threads();
     for thread in ThreadDir::list(&threads).unwrap_or_default() {

@@ -1,4 +1,4 @@
-//! A thread that waits for a desk: told its place, told when it moves up, and
+//! A thread that waits for a slot: told its place, told when it moves up, and
 //! told when its turn has come. One message that is edited, and no model call.
 
 use butler_protocol::{Idem, MessageTs, Record};
@@ -9,7 +9,7 @@ use tracing::warn;
 use crate::thread::{
     context::ThreadContext,
     effects::Done,
-    facts::{QUEUED, SEATED},
+    facts::{QUEUED, TURN_CAME},
     slots::Ticket,
 };
 
@@ -58,7 +58,7 @@ pub async fn wait(context: ThreadContext, mut told: Told, cancel: CancellationTo
         let mut changes = context.agent.slots.changes();
         match told.ticket.sit() {
             Ok(tool_context) => {
-                seated(&context, &told.reserve, &told.message).await;
+                turn_begins(&context, &told.reserve, &told.message).await;
                 return Done::Slot(tool_context, Box::new(told.reserve));
             }
             Err(ticket) => told.ticket = ticket,
@@ -84,11 +84,11 @@ fn is_news(told: usize, place: usize) -> bool {
 
 /// The turn of a thread has come, perhaps in another life of this process.
 pub async fn turn_came(context: ThreadContext, reserve: Reserve, message: MessageTs) -> Done {
-    seated(&context, &reserve, &message).await;
+    turn_begins(&context, &reserve, &message).await;
     Done::Nothing
 }
 
-async fn seated(context: &ThreadContext, reserve: &Reserve, message: &MessageTs) {
+async fn turn_begins(context: &ThreadContext, reserve: &Reserve, message: &MessageTs) {
     edit(
         context,
         message,
@@ -96,7 +96,7 @@ async fn seated(context: &ThreadContext, reserve: &Reserve, message: &MessageTs)
     )
     .await;
     context.write(Record::Posted {
-        idem: key(context, reserve, SEATED),
+        idem: key(context, reserve, TURN_CAME),
         ts: message.clone(),
     });
 }

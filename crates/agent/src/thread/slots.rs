@@ -75,7 +75,7 @@ impl Slots {
         line.next
     }
 
-    /// Joins the line where the number belongs; at a free desk the ticket can
+    /// Joins the line where the number belongs; at a free slot the ticket can
     /// sit down at once.
     pub fn queue(self: &Arc<Self>, number: u64) -> Ticket {
         let mut line = self.line();
@@ -99,13 +99,13 @@ impl Slots {
 }
 
 impl Ticket {
-    /// How many are served before this one, itself included; 0 at a free desk.
+    /// How many are served before this one, itself included; 0 at a free slot.
     pub fn place(&self) -> usize {
         let line = self.slots.line();
         (line.ahead(self.number).unwrap_or(0) + 1).saturating_sub(line.free())
     }
 
-    /// Takes a free desk when it is this ticket's turn.
+    /// Takes a free slot when it is this ticket's turn.
     pub fn sit(self) -> Result<Slot, Self> {
         let mut line = self.slots.line();
         let ahead = line.ahead(self.number);
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn desks_go_to_whoever_came_first_and_the_others_move_up() {
+    fn slots_go_to_whoever_came_first_and_the_others_move_up() {
         let slots = Slots::new(1);
         let first = queue(&slots).sit().unwrap();
         let second = queue(&slots);

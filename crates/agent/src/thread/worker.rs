@@ -89,13 +89,13 @@ pub async fn run(
     inbox: &mut mpsc::Receiver<Delivered>,
     process: CancellationToken,
 ) -> Result<(), AgentError> {
-    let (hub_updates, chores_done) = HubUpdates::start(Arc::clone(&agent), work_key.clone());
+    let (hub_updates, updates_done) = HubUpdates::start(Arc::clone(&agent), work_key.clone());
     let mut worker = Worker::open(agent, work_key, hub_updates, process.clone()).await?;
     let result = worker.work(inbox).await;
     drop(worker);
     // A hub that stops at the same time must not hold us up.
     tokio::select! {
-        _ = chores_done => {}
+        _ = updates_done => {}
         () = process.cancelled() => {}
     }
     result

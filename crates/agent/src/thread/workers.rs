@@ -64,7 +64,7 @@ impl Workers {
         self.inbox(work_key);
     }
 
-    /// Gives mail to the worker of its matter, in order. A stop is for every
+    /// Gives mail to the worker of its work key, in order. A stop is for every
     /// worker of the thread.
     pub async fn deliver(&mut self, work_key: &WorkKey, seq: u64, mail: Mail) {
         match mail {

@@ -34,7 +34,7 @@ impl ChatTool for AskUser {
         )
     }
 
-    async fn act(&self, permit: &Permit, input: Input, _desk: &ToolContext) -> ToolOutcome {
+    async fn act(&self, permit: &Permit, input: Input, _context: &ToolContext) -> ToolOutcome {
         let context = &self.0;
         // Whoever took part may know the answer; the starter is among them.
         let people = match context.poster.people(&context.thread).await {

@@ -211,7 +211,7 @@ async fn ready(
     let receipt = receipt.filter(|receipt| receipt.tree == tree);
     if !receipt.as_ref().is_some_and(Receipt::green) && unverified == 0 {
         return Err(ToolOutcome::error(format!(
-            "{UNVERIFIED}; run RunChecks last, mend what fails, then hand over. If they cannot pass, say why in the text and hand over again: it will be marked unverified."
+            "{UNVERIFIED}; run RunChecks last, fix what fails, then hand over. If they cannot pass, say why in the text and hand over again: it will be marked unverified."
         )));
     }
     let title = agent.clean(&plan.map_or_else(|| first_line(&input.text), |plan| plan.title));

@@ -31,7 +31,7 @@ pub struct Input {
     /// What went well, three at most.
     #[serde(default)]
     well: Vec<String>,
-    /// Where it rubbed, three at most.
+    /// What caused friction, three at most.
     #[serde(default)]
     friction: Vec<String>,
 }
@@ -173,7 +173,7 @@ async fn ask(
 ) -> ToolOutcome {
     let look_back = [
         ("Went well", &look_back.well),
-        ("Where it rubbed", &look_back.friction),
+        ("Friction", &look_back.friction),
     ];
     let remarks = look_back
         .into_iter()

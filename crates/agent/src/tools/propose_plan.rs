@@ -115,7 +115,7 @@ impl Tool for ProposePlan {
         std::time::Duration::from_secs(300)
     }
 
-    fn trace(&self, input: &Value, _desk: &ToolContext) -> Option<Value> {
+    fn trace(&self, input: &Value, _context: &ToolContext) -> Option<Value> {
         let plan = arguments::plan(input).ok()?;
         let estimate = estimate(&self.context, &plan);
         let mut kept = self
@@ -172,8 +172,8 @@ async fn propose(
         Ok(plan) => plan,
         Err(problem) => return ToolOutcome::error(problem),
     };
-    let standings = thread_status::of_thread(&context.agent.threads(), &context.thread);
-    if standings.iter().any(|standing| standing.facts.is_closed()) {
+    let statuses = thread_status::of_thread(&context.agent.threads(), &context.thread);
+    if statuses.iter().any(|status| status.facts.is_closed()) {
         return ToolOutcome::error(
             "refused: this thread is closed; offer the person a new thread for it",
         );

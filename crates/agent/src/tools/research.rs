@@ -36,7 +36,7 @@ impl ChatTool for Research {
         )
     }
 
-    async fn act(&self, permit: &Permit, input: Input, _desk: &ToolContext) -> ToolOutcome {
+    async fn act(&self, permit: &Permit, input: Input, _context: &ToolContext) -> ToolOutcome {
         if input.question.trim().is_empty() {
             return ToolOutcome::error("`question` is empty: ask one thing");
         }

@@ -37,7 +37,7 @@ impl ChatTool for SendMessage {
         )
     }
 
-    async fn act(&self, permit: &Permit, input: Input, _desk: &ToolContext) -> ToolOutcome {
+    async fn act(&self, permit: &Permit, input: Input, _context: &ToolContext) -> ToolOutcome {
         let context = &self.0;
         let to = mentions(&input.message, None)
             .into_iter()

@@ -92,7 +92,7 @@ fn millis(ts: &MessageTs) -> i64 {
 }
 
 /// Looks after the worktrees until `cancel`.
-pub async fn keep_house(agent: Arc<Agent>, cancel: CancellationToken) {
+pub async fn keep_tidy(agent: Arc<Agent>, cancel: CancellationToken) {
     let quiet = u64::try_from(agent.rules().limits.patience.quiet_ms).unwrap_or(0);
     let most = ROUND.min(Duration::from_millis(quiet / 8));
     loop {
@@ -178,7 +178,7 @@ async fn look(
     worktree: &Worktree,
     cancel: &CancellationToken,
 ) -> Result<Option<Duration>, AgentError> {
-    if in_hands(agent, thread) {
+    if in_work(agent, thread) {
         return Ok(None);
     }
     let pull = agent.forge.find(&worktree.branch, cancel).await?;
@@ -206,7 +206,7 @@ async fn look(
 }
 
 /// Whether somebody works in the thread, or the Coder waits in the middle of it.
-fn in_hands(agent: &Agent, thread: &ThreadId) -> bool {
+fn in_work(agent: &Agent, thread: &ThreadId) -> bool {
     let standings = thread_status::of_thread(&agent.threads(), thread);
     standings.iter().any(|one| match one.doing {
         Doing::Nothing | Doing::Stopped => false,
@@ -277,7 +277,7 @@ pub async fn archive(
         agent.poster.say(thread, idem, text, Vec::new()).await?;
         Ok::<_, AgentError>(())
     };
-    if in_hands(agent, thread) {
+    if in_work(agent, thread) {
         let text = "Somebody is still at work in this thread. Say `stop` first, then `archive`.";
         return say("busy", text).await;
     }
@@ -310,7 +310,7 @@ pub async fn pressed(
         agent.poster.say(thread, idem, &text, Vec::new()).await?;
         return Ok(());
     }
-    if in_hands(agent, thread) {
+    if in_work(agent, thread) {
         let idem = Idem::new(format!("{}-busy-{last}", thread.short()));
         let text = "Work goes on here again, so the worktree stays. `!stop` ends the work.";
         agent.poster.say(thread, idem, text, Vec::new()).await?;

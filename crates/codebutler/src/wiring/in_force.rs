@@ -84,7 +84,7 @@ pub async fn agent_and_rules(
     let repo = Repo::open(root).await.map_err(CliError::internal)?;
     let settings = settings_of(&repo, root).await?;
     let mut config = wiring::agent_config(&settings, role)?;
-    door::tell_caps(&settings)?;
+    hub_access::tell_caps(&settings)?;
     let mut rules = wiring::rules(&settings, role)?;
     let reader = Arc::new(Reader {
         root: root.to_owned(),
@@ -147,7 +147,7 @@ impl Reader {
         let mut rules = wiring::rules(&settings, self.role)?;
         let mut client = wiring::client_config(&settings.machine, &settings.home, self.role)?;
         let listed = roster::fit(&settings, self.role, &mut client, &mut rules).await;
-        door::tell_caps(&settings)?;
+        hub_access::tell_caps(&settings)?;
         *last = Some(Seen {
             commit,
             machine,

@@ -34,7 +34,7 @@ roles:
     - say: It is so.
 ";
 
-/// When a thread got its desk and when it gave it back, in milliseconds.
+/// When a thread got its slot and when it gave it back, in milliseconds.
 fn worked(world: &World, root: &str) -> Option<(i64, i64)> {
     let text = fs::read_to_string(world.conversation(root)).ok()?;
     let lines = text.lines().map(serde_json::from_str::<Value>);
@@ -61,7 +61,7 @@ async fn until(what: &str, mut holds: impl FnMut() -> bool) {
 fn at_once(spans: &[(i64, i64)]) -> usize {
     let ends = spans.iter().map(|(_, end)| (*end, 0));
     let starts = spans.iter().map(|(start, _)| (*start, 1));
-    // Whoever ends in the same millisecond has made room.
+    // Whoever ends in the same millisecond has freed one.
     let mut moments: Vec<(i64, i32)> = ends.chain(starts).collect();
     moments.sort_unstable();
     let (mut now, mut most) = (0usize, 0);

@@ -286,7 +286,7 @@ async fn used_up_turns_have_an_exit_code_and_a_word_goes_on() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_empty_purse_ends_the_run_and_a_higher_cap_goes_on() {
+async fn an_empty_budget_ends_the_run_and_a_higher_cap_goes_on() {
     let alone = Alone::with(COUNTED).await;
     // Not even one short answer at the price of a dear model.
     let ran = alone.exec(&["--price", "15/75", "--cap", "0.10", "count"]);

@@ -41,7 +41,7 @@ fn one_call_runs_in_the_current_folder() {
 }
 
 #[test]
-fn rights_risk_and_walls_are_those_of_an_agent() {
+fn rights_risk_and_sandbox_are_those_of_an_agent() {
     let scratch = Scratch::without_git();
     scratch.write("keep/me.txt", "still here\n");
     let write = r#"{"path": "new.txt", "content": "x"}"#;

@@ -1,6 +1,6 @@
 //! What is declared is real: every configuration key is read by the product, every
 //! right names a tool that is registered and every tool has a right, every export
-//! of a room has a user outside it. Found by reading the source.
+//! of a crate has a user outside it. Found by reading the source.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -259,7 +259,7 @@ fn every_right_names_a_tool_and_every_tool_has_a_right() {
     }
 }
 
-/// The names that a room's `lib.rs` gives away.
+/// The names that a crate's `lib.rs` gives away.
 fn exports(lib: &str) -> Vec<String> {
     let lib = product(lib);
     let mut names = Vec::new();
@@ -301,7 +301,7 @@ const UNUSED: &[&str] = &[
     "rehearsal::Capture",
     "rehearsal::Fault",
     "rehearsal::FaultKind",
-    "rehearsal::MailboxError",
+    "rehearsal::ManualModelError",
     "rehearsal::PlayedCall",
     "rehearsal::RehearsalError",
     "rehearsal::Repeat",
@@ -335,19 +335,19 @@ const UNUSED: &[&str] = &[
 ];
 
 #[test]
-fn every_export_has_a_user_outside_its_room() {
+fn every_export_has_a_user_outside_its_crate() {
     let mut sources = all_sources();
     sources.values_mut().for_each(|text| *text = code(text));
     let mut unused = BTreeSet::new();
     for (path, lib) in &sources {
-        let Some(room) = path
+        let Some(crate_name) = path
             .strip_prefix("crates/")
             .and_then(|path| path.strip_suffix("/src/lib.rs"))
         else {
             continue;
         };
-        let inside = format!("crates/{room}/src/");
-        let package = format!("butler_{room}");
+        let inside = format!("crates/{crate_name}/src/");
+        let package = format!("butler_{crate_name}");
         let users: BTreeSet<&str> = sources
             .iter()
             .filter(|(path, text)| !path.starts_with(&inside) && text.contains(&package))
@@ -356,13 +356,13 @@ fn every_export_has_a_user_outside_its_room() {
         let own_tests: BTreeSet<&str> = sources
             .iter()
             .filter(|(path, _)| {
-                path.starts_with(&format!("crates/{room}/")) && !path.starts_with(&inside)
+                path.starts_with(&format!("crates/{crate_name}/")) && !path.starts_with(&inside)
             })
             .flat_map(|(_, text)| tokens(text))
             .collect();
         let dead = exports(lib).into_iter();
         let dead = dead.filter(|name| !users.contains(&**name) && !own_tests.contains(&**name));
-        unused.extend(dead.map(|name| format!("{room}::{name}")));
+        unused.extend(dead.map(|name| format!("{crate_name}::{name}")));
     }
     unused.retain(|name| !UNUSED.contains(&name.as_str()));
     assert_eq!(unused, BTreeSet::new());

@@ -233,7 +233,7 @@ async fn a_learning_about_code_that_is_gone_is_let_go_with_the_merge() {
 /// form of the look back, and nobody is asked to discuss it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_small_thread_that_went_well_is_closed_without_a_discussion() {
-    let question = "  lead:\n    - expect: { any_user_contains: \"Small lane: a simple plan, and there was no friction\" }\n      call:\n        - { tool: HandOver, with: { kind: question, to: coder, text: \"How was it?\" } }\n";
+    let question = "  lead:\n    - expect: { any_user_contains: \"Fast track: a simple plan, and there was no friction\" }\n      call:\n        - { tool: HandOver, with: { kind: question, to: coder, text: \"How was it?\" } }\n";
     let scenario = STORY.replace("  lead:\n", question);
     let team = Team::start(&scenario).await;
     let root = team.say("add a --json flag").await;

@@ -50,7 +50,7 @@ fn assert_recorded(world: &World, log: &Path) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_full_disk_is_told_and_the_work_goes_on_when_there_is_room() {
+async fn a_full_disk_is_told_and_the_work_goes_on_when_there_is_space() {
     if !can_mount() {
         return;
     }

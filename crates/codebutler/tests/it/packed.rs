@@ -79,7 +79,7 @@ async fn a_thread_that_was_closed_long_ago_is_packed_and_comes_back() {
         .await;
     assert_eq!(team.log(&root, "coder"), before);
 
-    // One that is damaged is told in the thread, and taken up when it is mended.
+    // One that is damaged is told in the thread, and taken up when it is repaired.
     for role in ["pm", "coder", "reviewer", "lead"] {
         team.kill(role);
     }

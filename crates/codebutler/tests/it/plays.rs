@@ -60,7 +60,7 @@ fn a_feature_with_a_question_and_one_round_back() {
             "2 review rounds",
             "Every step of the plan before the hand-over",
             "+list_json() {",
-            "together",
+            "total",
         ],
     );
 }
@@ -77,7 +77,7 @@ fn a_bugfix_with_a_regression_test_whose_first_attempt_fails() {
             "you press Merge",
             "Merged #1",
             "+        echo \"no note $1\"",
-            "together",
+            "total",
         ],
     );
 }
@@ -95,7 +95,7 @@ fn a_destructive_command_that_is_rejected_and_worked_around() {
             "you press Merge",
             "Merged #1",
             "+tmp/",
-            "together",
+            "total",
         ],
     );
 }

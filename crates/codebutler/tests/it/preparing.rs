@@ -193,7 +193,7 @@ fn installs_from(listener: &TcpListener) -> String {
     )
 }
 
-/// Whoever mends what was missing says so in the thread, and that is enough.
+/// Whoever fixes what was missing says so in the thread, and that is enough.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_failed_preparation_is_tried_again_when_somebody_speaks() {
     let port = TcpListener::bind("127.0.0.1:0").unwrap();

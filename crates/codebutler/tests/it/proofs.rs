@@ -1,5 +1,5 @@
 //! What a receipt says in a project that needs preparation: base and branch are
-//! made ready alike, a test of a mended bug is red on the one and green on the
+//! made ready alike, a test of a fixed bug is red on the one and green on the
 //! other, and a change without a test does not look like a proof.
 
 use std::fs;
@@ -13,7 +13,7 @@ use crate::{
     team::{Team, says},
 };
 
-/// A project with a bug, its mending, and the test that shows it.
+/// A project with a bug, its fix, and the test that shows it.
 struct Bug {
     ecosystem: &'static str,
     tool: &'static str,
@@ -82,7 +82,7 @@ impl Bug {
             .map(|(path, text)| json!({"tool": "Write", "with": {"path": path, "content": text}}))
             .collect();
         let read = json!([{"tool": "Read", "with": {"path": self.code.0}}]);
-        let plan = json!({"title": "Six is six", "summary": "As asked.", "steps": ["Mend it"],
+        let plan = json!({"title": "Six is six", "summary": "As asked.", "steps": ["Fix it"],
             "criteria": ["six is 6"], "files": [self.code.0], "complexity": "simple"});
         json!({"title": "a bug", "roles": {
             "pm": [{"call": [{"tool": "ProposePlan", "with": plan}]}],
@@ -178,7 +178,7 @@ async fn a_regression_test_of_a_rust_project_is_red_on_its_base() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_change_without_a_test_does_not_look_like_a_mended_bug() {
+async fn a_change_without_a_test_does_not_look_like_a_fixed_bug() {
     if !is_here(NODE.tool) {
         return;
     }

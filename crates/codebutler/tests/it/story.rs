@@ -1,4 +1,4 @@
-//! The thin path: one whole story through every room, as real processes.
+//! The thin path: one whole story through every crate, as real processes.
 
 use std::{collections::BTreeSet, fs};
 

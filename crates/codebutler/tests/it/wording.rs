@@ -18,7 +18,7 @@ async fn help_status_and_cost_ask_no_model_and_words_answer_cards() {
         ("help", "nothing is built before you press Approve"),
         ("ayuda", "nothing is built before you press Approve"),
         ("Status?", "PM: waits for your decision"),
-        ("cost", "together"),
+        ("cost", "total"),
         ("!aside lunch?", ""),
     ] {
         team.reply(&root, word).await;

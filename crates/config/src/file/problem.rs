@@ -1,4 +1,4 @@
-//! What is wrong with a file, said so that a person can mend it.
+//! What is wrong with a file, said so that a person can fix it.
 //!
 //! A problem names keys, kinds and remedies. It never holds a value from a
 //! file: the value in the wrong place may well be a token.

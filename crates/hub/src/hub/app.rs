@@ -44,7 +44,7 @@ pub(crate) struct App {
     pub(crate) cancel: CancellationToken,
     /// The newest log lines of every process.
     pub(crate) live_log: Arc<LiveLog>,
-    /// Tokens that were looked up; they never change hands.
+    /// Tokens that were looked up; they never change owner.
     pub(crate) known: Mutex<HashMap<Sha256Hex, Identity>>,
 }
 

@@ -22,9 +22,9 @@ pub(crate) fn id_of(prefix: char, words: &[&str]) -> String {
 }
 
 /// A channel name as Slack allows it: lower case, no spaces or dots, at most 80.
-pub(crate) fn channel_name(wish: &str) -> String {
+pub(crate) fn channel_name(wanted: &str) -> String {
     let mut name = String::new();
-    for character in wish.trim_start_matches('#').chars() {
+    for character in wanted.trim_start_matches('#').chars() {
         let fits = character.is_alphanumeric() || character == '_';
         let next = if fits { character } else { '-' };
         if next != '-' || !name.ends_with('-') {

@@ -99,13 +99,13 @@ impl Tokens {
         })?)
     }
 
-    /// Tells a hub with Slack behind it which channel a repo wishes for. A hub
+    /// Tells a hub with Slack behind it which channel a repo wants. A hub
     /// that runs takes it up within a moment, any other at its next start.
     ///
     /// # Errors
     /// When the store fails.
-    pub fn wish_channel(&mut self, wanted: &RepoChannel) -> Result<(), HubError> {
-        Ok(self.within(|db| relay::channel_requests::wish(db, wanted))?)
+    pub fn request_channel(&mut self, wanted: &RepoChannel) -> Result<(), HubError> {
+        Ok(self.within(|db| relay::channel_requests::request(db, wanted))?)
     }
 
     /// Tells the hub how much a repo may spend, from its next call on.
@@ -194,7 +194,7 @@ impl Tokens {
     }
 }
 
-fn ensure_channel(db: &Connection, repo: &str, wish: &str) -> Result<ChannelId, Trouble> {
+fn ensure_channel(db: &Connection, repo: &str, wanted: &str) -> Result<ChannelId, Trouble> {
     let known: Option<String> = db
         .query_row(
             "SELECT id FROM channels WHERE repo = ?1 ORDER BY created_ms, id LIMIT 1",
@@ -205,7 +205,7 @@ fn ensure_channel(db: &Connection, repo: &str, wish: &str) -> Result<ChannelId, 
     if let Some(id) = known {
         return Ok(ChannelId::new(id));
     }
-    let name = channel_name(wish);
+    let name = channel_name(wanted);
     for number in 1.. {
         let attempt = if number == 1 {
             name.clone()
@@ -397,7 +397,7 @@ mod tests {
             name: "codebutler-app".to_owned(),
             bots: vec!["B1".to_owned()],
         };
-        tokens.wish_channel(&wanted).unwrap();
+        tokens.request_channel(&wanted).unwrap();
         let early = tokens.ensure_repo("app", "codebutler-app").unwrap_err();
         assert!(matches!(early, HubError::NoChannel(_)), "{early}");
         assert!(tokens.repos().unwrap().is_empty());

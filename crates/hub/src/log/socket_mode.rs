@@ -66,13 +66,13 @@ pub(crate) async fn handle(
     let Some(agent) = app.tickets.redeem(&asked.ticket) else {
         return (StatusCode::UNAUTHORIZED, "the ticket is used or unknown").into_response();
     };
-    let manners = subscriber::Manners {
+    let client = subscriber::Client {
         knows_us: asked.codebutler.is_some(),
         refreshes: asked.debug_reconnects.as_deref() == Some("true"),
     };
     upgrade
         .max_message_size(1024 * 1024)
-        .on_upgrade(move |socket| subscriber::serve(app, agent, manners, socket))
+        .on_upgrade(move |socket| subscriber::serve(app, agent, client, socket))
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ use crate::{
     person_api::{
         guard::Somebody,
         message_form,
-        person_actions::{self, Saying},
+        person_actions::{self, MessageForm},
     },
     workspace::{ephemeral, message, react},
 };
@@ -38,9 +38,9 @@ pub(super) async fn say(
     request: Request,
 ) -> Sent {
     let person = visitor(somebody)?;
-    let saying = message_form::read(request, Some(channel.clone())).await?;
-    let thread = saying.thread.clone();
-    let (ts, _) = person_actions::say(&app, person, saying).await?;
+    let form = message_form::read(request, Some(channel.clone())).await?;
+    let thread = form.thread.clone();
+    let (ts, _) = person_actions::say(&app, person, form).await?;
     Ok(back_to(&channel, &thread.unwrap_or(ts)))
 }
 
@@ -127,13 +127,13 @@ pub(super) async fn stop(
     Path((channel, root)): Path<(ChannelId, MessageTs)>,
 ) -> Sent {
     let person = visitor(somebody)?;
-    let saying = Saying {
+    let form = MessageForm {
         channel: channel.clone(),
         thread: Some(root.clone()),
         text: "stop".to_owned(),
         uploads: Vec::new(),
         base: String::new(),
     };
-    person_actions::say(&app, person, saying).await?;
+    person_actions::say(&app, person, form).await?;
     Ok(back_to(&channel, &root))
 }

@@ -1,4 +1,4 @@
-//! What people do besides saying, clicking and reacting: change or delete what
+//! What people do besides posting, clicking and reacting: change or delete what
 //! they said, and type slash commands. With a person's token, for scripts and the page.
 
 use std::sync::Arc;
@@ -49,25 +49,25 @@ struct Changing {
 async fn change(
     State(app): State<Arc<App>>,
     Somebody(person): Somebody,
-    Json(wish): Json<Changing>,
+    Json(change): Json<Changing>,
 ) -> Answer {
     person_actions::only_here(&app)?;
-    let text = person_actions::checked(&wish.text)?;
-    let (channel, ts) = (wish.channel.clone(), wish.ts.clone());
+    let text = person_actions::checked(&change.text)?;
+    let (channel, ts) = (change.channel.clone(), change.ts.clone());
     let message = app
         .store
         .write(move |tx| {
             let old = own(
                 tx.db(),
                 &person,
-                &wish.channel,
-                &wish.ts,
+                &change.channel,
+                &change.ts,
                 "cant_update_message",
             )?;
             let mut body = old.body.clone();
             body["text"] = json!(person_actions::written(&text));
             body["edited"] = json!({"user": person.id, "ts": tx.next_ts()});
-            message::replace(tx, &wish.channel, &old, &body)?;
+            message::replace(tx, &change.channel, &old, &body)?;
             Ok(body)
         })
         .await?;
@@ -86,7 +86,7 @@ struct Deleting {
 async fn delete(
     State(app): State<Arc<App>>,
     Somebody(person): Somebody,
-    Json(wish): Json<Deleting>,
+    Json(change): Json<Deleting>,
 ) -> Answer {
     person_actions::only_here(&app)?;
     app.store
@@ -94,11 +94,11 @@ async fn delete(
             let old = own(
                 tx.db(),
                 &person,
-                &wish.channel,
-                &wish.ts,
+                &change.channel,
+                &change.ts,
                 "cant_delete_message",
             )?;
-            message::delete(tx, &wish.channel, &old)
+            message::delete(tx, &change.channel, &old)
         })
         .await?;
     Ok(Json(json!({"ok": true})))
@@ -134,10 +134,10 @@ struct Commanding {
 async fn command(
     State(app): State<Arc<App>>,
     Somebody(person): Somebody,
-    Json(wish): Json<Commanding>,
+    Json(change): Json<Commanding>,
 ) -> Answer {
     person_actions::only_here(&app)?;
-    let name = wish.command.strip_prefix('/').unwrap_or_default();
+    let name = change.command.strip_prefix('/').unwrap_or_default();
     let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-_".contains(c);
     if name.is_empty() || name.len() > 32 || !name.chars().all(plain) {
         return Err(Trouble::Refused("invalid_command").into());
@@ -145,15 +145,15 @@ async fn command(
     let base = app.rules.base.clone();
     app.store
         .write(move |tx| {
-            let channel = channels::get(tx.db(), &wish.channel)?;
+            let channel = channels::get(tx.db(), &change.channel)?;
             // A command is in no thread; it gets a place of its own in the log.
             let place = tx.next_ts();
             let key = response_url::issue(tx.db(), &channel.id, &place, &person.id)?;
             let payload = json!({
                 "token": "", "team_id": TEAM, "team_domain": "codebutler",
                 "channel_id": channel.id, "channel_name": channel.name,
-                "user_id": person.id, "user_name": person.name, "command": wish.command,
-                "text": mrkdwn::escape(&wish.text), "api_app_id": APP,
+                "user_id": person.id, "user_name": person.name, "command": change.command,
+                "text": mrkdwn::escape(&change.text), "api_app_id": APP,
                 "response_url": format!("{base}/respond/{key}"),
                 "trigger_id": format!("{place}.{TEAM}"),
             });

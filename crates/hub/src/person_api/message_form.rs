@@ -12,7 +12,7 @@ use url::form_urlencoded;
 
 use crate::{
     error::refusal::Refusal,
-    person_api::person_actions::{Saying, Upload},
+    person_api::person_actions::{MessageForm, Upload},
     workspace::files::SIZE_LIMIT,
 };
 
@@ -32,7 +32,10 @@ struct Fields {
 }
 
 /// Reads a message; `place` is the channel when the address already names it.
-pub(crate) async fn read(request: Request, place: Option<ChannelId>) -> Result<Saying, Refusal> {
+pub(crate) async fn read(
+    request: Request,
+    place: Option<ChannelId>,
+) -> Result<MessageForm, Refusal> {
     let host = header_text(&request, header::HOST);
     let kind = header_text(&request, header::CONTENT_TYPE);
     let fields = if kind.starts_with("multipart/form-data") {
@@ -52,7 +55,7 @@ pub(crate) async fn read(request: Request, place: Option<ChannelId>) -> Result<S
         .filter(|ts| !ts.is_empty())
         .map(|ts| ts.parse().map_err(|_| bad("thread_not_found")))
         .transpose()?;
-    Ok(Saying {
+    Ok(MessageForm {
         channel: place
             .or_else(|| fields.channel.map(ChannelId::new))
             .ok_or_else(|| bad("channel_not_found"))?,

@@ -1,6 +1,6 @@
 //! What people do, whichever way they do it (page, script): say, click, react.
 
-pub(crate) mod person_acts;
+pub(crate) mod thread_actions;
 pub(crate) mod words;
 
 use std::sync::Arc;
@@ -33,7 +33,7 @@ const TEXT_LIMIT: usize = 40_000;
 
 /// What a person wants to say.
 #[derive(Debug)]
-pub(crate) struct Saying {
+pub(crate) struct MessageForm {
     pub(crate) channel: ChannelId,
     pub(crate) thread: Option<MessageTs>,
     pub(crate) text: String,
@@ -53,25 +53,25 @@ pub(crate) struct Upload {
 pub(crate) async fn say(
     app: &Arc<App>,
     person: Person,
-    saying: Saying,
+    form: MessageForm,
 ) -> Result<(MessageTs, Value), Trouble> {
     only_here(app)?;
-    let text = match checked(&saying.text) {
-        Err(Trouble::Refused("no_text")) if !saying.uploads.is_empty() => String::new(),
+    let text = match checked(&form.text) {
+        Err(Trouble::Refused("no_text")) if !form.uploads.is_empty() => String::new(),
         other => other?,
     };
     let rules = app.rules.clone();
     app.store
         .write(move |tx| {
-            let channel = saying.channel;
+            let channel = form.channel;
             let repo = channels::get(tx.db(), &channel)?.repo;
             let author = Author::Person(person.id.clone());
-            let mut draft = Draft::new(channel.clone(), saying.thread, author);
+            let mut draft = Draft::new(channel.clone(), form.thread, author);
             draft.text = written(&text);
             draft.to = mentions(&draft.text, Some(&UserId::new(BOT_USER)));
-            for upload in &saying.uploads {
+            for upload in &form.uploads {
                 let file = keep(tx, &person, &channel, upload)?;
-                draft.files.push(files::shown(&file, &saying.base));
+                draft.files.push(files::shown(&file, &form.base));
             }
             let root = match &draft.root {
                 Some(ts) => Some(message::root_of(tx.db(), &channel, ts)?),
@@ -86,14 +86,14 @@ pub(crate) async fn say(
             };
             draft.stamp = words::kind_of(tx, &rules, &words, &UserId::new(BOT_USER))?;
             if draft.stamp == StampKind::Message
-                && let Some(act) = person_acts::meant(tx.db(), &words)?
+                && let Some(act) = thread_actions::meant(tx.db(), &words)?
             {
                 draft.stamp = StampKind::Act;
                 draft.reference = Some(act.as_str().to_owned());
                 draft.to = vec![act.role()];
             }
             let said = message::write(tx, draft)?;
-            words::heed(tx, &rules, &words, &repo)?;
+            words::apply(tx, &rules, &words, &repo)?;
             if said.1["text"]
                 .as_str()
                 .is_some_and(|text| text.contains(MENTION))
@@ -180,13 +180,13 @@ fn keep(
     upload: &Upload,
 ) -> Result<files::File, Trouble> {
     let owner = person.id.as_str();
-    let wish = files::Wish {
+    let new = files::NewFile {
         owner: owner.to_owned(),
         user: owner.to_owned(),
         name: upload.name.clone(),
         length: upload.bytes.len() as u64,
     };
-    let (id, key) = files::announce(tx.db(), &wish)?;
+    let (id, key) = files::announce(tx.db(), &new)?;
     files::fill(tx.db(), &id, &key, &upload.bytes)?;
     files::settle(tx.db(), owner, &id, None, Some(channel))
 }

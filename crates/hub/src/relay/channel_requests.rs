@@ -1,6 +1,6 @@
 //! Which repos want which channel of Slack. The list is in the store, so that
 //! another repo of the machine can join while the hub runs: its processes write
-//! their wish there, and the worker finds the channel at its next beat.
+//! their request there, and the worker finds the channel at its next beat.
 
 use std::sync::Arc;
 
@@ -11,9 +11,9 @@ use tracing::{info, warn};
 use crate::relay::{Relay, RepoChannel, channels};
 use crate::{HubError, error::Trouble, hub::app::App, store::Store};
 
-/// Writes a wish down; one that is fulfilled and has not changed stays so. It is
+/// Writes a request down; one that is fulfilled and has not changed stays so. It is
 /// one statement that everybody repeats at their start.
-pub(crate) fn wish(db: &Connection, wanted: &RepoChannel) -> Result<(), Trouble> {
+pub(crate) fn request(db: &Connection, wanted: &RepoChannel) -> Result<(), Trouble> {
     db.prepare_cached(
         "INSERT INTO upstream_repos (repo, channel, name, bots, settled) VALUES (?1, ?2, ?3, ?4, 0)
          ON CONFLICT (repo) DO UPDATE SET
@@ -30,7 +30,7 @@ pub(crate) fn wish(db: &Connection, wanted: &RepoChannel) -> Result<(), Trouble>
     Ok(())
 }
 
-/// The wishes of all repos; only those that wait, or all.
+/// The requests of all repos; only those that wait, or all.
 pub(crate) fn list(db: &Connection, waiting: bool) -> Result<Vec<RepoChannel>, Trouble> {
     let mut statement = db.prepare_cached(
         "SELECT repo, channel, name, bots FROM upstream_repos

@@ -1,4 +1,4 @@
-//! The writer's desk: the open transaction, the workspace clock, and what must
+//! What a writer works with: the open transaction, the workspace clock, and what must
 //! be said once the transaction is committed.
 
 use std::time::{SystemTime, UNIX_EPOCH};

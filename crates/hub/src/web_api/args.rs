@@ -12,7 +12,7 @@ use url::form_urlencoded;
 
 use crate::error::{Trouble, refuse};
 
-/// The most that a call may bring; files have their own door.
+/// The most that a call may bring; files have their own route.
 const BODY_LIMIT: usize = 4 * 1024 * 1024;
 
 /// The arguments of a call.

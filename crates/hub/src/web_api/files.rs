@@ -9,7 +9,7 @@ use crate::{
     error::{Trouble, refuse},
     identity::names::BOT_USER,
     workspace::{
-        files::{self, Wish},
+        files::{self, NewFile},
         gate,
         outbox::{self, AgentPost},
     },
@@ -21,7 +21,7 @@ pub(super) async fn get_upload_url(call: Call) -> Result<Value, Trouble> {
     let Some(length) = call.args.number("length") else {
         return refuse("invalid_arguments");
     };
-    let wish = Wish {
+    let file = NewFile {
         owner: call.agent.repo.clone(),
         user: BOT_USER.to_owned(),
         name,
@@ -33,7 +33,7 @@ pub(super) async fn get_upload_url(call: Call) -> Result<Value, Trouble> {
         .store
         .write(move |tx| {
             agent.check_epoch(tx.db(), epoch)?;
-            files::announce(tx.db(), &wish)
+            files::announce(tx.db(), &file)
         })
         .await?;
     let url = format!("http://{}/upload/{id}?key={key}", call.host());

@@ -49,8 +49,8 @@ pub(crate) fn get(db: &Connection, id: &ChannelId) -> Result<Channel, Trouble> {
 }
 
 /// Makes a channel for a repo; a taken name is refused.
-pub(crate) fn create(db: &Connection, repo: &str, wish: &str) -> Result<Channel, Trouble> {
-    let name = channel_name(wish);
+pub(crate) fn create(db: &Connection, repo: &str, wanted: &str) -> Result<Channel, Trouble> {
+    let name = channel_name(wanted);
     let taken: bool = db
         .prepare_cached("SELECT EXISTS (SELECT 1 FROM channels WHERE name = ?1)")?
         .query_row([&name], |row| row.get(0))?;

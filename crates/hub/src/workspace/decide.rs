@@ -32,7 +32,7 @@ pub(crate) struct Click {
     pub(crate) action: ActionId,
 }
 
-/// What deciding needs to know about the house.
+/// What deciding needs to know of the workspace.
 #[derive(Debug, Clone)]
 pub(crate) struct Rules {
     /// Who may decide about what cannot be undone; empty means whoever may ask.

@@ -33,7 +33,7 @@ pub(crate) struct File {
 
 /// What somebody wants to upload.
 #[derive(Debug, Clone)]
-pub(crate) struct Wish {
+pub(crate) struct NewFile {
     pub(crate) owner: String,
     pub(crate) user: String,
     pub(crate) name: String,
@@ -44,8 +44,8 @@ const COLUMNS: &str =
     "id, channel, owner, user, name, title, length, bytes IS NOT NULL, created_ms";
 
 /// Announces a file; answers its id and the key with which it can be filled.
-pub(crate) fn announce(db: &Connection, wish: &Wish) -> Result<(String, String), Trouble> {
-    if wish.length == 0 || wish.length > SIZE_LIMIT {
+pub(crate) fn announce(db: &Connection, file: &NewFile) -> Result<(String, String), Trouble> {
+    if file.length == 0 || file.length > SIZE_LIMIT {
         return refuse("file_upload_size_restricted");
     }
     let id = format!("F{}", &random_text()[..10]);
@@ -55,10 +55,10 @@ pub(crate) fn announce(db: &Connection, wish: &Wish) -> Result<(String, String),
          VALUES (?1, ?2, ?3, ?4, ?4, ?5, ?6, ?7)",
         params![
             id,
-            wish.owner,
-            wish.user,
-            wish.name,
-            i64::try_from(wish.length).unwrap_or(i64::MAX),
+            file.owner,
+            file.user,
+            file.name,
+            i64::try_from(file.length).unwrap_or(i64::MAX),
             key,
             now_ms()
         ],

@@ -213,13 +213,13 @@ fn snippet(
     name: String,
     code: &str,
 ) -> Result<Value, Trouble> {
-    let wish = files::Wish {
+    let new = files::NewFile {
         owner: agent.repo.clone(),
         user: BOT_USER.to_owned(),
         name,
         length: code.len() as u64,
     };
-    let (id, key) = files::announce(tx.db(), &wish)?;
+    let (id, key) = files::announce(tx.db(), &new)?;
     files::fill(tx.db(), &id, &key, code.as_bytes())?;
     let file = files::settle(tx.db(), &agent.repo, &id, None, Some(&post.channel))?;
     Ok(files::shown(&file, &post.base))

@@ -1,4 +1,4 @@
-// The whole demo by clicks, at one size: a wish, the plan, Approve, the pull
+// The whole demo by clicks, at one size: a request, the plan, Approve, the pull
 // request, Merge.
 import { expect, judge, launch, logIn, open, picture } from "./common.mjs";
 

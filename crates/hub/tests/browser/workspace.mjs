@@ -31,12 +31,12 @@ try {
   const home = new URL("/", page.url()).href;
 
   // A new thread opens itself.
-  await page.getByRole("textbox", { name: "What would you like" }).fill(`a wish at ${SIZE} size`);
+  await page.getByRole("textbox", { name: "What would you like" }).fill(`a request at ${SIZE} size`);
   await page.keyboard.press("Enter");
   await page.waitForURL(/\/c\/[^/]+\/[\d.]+$/);
-  await message(`a wish at ${SIZE} size`).waitFor();
+  await message(`a request at ${SIZE} size`).waitFor();
   await page.goto(`${home}c/${CHANNEL}`);
-  await message(`a wish at ${SIZE} size`).waitFor();
+  await message(`a request at ${SIZE} size`).waitFor();
   await judge(page, "channel");
 
   // The seeded thread, by its link.

@@ -197,7 +197,7 @@ async fn assert_done(world: &World, root: &MessageTs, size: &str) {
     assert!(
         history
             .to_string()
-            .contains(&format!("a wish at {size} size"))
+            .contains(&format!("a request at {size} size"))
     );
 }
 

@@ -1,4 +1,4 @@
-//! Purses, bodies and records.
+//! Budgets, bodies and records.
 
 use butler_protocol::{
     BodyRef, Entry, HandOverKind, HandOverTag, Record, RecordBatch, Reservation, ReserveAnswer,

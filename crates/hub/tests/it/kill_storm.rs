@@ -30,7 +30,7 @@ use crate::{
 const CHILD: &str = "CODEBUTLER_TEST_SUBSCRIBER";
 const SEED: &str = "CODEBUTLER_SEED";
 /// So many threads move at the same time.
-const LANES: usize = 8;
+const TALKERS: usize = 8;
 
 /// How much: small in the gate, full at night.
 struct Size {
@@ -174,16 +174,16 @@ fn speaker(thread: usize, turn: usize) -> Role {
     Role::ALL[(thread + turn) % Role::ALL.len()]
 }
 
-/// Every lane carries its threads on, one message at a time.
+/// Every talker carries its threads on, one message at a time.
 fn talk(
     size: &Size,
     webs: &BTreeMap<Role, Web>,
     channel: &ChannelId,
     said: &mpsc::Sender<()>,
 ) -> Vec<JoinHandle<Vec<(usize, MessageTs)>>> {
-    let lane = |lane: usize| {
+    let talker = |talker: usize| {
         let (webs, channel, said) = (webs.clone(), channel.clone(), said.clone());
-        let mine: Vec<usize> = (lane..size.threads).step_by(LANES).collect();
+        let mine: Vec<usize> = (talker..size.threads).step_by(TALKERS).collect();
         let turns = size.per_thread;
         tokio::spawn(async move {
             let mut roots: BTreeMap<usize, MessageTs> = BTreeMap::new();
@@ -199,7 +199,7 @@ fn talk(
             roots.into_iter().collect()
         })
     };
-    (0..LANES).map(lane).collect()
+    (0..TALKERS).map(talker).collect()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -221,7 +221,7 @@ async fn no_kill_loses_doubles_or_reorders_anything() {
     };
     let webs: BTreeMap<Role, Web> = Role::ALL.iter().map(|role| (*role, web(role))).collect();
     let (said, mut progress) = mpsc::channel(total);
-    let lanes = talk(&size, &webs, &repo.channel, &said);
+    let talkers = talk(&size, &webs, &repo.channel, &said);
 
     // Hub and subscribers in turn, at moments that nobody chose.
     let mut moments: Vec<usize> = (0..size.kills * 2).map(|_| chance.below(total)).collect();
@@ -239,8 +239,8 @@ async fn no_kill_loses_doubles_or_reorders_anything() {
         }
     }
     let mut roots = BTreeMap::new();
-    for lane in lanes {
-        roots.extend(lane.await.unwrap());
+    for talker in talkers {
+        roots.extend(talker.await.unwrap());
     }
     println!("{total} posted after {:?}", began.elapsed());
     for one in &subscribers {

@@ -1,13 +1,12 @@
 //! The hub as others meet it: over HTTP and WebSocket, with our own client.
 #![expect(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
-mod amending;
 mod api_doc;
 mod borders;
 mod browser;
 mod control;
 mod decisions;
-mod door;
+mod edits;
 mod epochs;
 mod fan_out;
 mod kill_storm;
@@ -21,6 +20,7 @@ mod relay_kills;
 mod relay_people;
 mod relay_storm;
 mod sdk;
+mod sessions;
 mod slack_world;
 mod stopping;
 mod views;

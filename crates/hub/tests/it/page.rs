@@ -104,14 +104,14 @@ async fn a_person_logs_in_once_says_something_and_presses_a_button() {
             .await
             .contains("Nothing here yet")
     );
-    let form = [("text", "a *bold* wish\r\nin two lines")];
+    let form = [("text", "a *bold* request\r\nin two lines")];
     let status = browser
         .submit(&format!("c/{channel}/say"), &form, &origin(&world))
         .await;
     assert_eq!(status, StatusCode::SEE_OTHER);
     let shown = browser.get(&format!("c/{channel}/live")).await;
     assert!(
-        shown.contains("a <strong>bold</strong> wish<br>in two lines"),
+        shown.contains("a <strong>bold</strong> request<br>in two lines"),
         "{shown}"
     );
     assert!(shown.contains("<strong>you</strong>"), "{shown}");

@@ -218,7 +218,7 @@ async fn the_page_sends_people_to_slack() {
     }
 }
 
-fn wish(repo: &str, name: &str) -> RepoChannel {
+fn wanted(repo: &str, name: &str) -> RepoChannel {
     RepoChannel {
         repo: repo.to_owned(),
         id: None,
@@ -230,7 +230,7 @@ fn wish(repo: &str, name: &str) -> RepoChannel {
 /// The tokens of a repo as soon as it has a channel, or why it has none.
 async fn settled(world: &SlackWorld, repo: &str, name: &str) -> Result<RepoTokens, HubError> {
     let mut tokens = Tokens::open(world.dir.path()).unwrap();
-    tokens.wish_channel(&wish(repo, name)).unwrap();
+    tokens.request_channel(&wanted(repo, name)).unwrap();
     let waiting = async {
         loop {
             match tokens.ensure_repo(repo, name) {

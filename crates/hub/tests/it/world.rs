@@ -212,7 +212,7 @@ pub fn subject(kind: DecisionKind, words: &str) -> Value {
             "old": "", "new": words, "why": "w"}}),
         DecisionKind::Merge => json!({"pr": 7, "head": "a", "tree": "b", "title": words,
             "description": "d"}),
-        DecisionKind::Cap => json!({"purse": words, "cap": 1, "used": 1}),
+        DecisionKind::Cap => json!({"budget": words, "cap": 1, "used": 1}),
     }
 }
 

@@ -165,10 +165,10 @@ def lists():
 def uploads():
     for way in ({"json": {"filename": "a.txt", "length": 3}},
                 {"params": {"filename": "a.txt", "length": 3}}):
-        wish = web.api_call("files.getUploadURLExternal", **way)
-        request = urllib.request.Request(wish["upload_url"], data=b"abc")
+        slot = web.api_call("files.getUploadURLExternal", **way)
+        request = urllib.request.Request(slot["upload_url"], data=b"abc")
         assert opener.open(request).status == 200
-        done = web.files_completeUploadExternal(files=[{"id": wish["file_id"]}])
+        done = web.files_completeUploadExternal(files=[{"id": slot["file_id"]}])
         assert done["files"][0]["size"] == 3, done.data
     early = web.files_getUploadURLExternal(filename="b.txt", length=3)["file_id"]
     refused("file_not_found", "files.completeUploadExternal", files=[{"id": early}],

@@ -10,7 +10,7 @@ use crate::reply::lenient_json::{self, Unread};
 /// What became of a call's arguments.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Arguments {
-    /// An object, as sent or mended.
+    /// An object, as sent or repaired.
     Read(Value),
     /// They end in the middle.
     Cut,
@@ -18,7 +18,7 @@ pub enum Arguments {
     Wrong(String),
 }
 
-/// Reads arguments, mending what can be mended without guessing.
+/// Reads arguments, repairing what can be repaired without guessing.
 #[must_use]
 pub fn repair_arguments(raw: &str) -> Arguments {
     let text = strip_fence(raw.trim());
@@ -31,11 +31,11 @@ pub fn repair_arguments(raw: &str) -> Arguments {
             _ => not_an_object("a string"),
         },
         Ok(value) => object_only(value),
-        Err(_) => relaxed_object(text),
+        Err(_) => lenient_object(text),
     }
 }
 
-fn relaxed_object(text: &str) -> Arguments {
+fn lenient_object(text: &str) -> Arguments {
     match lenient_json::read(text) {
         Ok((value, rest)) if rest_is_harmless(&value, rest) => object_only(value),
         Ok(_) => Arguments::Wrong(
@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_models_get_wrong_is_mended() {
+    fn what_models_get_wrong_is_repaired() {
         let path = json!({"path": "a"});
         let cases = [
             ("", json!({})),

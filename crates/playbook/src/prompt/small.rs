@@ -95,7 +95,7 @@ fn note(missing: &[&str]) -> String {
     if names.len() > most {
         names = format!("{} parts", missing.len());
     }
-    format!("(Left out or cut for lack of room: {names}.)")
+    format!("(Left out or cut for lack of space: {names}.)")
 }
 
 /// As many whole lines as fit.
@@ -147,7 +147,7 @@ mod tests {
         );
         assert_eq!(
             text,
-            "# Coder\n\nBuild.\n\n## Rules\n\n- one\n\n# The team\n\nx\n\n## Rules for everybody\n\n- two\n\n(Left out or cut for lack of room: Learnings.)"
+            "# Coder\n\nBuild.\n\n## Rules\n\n- one\n\n# The team\n\nx\n\n## Rules for everybody\n\n- two\n\n(Left out or cut for lack of space: Learnings.)"
         );
     }
 

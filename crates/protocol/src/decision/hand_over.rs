@@ -243,7 +243,7 @@ pub enum Complexity {
 pub struct Retrospective {
     /// What went well, three at most.
     pub well: Vec<String>,
-    /// Where it rubbed, three at most.
+    /// What caused friction, three at most.
     pub friction: Vec<String>,
     /// One change of the process.
     pub process: Option<String>,

@@ -48,7 +48,7 @@ pub struct NewTests {
 }
 
 impl NewTests {
-    /// Whether they fail without the change, as a test of a mended bug must.
+    /// Whether they fail without the change, as a test of a fixed bug must.
     #[must_use]
     pub fn red(&self) -> bool {
         self.checks.iter().any(|check| check.exit_code != Some(0))
@@ -70,7 +70,7 @@ impl Receipt {
             .iter()
             .filter_map(|now| {
                 let then = base.checks.iter().find(|then| then.name == now.name)?;
-                // Red there and green here looks like a mended bug. Only a test shows one.
+                // Red there and green here looks like a fixed bug. Only a test shows one.
                 let alone = match then.exit_code {
                     Some(0) => "",
                     _ => ", by itself: this shows nothing about the change",
@@ -273,9 +273,9 @@ pub struct Risk {
 pub enum Severity {
     /// Could stay.
     Low,
-    /// Should be mended.
+    /// Should be fixed.
     Medium,
-    /// Must be mended.
+    /// Must be fixed.
     High,
 }
 

@@ -21,7 +21,7 @@ pub const FAULT_POINTS: &[(&str, &str)] = &[
     ),
     ("agent.draft", "a line of a person's draft is kept"),
     (
-        "agent.errand",
+        "agent.shortcut",
         "a person's exact words are passed on to another role",
     ),
     (
@@ -73,7 +73,7 @@ pub const FAULT_POINTS: &[(&str, &str)] = &[
     ("hub.part", "one part of a long post"),
     ("hub.post", "all parts of a post and its key"),
     ("hub.pull", "how a pull request stands"),
-    ("hub.raise", "a purse grows"),
+    ("hub.raise", "a budget grows"),
     ("hub.reaction", "a mark on a message"),
     ("hub.records", "log lines for the page"),
     ("hub.reserve", "money is set aside"),

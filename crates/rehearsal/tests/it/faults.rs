@@ -120,7 +120,7 @@ async fn retry_after_is_obeyed_and_a_long_one_ends_the_call() {
 }
 
 #[tokio::test]
-async fn what_models_get_wrong_is_mended_or_reported() {
+async fn what_models_get_wrong_is_repaired_or_reported() {
     let edit = json!({"path": "a", "new": "one\ntwo"});
     for fault in ["near_json", "tool_as_text"] {
         let stage = stage(&story(fault)).await;

@@ -7,15 +7,15 @@ use std::{
 
 use butler_model::{ClientConfig, Endpoint, EndpointKind, ModelClient};
 use butler_protocol::ModelReply;
-use butler_rehearsal::{Mailbox, mailbox};
+use butler_rehearsal::{ManualModel, manual_model};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::kit::{called, request, result, user};
 
-async fn open(dir: &Path) -> (Mailbox, ModelClient) {
+async fn open(dir: &Path) -> (ManualModel, ModelClient) {
     let listen = "127.0.0.1:0".parse().unwrap();
-    let mailbox = mailbox(dir, listen, CancellationToken::new())
+    let mailbox = manual_model(dir, listen, CancellationToken::new())
         .await
         .unwrap();
     let url = mailbox.base_url().parse().unwrap();
@@ -73,7 +73,7 @@ async fn ask(
 async fn a_person_plays_the_model_through_files() {
     let dir = tempfile::tempdir().unwrap();
     let (mailbox, client) = open(dir.path()).await;
-    let mut question = request("coder", vec![user("please mend the door")]);
+    let mut question = request("coder", vec![user("please fix the door")]);
     question.model = "mailbox/coder".into();
     for stream in [true, false] {
         question.stream = stream;
@@ -81,7 +81,7 @@ async fn a_person_plays_the_model_through_files() {
             let text = std::fs::read_to_string(page).unwrap();
             for part in [
                 "mailbox/coder",
-                "please mend the door",
+                "please fix the door",
                 "**Read**",
                 "answers/coder-",
             ] {
@@ -140,7 +140,7 @@ async fn the_script_lists_shows_and_answers() {
 }
 
 #[tokio::test]
-async fn a_wrong_answer_is_reported_and_can_be_mended() {
+async fn a_wrong_answer_is_reported_and_can_be_corrected() {
     let dir = tempfile::tempdir().unwrap();
     let (_mailbox, client) = open(dir.path()).await;
     let cancel = CancellationToken::new();

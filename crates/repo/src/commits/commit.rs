@@ -43,7 +43,7 @@ impl Worktree {
         if let Some((_, key)) = trailers.iter().find(|(name, _)| name == KEY_TRAILER)
             && let Some(mine) = self.with_key(key, cancel).await?
         {
-            self.mend_index(&writer, cancel).await?;
+            self.repair_index(&writer, cancel).await?;
             return Ok(Some(mine));
         }
         let head = self.head().await?;
@@ -55,7 +55,7 @@ impl Worktree {
             .await?;
         let merging = self.merging().await?;
         if tree == head_tree.text() && merging.is_none() {
-            self.mend_index(&writer, cancel).await?;
+            self.repair_index(&writer, cancel).await?;
             return Ok(None);
         }
         let mut trailers = trailers.to_vec();
@@ -80,13 +80,13 @@ impl Worktree {
             .await?;
         fault("repo.after-commit");
         self.settled()?;
-        self.mend_index(&writer, cancel).await?;
+        self.repair_index(&writer, cancel).await?;
         Ok(Some(made))
     }
 
     /// Brings the index to the commit. A crash between the two leaves it at the
     /// commit before; anything else that is only staged is saved first.
-    async fn mend_index(&self, writer: &FileLock, cancel: &CancellationToken) -> Result<()> {
+    async fn repair_index(&self, writer: &FileLock, cancel: &CancellationToken) -> Result<()> {
         let git = self.git();
         let index = git
             .call(["write-tree"])

@@ -299,7 +299,7 @@ impl Repo {
         alone: &FileLock,
         cancel: &CancellationToken,
     ) -> Result<Entry> {
-        let room = self.make_room()?;
+        let branches = self.make_branches_folder()?;
         let mut taken = Vec::new();
         for entry in self.entries().await? {
             if entry.is(mark) && !entry.going {
@@ -311,7 +311,7 @@ impl Repo {
                 false => taken.push(entry.path),
             }
         }
-        let path = free_place(&room, &folder_name(mark), &taken);
+        let path = free_place(&branches, &folder_name(mark), &taken);
         fault("repo.before-add");
         // Forced past a branch that is checked out in a folder that is gone:
         // that nobody else has it was seen before.
@@ -343,11 +343,11 @@ fn folder_name(mark: &str) -> String {
 
 /// A folder that is free. What stands in the usual place without being ours is
 /// somebody's, and so is what git remembers there.
-fn free_place(room: &Path, name: &str, taken: &[PathBuf]) -> PathBuf {
-    let numbered = (2..u32::MAX).map(|n| room.join(format!("{name}-{n}")));
-    let mut places = std::iter::once(room.join(name)).chain(numbered);
+fn free_place(branches: &Path, name: &str, taken: &[PathBuf]) -> PathBuf {
+    let numbered = (2..u32::MAX).map(|n| branches.join(format!("{name}-{n}")));
+    let mut places = std::iter::once(branches.join(name)).chain(numbered);
     let is_free = |path: &PathBuf| !taken.contains(path) && fs::symlink_metadata(path).is_err();
-    places.find(is_free).unwrap_or_else(|| room.join(name))
+    places.find(is_free).unwrap_or_else(|| branches.join(name))
 }
 
 /// We hold the writer's lock, and so did any git of ours that made this file:

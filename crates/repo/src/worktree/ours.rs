@@ -120,7 +120,7 @@ pub(crate) fn making(mark: &str) -> String {
 impl Repo {
     /// The folder of all worktrees if it is one; a link in its place leads
     /// to something that is not ours.
-    pub(crate) fn room(&self) -> Option<PathBuf> {
+    pub(crate) fn branches_folder(&self) -> Option<PathBuf> {
         let is_folder = |path: &Path| fs::symlink_metadata(path).is_ok_and(|meta| meta.is_dir());
         let branches = self.branches();
         (branches.parent().is_some_and(is_folder) && is_folder(&branches)).then_some(branches)
@@ -158,7 +158,7 @@ impl Repo {
     }
 
     async fn unmarked(&self) -> Result<Vec<Entry>> {
-        let room = self.room();
+        let branches = self.branches_folder();
         let mut entries = Vec::new();
         let listed = fs::read_dir(self.common().join("worktrees"));
         for found in listed.into_iter().flatten().flatten() {
@@ -171,7 +171,7 @@ impl Repo {
             let path = pointer.parent().unwrap_or(&pointer).to_owned();
             let reason = fs::read_to_string(git_dir.join("locked")).unwrap_or_default();
             entries.push(Entry {
-                place: place(room.as_deref(), &path, &git_dir),
+                place: place(branches.as_deref(), &path, &git_dir),
                 branch: self.checked_out(&git_dir).await?.into_iter().next(),
                 making: reason.starts_with(MAKING),
                 going: git_dir.join(GOING).exists(),
@@ -266,8 +266,8 @@ fn usual_mark(entry: &Entry) -> Option<String> {
     (checkout && entry.branch.is_none()).then(|| folder.to_owned())
 }
 
-fn place(room: Option<&Path>, path: &Path, git_dir: &Path) -> Place {
-    if room.is_none() || path.parent() != room {
+fn place(branches: Option<&Path>, path: &Path, git_dir: &Path) -> Place {
+    if branches.is_none() || path.parent() != branches {
         return Place::Foreign;
     }
     match fs::symlink_metadata(path) {

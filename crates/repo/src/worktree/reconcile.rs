@@ -64,7 +64,7 @@ impl Repo {
     /// # Errors
     /// When git cannot be run.
     pub async fn reconcile(&self, cancel: &CancellationToken) -> Result<Vec<Oddity>> {
-        let Some(branches) = self.room() else {
+        let Some(branches) = self.branches_folder() else {
             return Ok(Vec::new());
         };
         let folders = folders(&branches);

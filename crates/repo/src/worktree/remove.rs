@@ -76,11 +76,11 @@ impl Repo {
             let git_dir = entry.git_dir.clone();
             let leads = move |opened: &OwnedFd| leads_there(opened, &git_dir);
             delete::folder(self.root(), ROOM, &folder, leads).await?;
-        } else if self.room().as_deref() == entry.path.parent() {
+        } else if self.branches_folder().as_deref() == entry.path.parent() {
             // Killed before the last step: it is empty, or it is not ours.
             let _ = fs::remove_dir(&entry.path);
         }
-        // Out of git's sight at once, so that it never sees half of it.
+        // Hidden from git at once, so that it never sees half of it.
         let gone = format!("gone-{id}");
         let ours = self.common().join("codebutler");
         delete::folder(self.common(), &["codebutler"], &gone, |_| true).await?;

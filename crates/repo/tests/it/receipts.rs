@@ -43,8 +43,8 @@ async fn the_base_is_laid_out_with_the_tests_of_the_branch() {
     let repo = open(&scratch).await;
     let worktree = repo.create(&thread(1), "x", &go()).await.unwrap();
     let base = worktree.base_commit(&go()).await.unwrap();
-    write(&worktree, "code.txt", "mended");
-    write(&worktree, "tests/new.sh", "grep mended code.txt");
+    write(&worktree, "code.txt", "fixed");
+    write(&worktree, "tests/new.sh", "grep fixed code.txt");
     write(&worktree, "tests/[a].sh", "odd name");
     worktree
         .commit_all(Role::Coder, "x", &[], &go())

@@ -1,4 +1,4 @@
-//! The weaker walls, where no namespaces can be made: Landlock for files, no
+//! The weaker confinement, where no namespaces can be made: Landlock for files, no
 //! sockets, and a first process that collects and kills its descendants. Where
 //! there is no Landlock either and a person said so, only that process.
 
@@ -28,8 +28,8 @@ pub(super) fn enter(spec: &Spec, stdin: OwnedFd, wires: &Wires) -> Result<(), Fa
 }
 
 fn supervise(command: rustix::process::Pid, spec: &Spec, wires: &Wires) {
-    let walls = spec.landlock.iter();
-    let places = walls.flat_map(|walls| walls.write.iter().map(Os::path));
+    let rules = spec.landlock.iter();
+    let places = rules.flat_map(|rules| rules.write.iter().map(Os::path));
     init::run(
         command,
         &spec.limits,

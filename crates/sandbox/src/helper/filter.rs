@@ -1,7 +1,7 @@
 //! The system calls a command may not make, whatever else it got hold of.
 //!
 //! A list of refusals rather than of permissions: builds use calls nobody
-//! thought of, and files, processes and the network are held by other walls.
+//! thought of, and files, processes and the network are held by other means.
 //! What is refused here widens the kernel's surface (bpf, io_uring, keys,
 //! mounts), looks into other processes, or leaves something behind that works
 //! outside (set-uid files).

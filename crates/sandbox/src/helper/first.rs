@@ -1,8 +1,8 @@
-//! The first process of a cell: closes the walls around itself, waits for its
+//! The first process of a cell: confines itself, waits for its
 //! command, runs it, and ends. When it ends, the kernel ends everything else in the
 //! cell, and nothing of the cell is used again.
 //!
-//! It is behind the walls itself, and commands run as the same user, but none can
+//! It is confined itself, and commands run as the same user, but none can
 //! reach it: it is hidden from them, the kernel keeps their signals from it, and the
 //! filter refuses to change it.
 
@@ -21,8 +21,8 @@ use crate::{
     view::Step,
 };
 
-/// What the walls are made of. Gone when they are closed: it leads outside.
-pub(super) struct Walls<'a> {
+/// What the sandbox is made of. Gone when it is closed: it leads outside.
+pub(super) struct Materials<'a> {
     pub(super) outside: Outside,
     pub(super) cell: Cell<'a>,
     pub(super) filter: &'a filter::Program,
@@ -35,9 +35,9 @@ pub(super) struct First<'a> {
 }
 
 impl First<'_> {
-    /// Closes the walls around this process and waits for the command.
-    pub(super) fn live(&self, walls: Walls<'_>, line: &Line) {
-        if let Err(failed) = self.confine(walls) {
+    /// Confines this process and waits for the command.
+    pub(super) fn live(&self, materials: Materials<'_>, line: &Line) {
+        if let Err(failed) = self.confine(materials) {
             return line.refuse(failed);
         }
         let Some(mut message) = line.next() else {
@@ -51,13 +51,13 @@ impl First<'_> {
         }
     }
 
-    /// Closes the walls.
-    fn confine(&self, walls: Walls<'_>) -> Result<(), Failed> {
-        let Walls {
+    /// Closes the sandbox.
+    fn confine(&self, materials: Materials<'_>) -> Result<(), Failed> {
+        let Materials {
             outside,
             cell,
             filter,
-        } = walls;
+        } = materials;
         if self.base_root.network == Network::Loopback {
             use super::Doing;
             sys::loopback_up().doing("bring up the loopback device")?;
@@ -85,9 +85,12 @@ impl First<'_> {
             _ => return Err(Failed::new("understand the spec", "it is no command")),
         };
         understood(spec.version)?;
-        if spec.landlock.is_some() || spec.unconfined || !spec.limits.same_room(&self.wanted.limits)
+        if spec.landlock.is_some() || spec.unconfined || !spec.limits.same_cell(&self.wanted.limits)
         {
-            return Err(Failed::new("understand the spec", "it is for other walls"));
+            return Err(Failed::new(
+                "understand the spec",
+                "it is for another sandbox",
+            ));
         }
         if spec.argv.is_empty() {
             wires.tell(&Report::Exited(0));

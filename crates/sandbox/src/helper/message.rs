@@ -83,7 +83,7 @@ impl Message {
     }
 
     /// The line over which the command comes into its cell.
-    pub(super) fn room_line(&mut self) -> Option<Line> {
+    pub(super) fn cell_line(&mut self) -> Option<Line> {
         self.brought.next().map(Line)
     }
 }

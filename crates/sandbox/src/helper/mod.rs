@@ -83,7 +83,7 @@ impl Wires {
 }
 
 /// What `codebutler __sandbox` does: waits for commands and runs each inside its
-/// walls, or, as a command inside them, tries to get out. It never returns and
+/// sandbox, or, as a command inside it, tries to get out. It never returns and
 /// never runs anything unconfined.
 pub fn helper_main() -> ! {
     let helper_pool = std::env::args_os()
@@ -135,9 +135,9 @@ fn run_without_namespaces(
         return Err(Failed::new("understand the spec", "it is no command"));
     };
     understood(spec.version)?;
-    // Either walls, or somebody's word that there are none; never neither.
+    // Either confined, or by somebody's word unconfined; never neither.
     if spec.landlock.is_some() == spec.unconfined {
-        return Err(Failed::new("understand the spec", "there are no walls"));
+        return Err(Failed::new("understand the spec", "nothing confines it"));
     }
     let stdin = message.stdin(&spec)?;
     fallback::enter(&spec, stdin, wires)

@@ -1,8 +1,8 @@
-//! The strong walls: namespaces of our own, and for each command a first process
+//! The full sandbox: namespaces of our own, and for each command a first process
 //! in a pid namespace of its own.
 //!
 //! ```text
-//! helper (user, uts and cgroup namespaces; the ground) ── first process
+//! helper (user, uts and cgroup namespaces; the base root) ── first process
 //!                              (pid, net, ipc and mount namespaces) ── command ── …
 //! ```
 //!
@@ -17,7 +17,7 @@
 //! goes to the first process and not to us. The next message ends what is left of
 //! the cell before it.
 //!
-//! What cells share is what no command can change: the ground, which is read-only,
+//! What cells share is what no command can change: the base root, which is read-only,
 //! and namespaces in which it has no rights. Processes, mounts, network, queues and
 //! scratch space are new in each.
 
@@ -40,7 +40,7 @@ use rustix::{
 
 use super::{
     Doing, Failed, confine, filter,
-    first::{First, Walls},
+    first::{First, Materials},
     landlock,
     message::{Line, Message},
     sys, understood,
@@ -54,13 +54,13 @@ use crate::{
     spec::{self, Request},
 };
 
-/// Leaves the host's namespaces for good, builds the ground, and one cell after
+/// Leaves the host's namespaces for good, builds the base root, and one cell after
 /// another on it. Returns when the caller wants no more.
 pub(super) fn serve(base_root: Box<spec::BaseRoot>, mut first: Message, line: Line) {
     let mut helper_pool = match HelperPool::build(base_root, line) {
         Ok(helper_pool) => helper_pool,
         Err(failed) => {
-            if let Some(line) = first.room_line() {
+            if let Some(line) = first.cell_line() {
                 line.refuse(failed);
             }
             return;
@@ -68,7 +68,7 @@ pub(super) fn serve(base_root: Box<spec::BaseRoot>, mut first: Message, line: Li
     };
     let mut message = Some(first);
     while let Some(mut next) = message.take() {
-        let Some(line) = next.room_line() else {
+        let Some(line) = next.cell_line() else {
             return;
         };
         let cell = helper_pool.asked(&mut next);
@@ -113,7 +113,7 @@ impl HelperPool {
         let outer = Outer::take()?;
         let base_root = outer.build(&wanted)?;
         confine::no_new_rights()?;
-        // On the host's network its abstract sockets are a door unless Landlock shuts it.
+        // On the host's network its abstract sockets are a way out unless Landlock shuts it.
         let closed = wanted.network == Network::Loopback || landlock::scopes_abstract_sockets();
         let filter = filter::program(if closed {
             filter::Sockets::Usual
@@ -141,11 +141,11 @@ impl HelperPool {
         }
         match request {
             Some(Request::Cell(cell)) => Ok(cell),
-            _ => Err(Failed::new("understand the spec", "it is no room")),
+            _ => Err(Failed::new("understand the spec", "it is no cell")),
         }
     }
 
-    /// Builds another ground in the place of the one that stands.
+    /// Builds another base root in the place of the one that stands.
     fn move_to(&mut self, wanted: Box<spec::BaseRoot>) -> Result<(), Failed> {
         if wanted.network != self.wanted.network {
             return Err(Failed::new("move", "the network is another one"));
@@ -159,7 +159,7 @@ impl HelperPool {
 
     /// Forks the first process of a cell, which builds the rest of it.
     fn begin(&mut self, wanted: &spec::Cell, line: &Line) -> Result<Pid, Failed> {
-        let gone = || Failed::new("build a room", "there is no ground");
+        let gone = || Failed::new("build a cell", "there is no base root");
         let host = &self.outside.as_ref().ok_or_else(gone)?.outer.host;
         let cell = Cell::prepare(host, &wanted.steps, &wanted.limits)?;
         let network = self.wanted.network;
@@ -180,12 +180,12 @@ impl HelperPool {
             base_root: &self.wanted,
             wanted,
         };
-        let walls = Walls {
+        let materials = Materials {
             outside,
             cell,
             filter: &self.filter,
         };
-        first.live(walls, line);
+        first.live(materials, line);
         sys::leave()
     }
 
@@ -264,7 +264,7 @@ fn leave_host(caller: i32) -> Result<(), Failed> {
 fn unshare() -> Result<(), Failed> {
     let (uid, gid) = (geteuid(), getegid());
     if uid.is_root() {
-        // Groups of root must not open doors; an ordinary user may not drop them.
+        // Groups of root must not open anything; an ordinary user may not drop them.
         let _ = rustix::thread::set_thread_groups(&[]);
     }
     let flags = UnshareFlags::NEWUSER

@@ -1,4 +1,4 @@
-//! A cell that was built on a helper's ground and waits for its command: one, and
+//! A cell that was built on a helper's base root and waits for its command: one, and
 //! then it goes. Its first process takes the command over a line of its own.
 //!
 //! What is mounted in it was the host's when it was built. A file that is replaced
@@ -53,7 +53,7 @@ impl Cell {
     pub(crate) fn suits(&self, wanted: &spec::Cell) -> bool {
         let places = self.wanted.steps.iter().filter(|step| is_host(step));
         self.wanted.steps == wanted.steps
-            && self.wanted.limits.same_room(&wanted.limits)
+            && self.wanted.limits.same_cell(&wanted.limits)
             && places.zip(&self.held).all(|(step, held)| {
                 let (Ok(now), Ok(then)) = (fs::symlink_metadata(step.place()), fstat(held)) else {
                     return false;

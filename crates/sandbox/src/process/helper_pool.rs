@@ -1,9 +1,9 @@
-//! A helper that has left the host and built a ground (see `spec::BaseRoot`), and
-//! builds cells on it (see `cell`), one for each command: the ground is the dear
+//! A helper that has left the host and built a base root (see `spec::BaseRoot`), and
+//! builds cells on it (see `cell`), one for each command: the base root is the dear
 //! part, and the same for every command. Nothing that a command can touch is shared,
 //! see `helper::namespaces`. It goes when this process goes.
 //!
-//! It is used only for the very ground it built, only by one command at a time,
+//! It is used only for the very base root it built, only by one command at a time,
 //! and only while the files it shows are still the host's: a folder that was
 //! replaced meanwhile (an updated toolchain, a new `/etc/passwd`) makes the next
 //! command start from nothing.
@@ -67,7 +67,7 @@ pub(crate) struct HelperPool {
     next: Option<spec::Cell>,
     shown: Vec<Identity>,
     again: bool,
-    /// It has only been tried: it may build another ground.
+    /// It has only been tried: it may build another base root.
     is_new: bool,
     pub(crate) child: Child,
     line: UnixStream,
@@ -83,7 +83,7 @@ pub(crate) struct Pipes {
 }
 
 impl HelperPool {
-    /// Hands the command to a helper that waits on its ground. Nothing when none
+    /// Hands the command to a helper that waits on its base root. Nothing when none
     /// does, or when it died meanwhile.
     pub(crate) fn waiting(helper: &Path, prepared: &Prepared) -> Option<(Self, Pipes)> {
         let base_root = prepared.base_root.as_ref()?;
@@ -175,7 +175,7 @@ impl HelperPool {
         if let Some(cell) = self.cell.take_if(|cell| cell.suits(&prepared.cell)) {
             match cell.run(prepared, ends) {
                 Ok(()) => return Ok(()),
-                Err(error) => tracing::debug!(%error, "a sandbox's room is gone"),
+                Err(error) => tracing::debug!(%error, "a sandbox's cell is gone"),
             }
         }
         let cell = self.build(base_root, prepared.cell.clone())?;

@@ -61,7 +61,7 @@ pub(crate) async fn to_the_end(
         Some(_) => end(&mut session, leash).await?,
     };
     if let Some(path) = seals.broken() {
-        seals.mend();
+        seals.restore();
         return Err(SandboxError::Tampered {
             path: path.to_owned(),
         });

@@ -30,11 +30,11 @@ static THREAD: OnceLock<mpsc::Sender<Job>> = OnceLock::new();
 pub(crate) struct Prepared {
     /// What is built first, in namespaces.
     pub base_root: Option<Arc<BaseRoot>>,
-    /// Whether other commands can use the same ground.
+    /// Whether other commands can use the same base root.
     pub again: bool,
     /// Whether the next command's cell can be built when this one is over.
     pub ahead: bool,
-    /// What is built on the ground for this command alone.
+    /// What is built on the base root for this command alone.
     pub cell: Cell,
     pub spec: Spec,
     /// What the command reads, if it reads anything.
@@ -61,7 +61,7 @@ pub(crate) struct Started {
     pub seals: Seals,
 }
 
-/// Hands a command to a helper that waits on its ground, or has a new one started
+/// Hands a command to a helper that waits on its base root, or has a new one started
 /// for it. `answer` is called when it is handed over.
 pub(crate) fn start(
     helper: PathBuf,

@@ -1,4 +1,4 @@
-//! Splits a view: what command after command sees becomes the ground, which a
+//! Splits a view: what command after command sees becomes the base root, which a
 //! helper builds once; the rest is put on a copy of it for each command.
 
 use std::{collections::BTreeMap, path::Path};
@@ -12,15 +12,15 @@ use crate::{
     },
 };
 
-/// Mounted anew for every command, so nothing below can be part of a ground.
+/// Mounted anew for every command, so nothing below can be part of a base root.
 const SCRATCH: [&str; 2] = [crate::TMP, "/dev/shm"];
 
-/// Takes the ground of a view out of its steps, and says whether other commands
-/// can use the same one. A view that does not split is all ground, built for its
+/// Takes the base root of a view out of its steps, and says whether other commands
+/// can use the same one. A view that does not split is all base root, built for its
 /// command alone.
 pub(crate) fn split(view: &mut View, base: &[Step], network: Network) -> (BaseRoot, bool) {
     let shared = take_base(view, base);
-    // With the host's network there is a door that nobody else should find open.
+    // With the host's network there is a way out that nobody else should find open.
     let again = shared.is_some() && network == Network::Loopback;
     let steps = shared.unwrap_or_else(|| std::mem::take(&mut view.steps));
     let (mut late, steps): (Vec<_>, Vec<_>) = steps.into_iter().partition(in_scratch);
@@ -30,7 +30,7 @@ pub(crate) fn split(view: &mut View, base: &[Step], network: Network) -> (BaseRo
     (on(steps, ways, network), again)
 }
 
-/// A ground with nothing but these steps.
+/// A base root with nothing but these steps.
 pub(crate) fn on(steps: Vec<Step>, ways: Vec<Way>, network: Network) -> BaseRoot {
     BaseRoot {
         version: VERSION,
@@ -63,7 +63,7 @@ fn take_base(view: &mut View, base: &[Step]) -> Option<Vec<Step>> {
     Some(base.to_vec())
 }
 
-/// The mount points that `later` steps need in the ground's own file system:
+/// The mount points that `later` steps need in the base root's own file system:
 /// those that lie in nothing that is mounted.
 fn ways(base_root: &[Step], later: &[Step], looks: &mut Looks) -> Vec<Way> {
     let missing = later.iter().enumerate().filter(|(number, step)| {

@@ -22,7 +22,7 @@ pub(crate) struct Plan {
     pub profile: Profile,
     /// In namespaces: what a helper builds once.
     pub base_root: Option<Arc<BaseRoot>>,
-    /// Whether other commands can use the same ground.
+    /// Whether other commands can use the same base root.
     pub again: bool,
     /// What comes on top of it for each command.
     pub steps: Vec<Step>,

@@ -1,5 +1,5 @@
 //! Paths without links on the way, as far as they exist, found with one look at
-//! the disk each: what is hidden lies close together, and is looked up for every
+//! the disk each: what is hidden lies close by, and is looked up for every
 //! command.
 
 use std::{

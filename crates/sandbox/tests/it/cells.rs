@@ -94,7 +94,7 @@ async fn the_next_cell_is_built_before_its_command_comes() {
             networks.collect::<Vec<_>>()
         };
         // The one before may still be there, and a number is given out again.
-        until("no room waits", || networks().len() == 1).await;
+        until("no cell waits", || networks().len() == 1).await;
         let waiting = networks();
         let network = world.ok(NETWORK).await;
         let its = |one: &PathBuf| one.as_os_str() == network.trim();
@@ -102,7 +102,7 @@ async fn the_next_cell_is_built_before_its_command_comes() {
     }
     assert!(
         found >= 5,
-        "{found} of 10 commands ran in a room that waited"
+        "{found} of 10 commands ran in a cell that waited"
     );
 }
 
@@ -272,7 +272,7 @@ fn first_processes() -> Vec<PathBuf> {
 async fn a_cell_that_died_meanwhile_is_replaced() {
     let world = World::new();
     number(&world).await;
-    until("no room waits", || first_processes().len() == 1).await;
+    until("no cell waits", || first_processes().len() == 1).await;
     let cells = first_processes();
     for cell in cells {
         let pid = cell.file_name().unwrap().to_owned();

@@ -1,4 +1,4 @@
-//! The weaker walls: what they hold, and exactly what they do not.
+//! The weaker confinement: what it holds, and exactly what it does not.
 
 use std::collections::BTreeSet;
 
@@ -164,9 +164,9 @@ async fn without_namespaces_what_was_planted_for_git_is_put_back() {
 }
 
 #[tokio::test]
-async fn without_any_walls_a_command_runs_only_by_a_word_of_its_own() {
+async fn without_any_sandbox_a_command_runs_only_by_a_word_of_its_own() {
     let mut world = World::new();
-    world.sandbox = world.sandbox.without_walls("asked for");
+    world.sandbox = world.sandbox.without_sandbox("asked for");
     let cancel = CancellationToken::new();
     let command = shell(
         "echo ran > file; echo $HOME; test -d $HOME && (sleep 1000 &) ; true",

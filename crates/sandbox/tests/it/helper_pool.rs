@@ -12,7 +12,7 @@ use crate::world::{World, helper, until};
 const NETWORK: &str = "readlink /proc/self/ns/net";
 
 /// A world whose worktree is not below the folder for temporary files, so that
-/// its mount point is a part of the ground; also its folder, to be kept.
+/// its mount point is a part of the base root; also its folder, to be kept.
 fn world_elsewhere() -> (World, tempfile::TempDir) {
     // A clone below /tmp has its build folder there too.
     let homes = [env!("CARGO_TARGET_TMPDIR"), "/var/tmp", "/"];
@@ -140,7 +140,7 @@ async fn what_was_started_to_find_out_runs_the_first_command_where_that_is_wante
     assert_eq!(world.ok("ls; echo y > /tmp/y").await, "file\n");
     assert_eq!(helpers_of(own), waiting);
     // It moves once: another worktree gets a helper of its own. Below the folder for
-    // temporary files, which is new in every cell, all have the same ground.
+    // temporary files, which is new in every cell, all have the same base root.
     let (mut other, _other) = world_elsewhere();
     other.sandbox = world.sandbox.clone();
     assert_eq!(other.ok("ls").await, "");

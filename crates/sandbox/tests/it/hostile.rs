@@ -1,4 +1,4 @@
-//! The hostile command: everything the burglar knows, and what a shell adds.
+//! The hostile command: everything the attacker knows, and what a shell adds.
 
 use std::{
     collections::BTreeSet,

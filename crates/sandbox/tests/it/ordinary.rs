@@ -1,4 +1,4 @@
-//! The same walls for somebody who is not root. Where the tests run as root,
+//! The same sandbox for somebody who is not root. Where the tests run as root,
 //! they run once more as nobody.
 
 use std::{
@@ -10,7 +10,7 @@ use std::{
 const NOBODY: u32 = 65_534;
 
 #[test]
-fn the_walls_hold_for_an_ordinary_user_too() {
+fn the_sandbox_holds_for_an_ordinary_user_too() {
     if std::fs::metadata("/proc/self").unwrap().uid() != 0 {
         println!("skipped: the other tests are that already");
         return;

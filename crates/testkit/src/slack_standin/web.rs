@@ -1,4 +1,4 @@
-//! The doors: `/api/<method>`, the socket, uploads, downloads, `response_url`.
+//! The addresses: `/api/<method>`, the socket, uploads, downloads, `response_url`.
 //! Weather, tokens, limits and scopes come before any method.
 
 use axum::{

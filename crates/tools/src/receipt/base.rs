@@ -1,6 +1,6 @@
 //! The same checks where the branch began: once per commit and set of checks,
 //! then from what was kept. And the branch's test files on the base's code,
-//! which for a mended bug must fail there.
+//! which for a fixed bug must fail there.
 
 use std::{fs, path::Path, sync::Arc, time::Duration};
 

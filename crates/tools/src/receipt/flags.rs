@@ -100,7 +100,7 @@ pub fn in_diff(diff: &str) -> Vec<String> {
                 touched.removed_assertions, touched.added_assertions
             ));
         } else if touched.removed_assertions > 0 && hits(&TEST_FILE, &path) {
-            // As many as before, and not the same: mended or bent, who knows.
+            // As many as before, and not the same: fixed or bent, who knows.
             flags.push(format!(
                 "assertions rewritten in {path}: {} lines",
                 touched.removed_assertions

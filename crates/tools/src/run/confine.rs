@@ -1,4 +1,4 @@
-//! The walls around commands of a workplace, in the sandbox's words.
+//! How commands of a workplace are confined, in the sandbox's words.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -42,8 +42,8 @@ pub(crate) fn network(permit: &Permit) -> Network {
     }
 }
 
-/// The walls of a workplace: the same whoever starts the command.
-pub(crate) fn walls(place: &Workplace, network: Network, wall: Duration) -> Profile {
+/// How a workplace is confined: the same whoever starts the command.
+pub(crate) fn profile(place: &Workplace, network: Network, wall: Duration) -> Profile {
     let around = place.surroundings();
     let mut profile = Profile::new(place.root());
     profile.protected = PROTECTED
@@ -89,7 +89,7 @@ pub(crate) fn shell(place: &Workplace, command: &str, network: Network) -> Comma
     butler_sandbox::shell_with(command, place.root(), env)
 }
 
-/// Runs a command to its end, in the sandbox, or without where there are no walls and
+/// Runs a command to its end, in the sandbox, or without where nothing can confine it and
 /// the permit says that a person knows.
 pub(crate) async fn run(
     context: &ToolContext,
@@ -102,7 +102,7 @@ pub(crate) async fn run(
     };
     let place = context.workplace();
     let network = network(permit);
-    let profile = walls(place, network, wall);
+    let profile = profile(place, network, wall);
     let command = shell(place, command, network);
     let exit = if permit.unconfined() {
         sandbox

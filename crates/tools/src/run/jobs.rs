@@ -1,5 +1,5 @@
 //! Commands that run on while the model works: their output is kept (capped),
-//! shown on request, and all of them end with the desk that started them.
+//! shown on request, and all of them end with the context that started them.
 
 use std::{
     collections::BTreeMap,
@@ -21,12 +21,12 @@ const MOST: usize = 6;
 /// Output kept of each.
 const KEPT: usize = 256 * 1024;
 
-/// The background commands of one desk.
+/// The background commands of one context.
 pub struct Jobs {
     jobs: Mutex<BTreeMap<u32, Job>>,
     tasks: TaskTracker,
     life: CancellationToken,
-    /// Ends all of them when the last desk is gone.
+    /// Ends all of them when the last context is gone.
     _end: DropGuard,
 }
 

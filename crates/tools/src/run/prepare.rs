@@ -1,6 +1,6 @@
 //! A command that the runtime itself runs in a folder: one of the repo's
 //! `prepare` list, or the copying of what an earlier one made. Not a tool, since
-//! no model asks for it. The walls are those of every command, and the network is
+//! no model asks for it. It is confined like every command, and the network is
 //! open only when the caller says so.
 
 use std::{path::PathBuf, time::Duration};
@@ -75,7 +75,7 @@ pub async fn prepare(
     command: &RuntimeCommand,
     cancel: &CancellationToken,
 ) -> Option<Preparing> {
-    let mut profile = confine::walls(place, command.network, WALL);
+    let mut profile = confine::profile(place, command.network, WALL);
     profile.protected.extend(command.readable.iter().cloned());
     profile.writable.extend(command.writable.iter().cloned());
     let shell = confine::shell(place, &command.command, command.network);

@@ -148,7 +148,7 @@ fn start(permit: &Permit, context: &ToolContext, command: &str) -> ToolOutcome {
     };
     let place = context.workplace();
     let network = confine::network(permit);
-    let profile = confine::walls(place, network, BACKGROUND);
+    let profile = confine::profile(place, network, BACKGROUND);
     let shell = confine::shell(place, command, network);
     let unconfined = permit.unconfined();
     let jobs = context.jobs();

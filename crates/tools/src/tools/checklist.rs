@@ -1,4 +1,4 @@
-//! The plan's steps with their state. Kept by the desk, shown on the thread's
+//! The plan's steps with their state. Kept in the context, shown on the thread's
 //! status card, given again after a compaction.
 
 use butler_policy::Permit;

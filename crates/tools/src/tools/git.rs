@@ -17,7 +17,7 @@ const DEFAULTS: [&str; 6] = [
     "refs/heads/trunk",
 ];
 
-/// Git in the desk's root.
+/// Git in the context's root.
 pub(super) fn git(context: &ToolContext) -> Git {
     Git::at(context.workplace().root())
 }

@@ -40,7 +40,7 @@ Runs the repo's configured checks (test, lint, build) in the sandbox and leaves 
 present state of the files. Use it when a step is done and always before you hand over for review;
 any later edit makes the receipt stale. For a single test while you work, use Bash. Returns
 passed or failed, one line per check with its counts, the same on the base (run once per base
-commit, also with your new tests: a test of a mended bug must be red there), and the output of
+commit, also with your new tests: a test of a fixed bug must be red there), and the output of
 checks that failed.
 Example: {}";
 

@@ -50,7 +50,7 @@ pub(crate) fn walk<T: Send>(
 ) -> Result<Vec<T>, PlaceError> {
     let (fd, real) = place.open_folder(start)?;
     let rules = Rules::above(place, &real);
-    let crew = Crew::new(Job::Folder {
+    let pool = Pool::new(Job::Folder {
         parent: Arc::new(fd),
         name: c".".to_owned(),
         path: real.as_str().to_owned(),
@@ -61,12 +61,12 @@ pub(crate) fn walk<T: Send>(
     let work = || {
         let mut own = make();
         let mut buffer = vec![MaybeUninit::uninit(); 32 * 1024];
-        while let Some(job) = crew.take() {
+        while let Some(job) = pool.take() {
             if !cancel.is_cancelled() {
                 let more = job.run(&mut buffer, &mut |found| visit(&mut own, found));
-                crew.add(more);
+                pool.add(more);
             }
-            crew.done();
+            pool.done();
         }
         own
     };
@@ -215,12 +215,12 @@ fn entries(folder: BorrowedFd<'_>, buffer: &mut [MaybeUninit<u8>]) -> Vec<(CStri
 }
 
 /// The jobs that wait, and how many threads are busy.
-struct Crew {
+struct Pool {
     state: Mutex<(Vec<Job>, usize)>,
     changed: Condvar,
 }
 
-impl Crew {
+impl Pool {
     fn new(first: Job) -> Self {
         Self {
             state: Mutex::new((vec![first], 0)),

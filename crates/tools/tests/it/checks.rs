@@ -268,14 +268,14 @@ async fn receipts_flag_what_was_done_to_the_checks() {
     assert!(outcome.text.contains(compared), "{}", outcome.text);
 }
 
-const NEW_TEST: &str = "diff --git a/tests/b.sh b/tests/b.sh\n--- /dev/null\n+++ b/tests/b.sh\n@@ -0,0 +1,1 @@\n+grep -q mended code\n";
+const NEW_TEST: &str = "diff --git a/tests/b.sh b/tests/b.sh\n--- /dev/null\n+++ b/tests/b.sh\n@@ -0,0 +1,1 @@\n+grep -q fixed code\n";
 
 #[tokio::test]
-async fn the_test_of_a_mended_bug_is_red_on_the_base() {
+async fn the_test_of_a_fixed_bug_is_red_on_the_base() {
     let mut fixture = Fixture::with_sandbox(vec![check("test", SHELL), check("lint", "true")]);
-    fixture.write("code", "mended");
+    fixture.write("code", "fixed");
     fixture.write("tests/a.sh", "true");
-    fixture.write("tests/b.sh", "grep -q mended code");
+    fixture.write("tests/b.sh", "grep -q fixed code");
     let tree = tree_of(&fixture, "code");
     let (_folder, began) = Began::with(&fixture, &[("code", "broken"), ("tests/a.sh", "true")]);
     let past = Arc::clone(&began);
@@ -306,7 +306,7 @@ async fn the_test_of_a_mended_bug_is_red_on_the_base() {
 #[tokio::test]
 async fn a_test_that_shows_nothing_is_called_that() {
     let mut fixture = Fixture::with_sandbox(vec![check("test", SHELL)]);
-    fixture.write("code", "mended");
+    fixture.write("code", "fixed");
     fixture.write("tests/b.sh", "true");
     let tree = tree_of(&fixture, "code");
     let (_folder, began) = Began::with(&fixture, &[("tests/a.sh", "true")]);

@@ -177,7 +177,7 @@ async fn background_jobs_are_watched_and_stopped() {
 }
 
 #[tokio::test]
-async fn jobs_end_with_their_desk() {
+async fn jobs_end_with_their_context() {
     let fixture = Fixture::with_sandbox(Vec::new());
     fixture
         .call(
@@ -264,13 +264,13 @@ fn a_destructive_command_asks_and_names_the_scripts_it_runs() {
 }
 
 #[tokio::test]
-async fn where_the_walls_are_not_whole_every_command_asks_and_then_runs() {
+async fn where_the_sandbox_is_not_whole_every_command_asks_and_then_runs() {
     type Weaken = fn(butler_sandbox::Sandbox) -> butler_sandbox::Sandbox;
     let kernels: [(&str, Weaken); 2] = [
         ("no user namespaces", |sandbox| {
             sandbox.without_namespaces("asked for").unwrap()
         }),
-        ("nothing", |sandbox| sandbox.without_walls("asked for")),
+        ("nothing", |sandbox| sandbox.without_sandbox("asked for")),
     ];
     for (kernel, weaken) in kernels {
         let fixture = Fixture::with_weaker_sandbox(weaken);

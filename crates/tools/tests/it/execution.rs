@@ -195,7 +195,7 @@ async fn the_deadline_ends_a_call_and_keeps_its_last_words() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn cancelling_the_desk_ends_the_call() {
+async fn cancelling_the_context_ends_the_call() {
     for (listens, expected) in [
         (true, "came this far"),
         (false, "stopped: Read was stopped"),
@@ -274,7 +274,7 @@ fn a_native_tool_cannot_be_replaced() {
 }
 
 #[tokio::test]
-async fn the_checklist_is_kept_on_the_desk() {
+async fn the_checklist_is_kept_in_the_context() {
     let fixture = Fixture::new();
     let shown = fixture
         .call("Checklist", json!({"steps": [

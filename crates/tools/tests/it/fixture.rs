@@ -1,4 +1,4 @@
-//! A scratch folder with a desk in it, and a way to call tools as a role.
+//! A scratch folder with a tool context in it, and a way to call tools as a role.
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -14,7 +14,7 @@ pub struct Fixture {
     pub scratch: TempDir,
     pub root: PathBuf,
     pub executor: Executor,
-    /// Whether the walls are whole.
+    /// Whether the sandbox is whole.
     pub sandboxed: bool,
     pub context: ToolContext,
 }

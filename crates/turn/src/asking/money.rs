@@ -3,7 +3,7 @@
 //! reservation is settled, in the next run if need be.
 
 use butler_protocol::{
-    ActivityState, PurseRefusal, Record, RequestId, ReserveId, TokenUsage, Usd, Waiting,
+    ActivityState, BudgetRefusal, Record, RequestId, ReserveId, TokenUsage, Usd, Waiting,
 };
 
 use crate::{
@@ -186,7 +186,7 @@ impl Machine {
     }
 
     /// One card per refusal; while it is open nobody is asked again.
-    fn ask_for_money(&mut self, refusal: PurseRefusal, out: &mut Out) {
+    fn ask_for_money(&mut self, refusal: BudgetRefusal, out: &mut Out) {
         if let Some(request) = self.state.round.cap_card.clone() {
             self.park_for(request, out);
             return;

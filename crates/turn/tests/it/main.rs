@@ -2,13 +2,13 @@
 #![expect(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 #![expect(clippy::print_stdout, reason = "a replayed simulation shows its steps")]
 
-mod amending;
+mod bad_replies;
 mod circles;
 mod compaction;
 mod decisions;
+mod edits;
 mod folding;
 mod harness;
-mod manners;
 mod plain;
 mod restart;
 mod routing;

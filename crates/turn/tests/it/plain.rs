@@ -1,7 +1,7 @@
 //! The plain path: a message, an answer; tools in between; limits.
 
 use butler_protocol::{
-    ActivityState, Ending, EventId, ModelMessage, PurseRefusal, Record, Role, Speaker, Then,
+    ActivityState, BudgetRefusal, Ending, EventId, ModelMessage, Record, Role, Speaker, Then,
     ToolOutcome, Usd, Waiting,
 };
 use butler_turn::{Budget, Effect, Event, Mark, PEOPLE_SPOKE, PostKind};
@@ -283,7 +283,7 @@ fn without_money_it_asks_once_sleeps_and_goes_on_when_the_cap_is_raised() {
         panic!("{effects:#?}")
     };
     let refused = || {
-        Budget::Refused(PurseRefusal {
+        Budget::Refused(BudgetRefusal {
             budget: "thread".into(),
             cap: Usd::from_cents(500),
             used: Usd::from_cents(500),
@@ -338,7 +338,7 @@ fn a_cap_decided_before_its_card_is_written_down_holds() {
         let Some(Effect::Reserve(first)) = effects.last() else {
             panic!("{effects:#?}")
         };
-        let refused = Budget::Refused(PurseRefusal {
+        let refused = Budget::Refused(BudgetRefusal {
             budget: "thread".into(),
             cap: Usd::from_cents(500),
             used: Usd::from_cents(500),

@@ -1,5 +1,5 @@
 //! The machine in a simulated world, over many seeds: the process dies between
-//! any two steps, letters come twice, answers come late and in any order, the
+//! any two steps, deliveries come twice, answers come late and in any order, the
 //! clock jumps, models and tools misbehave.
 //!
 //! A seed that fails prints the line that replays it, step by step.

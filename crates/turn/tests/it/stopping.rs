@@ -107,7 +107,7 @@ fn a_stop_that_comes_again_stops_nothing_new() {
     assert_eq!(harness.messages().iter().filter(|one| told(one)).count(), 1);
 }
 
-/// What was ordered and not done when the stop came is not done at the next word.
+/// What was requested and not done when the stop came is not done at the next word.
 #[test]
 fn a_stop_withdraws_what_would_begin_or_end_work() {
     for (kind, choice, kept) in [
@@ -119,14 +119,14 @@ fn a_stop_withdraws_what_would_begin_or_end_work() {
     ] {
         let (mut harness, request) = asking(kind);
         let effects = harness.on(Event::Decided(decision(&request, kind, choice)));
-        let ordered = |effect: &Effect| matches!(effect, Effect::CarryOut(_));
-        assert!(effects.iter().any(ordered), "{effects:?}");
+        let requested = |effect: &Effect| matches!(effect, Effect::CarryOut(_));
+        assert!(effects.iter().any(requested), "{effects:?}");
         let effects = harness.on(stop());
         let told = |effect: &Effect| matches!(effect, Effect::Post(post) if post.kind == PostKind::Withdrawn && post.text.contains(request.as_str()));
         assert_eq!(effects.iter().any(told), !kept, "{kind:?} {choice:?}");
         assert!(harness.restart_quietly().is_empty());
         let effects = harness.ana("something else");
-        assert_eq!(effects.iter().any(ordered), kept, "{kind:?} {choice:?}");
+        assert_eq!(effects.iter().any(requested), kept, "{kind:?} {choice:?}");
         let outcome = format!("carried:{request}");
         let lines = harness.log.iter().filter(|entry| matches!(&entry.record, Record::User { event: Some(event), .. } if event.as_str() == outcome));
         assert_eq!(lines.count(), usize::from(!kept), "{kind:?} {choice:?}");

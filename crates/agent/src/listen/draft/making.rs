@@ -20,7 +20,7 @@ use crate::{
 };
 
 const PROMPT: &str = "\
-You turn a person's loose notes into one clear request to a software team. Keep every wish, \
+You turn a person's loose notes into one clear request to a software team. Keep every request, \
 number, name and limit that is in the notes, in the person's language and from their point of \
 view; leave out repetition and second thoughts that the person took back. Add nothing of your \
 own, answer nothing, ask nothing. At most a short paragraph and a list. Reply with the request \

@@ -144,9 +144,9 @@ impl PlaybookCache {
 
 impl Made {
     /// What appeared in a folder, if another folder can use it: nothing but
-    /// installed packages, and those from the ground up.
+    /// installed packages, and those from nothing.
     pub fn of(root: &Path, before: &[String], after: &[String]) -> Option<Self> {
-        let from_the_ground_up = !before.iter().any(|entry| is_installed(entry));
+        let from_nothing = !before.iter().any(|entry| is_installed(entry));
         let entries: Vec<String> = after
             .iter()
             .filter(|entry| !before.contains(entry))
@@ -155,7 +155,7 @@ impl Made {
         let plain = entries
             .iter()
             .all(|entry| (is_installed(entry) || is_lock(entry)) && !entry.contains('\n'));
-        (from_the_ground_up && plain).then(|| Self {
+        (from_nothing && plain).then(|| Self {
             root: root.to_owned(),
             entries,
         })
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn only_installed_packages_serve_another_folder_and_only_from_the_ground_up() {
+    fn only_installed_packages_serve_another_folder_and_only_from_nothing() {
         let root = Path::new("/r");
         let made = |before: &[&str], after: &[&str]| Made::of(root, &list(before), &list(after));
         let found = made(

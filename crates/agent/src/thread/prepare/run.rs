@@ -74,10 +74,10 @@ impl Job {
         .await?;
         let path = self.marker_path();
         let mut marker = Marker::of(&path, self.key(folder.needs()));
-        let standings = thread_status::of_thread(&agent.threads(), &self.thread);
+        let statuses = thread_status::of_thread(&agent.threads(), &self.thread);
         match &marker.state {
             State::Done => return Ok(None),
-            State::Failed(why) if !self.worth_another_try(&marker, &standings) => {
+            State::Failed(why) if !self.worth_another_try(&marker, &statuses) => {
                 return Ok(Some(why.clone()));
             }
             State::Failed(_) | State::Running => {}
@@ -95,8 +95,8 @@ impl Job {
             }
             Outcome::Stopped => return Ok(Some(STOPPED.to_owned())),
         }
-        if !commands.is_empty() && !self.reuse(&folder, &standings).await? {
-            let network = network(&folder, &standings);
+        if !commands.is_empty() && !self.reuse(&folder, &statuses).await? {
+            let network = network(&folder, &statuses);
             if let Some(warning) = self.run(&folder, &mut marker, network).await? {
                 return Ok(Some(warning));
             }
@@ -114,12 +114,12 @@ impl Job {
     async fn reuse(
         &self,
         folder: &Folder<'_>,
-        standings: &[ThreadStatus],
+        statuses: &[ThreadStatus],
     ) -> Result<bool, AgentError> {
         if folder.reuse(Some(&self.thread)).await? {
             return Ok(true);
         }
-        if network(folder, standings) == Network::Host {
+        if network(folder, statuses) == Network::Host {
             return Ok(false);
         }
         let repo = &self.agent.repo;
@@ -172,8 +172,8 @@ impl Job {
     /// A failure is tried again when somebody speaks, by a new life of the role that
     /// met it, and after a while. Other commands, manifests and programs are another
     /// key.
-    fn worth_another_try(&self, marker: &Marker, standings: &[ThreadStatus]) -> bool {
-        let spoke = standings.iter().filter_map(|one| one.facts.person_spoke_ms);
+    fn worth_another_try(&self, marker: &Marker, statuses: &[ThreadStatus]) -> bool {
+        let spoke = statuses.iter().filter_map(|one| one.facts.person_spoke_ms);
         let restarted = marker
             .tried
             .is_none_or(|(role, epoch)| role == self.agent.role() && epoch != self.agent.epoch.0);
@@ -285,8 +285,8 @@ const STOPPED: &str = "the worktree's preparation was stopped";
 
 /// Open for what the default branch holds, and for what this thread made of it
 /// unless text from outside may have had a hand in it (docs/decisions/0020).
-fn network(folder: &Folder<'_>, standings: &[ThreadStatus]) -> Network {
-    let tainted = standings.iter().any(|one| one.facts.taint.is_some());
+fn network(folder: &Folder<'_>, statuses: &[ThreadStatus]) -> Network {
+    let tainted = statuses.iter().any(|one| one.facts.taint.is_some());
     if tainted && !folder.as_default() {
         Network::Loopback
     } else {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use butler_policy::{Judgement, Question as Asking};
 use butler_protocol::{
-    DecisionKind, PurseRefusal, Record, Remark, RequestId, Subject, Then, ToolCall, ToolOutcome,
+    BudgetRefusal, DecisionKind, Record, Remark, RequestId, Subject, Then, ToolCall, ToolOutcome,
     Waiting,
 };
 use butler_tools::{batches, interrupted};
@@ -217,7 +217,7 @@ impl Worker {
     pub(super) async fn ask_for_money(
         &mut self,
         request: RequestId,
-        refusal: PurseRefusal,
+        refusal: BudgetRefusal,
     ) -> Result<(), AgentError> {
         let card = NewCard {
             request: request.clone(),

@@ -35,7 +35,7 @@ impl Worker {
                 };
                 let mut all = self.context(heard.ts.as_ref(), cards).await?;
                 all.extend(self.closed_note(&heard));
-                all.extend(self.lane_note(&heard, hand_over.as_deref()));
+                all.extend(self.fast_track_note(&heard, hand_over.as_deref()));
                 let findings = matches!(hand_over.as_deref(), Some(HandOver::Findings { .. }));
                 if let Some(body) = hand_over {
                     self.receive(&heard.event, *body).await?;
@@ -93,8 +93,8 @@ impl Worker {
                 self.start(draft::make(context, model, notes, ack, cancel));
                 None
             }
-            Mail::Amended { change, ack } => {
-                self.feed(Event::Amended(*change));
+            Mail::Edited { change, ack } => {
+                self.feed(Event::Edited(*change));
                 ack
             }
             Mail::Act { asked, ack } => {

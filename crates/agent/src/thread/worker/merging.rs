@@ -1,4 +1,4 @@
-//! A person's acts on the thread, and the wait for a forge that said no to a
+//! A person's actions on the thread, and the wait for a forge that said no to a
 //! merge: beside the machine, so that the role hears and answers meanwhile.
 
 use butler_protocol::PersonAct;

@@ -61,7 +61,7 @@ impl Worker {
             context.role()
         ));
         self.start(async move {
-            // The log has it; saying so is a courtesy.
+            // The log has it; telling it is a courtesy.
             let said = context
                 .poster
                 .say(&context.thread, idem, &text, Vec::new())
@@ -110,9 +110,9 @@ impl Worker {
         if !matches!(heard.speaker, Speaker::Person { .. }) {
             return None;
         }
-        let standings =
+        let statuses =
             thread_status::of_thread(&self.context.agent.threads(), &self.context.thread);
-        let closed = standings.iter().any(|standing| standing.facts.is_closed());
+        let closed = statuses.iter().any(|status| status.facts.is_closed());
         closed.then(|| Heard {
             event: EventId::new(format!("closed:{}", heard.event)),
             ts: None,
@@ -125,14 +125,14 @@ impl Worker {
     }
 
     /// With a verdict comes how much of a look back it takes.
-    pub(super) fn lane_note(&self, heard: &Heard, body: Option<&HandOver>) -> Option<Heard> {
+    pub(super) fn fast_track_note(&self, heard: &Heard, body: Option<&HandOver>) -> Option<Heard> {
         let looks_back = right(self.context.role(), "ProposeMerge") != Right::No;
         if !looks_back || !matches!(body, Some(HandOver::Verdict { .. })) {
             return None;
         }
         let fast_track = FastTrack::of(&self.context.agent.threads(), &self.context.thread);
         fast_track.note().map(|text| Heard {
-            event: EventId::new(format!("lane:{}", heard.event)),
+            event: EventId::new(format!("fast-track:{}", heard.event)),
             ts: None,
             speaker: Speaker::Runtime,
             text,

@@ -8,7 +8,7 @@ use std::{
 };
 
 use butler_protocol::ToolSpec;
-use butler_rehearsal::{Rehearsal, Scenario, ScenarioError, mailbox};
+use butler_rehearsal::{Rehearsal, Scenario, ScenarioError, manual_model};
 use butler_tools::Registry;
 
 use crate::{error::CliError, exit::Exit, process, supervise::READY, ui::Ui};
@@ -101,7 +101,7 @@ fn serve(file: &Path, listen: SocketAddr, strict: bool, ui: &Ui) -> Result<Exit,
 fn post(dir: &Path, listen: SocketAddr, ui: &Ui) -> Result<Exit, CliError> {
     process::start_log("mailbox");
     process::run(async move |cancel| {
-        let open = mailbox(dir, listen, cancel.clone())
+        let open = manual_model(dir, listen, cancel.clone())
             .await
             .map_err(CliError::internal)?;
         ui.line(format_args!("{READY} {}", open.base_url()))?;

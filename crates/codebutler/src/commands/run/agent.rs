@@ -8,10 +8,9 @@ use butler_slack::{Control, SharedEpoch};
 
 use crate::{
     commands::{environment, set_up_here},
-    door,
     error::CliError,
     exit::Exit,
-    log, process,
+    hub_access, log, process,
     supervise::READY,
     ui::Ui,
     wiring,
@@ -32,8 +31,8 @@ pub fn run(role: Role, ui: &Ui) -> Result<Exit, CliError> {
         let control = Control::new(&config.hub, config.bot_token.clone(), epoch);
         let control = control.map_err(CliError::internal)?.with_patience(PATIENCE);
         let forwarding = tokio::spawn(log::forward(control, lines, cancel.child_token()));
-        if !door::hub_runs(&settings)? {
-            let (hub, remedy) = (&config.hub, door::STARTS_A_HUB);
+        if !hub_access::hub_runs(&settings)? {
+            let (hub, remedy) = (&config.hub, hub_access::STARTS_A_HUB);
             ui.note(format_args!("waiting for the hub at {hub}; {remedy}"));
         }
         let ready = || {

@@ -11,10 +11,9 @@ use tracing::info;
 use crate::commands::run::listen::{Listen, not_started};
 use crate::{
     commands::{environment, set_up_here},
-    door,
     error::CliError,
     exit::Exit,
-    log, process,
+    hub_access, log, process,
     supervise::READY,
     ui::Ui,
     wiring,
@@ -130,7 +129,7 @@ async fn stand_by(
 }
 
 fn tokens(settings: &Settings, as_json: bool, ui: &Ui) -> Result<Exit, CliError> {
-    let repo = door::repo_tokens(settings)?;
+    let repo = hub_access::repo_tokens(settings)?;
     let mut tokens = Tokens::open(&wiring::hub_folder(settings)).map_err(CliError::internal)?;
     let person = tokens.ensure_person("you").map_err(CliError::internal)?;
     if as_json {

@@ -5,9 +5,9 @@ use butler_config::Settings;
 use crate::commands::run::up::login_link;
 use crate::{
     commands::{environment, set_up_here},
-    door,
     error::CliError,
     exit::Exit,
+    hub_access,
     ui::Ui,
     wiring,
 };
@@ -19,9 +19,9 @@ pub struct Args {}
 pub fn run(_args: &Args, ui: &Ui) -> Result<Exit, CliError> {
     let settings = Settings::load(&set_up_here()?, &environment)?;
     let url = wiring::hub_url(&settings)?;
-    if !door::hub_runs(&settings)? {
+    if !hub_access::hub_runs(&settings)? {
         let error = CliError::user(format!("no hub runs at {url}"));
-        return Err(error.hint(door::STARTS_A_HUB));
+        return Err(error.hint(hub_access::STARTS_A_HUB));
     }
     ui.line(login_link(&settings, url.as_str())?)?;
     Ok(Exit::Done)

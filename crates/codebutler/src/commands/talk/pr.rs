@@ -176,7 +176,7 @@ fn check_word(state: CheckState) -> &'static str {
     }
 }
 
-/// What the person can mend, and what the machine did.
+/// What the person can fix, and what the machine did.
 pub fn trouble(error: Error) -> CliError {
     match error {
         Error::NoPull { .. } => CliError::user(error).hint("`codebutler pr list --all` lists them"),

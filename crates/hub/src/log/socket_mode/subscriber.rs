@@ -35,7 +35,7 @@ const FAREWELL: Duration = Duration::from_secs(10);
 const KEPT: usize = 512;
 
 /// What the client at the other end is like.
-pub(super) struct Manners {
+pub(super) struct Client {
     /// It understands our words beside Slack's.
     pub(super) knows_us: bool,
     /// It asked for frequent refreshes.
@@ -48,7 +48,7 @@ struct Subscriber {
     app: Arc<App>,
     agent: Agent,
     epoch: Epoch,
-    manners: Manners,
+    client: Client,
     socket: WebSocket,
     queue: Queue,
     kept: HashMap<u64, Arc<LoggedEvent>>,
@@ -64,7 +64,7 @@ enum End {
 }
 
 /// Serves a connection until it ends; never fails loudly, the client comes back.
-pub(super) async fn serve(app: Arc<App>, agent: Agent, manners: Manners, socket: WebSocket) {
+pub(super) async fn serve(app: Arc<App>, agent: Agent, client: Client, socket: WebSocket) {
     // Heard before read: an event between the two is found twice, not never.
     let notices = app.notices.subscribe();
     let caller = agent.clone();
@@ -87,7 +87,7 @@ pub(super) async fn serve(app: Arc<App>, agent: Agent, manners: Manners, socket:
         app,
         agent,
         epoch,
-        manners,
+        client,
         socket,
         queue: Queue::default(),
         kept: HashMap::new(),
@@ -99,7 +99,7 @@ pub(super) async fn serve(app: Arc<App>, agent: Agent, manners: Manners, socket:
     debug!(%role, %epoch, queued, "subscriber gone");
     match end {
         End::Gone => {}
-        End::Stale if subscriber.manners.knows_us => {
+        End::Stale if subscriber.client.knows_us => {
             let _ = subscriber.say(&goodbye("stale_epoch")).await;
         }
         // A stranger would take the frame for an invitation to reconnect.
@@ -118,7 +118,7 @@ impl Subscriber {
         pings.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut checks = interval(Duration::from_secs(1));
         checks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let life = if self.manners.refreshes {
+        let life = if self.client.refreshes {
             SHORT_LIFE
         } else {
             LIFE
@@ -251,7 +251,7 @@ impl Subscriber {
     async fn send_overdue(&mut self) -> Result<(), axum::Error> {
         let again = self
             .queue
-            .overdue(std::time::Instant::now(), !self.manners.knows_us);
+            .overdue(std::time::Instant::now(), !self.client.knows_us);
         for (seq, attempt) in again {
             self.send_event(seq, attempt).await?;
         }

@@ -199,7 +199,7 @@ fn token(inner: &str, names: &Names) -> Markup {
     link(&target, label.as_deref().unwrap_or(&target))
 }
 
-/// Whether a link leads to the web or to a letter, and not to a script.
+/// Whether a link leads to the web or to a mail address, and not to a script.
 pub(crate) fn is_web(target: &str) -> bool {
     let target = target.to_ascii_lowercase();
     ["http://", "https://", "mailto:"]

@@ -54,7 +54,7 @@ fn body(bill: &Bill) -> Markup {
                 p { "Every model call is priced here as soon as it is made." } }
         } @else {
             div.tiles {
-                (tile("Together", bill.total, &format!("{} model calls", bill.calls)))
+                (tile("Total", bill.total, &format!("{} model calls", bill.calls)))
                 (tile("Today", bill.today, &format!("of {} a day", bill.day_cap)))
                 (tile("Per call", average(bill), &format!("cap {} a thread", bill.thread_cap)))
             }

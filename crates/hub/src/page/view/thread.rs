@@ -9,12 +9,11 @@ use serde_json::Value;
 use crate::page::{
     composer::composer,
     layout::{self, Around, Here, Live},
-    person_acts,
     render::{
         message::{self, Scene},
         text::Names,
     },
-    status,
+    status, thread_actions,
 };
 use crate::{views::overview::ThreadView, workspace::channels::Channel};
 
@@ -131,7 +130,7 @@ fn title(page: &ThreadPage) -> String {
 
 fn rail(page: &ThreadPage) -> Markup {
     html! {
-        div data-part="status" { (status::card(&page.view, page.around.slack.is_none())) (decisions(&page.view.decisions)) (person_acts::buttons(&page.view, page.around.slack.is_none())) }
+        div data-part="status" { (status::card(&page.view, page.around.slack.is_none())) (decisions(&page.view.decisions)) (thread_actions::buttons(&page.view, page.around.slack.is_none())) }
     }
 }
 

@@ -96,7 +96,7 @@ fn click_meant(tx: &Tx<'_>, said: &Said<'_>) -> Result<Option<Click>, Trouble> {
 /// `approve <id>` or `reject <id>` in a message decides, where that is
 /// unambiguous. The words count in the card's own thread; anywhere else they are
 /// only words.
-pub(crate) fn heed(
+pub(crate) fn apply(
     tx: &mut Tx<'_>,
     rules: &Rules,
     said: &Said<'_>,

@@ -270,7 +270,7 @@ impl Filling<'_> {
         let known = self
             .app
             .store
-            .read(move |db| mirror::standing(db, &us, &channel, &wanted))
+            .read(move |db| mirror::reactions_of_people(db, &us, &channel, &wanted))
             .await?;
         let known: BTreeSet<(String, String)> = known
             .into_iter()

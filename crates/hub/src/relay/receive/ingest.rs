@@ -49,7 +49,7 @@ async fn work(app: &Arc<App>, relay: &Arc<Relay>) {
             _ = beat.tick() => {
                 beats += 1;
                 if let Err(trouble) = channel_requests::look(app, relay).await {
-                    error!(%trouble, "the wishes of repos cannot be read");
+                    error!(%trouble, "the channel requests of repos cannot be read");
                 }
             }
         }

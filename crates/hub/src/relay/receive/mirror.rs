@@ -11,7 +11,7 @@ use crate::{
     error::Trouble,
     identity::Person,
     person_api::person_actions::{
-        self, person_acts,
+        self, thread_actions,
         words::{self, Said},
     },
     store::tx::Tx,
@@ -177,14 +177,14 @@ pub(crate) fn said(
     };
     entry.stamp = words::kind_of(tx, rules, &words, &us.user)?;
     if entry.stamp == StampKind::Message
-        && let Some(act) = person_acts::meant(tx.db(), &words)?
+        && let Some(act) = thread_actions::meant(tx.db(), &words)?
     {
         entry.stamp = StampKind::Act;
         entry.reference = Some(act.as_str().to_owned());
         entry.to = vec![act.role()];
     }
     message::record(tx, entry)?;
-    words::heed(tx, rules, &words, &repo)?;
+    words::apply(tx, rules, &words, &repo)?;
     Ok(true)
 }
 
@@ -237,7 +237,7 @@ pub(crate) fn reacted(
 }
 
 /// Who stands behind which reaction on a message, people only.
-pub(crate) fn standing(
+pub(crate) fn reactions_of_people(
     db: &Connection,
     us: &Us,
     channel: &ChannelId,

@@ -83,7 +83,7 @@ const MERGE: &[Field] = &[
     ("knowledge", "Only knowledge", How::YesNo("yes", "no")),
 ];
 const CAP: &[Field] = &[
-    ("purse", "Budget", How::Row),
+    ("budget", "Budget", How::Row),
     ("cap", "It holds", How::Money),
     ("used", "Spent or set aside", How::Money),
 ];

@@ -487,7 +487,7 @@ fn every_kind_says_all_of_its_fields() {
         "evidence": ["unverified", "3 files"], "new_field": [1, {"deep": "x"}]});
     let learning = json!({"file": "coder.md", "change": {"is": "passage", "old": "a\n",
         "new": "b", "why": "w"}});
-    let cap = json!({"purse": "thread", "cap": 5_000_000_000i64, "used": 4_990_000_001i64});
+    let cap = json!({"budget": "thread", "cap": 5_000_000_000i64, "used": 4_990_000_001i64});
     for (kind, subject, lines) in [
         (
             DecisionKind::Merge,

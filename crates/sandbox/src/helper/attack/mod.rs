@@ -1,4 +1,4 @@
-//! The sandbox's own burglar: tries to get out, from inside, and says what held.
+//! The sandbox's own attacker: tries to get out, from inside, and says what held.
 //!
 //! The self-test runs these in every process that wants to run commands, the
 //! tests of this cell run them too, and run them once outside to see that they

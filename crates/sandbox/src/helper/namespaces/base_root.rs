@@ -1,9 +1,9 @@
-//! The ground: a root with all that is the same for command after command,
+//! The base root: one with all that is the same for command after command,
 //! built once by the helper.
 //!
 //! There are two mount namespaces. The outer one has the host's root, and the
 //! helper waits in it; what a cell adds, its worktree above all, is cloned there.
-//! The inner one holds the ground alone: the host's root leaves it here, because
+//! The inner one holds the base root alone: the host's root leaves it here, because
 //! letting go of a root waits for every processor of the machine. Each cell gets a
 //! copy of the inner one (see `cell`), so nothing that is mounted for one is there
 //! for the next.
@@ -47,7 +47,7 @@ impl Outer {
         mount_change("/", follow).doing("keep mounts to ourselves")?;
         let proc = folder("/proc")?;
         let namespace = own_namespace(&proc)?;
-        tmpfs(COVERS).doing("make room for covers")?;
+        tmpfs(COVERS).doing("make space for covers")?;
         let host = Host {
             root: folder("/")?,
             covers: Path::new(COVERS),
@@ -59,7 +59,7 @@ impl Outer {
         })
     }
 
-    /// Builds a ground, and comes back.
+    /// Builds a base root, and comes back.
     pub(crate) fn build(&self, wanted: &spec::BaseRoot) -> Result<BaseRoot, Failed> {
         sys::unshare(UnshareFlags::NEWNS).doing("make the inner mount namespace")?;
         let inner = own_namespace(&self.proc)?;
@@ -82,7 +82,7 @@ impl Outer {
     }
 }
 
-/// A ground that stands: the namespace that every cell gets a copy of.
+/// A base root that stands: the namespace that every cell gets a copy of.
 pub(crate) struct BaseRoot {
     pub(crate) inner: OwnedFd,
 }

@@ -1,4 +1,4 @@
-//! A root for one command: a copy of the ground, and on it the worktree, scratch
+//! A root for one command: a copy of the base root, and on it the worktree, scratch
 //! space and `/proc`, which are new in every cell.
 
 use std::{os::fd::OwnedFd, path::Path};
@@ -44,17 +44,17 @@ impl<'a> Cell<'a> {
         })
     }
 
-    /// Furnishes a copy of the ground and enters it. Nothing of the host is in
+    /// Furnishes a copy of the base root and enters it. Nothing of the host is in
     /// reach afterwards but what was shown.
     pub(crate) fn enter(&self, base_root: &BaseRoot, limits: &Limits) -> Result<(), Failed> {
-        // While the host's own is in sight: the kernel asks for that.
+        // While the host's own can be seen: the kernel asks for that.
         let proc = proc::detached_for(limits)?;
         enter(&base_root.inner)?;
-        sys::unshare(UnshareFlags::NEWNS).doing("copy the ground")?;
+        sys::unshare(UnshareFlags::NEWNS).doing("copy the base root")?;
         let root = Root(folder("/")?);
         put_scratch(&root, &self.scratch)?;
         root.put(&proc, Path::new("proc"), true)?;
-        // A terminal is a convenience: without it the walls are the same.
+        // A terminal is a convenience: without it the sandbox is the same.
         if let Ok(terminals) = terminals() {
             root.put(&terminals, Path::new("dev/pts"), true)?;
         }

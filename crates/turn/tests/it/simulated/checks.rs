@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use butler_protocol::{CallId, ModelMessage, Record, ReserveId, Speaker};
 
-use super::{driver::World, hub::Letter};
+use super::{driver::World, hub::Delivery};
 
 /// A provider would take this request: results follow their calls, one each.
 pub(crate) fn check_request(messages: &[ModelMessage]) {
@@ -48,14 +48,14 @@ pub(crate) fn check_end(world: &World) {
     );
 }
 
-/// Every letter is in the log once, and a model has seen it unless somebody
+/// Every delivery is in the log once, and a model has seen it unless somebody
 /// stopped the work or it failed. Only a person's word ends the pause after
 /// roles have talked among themselves for long.
 fn check_messages(world: &World) {
     let heard = world.heard();
-    let sent = world.hub.mail.iter().filter_map(|mail| match &mail.letter {
-        Letter::Message(message) => Some(message),
-        Letter::Decision(_) | Letter::Stop => None,
+    let sent = world.hub.mail.iter().filter_map(|mail| match &mail.what {
+        Delivery::Message(message) => Some(message),
+        Delivery::Decision(_) | Delivery::Stop => None,
     });
     let asleep = world.machine.parked().is_some();
     for message in sent {

@@ -1,5 +1,5 @@
 //! A driver as `team` has one, in a world where everything can go wrong between
-//! any two steps: the process dies, letters come twice, answers come late and in
+//! any two steps: the process dies, deliveries come twice, answers come late and in
 //! any order, the clock jumps.
 
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -16,7 +16,7 @@ use crate::harness::plain;
 
 use super::{
     dice::Dice,
-    hub::{Hub, Letter, Mail},
+    hub::{Delivery, Hub, Mail},
 };
 
 /// Crashes are bounded, so that a run comes to its end.
@@ -46,7 +46,7 @@ pub(crate) struct World {
     pub(crate) machine: Machine,
     pub(crate) effects: VecDeque<Effect>,
     pub(crate) ops: Vec<Op>,
-    /// The letter whose effects are being carried out.
+    /// The delivery whose effects are being carried out.
     pub(crate) reading: Option<usize>,
     /// What the provider really charged.
     pub(crate) charged: HashMap<ReserveId, i64>,
@@ -96,7 +96,7 @@ impl World {
             let message = crate::harness::heard(number, speaker, &format!("word-{number}-"));
             let at_ms = i64::try_from(dice.below(20_000)).unwrap();
             hub.mail.push(Mail {
-                letter: Letter::Message(message),
+                what: Delivery::Message(message),
                 at_ms,
                 acknowledged: false,
             });
@@ -104,7 +104,7 @@ impl World {
         if dice.percent(15) {
             let at_ms = i64::try_from(dice.below(20_000)).unwrap();
             hub.mail.push(Mail {
-                letter: Letter::Stop,
+                what: Delivery::Stop,
                 at_ms,
                 acknowledged: false,
             });

@@ -1,24 +1,24 @@
 //! The simulated hub: posts by key, money by reservation, cards by request, and
-//! letters that are delivered until they are acknowledged.
+//! deliveries that are repeated until they are acknowledged.
 
 use std::collections::{HashMap, HashSet};
 
 use butler_protocol::{
-    Choice, Decision, DecisionKind, Idem, PurseRefusal, RequestId, ReserveId, Usd,
+    BudgetRefusal, Choice, Decision, DecisionKind, Idem, RequestId, ReserveId, Usd,
 };
 use butler_turn::{Budget, Heard, Order, Reserve, Settle};
 
 use super::dice::Dice;
 
 #[derive(Debug, Clone)]
-pub(crate) enum Letter {
+pub(crate) enum Delivery {
     Message(Heard),
     Decision(Decision),
     Stop,
 }
 
 pub(crate) struct Mail {
-    pub(crate) letter: Letter,
+    pub(crate) what: Delivery,
     /// Not before this time.
     pub(crate) at_ms: i64,
     pub(crate) acknowledged: bool,
@@ -69,7 +69,7 @@ impl Hub {
         }
         let cap = Usd::from_nanos(self.cap);
         let answer = if self.used() + amount > self.cap {
-            Budget::Refused(PurseRefusal {
+            Budget::Refused(BudgetRefusal {
                 budget: "thread".into(),
                 cap,
                 used: Usd::from_nanos(self.used()),
@@ -112,7 +112,7 @@ impl Hub {
         let decision = super::driver::decision(request, kind, choice);
         let at_ms = at_ms + i64::try_from(dice.below(5000)).unwrap();
         self.mail.push(Mail {
-            letter: Letter::Decision(decision),
+            what: Delivery::Decision(decision),
             at_ms,
             acknowledged: false,
         });

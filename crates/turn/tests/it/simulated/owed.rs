@@ -11,7 +11,7 @@
 
 use butler_protocol::{CallId, Choice, DecisionKind, Ending, Entry, Record, Speaker};
 
-use super::{driver::World, hub::Letter};
+use super::{driver::World, hub::Delivery};
 
 /// The tools that speak to people or to other roles in the thread.
 const SPEAKING: [&str; 6] = [
@@ -157,7 +157,7 @@ fn check_presses(world: &World) {
         log.iter().filter(is_it).count()
     };
     for mail in &world.hub.mail {
-        let Letter::Decision(decision) = &mail.letter else {
+        let Delivery::Decision(decision) = &mail.what else {
             continue;
         };
         let (request, kind) = (&decision.request, decision.kind);

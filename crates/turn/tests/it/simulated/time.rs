@@ -1,15 +1,15 @@
-//! Letters and the clock.
+//! Deliveries and the clock.
 
 use butler_protocol::{EventId, Waiting};
 use butler_turn::Event;
 
 use super::{
     driver::World,
-    hub::{Letter, Mail},
+    hub::{Delivery, Mail},
 };
 
 impl World {
-    /// Letters come in order, until they are acknowledged; now and then one
+    /// Deliveries come in order, until they are acknowledged; now and then one
     /// comes again all the same.
     pub(crate) fn deliver(&mut self) -> bool {
         let due = |mail: &Mail| !mail.acknowledged && mail.at_ms <= self.now_ms;
@@ -33,13 +33,13 @@ impl World {
 
     fn read(&mut self, at: usize) {
         self.reading = Some(at);
-        match self.hub.mail[at].letter.clone() {
-            Letter::Message(message) => self.feed(Event::Heard(vec![message])),
-            Letter::Decision(decision) => {
+        match self.hub.mail[at].what.clone() {
+            Delivery::Message(message) => self.feed(Event::Heard(vec![message])),
+            Delivery::Decision(decision) => {
                 self.hub.decided(&decision);
                 self.feed(Event::Decided(decision));
             }
-            Letter::Stop => self.feed(Event::Stop {
+            Delivery::Stop => self.feed(Event::Stop {
                 event: EventId::new(format!("stop-{at}")),
                 by: "ana".into(),
             }),
@@ -92,7 +92,7 @@ impl World {
                 );
                 let at_ms = self.now_ms;
                 self.hub.mail.push(Mail {
-                    letter: Letter::Message(message),
+                    what: Delivery::Message(message),
                     at_ms,
                     acknowledged: false,
                 });

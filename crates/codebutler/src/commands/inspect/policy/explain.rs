@@ -34,7 +34,7 @@ pub struct Check {
 }
 
 pub fn explain(args: &Explain, ui: &Ui) -> Result<Exit, CliError> {
-    let found = Ground::here()?.judge(&args.command);
+    let found = Rules::here()?.judge(&args.command);
     ui.line(format_args!("{}", found.tier.as_str().bold()))?;
     ui.line(format_args!("  why: {}", found.reason))?;
     if let Some(part) = found.part {
@@ -54,10 +54,10 @@ struct Question {
 }
 
 pub fn check(_: &Check, ui: &Ui) -> Result<Exit, CliError> {
-    let ground = Ground::here()?;
+    let rules = Rules::here()?;
     jsonl::answer_each(ui, |question| match question {
         Ok(Question { id, command }) => {
-            let found = ground.judge(&command);
+            let found = rules.judge(&command);
             json!({"id": id, "tier": found.tier, "reason": found.reason})
         }
         Err(bad) => json!({"id": bad.id, "error": bad.problem}),
@@ -65,13 +65,13 @@ pub fn check(_: &Check, ui: &Ui) -> Result<Exit, CliError> {
 }
 
 /// What commands are judged against.
-struct Ground {
+struct Rules {
     root: String,
     home: String,
     overrides: Overrides,
 }
 
-impl Ground {
+impl Rules {
     fn here() -> Result<Self, CliError> {
         let here = env::current_dir()?;
         let settings = settings_around(&here)?;

@@ -47,7 +47,7 @@ pub struct ToolSession {
 
 struct Place {
     folder: Folder,
-    desk: ToolContext,
+    context: ToolContext,
     overrides: Overrides,
 }
 
@@ -94,7 +94,7 @@ impl ToolSession {
         };
         let at = self.place(root).await?;
         let place = &self.places[at];
-        let root = place.desk.workplace().root().display().to_string();
+        let root = place.context.workplace().root().display().to_string();
         let circumstances = Circumstances {
             role,
             thread: &self.thread,
@@ -108,7 +108,7 @@ impl ToolSession {
             sandboxed: self.sandbox.strength().is_whole(),
         };
         Ok(match self.executor.judge(&call, &circumstances) {
-            Judgement::Run(permit) => self.executor.run(&call, permit, &place.desk).await,
+            Judgement::Run(permit) => self.executor.run(&call, permit, &place.context).await,
             Judgement::Ask(question) => ToolOutcome::error(refused(&question)),
             Judgement::Refuse(refusal) => ToolOutcome::error(refusal.to_string()),
         })
@@ -117,7 +117,7 @@ impl ToolSession {
     /// Ends what still runs in the background.
     pub async fn close(self) {
         for place in &self.places {
-            place.desk.jobs().stop_all().await;
+            place.context.jobs().stop_all().await;
         }
     }
 
@@ -135,7 +135,7 @@ impl ToolSession {
             None => self.open_place(folder)?,
         };
         if self.places.len() >= PLACES {
-            self.places.remove(0).desk.jobs().stop_all().await;
+            self.places.remove(0).context.jobs().stop_all().await;
         }
         self.places.push(place);
         Ok(self.places.len() - 1)
@@ -157,10 +157,10 @@ impl ToolSession {
         };
         let workplace =
             Workplace::open(&folder.path, checks, surroundings).map_err(CliError::user)?;
-        let desk = ToolContext::new(Arc::new(workplace), self.cancel.child_token());
+        let context = ToolContext::new(Arc::new(workplace), self.cancel.child_token());
         Ok(Place {
             folder,
-            desk: desk.with_sandbox(Arc::clone(&self.sandbox)),
+            context: context.with_sandbox(Arc::clone(&self.sandbox)),
             overrides,
         })
     }

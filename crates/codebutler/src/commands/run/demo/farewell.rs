@@ -9,7 +9,7 @@ use butler_protocol::Role;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::{door, error::CliError, person::Person, ui::Ui};
+use crate::{error::CliError, hub_access, person::Person, ui::Ui};
 
 /// How often the board is looked at.
 const LOOK: Duration = Duration::from_millis(250);
@@ -85,7 +85,7 @@ async fn reported(person: &Person, root: &str) -> bool {
 }
 
 async fn say(settings: &Settings, url: &str, root: &str, end: &str) -> Result<(), CliError> {
-    let tokens = door::repo_tokens(settings)?;
+    let tokens = hub_access::repo_tokens(settings)?;
     let Some(pm) = tokens.agents.get(&Role::Pm) else {
         return Ok(());
     };

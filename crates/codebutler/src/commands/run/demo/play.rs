@@ -144,7 +144,7 @@ fn bill(thread: &Value, ui: &Ui) -> Result<(), CliError> {
     let total = Usd::from_nanos(cost["used"].as_i64().unwrap_or(0));
     ui.line(format_args!(
         "  {:<11} {total}  at rehearsal prices",
-        "together"
+        "total"
     ))?;
     Ok(())
 }

@@ -135,7 +135,7 @@ async fn settled(
     opening: &Opening,
     cancel: &CancellationToken,
 ) -> Result<Option<String>, CliError> {
-    let over = |standing: &Status| standing.ready.is_some() || standing.deaths >= TRIES;
+    let over = |status: &Status| status.ready.is_some() || status.deaths >= TRIES;
     let slow = tokio::time::sleep(SLOW);
     tokio::pin!(slow);
     let mut shown = false;

@@ -1,4 +1,4 @@
-//! Room on the disks that the team writes to.
+//! Free space on the disks that the team writes to.
 
 use std::path::Path;
 
@@ -30,7 +30,11 @@ fn space(name: &'static str, folder: &Path) -> Finding {
 fn judge(name: &'static str, free: u64) -> Finding {
     let figure = format!("{:.1} GB free", free as f64 / GIB as f64);
     if free < GIB / 4 {
-        Finding::failed(name, figure, "make room: worktrees and builds need some GB")
+        Finding::failed(
+            name,
+            figure,
+            "free some space: worktrees and builds need some GB",
+        )
     } else if free < 5 * GIB {
         Finding::warning(name, figure, "worktrees and builds need some GB")
     } else {
@@ -44,7 +48,7 @@ mod tests {
     use crate::commands::setup::doctor::disk::*;
 
     #[test]
-    fn little_room_is_a_warning_and_none_a_failure() {
+    fn little_space_is_a_warning_and_none_a_failure() {
         for (free, level) in [
             (100 * GIB, Level::Ok),
             (2 * GIB, Level::Warning),

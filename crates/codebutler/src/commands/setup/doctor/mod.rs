@@ -48,7 +48,7 @@ pub struct Place {
 /// A part of the examination.
 pub type Probe = fn(&Place) -> Vec<Finding>;
 
-/// All parts, in the order in which people read them. A room that needs
+/// All parts, in the order in which people read them. A part that needs
 /// something of the machine adds its probe here.
 const PROBES: &[Probe] = &[
     git::examine,

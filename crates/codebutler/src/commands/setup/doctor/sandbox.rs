@@ -1,4 +1,4 @@
-//! What the kernel confines. The sandbox attacks its own walls from inside; one
+//! What the kernel confines. The sandbox attacks itself from inside; one
 //! attack that succeeds is a failed line, not a footnote.
 
 use std::env;

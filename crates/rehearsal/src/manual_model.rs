@@ -5,7 +5,7 @@
 //! ```text
 //! <dir>/waiting/<role>-<id>.md     a request; gone when it is answered or given up
 //! <dir>/answers/<role>-<id>.yaml   write this: plain text, or say/call (see the request)
-//! <dir>/answers/<role>-<id>.problem   what was wrong with an answer; mend the .yaml
+//! <dir>/answers/<role>-<id>.problem   what was wrong with an answer; correct the .yaml
 //! ```
 //!
 //! The id is made from the request, so an agent that was killed and asks again
@@ -35,7 +35,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     answer::{Answer, Part, answer},
-    letter, server,
+    manual_request, server,
 };
 
 /// How often the folder is looked at.
@@ -43,9 +43,9 @@ const LOOK: Duration = Duration::from_millis(200);
 /// A sign of life for the client's idle timer, every so many looks.
 const LOOKS_PER_SIGN: u32 = 25;
 
-/// A mailbox that could not be opened.
+/// A mailbox folder that could not be opened.
 #[derive(Debug, thiserror::Error)]
-pub enum MailboxError {
+pub enum ManualModelError {
     /// The folder cannot be used.
     #[error("mailbox folder {path}")]
     Folder {
@@ -66,7 +66,7 @@ pub enum MailboxError {
 
 /// An open mailbox. It closes when its token is cancelled or it is dropped.
 #[derive(Debug)]
-pub struct Mailbox {
+pub struct ManualModel {
     address: SocketAddr,
     cancel: CancellationToken,
     task: JoinHandle<()>,
@@ -75,25 +75,25 @@ pub struct Mailbox {
 /// Opens a mailbox in `dir`, serving on `listen`.
 ///
 /// # Errors
-/// [`MailboxError`] naming the folder or the address.
-pub async fn mailbox(
+/// [`ManualModelError`] naming the folder or the address.
+pub async fn manual_model(
     dir: &Path,
     listen: SocketAddr,
     cancel: CancellationToken,
-) -> Result<Mailbox, MailboxError> {
+) -> Result<ManualModel, ManualModelError> {
     for folder in ["waiting", "answers"] {
         let path = dir.join(folder);
         let made = tokio::fs::create_dir_all(&path).await;
-        made.map_err(|source| MailboxError::Folder { path, source })?;
+        made.map_err(|source| ManualModelError::Folder { path, source })?;
     }
-    let failed = |source| MailboxError::Listen {
+    let failed = |source| ManualModelError::Listen {
         address: listen,
         source,
     };
     let listener = TcpListener::bind(listen).await.map_err(failed)?;
     let address = listener.local_addr().map_err(failed)?;
     let cancel = cancel.child_token();
-    let desk = Arc::new(Desk {
+    let folder = Arc::new(Folder {
         dir: dir.to_owned(),
         cancel: cancel.clone(),
     });
@@ -103,16 +103,16 @@ pub async fn mailbox(
         .layer(axum::extract::DefaultBodyLimit::max(
             server::LARGEST_REQUEST,
         ))
-        .with_state(desk);
+        .with_state(folder);
     let task = tokio::spawn(server::serve(listener, router, cancel.clone()));
-    Ok(Mailbox {
+    Ok(ManualModel {
         address,
         cancel,
         task,
     })
 }
 
-impl Mailbox {
+impl ManualModel {
     /// Where it listens.
     #[must_use]
     pub const fn address(&self) -> SocketAddr {
@@ -132,14 +132,14 @@ impl Mailbox {
     }
 }
 
-impl Drop for Mailbox {
+impl Drop for ManualModel {
     fn drop(&mut self) {
         self.cancel.cancel();
     }
 }
 
 #[derive(Debug)]
-struct Desk {
+struct Folder {
     dir: PathBuf,
     cancel: CancellationToken,
 }
@@ -152,7 +152,7 @@ async fn models() -> Json<Value> {
     Json(json!({"object": "list", "data": models}))
 }
 
-async fn complete(State(desk): State<Arc<Desk>>, body: Bytes) -> Response<Body> {
+async fn complete(State(folder): State<Arc<Folder>>, body: Bytes) -> Response<Body> {
     let read = serde_json::from_slice::<Value>(&body)
         .map_err(|error| error.to_string())
         .and_then(|body| Chat::read(&body).map_err(|error| error.to_string()));
@@ -160,19 +160,19 @@ async fn complete(State(desk): State<Arc<Desk>>, body: Bytes) -> Response<Body> 
         Ok(chat) => chat,
         Err(problem) => {
             let refusal = Answer::refusal(400, "invalid_request", &problem);
-            return server::respond(refusal, &desk.cancel);
+            return server::respond(refusal, &folder.cancel);
         }
     };
-    let letter = match Letter::park(&desk.dir, chat).await {
-        Ok(letter) => letter,
+    let parked = match Parked::park(&folder.dir, chat).await {
+        Ok(parked) => parked,
         Err(error) => {
             let text = format!("the request cannot be parked: {error}");
-            return server::respond(Answer::refusal(503, "mailbox", &text), &desk.cancel);
+            return server::respond(Answer::refusal(503, "mailbox", &text), &folder.cancel);
         }
     };
-    let streams = letter.chat.stream;
-    let waiting = Waiting::Looking { letter, looks: 0 };
-    let cancel = desk.cancel.clone();
+    let streams = parked.chat.stream;
+    let waiting = Waiting::Looking { parked, looks: 0 };
+    let cancel = folder.cancel.clone();
     let pieces = stream::unfold(waiting, move |waiting| {
         let cancel = cancel.clone();
         async move { waiting.next(&cancel).await }
@@ -190,7 +190,7 @@ async fn complete(State(desk): State<Arc<Desk>>, body: Bytes) -> Response<Body> 
 
 /// A parked request. Its file goes away with it.
 #[derive(Debug)]
-struct Letter {
+struct Parked {
     chat: Chat,
     role: Role,
     waiting: PathBuf,
@@ -198,32 +198,32 @@ struct Letter {
     problem: PathBuf,
 }
 
-impl Letter {
+impl Parked {
     async fn park(dir: &Path, chat: Chat) -> io::Result<Self> {
         let word = chat.model.rsplit('/').next().unwrap_or_default();
         // Any model name may come in; the PM's chair is the one that is always there.
         let role = word.parse::<Role>().unwrap_or(Role::Pm);
         let told = serde_json::to_vec(&(&chat.model, &chat.messages))?;
         let id = format!("{role}-{}", &Sha256Hex::of(told).as_str()[..10]);
-        let letter = Self {
+        let parked = Self {
             role,
             waiting: dir.join("waiting").join(format!("{id}.md")),
             answer: dir.join("answers").join(format!("{id}.yaml")),
             problem: dir.join("answers").join(format!("{id}.problem")),
             chat,
         };
-        let page = letter::write_request(&id, &letter.chat);
+        let page = manual_request::write_request(&id, &parked.chat);
         // Readers list `*.md`, so a half-written page must not have that name.
-        let draft = letter.waiting.with_extension("draft");
+        let draft = parked.waiting.with_extension("draft");
         tokio::fs::write(&draft, page).await?;
-        tokio::fs::rename(&draft, &letter.waiting).await?;
-        Ok(letter)
+        tokio::fs::rename(&draft, &parked.waiting).await?;
+        Ok(parked)
     }
 
     /// The answer, when there is one that can be read.
     async fn look(&self) -> Option<crate::Played> {
         let text = tokio::fs::read_to_string(&self.answer).await.ok()?;
-        match letter::read_answer(self.role, &text) {
+        match manual_request::read_answer(self.role, &text) {
             Ok(played) => {
                 let _ = tokio::fs::remove_file(&self.problem).await;
                 Some(played)
@@ -243,7 +243,7 @@ impl Letter {
     }
 }
 
-impl Drop for Letter {
+impl Drop for Parked {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.waiting);
     }
@@ -251,7 +251,7 @@ impl Drop for Letter {
 
 /// The body of an answer that is not there yet.
 enum Waiting {
-    Looking { letter: Letter, looks: u32 },
+    Looking { parked: Parked, looks: u32 },
     Telling { parts: std::vec::IntoIter<Part> },
 }
 
@@ -262,24 +262,24 @@ impl Waiting {
                 Part::Bytes(bytes) => Some((Ok(bytes.into()), Waiting::Telling { parts })),
                 _ => None,
             },
-            Waiting::Looking { letter, mut looks } => loop {
-                if let Some(played) = letter.look().await {
+            Waiting::Looking { parked, mut looks } => loop {
+                if let Some(played) = parked.look().await {
                     let usage = json!({"prompt_tokens": 0, "completion_tokens": 0, "cost": 0});
-                    let answer = answer(&played, &letter.chat, &usage);
+                    let answer = answer(&played, &parked.chat, &usage);
                     // The file goes first, so that nobody answers twice.
-                    drop(letter);
+                    drop(parked);
                     let parts = answer.parts.into_iter();
                     return Box::pin(Waiting::Telling { parts }.next(cancel)).await;
                 }
                 looks += 1;
                 if looks.is_multiple_of(LOOKS_PER_SIGN) {
-                    let sign: &[u8] = if letter.chat.stream {
+                    let sign: &[u8] = if parked.chat.stream {
                         b": waiting\n\n"
                     } else {
                         b" "
                     };
                     let sign = Bytes::from_static(sign);
-                    return Some((Ok(sign), Waiting::Looking { letter, looks }));
+                    return Some((Ok(sign), Waiting::Looking { parked, looks }));
                 }
                 tokio::select! {
                     () = cancel.cancelled() => return None,

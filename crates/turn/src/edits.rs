@@ -16,7 +16,7 @@ const WITHDRAWN: &str = "withdrawn:";
 
 /// What a person did to a message of theirs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Amended {
+pub struct Edited {
     /// The change itself: a redelivery is recognised by it.
     pub event: EventId,
     /// The message.
@@ -30,7 +30,7 @@ pub struct Amended {
 /// What a line of the log changes: which message, and its words, if it is still
 /// there.
 #[must_use]
-pub fn amended(record: &Record) -> Option<(MessageTs, Option<&str>)> {
+pub fn edited(record: &Record) -> Option<(MessageTs, Option<&str>)> {
     let Record::User {
         event: Some(event),
         text,
@@ -50,7 +50,7 @@ pub fn amended(record: &Record) -> Option<(MessageTs, Option<&str>)> {
 impl Machine {
     /// Writes the change, if the message is still unread. An activation that has
     /// nothing else to do ends with the message it was for.
-    pub(crate) fn on_amended(&mut self, change: Amended, out: &mut Out) {
+    pub(crate) fn on_edited(&mut self, change: Edited, out: &mut Out) {
         let kind = if change.text.is_some() {
             EDITED
         } else {

@@ -1,4 +1,4 @@
-//! The hub's door: who gets a session and where it is good, and what strangers
+//! Sessions: who gets a session and where it is good, and what strangers
 //! can make it take in.
 
 use std::time::{Duration, Instant};

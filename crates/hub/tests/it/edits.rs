@@ -1,4 +1,4 @@
-//! What people do besides saying: change and delete their words, type commands,
+//! What people do besides posting: change and delete their words, type commands,
 //! mention the app, and be told something that only they see.
 
 use butler_protocol::{Role, StampKind};
@@ -8,7 +8,7 @@ use tokio::time::timeout;
 
 use crate::world::{PATIENCE, World, take, text_of};
 
-async fn amend(world: &World, method: reqwest::Method, token: &str, body: &Value) -> (u16, Value) {
+async fn edit(world: &World, method: reqwest::Method, token: &str, body: &Value) -> (u16, Value) {
     let url = world.base.join("v1/messages").unwrap();
     let request = world
         .http
@@ -27,15 +27,15 @@ async fn people_change_and_delete_their_own_words_only() {
     take(&mut pm).await;
     let (ana, ben) = (world.ana.token.expose(), world.ben.token.expose());
     let change = json!({"channel": world.channel(), "ts": root, "text": "two & <more>"});
-    let (status, answer) = amend(&world, reqwest::Method::PATCH, ben, &change).await;
+    let (status, answer) = edit(&world, reqwest::Method::PATCH, ben, &change).await;
     assert_eq!(
         (status, &answer["error"]),
         (400, &json!("cant_update_message"))
     );
     let agent = world.repo.agents[&Role::Pm].bot.expose();
-    let (status, _) = amend(&world, reqwest::Method::PATCH, agent, &change).await;
+    let (status, _) = edit(&world, reqwest::Method::PATCH, agent, &change).await;
     assert_eq!(status, 403);
-    let (status, answer) = amend(&world, reqwest::Method::PATCH, ana, &change).await;
+    let (status, answer) = edit(&world, reqwest::Method::PATCH, ana, &change).await;
     assert_eq!(status, 200, "{answer}");
     let event = take(&mut pm).await.payload["event"].clone();
     assert_eq!(event["subtype"], "message_changed");
@@ -43,9 +43,9 @@ async fn people_change_and_delete_their_own_words_only() {
     assert_eq!(event["message"]["edited"]["user"], json!(world.ana.user));
     assert_eq!(event["previous_message"]["text"], "one");
     let delete = json!({"channel": world.channel(), "ts": root});
-    let (status, _) = amend(&world, reqwest::Method::DELETE, ben, &delete).await;
+    let (status, _) = edit(&world, reqwest::Method::DELETE, ben, &delete).await;
     assert_eq!(status, 400);
-    let (status, _) = amend(&world, reqwest::Method::DELETE, ana, &delete).await;
+    let (status, _) = edit(&world, reqwest::Method::DELETE, ana, &delete).await;
     assert_eq!(status, 200);
     let event = take(&mut pm).await.payload["event"].clone();
     assert_eq!(

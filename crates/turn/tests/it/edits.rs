@@ -1,14 +1,14 @@
 //! Messages that people change or take back before a model has read them.
 
 use butler_protocol::{Ending, EventId, ModelMessage};
-use butler_turn::{Amended, Effect, Event};
+use butler_turn::{Edited, Effect, Event};
 use serde_json::json;
 
 use crate::harness::{Harness, ana, calls, heard, text, to_run};
 
 fn change(number: u32, now: Option<&str>) -> Event {
     let message = heard(number, ana(), "");
-    Event::Amended(Amended {
+    Event::Edited(Edited {
         event: EventId::new(format!("change-{number}-{}", now.unwrap_or("gone"))),
         ts: message.ts.unwrap(),
         speaker: ana(),
@@ -84,7 +84,7 @@ fn what_a_model_has_read_stays() {
 #[test]
 fn an_activation_ends_with_the_message_that_it_was_for() {
     let mut harness = Harness::pm();
-    // It waits for its desk: nothing is granted yet.
+    // It waits for its slot: nothing is granted yet.
     harness.ana("paint it");
     let effects = harness.on(change(1, None));
     assert!(effects.contains(&Effect::Cancel), "{effects:#?}");

@@ -34,7 +34,7 @@ pub fn relays(settings: &Settings) -> bool {
     tokens.bot_token.is_some() || tokens.app_token.is_some()
 }
 
-/// The channel that this repo wishes for, and whose bots it hears.
+/// The channel that this repo wants, and whose bots it hears.
 pub fn repo_channel(settings: &Settings) -> Result<RepoChannel, CliError> {
     let channel = &settings.repo.slack;
     let repo = wiring::repo_name(&settings.home, &settings.root)?;
@@ -63,7 +63,9 @@ pub fn repo_tokens(settings: &Settings) -> Result<RepoTokens, CliError> {
     let mut tokens = Tokens::open(&folder).map_err(CliError::internal)?;
     let wanted = repo_channel(settings)?;
     if relays(settings) {
-        tokens.wish_channel(&wanted).map_err(CliError::internal)?;
+        tokens
+            .request_channel(&wanted)
+            .map_err(CliError::internal)?;
     }
     let begun = Instant::now();
     loop {
