@@ -21,10 +21,6 @@ pub const FAULT_POINTS: &[(&str, &str)] = &[
     ),
     ("agent.draft", "a line of a person's draft is kept"),
     (
-        "agent.shortcut",
-        "a person's exact words are passed on to another role",
-    ),
-    (
         "agent.land",
         "knowledge goes to the default branch without a pull request",
     ),
@@ -42,6 +38,10 @@ pub const FAULT_POINTS: &[(&str, &str)] = &[
     (
         "agent.session",
         "a session of one agent without a hub begins",
+    ),
+    (
+        "agent.shortcut",
+        "a person's exact words are passed on to another role",
     ),
     ("agent.solo", "one agent without a hub writes to its log"),
     ("agent.tool", "a tool runs, or is recovered"),
