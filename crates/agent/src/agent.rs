@@ -44,7 +44,7 @@ pub struct Agent {
     pub sandbox: Arc<Sandbox>,
     /// Threads at work at the same time.
     pub slots: Arc<Slots>,
-    /// Whether the whole team rests.
+    /// Whether the whole team is paused.
     pub pause: Pause,
     /// Which life of this role this is.
     pub epoch: Epoch,

@@ -149,7 +149,7 @@ pub fn agent_config(settings: &Settings, role: Role) -> Result<AgentConfig, CliE
     })
 }
 
-/// How to reach the model of a role. Only the machine's own file names hosts
+/// How to reach the model of a role. Only the machine config names hosts
 /// and keys, so no repo is needed.
 pub fn client_config(machine: &Machine, home: &Path, role: Role) -> Result<ClientConfig, CliError> {
     let (name, endpoint) = endpoint_of(machine, home, role)?;

@@ -7,7 +7,7 @@
 //! file, line, key and remedy, none with a value from a file.
 //!
 //! Four rules live here because they are about who may say what. Only the
-//! machine's file names hosts, keys and approvers, so that a cloned repo cannot
+//! machine config names hosts, keys and approvers, so that a cloned repo cannot
 //! redirect a key. Only there `${NAME}` is filled from the environment. What a
 //! repo's files loosen, spend or run has no effect until a person on this machine
 //! agreed to exactly that ([`Ask`]). And a private file that others can read is

@@ -15,7 +15,7 @@ pub enum Word {
     Cost,
     /// What one can say.
     Help,
-    /// The whole team rests.
+    /// The whole team is paused.
     Pause,
     /// The whole team goes on.
     Resume,

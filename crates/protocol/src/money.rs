@@ -63,6 +63,17 @@ impl Usd {
         self.0 as f64 / 1e9
     }
 
+    /// From `self` to `high`, as people read it: one figure where both read alike.
+    #[must_use]
+    pub fn to(self, high: Usd) -> String {
+        let (low, high) = (self.to_string(), high.to_string());
+        if low == high {
+            low
+        } else {
+            format!("{low} to {high}")
+        }
+    }
+
     /// The difference, but never less than nothing.
     #[must_use]
     pub fn saturating_sub(self, other: Usd) -> Usd {
@@ -194,6 +205,14 @@ mod tests {
         for (amount, text) in cases {
             assert_eq!(amount.to_string(), text);
         }
+    }
+
+    #[test]
+    fn a_range_of_one_figure_is_one_figure() {
+        let cents = Usd::from_cents;
+        assert_eq!(cents(10).to(cents(20)), "$0.10 to $0.20");
+        assert_eq!(cents(16).to(cents(16)), "$0.16");
+        assert_eq!(cents(16).to(Usd::from_nanos(161_000_000)), "$0.16");
     }
 
     #[test]

@@ -59,7 +59,7 @@ pub enum Command {
     Cost,
     /// What one can say.
     Help,
-    /// The whole team rests. For every role; the PM reports it.
+    /// The whole team is paused. For every role; the PM reports it.
     Pause,
     /// The whole team goes on. For every role; the PM reports it.
     Resume,

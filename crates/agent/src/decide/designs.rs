@@ -41,7 +41,7 @@ async fn commit(context: &ThreadContext, cancel: &CancellationToken) -> Result<(
     let pull = agent.forge.create(&new, cancel).await?;
     pull_news::opened(context, &worktree, &pull, &head, cancel).await;
     let text = format!(
-        "What I made is kept in {}. `merge` puts it before you; with a change of code it is merged along.",
+        "What I made is kept in {}. `merge` shows you the merge card; if the thread also changes code, it is merged with the code.",
         pull.number
     );
     let idem = Idem::new(format!(

@@ -53,7 +53,7 @@ pub async fn carry_out(
         (DecisionKind::Merge, Choice::Close) => close(context, order, &asked, cancel).await,
         (DecisionKind::Merge, _) => {
             let text = format!(
-                "Held by {person}: the pull request stays open. `merge` puts it before you again, `close` too."
+                "Held by {person}: the pull request stays open. say `merge` or `close` to get its card again."
             );
             context
                 .poster

@@ -180,7 +180,7 @@ fn described(context: &ThreadContext, pr: PrNumber) -> Option<(String, String, R
 
 async fn hold(context: &ThreadContext, asked: &Asked) -> Result<(), AgentError> {
     let text = format!(
-        "Nothing is merged, as {} asked; the pull request stays open. `merge` puts it before you again.",
+        "Nothing is merged, as {} asked; the pull request stays open. Say `merge` to get its card again.",
         asked.name
     );
     say(context, asked, "held", &text).await
@@ -199,7 +199,7 @@ async fn try_again(
                 context,
                 asked,
                 "no-merge",
-                "No merge waits here; `merge` puts it before you.",
+                "No merge is waiting here; say `merge` to get the merge card.",
             )
             .await
         }

@@ -44,7 +44,7 @@ pub async fn obey(
         Command::Cost => cost(agent, thread),
         Command::Pause => {
             agent.pause.begin(by)?;
-            format!("The team rests, as {by} asked: no model is called. `!resume` goes on.")
+            format!("The team is paused, as {by} asked: no model is called. `!resume` continues.")
         }
         Command::Resume => {
             agent.pause.end()?;
@@ -62,7 +62,7 @@ pub async fn obey(
 pub fn stopped(by: &str, roles: &[Role], next: Option<Role>) -> String {
     let Some(next) = next else {
         return format!(
-            "Nobody is at work in this thread, {by}: there was nothing to stop. `!pause` rests the whole team."
+            "Nobody is at work in this thread, {by}: there was nothing to stop. `!pause` pauses the whole team."
         );
     };
     let mut names: Vec<&str> = roles.iter().map(|role| role.title()).collect();
@@ -103,14 +103,14 @@ pub fn is_answer(key: &Idem) -> bool {
 fn status(agent: &Agent, thread: &ThreadId) -> String {
     let statuses = thread_status::of_thread(&agent.threads(), thread);
     let spent = Bill::of_thread(&agent.threads(), thread).total();
-    let rests = if agent.pause.is_resting() {
-        "The team rests (`!resume` goes on).\n"
+    let paused = if agent.pause.is_on() {
+        "The team is paused (`!resume` continues).\n"
     } else {
         ""
     };
     let cap = agent.rules().limits.thread_cap;
     format!(
-        "{rests}{}\n\n{spent} of {cap} spent.",
+        "{paused}{}\n\n{spent} of {cap} spent.",
         thread_status::render(&statuses)
     )
 }

@@ -54,7 +54,7 @@ pub enum Mail {
     Draft {
         /// What was collected.
         notes: Notes,
-        /// Sent once the request is before the person.
+        /// Sent once the person was asked.
         ack: Option<Ack>,
     },
     /// A person changed or deleted a message of theirs.

@@ -1,4 +1,4 @@
-//! `!pause`: the whole team of a repo rests. Kept in a file, so that a restart
+//! `!pause`: the whole team of a repo is paused. Kept in a file, so that a restart
 //! does not wake it; a call that is under way ends, the next one waits.
 
 use std::{fs, io, path::PathBuf};
@@ -48,7 +48,7 @@ impl Pause {
     }
 
     /// Whether it rests now.
-    pub fn is_resting(&self) -> bool {
+    pub fn is_on(&self) -> bool {
         *self.resting.borrow()
     }
 
@@ -68,13 +68,13 @@ mod tests {
     async fn a_pause_outlives_the_process_and_ends_with_the_word() {
         let folder = tempfile::tempdir().unwrap();
         let pause = Pause::open(folder.path());
-        assert!(!pause.is_resting());
+        assert!(!pause.is_on());
         pause.begin("ana").unwrap();
         let later = Pause::open(folder.path());
-        assert!(later.is_resting());
+        assert!(later.is_on());
         later.end().unwrap();
         later.end().unwrap();
         later.over().await;
-        assert!(!Pause::open(folder.path()).is_resting());
+        assert!(!Pause::open(folder.path()).is_on());
     }
 }

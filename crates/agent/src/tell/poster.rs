@@ -40,7 +40,7 @@ impl Poster {
             .await
     }
 
-    /// Says something in the thread that rings at these people. The mention is ours;
+    /// Says something in the thread that notifies these people. The mention is ours;
     /// in Markdown it would be escaped, as whatever a model writes must be.
     pub async fn ask_people(
         &self,
@@ -87,7 +87,7 @@ impl Poster {
         self.offer_to(thread, idem, &[], markdown, buttons).await
     }
 
-    /// The same, and rings at these people.
+    /// The same, and notifies these people.
     pub async fn offer_to(
         &self,
         thread: &ThreadId,
@@ -133,7 +133,7 @@ impl Poster {
         self.post(thread, String::new(), None, post_tag).await
     }
 
-    /// Everybody who has spoken in the thread, the starter first: whom to ring at
+    /// Everybody who has spoken in the thread, the starter first: whom to notify
     /// when a person is needed.
     pub async fn people(&self, thread: &ThreadId) -> Result<Vec<UserId>, SlackError> {
         Ok(joining::people(&self.web.replies(thread).await?))

@@ -19,7 +19,7 @@ pub fn render(bill: &Bill, plan: Option<&Plan>, rounds: u32) -> String {
         } else {
             "within"
         };
-        let _ = write!(text, ", {word} the estimate of {low} to {high}");
+        let _ = write!(text, ", {word} the estimate of {}", low.to(high));
     }
     text.push('\n');
     for line in bill.lines() {

@@ -114,7 +114,7 @@ async fn keep(
     // With code it is merged along; without, a person has to know of it.
     if agent.repo.find(&context.thread).await?.is_none() {
         let text = format!(
-            "What was found is in {}. `merge` puts it before you, `close` too.",
+            "What was found is in {}. Say `merge` or `close` to decide about it.",
             pull.number
         );
         let idem = Idem::new(format!(

@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn an_estimate_rests_on_merged_threads_of_the_same_complexity() {
+    fn an_estimate_is_based_on_merged_threads_of_the_same_complexity() {
         let folder = tempfile::tempdir().unwrap();
         let thumb = |usage: &TokenUsage| Usd::from_nanos(i64::try_from(usage.input).unwrap());
         let now: ThreadId = "C1/1700000009.000000".parse().unwrap();

@@ -16,7 +16,7 @@ use butler_protocol::{CommitSha, Role};
 use butler_repo::Repo;
 use tokio::sync::Mutex;
 
-use crate::{commands::environment, door, error::CliError, roster, wiring};
+use crate::{commands::environment, error::CliError, hub_access, roster, wiring};
 
 /// Models come and go: the endpoint's list is compared again after so long.
 const LIST_HOLDS: Duration = Duration::from_secs(24 * 60 * 60);

@@ -10,6 +10,7 @@ mod branches;
 mod browser;
 mod chaos;
 mod chatting;
+mod common_errors;
 mod confined_git;
 mod crowd;
 mod deciding;

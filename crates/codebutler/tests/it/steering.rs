@@ -1,5 +1,5 @@
 //! How people keep hold of a thread: another model for a role, everybody who
-//! took part is rung, roles that talk too long pause, and a command asks once
+//! took part is notified, roles that talk too long pause, and a command asks once
 //! text from outside was read.
 
 use serde_json::{Value, json};

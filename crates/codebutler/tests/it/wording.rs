@@ -93,8 +93,10 @@ async fn another_model_a_rejection_in_one_tap_and_a_rest() {
     })
     .await;
     team.reply(&root, "!pause").await;
-    team.until(&root, "the rest", |thread| says(thread, "The team rests"))
-        .await;
+    team.until(&root, "the rest", |thread| {
+        says(thread, "The team is paused")
+    })
+    .await;
     let calls = || team.log(&root, "pm").matches("\"t\":\"assistant\"").count();
     let before = calls();
     team.press_action(&root, "cb-why-big").await;

@@ -18,7 +18,7 @@ pub type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
 /// Where `${NAME}` comes from.
 #[derive(Clone, Copy)]
 pub(crate) enum Source<'a> {
-    /// The environment: the machine's own file.
+    /// The environment: the machine config.
     Environment(Environment<'a>),
     /// Nowhere: a file that came with a repo.
     Nowhere,

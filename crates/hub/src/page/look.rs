@@ -34,6 +34,7 @@ pub(super) struct Reader {
     online: HashSet<AgentKey>,
     version: String,
     slack: Option<String>,
+    port: u16,
 }
 
 impl Reader {
@@ -43,12 +44,23 @@ impl Reader {
             online: app.presence.online(),
             version: app.version.clone(),
             slack: app.relay.as_ref().map(|relay| relay.workspace().to_owned()),
+            port: app.address.port(),
         }
     }
 
     /// The agents that are connected.
     pub(super) fn online(&self) -> &HashSet<AgentKey> {
         &self.online
+    }
+
+    /// What texts are read with: everybody's name, and the hub's port.
+    pub(super) fn names(&self, db: &Connection) -> Result<Names, Trouble> {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let users = channels::users(db)?;
+        let named = users
+            .iter()
+            .map(|user| (text(&user["id"]), text(&user["name"])));
+        Ok(Names::new(named.collect(), self.port))
     }
 
     /// What stands around a page; the team of one repo, or nobody's.
@@ -85,7 +97,7 @@ pub(super) async fn channel(
             messages.reverse();
             messages.extend(ephemeral::of(db, &id, None, &reader.person.id)?);
             Ok(ChannelView {
-                names: names(db)?,
+                names: reader.names(db)?,
                 snippets: snippets(db, &messages)?,
                 around: reader.around(db, Some(&channel.repo))?,
                 messages,
@@ -116,7 +128,7 @@ pub(super) async fn thread(
                 ephemeral::of(db, &view.thread.channel, root, &reader.person.id)?
             };
             Ok(ThreadPage {
-                names: names(db)?,
+                names: reader.names(db)?,
                 snippets: snippets(db, &view.messages)?,
                 around: reader.around(db, Some(&channel.repo))?,
                 channel,
@@ -126,16 +138,6 @@ pub(super) async fn thread(
             })
         })
         .await
-}
-
-/// Everybody's name.
-pub(super) fn names(db: &Connection) -> Result<Names, Trouble> {
-    let users = channels::users(db)?;
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    Ok(users
-        .iter()
-        .map(|user| (text(&user["id"]), text(&user["name"])))
-        .collect())
 }
 
 /// The text of small text files, so that code is read where it was posted.

@@ -30,7 +30,7 @@ pub(crate) const VERDICT_BLOCK: &str = "cb:verdict";
 /// characters in all blocks together, and the decided form needs some too.
 const ROOM: usize = 11_500;
 const MOST_ELEMENTS: usize = 200;
-/// More names than this ring at nobody in particular.
+/// More names than this notify nobody in particular.
 const MOST_PEOPLE: usize = 20;
 /// The most of a title in a notification, which shows nothing else.
 const HEADLINE: usize = 150;

@@ -13,6 +13,7 @@ mod kill_storm;
 mod kills;
 mod live_log;
 mod page;
+mod page_snapshots;
 mod people;
 mod posting;
 mod relay;

@@ -65,6 +65,13 @@ impl<'a> Browser<'a> {
     }
 
     pub async fn get(&self, path: &str) -> String {
+        let (status, text) = self.look(path).await;
+        assert_eq!(status, StatusCode::OK, "{path}");
+        text
+    }
+
+    /// What is shown, and with which status.
+    pub async fn look(&self, path: &str) -> (StatusCode, String) {
         let url = self.world.base.join(path).unwrap();
         let request = self
             .world
@@ -72,8 +79,7 @@ impl<'a> Browser<'a> {
             .get(url)
             .header(header::COOKIE, &self.cookie);
         let answer = request.send().await.unwrap();
-        assert_eq!(answer.status(), StatusCode::OK, "{path}");
-        answer.text().await.unwrap()
+        (answer.status(), answer.text().await.unwrap())
     }
 
     pub async fn submit(&self, path: &str, form: &[(&str, &str)], origin: &str) -> StatusCode {

@@ -13,9 +13,9 @@ use crate::{
     world::{World, card, secret, subject},
 };
 
-const DIFF: &str = "diff --git a/src/a.rs b/src/a.rs\n--- a/src/a.rs\n+++ b/src/a.rs\n@@ -1,1 +1,2 @@\n-let a = 1;\n+let a = \"<b>\";\n+let b = 2;\n";
+pub const DIFF: &str = "diff --git a/src/a.rs b/src/a.rs\n--- a/src/a.rs\n+++ b/src/a.rs\n@@ -1,1 +1,2 @@\n-let a = 1;\n+let a = \"<b>\";\n+let b = 2;\n";
 
-fn news(world: &World, root: &MessageTs, state: PullStanding, diff: Option<&str>) -> PullNews {
+pub fn news(world: &World, root: &MessageTs, state: PullStanding, diff: Option<&str>) -> PullNews {
     PullNews {
         thread: world.thread(root),
         number: PrNumber(7),
@@ -28,7 +28,7 @@ fn news(world: &World, root: &MessageTs, state: PullStanding, diff: Option<&str>
     }
 }
 
-async fn spend(world: &World, root: &MessageTs, role: Role, id: &str, cents: i64) {
+pub async fn spend(world: &World, root: &MessageTs, role: Role, id: &str, cents: i64) {
     let control = world.control(role);
     let reservation = Reservation {
         id: ReserveId::new(id),
@@ -46,7 +46,7 @@ async fn spend(world: &World, root: &MessageTs, role: Role, id: &str, cents: i64
     control.settle(&settlement).await.unwrap();
 }
 
-async fn record(world: &World, root: &MessageTs, role: Role, records: Vec<Record>) {
+pub async fn record(world: &World, root: &MessageTs, role: Role, records: Vec<Record>) {
     let entries = (1..)
         .zip(records)
         .map(|(seq, record)| Entry {
@@ -63,7 +63,7 @@ async fn record(world: &World, root: &MessageTs, role: Role, records: Vec<Record
     world.control(role).records(&batch).await.unwrap();
 }
 
-fn shell_call(output: &str) -> Vec<Record> {
+pub fn shell_call(output: &str) -> Vec<Record> {
     let call = CallId::new("call1");
     vec![
         Record::Assistant {

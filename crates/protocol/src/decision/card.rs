@@ -39,7 +39,7 @@ pub struct CardBody {
     /// What people should know about it, below it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remarks: Vec<Remark>,
-    /// Whom it rings at.
+    /// Whom it notifies.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub people: Vec<UserId>,
     /// The people whom this repo's team listens to; empty: everybody.

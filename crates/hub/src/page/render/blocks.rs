@@ -70,9 +70,9 @@ fn one(block: &Value, place: &Place<'_>, names: &Names) -> Markup {
                 }
             }
         },
-        "rich_text" => rich::render(block),
+        "rich_text" => rich::render(block, names),
         "markdown" => html! {
-            div.markdown { (markdown(block["text"].as_str().unwrap_or_default())) }
+            div.markdown { (markdown(block["text"].as_str().unwrap_or_default(), names)) }
         },
         // Who decided is drawn from the record, not from the card's own words.
         "context" if id == VERDICT_BLOCK => html! {},
@@ -91,7 +91,7 @@ fn one(block: &Value, place: &Place<'_>, names: &Names) -> Markup {
         "image" => html! {
             p.context { (text::link(
                 block["image_url"].as_str().unwrap_or_default(),
-                block["alt_text"].as_str().unwrap_or("image"))) }
+                block["alt_text"].as_str().unwrap_or("image"), names)) }
         },
         _ => html! {},
     }
@@ -140,7 +140,7 @@ fn text_object(object: &Value, names: &Names) -> Markup {
 
 /// Markdown of models: raw HTML becomes text, links lead to the web only, and
 /// nothing is loaded from elsewhere.
-pub(crate) fn markdown(source: &str) -> Markup {
+pub(crate) fn markdown(source: &str, names: &Names) -> Markup {
     let options =
         Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TABLES | Options::ENABLE_TASKLISTS;
     let mut dropped = Vec::new();
@@ -165,7 +165,7 @@ pub(crate) fn markdown(source: &str) -> Markup {
             code.push_str(&text);
             None
         }
-        (_, event) => Some(inert(event, &mut dropped)),
+        (_, event) => Some(inert(event, &mut dropped, names)),
     });
     let mut out = String::new();
     pulldown_cmark::html::push_html(&mut out, events);
@@ -174,14 +174,14 @@ pub(crate) fn markdown(source: &str) -> Markup {
 
 /// An event without what could act: raw HTML becomes text, a link or picture
 /// becomes a link to the web or only its label.
-fn inert<'a>(event: Event<'a>, dropped: &mut Vec<bool>) -> Event<'a> {
+fn inert<'a>(event: Event<'a>, dropped: &mut Vec<bool>, names: &Names) -> Event<'a> {
     match event {
         Event::Html(html) | Event::InlineHtml(html) => Event::Text(html),
         Event::Start(Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. }) => {
             let web = text::is_web(&dest_url);
             dropped.push(!web);
             if web {
-                let target = text::link(&dest_url, "").into_string();
+                let target = text::link(&dest_url, "", names).into_string();
                 // The opening tag only; the label follows as events.
                 Event::Html(CowStr::from(target.replace("</a>", "")))
             } else {
@@ -225,7 +225,7 @@ mod tests {
             root: &ts,
             open,
         };
-        render(blocks, &place, &Names::new()).into_string()
+        render(blocks, &place, &Names::default()).into_string()
     }
 
     #[test]

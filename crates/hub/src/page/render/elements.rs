@@ -71,7 +71,7 @@ pub(crate) fn element(element: &Value, spot: &Spot<'_>, label: &str, names: &Nam
         "plain_text_input" => input(&field, "text", &element["initial_value"]),
         "image" => html! {
             (text::link(element["image_url"].as_str().unwrap_or_default(),
-                element["alt_text"].as_str().unwrap_or("image")))
+                element["alt_text"].as_str().unwrap_or("image"), names))
         },
         _ => html! {},
     }
@@ -159,7 +159,7 @@ fn choices(element: &Value, field: &Field<'_>, kind: &str, initial: &Value) -> M
                     input type=(kind) name=(field.name) data-dispatch=[field.dispatch]
                         value=(option["value"].as_str().unwrap_or_default()) checked[chosen(option)];
                     span {
-                        (text::inline(plain(&option["text"]), &Names::new(), 0))
+                        (text::inline(plain(&option["text"]), &Names::default(), 0))
                         @if option["description"].is_object() {
                             small { (plain(&option["description"])) }
                         }

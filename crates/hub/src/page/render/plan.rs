@@ -3,20 +3,20 @@
 use butler_protocol::{Plan, PlannedTest, Retrospective, ReviewPlan, Risk, Severity, Verdict};
 use maud::{Markup, html};
 
-use crate::page::render::blocks;
+use crate::page::render::{blocks, text::Names};
 
 /// A plan with its steps, criteria, files and price.
 pub(crate) fn card(plan: &Plan) -> Markup {
     html! {
         section.sheet {
             h3 { (plan.title) }
-            div { (blocks::markdown(&plan.summary)) }
+            div { (blocks::markdown(&plan.summary, &Names::default())) }
             ol { @for step in &plan.steps { li { (step.text) @if let Some(place) = &step.place { " " code { (place) } } } } }
             (points("Done when", &plan.criteria))
             (points("Rejected", &plan.rejected))
             p.soft {
                 @for file in &plan.files { code { (file) } " " }
-                @if let Some((low, high)) = &plan.estimate { "estimate " (low) " to " (high) }
+                @if let Some((low, high)) = &plan.estimate { "estimate " (low.to(*high)) }
             }
         }
     }
@@ -32,7 +32,7 @@ pub(crate) fn verdict(verdict: &Verdict) -> Markup {
                 }
                 " round " (verdict.round)
             }
-            div { (blocks::markdown(&verdict.summary)) }
+            div { (blocks::markdown(&verdict.summary, &Names::default())) }
             @if !verdict.findings.is_empty() {
                 ul { @for finding in &verdict.findings {
                     li { strong { (finding.id) } " " span.soft { (severity(finding.severity)) } " " code { (finding.place) }
@@ -51,7 +51,7 @@ pub(crate) fn review(review: &ReviewPlan) -> Markup {
     html! {
         section.sheet {
             p { "round " (review.round) }
-            div { (blocks::markdown(&review.summary)) }
+            div { (blocks::markdown(&review.summary, &Names::default())) }
             (points("Invariants", &review.invariants))
             (matrix(&review.risks))
             (tests(&review.tests))

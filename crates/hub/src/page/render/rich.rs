@@ -4,37 +4,37 @@
 use maud::{Markup, html};
 use serde_json::Value;
 
-use crate::page::render::text;
+use crate::page::render::text::{self, Names};
 
-pub(crate) fn render(block: &Value) -> Markup {
+pub(crate) fn render(block: &Value, names: &Names) -> Markup {
     html! {
-        div.rich { @for element in list(block) { (one(element)) } }
+        div.rich { @for element in list(block) { (one(element, names)) } }
     }
 }
 
-fn one(element: &Value) -> Markup {
+fn one(element: &Value, names: &Names) -> Markup {
     match element["type"].as_str().unwrap_or_default() {
-        "rich_text_section" => html! { p { (inline(element)) } },
-        "rich_text_preformatted" => html! { pre { (inline(element)) } },
-        "rich_text_quote" => html! { blockquote { (inline(element)) } },
+        "rich_text_section" => html! { p { (inline(element, names)) } },
+        "rich_text_preformatted" => html! { pre { (inline(element, names)) } },
+        "rich_text_quote" => html! { blockquote { (inline(element, names)) } },
         "rich_text_list" if element["style"] == "ordered" => html! {
-            ol { @for item in list(element) { li { (inline(item)) } } }
+            ol { @for item in list(element) { li { (inline(item, names)) } } }
         },
         "rich_text_list" => html! {
-            ul { @for item in list(element) { li { (inline(item)) } } }
+            ul { @for item in list(element) { li { (inline(item, names)) } } }
         },
         _ => html! {},
     }
 }
 
-fn inline(element: &Value) -> Markup {
+fn inline(element: &Value, names: &Names) -> Markup {
     html! {
         @for piece in list(element) {
             @let words = piece["text"].as_str().unwrap_or_default();
             @let style = &piece["style"];
             @if piece["type"] == "link" {
                 @let target = piece["url"].as_str().unwrap_or_default();
-                (text::link(target, if words.is_empty() { target } else { words }))
+                (text::link(target, if words.is_empty() { target } else { words }, names))
             } @else if piece["type"] == "emoji" {
                 ":" (piece["name"].as_str().unwrap_or_default()) ":"
             } @else if style["code"] == true {

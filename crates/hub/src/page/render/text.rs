@@ -1,16 +1,58 @@
 //! mrkdwn to HTML. A pure function: whatever comes in, what goes out holds only
 //! the tags made here, and every character of the text is escaped.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, ops::Deref};
 
 use butler_protocol::Role;
 use butler_slack::mrkdwn::unescape;
 use maud::{Markup, PreEscaped, html};
+use url::Url;
 
 use crate::page::render::code;
 
-/// User ids and the names people read.
-pub(crate) type Names = HashMap<String, String>;
+/// What a text is read with: user ids with the names people read, and where this
+/// hub listens.
+#[derive(Debug, Default)]
+pub(crate) struct Names {
+    people: HashMap<String, String>,
+    port: Option<u16>,
+}
+
+impl Names {
+    pub(crate) fn new(people: HashMap<String, String>, port: u16) -> Self {
+        Self {
+            people,
+            port: Some(port),
+        }
+    }
+
+    /// Where a link leads. A session is good under the name that it was made for,
+    /// so an address of this hub is one within the page.
+    fn target(&self, target: &str) -> String {
+        let ours = |url: &Url| {
+            let port = url.port_or_known_default();
+            let local = url.host_str().is_some_and(|host| {
+                matches!(host, "127.0.0.1" | "localhost" | "[::1]") || host.ends_with(".localhost")
+            });
+            local && url.scheme() == "http" && port.is_some() && port == self.port
+        };
+        match Url::parse(target) {
+            // `//host` would be an address elsewhere.
+            Ok(url) if ours(&url) && !url.path().starts_with("//") => {
+                url[url::Position::BeforePath..].to_owned()
+            }
+            _ => target.to_owned(),
+        }
+    }
+}
+
+impl Deref for Names {
+    type Target = HashMap<String, String>;
+
+    fn deref(&self) -> &HashMap<String, String> {
+        &self.people
+    }
+}
 
 /// How deep marks may nest, and how far a closing mark is looked for.
 const DEPTH: u8 = 6;
@@ -128,7 +170,7 @@ fn special(text: &str, at: usize, names: &Names, depth: u8) -> Option<(Markup, u
             marked(rest, *mark as char, names, depth)
         }
         b'@' if !before.is_some_and(char::is_alphanumeric) => role_mention(rest),
-        b'h' if !before.is_some_and(char::is_alphanumeric) => bare_link(rest),
+        b'h' if !before.is_some_and(char::is_alphanumeric) => bare_link(rest, names),
         _ => None,
     }
 }
@@ -196,7 +238,7 @@ fn token(inner: &str, names: &Names) -> Markup {
         return html! { span.mention { "@" (label.unwrap_or_else(|| command.to_owned())) } };
     }
     let target = unescape(target);
-    link(&target, label.as_deref().unwrap_or(&target))
+    link(&target, label.as_deref().unwrap_or(&target), names)
 }
 
 /// Whether a link leads to the web or to a mail address, and not to a script.
@@ -208,9 +250,9 @@ pub(crate) fn is_web(target: &str) -> bool {
 }
 
 /// A link to the web; any other scheme is shown as text.
-pub(crate) fn link(target: &str, label: &str) -> Markup {
+pub(crate) fn link(target: &str, label: &str, names: &Names) -> Markup {
     if is_web(target) {
-        html! { a href=(target) rel="noopener noreferrer nofollow" target="_blank" { (label) } }
+        html! { a href=(names.target(target)) rel="noopener noreferrer nofollow" target="_blank" { (label) } }
     } else {
         html! { (label) }
     }
@@ -227,7 +269,7 @@ fn role_mention(rest: &str) -> Option<(Markup, usize)> {
     Some((markup, rest.len() - name.len() + end))
 }
 
-fn bare_link(rest: &str) -> Option<(Markup, usize)> {
+fn bare_link(rest: &str, names: &Names) -> Option<(Markup, usize)> {
     let scheme = ["https://", "http://"]
         .into_iter()
         .find(|scheme| rest.starts_with(scheme))?;
@@ -239,7 +281,7 @@ fn bare_link(rest: &str) -> Option<(Markup, usize)> {
         return None;
     }
     let plain = unescape(target);
-    Some((link(&plain, &plain), target.len()))
+    Some((link(&plain, &plain, names), target.len()))
 }
 
 #[cfg(test)]

@@ -3,8 +3,44 @@ use proptest::prelude::*;
 use super::*;
 
 fn check(text: &str, expected: &str) {
-    let names = Names::from([("U1".to_owned(), "ana <3".to_owned())]);
+    let names = Names::new([("U1".to_owned(), "ana <3".to_owned())].into(), 7878);
     assert_eq!(render(text, &names).into_string(), expected, "{text}");
+}
+
+/// A session is good under one name: a link to this hub must not leave it.
+#[test]
+fn links_to_this_hub_stay_under_the_name_that_the_reader_is_in_under() {
+    let href = |target: &str| {
+        let names = Names::new([].into(), 7878);
+        let html = render(&format!("<{target}|see>"), &names).into_string();
+        let rest = html.split("href=\"").nth(1).unwrap().to_owned();
+        rest.split('"').next().unwrap().to_owned()
+    };
+    let inside = "/archives/C1/p1700000000000001?thread_ts=1700000000.000001";
+    for host in [
+        "127.0.0.1:7878",
+        "localhost:7878",
+        "[::1]:7878",
+        "codebutler-abc.localhost:7878",
+    ] {
+        assert_eq!(href(&format!("http://{host}{inside}")), inside);
+    }
+    for other in [
+        "http://127.0.0.1:7879/archives/C1/p1",
+        "http://127.0.0.1/archives/C1/p1",
+        "https://127.0.0.1:7878/archives/C1/p1",
+        "http://example.com:7878/archives/C1/p1",
+        "http://127.0.0.1.example.com:7878/c/C1",
+    ] {
+        assert_eq!(href(other), other);
+    }
+    // The bare address too, and what a path could be taken for stays a path of ours.
+    let names = Names::new([].into(), 7878);
+    let html = render("see http://127.0.0.1:7878//evil.example/", &names).into_string();
+    assert!(
+        html.contains("href=\"http://127.0.0.1:7878//evil.example/\""),
+        "{html}"
+    );
 }
 
 #[test]
@@ -55,7 +91,7 @@ fn nothing_from_outside_becomes_markup() {
         "`<img src=x onerror=alert(1)>`",
         "*<img src=x onerror=alert(1)>*",
     ] {
-        let html = render(probe, &Names::new()).into_string();
+        let html = render(probe, &Names::default()).into_string();
         assert!(
             !html.contains("<script") && !html.contains("<img"),
             "{html}"
@@ -91,7 +127,7 @@ fn only_our_tags(html: &str) -> bool {
 proptest! {
     #[test]
     fn any_text_gives_only_our_tags(text in "[<>&|@#!*_~`'\" \\na-z/:.;-]{0,80}|.{0,60}") {
-        let html = render(&text, &Names::new()).into_string();
+        let html = render(&text, &Names::default()).into_string();
         prop_assert!(only_our_tags(&html), "{text:?} -> {html}");
     }
 }

@@ -87,7 +87,7 @@ fn shown(view: &ChangesView, pull: &Pull) -> Markup {
                 span.counts { span.plus { "+" (added) } " " span.minus { "−" (removed) } }
                 (message::time_ms(pull.at_ms))
             }
-            @if !pull.body.is_empty() { div.markdown { (blocks::markdown(&pull.body)) } }
+            @if !pull.body.is_empty() { div.markdown { (blocks::markdown(&pull.body, &view.names)) } }
         }
         (merge_card(view))
         div.pair {

@@ -13,7 +13,7 @@ use serde::Deserialize;
 
 use crate::page::{
     Shown,
-    look::{self, Reader},
+    look::Reader,
     view::{
         agents,
         board::{self, BoardView},
@@ -181,7 +181,7 @@ async fn timeline_view(
             let records = overview::records(db, &thread)?;
             Ok(TimelineView {
                 moments: thread_timeline::tell(&messages, &records),
-                names: look::names(db)?,
+                names: reader.names(db)?,
                 around: reader.around(db, Some(&channel.repo))?,
                 all: much.all.is_some(),
                 channel,
@@ -236,7 +236,7 @@ async fn changes_view(
             Ok(ChangesView {
                 pull: pulls::of_thread(db, &thread)?,
                 moments: thread_timeline::tell(&[], &records),
-                names: look::names(db)?,
+                names: reader.names(db)?,
                 around: reader.around(db, Some(&channel.repo))?,
                 decisions,
                 cards,

@@ -120,7 +120,7 @@ fn told(moment: &Moment, index: usize, names: &Names) -> Markup {
                 span.soft { " · " (input_tokens) " in, " (output_tokens) " out"
                     @if *calls > 0 { " · " (calls) @if *calls == 1 { " call" } @else { " calls" } } }
                 @if let Some(cost) = cost { span.price { (cost) } } }
-            @if let Some(text) = text { (fold(index, "answer", &blocks::markdown(cut(text)))) }
+            @if let Some(text) = text { (fold(index, "answer", &blocks::markdown(cut(text), names))) }
         },
         What::Tool {
             tool,
@@ -135,7 +135,7 @@ fn told(moment: &Moment, index: usize, names: &Names) -> Markup {
         }
         What::HandedOver { kind, body } => html! {
             p.line { (who(role)) "received " strong { (word(&serde_json::json!(kind))) } }
-            (hand_over(index, body))
+            (hand_over(index, body, names))
         },
         What::Asked { request, kind } => html! {
             p.line { (who(role)) "asked for a decision about the " (word(&serde_json::json!(kind))) " " code { (request) } }
@@ -148,11 +148,11 @@ fn told(moment: &Moment, index: usize, names: &Names) -> Markup {
             p.line { (who(role)) "took up " strong { (choice.past()) } " by "
                 (names.get(person.as_str()).map_or(person.as_str(), String::as_str)) " " code { (request) } }
         },
-        other => aside(role, index, other),
+        other => aside(role, index, other, names),
     }
 }
 
-fn aside(role: Option<Role>, index: usize, what: &What) -> Markup {
+fn aside(role: Option<Role>, index: usize, what: &What, names: &Names) -> Markup {
     html! {
         p.line.soft {
             (who(role))
@@ -170,7 +170,7 @@ fn aside(role: Option<Role>, index: usize, what: &What) -> Markup {
         @match what {
             What::Prompt { text, .. } => (fold(index, "prompt", &code::block(cut(text), "md"))),
             What::Told { text, .. } | What::Summary { text } | What::Note { text } => {
-                (fold(index, "text", &blocks::markdown(cut(text))))
+                (fold(index, "text", &blocks::markdown(cut(text), names)))
             }
             _ => {}
         }
@@ -266,18 +266,20 @@ pub(crate) fn checks(receipt: &Receipt) -> Markup {
     }
 }
 
-fn hand_over(index: usize, body: &HandOver) -> Markup {
+fn hand_over(index: usize, body: &HandOver, names: &Names) -> Markup {
     match body {
         HandOver::Task(task) => plan::card(&task.plan),
         HandOver::Design { text }
         | HandOver::Question { text, .. }
         | HandOver::Answer { text, .. }
         | HandOver::Research { question: text, .. }
-        | HandOver::Findings { text, .. } => fold(index, "text", &blocks::markdown(cut(text))),
+        | HandOver::Findings { text, .. } => {
+            fold(index, "text", &blocks::markdown(cut(text), names))
+        }
         HandOver::ReadyForReview {
             summary, receipt, ..
         } => html! {
-            (fold(index, "summary", &blocks::markdown(cut(summary))))
+            (fold(index, "summary", &blocks::markdown(cut(summary), names)))
             @if let Some(receipt) = receipt { (checks(receipt)) }
         },
         HandOver::Conflict { files, .. } => html! { p { "conflict in " (files.join(", ")) } },

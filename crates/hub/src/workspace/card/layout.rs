@@ -222,6 +222,7 @@ fn steps(label: &str, items: &[Value]) -> Option<Part> {
 /// To the last nanodollar: what is shown is what is meant.
 fn money(value: &Value) -> Option<String> {
     match value.as_array().map(Vec::as_slice) {
+        Some([low, high]) if low == high => dollars(low),
         Some([low, high]) => Some(format!("{} to {}", dollars(low)?, dollars(high)?)),
         Some(_) => None,
         None => dollars(value),

@@ -88,7 +88,9 @@ fn of_blocks(blocks: &Value) -> Vec<(String, Found)> {
 
 /// From what the page shows: tags make the structure, all else is text.
 fn of_html(blocks: &Value) -> Vec<(String, Found)> {
-    let html = crate::page::render::rich::render(&blocks[1]).into_string();
+    let html =
+        crate::page::render::rich::render(&blocks[1], &crate::page::render::text::Names::default())
+            .into_string();
     let (_, rest) = html.split_once("<div class=\"rich\">").unwrap();
     let (mut rest, _) = rest.split_once("</div>").unwrap();
     let mut found: Vec<(String, Found)> = Vec::new();
@@ -301,7 +303,7 @@ fn plan(found: &[(String, Found)]) -> Subject {
         rejected: list("Not chosen"),
         complexity: serde_json::from_value(json!(text("Complexity"))).unwrap(),
         estimate: text_of(found, "Expected cost").map(|range| {
-            let (low, high) = range.split_once(" to ").unwrap();
+            let (low, high) = range.split_once(" to ").unwrap_or((&range, &range));
             (nanos(low), nanos(high))
         }),
     })

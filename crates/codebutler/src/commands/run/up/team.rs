@@ -103,7 +103,7 @@ async fn start_all(
     let mut hub = supervisor.keep(job(place, "hub", args)?);
     let Some(url) = settled(&mut hub, "hub", opening, cancel).await? else {
         opening.failed(&["hub"]);
-        return Err(CliError::user("the hub cannot start").hint("what it says stands above"));
+        return Err(CliError::user("the hub cannot start").hint("its own error is above"));
     };
     opening.started(&["hub"]);
     let mut agents = Vec::new();
@@ -123,7 +123,7 @@ async fn start_all(
     opening.failed(&names);
     if absent.len() == Role::ALL.len() {
         let error = CliError::user("no agent can start");
-        return Err(error.hint("what they say stands above; `codebutler doctor` knows more"));
+        return Err(error.hint("their own errors are above; `codebutler doctor` says more"));
     }
     Ok((url, absent))
 }

@@ -197,7 +197,7 @@ fn asked(machine: &Machine) -> Result<Place, CliError> {
         "later",
     ];
     let choice = Select::new("Where do the models answer?", CHOICES.to_vec())
-        .with_help_message("stored in the machine's private file, never in the repository")
+        .with_help_message("stored in the machine config, never in the repository")
         .raw_prompt()
         .map_err(stopped)?;
     Ok(match choice.index {
@@ -234,8 +234,11 @@ fn written(key: Secret) -> Option<Secret> {
 
 fn named_key(variable: &str) -> Result<Secret, CliError> {
     let key = environment(variable).filter(|key| !key.trim().is_empty());
-    key.map(Secret::new)
-        .ok_or_else(|| CliError::user(format!("the environment variable {variable} is not set")))
+    key.map(Secret::new).ok_or_else(|| {
+        CliError::user(format!("the environment variable {variable} is not set")).hint(format!(
+            "set {variable} to the endpoint's key and run it again"
+        ))
+    })
 }
 
 #[cfg(test)]

@@ -123,7 +123,7 @@ fn report(
         root.join(FOLDER).join("config.json").display()
     ))?;
     ui.line(format_args!(
-        "Commit and push {FOLDER}/: once its settings are on the default branch, the team goes by those."
+        "Commit and push {FOLDER}/: once its settings are on the default branch, the team follows them."
     ))?;
     Ok(())
 }

@@ -24,7 +24,7 @@ use crate::{
 /// Without a thread the first message begins one. At a terminal, messages are
 /// shown as they come and each line you type is posted; the number of a button
 /// presses it; Ctrl-D leaves. A hub that goes away is waited for. Otherwise one message is read from the input, and
-/// answers are written until the team rests.
+/// answers are written until the team is done.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The thread, as `chat --list` shows it, or `last`
@@ -38,7 +38,7 @@ pub struct Args {
     #[arg(short, long, value_name = "TEXT")]
     message: Option<String>,
 
-    /// Seconds to wait until the team rests
+    /// Seconds to wait until the team is done
     #[arg(long, value_name = "SECONDS", default_value_t = 600)]
     wait: u64,
 }

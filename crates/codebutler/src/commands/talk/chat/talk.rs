@@ -97,7 +97,7 @@ impl<'a> Talk<'a> {
         }
     }
 
-    /// One message in, answers out until the team rests.
+    /// One message in, answers out until the team is done.
     pub async fn once(
         &mut self,
         text: &str,
