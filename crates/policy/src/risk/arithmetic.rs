@@ -4,7 +4,7 @@
 
 use std::collections::HashSet;
 
-use super::{state::State, walk::Walk};
+use super::{analyzer::Analyzer, state::State};
 use crate::shell;
 
 /// A long value that is computed again and again is not read each time.
@@ -16,7 +16,7 @@ const COMPARES: [&str; 6] = ["-eq", "-ne", "-lt", "-le", "-gt", "-ge"];
 /// Operators that take the name of a variable, subscripts and all.
 const NAMES: [&str; 2] = ["-v", "-R"];
 
-impl Walk<'_> {
+impl Analyzer<'_> {
     /// A text that is computed: what it holds, and what its names hold.
     pub(super) fn arithmetic(&mut self, text: &str, state: &State) {
         let mut seen = HashSet::new();
@@ -57,8 +57,8 @@ impl Walk<'_> {
                 return;
             }
         };
-        self.deeper(|walk| {
-            walk.expand_one(&word, &mut state.clone());
+        self.deeper(|analyzer| {
+            analyzer.expand_one(&word, &mut state.clone());
             super::state::Output::Unknown
         });
     }

@@ -3,16 +3,16 @@
 use butler_protocol::Tier;
 
 use super::{
+    analyzer::Analyzer,
     args::Args,
     place::resolve,
     simple::Call,
-    state::{Feed, Output, State},
-    text::{HOLE, Text},
+    state::{Output, State, Stdin},
+    text::{Text, UNKNOWN},
     variables::Kind,
-    walk::Walk,
 };
 
-impl Walk<'_> {
+impl Analyzer<'_> {
     /// Judges a builtin; nothing if it is none.
     pub(super) fn builtin(&mut self, call: &Call<'_>, state: &mut State) -> Option<Output> {
         if call.path.contains('/') {
@@ -41,7 +41,7 @@ impl Walk<'_> {
             }
             "read" | "mapfile" | "readarray" | "getopts" => {
                 for text in args.values(&["-C"]) {
-                    self.inner(&text.text, text.exact, &mut state.clone(), &Feed::None);
+                    self.inner(&text.text, text.exact, &mut state.clone(), &Stdin::None);
                 }
                 for name in args.operands(&["-p", "-d", "-n", "-t", "-u", "-i"]) {
                     self.fill(&name.text, state);
@@ -49,7 +49,7 @@ impl Walk<'_> {
             }
             "compgen" | "complete" => {
                 for text in args.values(&["-C"]) {
-                    self.inner(&text.text, text.exact, &mut state.clone(), &Feed::None);
+                    self.inner(&text.text, text.exact, &mut state.clone(), &Stdin::None);
                 }
                 args.values(&["-W"])
                     .iter()
@@ -67,7 +67,7 @@ impl Walk<'_> {
                     values.remove(0);
                 }
             }
-            "eval" => return Some(self.eval(args, state, call.feed)),
+            "eval" => return Some(self.eval(args, state, call.stdin)),
             "trap" => self.trap(args, state),
             "alias" => define_aliases(args, state),
             "hash" if args.short('p') => {
@@ -149,15 +149,15 @@ impl Walk<'_> {
     fn fill(&mut self, name: &str, state: &mut State) {
         self.evaluated(name, state);
         let bare = name.split('[').next().unwrap_or(name).to_owned();
-        self.set(&bare, vec![Text::hole()], state);
+        self.set(&bare, vec![Text::unknown()], state);
     }
 
-    fn eval(&mut self, args: Args<'_>, state: &mut State, feed: &Feed) -> Output {
+    fn eval(&mut self, args: Args<'_>, state: &mut State, stdin: &Stdin) -> Output {
         let words: Vec<&str> = args.iter().map(Text::as_str).collect();
         let text = words.join(" ");
         // `eval -- x`
         let text = text.strip_prefix("-- ").unwrap_or(&text);
-        self.inner(text, args.iter().all(|word| word.exact), state, feed)
+        self.inner(text, args.iter().all(|word| word.exact), state, stdin)
     }
 
     /// A command text inside a command: judged if it is known, asked if not.
@@ -166,13 +166,13 @@ impl Walk<'_> {
         text: &str,
         exact: bool,
         state: &mut State,
-        feed: &Feed,
+        stdin: &Stdin,
     ) -> Output {
-        if !exact && text.contains(HOLE) {
+        if !exact && text.contains(UNKNOWN) {
             self.ask("it runs a text that is not known before it runs", false);
             return Output::Unknown;
         }
-        self.script(text, state, feed)
+        self.script(text, state, stdin)
     }
 
     /// A program that is given as a pager: the known ones only show.
@@ -184,12 +184,12 @@ impl Walk<'_> {
         if !PAGERS.contains(&super::args::basename(first)) {
             self.ask(format!("it runs `{}`", value.text), false);
         }
-        self.inner(&value.text, value.exact, &mut state.clone(), &Feed::None);
+        self.inner(&value.text, value.exact, &mut state.clone(), &Stdin::None);
     }
 
     fn trap(&mut self, args: Args<'_>, state: &mut State) {
         if let Some(action) = args.operands(&[]).first() {
-            self.inner(&action.text, action.exact, &mut state.clone(), &Feed::None);
+            self.inner(&action.text, action.exact, &mut state.clone(), &Stdin::None);
         }
     }
 
@@ -215,14 +215,14 @@ impl Walk<'_> {
                 if runs_a_text(&value.text) && name != "BROWSER" {
                     self.ask(format!("{name} makes other programs run a command"), false);
                 }
-                self.inner(&value.text, value.exact, &mut state.clone(), &Feed::None);
+                self.inner(&value.text, value.exact, &mut state.clone(), &Stdin::None);
             }
             "LESSOPEN" | "LESSCLOSE" => {
                 let command = value.text.trim_start_matches(['|', '-', '"', ' ']);
                 if runs_a_text(command) {
                     self.ask(format!("{name} makes other programs run a command"), false);
                 }
-                self.inner(command, value.exact, &mut state.clone(), &Feed::None);
+                self.inner(command, value.exact, &mut state.clone(), &Stdin::None);
             }
             "BASH_ENV"
             | "LD_PRELOAD"
@@ -268,7 +268,7 @@ impl Walk<'_> {
             "TAR_OPTIONS" if value.text.contains("checkpoint-action") => {
                 self.ask("TAR_OPTIONS makes tar run a command", false);
             }
-            "PS4" | "PS1" if value.text.contains(['`', HOLE]) || value.text.contains("$(") => {
+            "PS4" | "PS1" if value.text.contains(['`', UNKNOWN]) || value.text.contains("$(") => {
                 self.ask(format!("{name} runs a command at each step"), false);
             }
             name if name.starts_with("BASH_FUNC_") => {

@@ -2,10 +2,10 @@
 //! far as they are known without running anything.
 
 use super::{
+    analyzer::Analyzer,
     state::{Output, State, Values},
-    text::{HOLE, Text},
+    text::{Text, UNKNOWN},
     variables::Kind,
-    walk::Walk,
 };
 use crate::shell::{Part, Variable, Word};
 
@@ -42,8 +42,8 @@ impl Field {
     fn push(&mut self, c: char, quoted: bool) {
         self.there = true;
         self.glob |= !quoted && matches!(c, '*' | '?' | '[');
-        // A hole may come back in a text that is read a second time.
-        if c == HOLE {
+        // A unknown may come back in a text that is read a second time.
+        if c == UNKNOWN {
             self.exact = false;
             self.placed = false;
         }
@@ -59,7 +59,7 @@ impl Field {
     }
 }
 
-impl Walk<'_> {
+impl Analyzer<'_> {
     pub(super) fn expand_all(&mut self, words: &[Word], state: &mut State) -> Vec<Text> {
         let mut texts = Vec::new();
         for word in words {
@@ -170,7 +170,7 @@ impl Walk<'_> {
     fn split(&self, text: &Text, state: &State) -> Values {
         let separators: String = match state.variables.get("IFS").and_then(|ifs| ifs.first()) {
             Some(ifs) if ifs.exact => ifs.text.clone(),
-            Some(_) => return vec![Text::hole()],
+            Some(_) => return vec![Text::unknown()],
             None => " \t\n".to_owned(),
         };
         text.text
@@ -199,7 +199,7 @@ impl Walk<'_> {
                 vec![match output {
                     Output::Text(text) => Text::exact(text.trim_end_matches('\n')),
                     Output::Placed(text) => Text::placed(text),
-                    Output::Unknown | Output::Foreign => Text::hole(),
+                    Output::Unknown | Output::Foreign => Text::unknown(),
                 }]
             }
             Part::Process { nodes, reads } => {
@@ -246,7 +246,7 @@ impl Walk<'_> {
             {
                 self.evaluated(&value.text, state);
             }
-            return vec![Text::hole()];
+            return vec![Text::unknown()];
         }
         if variable.operator.starts_with('#')
             && variable.operator.len() == 1
@@ -266,7 +266,7 @@ impl Walk<'_> {
         let operator = variable.operator.as_str();
         match (operator, known) {
             ("", Some(values)) => values,
-            ("", None) => vec![Text::hole()],
+            ("", None) => vec![Text::unknown()],
             (":-" | "-" | ":=" | "=" | ":?" | "?", Some(values)) => {
                 let empty = values.iter().all(|text| text.text.is_empty());
                 if empty && operator != "-" && !operator.ends_with('?') {
@@ -282,7 +282,7 @@ impl Walk<'_> {
                 .iter()
                 .map(|text| trimmed(op, text, &operand))
                 .collect(),
-            (_, None) => vec![Text::hole()],
+            (_, None) => vec![Text::unknown()],
         }
     }
 }
@@ -330,7 +330,7 @@ fn trimmed(operator: &str, text: &Text, operand: &Text) -> Text {
     if stays && text.placed {
         Text::placed(text.text.clone())
     } else {
-        Text::hole()
+        Text::unknown()
     }
 }
 
@@ -384,8 +384,8 @@ fn alternatives<'p>(atoms: &[Atom<'p>]) -> Vec<Vec<Atom<'p>>> {
             }
             Some(_) => {
                 // Too many to follow: nothing is known about this word.
-                let hole = Atom::Char {
-                    c: HOLE,
+                let unknown = Atom::Char {
+                    c: UNKNOWN,
                     quoted: false,
                 };
                 done.push(vec![
@@ -393,7 +393,7 @@ fn alternatives<'p>(atoms: &[Atom<'p>]) -> Vec<Vec<Atom<'p>>> {
                         c: '*',
                         quoted: false,
                     },
-                    hole,
+                    unknown,
                 ]);
                 return done;
             }

@@ -8,7 +8,7 @@
 //!
 //! | file | what |
 //! | --- | --- |
-//! | `walk` | lists, pipelines, branches, functions |
+//! | `analyzer` | lists, pipelines, branches, functions |
 //! | `simple` | one simple command: assignments, redirections, dispatch |
 //! | `expand`, `text`, `state` | words to texts, and what is known on the way |
 //! | `variables`, `arithmetic` | what variables hold, texts that are expanded twice |
@@ -19,6 +19,7 @@
 //! | `rules/` | programs by what they can do |
 //! | `bodies/` | small languages inside arguments: awk, sed, SQL, scripts |
 
+mod analyzer;
 mod args;
 mod arithmetic;
 mod bodies;
@@ -33,14 +34,13 @@ mod simple;
 mod state;
 mod text;
 mod variables;
-mod walk;
 mod wrappers;
 
 use butler_protocol::Tier;
 
 use crate::{Overrides, shell};
+use analyzer::Analyzer;
 use state::State;
-use walk::Walk;
 
 /// Longer commands are not read; a script belongs in a file.
 const MAX_BYTES: usize = 256 * 1024;
@@ -94,10 +94,10 @@ pub fn assess(command: &str, ctx: &RiskContext<'_>) -> Assessment {
         Ok(nodes) => nodes,
         Err(problem) => return unreadable(format!("it cannot be read: {problem}")),
     };
-    let mut walk = Walk::new(*ctx);
+    let mut analyzer = Analyzer::new(*ctx);
     let mut state = State::new(ctx);
-    walk.nodes(&nodes, &mut state, &state::Feed::None);
-    walk.finish(&mut state)
+    analyzer.nodes(&nodes, &mut state, &state::Stdin::None);
+    analyzer.finish(&mut state)
 }
 
 /// Characters that no honest command has and that terminals and shells treat

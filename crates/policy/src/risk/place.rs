@@ -1,7 +1,7 @@
 //! Where a path lies. Decided on text alone: links that the text itself made
 //! are followed, others are the sandbox's business.
 
-use super::{made_again, state::State, text::Text, walk::Walk};
+use super::{analyzer::Analyzer, made_again, state::State, text::Text};
 
 /// What a write to a path means.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,7 +29,7 @@ const DEVICES: [&str; 8] = [
     "/dev/fd",
 ];
 
-impl Walk<'_> {
+impl Analyzer<'_> {
     /// Where a written path lies.
     pub(super) fn place(&self, path: &Text, state: &State) -> Place {
         if !path.placed {

@@ -4,38 +4,38 @@
 use std::collections::HashMap;
 
 use super::{
+    analyzer::Analyzer,
     args::Args,
     bodies::make,
     place::resolve,
     simple::Call,
-    state::{Feed, Made, State},
+    state::{Made, State, Stdin},
     text::Text,
-    walk::Walk,
 };
 
 /// What make looks for when it is told nothing.
 const MAKEFILES: [&str; 3] = ["GNUmakefile", "makefile", "Makefile"];
 
-impl Walk<'_> {
+impl Analyzer<'_> {
     /// The text of a program file, if this command line made it. Asks when it
     /// is a stream or a download that nobody can have read.
     pub(super) fn program_text(
         &mut self,
         file: &Text,
-        feed: &Feed,
+        stdin: &Stdin,
         state: &State,
     ) -> Option<String> {
         if matches!(
             file.as_str(),
             "-" | "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0"
         ) {
-            return match feed {
-                Feed::Text(text) => Some(text.clone()),
-                Feed::Unknown => {
+            return match stdin {
+                Stdin::Text(text) => Some(text.clone()),
+                Stdin::Unknown => {
                     self.ask("it runs the output of another command", true);
                     None
                 }
-                Feed::None => None,
+                Stdin::None => None,
             };
         }
         if file.text.starts_with("/dev/fd/") || file.text.starts_with("/proc/self/fd/") {
@@ -79,7 +79,7 @@ impl Walk<'_> {
             named.extend(MAKEFILES.map(Text::exact));
         }
         for file in named {
-            if let Some(text) = self.program_text(&file, call.feed, &own) {
+            if let Some(text) = self.program_text(&file, call.stdin, &own) {
                 self.make_text(&text, &given, &own);
             }
         }
@@ -94,7 +94,7 @@ impl Walk<'_> {
             return;
         };
         for line in lines.iter().filter(|line| !line.trim().is_empty()) {
-            self.script(line, &mut state.clone(), &Feed::None);
+            self.script(line, &mut state.clone(), &Stdin::None);
         }
     }
 }

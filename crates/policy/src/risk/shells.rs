@@ -3,14 +3,14 @@
 use butler_protocol::Tier;
 
 use super::{
+    analyzer::Analyzer,
     args::Args,
     bodies,
     place::resolve,
     rules,
     simple::Call,
-    state::{Feed, Made, Output, State},
-    text::{HOLE, Text},
-    walk::Walk,
+    state::{Made, Output, State, Stdin},
+    text::{Text, UNKNOWN},
 };
 
 const SHELLS: [&str; 17] = [
@@ -18,7 +18,7 @@ const SHELLS: [&str; 17] = [
     "nu", "xonsh", "elvish", "oksh", "bash5",
 ];
 
-impl Walk<'_> {
+impl Analyzer<'_> {
     /// Judges a shell, `source`, or a language; nothing if it is none.
     pub(super) fn shell(&mut self, call: &Call<'_>, state: &mut State) -> Option<Output> {
         if SHELLS.contains(&call.name) {
@@ -50,7 +50,7 @@ impl Walk<'_> {
                 _ if text.starts_with("--") => {}
                 _ if is_flags(text) => {
                     if text.contains('c') {
-                        return self.dash_c(Args(&call.args.0[index..]), &mut own, call.feed);
+                        return self.dash_c(Args(&call.args.0[index..]), &mut own, call.stdin);
                     }
                     if text.starts_with('-') && text.contains('n') {
                         // Only checks the syntax.
@@ -58,7 +58,7 @@ impl Walk<'_> {
                     }
                     if text.contains('s') {
                         own.positional = Some(call.args.0[index..].to_vec());
-                        return self.fed(call.feed, &mut own);
+                        return self.fed(call.stdin, &mut own);
                     }
                     // `-o pipefail` merged, as in `-euo pipefail`.
                     if text.ends_with('o') || text.ends_with('O') {
@@ -73,15 +73,15 @@ impl Walk<'_> {
         }
         match call.args.0.get(index) {
             Some(script) => {
-                self.run_file(script, state, call.feed);
+                self.run_file(script, state, call.stdin);
                 Output::Unknown
             }
-            None => self.fed(call.feed, &mut own),
+            None => self.fed(call.stdin, &mut own),
         }
     }
 
     /// `-c text name args…`, flags may stand between.
-    fn dash_c(&mut self, rest: Args<'_>, state: &mut State, feed: &Feed) -> Output {
+    fn dash_c(&mut self, rest: Args<'_>, state: &mut State, stdin: &Stdin) -> Output {
         let mut words = rest.0;
         while let [word, more @ ..] = words
             && (is_flags(&word.text) || word.text == "--")
@@ -99,19 +99,19 @@ impl Walk<'_> {
             state.zero = zero.clone();
         }
         state.positional = positional.get(1..).map(<[Text]>::to_vec);
-        self.inner(&text.text, text.exact, state, feed)
+        self.inner(&text.text, text.exact, state, stdin)
     }
 
     /// A shell without a script runs what stands on its input.
-    fn fed(&mut self, feed: &Feed, state: &mut State) -> Output {
-        match feed {
-            Feed::None => Output::Unknown,
-            Feed::Text(text) => {
+    fn fed(&mut self, stdin: &Stdin, state: &mut State) -> Output {
+        match stdin {
+            Stdin::None => Output::Unknown,
+            Stdin::Text(text) => {
                 let text = text.clone();
-                let exact = !text.contains(HOLE);
-                self.inner(&text, exact, state, &Feed::None)
+                let exact = !text.contains(UNKNOWN);
+                self.inner(&text, exact, state, &Stdin::None)
             }
-            Feed::Unknown => {
+            Stdin::Unknown => {
                 self.ask("a shell runs whatever is piped into it", true);
                 Output::Unknown
             }
@@ -121,23 +121,23 @@ impl Walk<'_> {
     fn source(&mut self, call: &Call<'_>, state: &mut State) -> Output {
         self.find(Tier::WriteLocal, "it runs a script", false);
         if let Some(script) = call.args.0.first() {
-            self.run_file(script, state, call.feed);
+            self.run_file(script, state, call.stdin);
         }
         Output::Unknown
     }
 
     /// A file is run as a program.
-    pub(super) fn run_file(&mut self, file: &Text, state: &mut State, feed: &Feed) {
+    pub(super) fn run_file(&mut self, file: &Text, state: &mut State, stdin: &Stdin) {
         let stream = file.text.starts_with("/dev/fd/")
             || file.text.starts_with("/proc/self/fd/")
             || file.text == "/dev/stdin"
             || file.text == "-";
         if stream {
             let whole = file.exact && file.text != "/dev/fd/63";
-            match feed {
-                Feed::Text(text) if whole && !text.contains(HOLE) => {
+            match stdin {
+                Stdin::Text(text) if whole && !text.contains(UNKNOWN) => {
                     let text = text.clone();
-                    self.script(&text, state, &Feed::None);
+                    self.script(&text, state, &Stdin::None);
                 }
                 _ => self.ask("it runs the output of another command", true),
             }
@@ -150,7 +150,7 @@ impl Walk<'_> {
         match resolve(&file.text, state).and_then(|path| state.files.get(&path).cloned()) {
             Some(Made::Foreign) => self.ask("it runs what it has downloaded or decoded", true),
             Some(Made::Text(text)) => {
-                self.inner(&text, false, &mut state.clone(), feed);
+                self.inner(&text, false, &mut state.clone(), stdin);
             }
             None => {}
         }
@@ -181,13 +181,13 @@ impl Walk<'_> {
             bodies::Inline::File(file, rest) => {
                 self.language_file(language, file, rest, call, state);
             }
-            bodies::Inline::Standard => match call.feed {
-                Feed::None => {}
-                Feed::Text(text) => {
+            bodies::Inline::Standard => match call.stdin {
+                Stdin::None => {}
+                Stdin::Text(text) => {
                     let text = Text::read(text);
                     self.body(language, &text, state);
                 }
-                Feed::Unknown => self.ask(
+                Stdin::Unknown => self.ask(
                     format!("{} runs whatever is piped into it", call.name),
                     true,
                 ),
@@ -206,20 +206,20 @@ impl Walk<'_> {
         state: &mut State,
     ) {
         let made = resolve(&file.text, state).and_then(|path| state.files.get(&path).cloned());
-        let made = match (file.as_str(), call.feed) {
-            ("/dev/stdin" | "/dev/fd/0", Feed::Text(text)) => Some(Made::Text(text.clone())),
+        let made = match (file.as_str(), call.stdin) {
+            ("/dev/stdin" | "/dev/fd/0", Stdin::Text(text)) => Some(Made::Text(text.clone())),
             _ => made,
         };
         if let Some(Made::Text(text)) = made {
             self.body(language, &Text::read(&text), state);
         } else {
-            self.run_file(file, state, call.feed);
+            self.run_file(file, state, call.stdin);
         }
         rules::script(self, &file.text, Args(rest), state);
     }
 
     fn body(&mut self, language: &bodies::Language, text: &Text, state: &State) {
-        if !text.placed && text.text.trim() == HOLE.to_string() {
+        if !text.placed && text.text.trim() == UNKNOWN.to_string() {
             self.ask("it runs a text that is not known before it runs", false);
             return;
         }

@@ -3,18 +3,18 @@
 use butler_protocol::Tier;
 
 use super::{
+    analyzer::Analyzer,
     args::{Args, basename},
     place::Place,
     rules,
-    state::{Feed, Made, Output, State},
+    state::{Made, Output, State, Stdin},
     text::Text,
     variables::Kind,
-    walk::Walk,
 };
 use crate::shell::{self, Part, Redirect, Simple, Target, Word};
 
-impl Walk<'_> {
-    pub(super) fn simple(&mut self, simple: &Simple, state: &mut State, feed: &Feed) -> Output {
+impl Analyzer<'_> {
+    pub(super) fn simple(&mut self, simple: &Simple, state: &mut State, stdin: &Stdin) -> Output {
         simple.source.clone_into(&mut self.part);
         for assignment in &simple.assignments {
             self.assignment(assignment, simple.words.is_empty(), state);
@@ -26,16 +26,16 @@ impl Walk<'_> {
             .flat_map(|(_, word)| self.expand(word, state))
             .collect::<Vec<_>>();
         simple.source.clone_into(&mut self.part);
-        let feed = self.redirects(&simple.redirects, state, feed, &Output::nothing());
+        let stdin = self.redirects(&simple.redirects, state, stdin, &Output::nothing());
         if argv.is_empty() {
             if !simple.words.is_empty() {
                 self.ask("the command word is not known before it runs", false);
             }
             return Output::nothing();
         }
-        let output = self.with_assignments(simple, &argv, state, &feed);
+        let output = self.with_assignments(simple, &argv, state, &stdin);
         simple.source.clone_into(&mut self.part);
-        self.redirects(&simple.redirects, state, &feed, &output);
+        self.redirects(&simple.redirects, state, &stdin, &output);
         output
     }
 
@@ -45,17 +45,17 @@ impl Walk<'_> {
         simple: &Simple,
         argv: &[Text],
         state: &mut State,
-        feed: &Feed,
+        stdin: &Stdin,
     ) -> Output {
         let tells = |name: &str| matches!(name, "GIT_DIR" | "GIT_WORK_TREE");
         if !simple.assignments.iter().any(|given| tells(&given.name)) {
-            return self.argv(argv, state, feed);
+            return self.argv(argv, state, stdin);
         }
         let mut own = state.clone();
         for given in simple.assignments.iter().filter(|given| tells(&given.name)) {
             self.assignment(given, true, &mut own);
         }
-        self.argv(argv, &mut own, feed)
+        self.argv(argv, &mut own, stdin)
     }
 
     /// `local x=( … )`: a list is an assignment there too. Says which words
@@ -88,7 +88,7 @@ impl Walk<'_> {
     }
 
     /// A command as expanded words.
-    pub(super) fn argv(&mut self, argv: &[Text], state: &mut State, feed: &Feed) -> Output {
+    pub(super) fn argv(&mut self, argv: &[Text], state: &mut State, stdin: &Stdin) -> Output {
         let Some((program, args)) = argv.split_first() else {
             return Output::nothing();
         };
@@ -110,18 +110,18 @@ impl Walk<'_> {
         }
         let name = program.text.as_str();
         if state.functions.contains_key(name) {
-            return self.call(name, args, state, feed);
+            return self.call(name, args, state, stdin);
         }
         if let Some(alias) = state.aliases.get(name).cloned() {
             state.aliases.remove(name);
             let rest: Vec<&str> = args.iter().map(Text::as_str).collect();
-            return self.script(&format!("{alias} {}", rest.join(" ")), state, feed);
+            return self.script(&format!("{alias} {}", rest.join(" ")), state, stdin);
         }
         let call = Call {
             path: name,
             name: basename(name),
             args: Args(args),
-            feed,
+            stdin,
         };
         if let Some(output) = self.builtin(&call, state) {
             return output;
@@ -154,20 +154,20 @@ impl Walk<'_> {
         &mut self,
         redirects: &[Redirect],
         state: &mut State,
-        feed: &Feed,
+        stdin: &Stdin,
         output: &Output,
-    ) -> Feed {
-        let mut feed = feed.clone();
+    ) -> Stdin {
+        let mut stdin = stdin.clone();
         for redirect in redirects {
             match &redirect.target {
                 Target::Document(slot) => {
                     let text = slot.get().map(|word| self.expand_one(word, state));
-                    feed = known_feed(text);
+                    stdin = known_stdin(text);
                 }
                 Target::Word(word) if redirect.operator == "<" && is_process(word) => {
                     for part in &word.parts {
                         if let Part::Process { nodes, .. } = part {
-                            feed = self.substitution(nodes, state).feed();
+                            stdin = self.substitution(nodes, state).stdin();
                         }
                     }
                 }
@@ -179,27 +179,27 @@ impl Walk<'_> {
                                 text: format!("{}\n", target.text),
                                 ..target
                             };
-                            feed = known_feed(Some(text));
+                            stdin = known_stdin(Some(text));
                         }
-                        "<" => feed = self.input(&target, state),
+                        "<" => stdin = self.input(&target, state),
                         "<&" if target.text == "0" || target.text.ends_with('-') => {}
                         // Whatever was opened there before.
-                        "<&" => feed = Feed::Unknown,
+                        "<&" => stdin = Stdin::Unknown,
                         operator => self.output_file(operator, &target, state, output),
                     }
                 }
             }
         }
-        feed
+        stdin
     }
 
-    fn input(&mut self, target: &Text, state: &State) -> Feed {
+    fn input(&mut self, target: &Text, state: &State) -> Stdin {
         if is_socket(&target.text) {
             self.ask("it reads from a network connection", true);
         }
         match super::place::resolve(&target.text, state).and_then(|path| state.files.get(&path)) {
-            Some(Made::Text(text)) => Feed::Text(text.clone()),
-            _ => Feed::Unknown,
+            Some(Made::Text(text)) => Stdin::Text(text.clone()),
+            _ => Stdin::Unknown,
         }
     }
 
@@ -249,7 +249,7 @@ impl Walk<'_> {
                     false,
                 );
             }
-            Place::Outside(path) if path.contains(super::text::HOLE) => {
+            Place::Outside(path) if path.contains(super::text::UNKNOWN) => {
                 self.ask(
                     format!("it {verb} a path that is not known before it runs"),
                     false,
@@ -269,15 +269,15 @@ pub(super) struct Call<'c> {
     /// Without its folder.
     pub name: &'c str,
     pub args: Args<'c>,
-    pub feed: &'c Feed,
+    pub stdin: &'c Stdin,
 }
 
-fn known_feed(text: Option<Text>) -> Feed {
+fn known_stdin(text: Option<Text>) -> Stdin {
     match text {
-        Some(text) if text.exact => Feed::Text(text.text),
-        // Holes stay visible to whoever reads the text as a program.
-        Some(text) => Feed::Text(text.text),
-        None => Feed::Unknown,
+        Some(text) if text.exact => Stdin::Text(text.text),
+        // Unknown parts stay visible to whoever reads the text as a program.
+        Some(text) => Stdin::Text(text.text),
+        None => Stdin::Unknown,
     }
 }
 

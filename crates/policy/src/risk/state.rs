@@ -14,7 +14,7 @@ pub(super) type Values = Vec<Text>;
 
 /// What stands on standard input.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Feed {
+pub(super) enum Stdin {
     /// Nothing.
     None,
     /// This text.
@@ -41,10 +41,10 @@ impl Output {
         Self::Text(String::new())
     }
 
-    pub(super) fn feed(&self) -> Feed {
+    pub(super) fn stdin(&self) -> Stdin {
         match self {
-            Output::Text(text) => Feed::Text(text.clone()),
-            _ => Feed::Unknown,
+            Output::Text(text) => Stdin::Text(text.clone()),
+            _ => Stdin::Unknown,
         }
     }
 }
@@ -116,7 +116,7 @@ impl State {
                     let text = values.first().or(known.first()).cloned();
                     *known = vec![match text {
                         Some(text) if placed => Text::placed(text.text),
-                        _ => Text::hole(),
+                        _ => Text::unknown(),
                     }];
                 }
                 None => {

@@ -3,11 +3,11 @@
 /// An expanded word.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Text {
-    /// The text; holes show as [`HOLE`].
+    /// The text; unknown parts show as [`UNKNOWN`].
     pub text: String,
     /// Every character is known.
     pub exact: bool,
-    /// Every hole is something without a slash or within a known folder, so a
+    /// Every unknown is something without a slash or within a known folder, so a
     /// path made of it stays where it seems to be.
     pub placed: bool,
     /// It has an unquoted `*`, `?` or `[`.
@@ -15,7 +15,7 @@ pub(super) struct Text {
 }
 
 /// Stands for what is not known.
-pub(super) const HOLE: char = '\u{fffd}';
+pub(super) const UNKNOWN: char = '\u{fffd}';
 
 impl Text {
     pub(super) fn exact(text: impl Into<String>) -> Self {
@@ -27,9 +27,9 @@ impl Text {
         }
     }
 
-    /// A text that may have holes from an earlier reading.
+    /// A text that may have unknown parts from an earlier reading.
     pub(super) fn read(text: &str) -> Self {
-        let whole = !text.contains(HOLE);
+        let whole = !text.contains(UNKNOWN);
         Self {
             text: text.to_owned(),
             exact: whole,
@@ -47,9 +47,9 @@ impl Text {
     }
 
     /// Nothing is known.
-    pub(super) fn hole() -> Self {
+    pub(super) fn unknown() -> Self {
         Self {
-            text: HOLE.to_string(),
+            text: UNKNOWN.to_string(),
             exact: false,
             placed: false,
             glob: false,

@@ -1,11 +1,11 @@
 //! What variables hold: plain ones, arrays, keyed arrays, references, and those
-//! that change what they are given. What is not known stays a hole, and a hole
+//! that change what they are given. What is not known stays a unknown, and a unknown
 //! in the place of a command asks.
 
 use super::{
+    analyzer::Analyzer,
     state::{State, Values},
     text::Text,
-    walk::Walk,
 };
 use crate::shell::Assignment;
 
@@ -43,7 +43,7 @@ impl Kind {
     }
 }
 
-impl Walk<'_> {
+impl Analyzer<'_> {
     /// Sets a variable, or judges one given to a command.
     pub(super) fn assignment(&mut self, assignment: &Assignment, stays: bool, state: &mut State) {
         let name = &assignment.name;
@@ -67,9 +67,9 @@ impl Walk<'_> {
             return;
         }
         if let Some(subscript) = subscript {
-            let value = values.into_iter().next().unwrap_or_else(Text::hole);
+            let value = values.into_iter().next().unwrap_or_else(Text::unknown);
             let value = if assignment.append {
-                Text::hole()
+                Text::unknown()
             } else {
                 value
             };
@@ -87,7 +87,7 @@ impl Walk<'_> {
                 }
                 all
             }
-            None if assignment.append && !assignment.array => vec![Text::hole()],
+            None if assignment.append && !assignment.array => vec![Text::unknown()],
             _ => values,
         };
         self.set(name, values, state);
@@ -100,12 +100,12 @@ impl Walk<'_> {
             let target = state.variables.get(name).and_then(|texts| texts.first());
             match target.filter(|target| target.exact).cloned() {
                 Some(target) => {
-                    state.variables.insert(target.text, vec![Text::hole()]);
+                    state.variables.insert(target.text, vec![Text::unknown()]);
                 }
                 // Any of them may have been meant.
                 None => {
                     for values in state.variables.values_mut() {
-                        *values = vec![Text::hole()];
+                        *values = vec![Text::unknown()];
                     }
                 }
             }
@@ -126,7 +126,9 @@ impl Walk<'_> {
                     .variables
                     .insert(format!("{name}[{key}]"), vec![value]);
             }
-            state.variables.insert(name.to_owned(), vec![Text::hole()]);
+            state
+                .variables
+                .insert(name.to_owned(), vec![Text::unknown()]);
             return;
         }
         let values = match kind {
@@ -145,7 +147,7 @@ impl Walk<'_> {
             // it would change is not known.
             Kind::Lower if text.text.to_lowercase() == text.text => text,
             Kind::Upper if text.text.to_uppercase() == text.text => text,
-            Kind::Lower | Kind::Upper | Kind::Respelled => Text::hole(),
+            Kind::Lower | Kind::Upper | Kind::Respelled => Text::unknown(),
             Kind::Number => {
                 self.arithmetic(&text.text, state);
                 Text::placed("0")
@@ -160,7 +162,7 @@ impl Walk<'_> {
         let index = subscript.text.parse::<usize>().ok().filter(|_| !keyed);
         if !subscript.exact || !(keyed || index.is_some()) {
             // Any element may have been meant.
-            self.set(name, vec![Text::hole()], state);
+            self.set(name, vec![Text::unknown()], state);
             return;
         }
         state.elements.insert(name.to_owned());
@@ -170,28 +172,28 @@ impl Walk<'_> {
         match index {
             Some(index) if index < values.len() => values[index] = value,
             Some(index) if index == values.len() => values.push(value),
-            _ => *values = vec![Text::hole()],
+            _ => *values = vec![Text::unknown()],
         }
     }
 
     /// An element of an array, as far as it is known.
     pub(super) fn element(&self, name: &str, subscript: &Text, state: &State) -> Values {
-        let hole = || vec![Text::hole()];
+        let unknown = || vec![Text::unknown()];
         let kind = state.kinds.get(name);
         if !subscript.exact || kind == Some(&Kind::Reference) {
-            return hole();
+            return unknown();
         }
         let keyed = kind == Some(&Kind::Keyed);
         let number = subscript.text.parse::<i64>().ok();
         if number.is_none() && !keyed {
-            return hole();
+            return unknown();
         }
         let key = format!("{name}[{}]", subscript.text);
         if let Some(values) = state.variables.get(&key) {
             return values.clone();
         }
         let (Some(values), Some(number)) = (state.variables.get(name), number) else {
-            return hole();
+            return unknown();
         };
         let index = if number < 0 {
             i64::try_from(values.len()).unwrap_or(i64::MAX) + number
@@ -199,7 +201,7 @@ impl Walk<'_> {
             number
         };
         let found = usize::try_from(index).ok().and_then(|at| values.get(at));
-        found.map_or_else(hole, |text| vec![text.clone()])
+        found.map_or_else(unknown, |text| vec![text.clone()])
     }
 
     /// `BASH_ALIASES[x]=…` names a command, and so does `BASH_CMDS[x]=…`.
@@ -230,6 +232,6 @@ fn joined(old: Option<Text>, new: Option<Text>) -> Text {
             glob: old.glob || new.glob,
         },
         (Some(one), None) | (None, Some(one)) => one,
-        (None, None) => Text::hole(),
+        (None, None) => Text::unknown(),
     }
 }

@@ -12,23 +12,23 @@ use butler_protocol::Tier;
 use known::{FETCHERS, FETCHING, PLAIN, SUBCOMMANDS};
 
 use super::{
+    analyzer::Analyzer,
     args::Args,
     place::resolve,
     simple::Call,
-    state::{Feed, Output, State},
+    state::{Output, State, Stdin},
     text::Text,
-    walk::Walk,
 };
 
-impl Walk<'_> {
+impl Analyzer<'_> {
     /// Peels a wrapper and judges the inside; nothing if it is none.
     pub(super) fn wrapper(&mut self, call: &Call<'_>, state: &mut State) -> Option<Output> {
         let args = call.args;
         match call.name {
             "command" if args.short('v') || args.short('V') => return Some(Output::Unknown),
-            "env" => return Some(self.env(args, state, call.feed)),
-            "xargs" | "gxargs" => return Some(self.xargs(args, state, call.feed)),
-            "parallel" => return Some(self.parallel(args, state, call.feed)),
+            "env" => return Some(self.env(args, state, call.stdin)),
+            "xargs" | "gxargs" => return Some(self.xargs(args, state, call.stdin)),
+            "parallel" => return Some(self.parallel(args, state, call.stdin)),
             "find" | "gfind" => return Some(self.find_files(args, state)),
             "fd" | "fdfind" => return Some(self.fd(args, state)),
             "script" => {
@@ -65,7 +65,7 @@ impl Walk<'_> {
                 let at = args
                     .iter()
                     .position(|w| matches!(w.as_str(), "-c" | "--command"))?;
-                return Some(self.peeled(&args.0[at + 1..], state, call.feed));
+                return Some(self.peeled(&args.0[at + 1..], state, call.stdin));
             }
             "tmux" | "screen" => return Some(self.strings(call, state)),
             "npx" if !own_flags(args).values(&["-c", "--call"]).is_empty() => {
@@ -75,7 +75,7 @@ impl Walk<'_> {
                 let flags = own_flags(Args(&args.0[1..]));
                 self.string_flag(flags, &["-c", "--call"], state);
             }
-            "ssh" | "mosh" | "autossh" => return Some(self.ssh(args, state, call.feed)),
+            "ssh" | "mosh" | "autossh" => return Some(self.ssh(args, state, call.stdin)),
             _ => {}
         }
         if let Some(output) = self.boxed(call, state) {
@@ -86,7 +86,7 @@ impl Walk<'_> {
             if FETCHERS.contains(&call.name) {
                 self.fetched(call.name, args, inner);
             }
-            return Some(self.peeled(inner, state, call.feed));
+            return Some(self.peeled(inner, state, call.stdin));
         }
         let takes = [
             "-C",
@@ -136,11 +136,11 @@ impl Walk<'_> {
         if FETCHING.contains(&(call.name, name)) {
             self.fetched(call.name, rest, inner);
         }
-        Some(self.peeled(inner, state, call.feed))
+        Some(self.peeled(inner, state, call.stdin))
     }
 
     /// What stands inside a wrapper.
-    fn peeled(&mut self, inner: &[Text], state: &mut State, feed: &Feed) -> Output {
+    fn peeled(&mut self, inner: &[Text], state: &mut State, stdin: &Stdin) -> Output {
         self.find(Tier::Read, "", false);
         // Assignments before the command, as `cross-env A=1 x`.
         let start = inner.iter().position(|word| !is_assignment(&word.text));
@@ -148,14 +148,14 @@ impl Walk<'_> {
             self.set_for(word, state);
         }
         match start {
-            Some(start) => self.nested(&inner[start..], state, feed),
+            Some(start) => self.nested(&inner[start..], state, stdin),
             None => Output::Unknown,
         }
     }
 
     /// A command in a command: counted, so that no chain is endless.
-    pub(super) fn nested(&mut self, argv: &[Text], state: &mut State, feed: &Feed) -> Output {
-        self.deeper(|walk| walk.argv(argv, state, feed))
+    pub(super) fn nested(&mut self, argv: &[Text], state: &mut State, stdin: &Stdin) -> Output {
+        self.deeper(|analyzer| analyzer.argv(argv, state, stdin))
     }
 
     fn set_for(&mut self, word: &Text, state: &State) {
@@ -168,7 +168,7 @@ impl Walk<'_> {
         }
     }
 
-    fn env(&mut self, args: Args<'_>, state: &mut State, feed: &Feed) -> Output {
+    fn env(&mut self, args: Args<'_>, state: &mut State, stdin: &Stdin) -> Output {
         let mut index = 0;
         let mut own = state.clone();
         while let Some(word) = args.0.get(index) {
@@ -181,7 +181,7 @@ impl Walk<'_> {
                         args.0.get(index),
                         &args.0[(index + 1).min(args.0.len())..],
                         &mut own,
-                        feed,
+                        stdin,
                     );
                 }
                 _ if split.as_ref().is_some_and(|text| text.text.is_empty()) => {
@@ -189,11 +189,11 @@ impl Walk<'_> {
                         args.0.get(index),
                         &args.0[(index + 1).min(args.0.len())..],
                         &mut own,
-                        feed,
+                        stdin,
                     );
                 }
                 _ if split.is_some() => {
-                    return self.env_string(split.as_ref(), &args.0[index..], &mut own, feed);
+                    return self.env_string(split.as_ref(), &args.0[index..], &mut own, stdin);
                 }
                 "-u" | "--unset" => index += 1,
                 "-C" | "--chdir" => {
@@ -205,7 +205,7 @@ impl Walk<'_> {
                 _ if text.starts_with('-') => {}
                 // To env, whatever has an equals sign is one.
                 _ if text.contains('=') => self.set_for(word, state),
-                _ => return self.nested(&args.0[index - 1..], &mut own, feed),
+                _ => return self.nested(&args.0[index - 1..], &mut own, stdin),
             }
         }
         Output::Unknown
@@ -216,7 +216,7 @@ impl Walk<'_> {
         text: Option<&Text>,
         rest: &[Text],
         state: &mut State,
-        feed: &Feed,
+        stdin: &Stdin,
     ) -> Output {
         let Some(text) = text else {
             return Output::nothing();
@@ -228,7 +228,7 @@ impl Walk<'_> {
             &command,
             text.exact && rest.iter().all(|word| word.exact),
             state,
-            feed,
+            stdin,
         )
     }
 }

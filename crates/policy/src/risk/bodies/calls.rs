@@ -68,7 +68,7 @@ const QUOTED: &[(&str, &str)] = &[
     ),
     (
         "php",
-        r#"\barray_(?:map|walk)\s*\(\s*['"](?:unlink|rmdir|system|exec)['"]"#,
+        r#"\barray_(?:map|analyzer)\s*\(\s*['"](?:unlink|rmdir|system|exec)['"]"#,
     ),
 ];
 

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use super::super::text::HOLE;
+use super::super::text::UNKNOWN;
 
 /// References inside references are followed so deep.
 const MAX_DEPTH: usize = 6;
@@ -156,7 +156,7 @@ fn expanded(
             out.push(')');
         } else if inner.contains([' ', '$', ':']) {
             // A function of make: what it gives is not known.
-            out.push(HOLE);
+            out.push(UNKNOWN);
         } else {
             let builtin = match inner {
                 "CC" | "CXX" | "LD" | "AR" | "MAKE" | "CPP" => "cc",

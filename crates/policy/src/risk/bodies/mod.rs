@@ -10,7 +10,7 @@ pub(super) mod make;
 pub(super) mod sed;
 pub(super) mod sql;
 
-use super::{args::Args, state::State, text::Text, walk::Walk};
+use super::{analyzer::Analyzer, args::Args, state::State, text::Text};
 
 /// A language whose programs may stand in an argument.
 pub(super) struct Language {
@@ -209,7 +209,7 @@ fn letters(language: &Language, word: &Text, next: Option<&Text>) -> Letters {
 
 /// Why a body needs a click, if it does.
 pub(super) fn judge(
-    walk: &Walk<'_>,
+    analyzer: &Analyzer<'_>,
     language: &Language,
     body: &str,
     state: &State,
@@ -221,7 +221,7 @@ pub(super) fn judge(
     calls::written(body)
         .into_iter()
         .find(|path| {
-            let place = walk.place(&Text::exact(path.as_str()), state);
+            let place = analyzer.place(&Text::exact(path.as_str()), state);
             matches!(
                 place,
                 super::place::Place::Outside(_) | super::place::Place::Protected(_)

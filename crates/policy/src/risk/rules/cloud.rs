@@ -4,15 +4,19 @@ use butler_protocol::Tier;
 
 use super::{
     super::{
+        analyzer::Analyzer,
         args::Args,
         simple::Call,
         state::{Output, State},
-        walk::Walk,
     },
     verbs,
 };
 
-pub(super) fn judge(walk: &mut Walk<'_>, call: &Call<'_>, _state: &mut State) -> Option<Output> {
+pub(super) fn judge(
+    analyzer: &mut Analyzer<'_>,
+    call: &Call<'_>,
+    _state: &mut State,
+) -> Option<Output> {
     let args = call.args;
     if (args.0.len() == 1 || args.get(0) == Some("help"))
         && args.any(&["--version", "--help", "-h", "version", "help", "-v", "-V"])
@@ -82,10 +86,10 @@ pub(super) fn judge(walk: &mut Walk<'_>, call: &Call<'_>, _state: &mut State) ->
         _ => return None,
     };
     if looks {
-        walk.find(Tier::Read, "", false);
-        walk.find(Tier::WriteLocal, "it looks at remote machines", true);
+        analyzer.find(Tier::Read, "", false);
+        analyzer.find(Tier::WriteLocal, "it looks at remote machines", true);
     } else {
-        walk.ask(
+        analyzer.ask(
             format!("`{}` changes containers, clusters or clouds", call.name),
             true,
         );

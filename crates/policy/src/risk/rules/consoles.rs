@@ -5,10 +5,10 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::super::{args::Args, bodies, state::State, text::Text, walk::Walk};
+use super::super::{analyzer::Analyzer, args::Args, bodies, state::State, text::Text};
 
 /// Judges the text that a console is given; nothing happens if it is none.
-pub(super) fn judge(walk: &mut Walk<'_>, script: &str, args: Args<'_>, state: &State) {
+pub(super) fn judge(analyzer: &mut Analyzer<'_>, script: &str, args: Args<'_>, state: &State) {
     let (language, texts) = match script {
         "rails" => match args.subcommand(&["-e", "--environment"]) {
             Some(("runner" | "r", rest)) => {
@@ -28,14 +28,14 @@ pub(super) fn judge(walk: &mut Walk<'_>, script: &str, args: Args<'_>, state: &S
         return;
     };
     for text in texts {
-        if !text.exact && text.text.trim() == super::super::text::HOLE.to_string() {
-            walk.ask("it runs a text that is not known before it runs", false);
+        if !text.exact && text.text.trim() == super::super::text::UNKNOWN.to_string() {
+            analyzer.ask("it runs a text that is not known before it runs", false);
         }
-        if let Some(reason) = bodies::judge(walk, language, &text.text, state) {
-            walk.ask(reason, false);
+        if let Some(reason) = bodies::judge(analyzer, language, &text.text, state) {
+            analyzer.ask(reason, false);
         }
         if let Some(call) = removes(&text) {
-            walk.ask(format!("it tells the application `{call}`"), false);
+            analyzer.ask(format!("it tells the application `{call}`"), false);
         }
     }
 }

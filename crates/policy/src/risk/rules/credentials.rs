@@ -3,12 +3,16 @@
 use butler_protocol::Tier;
 
 use super::super::{
+    analyzer::Analyzer,
     simple::Call,
     state::{Output, State},
-    walk::Walk,
 };
 
-pub(super) fn judge(walk: &mut Walk<'_>, call: &Call<'_>, _state: &mut State) -> Option<Output> {
+pub(super) fn judge(
+    analyzer: &mut Analyzer<'_>,
+    call: &Call<'_>,
+    _state: &mut State,
+) -> Option<Output> {
     let args = call.args;
     let first = args.operands(&[]).first().map_or("", |word| word.as_str());
     let changes = match call.name {
@@ -110,9 +114,9 @@ pub(super) fn judge(walk: &mut Walk<'_>, call: &Call<'_>, _state: &mut State) ->
         _ => return None,
     };
     if changes {
-        walk.ask(format!("`{}` changes keys or passwords", call.name), true);
+        analyzer.ask(format!("`{}` changes keys or passwords", call.name), true);
     } else {
-        walk.find(Tier::WriteLocal, "it looks at keys", false);
+        analyzer.find(Tier::WriteLocal, "it looks at keys", false);
     }
     Some(Output::Unknown)
 }

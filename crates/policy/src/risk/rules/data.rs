@@ -3,10 +3,10 @@
 use butler_protocol::Tier;
 
 use super::super::{
+    analyzer::Analyzer,
     bodies::sql,
     simple::Call,
-    state::{Feed, Output, State},
-    walk::Walk,
+    state::{Output, State, Stdin},
 };
 
 const SQL_CLIENTS: [&str; 24] = [
@@ -36,54 +36,58 @@ const SQL_CLIENTS: [&str; 24] = [
     "osql",
 ];
 
-pub(super) fn judge(walk: &mut Walk<'_>, call: &Call<'_>, _state: &mut State) -> Option<Output> {
+pub(super) fn judge(
+    analyzer: &mut Analyzer<'_>,
+    call: &Call<'_>,
+    _state: &mut State,
+) -> Option<Output> {
     let args = call.args;
-    let stdin = match call.feed {
-        Feed::Text(text) => Some(text.as_str()),
+    let stdin = match call.stdin {
+        Stdin::Text(text) => Some(text.as_str()),
         _ => None,
     };
     match call.name {
         name if SQL_CLIENTS.contains(&name) => {
-            walk.find(Tier::WriteLocal, "it talks to a database", false);
+            analyzer.find(Tier::WriteLocal, "it talks to a database", false);
             for text in args.iter().map(|word| word.as_str()).chain(stdin) {
                 let text = inline_value(text);
                 if let Some(statement) = sql::destructive(text) {
-                    walk.ask(format!("it tells the database `{statement}`"), false);
+                    analyzer.ask(format!("it tells the database `{statement}`"), false);
                 }
             }
         }
         "bq" | "databricks" => {
-            walk.find(Tier::WriteVisible, "it talks to a database", true);
+            analyzer.find(Tier::WriteVisible, "it talks to a database", true);
             if args.any(&["rm", "delete"])
                 || args
                     .iter()
                     .any(|word| sql::destructive(&word.text).is_some())
             {
-                walk.ask("it removes data", true);
+                analyzer.ask("it removes data", true);
             }
         }
         "mongo" | "mongosh" | "redis-cli" | "valkey-cli" | "keydb-cli" => {
-            walk.find(Tier::WriteLocal, "it talks to a database", false);
-            store(walk, call, stdin);
+            analyzer.find(Tier::WriteLocal, "it talks to a database", false);
+            store(analyzer, call, stdin);
         }
         "dropdb" | "dropuser" | "pg_dropcluster" | "mongorestore" | "pg_resetwal" => {
-            walk.ask(format!("`{}` drops or overwrites data", call.name), false);
+            analyzer.ask(format!("`{}` drops or overwrites data", call.name), false);
         }
-        "createuser" => walk.ask("it creates a database user", false),
+        "createuser" => analyzer.ask("it creates a database user", false),
         "pg_restore" => {
-            walk.find(Tier::WriteLocal, "it talks to a database", false);
+            analyzer.find(Tier::WriteLocal, "it talks to a database", false);
             if args.short('c') || args.long("--clean") {
-                walk.ask("it drops what it restores", false);
+                analyzer.ask("it drops what it restores", false);
             }
         }
         "mysqladmin" => {
-            walk.find(Tier::WriteLocal, "it talks to a database", false);
+            analyzer.find(Tier::WriteLocal, "it talks to a database", false);
             if args.any(&["drop", "shutdown", "password", "flush-privileges", "kill"]) {
-                walk.ask("it drops data or changes the server", false);
+                analyzer.ask("it drops data or changes the server", false);
             }
         }
         "etcdctl" | "consul" | "zkCli.sh" => {
-            walk.find(Tier::WriteLocal, "it talks to a store", false);
+            analyzer.find(Tier::WriteLocal, "it talks to a store", false);
             if args.any(&[
                 "del",
                 "delete",
@@ -93,11 +97,11 @@ pub(super) fn judge(walk: &mut Walk<'_>, call: &Call<'_>, _state: &mut State) ->
                 "leave",
                 "force-leave",
             ]) {
-                walk.ask("it removes data", false);
+                analyzer.ask("it removes data", false);
             }
         }
         "rabbitmqctl" | "rabbitmqadmin" | "nats" | "influx" => {
-            walk.find(Tier::WriteLocal, "it talks to a store", false);
+            analyzer.find(Tier::WriteLocal, "it talks to a store", false);
             let looks = ["list_", "status", "list", "ls", "info", "ping"];
             let verb = args
                 .operands(&["-n", "-p"])
@@ -117,16 +121,16 @@ pub(super) fn judge(walk: &mut Walk<'_>, call: &Call<'_>, _state: &mut State) ->
                 "add_user",
             ]) && !looks.iter().any(|look| verb.starts_with(look))
             {
-                walk.ask("it removes data or users", false);
+                analyzer.ask("it removes data or users", false);
             }
         }
         name if name.starts_with("kafka-") => {
-            walk.find(Tier::WriteLocal, "it talks to a store", false);
+            analyzer.find(Tier::WriteLocal, "it talks to a store", false);
             if args.has("--delete")
                 || name == "kafka-delete-records"
                 || name == "kafka-delete-records.sh"
             {
-                walk.ask("it removes data", false);
+                analyzer.ask("it removes data", false);
             }
         }
         _ => return None,
@@ -143,12 +147,12 @@ fn inline_value(word: &str) -> &str {
     }
 }
 
-fn store(walk: &mut Walk<'_>, call: &Call<'_>, stdin: Option<&str>) {
+fn store(analyzer: &mut Analyzer<'_>, call: &Call<'_>, stdin: Option<&str>) {
     let words: Vec<&str> = call.args.iter().map(|word| word.as_str()).collect();
     let text = words.join(" ");
     for text in std::iter::once(text.as_str()).chain(stdin) {
         if let Some(command) = sql::store_command(text) {
-            walk.ask(format!("it tells the store `{command}`"), false);
+            analyzer.ask(format!("it tells the store `{command}`"), false);
         }
         if !call.name.starts_with("mongo") {
             let loud = [
@@ -170,7 +174,7 @@ fn store(walk: &mut Walk<'_>, call: &Call<'_>, stdin: Option<&str>) {
                 pair[0].eq_ignore_ascii_case("config") && pair[1].eq_ignore_ascii_case("set")
             });
             if told {
-                walk.ask("it removes keys or changes the server", false);
+                analyzer.ask("it removes keys or changes the server", false);
             }
         }
     }

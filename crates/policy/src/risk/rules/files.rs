@@ -3,15 +3,19 @@
 use butler_protocol::Tier;
 
 use super::super::{
+    analyzer::Analyzer,
     args::Args,
     place::{Place, resolve},
     simple::Call,
-    state::{Feed, Made, Output, State},
+    state::{Made, Output, State, Stdin},
     text::Text,
-    walk::Walk,
 };
 
-pub(super) fn judge(walk: &mut Walk<'_>, call: &Call<'_>, state: &mut State) -> Option<Output> {
+pub(super) fn judge(
+    analyzer: &mut Analyzer<'_>,
+    call: &Call<'_>,
+    state: &mut State,
+) -> Option<Output> {
     let args = call.args;
     let name = call.name.strip_prefix('g').filter(|name| {
         matches!(
@@ -20,14 +24,14 @@ pub(super) fn judge(walk: &mut Walk<'_>, call: &Call<'_>, state: &mut State) -> 
         )
     });
     match name.unwrap_or(call.name) {
-        "rm" | "unlink" | "rmdir" => remove(walk, args, state),
+        "rm" | "unlink" | "rmdir" => remove(analyzer, args, state),
         "shred" | "srm" | "wipe" | "scrub" => {
-            writes(walk, &args.operands(&["-n", "-s"]), state, "destroys");
-            walk.ask_undoable(format!("`{}` destroys files", call.name));
+            writes(analyzer, &args.operands(&["-n", "-s"]), state, "destroys");
+            analyzer.ask_undoable(format!("`{}` destroys files", call.name));
         }
-        "mv" | "rename" => move_files(walk, call, state),
-        "cp" | "install" => copy(walk, call, state),
-        "ln" | "link" => link(walk, args, state),
+        "mv" | "rename" => move_files(analyzer, call, state),
+        "cp" | "install" => copy(analyzer, call, state),
+        "ln" | "link" => link(analyzer, args, state),
         "touch" | "mkdir" | "truncate" | "mkfifo" | "mknod" | "fallocate" => {
             let with_value = [
                 "-m",
@@ -42,43 +46,48 @@ pub(super) fn judge(walk: &mut Walk<'_>, call: &Call<'_>, state: &mut State) -> 
                 "--size",
                 "--reference",
             ];
-            writes(walk, &args.operands(&with_value), state, "writes to");
+            writes(analyzer, &args.operands(&with_value), state, "writes to");
         }
         "tee" | "sponge" => {
-            writes(walk, &args.operands(&[]), state, "writes to");
+            writes(analyzer, &args.operands(&[]), state, "writes to");
             return Some(copy_through(call, args, state));
         }
         "dd" => {
             let from = args.iter().find_map(|word| word.strip("if="));
             let from = from.unwrap_or_else(|| Text::exact("/dev/stdin"));
             for path in args.iter().filter_map(|word| word.strip("of=")) {
-                writes(walk, &[&path], state, "writes to");
-                carry(walk, &from, &path, call.feed, state);
+                writes(analyzer, &[&path], state, "writes to");
+                carry(analyzer, &from, &path, call.stdin, state);
             }
         }
         "chmod" | "chown" | "chgrp" | "setfacl" | "setcap" | "chattr" | "chcon" => {
-            permissions(walk, call, state);
+            permissions(analyzer, call, state);
         }
-        "tar" | "bsdtar" | "star" => tar(walk, args, state),
+        "tar" | "bsdtar" | "star" => tar(analyzer, args, state),
         "unzip" | "unrar" | "7z" | "7za" | "7zr" | "cpio" | "ditto" | "pax" => {
-            unpack(walk, call, state);
+            unpack(analyzer, call, state);
         }
         "zip" | "gzip" | "gunzip" | "bzip2" | "bunzip2" | "xz" | "unxz" | "zstd" | "unzstd"
         | "lz4" | "compress" | "uncompress" | "brotli" => {
-            return Some(compress(walk, call, state));
+            return Some(compress(analyzer, call, state));
         }
         "base64" | "base32" | "xxd" | "uudecode" | "basenc" => {
-            return Some(decode(walk, call, state));
+            return Some(decode(analyzer, call, state));
         }
         // Its operands are patterns; what it writes begins with the prefix.
         "csplit" => {
             let prefix = args.values(&["-f", "--prefix"]);
-            writes(walk, &prefix.iter().collect::<Vec<_>>(), state, "writes to");
+            writes(
+                analyzer,
+                &prefix.iter().collect::<Vec<_>>(),
+                state,
+                "writes to",
+            );
         }
         "split" => {
             let prefix = args.operands(&["-b", "-l", "-n", "-a", "-C", "-f"]);
             writes(
-                walk,
+                analyzer,
                 prefix.get(1..).unwrap_or_default(),
                 state,
                 "writes to",
@@ -87,7 +96,7 @@ pub(super) fn judge(walk: &mut Walk<'_>, call: &Call<'_>, state: &mut State) -> 
         "patch" => {
             let targets = args.values(&["-d", "-o", "--directory", "--output"]);
             writes(
-                walk,
+                analyzer,
                 &targets.iter().collect::<Vec<_>>(),
                 state,
                 "writes to",
@@ -112,72 +121,73 @@ pub(super) fn judge(walk: &mut Walk<'_>, call: &Call<'_>, state: &mut State) -> 
                 .iter()
                 .filter(|text| text.text.contains('/') || !text.placed)
                 .collect();
-            writes(walk, &targets, state, "writes to");
+            writes(analyzer, &targets, state, "writes to");
         }
         _ => return None,
     }
     Some(Output::nothing())
 }
 
-fn writes(walk: &mut Walk<'_>, paths: &[&Text], state: &State, verb: &str) {
-    walk.find(Tier::WriteLocal, "it changes files of the worktree", false);
+fn writes(analyzer: &mut Analyzer<'_>, paths: &[&Text], state: &State, verb: &str) {
+    analyzer.find(Tier::WriteLocal, "it changes files of the worktree", false);
     for path in paths {
-        walk.write(path, state, verb);
+        analyzer.write(path, state, verb);
     }
 }
 
-fn remove(walk: &mut Walk<'_>, args: Args<'_>, state: &mut State) {
+fn remove(analyzer: &mut Analyzer<'_>, args: Args<'_>, state: &mut State) {
     let operands = args.operands(&[]);
     let recursive = args.short('r') || args.short('R') || args.long("--recursive");
     let mut losses = operands.iter();
-    if recursive && (operands.is_empty() || losses.any(|path| !walk.is_worth_nothing(path, state)))
+    if recursive
+        && (operands.is_empty() || losses.any(|path| !analyzer.is_worth_nothing(path, state)))
     {
-        walk.ask_undoable("it removes recursively");
+        analyzer.ask_undoable("it removes recursively");
     }
-    writes(walk, &operands, state, "removes");
+    writes(analyzer, &operands, state, "removes");
     for path in operands {
         let unknown = !path.exact && path.placed;
         let beneath_temp = resolve(&path.text, state).is_some_and(|full| full.starts_with("/tmp/"));
-        if unknown && !beneath_temp && path.text.contains(super::super::text::HOLE) {
-            walk.ask("it removes a path that is not known before it runs", false);
+        if unknown && !beneath_temp && path.text.contains(super::super::text::UNKNOWN) {
+            analyzer.ask("it removes a path that is not known before it runs", false);
         }
-        if let Place::Inside(full) = walk.place(path, state) {
-            if full == walk.ctx.root {
-                walk.ask("it removes the worktree", false);
+        if let Place::Inside(full) = analyzer.place(path, state) {
+            if full == analyzer.ctx.root {
+                analyzer.ask("it removes the worktree", false);
             }
             state.files.remove(&full);
         }
     }
 }
 
-fn move_files(walk: &mut Walk<'_>, call: &Call<'_>, state: &mut State) {
+fn move_files(analyzer: &mut Analyzer<'_>, call: &Call<'_>, state: &mut State) {
     let targets = call.args.values(&["-t", "--target-directory"]);
     let operands = call.args.operands(&["-t", "-S", "--suffix"]);
     if call.name == "rename" {
         writes(
-            walk,
+            analyzer,
             operands.get(1..).unwrap_or_default(),
             state,
             "renames",
         );
         return;
     }
-    writes(walk, &operands, state, "moves");
+    writes(analyzer, &operands, state, "moves");
     writes(
-        walk,
+        analyzer,
         &targets.iter().collect::<Vec<_>>(),
         state,
         "moves into",
     );
     if operands.len() > 1 && operands.last().is_some_and(|to| to.text == "/dev/null") {
-        walk.ask("it moves files into nothing", false);
+        analyzer.ask("it moves files into nothing", false);
     }
     if let [from, to] = operands.as_slice() {
-        carry(walk, from, to, call.feed, state);
+        carry(analyzer, from, to, call.stdin, state);
     }
 }
 
-fn copy(walk: &mut Walk<'_>, call: &Call<'_>, state: &mut State) {
+fn copy(analyzer: &mut Analyzer<'_>, call: &Call<'_>, state: &mut State) {
     let args = call.args;
     let targets = args.values(&["-t", "--target-directory"]);
     let operands = args.operands(&[
@@ -185,17 +195,17 @@ fn copy(walk: &mut Walk<'_>, call: &Call<'_>, state: &mut State) {
     ]);
     if call.name == "install" {
         if args.short('d') {
-            writes(walk, &operands, state, "writes to");
+            writes(analyzer, &operands, state, "writes to");
             return;
         }
         if !args.values(&["-o", "-g", "--owner", "--group"]).is_empty() {
-            walk.ask("it changes who owns files", false);
+            analyzer.ask("it changes who owns files", false);
         }
     }
     match targets.first() {
-        Some(target) => writes(walk, &[target], state, "writes to"),
+        Some(target) => writes(analyzer, &[target], state, "writes to"),
         None => writes(
-            walk,
+            analyzer,
             operands
                 .last()
                 .map(std::slice::from_ref)
@@ -205,14 +215,14 @@ fn copy(walk: &mut Walk<'_>, call: &Call<'_>, state: &mut State) {
         ),
     }
     if let [from, to] = operands.as_slice() {
-        carry(walk, from, to, call.feed, state);
+        carry(analyzer, from, to, call.stdin, state);
     }
 }
 
 /// What this text made stays known under its new name.
-fn carry(walk: &Walk<'_>, from: &Text, to: &Text, feed: &Feed, state: &mut State) {
-    let made = match (from.as_str(), feed) {
-        ("/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0", Feed::Text(text)) => {
+fn carry(analyzer: &Analyzer<'_>, from: &Text, to: &Text, stdin: &Stdin, state: &mut State) {
+    let made = match (from.as_str(), stdin) {
+        ("/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0", Stdin::Text(text)) => {
             Some(Made::Text(text.clone()))
         }
         (path, _) if path.starts_with("/dev/") || path.starts_with("/proc/self/fd/") => {
@@ -220,18 +230,18 @@ fn carry(walk: &Walk<'_>, from: &Text, to: &Text, feed: &Feed, state: &mut State
         }
         (path, _) => resolve(path, state).and_then(|path| state.files.get(&path).cloned()),
     };
-    if let (Some(made), Place::Inside(path)) = (made, walk.place(to, state)) {
+    if let (Some(made), Place::Inside(path)) = (made, analyzer.place(to, state)) {
         state.files.insert(path, made);
     }
 }
 
-fn link(walk: &mut Walk<'_>, args: Args<'_>, state: &mut State) {
+fn link(analyzer: &mut Analyzer<'_>, args: Args<'_>, state: &mut State) {
     let targets = args.values(&["-t", "--target-directory"]);
     let operands = args.operands(&["-t", "-S"]);
     match (targets.first(), operands.as_slice()) {
-        (Some(folder), _) => writes(walk, &[folder], state, "links in"),
-        (None, [_]) => writes(walk, &[], state, "links"),
-        (None, [.., to]) => writes(walk, &[to], state, "links"),
+        (Some(folder), _) => writes(analyzer, &[folder], state, "links in"),
+        (None, [_]) => writes(analyzer, &[], state, "links"),
+        (None, [.., to]) => writes(analyzer, &[to], state, "links"),
         (None, []) => {}
     }
     if let [target, name] = operands.as_slice()
@@ -244,7 +254,7 @@ fn link(walk: &mut Walk<'_>, args: Args<'_>, state: &mut State) {
 
 /// `tee` passes its input on and keeps it.
 fn copy_through(call: &Call<'_>, args: Args<'_>, state: &mut State) -> Output {
-    let Feed::Text(text) = call.feed else {
+    let Stdin::Text(text) = call.stdin else {
         return Output::Unknown;
     };
     for path in args.operands(&[]) {
@@ -257,7 +267,7 @@ fn copy_through(call: &Call<'_>, args: Args<'_>, state: &mut State) -> Output {
 
 /// Usual rights for files of the worktree are ordinary work; all else asks: rights of
 /// somebody else, for everybody to write, or for whole folders.
-fn permissions(walk: &mut Walk<'_>, call: &Call<'_>, state: &State) {
+fn permissions(analyzer: &mut Analyzer<'_>, call: &Call<'_>, state: &State) {
     if call.args.0.len() == 1 && call.args.any(&["--help", "--version"]) {
         return;
     }
@@ -298,26 +308,26 @@ fn permissions(walk: &mut Walk<'_>, call: &Call<'_>, state: &State) {
         && !call.args.short('R')
         && operands[1..]
             .iter()
-            .all(|path| path.exact && matches!(walk.place(path, state), Place::Inside(_)));
+            .all(|path| path.exact && matches!(analyzer.place(path, state), Place::Inside(_)));
     if plain {
-        walk.find(
+        analyzer.find(
             Tier::WriteLocal,
             "it changes who may run or read a file",
             false,
         );
     } else {
-        walk.ask(
+        analyzer.ask(
             format!("`{}` changes permissions or ownership", call.name),
             false,
         );
     }
 }
 
-fn tar(walk: &mut Walk<'_>, args: Args<'_>, state: &State) {
+fn tar(analyzer: &mut Analyzer<'_>, args: Args<'_>, state: &State) {
     const COMPRESSORS: [&str; 11] = [
         "gzip", "pigz", "bzip2", "pbzip2", "xz", "pxz", "zstd", "zstdmt", "lz4", "lzma", "brotli",
     ];
-    walk.find(Tier::WriteLocal, "it packs or unpacks files", false);
+    analyzer.find(Tier::WriteLocal, "it packs or unpacks files", false);
     for word in args.iter() {
         let runs = [
             "--checkpoint-action",
@@ -327,10 +337,10 @@ fn tar(walk: &mut Walk<'_>, args: Args<'_>, state: &State) {
             "--rsh-command",
         ];
         if runs.iter().any(|flag| word.text.starts_with(flag)) {
-            walk.ask("tar runs a command", false);
+            analyzer.ask("tar runs a command", false);
         }
         if word.text.starts_with("--remove-files") || word.text.starts_with("--recursive-unlink") {
-            walk.ask_undoable("tar removes files");
+            analyzer.ask_undoable("tar removes files");
         }
     }
     let mut programs = args.values(&["-I", "--use-compress-program"]);
@@ -342,12 +352,12 @@ fn tar(walk: &mut Walk<'_>, args: Args<'_>, state: &State) {
             .map(|(_, v)| v.clone()),
     );
     if merged.iter().any(|(letter, _)| *letter == 'F') {
-        walk.ask("tar runs a command", false);
+        analyzer.ask("tar runs a command", false);
     }
     for program in programs {
         let first = program.text.split_whitespace().next().unwrap_or_default();
         if !COMPRESSORS.contains(&first) {
-            walk.ask(format!("tar runs `{}`", program.text), false);
+            analyzer.ask(format!("tar runs `{}`", program.text), false);
         }
     }
     let first = args.get(0).unwrap_or_default();
@@ -356,7 +366,7 @@ fn tar(walk: &mut Walk<'_>, args: Args<'_>, state: &State) {
     let extracts = letters('x') || args.long("--extract") || args.long("--get");
     let lists = letters('t') || args.long("--list");
     if (letters('P') || args.long("--absolute-names")) && extracts {
-        walk.ask("tar writes to absolute paths", false);
+        analyzer.ask("tar writes to absolute paths", false);
     }
     let mut folders = args.values(&["-C", "--directory", "--one-top-level"]);
     folders.extend(
@@ -367,13 +377,13 @@ fn tar(walk: &mut Walk<'_>, args: Args<'_>, state: &State) {
     );
     if extracts {
         writes(
-            walk,
+            analyzer,
             &folders.iter().collect::<Vec<_>>(),
             state,
             "unpacks into",
         );
         if folders.is_empty() {
-            writes(walk, &[&Text::exact(".")], state, "unpacks into");
+            writes(analyzer, &[&Text::exact(".")], state, "unpacks into");
         }
     } else if !lists {
         let mut archive = args.values(&["-f", "--file"]);
@@ -390,7 +400,7 @@ fn tar(walk: &mut Walk<'_>, args: Args<'_>, state: &State) {
         }
         archive.retain(|path| path.text != "-");
         writes(
-            walk,
+            analyzer,
             &archive.iter().collect::<Vec<_>>(),
             state,
             "writes to",
@@ -426,36 +436,36 @@ fn tar_values(args: Args<'_>) -> Vec<(char, Text)> {
     value.map(|value| (letter, value)).into_iter().collect()
 }
 
-fn unpack(walk: &mut Walk<'_>, call: &Call<'_>, state: &State) {
+fn unpack(analyzer: &mut Analyzer<'_>, call: &Call<'_>, state: &State) {
     let args = call.args;
-    walk.find(Tier::WriteLocal, "it unpacks files", false);
+    analyzer.find(Tier::WriteLocal, "it unpacks files", false);
     let mut targets = args.values(&["-d", "-D", "--directory"]);
     if call.name.starts_with("7z") {
         targets = args.iter().filter_map(|word| word.strip("-o")).collect();
     }
     writes(
-        walk,
+        analyzer,
         &targets.iter().collect::<Vec<_>>(),
         state,
         "unpacks into",
     );
 }
 
-fn compress(walk: &mut Walk<'_>, call: &Call<'_>, state: &State) -> Output {
+fn compress(analyzer: &mut Analyzer<'_>, call: &Call<'_>, state: &State) -> Output {
     let args = call.args;
-    walk.find(Tier::WriteLocal, "it packs or unpacks files", false);
+    analyzer.find(Tier::WriteLocal, "it packs or unpacks files", false);
     if call.name == "zip" {
         if (args.has("-T") || args.has("--unzip-command") || args.has("-TT"))
             && !args.values(&["-TT", "--unzip-command"]).is_empty()
         {
-            walk.ask("zip runs a command", false);
+            analyzer.ask("zip runs a command", false);
         }
         if args.has("-m") || args.has("--move") {
-            walk.ask_undoable("zip removes what it packs");
+            analyzer.ask_undoable("zip removes what it packs");
         }
         let archive = args.operands(&["-x", "-i"]);
         writes(
-            walk,
+            analyzer,
             archive
                 .first()
                 .map(std::slice::from_ref)
@@ -476,11 +486,11 @@ fn compress(walk: &mut Walk<'_>, call: &Call<'_>, state: &State) -> Output {
             Output::Unknown
         };
     }
-    writes(walk, &args.operands(&["-o", "-S"]), state, "writes to");
+    writes(analyzer, &args.operands(&["-o", "-S"]), state, "writes to");
     Output::Unknown
 }
 
-fn decode(walk: &mut Walk<'_>, call: &Call<'_>, state: &State) -> Output {
+fn decode(analyzer: &mut Analyzer<'_>, call: &Call<'_>, state: &State) -> Output {
     let args = call.args;
     let decodes = args.short('d')
         || args.short('D')
@@ -489,7 +499,7 @@ fn decode(walk: &mut Walk<'_>, call: &Call<'_>, state: &State) -> Output {
         || call.name == "uudecode";
     if call.name == "xxd" {
         writes(
-            walk,
+            analyzer,
             args.operands(&["-l", "-s", "-c", "-g", "-o"])
                 .get(1..)
                 .unwrap_or_default(),

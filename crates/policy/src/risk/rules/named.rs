@@ -4,10 +4,10 @@ use butler_protocol::Tier;
 
 use super::{
     super::{
+        analyzer::Analyzer,
         args::{Args, basename},
         simple::Call,
         state::State,
-        walk::Walk,
     },
     cmake, consoles,
 };
@@ -159,13 +159,13 @@ fn sends(name: &str) -> bool {
 
 /// A run-target asks by its name. `release` does so only where it cannot be the
 /// name of an optimised build.
-fn target(walk: &mut Walk<'_>, name: &str, release: bool) {
+fn target(analyzer: &mut Analyzer<'_>, name: &str, release: bool) {
     let releases = name == "release"
         || name
             .strip_prefix("release:")
             .is_some_and(|rest| !rest.split([':', '-', '_']).any(is_test));
     if is_loud(name) || (release && releases) {
-        walk.ask(
+        analyzer.ask(
             format!("the target `{name}` is named for a deployment"),
             true,
         );
@@ -173,61 +173,63 @@ fn target(walk: &mut Walk<'_>, name: &str, release: bool) {
         .iter()
         .any(|drop| name == *drop || name.ends_with(&format!(":{drop}")))
     {
-        walk.ask(format!("the target `{name}` drops a database"), false);
+        analyzer.ask(format!("the target `{name}` drops a database"), false);
     }
 }
 
 /// Targets of task runners.
-pub(super) fn targets(walk: &mut Walk<'_>, call: &Call<'_>, state: &State) {
+pub(super) fn targets(analyzer: &mut Analyzer<'_>, call: &Call<'_>, state: &State) {
     let args = call.args;
     match call.name {
         "make" | "gmake" | "bmake" | "ninja" | "mage" | "just" | "task" | "go-task" | "rake"
         | "invoke" | "inv" | "fab" | "nox" | "grunt" | "gulp" | "ant" | "sbt" | "lein" | "nx"
         | "turbo" | "earthly" | "bazel" | "bazelisk" | "cap" | "poe" | "doit" | "wp" | "rails"
         | "mix" | "scons" => {
-            run_targets(walk, call);
-            consoles::judge(walk, call.name, args, state);
+            run_targets(analyzer, call);
+            consoles::judge(analyzer, call.name, args, state);
             if matches!(call.name, "make" | "gmake" | "bmake") {
-                walk.makefiles(call, state);
+                analyzer.makefiles(call, state);
             }
         }
-        "npm" | "pnpm" | "yarn" | "bun" => script_runner(walk, call),
+        "npm" | "pnpm" | "yarn" | "bun" => script_runner(analyzer, call),
         "run-s" | "run-p" => {
             for word in args.operands(&[]) {
-                target(walk, &word.text, true);
+                target(analyzer, &word.text, true);
             }
         }
         "composer" => {
             if let Some(("run" | "run-script", rest)) = args.subcommand(&[])
                 && let Some(name) = rest.get(0)
             {
-                target(walk, name, true);
+                target(analyzer, name, true);
             }
         }
-        "mvn" | "mvnw" | "gradle" | "gradlew" => java_build(walk, args),
+        "mvn" | "mvnw" | "gradle" | "gradlew" => java_build(analyzer, args),
         "prisma" | "sequelize" | "typeorm" | "knex" | "flyway" | "liquibase" | "diesel"
         | "sqlx" | "alembic" | "artisan" | "sequelize-cli" | "drizzle-kit" | "dbmate" | "goose"
-        | "migrate" | "sea-orm-cli" | "hasura" => script_arguments(walk, call.name, args),
+        | "migrate" | "sea-orm-cli" | "hasura" => script_arguments(analyzer, call.name, args),
         "manage.py" | "django-admin" => {
-            script_arguments(walk, call.name, args);
-            consoles::judge(walk, call.name, args, state);
+            script_arguments(analyzer, call.name, args);
+            consoles::judge(analyzer, call.name, args, state);
         }
-        "console" => args.iter().for_each(|word| target(walk, &word.text, false)),
+        "console" => args
+            .iter()
+            .for_each(|word| target(analyzer, &word.text, false)),
         "rimraf" | "del-cli" | "del" | "trash" | "rip" => {
-            walk.ask("it removes recursively", false);
+            analyzer.ask("it removes recursively", false);
         }
         "semantic-release" | "release-it" | "np" | "lerna" | "changeset" | "goreleaser"
         | "vsce" | "ovsx" | "twine" | "flit" | "jreleaser" | "standard-release" | "gh-pages"
         | "auto" | "cargo-release" => {
-            publisher(walk, call);
+            publisher(analyzer, call);
         }
-        "cmake" => cmake::judge(walk, call, state),
-        "meson" if args.get(0) == Some("install") => walk.ask("it installs", false),
+        "cmake" => cmake::judge(analyzer, call, state),
+        "meson" if args.get(0) == Some("install") => analyzer.ask("it installs", false),
         _ => {}
     }
 }
 
-fn run_targets(walk: &mut Walk<'_>, call: &Call<'_>) {
+fn run_targets(analyzer: &mut Analyzer<'_>, call: &Call<'_>) {
     let args = call.args;
     let dry = matches!(
         call.name,
@@ -252,7 +254,7 @@ fn run_targets(walk: &mut Walk<'_>, call: &Call<'_>) {
             if matches!(name, "SHELL" | ".SHELLFLAGS" | "MAKE" | "CC" | "CXX")
                 && (value.contains([' ', ';', '|']) || name.contains("SHELL"))
             {
-                walk.ask(format!("`{name}=` decides what make runs"), false);
+                analyzer.ask(format!("`{name}=` decides what make runs"), false);
             }
             continue;
         }
@@ -279,12 +281,12 @@ fn run_targets(walk: &mut Walk<'_>, call: &Call<'_>) {
             "make" | "gmake" | "bmake" | "just" | "rake" | "task" | "go-task"
         );
         if plain && sends(&word.text) {
-            walk.ask(
+            analyzer.ask(
                 format!("the target `{}` is named for a release", word.text),
                 true,
             );
         }
-        target(walk, &word.text, false);
+        target(analyzer, &word.text, false);
         let installs = matches!(word.as_str(), "install" | "uninstall")
             || word.text.starts_with("install-") && call.name != "rake";
         if installs
@@ -293,16 +295,16 @@ fn run_targets(walk: &mut Walk<'_>, call: &Call<'_>) {
                 "make" | "gmake" | "bmake" | "ninja" | "just" | "scons"
             )
         {
-            walk.ask(format!("`{} {}` installs", call.name, word.text), false);
+            analyzer.ask(format!("`{} {}` installs", call.name, word.text), false);
         }
     }
     if call.name == "mix" || call.name == "rails" || call.name == "rake" || call.name == "wp" {
-        script_arguments(walk, call.name, args);
+        script_arguments(analyzer, call.name, args);
     }
 }
 
 /// `npm run x`, `yarn x`, `pnpm x`.
-fn script_runner(walk: &mut Walk<'_>, call: &Call<'_>) {
+fn script_runner(analyzer: &mut Analyzer<'_>, call: &Call<'_>) {
     let with_value = [
         "--prefix",
         "--workspace",
@@ -330,11 +332,11 @@ fn script_runner(walk: &mut Walk<'_>, call: &Call<'_>) {
         _ => None,
     };
     if let Some(name) = name {
-        target(walk, name, true);
+        target(analyzer, name, true);
     }
 }
 
-fn java_build(walk: &mut Walk<'_>, args: Args<'_>) {
+fn java_build(analyzer: &mut Analyzer<'_>, args: Args<'_>) {
     for word in args.operands(&["-f", "-p", "-pl", "-P", "-b", "-x", "--file", "-T"]) {
         let goal = word.text.rsplit(':').next().unwrap_or_default();
         let publishes = goal == "deploy"
@@ -346,12 +348,12 @@ fn java_build(walk: &mut Walk<'_>, args: Args<'_>) {
             || matches!(word.as_str(), "flyway:clean" | "liquibase:dropAll")
             || goal == "bootBuildImage";
         if publishes || is_loud(goal) && !goal.ends_with("ToMavenLocal") {
-            walk.ask(format!("`{}` publishes or deploys", word.text), true);
+            analyzer.ask(format!("`{}` publishes or deploys", word.text), true);
         }
     }
 }
 
-fn publisher(walk: &mut Walk<'_>, call: &Call<'_>) {
+fn publisher(analyzer: &mut Analyzer<'_>, call: &Call<'_>) {
     let args = call.args;
     let quiet = args.any(&[
         "--dry-run",
@@ -383,12 +385,12 @@ fn publisher(walk: &mut Walk<'_>, call: &Call<'_>) {
         _ => quiet,
     };
     if !quiet {
-        walk.ask(format!("`{}` publishes or removes", call.name), true);
+        analyzer.ask(format!("`{}` publishes or removes", call.name), true);
     }
 }
 
 /// Arguments of frameworks' own command scripts.
-pub(super) fn script_arguments(walk: &mut Walk<'_>, script: &str, args: Args<'_>) {
+pub(super) fn script_arguments(analyzer: &mut Analyzer<'_>, script: &str, args: Args<'_>) {
     let has = |words: &[&str]| args.any(words);
     let drops = match script {
         "manage.py" | "django-admin" => {
@@ -434,14 +436,14 @@ pub(super) fn script_arguments(walk: &mut Walk<'_>, script: &str, args: Args<'_>
         }
         "setup.py" => {
             if has(&["install", "develop", "upload", "register"]) {
-                walk.ask("setup.py installs or publishes", true);
+                analyzer.ask("setup.py installs or publishes", true);
             }
             false
         }
         _ => false,
     };
     if drops {
-        walk.ask(format!("`{script}` drops or resets a database"), false);
+        analyzer.ask(format!("`{script}` drops or resets a database"), false);
     }
-    walk.find(Tier::WriteLocal, "it runs a program in the sandbox", false);
+    analyzer.find(Tier::WriteLocal, "it runs a program in the sandbox", false);
 }

@@ -3,24 +3,28 @@
 use butler_protocol::Tier;
 
 use super::super::{
+    analyzer::Analyzer,
     args::Args,
     place::{Place, resolve},
     simple::Call,
     state::{Made, Output, State},
     text::Text,
-    walk::Walk,
 };
 
-pub(super) fn judge(walk: &mut Walk<'_>, call: &Call<'_>, state: &mut State) -> Option<Output> {
+pub(super) fn judge(
+    analyzer: &mut Analyzer<'_>,
+    call: &Call<'_>,
+    state: &mut State,
+) -> Option<Output> {
     match call.name {
-        "curl" => Some(curl(walk, call.args, state)),
-        "wget" | "wget2" => Some(wget(walk, call.args, state)),
+        "curl" => Some(curl(analyzer, call.args, state)),
+        "wget" | "wget2" => Some(wget(analyzer, call.args, state)),
         "aria2c" | "axel" | "http" | "https" | "xh" | "lynx" | "w3m" | "links" | "fetch"
-        | "ftp" | "lftp" | "tftp" => Some(other_client(walk, call, state)),
-        "scp" | "sftp" | "rsync" | "rclone" => Some(copy(walk, call, state)),
-        "nc" | "ncat" | "netcat" | "socat" | "telnet" | "openssl" => sockets(walk, call, state),
+        | "ftp" | "lftp" | "tftp" => Some(other_client(analyzer, call, state)),
+        "scp" | "sftp" | "rsync" | "rclone" => Some(copy(analyzer, call, state)),
+        "nc" | "ncat" | "netcat" | "socat" | "telnet" | "openssl" => sockets(analyzer, call, state),
         "ping" | "dig" | "nslookup" | "host" | "traceroute" | "whois" | "mtr" => {
-            walk.find(Tier::WriteVisible, "it talks to another machine", true);
+            analyzer.find(Tier::WriteVisible, "it talks to another machine", true);
             Some(Output::Unknown)
         }
         _ => None,
@@ -28,10 +32,10 @@ pub(super) fn judge(walk: &mut Walk<'_>, call: &Call<'_>, state: &mut State) -> 
 }
 
 /// A download lands here; what is fetched is not ours to run.
-fn saved(walk: &mut Walk<'_>, path: &Text, state: &mut State) {
-    walk.find(Tier::WriteLocal, "it downloads a file", true);
-    walk.write(path, state, "downloads to");
-    if let Place::Inside(full) = walk.place(path, state) {
+fn saved(analyzer: &mut Analyzer<'_>, path: &Text, state: &mut State) {
+    analyzer.find(Tier::WriteLocal, "it downloads a file", true);
+    analyzer.write(path, state, "downloads to");
+    if let Place::Inside(full) = analyzer.place(path, state) {
         state.files.insert(full, Made::Foreign);
     }
 }
@@ -109,17 +113,17 @@ const CURL_VALUES: &[&str] = &[
     "--interface",
 ];
 
-fn curl(walk: &mut Walk<'_>, args: Args<'_>, state: &mut State) -> Output {
+fn curl(analyzer: &mut Analyzer<'_>, args: Args<'_>, state: &mut State) -> Output {
     let apart = args.apart("oHdXAbceuxFTwmDEKryYzCPQtU");
     let args = Args(&apart);
-    walk.find(Tier::WriteLocal, "it talks to another machine", true);
+    analyzer.find(Tier::WriteLocal, "it talks to another machine", true);
     let method = args.values(&["-X", "--request"]);
     if method
         .iter()
         .any(|text| text.text.eq_ignore_ascii_case("delete"))
         && !stays_here(args)
     {
-        walk.ask("it deletes on another machine", true);
+        analyzer.ask("it deletes on another machine", true);
     }
     let sends = args.iter().any(|word| {
         [
@@ -137,10 +141,10 @@ fn curl(walk: &mut Walk<'_>, args: Args<'_>, state: &mut State) -> Output {
         .iter()
         .any(|text| matches!(text.text.to_uppercase().as_str(), "POST" | "PUT" | "PATCH"));
     if sends {
-        walk.find(Tier::WriteVisible, "it sends data to another machine", true);
+        analyzer.find(Tier::WriteVisible, "it sends data to another machine", true);
     }
     if !args.values(&["-K", "--config"]).is_empty() {
-        walk.find(Tier::WriteVisible, "it takes its orders from a file", true);
+        analyzer.find(Tier::WriteVisible, "it takes its orders from a file", true);
     }
     let folder = args.values(&["--output-dir"]).into_iter().next();
     let mut targets = args.values(&[
@@ -171,7 +175,7 @@ fn curl(walk: &mut Walk<'_>, args: Args<'_>, state: &mut State) -> Output {
             },
             None => target,
         };
-        saved(walk, &target, state);
+        saved(analyzer, &target, state);
     }
     if to_file {
         Output::nothing()
@@ -226,7 +230,7 @@ fn is_local(url: &str) -> bool {
             .is_ok_and(|ip| ip.is_loopback())
 }
 
-fn wget(walk: &mut Walk<'_>, args: Args<'_>, state: &mut State) -> Output {
+fn wget(analyzer: &mut Analyzer<'_>, args: Args<'_>, state: &mut State) -> Output {
     let apart = args.apart("OPoaUtTwARDeQiIXBl");
     let args = Args(&apart);
     if args
@@ -234,25 +238,25 @@ fn wget(walk: &mut Walk<'_>, args: Args<'_>, state: &mut State) -> Output {
         .iter()
         .any(|text| text.text.eq_ignore_ascii_case("delete"))
     {
-        walk.ask("it deletes on another machine", true);
+        analyzer.ask("it deletes on another machine", true);
     } else if !args.values(&["--method"]).is_empty() {
-        walk.find(Tier::WriteVisible, "it sends data to another machine", true);
+        analyzer.find(Tier::WriteVisible, "it sends data to another machine", true);
     }
-    walk.find(Tier::WriteLocal, "it talks to another machine", true);
+    analyzer.find(Tier::WriteLocal, "it talks to another machine", true);
     if args
         .iter()
         .any(|word| word.text.starts_with("--post-") || word.text.starts_with("--body-"))
     {
-        walk.find(Tier::WriteVisible, "it sends data to another machine", true);
+        analyzer.find(Tier::WriteVisible, "it sends data to another machine", true);
     }
     for program in args.values(&["--use-askpass"]) {
-        walk.ask(format!("wget runs `{}`", program.text), true);
+        analyzer.ask(format!("wget runs `{}`", program.text), true);
     }
     if args.iter().any(|word| {
         word.text.starts_with("-e") && word.text.contains("output_document")
             || word.text.starts_with("--execute")
     }) {
-        walk.find(
+        analyzer.find(
             Tier::WriteVisible,
             "it takes settings from the command",
             true,
@@ -260,7 +264,7 @@ fn wget(walk: &mut Walk<'_>, args: Args<'_>, state: &mut State) -> Output {
     }
     let document = args.values(&["-O", "--output-document"]);
     for log in args.values(&["-o", "-a", "--output-file"]) {
-        walk.write(&log, state, "writes to");
+        analyzer.write(&log, state, "writes to");
     }
     if document
         .iter()
@@ -273,7 +277,7 @@ fn wget(walk: &mut Walk<'_>, args: Args<'_>, state: &mut State) -> Output {
         .into_iter()
         .next();
     if let Some(path) = document.first() {
-        saved(walk, path, state);
+        saved(analyzer, path, state);
         return Output::nothing();
     }
     for url in args.operands(&[
@@ -307,23 +311,23 @@ fn wget(walk: &mut Walk<'_>, args: Args<'_>, state: &mut State) -> Output {
             None => name,
         };
         if !path.text.is_empty() {
-            saved(walk, &path, state);
+            saved(analyzer, &path, state);
         }
     }
     Output::nothing()
 }
 
-fn other_client(walk: &mut Walk<'_>, call: &Call<'_>, state: &mut State) -> Output {
-    walk.find(Tier::WriteVisible, "it talks to another machine", true);
+fn other_client(analyzer: &mut Analyzer<'_>, call: &Call<'_>, state: &mut State) -> Output {
+    analyzer.find(Tier::WriteVisible, "it talks to another machine", true);
     if call.args.any(&["DELETE", "delete"]) {
-        walk.ask("it deletes on another machine", true);
+        analyzer.ask("it deletes on another machine", true);
     }
     for path in call.args.values(&["-o", "--output", "--out", "--download"]) {
-        saved(walk, &path, state);
+        saved(analyzer, &path, state);
     }
     if matches!(call.name, "aria2c" | "axel") {
         for url in call.args.operands(&["-o", "-d", "-x", "-s", "--dir"]) {
-            saved(walk, &last_part(url), state);
+            saved(analyzer, &last_part(url), state);
         }
     }
     Output::Foreign
@@ -339,23 +343,23 @@ fn is_remote(word: &str) -> bool {
             .is_some_and(|(host, _)| !host.is_empty() && !host.contains('/'))
 }
 
-fn copy(walk: &mut Walk<'_>, call: &Call<'_>, state: &mut State) -> Output {
+fn copy(analyzer: &mut Analyzer<'_>, call: &Call<'_>, state: &mut State) -> Output {
     let args = call.args;
-    walk.find(Tier::WriteLocal, "it copies files", false);
+    analyzer.find(Tier::WriteLocal, "it copies files", false);
     if args
         .iter()
         .any(|word| word.text.starts_with("--del") || word.text.starts_with("--remove-source"))
     {
-        walk.ask("it removes files while copying", true);
+        analyzer.ask("it removes files while copying", true);
     }
     for program in args.values(&["-e", "--rsh", "--rsync-path", "-S"]) {
         let first = program.text.split_whitespace().next().unwrap_or_default();
         if first != "ssh" || program.text.contains("ProxyCommand") {
-            walk.ask(format!("{} runs `{}`", call.name, program.text), true);
+            analyzer.ask(format!("{} runs `{}`", call.name, program.text), true);
         }
     }
     if args.iter().any(|word| word.text.contains("ProxyCommand")) {
-        walk.ask("the ssh option runs a command here", true);
+        analyzer.ask("the ssh option runs a command here", true);
     }
     if call.name == "rclone" {
         let looks = [
@@ -374,7 +378,7 @@ fn copy(walk: &mut Walk<'_>, call: &Call<'_>, state: &mut State) -> Output {
             "md5sum",
         ];
         if !args.get(0).is_some_and(|verb| looks.contains(&verb)) {
-            walk.ask("it changes remote storage", true);
+            analyzer.ask("it changes remote storage", true);
         }
         return Output::Unknown;
     }
@@ -404,15 +408,15 @@ fn copy(walk: &mut Walk<'_>, call: &Call<'_>, state: &mut State) -> Output {
     let target = operands.last().filter(|_| operands.len() > 1);
     let to_remote = target.is_some_and(|target| is_remote(&target.text));
     match operands.last() {
-        Some(_) if call.name == "sftp" => walk.ask("it copies files to another machine", true),
+        Some(_) if call.name == "sftp" => analyzer.ask("it copies files to another machine", true),
         Some(_) if to_remote && dry => {}
-        Some(_) if to_remote => walk.ask("it copies files to another machine", true),
+        Some(_) if to_remote => analyzer.ask("it copies files to another machine", true),
         Some(target) if operands.len() > 1 => {
-            walk.write(target, state, "writes to");
+            analyzer.write(target, state, "writes to");
             if operands.iter().any(|word| is_remote(&word.text))
                 && let Some(full) = resolve(&target.text, state)
             {
-                walk.find(Tier::WriteLocal, "it copies files", true);
+                analyzer.find(Tier::WriteLocal, "it copies files", true);
                 state.files.insert(full, Made::Foreign);
             }
         }
@@ -421,19 +425,19 @@ fn copy(walk: &mut Walk<'_>, call: &Call<'_>, state: &mut State) -> Output {
     Output::Unknown
 }
 
-fn sockets(walk: &mut Walk<'_>, call: &Call<'_>, state: &mut State) -> Option<Output> {
+fn sockets(analyzer: &mut Analyzer<'_>, call: &Call<'_>, state: &mut State) -> Option<Output> {
     let args = call.args;
     if call.name == "openssl" {
         if let Some("s_client" | "s_server") = args.get(0) {
-            walk.find(Tier::WriteVisible, "it talks to another machine", true);
+            analyzer.find(Tier::WriteVisible, "it talks to another machine", true);
         }
         let targets = args.values(&["-out", "-keyout"]);
         for path in &targets {
-            walk.write(path, state, "writes to");
+            analyzer.write(path, state, "writes to");
         }
         let decodes = matches!(args.get(0), Some("enc" | "base64"));
         if !decodes || !targets.is_empty() {
-            walk.find(Tier::WriteLocal, "it writes a file", false);
+            analyzer.find(Tier::WriteLocal, "it writes a file", false);
         }
         return Some(if decodes && args.short('d') {
             Output::Foreign
@@ -441,7 +445,7 @@ fn sockets(walk: &mut Walk<'_>, call: &Call<'_>, state: &mut State) -> Option<Ou
             Output::Unknown
         });
     }
-    walk.find(Tier::WriteVisible, "it talks to another machine", true);
+    analyzer.find(Tier::WriteVisible, "it talks to another machine", true);
     let runs = match call.name {
         "socat" => args.iter().any(|word| {
             let upper = word.text.to_uppercase();
@@ -457,7 +461,7 @@ fn sockets(walk: &mut Walk<'_>, call: &Call<'_>, state: &mut State) -> Option<Ou
         }
     };
     if runs {
-        walk.ask("it connects a command to the network", true);
+        analyzer.ask("it connects a command to the network", true);
     }
     Some(Output::Foreign)
 }

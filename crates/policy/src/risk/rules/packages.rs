@@ -7,32 +7,36 @@ use butler_protocol::Tier;
 use managers::{MANAGERS, Manager};
 
 use super::super::{
+    analyzer::Analyzer,
     args::Args,
     bodies,
     simple::Call,
-    state::{Feed, Output, State},
+    state::{Output, State, Stdin},
     text::Text,
-    walk::Walk,
 };
 
-pub(super) fn judge(walk: &mut Walk<'_>, call: &Call<'_>, state: &mut State) -> Option<Output> {
+pub(super) fn judge(
+    analyzer: &mut Analyzer<'_>,
+    call: &Call<'_>,
+    state: &mut State,
+) -> Option<Output> {
     let args = call.args;
     match call.name {
-        "go" => go(walk, args),
-        "dotnet" => dotnet(walk, args),
-        "nix-env" | "nix-channel" => walk.ask("it changes what is installed", true),
+        "go" => go(analyzer, args),
+        "dotnet" => dotnet(analyzer, args),
+        "nix-env" | "nix-channel" => analyzer.ask("it changes what is installed", true),
         "nix" => {
-            walk.find(Tier::WriteLocal, "it builds or tests", false);
+            analyzer.find(Tier::WriteLocal, "it builds or tests", false);
             let changes = ["install", "upgrade", "remove", "add", "rollback"];
             if args.get(0) == Some("profile") && args.any(&changes) || args.any(&changes[..3]) {
-                walk.ask("it changes what is installed", true);
+                analyzer.ask("it changes what is installed", true);
             }
             if let Some(("run", rest)) = args.subcommand(&[])
                 && rest
                     .get(0)
                     .is_some_and(|flake| !flake.starts_with(['.', '#', '-']))
             {
-                walk.ask("it runs code from the network", true);
+                analyzer.ask("it runs code from the network", true);
             }
         }
         "pacman" | "yay" | "paru" | "pamac" => {
@@ -40,7 +44,7 @@ pub(super) fn judge(walk: &mut Walk<'_>, call: &Call<'_>, state: &mut State) -> 
                 || args.short('R')
                 || args.short('U')
             {
-                walk.ask("it changes what is installed", true);
+                analyzer.ask("it changes what is installed", true);
             }
         }
         "dpkg" | "rpm" => {
@@ -57,7 +61,7 @@ pub(super) fn judge(walk: &mut Walk<'_>, call: &Call<'_>, state: &mut State) -> 
                 args.short('q') || args.short('V') || args.long("--query")
             };
             if !looks {
-                walk.ask("it changes what is installed", false);
+                analyzer.ask("it changes what is installed", false);
             }
         }
         "flutter" | "dart" => {
@@ -67,57 +71,57 @@ pub(super) fn judge(walk: &mut Walk<'_>, call: &Call<'_>, state: &mut State) -> 
                 .map(|word| word.as_str())
                 .collect();
             match words.as_slice() {
-                ["pub", "publish", ..] => publish(walk, args, "pub publish"),
+                ["pub", "publish", ..] => publish(analyzer, args, "pub publish"),
                 ["pub", "get" | "add" | "remove" | "upgrade" | "global", ..]
                 | ["upgrade" | "downgrade", ..] => {
-                    walk.ask("it changes what is installed", true);
+                    analyzer.ask("it changes what is installed", true);
                 }
-                _ => walk.find(Tier::WriteLocal, "it builds or tests", false),
+                _ => analyzer.find(Tier::WriteLocal, "it builds or tests", false),
             }
         }
         "deno" => match args.subcommand(&[]) {
             Some(("install" | "i" | "add" | "remove" | "uninstall" | "upgrade", _)) => {
-                walk.ask("it changes what is installed", true);
+                analyzer.ask("it changes what is installed", true);
             }
-            Some(("publish", _)) => publish(walk, args, "deno publish"),
-            Some(("deploy", _)) => walk.ask("`deno deploy` deploys", true),
-            Some(("eval", rest)) if evaluates(walk, rest, state) => {}
-            Some(("run" | "eval", rest)) => runs_script(walk, rest, call.feed, state),
-            _ => walk.find(Tier::WriteLocal, "it builds or tests", false),
+            Some(("publish", _)) => publish(analyzer, args, "deno publish"),
+            Some(("deploy", _)) => analyzer.ask("`deno deploy` deploys", true),
+            Some(("eval", rest)) if evaluates(analyzer, rest, state) => {}
+            Some(("run" | "eval", rest)) => runs_script(analyzer, rest, call.stdin, state),
+            _ => analyzer.find(Tier::WriteLocal, "it builds or tests", false),
         },
         "cpanm" | "cpan" | "easy_install" | "pip-sync" if !args.0.is_empty() => {
-            walk.ask("it changes what is installed", true);
+            analyzer.ask("it changes what is installed", true);
         }
         "bun" if !args.values(&["-e", "--eval", "-p", "--print"]).is_empty() => {
-            walk.find(Tier::WriteLocal, "it runs a program text", false);
+            analyzer.find(Tier::WriteLocal, "it runs a program text", false);
             for text in args.values(&["-e", "--eval", "-p", "--print"]) {
                 let reason = bodies::language_of("node")
-                    .and_then(|node| bodies::judge(walk, node, &text.text, state));
+                    .and_then(|node| bodies::judge(analyzer, node, &text.text, state));
                 if let Some(reason) = reason {
-                    walk.ask(reason, false);
+                    analyzer.ask(reason, false);
                 }
             }
         }
-        "corepack" => walk.ask("it changes what is installed", true),
-        "swift" => walk.find(Tier::WriteLocal, "it builds or tests", false),
+        "corepack" => analyzer.ask("it changes what is installed", true),
+        "swift" => analyzer.find(Tier::WriteLocal, "it builds or tests", false),
         name => {
             // `pip3.12` is a pip.
             let bare = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
             let manager = MANAGERS.iter().find(|manager| {
                 manager.names.contains(&name) || bare == "pip" && manager.names.contains(&bare)
             })?;
-            managed(walk, call, manager, state);
+            managed(analyzer, call, manager, state);
         }
     }
     Some(Output::Unknown)
 }
 
-fn managed(walk: &mut Walk<'_>, call: &Call<'_>, manager: &Manager, state: &State) {
+fn managed(analyzer: &mut Analyzer<'_>, call: &Call<'_>, manager: &Manager, state: &State) {
     let args = call.args;
     if args.any(&["--help", "--version", "-h"]) && args.0.len() <= 2 {
         return;
     }
-    walk.find(Tier::WriteLocal, "it builds or tests", false);
+    analyzer.find(Tier::WriteLocal, "it builds or tests", false);
     let mut words: Vec<&str> = args
         .operands(manager.with_value)
         .iter()
@@ -127,13 +131,13 @@ fn managed(walk: &mut Walk<'_>, call: &Call<'_>, manager: &Manager, state: &Stat
     if call.name == "cargo" && words.first().is_some_and(|word| word.starts_with('+')) {
         words.remove(0);
     }
-    if call.name == "yarn" && in_workspace(walk, call, state) {
+    if call.name == "yarn" && in_workspace(analyzer, call, state) {
         return;
     }
     if let ("bun", Some(("run", rest))) = (call.name, args.subcommand(manager.with_value)) {
-        runs_script(walk, rest, call.feed, state);
+        runs_script(analyzer, rest, call.stdin, state);
     }
-    settings(walk, call);
+    settings(analyzer, call);
     let first = words.first().copied().unwrap_or("");
     let second = words.get(1).copied().unwrap_or("");
     let looks = match (call.name, first) {
@@ -185,7 +189,7 @@ fn managed(walk: &mut Walk<'_>, call: &Call<'_>, manager: &Manager, state: &Stat
     let tool = matches!((call.name, first), ("cargo", "workspaces" | "ws"));
     if manager.publishes.contains(&first) || tool && second == "publish" {
         if !dry {
-            walk.ask(
+            analyzer.ask(
                 format!("`{} {first}` publishes or changes credentials", call.name),
                 true,
             );
@@ -195,15 +199,15 @@ fn managed(walk: &mut Walk<'_>, call: &Call<'_>, manager: &Manager, state: &Stat
     if manager.changes.contains(&first) || extra {
         if !dry {
             let what = format!("`{} {first}` changes what is installed", call.name);
-            walk.ask(what, true);
+            analyzer.ask(what, true);
         }
         return;
     }
-    super::named::targets(walk, call, state);
+    super::named::targets(analyzer, call, state);
 }
 
 /// `yarn workspace NAME …`, `yarn workspaces foreach …`: yarn again, elsewhere.
-fn in_workspace(walk: &mut Walk<'_>, call: &Call<'_>, state: &State) -> bool {
+fn in_workspace(analyzer: &mut Analyzer<'_>, call: &Call<'_>, state: &State) -> bool {
     let rest = match call.args.subcommand(&["--cwd"]) {
         Some(("workspace", rest)) => rest.0.get(1..).unwrap_or_default(),
         Some(("workspaces", rest)) if matches!(rest.get(0), Some("foreach" | "run")) => {
@@ -229,12 +233,12 @@ fn in_workspace(walk: &mut Walk<'_>, call: &Call<'_>, state: &State) -> bool {
     let words: Vec<Text> = std::iter::once(Text::exact("yarn"))
         .chain(rest.iter().cloned())
         .collect();
-    walk.nested(&words, &mut state.clone(), call.feed);
+    analyzer.nested(&words, &mut state.clone(), call.stdin);
     true
 }
 
 /// Flags by which cargo and npm are told to run another program.
-fn settings(walk: &mut Walk<'_>, call: &Call<'_>) {
+fn settings(analyzer: &mut Analyzer<'_>, call: &Call<'_>) {
     const KEYS: [&str; 8] = [
         "rustc-wrapper",
         "rustc-workspace-wrapper",
@@ -260,7 +264,7 @@ fn settings(walk: &mut Walk<'_>, call: &Call<'_>) {
         _ => None,
     };
     if let Some(told) = told {
-        walk.ask(
+        analyzer.ask(
             format!("`{}` decides what {} runs", told.text, call.name),
             false,
         );
@@ -268,62 +272,62 @@ fn settings(walk: &mut Walk<'_>, call: &Call<'_>) {
 }
 
 /// `deno run X`, `bun run X`: X may be an address, or what is piped in.
-fn runs_script(walk: &mut Walk<'_>, args: Args<'_>, feed: &Feed, state: &State) {
-    walk.find(Tier::WriteLocal, "it builds or tests", false);
+fn runs_script(analyzer: &mut Analyzer<'_>, args: Args<'_>, stdin: &Stdin, state: &State) {
+    analyzer.find(Tier::WriteLocal, "it builds or tests", false);
     if args.iter().any(|word| {
         ["http:", "https:", "jsr:", "npm:"]
             .iter()
             .any(|start| word.text.starts_with(start))
     }) {
-        walk.ask("it runs code from the network", true);
+        analyzer.ask("it runs code from the network", true);
     }
     let piped = args
         .operands(&[])
         .first()
         .is_some_and(|word| matches!(word.as_str(), "-" | "/dev/stdin"));
-    match feed {
-        Feed::Text(text) if piped => {
-            let reason =
-                bodies::language_of("node").and_then(|node| bodies::judge(walk, node, text, state));
+    match stdin {
+        Stdin::Text(text) if piped => {
+            let reason = bodies::language_of("node")
+                .and_then(|node| bodies::judge(analyzer, node, text, state));
             if let Some(reason) = reason {
-                walk.ask(reason, false);
+                analyzer.ask(reason, false);
             }
         }
-        Feed::Unknown if piped => walk.ask("it runs whatever is piped into it", true),
+        Stdin::Unknown if piped => analyzer.ask("it runs whatever is piped into it", true),
         _ => {}
     }
 }
 
-fn publish(walk: &mut Walk<'_>, args: Args<'_>, what: &str) {
+fn publish(analyzer: &mut Analyzer<'_>, args: Args<'_>, what: &str) {
     if !args.any(&["--dry-run", "-n"]) {
-        walk.ask(format!("`{what}` publishes"), true);
+        analyzer.ask(format!("`{what}` publishes"), true);
     }
 }
 
-fn go(walk: &mut Walk<'_>, args: Args<'_>) {
+fn go(analyzer: &mut Analyzer<'_>, args: Args<'_>) {
     match args.subcommand(&["-C"]) {
-        Some(("install" | "get", _)) => walk.ask("it changes what is installed", true),
+        Some(("install" | "get", _)) => analyzer.ask("it changes what is installed", true),
         Some(("env", rest)) if rest.short('w') || rest.short('u') => {
-            walk.ask("it changes settings of the machine", false);
+            analyzer.ask("it changes settings of the machine", false);
         }
         Some(("clean", rest)) if rest.any(&["-modcache", "-cache"]) => {
-            walk.ask("it empties a cache outside the worktree", false);
+            analyzer.ask("it empties a cache outside the worktree", false);
         }
         Some(("run", rest)) if rest.get(0).is_some_and(|name| name.contains('@')) => {
-            walk.ask("it runs code from the network", true);
+            analyzer.ask("it runs code from the network", true);
         }
         Some(("test" | "build" | "vet" | "run", rest)) => {
             for program in rest.values(&["-exec", "-toolexec", "-vettool"]) {
-                walk.ask(format!("go runs `{}`", program.text), false);
+                analyzer.ask(format!("go runs `{}`", program.text), false);
             }
-            walk.find(Tier::WriteLocal, "it builds or tests", false);
+            analyzer.find(Tier::WriteLocal, "it builds or tests", false);
         }
-        Some(("generate", _)) => walk.find(Tier::WriteLocal, "it runs generators", false),
-        _ => walk.find(Tier::WriteLocal, "it builds or tests", false),
+        Some(("generate", _)) => analyzer.find(Tier::WriteLocal, "it runs generators", false),
+        _ => analyzer.find(Tier::WriteLocal, "it builds or tests", false),
     }
 }
 
-fn dotnet(walk: &mut Walk<'_>, args: Args<'_>) {
+fn dotnet(analyzer: &mut Analyzer<'_>, args: Args<'_>) {
     let words: Vec<&str> = args
         .operands(&[])
         .iter()
@@ -333,18 +337,18 @@ fn dotnet(walk: &mut Walk<'_>, args: Args<'_>) {
         ["tool", "install" | "uninstall" | "update" | "restore", ..]
         | ["workload", "install" | "update" | "uninstall", ..]
         | ["add" | "remove", _, "package", ..]
-        | ["add" | "remove", "package", ..] => walk.ask("it changes what is installed", true),
-        ["nuget", "push" | "delete", ..] => walk.ask("it publishes", true),
-        ["ef", "database", "drop", ..] => walk.ask("it drops a database", false),
+        | ["add" | "remove", "package", ..] => analyzer.ask("it changes what is installed", true),
+        ["nuget", "push" | "delete", ..] => analyzer.ask("it publishes", true),
+        ["ef", "database", "drop", ..] => analyzer.ask("it drops a database", false),
         ["user-secrets", "set" | "remove" | "clear", ..] | ["dev-certs", ..] => {
-            walk.ask("it changes stored credentials", false);
+            analyzer.ask("it changes stored credentials", false);
         }
-        _ => walk.find(Tier::WriteLocal, "it builds or tests", false),
+        _ => analyzer.find(Tier::WriteLocal, "it builds or tests", false),
     }
 }
 
 /// `deno eval TEXT`: asks when the text runs or deletes something.
-fn evaluates(walk: &mut Walk<'_>, args: Args<'_>, state: &State) -> bool {
+fn evaluates(analyzer: &mut Analyzer<'_>, args: Args<'_>, state: &State) -> bool {
     let Some(language) = bodies::language_of("node") else {
         return false;
     };
@@ -352,12 +356,12 @@ fn evaluates(walk: &mut Walk<'_>, args: Args<'_>, state: &State) -> bool {
     let reason = text.first().and_then(|body| {
         let removes = body.text.contains("Deno.remove") && body.text.contains("recursive");
         let runs = body.text.contains("Deno.Command") || body.text.contains("Deno.run");
-        bodies::judge(walk, language, &body.text, state)
+        bodies::judge(analyzer, language, &body.text, state)
             .or_else(|| (removes || runs).then(|| "the text runs or removes something".to_owned()))
     });
     let asks = reason.is_some();
     if let Some(reason) = reason {
-        walk.ask(reason, false);
+        analyzer.ask(reason, false);
     }
     asks
 }

@@ -1,12 +1,12 @@
 //! Programs that only look, and what the simplest of them print.
 
 use super::super::{
+    analyzer::Analyzer,
     args::Args,
     place::resolve,
     simple::Call,
-    state::{Feed, Made, Output, State},
+    state::{Made, Output, State, Stdin},
     text::Text,
-    walk::Walk,
 };
 
 const READERS: &[&str] = &[
@@ -145,22 +145,26 @@ const READERS: &[&str] = &[
     "yes",
 ];
 
-pub(super) fn judge(walk: &mut Walk<'_>, call: &Call<'_>, state: &mut State) -> Option<Output> {
+pub(super) fn judge(
+    analyzer: &mut Analyzer<'_>,
+    call: &Call<'_>,
+    state: &mut State,
+) -> Option<Output> {
     let args = call.args;
     Some(match call.name {
         "echo" => echo(args),
         "printf" => printf(args),
-        "cat" => cat(args, call.feed, state),
+        "cat" => cat(args, call.stdin, state),
         "pwd" => match &state.cwd {
             Some(cwd) => Output::Text(format!("{cwd}\n")),
             None => Output::Unknown,
         },
         "date" | "nproc" | "whoami" | "id" | "hostname" | "uname" | "basename" | "seq" | "expr" => {
             if call.name == "date" && (args.short('s') || args.long("--set")) {
-                walk.ask("it sets the clock", false);
+                analyzer.ask("it sets the clock", false);
             }
             if call.name == "hostname" && !args.operands(&[]).is_empty() {
-                walk.ask("it renames the machine", false);
+                analyzer.ask("it renames the machine", false);
             }
             Output::Placed("0".to_owned())
         }
@@ -180,31 +184,31 @@ pub(super) fn judge(walk: &mut Walk<'_>, call: &Call<'_>, state: &mut State) -> 
         }
         "rg" | "ripgrep" => {
             if let Some(program) = args.values(&["--pre", "--hostname-bin"]).first() {
-                walk.ask(format!("rg runs `{}` on each file", program.text), false);
+                analyzer.ask(format!("rg runs `{}` on each file", program.text), false);
             }
             Output::Unknown
         }
         "rev" | "tr" => Output::Foreign,
         "test" | "[" => {
             let words: Vec<&str> = args.iter().map(Text::as_str).collect();
-            walk.tests(&words, state);
+            analyzer.tests(&words, state);
             Output::nothing()
         }
         "true" | "false" | ":" | "sleep" => Output::nothing(),
         "man" if !args.values(&["-P", "--pager", "-H", "--html"]).is_empty() => {
             for pager in args.values(&["-P", "--pager", "-H", "--html"]) {
-                walk.pager(&pager, state);
+                analyzer.pager(&pager, state);
             }
             Output::Unknown
         }
         "dc" => {
-            if matches!(call.feed, Feed::Text(text) if text.contains('!')) {
-                walk.ask("dc runs a command", false);
+            if matches!(call.stdin, Stdin::Text(text) if text.contains('!')) {
+                analyzer.ask("dc runs a command", false);
             }
             Output::Unknown
         }
         "less" | "more" | "man" if args.iter().any(|word| word.text.starts_with("+!")) => {
-            walk.ask("the pager runs a command", false);
+            analyzer.ask("the pager runs a command", false);
             Output::Unknown
         }
         name if READERS.contains(&name) => Output::Unknown,
@@ -272,11 +276,11 @@ fn printf(args: Args<'_>) -> Output {
     Output::Text(text)
 }
 
-fn cat(args: Args<'_>, feed: &Feed, state: &State) -> Output {
+fn cat(args: Args<'_>, stdin: &Stdin, state: &State) -> Output {
     let operands = args.operands(&[]);
     if operands.is_empty() || operands.iter().all(|word| word.text == "-") {
-        return match feed {
-            Feed::Text(text) => Output::Text(text.clone()),
+        return match stdin {
+            Stdin::Text(text) => Output::Text(text.clone()),
             _ => Output::Unknown,
         };
     }

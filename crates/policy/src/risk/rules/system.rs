@@ -3,13 +3,17 @@
 use butler_protocol::Tier;
 
 use super::super::{
+    analyzer::Analyzer,
     args::Args,
     simple::Call,
-    state::{Feed, Output, State},
-    walk::Walk,
+    state::{Output, State, Stdin},
 };
 
-pub(super) fn judge(walk: &mut Walk<'_>, call: &Call<'_>, state: &mut State) -> Option<Output> {
+pub(super) fn judge(
+    analyzer: &mut Analyzer<'_>,
+    call: &Call<'_>,
+    state: &mut State,
+) -> Option<Output> {
     let args = call.args;
     let first = args
         .operands(&["-t", "-H", "-M", "-p"])
@@ -21,14 +25,14 @@ pub(super) fn judge(walk: &mut Walk<'_>, call: &Call<'_>, state: &mut State) -> 
             if args.0.len() == 1 && args.any(&["--version", "--help", "-V", "-h"]) => {}
         "sudo" | "doas" | "su" | "pkexec" | "gosu" | "su-exec" | "runuser" | "sudoedit"
         | "calife" | "run0" | "dzdo" | "please" | "gksudo" | "gksu" | "kdesudo" | "beesu" => {
-            walk.ask(format!("`{name}` takes other rights"), true);
+            analyzer.ask(format!("`{name}` takes other rights"), true);
             let inner = args.operands(&["-u", "-g", "-U", "-C", "-p", "-h", "-T"]);
             if let Some(start) = inner
                 .first()
                 .and_then(|first| args.iter().position(|word| std::ptr::eq(word, *first)))
                 && name != "su"
             {
-                walk.nested(&args.0[start..], &mut state.clone(), &Feed::None);
+                analyzer.nested(&args.0[start..], &mut state.clone(), &Stdin::None);
             }
         }
         "systemctl" => {
@@ -51,15 +55,15 @@ pub(super) fn judge(walk: &mut Walk<'_>, call: &Call<'_>, state: &mut State) -> 
                 "is-system-running",
                 "",
             ];
-            ask_unless(walk, looks.contains(&first), "it changes services");
+            ask_unless(analyzer, looks.contains(&first), "it changes services");
         }
         "service" => ask_unless(
-            walk,
+            analyzer,
             args.any(&["status", "--status-all"]),
             "it changes services",
         ),
         "launchctl" => ask_unless(
-            walk,
+            analyzer,
             matches!(first, "list" | "print" | "blame" | "print-disabled" | ""),
             "it changes services",
         ),
@@ -69,10 +73,10 @@ pub(super) fn judge(walk: &mut Walk<'_>, call: &Call<'_>, state: &mut State) -> 
                 first,
                 "status" | "list" | "ls" | "logs" | "show" | "info" | "describe" | "jlist"
             ) || args.any(&["status"]);
-            ask_unless(walk, looks, "it changes services");
+            ask_unless(analyzer, looks, "it changes services");
         }
-        "mount" => ask_unless(walk, args.0.is_empty() || args.has("-l"), "it mounts"),
-        "crontab" => ask_unless(walk, args.has("-l"), "it changes scheduled jobs"),
+        "mount" => ask_unless(analyzer, args.0.is_empty() || args.has("-l"), "it mounts"),
+        "crontab" => ask_unless(analyzer, args.has("-l"), "it changes scheduled jobs"),
         "ip" | "ifconfig" | "route" | "iwconfig" | "nmcli" | "networksetup" | "brctl" | "tc"
         | "ethtool" | "wg" | "wg-quick" => {
             let changes = args.any(&[
@@ -89,17 +93,17 @@ pub(super) fn judge(walk: &mut Walk<'_>, call: &Call<'_>, state: &mut State) -> 
                 "disconnect",
                 "modify",
             ]);
-            ask_unless(walk, !changes, "it changes the network");
+            ask_unless(analyzer, !changes, "it changes the network");
         }
         "iptables" | "ip6tables" | "nft" | "ufw" | "firewall-cmd" | "pfctl" | "ebtables"
         | "arptables" | "ipset" => {
             let looks = args.short('L')
                 || args.short('S')
                 || args.any(&["status", "list", "--list-all", "--state", "-sr", "version"]);
-            ask_unless(walk, looks, "it changes the firewall");
+            ask_unless(analyzer, looks, "it changes the firewall");
         }
         "sysctl" => ask_unless(
-            walk,
+            analyzer,
             !(args.has("-w") || args.short('p') || args.iter().any(|word| word.text.contains('='))),
             "it changes the kernel's settings",
         ),
@@ -111,24 +115,24 @@ pub(super) fn judge(walk: &mut Walk<'_>, call: &Call<'_>, state: &mut State) -> 
                     first,
                     "status" | "show" | "query" | "info" | "timesync-status"
                 );
-            ask_unless(walk, looks, "it changes the machine");
+            ask_unless(analyzer, looks, "it changes the machine");
         }
         "fdisk" | "sfdisk" | "gdisk" | "sgdisk" | "parted" | "diskutil" => {
             ask_unless(
-                walk,
+                analyzer,
                 args.short('l') || args.any(&["list", "print", "info"]),
                 "it changes disks",
             );
         }
-        "kill" | "pkill" | "killall" | "xkill" => signals(walk, name, args),
-        "at" | "batch" => ask_unless(walk, args.has("-l"), "it schedules a job"),
+        "kill" | "pkill" | "killall" | "xkill" => signals(analyzer, name, args),
+        "at" | "batch" => ask_unless(analyzer, args.has("-l"), "it schedules a job"),
         "defaults" => ask_unless(
-            walk,
+            analyzer,
             matches!(first, "read" | "find" | "domains"),
             "it changes settings of the machine",
         ),
         "gsettings" | "dconf" | "xfconf-query" => ask_unless(
-            walk,
+            analyzer,
             matches!(
                 first,
                 "get"
@@ -142,7 +146,7 @@ pub(super) fn judge(walk: &mut Walk<'_>, call: &Call<'_>, state: &mut State) -> 
             "it changes settings of the machine",
         ),
         "update-alternatives" | "alternatives" => ask_unless(
-            walk,
+            analyzer,
             args.any(&["--display", "--list", "--query"]),
             "it changes the machine",
         ),
@@ -150,43 +154,43 @@ pub(super) fn judge(walk: &mut Walk<'_>, call: &Call<'_>, state: &mut State) -> 
             let looks = args.any(&[
                 "list", "get", "status", "show", "--detail", "iostat", "history", "df", "usage",
             ]);
-            ask_unless(walk, looks, "it changes disks");
+            ask_unless(analyzer, looks, "it changes disks");
         }
         "umount" | "swapon" | "swapoff" | "losetup" | "wipefs" | "mkswap" | "lvremove"
         | "vgremove" | "pvremove" | "lvcreate" | "vgcreate" | "pvcreate" | "lvresize"
         | "badblocks" | "hdparm" | "blkdiscard" | "tune2fs" | "resize2fs" | "debugfs" | "fsck"
         | "e2fsck" | "dmsetup" | "format" | "mke2fs" | "newfs" => {
-            walk.ask("it changes disks", false);
+            analyzer.ask("it changes disks", false);
         }
         "useradd" | "usermod" | "userdel" | "adduser" | "deluser" | "groupadd" | "groupdel"
         | "groupmod" | "gpasswd" | "newusers" | "chage" | "addgroup" | "delgroup" | "dscl"
-        | "newgrp" => walk.ask("it changes users", false),
+        | "newgrp" => analyzer.ask("it changes users", false),
         "reboot" | "shutdown" | "halt" | "poweroff" | "init" | "telinit" | "kexec"
-        | "pm-suspend" => walk.ask("it stops the machine", false),
+        | "pm-suspend" => analyzer.ask("it stops the machine", false),
         "modprobe" | "insmod" | "rmmod" | "depmod" | "dkms" | "grub-install" | "update-grub"
         | "grub-mkconfig" | "efibootmgr" | "ldconfig" | "setenforce" | "semanage" | "setsebool"
         | "aa-enforce" | "aa-disable" | "auditctl" | "nvram" | "csrutil" | "spctl" | "pvesh"
         | "ntpdate" | "hwclock" | "chpst-root" | "unminimize" | "dpkg-reconfigure"
         | "add-apt-repository" | "apt-key" | "update-initramfs" | "mkinitcpio" | "dracut"
-        | "flashrom" | "setterm-root" => walk.ask("it changes the machine", false),
+        | "flashrom" | "setterm-root" => analyzer.ask("it changes the machine", false),
         "screencapture" | "xdotool" | "xclip" | "pbcopy" => {
-            walk.find(Tier::WriteLocal, "it runs a program", false);
+            analyzer.find(Tier::WriteLocal, "it runs a program", false);
         }
-        name if name.starts_with("mkfs") => walk.ask("it formats a disk", false),
+        name if name.starts_with("mkfs") => analyzer.ask("it formats a disk", false),
         _ => return None,
     }
     Some(Output::Unknown)
 }
 
-fn ask_unless(walk: &mut Walk<'_>, looks: bool, reason: &str) {
+fn ask_unless(analyzer: &mut Analyzer<'_>, looks: bool, reason: &str) {
     if !looks {
-        walk.ask(reason, false);
+        analyzer.ask(reason, false);
     }
 }
 
 /// Ending one's own processes is ordinary; ending all of them is not.
-fn signals(walk: &mut Walk<'_>, name: &str, args: Args<'_>) {
-    walk.find(Tier::WriteLocal, "it ends processes", false);
+fn signals(analyzer: &mut Analyzer<'_>, name: &str, args: Args<'_>) {
+    analyzer.find(Tier::WriteLocal, "it ends processes", false);
     let all = name == "kill"
         && args.0.len() > 1
         && args.0[1..]
@@ -197,6 +201,6 @@ fn signals(walk: &mut Walk<'_>, name: &str, args: Args<'_>) {
             && (args.has("-u")
                 || args.short('u') && args.has("-9") && args.operands(&["-u"]).is_empty());
     if all {
-        walk.ask("it ends every process", false);
+        analyzer.ask("it ends every process", false);
     }
 }

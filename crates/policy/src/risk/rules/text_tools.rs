@@ -3,30 +3,34 @@
 use butler_protocol::Tier;
 
 use super::super::{
+    analyzer::Analyzer,
     args::Args,
     bodies::{awk, sed},
     programs::merged_value,
     simple::Call,
-    state::{Feed, Output, State},
-    text::{HOLE, Text},
-    walk::Walk,
+    state::{Output, State, Stdin},
+    text::{Text, UNKNOWN},
 };
 
-pub(super) fn judge(walk: &mut Walk<'_>, call: &Call<'_>, state: &mut State) -> Option<Output> {
+pub(super) fn judge(
+    analyzer: &mut Analyzer<'_>,
+    call: &Call<'_>,
+    state: &mut State,
+) -> Option<Output> {
     let args = call.args;
     match call.name {
-        "sed" | "gsed" | "ssed" => judge_sed(walk, call, state),
-        "awk" | "gawk" | "mawk" | "nawk" => judge_awk(walk, call, state),
+        "sed" | "gsed" | "ssed" => judge_sed(analyzer, call, state),
+        "awk" | "gawk" | "mawk" | "nawk" => judge_awk(analyzer, call, state),
         "sort" | "gsort" => {
-            write_all(walk, &args.values(&["-o", "--output"]), state);
+            write_all(analyzer, &args.values(&["-o", "--output"]), state);
             if let Some(program) = args.values(&["--compress-program"]).first() {
-                walk.ask(format!("sort runs `{}`", program.text), false);
+                analyzer.ask(format!("sort runs `{}`", program.text), false);
             }
         }
         "uniq" => {
             let operands = args.operands(&["-f", "-s", "-w"]);
             write_all(
-                walk,
+                analyzer,
                 &operands
                     .get(1)
                     .map(|w| (*w).clone())
@@ -37,10 +41,10 @@ pub(super) fn judge(walk: &mut Walk<'_>, call: &Call<'_>, state: &mut State) -> 
         }
         "yq" => {
             if args.short('i') || args.has("--inplace") {
-                write_operands(walk, &args.operands(&[]), state, 1);
+                write_operands(analyzer, &args.operands(&[]), state, 1);
             }
         }
-        "vim" | "vi" | "nvim" | "ex" | "view" | "gvim" => editor(walk, args, state),
+        "vim" | "vi" | "nvim" | "ex" | "view" | "gvim" => editor(analyzer, args, state),
         "emacs" | "emacsclient" => {
             for text in args.values(&["--eval", "-eval", "--execute"]) {
                 let runs = [
@@ -50,13 +54,13 @@ pub(super) fn judge(walk: &mut Walk<'_>, call: &Call<'_>, state: &mut State) -> 
                     "start-process",
                 ];
                 if runs.iter().any(|call| text.text.contains(call)) {
-                    walk.ask("the editor runs a command", false);
+                    analyzer.ask("the editor runs a command", false);
                 }
             }
-            walk.find(Tier::WriteLocal, "it edits", false);
+            analyzer.find(Tier::WriteLocal, "it edits", false);
         }
         "ed" | "red" => {
-            walk.find(Tier::WriteLocal, "it edits", false);
+            analyzer.find(Tier::WriteLocal, "it edits", false);
             let runs = |line: &str| {
                 let command =
                     line.trim_start_matches(|c: char| c.is_ascii_digit() || ",.$% ".contains(c));
@@ -64,32 +68,32 @@ pub(super) fn judge(walk: &mut Walk<'_>, call: &Call<'_>, state: &mut State) -> 
                     .iter()
                     .any(|start| command.starts_with(start))
             };
-            if matches!(call.feed, Feed::Text(text) if text.lines().any(runs)) {
-                walk.ask("the editor runs a command", false);
+            if matches!(call.stdin, Stdin::Text(text) if text.lines().any(runs)) {
+                analyzer.ask("the editor runs a command", false);
             }
         }
-        "fzf" => finder(walk, args, state),
-        "nano" | "pico" | "micro" | "code" => walk.find(Tier::WriteLocal, "it edits", false),
+        "fzf" => finder(analyzer, args, state),
+        "nano" | "pico" | "micro" | "code" => analyzer.find(Tier::WriteLocal, "it edits", false),
         _ => return None,
     }
     Some(Output::Unknown)
 }
 
-fn write_all(walk: &mut Walk<'_>, paths: &[Text], state: &State) {
+fn write_all(analyzer: &mut Analyzer<'_>, paths: &[Text], state: &State) {
     for path in paths {
-        walk.find(Tier::WriteLocal, "it writes a file", false);
-        walk.write(path, state, "writes to");
+        analyzer.find(Tier::WriteLocal, "it writes a file", false);
+        analyzer.write(path, state, "writes to");
     }
 }
 
-fn write_operands(walk: &mut Walk<'_>, operands: &[&Text], state: &State, skip: usize) {
-    walk.find(Tier::WriteLocal, "it edits files in place", false);
+fn write_operands(analyzer: &mut Analyzer<'_>, operands: &[&Text], state: &State, skip: usize) {
+    analyzer.find(Tier::WriteLocal, "it edits files in place", false);
     for path in operands.iter().skip(skip) {
-        walk.write(path, state, "edits");
+        analyzer.write(path, state, "edits");
     }
 }
 
-fn judge_sed(walk: &mut Walk<'_>, call: &Call<'_>, state: &State) {
+fn judge_sed(analyzer: &mut Analyzer<'_>, call: &Call<'_>, state: &State) {
     let args = call.args;
     let mut scripts = args.values(&["-e", "--expression"]);
     // `-ne 'script'`, `-Ee 'script'`: e merged behind other letters.
@@ -108,7 +112,7 @@ fn judge_sed(walk: &mut Walk<'_>, call: &Call<'_>, state: &State) {
     files.extend(merged_value(args, 'f'));
     let from_file = !files.is_empty();
     for file in files {
-        let text = walk.program_text(&file, call.feed, state);
+        let text = analyzer.program_text(&file, call.stdin, state);
         scripts.extend(text.as_deref().map(Text::read));
     }
     let given = usize::from(scripts.is_empty() && !from_file);
@@ -118,14 +122,14 @@ fn judge_sed(walk: &mut Walk<'_>, call: &Call<'_>, state: &State) {
     for script in &scripts {
         let effects = sed::effects(&script.text);
         if effects.runs {
-            walk.ask("the sed script runs a command", false);
+            analyzer.ask("the sed script runs a command", false);
         }
         for path in effects.writes {
-            walk.find(Tier::WriteLocal, "it writes a file", false);
-            walk.write(&Text::read(&path), state, "writes to");
+            analyzer.find(Tier::WriteLocal, "it writes a file", false);
+            analyzer.write(&Text::read(&path), state, "writes to");
         }
-        if script.text.trim() == HOLE.to_string() {
-            walk.ask("the sed script is not known before it runs", false);
+        if script.text.trim() == UNKNOWN.to_string() {
+            analyzer.ask("the sed script is not known before it runs", false);
         }
     }
     let in_place = args.iter().any(|word| {
@@ -143,11 +147,11 @@ fn judge_sed(walk: &mut Walk<'_>, call: &Call<'_>, state: &State) {
             let t = w.as_str();
             t.len() > 2 && t.starts_with('-') && !t.starts_with("--") && t.ends_with('e')
         });
-        write_operands(walk, &operands, state, given + merged.count());
+        write_operands(analyzer, &operands, state, given + merged.count());
     }
 }
 
-fn judge_awk(walk: &mut Walk<'_>, call: &Call<'_>, state: &State) {
+fn judge_awk(analyzer: &mut Analyzer<'_>, call: &Call<'_>, state: &State) {
     let args = call.args;
     let with_value = [
         "-F",
@@ -167,7 +171,7 @@ fn judge_awk(walk: &mut Walk<'_>, call: &Call<'_>, state: &State) {
     let files = args.values(&["-f", "--file", "-E", "--exec"]);
     let from_file = !files.is_empty();
     for file in files {
-        let text = walk.program_text(&file, call.feed, state);
+        let text = analyzer.program_text(&file, call.stdin, state);
         programs.extend(text.as_deref().map(Text::read));
     }
     let operands = args.operands(&with_value);
@@ -178,17 +182,17 @@ fn judge_awk(walk: &mut Walk<'_>, call: &Call<'_>, state: &State) {
     for program in programs {
         let effects = awk::effects(&program.text);
         if effects.runs {
-            walk.ask("the awk program runs a command", false);
+            analyzer.ask("the awk program runs a command", false);
         }
         for path in effects.writes {
-            walk.find(Tier::WriteLocal, "it writes a file", false);
+            analyzer.find(Tier::WriteLocal, "it writes a file", false);
             // A computed name stays where awk runs in all honest uses.
             if let Some(path) = path {
-                walk.write(&Text::read(&path), state, "writes to");
+                analyzer.write(&Text::read(&path), state, "writes to");
             }
         }
-        if program.text.trim() == HOLE.to_string() {
-            walk.ask("the awk program is not known before it runs", false);
+        if program.text.trim() == UNKNOWN.to_string() {
+            analyzer.ask("the awk program is not known before it runs", false);
         }
     }
     if args
@@ -196,13 +200,13 @@ fn judge_awk(walk: &mut Walk<'_>, call: &Call<'_>, state: &State) {
         .iter()
         .any(|name| name.text == "inplace")
     {
-        write_operands(walk, &operands, state, given);
+        write_operands(analyzer, &operands, state, given);
     }
 }
 
 /// fzf: previews and bindings are command texts.
-fn finder(walk: &mut Walk<'_>, args: Args<'_>, state: &State) {
-    walk.find(Tier::WriteLocal, "it runs a command", false);
+fn finder(analyzer: &mut Analyzer<'_>, args: Args<'_>, state: &State) {
+    analyzer.find(Tier::WriteLocal, "it runs a command", false);
     let mut texts = args.values(&["--preview"]);
     for binding in args.values(&["--bind"]) {
         let runs = ["execute", "become", "reload", "transform", "preview"];
@@ -221,12 +225,12 @@ fn finder(walk: &mut Walk<'_>, args: Args<'_>, state: &State) {
     for text in texts {
         let mut own = state.clone();
         own.placeholder = Some(("{}".to_owned(), Text::placed("found")));
-        walk.inner(&text.text, text.exact, &mut own, &Feed::None);
+        analyzer.inner(&text.text, text.exact, &mut own, &Stdin::None);
     }
 }
 
-fn editor(walk: &mut Walk<'_>, args: Args<'_>, state: &State) {
-    walk.find(Tier::WriteLocal, "it edits", false);
+fn editor(analyzer: &mut Analyzer<'_>, args: Args<'_>, state: &State) {
+    analyzer.find(Tier::WriteLocal, "it edits", false);
     let mut commands = args.values(&["-c", "--cmd", "-S", "-sc", "-esc", "-Esc", "-nc", "-ec"]);
     commands.extend(args.iter().filter_map(|word| word.strip("+")));
     for command in commands {
@@ -253,10 +257,10 @@ fn editor(walk: &mut Walk<'_>, args: Args<'_>, state: &State) {
             .iter()
             .any(|call| text.contains(call));
         if runs {
-            walk.ask("the editor runs a command", false);
+            analyzer.ask("the editor runs a command", false);
         }
         if let Some(path) = text.strip_prefix("w ").or(text.strip_prefix("w! ")) {
-            walk.write(&Text::read(path.trim()), state, "writes to");
+            analyzer.write(&Text::read(path.trim()), state, "writes to");
         }
     }
 }

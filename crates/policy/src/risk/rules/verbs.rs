@@ -4,10 +4,10 @@
 use butler_protocol::Tier;
 
 use super::super::{
+    analyzer::Analyzer,
     args::Args,
     simple::Call,
     state::{Output, State},
-    walk::Walk,
 };
 
 /// Everything but these verbs changes remote or shared things.
@@ -137,14 +137,18 @@ const DOERS: &[(&[&str], &[&str])] = &[
     (&["dep"], &["deploy"]),
 ];
 
-pub(super) fn judge(walk: &mut Walk<'_>, call: &Call<'_>, _state: &mut State) -> Option<Output> {
+pub(super) fn judge(
+    analyzer: &mut Analyzer<'_>,
+    call: &Call<'_>,
+    _state: &mut State,
+) -> Option<Output> {
     let args = call.args;
     let verb = args.subcommand(&[]).map_or("", |(verb, _)| verb);
     let quiet = verb.is_empty() || args.any(&["--help", "--version", "--dry-run", "--local"]);
     if let Some((_, looks)) = LOOKERS.iter().find(|(names, _)| names.contains(&call.name)) {
-        walk.find(Tier::WriteLocal, "it runs a program", false);
+        analyzer.find(Tier::WriteLocal, "it runs a program", false);
         if !quiet && !looks.contains(&verb) {
-            walk.ask(
+            analyzer.ask(
                 format!("`{} {verb}` changes more than files here", call.name),
                 true,
             );
@@ -152,9 +156,9 @@ pub(super) fn judge(walk: &mut Walk<'_>, call: &Call<'_>, _state: &mut State) ->
         return Some(Output::Unknown);
     }
     if let Some((_, does)) = DOERS.iter().find(|(names, _)| names.contains(&call.name)) {
-        walk.find(Tier::WriteLocal, "it runs a program", false);
+        analyzer.find(Tier::WriteLocal, "it runs a program", false);
         if !quiet && does.contains(&verb) {
-            walk.ask(
+            analyzer.ask(
                 format!("`{} {verb}` publishes or installs", call.name),
                 true,
             );
@@ -162,8 +166,8 @@ pub(super) fn judge(walk: &mut Walk<'_>, call: &Call<'_>, _state: &mut State) ->
         return Some(Output::Unknown);
     }
     let reason = flagged(call.name, args, verb)?;
-    walk.find(Tier::WriteLocal, "it runs a program", false);
-    walk.ask(reason, false);
+    analyzer.find(Tier::WriteLocal, "it runs a program", false);
+    analyzer.ask(reason, false);
     Some(Output::Unknown)
 }
 

@@ -4,11 +4,11 @@
 use butler_protocol::Tier;
 
 use super::super::{
+    analyzer::Analyzer,
     args::Args,
     simple::Call,
-    state::{Feed, Output, State},
+    state::{Output, State, Stdin},
     text::Text,
-    walk::Walk,
 };
 use super::peel;
 
@@ -41,7 +41,7 @@ const BWRAP_PAIRS: [&str; 13] = [
     "--bind-fd",
 ];
 
-impl Walk<'_> {
+impl Analyzer<'_> {
     /// Judges one of them; nothing if it is none.
     pub(super) fn boxed(&mut self, call: &Call<'_>, state: &mut State) -> Option<Output> {
         let args = call.args;
@@ -67,7 +67,7 @@ impl Walk<'_> {
             "sg" | "scl" => {
                 self.find(Tier::WriteLocal, "it runs a command", false);
                 if let Some(text) = args.0.last() {
-                    self.inner(&text.text, text.exact, &mut state.clone(), call.feed);
+                    self.inner(&text.text, text.exact, &mut state.clone(), call.stdin);
                 }
                 return Some(Output::Unknown);
             }
@@ -75,7 +75,7 @@ impl Walk<'_> {
                 let at = args.iter().position(|word| word.text == "--")?;
                 let words = std::iter::once(Text::exact("bash"));
                 let words: Vec<Text> = words.chain(args.0[at + 1..].iter().cloned()).collect();
-                return Some(self.nested(&words, state, call.feed));
+                return Some(self.nested(&words, state, call.stdin));
             }
             "pssh" | "parallel-ssh" | "pdsh" | "clush" | "dsh" | "mpssh" => {
                 self.ask("it runs a command on many machines", true);
@@ -90,7 +90,7 @@ impl Walk<'_> {
             }
             _ => return None,
         };
-        Some(self.peeled(inner, state, call.feed))
+        Some(self.peeled(inner, state, call.stdin))
     }
 
     /// `cargo watch -s 'text'`, `-x 'test --all'`, `-- words`.
@@ -98,14 +98,14 @@ impl Walk<'_> {
         let (_, rest) = args.subcommand(&[]).filter(|(name, _)| *name == "watch")?;
         self.find(Tier::WriteLocal, "it runs a command", false);
         for text in rest.values(&["-s", "--shell"]) {
-            self.inner(&text.text, text.exact, &mut state.clone(), &Feed::None);
+            self.inner(&text.text, text.exact, &mut state.clone(), &Stdin::None);
         }
         for text in rest.values(&["-x", "--exec"]) {
             let command = format!("cargo {}", text.text);
-            self.inner(&command, text.exact, &mut state.clone(), &Feed::None);
+            self.inner(&command, text.exact, &mut state.clone(), &Stdin::None);
         }
         if let Some(at) = rest.iter().position(|word| word.text == "--") {
-            self.nested(&rest.0[at + 1..], &mut state.clone(), &Feed::None);
+            self.nested(&rest.0[at + 1..], &mut state.clone(), &Stdin::None);
         }
         Some(Output::Unknown)
     }

@@ -3,12 +3,12 @@
 use butler_protocol::Tier;
 
 use super::super::{
+    analyzer::Analyzer,
     args::{Args, basename},
     made_again,
     place::Place,
-    state::{Feed, Output, State},
+    state::{Output, State, Stdin},
     text::Text,
-    walk::Walk,
 };
 use super::peel;
 
@@ -26,8 +26,8 @@ fn replaced(args: Args<'_>) -> Option<Text> {
     given.filter(|mark| !mark.text.is_empty()).or_else(default)
 }
 
-impl Walk<'_> {
-    pub(super) fn xargs(&mut self, args: Args<'_>, state: &mut State, feed: &Feed) -> Output {
+impl Analyzer<'_> {
+    pub(super) fn xargs(&mut self, args: Args<'_>, state: &mut State, stdin: &Stdin) -> Output {
         const WITH_VALUE: [&str; 13] = [
             "-a",
             "-d",
@@ -45,17 +45,17 @@ impl Walk<'_> {
         ];
         let mut inner = peel(args.0, &WITH_VALUE, 0).to_vec();
         let args = Args(&args.0[..args.0.len() - inner.len()]);
-        let known = match feed {
-            Feed::Text(text) if args.values(&["-a", "--arg-file"]).is_empty() => Some(text),
+        let known = match stdin {
+            Stdin::Text(text) if args.values(&["-a", "--arg-file"]).is_empty() => Some(text),
             _ => None,
         };
         let Some(mark) = replaced(args) else {
             match known {
                 Some(text) => inner.extend(text.split_whitespace().map(Text::read)),
-                None => inner.push(Text::hole()),
+                None => inner.push(Text::unknown()),
             }
             self.removes_each(&inner);
-            return self.nested(&inner, &mut state.clone(), &Feed::Unknown);
+            return self.nested(&inner, &mut state.clone(), &Stdin::Unknown);
         };
         // Each line in the place of the mark; too many are not followed.
         let lines: Vec<&str> = known.map_or(Vec::new(), |text| text.lines().collect());
@@ -65,7 +65,7 @@ impl Walk<'_> {
                 .map(|line| Text::read(line.trim()))
                 .collect()
         } else {
-            vec![Text::hole()]
+            vec![Text::unknown()]
         };
         for value in values {
             let mut own = state.clone();
@@ -81,7 +81,7 @@ impl Walk<'_> {
                 .collect();
             own.placeholder = Some((mark.text.clone(), value));
             self.removes_each(&words);
-            self.nested(&words, &mut own, &Feed::Unknown);
+            self.nested(&words, &mut own, &Stdin::Unknown);
         }
         Output::Unknown
     }
@@ -94,7 +94,7 @@ impl Walk<'_> {
         }
     }
 
-    pub(super) fn parallel(&mut self, args: Args<'_>, state: &mut State, feed: &Feed) -> Output {
+    pub(super) fn parallel(&mut self, args: Args<'_>, state: &mut State, stdin: &Stdin) -> Output {
         const WITH_VALUE: [&str; 7] = [
             "-j",
             "--jobs",
@@ -120,33 +120,33 @@ impl Walk<'_> {
         let value = if known {
             values[0].clone()
         } else {
-            Text::hole()
+            Text::unknown()
         };
         self.removes_each(&command);
         if command.is_empty() {
             // Each line, or each value, is a command.
             for value in &values {
-                self.inner(&value.text, value.exact, &mut own, feed);
+                self.inner(&value.text, value.exact, &mut own, stdin);
             }
             if !known {
-                self.fed_lines(feed, &mut own);
+                self.fed_lines(stdin, &mut own);
             }
             return Output::Unknown;
         }
         own.placeholder = Some(("{}".to_owned(), value.clone()));
         let joined: Vec<&str> = command.iter().map(Text::as_str).collect();
         let exact = command.iter().all(|word| word.exact);
-        self.inner(&joined.join(" "), exact, &mut own, feed)
+        self.inner(&joined.join(" "), exact, &mut own, stdin)
     }
 
-    pub(super) fn fed_lines(&mut self, feed: &Feed, state: &mut State) {
-        match feed {
-            Feed::Text(text) => {
+    pub(super) fn fed_lines(&mut self, stdin: &Stdin, state: &mut State) {
+        match stdin {
+            Stdin::Text(text) => {
                 let text = text.clone();
-                self.inner(&text, false, state, &Feed::None);
+                self.inner(&text, false, state, &Stdin::None);
             }
-            Feed::Unknown => self.ask("it runs each line that is piped into it", false),
-            Feed::None => {}
+            Stdin::Unknown => self.ask("it runs each line that is piped into it", false),
+            Stdin::None => {}
         }
     }
 
@@ -167,7 +167,7 @@ impl Walk<'_> {
         } else if placed {
             Text::placed(start)
         } else {
-            Text::hole()
+            Text::unknown()
         };
         while let Some(word) = args.0.get(index) {
             index += 1;
@@ -198,7 +198,7 @@ impl Walk<'_> {
                             }
                         })
                         .collect();
-                    self.nested(&inner, &mut own, &Feed::None);
+                    self.nested(&inner, &mut own, &Stdin::None);
                     index = end;
                 }
                 "-fprint" | "-fprintf" | "-fls" | "-fprint0" => {
@@ -224,7 +224,7 @@ impl Walk<'_> {
             let mut own = state.clone();
             own.placeholder = Some(("{}".to_owned(), found.clone()));
             inner.push(found);
-            self.nested(&inner, &mut own, &Feed::None);
+            self.nested(&inner, &mut own, &Stdin::None);
         }
         Output::Unknown
     }

@@ -2,7 +2,7 @@
 //! already is judged like any command; what has to come from outside is code
 //! that nobody in this repository has seen.
 
-use super::super::{args::Args, text::Text, walk::Walk};
+use super::super::{analyzer::Analyzer, args::Args, text::Text};
 
 /// Checkers that projects call this way every day. They fetch at most themselves.
 const CHECKERS: [&str; 33] = [
@@ -44,7 +44,7 @@ const CHECKERS: [&str; 33] = [
 /// Those that look into the project first; the others always fetch.
 const LOCAL_FIRST: [&str; 4] = ["npx", "bunx", "npm", "bun"];
 
-impl Walk<'_> {
+impl Analyzer<'_> {
     /// Asks when `fetcher` runs a package that it has to fetch.
     pub(super) fn fetched(&mut self, fetcher: &str, args: Args<'_>, inner: &[Text]) {
         let Some(package) = inner.first() else {

@@ -3,14 +3,14 @@
 use butler_protocol::Tier;
 
 use super::super::{
+    analyzer::Analyzer,
     args::Args,
     simple::Call,
-    state::{Feed, Output, State},
+    state::{Output, State, Stdin},
     text::Text,
-    walk::Walk,
 };
 
-impl Walk<'_> {
+impl Analyzer<'_> {
     /// A flag whose value is a command text.
     pub(super) fn string_flag(
         &mut self,
@@ -20,7 +20,7 @@ impl Walk<'_> {
     ) -> Output {
         self.find(Tier::WriteLocal, "it runs a command", false);
         for text in args.values(flags) {
-            self.inner(&text.text, text.exact, &mut state.clone(), &Feed::None);
+            self.inner(&text.text, text.exact, &mut state.clone(), &Stdin::None);
         }
         Output::Unknown
     }
@@ -53,24 +53,24 @@ impl Walk<'_> {
         let argv = start.map_or(&[][..], |start| &call.args.0[start..]);
         if call.name == "concurrently" || call.name == "hyperfine" || argv.len() == 1 {
             for text in operands.into_iter().chain(&setup) {
-                self.inner(&text.text, text.exact, &mut state.clone(), &Feed::None);
+                self.inner(&text.text, text.exact, &mut state.clone(), &Stdin::None);
             }
         } else if !argv.is_empty() {
-            self.nested(argv, &mut state.clone(), &Feed::None);
+            self.nested(argv, &mut state.clone(), &Stdin::None);
             let text: Vec<&str> = argv.iter().map(Text::as_str).collect();
             if call.name != "entr" {
                 self.inner(
                     &text.join(" "),
                     argv.iter().all(|w| w.exact),
                     &mut state.clone(),
-                    &Feed::None,
+                    &Stdin::None,
                 );
             }
         }
         Output::Unknown
     }
 
-    pub(super) fn ssh(&mut self, args: Args<'_>, state: &mut State, feed: &Feed) -> Output {
+    pub(super) fn ssh(&mut self, args: Args<'_>, state: &mut State, stdin: &Stdin) -> Output {
         const WITH_VALUE: [&str; 21] = [
             "-B", "-b", "-c", "-D", "-E", "-e", "-F", "-I", "-i", "-J", "-L", "-l", "-m", "-O",
             "-o", "-p", "-Q", "-R", "-S", "-W", "-w",
@@ -105,28 +105,28 @@ impl Walk<'_> {
         let mut own = state.clone();
         own.remote = true;
         if rest.is_empty() {
-            self.remote_shell(feed, &mut own);
+            self.remote_shell(stdin, &mut own);
         } else {
             let text: Vec<&str> = rest.iter().map(Text::as_str).collect();
             self.inner(
                 &text.join(" "),
                 rest.iter().all(|word| word.exact),
                 &mut own,
-                feed,
+                stdin,
             );
         }
         Output::Foreign
     }
 
     /// A login without a command runs what stands on its input.
-    fn remote_shell(&mut self, feed: &Feed, state: &mut State) {
-        match feed {
-            Feed::Text(text) => {
+    fn remote_shell(&mut self, stdin: &Stdin, state: &mut State) {
+        match stdin {
+            Stdin::Text(text) => {
                 let text = text.clone();
-                self.inner(&text, false, state, &Feed::None);
+                self.inner(&text, false, state, &Stdin::None);
             }
-            Feed::Unknown => self.ask("another machine runs whatever is piped into it", true),
-            Feed::None => {}
+            Stdin::Unknown => self.ask("another machine runs whatever is piped into it", true),
+            Stdin::None => {}
         }
     }
 }

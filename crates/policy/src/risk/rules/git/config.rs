@@ -1,6 +1,6 @@
 //! Settings of git: those that make it run something, and who sets them.
 
-use super::super::super::{args::Args, state::State, walk::Walk};
+use super::super::super::{analyzer::Analyzer, args::Args, state::State};
 
 /// Keys that make git run something.
 pub(in super::super::super) fn executes(key: &str) -> bool {
@@ -66,7 +66,7 @@ pub(in super::super::super) fn executes(key: &str) -> bool {
 }
 
 /// `git -c key=value`: harmless programs may be named.
-pub(super) fn setting_runs(walk: &mut Walk<'_>, key: &str, value: &str, exact: bool) {
+pub(super) fn setting_runs(analyzer: &mut Analyzer<'_>, key: &str, value: &str, exact: bool) {
     if !executes(key) {
         return;
     }
@@ -100,10 +100,10 @@ pub(super) fn setting_runs(walk: &mut Walk<'_>, key: &str, value: &str, exact: b
     if lower.starts_with("safe.") {
         return;
     }
-    walk.ask(format!("git's {key} decides what git runs"), false);
+    analyzer.ask(format!("git's {key} decides what git runs"), false);
 }
 
-pub(super) fn judge(walk: &mut Walk<'_>, args: Args<'_>, state: &State) {
+pub(super) fn judge(analyzer: &mut Analyzer<'_>, args: Args<'_>, state: &State) {
     let with_value = ["-f", "--file", "--blob", "--type", "--default", "-t"];
     let operands = args.operands(&with_value);
     let verb = operands.first().map_or("", |word| word.as_str());
@@ -153,16 +153,16 @@ pub(super) fn judge(walk: &mut Walk<'_>, args: Args<'_>, state: &State) {
         return;
     }
     if args.long("--global") || args.long("--system") {
-        walk.ask("it changes git's settings for the whole machine", false);
+        analyzer.ask("it changes git's settings for the whole machine", false);
     }
     for file in args.values(&["-f", "--file"]) {
-        walk.write(&file, state, "writes to");
+        analyzer.write(&file, state, "writes to");
     }
     if let Some(key) = key
         && executes(&key.text)
         && !(key.text.to_lowercase().starts_with("alias.")
             && value.is_some_and(|value| value.exact && !value.text.starts_with('!')))
     {
-        walk.ask(format!("git's {} decides what git runs", key.text), false);
+        analyzer.ask(format!("git's {} decides what git runs", key.text), false);
     }
 }

@@ -2,10 +2,10 @@
 
 use butler_protocol::Tier;
 
-use super::super::super::{args::Args, state::Output, walk::Walk};
+use super::super::super::{analyzer::Analyzer, args::Args, state::Output};
 
 /// Judges a command of gh or its kin.
-pub(super) fn judge(walk: &mut Walk<'_>, args: Args<'_>) -> Output {
+pub(super) fn judge(analyzer: &mut Analyzer<'_>, args: Args<'_>) -> Output {
     let Some((group, rest)) = args.subcommand(&["-R", "--repo"]) else {
         return Output::Unknown;
     };
@@ -18,25 +18,25 @@ pub(super) fn judge(walk: &mut Walk<'_>, args: Args<'_>) -> Output {
     ];
     match (group, verb) {
         ("auth", "status" | "token") => {}
-        ("auth", _) => walk.ask("it changes stored credentials", true),
+        ("auth", _) => analyzer.ask("it changes stored credentials", true),
         (
             "secret" | "variable" | "ssh-key" | "gpg-key" | "token",
             "set" | "add" | "delete" | "remove",
         ) => {
-            walk.ask("it changes stored credentials", true);
+            analyzer.ask("it changes stored credentials", true);
         }
         ("release", "create" | "upload" | "delete" | "edit" | "delete-asset") => {
-            walk.ask("it publishes or changes a release", true);
+            analyzer.ask("it publishes or changes a release", true);
         }
         (
             "repo",
             "delete" | "archive" | "rename" | "edit" | "create" | "transfer" | "deploy-key"
             | "sync",
         ) => {
-            walk.ask("it changes the repository on the forge", true);
+            analyzer.ask("it changes the repository on the forge", true);
         }
-        ("pr" | "mr", "merge") => walk.ask("a merge needs a person's word", true),
-        (_, "delete" | "remove" | "transfer") => walk.ask("it deletes on the forge", true),
+        ("pr" | "mr", "merge") => analyzer.ask("a merge needs a person's word", true),
+        (_, "delete" | "remove" | "transfer") => analyzer.ask("it deletes on the forge", true),
         ("workflow", "run") => {
             let named = rest.iter().any(|word| {
                 super::super::script_name(&format!(
@@ -46,12 +46,12 @@ pub(super) fn judge(walk: &mut Walk<'_>, args: Args<'_>) -> Output {
                 .is_some()
             });
             if named {
-                walk.ask("it starts a deployment", true);
+                analyzer.ask("it starts a deployment", true);
             }
-            walk.find(Tier::WriteVisible, "it starts a workflow", true);
+            analyzer.find(Tier::WriteVisible, "it starts a workflow", true);
         }
         ("workflow", "disable" | "enable") => {
-            walk.ask("it changes the repository on the forge", true);
+            analyzer.ask("it changes the repository on the forge", true);
         }
         ("api", _) => {
             let method = rest.values(&["-X", "--method"]);
@@ -64,7 +64,7 @@ pub(super) fn judge(walk: &mut Walk<'_>, args: Args<'_>) -> Output {
                 text.contains("mutation") && text.contains("delete")
             });
             if method == "DELETE" || mutation {
-                walk.ask("it deletes on the forge", true);
+                analyzer.ask("it deletes on the forge", true);
             } else if matches!(method.as_str(), "POST" | "PUT" | "PATCH")
                 || rest.iter().any(|word| {
                     matches!(
@@ -73,17 +73,17 @@ pub(super) fn judge(walk: &mut Walk<'_>, args: Args<'_>) -> Output {
                     )
                 }) && method != "GET"
             {
-                walk.find(Tier::WriteVisible, "it writes on the forge", true);
+                analyzer.find(Tier::WriteVisible, "it writes on the forge", true);
             }
         }
-        ("extension", "install" | "upgrade") => walk.ask("it installs an extension", true),
-        ("alias", "set" | "import") => walk.ask("it defines a command", false),
-        ("config", "set") => walk.ask("it changes settings of the machine", false),
+        ("extension", "install" | "upgrade") => analyzer.ask("it installs an extension", true),
+        ("alias", "set" | "import") => analyzer.ask("it defines a command", false),
+        ("config", "set") => analyzer.ask("it changes settings of the machine", false),
         ("codespace", verb) if !reads.contains(&verb) => {
-            walk.ask("it changes a remote machine", true);
+            analyzer.ask("it changes a remote machine", true);
         }
         (_, verb) if reads.contains(&verb) => {}
-        _ => walk.find(Tier::WriteVisible, "it writes on the forge", true),
+        _ => analyzer.find(Tier::WriteVisible, "it writes on the forge", true),
     }
     Output::Unknown
 }

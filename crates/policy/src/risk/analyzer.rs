@@ -6,7 +6,7 @@ use butler_protocol::Tier;
 
 use super::{
     Assessment, RiskContext,
-    state::{Feed, Output, State},
+    state::{Output, State, Stdin},
     text::Text,
 };
 use crate::shell::{self, Block, BlockKind, Node};
@@ -21,7 +21,7 @@ const MAX_COMMANDS: usize = 4000;
 const MAX_ROUNDS: usize = 12;
 
 /// One judgement under way.
-pub(super) struct Walk<'a> {
+pub(super) struct Analyzer<'a> {
     pub ctx: RiskContext<'a>,
     worst: Assessment,
     /// The source of the simple command being judged.
@@ -38,7 +38,7 @@ pub(super) struct Walk<'a> {
     uncalled: Vec<(String, Rc<Node>)>,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> Analyzer<'a> {
     pub(super) fn new(ctx: RiskContext<'a>) -> Self {
         Self {
             ctx,
@@ -63,7 +63,7 @@ impl<'a> Walk<'a> {
     pub(super) fn finish(mut self, state: &mut State) -> Assessment {
         for (_, body) in std::mem::take(&mut self.uncalled) {
             state.positional = None;
-            self.node(&body, state, &Feed::None);
+            self.node(&body, state, &Stdin::None);
         }
         self.worst.undoable &= self.worst.tier == Tier::Destructive && !self.worst.network;
         self.worst
@@ -91,27 +91,27 @@ impl<'a> Walk<'a> {
         self.worst.network |= network;
     }
 
-    pub(super) fn nodes(&mut self, nodes: &[Node], state: &mut State, feed: &Feed) -> Output {
+    pub(super) fn nodes(&mut self, nodes: &[Node], state: &mut State, stdin: &Stdin) -> Output {
         let mut printed = Output::nothing();
         for node in nodes {
-            let more = self.node(node, state, feed);
+            let more = self.node(node, state, stdin);
             printed = after(printed, more);
         }
         printed
     }
 
-    pub(super) fn node(&mut self, node: &Node, state: &mut State, feed: &Feed) -> Output {
+    pub(super) fn node(&mut self, node: &Node, state: &mut State, stdin: &Stdin) -> Output {
         self.commands += 1;
         if self.commands > MAX_COMMANDS {
             self.ask("it runs too many commands to judge", false);
             return Output::Unknown;
         }
         match node {
-            Node::Simple(simple) => self.simple(simple, state, feed),
-            Node::Pipeline(stages) => self.pipeline(stages, state, feed),
+            Node::Simple(simple) => self.simple(simple, state, stdin),
+            Node::Pipeline(stages) => self.pipeline(stages, state, stdin),
             Node::Background(inner) => {
                 self.forks += 1;
-                let output = self.node(inner, &mut state.clone(), feed);
+                let output = self.node(inner, &mut state.clone(), stdin);
                 self.forks -= 1;
                 output
             }
@@ -123,23 +123,23 @@ impl<'a> Walk<'a> {
                     .push((function.name.clone(), function.body.clone()));
                 Output::nothing()
             }
-            Node::Block(block) => self.block(block, state, feed),
+            Node::Block(block) => self.block(block, state, stdin),
         }
     }
 
-    fn pipeline(&mut self, stages: &[Node], state: &mut State, feed: &Feed) -> Output {
+    fn pipeline(&mut self, stages: &[Node], state: &mut State, stdin: &Stdin) -> Output {
         self.forks += 1;
-        let mut feed = feed.clone();
+        let mut stdin = stdin.clone();
         let mut output = Output::nothing();
         let mut foreign = false;
         for stage in stages {
             // Each stage is a process of its own; what it makes stays.
             let mut own = state.clone();
-            output = self.node(stage, &mut own, &feed);
+            output = self.node(stage, &mut own, &stdin);
             state.files.extend(own.files);
             state.links.extend(own.links);
             foreign |= output == Output::Foreign;
-            feed = output.feed();
+            stdin = output.stdin();
         }
         self.forks -= 1;
         if foreign && output == Output::Unknown {
@@ -148,14 +148,14 @@ impl<'a> Walk<'a> {
         output
     }
 
-    fn block(&mut self, block: &Block, state: &mut State, feed: &Feed) -> Output {
-        let feed = self.redirects(&block.redirects, state, feed, &Output::Unknown);
+    fn block(&mut self, block: &Block, state: &mut State, stdin: &Stdin) -> Output {
+        let stdin = self.redirects(&block.redirects, state, stdin, &Output::Unknown);
         match &block.kind {
             BlockKind::Group => {
                 let nodes = block.bodies.iter().flatten();
                 let mut printed = Output::nothing();
                 for node in nodes {
-                    let more = self.node(node, state, &feed);
+                    let more = self.node(node, state, &stdin);
                     printed = after(printed, more);
                 }
                 printed
@@ -164,7 +164,7 @@ impl<'a> Walk<'a> {
                 let mut own = state.clone();
                 let mut printed = Output::nothing();
                 for body in &block.bodies {
-                    printed = self.nodes(body, &mut own, &feed);
+                    printed = self.nodes(body, &mut own, &stdin);
                 }
                 state.files.extend(own.files);
                 state.links.extend(own.links);
@@ -178,15 +178,15 @@ impl<'a> Walk<'a> {
             }
             BlockKind::Branches => {
                 self.expand_all(&block.words, state);
-                self.branches(&block.bodies, state, &feed)
+                self.branches(&block.bodies, state, &stdin)
             }
-            BlockKind::Each { name, listed } => self.each(name, *listed, block, state, &feed),
+            BlockKind::Each { name, listed } => self.each(name, *listed, block, state, &stdin),
         }
     }
 
     /// Bodies of which some run, perhaps more than once: judged until what is
     /// known no longer changes, at most twice.
-    fn branches(&mut self, bodies: &[Vec<Node>], state: &mut State, feed: &Feed) -> Output {
+    fn branches(&mut self, bodies: &[Vec<Node>], state: &mut State, stdin: &Stdin) -> Output {
         for _ in 0..2 {
             if self.commands > MAX_COMMANDS {
                 break;
@@ -194,9 +194,9 @@ impl<'a> Walk<'a> {
             let before = state.clone();
             for body in bodies {
                 let mut own = state.clone();
-                self.nodes(body, &mut own, feed);
-                let walk = &*self;
-                state.join(own, |cwd| walk.is_inside(cwd));
+                self.nodes(body, &mut own, stdin);
+                let analyzer = &*self;
+                state.join(own, |cwd| analyzer.is_inside(cwd));
             }
             if before.variables == state.variables && before.cwd == state.cwd {
                 break;
@@ -211,44 +211,44 @@ impl<'a> Walk<'a> {
         listed: bool,
         block: &Block,
         state: &mut State,
-        feed: &Feed,
+        stdin: &Stdin,
     ) -> Output {
         let values = if listed {
             self.expand_all(&block.words, state)
         } else {
-            state.positional.clone().unwrap_or(vec![Text::hole()])
+            state.positional.clone().unwrap_or(vec![Text::unknown()])
         };
         let rounds = if values.len() <= MAX_ROUNDS {
             values
         } else if values.iter().all(|value| value.placed) {
             vec![Text::placed(values[0].text.clone())]
         } else {
-            vec![Text::hole()]
+            vec![Text::unknown()]
         };
         for value in rounds {
             if self.commands > MAX_COMMANDS {
                 break;
             }
             state.variables.insert(name.to_owned(), vec![value]);
-            self.branches(&block.bodies, state, feed);
+            self.branches(&block.bodies, state, stdin);
         }
         Output::Unknown
     }
 
     /// `$( … )`: runs elsewhere, prints here.
     pub(super) fn substitution(&mut self, nodes: &[Node], state: &State) -> Output {
-        self.aside(|walk| walk.nodes(nodes, &mut state.clone(), &Feed::None))
+        self.aside(|analyzer| analyzer.nodes(nodes, &mut state.clone(), &Stdin::None))
     }
 
     /// `<( … )`, which prints into a file, and `>( … )`, which is fed by whoever
     /// writes to it.
     pub(super) fn process(&mut self, nodes: &[Node], reads: bool, state: &State) {
-        let feed = if reads { Feed::None } else { Feed::Unknown };
-        self.aside(|walk| walk.nodes(nodes, &mut state.clone(), &feed));
+        let stdin = if reads { Stdin::None } else { Stdin::Unknown };
+        self.aside(|analyzer| analyzer.nodes(nodes, &mut state.clone(), &stdin));
     }
 
     /// Judges a command text found inside another command.
-    pub(super) fn script(&mut self, text: &str, state: &mut State, feed: &Feed) -> Output {
+    pub(super) fn script(&mut self, text: &str, state: &mut State, stdin: &Stdin) -> Output {
         if self.nesting >= MAX_NESTING {
             self.ask("commands are nested too deep in commands", false);
             return Output::Unknown;
@@ -256,7 +256,7 @@ impl<'a> Walk<'a> {
         match shell::parse(text) {
             Ok(nodes) => {
                 self.nesting += 1;
-                let output = self.aside(|walk| walk.nodes(&nodes, state, feed));
+                let output = self.aside(|analyzer| analyzer.nodes(&nodes, state, stdin));
                 self.nesting -= 1;
                 output
             }
@@ -296,7 +296,7 @@ impl<'a> Walk<'a> {
         name: &str,
         args: &[Text],
         state: &mut State,
-        feed: &Feed,
+        stdin: &Stdin,
     ) -> Output {
         let Some(body) = state.functions.get(name).cloned() else {
             return Output::Unknown;
@@ -310,7 +310,7 @@ impl<'a> Walk<'a> {
         self.uncalled.retain(|(uncalled, _)| uncalled != name);
         self.calls.push((name.to_owned(), self.forks));
         let outer = state.positional.replace(args.to_vec());
-        let output = self.aside(|walk| walk.node(&body, state, feed));
+        let output = self.aside(|analyzer| analyzer.node(&body, state, stdin));
         state.positional = outer;
         self.calls.pop();
         output
