@@ -129,6 +129,7 @@ fn weigh_bash(call: &ToolCall, c: &Circumstances<'_>) -> Result<Weight, Refusal>
         },
     );
     let must_save = assessment.undoable && c.overrides.undoable && c.sandboxed;
+    let mut part = assessment.part;
     let ask = if assessment.tier == Tier::Destructive && !must_save {
         Some(assessment.reason)
     } else if let Some(reason) = weak_walls(c) {
@@ -138,13 +139,17 @@ fn weigh_bash(call: &ToolCall, c: &Circumstances<'_>) -> Result<Weight, Refusal>
             "{}, and text from outside is in the context",
             assessment.reason
         ))
+    } else if assessment.network && c.sandboxed {
+        // Without it the command could only fail.
+        part = assessment.network_part;
+        Some("it needs the network, which commands have only with a click".to_owned())
     } else {
         None
     };
     Ok(Weight {
         tier: assessment.tier,
         ask,
-        part: assessment.part,
+        part,
         network: assessment.network,
         must_save,
     })

@@ -207,6 +207,40 @@ fn an_approval_of_a_removal_does_not_open_the_network() {
 }
 
 #[test]
+fn what_needs_the_network_asks_for_it_whatever_its_tier() {
+    let mut setting = Setting::new();
+    let judged = |setting: &Setting, command: &str| {
+        let c = setting.circumstances(Role::Coder);
+        judge(&bash(command), Tier::WriteLocal, &[], &c)
+    };
+    for (command, part) in [
+        ("kubectl get pods", "kubectl get pods"),
+        (
+            "cargo build && curl -s https://x.example/a",
+            "curl -s https://x.example/a",
+        ),
+        ("gh pr view 1", "gh pr view 1"),
+        ("git fetch origin", "git fetch origin"),
+    ] {
+        let question = asked(judged(&setting, command));
+        assert!(question.tier < Tier::Destructive, "{command}");
+        assert!(question.reason.contains("needs the network"), "{command}");
+        assert_eq!(question.part.as_deref(), Some(part));
+        assert_eq!(question.subject["network"], true);
+        setting.approve(&question);
+        assert!(ran(judged(&setting, command)).network(), "{command}");
+    }
+    for command in [
+        "curl -s localhost:3000/health",
+        "terraform fmt",
+        "docker ps",
+        "cargo test",
+    ] {
+        assert!(!ran(judged(&setting, command)).network(), "{command}");
+    }
+}
+
+#[test]
 fn an_approval_is_void_when_anything_changed() {
     let mut setting = Setting::new();
     let script = |text: &str| vec![("deploy.sh".to_owned(), Sha256Hex::of(text))];

@@ -34,6 +34,25 @@ fn a_command_is_explained_also_where_nothing_is_set_up() {
 }
 
 #[test]
+fn the_line_of_the_table_that_decided_is_shown() {
+    let scratch = Scratch::without_git();
+    let run = scratch.run(&["policy", "explain", "ls && kubectl delete pod x"]);
+    assert!(
+        run.out.contains("  by the line: containers.txt:"),
+        "{run:?}"
+    );
+    assert!(run.out.contains(": asks-online: "), "{run:?}");
+    let run = scratch.run(&["policy", "explain", "kubectl get pods"]);
+    assert!(run.out.contains(": looks-online get|"), "{run:?}");
+    assert!(run.out.contains("  it needs the network"), "{run:?}");
+    let run = scratch.run(&["policy", "explain", "ls"]);
+    assert!(!run.out.contains("by the line"), "{run:?}");
+    let asked = "{\"id\":1,\"command\":\"kubectl get pods\"}";
+    let run = scratch.fed(&["policy", "check", "--jsonl"], asked);
+    assert_eq!(json_lines(&run.out)[0]["network"], true, "{run:?}");
+}
+
+#[test]
 fn lines_are_judged_one_by_one_and_a_bad_one_does_not_end_the_run() {
     let scratch = Scratch::new();
     let input = concat!(

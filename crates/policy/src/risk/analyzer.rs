@@ -7,6 +7,7 @@ use butler_protocol::Tier;
 use super::{
     Assessment, RiskContext,
     state::{Output, State, Stdin},
+    table::Line,
     text::Text,
 };
 use crate::shell::{self, Block, BlockKind, Node};
@@ -26,6 +27,8 @@ pub(super) struct Analyzer<'a> {
     worst: Assessment,
     /// The source of the simple command being judged.
     pub part: String,
+    /// The line of the table being read.
+    pub line: Option<&'static Line>,
     nesting: usize,
     commands: usize,
     /// Bytes of arithmetic read so far.
@@ -46,10 +49,13 @@ impl<'a> Analyzer<'a> {
                 tier: Tier::Read,
                 reason: "it only looks".to_owned(),
                 part: None,
+                row: None,
                 network: false,
+                network_part: None,
                 undoable: true,
             },
             part: String::new(),
+            line: None,
             nesting: 0,
             commands: 0,
             computed: 0,
@@ -86,9 +92,17 @@ impl<'a> Analyzer<'a> {
         if tier > self.worst.tier {
             self.worst.tier = tier;
             self.worst.reason = reason.into();
-            self.worst.part = Some(self.part.clone()).filter(|part| !part.is_empty());
+            self.worst.part = self.here();
+            self.worst.row = self.line.map(Line::shown);
         }
-        self.worst.network |= network;
+        if network && !self.worst.network {
+            self.worst.network = true;
+            self.worst.network_part = self.here();
+        }
+    }
+
+    fn here(&self) -> Option<String> {
+        Some(self.part.clone()).filter(|part| !part.is_empty())
     }
 
     pub(super) fn nodes(&mut self, nodes: &[Node], state: &mut State, stdin: &Stdin) -> Output {

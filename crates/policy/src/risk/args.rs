@@ -130,6 +130,53 @@ impl<'a> Args<'a> {
         found
     }
 
+    /// The words behind a wrapper's own flags and so many words of its own.
+    pub(super) fn peel(self, with_value: &[&str], own: usize) -> &'a [Text] {
+        let (mut index, mut left) = (0, own);
+        while let Some(word) = self.0.get(index) {
+            let text = word.as_str();
+            if text == "--" && left == 0 {
+                return &self.0[index + 1..];
+            }
+            if with_value.contains(&text) {
+                index += 2;
+            } else if text.starts_with('-') && text.len() > 1 {
+                index += 1;
+            } else if left > 0 {
+                left -= 1;
+                index += 1;
+            } else {
+                break;
+            }
+        }
+        self.0.get(index..).unwrap_or_default()
+    }
+
+    /// The words from the first operand on.
+    pub(super) fn since_operand(self, with_value: &[&str]) -> &'a [Text] {
+        let first = self.operands(with_value).into_iter().next();
+        let at = first.and_then(|first| self.iter().position(|word| std::ptr::eq(word, first)));
+        at.map_or(&[], |at| &self.0[at..])
+    }
+
+    /// The words behind a word.
+    pub(super) fn behind(self, word: &str) -> Option<&'a [Text]> {
+        let at = self.iter().position(|found| found.text == word)?;
+        self.0.get(at + 1..)
+    }
+
+    /// The value of a letter at the end of merged flags: `-sf file`.
+    pub(super) fn merged_value(self, letter: char) -> Vec<Text> {
+        let pairs = self.0.windows(2).filter(|pair| {
+            let flags = pair[0].as_str();
+            flags.len() > 2
+                && flags.starts_with('-')
+                && flags.ends_with(letter)
+                && flags[1..].bytes().all(|b| b.is_ascii_alphabetic())
+        });
+        pairs.map(|pair| pair[1].clone()).collect()
+    }
+
     /// The first operand: the subcommand of many programs.
     pub(super) fn subcommand(self, with_value: &[&str]) -> Option<(&'a str, Args<'a>)> {
         let mut index = 0;

@@ -8,6 +8,7 @@ use super::{
     place::resolve,
     simple::Call,
     state::{Output, State, Stdin},
+    table::table,
     text::{Text, UNKNOWN},
     variables::Kind,
 };
@@ -177,11 +178,8 @@ impl Analyzer<'_> {
 
     /// A program that is given as a pager: the known ones only show.
     pub(super) fn pager(&mut self, value: &Text, state: &State) {
-        const PAGERS: [&str; 12] = [
-            "", "less", "more", "most", "cat", "bat", "delta", "head", "vi", "vim", "nvim", "view",
-        ];
         let first = value.text.split_whitespace().next().unwrap_or_default();
-        if !PAGERS.contains(&super::args::basename(first)) {
+        if !first.is_empty() && !table().has("pagers", super::args::basename(first)) {
             self.ask(format!("it runs `{}`", value.text), false);
         }
         self.inner(&value.text, value.exact, &mut state.clone(), &Stdin::None);
@@ -195,60 +193,29 @@ impl Analyzer<'_> {
 
     /// Variables that change what runs. Judged where they are set.
     pub(super) fn environment(&mut self, name: &str, value: &Text, state: &State) {
+        let is = |list: &str| table().has(list, name);
         match name {
-            "GIT_SSH_COMMAND"
-            | "GIT_SSH"
-            | "GIT_EDITOR"
-            | "GIT_SEQUENCE_EDITOR"
-            | "GIT_PAGER"
-            | "PAGER"
-            | "EDITOR"
-            | "VISUAL"
-            | "GIT_EXTERNAL_DIFF"
-            | "GIT_PROXY_COMMAND"
-            | "GIT_ASKPASS"
-            | "SSH_ASKPASS"
-            | "MANPAGER"
-            | "BROWSER"
-            | "RSYNC_RSH"
-            | "PROMPT_COMMAND" => {
-                if runs_a_text(&value.text) && name != "BROWSER" {
-                    self.ask(format!("{name} makes other programs run a command"), false);
-                }
-                self.inner(&value.text, value.exact, &mut state.clone(), &Stdin::None);
-            }
-            "LESSOPEN" | "LESSCLOSE" => {
-                let command = value.text.trim_start_matches(['|', '-', '"', ' ']);
-                if runs_a_text(command) {
+            _ if is("command-variables") => {
+                // `LESSOPEN="|command %s"`
+                let command = match name {
+                    "LESSOPEN" | "LESSCLOSE" => value.text.trim_start_matches(['|', '-', '"', ' ']),
+                    _ => value.text.as_str(),
+                };
+                if runs_a_text(command) && name != "BROWSER" {
                     self.ask(format!("{name} makes other programs run a command"), false);
                 }
                 self.inner(command, value.exact, &mut state.clone(), &Stdin::None);
             }
-            "BASH_ENV"
-            | "LD_PRELOAD"
-            | "LD_AUDIT"
-            | "DYLD_INSERT_LIBRARIES"
-            | "PERL5OPT"
-            | "RUBYOPT"
-            | "GIT_TEMPLATE_DIR"
-            | "GIT_EXEC_PATH"
-            | "GIT_CONFIG_GLOBAL"
-            | "GIT_CONFIG_SYSTEM"
-            | "GIT_CONFIG_PARAMETERS"
-                if !value.text.is_empty() && value.text != "/dev/null" =>
-            {
+            _ if is("compiler-variables") => {
+                if runs_a_text(&value.text) {
+                    self.ask(format!("{name} makes other programs run a command"), false);
+                }
+            }
+            _ if is("code-variables") && !matches!(value.as_str(), "" | "/dev/null") => {
                 self.ask(format!("{name} makes other programs run code"), false);
             }
-            "CC" | "CXX" | "LD" | "AR" | "HOSTCC" if runs_a_text(&value.text) => {
-                self.ask(format!("{name} makes other programs run a command"), false);
-            }
-            "RUSTC" | "RUSTC_WRAPPER" | "RUSTC_WORKSPACE_WRAPPER" | "RUSTDOC"
-                if !is_compiler(&value.text) =>
-            {
+            _ if is("rust-variables") && !is_compiler(&value.text) => {
                 self.ask(format!("{name} decides what cargo runs"), false);
-            }
-            "PYTHONSTARTUP" | "npm_config_script_shell" if !value.text.is_empty() => {
-                self.ask(format!("{name} makes other programs run code"), false);
             }
             name if name.starts_with("CARGO_TARGET_")
                 && (name.ends_with("_RUNNER") || name.ends_with("_LINKER"))
@@ -275,7 +242,7 @@ impl Analyzer<'_> {
                 self.ask(format!("{name} gives shells a function"), false);
             }
             name if name.starts_with("GIT_CONFIG_KEY_") => {
-                if super::rules::executes(&value.text) {
+                if super::code::executes(&value.text) {
                     self.ask(format!("git's {} runs a command", value.text), false);
                 }
             }
@@ -287,31 +254,15 @@ impl Analyzer<'_> {
 /// Programs that people put around the compiler of rust.
 fn is_compiler(value: &str) -> bool {
     let first = value.split_whitespace().next().unwrap_or_default();
-    matches!(
-        super::args::basename(first),
-        "" | "sccache" | "cachepot" | "ccache" | "clippy-driver" | "rustc" | "rustdoc" | "kache"
-    ) && !first.starts_with('.')
+    let name = super::args::basename(first);
+    (name.is_empty() || table().has("rust-compilers", name)) && !first.starts_with('.')
 }
 
 /// A shell, an interpreter or a file in the place of an editor or pager.
 fn runs_a_text(value: &str) -> bool {
     let first = value.split_whitespace().next().unwrap_or_default();
     let name = super::args::basename(first);
-    let shell = matches!(
-        name,
-        "sh" | "bash"
-            | "zsh"
-            | "dash"
-            | "ksh"
-            | "fish"
-            | "env"
-            | "python"
-            | "python3"
-            | "perl"
-            | "ruby"
-            | "node"
-            | "php"
-    );
+    let shell = table().has("interpreters", name);
     let own = first.starts_with("./") || first.starts_with("../") || first.starts_with("/tmp/");
     shell || own
 }

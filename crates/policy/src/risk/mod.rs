@@ -2,7 +2,7 @@
 //!
 //! The text is parsed; every simple command in it is expanded as far as that is
 //! possible without running anything, its wrappers are peeled, and what is left
-//! is judged by the rules of its program. The verdict is the worst of all
+//! is judged by the row of its program. The verdict is the worst of all
 //! findings; nothing that looks harmless ends the search. What cannot be read,
 //! is too long, or hides its command word asks.
 //!
@@ -13,10 +13,11 @@
 //! | `expand`, `text`, `state` | words to texts, and what is known on the way |
 //! | `variables`, `arithmetic` | what variables hold, texts that are expanded twice |
 //! | `place` | where a path lies |
-//! | `made_again` | what a build makes again when it is lost |
-//! | `builtins`, `wrappers`, `shells` | commands that run other commands |
+//! | `builtins`, `shells` | what the shell does itself, shells and languages |
 //! | `programs` | program texts in files of the command line's own |
-//! | `rules/` | programs by what they can do |
+//! | `table/` | programs as data, and the engine that reads a command by its row |
+//! | `code/` | what no row can say |
+//! | `overrides` | what the policy in force judges otherwise |
 //! | `bodies/` | small languages inside arguments: awk, sed, SQL, scripts |
 
 mod analyzer;
@@ -24,17 +25,17 @@ mod args;
 mod arithmetic;
 mod bodies;
 mod builtins;
+mod code;
 mod expand;
-mod made_again;
+mod overrides;
 mod place;
 mod programs;
-mod rules;
 mod shells;
 mod simple;
 mod state;
+mod table;
 mod text;
 mod variables;
-mod wrappers;
 
 use butler_protocol::Tier;
 
@@ -67,8 +68,13 @@ pub struct Assessment {
     pub reason: String,
     /// The part that caused it, as it was written.
     pub part: Option<String>,
-    /// Whether it needs the network, which an approval then opens.
+    /// The line of the table that decided, with the place where it stands; nothing
+    /// where code did.
+    pub row: Option<String>,
+    /// Whether it needs the network, whatever its tier: it has none without an approval.
     pub network: bool,
+    /// The first part that needs the network, as it was written.
+    pub network_part: Option<String>,
     /// Whether it asks only for what happens to files of the worktree, which are
     /// saved before and can be brought back.
     pub undoable: bool,
@@ -81,7 +87,9 @@ pub fn assess(command: &str, ctx: &RiskContext<'_>) -> Assessment {
         tier: Tier::Destructive,
         reason,
         part: None,
+        row: None,
         network: false,
+        network_part: None,
         undoable: false,
     };
     if command.len() > MAX_BYTES {
@@ -89,6 +97,9 @@ pub fn assess(command: &str, ctx: &RiskContext<'_>) -> Assessment {
     }
     if let Some(odd) = command.chars().find(|c| is_odd(*c)) {
         return unreadable(format!("it contains the control character {odd:?}"));
+    }
+    if let Some(problem) = table::table().problem() {
+        return unreadable(format!("the table of programs is broken: {problem}"));
     }
     let nodes = match shell::parse(command) {
         Ok(nodes) => nodes,

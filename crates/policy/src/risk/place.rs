@@ -1,7 +1,7 @@
 //! Where a path lies. Decided on text alone: links that the text itself made
 //! are followed, others are the sandbox's business.
 
-use super::{analyzer::Analyzer, made_again, state::State, text::Text};
+use super::{analyzer::Analyzer, state::State, table::table, text::Text};
 
 /// What a write to a path means.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,7 +16,7 @@ pub(super) enum Place {
     Outside(String),
 }
 
-const TEMP: [&str; 3] = ["/tmp", "/var/tmp", "/private/tmp"];
+const TEMP: [&str; 2] = ["/tmp", "/var/tmp"];
 
 const DEVICES: [&str; 8] = [
     "/dev/null",
@@ -57,7 +57,7 @@ impl Analyzer<'_> {
             return false;
         };
         if let Some(below) = full.strip_prefix(self.ctx.root) {
-            return made_again::is_path(below);
+            return below.split('/').any(is_made_again);
         }
         let temp = TEMP.iter().find_map(|temp| full.strip_prefix(temp));
         temp.is_some_and(|below| below.len() > 1)
@@ -81,6 +81,13 @@ impl Analyzer<'_> {
             ".codebutler/config.json" | ".codebutler/policy.json" | ".codebutler/mcp.json"
         )
     }
+}
+
+/// Whether a name, or a pattern for names, stands for what a build, a test or an
+/// install makes again. Where a repository keeps its own work under such a name, it
+/// is saved before the command runs, like everything that git does not ignore.
+pub(super) fn is_made_again(name: &str) -> bool {
+    !name.contains('/') && table().has("made-again", name)
 }
 
 /// The absolute path, `.` and `..` resolved, links of this text followed.

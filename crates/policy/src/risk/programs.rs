@@ -5,7 +5,6 @@ use std::collections::HashMap;
 
 use super::{
     analyzer::Analyzer,
-    args::Args,
     bodies::make,
     place::resolve,
     simple::Call,
@@ -74,7 +73,7 @@ impl Analyzer<'_> {
             }
         }
         let mut named = args.values(&["-f", "--file", "--makefile"]);
-        named.extend(merged_value(args, 'f'));
+        named.extend(args.merged_value('f'));
         if named.is_empty() {
             named.extend(MAKEFILES.map(Text::exact));
         }
@@ -97,19 +96,4 @@ impl Analyzer<'_> {
             self.script(line, &mut state.clone(), &Stdin::None);
         }
     }
-}
-
-/// The value of a letter at the end of merged flags: `-sf file`.
-pub(super) fn merged_value(args: Args<'_>, letter: char) -> Vec<Text> {
-    args.0
-        .windows(2)
-        .filter(|pair| {
-            let flags = pair[0].as_str();
-            flags.len() > 2
-                && flags.starts_with('-')
-                && flags.ends_with(letter)
-                && flags[1..].bytes().all(|b| b.is_ascii_alphabetic())
-        })
-        .map(|pair| pair[1].clone())
-        .collect()
 }

@@ -4,24 +4,19 @@ use butler_protocol::Tier;
 
 use super::{
     analyzer::Analyzer,
-    args::Args,
-    bodies,
+    args::{Args, basename},
+    bodies, code,
     place::resolve,
-    rules,
     simple::Call,
     state::{Made, Output, State, Stdin},
+    table::table,
     text::{Text, UNKNOWN},
 };
-
-const SHELLS: [&str; 17] = [
-    "sh", "bash", "zsh", "dash", "ksh", "mksh", "ash", "fish", "rbash", "yash", "csh", "tcsh",
-    "nu", "xonsh", "elvish", "oksh", "bash5",
-];
 
 impl Analyzer<'_> {
     /// Judges a shell, `source`, or a language; nothing if it is none.
     pub(super) fn shell(&mut self, call: &Call<'_>, state: &mut State) -> Option<Output> {
-        if SHELLS.contains(&call.name) {
+        if table().has("shells", call.name) {
             return Some(self.shell_program(call, state));
         }
         if matches!(call.name, "source" | ".") && !call.path.contains('/') {
@@ -154,7 +149,7 @@ impl Analyzer<'_> {
             }
             None => {}
         }
-        if let Some(reason) = rules::script_name(&file.text) {
+        if let Some(reason) = code::script_name(&file.text) {
             self.ask(reason, true);
         }
     }
@@ -176,7 +171,7 @@ impl Analyzer<'_> {
                 }
             }
             bodies::Inline::Module(name, rest) => {
-                return rules::module(self, name, Args(rest), call, state);
+                return self.module(name, Args(rest), call, state);
             }
             bodies::Inline::File(file, rest) => {
                 self.language_file(language, file, rest, call, state);
@@ -215,7 +210,19 @@ impl Analyzer<'_> {
         } else {
             self.run_file(file, state, call.stdin);
         }
-        rules::script(self, &file.text, Args(rest), state);
+        // A command script of a framework: `python manage.py flush`.
+        let name = basename(&file.text);
+        self.find(Tier::WriteLocal, "it runs a program in the sandbox", false);
+        if let Some(row) = table().row(name).filter(|row| row.script) {
+            let args = Args(rest);
+            let call = Call {
+                path: name,
+                name,
+                args,
+                stdin: call.stdin,
+            };
+            self.by_row(row, &call, state);
+        }
     }
 
     fn body(&mut self, language: &bodies::Language, text: &Text, state: &State) {
@@ -223,9 +230,49 @@ impl Analyzer<'_> {
             self.ask("it runs a text that is not known before it runs", false);
             return;
         }
-        if let Some(reason) = bodies::judge(self, language, &text.text, state) {
+        self.judge_text(language, &text.text, state);
+    }
+
+    /// Asks where a program text needs a click.
+    pub(super) fn judge_text(&mut self, language: &bodies::Language, text: &str, state: &State) {
+        if let Some(reason) = bodies::judge(self, language, text, state) {
             self.ask(reason, false);
         }
+    }
+
+    /// `python -m name …`.
+    fn module(&mut self, name: &str, args: Args<'_>, call: &Call<'_>, state: &mut State) -> Output {
+        let call = Call {
+            path: name,
+            name,
+            args,
+            stdin: call.stdin,
+        };
+        match name {
+            "venv" | "virtualenv" => {
+                for path in args.operands(&["--prompt"]) {
+                    self.write(path, state, "writes to");
+                }
+            }
+            "timeit" => {
+                let setup = args.values(&["-s", "--setup"]);
+                let timed = args.operands(&["-s", "--setup", "-n", "-r", "-u"]);
+                for text in timed.into_iter().chain(&setup) {
+                    if let Some(python) = bodies::language_of("python") {
+                        self.judge_text(python, &text.text, state);
+                    }
+                }
+            }
+            "cProfile" | "pdb" | "trace" => {
+                let python = std::iter::once(Text::exact("python"));
+                let words: Vec<Text> = python.chain(args.iter().cloned()).collect();
+                self.nested(&words, &mut state.clone(), call.stdin);
+            }
+            _ => {
+                self.program(&call, state);
+            }
+        }
+        Output::Unknown
     }
 }
 

@@ -5,8 +5,8 @@ use butler_protocol::Tier;
 use super::{
     analyzer::Analyzer,
     args::{Args, basename},
-    place::Place,
-    rules,
+    bodies, code, overrides,
+    place::{Place, resolve},
     state::{Made, Output, State, Stdin},
     text::Text,
     variables::Kind,
@@ -126,13 +126,37 @@ impl Analyzer<'_> {
         if let Some(output) = self.builtin(&call, state) {
             return output;
         }
-        if let Some(output) = self.wrapper(&call, state) {
-            return output;
-        }
         if let Some(output) = self.shell(&call, state) {
             return output;
         }
-        rules::judge(self, &call, state)
+        self.program(&call, state)
+    }
+
+    /// A program that is neither the shell's own nor a language.
+    pub(super) fn program(&mut self, call: &Call<'_>, state: &mut State) -> Output {
+        if call.path.contains('/') {
+            self.run_made(call, state);
+        }
+        if let Some(reason) = code::script_name(call.path) {
+            self.ask(reason, true);
+        }
+        self.by_table(call, state)
+    }
+
+    /// A program that the text itself wrote or fetched.
+    fn run_made(&mut self, call: &Call<'_>, state: &mut State) {
+        let made = resolve(call.path, state).and_then(|path| state.files.get(&path).cloned());
+        let Some(made) = made else { return };
+        if let Made::Text(text) = &made
+            && let Some(line) = text.strip_prefix("#!").and_then(|text| text.lines().next())
+        {
+            let interpreter = line.split(['/', ' ']).next_back().unwrap_or_default();
+            if let Some(language) = bodies::language_of(interpreter) {
+                self.judge_text(language, text, state);
+                return;
+            }
+        }
+        self.run_file(&Text::exact(call.path), state, call.stdin);
     }
 
     fn overridden(&self, argv: &[Text], state: &State) -> Option<Tier> {
@@ -140,11 +164,11 @@ impl Analyzer<'_> {
         if bash
             .destructive
             .iter()
-            .any(|p| rules::promotes(p, argv, state, self.ctx.root))
+            .any(|p| overrides::promotes(p, argv, state, self.ctx.root))
         {
             return Some(Tier::Destructive);
         }
-        let safe = bash.safe.iter().any(|p| rules::demotes(p, argv));
+        let safe = bash.safe.iter().any(|p| overrides::demotes(p, argv));
         safe.then_some(Tier::WriteLocal)
     }
 
@@ -197,7 +221,7 @@ impl Analyzer<'_> {
         if is_socket(&target.text) {
             self.ask("it reads from a network connection", true);
         }
-        match super::place::resolve(&target.text, state).and_then(|path| state.files.get(&path)) {
+        match resolve(&target.text, state).and_then(|path| state.files.get(&path)) {
             Some(Made::Text(text)) => Stdin::Text(text.clone()),
             _ => Stdin::Unknown,
         }
@@ -270,6 +294,62 @@ pub(super) struct Call<'c> {
     pub name: &'c str,
     pub args: Args<'c>,
     pub stdin: &'c Stdin,
+}
+
+impl Call<'_> {
+    /// `program --help`, `program help verb`, `program verb --help`: only a look. The
+    /// flag stands last, behind nothing but the names of subcommands, so that it is
+    /// not some inner command's own.
+    pub(super) fn asks_for_help(&self) -> bool {
+        const ASKS: [&str; 7] = ["--version", "--help", "-h", "version", "help", "-v", "-V"];
+        const GROUPS: [&str; 16] = [
+            "compose",
+            "image",
+            "container",
+            "network",
+            "volume",
+            "system",
+            "context",
+            "buildx",
+            "builder",
+            "service",
+            "stack",
+            "secret",
+            "config",
+            "rollout",
+            "state",
+            "workspace",
+        ];
+        let args = self.args;
+        if (args.0.len() == 1 || args.get(0) == Some("help")) && args.any(&ASKS) {
+            return true;
+        }
+        let Some((last, before)) = args.0.split_last() else {
+            return false;
+        };
+        let help = match self.name {
+            "aws" => last.text == "help",
+            _ => matches!(last.as_str(), "--help" | "-help"),
+        };
+        let name = |b: u8| b.is_ascii_lowercase() || b == b'-' || b == b'3';
+        let plain = before.iter().all(|word| {
+            word.exact
+                && !word.text.is_empty()
+                && !word.text.starts_with('-')
+                && word.text.bytes().all(name)
+        });
+        let grouped = || {
+            before
+                .first()
+                .is_some_and(|word| GROUPS.contains(&word.as_str()))
+        };
+        let most = match self.name {
+            "gcloud" | "az" | "aws" | "gh" => 4,
+            _ if grouped() => 2,
+            _ => 1,
+        };
+        help && plain && before.len() <= most
+    }
 }
 
 fn known_stdin(text: Option<Text>) -> Stdin {

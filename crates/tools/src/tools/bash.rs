@@ -43,7 +43,8 @@ const DESCRIPTION: &str = "
 Runs a shell command in the worktree, in a sandbox without network, credentials or a terminal.
 Use it to build, to run single tests and to inspect with programs. Not for reading, searching or
 changing files (Read, Grep, Glob, Edit, Write do that better) and not for the repo's whole checks
-(RunChecks leaves the receipt that review needs). Destructive commands wait for a person's click.
+(RunChecks leaves the receipt that review needs). Destructive commands, and those that need the
+network, wait for a person's click.
 Each call starts anew in the root: use `cd x && …`. Returns the exit code, then the output, its
 middle cut when long.
 Example: {\"command\": \"cargo test -p core parser\", \"timeout_seconds\": 300}";

@@ -304,6 +304,47 @@ async fn where_the_sandbox_is_not_whole_every_command_asks_and_then_runs() {
     }
 }
 
+/// A program that asks a server of this machine, under the name of one that the
+/// table knows to need the network.
+#[tokio::test]
+async fn what_needs_the_network_asks_for_it_and_then_has_it() {
+    let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = server.local_addr().unwrap().port();
+    let answering = std::thread::spawn(move || {
+        let (mut asked, _) = server.accept().unwrap();
+        std::io::Write::write_all(&mut asked, b"two pods\n").unwrap();
+    });
+    let fixture = Fixture::with_sandbox(Vec::new());
+    fixture.write(
+        "asks",
+        format!("#!/bin/bash\nexec 3<>/dev/tcp/127.0.0.1/{port} && cat <&3\n"),
+    );
+    fixture.write("kubectl", fixture.read("asks"));
+    // Under a name that nobody knows it runs at once, and reaches nobody.
+    let alone = fixture
+        .call("Bash", json!({"command": "bash ./asks"}))
+        .await;
+    assert!(
+        !alone.ok && alone.text.contains("refused"),
+        "{}",
+        alone.text
+    );
+    let command = json!({"command": "chmod +x kubectl; ./kubectl get pods"});
+    let Judgement::Ask(question) = fixture.judge(Role::Coder, &call("Bash", command.clone()))
+    else {
+        panic!("it does not ask");
+    };
+    assert_eq!(question.part.as_deref(), Some("./kubectl get pods"));
+    assert!(
+        question.reason.contains("needs the network"),
+        "{}",
+        question.reason
+    );
+    let ran = fixture.call("Bash", command).await;
+    assert!(ran.ok && ran.text.ends_with("two pods\n"), "{}", ran.text);
+    answering.join().unwrap();
+}
+
 #[tokio::test]
 async fn an_approval_is_void_when_a_file_changed_since() {
     let fixture = Fixture::with_sandbox(Vec::new());

@@ -28,7 +28,7 @@ pub struct Explain {
 
 #[derive(Debug, clap::Args)]
 pub struct Check {
-    /// Read {"id", "command"} and write {"id", "tier", "reason"}, one object per line
+    /// Read {"id", "command"} and write {"id", "tier", "reason", "network"}, one object per line
     #[arg(long, required = true)]
     jsonl: bool,
 }
@@ -40,8 +40,11 @@ pub fn explain(args: &Explain, ui: &Ui) -> Result<Exit, CliError> {
     if let Some(part) = found.part {
         ui.line(format_args!("  because of: {part}"))?;
     }
+    if let Some(row) = found.row {
+        ui.line(format_args!("  by the line: {row}"))?;
+    }
     if found.network {
-        ui.line("  it needs the network, which only an approval opens")?;
+        ui.line("  it needs the network, so it asks: only an approval opens it")?;
     }
     Ok(Exit::Done)
 }
@@ -58,7 +61,12 @@ pub fn check(_: &Check, ui: &Ui) -> Result<Exit, CliError> {
     jsonl::answer_each(ui, |question| match question {
         Ok(Question { id, command }) => {
             let found = rules.judge(&command);
-            json!({"id": id, "tier": found.tier, "reason": found.reason})
+            json!({
+                "id": id,
+                "tier": found.tier,
+                "reason": found.reason,
+                "network": found.network,
+            })
         }
         Err(bad) => json!({"id": bad.id, "error": bad.problem}),
     })

@@ -1,0 +1,429 @@
+//! Programs that talk to other machines: what they send, and where what they
+//! fetch is put.
+
+use butler_protocol::Tier;
+
+use super::super::{
+    analyzer::Analyzer,
+    args::Args,
+    place::{Place, resolve},
+    simple::Call,
+    state::{Made, Output, State},
+    table::Code,
+    text::Text,
+};
+
+pub(super) const CODE: &[(&str, Code)] = &[
+    ("curl", curl),
+    ("wget", wget),
+    ("downloads", downloads),
+    ("copy-flags", copy_flags),
+    ("copy-over", copy_over),
+    ("openssl", openssl),
+    ("talks", |analyzer, call, _| {
+        let here = call.args.operands(&["-c", "-i", "-w", "-W"]);
+        let stays = here
+            .first()
+            .is_some_and(|host| host.exact && is_here(&host.text));
+        analyzer.find(Tier::WriteVisible, "it talks to another machine", !stays);
+        None
+    }),
+];
+
+/// A download lands here; what is fetched is not ours to run.
+fn saved(analyzer: &mut Analyzer<'_>, path: &Text, state: &mut State) {
+    analyzer.find(Tier::WriteLocal, "it downloads a file", false);
+    analyzer.write(path, state, "downloads to");
+    if let Place::Inside(full) = analyzer.place(path, state) {
+        state.files.insert(full, Made::Foreign);
+    }
+}
+
+/// The name that a download gets by its address.
+fn last_part(url: &Text) -> Text {
+    let bare = url.text.split(['?', '#']).next().unwrap_or_default();
+    let name = bare.rsplit('/').next().unwrap_or_default();
+    Text {
+        text: name.to_owned(),
+        ..url.clone()
+    }
+}
+
+fn in_folder(folder: Option<&Text>, name: Text) -> Text {
+    match folder {
+        Some(folder) => Text {
+            text: format!("{}/{}", folder.text, name.text),
+            placed: folder.placed && name.placed,
+            exact: false,
+            glob: false,
+        },
+        None => name,
+    }
+}
+
+const CURL_VALUES: &[&str] = &[
+    "-o",
+    "-H",
+    "-d",
+    "-X",
+    "-A",
+    "-b",
+    "-c",
+    "-e",
+    "-u",
+    "-x",
+    "-F",
+    "-T",
+    "-w",
+    "-m",
+    "-D",
+    "-E",
+    "-K",
+    "-r",
+    "-y",
+    "-Y",
+    "-z",
+    "-C",
+    "-P",
+    "-Q",
+    "-t",
+    "--output",
+    "--header",
+    "--data",
+    "--request",
+    "--user-agent",
+    "--cookie",
+    "--cookie-jar",
+    "--referer",
+    "--user",
+    "--proxy",
+    "--form",
+    "--upload-file",
+    "--write-out",
+    "--max-time",
+    "--dump-header",
+    "--cert",
+    "--config",
+    "--range",
+    "--retry",
+    "--connect-timeout",
+    "--data-binary",
+    "--data-raw",
+    "--data-urlencode",
+    "--json",
+    "--output-dir",
+    "--resolve",
+    "--cacert",
+    "--key",
+    "--url",
+    "--trace",
+    "--trace-ascii",
+    "--stderr",
+    "--unix-socket",
+    "--retry-delay",
+    "--limit-rate",
+    "--interface",
+];
+
+const CURL_FILES: [&str; 9] = [
+    "-o",
+    "--output",
+    "-D",
+    "--dump-header",
+    "-c",
+    "--cookie-jar",
+    "--trace",
+    "--trace-ascii",
+    "--stderr",
+];
+
+fn curl(analyzer: &mut Analyzer<'_>, call: &Call<'_>, state: &mut State) -> Option<Output> {
+    const SENDS: [&str; 4] = ["--data", "--form", "--upload-file", "--json"];
+    let apart = call.args.apart("oHdXAbceuxFTwmDEKryYzCPQtU");
+    let args = Args(&apart);
+    let away = !goes_only(args, is_here);
+    analyzer.find(Tier::WriteLocal, "it talks to another machine", away);
+    let method = args.values(&["-X", "--request"]);
+    let is = |wanted: &[&str]| {
+        let named = |text: &Text| {
+            wanted
+                .iter()
+                .any(|name| text.text.eq_ignore_ascii_case(name))
+        };
+        method.iter().any(named)
+    };
+    if is(&["DELETE"]) && !goes_only(args, is_local) {
+        analyzer.ask("it deletes on another machine", true);
+    }
+    let sends = |word: &Text| {
+        matches!(word.as_str(), "-d" | "-F" | "-T")
+            || SENDS.iter().any(|flag| word.text.starts_with(flag))
+    };
+    if args.iter().any(sends) || is(&["POST", "PUT", "PATCH"]) {
+        analyzer.find(Tier::WriteVisible, "it sends data to another machine", away);
+    }
+    if !args.values(&["-K", "--config"]).is_empty() {
+        analyzer.find(Tier::WriteVisible, "it takes its orders from a file", true);
+    }
+    let folder = args.values(&["--output-dir"]).into_iter().next();
+    let mut targets = args.values(&CURL_FILES);
+    if args.short('O') || args.has("--remote-name") || args.has("--remote-name-all") {
+        targets.extend(args.operands(CURL_VALUES).into_iter().map(last_part));
+    }
+    targets.retain(|target| target.text != "-");
+    let to_file = !targets.is_empty();
+    for target in targets {
+        saved(analyzer, &in_folder(folder.as_ref(), target), state);
+    }
+    Some(if to_file {
+        Output::nothing()
+    } else {
+        Output::Foreign
+    })
+}
+
+/// Whether every address is one of those. What is told to go another way is none.
+fn goes_only(args: Args<'_>, there: fn(&str) -> bool) -> bool {
+    const DETOURS: [&str; 7] = [
+        "-x",
+        "--proxy",
+        "--resolve",
+        "--connect-to",
+        "--preproxy",
+        "-K",
+        "--config",
+    ];
+    let mut urls: Vec<Text> = args.operands(CURL_VALUES).into_iter().cloned().collect();
+    urls.extend(args.values(&["--url"]));
+    args.values(&DETOURS).is_empty()
+        && !urls.is_empty()
+        && urls.iter().all(|url| url.exact && there(&url.text))
+}
+
+/// Ports where stores and daemons listen: what is deleted there is data.
+const STORES: [&str; 9] = [
+    "2375", "2379", "5984", "6333", "7700", "8123", "8500", "9200", "9201",
+];
+
+/// This machine, but for its stores.
+fn is_local(url: &str) -> bool {
+    let port = authority(url).rsplit_once(':').map(|(_, port)| port);
+    is_here(url) && !port.is_some_and(|port| STORES.contains(&port))
+}
+
+/// This machine.
+fn is_here(url: &str) -> bool {
+    let authority = authority(url);
+    let host = authority.split(':').next().unwrap_or_default();
+    !authority.contains('@')
+        && (authority.starts_with("[::1]")
+            || host == "localhost"
+            || host
+                .parse::<std::net::Ipv4Addr>()
+                .is_ok_and(|ip| ip.is_loopback()))
+}
+
+fn authority(url: &str) -> &str {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    rest.split(['/', '?', '#', '\\']).next().unwrap_or_default()
+}
+
+fn wget(analyzer: &mut Analyzer<'_>, call: &Call<'_>, state: &mut State) -> Option<Output> {
+    const VALUES: [&str; 18] = [
+        "-O",
+        "-P",
+        "-o",
+        "-a",
+        "-U",
+        "-t",
+        "-T",
+        "-w",
+        "-A",
+        "-R",
+        "-D",
+        "-e",
+        "-Q",
+        "--header",
+        "--user",
+        "--password",
+        "--post-data",
+        "-i",
+    ];
+    let apart = call.args.apart("OPoaUtTwARDeQiIXBl");
+    let args = Args(&apart);
+    let urls = args.operands(&VALUES);
+    let away = urls.is_empty() || !urls.iter().all(|url| url.exact && is_here(&url.text));
+    let starts = |flag: &str| args.iter().any(|word| word.text.starts_with(flag));
+    let method = args.values(&["--method"]);
+    if method
+        .iter()
+        .any(|text| text.text.eq_ignore_ascii_case("delete"))
+    {
+        analyzer.ask("it deletes on another machine", true);
+    } else if !method.is_empty() || starts("--post-") || starts("--body-") {
+        analyzer.find(Tier::WriteVisible, "it sends data to another machine", away);
+    }
+    analyzer.find(Tier::WriteLocal, "it talks to another machine", away);
+    for program in args.values(&["--use-askpass"]) {
+        analyzer.ask(format!("wget runs `{}`", program.text), true);
+    }
+    let sets = |word: &Text| word.text.starts_with("-e") && word.text.contains("output_document");
+    if args.iter().any(sets) || starts("--execute") {
+        analyzer.find(
+            Tier::WriteVisible,
+            "it takes settings from the command",
+            true,
+        );
+    }
+    for log in args.values(&["-o", "-a", "--output-file"]) {
+        analyzer.write(&log, state, "writes to");
+    }
+    let document = args.values(&["-O", "--output-document"]);
+    if document
+        .iter()
+        .any(|path| path.text == "-" || path.text.starts_with("/dev/"))
+    {
+        return Some(Output::Foreign);
+    }
+    if let Some(path) = document.first() {
+        saved(analyzer, path, state);
+        return Some(Output::nothing());
+    }
+    let folder = args
+        .values(&["-P", "--directory-prefix"])
+        .into_iter()
+        .next();
+    for url in urls {
+        let path = in_folder(folder.as_ref(), last_part(url));
+        if !path.text.is_empty() {
+            saved(analyzer, &path, state);
+        }
+    }
+    Some(Output::nothing())
+}
+
+fn downloads(analyzer: &mut Analyzer<'_>, call: &Call<'_>, state: &mut State) -> Option<Output> {
+    for path in call.args.values(&["-o", "--output", "--out", "--download"]) {
+        saved(analyzer, &path, state);
+    }
+    if matches!(call.name, "aria2c" | "axel") {
+        for url in call.args.operands(&["-o", "-d", "-x", "-s", "--dir"]) {
+            saved(analyzer, &last_part(url), state);
+        }
+    }
+    Some(Output::Foreign)
+}
+
+/// `host:path`, but not a path with a colon behind a slash.
+fn is_remote(word: &str) -> bool {
+    let host = word.split_once(':').map(|(host, _)| host);
+    word.contains("::")
+        || word.starts_with("rsync://")
+        || word.starts_with("sftp://")
+        || host.is_some_and(|host| !host.is_empty() && !host.contains('/'))
+}
+
+/// Flags that remove or run something while files are copied.
+fn copy_flags(analyzer: &mut Analyzer<'_>, call: &Call<'_>, _: &mut State) -> Option<Output> {
+    let args = call.args;
+    let removes =
+        |word: &Text| word.text.starts_with("--del") || word.text.starts_with("--remove-source");
+    if args.iter().any(removes) {
+        analyzer.ask("it removes files while copying", true);
+    }
+    for program in args.values(&["-e", "--rsh", "--rsync-path", "-S"]) {
+        let first = program.text.split_whitespace().next().unwrap_or_default();
+        if first != "ssh" || program.text.contains("ProxyCommand") {
+            analyzer.ask(format!("{} runs `{}`", call.name, program.text), true);
+        }
+    }
+    if args.iter().any(|word| word.text.contains("ProxyCommand")) {
+        analyzer.ask("the ssh option runs a command here", true);
+    }
+    None
+}
+
+fn copy_over(analyzer: &mut Analyzer<'_>, call: &Call<'_>, state: &mut State) -> Option<Output> {
+    let args = call.args;
+    let operands = args.operands(&[
+        "-P",
+        "-i",
+        "-o",
+        "-F",
+        "-l",
+        "-c",
+        "-J",
+        "-S",
+        "-e",
+        "-f",
+        "-T",
+        "--exclude",
+        "--include",
+        "--rsh",
+        "--exclude-from",
+        "--include-from",
+        "--files-from",
+        "--rsync-path",
+        "-B",
+    ]);
+    let dry = call.name == "rsync" && (args.short('n') || args.long("--dry-run"));
+    let several = operands.len() > 1;
+    let target = operands.last()?;
+    let away = several && is_remote(&target.text);
+    if call.name == "sftp" || away && !dry {
+        analyzer.ask("it copies files to another machine", true);
+    } else if several && !away {
+        analyzer.write(target, state, "writes to");
+        let fetched = operands.iter().any(|word| is_remote(&word.text));
+        if let Some(full) = resolve(&target.text, state).filter(|_| fetched) {
+            analyzer.find(Tier::WriteLocal, "it copies files", true);
+            state.files.insert(full, Made::Foreign);
+        }
+    }
+    None
+}
+
+fn openssl(analyzer: &mut Analyzer<'_>, call: &Call<'_>, state: &mut State) -> Option<Output> {
+    let args = call.args;
+    if let Some("s_client" | "s_server") = args.get(0) {
+        analyzer.find(Tier::WriteVisible, "it talks to another machine", true);
+    }
+    let targets = args.values(&["-out", "-keyout"]);
+    for path in &targets {
+        analyzer.write(path, state, "writes to");
+    }
+    let decodes = matches!(args.get(0), Some("enc" | "base64"));
+    if !decodes || !targets.is_empty() {
+        analyzer.find(Tier::WriteLocal, "it writes a file", false);
+    }
+    (decodes && args.short('d')).then_some(Output::Foreign)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_local;
+
+    #[test]
+    fn only_this_machine_is_local() {
+        let here = [
+            "localhost",
+            "http://localhost:3000/x",
+            "http://127.0.0.1/",
+            "http://[::1]:8/x",
+        ];
+        for url in here {
+            assert!(is_local(url), "{url}");
+        }
+        for url in [
+            "http://localhost.x.example/",
+            "http://localhost@x.example/",
+            "http://{localhost,x.example}/",
+            "http://127.0.0.1.x.example",
+            "http://x.example/localhost",
+            "http://localhost:9200/_all",
+            "",
+        ] {
+            assert!(!is_local(url), "{url}");
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! Commands given as one string: `script -c`, `watch`, `hyperfine`, ssh.
+
+use butler_protocol::Tier;
+
+use super::super::{
+    analyzer::Analyzer,
+    simple::Call,
+    state::{Output, State, Stdin},
+    table::{Code, table},
+    text::Text,
+};
+
+pub(super) const CODE: &[(&str, Code)] = &[
+    ("texts", |analyzer, call, state| {
+        Some(analyzer.strings(call, state))
+    }),
+    ("ssh", |analyzer, call, state| {
+        Some(analyzer.ssh(call, state))
+    }),
+    ("last-text", |analyzer, call, state| {
+        let text = call.args.0.last()?;
+        analyzer.inner(&text.text, text.exact, &mut state.clone(), call.stdin);
+        None
+    }),
+];
+
+/// The flags of a program that take the next word.
+fn takes(call: &Call<'_>) -> &'static [&'static str] {
+    table().row(call.name).map_or(&[], |row| &row.takes)
+}
+
+impl Analyzer<'_> {
+    /// Operands that are command texts: each alone, and all as one.
+    fn strings(&mut self, call: &Call<'_>, state: &mut State) -> Output {
+        self.find(Tier::WriteLocal, "it runs a command", false);
+        let mut operands = call.args.operands(takes(call));
+        let setup = call
+            .args
+            .values(&["--prepare", "-p", "--setup", "--cleanup"]);
+        if matches!(call.name, "tmux" | "screen") {
+            let sub = [
+                "new",
+                "new-session",
+                "new-window",
+                "split-window",
+                "send-keys",
+                "send",
+                "run-shell",
+                "if-shell",
+            ];
+            operands.retain(|word| !sub.contains(&word.as_str()));
+        }
+        let start = operands
+            .first()
+            .and_then(|first| call.args.iter().position(|word| std::ptr::eq(word, *first)));
+        // What follows the first word that is no flag of the wrapper is the
+        // command's, its flags too.
+        let argv = start.map_or(&[][..], |start| &call.args.0[start..]);
+        if call.name == "concurrently" || call.name == "hyperfine" || argv.len() == 1 {
+            for text in operands.into_iter().chain(&setup) {
+                self.inner(&text.text, text.exact, &mut state.clone(), &Stdin::None);
+            }
+        } else if !argv.is_empty() {
+            self.nested(argv, &mut state.clone(), &Stdin::None);
+            let text: Vec<&str> = argv.iter().map(Text::as_str).collect();
+            if call.name != "entr" {
+                self.inner(
+                    &text.join(" "),
+                    argv.iter().all(|w| w.exact),
+                    &mut state.clone(),
+                    &Stdin::None,
+                );
+            }
+        }
+        Output::Unknown
+    }
+
+    fn ssh(&mut self, call: &Call<'_>, state: &mut State) -> Output {
+        let (args, stdin) = (call.args, call.stdin);
+        self.find(Tier::WriteVisible, "it talks to another machine", true);
+        for option in args.values(&["-o"]) {
+            let lower = option.text.to_lowercase();
+            let runs = [
+                "proxycommand",
+                "localcommand",
+                "knownhostscommand",
+                "permitlocalcommand",
+            ];
+            if runs.iter().any(|key| lower.starts_with(key)) && !lower.ends_with("=none") {
+                self.ask("the ssh option runs a command here", true);
+            }
+        }
+        let Some((_, rest)) = args.since_operand(takes(call)).split_first() else {
+            return Output::Unknown;
+        };
+        // `mosh host -- command`
+        let rest = match rest {
+            [dashes, rest @ ..] if dashes.text == "--" => rest,
+            rest => rest,
+        };
+        let mut own = state.clone();
+        own.remote = true;
+        if rest.is_empty() {
+            self.remote_shell(stdin, &mut own);
+        } else {
+            let text: Vec<&str> = rest.iter().map(Text::as_str).collect();
+            self.inner(
+                &text.join(" "),
+                rest.iter().all(|word| word.exact),
+                &mut own,
+                stdin,
+            );
+        }
+        Output::Foreign
+    }
+
+    /// A login without a command runs what stands on its input.
+    fn remote_shell(&mut self, stdin: &Stdin, state: &mut State) {
+        match stdin {
+            Stdin::Text(text) => {
+                let text = text.clone();
+                self.inner(&text, false, state, &Stdin::None);
+            }
+            Stdin::Unknown => self.ask("another machine runs whatever is piped into it", true),
+            Stdin::None => {}
+        }
+    }
+}
