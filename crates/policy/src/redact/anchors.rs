@@ -3,67 +3,13 @@
 use butler_protocol::Secret;
 
 use super::{
-    address, assignment, automaton::Automaton, command, cookie, inside, jwk, known::Known, pem,
-    pgpass, spans::Spans, url, vendor,
+    assignment,
+    automaton::Automaton,
+    known::Known,
+    lists::{COOKIES, FOREIGN, List, NAMES, NETS, NETS_6, SERVICES, SHORT, SPOKEN},
+    rules::{address, command, cookie, inside, jwk, pem, pgpass, url, vendor},
+    spans::Spans,
 };
-
-/// Words that name a secret in `name = value`.
-const NAMES: [&str; 12] = [
-    "password",
-    "passwd",
-    "passphrase",
-    "pwd",
-    "secret",
-    "token",
-    "api_key",
-    "apikey",
-    "api-key",
-    "access_key",
-    "credential",
-    "auth",
-];
-
-/// More such words, less common.
-const MORE_NAMES: [&str; 16] = [
-    "access-key",
-    "accesskey",
-    "private_key",
-    "privatekey",
-    "private-key",
-    "signing_key",
-    "signingkey",
-    "encryption_key",
-    "encryptionkey",
-    "_pass",
-    "\"pass",
-    "pass",
-    "session",
-    "account_key",
-    "accountkey",
-    "master_key",
-];
-
-/// What a key is for, or where it stands, where no other word says secret.
-const OF_SERVICES: [&str; 4] = ["_key", "subscription-key", "requirepass", "bearer"];
-
-/// The same as people say it: what follows must surely be made.
-const SPOKEN: [&str; 3] = ["api key", "secret key", "access key"];
-
-/// Too short to look for without the sign behind them, which is not of the name.
-const SHORT: [&str; 3] = ["pw:", "pw=", "pw\""];
-
-/// "Password" where people do not write English.
-const FOREIGN: [&str; 9] = [
-    "contraseña",
-    "contrasena",
-    "passwort",
-    "kennwort",
-    "senha",
-    "mot de passe",
-    "wachtwoord",
-    "пароль",
-    "密码",
-];
 
 /// Beginnings of other rules.
 const PEM_BEGIN: &str = "-----begin";
@@ -75,8 +21,6 @@ const CURL: &str = "curl ";
 const PEM_IN_BASE64: &str = "ls0tls1crudjti";
 const JWK: [&str; 2] = ["kty\"", "kty\\\""];
 const IDENTIFIED: &str = "identified by";
-const NETS: [&str; 5] = ["10.", "172.", "192.168.", "169.254.", "100."];
-const NETS_6: [&str; 4] = ["[fc", "[fd", "[fe80:", "[::ffff:"];
 
 #[derive(Debug, Clone, Copy)]
 enum Anchor {
@@ -88,7 +32,7 @@ enum Anchor {
     Url,
     Dsn,
     Curl,
-    Command(usize),
+    Command(&'static str, bool),
     Cookie,
     Inside(usize),
     Pgpass,
@@ -119,19 +63,20 @@ impl Anchors {
             words.push(word.to_vec());
             anchors.push(anchor);
         };
-        for name in NAMES
+        for name in [&*NAMES, &SERVICES, &SPOKEN]
             .into_iter()
-            .chain(MORE_NAMES)
-            .chain(OF_SERVICES)
-            .chain(SPOKEN)
+            .flat_map(List::iter)
         {
             add(name.as_bytes(), Anchor::Name);
         }
-        for name in SHORT {
-            add(name.as_bytes(), Anchor::Short);
-        }
-        for name in FOREIGN {
-            add(name.as_bytes(), Anchor::Foreign);
+        for (list, anchor) in [
+            (&*SHORT, Anchor::Short),
+            (&FOREIGN, Anchor::Foreign),
+            (&COOKIES, Anchor::Cookie),
+            (&NETS, Anchor::Net),
+            (&NETS_6, Anchor::Net6),
+        ] {
+            list.iter().for_each(|word| add(word.as_bytes(), anchor));
         }
         for (word, anchor) in [
             (PEM_BEGIN, Anchor::PemBegin),
@@ -147,23 +92,14 @@ impl Anchors {
         ] {
             add(word.as_bytes(), anchor);
         }
-        for (index, program) in command::programs().enumerate() {
-            add(program.as_bytes(), Anchor::Command(index));
-        }
-        for name in cookie::NAMES {
-            add(name.as_bytes(), Anchor::Cookie);
+        for (begins, flag, apart) in command::programs() {
+            add(begins.as_bytes(), Anchor::Command(flag, apart));
         }
         for (index, mark) in inside::marks().enumerate() {
             add(mark.as_bytes(), Anchor::Inside(index));
         }
         for port in pgpass::PORTS {
             add(port.as_bytes(), Anchor::Pgpass);
-        }
-        for net in NETS {
-            add(net.as_bytes(), Anchor::Net);
-        }
-        for net in NETS_6 {
-            add(net.as_bytes(), Anchor::Net6);
         }
         for (index, prefix) in vendor::prefixes().enumerate() {
             add(prefix.as_bytes(), Anchor::Vendor(index));
@@ -196,7 +132,7 @@ impl Anchors {
                 Anchor::Url => url::look(text, start, spans),
                 Anchor::Dsn => url::dsn(text, start, spans),
                 Anchor::Curl => command::curl(text, end, spans),
-                Anchor::Command(program) => command::look(program, text, end, spans),
+                Anchor::Command(flag, apart) => command::look((flag, apart), text, end, spans),
                 Anchor::Identified => command::identified(text, end, spans),
                 Anchor::Cookie => cookie::look(text, start, end, spans),
                 Anchor::Inside(rule) => inside::look(rule, text, start, spans),

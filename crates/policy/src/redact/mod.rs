@@ -10,30 +10,14 @@
 //! Never text in the findings: kind, place, length, and a salted hash if a salt
 //! was given.
 
-mod address;
 mod anchors;
 mod assignment;
 mod automaton;
-mod calls;
-mod command;
-mod cookie;
-mod inside;
-mod jwk;
 mod known;
-mod literal;
-mod names;
-mod pairs;
-mod pem;
-mod pgpass;
-mod plausible;
-mod sign;
+mod lists;
+mod rules;
 mod spans;
-mod url;
-mod value;
-mod vendor;
-mod vendor_rules;
 mod view;
-mod wrapped;
 
 use butler_protocol::{Secret, Sha256Hex};
 use regex::Regex;

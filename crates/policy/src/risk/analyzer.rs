@@ -76,9 +76,20 @@ impl<'a> Analyzer<'a> {
     }
 
     /// A person must be asked.
-    pub(super) fn ask(&mut self, reason: impl Into<String>, network: bool) {
+    pub(super) fn ask(&mut self, reason: impl Into<String>) {
         self.worst.undoable = false;
-        self.find(Tier::Destructive, reason, network);
+        self.find(Tier::Destructive, reason, false);
+    }
+
+    /// A person must be asked, and the network is needed.
+    pub(super) fn ask_online(&mut self, reason: impl Into<String>) {
+        self.worst.undoable = false;
+        self.find(Tier::Destructive, reason, true);
+    }
+
+    /// It changes the worktree.
+    pub(super) fn local(&mut self, reason: &str) {
+        self.find(Tier::WriteLocal, reason, false);
     }
 
     /// A person must be asked, unless what happens to files of the worktree is
@@ -117,7 +128,7 @@ impl<'a> Analyzer<'a> {
     pub(super) fn node(&mut self, node: &Node, state: &mut State, stdin: &Stdin) -> Output {
         self.commands += 1;
         if self.commands > MAX_COMMANDS {
-            self.ask("it runs too many commands to judge", false);
+            self.ask("it runs too many commands to judge");
             return Output::Unknown;
         }
         match node {
@@ -264,7 +275,7 @@ impl<'a> Analyzer<'a> {
     /// Judges a command text found inside another command.
     pub(super) fn script(&mut self, text: &str, state: &mut State, stdin: &Stdin) -> Output {
         if self.nesting >= MAX_NESTING {
-            self.ask("commands are nested too deep in commands", false);
+            self.ask("commands are nested too deep in commands");
             return Output::Unknown;
         }
         match shell::parse(text) {
@@ -275,10 +286,7 @@ impl<'a> Analyzer<'a> {
                 output
             }
             Err(problem) => {
-                self.ask(
-                    format!("the command inside cannot be read: {problem}"),
-                    false,
-                );
+                self.ask(format!("the command inside cannot be read: {problem}"));
                 Output::Unknown
             }
         }
@@ -287,7 +295,7 @@ impl<'a> Analyzer<'a> {
     /// Judges a command inside a command, up to a depth.
     pub(super) fn deeper(&mut self, judge: impl FnOnce(&mut Self) -> Output) -> Output {
         if self.nesting >= MAX_NESTING {
-            self.ask("commands are nested too deep in commands", false);
+            self.ask("commands are nested too deep in commands");
             return Output::Unknown;
         }
         self.nesting += 1;
@@ -317,7 +325,7 @@ impl<'a> Analyzer<'a> {
         };
         if let Some((_, forks)) = self.calls.iter().find(|(called, _)| called == name) {
             if self.forks > *forks {
-                self.ask("it multiplies itself without end", false);
+                self.ask("it multiplies itself without end");
             }
             return Output::Unknown;
         }

@@ -91,19 +91,13 @@ impl<'a> Args<'a> {
                 continue;
             }
             for (at, letter) in letters.char_indices() {
-                found.push(Text {
-                    text: format!("-{letter}"),
-                    ..word.clone()
-                });
+                found.push(word.with(format!("-{letter}")));
                 if takes.contains(letter) {
                     let rest = &letters[at + letter.len_utf8()..];
                     if rest.is_empty() {
                         found.extend(words.next().cloned());
                     } else {
-                        found.push(Text {
-                            text: rest.to_owned(),
-                            ..word.clone()
-                        });
+                        found.push(word.with(rest));
                     }
                     break;
                 }

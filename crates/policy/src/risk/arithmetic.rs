@@ -41,7 +41,7 @@ impl Analyzer<'_> {
     pub(super) fn evaluated(&mut self, text: &str, state: &State) {
         self.computed += text.len();
         if self.computed > MAX_COMPUTED {
-            self.ask("it computes too much to judge", false);
+            self.ask("it computes too much to judge");
             return;
         }
         if !(text.contains("$(") || text.contains('`')) {
@@ -50,10 +50,7 @@ impl Analyzer<'_> {
         let word = match shell::parse_document(text) {
             Ok(word) => word,
             Err(problem) => {
-                self.ask(
-                    format!("the command inside cannot be read: {problem}"),
-                    false,
-                );
+                self.ask(format!("the command inside cannot be read: {problem}"));
                 return;
             }
         };

@@ -72,9 +72,9 @@ impl Analyzer<'_> {
             "trap" => self.trap(args, state),
             "alias" => define_aliases(args, state),
             "hash" if args.short('p') => {
-                self.ask("`hash -p` gives a program another name", false);
+                self.ask("`hash -p` gives a program another name");
             }
-            "enable" if args.short('f') => self.ask("it loads code into the shell", false),
+            "enable" if args.short('f') => self.ask("it loads code into the shell"),
             "printf" if args.get(0) == Some("-v") => {
                 if let Some(name) = args.get(1) {
                     self.fill(name, state);
@@ -116,10 +116,7 @@ impl Analyzer<'_> {
             };
             self.evaluated(name, state);
             let name = name.trim_end_matches('+').to_owned();
-            let value = value.map(|value| Text {
-                text: value.to_owned(),
-                ..word.clone()
-            });
+            let value = value.map(|value| word.with(value));
             if let Some(value) = &value {
                 self.environment(&name, value, state);
                 // A list in a string is read as a list.
@@ -170,7 +167,7 @@ impl Analyzer<'_> {
         stdin: &Stdin,
     ) -> Output {
         if !exact && text.contains(UNKNOWN) {
-            self.ask("it runs a text that is not known before it runs", false);
+            self.ask("it runs a text that is not known before it runs");
             return Output::Unknown;
         }
         self.script(text, state, stdin)
@@ -180,7 +177,7 @@ impl Analyzer<'_> {
     pub(super) fn pager(&mut self, value: &Text, state: &State) {
         let first = value.text.split_whitespace().next().unwrap_or_default();
         if !first.is_empty() && !table().has("pagers", super::args::basename(first)) {
-            self.ask(format!("it runs `{}`", value.text), false);
+            self.ask(format!("it runs `{}`", value.text));
         }
         self.inner(&value.text, value.exact, &mut state.clone(), &Stdin::None);
     }
@@ -202,48 +199,48 @@ impl Analyzer<'_> {
                     _ => value.text.as_str(),
                 };
                 if runs_a_text(command) && name != "BROWSER" {
-                    self.ask(format!("{name} makes other programs run a command"), false);
+                    self.ask(format!("{name} makes other programs run a command"));
                 }
                 self.inner(command, value.exact, &mut state.clone(), &Stdin::None);
             }
             _ if is("compiler-variables") => {
                 if runs_a_text(&value.text) {
-                    self.ask(format!("{name} makes other programs run a command"), false);
+                    self.ask(format!("{name} makes other programs run a command"));
                 }
             }
             _ if is("code-variables") && !matches!(value.as_str(), "" | "/dev/null") => {
-                self.ask(format!("{name} makes other programs run code"), false);
+                self.ask(format!("{name} makes other programs run code"));
             }
             _ if is("rust-variables") && !is_compiler(&value.text) => {
-                self.ask(format!("{name} decides what cargo runs"), false);
+                self.ask(format!("{name} decides what cargo runs"));
             }
             name if name.starts_with("CARGO_TARGET_")
                 && (name.ends_with("_RUNNER") || name.ends_with("_LINKER"))
                 && runs_a_text(&value.text) =>
             {
-                self.ask(format!("{name} decides what cargo runs"), false);
+                self.ask(format!("{name} decides what cargo runs"));
             }
             "ENV" if value.text.contains('/') => {
-                self.ask("ENV makes other shells run a file", false);
+                self.ask("ENV makes other shells run a file");
             }
             "NODE_OPTIONS" if loads_code(&value.text) => {
-                self.ask("NODE_OPTIONS makes node load code", false);
+                self.ask("NODE_OPTIONS makes node load code");
             }
             "JAVA_TOOL_OPTIONS" if value.text.contains("agent") => {
-                self.ask("JAVA_TOOL_OPTIONS makes java load code", false);
+                self.ask("JAVA_TOOL_OPTIONS makes java load code");
             }
             "TAR_OPTIONS" if value.text.contains("checkpoint-action") => {
-                self.ask("TAR_OPTIONS makes tar run a command", false);
+                self.ask("TAR_OPTIONS makes tar run a command");
             }
             "PS4" | "PS1" if value.text.contains(['`', UNKNOWN]) || value.text.contains("$(") => {
-                self.ask(format!("{name} runs a command at each step"), false);
+                self.ask(format!("{name} runs a command at each step"));
             }
             name if name.starts_with("BASH_FUNC_") => {
-                self.ask(format!("{name} gives shells a function"), false);
+                self.ask(format!("{name} gives shells a function"));
             }
             name if name.starts_with("GIT_CONFIG_KEY_") => {
                 if super::code::executes(&value.text) {
-                    self.ask(format!("git's {} runs a command", value.text), false);
+                    self.ask(format!("git's {} runs a command", value.text));
                 }
             }
             _ => self.find(Tier::Read, "", false),

@@ -225,7 +225,7 @@ impl Analyzer<'_> {
         };
         let operand = self.expand_one(&operand, state);
         if variable.operator.ends_with('@') && operand.text.contains('P') {
-            self.ask("`${…@P}` runs what the variable holds", false);
+            self.ask("`${…@P}` runs what the variable holds");
         }
         let subscript = variable.subscript.as_ref().map(|word| {
             let text = self.expand_one(word, state);

@@ -31,20 +31,20 @@ impl Analyzer<'_> {
             return match stdin {
                 Stdin::Text(text) => Some(text.clone()),
                 Stdin::Unknown => {
-                    self.ask("it runs the output of another command", true);
+                    self.ask_online("it runs the output of another command");
                     None
                 }
                 Stdin::None => None,
             };
         }
         if file.text.starts_with("/dev/fd/") || file.text.starts_with("/proc/self/fd/") {
-            self.ask("it runs the output of another command", true);
+            self.ask_online("it runs the output of another command");
             return None;
         }
         match resolve(&file.text, state).and_then(|path| state.files.get(&path).cloned()) {
             Some(Made::Text(text)) => Some(text),
             Some(Made::Foreign) => {
-                self.ask("it runs what it has downloaded or decoded", true);
+                self.ask_online("it runs what it has downloaded or decoded");
                 None
             }
             None => None,
@@ -89,7 +89,7 @@ impl Analyzer<'_> {
 
     fn make_text(&mut self, text: &str, given: &HashMap<String, String>, state: &State) {
         let Some(lines) = make::shell_lines(text, given) else {
-            self.ask("the makefile cannot be judged", false);
+            self.ask("the makefile cannot be judged");
             return;
         };
         for line in lines.iter().filter(|line| !line.trim().is_empty()) {

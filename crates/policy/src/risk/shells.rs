@@ -1,7 +1,5 @@
 //! Programs that run a program text: shells, `source`, and languages.
 
-use butler_protocol::Tier;
-
 use super::{
     analyzer::Analyzer,
     args::{Args, basename},
@@ -27,7 +25,7 @@ impl Analyzer<'_> {
     }
 
     fn shell_program(&mut self, call: &Call<'_>, state: &mut State) -> Output {
-        self.find(Tier::WriteLocal, "it runs a script", false);
+        self.local("it runs a script");
         let mut index = 0;
         let mut own = state.clone();
         while let Some(word) = call.args.0.get(index) {
@@ -36,7 +34,7 @@ impl Analyzer<'_> {
             match text {
                 "--rcfile" | "--init-file" => {
                     if call.args.get(index) != Some("/dev/null") {
-                        self.ask("the shell runs a file before anything else", false);
+                        self.ask("the shell runs a file before anything else");
                     }
                     index += 1;
                 }
@@ -107,14 +105,14 @@ impl Analyzer<'_> {
                 self.inner(&text, exact, state, &Stdin::None)
             }
             Stdin::Unknown => {
-                self.ask("a shell runs whatever is piped into it", true);
+                self.ask_online("a shell runs whatever is piped into it");
                 Output::Unknown
             }
         }
     }
 
     fn source(&mut self, call: &Call<'_>, state: &mut State) -> Output {
-        self.find(Tier::WriteLocal, "it runs a script", false);
+        self.local("it runs a script");
         if let Some(script) = call.args.0.first() {
             self.run_file(script, state, call.stdin);
         }
@@ -134,23 +132,23 @@ impl Analyzer<'_> {
                     let text = text.clone();
                     self.script(&text, state, &Stdin::None);
                 }
-                _ => self.ask("it runs the output of another command", true),
+                _ => self.ask_online("it runs the output of another command"),
             }
             return;
         }
         if !file.placed {
-            self.ask("it runs a file that is not known before it runs", false);
+            self.ask("it runs a file that is not known before it runs");
             return;
         }
         match resolve(&file.text, state).and_then(|path| state.files.get(&path).cloned()) {
-            Some(Made::Foreign) => self.ask("it runs what it has downloaded or decoded", true),
+            Some(Made::Foreign) => self.ask_online("it runs what it has downloaded or decoded"),
             Some(Made::Text(text)) => {
                 self.inner(&text, false, &mut state.clone(), stdin);
             }
             None => {}
         }
         if let Some(reason) = code::script_name(&file.text) {
-            self.ask(reason, true);
+            self.ask_online(reason);
         }
     }
 
@@ -160,7 +158,7 @@ impl Analyzer<'_> {
         call: &Call<'_>,
         state: &mut State,
     ) -> Output {
-        self.find(Tier::WriteLocal, "it runs a program text", false);
+        self.local("it runs a program text");
         let mut printed = Output::Unknown;
         let body = bodies::inline(language, call.args);
         match &body {
@@ -182,10 +180,9 @@ impl Analyzer<'_> {
                     let text = Text::read(text);
                     self.body(language, &text, state);
                 }
-                Stdin::Unknown => self.ask(
-                    format!("{} runs whatever is piped into it", call.name),
-                    true,
-                ),
+                Stdin::Unknown => {
+                    self.ask_online(format!("{} runs whatever is piped into it", call.name));
+                }
             },
             bodies::Inline::Nothing => {}
         }
@@ -212,7 +209,7 @@ impl Analyzer<'_> {
         }
         // A command script of a framework: `python manage.py flush`.
         let name = basename(&file.text);
-        self.find(Tier::WriteLocal, "it runs a program in the sandbox", false);
+        self.local("it runs a program in the sandbox");
         if let Some(row) = table().row(name).filter(|row| row.script) {
             let args = Args(rest);
             let call = Call {
@@ -227,7 +224,7 @@ impl Analyzer<'_> {
 
     fn body(&mut self, language: &bodies::Language, text: &Text, state: &State) {
         if !text.placed && text.text.trim() == UNKNOWN.to_string() {
-            self.ask("it runs a text that is not known before it runs", false);
+            self.ask("it runs a text that is not known before it runs");
             return;
         }
         self.judge_text(language, &text.text, state);
@@ -236,7 +233,7 @@ impl Analyzer<'_> {
     /// Asks where a program text needs a click.
     pub(super) fn judge_text(&mut self, language: &bodies::Language, text: &str, state: &State) {
         if let Some(reason) = bodies::judge(self, language, text, state) {
-            self.ask(reason, false);
+            self.ask(reason);
         }
     }
 

@@ -8,6 +8,7 @@ use super::{
     bodies, code, overrides,
     place::{Place, resolve},
     state::{Made, Output, State, Stdin},
+    table::table,
     text::Text,
     variables::Kind,
 };
@@ -29,7 +30,7 @@ impl Analyzer<'_> {
         let stdin = self.redirects(&simple.redirects, state, stdin, &Output::nothing());
         if argv.is_empty() {
             if !simple.words.is_empty() {
-                self.ask("the command word is not known before it runs", false);
+                self.ask("the command word is not known before it runs");
             }
             return Output::nothing();
         }
@@ -94,14 +95,14 @@ impl Analyzer<'_> {
         };
         let globbed = program.glob && program.text != "[";
         if !program.exact || globbed || program.text.is_empty() {
-            self.ask("the command word is not known before it runs", false);
+            self.ask("the command word is not known before it runs");
             return Output::Unknown;
         }
         if program.text.chars().any(char::is_control) {
-            self.ask("the command word contains control characters", false);
+            self.ask("the command word contains control characters");
         }
         match self.overridden(argv, state) {
-            Some(Tier::Destructive) => self.ask("the repo's policy says so", true),
+            Some(Tier::Destructive) => self.ask_online("the repo's policy says so"),
             Some(tier) => {
                 self.find(tier, "the policy calls it safe", false);
                 return Output::Unknown;
@@ -138,7 +139,7 @@ impl Analyzer<'_> {
             self.run_made(call, state);
         }
         if let Some(reason) = code::script_name(call.path) {
-            self.ask(reason, true);
+            self.ask_online(reason);
         }
         self.by_table(call, state)
     }
@@ -219,7 +220,7 @@ impl Analyzer<'_> {
 
     fn input(&mut self, target: &Text, state: &State) -> Stdin {
         if is_socket(&target.text) {
-            self.ask("it reads from a network connection", true);
+            self.ask_online("it reads from a network connection");
         }
         match resolve(&target.text, state).and_then(|path| state.files.get(&path)) {
             Some(Made::Text(text)) => Stdin::Text(text.clone()),
@@ -238,10 +239,10 @@ impl Analyzer<'_> {
             return;
         }
         if is_socket(&target.text) {
-            self.ask("it writes to a network connection", true);
+            self.ask_online("it writes to a network connection");
             return;
         }
-        self.find(Tier::WriteLocal, "it writes a file", false);
+        self.local("it writes a file");
         self.write(target, state, "writes to");
         if let Place::Inside(path) = self.place(target, state) {
             let made = match output {
@@ -268,19 +269,13 @@ impl Analyzer<'_> {
         match self.place(path, state) {
             Place::Inside(_) | Place::Device => {}
             Place::Protected(path) => {
-                self.ask(
-                    format!("it {verb} {path}, which decides what may run"),
-                    false,
-                );
+                self.ask(format!("it {verb} {path}, which decides what may run"));
             }
             Place::Outside(path) if path.contains(super::text::UNKNOWN) => {
-                self.ask(
-                    format!("it {verb} a path that is not known before it runs"),
-                    false,
-                );
+                self.ask(format!("it {verb} a path that is not known before it runs"));
             }
             Place::Outside(path) => {
-                self.ask(format!("it {verb} {path}, outside the worktree"), false);
+                self.ask(format!("it {verb} {path}, outside the worktree"));
             }
         }
     }
@@ -297,29 +292,16 @@ pub(super) struct Call<'c> {
 }
 
 impl Call<'_> {
+    /// The flags of the program that take the next word.
+    pub(super) fn takes(&self) -> &'static [&'static str] {
+        table().row(self.name).map_or(&[], |row| &row.takes)
+    }
+
     /// `program --help`, `program help verb`, `program verb --help`: only a look. The
     /// flag stands last, behind nothing but the names of subcommands, so that it is
     /// not some inner command's own.
     pub(super) fn asks_for_help(&self) -> bool {
         const ASKS: [&str; 7] = ["--version", "--help", "-h", "version", "help", "-v", "-V"];
-        const GROUPS: [&str; 16] = [
-            "compose",
-            "image",
-            "container",
-            "network",
-            "volume",
-            "system",
-            "context",
-            "buildx",
-            "builder",
-            "service",
-            "stack",
-            "secret",
-            "config",
-            "rollout",
-            "state",
-            "workspace",
-        ];
         let args = self.args;
         if (args.0.len() == 1 || args.get(0) == Some("help")) && args.any(&ASKS) {
             return true;
@@ -341,7 +323,7 @@ impl Call<'_> {
         let grouped = || {
             before
                 .first()
-                .is_some_and(|word| GROUPS.contains(&word.as_str()))
+                .is_some_and(|word| table().has("help-groups", &word.text))
         };
         let most = match self.name {
             "gcloud" | "az" | "aws" | "gh" => 4,

@@ -56,16 +56,20 @@ impl Text {
         }
     }
 
+    /// Another text, of which the same is known.
+    pub(super) fn with(&self, text: impl Into<String>) -> Self {
+        Self {
+            text: text.into(),
+            ..*self
+        }
+    }
+
     pub(super) fn as_str(&self) -> &str {
         &self.text
     }
 
     /// The part behind a prefix, with the same knowledge.
     pub(super) fn strip(&self, prefix: &str) -> Option<Text> {
-        let rest = self.text.strip_prefix(prefix)?;
-        Some(Text {
-            text: rest.to_owned(),
-            ..self.clone()
-        })
+        self.text.strip_prefix(prefix).map(|rest| self.with(rest))
     }
 }

@@ -212,7 +212,7 @@ impl Analyzer<'_> {
         {
             state.aliases.insert(name.text.clone(), value.text.clone());
         } else {
-            self.ask("it gives commands other names", false);
+            self.ask("it gives commands other names");
         }
     }
 }

@@ -1,107 +1,36 @@
-//! Calls that start a shell, delete recursively or write files, by language.
+//! Calls that start a shell, delete recursively or write files.
 
 use std::sync::LazyLock;
 
 use regex::Regex;
 
-/// Searched in the text without the contents of its strings.
-const CALLS: &[(&str, &str)] = &[
-    (
-        "python",
-        r"\bsubprocess\b|\bos\s*\.\s*(?:system|popen|exec[lv]\w*|spawn\w+|posix_spawn\w*|removedirs|chmod|chown|lchown|setuid|kill|killpg|fork|forkpty|dup2)\b|\brmtree\b|\bpty\s*\.\s*spawn|\.\s*(?:system|popen|getoutput|check_output|check_call)\s*\(|\bfrom\s+(?:os|subprocess|pty)\s+import\s+(?:\*|\(?[^\n;]*\b(?:system|popen|exec[lv]\w*|Popen|run|call|spawn))|__import__\s*\(|\bimportlib\b|\bctypes\b|\b(?:exec|eval)\s*\(|\bgetattr\s*\(\s*(?:os|subprocess|shutil|__builtins__)\b|(?:\bwalk|glob)\s*\([^\n]*\n?[^\n]*\b(?:remove|unlink)\s*\(|\b(?:remove|unlink)\s*\([^\n]*\bfor\b[^\n]*(?:\bwalk|glob)\s*\(|\bos\s*\.\s*__dict__|\bcreate_subprocess_(?:shell|exec)\b|\b(?:runsource|runcode|runpy)\b|(?m:^\s*!\s*[\w./])",
-    ),
-    (
-        "node",
-        r"\b(?:execSync|execFile|execFileSync|spawnSync|spawn|fork)\s*\(|(?:^|[^.\w])exec\s*\(|\bchild_process\b|\b(?:rimraf|removeSync|emptyDirSync|emptyDir)\s*\(|\b(?:rm|rmSync|rmdir|rmdirSync)\s*\([^;]*\brecursive\b|\bprocess\s*\.\s*(?:binding|kill|dlopen)\b|(?:^|[^.\w])eval\s*[(),]|\b(?:globalThis|global|window)\s*(?:\.\s*eval\b|\[)|\bBun\s*\.\s*\$|\bnew\s+Function\b|\bchmod(?:Sync)?\s*\(|\bchown(?:Sync)?\s*\(",
-    ),
-    (
-        "perl",
-        r"\b(?:system|exec)\b\s*[\x28\x22\x27$@q{]|(?:^|[;{(&|\n]|\b(?:or|and|do))\s*(?:system|exec)\s+\w|\bunlink\b[^\n;]*(?:<[^>\n]*>|\bglob\b|\breaddir\b)|\bfind(?:depth)?\s*\([^\n]*\bunlink\b|\bunlink\b[^\n]*\bfind(?:depth)?\s*\(|\beval\b[^\n;]*\b(?:get|LWP|HTTP::Tiny)\b|\bqx\b|`|\bfork\b|\b(?:rmtree|remove_tree)\b|\bIO::Socket\b|\bSocket\b|\bunlink\s*\(?\s*(?:glob|<|@)|\b(?:chmod|chown)\b\s*[\x28\d]|\beval\s+[$\x22]|\bopen\s*\(?[^;]*\|",
-    ),
-    (
-        "ruby",
-        r"(?:^|[^.\w:])(?:system|exec|spawn|fork)\b\s*[\x28\x22\x27%]|`|%x\b|\bKernel\s*\.\s*(?:system|exec|spawn|fork)|\bFileUtils\s*\.\s*(?:rm_r|rm_rf|remove_dir|remove_entry\w*|rmtree|chmod\w*|chown\w*)\b|\bIO\s*\.\s*popen|\bOpen3\b|\bPTY\b|\bTCPSocket\b|\binstance_eval\b|(?:^|[^.\w])eval\s*[\x28\x22\x27\w]|\bFile\s*\.\s*ch(?:mod|own)\b|\bDir\s*(?:\.\s*(?:glob|each_child|children|foreach)|\[)[^\n]*\bFile\s*\.\s*(?:unlink|delete)\b",
-    ),
-    (
-        "php",
-        r"\b(?:system|exec|shell_exec|passthru|popen|proc_open|pcntl_exec|eval|assert|fsockopen|chmod|chown)\s*\(|`|\bglob\s*\([^\n]*\bunlink\s*\(",
-    ),
-    (
-        "lua",
-        r"\bos\s*\.\s*execute|\bio\s*\.\s*popen|\bloadstring\b",
-    ),
-    (
-        "r",
-        r"\bsystem2?\s*\(|\bunlink\s*\([^)]*\brecursive|\bshell\s*\(|\binstall\.packages\s*\(|\b(?:remotes|devtools|pak)::\w*install",
-    ),
-    (
-        "julia",
-        r"\brun\s*\(|`|\brm\s*\([^)]*\brecursive|\bPkg\s*\.\s*(?:add|rm|update|develop)\b",
-    ),
-    (
-        "elixir",
-        r"\bSystem\s*\.\s*(?:cmd|shell)|:os\s*\.\s*cmd|\bFile\s*\.\s*rm_rf|\bPort\s*\.\s*open",
-    ),
-    ("osascript", r"\bdo\s+shell\s+script\b|\badministrator\b"),
-    (
-        "groovy",
-        r"\.\s*execute\s*\(|\bdeleteDir\s*\(|\bRuntime\b|\bProcessBuilder\b|\bsys\s*\.\s*process\b",
-    ),
-    (
-        "powershell",
-        r"(?i)\bremove-item\b[^;\n]*-r|\binvoke-expression\b|\biex\b|\bstart-process\b|\bdownloadstring\b|\bset-acl\b|\brm\b[^;\n]*-r|\binvoke-webrequest\b[^;\n]*\|",
-    ),
-    ("tcl", r"\bexec\s|\bspawn\s|\bfile\s+delete\s+-force"),
-];
-
-/// Searched in the whole text: what matters stands inside strings.
-const QUOTED: &[(&str, &str)] = &[
-    (
-        "node",
-        r#"(?:require|import)\s*\(\s*['"`](?:node:)?(?:child_process|rimraf|shelljs|execa|del)['"`]|\bfrom\s+['"](?:node:)?(?:child_process|rimraf|execa|shelljs)['"]"#,
-    ),
-    ("perl", r#"\bopen\s*\(?[^;]*,\s*['"][^'"]*\|"#),
-    ("ruby", r#"\bopen\s*\(?\s*['"]\|"#),
-    (
-        "python",
-        r#"getattr\s*\([^)]*['"](?:system|popen|rmtree)['"]|\b(?:timeit|repeat)\s*\([^\n]*\b(?:os\s*\.\s*(?:system|popen|exec\w+)|subprocess|rmtree)\b"#,
-    ),
-    (
-        "php",
-        r#"\barray_(?:map|analyzer)\s*\(\s*['"](?:unlink|rmdir|system|exec)['"]"#,
-    ),
-];
-
-static PATTERNS: LazyLock<Vec<(&str, bool, Regex)>> = LazyLock::new(|| {
-    let compile = |text: &str| Regex::new(text).ok();
-    let bare = CALLS.iter().map(|(name, text)| (*name, true, *text));
-    let whole = QUOTED.iter().map(|(name, text)| (*name, false, *text));
-    bare.chain(whole)
-        .filter_map(|(name, bare, text)| Some((name, bare, compile(text)?)))
-        .collect()
-});
+use super::languages::{Language, Pattern};
 
 /// The first such call, as written.
-pub(super) fn found(language: &str, body: &str) -> Option<String> {
-    let text = if language == "perl" {
+pub(super) fn found(language: &Language, body: &str) -> Option<String> {
+    let text = if language.name == "perl" {
         without_substitutions(body)
     } else {
         body.to_owned()
     };
-    let bare = without_strings(&text, language == "node");
-    let bare = if language == "python" {
-        without_comments(&bare)
-    } else {
-        bare
+    let mut bare = without_strings(&text, language.name == "node");
+    if language.name == "python" {
+        bare = without_comments(&bare);
+    }
+    let hit = |pattern: &Pattern, text: &str| {
+        let hit = pattern.regex()?.find(text)?.as_str().trim();
+        Some(hit.chars().take(60).collect())
     };
-    PATTERNS
+    let calls = language
+        .calls
         .iter()
-        .filter(|(name, _, _)| *name == language)
-        .find_map(|(_, strip, pattern)| {
-            let searched = if *strip { &bare } else { &text };
-            let hit = pattern.find(searched)?.as_str().trim();
-            Some(hit.chars().take(60).collect())
-        })
+        .find_map(|pattern| hit(pattern, &bare));
+    calls.or_else(|| {
+        language
+            .quoted
+            .iter()
+            .find_map(|pattern| hit(pattern, &text))
+    })
 }
 
 /// Paths that calls write to, as far as they are literal.
@@ -213,9 +142,12 @@ fn without_substitutions(text: &str) -> String {
 mod tests {
     use super::*;
 
+    fn found(language: &str, body: &str) -> Option<String> {
+        super::found(super::super::language_of(language).unwrap(), body)
+    }
+
     #[test]
-    fn every_pattern_compiles() {
-        assert_eq!(PATTERNS.len(), CALLS.len() + QUOTED.len());
+    fn paths_and_substitutions_are_found() {
         assert_eq!(written("open('/etc/x', 'w')"), ["/etc/x"]);
         assert_ne!(without_substitutions(" s/a/b/"), " s/a/b/");
     }

@@ -6,83 +6,14 @@
 
 pub(super) mod awk;
 mod calls;
+mod languages;
 pub(super) mod make;
 pub(super) mod sed;
 pub(super) mod sql;
 
+pub(super) use languages::{Language, language_of};
+
 use super::{analyzer::Analyzer, args::Args, state::State, text::Text};
-
-/// A language whose programs may stand in an argument.
-pub(super) struct Language {
-    pub name: &'static str,
-    /// Letters that take a program text.
-    text: &'static str,
-    /// Letters that take another value.
-    value: &'static str,
-    /// Long flags that take a program text.
-    long: &'static [&'static str],
-}
-
-const LANGUAGES: &[(&[&str], Language)] = &[
-    (
-        &["python", "pypy", "ipython"],
-        language("python", "c", "WX", &[]),
-    ),
-    (
-        &["node", "nodejs", "ts-node", "tsx"],
-        language("node", "ep", "rC", &["--eval", "--print"]),
-    ),
-    (&["perl"], language("perl", "eE", "", &[])),
-    (&["ruby", "jruby", "irb"], language("ruby", "e", "", &[])),
-    (&["php"], language("php", "rBRE", "dcz", &["--run"])),
-    (&["lua", "luajit", "texlua"], language("lua", "e", "l", &[])),
-    (&["Rscript", "R"], language("r", "e", "", &[])),
-    (&["julia"], language("julia", "eE", "", &["--eval"])),
-    (&["elixir", "iex"], language("elixir", "e", "", &["--eval"])),
-    (&["osascript"], language("osascript", "e", "l", &[])),
-    (&["groovy", "scala"], language("groovy", "e", "", &[])),
-    (
-        &["pwsh", "powershell"],
-        language(
-            "powershell",
-            "",
-            "",
-            &[
-                "-Command",
-                "-command",
-                "-c",
-                "-C",
-                "-EncodedCommand",
-                "-enc",
-                "-e",
-            ],
-        ),
-    ),
-    (&["tclsh", "wish", "expect"], language("tcl", "c", "", &[])),
-];
-
-const fn language(
-    name: &'static str,
-    text: &'static str,
-    value: &'static str,
-    long: &'static [&'static str],
-) -> Language {
-    Language {
-        name,
-        text,
-        value,
-        long,
-    }
-}
-
-/// The language of a program, also with a version as in `python3.12`.
-pub(super) fn language_of(program: &str) -> Option<&'static Language> {
-    let bare = program.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
-    LANGUAGES
-        .iter()
-        .find(|(names, _)| names.contains(&program) || names.contains(&bare))
-        .map(|(_, language)| language)
-}
 
 /// Where a program text comes from.
 pub(super) enum Inline {
@@ -188,10 +119,7 @@ fn letters(language: &Language, word: &Text, next: Option<&Text>) -> Letters {
                     None => Letters::Plain,
                 };
             }
-            let body = Text {
-                text: rest.to_owned(),
-                ..word.clone()
-            };
+            let body = word.with(rest);
             return Letters::Text(body, 0);
         }
         if language.value.contains(letter) {
@@ -215,7 +143,7 @@ pub(super) fn judge(
     state: &State,
 ) -> Option<String> {
     let name = language.name;
-    if let Some(call) = calls::found(name, body) {
+    if let Some(call) = calls::found(language, body) {
         return Some(format!("the {name} text calls `{call}`"));
     }
     calls::written(body)

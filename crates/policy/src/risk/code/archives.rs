@@ -1,7 +1,5 @@
 //! Programs that pack, unpack and decode.
 
-use butler_protocol::Tier;
-
 use super::super::{
     analyzer::Analyzer,
     args::Args,
@@ -40,10 +38,10 @@ const RUNS: [&str; 5] = [
 
 fn tar(analyzer: &mut Analyzer<'_>, call: &Call<'_>, state: &mut State) -> Option<Output> {
     let args = call.args;
-    analyzer.find(Tier::WriteLocal, "it packs or unpacks files", false);
+    analyzer.local("it packs or unpacks files");
     let starts = |flag: &str| args.iter().any(|word| word.text.starts_with(flag));
     if RUNS.iter().any(|flag| starts(flag)) {
-        analyzer.ask("tar runs a command", false);
+        analyzer.ask("tar runs a command");
     }
     if starts("--remove-files") || starts("--recursive-unlink") {
         analyzer.ask_undoable("tar removes files");
@@ -54,13 +52,13 @@ fn tar(analyzer: &mut Analyzer<'_>, call: &Call<'_>, state: &mut State) -> Optio
         given.map(|(_, value)| value.clone())
     };
     if merged_values('F').next().is_some() {
-        analyzer.ask("tar runs a command", false);
+        analyzer.ask("tar runs a command");
     }
     let programs = args.values(&["-I", "--use-compress-program"]);
     for program in programs.into_iter().chain(merged_values('I')) {
         let first = program.text.split_whitespace().next().unwrap_or_default();
         if !table().has("compressors", first) {
-            analyzer.ask(format!("tar runs `{}`", program.text), false);
+            analyzer.ask(format!("tar runs `{}`", program.text));
         }
     }
     let first = args.get(0).unwrap_or_default();
@@ -68,7 +66,7 @@ fn tar(analyzer: &mut Analyzer<'_>, call: &Call<'_>, state: &mut State) -> Optio
         |letter: char| args.short(letter) || (!first.starts_with('-') && first.contains(letter));
     let extracts = letter('x') || args.long("--extract") || args.long("--get");
     if (letter('P') || args.long("--absolute-names")) && extracts {
-        analyzer.ask("tar writes to absolute paths", false);
+        analyzer.ask("tar writes to absolute paths");
     }
     if extracts {
         let mut folders = args.values(&["-C", "--directory", "--one-top-level"]);

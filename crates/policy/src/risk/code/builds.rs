@@ -100,45 +100,28 @@ fn target(analyzer: &mut Analyzer<'_>, name: &str, release: bool) {
     let behind = name.strip_prefix("release:");
     let releases =
         name == "release" || behind.is_some_and(|rest| !rest.split([':', '-', '_']).any(is_test));
-    let drops = |drop: &str| name == drop || name.ends_with(&format!(":{drop}"));
+    let drops = |drop: &&str| name == *drop || name.ends_with(&format!(":{drop}"));
     if is_loud(name) || release && releases {
-        analyzer.ask(
-            format!("the target `{name}` is named for a deployment"),
-            true,
-        );
-    } else if table().list("drops").any(drops) {
-        analyzer.ask(format!("the target `{name}` drops a database"), false);
+        analyzer.ask_online(format!("the target `{name}` is named for a deployment"));
+    } else if table().list("drops").iter().any(drops) {
+        analyzer.ask(format!("the target `{name}` drops a database"));
     }
 }
 
 fn run_targets(analyzer: &mut Analyzer<'_>, call: &Call<'_>, _: &mut State) -> Option<Output> {
-    const TAKES: [&str; 12] = [
-        "-C",
-        "-f",
-        "-j",
-        "-o",
-        "--file",
-        "--directory",
-        "-I",
-        "-W",
-        "-l",
-        "--justfile",
-        "-d",
-        "-t",
-    ];
-    let args = call.args;
+    let (args, takes) = (call.args, table().list("target-flags"));
     let is = |names: &[&str]| names.contains(&call.name);
     let make = is(&["make", "gmake", "bmake"]);
     let dry = (make || is(&["ninja", "just", "rake"]))
         && (args.short('n') || args.has("--dry-run") || args.has("--just-print"));
-    let verb = args.subcommand(&TAKES).map(|(verb, _)| verb);
-    for word in args.operands(&TAKES) {
+    let verb = args.subcommand(takes).map(|(verb, _)| verb);
+    for word in args.operands(takes) {
         let name = word.as_str();
         if let Some((name, value)) = name.split_once('=') {
             if matches!(name, "SHELL" | ".SHELLFLAGS" | "MAKE" | "CC" | "CXX")
                 && (value.contains([' ', ';', '|']) || name.contains("SHELL"))
             {
-                analyzer.ask(format!("`{name}=` decides what make runs"), false);
+                analyzer.ask(format!("`{name}=` decides what make runs"));
             }
             continue;
         }
@@ -153,12 +136,12 @@ fn run_targets(analyzer: &mut Analyzer<'_>, call: &Call<'_>, _: &mut State) -> O
             continue;
         }
         if (make || is(&["just", "rake", "task", "go-task"])) && sends(name) {
-            analyzer.ask(format!("the target `{name}` is named for a release"), true);
+            analyzer.ask_online(format!("the target `{name}` is named for a release"));
         }
         target(analyzer, name, false);
         let installs = matches!(name, "install" | "uninstall") || name.starts_with("install-");
         if installs && (make || is(&["ninja", "just", "scons"])) {
-            analyzer.ask(format!("`{} {name}` installs", call.name), false);
+            analyzer.ask(format!("`{} {name}` installs", call.name));
         }
     }
     None
@@ -166,18 +149,7 @@ fn run_targets(analyzer: &mut Analyzer<'_>, call: &Call<'_>, _: &mut State) -> O
 
 /// `npm run x`, `yarn x`, `pnpm x`.
 fn script_runner(analyzer: &mut Analyzer<'_>, call: &Call<'_>, _: &mut State) -> Option<Output> {
-    const TAKES: [&str; 8] = [
-        "--prefix",
-        "--workspace",
-        "--filter",
-        "-F",
-        "--cwd",
-        "-C",
-        "--dir",
-        "-w",
-    ];
-    // pnpm's `-w` takes nothing.
-    let takes = &TAKES[..TAKES.len() - usize::from(call.name == "pnpm")];
+    let takes = call.takes();
     let (first, rest) = call.args.subcommand(takes)?;
     if call.args.has("--help") {
         return None;
@@ -195,8 +167,7 @@ fn script_runner(analyzer: &mut Analyzer<'_>, call: &Call<'_>, _: &mut State) ->
 fn java_goals(analyzer: &mut Analyzer<'_>, call: &Call<'_>, _: &mut State) -> Option<Output> {
     const PUBLISH: [&str; 3] = ["deploy", "flywayClean", "bootBuildImage"];
     const WHOLE: [&str; 2] = ["flyway:clean", "liquibase:dropAll"];
-    let takes = ["-f", "-p", "-pl", "-P", "-b", "-x", "--file", "-T"];
-    for word in call.args.operands(&takes) {
+    for word in call.args.operands(call.takes()) {
         let goal = word.text.rsplit(':').next().unwrap_or_default();
         let stays = goal.ends_with("ToMavenLocal");
         let publishes = PUBLISH.contains(&goal)
@@ -205,7 +176,7 @@ fn java_goals(analyzer: &mut Analyzer<'_>, call: &Call<'_>, _: &mut State) -> Op
             || goal.starts_with("upload")
             || (goal.starts_with("publish") || is_loud(goal)) && !stays;
         if publishes {
-            analyzer.ask(format!("`{}` publishes or deploys", word.text), true);
+            analyzer.ask_online(format!("`{}` publishes or deploys", word.text));
         }
     }
     None

@@ -26,12 +26,12 @@ fn builder(analyzer: &mut Analyzer<'_>, call: &Call<'_>, state: &State) {
     let targets = args.values(&["--target", "-t"]);
     let installs = |target: &Text| target.text == "install" || target.text.starts_with("install/");
     if args.has("--build") && (targets.iter().any(installs) || args.any(&["install"])) {
-        analyzer.ask("it installs", false);
+        analyzer.ask("it installs");
     }
     for file in args.values(&["-P"]) {
         let text = analyzer.program_text(&file, call.stdin, state);
         if text.is_some_and(|text| LOUD.iter().any(|word| text.contains(word))) {
-            analyzer.ask("the cmake script runs or removes something", false);
+            analyzer.ask("the cmake script runs or removes something");
         }
     }
 }
@@ -55,7 +55,7 @@ fn small_commands(
         "chdir" => {
             analyzer.nested(rest.get(1..).unwrap_or_default(), &mut own, call.stdin);
         }
-        "remove_directory" => analyzer.ask("it removes recursively", false),
+        "remove_directory" => analyzer.ask("it removes recursively"),
         "remove" => analyzer.writes(&Args(rest).operands(&[]), state, "removes"),
         verb if verb.starts_with("copy") || verb.contains("link") || verb == "rename" => {
             if let Some(path) = words.last() {

@@ -37,11 +37,11 @@ fn console(analyzer: &mut Analyzer<'_>, call: &Call<'_>, state: &mut State) -> O
     let language = bodies::language_of(language)?;
     for text in texts {
         if !text.exact && text.text.trim() == UNKNOWN.to_string() {
-            analyzer.ask("it runs a text that is not known before it runs", false);
+            analyzer.ask("it runs a text that is not known before it runs");
         }
         analyzer.judge_text(language, &text.text, state);
         if let Some(call) = removes(&text) {
-            analyzer.ask(format!("it tells the application `{call}`"), false);
+            analyzer.ask(format!("it tells the application `{call}`"));
         }
     }
     None

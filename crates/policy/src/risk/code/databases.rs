@@ -18,7 +18,7 @@ pub(super) const CODE: &[(&str, Code)] = &[
             .iter()
             .any(|word| sql::destructive(&word.text).is_some())
         {
-            analyzer.ask("it removes data", true);
+            analyzer.ask_online("it removes data");
         }
         None
     }),
@@ -35,7 +35,7 @@ fn statements(analyzer: &mut Analyzer<'_>, call: &Call<'_>, _: &mut State) -> Op
     let words = call.args.iter().map(|word| inline_value(word.as_str()));
     for text in words.chain(input(call).map(inline_value)) {
         if let Some(statement) = sql::destructive(text) {
-            analyzer.ask(format!("it tells the database `{statement}`"), false);
+            analyzer.ask(format!("it tells the database `{statement}`"));
         }
     }
     None
@@ -55,7 +55,7 @@ fn store(analyzer: &mut Analyzer<'_>, call: &Call<'_>, _: &mut State) -> Option<
     let told = words.join(" ");
     for text in std::iter::once(told.as_str()).chain(input(call)) {
         if let Some(command) = sql::store_command(text) {
-            analyzer.ask(format!("it tells the store `{command}`"), false);
+            analyzer.ask(format!("it tells the store `{command}`"));
         }
         if call.name.starts_with("mongo") {
             continue;
@@ -69,7 +69,7 @@ fn store(analyzer: &mut Analyzer<'_>, call: &Call<'_>, _: &mut State) -> Option<
             pair[0].eq_ignore_ascii_case("config") && pair[1].eq_ignore_ascii_case("set")
         };
         if text.split_whitespace().any(loud) || words.windows(2).any(sets) {
-            analyzer.ask("it removes keys or changes the server", false);
+            analyzer.ask("it removes keys or changes the server");
         }
     }
     None

@@ -1,14 +1,12 @@
 //! One command for each of many words or files: xargs, parallel, find, fd.
 
-use butler_protocol::Tier;
-
 use super::super::{
     analyzer::Analyzer,
     args::{Args, basename},
     place::{self, Place},
     simple::Call,
     state::{Output, State, Stdin},
-    table::Code,
+    table::{Code, table},
     text::Text,
 };
 
@@ -43,23 +41,8 @@ fn replaced(args: Args<'_>) -> Option<Text> {
 
 impl Analyzer<'_> {
     fn xargs(&mut self, call: &Call<'_>, state: &mut State) -> Output {
-        const TAKES: [&str; 13] = [
-            "-a",
-            "-d",
-            "-E",
-            "-I",
-            "-L",
-            "-n",
-            "-P",
-            "-s",
-            "--arg-file",
-            "--delimiter",
-            "--max-args",
-            "--max-procs",
-            "--max-lines",
-        ];
         let args = call.args;
-        let mut inner = args.peel(&TAKES, 0).to_vec();
+        let mut inner = args.peel(call.takes(), 0).to_vec();
         let args = Args(&args.0[..args.0.len() - inner.len()]);
         let known = match call.stdin {
             Stdin::Text(text) if args.values(&["-a", "--arg-file"]).is_empty() => Some(text),
@@ -106,22 +89,13 @@ impl Analyzer<'_> {
     fn removes_each(&mut self, inner: &[Text]) {
         let name = inner.first().map(|word| basename(&word.text));
         if matches!(name, Some("rm" | "unlink" | "shred" | "rmdir")) {
-            self.ask("it removes everything that a search or list finds", false);
+            self.ask("it removes everything that a search or list finds");
         }
     }
 
     fn parallel(&mut self, call: &Call<'_>, state: &mut State) -> Output {
-        const TAKES: [&str; 7] = [
-            "-j",
-            "--jobs",
-            "-a",
-            "--arg-file",
-            "-S",
-            "--sshlogin",
-            "--joblog",
-        ];
         let stdin = call.stdin;
-        let inner = call.args.peel(&TAKES, 0);
+        let inner = call.args.peel(call.takes(), 0);
         let end = inner
             .iter()
             .position(|word| word.text.starts_with(":::"))
@@ -162,7 +136,7 @@ impl Analyzer<'_> {
                 let text = text.clone();
                 self.inner(&text, false, state, &Stdin::None);
             }
-            Stdin::Unknown => self.ask("it runs each line that is piped into it", false),
+            Stdin::Unknown => self.ask("it runs each line that is piped into it"),
             Stdin::None => {}
         }
     }
@@ -190,10 +164,10 @@ impl Analyzer<'_> {
             index += 1;
             match word.as_str() {
                 "-delete" if worthless => {
-                    self.find(Tier::WriteLocal, "it removes what is made again", false);
+                    self.local("it removes what is made again");
                 }
                 "-delete" if placed => self.ask_undoable("it removes everything it finds"),
-                "-delete" => self.ask("it removes everything it finds", false),
+                "-delete" => self.ask("it removes everything it finds"),
                 "-exec" | "-execdir" | "-ok" | "-okdir" => {
                     let end = args.0[index..]
                         .iter()
@@ -219,7 +193,7 @@ impl Analyzer<'_> {
                     index = end;
                 }
                 "-fprint" | "-fprintf" | "-fls" | "-fprint0" => {
-                    self.find(Tier::WriteLocal, "it writes a file", false);
+                    self.local("it writes a file");
                     if let Some(path) = args.0.get(index) {
                         self.write(path, state, "writes to");
                     }
@@ -250,20 +224,6 @@ impl Analyzer<'_> {
 /// Whether a search can only find what is made again: each of its branches asks for
 /// a name of such things, and nothing is turned around.
 fn finds_only_what_is_made_again(args: Args<'_>) -> bool {
-    const PLAIN: [&str; 12] = [
-        "(",
-        ")",
-        "-type",
-        "-maxdepth",
-        "-mindepth",
-        "-depth",
-        "-prune",
-        "-print",
-        "-print0",
-        "-delete",
-        "-xdev",
-        "-mount",
-    ];
     let mut words = args
         .iter()
         .skip_while(|word| !word.text.starts_with(['-', '(', '!']));
@@ -283,7 +243,7 @@ fn finds_only_what_is_made_again(args: Args<'_>) -> bool {
             "-exec" | "-execdir" => {
                 let _ = words.find(|word| matches!(word.as_str(), ";" | "+"));
             }
-            plain if PLAIN.contains(&plain) => {}
+            plain if table().has("find-plain", plain) => {}
             _ => return false,
         }
     }

@@ -1,8 +1,6 @@
 //! Programs that move, copy, link and remove files, and what becomes of those
 //! that the text itself made.
 
-use butler_protocol::Tier;
-
 use super::super::{
     analyzer::Analyzer,
     place::{Place, resolve},
@@ -35,7 +33,7 @@ const INTO: [&str; 2] = ["-t", "--target-directory"];
 impl Analyzer<'_> {
     /// Files of the worktree are changed; none of these paths may lie elsewhere.
     pub(super) fn writes(&mut self, paths: &[&Text], state: &State, verb: &str) {
-        self.find(Tier::WriteLocal, "it changes files of the worktree", false);
+        self.local("it changes files of the worktree");
         for path in paths {
             self.write(path, state, verb);
         }
@@ -57,11 +55,11 @@ fn remove(analyzer: &mut Analyzer<'_>, call: &Call<'_>, state: &mut State) -> Op
         let unknown = !path.exact && path.placed;
         let beneath_temp = resolve(&path.text, state).is_some_and(|full| full.starts_with("/tmp/"));
         if unknown && !beneath_temp && path.text.contains(UNKNOWN) {
-            analyzer.ask("it removes a path that is not known before it runs", false);
+            analyzer.ask("it removes a path that is not known before it runs");
         }
         if let Place::Inside(full) = analyzer.place(path, state) {
             if full == analyzer.ctx.root {
-                analyzer.ask("it removes the worktree", false);
+                analyzer.ask("it removes the worktree");
             }
             state.files.remove(&full);
         }
@@ -75,7 +73,7 @@ fn move_files(analyzer: &mut Analyzer<'_>, call: &Call<'_>, state: &mut State) -
     analyzer.writes(&operands, state, "moves");
     analyzer.writes(&targets.iter().collect::<Vec<_>>(), state, "moves into");
     if operands.len() > 1 && operands.last().is_some_and(|to| to.text == "/dev/null") {
-        analyzer.ask("it moves files into nothing", false);
+        analyzer.ask("it moves files into nothing");
     }
     if let [from, to] = operands.as_slice() {
         carry(analyzer, from, to, call.stdin, state);
@@ -95,7 +93,7 @@ fn copy(analyzer: &mut Analyzer<'_>, call: &Call<'_>, state: &mut State) -> Opti
             return None;
         }
         if !args.values(&["-o", "-g", "--owner", "--group"]).is_empty() {
-            analyzer.ask("it changes who owns files", false);
+            analyzer.ask("it changes who owns files");
         }
     }
     let target = targets.first().or(operands.last().copied());
@@ -171,14 +169,10 @@ fn permissions(analyzer: &mut Analyzer<'_>, call: &Call<'_>, state: &mut State) 
             .iter()
             .all(|path| path.exact && matches!(analyzer.place(path, state), Place::Inside(_)));
     if plain {
-        analyzer.find(
-            Tier::WriteLocal,
-            "it changes who may run or read a file",
-            false,
-        );
+        analyzer.local("it changes who may run or read a file");
     } else {
         let reason = format!("`{}` changes permissions or ownership", call.name);
-        analyzer.ask(reason, false);
+        analyzer.ask(reason);
     }
     None
 }

@@ -20,7 +20,7 @@ fn workflow(analyzer: &mut Analyzer<'_>, call: &Call<'_>, _: &mut State) -> Opti
         script_name(&format!("./{name}")).is_some()
     });
     if (group, verb) == ("workflow", "run") && deploys {
-        analyzer.ask("it starts a deployment", true);
+        analyzer.ask_online("it starts a deployment");
     }
     None
 }
@@ -40,7 +40,7 @@ fn api(analyzer: &mut Analyzer<'_>, call: &Call<'_>, _: &mut State) -> Option<Ou
         text.contains("mutation") && text.contains("delete")
     });
     if method == "DELETE" || mutation {
-        analyzer.ask("it deletes on the forge", true);
+        analyzer.ask_online("it deletes on the forge");
     } else if matches!(method.as_str(), "POST" | "PUT" | "PATCH")
         || method != "GET" && rest.any(&FIELDS)
     {

@@ -48,19 +48,6 @@ pub(super) const CODE: &[(&str, Code)] = &[
     }),
 ];
 
-/// Flags before the subcommand that take the next word.
-const GLOBAL: [&str; 9] = [
-    "-C",
-    "-c",
-    "--git-dir",
-    "--work-tree",
-    "--namespace",
-    "--exec-path",
-    "--super-prefix",
-    "--config-env",
-    "--attr-source",
-];
-
 /// What follows this subcommand.
 fn verb<'c>(call: &Call<'c>, name: &str) -> Option<Args<'c>> {
     (call.args.get(0) == Some(name)).then(|| Args(&call.args.0[1..]))
@@ -68,7 +55,7 @@ fn verb<'c>(call: &Call<'c>, name: &str) -> Option<Args<'c>> {
 
 fn git(analyzer: &mut Analyzer<'_>, call: &Call<'_>, state: &mut State) -> Option<Output> {
     let args = call.args;
-    let (name, rest) = args.subcommand(&GLOBAL)?;
+    let (name, rest) = args.subcommand(table().list("git-flags"))?;
     let (globals, told) = args.0.split_at(args.0.len() - rest.0.len() - 1);
     let globals = Args(globals);
     let mut own = state.clone();
@@ -92,10 +79,7 @@ fn git(analyzer: &mut Analyzer<'_>, call: &Call<'_>, state: &mut State) -> Optio
     if let Some(folder) = elsewhere
         && !table().has("git-reads", name)
     {
-        analyzer.ask(
-            format!("git works in {folder}, outside the worktree"),
-            false,
-        );
+        analyzer.ask(format!("git works in {folder}, outside the worktree"));
     }
     Some(output)
 }
@@ -129,14 +113,14 @@ fn settings(analyzer: &mut Analyzer<'_>, globals: Args<'_>, name: &str) -> Optio
     for setting in globals.values(&["--config-env"]) {
         let key = setting.text.split('=').next().unwrap_or_default();
         if git_config::executes(key) {
-            analyzer.ask(format!("git's {key} decides what git runs"), false);
+            analyzer.ask(format!("git's {key} decides what git runs"));
         }
     }
     if globals
         .iter()
         .any(|word| word.text.starts_with("--exec-path="))
     {
-        analyzer.ask("git runs programs of another folder", false);
+        analyzer.ask("git runs programs of another folder");
     }
     let mut alias = None;
     for setting in globals.values(&["-c"]) {
@@ -192,13 +176,13 @@ fn push(analyzer: &mut Analyzer<'_>, args: Args<'_>) {
         .iter()
         .any(|word| FORCED.iter().any(|flag| word.text.starts_with(flag)));
     if forced || args.short('f') || args.short('d') || args.has("--delete") {
-        analyzer.ask("it overwrites or deletes what is on the remote", true);
+        analyzer.ask_online("it overwrites or deletes what is on the remote");
     }
     if let Some(program) = args.values(&["--receive-pack", "--exec"]).first() {
-        analyzer.ask(format!("git runs `{}`", program.text), true);
+        analyzer.ask_online(format!("git runs `{}`", program.text));
     }
     if args.has("--all") {
-        analyzer.ask("it pushes every branch, the protected ones too", true);
+        analyzer.ask_online("it pushes every branch, the protected ones too");
     }
     let operands = args.operands(&["-o", "--push-option", "--repo", "--receive-pack", "--exec"]);
     let Some((remote, refs)) = operands.split_first() else {
@@ -210,15 +194,15 @@ fn push(analyzer: &mut Analyzer<'_>, args: Args<'_>) {
         || lower.contains("git.heroku.com")
         || lower.starts_with("dokku@")
     {
-        analyzer.ask(format!("`{}` is a deployment", remote.text), true);
+        analyzer.ask_online(format!("`{}` is a deployment", remote.text));
     }
     for reference in refs {
         let text = reference.text.as_str();
         let target = text.rsplit(':').next().unwrap_or(text);
         if text.starts_with('+') || text.starts_with(':') {
-            analyzer.ask("it overwrites or deletes what is on the remote", true);
+            analyzer.ask_online("it overwrites or deletes what is on the remote");
         } else if analyzer.ctx.overrides.is_protected(target) {
-            analyzer.ask(format!("`{target}` is a protected branch"), true);
+            analyzer.ask_online(format!("`{target}` is a protected branch"));
         }
     }
 }
@@ -251,23 +235,7 @@ fn submodule(analyzer: &mut Analyzer<'_>, args: Args<'_>, state: &State) {
 
 /// `git clone`, `git init`: where the repository is put, and who says what runs.
 fn place(analyzer: &mut Analyzer<'_>, clones: bool, args: Args<'_>, state: &State) {
-    let operands = args.operands(&[
-        "-b",
-        "--branch",
-        "-c",
-        "--config",
-        "--depth",
-        "-o",
-        "--origin",
-        "--template",
-        "-u",
-        "--upload-pack",
-        "--reference",
-        "-j",
-        "--separate-git-dir",
-        "--filter",
-        "--initial-branch",
-    ]);
+    let operands = args.operands(table().list("clone-flags"));
     for setting in args.values(&["-c", "--config"]) {
         let (key, value) = setting
             .text
@@ -276,13 +244,13 @@ fn place(analyzer: &mut Analyzer<'_>, clones: bool, args: Args<'_>, state: &Stat
         git_config::setting_runs(analyzer, key, value, setting.exact);
     }
     if let Some(program) = args.values(&["-u", "--upload-pack"]).first() {
-        analyzer.ask(format!("git runs `{}`", program.text), true);
+        analyzer.ask_online(format!("git runs `{}`", program.text));
     }
     if operands
         .first()
         .is_some_and(|url| url.text.starts_with("ext::"))
     {
-        analyzer.ask("the remote is a command", true);
+        analyzer.ask_online("the remote is a command");
     }
     // An address, not a folder.
     let away = |url: &&&Text| url.text.contains(':') && !url.text.starts_with("file:");

@@ -31,29 +31,12 @@ pub(super) fn setting_runs(analyzer: &mut Analyzer<'_>, key: &str, value: &str, 
     let harmless = (first.is_empty() || table().has("git-harmless", first))
         && !value.contains([';', '|', '&', '$', '`']);
     if !(harmless && exact) {
-        analyzer.ask(format!("git's {key} decides what git runs"), false);
+        analyzer.ask(format!("git's {key} decides what git runs"));
     }
 }
 
 /// `git config …`
 pub(super) fn judge(analyzer: &mut Analyzer<'_>, args: Args<'_>, state: &State) {
-    const READS: [&str; 9] = [
-        "--get",
-        "--get-all",
-        "--get-regexp",
-        "--list",
-        "-l",
-        "--show-origin",
-        "--get-urlmatch",
-        "--name-only",
-        "--show-scope",
-    ];
-    const REMOVES: [&str; 4] = [
-        "--unset",
-        "--unset-all",
-        "--remove-section",
-        "--rename-section",
-    ];
     let operands = args.operands(&["-f", "--file", "--blob", "--type", "--default", "-t"]);
     let verb = operands.first().map_or("", |word| word.as_str());
     let alters = matches!(
@@ -63,17 +46,12 @@ pub(super) fn judge(analyzer: &mut Analyzer<'_>, args: Args<'_>, state: &State) 
     let modern = alters || matches!(verb, "get" | "list");
     let key = operands.get(usize::from(modern));
     let value = operands.get(1 + usize::from(modern));
-    let changes = args.any(&REMOVES)
-        || alters
-        || ["-e", "--edit", "--add", "--replace-all"]
-            .iter()
-            .any(|flag| args.has(flag))
-        || !modern && value.is_some();
-    if args.any(&READS) || !changes {
+    let changes = args.any(table().list("config-changes")) || alters || !modern && value.is_some();
+    if args.any(table().list("config-reads")) || !changes {
         return;
     }
     if args.long("--global") || args.long("--system") {
-        analyzer.ask("it changes git's settings for the whole machine", false);
+        analyzer.ask("it changes git's settings for the whole machine");
     }
     for file in args.values(&["-f", "--file"]) {
         analyzer.write(&file, state, "writes to");
@@ -83,6 +61,6 @@ pub(super) fn judge(analyzer: &mut Analyzer<'_>, args: Args<'_>, state: &State) 
             && value.is_some_and(|value| value.exact && !value.text.starts_with('!'))
     };
     if let Some(key) = key.filter(|key| executes(&key.text) && !plain_alias(&key.text)) {
-        analyzer.ask(format!("git's {} decides what git runs", key.text), false);
+        analyzer.ask(format!("git's {} decides what git runs", key.text));
     }
 }

@@ -9,7 +9,7 @@ use super::super::{
     place::{Place, resolve},
     simple::Call,
     state::{Made, Output, State},
-    table::Code,
+    table::{Code, table},
     text::Text,
 };
 
@@ -32,7 +32,7 @@ pub(super) const CODE: &[(&str, Code)] = &[
 
 /// A download lands here; what is fetched is not ours to run.
 fn saved(analyzer: &mut Analyzer<'_>, path: &Text, state: &mut State) {
-    analyzer.find(Tier::WriteLocal, "it downloads a file", false);
+    analyzer.local("it downloads a file");
     analyzer.write(path, state, "downloads to");
     if let Place::Inside(full) = analyzer.place(path, state) {
         state.files.insert(full, Made::Foreign);
@@ -43,10 +43,7 @@ fn saved(analyzer: &mut Analyzer<'_>, path: &Text, state: &mut State) {
 fn last_part(url: &Text) -> Text {
     let bare = url.text.split(['?', '#']).next().unwrap_or_default();
     let name = bare.rsplit('/').next().unwrap_or_default();
-    Text {
-        text: name.to_owned(),
-        ..url.clone()
-    }
+    url.with(name)
 }
 
 fn in_folder(folder: Option<&Text>, name: Text) -> Text {
@@ -61,87 +58,11 @@ fn in_folder(folder: Option<&Text>, name: Text) -> Text {
     }
 }
 
-const CURL_VALUES: &[&str] = &[
-    "-o",
-    "-H",
-    "-d",
-    "-X",
-    "-A",
-    "-b",
-    "-c",
-    "-e",
-    "-u",
-    "-x",
-    "-F",
-    "-T",
-    "-w",
-    "-m",
-    "-D",
-    "-E",
-    "-K",
-    "-r",
-    "-y",
-    "-Y",
-    "-z",
-    "-C",
-    "-P",
-    "-Q",
-    "-t",
-    "--output",
-    "--header",
-    "--data",
-    "--request",
-    "--user-agent",
-    "--cookie",
-    "--cookie-jar",
-    "--referer",
-    "--user",
-    "--proxy",
-    "--form",
-    "--upload-file",
-    "--write-out",
-    "--max-time",
-    "--dump-header",
-    "--cert",
-    "--config",
-    "--range",
-    "--retry",
-    "--connect-timeout",
-    "--data-binary",
-    "--data-raw",
-    "--data-urlencode",
-    "--json",
-    "--output-dir",
-    "--resolve",
-    "--cacert",
-    "--key",
-    "--url",
-    "--trace",
-    "--trace-ascii",
-    "--stderr",
-    "--unix-socket",
-    "--retry-delay",
-    "--limit-rate",
-    "--interface",
-];
-
-const CURL_FILES: [&str; 9] = [
-    "-o",
-    "--output",
-    "-D",
-    "--dump-header",
-    "-c",
-    "--cookie-jar",
-    "--trace",
-    "--trace-ascii",
-    "--stderr",
-];
-
 fn curl(analyzer: &mut Analyzer<'_>, call: &Call<'_>, state: &mut State) -> Option<Output> {
     const SENDS: [&str; 4] = ["--data", "--form", "--upload-file", "--json"];
     let apart = call.args.apart("oHdXAbceuxFTwmDEKryYzCPQtU");
     let args = Args(&apart);
-    let away = !goes_only(args, is_here);
+    let away = !goes_only(call, args, is_here);
     analyzer.find(Tier::WriteLocal, "it talks to another machine", away);
     let method = args.values(&["-X", "--request"]);
     let is = |wanted: &[&str]| {
@@ -152,8 +73,8 @@ fn curl(analyzer: &mut Analyzer<'_>, call: &Call<'_>, state: &mut State) -> Opti
         };
         method.iter().any(named)
     };
-    if is(&["DELETE"]) && !goes_only(args, is_local) {
-        analyzer.ask("it deletes on another machine", true);
+    if is(&["DELETE"]) && !goes_only(call, args, is_local) {
+        analyzer.ask_online("it deletes on another machine");
     }
     let sends = |word: &Text| {
         matches!(word.as_str(), "-d" | "-F" | "-T")
@@ -166,9 +87,9 @@ fn curl(analyzer: &mut Analyzer<'_>, call: &Call<'_>, state: &mut State) -> Opti
         analyzer.find(Tier::WriteVisible, "it takes its orders from a file", true);
     }
     let folder = args.values(&["--output-dir"]).into_iter().next();
-    let mut targets = args.values(&CURL_FILES);
+    let mut targets = args.values(table().list("curl-files"));
     if args.short('O') || args.has("--remote-name") || args.has("--remote-name-all") {
-        targets.extend(args.operands(CURL_VALUES).into_iter().map(last_part));
+        targets.extend(args.operands(call.takes()).into_iter().map(last_part));
     }
     targets.retain(|target| target.text != "-");
     let to_file = !targets.is_empty();
@@ -183,7 +104,7 @@ fn curl(analyzer: &mut Analyzer<'_>, call: &Call<'_>, state: &mut State) -> Opti
 }
 
 /// Whether every address is one of those. What is told to go another way is none.
-fn goes_only(args: Args<'_>, there: fn(&str) -> bool) -> bool {
+fn goes_only(call: &Call<'_>, args: Args<'_>, there: fn(&str) -> bool) -> bool {
     const DETOURS: [&str; 7] = [
         "-x",
         "--proxy",
@@ -193,7 +114,7 @@ fn goes_only(args: Args<'_>, there: fn(&str) -> bool) -> bool {
         "-K",
         "--config",
     ];
-    let mut urls: Vec<Text> = args.operands(CURL_VALUES).into_iter().cloned().collect();
+    let mut urls: Vec<Text> = args.operands(call.takes()).into_iter().cloned().collect();
     urls.extend(args.values(&["--url"]));
     args.values(&DETOURS).is_empty()
         && !urls.is_empty()
@@ -229,29 +150,9 @@ fn authority(url: &str) -> &str {
 }
 
 fn wget(analyzer: &mut Analyzer<'_>, call: &Call<'_>, state: &mut State) -> Option<Output> {
-    const VALUES: [&str; 18] = [
-        "-O",
-        "-P",
-        "-o",
-        "-a",
-        "-U",
-        "-t",
-        "-T",
-        "-w",
-        "-A",
-        "-R",
-        "-D",
-        "-e",
-        "-Q",
-        "--header",
-        "--user",
-        "--password",
-        "--post-data",
-        "-i",
-    ];
     let apart = call.args.apart("OPoaUtTwARDeQiIXBl");
     let args = Args(&apart);
-    let urls = args.operands(&VALUES);
+    let urls = args.operands(call.takes());
     let away = urls.is_empty() || !urls.iter().all(|url| url.exact && is_here(&url.text));
     let starts = |flag: &str| args.iter().any(|word| word.text.starts_with(flag));
     let method = args.values(&["--method"]);
@@ -259,13 +160,13 @@ fn wget(analyzer: &mut Analyzer<'_>, call: &Call<'_>, state: &mut State) -> Opti
         .iter()
         .any(|text| text.text.eq_ignore_ascii_case("delete"))
     {
-        analyzer.ask("it deletes on another machine", true);
+        analyzer.ask_online("it deletes on another machine");
     } else if !method.is_empty() || starts("--post-") || starts("--body-") {
         analyzer.find(Tier::WriteVisible, "it sends data to another machine", away);
     }
     analyzer.find(Tier::WriteLocal, "it talks to another machine", away);
     for program in args.values(&["--use-askpass"]) {
-        analyzer.ask(format!("wget runs `{}`", program.text), true);
+        analyzer.ask_online(format!("wget runs `{}`", program.text));
     }
     let sets = |word: &Text| word.text.starts_with("-e") && word.text.contains("output_document");
     if args.iter().any(sets) || starts("--execute") {
@@ -329,49 +230,29 @@ fn copy_flags(analyzer: &mut Analyzer<'_>, call: &Call<'_>, _: &mut State) -> Op
     let removes =
         |word: &Text| word.text.starts_with("--del") || word.text.starts_with("--remove-source");
     if args.iter().any(removes) {
-        analyzer.ask("it removes files while copying", true);
+        analyzer.ask_online("it removes files while copying");
     }
     for program in args.values(&["-e", "--rsh", "--rsync-path", "-S"]) {
         let first = program.text.split_whitespace().next().unwrap_or_default();
         if first != "ssh" || program.text.contains("ProxyCommand") {
-            analyzer.ask(format!("{} runs `{}`", call.name, program.text), true);
+            analyzer.ask_online(format!("{} runs `{}`", call.name, program.text));
         }
     }
     if args.iter().any(|word| word.text.contains("ProxyCommand")) {
-        analyzer.ask("the ssh option runs a command here", true);
+        analyzer.ask_online("the ssh option runs a command here");
     }
     None
 }
 
 fn copy_over(analyzer: &mut Analyzer<'_>, call: &Call<'_>, state: &mut State) -> Option<Output> {
     let args = call.args;
-    let operands = args.operands(&[
-        "-P",
-        "-i",
-        "-o",
-        "-F",
-        "-l",
-        "-c",
-        "-J",
-        "-S",
-        "-e",
-        "-f",
-        "-T",
-        "--exclude",
-        "--include",
-        "--rsh",
-        "--exclude-from",
-        "--include-from",
-        "--files-from",
-        "--rsync-path",
-        "-B",
-    ]);
+    let operands = args.operands(call.takes());
     let dry = call.name == "rsync" && (args.short('n') || args.long("--dry-run"));
     let several = operands.len() > 1;
     let target = operands.last()?;
     let away = several && is_remote(&target.text);
     if call.name == "sftp" || away && !dry {
-        analyzer.ask("it copies files to another machine", true);
+        analyzer.ask_online("it copies files to another machine");
     } else if several && !away {
         analyzer.write(target, state, "writes to");
         let fetched = operands.iter().any(|word| is_remote(&word.text));
@@ -394,7 +275,7 @@ fn openssl(analyzer: &mut Analyzer<'_>, call: &Call<'_>, state: &mut State) -> O
     }
     let decodes = matches!(args.get(0), Some("enc" | "base64"));
     if !decodes || !targets.is_empty() {
-        analyzer.find(Tier::WriteLocal, "it writes a file", false);
+        analyzer.local("it writes a file");
     }
     (decodes && args.short('d')).then_some(Output::Foreign)
 }

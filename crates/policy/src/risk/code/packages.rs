@@ -1,8 +1,6 @@
 //! Package managers where the verb alone does not tell: scripts they run, texts
 //! they evaluate, settings that name a program, packages they fetch.
 
-use butler_protocol::Tier;
-
 use super::super::{
     analyzer::Analyzer,
     args::Args,
@@ -16,7 +14,7 @@ use super::super::{
 pub(super) const CODE: &[(&str, Code)] = &[
     ("npm-call", |analyzer, call, state| {
         if let Some("exec" | "x") = call.args.get(0) {
-            analyzer.find(Tier::WriteLocal, "it runs a command", false);
+            analyzer.local("it runs a command");
             calls(analyzer, own_flags(Args(&call.args.0[1..])), state);
         }
         None
@@ -47,7 +45,7 @@ pub(super) const CODE: &[(&str, Code)] = &[
         if texts.is_empty() {
             return None;
         }
-        analyzer.find(Tier::WriteLocal, "it runs a program text", false);
+        analyzer.local("it runs a program text");
         texts
             .iter()
             .for_each(|text| node(analyzer, &text.text, state));
@@ -84,7 +82,7 @@ pub(super) const CODE: &[(&str, Code)] = &[
 
 fn decides(analyzer: &mut Analyzer<'_>, told: Option<Text>, name: &str) {
     if let Some(told) = told {
-        analyzer.ask(format!("`{}` decides what {name} runs", told.text), false);
+        analyzer.ask(format!("`{}` decides what {name} runs", told.text));
     }
 }
 
@@ -105,7 +103,7 @@ fn own_flags(args: Args<'_>) -> Args<'_> {
 fn calls(analyzer: &mut Analyzer<'_>, flags: Args<'_>, state: &State) -> bool {
     let texts = flags.values(&["-c", "--call"]);
     for text in &texts {
-        analyzer.find(Tier::WriteLocal, "it runs a command", false);
+        analyzer.local("it runs a command");
         analyzer.inner(&text.text, text.exact, &mut state.clone(), &Stdin::None);
     }
     !texts.is_empty()
@@ -131,7 +129,7 @@ fn in_workspace(analyzer: &mut Analyzer<'_>, call: &Call<'_>, state: &mut State)
     if rest.is_empty() {
         return None;
     }
-    analyzer.find(Tier::WriteLocal, "it builds or tests", false);
+    analyzer.local("it builds or tests");
     let yarn = std::iter::once(Text::exact("yarn"));
     let words: Vec<Text> = yarn.chain(rest.iter().cloned()).collect();
     Some(analyzer.nested(&words, &mut state.clone(), call.stdin))
@@ -142,7 +140,7 @@ fn runs_script(analyzer: &mut Analyzer<'_>, args: Args<'_>, stdin: &Stdin, state
     const AWAY: [&str; 4] = ["http:", "https:", "jsr:", "npm:"];
     let away = |word: &Text| AWAY.iter().any(|start| word.text.starts_with(start));
     if args.iter().any(away) {
-        analyzer.ask("it runs code from the network", true);
+        analyzer.ask_online("it runs code from the network");
     }
     let piped = args.operands(&[]);
     let piped = piped
@@ -150,7 +148,7 @@ fn runs_script(analyzer: &mut Analyzer<'_>, args: Args<'_>, stdin: &Stdin, state
         .is_some_and(|word| matches!(word.as_str(), "-" | "/dev/stdin"));
     match stdin {
         Stdin::Text(text) if piped => node(analyzer, text, state),
-        Stdin::Unknown if piped => analyzer.ask("it runs whatever is piped into it", true),
+        Stdin::Unknown if piped => analyzer.ask_online("it runs whatever is piped into it"),
         _ => {}
     }
 }
@@ -169,7 +167,7 @@ fn evaluates(analyzer: &mut Analyzer<'_>, args: Args<'_>, state: &State) -> bool
     });
     let asks = reason.is_some();
     if let Some(reason) = reason {
-        analyzer.ask(reason, false);
+        analyzer.ask(reason);
     }
     asks
 }
@@ -180,7 +178,7 @@ fn cargo_watch(analyzer: &mut Analyzer<'_>, call: &Call<'_>, state: &mut State) 
         .args
         .subcommand(&[])
         .filter(|(name, _)| *name == "watch")?;
-    analyzer.find(Tier::WriteLocal, "it runs a command", false);
+    analyzer.local("it runs a command");
     let texts = rest.values(&["-s", "--shell"]).into_iter();
     let cargo = rest.values(&["-x", "--exec"]).into_iter().map(|text| Text {
         text: format!("cargo {}", text.text),
@@ -215,10 +213,10 @@ impl Analyzer<'_> {
         let told =
             version.is_some() || own.any(&["-y", "--yes", "-p", "--package", "--from", "--with"]);
         if !kept_local && (told || !LOCAL_FIRST.contains(&fetcher)) {
-            self.ask(
-                format!("`{fetcher}` fetches `{}` and runs it", package.as_str()),
-                true,
-            );
+            self.ask_online(format!(
+                "`{fetcher}` fetches `{}` and runs it",
+                package.as_str()
+            ));
         }
     }
 }

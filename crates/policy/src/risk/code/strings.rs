@@ -6,7 +6,7 @@ use super::super::{
     analyzer::Analyzer,
     simple::Call,
     state::{Output, State, Stdin},
-    table::{Code, table},
+    table::Code,
     text::Text,
 };
 
@@ -24,16 +24,11 @@ pub(super) const CODE: &[(&str, Code)] = &[
     }),
 ];
 
-/// The flags of a program that take the next word.
-fn takes(call: &Call<'_>) -> &'static [&'static str] {
-    table().row(call.name).map_or(&[], |row| &row.takes)
-}
-
 impl Analyzer<'_> {
     /// Operands that are command texts: each alone, and all as one.
     fn strings(&mut self, call: &Call<'_>, state: &mut State) -> Output {
-        self.find(Tier::WriteLocal, "it runs a command", false);
-        let mut operands = call.args.operands(takes(call));
+        self.local("it runs a command");
+        let mut operands = call.args.operands(call.takes());
         let setup = call
             .args
             .values(&["--prepare", "-p", "--setup", "--cleanup"]);
@@ -87,10 +82,10 @@ impl Analyzer<'_> {
                 "permitlocalcommand",
             ];
             if runs.iter().any(|key| lower.starts_with(key)) && !lower.ends_with("=none") {
-                self.ask("the ssh option runs a command here", true);
+                self.ask_online("the ssh option runs a command here");
             }
         }
-        let Some((_, rest)) = args.since_operand(takes(call)).split_first() else {
+        let Some((_, rest)) = args.since_operand(call.takes()).split_first() else {
             return Output::Unknown;
         };
         // `mosh host -- command`
@@ -121,7 +116,7 @@ impl Analyzer<'_> {
                 let text = text.clone();
                 self.inner(&text, false, state, &Stdin::None);
             }
-            Stdin::Unknown => self.ask("another machine runs whatever is piped into it", true),
+            Stdin::Unknown => self.ask_online("another machine runs whatever is piped into it"),
             Stdin::None => {}
         }
     }

@@ -1,13 +1,11 @@
 //! sed, awk, sort, editors: tools for text that can also write and run.
 
-use butler_protocol::Tier;
-
 use super::super::{
     analyzer::Analyzer,
     bodies::{awk, sed},
     simple::Call,
     state::{Output, State, Stdin},
-    table::Code,
+    table::{Code, table},
     text::{Text, UNKNOWN},
 };
 
@@ -18,7 +16,7 @@ pub(super) const CODE: &[(&str, Code)] = &[
     ("editor", editor),
     ("line-editor", |analyzer, call, _| {
         if matches!(call.stdin, Stdin::Text(text) if text.lines().any(line_runs)) {
-            analyzer.ask("the editor runs a command", false);
+            analyzer.ask("the editor runs a command");
         }
         None
     }),
@@ -32,7 +30,7 @@ fn line_runs(line: &str) -> bool {
 }
 
 fn write_operands(analyzer: &mut Analyzer<'_>, operands: &[&Text], state: &State, skip: usize) {
-    analyzer.find(Tier::WriteLocal, "it edits files in place", false);
+    analyzer.local("it edits files in place");
     for path in operands.iter().skip(skip) {
         analyzer.write(path, state, "edits");
     }
@@ -67,14 +65,14 @@ fn judge_sed(analyzer: &mut Analyzer<'_>, call: &Call<'_>, state: &mut State) ->
     for script in &scripts {
         let effects = sed::effects(&script.text);
         if effects.runs {
-            analyzer.ask("the sed script runs a command", false);
+            analyzer.ask("the sed script runs a command");
         }
         for path in effects.writes {
-            analyzer.find(Tier::WriteLocal, "it writes a file", false);
+            analyzer.local("it writes a file");
             analyzer.write(&Text::read(&path), state, "writes to");
         }
         if script.text.trim() == UNKNOWN.to_string() {
-            analyzer.ask("the sed script is not known before it runs", false);
+            analyzer.ask("the sed script is not known before it runs");
         }
     }
     let in_place = args.iter().any(|word| {
@@ -128,17 +126,17 @@ fn judge_awk(analyzer: &mut Analyzer<'_>, call: &Call<'_>, state: &mut State) ->
     for program in programs {
         let effects = awk::effects(&program.text);
         if effects.runs {
-            analyzer.ask("the awk program runs a command", false);
+            analyzer.ask("the awk program runs a command");
         }
         for path in effects.writes {
-            analyzer.find(Tier::WriteLocal, "it writes a file", false);
+            analyzer.local("it writes a file");
             // A computed name stays where awk runs in all honest uses.
             if let Some(path) = path {
                 analyzer.write(&Text::read(&path), state, "writes to");
             }
         }
         if program.text.trim() == UNKNOWN.to_string() {
-            analyzer.ask("the awk program is not known before it runs", false);
+            analyzer.ask("the awk program is not known before it runs");
         }
     }
     if args
@@ -163,10 +161,7 @@ fn finder(analyzer: &mut Analyzer<'_>, call: &Call<'_>, state: &mut State) -> Op
                 .find(['(', ':', '[', '{'])
                 .map_or(rest.len(), |at| at + 1);
             let inner = rest[start..].trim_end_matches([')', ']', '}']);
-            texts.push(Text {
-                text: inner.to_owned(),
-                ..binding.clone()
-            });
+            texts.push(binding.with(inner));
         }
     }
     for text in texts {
@@ -184,28 +179,9 @@ fn editor(analyzer: &mut Analyzer<'_>, call: &Call<'_>, state: &mut State) -> Op
     for command in commands {
         let text = command.text.trim_start_matches([':', ' ']);
         let runs = text.contains('!') && !text.ends_with('!') && !is_forced(text)
-            || [
-                "system(",
-                "py ",
-                "py3 ",
-                "python ",
-                "python3 ",
-                "lua ",
-                "perl ",
-                "ruby ",
-                "terminal",
-                "delete(",
-                "writefile(",
-                "rename(",
-                "job_start(",
-                "jobstart(",
-                "PlugInstall",
-                "PlugUpdate",
-            ]
-            .iter()
-            .any(|call| text.contains(call));
+            || table().has("vim-runs", &text.replace(' ', "␣"));
         if runs {
-            analyzer.ask("the editor runs a command", false);
+            analyzer.ask("the editor runs a command");
         }
         if let Some(path) = text.strip_prefix("w ").or(text.strip_prefix("w! ")) {
             analyzer.write(&Text::read(path.trim()), state, "writes to");

@@ -19,14 +19,14 @@ pub(super) const CODE: &[(&str, Code)] = &[
     ("debugger", |analyzer, call, _| {
         let flags = ["-ex", "--eval-command", "-eval-command", "-o", "-iex"];
         if call.args.values(&flags).iter().any(debugger_runs) {
-            analyzer.ask("the debugger runs a command", false);
+            analyzer.ask("the debugger runs a command");
         }
         None
     }),
     ("setarch", |analyzer, call, state| {
         let inner = call.args.peel(&[], 0);
         // The architecture may be left out.
-        let named = |word: &Text| ARCHITECTURES.iter().any(|arch| word.text.starts_with(arch));
+        let named = |word: &Text| table().has("architectures", &word.text);
         let inner = match inner.split_first() {
             Some((first, rest)) if named(first) => Args(rest).peel(&[], 0),
             _ => inner,
@@ -44,8 +44,7 @@ pub(super) const CODE: &[(&str, Code)] = &[
         Some(analyzer.nested(&words, state, call.stdin))
     }),
     ("other-rights", |analyzer, call, state| {
-        let takes = table().row(call.name).map_or(&[][..], |row| &row.takes);
-        let inner = call.args.since_operand(takes);
+        let inner = call.args.since_operand(call.takes());
         if !inner.is_empty() && call.name != "su" {
             analyzer.nested(inner, &mut state.clone(), &Stdin::None);
         }
@@ -66,45 +65,10 @@ fn signals(analyzer: &mut Analyzer<'_>, call: &Call<'_>, _: &mut State) -> Optio
         }
     };
     if all {
-        analyzer.ask("it ends every process", false);
+        analyzer.ask("it ends every process");
     }
     None
 }
-
-/// Flags of bwrap that take nothing, besides `--unshare-…`.
-const BWRAP_BARE: [&str; 8] = [
-    "--share-net",
-    "--die-with-parent",
-    "--new-session",
-    "--clearenv",
-    "--as-pid-1",
-    "--disable-userns",
-    "--assert-userns-disabled",
-    "--proc-none",
-];
-
-/// Flags of bwrap that take two words.
-const BWRAP_PAIRS: [&str; 13] = [
-    "--bind",
-    "--bind-try",
-    "--dev-bind",
-    "--dev-bind-try",
-    "--ro-bind",
-    "--ro-bind-try",
-    "--symlink",
-    "--setenv",
-    "--chmod",
-    "--file",
-    "--bind-data",
-    "--ro-bind-data",
-    "--bind-fd",
-];
-
-/// Beginnings of the names of architectures.
-const ARCHITECTURES: [&str; 18] = [
-    "x86", "i386", "i486", "i586", "i686", "arm", "aarch64", "linux", "uname26", "ppc", "powerpc",
-    "s390", "sparc", "mips", "riscv", "ia64", "parisc", "alpha",
-];
 
 impl Analyzer<'_> {
     /// What stands inside a wrapper.
@@ -138,10 +102,7 @@ impl Analyzer<'_> {
 
     fn set_for(&mut self, word: &Text, state: &State) {
         if let Some((name, value)) = word.text.split_once('=') {
-            let value = Text {
-                text: value.to_owned(),
-                ..word.clone()
-            };
+            let value = word.with(value);
             self.environment(name, &value, state);
         }
     }
@@ -232,10 +193,10 @@ fn debugger_runs(command: &Text) -> bool {
 fn split_flag(word: &Text) -> Option<Text> {
     let letters = word.text.strip_prefix('-')?;
     let (before, rest) = letters.split_once('S')?;
-    before.chars().all(|c| "iv0".contains(c)).then(|| Text {
-        text: rest.to_owned(),
-        ..word.clone()
-    })
+    before
+        .chars()
+        .all(|c| "iv0".contains(c))
+        .then(|| word.with(rest))
 }
 
 /// A word as a shell reads it back.
@@ -257,8 +218,8 @@ fn bwrap(words: &[Text]) -> &[Text] {
         let text = word.as_str();
         index += match text {
             "--" => return &words[index + 1..],
-            _ if BWRAP_BARE.contains(&text) || text.starts_with("--unshare-") => 1,
-            _ if BWRAP_PAIRS.contains(&text) => 3,
+            _ if table().has("bwrap-bare", text) || text.starts_with("--unshare-") => 1,
+            _ if table().has("bwrap-pairs", text) => 3,
             _ if text.starts_with('-') => 2,
             _ => break,
         };

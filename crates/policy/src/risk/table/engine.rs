@@ -14,23 +14,6 @@ use super::{
     table,
 };
 
-/// Flags between a subcommand and the command that it runs.
-const BEFORE_COMMAND: [&str; 13] = [
-    "-n",
-    "--name",
-    "-p",
-    "--python",
-    "--with",
-    "--package",
-    "--env-file",
-    "-e",
-    "--extra",
-    "--group",
-    "--from",
-    "-o",
-    "-f",
-];
-
 /// A command as the lines of a row see it.
 struct Read<'r, 'c> {
     row: &'r Row,
@@ -45,7 +28,7 @@ impl Analyzer<'_> {
         match table().row(call.name) {
             Some(row) => self.by_row(row, call, state),
             None => {
-                self.find(Tier::WriteLocal, "it runs a program in the sandbox", false);
+                self.local("it runs a program in the sandbox");
                 Output::Unknown
             }
         }
@@ -100,12 +83,13 @@ impl Analyzer<'_> {
                 let printed = read.row.prints.clone();
                 return Some(printed.unwrap_or(Output::Unknown));
             }
-            Action::Finds(Tier::Destructive) => self.ask(read.reason(line), line.online),
+            Action::Finds(Tier::Destructive) if line.online => self.ask_online(read.reason(line)),
+            Action::Finds(Tier::Destructive) => self.ask(read.reason(line)),
             Action::Finds(tier) => self.find(*tier, line.reason, line.online),
             Action::Undoable => self.ask_undoable(read.reason(line)),
             Action::Writes(which) => {
                 for path in read.which(which) {
-                    self.find(Tier::WriteLocal, "it writes a file", false);
+                    self.local("it writes a file");
                     self.write(&path, state, line.reason);
                 }
             }
@@ -119,7 +103,7 @@ impl Analyzer<'_> {
         let call = read.call;
         let (args, words, fetches) = match inner {
             Inner::Text(flags) => {
-                self.find(Tier::WriteLocal, "it runs a command", false);
+                self.local("it runs a command");
                 for text in call.args.values(flags) {
                     self.inner(&text.text, text.exact, &mut state.clone(), &Stdin::None);
                 }
@@ -138,7 +122,11 @@ impl Analyzer<'_> {
                     return None;
                 }
                 let own = if rest.get(0) == Some("--") { 0 } else { *own };
-                (rest, rest.peel(&BEFORE_COMMAND, own), *fetches)
+                (
+                    rest,
+                    rest.peel(table().list("before-command"), own),
+                    *fetches,
+                )
             }
         };
         if fetches {
@@ -161,7 +149,7 @@ impl Read<'_, '_> {
             }
             Test::AnyOperand(words) => self.operands.iter().any(|word| words.fit(&word.text)),
             Test::Any(words) => any(words),
-            Test::Has(words) => words.iter().any(|flag| args.has(flag)),
+            Test::Has(words) => words.exact().iter().any(|flag| args.has(flag)),
             Test::Flag(flags) => flags.iter().any(|flag| is_given(args, flag)),
             Test::Value(flags, is, words) => args
                 .values(flags)

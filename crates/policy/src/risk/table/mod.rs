@@ -99,8 +99,8 @@ impl Table {
     }
 
     /// The words of a list.
-    pub(super) fn list(&self, list: &str) -> impl Iterator<Item = &'static str> {
-        self.words.get(list).into_iter().flat_map(Words::iter)
+    pub(super) fn list(&self, list: &str) -> &[&'static str] {
+        self.words.get(list).map_or(&[], Words::exact)
     }
 }
 

@@ -90,7 +90,7 @@ fn program(table: &mut Table, names: &'static str) -> Result<(), String> {
 /// What is known of the row as a whole.
 fn attribute(table: &mut Table, key: &str, rest: &'static str) -> Result<(), String> {
     let takes: Vec<&'static str> = match key {
-        "takes" => words(table, rest.split_whitespace())?.iter().collect(),
+        "takes" => words(table, rest.split_whitespace())?.exact().to_vec(),
         _ => Vec::new(),
     };
     let row = table

@@ -164,7 +164,7 @@ impl Words {
     }
 
     /// The words that are written out.
-    pub(in super::super) fn iter(&self) -> impl Iterator<Item = &'static str> {
-        self.exact.iter().copied()
+    pub(in super::super) fn exact(&self) -> &[&'static str] {
+        &self.exact
     }
 }

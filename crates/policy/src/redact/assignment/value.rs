@@ -1,136 +1,9 @@
 //! Does a text look like a value, or like something that stands for one?
 
-/// Names of types, states and stand-ins that are never a secret themselves.
-const STAND_INS: &[&str] = &[
-    "password",
-    "passwd",
-    "passphrase",
-    "pass",
-    "pwd",
-    "secret",
-    "secrets",
-    "token",
-    "tokens",
-    "apikey",
-    "api_key",
-    "api-key",
-    "key",
-    "changeme",
-    "change-me",
-    "change_me",
-    "example",
-    "placeholder",
-    "redacted",
-    "hidden",
-    "masked",
-    "none",
-    "null",
-    "nil",
-    "undefined",
-    "true",
-    "false",
-    "yes",
-    "no",
-    "on",
-    "off",
-    "string",
-    "str",
-    "text",
-    "bytes",
-    "boolean",
-    "bool",
-    "number",
-    "integer",
-    "object",
-    "array",
-    "any",
-    "unknown",
-    "optional",
-    "required",
-    "default",
-    "empty",
-    "missing",
-    "invalid",
-    "valid",
-    "expired",
-    "revoked",
-    "disabled",
-    "enabled",
-    "bearer",
-    "basic",
-    "digest",
-    "oauth",
-    "oauth2",
-    "jwt",
-    "opaque",
-    "plain",
-    "plaintext",
-    "encrypted",
-    "hashed",
-    "base64",
-    "sha256",
-    "sha512",
-    "bcrypt",
-    "argon2",
-    "argon2id",
-    "scrypt",
-    "md5",
-    "hmac",
-    "varchar",
-    "input",
-    "output",
-    "prompt",
-    "username",
-    "user",
-    "value",
-    "varchar2",
-    "nvarchar",
-    "utf8",
-    "ascii",
-    "test",
-    "testing",
-    "dummy",
-    "sample",
-    "foobar",
-    "self",
-    "this",
-    "inherit",
-    "always",
-    "never",
-    "manual",
-    "automatic",
-    "generated",
-    "random",
-    "rotate",
-    "rotation",
-    "header",
-    "cookie",
-    "query",
-    "session",
-    "environment",
-    "config",
-    "vault",
-    "keychain",
-    "keyring",
-    "stdin",
-    "oauth1",
-    "saml2",
-    "http2",
-    "ed25519",
-    "rsa2048",
-    "rsa4096",
-    "es256",
-    "hs256",
-    "rs256",
-    "aes256",
-    "x25519",
-    "secp256k1",
-    "pbkdf2",
-    "totp",
-];
+use super::super::lists::{STAND_IN_BEGINS, STAND_IN_HOLDS, STAND_INS, TYPES};
 
 /// A variable, a template, a mask: something that is filled in elsewhere.
-pub(super) fn is_template(text: &str) -> bool {
+pub(in super::super) fn is_template(text: &str) -> bool {
     let bare = text.trim_matches(['"', '\'', '`']);
     bare.is_empty()
         || bare.starts_with(['$', '<', '{', '[', '(', '&', '|'])
@@ -159,26 +32,19 @@ fn is_mask(text: &str) -> bool {
 }
 
 /// A template, or a word that stands where a value will be.
-pub(super) fn is_placeholder(text: &str) -> bool {
+pub(in super::super) fn is_placeholder(text: &str) -> bool {
     if is_template(text) {
         return true;
     }
     let lower = text.to_lowercase();
-    STAND_INS.contains(&lower.as_str())
-        || [
-            "your", "my-", "my_", "some-", "some_", "insert", "enter", "replace", "todo", "fixme",
-            "put-", "put_", "the-", "the_", "fake-", "fake_", "dummy",
-        ]
-        .iter()
-        .any(|start| lower.starts_with(start))
-        || ["-here", "_here", "placeholder", "changeme", "example.com"]
-            .iter()
-            .any(|part| lower.contains(part))
+    STAND_INS.has(&lower)
+        || STAND_IN_BEGINS.begins(&lower)
+        || STAND_IN_HOLDS.iter().any(|part| lower.contains(part))
 }
 
 /// What a value is made of.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Shape {
+pub(in super::super) struct Shape {
     pub digits: usize,
     pub lower: usize,
     pub upper: usize,
@@ -186,7 +52,7 @@ pub(super) struct Shape {
     pub length: usize,
 }
 
-pub(super) fn shape(text: &str) -> Shape {
+pub(in super::super) fn shape(text: &str) -> Shape {
     let mut shape = Shape::default();
     for c in text.chars() {
         shape.length += 1;
@@ -201,24 +67,24 @@ pub(super) fn shape(text: &str) -> Shape {
 }
 
 impl Shape {
-    pub(super) fn letters(&self) -> usize {
+    pub(in super::super) fn letters(&self) -> usize {
         self.lower + self.upper
     }
 
     /// No person writes so.
-    pub(super) fn surely_made(&self) -> bool {
+    pub(in super::super) fn surely_made(&self) -> bool {
         self.length >= 10 && self.digits > 1 && self.upper > 1 && self.lower > 1
     }
 
     /// Letters and digits in one.
-    pub(super) fn mixed(&self) -> bool {
+    pub(in super::super) fn mixed(&self) -> bool {
         self.digits > 0 && self.letters() > 0
     }
 }
 
 /// Words joined by signs, as names of things are: `my-tls-secret`, `app.v2`,
 /// `projects/x/versions/1`.
-pub(super) fn is_wordy(text: &str) -> bool {
+pub(in super::super) fn is_wordy(text: &str) -> bool {
     let pieces = text.split(['-', '_', '.', '/', ':', '@']);
     let mut count = 0;
     for piece in pieces {
@@ -244,49 +110,17 @@ pub(super) fn is_wordy(text: &str) -> bool {
 }
 
 /// `u32`, `int64_t`, `Vec<u8>`, `utf8mb4`: names of types with digits.
-pub(super) fn is_type(text: &str) -> bool {
+pub(in super::super) fn is_type(text: &str) -> bool {
     let lower = text.to_lowercase();
     let bare = lower
         .trim_start_matches("__")
         .trim_end_matches("_t")
         .trim_end_matches(|c: char| c.is_ascii_digit());
-    matches!(
-        bare,
-        "u" | "i"
-            | "f"
-            | "int"
-            | "uint"
-            | "float"
-            | "char"
-            | "varchar"
-            | "decimal"
-            | "bigint"
-            | "tinyint"
-            | "utf"
-            | "utf-"
-            | "sha"
-            | "sha-"
-            | "base"
-            | "md"
-            | "aes-"
-            | "aes"
-            | "hs"
-            | "rs"
-            | "es"
-            | "v"
-            | "oauth"
-            | "http"
-            | "p"
-            | "x"
-            | "text"
-            | "string"
-            | "bytes"
-            | "blob"
-    ) || lower == "utf8mb4"
+    TYPES.has(bare) || lower == "utf8mb4"
 }
 
 /// `user.password`, `config.db.token2`, `Self::x`: code that names a place.
-pub(super) fn is_member(text: &str) -> bool {
+pub(in super::super) fn is_member(text: &str) -> bool {
     let parts: Vec<&str> = text
         .split(['.', ':'])
         .filter(|part| !part.is_empty())
@@ -300,7 +134,7 @@ pub(super) fn is_member(text: &str) -> bool {
 }
 
 /// Dates, versions, durations, plain numbers.
-pub(super) fn is_figure(text: &str) -> bool {
+pub(in super::super) fn is_figure(text: &str) -> bool {
     let digits = text.bytes().filter(u8::is_ascii_digit).count();
     let only = text.bytes().all(|b| {
         b.is_ascii_digit()
@@ -325,7 +159,7 @@ pub(super) fn is_figure(text: &str) -> bool {
 }
 
 /// `550e8400-e29b-41d4-a716-446655440000`.
-pub(super) fn is_uuid(text: &str) -> bool {
+pub(in super::super) fn is_uuid(text: &str) -> bool {
     let lengths: Vec<usize> = text.split('-').map(str::len).collect();
     lengths == [8, 4, 4, 4, 12] && text.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-')
 }

@@ -3,9 +3,9 @@
 
 use std::net::Ipv6Addr;
 
-use super::spans::Spans;
+use super::super::spans::Spans;
 
-pub(super) fn look(text: &str, start: usize, spans: &mut Spans) {
+pub(in super::super) fn look(text: &str, start: usize, spans: &mut Spans) {
     let bytes = text.as_bytes();
     let before = start.checked_sub(1).map(|at| bytes[at]);
     if before.is_some_and(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-')) {
@@ -47,7 +47,7 @@ fn is_private(octets: [u8; 4]) -> bool {
 }
 
 /// `[fd12:3456::1]:8080`, `[fe80::1%eth0]:22`: in brackets, as before a port.
-pub(super) fn look_6(text: &str, start: usize, spans: &mut Spans) {
+pub(in super::super) fn look_6(text: &str, start: usize, spans: &mut Spans) {
     const LONGEST: usize = 64;
     let inside = &text[start + 1..];
     let Some(length) = inside.bytes().take(LONGEST).position(|b| b == b']') else {

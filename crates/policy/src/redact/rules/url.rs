@@ -1,27 +1,9 @@
 //! Connection strings: a URL with a password in it goes as a whole.
 
-use super::{spans::Spans, value};
-
-/// Schemes whose passwords may hold a slash.
-const STORES: [&str; 14] = [
-    "postgres",
-    "postgresql",
-    "mysql",
-    "mariadb",
-    "mongodb",
-    "mongodb+srv",
-    "redis",
-    "rediss",
-    "amqp",
-    "amqps",
-    "mssql",
-    "sqlserver",
-    "clickhouse",
-    "cockroachdb",
-];
+use super::super::{assignment::value, lists::STORES, spans::Spans};
 
 /// At `://`.
-pub(super) fn look(text: &str, at: usize, spans: &mut Spans) {
+pub(in super::super) fn look(text: &str, at: usize, spans: &mut Spans) {
     let bytes = text.as_bytes();
     let mut start = at;
     while start > 0 && at - start < 24 && is_scheme(bytes[start - 1]) {
@@ -60,7 +42,7 @@ pub(super) fn look(text: &str, at: usize, spans: &mut Spans) {
 }
 
 /// At `@tcp(`: `user:password@tcp(host:3306)/name`.
-pub(super) fn dsn(text: &str, at: usize, spans: &mut Spans) {
+pub(in super::super) fn dsn(text: &str, at: usize, spans: &mut Spans) {
     let bytes = text.as_bytes();
     let mut start = at;
     while start > 0 && at - start < 256 && !ends_url(bytes[start - 1]) {

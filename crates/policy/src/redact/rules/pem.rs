@@ -3,13 +3,13 @@
 
 use base64::{Engine, engine::general_purpose::STANDARD_NO_PAD};
 
-use super::spans::Spans;
+use super::super::spans::Spans;
 
 /// A body longer than this is not a key.
 const MAX_BODY: usize = 64 * 1024;
 
 /// At `-----BEGIN`.
-pub(super) fn begin(text: &str, start: usize, spans: &mut Spans) {
+pub(in super::super) fn begin(text: &str, start: usize, spans: &mut Spans) {
     let Some(header) = label(text, start) else {
         return;
     };
@@ -33,7 +33,7 @@ pub(super) fn begin(text: &str, start: usize, spans: &mut Spans) {
 }
 
 /// At `-----END`: the beginning may have been cut off.
-pub(super) fn end(text: &str, start: usize, spans: &mut Spans) {
+pub(in super::super) fn end(text: &str, start: usize, spans: &mut Spans) {
     let Some(footer) = label(text, start) else {
         return;
     };
@@ -59,7 +59,7 @@ pub(super) fn end(text: &str, start: usize, spans: &mut Spans) {
 }
 
 /// Behind `Private-Lines:` of a PuTTY key: the count, then the lines.
-pub(super) fn putty(text: &str, start: usize, spans: &mut Spans) {
+pub(in super::super) fn putty(text: &str, start: usize, spans: &mut Spans) {
     let rest = &text[start..floor(text, (start + MAX_BODY).min(text.len()))];
     let mut lines = rest.split_inclusive('\n');
     let Some(count) = lines.next() else { return };
@@ -76,7 +76,7 @@ pub(super) fn putty(text: &str, start: usize, spans: &mut Spans) {
 
 /// At `LS0tLS1CRUdJTi`: a whole key in base64, as Kubernetes keeps it. Its first
 /// line tells a private key from a certificate.
-pub(super) fn base64(text: &str, start: usize, spans: &mut Spans) {
+pub(in super::super) fn base64(text: &str, start: usize, spans: &mut Spans) {
     const BEGIN: &str = "LS0tLS1CRUdJTi";
     const HEADER: usize = 72;
     /// Base64 that is broken into lines is broken into lines as long as this.

@@ -1,7 +1,7 @@
 //! Private keys as JSON: in an object with `"kty"`, the members that only the
 //! owner may know.
 
-use super::spans::{Spans, touches_marker};
+use super::super::spans::{Spans, touches_marker};
 
 /// The private number, the two primes and what is computed from them, and the
 /// bytes of a symmetric key.
@@ -14,7 +14,7 @@ const REACH: usize = 4096;
 const SHORTEST: usize = 16;
 
 /// At `kty"`.
-pub(super) fn look(text: &str, start: usize, spans: &mut Spans) {
+pub(in super::super) fn look(text: &str, start: usize, spans: &mut Spans) {
     let bytes = text.as_bytes();
     let before = bytes[..start].iter().rev().take(REACH);
     let from = start - before.take_while(|b| **b != b'{' && **b != b'}').count();

@@ -1,18 +1,18 @@
 //! Lines of a `.pgpass` file: `host:port:database:user:password`.
 
-use super::{
+use super::super::{
+    assignment::value,
     spans::{Spans, touches_marker},
-    value,
 };
 
 /// The port with its colons, as PostgreSQL has it, or any.
-pub(super) const PORTS: [&str; 2] = [":5432:", ":*:*:"];
+pub(in super::super) const PORTS: [&str; 2] = [":5432:", ":*:*:"];
 
 /// A longer line is none of these.
 const LINE: usize = 256;
 
 /// At the port.
-pub(super) fn look(text: &str, start: usize, spans: &mut Spans) {
+pub(in super::super) fn look(text: &str, start: usize, spans: &mut Spans) {
     let bytes = text.as_bytes();
     let before = bytes[..start].iter().rev().take(LINE);
     let host = before.take_while(|b| !ends_line(**b)).count();

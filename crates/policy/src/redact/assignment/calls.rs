@@ -2,15 +2,10 @@
 //! `os.getenv("NAME", "…")`, `setPassword("…")`, `token{"…"}`.
 
 use super::{
-    assignment::words,
+    super::lists::FETCHING,
     sign::{Link, Sign, behind_blanks},
+    words,
 };
-
-/// What fetches a secret by its name instead of taking one.
-const FETCHING: &[&str] = &[
-    "get", "load", "fetch", "find", "read", "lookup", "resolve", "describe", "parse", "list",
-    "delete", "remove", "create", "rotate",
-];
 
 pub(super) fn sign(text: &str, first: usize, last: usize) -> Option<Sign> {
     let bytes = text.as_bytes();
@@ -32,7 +27,7 @@ pub(super) fn sign(text: &str, first: usize, last: usize) -> Option<Sign> {
     let name = &text[first..last];
     if matches!(bytes[last], b'(' | b'{') {
         let mut words = words(name).into_iter();
-        let fetches = words.any(|word| FETCHING.contains(&word.as_str()));
+        let fetches = words.any(|word| FETCHING.has(&word));
         return (!fetches).then(|| Sign::loose(end, Link::Called));
     }
     // `("token1", "token2")` are the strings of a test.

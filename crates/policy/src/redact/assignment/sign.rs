@@ -1,7 +1,10 @@
 //! What stands between a name and its value: `=`, `:`, `is`, or nothing where
 //! a command or a file format needs none.
 
-use super::{calls, pairs};
+use super::{
+    super::lists::{SETTING, TOLD},
+    calls, pairs,
+};
 
 /// So many blanks may line up the signs of a block.
 pub(super) const BLANKS: usize = 64;
@@ -42,19 +45,6 @@ impl Sign {
         }
     }
 }
-
-/// Ways to tell a new password in a sentence, longest first.
-const TOLD: [&str; 9] = [
-    "has been changed to ",
-    "has been set to ",
-    "was changed to ",
-    "was set to ",
-    "is set to ",
-    "is now ",
-    "set to ",
-    "was ",
-    "to ",
-];
 
 pub(super) fn sign(text: &str, first: usize, last: usize) -> Option<Sign> {
     let bytes = text.as_bytes();
@@ -184,16 +174,7 @@ fn is_netrc(bytes: &[u8], first: usize) -> bool {
 /// What sets a name to the word behind it: fish, a Dockerfile, Windows, the
 /// preprocessor of C, `aws configure`.
 fn is_set(bytes: &[u8], first: usize) -> bool {
-    [
-        &b"set -x "[..],
-        b"set -gx ",
-        b"set -Ux ",
-        b"ENV ",
-        b"setx ",
-        b"#define ",
-        b"configure set ",
-        b"config set ",
-    ]
-    .iter()
-    .any(|set| bytes[..first].ends_with(set))
+    SETTING
+        .iter()
+        .any(|set| bytes[..first].ends_with(set.as_bytes()))
 }

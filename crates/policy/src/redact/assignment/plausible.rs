@@ -2,40 +2,21 @@
 //! and by whether the value was chosen, made, or only stands for another.
 
 use super::{
-    assignment::{Name, words},
+    super::lists::{
+        FINGERPRINTED, LOOKED_UP, List, MADE_UP, REFERENCES, SPEECH, TAKING, UUID_NAMES, WIELDED,
+    },
+    Name,
     literal::Value,
-    names::{FINGERPRINTED, LOOKED_UP, MADE_UP, SPEECH, WIELDED},
     sign::{Link, Sign},
     value::{is_figure, is_member, is_placeholder, is_type, is_uuid, is_wordy, shape},
+    words,
 };
-
-/// How a value begins that only says where another one is.
-const REFERENCES: [&str; 18] = [
-    "arn:",
-    "sha256:",
-    "sha512-",
-    "sha256-",
-    "sha1-",
-    "env:",
-    "file:",
-    "vault:",
-    "ref:",
-    "ENC[",
-    "kms:",
-    "ssm:",
-    "process.env",
-    "os.",
-    "env.",
-    "import.",
-    "std::",
-    "self.",
-];
 
 pub(super) fn accepts(kind: Name, name: &str, found: &str, value: &Value, sign: &Sign) -> bool {
     let plain = found.trim_end_matches('=');
     let reference = found.starts_with(['/', '.', '~']) && !is_aws(found)
         || found.contains("://")
-        || REFERENCES.iter().any(|start| found.starts_with(start));
+        || REFERENCES.begins(found);
     let shape = shape(found);
     let says_little = match sign.link {
         Link::Assigned => false,
@@ -108,27 +89,18 @@ fn phrase(kind: Name, name: &str, found: &str, sign: &Sign) -> bool {
         && (3..=8).contains(&words.len())
         && words.iter().all(|word| {
             let letters = word.bytes().all(|b| b.is_ascii_lowercase());
-            letters && (3..=12).contains(&word.len()) && !SPEECH.contains(word)
+            letters && (3..=12).contains(&word.len()) && !SPEECH.has(word)
         })
 }
 
 /// Whether a UUID behind this name is a credential, not the name of a thing.
 fn holds_uuid(kind: Name, name: &str) -> bool {
     let lower = name.to_ascii_lowercase();
-    let secret = [
-        "api_key",
-        "apikey",
-        "api-key",
-        "secret",
-        "password",
-        "access_token",
-        "auth_token",
-    ];
-    if secret.iter().any(|word| lower.ends_with(word)) {
+    if UUID_NAMES.iter().any(|word| lower.ends_with(word)) {
         return true;
     }
     let words = words(name);
-    let made_up = words.iter().any(|word| MADE_UP.contains(&word.as_str()));
+    let made_up = words.iter().any(|word| MADE_UP.has(word));
     kind == Name::Header && is_authorization(name)
         || words.last().is_some_and(|last| last == "token") && !made_up
 }
@@ -136,17 +108,7 @@ fn holds_uuid(kind: Name, name: &str) -> bool {
 /// `setPassword(…)`, but not `contains_key(…)`, `encode_auth(…)`, `should_pass(…)`.
 fn takes_secret(name: &str) -> bool {
     let lower = name.to_ascii_lowercase();
-    [
-        "password",
-        "passphrase",
-        "secret",
-        "token",
-        "apikey",
-        "api_key",
-        "authorization",
-    ]
-    .iter()
-    .any(|word| lower.ends_with(word))
+    TAKING.iter().any(|word| lower.ends_with(word))
 }
 
 fn is_authorization(name: &str) -> bool {
@@ -182,13 +144,13 @@ fn is_raw(name: &str, found: &str) -> bool {
         return shape.length >= 20 && shape.digits > 3 && shape.letters() > 3 && shape.signs == 0;
     }
     let words = words(name);
-    let any = |list: &[&str]| words.iter().any(|word| list.contains(&word.as_str()));
+    let any = |list: &List| words.iter().any(|word| list.has(word));
     let shouted = name.bytes().all(|b| !b.is_ascii_lowercase());
     let hex = shape.length >= 32 && shape.mixed() && found.bytes().all(|b| b.is_ascii_hexdigit());
-    hex && !any(FINGERPRINTED)
-        && !any(LOOKED_UP)
+    hex && !any(&FINGERPRINTED)
+        && !any(&LOOKED_UP)
         && words.last().is_some_and(|last| last == "key")
-        && (shouted || any(WIELDED))
+        && (shouted || any(&WIELDED))
 }
 
 fn password(name: &str, found: &str, value: &Value, sign: &Sign) -> bool {

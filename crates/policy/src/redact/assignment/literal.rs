@@ -1,24 +1,7 @@
 //! The value of an assignment as people and programs write it: quoted, bare,
 //! on the next line or behind the scheme of a header.
 
-use super::{assignment::Name, sign::BLANKS, value::shape, wrapped};
-
-/// Schemes of an Authorization header.
-const SCHEMES: [&str; 13] = [
-    "bearer ",
-    "basic ",
-    "token ",
-    "apikey ",
-    "api-key ",
-    "key ",
-    "digest ",
-    "ssws ",
-    "geniekey ",
-    "negotiate ",
-    "ntlm ",
-    "bot ",
-    "oauth ",
-];
+use super::{super::lists::SCHEMES, Name, sign::BLANKS, value::shape, wrapped};
 
 /// What stands behind the sign.
 pub(super) struct Value {
@@ -119,7 +102,7 @@ fn quoted(text: &str, at: usize, quote: u8, escaped: bool, kind: Name) -> Option
 /// `Bearer `, `Basic `, `token ` of an Authorization header.
 fn behind_scheme(text: &str, at: usize) -> Option<usize> {
     let rest = text.get(at..)?;
-    SCHEMES.into_iter().find_map(|scheme| {
+    SCHEMES.iter().find_map(|scheme| {
         rest.get(..scheme.len())?
             .eq_ignore_ascii_case(scheme)
             .then(|| {

@@ -1,50 +1,24 @@
 //! Passwords on command lines: `curl -u you:…`, `mysql -p…`, `docker login -p …`.
 
-use super::{
+use super::super::{
+    assignment::value,
+    lists::{BEHIND_A, BEHIND_P, BEHIND_W, JOINED},
     spans::{Spans, touches_marker},
-    value,
 };
-
-/// A program and the flag its password follows.
-struct Program {
-    begins: &'static str,
-    flag: &'static str,
-    /// Also as a word of its own; to `mysql -p name` that is the database.
-    apart: bool,
-}
-
-const fn program(begins: &'static str, flag: &'static str, apart: bool) -> Program {
-    Program {
-        begins,
-        flag,
-        apart,
-    }
-}
-
-const PROGRAMS: [Program; 13] = [
-    program("mysql ", "-p", false),
-    program("mysqldump ", "-p", false),
-    program("mysqladmin ", "-p", false),
-    program("mariadb ", "-p", false),
-    program("sshpass ", "-p", true),
-    program("docker login ", "-p", true),
-    program("podman login ", "-p", true),
-    program("az login ", "-p", true),
-    program("twine upload ", "-p", true),
-    program("mongosh ", "-p", true),
-    program("snowsql ", "-p", true),
-    program("redis-cli ", "-a", true),
-    program("ldapsearch ", "-w", true),
-];
 
 /// So much of a line is read, and so many words of it: a hostile one is all
 /// programs.
 const LINE: usize = 4096;
 const WORDS: usize = 200;
 
-/// How the programs begin, in their order.
-pub(super) fn programs() -> impl Iterator<Item = &'static str> {
-    PROGRAMS.iter().map(|program| program.begins)
+/// How the programs begin, the flag that their password follows, and whether it may
+/// stand apart from it; to `mysql -p name` that is the database.
+pub(in super::super) fn programs() -> impl Iterator<Item = (&'static str, &'static str, bool)> {
+    let joined = JOINED.iter().map(|begins| (begins, "-p", false));
+    let p = BEHIND_P.iter().map(|begins| (begins, "-p", true));
+    let a = BEHIND_A.iter().map(|begins| (begins, "-a", true));
+    let w = BEHIND_W.iter().map(|begins| (begins, "-w", true));
+    joined.chain(p).chain(a).chain(w)
 }
 
 /// The words from a place to the end of the command, each with its place.
@@ -67,7 +41,7 @@ fn words(text: &str, from: usize) -> impl Iterator<Item = (usize, &str)> {
 }
 
 /// Behind `curl `: the password in `-u user:password`.
-pub(super) fn curl(text: &str, from: usize, spans: &mut Spans) {
+pub(in super::super) fn curl(text: &str, from: usize, spans: &mut Spans) {
     let mut words = words(text, from);
     while let Some((at, word)) = words.next() {
         let pair = match word {
@@ -92,8 +66,12 @@ pub(super) fn curl(text: &str, from: usize, spans: &mut Spans) {
 
 /// Behind a program: the password in `-pPASSWORD`, and where it may stand apart
 /// in `-p PASSWORD`.
-pub(super) fn look(program: usize, text: &str, from: usize, spans: &mut Spans) {
-    let Program { flag, apart, .. } = PROGRAMS[program];
+pub(in super::super) fn look(
+    (flag, apart): (&str, bool),
+    text: &str,
+    from: usize,
+    spans: &mut Spans,
+) {
     let mut next = false;
     for (at, word) in words(text, from) {
         let found = if next {
@@ -116,7 +94,7 @@ pub(super) fn look(program: usize, text: &str, from: usize, spans: &mut Spans) {
 }
 
 /// Behind `identified by`: the password in quotes.
-pub(super) fn identified(text: &str, from: usize, spans: &mut Spans) {
+pub(in super::super) fn identified(text: &str, from: usize, spans: &mut Spans) {
     let rest = &text[from..];
     let Some(open) = rest
         .find(['\'', '"'])

@@ -5,13 +5,22 @@
 //! sign, then a value in quotes or bare; code that names, fetches or computes a
 //! value is left alone.
 
+mod calls;
+mod literal;
+mod pairs;
+mod plausible;
+mod sign;
+pub(super) mod value;
+mod wrapped;
+
 use std::ops::Range;
 
+use literal::value;
+use plausible::accepts;
+use sign::{Sign, sign};
+
 use super::{
-    literal::value,
-    names::{LOOKED_UP, OTHER},
-    plausible::accepts,
-    sign::{Sign, sign},
+    lists::{LOOKED_UP, OTHER},
     spans::{Spans, touches_marker},
 };
 
@@ -108,7 +117,7 @@ pub(super) fn words(name: &str) -> Vec<String> {
 
 fn kind(name: &str, found: &str) -> Option<Name> {
     let words = words(name);
-    if words.iter().any(|word| OTHER.contains(&word.as_str())) {
+    if words.iter().any(|word| OTHER.has(word)) {
         return None;
     }
     let lower = found.to_ascii_lowercase();
@@ -127,7 +136,7 @@ fn kind(name: &str, found: &str) -> Option<Name> {
         return whole.then_some(kind);
     }
     if matches!(lower.as_str(), "_key" | "bearer") {
-        let looked_up = words.iter().any(|word| LOOKED_UP.contains(&word.as_str()));
+        let looked_up = words.iter().any(|word| LOOKED_UP.has(word));
         let whole = words
             .iter()
             .any(|word| *word == lower.trim_start_matches('_'));

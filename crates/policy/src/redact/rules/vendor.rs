@@ -1,30 +1,55 @@
-//! Keys that vendors mark with a prefix of their own.
-//!
-//! Each rule of [`RULES`] is a literal beginning and what must follow it.
+//! Keys that vendors mark with a prefix of their own: a literal beginning and what
+//! must follow it, as `secrets/vendors.txt` has them.
 
-use std::sync::LazyLock;
+use std::sync::{LazyLock, OnceLock};
 
 use regex::Regex;
 
-use super::{spans::Spans, vendor_rules::RULES, view::ends_colour};
+use super::super::{assignment::value, lists::VENDORS, spans::Spans, view::ends_colour};
 
-static PATTERNS: LazyLock<Vec<Option<Regex>>> = LazyLock::new(|| {
-    RULES
-        .iter()
-        .map(|(_, pattern)| Regex::new(&format!(r"\A(?:{pattern})")).ok())
-        .collect()
-});
+struct Rule {
+    /// The beginning, in small letters.
+    prefix: String,
+    source: String,
+    /// Compiled where the beginning is first met.
+    pattern: OnceLock<Option<Regex>>,
+}
+
+impl Rule {
+    /// `BEGINNING·WHAT FOLLOWS`; nothing for a comment.
+    fn read(line: &str) -> Option<Self> {
+        let (begin, rest) = line.split_once('·').filter(|_| !line.starts_with('#'))?;
+        let (case, begin) = match begin.strip_prefix('~') {
+            Some(begin) => ("(?i)", begin),
+            None => ("", begin),
+        };
+        Some(Self {
+            prefix: begin.to_ascii_lowercase(),
+            source: format!(r"\A(?:{case}{})(?:{rest})", regex::escape(begin)),
+            pattern: OnceLock::new(),
+        })
+    }
+
+    fn pattern(&self) -> Option<&Regex> {
+        let compile = || Regex::new(&self.source).ok();
+        self.pattern.get_or_init(compile).as_ref()
+    }
+}
+
+static RULES: LazyLock<Vec<Rule>> =
+    LazyLock::new(|| VENDORS.lines().filter_map(Rule::read).collect());
 
 /// The beginnings, in the order of the rules.
-pub(super) fn prefixes() -> impl Iterator<Item = &'static str> {
-    RULES.iter().map(|(prefix, _)| *prefix)
+pub(in super::super) fn prefixes() -> impl Iterator<Item = &'static str> {
+    RULES.iter().map(|rule| rule.prefix.as_str())
 }
 
 /// A key is shorter than this.
 const LONGEST: usize = 16 * 1024;
 
-pub(super) fn look(rule: usize, text: &str, start: usize, spans: &mut Spans) {
-    let (prefix, _) = RULES[rule];
+pub(in super::super) fn look(rule: usize, text: &str, start: usize, spans: &mut Spans) {
+    let rule = &RULES[rule];
+    let prefix = rule.prefix.as_str();
     let bytes = text.as_bytes();
     // Cheap first: something must follow, and a key does not begin in a word.
     let after = start + prefix.len();
@@ -34,7 +59,7 @@ pub(super) fn look(rule: usize, text: &str, start: usize, spans: &mut Spans) {
     if !follows || !begins(bytes, start, prefix) && !is_unmistakable(bytes, start, prefix) {
         return;
     }
-    let Some(pattern) = &PATTERNS[rule] else {
+    let Some(pattern) = rule.pattern() else {
         return;
     };
     let mut limit = (start + LONGEST).min(text.len());
@@ -163,7 +188,7 @@ fn header(text: &str, start: usize, end: usize, spans: &mut Spans) {
     let credential = found[blank..].trim_start();
     let from = end - credential.len();
     let end = trimmed(text.as_bytes(), from, end);
-    let dull = is_dull(&text[from..end], 0) || super::value::is_wordy(&text[from..end]);
+    let dull = is_dull(&text[from..end], 0) || value::is_wordy(&text[from..end]);
     if !dull && !spans.covers(from, end) {
         spans.add(from, end, "api_key".into());
     }
@@ -231,9 +256,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_rule_compiles_and_begins_as_it_says() {
-        for ((prefix, pattern), compiled) in RULES.iter().zip(PATTERNS.iter()) {
-            assert!(compiled.is_some(), "{prefix}: {pattern}");
+    fn every_rule_compiles_and_none_is_there_twice() {
+        let lines = VENDORS.lines();
+        let said = lines
+            .filter(|line| !line.is_empty() && !line.starts_with('#'))
+            .count();
+        assert!(RULES.len() == said && said > 150, "{said}");
+        let mut prefixes: Vec<_> = prefixes().collect();
+        prefixes.sort_unstable();
+        prefixes.dedup();
+        assert_eq!(prefixes.len(), said);
+        for rule in RULES.iter() {
+            assert!(rule.pattern().is_some(), "{}: {}", rule.prefix, rule.source);
         }
     }
 }

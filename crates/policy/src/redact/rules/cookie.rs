@@ -1,24 +1,15 @@
 //! Cookies that are a login as long as they live: `sessionid=…`, `PHPSESSID=…`.
 
-use super::{
+use super::super::{
+    assignment::value,
     spans::{Spans, touches_marker},
-    value,
 };
-
-/// What such cookies are called, at the end of their names.
-pub(super) const NAMES: [&str; 5] = [
-    "sessionid=",
-    "sessid=",
-    "jsessionid=",
-    "sid=",
-    "identity.application=",
-];
 
 /// The shortest value that counts.
 const SHORTEST: usize = 16;
 
 /// Behind the name and its sign.
-pub(super) fn look(text: &str, start: usize, end: usize, spans: &mut Spans) {
+pub(in super::super) fn look(text: &str, start: usize, end: usize, spans: &mut Spans) {
     let bytes = text.as_bytes();
     let before = start.checked_sub(1).map(|at| bytes[at]);
     let in_word = before.is_some_and(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'));

@@ -1,17 +1,7 @@
 //! What code puts around a literal: a type, a constructor, raw or triple quotes,
 //! something else that is tried first.
 
-/// Constructors that hold a text, by how they open.
-const HOLDERS: [&str; 8] = [
-    "Some(",
-    "String::from(",
-    "SecretString::from(",
-    "SecretString::new(",
-    "Secret::new(",
-    "Optional.of(",
-    "new String(",
-    "str(",
-];
+use super::super::lists::HOLDERS;
 
 /// How XML quotes.
 const CDATA: &str = "<![CDATA[";
