@@ -28,7 +28,7 @@ use crate::{
     identity::{Agent, Identity},
     log::{self, Happening, notice::Notice},
     presence::activity,
-    store::tx::now_ms,
+    store::db::Db,
     views::pulls,
     web_api,
     workspace::{decide, gate},
@@ -93,7 +93,7 @@ async fn note_activity(
             agent.check_epoch(tx.db(), caller.epoch)?;
             agent.may_use(tx.db(), &activity.thread.channel)?;
             fault("hub.before-activity");
-            let changed = activity::note(tx.db(), agent.role, &activity, now_ms())?;
+            let changed = activity::note(tx.db(), agent.role, &activity, tx.db().now_ms())?;
             fault("hub.after-activity");
             if !changed {
                 tx.say(Notice::Page {
@@ -136,8 +136,14 @@ async fn reserve(
             let agent = &caller.agent;
             agent.check_epoch(tx.db(), caller.epoch)?;
             agent.may_use(tx.db(), &wanted.thread.channel)?;
-            let answer =
-                budget::reserve(tx.db(), &agent.repo, agent.role, &wanted, &caps, now_ms())?;
+            let answer = budget::reserve(
+                tx.db(),
+                &agent.repo,
+                agent.role,
+                &wanted,
+                &caps,
+                tx.db().now_ms(),
+            )?;
             tx.say(Notice::Page {
                 channel: wanted.thread.channel,
                 root: wanted.thread.root,
@@ -182,7 +188,7 @@ async fn records(
     }
     let thread = batch.thread;
     if lines.is_empty() {
-        let held = move |db: &rusqlite::Connection| records_held(db, &caller.agent, &thread);
+        let held = move |db: &Db| records_held(db, &caller.agent, &thread);
         return Ok(Json(app.store.read(held).await?));
     }
     app.store
@@ -217,11 +223,7 @@ async fn records(
 
 /// The last line before the first one that is missing, and the calls whose end
 /// nobody has told us: what an agent that was started again looks for.
-fn records_held(
-    db: &rusqlite::Connection,
-    agent: &Agent,
-    thread: &ThreadId,
-) -> Result<Value, Trouble> {
+fn records_held(db: &Db, agent: &Agent, thread: &ThreadId) -> Result<Value, Trouble> {
     agent.may_use(db, &thread.channel)?;
     let upto: i64 = db
         .prepare_cached(
@@ -316,7 +318,7 @@ async fn get_body(
 }
 
 /// The body that a repo's agents put under this hash.
-pub(crate) fn body(db: &rusqlite::Connection, repo: &str, hash: &str) -> Result<Vec<u8>, Trouble> {
+pub(crate) fn body(db: &Db, repo: &str, hash: &str) -> Result<Vec<u8>, Trouble> {
     let found: Option<Vec<u8>> = db
         .prepare_cached("SELECT bytes FROM bodies WHERE repo = ?1 AND sha256 = ?2")?
         .query_row(params![repo, hash], |row| row.get(0))

@@ -7,11 +7,12 @@ use butler_protocol::{
     BudgetRefusal, CallLimit, Reservation, ReserveAnswer, Role, Settlement, ThreadId, Usd, UserId,
     fault,
 };
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{OptionalExtension, params};
 use serde::{Deserialize, Serialize};
 
 use crate::{
     error::{Trouble, refuse},
+    store::db::Db,
     workspace::message,
 };
 
@@ -44,7 +45,7 @@ impl Default for Caps {
 }
 
 /// Writes down what a repo may spend.
-pub(crate) fn set_caps(db: &Connection, repo: &str, caps: &Caps) -> Result<(), Trouble> {
+pub(crate) fn set_caps(db: &Db, repo: &str, caps: &Caps) -> Result<(), Trouble> {
     let text = serde_json::to_string(caps).unwrap_or_default();
     db.prepare_cached("INSERT OR REPLACE INTO caps (repo, caps) VALUES (?1, ?2)")?
         .execute(params![repo, text])?;
@@ -52,7 +53,7 @@ pub(crate) fn set_caps(db: &Connection, repo: &str, caps: &Caps) -> Result<(), T
 }
 
 /// What a repo may spend: as its agents told, else as the hub was told.
-fn caps_of(db: &Connection, repo: &str, usual: &Caps) -> Result<Caps, Trouble> {
+fn caps_of(db: &Db, repo: &str, usual: &Caps) -> Result<Caps, Trouble> {
     let told: Option<String> = db
         .prepare_cached("SELECT caps FROM caps WHERE repo = ?1")?
         .query_row([repo], |row| row.get(0))
@@ -62,7 +63,7 @@ fn caps_of(db: &Connection, repo: &str, usual: &Caps) -> Result<Caps, Trouble> {
 }
 
 /// What the repo of a thread may spend.
-pub(crate) fn caps_in(db: &Connection, thread: &ThreadId, usual: &Caps) -> Result<Caps, Trouble> {
+pub(crate) fn caps_in(db: &Db, thread: &ThreadId, usual: &Caps) -> Result<Caps, Trouble> {
     let repo: Option<String> = db
         .prepare_cached("SELECT repo FROM channels WHERE id = ?1")?
         .query_row([thread.channel.as_str()], |row| row.get(0))
@@ -81,7 +82,7 @@ struct Budget {
 /// Sets money aside, or says which budget is too small. A repeat keeps the first
 /// amount; an id whose call is over is refused.
 pub(crate) fn reserve(
-    db: &Connection,
+    db: &Db,
     repo: &str,
     role: Role,
     wanted: &Reservation,
@@ -141,7 +142,7 @@ pub(crate) fn reserve(
 }
 
 /// Whoever began a thread: work that nobody else asked for is theirs.
-fn starter(db: &Connection, thread: &ThreadId) -> Result<Option<UserId>, Trouble> {
+fn starter(db: &Db, thread: &ThreadId) -> Result<Option<UserId>, Trouble> {
     let root = message::find(db, &thread.channel, &thread.root)?;
     let user = root.and_then(|root| root.body["user"].as_str().map(UserId::new));
     Ok(user)
@@ -149,7 +150,7 @@ fn starter(db: &Connection, thread: &ThreadId) -> Result<Option<UserId>, Trouble
 
 /// The limit on calls that is reached, if one is.
 fn too_many(
-    db: &Connection,
+    db: &Db,
     repo: &str,
     person: Option<&UserId>,
     caps: &Caps,
@@ -179,7 +180,7 @@ fn too_many(
 }
 
 fn granted(
-    db: &Connection,
+    db: &Db,
     thread: &ThreadId,
     amount: Usd,
     caps: &Caps,
@@ -193,11 +194,7 @@ fn granted(
 }
 
 /// Refuses, and remembers the budget: it is the one a Raise is about.
-fn turn_down(
-    db: &Connection,
-    thread: &ThreadId,
-    budget: &Budget,
-) -> Result<ReserveAnswer, Trouble> {
+fn turn_down(db: &Db, thread: &ThreadId, budget: &Budget) -> Result<ReserveAnswer, Trouble> {
     db.prepare_cached(
         "INSERT OR REPLACE INTO refusals (channel, root, purse, owner) VALUES (?1, ?2, ?3, ?4)",
     )?
@@ -215,7 +212,7 @@ fn turn_down(
 }
 
 fn budgets(
-    db: &Connection,
+    db: &Db,
     repo: &str,
     thread: &ThreadId,
     person: Option<&UserId>,
@@ -243,7 +240,7 @@ fn budgets(
     Ok(found)
 }
 
-fn thread_budget(db: &Connection, thread: &ThreadId, caps: &Caps) -> Result<Budget, Trouble> {
+fn thread_budget(db: &Db, thread: &ThreadId, caps: &Caps) -> Result<Budget, Trouble> {
     let owner = thread.to_string();
     Ok(Budget {
         cap: caps.thread + raised(db, "thread", &owner)?,
@@ -253,7 +250,7 @@ fn thread_budget(db: &Connection, thread: &ThreadId, caps: &Caps) -> Result<Budg
     })
 }
 
-fn day_budget(db: &Connection, repo: &str, day: &str, caps: &Caps) -> Result<Budget, Trouble> {
+fn day_budget(db: &Db, repo: &str, day: &str, caps: &Caps) -> Result<Budget, Trouble> {
     let owner = format!("{repo}/{day}");
     Ok(Budget {
         cap: caps.day + raised(db, "day", &owner)?,
@@ -268,7 +265,7 @@ fn day_budget(db: &Connection, repo: &str, day: &str, caps: &Caps) -> Result<Bud
 }
 
 /// Settled and set aside in a thread.
-pub(crate) fn spent_in_thread(db: &Connection, thread: &ThreadId) -> Result<Usd, Trouble> {
+pub(crate) fn spent_in_thread(db: &Db, thread: &ThreadId) -> Result<Usd, Trouble> {
     sum(
         db,
         "SELECT sum(coalesce(cost, amount)) FROM reservations WHERE channel = ?1 AND root = ?2",
@@ -277,19 +274,19 @@ pub(crate) fn spent_in_thread(db: &Connection, thread: &ThreadId) -> Result<Usd,
 }
 
 /// The cap of a thread with what people added to it.
-pub(crate) fn thread_cap(db: &Connection, thread: &ThreadId, usual: &Caps) -> Result<Usd, Trouble> {
+pub(crate) fn thread_cap(db: &Db, thread: &ThreadId, usual: &Caps) -> Result<Usd, Trouble> {
     let caps = caps_in(db, thread, usual)?;
     Ok(caps.thread + raised(db, "thread", &thread.to_string())?)
 }
 
-fn sum(db: &Connection, sql: &str, keys: &[&str]) -> Result<Usd, Trouble> {
+fn sum(db: &Db, sql: &str, keys: &[&str]) -> Result<Usd, Trouble> {
     let total: Option<i64> = db
         .prepare_cached(sql)?
         .query_row(rusqlite::params_from_iter(keys), |row| row.get(0))?;
     Ok(Usd::from_nanos(total.unwrap_or(0)))
 }
 
-fn raised(db: &Connection, budget: &str, owner: &str) -> Result<Usd, Trouble> {
+fn raised(db: &Db, budget: &str, owner: &str) -> Result<Usd, Trouble> {
     let extra: Option<i64> = db
         .prepare_cached("SELECT extra FROM raises WHERE purse = ?1 AND owner = ?2")?
         .query_row([budget, owner], |row| row.get(0))
@@ -299,7 +296,7 @@ fn raised(db: &Connection, budget: &str, owner: &str) -> Result<Usd, Trouble> {
 
 /// A person pressed Raise: the budget that refused this thread last grows by one
 /// configured cap.
-pub(crate) fn raise(db: &Connection, thread: &ThreadId, usual: &Caps) -> Result<(), Trouble> {
+pub(crate) fn raise(db: &Db, thread: &ThreadId, usual: &Caps) -> Result<(), Trouble> {
     let caps = caps_in(db, thread, usual)?;
     let refused: Option<(String, String)> = db
         .prepare_cached("SELECT purse, owner FROM refusals WHERE channel = ?1 AND root = ?2")?
@@ -327,7 +324,7 @@ pub(crate) fn raise(db: &Connection, thread: &ThreadId, usual: &Caps) -> Result<
 /// The call is over. A repeat changes nothing; a dearer call is recorded whole;
 /// what was never set aside belongs to no thread and is refused.
 pub(crate) fn settle(
-    db: &Connection,
+    db: &Db,
     repo: &str,
     settlement: &Settlement,
 ) -> Result<Option<ThreadId>, Trouble> {
@@ -358,7 +355,7 @@ pub(crate) fn settle(
 
 /// The reservations of a role in a thread whose call is not over.
 pub(crate) fn unsettled(
-    db: &Connection,
+    db: &Db,
     repo: &str,
     role: Role,
     thread: &ThreadId,

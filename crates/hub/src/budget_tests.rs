@@ -2,10 +2,8 @@ use butler_protocol::{ReserveId, TokenUsage};
 
 use super::*;
 
-fn db() -> Connection {
-    let db = Connection::open_in_memory().unwrap();
-    db.execute_batch(include_str!("schema.sql")).unwrap();
-    db
+fn db() -> Db {
+    Db::in_memory()
 }
 
 fn thread(n: u32) -> ThreadId {
@@ -20,7 +18,7 @@ fn caps() -> Caps {
     }
 }
 
-fn ask(db: &Connection, id: &str, n: u32, cents: i64) -> ReserveAnswer {
+fn ask(db: &Db, id: &str, n: u32, cents: i64) -> ReserveAnswer {
     let wanted = Reservation {
         id: ReserveId::new(id),
         thread: thread(n),
@@ -30,7 +28,7 @@ fn ask(db: &Connection, id: &str, n: u32, cents: i64) -> ReserveAnswer {
     reserve(db, "repo", Role::Pm, &wanted, &caps(), 1_700_000_000_000).unwrap()
 }
 
-fn pay(db: &Connection, id: &str, cents: i64) {
+fn pay(db: &Db, id: &str, cents: i64) {
     let settlement = Settlement {
         id: ReserveId::new(id),
         cost: Usd::from_cents(cents),

@@ -25,6 +25,20 @@ pub enum HubError {
         #[source]
         source: rusqlite::Error,
     },
+    /// A later build has written the store.
+    #[error(
+        "the store {} was written by a newer codebutler (version {found} of its tables, \
+         this one knows {known}); use the newer one",
+        path.display()
+    )]
+    Newer {
+        /// Which file.
+        path: PathBuf,
+        /// The version that it has.
+        found: u32,
+        /// The newest that this build knows.
+        known: u32,
+    },
     /// The address cannot be listened on.
     #[error("cannot listen on {address}")]
     Listen {
@@ -69,6 +83,9 @@ pub enum Trouble {
     /// Slack does not answer; the caller should try again.
     #[error("Slack does not answer")]
     Away,
+    /// What was asked of the store panicked; it was undone.
+    #[error("a change panicked")]
+    Panicked,
     /// The store's thread is gone, or its last commit failed.
     #[error("the store is closed")]
     Closed,

@@ -14,12 +14,13 @@ use std::{
 
 use axum::{
     Router,
+    extract::State,
     http::StatusCode,
     middleware,
     routing::{any, get, post},
 };
 use butler_policy::Redactor;
-use butler_protocol::{LogLine, UserId};
+use butler_protocol::{Clock, LogLine, UserId};
 use futures_util::future::BoxFuture;
 use tokio::{net::TcpListener, sync::broadcast, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
@@ -40,7 +41,7 @@ use crate::{
     presence::Presence,
     relay::{self, Relay},
     serve,
-    store::Store,
+    store::{Store, StoreThreads, db::system_clock},
     web_api::{self, file_transfer, response_url},
     workspace::decide::Rules,
 };
@@ -77,6 +78,8 @@ pub struct HubConfig {
     pub reachable: bool,
     /// Whether another port will not do when this one is taken.
     pub exact: bool,
+    /// What time it is.
+    pub clock: Clock,
 }
 
 impl HubConfig {
@@ -95,6 +98,7 @@ impl HubConfig {
             relay: None,
             reachable: false,
             exact: false,
+            clock: system_clock(),
         }
     }
 }
@@ -106,6 +110,7 @@ pub struct Hub {
     live_log: Arc<LiveLog>,
     server: JoinHandle<()>,
     relay: Option<JoinHandle<()>>,
+    store: StoreThreads,
 }
 
 impl Hub {
@@ -125,11 +130,12 @@ impl Hub {
             let (notices, _) = broadcast::channel(4096);
             let dir = config.data_dir.clone();
             let said = notices.clone();
+            let clock = config.clock;
             let opened = tokio::task::spawn_blocking(move || {
-                let store = Store::open(&dir, said)?;
-                Ok::<_, HubError>((store, lock(&dir)?))
+                let (store, threads) = Store::open(&dir, clock, said)?;
+                Ok::<_, HubError>((store, threads, lock(&dir)?))
             });
-            let (store, lock) = opened
+            let (store, threads, lock) = opened
                 .await
                 .map_err(|_| HubError::Step(crate::Trouble::Closed))??;
             let own_name = store.write(|tx| tokens::own_name(tx.db())).await?;
@@ -180,6 +186,7 @@ impl Hub {
                 live_log,
                 server,
                 relay,
+                store: threads,
             })
         })
     }
@@ -196,6 +203,11 @@ impl Hub {
         move |line| log.add(line)
     }
 
+    #[cfg(test)]
+    pub(crate) fn store(&self) -> &Store {
+        self.store.store()
+    }
+
     /// Waits until it has stopped; cancel the token it was started with first.
     pub async fn wait(self) {
         // A panic of the server was already reported by the runtime.
@@ -203,6 +215,7 @@ impl Hub {
         if let Some(relay) = self.relay {
             let _ = relay.await;
         }
+        self.store.close().await;
     }
 }
 
@@ -281,6 +294,14 @@ async fn listen(wished: SocketAddr, ports: u16) -> Result<TcpListener, HubError>
     })
 }
 
+/// Whether the hub can do its work: serve, read its store and write to it.
+async fn health(State(app): State<Arc<App>>) -> (StatusCode, String) {
+    match app.store.check().await {
+        Ok(()) => (StatusCode::OK, "ok\n".to_owned()),
+        Err(trouble) => (StatusCode::SERVICE_UNAVAILABLE, format!("{trouble}\n")),
+    }
+}
+
 async fn nowhere() -> (StatusCode, &'static str) {
     let said = "There is nothing at this address. The workspace is at /\n";
     (StatusCode::NOT_FOUND, said)
@@ -307,7 +328,7 @@ fn router(app: Arc<App>) -> Router {
         .merge(live_log::agent_routes())
         .merge(file_transfer::routes())
         .route("/respond/{key}", post(response_url::handle))
-        .route("/healthz", get(|| async { "ok\n" }))
+        .route("/healthz", get(health))
         .merge(people)
         .fallback(nowhere)
         .with_state(app)

@@ -5,11 +5,12 @@ pub(crate) mod names;
 pub(crate) mod tokens;
 
 use butler_protocol::{ChannelId, Epoch, Role, Sha256Hex, UserId, fault};
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{OptionalExtension, params};
 
 use crate::{
     error::{Trouble, refuse},
     log::notice::AgentKey,
+    store::db::Db,
 };
 
 /// One role of one repo.
@@ -39,7 +40,7 @@ pub(crate) enum Identity {
 }
 
 /// Finds whom a token belongs to.
-pub(crate) fn of_token(db: &Connection, token: &str) -> Result<Option<Identity>, Trouble> {
+pub(crate) fn of_token(db: &Db, token: &str) -> Result<Option<Identity>, Trouble> {
     let hash = Sha256Hex::of(token);
     let found = db
         .prepare_cached("SELECT kind, agent, person FROM tokens WHERE sha256 = ?1")?
@@ -65,7 +66,7 @@ pub(crate) fn of_token(db: &Connection, token: &str) -> Result<Option<Identity>,
     })
 }
 
-fn agent_by_key(db: &Connection, key: AgentKey) -> Result<Agent, Trouble> {
+fn agent_by_key(db: &Db, key: AgentKey) -> Result<Agent, Trouble> {
     let (repo, role): (String, String) = db
         .prepare_cached("SELECT repo, role FROM agents WHERE id = ?1")?
         .query_row([key], |row| Ok((row.get(0)?, row.get(1)?)))?;
@@ -76,7 +77,7 @@ fn agent_by_key(db: &Connection, key: AgentKey) -> Result<Agent, Trouble> {
 }
 
 /// A person by id.
-pub(crate) fn person_by_id(db: &Connection, id: &str) -> Result<Option<Person>, Trouble> {
+pub(crate) fn person_by_id(db: &Db, id: &str) -> Result<Option<Person>, Trouble> {
     Ok(db
         .prepare_cached("SELECT name FROM people WHERE id = ?1")?
         .query_row([id], |row| {
@@ -90,7 +91,7 @@ pub(crate) fn person_by_id(db: &Connection, id: &str) -> Result<Option<Person>, 
 
 impl Agent {
     /// Refuses a channel of another repo as if it did not exist.
-    pub(crate) fn may_use(&self, db: &Connection, channel: &ChannelId) -> Result<(), Trouble> {
+    pub(crate) fn may_use(&self, db: &Db, channel: &ChannelId) -> Result<(), Trouble> {
         let repo: Option<String> = db
             .prepare_cached("SELECT repo FROM channels WHERE id = ?1")?
             .query_row([channel.as_str()], |row| row.get(0))
@@ -104,7 +105,7 @@ impl Agent {
 
     /// Refuses a process that a newer one has replaced. Slack's own SDKs send no
     /// epoch; for them only the socket is fenced.
-    pub(crate) fn check_epoch(&self, db: &Connection, epoch: Option<Epoch>) -> Result<(), Trouble> {
+    pub(crate) fn check_epoch(&self, db: &Db, epoch: Option<Epoch>) -> Result<(), Trouble> {
         let Some(epoch) = epoch else { return Ok(()) };
         if epoch < self.current_epoch(db)? {
             return refuse("stale_epoch");
@@ -113,7 +114,7 @@ impl Agent {
     }
 
     /// The epoch of the newest connection.
-    pub(crate) fn current_epoch(&self, db: &Connection) -> Result<Epoch, Trouble> {
+    pub(crate) fn current_epoch(&self, db: &Db) -> Result<Epoch, Trouble> {
         let epoch: i64 = db
             .prepare_cached("SELECT epoch FROM agents WHERE id = ?1")?
             .query_row([self.key], |row| row.get(0))?;
@@ -121,7 +122,7 @@ impl Agent {
     }
 
     /// A newer connection: the next epoch.
-    pub(crate) fn raise_epoch(&self, db: &Connection, now_ms: i64) -> Result<Epoch, Trouble> {
+    pub(crate) fn raise_epoch(&self, db: &Db, now_ms: i64) -> Result<Epoch, Trouble> {
         fault("hub.before-epoch");
         let epoch: i64 = db
             .prepare_cached(

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use butler_protocol::{ChannelId, Role, StampKind, ThreadId, fault};
 use butler_slack::EnvelopeKind;
-use rusqlite::{Connection, Row, params};
+use rusqlite::{Row, params};
 use serde_json::{Value, json};
 
 use crate::{
@@ -17,7 +17,7 @@ use crate::{
     identity::names::{APP, BOT_USER, TEAM},
     log::notice::{AgentKey, LoggedEvent, Notice},
     presence::activity,
-    store::tx::{Tx, now_ms},
+    store::{db::Db, tx::Tx},
     workspace::stops,
 };
 
@@ -38,7 +38,7 @@ pub(crate) struct Happening {
 
 /// Appends to the log and queues a delivery for every other role of the channel.
 pub(crate) fn append(tx: &mut Tx<'_>, what: Happening) -> Result<u64, Trouble> {
-    let at_ms = now_ms();
+    let at_ms = tx.db().now_ms();
     let (to, active) = match what.stamp {
         StampKind::Stop => {
             let halt = stops::halt(tx.db(), &what.thread, at_ms)?;
@@ -104,7 +104,7 @@ pub(crate) fn append(tx: &mut Tx<'_>, what: Happening) -> Result<u64, Trouble> {
 
 /// One delivery for every role of the channel's repo but the one that caused it.
 fn queue(
-    db: &Connection,
+    db: &Db,
     seq: i64,
     channel: &ChannelId,
     root: &str,
@@ -171,7 +171,7 @@ pub(crate) fn acknowledged(agent: AgentKey, envelope_id: &str) -> Option<u64> {
 
 /// What an agent has not acknowledged yet, above `after`, oldest first.
 pub(crate) fn undelivered(
-    db: &Connection,
+    db: &Db,
     agent: AgentKey,
     after: u64,
 ) -> Result<Vec<(u64, String)>, Trouble> {
@@ -186,7 +186,7 @@ pub(crate) fn undelivered(
 }
 
 /// One event of the log.
-pub(crate) fn event(db: &Connection, seq: u64) -> Result<LoggedEvent, Trouble> {
+pub(crate) fn event(db: &Db, seq: u64) -> Result<LoggedEvent, Trouble> {
     Ok(db
         .prepare_cached(
             "SELECT seq, channel, root, from_role, kind, frame, at_ms FROM events WHERE seq = ?1",
@@ -195,11 +195,7 @@ pub(crate) fn event(db: &Connection, seq: u64) -> Result<LoggedEvent, Trouble> {
 }
 
 /// Events above `after`, oldest first, at most `limit`.
-pub(crate) fn events_after(
-    db: &Connection,
-    after: u64,
-    limit: u32,
-) -> Result<Vec<LoggedEvent>, Trouble> {
+pub(crate) fn events_after(db: &Db, after: u64, limit: u32) -> Result<Vec<LoggedEvent>, Trouble> {
     let mut statement = db.prepare_cached(
         "SELECT seq, channel, root, from_role, kind, frame, at_ms FROM events
          WHERE seq > ?1 ORDER BY seq LIMIT ?2",
@@ -227,7 +223,7 @@ fn read_event(row: &Row<'_>) -> rusqlite::Result<LoggedEvent> {
 }
 
 /// Forgets a delivery; refused when a newer process speaks for the agent.
-pub(crate) fn acknowledge(db: &Connection, agent: AgentKey, seq: u64) -> Result<(), Trouble> {
+pub(crate) fn acknowledge(db: &Db, agent: AgentKey, seq: u64) -> Result<(), Trouble> {
     fault("hub.before-ack");
     db.prepare_cached("DELETE FROM deliveries WHERE agent = ?1 AND seq = ?2")?
         .execute(params![agent, i64::try_from(seq).unwrap_or(i64::MAX)])?;

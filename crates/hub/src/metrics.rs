@@ -3,18 +3,18 @@
 use std::{fmt::Write as _, sync::Arc};
 
 use axum::extract::State;
-use rusqlite::Connection;
 
 use crate::{
     error::{Trouble, refusal::Refusal},
     hub::app::App,
+    store::db::Db,
 };
 
 pub(crate) async fn handle(State(app): State<Arc<App>>) -> Result<String, Refusal> {
     Ok(app.store.read(render).await?)
 }
 
-fn render(db: &Connection) -> Result<String, Trouble> {
+fn render(db: &Db) -> Result<String, Trouble> {
     let mut out = String::new();
     let counts = [
         (

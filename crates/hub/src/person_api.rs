@@ -3,6 +3,7 @@
 
 pub(crate) mod edits;
 pub(crate) mod guard;
+pub(crate) mod live;
 pub(crate) mod message_form;
 pub(crate) mod person_actions;
 pub(crate) mod view_api;
@@ -20,7 +21,6 @@ use butler_protocol::{ChannelId, MessageTs, ThreadId};
 use futures_util::{Stream, StreamExt};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tokio::sync::broadcast::error::RecvError;
 
 use crate::{
     error::refusal::Refusal,
@@ -29,9 +29,9 @@ use crate::{
         self,
         notice::{LoggedEvent, Notice, Shake},
     },
-    person_api::{guard::Somebody, person_actions::Press},
+    person_api::{guard::Somebody, live::heard, person_actions::Press},
     presence,
-    store::tx::now_ms,
+    store::db::Db,
     views::overview::{self, Window},
     workspace::{channels, decide, ephemeral, read},
 };
@@ -232,7 +232,7 @@ async fn agents(State(app): State<Arc<App>>, _somebody: Somebody) -> Answer {
     let online = app.presence.online();
     let all = app
         .store
-        .read(move |db| presence::team(db, None, &online, now_ms()))
+        .read(move |db| presence::team(db, None, &online, db.now_ms()))
         .await?;
     Ok(Json(
         json!({"ok": true, "agents": all, "version": app.version}),
@@ -257,10 +257,10 @@ async fn events(
         .get("last-event-id")
         .and_then(|value| value.to_str().ok()?.parse().ok())
         .or(since.after);
-    let mut notices = app.notices.subscribe();
+    let notices = app.notices.subscribe();
     let missed = match last {
         Some(after) => {
-            let look = move |db: &rusqlite::Connection| log::events_after(db, after, 1000);
+            let look = move |db: &Db| log::events_after(db, after, 1000);
             app.store.read(look).await?
         }
         None => Vec::new(),
@@ -268,34 +268,17 @@ async fn events(
     let already = missed.last().map_or(0, |event| event.seq);
     let cancel = app.cancel.clone();
     let old = futures_util::stream::iter(missed.into_iter().map(|event| told(&event)));
-    let (sender, receiver) = tokio::sync::mpsc::channel(64);
-    tokio::spawn(async move {
-        loop {
-            let notice = tokio::select! {
-                () = cancel.cancelled() => return,
-                () = sender.closed() => return,
-                notice = notices.recv() => notice,
-            };
-            let event = match notice {
-                Ok(notice) => match &*notice {
-                    Notice::Event(event) if event.seq > already => told(event),
-                    Notice::Page { channel, root } => page_changed(channel, root),
-                    Notice::Presence => SseEvent::default().event("agents").data("{}"),
-                    Notice::Whisper { to, message } if *to == person.id => whispered(message),
-                    _ => continue,
-                },
-                // Too slow: the page must look at everything again.
-                Err(RecvError::Lagged(_)) => SseEvent::default().event("reload").data("{}"),
-                Err(RecvError::Closed) => return,
-            };
-            if sender.send(event).await.is_err() {
-                return;
-            }
-        }
-    });
-    let live = futures_util::stream::unfold(receiver, |mut receiver| async move {
-        receiver.recv().await.map(|event| (event, receiver))
-    });
+    let live = heard(
+        notices,
+        cancel,
+        move |notice: &Arc<Notice>| match &**notice {
+            Notice::Event(event) if event.seq > already => Some(told(event)),
+            Notice::Page { channel, root } => Some(page_changed(channel, root)),
+            Notice::Presence => Some(SseEvent::default().event("agents").data("{}")),
+            Notice::Whisper { to, message } if *to == person.id => Some(whispered(message)),
+            _ => None,
+        },
+    );
     Ok(Sse::new(old.chain(live).map(Ok)).keep_alive(KeepAlive::default()))
 }
 

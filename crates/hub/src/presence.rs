@@ -9,13 +9,14 @@ use std::{
 };
 
 use butler_protocol::{Role, ThreadId};
-use rusqlite::{Connection, params};
+use rusqlite::params;
 use serde::Serialize;
 
 use crate::{
     error::Trouble,
     hub::app::App,
     log::notice::{AgentKey, Notice},
+    store::db::Db,
 };
 
 /// Open sockets per agent.
@@ -96,7 +97,7 @@ pub(crate) struct Job {
 
 /// The team of one repo, or of all of them, in the roles' order.
 pub(crate) fn team(
-    db: &Connection,
+    db: &Db,
     repo: Option<&str>,
     online: &HashSet<AgentKey>,
     now_ms: i64,
@@ -133,7 +134,7 @@ pub(crate) fn team(
     Ok(members)
 }
 
-fn jobs(db: &Connection, repo: &str, role: Role, now_ms: i64) -> Result<Vec<Job>, Trouble> {
+fn jobs(db: &Db, repo: &str, role: Role, now_ms: i64) -> Result<Vec<Job>, Trouble> {
     let mut statement = db.prepare_cached(
         "SELECT activity.channel, root, step, since_ms FROM activity
          JOIN channels ON channels.id = activity.channel

@@ -36,6 +36,7 @@ use tokio::sync::{Notify, watch};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use url::Url;
 
+use crate::store::db::Db;
 use crate::{HubError, identity::Person, store::Store};
 
 pub(crate) use self::receive::interactions::respond;
@@ -148,7 +149,7 @@ impl Relay {
 }
 
 /// Whether a store mirrors a workspace of Slack.
-pub(crate) fn is_mirror(db: &rusqlite::Connection) -> Result<bool, crate::Trouble> {
+pub(crate) fn is_mirror(db: &Db) -> Result<bool, crate::Trouble> {
     Ok(channels::recall(db, "team")?.is_some())
 }
 

@@ -9,6 +9,7 @@
 //! No clock, no disk, no network, no async. Everything that crosses a process
 //! boundary serialises, and what was serialised by an older build still reads.
 
+mod clock;
 mod control;
 mod decision;
 mod fault;
@@ -25,6 +26,7 @@ mod talk;
 mod tool;
 mod visible;
 
+pub use clock::Clock;
 pub use control::{
     Activity, ActivityState, BodyRef, BudgetRefusal, CallLimit, DecisionView, Epoch, RecordBatch,
     Reservation, ReserveAnswer, Settlement, Stamp, StampKind,

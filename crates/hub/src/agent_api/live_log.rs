@@ -23,10 +23,13 @@ use butler_protocol::{LogBatch, LogLevel, LogLine};
 use futures_util::StreamExt;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tokio::sync::broadcast::{self, error::RecvError};
+use tokio::sync::broadcast;
 
 use crate::{
-    agent_api::Caller, error::refusal::Refusal, hub::app::App, person_api::guard::Somebody,
+    agent_api::Caller,
+    error::refusal::Refusal,
+    hub::app::App,
+    person_api::{guard::Somebody, live::heard},
     workspace::gate,
 };
 
@@ -169,34 +172,13 @@ async fn show(
 /// What there is, then what comes, as events called `line`.
 fn live(app: &Arc<App>, wanted: Wanted) -> Response {
     // Listening comes first: nothing falls between the two.
-    let mut news = app.live_log.news.subscribe();
+    let news = app.live_log.news.subscribe();
     let old = app.live_log.newest(&wanted);
     let seen = old
         .last()
         .map_or(wanted.after.unwrap_or(0), |line| line.seq);
-    let (sender, receiver) = tokio::sync::mpsc::channel(64);
-    let cancel = app.cancel.clone();
-    tokio::spawn(async move {
-        loop {
-            let line = tokio::select! {
-                () = cancel.cancelled() => return,
-                () = sender.closed() => return,
-                line = news.recv() => line,
-            };
-            let event = match line {
-                Ok(line) if line.seq > seen && wanted.fits(&line) => told(&line),
-                Ok(_) => continue,
-                // Too slow: some lines are lost to this reader.
-                Err(RecvError::Lagged(_)) => SseEvent::default().event("reload").data("{}"),
-                Err(RecvError::Closed) => return,
-            };
-            if sender.send(event).await.is_err() {
-                return;
-            }
-        }
-    });
-    let new = futures_util::stream::unfold(receiver, |mut receiver| async move {
-        receiver.recv().await.map(|event| (event, receiver))
+    let new = heard(news, app.cancel.clone(), move |line: &Arc<Numbered>| {
+        (line.seq > seen && wanted.fits(line)).then(|| told(line))
     });
     let old: Vec<SseEvent> = old.iter().map(|line| told(line)).collect();
     let all = futures_util::stream::iter(old).chain(new);

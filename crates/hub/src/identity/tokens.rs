@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, path::Path};
 
 use butler_protocol::{ChannelId, Role, Secret, Sha256Hex, UserId};
 use data_encoding::BASE32_NOPAD;
-use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
+use rusqlite::{OptionalExtension, params};
 
 use crate::{
     budget::{self, Caps},
@@ -15,7 +15,10 @@ use crate::{
         names::{channel_name, id_of},
     },
     relay::{self, RepoChannel},
-    store::{self, tx::now_ms},
+    store::{
+        db::{Db, system_clock},
+        file::StoreFile,
+    },
     workspace::channels,
 };
 
@@ -25,7 +28,7 @@ const LINK_LIFE_MS: i64 = 15 * 60 * 1000;
 /// The tokens of one hub.
 #[derive(Debug)]
 pub struct Tokens {
-    db: Connection,
+    db: Db,
 }
 
 /// What the agents of one repo need.
@@ -62,7 +65,7 @@ impl Tokens {
     /// When the folder or the file cannot be used.
     pub fn open(data_dir: &Path) -> Result<Self, HubError> {
         Ok(Self {
-            db: store::connect_in(data_dir)?,
+            db: StoreFile::in_folder(data_dir, system_clock())?.open()?,
         })
     }
 
@@ -162,7 +165,7 @@ impl Tokens {
                 params![
                     Sha256Hex::of(&code).as_str(),
                     user.as_str(),
-                    now_ms() + LINK_LIFE_MS
+                    db.now_ms() + LINK_LIFE_MS
                 ],
             )?;
             Ok(Secret::new(code))
@@ -181,20 +184,15 @@ impl Tokens {
     }
 
     /// One transaction that waits for the hub's own writer.
-    fn within<T>(
-        &mut self,
-        work: impl FnOnce(&Connection) -> Result<T, Trouble>,
-    ) -> Result<T, Trouble> {
-        let transaction = self
-            .db
-            .transaction_with_behavior(TransactionBehavior::Immediate)?;
-        let outcome = work(&transaction)?;
+    fn within<T>(&mut self, work: impl FnOnce(&Db) -> Result<T, Trouble>) -> Result<T, Trouble> {
+        let transaction = self.db.begin()?;
+        let outcome = work(&self.db)?;
         transaction.commit()?;
         Ok(outcome)
     }
 }
 
-fn ensure_channel(db: &Connection, repo: &str, wanted: &str) -> Result<ChannelId, Trouble> {
+fn ensure_channel(db: &Db, repo: &str, wanted: &str) -> Result<ChannelId, Trouble> {
     let known: Option<String> = db
         .query_row(
             "SELECT id FROM channels WHERE repo = ?1 ORDER BY created_ms, id LIMIT 1",
@@ -220,7 +218,7 @@ fn ensure_channel(db: &Connection, repo: &str, wanted: &str) -> Result<ChannelId
     Err(Trouble::Refused("name_taken"))
 }
 
-fn ensure_agent(db: &Connection, repo: &str, role: Role) -> Result<AgentTokens, Trouble> {
+fn ensure_agent(db: &Db, repo: &str, role: Role) -> Result<AgentTokens, Trouble> {
     db.execute(
         "INSERT OR IGNORE INTO agents (repo, role) VALUES (?1, ?2)",
         params![repo, role.as_str()],
@@ -249,17 +247,17 @@ fn ensure_agent(db: &Connection, repo: &str, role: Role) -> Result<AgentTokens, 
     })
 }
 
-fn ensure_user(db: &Connection, name: &str) -> Result<UserId, Trouble> {
+fn ensure_user(db: &Db, name: &str) -> Result<UserId, Trouble> {
     let id = id_of('U', &["person", name]);
     db.execute(
         "INSERT OR IGNORE INTO people (id, name, created_ms) VALUES (?1, ?2, ?3)",
-        params![id, name, now_ms()],
+        params![id, name, db.now_ms()],
     )?;
     Ok(UserId::new(id))
 }
 
 fn issue(
-    db: &Connection,
+    db: &Db,
     prefix: &str,
     kind: &str,
     agent: Option<i64>,
@@ -285,7 +283,7 @@ pub(crate) fn random_text() -> String {
 
 /// The name under which browsers keep their session, made once per store. It is
 /// not to be guessed: who knows it can have the cookie sent to another port.
-pub(crate) fn own_name(db: &Connection) -> Result<String, Trouble> {
+pub(crate) fn own_name(db: &Db) -> Result<String, Trouble> {
     let fresh = random_text()[..20].to_ascii_lowercase();
     db.execute(
         "INSERT OR IGNORE INTO own_values (name, value) VALUES ('own_name', ?1)",
@@ -296,10 +294,10 @@ pub(crate) fn own_name(db: &Connection) -> Result<String, Trouble> {
 }
 
 /// Whether a login code is good; it stays so.
-pub(crate) fn knows_code(db: &Connection, code: &str) -> Result<bool, Trouble> {
+pub(crate) fn knows_code(db: &Db, code: &str) -> Result<bool, Trouble> {
     let sql = "SELECT EXISTS (SELECT 1 FROM login_codes WHERE sha256 = ?1 AND expires_ms > ?2)";
     let hash = Sha256Hex::of(code);
-    Ok(db.query_row(sql, params![hash.as_str(), now_ms()], |row| row.get(0))?)
+    Ok(db.query_row(sql, params![hash.as_str(), db.now_ms()], |row| row.get(0))?)
 }
 
 /// What is kept of a session: it is good under one name only.
@@ -309,14 +307,14 @@ pub(crate) fn session_hash(session: &str, host: &str) -> Sha256Hex {
 
 /// Uses a login code up and opens a session for its person, under this name.
 pub(crate) fn use_code(
-    db: &Connection,
+    db: &Db,
     code: &str,
     host: &str,
 ) -> Result<Option<(Person, String)>, Trouble> {
     let person: Option<String> = db
         .query_row(
             "DELETE FROM login_codes WHERE sha256 = ?1 AND expires_ms > ?2 RETURNING person",
-            params![Sha256Hex::of(code).as_str(), now_ms()],
+            params![Sha256Hex::of(code).as_str(), db.now_ms()],
             |row| row.get(0),
         )
         .optional()?;
@@ -333,22 +331,18 @@ pub(crate) fn use_code(
         params![
             session_hash(&session, host).as_str(),
             person.id.as_str(),
-            now_ms() + LIFE_MS
+            db.now_ms() + LIFE_MS
         ],
     )?;
     Ok(Some((person, session)))
 }
 
 /// Whose session a cookie is.
-pub(crate) fn of_session(
-    db: &Connection,
-    cookie: &str,
-    host: &str,
-) -> Result<Option<Person>, Trouble> {
+pub(crate) fn of_session(db: &Db, cookie: &str, host: &str) -> Result<Option<Person>, Trouble> {
     let person: Option<String> = db
         .prepare_cached("SELECT person FROM sessions WHERE sha256 = ?1 AND expires_ms > ?2")?
         .query_row(
-            params![session_hash(cookie, host).as_str(), now_ms()],
+            params![session_hash(cookie, host).as_str(), db.now_ms()],
             |row| row.get(0),
         )
         .optional()?;

@@ -3,7 +3,6 @@
 use std::collections::{HashMap, HashSet};
 
 use butler_protocol::{ChannelId, ThreadId};
-use rusqlite::Connection;
 use serde_json::Value;
 
 use super::layout::Around;
@@ -20,7 +19,7 @@ use crate::{
     identity::Person,
     log::notice::AgentKey,
     presence,
-    store::tx::now_ms,
+    store::db::Db,
     views::overview::{self, Window},
     workspace::{channels, ephemeral, files, read},
 };
@@ -54,7 +53,7 @@ impl Reader {
     }
 
     /// What texts are read with: everybody's name, and the hub's port.
-    pub(super) fn names(&self, db: &Connection) -> Result<Names, Trouble> {
+    pub(super) fn names(&self, db: &Db) -> Result<Names, Trouble> {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let users = channels::users(db)?;
         let named = users
@@ -64,9 +63,9 @@ impl Reader {
     }
 
     /// What stands around a page; the team of one repo, or nobody's.
-    pub(super) fn around(self, db: &Connection, repo: Option<&str>) -> Result<Around, Trouble> {
+    pub(super) fn around(self, db: &Db, repo: Option<&str>) -> Result<Around, Trouble> {
         let team = match repo {
-            Some(repo) => presence::team(db, Some(repo), &self.online, now_ms())?,
+            Some(repo) => presence::team(db, Some(repo), &self.online, db.now_ms())?,
             None => Vec::new(),
         };
         Ok(Around {
@@ -141,7 +140,7 @@ pub(super) async fn thread(
 }
 
 /// The text of small text files, so that code is read where it was posted.
-fn snippets(db: &Connection, messages: &[Value]) -> Result<HashMap<String, String>, Trouble> {
+fn snippets(db: &Db, messages: &[Value]) -> Result<HashMap<String, String>, Trouble> {
     let mut found = HashMap::new();
     let all = messages
         .iter()

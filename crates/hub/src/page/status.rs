@@ -4,12 +4,12 @@ use butler_protocol::{ActivityState, Role, ThreadId};
 use maud::{Markup, html};
 
 use crate::page::render::emoji;
-use crate::{presence::Member, store::tx::now_ms, views::overview::ThreadView};
+use crate::{presence::Member, views::overview::ThreadView};
 
 /// "Coder · running cargo test · 0:42 · $0.18 of $5.00", and Stop where people
 /// can say it.
 pub(super) fn card(view: &ThreadView, here: bool) -> Markup {
-    let now = now_ms();
+    let now = view.at_ms;
     let working: Vec<_> = view.activity.iter().filter(|s| s.works(now)).collect();
     let parked: Vec<_> = view
         .activity

@@ -10,7 +10,6 @@ use axum::{
 };
 use butler_protocol::{ChannelId, MessageTs, StampKind, ThreadId};
 use butler_slack::{EnvelopeKind, mrkdwn};
-use rusqlite::Connection;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -23,6 +22,7 @@ use crate::{
     },
     log::{self, Happening},
     person_api::{guard::Somebody, person_actions},
+    store::db::Db,
     web_api::response_url,
     workspace::{
         channels,
@@ -106,7 +106,7 @@ async fn delete(
 
 /// A message that this person wrote.
 fn own(
-    db: &Connection,
+    db: &Db,
     person: &Person,
     channel: &ChannelId,
     ts: &MessageTs,
@@ -178,7 +178,7 @@ async fn command(
 
 /// Who typed the command that has this place in the log.
 pub(crate) fn commander(
-    db: &Connection,
+    db: &Db,
     channel: &ChannelId,
     place: &str,
 ) -> Result<Option<butler_protocol::UserId>, Trouble> {

@@ -9,7 +9,6 @@ use axum::{
     routing::get,
 };
 use butler_protocol::{ChannelId, MessageTs, ThreadId};
-use rusqlite::Connection;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -18,7 +17,7 @@ use crate::{
     error::{Trouble, refusal::Refusal},
     hub::app::App,
     person_api::guard::Somebody,
-    store::tx::now_ms,
+    store::db::Db,
     views::{
         bill, board,
         overview::{self, Window},
@@ -53,7 +52,7 @@ async fn threads(
 ) -> Answer {
     let look = app
         .store
-        .read(move |db| board::threads(db, place.channel.as_ref(), now_ms()));
+        .read(move |db| board::threads(db, place.channel.as_ref(), db.now_ms()));
     Ok(Json(json!({"ok": true, "threads": look.await?})))
 }
 
@@ -66,7 +65,7 @@ async fn cost(State(app): State<Arc<App>>, _somebody: Somebody) -> Answer {
     let caps = app.rules.caps.clone();
     let look = app
         .store
-        .read(move |db| bill::bill(db, None, &caps, &budget::day_of(now_ms())));
+        .read(move |db| bill::bill(db, None, &caps, &budget::day_of(db.now_ms())));
     Ok(Json(json!({"ok": true, "cost": look.await?})))
 }
 
@@ -74,7 +73,7 @@ async fn thread_cost(State(app): State<Arc<App>>, _somebody: Somebody, Path(at):
     let caps = app.rules.caps.clone();
     let look = app.store.read(move |db| {
         let thread = thread_of(db, at)?;
-        bill::bill(db, Some(&thread), &caps, &budget::day_of(now_ms()))
+        bill::bill(db, Some(&thread), &caps, &budget::day_of(db.now_ms()))
     });
     Ok(Json(json!({"ok": true, "cost": look.await?})))
 }
@@ -96,7 +95,7 @@ async fn pull(State(app): State<Arc<App>>, _somebody: Somebody, Path(at): Thread
 }
 
 /// The thread that a message is in.
-fn thread_of(db: &Connection, (channel, ts): (ChannelId, MessageTs)) -> Result<ThreadId, Trouble> {
+fn thread_of(db: &Db, (channel, ts): (ChannelId, MessageTs)) -> Result<ThreadId, Trouble> {
     channels::get(db, &channel)?;
     let root = message::root_of(db, &channel, &ts)?;
     Ok(ThreadId::new(channel, root))

@@ -2,9 +2,10 @@
 //! agents decide alike whom a person's unaddressed message is for.
 
 use butler_protocol::{Activity, ActivityState, Role, ThreadId};
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{OptionalExtension, params};
 use serde::Serialize;
 
+use crate::store::db::Db;
 use crate::{error::Trouble, workspace::stops};
 
 /// One role's last word about one thread.
@@ -46,11 +47,7 @@ pub(crate) fn active_of(standings: &[Status], now_ms: i64) -> Option<Role> {
 
 /// The role that a person stopped in a thread, until somebody has gone on there;
 /// else [`active_of`]. What was begun before a stop may still report its work.
-pub(crate) fn active(
-    db: &Connection,
-    thread: &ThreadId,
-    now_ms: i64,
-) -> Result<Option<Role>, Trouble> {
+pub(crate) fn active(db: &Db, thread: &ThreadId, now_ms: i64) -> Result<Option<Role>, Trouble> {
     match stops::stopped(db, thread)? {
         None => Ok(active_of(&standings(db, thread)?, now_ms)),
         stopped => Ok(stopped),
@@ -58,7 +55,7 @@ pub(crate) fn active(
 }
 
 /// The roles that work or sleep in a thread, the last that took it up first.
-pub(crate) fn busy(db: &Connection, thread: &ThreadId, now_ms: i64) -> Result<Vec<Role>, Trouble> {
+pub(crate) fn busy(db: &Db, thread: &ThreadId, now_ms: i64) -> Result<Vec<Role>, Trouble> {
     let mut busy = standings(db, thread)?;
     busy.retain(|status| status.works(now_ms) || status.state == ActivityState::Parked);
     busy.sort_by_key(|status| std::cmp::Reverse(status.since_ms));
@@ -66,7 +63,7 @@ pub(crate) fn busy(db: &Connection, thread: &ThreadId, now_ms: i64) -> Result<Ve
 }
 
 /// Nobody is at work in the thread any more.
-pub(crate) fn rest(db: &Connection, thread: &ThreadId) -> Result<(), Trouble> {
+pub(crate) fn rest(db: &Db, thread: &ThreadId) -> Result<(), Trouble> {
     db.prepare_cached(
         "UPDATE activity SET state = 'idle', step = NULL WHERE channel = ?1 AND root = ?2",
     )?
@@ -75,7 +72,7 @@ pub(crate) fn rest(db: &Connection, thread: &ThreadId) -> Result<(), Trouble> {
 }
 
 /// What every role last said about a thread.
-pub(crate) fn standings(db: &Connection, thread: &ThreadId) -> Result<Vec<Status>, Trouble> {
+pub(crate) fn standings(db: &Db, thread: &ThreadId) -> Result<Vec<Status>, Trouble> {
     let mut statement = db.prepare_cached(
         "SELECT role, state, step, since_ms, heard_ms, lease_ms FROM activity
          WHERE channel = ?1 AND root = ?2",
@@ -112,12 +109,7 @@ pub(crate) fn standings(db: &Connection, thread: &ThreadId) -> Result<Vec<Status
 }
 
 /// Writes a role's word down; true when its state is a new one.
-pub(crate) fn note(
-    db: &Connection,
-    role: Role,
-    activity: &Activity,
-    now_ms: i64,
-) -> Result<bool, Trouble> {
+pub(crate) fn note(db: &Db, role: Role, activity: &Activity, now_ms: i64) -> Result<bool, Trouble> {
     let thread = &activity.thread;
     let state = state_word(activity.state);
     let before: Option<String> = db

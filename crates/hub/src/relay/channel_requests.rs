@@ -5,15 +5,16 @@
 use std::sync::Arc;
 
 use butler_protocol::ChannelId;
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{OptionalExtension, params};
 use tracing::{info, warn};
 
 use crate::relay::{Relay, RepoChannel, channels};
+use crate::store::db::Db;
 use crate::{HubError, error::Trouble, hub::app::App, store::Store};
 
 /// Writes a request down; one that is fulfilled and has not changed stays so. It is
 /// one statement that everybody repeats at their start.
-pub(crate) fn request(db: &Connection, wanted: &RepoChannel) -> Result<(), Trouble> {
+pub(crate) fn request(db: &Db, wanted: &RepoChannel) -> Result<(), Trouble> {
     db.prepare_cached(
         "INSERT INTO upstream_repos (repo, channel, name, bots, settled) VALUES (?1, ?2, ?3, ?4, 0)
          ON CONFLICT (repo) DO UPDATE SET
@@ -31,7 +32,7 @@ pub(crate) fn request(db: &Connection, wanted: &RepoChannel) -> Result<(), Troub
 }
 
 /// The requests of all repos; only those that wait, or all.
-pub(crate) fn list(db: &Connection, waiting: bool) -> Result<Vec<RepoChannel>, Trouble> {
+pub(crate) fn list(db: &Db, waiting: bool) -> Result<Vec<RepoChannel>, Trouble> {
     let mut statement = db.prepare_cached(
         "SELECT repo, channel, name, bots FROM upstream_repos
          WHERE NOT ?1 OR (NOT settled AND trouble IS NULL) ORDER BY repo",
@@ -49,7 +50,7 @@ pub(crate) fn list(db: &Connection, waiting: bool) -> Result<Vec<RepoChannel>, T
 }
 
 /// Whether a repo has wished for a channel of Slack.
-pub(crate) fn waits(db: &Connection, repo: &str) -> Result<bool, Trouble> {
+pub(crate) fn waits(db: &Db, repo: &str) -> Result<bool, Trouble> {
     let sql = "SELECT EXISTS (SELECT 1 FROM upstream_repos WHERE repo = ?1)";
     Ok(db
         .prepare_cached(sql)?
@@ -57,7 +58,7 @@ pub(crate) fn waits(db: &Connection, repo: &str) -> Result<bool, Trouble> {
 }
 
 /// Why a repo has no channel, when Slack said so.
-pub(crate) fn trouble(db: &Connection, repo: &str) -> Result<Option<String>, Trouble> {
+pub(crate) fn trouble(db: &Db, repo: &str) -> Result<Option<String>, Trouble> {
     let found = db
         .prepare_cached("SELECT trouble FROM upstream_repos WHERE repo = ?1")?
         .query_row([repo], |row| row.get::<_, Option<String>>(0))
@@ -66,7 +67,7 @@ pub(crate) fn trouble(db: &Connection, repo: &str) -> Result<Option<String>, Tro
 }
 
 /// Whether a bot's messages count as those of people in a repo.
-pub(crate) fn allows(db: &Connection, repo: &str, bot: &str) -> Result<bool, Trouble> {
+pub(crate) fn allows(db: &Db, repo: &str, bot: &str) -> Result<bool, Trouble> {
     let bots: Option<String> = db
         .prepare_cached("SELECT bots FROM upstream_repos WHERE repo = ?1")?
         .query_row([repo], |row| row.get(0))

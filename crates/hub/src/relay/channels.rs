@@ -2,7 +2,7 @@
 
 use butler_protocol::ChannelId;
 use butler_slack::SlackError;
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{OptionalExtension, params};
 use serde_json::{Value, json};
 use tracing::{info, warn};
 
@@ -11,7 +11,7 @@ use crate::relay::{channel_requests, send::upstream::Upstream};
 use crate::{
     HubError,
     error::Trouble,
-    store::{Store, tx::now_ms},
+    store::{Store, db::Db},
 };
 
 /// Asks Slack who we are and takes up the channels of the repos. While Slack is
@@ -106,7 +106,7 @@ fn refused(error: &SlackError) -> HubError {
     HubError::Slack(format!("{error}{remedy}"))
 }
 
-fn remembered(db: &Connection) -> Result<Option<Us>, Trouble> {
+fn remembered(db: &Db) -> Result<Option<Us>, Trouble> {
     let (team, user, bot) = (recall(db, "team")?, recall(db, "user")?, recall(db, "bot")?);
     Ok(match (team, user, bot) {
         (Some(team), Some(user), Some(bot)) => Some(Us {
@@ -120,7 +120,7 @@ fn remembered(db: &Connection) -> Result<Option<Us>, Trouble> {
 }
 
 /// A fact about the mirrored workspace.
-pub(crate) fn recall(db: &Connection, key: &str) -> Result<Option<String>, Trouble> {
+pub(crate) fn recall(db: &Db, key: &str) -> Result<Option<String>, Trouble> {
     Ok(db
         .prepare_cached("SELECT value FROM upstream WHERE key = ?1")?
         .query_row([key], |row| row.get(0))
@@ -128,7 +128,7 @@ pub(crate) fn recall(db: &Connection, key: &str) -> Result<Option<String>, Troub
 }
 
 /// Keeps a fact about the mirrored workspace.
-pub(super) fn remember(db: &Connection, key: &str, value: &str) -> Result<(), Trouble> {
+pub(super) fn remember(db: &Db, key: &str, value: &str) -> Result<(), Trouble> {
     db.prepare_cached(
         "INSERT INTO upstream (key, value) VALUES (?1, ?2)
          ON CONFLICT (key) DO UPDATE SET value = excluded.value",
@@ -212,7 +212,7 @@ async fn newest(upstream: &Upstream, channel: &str) -> Result<String, SlackError
     Ok(newest.unwrap_or("0000000000.000000").to_owned())
 }
 
-fn of_repo(db: &Connection, repo: &str) -> Result<Option<ChannelId>, Trouble> {
+fn of_repo(db: &Db, repo: &str) -> Result<Option<ChannelId>, Trouble> {
     let id: Option<String> = db
         .query_row(
             "SELECT id FROM channels WHERE repo = ?1 ORDER BY created_ms, id LIMIT 1",
@@ -225,7 +225,7 @@ fn of_repo(db: &Connection, repo: &str) -> Result<Option<ChannelId>, Trouble> {
 
 /// The channel is the repo's from now on. One that it had before loses it, and
 /// with it its listeners; its messages stay readable on the page.
-fn take_up(db: &Connection, repo: &str, id: &str, name: &str, begins: &str) -> Result<(), Trouble> {
+fn take_up(db: &Db, repo: &str, id: &str, name: &str, begins: &str) -> Result<(), Trouble> {
     db.execute(
         "UPDATE channels SET repo = '' WHERE repo = ?1 AND id <> ?2",
         params![repo, id],
@@ -237,7 +237,7 @@ fn take_up(db: &Connection, repo: &str, id: &str, name: &str, begins: &str) -> R
     db.execute(
         "INSERT INTO channels (id, name, repo, created_ms) VALUES (?1, ?2, ?3, ?4)
          ON CONFLICT (id) DO UPDATE SET name = excluded.name, repo = excluded.repo",
-        params![id, name, repo, now_ms()],
+        params![id, name, repo, db.now_ms()],
     )?;
     if recall(db, &format!("begins {id}"))?.is_none() {
         remember(db, &format!("begins {id}"), begins)?;

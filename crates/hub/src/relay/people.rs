@@ -3,14 +3,14 @@
 use std::sync::PoisonError;
 
 use butler_protocol::UserId;
-use rusqlite::{Connection, params};
+use rusqlite::params;
 use serde_json::{Value, json};
 
 use super::Relay;
 use crate::{
     error::Trouble,
     identity::{Person, person_by_id},
-    store::{Store, tx::now_ms},
+    store::{Store, db::Db},
 };
 
 impl Relay {
@@ -58,11 +58,11 @@ fn name_of(user: &Value, id: &UserId) -> String {
 }
 
 /// Keeps a person; a name that somebody else has gets the id.
-fn keep(db: &Connection, user: &UserId, name: &str) -> Result<Person, Trouble> {
+fn keep(db: &Db, user: &UserId, name: &str) -> Result<Person, Trouble> {
     for name in [name.to_owned(), format!("{name} ({user})")] {
         let kept = db.execute(
             "INSERT INTO people (id, name, created_ms) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING",
-            params![user.as_str(), name, now_ms()],
+            params![user.as_str(), name, db.now_ms()],
         )?;
         if kept > 0 {
             break;

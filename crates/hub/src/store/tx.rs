@@ -1,12 +1,16 @@
-//! What a writer works with: the open transaction, the workspace clock, and what must
-//! be said once the transaction is committed.
+//! What a change works with: the open transaction, the workspace's timestamps, and
+//! what must be said once the transaction is committed.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use butler_protocol::MessageTs;
-use rusqlite::Connection;
+use tracing::error;
 
-use crate::{error::Trouble, log::notice::Notice};
+use crate::{
+    error::Trouble,
+    log::notice::Notice,
+    store::{db::Db, threads::words},
+};
 
 /// Makes message timestamps: unique and rising in the whole workspace, also
 /// when the machine's clock jumps back.
@@ -15,9 +19,9 @@ pub(crate) struct Stamps {
 }
 
 impl Stamps {
-    pub(crate) fn load(connection: &Connection) -> Result<Self, Trouble> {
+    pub(crate) fn load(db: &Db) -> Result<Self, Trouble> {
         let last: Option<String> =
-            connection.query_row("SELECT max(ts) FROM messages", [], |row| row.get(0))?;
+            db.query_row("SELECT max(ts) FROM messages", [], |row| row.get(0))?;
         let last_micros = last.map_or(0, |ts| {
             let digits: String = ts.chars().filter(char::is_ascii_digit).collect();
             digits.parse().unwrap_or(0)
@@ -34,28 +38,34 @@ impl Stamps {
 
 /// What a change works with.
 pub(crate) struct Tx<'a> {
-    db: &'a Connection,
+    db: &'a Db,
     stamps: &'a mut Stamps,
     notices: Vec<Notice>,
+    /// A change panicked: what it did is undone, what it left in memory is not known.
+    panicked: bool,
+    /// Something could not be undone: nothing of this transaction may be kept.
+    spoiled: Option<rusqlite::Error>,
 }
 
 impl<'a> Tx<'a> {
-    pub(crate) fn new(db: &'a Connection, stamps: &'a mut Stamps) -> Self {
+    pub(super) fn new(db: &'a Db, stamps: &'a mut Stamps) -> Self {
         Self {
             db,
             stamps,
             notices: Vec::new(),
+            panicked: false,
+            spoiled: None,
         }
     }
 
     /// The connection, inside the transaction.
-    pub(crate) fn db(&self) -> &'a Connection {
+    pub(crate) fn db(&self) -> &'a Db {
         self.db
     }
 
     /// The next message timestamp.
     pub(crate) fn next_ts(&mut self) -> MessageTs {
-        self.stamps.next(now_micros())
+        self.stamps.next(self.db.clock().now_micros())
     }
 
     /// Says something once the transaction is committed.
@@ -63,39 +73,57 @@ impl<'a> Tx<'a> {
         self.notices.push(notice);
     }
 
-    /// Carries out one change of the batch, or a part of one; an error undoes
-    /// only that.
+    /// Carries out one change of the batch; an error or a panic undoes only that.
+    pub(super) fn carry_out<T>(
+        &mut self,
+        work: impl FnOnce(&mut Self) -> Result<T, Trouble>,
+    ) -> Result<T, Trouble> {
+        self.undoing("change", |tx| {
+            catch_unwind(AssertUnwindSafe(|| work(tx))).unwrap_or_else(|panic| {
+                error!(panic = words(&*panic), "a change of the store panicked");
+                tx.panicked = true;
+                Err(Trouble::Panicked)
+            })
+        })
+    }
+
+    /// Carries out a part of a change; an error undoes only that.
     pub(crate) fn attempt<T>(
         &mut self,
         work: impl FnOnce(&mut Self) -> Result<T, Trouble>,
     ) -> Result<T, Trouble> {
-        let said = self.notices.len();
         // Savepoints nest, also under one name.
-        self.db.execute_batch("SAVEPOINT one")?;
+        self.undoing("part", work)
+    }
+
+    fn undoing<T>(
+        &mut self,
+        savepoint: &str,
+        work: impl FnOnce(&mut Self) -> Result<T, Trouble>,
+    ) -> Result<T, Trouble> {
+        let said = self.notices.len();
+        self.db.execute_batch(&format!("SAVEPOINT {savepoint}"))?;
         let outcome = work(self);
+        let mut end = format!("RELEASE {savepoint}");
         if outcome.is_err() {
             self.notices.truncate(said);
-            self.db.execute_batch("ROLLBACK TO one")?;
+            end = format!("ROLLBACK TO {savepoint}; {end}");
         }
-        self.db.execute_batch("RELEASE one")?;
+        if let Err(error) = self.db.execute_batch(&end) {
+            self.spoiled = Some(error);
+            return Err(Trouble::Closed);
+        }
         outcome
     }
 
-    pub(crate) fn into_notices(self) -> Vec<Notice> {
-        self.notices
+    /// What is to be said after the commit, and whether the connection is as sound
+    /// as before.
+    pub(super) fn finish(self) -> Result<(Vec<Notice>, bool), Trouble> {
+        match self.spoiled {
+            Some(error) => Err(error.into()),
+            None => Ok((self.notices, !self.panicked)),
+        }
     }
-}
-
-fn now_micros() -> u64 {
-    let elapsed = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
-    u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX)
-}
-
-/// Milliseconds since 1970.
-pub(crate) fn now_ms() -> i64 {
-    i64::try_from(now_micros() / 1000).unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]

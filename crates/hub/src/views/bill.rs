@@ -1,12 +1,13 @@
 //! What was spent: per day, role, model and thread, from the budgets' own rows.
 
 use butler_protocol::{ChannelId, ThreadId, Usd};
-use rusqlite::{Connection, params};
+use rusqlite::params;
 use serde::Serialize;
 
 use crate::{
     budget::{self, Caps},
     error::Trouble,
+    store::db::Db,
 };
 
 /// One line of a bill.
@@ -48,7 +49,7 @@ const THREADS: i64 = 50;
 
 /// Adds everything up.
 pub(crate) fn bill(
-    db: &Connection,
+    db: &Db,
     thread: Option<&ThreadId>,
     caps: &Caps,
     today: &str,
@@ -81,11 +82,7 @@ pub(crate) fn bill(
 }
 
 /// Sums by one column, dearest first. The column is ours, never from outside.
-fn lines(
-    db: &Connection,
-    column: &'static str,
-    thread: Option<&ThreadId>,
-) -> Result<Vec<Line>, Trouble> {
+fn lines(db: &Db, column: &'static str, thread: Option<&ThreadId>) -> Result<Vec<Line>, Trouble> {
     let sql = format!(
         "SELECT {column}, count(*), sum(coalesce(cost, amount)) AS spent FROM reservations
          WHERE ?1 IS NULL OR (channel = ?1 AND root = ?2) GROUP BY 1 ORDER BY spent DESC, 1"
@@ -105,7 +102,7 @@ fn lines(
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-fn threads(db: &Connection) -> Result<Vec<ThreadLine>, Trouble> {
+fn threads(db: &Db) -> Result<Vec<ThreadLine>, Trouble> {
     let mut statement = db.prepare_cached(
         "SELECT s.channel, s.root, count(*), sum(coalesce(cost, amount)) AS spent,
                 coalesce(json_extract(m.body, '$.text'), '')

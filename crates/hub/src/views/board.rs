@@ -4,9 +4,10 @@
 use std::collections::HashMap;
 
 use butler_protocol::{ChannelId, MessageTs, Role, ThreadId, Usd};
-use rusqlite::{Connection, params};
+use rusqlite::params;
 use serde::Serialize;
 
+use crate::store::db::Db;
 use crate::{error::Trouble, presence::Job};
 
 /// Where a thread stands.
@@ -75,7 +76,7 @@ const LIMIT: i64 = 200;
 
 /// The newest threads of one channel, or of all.
 pub(crate) fn threads(
-    db: &Connection,
+    db: &Db,
     channel: Option<&ChannelId>,
     now_ms: i64,
 ) -> Result<Vec<ThreadCard>, Trouble> {
@@ -114,7 +115,7 @@ pub(crate) fn threads(
     Ok(cards)
 }
 
-fn roots(db: &Connection, channel: Option<&ChannelId>) -> Result<Vec<ThreadCard>, Trouble> {
+fn roots(db: &Db, channel: Option<&ChannelId>) -> Result<Vec<ThreadCard>, Trouble> {
     let mut statement = db.prepare_cached(
         "SELECT m.channel, m.ts, c.name, coalesce(json_extract(m.body, '$.text'), ''), m.author,
                 (SELECT count(*) FROM messages r WHERE r.channel = m.channel AND r.root = m.ts AND r.ts <> m.ts),
@@ -158,7 +159,7 @@ fn roots(db: &Connection, channel: Option<&ChannelId>) -> Result<Vec<ThreadCard>
 /// Channel, root, the role that was handed the work last, and whether it ended.
 type Turn = (String, String, Option<Role>, bool);
 
-fn turns(db: &Connection) -> Result<Vec<Turn>, Trouble> {
+fn turns(db: &Db) -> Result<Vec<Turn>, Trouble> {
     // With one max() the other columns are those of its row.
     let mut statement = db.prepare_cached(
         "SELECT channel, root, max(ts), json_extract(body, '$.metadata.event_payload.to'),
@@ -176,7 +177,7 @@ fn turns(db: &Connection) -> Result<Vec<Turn>, Trouble> {
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-fn pulls(db: &Connection) -> Result<Vec<(String, String, u64, String)>, Trouble> {
+fn pulls(db: &Db) -> Result<Vec<(String, String, u64, String)>, Trouble> {
     let mut statement =
         db.prepare_cached("SELECT channel, root, number, state FROM pulls ORDER BY number")?;
     let rows = statement.query_map([], |row| {
@@ -190,7 +191,7 @@ fn pulls(db: &Connection) -> Result<Vec<(String, String, u64, String)>, Trouble>
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-fn working(db: &Connection, now_ms: i64) -> Result<Vec<(Role, Job)>, Trouble> {
+fn working(db: &Db, now_ms: i64) -> Result<Vec<(Role, Job)>, Trouble> {
     let mut statement = db.prepare_cached(
         "SELECT channel, root, role, step, since_ms FROM activity
          WHERE state = 'working' AND ?1 - heard_ms <= lease_ms ORDER BY since_ms",

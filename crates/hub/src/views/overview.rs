@@ -1,7 +1,7 @@
 //! What the page and `/v1` show about threads and agents.
 
 use butler_protocol::{DecisionView, MessageTs, Role, ThreadId, Usd};
-use rusqlite::{Connection, params};
+use rusqlite::params;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ use crate::{
     budget::{self, Caps},
     error::Trouble,
     presence::activity::{self, Status},
-    store::tx::now_ms,
+    store::db::Db,
     workspace::{channels, decide, message, read},
 };
 
@@ -27,6 +27,9 @@ pub(crate) struct ThreadView {
     /// Cards of the thread with what was decided.
     pub(crate) decisions: Vec<DecisionView>,
     pub(crate) records: Vec<Value>,
+    /// When this was looked at.
+    #[serde(skip)]
+    pub(crate) at_ms: i64,
 }
 
 /// What a thread cost so far.
@@ -50,7 +53,7 @@ pub(crate) struct Window {
 
 /// A thread without its records, which are many and which [`records`] reads.
 pub(crate) fn thread(
-    db: &Connection,
+    db: &Db,
     thread: &ThreadId,
     caps: &Caps,
     window: &Window,
@@ -60,10 +63,11 @@ pub(crate) fn thread(
     let thread = ThreadId::new(thread.channel.clone(), root);
     let (messages, earlier) = read::newest_replies(db, &thread, window)?;
     let standings = activity::standings(db, &thread)?;
+    let at_ms = db.now_ms();
     Ok(ThreadView {
         messages,
         earlier,
-        active: activity::active_of(&standings, now_ms()),
+        active: activity::active_of(&standings, at_ms),
         activity: standings,
         cost: Cost {
             used: budget::spent_in_thread(db, &thread)?,
@@ -72,11 +76,12 @@ pub(crate) fn thread(
         },
         decisions: decide::of_thread(db, &thread)?,
         records: Vec::new(),
+        at_ms,
         thread,
     })
 }
 
-fn calls(db: &Connection, thread: &ThreadId) -> Result<Vec<Value>, Trouble> {
+fn calls(db: &Db, thread: &ThreadId) -> Result<Vec<Value>, Trouble> {
     let mut statement = db.prepare_cached(
         "SELECT role, coalesce(model, ''), count(*), sum(coalesce(cost, 0)),
                 sum(CASE WHEN cost IS NULL THEN amount ELSE 0 END)
@@ -96,7 +101,7 @@ fn calls(db: &Connection, thread: &ThreadId) -> Result<Vec<Value>, Trouble> {
 }
 
 /// What the roles did in a thread, in the order of time.
-pub(crate) fn records(db: &Connection, thread: &ThreadId) -> Result<Vec<Value>, Trouble> {
+pub(crate) fn records(db: &Db, thread: &ThreadId) -> Result<Vec<Value>, Trouble> {
     let mut statement = db.prepare_cached(
         "SELECT role, entry FROM records WHERE channel = ?1 AND root = ?2
          ORDER BY json_extract(entry, '$.at_ms'), role, seq",

@@ -1,10 +1,11 @@
 //! Pull requests as their agents last described them.
 
 use butler_protocol::{MessageTs, PullNews, PullStanding, ThreadId, fault};
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{OptionalExtension, Row, params};
 use serde::Serialize;
 
-use crate::{error::Trouble, store::tx::now_ms};
+use crate::error::Trouble;
+use crate::store::db::Db;
 
 /// A pull request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -24,7 +25,7 @@ pub(crate) struct Pull {
 }
 
 /// Writes the newest word down. What was merged stays merged.
-pub(crate) fn note(db: &Connection, repo: &str, news: &PullNews) -> Result<(), Trouble> {
+pub(crate) fn note(db: &Db, repo: &str, news: &PullNews) -> Result<(), Trouble> {
     fault("hub.before-pull");
     db.prepare_cached(
         "INSERT INTO pulls (repo, number, channel, root, title, body, branch, head, state, diff, at_ms)
@@ -45,7 +46,7 @@ pub(crate) fn note(db: &Connection, repo: &str, news: &PullNews) -> Result<(), T
         news.head.as_str(),
         news.state.as_str(),
         news.diff,
-        now_ms()
+        db.now_ms()
     ])?;
     fault("hub.after-pull");
     Ok(())
@@ -54,7 +55,7 @@ pub(crate) fn note(db: &Connection, repo: &str, news: &PullNews) -> Result<(), T
 const COLUMNS: &str = "repo, number, channel, root, title, body, branch, head, state, at_ms";
 
 /// The newest pull request of a thread, with its diff.
-pub(crate) fn of_thread(db: &Connection, thread: &ThreadId) -> Result<Option<Pull>, Trouble> {
+pub(crate) fn of_thread(db: &Db, thread: &ThreadId) -> Result<Option<Pull>, Trouble> {
     let sql = format!(
         "SELECT {COLUMNS}, diff FROM pulls WHERE channel = ?1 AND root = ?2
          ORDER BY number DESC LIMIT 1"
@@ -70,7 +71,7 @@ pub(crate) fn of_thread(db: &Connection, thread: &ThreadId) -> Result<Option<Pul
 }
 
 /// Whether a thread has a pull request that waits for somebody.
-pub(crate) fn has_open(db: &Connection, thread: &ThreadId) -> Result<bool, Trouble> {
+pub(crate) fn has_open(db: &Db, thread: &ThreadId) -> Result<bool, Trouble> {
     let found = db
         .prepare_cached(
             "SELECT 1 FROM pulls WHERE channel = ?1 AND root = ?2 AND state = 'open' LIMIT 1",
@@ -80,7 +81,7 @@ pub(crate) fn has_open(db: &Connection, thread: &ThreadId) -> Result<bool, Troub
 }
 
 /// All of them, newest first, without their diffs.
-pub(crate) fn list(db: &Connection) -> Result<Vec<Pull>, Trouble> {
+pub(crate) fn list(db: &Db) -> Result<Vec<Pull>, Trouble> {
     let sql = format!("SELECT {COLUMNS} FROM pulls ORDER BY at_ms DESC LIMIT 200");
     let mut statement = db.prepare_cached(&sql)?;
     let rows = statement.query_map([], read)?;

@@ -2,7 +2,6 @@
 //! gate first.
 
 use butler_protocol::{CardTag, ChannelId, MessageTs, PostTag, UserId};
-use rusqlite::Connection;
 use serde_json::{Value, json};
 
 use super::{Call, blocks};
@@ -10,7 +9,7 @@ use crate::{
     agent_api,
     error::{Trouble, refuse},
     identity::Agent,
-    store::tx::Tx,
+    store::{db::Db, tx::Tx},
     workspace::{
         card, channels, decide, ephemeral,
         gate::{self, Outbound},
@@ -207,7 +206,7 @@ pub(crate) fn change_of(call: &Call) -> Result<Change, Trouble> {
 /// An agent's own message; another's is refused with `not_own`, and so is a
 /// card: what a person decides about, and what they decided, stays as it was.
 pub(crate) fn own_message(
-    db: &Connection,
+    db: &Db,
     agent: &Agent,
     channel: &ChannelId,
     ts: &MessageTs,

@@ -8,7 +8,7 @@ use axum::{
     extract::{Path, State},
 };
 use butler_protocol::{ChannelId, MessageTs, Role, Sha256Hex, UserId};
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{OptionalExtension, params};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -18,7 +18,7 @@ use crate::{
     identity::{names::BOT_NAME, tokens::random_text},
     person_api::edits,
     relay,
-    store::tx::{Tx, now_ms},
+    store::{db::Db, tx::Tx},
     workspace::{
         decide, ephemeral,
         gate::{self, Outbound},
@@ -31,13 +31,13 @@ const LIFE_MS: i64 = 30 * 60 * 1000;
 
 /// Makes the secret part of an address for answers to a click on a message.
 pub(crate) fn issue(
-    db: &Connection,
+    db: &Db,
     channel: &ChannelId,
     ts: &MessageTs,
     person: &UserId,
 ) -> Result<String, Trouble> {
     let key = random_text();
-    db.execute("DELETE FROM responses WHERE expires_ms < ?1", [now_ms()])?;
+    db.execute("DELETE FROM responses WHERE expires_ms < ?1", [db.now_ms()])?;
     db.execute(
         "DELETE FROM responders WHERE sha256 NOT IN (SELECT sha256 FROM responses)",
         [],
@@ -54,7 +54,7 @@ pub(crate) fn issue(
             channel.as_str(),
             ts.as_str(),
             USES,
-            now_ms() + LIFE_MS
+            db.now_ms() + LIFE_MS
         ],
     )?;
     Ok(key)
@@ -109,7 +109,7 @@ pub(crate) async fn handle(
 }
 
 /// Who clicked, for answers that only they may see.
-fn clicked_by(db: &Connection, key: &str) -> Result<Option<UserId>, Trouble> {
+fn clicked_by(db: &Db, key: &str) -> Result<Option<UserId>, Trouble> {
     let found: Option<String> = db
         .query_row(
             "SELECT person FROM responders WHERE sha256 = ?1",
@@ -127,7 +127,7 @@ pub(crate) fn redeem_place(tx: &Tx<'_>, key: &str) -> Result<(ChannelId, String)
         .query_row(
             "UPDATE responses SET uses_left = uses_left - 1
              WHERE sha256 = ?1 AND uses_left > 0 AND expires_ms > ?2 RETURNING channel, ts",
-            params![Sha256Hex::of(key).as_str(), now_ms()],
+            params![Sha256Hex::of(key).as_str(), tx.db().now_ms()],
             |row| Ok((row.get(0)?, row.get(1)?)),
         )
         .optional()?;

@@ -2,7 +2,7 @@
 //! one: button, thumb, words, page, script. Who may not is told so.
 
 use butler_protocol::{CardBody, DecisionKind, DecisionRequest, Role, ThreadId, UserId};
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{OptionalExtension, params};
 
 use super::{
     decide::Rules,
@@ -13,14 +13,14 @@ use crate::{
     agent_api,
     error::{Trouble, refuse},
     identity::Person,
-    store::tx::Tx,
+    store::{db::Db, tx::Tx},
 };
 
 /// Refuses who may not decide about this card. Approvers decide everything;
 /// commands and merges nobody else, where there are approvers. The rest is for
 /// the people whom the repo's team listens to.
 pub(crate) fn check(
-    db: &Connection,
+    db: &Db,
     rules: &Rules,
     repo: &str,
     asked: &DecisionRequest,
@@ -43,7 +43,7 @@ pub(crate) fn check(
 }
 
 /// The people whom the team listens to, as the agent said with its card.
-fn allowed(db: &Connection, repo: &str, asked: &DecisionRequest) -> Result<Vec<UserId>, Trouble> {
+fn allowed(db: &Db, repo: &str, asked: &DecisionRequest) -> Result<Vec<UserId>, Trouble> {
     let body: Option<String> = db
         .prepare_cached("SELECT body FROM card_bodies WHERE repo = ?1 AND request = ?2")?
         .query_row(params![repo, asked.request.as_str()], |row| row.get(0))

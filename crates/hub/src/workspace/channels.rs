@@ -1,13 +1,13 @@
 //! Channels and people.
 
 use butler_protocol::{ChannelId, UserId};
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{OptionalExtension, params};
 use serde_json::{Value, json};
 
 use crate::{
     error::{Trouble, refuse},
     identity::names::{APP, BOT, BOT_NAME, BOT_USER, TEAM, channel_name, id_of},
-    store::tx::now_ms,
+    store::db::Db,
 };
 
 /// A channel.
@@ -31,7 +31,7 @@ fn read(row: &rusqlite::Row<'_>) -> rusqlite::Result<Channel> {
 }
 
 /// All channels, by name; of one repo only when it is given.
-pub(crate) fn list(db: &Connection, repo: Option<&str>) -> Result<Vec<Channel>, Trouble> {
+pub(crate) fn list(db: &Db, repo: Option<&str>) -> Result<Vec<Channel>, Trouble> {
     let sql = format!("SELECT {COLUMNS} FROM channels WHERE ?1 IS NULL OR repo = ?1 ORDER BY name");
     let mut statement = db.prepare_cached(&sql)?;
     let rows = statement.query_map([repo], read)?;
@@ -39,7 +39,7 @@ pub(crate) fn list(db: &Connection, repo: Option<&str>) -> Result<Vec<Channel>, 
 }
 
 /// One channel.
-pub(crate) fn get(db: &Connection, id: &ChannelId) -> Result<Channel, Trouble> {
+pub(crate) fn get(db: &Db, id: &ChannelId) -> Result<Channel, Trouble> {
     let sql = format!("SELECT {COLUMNS} FROM channels WHERE id = ?1");
     let found = db
         .prepare_cached(&sql)?
@@ -49,7 +49,7 @@ pub(crate) fn get(db: &Connection, id: &ChannelId) -> Result<Channel, Trouble> {
 }
 
 /// Makes a channel for a repo; a taken name is refused.
-pub(crate) fn create(db: &Connection, repo: &str, wanted: &str) -> Result<Channel, Trouble> {
+pub(crate) fn create(db: &Db, repo: &str, wanted: &str) -> Result<Channel, Trouble> {
     let name = channel_name(wanted);
     let taken: bool = db
         .prepare_cached("SELECT EXISTS (SELECT 1 FROM channels WHERE name = ?1)")?
@@ -60,7 +60,7 @@ pub(crate) fn create(db: &Connection, repo: &str, wanted: &str) -> Result<Channe
     let id = ChannelId::new(id_of('C', &["channel", repo, &name]));
     db.execute(
         "INSERT INTO channels (id, name, repo, created_ms) VALUES (?1, ?2, ?3, ?4)",
-        params![id.as_str(), name, repo, now_ms()],
+        params![id.as_str(), name, repo, db.now_ms()],
     )?;
     get(db, &id)
 }
@@ -79,7 +79,7 @@ pub(crate) fn shown(channel: &Channel) -> Value {
 }
 
 /// Everybody: the people and the app's own user.
-pub(crate) fn users(db: &Connection) -> Result<Vec<Value>, Trouble> {
+pub(crate) fn users(db: &Db) -> Result<Vec<Value>, Trouble> {
     let mut statement = db.prepare_cached("SELECT id, name FROM people ORDER BY name")?;
     let rows = statement.query_map([], |row| {
         Ok(person(&row.get::<_, String>(0)?, &row.get::<_, String>(1)?))
@@ -90,7 +90,7 @@ pub(crate) fn users(db: &Connection) -> Result<Vec<Value>, Trouble> {
 }
 
 /// One user in Slack's shape.
-pub(crate) fn user(db: &Connection, id: &UserId) -> Result<Value, Trouble> {
+pub(crate) fn user(db: &Db, id: &UserId) -> Result<Value, Trouble> {
     if id.as_str() == BOT_USER {
         return Ok(bot_user());
     }

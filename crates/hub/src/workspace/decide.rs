@@ -6,7 +6,7 @@ use butler_protocol::{
     RequestId, Role, StampKind, ThreadId, UserId, fault,
 };
 use butler_slack::EnvelopeKind;
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{OptionalExtension, Row, params};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -19,7 +19,7 @@ use crate::{
         names::{APP, TEAM},
     },
     log::{self, Happening},
-    store::tx::{Tx, now_ms},
+    store::{db::Db, tx::Tx},
     web_api::response_url,
     workspace::card,
 };
@@ -74,7 +74,7 @@ pub(crate) fn decide(
         choice: click.action.choice,
         person: person.id.clone(),
         message: asked.message,
-        at_ms: now_ms(),
+        at_ms: tx.db().now_ms(),
     };
     fault("hub.before-decision");
     tx.db()
@@ -117,11 +117,7 @@ pub(crate) fn redraw(tx: &mut Tx<'_>, decision: &Decision, person: &str) -> Resu
 }
 
 /// Whether a card stands on a message, open or decided.
-pub(crate) fn is_card(
-    db: &Connection,
-    channel: &ChannelId,
-    message: &MessageTs,
-) -> Result<bool, Trouble> {
+pub(crate) fn is_card(db: &Db, channel: &ChannelId, message: &MessageTs) -> Result<bool, Trouble> {
     Ok(on_message(db, channel, message)?.is_some())
 }
 
@@ -206,7 +202,7 @@ pub(crate) fn block_actions(
 
 /// The open card that stands on a message, if one does.
 pub(crate) fn open_card(
-    db: &Connection,
+    db: &Db,
     channel: &ChannelId,
     message: &MessageTs,
 ) -> Result<Option<(RequestId, DecisionKind)>, Trouble> {
@@ -217,7 +213,7 @@ pub(crate) fn open_card(
 
 /// What was asked and decided under a request.
 pub(crate) fn view(
-    db: &Connection,
+    db: &Db,
     repo: &str,
     request: &RequestId,
 ) -> Result<Option<DecisionView>, Trouble> {
@@ -231,7 +227,7 @@ pub(crate) fn view(
 
 /// The card that stands on a message, and what was decided about it.
 pub(crate) fn on_message(
-    db: &Connection,
+    db: &Db,
     channel: &ChannelId,
     message: &MessageTs,
 ) -> Result<Option<DecisionView>, Trouble> {
@@ -244,7 +240,7 @@ pub(crate) fn on_message(
 }
 
 /// Cards of all repos, newest first; open ones only, or all.
-pub(crate) fn list(db: &Connection, open_only: bool) -> Result<Vec<DecisionView>, Trouble> {
+pub(crate) fn list(db: &Db, open_only: bool) -> Result<Vec<DecisionView>, Trouble> {
     let sql = format!(
         "SELECT {COLUMNS} FROM cards WHERE NOT ?1 OR choice IS NULL ORDER BY asked_ms DESC LIMIT 500"
     );
@@ -258,7 +254,7 @@ pub(crate) fn list(db: &Connection, open_only: bool) -> Result<Vec<DecisionView>
 }
 
 /// Cards of one thread, oldest first.
-pub(crate) fn of_thread(db: &Connection, thread: &ThreadId) -> Result<Vec<DecisionView>, Trouble> {
+pub(crate) fn of_thread(db: &Db, thread: &ThreadId) -> Result<Vec<DecisionView>, Trouble> {
     let sql = format!(
         "SELECT {COLUMNS} FROM cards WHERE channel = ?1 AND root = ?2 ORDER BY asked_ms, request"
     );

@@ -2,14 +2,14 @@
 //! event, and do not last: dismissed by their person, or gone after a day.
 
 use butler_protocol::{ChannelId, MessageTs, UserId, fault};
-use rusqlite::{Connection, params};
+use rusqlite::params;
 use serde_json::{Value, json};
 
 use super::message::{self, Draft};
 use crate::{
     error::{Trouble, refuse},
     log::notice::Notice,
-    store::tx::{Tx, now_ms},
+    store::{db::Db, tx::Tx},
 };
 
 const LIFE_MS: i64 = 24 * 60 * 60 * 1000;
@@ -23,7 +23,7 @@ pub(crate) fn keep(tx: &mut Tx<'_>, user: &UserId, draft: &Draft) -> Result<Mess
     let ts = tx.next_ts();
     let mut body = message::body_of(draft, &ts, root.as_ref());
     body["is_ephemeral"] = json!(true);
-    let now = now_ms();
+    let now = tx.db().now_ms();
     tx.db()
         .execute("DELETE FROM ephemerals WHERE at_ms < ?1", [now - LIFE_MS])?;
     fault("hub.before-ephemeral");
@@ -55,7 +55,7 @@ pub(crate) fn keep(tx: &mut Tx<'_>, user: &UserId, draft: &Draft) -> Result<Mess
 
 /// What a person alone sees in a thread, or in the channel itself, oldest first.
 pub(crate) fn of(
-    db: &Connection,
+    db: &Db,
     channel: &ChannelId,
     root: Option<&MessageTs>,
     user: &UserId,
@@ -65,7 +65,7 @@ pub(crate) fn of(
          WHERE channel = ?1 AND root = ?2 AND user = ?3 AND at_ms > ?4 ORDER BY ts",
     )?;
     let root = root.map_or("", MessageTs::as_str);
-    let since = now_ms() - LIFE_MS;
+    let since = db.now_ms() - LIFE_MS;
     let rows = statement.query_map(
         params![channel.as_str(), root, user.as_str(), since],
         |row| row.get::<_, String>(0),

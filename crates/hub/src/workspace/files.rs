@@ -2,13 +2,13 @@
 //! never shared is seen by its owner only.
 
 use butler_protocol::{ChannelId, fault};
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{OptionalExtension, Row, params};
 use serde_json::{Value, json};
 
 use crate::{
     error::{Trouble, refuse},
     identity::{names::TEAM, tokens::random_text},
-    store::tx::now_ms,
+    store::db::Db,
 };
 
 /// The most that one file may hold.
@@ -44,7 +44,7 @@ const COLUMNS: &str =
     "id, channel, owner, user, name, title, length, bytes IS NOT NULL, created_ms";
 
 /// Announces a file; answers its id and the key with which it can be filled.
-pub(crate) fn announce(db: &Connection, file: &NewFile) -> Result<(String, String), Trouble> {
+pub(crate) fn announce(db: &Db, file: &NewFile) -> Result<(String, String), Trouble> {
     if file.length == 0 || file.length > SIZE_LIMIT {
         return refuse("file_upload_size_restricted");
     }
@@ -60,14 +60,14 @@ pub(crate) fn announce(db: &Connection, file: &NewFile) -> Result<(String, Strin
             file.name,
             i64::try_from(file.length).unwrap_or(i64::MAX),
             key,
-            now_ms()
+            db.now_ms()
         ],
     )?;
     Ok((id, key))
 }
 
 /// Refuses whoever has not the key of a file that waits for its bytes.
-pub(crate) fn awaits(db: &Connection, id: &str, key: &str) -> Result<(), Trouble> {
+pub(crate) fn awaits(db: &Db, id: &str, key: &str) -> Result<(), Trouble> {
     let sql = "SELECT EXISTS (SELECT 1 FROM files WHERE id = ?1 AND upload_key = ?2)";
     let waits: bool = db
         .prepare_cached(sql)?
@@ -79,7 +79,7 @@ pub(crate) fn awaits(db: &Connection, id: &str, key: &str) -> Result<(), Trouble
 }
 
 /// Fills a file, once per announcement and only with its key.
-pub(crate) fn fill(db: &Connection, id: &str, key: &str, bytes: &[u8]) -> Result<(), Trouble> {
+pub(crate) fn fill(db: &Db, id: &str, key: &str, bytes: &[u8]) -> Result<(), Trouble> {
     fault("hub.before-file");
     let filled = db.execute(
         "UPDATE files SET bytes = ?3, length = ?4 WHERE id = ?1 AND upload_key = ?2",
@@ -98,14 +98,14 @@ pub(crate) fn fill(db: &Connection, id: &str, key: &str, bytes: &[u8]) -> Result
 }
 
 /// One file.
-pub(crate) fn get(db: &Connection, id: &str) -> Result<File, Trouble> {
+pub(crate) fn get(db: &Db, id: &str) -> Result<File, Trouble> {
     let sql = format!("SELECT {COLUMNS} FROM files WHERE id = ?1");
     let found = db.prepare_cached(&sql)?.query_row([id], read).optional()?;
     found.ok_or(Trouble::Refused("file_not_found"))
 }
 
 /// Its bytes.
-pub(crate) fn bytes(db: &Connection, id: &str) -> Result<Vec<u8>, Trouble> {
+pub(crate) fn bytes(db: &Db, id: &str) -> Result<Vec<u8>, Trouble> {
     let found: Option<Option<Vec<u8>>> = db
         .prepare_cached("SELECT bytes FROM files WHERE id = ?1")?
         .query_row([id], |row| row.get(0))
@@ -131,7 +131,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<File> {
 
 /// Gives a file its title and, when it is shared, its channel.
 pub(crate) fn settle(
-    db: &Connection,
+    db: &Db,
     owner: &str,
     id: &str,
     title: Option<&str>,

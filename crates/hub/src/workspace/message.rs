@@ -2,14 +2,14 @@
 
 use butler_protocol::{ChannelId, MessageTs, Role, StampKind, ThreadId, UserId, fault};
 use butler_slack::EnvelopeKind;
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{OptionalExtension, params};
 use serde_json::{Map, Value, json};
 
 use crate::{
     error::{Trouble, refuse},
     identity::names::{APP, BOT, BOT_NAME, BOT_USER, TEAM},
     log::{self, Happening},
-    store::tx::Tx,
+    store::{db::Db, tx::Tx},
 };
 
 /// Who wrote a message.
@@ -230,11 +230,7 @@ fn with_ids(mut blocks: Value) -> Value {
 }
 
 /// The root of the thread that `ts` is in: posting below a reply joins its thread.
-pub(crate) fn root_of(
-    db: &Connection,
-    channel: &ChannelId,
-    ts: &MessageTs,
-) -> Result<MessageTs, Trouble> {
+pub(crate) fn root_of(db: &Db, channel: &ChannelId, ts: &MessageTs) -> Result<MessageTs, Trouble> {
     match find(db, channel, ts)? {
         Some(found) => Ok(found.root),
         None => refuse("thread_not_found"),
@@ -243,7 +239,7 @@ pub(crate) fn root_of(
 
 /// One message.
 pub(crate) fn find(
-    db: &Connection,
+    db: &Db,
     channel: &ChannelId,
     ts: &MessageTs,
 ) -> Result<Option<Stored>, Trouble> {

@@ -14,7 +14,7 @@ use super::{
 use crate::{
     error::{Trouble, refuse},
     identity::{Agent, names::BOT_USER},
-    store::tx::{Tx, now_ms},
+    store::tx::Tx,
     workspace::stops,
 };
 
@@ -262,7 +262,7 @@ pub(crate) fn register_card(
             root,
             ts.as_str(),
             agent.role.as_str(),
-            now_ms()
+            tx.db().now_ms()
         ])?;
     if let Some(body) = &card.body {
         tx.db()

@@ -4,7 +4,7 @@
 use butler_policy::is_stop_emoji;
 use butler_protocol::{ChannelId, MessageTs, Role, StampKind, ThreadId, UserId, fault};
 use butler_slack::EnvelopeKind;
-use rusqlite::{Connection, params};
+use rusqlite::params;
 use serde_json::{Value, json};
 
 use super::message;
@@ -12,7 +12,7 @@ use crate::{
     error::{Trouble, refuse},
     identity::names::BOT_USER,
     log::{self, Happening},
-    store::tx::{Tx, now_ms},
+    store::{db::Db, tx::Tx},
 };
 
 /// Who reacts.
@@ -63,7 +63,7 @@ pub(crate) fn react(
         tx.db().execute(
             "INSERT OR IGNORE INTO reactions (channel, ts, name, user, at_ms)
              VALUES (?1, ?2, ?3, ?4, ?5)",
-            params![channel.as_str(), ts.as_str(), name, user, now_ms()],
+            params![channel.as_str(), ts.as_str(), name, user, tx.db().now_ms()],
         )?
     } else {
         tx.db().execute(
@@ -109,11 +109,7 @@ pub(crate) fn react(
 }
 
 /// The reactions on a message in Slack's shape, oldest first.
-pub(crate) fn of(
-    db: &Connection,
-    channel: &ChannelId,
-    ts: &MessageTs,
-) -> Result<Vec<Value>, Trouble> {
+pub(crate) fn of(db: &Db, channel: &ChannelId, ts: &MessageTs) -> Result<Vec<Value>, Trouble> {
     let mut statement = db.prepare_cached(
         "SELECT name, user FROM reactions WHERE channel = ?1 AND ts = ?2 ORDER BY at_ms, name, user",
     )?;
@@ -136,7 +132,7 @@ pub(crate) fn of(
 
 /// Whether somebody reacted with this emoji already.
 pub(crate) fn has(
-    db: &Connection,
+    db: &Db,
     channel: &ChannelId,
     ts: &MessageTs,
     name: &str,

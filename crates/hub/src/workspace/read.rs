@@ -2,12 +2,13 @@
 
 use butler_protocol::{ChannelId, MessageTs, ThreadId};
 use data_encoding::BASE64URL_NOPAD;
-use rusqlite::{Connection, params};
+use rusqlite::params;
 use serde_json::{Value, json};
 
 use super::message::{self, Stored};
 use crate::{
     error::{Trouble, refuse},
+    store::db::Db,
     views::overview::Window,
 };
 
@@ -31,11 +32,7 @@ pub(crate) struct Page {
 const COLUMNS: &str = "ts, root, role, body";
 
 /// Top-level messages of a channel, newest first.
-pub(crate) fn history(
-    db: &Connection,
-    channel: &ChannelId,
-    range: &Range,
-) -> Result<Page, Trouble> {
+pub(crate) fn history(db: &Db, channel: &ChannelId, range: &Range) -> Result<Page, Trouble> {
     let before = match &range.cursor {
         Some(cursor) => Some(read_cursor(cursor)?),
         None => None,
@@ -54,7 +51,7 @@ pub(crate) fn history(
 
 /// A thread, root first, then oldest to newest.
 pub(crate) fn replies(
-    db: &Connection,
+    db: &Db,
     channel: &ChannelId,
     ts: &MessageTs,
     range: &Range,
@@ -89,7 +86,7 @@ pub(crate) fn replies(
 /// The root of a thread and the newest of its replies, oldest first, and how
 /// many replies lie between them.
 pub(crate) fn newest_replies(
-    db: &Connection,
+    db: &Db,
     thread: &ThreadId,
     window: &Window,
 ) -> Result<(Vec<Value>, usize), Trouble> {
@@ -128,7 +125,7 @@ pub(crate) fn newest_replies(
 }
 
 fn select(
-    db: &Connection,
+    db: &Db,
     sql: &str,
     channel: &ChannelId,
     root: Option<&MessageTs>,
@@ -170,7 +167,7 @@ fn select(
 /// Cuts what was read to the limit and dresses it; one row more was read to
 /// know whether there is a next page.
 fn page(
-    db: &Connection,
+    db: &Db,
     channel: &ChannelId,
     mut rows: Vec<Stored>,
     range: &Range,
@@ -204,7 +201,7 @@ fn read_cursor(cursor: &str) -> Result<String, Trouble> {
 
 /// A message in Slack's shape, with its reactions and, on a root, its replies counted.
 pub(crate) fn shown(
-    db: &Connection,
+    db: &Db,
     channel: &ChannelId,
     stored: Stored,
     all_metadata: bool,
@@ -224,7 +221,7 @@ pub(crate) fn shown(
 }
 
 fn add_replies(
-    db: &Connection,
+    db: &Db,
     channel: &ChannelId,
     ts: &MessageTs,
     body: &mut Value,

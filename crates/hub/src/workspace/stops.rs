@@ -4,9 +4,10 @@
 //! thread remembers who was stopped, so that the next word reaches that role.
 
 use butler_protocol::{PostTag, Role, ThreadId};
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{OptionalExtension, params};
 use serde_json::Value;
 
+use crate::store::db::Db;
 use crate::{error::Trouble, presence::activity};
 
 /// How far back one looks for a hand-over that nobody has begun yet.
@@ -22,7 +23,7 @@ pub(crate) struct Halt {
 
 /// What a stop at this moment ends. Whoever was given the work and has not begun
 /// it was about to be at work: it goes on, not who gave it.
-pub(crate) fn halt(db: &Connection, thread: &ThreadId, now_ms: i64) -> Result<Halt, Trouble> {
+pub(crate) fn halt(db: &Db, thread: &ThreadId, now_ms: i64) -> Result<Halt, Trouble> {
     let mut roles = activity::busy(db, thread, now_ms)?;
     let active = activity::active(db, thread, now_ms)?;
     let next = match given_last(db, thread)? {
@@ -37,7 +38,7 @@ pub(crate) fn halt(db: &Connection, thread: &ThreadId, now_ms: i64) -> Result<Ha
 
 /// Who gave the work to whom, if nobody but them has spoken since. A question is
 /// no work: its asker goes on with the answer.
-fn given_last(db: &Connection, thread: &ThreadId) -> Result<Option<(Role, Role)>, Trouble> {
+fn given_last(db: &Db, thread: &ThreadId) -> Result<Option<(Role, Role)>, Trouble> {
     let mut statement = db.prepare_cached(
         "SELECT from_role, frame FROM events WHERE channel = ?1 AND root = ?2 AND kind = 'message'
          ORDER BY seq DESC LIMIT ?3",
@@ -68,7 +69,7 @@ fn given_last(db: &Connection, thread: &ThreadId) -> Result<Option<(Role, Role)>
 
 /// Keeps a stop: nobody is at work in the thread from here on.
 pub(crate) fn note(
-    db: &Connection,
+    db: &Db,
     thread: &ThreadId,
     seq: i64,
     next: Option<Role>,
@@ -88,11 +89,7 @@ pub(crate) fn note(
 }
 
 /// Refuses a post that was begun before the last stop of its thread.
-pub(crate) fn check(
-    db: &Connection,
-    thread: &ThreadId,
-    tag: Option<&PostTag>,
-) -> Result<(), Trouble> {
+pub(crate) fn check(db: &Db, thread: &ThreadId, tag: Option<&PostTag>) -> Result<(), Trouble> {
     if is_late(db, thread, tag)? {
         return Err(Trouble::Refused("thread_stopped"));
     }
@@ -100,11 +97,7 @@ pub(crate) fn check(
 }
 
 /// Whether a post was begun before the last stop of its thread.
-pub(crate) fn is_late(
-    db: &Connection,
-    thread: &ThreadId,
-    tag: Option<&PostTag>,
-) -> Result<bool, Trouble> {
+pub(crate) fn is_late(db: &Db, thread: &ThreadId, tag: Option<&PostTag>) -> Result<bool, Trouble> {
     let Some(heard) = tag.and_then(|tag| tag.heard) else {
         return Ok(false);
     };
@@ -116,7 +109,7 @@ pub(crate) fn is_late(
 }
 
 /// The role that was stopped and has not been told to go on.
-pub(crate) fn stopped(db: &Connection, thread: &ThreadId) -> Result<Option<Role>, Trouble> {
+pub(crate) fn stopped(db: &Db, thread: &ThreadId) -> Result<Option<Role>, Trouble> {
     let role: Option<Option<String>> = db
         .prepare_cached("SELECT role FROM stops WHERE channel = ?1 AND root = ?2")?
         .query_row(key(thread), |row| row.get(0))
@@ -125,14 +118,14 @@ pub(crate) fn stopped(db: &Connection, thread: &ThreadId) -> Result<Option<Role>
 }
 
 /// A person spoke in the thread.
-pub(crate) fn spoken(db: &Connection, thread: &ThreadId) -> Result<(), Trouble> {
+pub(crate) fn spoken(db: &Db, thread: &ThreadId) -> Result<(), Trouble> {
     let sql = "UPDATE stops SET spoken = 1 WHERE channel = ?1 AND root = ?2 AND spoken = 0";
     db.prepare_cached(sql)?.execute(key(thread))?;
     Ok(())
 }
 
 /// Somebody is at work again, at a person's word: nobody is stopped any more.
-pub(crate) fn gone_on(db: &Connection, thread: &ThreadId) -> Result<(), Trouble> {
+pub(crate) fn gone_on(db: &Db, thread: &ThreadId) -> Result<(), Trouble> {
     let sql = "UPDATE stops SET role = NULL WHERE channel = ?1 AND root = ?2 AND spoken = 1";
     db.prepare_cached(sql)?.execute(key(thread))?;
     Ok(())

@@ -24,6 +24,7 @@ mod sdk;
 mod sessions;
 mod slack_world;
 mod stopping;
+mod store_versions;
 mod views;
 mod words;
 mod world;

@@ -54,7 +54,14 @@ impl World {
     pub async fn with_approvers(
         choose: impl FnOnce(&PersonToken, &PersonToken) -> Vec<UserId>,
     ) -> Self {
-        let dir = tempfile::tempdir().unwrap();
+        Self::on(tempfile::tempdir().unwrap(), choose).await
+    }
+
+    /// A hub on a folder that may have a store already.
+    pub async fn on(
+        dir: TempDir,
+        choose: impl FnOnce(&PersonToken, &PersonToken) -> Vec<UserId>,
+    ) -> Self {
         let mut tokens = Tokens::open(dir.path()).unwrap();
         let repo = tokens.ensure_repo("/home/ana/app", "app").unwrap();
         let ana = tokens.ensure_person("ana").unwrap();

@@ -22,7 +22,6 @@ use crate::{
         notice::{LoggedEvent, Notice, Shake},
     },
     presence,
-    store::tx::now_ms,
 };
 
 const PING_EVERY: Duration = Duration::from_secs(10);
@@ -71,7 +70,7 @@ pub(super) async fn serve(app: Arc<App>, agent: Agent, client: Client, socket: W
     let raised = app
         .store
         .write(move |tx| {
-            let epoch = caller.raise_epoch(tx.db(), now_ms())?;
+            let epoch = caller.raise_epoch(tx.db(), tx.db().now_ms())?;
             tx.say(Notice::Epoch {
                 agent: caller.key,
                 epoch,

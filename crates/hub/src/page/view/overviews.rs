@@ -30,7 +30,6 @@ use crate::{
     identity::Person,
     person_api::guard::Somebody,
     presence,
-    store::tx::now_ms,
     views::{
         bill,
         overview::{self, Window},
@@ -63,7 +62,7 @@ async fn board_view(app: &App, person: Person) -> Result<BoardView, Trouble> {
     app.store
         .read(move |db| {
             Ok(BoardView {
-                threads: crate::views::board::threads(db, None, now_ms())?,
+                threads: crate::views::board::threads(db, None, db.now_ms())?,
                 pulls: pulls::list(db)?,
                 around: reader.around(db, None)?,
             })
@@ -82,7 +81,7 @@ async fn board_live(State(app): State<Arc<App>>, seen: Seen) -> Shown {
 async fn agents(State(app): State<Arc<App>>, seen: Seen) -> Shown {
     let reader = Reader::new(&app, visitor(seen)?);
     let look = app.store.read(move |db| {
-        let members = presence::team(db, None, reader.online(), now_ms())?;
+        let members = presence::team(db, None, reader.online(), db.now_ms())?;
         Ok((members, reader.around(db, None)?))
     });
     let (members, around) = look.await?;
@@ -93,7 +92,7 @@ async fn agents_live(State(app): State<Arc<App>>, seen: Seen) -> Shown {
     let reader = Reader::new(&app, visitor(seen)?);
     let look = app
         .store
-        .read(move |db| presence::team(db, None, reader.online(), now_ms()));
+        .read(move |db| presence::team(db, None, reader.online(), db.now_ms()));
     Ok(agents::parts(&look.await?))
 }
 
@@ -106,7 +105,7 @@ async fn bill_of(
     let caps = app.rules.caps.clone();
     app.store
         .read(move |db| {
-            let today = budget::day_of(now_ms());
+            let today = budget::day_of(db.now_ms());
             let bill = bill::bill(db, thread.as_ref(), &caps, &today)?;
             Ok((bill, reader.around(db, None)?))
         })

@@ -4,11 +4,11 @@
 
 use butler_policy::{Word, meanings};
 use butler_protocol::{Choice, DecisionKind, PersonAct, ThreadId};
-use rusqlite::Connection;
 
 use super::words::Said;
 use crate::{
     error::Trouble,
+    store::db::Db,
     views::pulls,
     workspace::{decide, stops},
 };
@@ -18,7 +18,7 @@ const GO_ON: [&str; 4] = ["resume", "go on", "continue", "sigue"];
 
 /// What this message does to its thread, if it is such a word. Without an open
 /// pull request a word about one is only a word.
-pub(crate) fn meant(db: &Connection, said: &Said<'_>) -> Result<Option<PersonAct>, Trouble> {
+pub(crate) fn meant(db: &Db, said: &Said<'_>) -> Result<Option<PersonAct>, Trouble> {
     let Some(root) = said.root else {
         return Ok(None);
     };

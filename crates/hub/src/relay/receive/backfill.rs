@@ -6,7 +6,7 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use butler_protocol::{ChannelId, MessageTs, UserId};
-use rusqlite::{Connection, params};
+use rusqlite::params;
 use serde_json::{Value, json};
 use tracing::info;
 
@@ -18,7 +18,7 @@ use crate::{
     error::Trouble,
     hub::app::App,
     person_api::person_actions::Reacted,
-    store::tx::now_ms,
+    store::db::Db,
     workspace::{channels as places, message},
 };
 
@@ -84,12 +84,12 @@ struct Plan {
     cards: Vec<String>,
 }
 
-fn plan(db: &Connection, channel: &ChannelId) -> Result<Plan, Trouble> {
+fn plan(db: &Db, channel: &ChannelId) -> Result<Plan, Trouble> {
     let begins = channels::recall(db, &format!("begins {channel}"))?;
     let begins = begins.unwrap_or_else(|| "0000000000.000000".to_owned());
     let seen = channels::recall(db, &format!("seen {channel}"))?;
     let seen = earlier(seen.as_deref().unwrap_or(&begins));
-    let lively_s = (now_ms() - LIVELY_MS) / 1000;
+    let lively_s = (db.now_ms() - LIVELY_MS) / 1000;
     let lively: Option<String> = db
         .prepare_cached(
             "SELECT min(root) FROM (SELECT root FROM messages WHERE channel = ?1

@@ -3,14 +3,14 @@
 //! look into history after a kill.
 
 use butler_protocol::{ChannelId, Idem, MessageTs, PostTag, Role, StampKind, ThreadId, fault};
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{OptionalExtension, params};
 use serde_json::{Value, json};
 
 use crate::relay::{Us, receive::mirror};
 use crate::{
     error::Trouble,
     identity::Agent,
-    store::tx::{Tx, now_ms},
+    store::{db::Db, tx::Tx},
     workspace::{
         card, channels,
         decide::Rules,
@@ -107,7 +107,7 @@ pub(crate) fn keep(
 }
 
 /// A part has its timestamp.
-fn landed(db: &Connection, own: &OwnPart, ts: &MessageTs) -> Result<(), Trouble> {
+fn landed(db: &Db, own: &OwnPart, ts: &MessageTs) -> Result<(), Trouble> {
     db.prepare_cached(
         "INSERT INTO upstream_parts (agent, idem, part, tag, ts, begun_ms)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6)
@@ -119,7 +119,7 @@ fn landed(db: &Connection, own: &OwnPart, ts: &MessageTs) -> Result<(), Trouble>
         i64::try_from(own.part).unwrap_or(0),
         own.metadata.to_string(),
         ts.as_str(),
-        now_ms()
+        db.now_ms()
     ])?;
     Ok(())
 }
@@ -157,11 +157,7 @@ pub(crate) fn adopt(
     message::record(tx, entry)
 }
 
-fn recognise(
-    db: &Connection,
-    channel: &ChannelId,
-    message: &Value,
-) -> Result<Option<OwnPart>, Trouble> {
+fn recognise(db: &Db, channel: &ChannelId, message: &Value) -> Result<Option<OwnPart>, Trouble> {
     let repo = channels::get(db, channel)?.repo;
     let metadata = &message["metadata"];
     if let Ok(Some(tag)) = PostTag::from_metadata(metadata)
@@ -204,7 +200,7 @@ fn recognise(
     Ok(None)
 }
 
-fn agent_of(db: &Connection, repo: &str, role: Role) -> Result<Option<Agent>, Trouble> {
+fn agent_of(db: &Db, repo: &str, role: Role) -> Result<Option<Agent>, Trouble> {
     let key: Option<i64> = db
         .prepare_cached("SELECT id FROM agents WHERE repo = ?1 AND role = ?2")?
         .query_row(params![repo, role.as_str()], |row| row.get(0))

@@ -6,11 +6,12 @@ use std::sync::Arc;
 
 use butler_protocol::fault;
 use butler_slack::{Ended, Envelope, EnvelopeKind, SlackError, Socket};
-use rusqlite::{Connection, params};
+use rusqlite::params;
 use tracing::{error, info, warn};
 
 use crate::relay::Relay;
-use crate::{error::Trouble, hub::app::App, store::tx::now_ms};
+use crate::store::db::Db;
+use crate::{error::Trouble, hub::app::App};
 
 /// How long the key of something that was done is remembered.
 const MEMORY_MS: i64 = 7 * 24 * 3600 * 1000;
@@ -81,7 +82,7 @@ fn say_why(ended: Option<&Ended>) {
 }
 
 /// Keeps an envelope; false when its like was kept before.
-fn keep(db: &Connection, envelope: &Envelope) -> Result<bool, Trouble> {
+fn keep(db: &Db, envelope: &Envelope) -> Result<bool, Trouble> {
     let kept = db
         .prepare_cached(
             "INSERT INTO upstream_inbox (key, kind, payload, at_ms) VALUES (?1, ?2, ?3, ?4)
@@ -91,7 +92,7 @@ fn keep(db: &Connection, envelope: &Envelope) -> Result<bool, Trouble> {
             key_of(envelope),
             envelope.kind.as_str(),
             serde_json::to_string(envelope)?,
-            now_ms()
+            db.now_ms()
         ])?;
     Ok(kept > 0)
 }
@@ -123,7 +124,7 @@ pub(crate) struct Waiting {
 }
 
 /// What waits above `after`, oldest first.
-pub(crate) fn waiting(db: &Connection, after: i64) -> Result<Vec<Waiting>, Trouble> {
+pub(crate) fn waiting(db: &Db, after: i64) -> Result<Vec<Waiting>, Trouble> {
     let mut statement = db.prepare_cached(
         "SELECT seq, payload FROM upstream_inbox
          WHERE payload IS NOT NULL AND seq > ?1 ORDER BY seq LIMIT 64",
@@ -138,17 +139,17 @@ pub(crate) fn waiting(db: &Connection, after: i64) -> Result<Vec<Waiting>, Troub
 }
 
 /// Worked off. In the transaction that did it.
-pub(crate) fn done(db: &Connection, seq: i64) -> Result<(), Trouble> {
+pub(crate) fn done(db: &Db, seq: i64) -> Result<(), Trouble> {
     db.prepare_cached("UPDATE upstream_inbox SET payload = NULL WHERE seq = ?1")?
         .execute([seq])?;
     Ok(())
 }
 
 /// Forgets keys that nobody will tell again.
-pub(crate) fn prune(db: &Connection) -> Result<(), Trouble> {
+pub(crate) fn prune(db: &Db) -> Result<(), Trouble> {
     db.execute(
         "DELETE FROM upstream_inbox WHERE payload IS NULL AND at_ms < ?1",
-        [now_ms() - MEMORY_MS],
+        [db.now_ms() - MEMORY_MS],
     )?;
     Ok(())
 }

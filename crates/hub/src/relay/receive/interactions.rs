@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use butler_protocol::{ChannelId, MessageTs, StampKind, ThreadId, UserId};
 use butler_slack::{BlockAction, Envelope, EnvelopeKind};
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{OptionalExtension, params};
 use serde_json::{Value, json};
 use tracing::debug;
 
@@ -16,7 +16,7 @@ use crate::{
     hub::app::App,
     log::{self, Happening},
     person_api::person_actions::{self, Press},
-    store::tx::{Tx, now_ms},
+    store::{db::Db, tx::Tx},
     web_api::response_url::{self, Response},
     workspace::{
         access, channels,
@@ -169,16 +169,16 @@ pub(crate) async fn commanded(
 }
 
 /// Remembers Slack's own address for answers.
-fn remember(db: &Connection, channel: &ChannelId, ts: &str, url: &str) -> Result<(), Trouble> {
+fn remember(db: &Db, channel: &ChannelId, ts: &str, url: &str) -> Result<(), Trouble> {
     db.execute(
         "DELETE FROM upstream_responses WHERE expires_ms < ?1",
-        [now_ms()],
+        [db.now_ms()],
     )?;
     db.execute(
         "INSERT INTO upstream_responses (channel, ts, url, expires_ms) VALUES (?1, ?2, ?3, ?4)
          ON CONFLICT (channel, ts) DO UPDATE SET url = excluded.url,
            expires_ms = excluded.expires_ms",
-        params![channel.as_str(), ts, url, now_ms() + LIFE_MS],
+        params![channel.as_str(), ts, url, db.now_ms() + LIFE_MS],
     )?;
     Ok(())
 }
@@ -207,7 +207,7 @@ pub(crate) async fn respond(
                 .query_row(
                     "SELECT url FROM upstream_responses WHERE channel = ?1 AND ts = ?2
                      AND expires_ms > ?3",
-                    params![channel.as_str(), ts, now_ms()],
+                    params![channel.as_str(), ts, tx.db().now_ms()],
                     |row| row.get(0),
                 )
                 .optional()?;

@@ -3,7 +3,7 @@
 
 use butler_protocol::{ChannelId, MessageTs, StampKind, ThreadId, UserId, mentions};
 use butler_slack::mrkdwn;
-use rusqlite::{Connection, params};
+use rusqlite::params;
 use serde_json::{Value, json};
 
 use crate::relay::{Us, channel_requests};
@@ -14,7 +14,7 @@ use crate::{
         self, thread_actions,
         words::{self, Said},
     },
-    store::tx::Tx,
+    store::{db::Db, tx::Tx},
     workspace::{
         decide::Rules,
         message::{self, Entry},
@@ -63,7 +63,7 @@ pub(crate) fn root_of(message: &Value) -> Option<MessageTs> {
 
 /// The message as the mirror keeps it: addresses of files lead to us.
 pub(crate) fn shape(
-    db: &Connection,
+    db: &Db,
     base: &str,
     channel: &ChannelId,
     message: &Value,
@@ -90,12 +90,7 @@ pub(crate) fn shape(
 }
 
 /// Remembers where a file is and points it to us.
-fn adopt_file(
-    db: &Connection,
-    base: &str,
-    channel: &ChannelId,
-    file: &mut Value,
-) -> Result<(), Trouble> {
+fn adopt_file(db: &Db, base: &str, channel: &ChannelId, file: &mut Value) -> Result<(), Trouble> {
     let text = |name: &str| file[name].as_str().map(str::to_owned);
     let (Some(id), Some(url)) = (
         text("id"),
@@ -238,7 +233,7 @@ pub(crate) fn reacted(
 
 /// Who stands behind which reaction on a message, people only.
 pub(crate) fn reactions_of_people(
-    db: &Connection,
+    db: &Db,
     us: &Us,
     channel: &ChannelId,
     ts: &MessageTs,

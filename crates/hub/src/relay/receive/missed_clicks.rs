@@ -5,14 +5,13 @@
 use std::sync::Arc;
 
 use butler_protocol::{ChannelId, Idem, PostTag, Role};
-use rusqlite::Connection;
 
 use crate::relay::{
     Relay, channels,
     send::post::{self, Order},
 };
 use crate::{
-    error::Trouble, hub::app::App, identity::Agent, store::tx::now_ms, workspace::outbox::AgentPost,
+    error::Trouble, hub::app::App, identity::Agent, store::db::Db, workspace::outbox::AgentPost,
 };
 
 /// Below this a person who saw the error mark is still there and presses again.
@@ -29,16 +28,16 @@ struct Open {
 }
 
 /// Notes that Slack is being listened to; gives when that was noted last.
-pub(crate) fn alive(db: &Connection) -> Result<Option<i64>, Trouble> {
+pub(crate) fn alive(db: &Db) -> Result<Option<i64>, Trouble> {
     let last = channels::recall(db, "alive")?.and_then(|at| at.parse().ok());
-    channels::remember(db, "alive", &now_ms().to_string())?;
+    channels::remember(db, "alive", &db.now_ms().to_string())?;
     Ok(last)
 }
 
 /// After a gap: asks for what may have been pressed in it.
 pub(crate) async fn ask(app: &Arc<App>, relay: &Arc<Relay>) -> Result<(), Trouble> {
     let last = app.store.write(|tx| alive(tx.db())).await?;
-    let Some(last) = last.filter(|last| now_ms() - last > LONG_MS) else {
+    let Some(last) = last.filter(|last| app.store.now_ms() - last > LONG_MS) else {
         return Ok(());
     };
     for open in app.store.read(open_cards).await? {
@@ -69,7 +68,7 @@ pub(crate) async fn ask(app: &Arc<App>, relay: &Arc<Relay>) -> Result<(), Troubl
     Ok(())
 }
 
-fn open_cards(db: &Connection) -> Result<Vec<Open>, Trouble> {
+fn open_cards(db: &Db) -> Result<Vec<Open>, Trouble> {
     let mut statement = db.prepare_cached(
         "SELECT agents.id, agents.repo, agents.role, cards.channel, cards.root, cards.message
          FROM cards JOIN agents ON agents.repo = cards.repo AND agents.role = cards.from_role

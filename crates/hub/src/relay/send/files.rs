@@ -5,7 +5,7 @@
 use std::{sync::Arc, time::Duration};
 
 use butler_protocol::{ChannelId, MessageTs};
-use rusqlite::{Connection, OptionalExtension};
+use rusqlite::OptionalExtension;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
@@ -17,6 +17,7 @@ use crate::{
     error::{Trouble, refuse},
     hub::app::App,
     identity::Agent,
+    store::db::Db,
     workspace::files::{self, File, SIZE_LIMIT},
 };
 
@@ -182,7 +183,7 @@ struct Known {
     url: String,
 }
 
-fn known(db: &Connection, id: &str) -> Result<Option<Known>, Trouble> {
+fn known(db: &Db, id: &str) -> Result<Option<Known>, Trouble> {
     Ok(db
         .prepare_cached("SELECT channel, name, url FROM upstream_files WHERE id = ?1")?
         .query_row([id], |row| {

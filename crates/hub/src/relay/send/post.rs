@@ -24,7 +24,7 @@ use crate::{
     error::{Trouble, refuse},
     hub::app::App,
     identity::{Agent, tokens::random_text},
-    store::tx::{Tx, now_ms},
+    store::tx::Tx,
     workspace::{
         message,
         outbox::{self, AgentPost},
@@ -387,7 +387,7 @@ impl Sending<'_> {
                     Err(error) => return Err(error.into()),
                 }
             }
-            let begun_ms = now_ms();
+            let begun_ms = self.app.store.now_ms();
             let channel = self.channel().as_str();
             let sending = self
                 .relay
@@ -503,7 +503,7 @@ fn note(tx: &mut Tx<'_>, own: &OwnPart, file: Option<&str>) -> Result<Noted, Tro
             part,
             own.metadata.to_string(),
             file,
-            now_ms()
+            tx.db().now_ms()
         ])?;
     Ok(match known {
         Some((_, file, at_ms)) => Noted::Begun { file, at_ms },

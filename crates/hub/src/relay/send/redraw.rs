@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use butler_protocol::{ChannelId, DecisionView, MessageTs};
-use rusqlite::{Connection, params};
+use rusqlite::params;
 use serde_json::{Value, json};
 use tracing::warn;
 
@@ -13,6 +13,7 @@ use crate::relay::{Relay, send::upstream::repeatable};
 use crate::{
     error::Trouble,
     hub::app::App,
+    store::db::Db,
     workspace::{card, decide, message},
 };
 
@@ -50,7 +51,7 @@ async fn whisper(app: &Arc<App>, relay: &Arc<Relay>) -> Result<(), Trouble> {
     Ok(())
 }
 
-fn whispers(db: &Connection) -> Result<Vec<(i64, Value)>, Trouble> {
+fn whispers(db: &Db) -> Result<Vec<(i64, Value)>, Trouble> {
     let sql = "SELECT id, channel, root, user, words FROM whispers ORDER BY id LIMIT 50";
     let mut statement = db.prepare_cached(sql)?;
     let rows = statement.query_map([], |row| {
@@ -62,7 +63,7 @@ fn whispers(db: &Connection) -> Result<Vec<(i64, Value)>, Trouble> {
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-fn waiting(db: &Connection) -> Result<Vec<(ChannelId, MessageTs)>, Trouble> {
+fn waiting(db: &Db) -> Result<Vec<(ChannelId, MessageTs)>, Trouble> {
     let mut statement = db.prepare_cached("SELECT channel, message FROM redraws LIMIT 50")?;
     let rows = statement.query_map([], |row| {
         Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?))
@@ -119,7 +120,7 @@ async fn done(app: &Arc<App>, channel: ChannelId, ts: MessageTs) -> Result<(), T
         .await
 }
 
-fn forget(db: &Connection, channel: &ChannelId, ts: &MessageTs) -> Result<(), Trouble> {
+fn forget(db: &Db, channel: &ChannelId, ts: &MessageTs) -> Result<(), Trouble> {
     db.prepare_cached("DELETE FROM redraws WHERE channel = ?1 AND message = ?2")?
         .execute(params![channel.as_str(), ts.as_str()])?;
     Ok(())

@@ -1,0 +1,145 @@
+//! The store's file: private, of this build's version, and opened with patience.
+
+use std::{
+    fs::{self, OpenOptions},
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    path::{Path, PathBuf},
+    thread,
+    time::{Duration, Instant},
+};
+
+use butler_protocol::Clock;
+use rusqlite::{Connection, ErrorCode, OpenFlags};
+
+use crate::{
+    error::HubError,
+    store::{
+        db::Db,
+        versions::{self, NEWEST},
+    },
+};
+
+/// How long another process may hold the file.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Where the store is, and the clock of those who open it.
+#[derive(Debug, Clone)]
+pub(crate) struct StoreFile {
+    path: PathBuf,
+    clock: Clock,
+}
+
+impl StoreFile {
+    /// The file in a folder; both are made, for the owner alone, where they are missing.
+    pub(crate) fn in_folder(dir: &Path, clock: Clock) -> Result<Self, HubError> {
+        let failed = |source| HubError::Folder {
+            path: dir.to_owned(),
+            source,
+        };
+        if !dir.exists() {
+            fs::DirBuilder::new()
+                .recursive(true)
+                .mode(0o700)
+                .create(dir)
+                .map_err(failed)?;
+        }
+        let path = dir.join("hub.sqlite3");
+        // SQLite gives its side files the mode of the main one.
+        OpenOptions::new()
+            .create(true)
+            .append(true)
+            .mode(0o600)
+            .open(&path)
+            .map_err(failed)?;
+        Ok(Self { path, clock })
+    }
+
+    /// Opens it. A file that is gone meanwhile is not made again: a new store in the
+    /// place of one that is only missing for a moment would lose everything.
+    pub(crate) fn open(&self) -> Result<Db, HubError> {
+        let failed = |source| HubError::Store {
+            path: self.path.clone(),
+            source,
+        };
+        let flags = OpenFlags::default() & !OpenFlags::SQLITE_OPEN_CREATE;
+        let connection = Connection::open_with_flags(&self.path, flags).map_err(failed)?;
+        let begun = Instant::now();
+        let found = loop {
+            match prepare(&connection) {
+                // Two processes that make the file at the same moment get in each
+                // other's way where SQLite does not wait by itself.
+                Err(error) if is_busy(&error) && begun.elapsed() < PATIENCE => {
+                    thread::sleep(Duration::from_millis(20));
+                }
+                outcome => break outcome.map_err(failed)?,
+            }
+        };
+        if found > NEWEST {
+            return Err(HubError::Newer {
+                path: self.path.clone(),
+                found,
+                known: NEWEST,
+            });
+        }
+        Ok(Db::new(connection, self.clock.clone()))
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+fn prepare(connection: &Connection) -> rusqlite::Result<u32> {
+    connection.busy_timeout(PATIENCE)?;
+    connection.pragma_update(None, "journal_mode", "WAL")?;
+    connection.pragma_update(None, "synchronous", "FULL")?;
+    connection.pragma_update(None, "foreign_keys", true)?;
+    connection.set_prepared_statement_cache_capacity(128);
+    versions::bring_up(connection)
+}
+
+fn is_busy(error: &rusqlite::Error) -> bool {
+    matches!(
+        error.sqlite_error_code(),
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::db::system_clock;
+
+    /// `codebutler hub tokens` while a hub starts: both make the file.
+    #[test]
+    fn many_open_a_new_store_at_once_and_all_can() {
+        for _ in 0..5 {
+            let dir = tempfile::tempdir().unwrap();
+            let open = || StoreFile::in_folder(dir.path(), system_clock())?.open();
+            thread::scope(|scope| {
+                let openers: Vec<_> = (0..8).map(|_| scope.spawn(open)).collect();
+                for opener in openers {
+                    opener.join().unwrap().unwrap();
+                }
+            });
+        }
+    }
+
+    #[test]
+    fn a_store_of_a_later_version_is_left_alone_and_the_error_says_why() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = StoreFile::in_folder(dir.path(), system_clock()).unwrap();
+        let later = NEWEST + 1;
+        file.open()
+            .unwrap()
+            .pragma_update(None, "user_version", later)
+            .unwrap();
+        let error = file.open().unwrap_err().to_string();
+        assert!(error.contains("newer codebutler"), "{error}");
+        let kept = Connection::open(file.path()).unwrap();
+        let kept: u32 = kept
+            .pragma_query_value(None, "user_version", |row| row.get(0))
+            .unwrap();
+        assert_eq!(kept, later);
+    }
+}

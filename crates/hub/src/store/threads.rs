@@ -1,0 +1,239 @@
+//! The store's threads: one that writes, some that read. Whoever opened the store
+//! holds [`StoreThreads`] and waits for them at the end.
+
+use std::{
+    any::Any,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+    thread::{self, JoinHandle},
+};
+
+use butler_protocol::fault;
+use tokio::sync::{broadcast, mpsc, oneshot};
+use tracing::error;
+
+use crate::{
+    error::HubError,
+    log::notice::Notice,
+    store::{
+        Store,
+        connection::Kept,
+        db::Db,
+        file::StoreFile,
+        tx::{Stamps, Tx},
+    },
+};
+
+/// Changes that one commit carries at most.
+const BATCH: usize = 256;
+
+/// Gives the caller its answer, after the commit. Dropped without one, the caller
+/// hears that the store is closed.
+pub(super) type Answer = Box<dyn FnOnce() + Send>;
+pub(super) type Change = Box<dyn FnOnce(&mut Tx<'_>) -> Answer + Send>;
+pub(super) type Look = Box<dyn FnOnce(&Db) + Send>;
+
+/// What a thread is asked for.
+pub(super) enum Job<W> {
+    Work(W),
+    /// To say whether it has the file open.
+    Sign(oneshot::Sender<bool>),
+    Close,
+}
+
+/// The threads of an open store.
+pub(crate) struct StoreThreads {
+    store: Store,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl StoreThreads {
+    pub(super) fn new(store: Store, threads: Vec<JoinHandle<()>>) -> Self {
+        Self { store, threads }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// Lets them finish what is queued, and waits for their end.
+    pub(crate) async fn close(self) {
+        self.store.close().await;
+        let joined = tokio::task::spawn_blocking(move || {
+            for thread in self.threads {
+                if let Err(panic) = thread.join() {
+                    error!(panic = words(&*panic), "a thread of the store panicked");
+                }
+            }
+        });
+        // Panics are noted above; nothing else can go wrong in there.
+        let _ = joined.await;
+    }
+}
+
+impl std::fmt::Debug for StoreThreads {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(&self.threads).finish()
+    }
+}
+
+fn start(
+    name: &str,
+    file: &StoreFile,
+    work: impl FnOnce() + Send + 'static,
+) -> Result<JoinHandle<()>, HubError> {
+    let started = thread::Builder::new().name(name.to_owned()).spawn(work);
+    started.map_err(|source| HubError::Folder {
+        path: file.path().to_owned(),
+        source,
+    })
+}
+
+/// Starts the thread that carries out changes.
+pub(super) fn writer(
+    file: &StoreFile,
+    mut todo: mpsc::Receiver<Job<Change>>,
+    notices: broadcast::Sender<Arc<Notice>>,
+) -> Result<JoinHandle<()>, HubError> {
+    let db = file.open()?;
+    let stamps = Stamps::load(&db).map_err(HubError::Step)?;
+    let mut writer = Writer {
+        kept: Kept::new(file.clone(), db, can_commit),
+        stamps,
+        notices,
+    };
+    start("hub-writer", file, move || {
+        let mut next = None;
+        while let Some(job) = next.take().or_else(|| todo.blocking_recv()) {
+            match job {
+                Job::Work(first) => next = writer.batch(first, &mut todo),
+                Job::Sign(sign) => {
+                    let _ = sign.send(writer.kept.get().is_some());
+                }
+                Job::Close => return,
+            }
+        }
+    })
+}
+
+/// Also a full disk is no store that can be written to.
+fn can_commit(db: &Db) -> rusqlite::Result<()> {
+    db.execute(
+        "INSERT INTO own_values (name, value) VALUES ('recovered_ms', ?1)
+         ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+        [db.now_ms().to_string()],
+    )?;
+    Ok(())
+}
+
+struct Writer {
+    kept: Kept,
+    stamps: Stamps,
+    notices: broadcast::Sender<Arc<Notice>>,
+}
+
+impl Writer {
+    /// Carries out a change and what has piled up behind it; gives the first job
+    /// that is no change.
+    fn batch(
+        &mut self,
+        first: Change,
+        todo: &mut mpsc::Receiver<Job<Change>>,
+    ) -> Option<Job<Change>> {
+        let mut other = None;
+        let mut more = || match todo.try_recv().ok()? {
+            Job::Work(change) => Some(change),
+            job => {
+                other = Some(job);
+                None
+            }
+        };
+        let db = self.kept.get()?;
+        // A panic of a change is caught where it is carried out; this is for the rest.
+        let commit = || commit(db, &mut self.stamps, first, &mut more, &self.notices);
+        let sound = catch_unwind(AssertUnwindSafe(commit)).unwrap_or_else(|panic| {
+            error!(panic = words(&*panic), "the store's writer panicked");
+            false
+        });
+        if !sound {
+            self.kept.give_up();
+        }
+        other
+    }
+}
+
+/// Carries out changes in one transaction, then answers. Says whether the connection
+/// can be trusted from now on.
+fn commit(
+    db: &Db,
+    stamps: &mut Stamps,
+    first: Change,
+    more: &mut dyn FnMut() -> Option<Change>,
+    notices: &broadcast::Sender<Arc<Notice>>,
+) -> bool {
+    let mut answers = Vec::new();
+    let work = || {
+        let transaction = db.begin()?;
+        let mut tx = Tx::new(db, stamps);
+        answers.push(first(&mut tx));
+        while answers.len() < BATCH {
+            let Some(next) = more() else { break };
+            answers.push(next(&mut tx));
+        }
+        let (said, sound) = tx.finish()?;
+        fault("hub.before-commit");
+        transaction.commit()?;
+        Ok::<_, crate::Trouble>((said, sound))
+    };
+    let outcome = work();
+    fault("hub.after-commit");
+    match outcome {
+        Ok((said, sound)) => {
+            // Wake-ups first: who waits for an answer may look for their effect.
+            for notice in said {
+                let _ = notices.send(Arc::new(notice));
+            }
+            answers.into_iter().for_each(|answer| answer());
+            sound
+        }
+        Err(error) => {
+            error!(?error, "the store could not commit");
+            false
+        }
+    }
+}
+
+/// Starts a thread that looks things up.
+pub(super) fn reader(
+    file: &StoreFile,
+    mut asked: mpsc::Receiver<Job<Look>>,
+) -> Result<JoinHandle<()>, HubError> {
+    let db = file.open()?;
+    let mut kept = Kept::new(file.clone(), db, |_| Ok(()));
+    start("hub-reader", file, move || {
+        while let Some(job) = asked.blocking_recv() {
+            match job {
+                Job::Work(look) => {
+                    let Some(db) = kept.get() else { continue };
+                    let looked = catch_unwind(AssertUnwindSafe(|| look(db)));
+                    if let Err(panic) = looked {
+                        error!(panic = words(&*panic), "a look into the store panicked");
+                        kept.give_up();
+                    }
+                }
+                Job::Sign(sign) => {
+                    let _ = sign.send(kept.get().is_some());
+                }
+                Job::Close => return,
+            }
+        }
+    })
+}
+
+/// What a panic said.
+pub(super) fn words(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied())
+        .unwrap_or("without words")
+}

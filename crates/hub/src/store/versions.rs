@@ -1,0 +1,78 @@
+//! The versions of the store's schema. A store of any earlier version is brought up
+//! to this one, in one transaction; one of a later version is left as it is.
+//!
+//! A released file under `schema/` never changes: what is new comes in the next one.
+//! `tests/fixtures` keeps a store of each version, and a test opens them all.
+
+use rusqlite::{Connection, Transaction, TransactionBehavior};
+
+/// What each version adds to the one before. The first says `IF NOT EXISTS`: stores
+/// from before there were versions have its tables already.
+const STEPS: &[&str] = &[include_str!("schema/0001_start.sql")];
+
+/// The version that this build writes.
+pub(crate) const NEWEST: u32 = STEPS.len() as u32;
+
+/// Brings a store up to [`NEWEST`]; gives the version that was found.
+///
+/// The version is read inside the transaction that raises it: two processes may
+/// open a store at the same moment, and each step is to happen once.
+pub(crate) fn bring_up(connection: &Connection) -> rusqlite::Result<u32> {
+    bring_up_by(connection, STEPS)
+}
+
+fn bring_up_by(connection: &Connection, steps: &[&str]) -> rusqlite::Result<u32> {
+    let transaction = Transaction::new_unchecked(connection, TransactionBehavior::Immediate)?;
+    let found: u32 = transaction.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    for step in steps.iter().skip(found as usize) {
+        transaction.execute_batch(step)?;
+    }
+    let newest = steps.len() as u32;
+    if found < newest {
+        transaction.pragma_update(None, "user_version", newest)?;
+    }
+    transaction.commit()?;
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{sync::Barrier, thread, time::Duration};
+
+    use super::*;
+
+    const GROWN: &[&str] = &[
+        "CREATE TABLE IF NOT EXISTS cats (name TEXT) STRICT",
+        "ALTER TABLE cats ADD COLUMN age INTEGER; INSERT INTO cats VALUES ('once', 1)",
+    ];
+
+    #[test]
+    fn each_step_happens_once_however_many_open_the_store_at_the_same_moment() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("cats.sqlite3");
+        let all = Barrier::new(8);
+        thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    let connection = Connection::open(&file).unwrap();
+                    connection.busy_timeout(Duration::from_secs(10)).unwrap();
+                    all.wait();
+                    bring_up_by(&connection, GROWN).unwrap();
+                });
+            }
+        });
+        let connection = Connection::open(&file).unwrap();
+        let cats = "SELECT count(*) FROM cats";
+        let cats: i64 = connection.query_row(cats, [], |row| row.get(0)).unwrap();
+        assert_eq!(cats, 1);
+    }
+
+    #[test]
+    fn a_step_that_fails_leaves_the_store_as_it_was() {
+        let connection = Connection::open_in_memory().unwrap();
+        bring_up_by(&connection, &GROWN[..1]).unwrap();
+        let broken = [GROWN[0], GROWN[1], "INSERT INTO dogs VALUES (1)"];
+        bring_up_by(&connection, &broken).unwrap_err();
+        assert_eq!(bring_up_by(&connection, GROWN).unwrap(), 1);
+    }
+}
