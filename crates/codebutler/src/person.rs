@@ -7,13 +7,29 @@ use butler_hub::Tokens;
 use butler_protocol::{ChannelId, MessageTs, Secret};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
-use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
 use url::Url;
 
 use crate::{error::CliError, hub_access, wiring};
 
 /// Between two tries to listen to a hub that is away.
 const AGAIN: Duration = Duration::from_millis(500);
+
+/// Wakes up when something happened, while it is held.
+pub struct News {
+    wake: mpsc::Receiver<()>,
+    _listening: AbortOnDropHandle<()>,
+}
+
+impl News {
+    /// Returns when something happened since the last time.
+    pub async fn wait(&mut self) {
+        if self.wake.recv().await.is_none() {
+            // The address cannot be listened to: there is no news.
+            std::future::pending().await
+        }
+    }
+}
 
 /// Talks to the hub as a person.
 pub struct Person {
@@ -93,31 +109,27 @@ impl Person {
 
     /// A wake-up for everything that happens. Ends never, also when the hub is
     /// away for a while; what was missed is found by looking.
-    pub fn news(&self, cancel: CancellationToken) -> mpsc::Receiver<()> {
+    pub fn news(&self) -> News {
         let (sender, receiver) = mpsc::channel(1);
         let (client, token) = (self.client.clone(), self.token.clone());
         let url = self.url("v1/events");
-        tokio::spawn(async move {
+        let listening = tokio::spawn(async move {
             let Ok(url) = url else { return };
-            let listen = async {
-                loop {
-                    let request = client.get(url.clone()).bearer_auth(token.expose());
-                    if let Ok(mut response) = request.send().await {
-                        while let Ok(Some(_)) = response.chunk().await {
-                            // One that waits already is as good as two.
-                            let _ = sender.try_send(());
-                        }
+            loop {
+                let request = client.get(url.clone()).bearer_auth(token.expose());
+                if let Ok(mut response) = request.send().await {
+                    while let Ok(Some(_)) = response.chunk().await {
+                        // One that waits already is as good as two.
+                        let _ = sender.try_send(());
                     }
-                    tokio::time::sleep(AGAIN).await;
                 }
-            };
-            tokio::select! {
-                () = cancel.cancelled() => {}
-                () = sender.closed() => {}
-                () = listen => {}
+                tokio::time::sleep(AGAIN).await;
             }
         });
-        receiver
+        News {
+            wake: receiver,
+            _listening: AbortOnDropHandle::new(listening),
+        }
     }
 
     /// Presses a button.

@@ -3,6 +3,7 @@
 
 use std::{
     future::Future,
+    io::{self, BufRead},
     pin::{Pin, pin},
 };
 
@@ -10,6 +11,7 @@ use anyhow::anyhow;
 use tokio::{
     runtime::Runtime,
     signal::unix::{SignalKind, signal},
+    sync::mpsc,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -70,6 +72,7 @@ fn drive(runtime: Runtime, cancel: CancellationToken, work: Pin<&mut dyn Future<
         let watcher = tokio::spawn(cancel_on_signal(cancel));
         work.await;
         watcher.abort();
+        let _ = watcher.await;
     });
     // Whoever watches our input sits in a read that a signal does not end, and a
     // probe that nobody waits for any more must not hold the exit up.
@@ -94,4 +97,26 @@ async fn cancel_on_signal(cancel: CancellationToken) {
 /// Log lines go to the error stream; `CODEBUTLER_LOG` chooses how much.
 pub fn start_log(name: &str) {
     log::start(name);
+}
+
+/// The lines of the standard input, with their ends. A thread of its own reads them:
+/// the runtime would wait for a read of its own before it lets the process end. That
+/// thread has no other end than that of the input, so nobody waits for it.
+pub fn stdin_lines() -> mpsc::Receiver<io::Result<Vec<u8>>> {
+    let (send, receive) = mpsc::channel(1);
+    std::thread::spawn(move || {
+        let mut input = io::stdin().lock();
+        loop {
+            let mut line = Vec::new();
+            let read = match input.read_until(b'\n', &mut line) {
+                Ok(0) => return,
+                Ok(_) => Ok(line),
+                Err(error) => Err(error),
+            };
+            if send.blocking_send(read).is_err() {
+                return;
+            }
+        }
+    });
+    receive
 }

@@ -7,7 +7,6 @@
 
 use std::{
     ffi::OsString,
-    io::Read,
     path::PathBuf,
     process::{ExitStatus, Stdio},
     sync::Arc,
@@ -17,10 +16,12 @@ use std::{
 use tokio::{
     io::{AsyncBufReadExt, AsyncRead, BufReader},
     process::{Child, Command},
-    sync::{oneshot, watch},
+    sync::watch,
     time::Instant,
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use crate::process::stdin_lines;
 
 /// What a child writes on its standard output once it can work.
 pub const READY: &str = "ready";
@@ -222,26 +223,12 @@ fn describe(status: std::io::Result<ExitStatus>) -> String {
 
 /// Returns when the supervisor that started us has closed our standard input,
 /// or is gone. Never returns in a process that no supervisor started.
-///
-/// A thread of its own reads: the runtime would wait for a read of its own
-/// before it lets the process end, and a child that failed would hang.
 pub async fn until_parent_ends() {
     if std::env::var_os(SUPERVISED).is_none() {
         std::future::pending::<()>().await;
     }
-    let (over, parent) = oneshot::channel();
-    std::thread::spawn(move || {
-        let mut rest = [0u8; 64];
-        loop {
-            match std::io::stdin().read(&mut rest) {
-                Ok(0) => break,
-                Err(error) if error.kind() != std::io::ErrorKind::Interrupted => break,
-                _ => {}
-            }
-        }
-        let _ = over.send(());
-    });
-    let _ = parent.await;
+    let mut said = stdin_lines();
+    while let Some(Ok(_)) = said.recv().await {}
 }
 
 #[cfg(test)]

@@ -31,7 +31,8 @@ mod web_api;
 mod workspace;
 
 pub use budget::Caps;
-pub use error::{HubError, Trouble};
+pub use error::HubError;
+pub(crate) use error::Trouble;
 pub use hub::{Hub, HubConfig, runs_in};
-pub use identity::tokens::{AgentTokens, PersonToken, RepoTokens, Tokens};
+pub use identity::tokens::{PersonToken, RepoTokens, Tokens};
 pub use relay::{Pace, RelayConfig, RepoChannel, SCOPES, missing_scopes};

@@ -19,4 +19,5 @@ pub use dir::{ThreadDir, write_whole};
 pub use error::JournalError;
 pub use log::{Journal, is_owned};
 pub use pack::Presence;
-pub use read::{Log, Tail, last_entries, read};
+pub(crate) use read::Tail;
+pub use read::{last_entries, read};

@@ -75,10 +75,12 @@ mod script;
 mod server;
 mod unify;
 
-pub use fault::{Fault, FaultKind};
-pub use manual_model::{ManualModel, ManualModelError, manual_model};
+pub use manual_model::{ManualModel, manual_model};
 pub use off_script::OffScript;
-pub use play::{Played, PlayedCall};
+pub use play::Played;
 pub use scenario::{Scenario, ScenarioError};
-pub use script::{Call, Capture, Repeat, Script, Since, Source, Step, Texts, When};
-pub use server::{Rehearsal, RehearsalError};
+pub use server::Rehearsal;
+
+pub(crate) use fault::{Fault, FaultKind};
+pub(crate) use play::PlayedCall;
+pub(crate) use script::{Call, Script, Source, Step, When};

@@ -18,6 +18,7 @@ pub struct Script {
     pub title: String,
     /// More about it, for readers.
     #[serde(default)]
+    #[expect(dead_code, reason = "for those who read the file")]
     pub about: String,
     /// The words of a person that start the story, for whoever offers it.
     #[serde(default)]

@@ -23,7 +23,7 @@ use std::{
 
 pub(crate) use call::path_of;
 pub use call::{Call, Output};
-pub use clean_config::{CleanConfig, clean_config};
+pub use clean_config::clean_config;
 pub(crate) use inside::clear_scratch;
 pub use inside::confine_with;
 pub(crate) use local_config::{Places, RULES, places};

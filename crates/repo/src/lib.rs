@@ -35,24 +35,25 @@ mod worktree;
 pub use commits::commit::KEY_TRAILER;
 pub use commits::diff::DiffOf;
 pub use commits::merged::Merged;
-pub use commits::notes::{PullEvent, Reminder, Seen, news, reminders};
+pub use commits::notes::{PullEvent, Seen, news};
 pub use commits::stat::{ChangedFile, Changes};
 pub use commits::tree::tree_of;
 pub use error::{Error, Result};
-pub use forecast::{Clash, Footprint, Forecast, Stale};
+pub use forecast::Clash;
 pub use forge::{
     Author, Block, Check, CheckState, Comment, Edit, Forge, GitHubForge, LocalForge, MergeAgain,
     NewComment, NewPull, Place, PullRequest, PullState, forge_of,
 };
-pub use git::{Call, CleanConfig, Git, Output, Settings, clean_config, confine_with, git_version};
-pub use lock::{Turn, WorktreeLock};
-pub use refs::save::Saved;
-pub use repo::{Remote, Repo};
+pub use git::{Call, Git, Output, Settings, clean_config, confine_with, git_version};
+pub use lock::WorktreeLock;
+
+pub(crate) use refs::save::Saved;
+pub use repo::Repo;
 pub use tracker::{Issue, IssueNumber, NewIssue, NewRelease, Release, Tracker, tracker_of};
 pub use undo::{SavedFiles, Undo};
 pub use worktree::Worktree;
-pub use worktree::name::{BRANCH_PREFIX, branch, is_ours, knowledge_branch, short_of, slug};
-pub use worktree::reconcile::{Odd, Oddity};
+pub use worktree::name::{BRANCH_PREFIX, branch, knowledge_branch, short_of};
+pub use worktree::reconcile::Odd;
 pub use worktree::status::{Change, Status};
 pub use worktree::submodules::Submodule;
 pub use worktree::trial::Trial;

@@ -42,5 +42,5 @@ pub use helper::helper_main;
 pub use process::helper_pool::end_helpers;
 pub use profile::{Limits, Network, Profile};
 pub use sandbox::{Sandbox, Strength};
-pub use self_test::{Probe, SelfTest};
+pub use self_test::SelfTest;
 pub use view::toolchain::plain_cargo_config;

@@ -325,7 +325,7 @@ impl Sandbox {
         } else {
             landlock = Some(view::for_landlock(&view.steps));
         }
-        let (sender, started) = std::sync::mpsc::channel();
+        let (sender, started) = std::sync::mpsc::sync_channel(1);
         let mut prepared = prepared(nothing(), limits, Traces::default());
         prepared.base_root = base_root;
         // Not built ahead: the next command has a worktree, and sees more.

@@ -26,6 +26,4 @@ pub use error::SlackError;
 pub use once::Answered;
 pub use socket::{Acker, Ended, Socket};
 pub use web::{Post, Posted, Web};
-pub use wire::{
-    BlockAction, Envelope, EnvelopeId, EnvelopeKind, Event, File, Message, Reaction, ReactionEvent,
-};
+pub use wire::{BlockAction, Envelope, EnvelopeId, EnvelopeKind, Event, File, Message, Reaction};

@@ -17,7 +17,10 @@ use std::{fmt, sync::Arc, sync::OnceLock};
 
 use butler_protocol::{Epoch, Secret};
 use futures_util::future::BoxFuture;
-use tokio::sync::{mpsc, watch};
+use tokio::{
+    sync::{mpsc, watch},
+    task::JoinHandle,
+};
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
@@ -55,6 +58,7 @@ pub struct Socket {
     epoch: SharedEpoch,
     gaps: watch::Receiver<u64>,
     ended: Arc<OnceLock<Ended>>,
+    keeper: JoinHandle<()>,
 }
 
 impl Socket {
@@ -76,7 +80,7 @@ impl Socket {
             let epoch = SharedEpoch::default();
             let ended = Arc::new(OnceLock::new());
             let (gap, gaps) = watch::channel(0);
-            let ready = keeper::start(keeper::Ends {
+            let (ready, keeper) = keeper::start(keeper::Ends {
                 base: base.clone(),
                 app_token,
                 given_out,
@@ -88,6 +92,7 @@ impl Socket {
             })?;
             // Dropped without a word means that the keeper has ended.
             if ready.await.is_err() {
+                let _ = keeper.await;
                 return Err(SlackError::Ended(
                     ended.get().cloned().unwrap_or(Ended::Cancelled),
                 ));
@@ -98,6 +103,7 @@ impl Socket {
                 epoch,
                 gaps,
                 ended,
+                keeper,
             })
         })
     }
@@ -143,6 +149,22 @@ impl Socket {
     #[must_use]
     pub fn gaps(&self) -> watch::Receiver<u64> {
         self.gaps.clone()
+    }
+
+    /// Hangs up, waits until every connection is closed, and says why it ended.
+    pub async fn close(self) -> Ended {
+        let Self {
+            envelopes,
+            acks,
+            ended,
+            keeper,
+            ..
+        } = self;
+        // Without a reader there is nothing to keep open.
+        drop((envelopes, acks));
+        // A panic of the keeper was already reported by the runtime.
+        let _ = keeper.await;
+        ended.get().cloned().unwrap_or(Ended::Cancelled)
     }
 
     /// Why it ended, once it has.

@@ -93,12 +93,13 @@ fn listen<'a>(
             }
         }
         workers.ended().await;
+        agent.preparations.end().await;
         if let Some(tidying) = tidying {
             tidying.abort();
             let _ = tidying.await;
         }
-        match socket.ended() {
-            Some(ended) if !cancel.is_cancelled() => {
+        match socket.close().await {
+            ended if !cancel.is_cancelled() => {
                 Err(AgentError::Hub(butler_slack::SlackError::Ended(ended)))
             }
             _ => Ok(()),

@@ -29,7 +29,7 @@ use butler_journal::ThreadDir;
 use butler_protocol::ThreadId;
 use butler_tools::ReadyGate;
 use tokio::sync::watch;
-use tokio_util::sync::CancellationToken;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tracing::{Instrument, warn};
 
 use crate::agent::Agent;
@@ -58,6 +58,7 @@ impl Place {
 #[derive(Debug)]
 pub struct Preparations {
     running: Mutex<HashMap<PathBuf, Running>>,
+    tasks: TaskTracker,
     cancel: CancellationToken,
 }
 
@@ -76,8 +77,16 @@ impl Preparations {
     pub fn new(cancel: CancellationToken) -> Self {
         Self {
             running: Mutex::default(),
+            tasks: TaskTracker::new(),
             cancel,
         }
+    }
+
+    /// Ends all of them, and waits until they have.
+    pub async fn end(&self) {
+        self.cancel.cancel();
+        self.tasks.close();
+        self.tasks.wait().await;
     }
 
     /// Ends those of a thread whose folders are about to go, and waits for it.
@@ -138,7 +147,7 @@ pub fn begin(
         });
         sender.send_replace(Some(warning));
     };
-    tokio::spawn(work.in_current_span());
+    agent.preparations.tasks.spawn(work.in_current_span());
     let opens = gate(ended.clone());
     let thread = thread.clone();
     let entry = Running {

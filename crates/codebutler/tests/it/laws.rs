@@ -1,6 +1,7 @@
 //! What is declared is real: every configuration key is read by the product, every
 //! right names a tool that is registered and every tool has a right, every export
-//! of a crate has a user outside it. Found by reading the source.
+//! of a crate has a user outside it. What is started has an owner, what waits has a
+//! limit, and structs and folders stay small enough to hold. Found by reading the source.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -287,53 +288,6 @@ fn exports(lib: &str) -> Vec<String> {
     names
 }
 
-/// Exports of before this law that still have no user. The list only becomes shorter.
-const UNUSED: &[&str] = &[
-    "hub::AgentTokens",
-    "hub::Trouble",
-    "sandbox::Probe",
-    "journal::Log",
-    "journal::Tail",
-    "playbook::parse_skill",
-    "playbook::render_skill",
-    "policy::reserve_all",
-    "rehearsal::Call",
-    "rehearsal::Capture",
-    "rehearsal::Fault",
-    "rehearsal::FaultKind",
-    "rehearsal::ManualModelError",
-    "rehearsal::PlayedCall",
-    "rehearsal::RehearsalError",
-    "rehearsal::Repeat",
-    "rehearsal::Script",
-    "rehearsal::Since",
-    "rehearsal::Source",
-    "rehearsal::Step",
-    "rehearsal::Texts",
-    "rehearsal::When",
-    "slack::ReactionEvent",
-    "agent::AgentError",
-    "testkit::Checkout",
-    "tools::Inside",
-    "tools::Intent",
-    "tools::Jobs",
-    "tools::Opened",
-    "tools::WebError",
-    "repo::CleanConfig",
-    "repo::Footprint",
-    "repo::Forecast",
-    "repo::Oddity",
-    "repo::Reminder",
-    "repo::Remote",
-    "repo::Saved",
-    "repo::Stale",
-    "repo::Trial",
-    "repo::Turn",
-    "repo::is_ours",
-    "repo::reminders",
-    "repo::slug",
-];
-
 #[test]
 fn every_export_has_a_user_outside_its_crate() {
     let mut sources = all_sources();
@@ -364,6 +318,178 @@ fn every_export_has_a_user_outside_its_crate() {
         let dead = dead.filter(|name| !users.contains(&**name) && !own_tests.contains(&**name));
         unused.extend(dead.map(|name| format!("{crate_name}::{name}")));
     }
-    unused.retain(|name| !UNUSED.contains(&name.as_str()));
     assert_eq!(unused, BTreeSet::new());
+}
+
+/// The product's own files by path, as words and signs, without their tests.
+fn product_files(sources: &BTreeMap<String, String>) -> BTreeMap<&str, String> {
+    let ours = |path: &str| path.contains("/src/") && !path.starts_with("crates/testkit/");
+    let kept = sources
+        .iter()
+        .filter(|(path, _)| path.starts_with("crates/") && ours(path))
+        .filter(|(path, _)| !path.ends_with("_tests.rs"));
+    kept.map(|(path, text)| (path.as_str(), product(text)))
+        .collect()
+}
+
+/// Reads standard input; only its end ends it, and the process does not wait for that.
+const ENDS_WITH_THE_PROCESS: &[&str] = &["crates/codebutler/src/process.rs: thread::spawn"];
+
+/// Where a task or thread is started and its handle let go: at the beginning of a
+/// statement, or given to `_`.
+fn let_go(path: &str, text: &str) -> Vec<String> {
+    let tokens = tokens(text);
+    let mut found = Vec::new();
+    for at in 0..tokens.len() {
+        let starts = matches!(tokens[at], "spawn" | "spawn_blocking" | "spawn_local");
+        if !starts || tokens.get(at + 1) != Some(&"(") || at < 3 || tokens[at - 1] != ":" {
+            continue;
+        }
+        let mut first = at;
+        while first >= 3 && tokens[first - 1] == ":" && tokens[first - 2] == ":" {
+            first -= 3;
+        }
+        let before = tokens[first - 1];
+        let ignored = before == "=" && tokens[first - 2] == "_";
+        if !ignored && !matches!(before, ";" | "{" | "}") {
+            continue;
+        }
+        let mut open = 0_usize;
+        let end = (at + 1..tokens.len()).find(|index| {
+            match tokens[*index] {
+                "(" => open += 1,
+                ")" => open -= 1,
+                _ => {}
+            }
+            open == 0
+        });
+        // Awaited or joined on the spot, or the value of a block.
+        if end.and_then(|end| tokens.get(end + 1)) == Some(&";") {
+            found.push(format!("{path}: {}::{}", tokens[at - 3], tokens[at]));
+        }
+    }
+    found
+}
+
+#[test]
+fn every_task_and_thread_has_an_owner() {
+    let sources = all_sources();
+    let files = product_files(&sources);
+    let mut found: Vec<String> = files
+        .iter()
+        .flat_map(|(path, text)| let_go(path, text))
+        .collect();
+    found.retain(|one| !ENDS_WITH_THE_PROCESS.contains(&one.as_str()));
+    assert_eq!(found, Vec::<String>::new());
+    // The law sees what is let go, and what is not.
+    let text = "fn f() { tokio::spawn(g(1)); let _ = std::thread::spawn(h); \
+                let kept = tokio::spawn(g(2)); tokio::task::spawn_blocking(h).await; \
+                scope.spawn(h); tokio::spawn(g(3)) }";
+    assert_eq!(let_go("x", text), ["x: tokio::spawn", "x: thread::spawn"]);
+}
+
+/// Queues without a limit: tokio's by their name, the standard library's by their
+/// missing size.
+fn unlimited(text: &str) -> usize {
+    let sizeless = |rest: &&str| {
+        let size = rest.split_once('(').map_or("", |(_, rest)| rest);
+        size.trim_start().starts_with(')')
+    };
+    let named = text.matches("unbounded_channel").count() + text.matches("Unbounded").count();
+    named + text.split("mpsc::channel").skip(1).filter(sizeless).count()
+}
+
+#[test]
+fn every_queue_has_a_limit() {
+    let sources = all_sources();
+    let found: Vec<&String> = sources
+        .iter()
+        .filter(|(path, text)| path.contains("/src/") && unlimited(&product(text)) > 0)
+        .map(|(path, _)| path)
+        .collect();
+    assert_eq!(found, Vec::<&String>::new());
+    let text = "mpsc::channel(8); mpsc::channel(); mpsc::channel::<u8>(); oneshot::channel(); \
+                mpsc::unbounded_channel()";
+    assert_eq!(unlimited(text), 3);
+}
+
+/// Structs that were too wide before this law; the list only becomes shorter.
+const WIDE: &[&str] = &[
+    "agent::AgentConfig",
+    "agent::Facts",
+    "agent::Worker",
+    "turn::Round",
+    "turn::State",
+];
+
+/// The structs of a file with more than so many fields.
+fn wide(text: &str, most: usize) -> Vec<String> {
+    let tokens = tokens(text);
+    let mut found = Vec::new();
+    for at in 0..tokens.len() {
+        if tokens[at] != "struct" {
+            continue;
+        }
+        let Some(body) = (at + 2..tokens.len()).find(|i| matches!(tokens[*i], "{" | ";" | "("))
+        else {
+            continue;
+        };
+        if tokens[body] != "{" {
+            continue;
+        }
+        let (mut depth, mut fields) = (0_usize, 0);
+        for index in body..tokens.len() {
+            match tokens[index] {
+                "{" | "(" | "[" => depth += 1,
+                "}" | ")" | "]" => depth -= 1,
+                // `name: Type`, not a path.
+                ":" if depth == 1 && tokens[index - 1] != ":" && tokens[index + 1] != ":" => {
+                    fields += 1;
+                }
+                _ => {}
+            }
+            if depth == 0 {
+                break;
+            }
+        }
+        if fields > most {
+            found.push(tokens[at + 1].to_owned());
+        }
+    }
+    found
+}
+
+#[test]
+fn no_struct_has_more_fields_than_a_person_can_hold() {
+    let sources = all_sources();
+    let files = product_files(&sources);
+    let mut found = BTreeSet::new();
+    for (path, text) in &files {
+        let part = path.split('/').nth(1).unwrap();
+        found.extend(wide(text, 16).iter().map(|name| format!("{part}::{name}")));
+    }
+    found.retain(|name| !WIDE.contains(&name.as_str()));
+    assert_eq!(found, BTreeSet::new());
+    let text =
+        "struct Small { a: u8, b: std::io::Error } struct Wide<T> { a: T, b: [u8; 2], c: Vec<T> }";
+    assert_eq!(wide(text, 2), ["Wide"]);
+}
+
+/// A folder of another package of work, until it is sorted.
+const CROWDED: &[&str] = &["crates/policy/src/redact"];
+
+#[test]
+fn no_folder_has_more_modules_than_a_person_can_hold() {
+    let sources = all_sources();
+    let mut folders: BTreeMap<&str, usize> = BTreeMap::new();
+    for path in sources.keys().filter(|path| path.contains("/src")) {
+        let (folder, file) = path.rsplit_once('/').unwrap();
+        let counts =
+            !matches!(file, "lib.rs" | "main.rs" | "mod.rs") && !file.ends_with("_tests.rs");
+        if counts && !folder.ends_with("/bin") {
+            *folders.entry(folder).or_default() += 1;
+        }
+    }
+    folders.retain(|folder, count| *count > 16 && !CROWDED.contains(folder));
+    assert_eq!(folders, BTreeMap::new());
 }

@@ -88,7 +88,9 @@ fn the_document_names_every_route_and_no_other() {
 #[test]
 fn the_document_names_every_kind_of_live_event() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let source = fs::read_to_string(root.join("src/person_api.rs")).unwrap();
+    let files = ["src/person_api.rs", "src/person_api/live.rs"];
+    let source = files.map(|file| fs::read_to_string(root.join(file)).unwrap());
+    let source = source.concat();
     let document = fs::read_to_string(root.join("../../docs/api.md")).unwrap();
     let section = document.split("### `GET /v1/events`").nth(1).unwrap();
     let section = section.split("\n## ").next().unwrap();

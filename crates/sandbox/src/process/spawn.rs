@@ -8,6 +8,7 @@ use std::{
     path::PathBuf,
     process::Child,
     sync::{Arc, OnceLock, mpsc},
+    thread::JoinHandle,
 };
 
 use butler_protocol::fault;
@@ -24,7 +25,31 @@ use crate::{
 
 type Job = Box<dyn FnOnce() + Send>;
 
-static THREAD: OnceLock<mpsc::Sender<Job>> = OnceLock::new();
+/// Jobs and children that wait; beyond that whoever brings one waits too.
+const QUEUE: usize = 1_024;
+
+/// A thread that lives as long as the process, and the way to it.
+struct Forever<T> {
+    queue: mpsc::SyncSender<T>,
+    _thread: io::Result<JoinHandle<()>>,
+}
+
+impl<T: Send + 'static> Forever<T> {
+    fn start(name: &str, mut work: impl FnMut(T) + Send + 'static) -> Self {
+        let (queue, waiting) = mpsc::sync_channel::<T>(QUEUE);
+        let builder = std::thread::Builder::new().name(name.to_owned());
+        let thread = builder.spawn(move || waiting.into_iter().for_each(&mut work));
+        if let Err(error) = &thread {
+            tracing::error!(%error, name, "cannot start a thread");
+        }
+        Self {
+            queue,
+            _thread: thread,
+        }
+    }
+}
+
+static THREAD: OnceLock<Forever<Job>> = OnceLock::new();
 
 /// What a helper is started with.
 pub(crate) struct Prepared {
@@ -100,17 +125,9 @@ fn started((helper_pool, pipes): (HelperPool, Pipes), prepared: Prepared) -> Sta
     }
 }
 
-fn thread() -> &'static mpsc::Sender<Job> {
-    THREAD.get_or_init(|| {
-        let (sender, jobs) = mpsc::channel::<Job>();
-        let spawned = std::thread::Builder::new()
-            .name("sandbox".to_owned())
-            .spawn(move || jobs.into_iter().for_each(|job| job()));
-        if let Err(error) = spawned {
-            tracing::error!(%error, "cannot start the thread that starts commands");
-        }
-        sender
-    })
+fn thread() -> &'static mpsc::SyncSender<Job> {
+    let thread = THREAD.get_or_init(|| Forever::start("sandbox", |job: Job| job()));
+    &thread.queue
 }
 
 /// Holds a helper. Whoever drops it ends the helper and all that it runs.
@@ -163,25 +180,16 @@ impl Leash {
 
 /// Waits for a helper elsewhere; its traces go when it is gone.
 pub(crate) fn reap(mut child: Child, traces: Traces) {
-    static REAPER: OnceLock<mpsc::Sender<(Child, Traces)>> = OnceLock::new();
+    static REAPER: OnceLock<Forever<(Child, Traces)>> = OnceLock::new();
     let reaper = REAPER.get_or_init(|| {
-        let (sender, children) = mpsc::channel::<(Child, Traces)>();
-        let spawned = std::thread::Builder::new()
-            .name("sandbox-reaper".to_owned())
-            .spawn(move || {
-                for (mut child, traces) in children {
-                    let _ = child.wait();
-                    drop(traces);
-                }
-            });
-        if let Err(error) = spawned {
-            tracing::error!(%error, "cannot start the thread that collects helpers");
-        }
-        sender
+        Forever::start("sandbox-reaper", |(mut child, traces): (Child, Traces)| {
+            let _ = child.wait();
+            drop(traces);
+        })
     });
     // Most are gone by now, and need no other thread.
     if !matches!(child.try_wait(), Ok(Some(_))) {
-        let _ = reaper.send((child, traces));
+        let _ = reaper.queue.send((child, traces));
     }
 }
 

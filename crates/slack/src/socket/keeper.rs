@@ -11,6 +11,7 @@ use butler_protocol::Secret;
 use serde_json::json;
 use tokio::{
     sync::{mpsc, oneshot, watch},
+    task::JoinHandle,
     time::{Instant, sleep_until},
 };
 use tokio_util::sync::CancellationToken;
@@ -44,21 +45,21 @@ pub(super) struct Ends {
 }
 
 /// Starts the keeper; the receiver resolves at the first hello.
-pub(super) fn start(ends: Ends) -> Result<oneshot::Receiver<()>, SlackError> {
+pub(super) fn start(ends: Ends) -> Result<(oneshot::Receiver<()>, JoinHandle<()>), SlackError> {
     // Opening carries no epoch: it is how a process gets one.
     let web = Web::new(&ends.base, ends.app_token.clone(), SharedEpoch::default())?
         .with_patience(Duration::ZERO);
     let (ready, waiting) = oneshot::channel();
-    tokio::spawn(async move {
+    let task = tokio::spawn(async move {
         let ended = Arc::clone(&ends.ended);
         let reason = Keeper::new(ends, web, ready).run().await;
         info!(%reason, "socket ended");
         let _ = ended.set(reason);
     });
-    Ok(waiting)
+    Ok((waiting, task))
 }
 
-type Opening = tokio::task::JoinHandle<Result<String, SlackError>>;
+type Opening = JoinHandle<Result<String, SlackError>>;
 
 struct Keeper {
     ends: Ends,
@@ -139,11 +140,15 @@ impl Keeper {
                 break ended;
             }
         };
-        for line in self.lines.values() {
+        self.inbox.close();
+        for (_, line) in self.lines.drain() {
             line.stop.cancel();
+            // A panic in there was already reported by the runtime.
+            let _ = line.task.await;
         }
         if let Some(opening) = self.opening.take() {
             opening.abort();
+            let _ = opening.await;
         }
         ended
     }
@@ -260,7 +265,7 @@ impl Keeper {
             What::Hello(epoch) => self.greeted(link, epoch),
             What::Envelope(envelope) => self.received(link, *envelope).await,
             What::Disconnect(reason) => return self.warned(link, &reason),
-            What::Closed => self.closed(link),
+            What::Closed => self.closed(link).await,
         }
         Step::GoOn
     }
@@ -326,8 +331,10 @@ impl Keeper {
         Step::GoOn
     }
 
-    fn closed(&mut self, link: LinkNumber) {
-        self.lines.remove(&link);
+    async fn closed(&mut self, link: LinkNumber) {
+        if let Some(line) = self.lines.remove(&link) {
+            let _ = line.task.await;
+        }
         // What was on its way over this link may be lost although another is open.
         if self.greeted.remove(&link) && !self.greeted.is_empty() {
             self.ends.gaps.send_modify(|gaps| *gaps += 1);

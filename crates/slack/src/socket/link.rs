@@ -9,6 +9,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use tokio::{
     sync::mpsc,
+    task::JoinHandle,
     time::{Instant, MissedTickBehavior, interval, sleep_until},
 };
 use tokio_tungstenite::{connect_async, tungstenite};
@@ -44,6 +45,8 @@ pub(super) enum What {
 pub(super) struct Line {
     pub(super) acks: mpsc::Sender<EnvelopeId>,
     pub(super) stop: CancellationToken,
+    /// Ends right after it has reported that it is closed.
+    pub(super) task: JoinHandle<()>,
 }
 
 /// Connects to `url` in a task of its own.
@@ -54,15 +57,12 @@ pub(super) fn start(
     stop: CancellationToken,
 ) -> Line {
     let (acks, to_send) = mpsc::channel(256);
-    let line = Line {
-        acks,
-        stop: stop.clone(),
-    };
-    tokio::spawn(async move {
+    let stopped = stop.clone();
+    let task = tokio::spawn(async move {
         let work = run(link, &url, &reports, to_send);
         tokio::select! {
             () = work => {}
-            () = stop.cancelled() => {}
+            () = stopped.cancelled() => {}
         }
         let _ = reports
             .send(Report {
@@ -71,7 +71,7 @@ pub(super) fn start(
             })
             .await;
     });
-    line
+    Line { acks, stop, task }
 }
 
 async fn run(

@@ -32,7 +32,7 @@ const DEADLINE: Duration = Duration::from_secs(3);
 /// The state's end of a connection.
 #[derive(Debug)]
 pub(super) struct SocketEnd {
-    frames: mpsc::UnboundedSender<Out>,
+    frames: mpsc::Sender<Out>,
 }
 
 #[derive(Debug)]
@@ -82,7 +82,7 @@ impl State {
             frame["retry_attempt"] = json!(attempt);
             frame["retry_reason"] = json!(if attempt > 0 { "timeout" } else { "" });
         }
-        let _ = self.sockets[&socket].frames.send(Out::Frame(frame));
+        let _ = self.sockets[&socket].frames.try_send(Out::Frame(frame));
         let sent = Pending {
             socket,
             kind,
@@ -123,14 +123,14 @@ impl State {
         self.disabled |= how == Disconnect::LinkDisabled;
         for end in self.sockets.values() {
             if let Some(reason) = reason {
-                let _ = end.frames.send(Out::Frame(farewell(reason)));
+                let _ = end.frames.try_send(Out::Frame(farewell(reason)));
             }
             let pause = if reason.is_some() {
                 FAREWELL
             } else {
                 Duration::ZERO
             };
-            let _ = end.frames.send(Out::CloseAfter(pause));
+            let _ = end.frames.try_send(Out::CloseAfter(pause));
         }
         if how == Disconnect::Abrupt {
             let all: Vec<u64> = self.sockets.keys().copied().collect();
@@ -175,7 +175,7 @@ pub(super) async fn handle(
 }
 
 async fn serve(shared: Shared, mut socket: WebSocket) {
-    let (frames, mut out) = mpsc::unbounded_channel();
+    let (frames, mut out) = mpsc::channel(4_096);
     let number = {
         let mut state = shared.lock();
         if state.sockets.len() >= MOST {
@@ -187,7 +187,7 @@ async fn serve(shared: Shared, mut socket: WebSocket) {
             let hello = json!({"type": "hello", "num_connections": open,
                 "connection_info": {"app_id": APP},
                 "debug_info": {"host": "standin", "approximate_connection_time": 3600}});
-            let _ = frames.send(Out::Frame(hello));
+            let _ = frames.try_send(Out::Frame(hello));
             state.sockets.insert(number, SocketEnd { frames });
             state.most_open = state.most_open.max(open);
             Some(number)

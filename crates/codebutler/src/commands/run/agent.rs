@@ -41,6 +41,7 @@ pub fn run(role: Role, ui: &Ui) -> Result<Exit, CliError> {
         };
         let ended = butler_agent::run(config, rules, cancel, ready).await;
         forwarding.abort();
+        let _ = forwarding.await;
         ended.map_err(CliError::internal)?;
         Ok(Exit::Done)
     })

@@ -87,6 +87,7 @@ fn serve(settings: &Settings, args: &Args, ui: &Ui) -> Result<Exit, CliError> {
         ui.line(format_args!("{READY} {url}"))?;
         hub.wait().await;
         noting.abort();
+        let _ = noting.await;
         Ok(Exit::Done)
     })
 }

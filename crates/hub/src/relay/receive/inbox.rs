@@ -36,10 +36,11 @@ pub(crate) async fn listen(app: &Arc<App>, relay: &Arc<Relay>) {
             Ok(()) = gaps.changed() => relay.gaps.send_modify(|count| *count += 1),
             envelope = socket.next() => match envelope {
                 Some(envelope) => take(app, relay, &socket, envelope).await,
-                None => return say_why(socket.ended().as_ref()),
+                None => break,
             },
         }
     }
+    say_why(Some(&socket.close().await));
 }
 
 /// Keeps an envelope, then acknowledges it. One that cannot be kept is not

@@ -1,20 +1,15 @@
 //! The long-lived form: calls as lines, answered in order.
 
-use std::{
-    io::{self, BufRead},
-    path::PathBuf,
-    thread,
-};
+use std::path::PathBuf;
 
 use butler_protocol::{Role, ToolOutcome};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::commands::inspect::jsonl::{self, BadLine};
 use crate::commands::inspect::tool::session::{HandCall, ToolSession};
-use crate::{error::CliError, exit::Exit, ui::Ui};
+use crate::{error::CliError, exit::Exit, process::stdin_lines, ui::Ui};
 
 #[derive(Deserialize)]
 struct Question {
@@ -36,7 +31,7 @@ pub async fn answer(
     ui: &Ui,
 ) -> Result<Exit, CliError> {
     let here = std::env::current_dir()?;
-    let mut lines = lines();
+    let mut lines = stdin_lines();
     loop {
         let line = tokio::select! {
             () = cancel.cancelled() => return Ok(Exit::Done),
@@ -63,25 +58,4 @@ pub async fn answer(
         let answer = json!({"id": id, "ok": outcome.ok, "output": outcome.text});
         ui.json(answer)?;
     }
-}
-
-/// The lines of the standard input. A thread of its own reads them: a read that
-/// nobody answers must not keep the process from ending.
-fn lines() -> mpsc::Receiver<io::Result<Vec<u8>>> {
-    let (send, receive) = mpsc::channel(1);
-    thread::spawn(move || {
-        let mut input = io::stdin().lock();
-        loop {
-            let mut line = Vec::new();
-            let read = match input.read_until(b'\n', &mut line) {
-                Ok(0) => return,
-                Ok(_) => Ok(line),
-                Err(error) => Err(error),
-            };
-            if send.blocking_send(read).is_err() {
-                return;
-            }
-        }
-    });
-    receive
 }

@@ -3,7 +3,6 @@
 
 use std::{
     collections::HashSet,
-    io::BufRead,
     time::{Duration, Instant},
 };
 
@@ -11,7 +10,6 @@ use crate::ui::paint::Paint;
 use butler_config::Settings;
 use butler_protocol::MessageTs;
 use serde_json::Value;
-use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::commands::talk::message::words;
@@ -19,6 +17,7 @@ use crate::{
     error::CliError,
     exit::Exit,
     person::{Away, Person},
+    process::stdin_lines,
     ui::Ui,
 };
 
@@ -63,8 +62,8 @@ impl<'a> Talk<'a> {
 
     /// Until the person leaves.
     pub async fn converse(&mut self, cancel: &CancellationToken) -> Result<Exit, CliError> {
-        let mut typed = lines();
-        let mut news = self.person.news(cancel.clone());
+        let mut typed = stdin_lines();
+        let mut news = self.person.news();
         if self.thread.is_none() {
             self.ui.note("a new thread: what should the team do?");
         }
@@ -82,16 +81,18 @@ impl<'a> Talk<'a> {
                 here = self.heard_from(said)?.is_some();
             }
             if !here && self.person.move_to_hub_of(self.settings) {
-                news = self.person.news(cancel.clone());
+                news = self.person.news();
             }
             tokio::select! {
                 () = cancel.cancelled() => return Ok(Exit::Done),
-                _ = news.recv() => {}
+                () = news.wait() => {}
                 () = tokio::time::sleep(GLANCE) => {}
                 line = typed.recv(), if unsent.is_none() => match line {
                     None => return Ok(Exit::Done),
-                    Some(line) if line.trim().is_empty() => {}
-                    Some(line) => unsent = Some(line),
+                    Some(line) => {
+                        let line = String::from_utf8_lossy(&line?).into_owned();
+                        unsent = Some(line).filter(|line| !line.trim().is_empty());
+                    }
                 },
             }
         }
@@ -110,7 +111,7 @@ impl<'a> Talk<'a> {
             self.shown
                 .extend(messages(&before).map(|one| ts(one).to_owned()));
         }
-        let mut news = self.person.news(cancel.clone());
+        let mut news = self.person.news();
         let pressed = self.say(text).await?;
         let deadline = Instant::now() + Duration::from_secs(seconds);
         let mut rests_since: Option<Instant> = None;
@@ -120,7 +121,7 @@ impl<'a> Talk<'a> {
             let looked = self.look(&mut answered).await;
             let looked = self.heard_from(looked)?;
             if looked.is_none() && self.person.move_to_hub_of(self.settings) {
-                news = self.person.news(cancel.clone());
+                news = self.person.news();
             }
             let rests = looked.unwrap_or(false);
             let since = rests.then(|| *rests_since.get_or_insert_with(Instant::now));
@@ -138,7 +139,7 @@ impl<'a> Talk<'a> {
             let pause = if rests { REST } else { GLANCE };
             tokio::select! {
                 () = cancel.cancelled() => return Ok(Exit::Interrupted),
-                _ = news.recv() => {}
+                () = news.wait() => {}
                 () = tokio::time::sleep(pause) => {}
             }
         }
@@ -274,20 +275,6 @@ fn buttons(view: &Value) -> Vec<Button> {
         }
     }
     found
-}
-
-/// What is typed, line by line. A thread of its own reads it: a read that
-/// nobody answers must not keep the process from ending.
-fn lines() -> mpsc::Receiver<String> {
-    let (send, receive) = mpsc::channel(16);
-    std::thread::spawn(move || {
-        for line in std::io::stdin().lock().lines().map_while(Result::ok) {
-            if send.blocking_send(line).is_err() {
-                return;
-            }
-        }
-    });
-    receive
 }
 
 #[cfg(test)]
