@@ -25,7 +25,6 @@ mod load;
 mod lookup;
 mod machine;
 mod models;
-mod nearest;
 mod policy;
 mod reference;
 mod repo;

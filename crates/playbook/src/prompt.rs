@@ -148,7 +148,7 @@ fn live(text: &str) -> String {
 }
 
 fn repo_rules(rules: &RepoRules) -> String {
-    let cut = floor_char_boundary(&rules.text, RULES_CAP_BYTES);
+    let cut = rules.text.floor_char_boundary(RULES_CAP_BYTES);
     let mut text = format!(
         "# What this repository says about itself ({})\n\n{}",
         rules.name,
@@ -158,14 +158,6 @@ fn repo_rules(rules: &RepoRules) -> String {
         text.push_str(&format!("\n\n(cut here; read {} for the rest)", rules.name));
     }
     text
-}
-
-fn floor_char_boundary(text: &str, at: usize) -> usize {
-    let mut at = at.min(text.len());
-    while !text.is_char_boundary(at) {
-        at -= 1;
-    }
-    at
 }
 
 #[cfg(test)]

@@ -17,6 +17,7 @@ mod id;
 mod log_line;
 mod mention;
 mod money;
+mod nearest;
 mod post;
 mod pull;
 mod record;
@@ -51,6 +52,7 @@ pub use id::{
 pub use log_line::{LogBatch, LogLevel, LogLine};
 pub use mention::{mentions, without_code};
 pub use money::{Price, TokenUsage, Usd};
+pub use nearest::nearest;
 pub use post::{CardTag, HandOverTag, PostTag};
 pub use pull::{PullNews, PullStanding};
 pub use record::{Ending, Entry, Record, Speaker, Waiting};

@@ -140,11 +140,7 @@ fn speech(played: &Played, fault: Option<FaultKind>) -> Speech {
         }
         Some(FaultKind::OutputLimit) => {
             for (_, arguments) in &mut calls {
-                let mut half = arguments.len() / 2;
-                while !arguments.is_char_boundary(half) {
-                    half -= 1;
-                }
-                arguments.truncate(half);
+                arguments.truncate(arguments.floor_char_boundary(arguments.len() / 2));
             }
             finish = "length";
         }

@@ -2,7 +2,6 @@
 
 pub(crate) mod batch;
 pub(crate) mod executor;
-pub(crate) mod nearest;
 pub(crate) mod registry;
 pub(crate) mod repair;
 pub(crate) mod schema;

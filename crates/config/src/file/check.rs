@@ -6,16 +6,14 @@
 
 use std::path::Path;
 
+use butler_protocol::nearest;
 use serde_json::Value;
 
-use crate::{
-    file::{
-        document::{Document, Field, Kind, Node},
-        format,
-        path::KeyPath,
-        problem::Problem,
-    },
-    nearest::nearest,
+use crate::file::{
+    document::{Document, Field, Kind, Node},
+    format,
+    path::KeyPath,
+    problem::Problem,
 };
 
 /// What a file is measured against.
@@ -107,7 +105,7 @@ impl<'a> Walk<'a> {
         match &node.kind {
             Kind::Text(text) if choices.contains(&text.as_str()) => {}
             Kind::Text(text) => {
-                let remedy = match nearest(text, choices.iter().copied()) {
+                let remedy = match nearest(text, choices.iter().copied(), 1).first() {
                     Some(near) => format!("Did you mean \"{near}\"? Possible are: {list}"),
                     None => format!("Possible are: {list}"),
                 };
@@ -158,7 +156,7 @@ impl<'a> Walk<'a> {
         }
         let known = || schema["properties"].as_object().into_iter().flatten();
         let names = known().map(|(name, _)| name.as_str());
-        let remedy = match nearest(&field.key, names) {
+        let remedy = match nearest(&field.key, names, 1).first() {
             Some(near) => format!("Did you mean \"{near}\"?"),
             None => {
                 let names: Vec<_> = known().map(|(name, _)| name.as_str()).collect();

@@ -12,18 +12,7 @@ pub(crate) fn canonical<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
 
 /// Up to `most` names closest to `name`, the closest first; far ones are left out.
 pub(crate) fn nearest<'a>(name: &str, known: &[&'a str], most: usize) -> Vec<&'a str> {
-    let wanted = fold(name);
-    let mut ranked: Vec<(usize, &str)> = known
-        .iter()
-        .map(|other| (distance(&wanted, &fold(other)), *other))
-        .filter(|(far, other)| *far <= (wanted.len().max(other.len()) / 2).max(2))
-        .collect();
-    ranked.sort_by_key(|(far, _)| *far);
-    ranked
-        .into_iter()
-        .take(most)
-        .map(|(_, name)| name)
-        .collect()
+    butler_protocol::nearest(&fold(name), known.iter().copied(), most)
 }
 
 fn fold(name: &str) -> String {
@@ -39,24 +28,6 @@ fn fold(name: &str) -> String {
         .flat_map(char::to_lowercase)
         .take(80)
         .collect()
-}
-
-/// Edits between two words; a word that begins with the other counts as close.
-fn distance(a: &str, b: &str) -> usize {
-    if !a.is_empty() && !b.is_empty() && (a.starts_with(b) || b.starts_with(a)) {
-        return 1;
-    }
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut corner = std::mem::replace(&mut row[0], i + 1);
-        for (j, y) in b.iter().enumerate() {
-            let cost = corner + usize::from(x != *y);
-            corner = row[j + 1];
-            row[j + 1] = cost.min(corner + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len()]
 }
 
 #[cfg(test)]

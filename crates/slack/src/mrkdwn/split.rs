@@ -67,7 +67,7 @@ fn pieces(line: &str, limit: usize) -> Vec<&str> {
     let mut found = Vec::new();
     let mut rest = line;
     while rest.len() > limit {
-        let end = floor_char_boundary(rest, limit);
+        let end = rest.floor_char_boundary(limit);
         let mut cut = rest[..end].rfind(' ').map_or(end, |space| space + 1).max(1);
         // An escape such as `&amp;` must stay whole, and so must a fence.
         if let Some(start) = rest[..cut].rfind('&')
@@ -83,20 +83,12 @@ fn pieces(line: &str, limit: usize) -> Vec<&str> {
         if ticks > 0 && ticks < cut && rest[cut..].starts_with('`') {
             cut -= ticks;
         }
-        let (head, tail) = rest.split_at(floor_char_boundary(rest, cut).max(1));
+        let (head, tail) = rest.split_at(rest.floor_char_boundary(cut).max(1));
         found.push(head);
         rest = tail;
     }
     found.push(rest);
     found
-}
-
-fn floor_char_boundary(text: &str, at: usize) -> usize {
-    let mut at = at.min(text.len());
-    while !text.is_char_boundary(at) {
-        at -= 1;
-    }
-    at
 }
 
 #[cfg(test)]

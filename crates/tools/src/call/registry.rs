@@ -4,7 +4,9 @@ use std::sync::OnceLock;
 
 use butler_protocol::ToolSpec;
 
-use crate::{Tool, Web, call::nearest, tools};
+use butler_protocol::nearest;
+
+use crate::{Tool, Web, tools};
 
 /// All tools of a process.
 #[derive(Default)]
@@ -97,9 +99,6 @@ impl Registry {
     /// Names that look like one that does not exist.
     #[must_use]
     pub fn nearest(&self, name: &str) -> Vec<&str> {
-        let close = nearest::nearest(name, self.names().map(str::to_owned), 3);
-        self.names()
-            .filter(|known| close.iter().any(|name| name == known))
-            .collect()
+        nearest(name, self.names(), 3)
     }
 }

@@ -112,30 +112,9 @@ fn png(bytes: &[u8]) -> Option<(u32, u32)> {
 
 /// The checksum of PNG chunks.
 fn crc32(bytes: &[u8]) -> u32 {
-    const TABLE: [u32; 256] = table();
-    !bytes.iter().fold(!0, |crc: u32, byte| {
-        TABLE[usize::from(crc as u8 ^ byte)] ^ (crc >> 8)
-    })
-}
-
-const fn table() -> [u32; 256] {
-    let mut table = [0; 256];
-    let mut index = 0;
-    while index < 256 {
-        let mut value = index as u32;
-        let mut bit = 0;
-        while bit < 8 {
-            value = if value & 1 == 1 {
-                0xedb8_8320 ^ (value >> 1)
-            } else {
-                value >> 1
-            };
-            bit += 1;
-        }
-        table[index] = value;
-        index += 1;
-    }
-    table
+    let mut crc = flate2::Crc::new();
+    crc.update(bytes);
+    crc.sum()
 }
 
 /// Walks the segments to the frame header; the file must reach its end mark.

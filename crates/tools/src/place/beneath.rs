@@ -180,13 +180,17 @@ impl Workplace {
         let Ok(entries) = Dir::read_from(&fd) else {
             return Vec::new();
         };
-        let names = entries.flatten().take(2000).filter_map(|entry| {
-            let name = entry.file_name().to_str().ok()?.to_owned();
-            (name != "." && name != "..").then_some(name)
-        });
-        crate::call::nearest::nearest(name, names, 3)
+        let names: Vec<String> = entries
+            .flatten()
+            .take(2000)
+            .filter_map(|entry| {
+                let name = entry.file_name().to_str().ok()?.to_owned();
+                (name != "." && name != "..").then_some(name)
+            })
+            .collect();
+        butler_protocol::nearest(name, names.iter().map(String::as_str), 3)
             .into_iter()
-            .map(|name| real.join(&name).shown().to_owned())
+            .map(|name| real.join(name).shown().to_owned())
             .collect()
     }
 }

@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, fmt::Write as _};
 
-use crate::{call::nearest, content::clip};
+use crate::content::clip;
 
 /// Lines of a file that are compared.
 const LINES: usize = 20_000;
@@ -108,9 +108,15 @@ fn nearest_place(lines: &[&str], wanted: &[&str]) -> Option<usize> {
     let (place, score) = lines
         .iter()
         .enumerate()
-        .map(|(place, line)| (place, nearest::pair_ratio(longest.trim(), line.trim())))
+        .map(|(place, line)| (place, alike(longest.trim(), line.trim())))
         .max_by_key(|(place, score)| (*score, std::cmp::Reverse(*place)))?;
     (score >= 500).then(|| place.saturating_sub(index))
+}
+
+/// How many neighbouring pairs of letters two lines share, in thousandths.
+fn alike(a: &str, b: &str) -> u32 {
+    let head = |text: &'_ str| text[..text.floor_char_boundary(256)].to_owned();
+    (strsim::sorensen_dice(&head(a), &head(b)) * 1000.0) as u32
 }
 
 fn looks_numbered(old: &str) -> bool {

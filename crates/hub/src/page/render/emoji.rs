@@ -1,5 +1,4 @@
-//! Emoji by Slack's names: the few that the team and its people use. Others
-//! are shown by name.
+//! Emoji by Slack's names. Those that a workspace made itself are shown by name.
 
 /// Offered under every message, in this order.
 pub(crate) const QUICK: [&str; 6] = [
@@ -13,36 +12,13 @@ pub(crate) const QUICK: [&str; 6] = [
 
 /// The sign, if it is a known one.
 pub(crate) fn sign(name: &str) -> Option<&'static str> {
-    Some(match name.split("::").next().unwrap_or(name) {
-        "eyes" => "👀",
-        "white_check_mark" => "✅",
-        "+1" | "thumbsup" => "👍",
-        "-1" | "thumbsdown" => "👎",
-        "octagonal_sign" | "stop_sign" => "🛑",
-        "tada" => "🎉",
-        "warning" => "⚠️",
-        "rocket" => "🚀",
-        "heart" => "❤️",
-        "x" => "❌",
-        "clipboard" => "📋",
-        "hammer_and_wrench" => "🛠️",
-        "mag" => "🔍",
-        "globe_with_meridians" => "🌐",
-        "art" => "🎨",
-        "compass" => "🧭",
-        "bulb" => "💡",
-        "memo" => "📝",
-        "question" => "❓",
-        "hourglass" => "⌛",
-        "thinking_face" => "🤔",
-        "pray" => "🙏",
-        "clap" => "👏",
-        "smile" => "😄",
-        "bug" => "🐛",
-        "lock" => "🔒",
-        "moneybag" => "💰",
-        _ => return None,
-    })
+    // Slack's own names, where they differ from everybody else's.
+    let name = match name.split("::").next().unwrap_or(name) {
+        "octagonal_sign" => "stop_sign",
+        "thinking_face" => "thinking",
+        name => name,
+    };
+    emojis::get_by_shortcode(name).map(emojis::Emoji::as_str)
 }
 
 /// What people read: the sign, or the name between colons.
@@ -71,5 +47,7 @@ mod tests {
         }
         assert_eq!(shown("no_such"), ":no_such:");
         assert_eq!(shown("+1::skin-tone-3"), "👍");
+        assert_eq!(shown("thinking_face"), "🤔");
+        assert_eq!(shown("woman_technologist"), "👩‍💻");
     }
 }

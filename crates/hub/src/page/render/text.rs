@@ -177,11 +177,7 @@ fn special(text: &str, at: usize, names: &Names, depth: u8) -> Option<(Markup, u
 
 /// The part of a text in which a closing mark is looked for.
 fn reach(text: &str) -> &str {
-    let mut end = text.len().min(REACH);
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    &text[..end]
+    &text[..text.floor_char_boundary(REACH)]
 }
 
 fn line_of(text: &str) -> &str {
