@@ -26,7 +26,7 @@ mod tools;
 mod upkeep;
 
 pub use config::AgentConfig;
-pub use error::AgentError;
+pub(crate) use error::AgentError;
 pub use listen::process::run;
 pub use rules::{AccessRules, ByComplexity, ModelRules, ReadRules, Rules, WorkLimits};
 pub use tell::decision_log::{Choice, read as choices};

@@ -26,7 +26,7 @@ impl News {
     pub async fn wait(&mut self) {
         if self.wake.recv().await.is_none() {
             // The address cannot be listened to: there is no news.
-            std::future::pending().await
+            std::future::pending::<()>().await;
         }
     }
 }

@@ -179,12 +179,7 @@ fn too_many(
     Ok(None)
 }
 
-fn granted(
-    db: &Db,
-    thread: &ThreadId,
-    amount: Usd,
-    caps: &Caps,
-) -> Result<ReserveAnswer, Trouble> {
+fn granted(db: &Db, thread: &ThreadId, amount: Usd, caps: &Caps) -> Result<ReserveAnswer, Trouble> {
     let budget = thread_budget(db, thread, caps)?;
     Ok(ReserveAnswer::Granted {
         thread_total: budget.used,

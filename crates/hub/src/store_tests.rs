@@ -91,7 +91,10 @@ async fn a_panic_undoes_its_own_change_and_no_other_of_the_same_commit() {
     let (store, threads) = Store::open(dir.path(), db::system_clock(), notices).unwrap();
     // Keeps the writer busy until the others are queued behind it.
     let (go, wait) = std::sync::mpsc::sync_channel::<()>(0);
-    let busy = store.write(move |_| Ok(wait.recv().unwrap()));
+    let busy = store.write(move |_| {
+        wait.recv().unwrap();
+        Ok(())
+    });
     let halfway = store.write::<(), _>(|tx| {
         note(tx, "half")?;
         tx.attempt(|tx| {
@@ -109,7 +112,9 @@ async fn a_panic_undoes_its_own_change_and_no_other_of_the_same_commit() {
     };
     let done = tokio::join!(busy, before, halfway, after, release);
     assert!(matches!(done.2, Err(Trouble::Panicked)), "{:?}", done.2);
-    (done.0.unwrap(), done.1.unwrap(), done.3.unwrap());
+    for kept in [done.0, done.1, done.3] {
+        kept.unwrap();
+    }
     let mut kept = store.read(names).await.unwrap();
     kept.sort();
     assert_eq!(kept, ["after", "before"]);

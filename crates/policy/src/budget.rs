@@ -147,24 +147,6 @@ impl Budget {
     }
 }
 
-/// Sets the same amount aside in several budgets, or in none.
-///
-/// # Errors
-/// The first budget that refuses.
-pub fn reserve_all(
-    budgets: &mut [&mut Budget],
-    id: &ReserveId,
-    amount: Usd,
-) -> Result<(), ReserveError> {
-    for budget in budgets.iter() {
-        budget.check(id, amount)?;
-    }
-    for budget in budgets.iter_mut() {
-        budget.reserve(id.clone(), amount)?;
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 #[path = "purse_tests.rs"]
 mod tests;

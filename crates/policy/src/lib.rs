@@ -27,7 +27,7 @@ mod shell;
 mod subject;
 mod words;
 
-pub use budget::{Budget, reserve_all};
+pub use budget::Budget;
 pub use judge::judge;
 pub use overrides::Overrides;
 pub use pace::{HOUR_MS, free_at};

@@ -57,20 +57,6 @@ fn absurd_amounts_do_not_slip_through() {
 }
 
 #[test]
-fn several_purses_give_together_or_not_at_all() {
-    let mut thread = Budget::new("thread", usd(100));
-    let mut day = Budget::new("day", usd(50));
-    let refused = reserve_all(&mut [&mut thread, &mut day], &id(1), usd(60)).unwrap_err();
-    assert!(refused.to_string().contains("day"), "{refused}");
-    assert_eq!(thread.reserved(), Usd::ZERO);
-    reserve_all(&mut [&mut thread, &mut day], &id(1), usd(50)).unwrap();
-    assert_eq!(
-        (thread.left(), day.left(), day.unsettled().count()),
-        (usd(50), Usd::ZERO, 1)
-    );
-}
-
-#[test]
 fn a_purse_survives_json() {
     let mut budget = Budget::new("thread", usd(100));
     budget.reserve(id(1), usd(60)).unwrap();

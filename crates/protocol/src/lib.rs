@@ -17,15 +17,14 @@ mod id;
 mod log_line;
 mod mention;
 mod money;
-mod nearest;
 mod post;
 mod pull;
 mod record;
 mod role;
 mod secret;
 mod talk;
+mod text;
 mod tool;
-mod visible;
 
 pub use clock::Clock;
 pub use control::{
@@ -52,12 +51,12 @@ pub use id::{
 pub use log_line::{LogBatch, LogLevel, LogLine};
 pub use mention::{mentions, without_code};
 pub use money::{Price, TokenUsage, Usd};
-pub use nearest::nearest;
 pub use post::{CardTag, HandOverTag, PostTag};
 pub use pull::{PullNews, PullStanding};
 pub use record::{Ending, Entry, Record, Speaker, Waiting};
 pub use role::Role;
 pub use secret::Secret;
 pub use talk::{Image, ModelMessage, ModelReply, RepliedCall, ToolCall, ToolSpec};
+pub use text::nearest::nearest;
+pub use text::visible::{visible, visible_json, visible_line};
 pub use tool::{Confidence, CrashClass, Then, Tier, ToolOutcome};
-pub use visible::{visible, visible_json, visible_line};

@@ -404,7 +404,8 @@ fn every_queue_has_a_limit() {
     let sources = all_sources();
     let found: Vec<&String> = sources
         .iter()
-        .filter(|(path, text)| path.contains("/src/") && unlimited(&product(text)) > 0)
+        .filter(|(path, _)| path.starts_with("crates/") && path.contains("/src/"))
+        .filter(|(_, text)| unlimited(&product(text)) > 0)
         .map(|(path, _)| path)
         .collect();
     assert_eq!(found, Vec::<&String>::new());
@@ -415,7 +416,6 @@ fn every_queue_has_a_limit() {
 
 /// Structs that were too wide before this law; the list only becomes shorter.
 const WIDE: &[&str] = &[
-    "agent::AgentConfig",
     "agent::Facts",
     "agent::Worker",
     "turn::Round",
@@ -475,7 +475,7 @@ fn no_struct_has_more_fields_than_a_person_can_hold() {
     assert_eq!(wide(text, 2), ["Wide"]);
 }
 
-/// A folder of another package of work, until it is sorted.
+/// Folders that were too full before this law; the list only becomes shorter.
 const CROWDED: &[&str] = &["crates/policy/src/redact"];
 
 #[test]

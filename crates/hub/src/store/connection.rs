@@ -27,7 +27,7 @@ impl Kept {
     /// The connection; nothing while the file cannot be opened again.
     pub(super) fn get(&mut self) -> Option<&Db> {
         if self.db.is_none() {
-            let opened = self.file.open().map_err(with_causes);
+            let opened = self.file.open().map_err(|error| with_causes(&error));
             let proved = opened.and_then(|db| match (self.proof)(&db) {
                 Ok(()) => Ok(db),
                 Err(error) => Err(error.to_string()),
@@ -50,9 +50,9 @@ impl Kept {
 }
 
 /// An error with its causes.
-fn with_causes(error: crate::HubError) -> String {
+fn with_causes(error: &crate::HubError) -> String {
     let mut words = error.to_string();
-    let mut cause = std::error::Error::source(&error);
+    let mut cause = std::error::Error::source(error);
     while let Some(inner) = cause {
         words = format!("{words}: {inner}");
         cause = inner.source();

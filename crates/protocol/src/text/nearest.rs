@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn the_closest_come_first_and_not_more_than_asked_for() {
-        let models = ["kimi-k2.6", "kimi-k2.5", "kimi-k1.5", "gpt-4o-mini"];
+        let models = ["kimi-k2.6", "gpt-4o-mini", "kimi-k2.5", "kimi-k14"];
         let found = nearest("kimi-k2.55", models, 2);
         assert_eq!(found, ["kimi-k2.5", "kimi-k2.6"]);
     }
