@@ -12,7 +12,7 @@ use anyhow::{Context, Result, ensure};
 
 /// What a run used.
 #[derive(Debug, Clone, Copy)]
-pub struct Used {
+pub(crate) struct Used {
     pub cpu: Duration,
     pub wall: Duration,
     /// Of the process alone, in KiB.
@@ -23,7 +23,7 @@ pub struct Used {
 const TIMED: &str = r#"TIMEFORMAT="cpu %3U %3S"; time "$@" >"$OUTPUT" 2>"$ERRORS""#;
 
 /// Runs `argv` in `folder` to its end. Its output goes to a file there.
-pub fn run(argv: &[&str], folder: &Path, env: &[(&str, &Path)]) -> Result<Used> {
+pub(crate) fn run(argv: &[&str], folder: &Path, env: &[(&str, &Path)]) -> Result<Used> {
     let out = tempfile::NamedTempFile::new()?;
     let err = tempfile::NamedTempFile::new()?;
     let begin = Instant::now();

@@ -14,10 +14,10 @@ use anyhow::{Context, Result, ensure};
 use crate::scenario;
 
 /// The script.
-pub const SCRIPT: &str = include_str!("floor.py");
+pub(crate) const SCRIPT: &str = include_str!("floor.py");
 
 /// `__floor <address> <turns> <first bytes> <bytes more each turn>`.
-pub fn run(words: &[String]) -> Result<()> {
+pub(crate) fn run(words: &[String]) -> Result<()> {
     let number = |at: usize| -> Result<usize> {
         let word = words.get(at).context("a figure is missing")?;
         Ok(word.parse()?)
@@ -46,7 +46,7 @@ pub fn run(words: &[String]) -> Result<()> {
 }
 
 /// Reads headers and body of one message; its length.
-pub fn read_message(reader: &mut impl BufRead) -> Result<Option<usize>> {
+pub(crate) fn read_message(reader: &mut impl BufRead) -> Result<Option<usize>> {
     let mut length = None;
     loop {
         let mut line = String::new();
@@ -70,7 +70,7 @@ pub fn read_message(reader: &mut impl BufRead) -> Result<Option<usize>> {
 }
 
 /// A server that answers every request with `bytes` bytes; its address.
-pub fn serve(bytes: usize) -> Result<String> {
+pub(crate) fn serve(bytes: usize) -> Result<String> {
     let listener = TcpListener::bind(("127.0.0.1", 0))?;
     let address = listener.local_addr()?.to_string();
     let body = "x".repeat(bytes);

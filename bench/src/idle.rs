@@ -54,7 +54,7 @@ impl Drop for Serving {
     }
 }
 
-pub fn measure(binary: &Path) -> Result<Report> {
+pub(crate) fn measure(binary: &Path) -> Result<Report> {
     let scratch = tempfile::Builder::new()
         .prefix("codebutler-bench-")
         .tempdir()?;

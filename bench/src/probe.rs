@@ -18,7 +18,7 @@ use crate::{floor::read_message, scenario};
 
 /// What was seen.
 #[derive(Debug, Clone, Copy)]
-pub struct Seen {
+pub(crate) struct Seen {
     /// From the start of the process until its first request was here.
     pub start: Duration,
     /// Bytes of the first request.
@@ -28,7 +28,7 @@ pub struct Seen {
 }
 
 /// One run of `exec` against such a model.
-pub fn once(binary: &Path, folder: &Path, home: &Path) -> Result<Seen> {
+pub(crate) fn once(binary: &Path, folder: &Path, home: &Path) -> Result<Seen> {
     let listener = TcpListener::bind(("127.0.0.1", 0))?;
     let url = format!("http://{}/v1", listener.local_addr()?);
     let (sender, requests) = mpsc::channel();

@@ -2,15 +2,15 @@
 //! is another one, so that nobody takes it for going in circles.
 
 /// The command of a turn, with `{}` for its number.
-pub const COMMAND: &str = "echo step {}";
+pub(crate) const COMMAND: &str = "echo step {}";
 
 /// The command of a turn.
-pub fn command(turn: usize) -> String {
+pub(crate) fn command(turn: usize) -> String {
     COMMAND.replace("{}", &turn.to_string())
 }
 
 /// A scenario of so many turns, the last of which is the answer.
-pub fn of(turns: usize) -> String {
+pub(crate) fn of(turns: usize) -> String {
     let mut text = "title: bench\nroles:\n  coder:\n".to_owned();
     for turn in 1..turns {
         // A small count, so that nothing is summarised: the request only grows.

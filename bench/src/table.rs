@@ -2,7 +2,7 @@
 
 /// What a bench found.
 #[derive(Debug, Default)]
-pub struct Report {
+pub(crate) struct Report {
     title: String,
     head: Vec<String>,
     rows: Vec<Vec<String>>,
@@ -18,7 +18,7 @@ struct Bar {
 }
 
 impl Report {
-    pub fn new(title: &str, head: &[&str]) -> Self {
+    pub(crate) fn new(title: &str, head: &[&str]) -> Self {
         Self {
             title: title.to_owned(),
             head: head.iter().map(ToString::to_string).collect(),
@@ -26,12 +26,12 @@ impl Report {
         }
     }
 
-    pub fn row(&mut self, cells: Vec<String>) {
+    pub(crate) fn row(&mut self, cells: Vec<String>) {
         self.rows.push(cells);
     }
 
     /// A figure that must not be higher.
-    pub fn bar(&mut self, what: &str, measured: f64, at_most: f64, unit: &'static str) {
+    pub(crate) fn bar(&mut self, what: &str, measured: f64, at_most: f64, unit: &'static str) {
         self.bars.push(Bar {
             what: what.to_owned(),
             measured,
@@ -41,11 +41,11 @@ impl Report {
     }
 
     /// Whether all bars are met.
-    pub fn met(&self) -> bool {
+    pub(crate) fn met(&self) -> bool {
         self.bars.iter().all(|bar| bar.measured <= bar.at_most)
     }
 
-    pub fn render(&self) -> String {
+    pub(crate) fn render(&self) -> String {
         let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
         let mut text = format!("## {}\n\n", self.title);
         text.push_str(&line(&self.head));

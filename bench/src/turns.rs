@@ -85,7 +85,7 @@ impl Drop for Model {
     }
 }
 
-pub fn measure(binary: &Path) -> Result<Report> {
+pub(crate) fn measure(binary: &Path) -> Result<Report> {
     let place = Place {
         binary: binary.to_owned(),
         scratch: tempfile::Builder::new()

@@ -8,10 +8,10 @@ use anyhow::{Context, Result};
 use crate::{Place, steps::succeeds};
 
 /// The benches of `bench/`, by name.
-pub const BENCHES: [&str; 2] = ["turns", "idle"];
+pub(crate) const BENCHES: [&str; 2] = ["turns", "idle"];
 
 /// Builds what is measured and runs one bench, or all. Whether all bars are met.
-pub fn run(place: &Place, only: Option<&str>) -> Result<bool> {
+pub(crate) fn run(place: &Place, only: Option<&str>) -> Result<bool> {
     let build = [
         "cargo",
         "build",

@@ -14,7 +14,7 @@ use crate::{Place, say, steps::succeeds};
 const STARTS: usize = 101;
 
 /// Builds the release binary and prints the rows of the README's table.
-pub fn measure(place: &Place) -> Result<bool> {
+pub(crate) fn measure(place: &Place) -> Result<bool> {
     let build = ["cargo", "build", "--release", "--package", "codebutler"];
     if !succeeds(&place.root, &build, &[])? {
         return Ok(false);

@@ -9,7 +9,7 @@ use crate::{
 
 /// How much is tested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Depth {
+pub(crate) enum Depth {
     /// Unit tests only, for the minutes between two edits.
     Quick,
     /// Everything.
@@ -17,10 +17,10 @@ pub enum Depth {
 }
 
 /// Tests build without debug information and without incremental files.
-pub const PROFILE: &str = "ci";
+pub(crate) const PROFILE: &str = "ci";
 
 /// Formatting, lints, licences, and the tests.
-pub fn test(place: &Place, depth: Depth) -> Result<bool> {
+pub(crate) fn test(place: &Place, depth: Depth) -> Result<bool> {
     let mut steps = Steps::default();
     if depth == Depth::Full {
         parts_step(&mut steps, place);
@@ -53,7 +53,7 @@ pub fn test(place: &Place, depth: Depth) -> Result<bool> {
 
 /// A real model on a real server, on request only: it downloads a hundred
 /// megabytes and needs minutes on a small machine.
-pub fn real_model(place: &Place) -> Result<bool> {
+pub(crate) fn real_model(place: &Place) -> Result<bool> {
     let mut steps = Steps::default();
     // Who asks for it gets it or is told: nothing is skipped here.
     let place = Place {
@@ -82,7 +82,7 @@ pub fn real_model(place: &Place) -> Result<bool> {
 }
 
 /// Where tests find what is no system package, and whether they may do without.
-pub fn test_variables(place: &Place) -> Vec<(&'static str, String)> {
+pub(crate) fn test_variables(place: &Place) -> Vec<(&'static str, String)> {
     let mut variables = Vec::new();
     let slack = place.parts.join("slack");
     if slack.join("venv").exists() {
@@ -102,14 +102,14 @@ pub fn test_variables(place: &Place) -> Vec<(&'static str, String)> {
 }
 
 /// Formatting, lints, licences.
-pub fn lint(place: &Place) -> Result<bool> {
+pub(crate) fn lint(place: &Place) -> Result<bool> {
     let mut steps = Steps::default();
     lints(&mut steps, place);
     Ok(steps.finish())
 }
 
 /// Fetches what later runs need, so that they need no network.
-pub fn setup(place: &Place) -> Result<bool> {
+pub(crate) fn setup(place: &Place) -> Result<bool> {
     let mut steps = Steps::default();
     let words = with_lock(vec!["cargo", "fetch"], place.ci);
     steps.command("crates", &place.root, &words, &[]);
@@ -171,7 +171,7 @@ fn test_words(nextest: bool, depth: Depth) -> Vec<&'static str> {
 }
 
 /// In CI the lock file must be the one that was committed.
-pub fn with_lock(mut words: Vec<&str>, ci: bool) -> Vec<&str> {
+pub(crate) fn with_lock(mut words: Vec<&str>, ci: bool) -> Vec<&str> {
     if ci {
         words.push("--locked");
     }

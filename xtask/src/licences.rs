@@ -23,7 +23,7 @@ struct Package {
 }
 
 /// Whether everything is in order; what is not is said.
-pub fn check(place: &Place) -> Result<bool> {
+pub(crate) fn check(place: &Place) -> Result<bool> {
     let packages = read(&tree(place)?);
     ensure!(packages.len() > 1, "cargo listed no crates");
     let complaints = judge(&packages);

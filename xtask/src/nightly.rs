@@ -19,7 +19,7 @@ const VARIABLE: &str = "CODEBUTLER_NIGHTLY";
 const LONG: [&str; 1] = ["butler-repo"];
 
 /// Runs everything at its full size.
-pub fn run(place: &Place) -> Result<bool> {
+pub(crate) fn run(place: &Place) -> Result<bool> {
     let mut steps = Steps::default();
     let mut vars = test_variables(place);
     vars.push((VARIABLE, "1".to_owned()));

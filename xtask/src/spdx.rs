@@ -2,7 +2,7 @@
 
 /// Licences that may be in the shipped binary. All are permissive; Unicode-3.0
 /// is for the character tables that every URL parser carries.
-pub const ALLOWED: [&str; 13] = [
+pub(crate) const ALLOWED: [&str; 13] = [
     "MIT",
     "MIT-0",
     "Apache-2.0",
@@ -20,7 +20,7 @@ pub const ALLOWED: [&str; 13] = [
 
 /// Whether one way through the expression has only allowed licences. What cannot
 /// be read is not allowed.
-pub fn is_allowed(expression: &str) -> bool {
+pub(crate) fn is_allowed(expression: &str) -> bool {
     // An old spelling of OR.
     let spaced = expression
         .replace('/', " OR ")

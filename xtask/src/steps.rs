@@ -16,11 +16,11 @@ struct Done {
 
 /// The steps so far.
 #[derive(Default)]
-pub struct Steps(Vec<Done>);
+pub(crate) struct Steps(Vec<Done>);
 
 impl Steps {
     /// Runs a step; an error is said and counts as a failure.
-    pub fn run(&mut self, name: &str, step: impl FnOnce() -> Result<bool>) {
+    pub(crate) fn run(&mut self, name: &str, step: impl FnOnce() -> Result<bool>) {
         say::heading(name);
         let begin = Instant::now();
         let ok = step().unwrap_or_else(|error| {
@@ -35,12 +35,18 @@ impl Steps {
     }
 
     /// Runs a program in the workspace's root.
-    pub fn command(&mut self, name: &str, root: &Path, words: &[&str], vars: &[(&str, &str)]) {
+    pub(crate) fn command(
+        &mut self,
+        name: &str,
+        root: &Path,
+        words: &[&str],
+        vars: &[(&str, &str)],
+    ) {
         self.run(name, || succeeds(root, words, vars));
     }
 
     /// Sums up; whether all went well.
-    pub fn finish(self) -> bool {
+    pub(crate) fn finish(self) -> bool {
         say::heading("summary");
         for Done { name, seconds, ok } in &self.0 {
             let word = if *ok { "ok    " } else { "FAILED" };
@@ -51,7 +57,7 @@ impl Steps {
 }
 
 /// Whether a program ends well; it shares our terminal.
-pub fn succeeds(root: &Path, words: &[&str], vars: &[(&str, &str)]) -> Result<bool> {
+pub(crate) fn succeeds(root: &Path, words: &[&str], vars: &[(&str, &str)]) -> Result<bool> {
     say::line(&format!("$ {}", words.join(" ")));
     let status = command(root, words, vars)?.status();
     let status = status.map_err(|error| anyhow::anyhow!("cannot run {}: {error}", words[0]))?;
@@ -59,7 +65,7 @@ pub fn succeeds(root: &Path, words: &[&str], vars: &[(&str, &str)]) -> Result<bo
 }
 
 /// A program with its arguments, not yet running.
-pub fn command(root: &Path, words: &[&str], vars: &[(&str, &str)]) -> Result<Command> {
+pub(crate) fn command(root: &Path, words: &[&str], vars: &[(&str, &str)]) -> Result<Command> {
     let (program, args) = words
         .split_first()
         .ok_or_else(|| anyhow::anyhow!("an empty command"))?;
@@ -72,7 +78,7 @@ pub fn command(root: &Path, words: &[&str], vars: &[(&str, &str)]) -> Result<Com
 }
 
 /// Whether a program is there and answers without complaint.
-pub fn answers(root: &Path, words: &[&str]) -> bool {
+pub(crate) fn answers(root: &Path, words: &[&str]) -> bool {
     let output = command(root, words, &[]).and_then(|mut command| Ok(command.output()?));
     output.is_ok_and(|output| output.status.success())
 }

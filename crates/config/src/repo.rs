@@ -34,7 +34,7 @@ pub struct RepoConfig {
 }
 
 /// Checks by name, in the order in which the file has them.
-pub type Checks = serde_json::Map<String, serde_json::Value>;
+pub(crate) type Checks = serde_json::Map<String, serde_json::Value>;
 
 /// One named check.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -107,4 +107,4 @@ pub enum Heard<'a> {
 }
 
 /// Listens to an answer while it comes.
-pub type OnText<'a> = &'a (dyn Fn(Heard<'_>) + Send + Sync);
+pub(crate) type OnText<'a> = &'a (dyn Fn(Heard<'_>) + Send + Sync);

@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::{Overrides, Scope};
 
 /// How long a click counts.
-pub const APPROVAL_MINUTES: i64 = 30;
+pub(crate) const APPROVAL_MINUTES: i64 = 30;
 
 /// How far the clocks of hub and agent may disagree before a click from the
 /// future is ignored. A clock set back must not lengthen an approval.

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use crate::{BodyRef, DecisionKind, HandOverKind, Idem, RequestId, Role, Sha256Hex};
 
 /// The `event_type` of our metadata.
-pub const POST_EVENT_TYPE: &str = "codebutler_post";
+pub(crate) const POST_EVENT_TYPE: &str = "codebutler_post";
 
 /// What a post says about itself to the hub and to the other roles.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -267,7 +267,7 @@ impl ReadyStep {
 impl Source {
     /// The word in a scenario file.
     #[must_use]
-    pub const fn as_str(self) -> &'static str {
+    pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Source::ToolResult => "tool_result",
             Source::User => "user",

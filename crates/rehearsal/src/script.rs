@@ -13,7 +13,7 @@ use crate::Fault;
 /// A story: what each role's model answers.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Script {
+pub(crate) struct Script {
     /// What the story is about, in one line.
     pub title: String,
     /// More about it, for readers.
@@ -52,7 +52,7 @@ fn default_context() -> u64 {
 /// Dollars per million tokens.
 #[derive(Debug, Clone, Copy, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub struct ScriptPrice {
+pub(crate) struct ScriptPrice {
     /// Input.
     pub input: f64,
     /// Output.
@@ -62,7 +62,7 @@ pub struct ScriptPrice {
 /// One answer of the model, and when it is given.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub struct Step {
+pub(crate) struct Step {
     /// A name that `played` conditions and error texts use.
     pub id: Option<String>,
     /// A branch: the step is skipped unless all of this holds.
@@ -90,7 +90,7 @@ pub struct Step {
 /// A tool call.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Call {
+pub(crate) struct Call {
     /// The tool's name.
     pub tool: String,
     /// Its arguments; strings may hold `${name}`, and `${name:number}` becomes a number.
@@ -101,7 +101,7 @@ pub struct Call {
 /// Conditions on what came before. All that are given must hold.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub struct When {
+pub(crate) struct When {
     /// In the first message to the model.
     pub first_user_contains: Option<Texts>,
     /// In the newest message to the model.
@@ -138,7 +138,7 @@ pub struct When {
 /// What was heard since the newest call of a tool. Does not hold without one.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Since {
+pub(crate) struct Since {
     /// The tool.
     pub call: String,
     /// In the arguments of that call, as JSON.
@@ -152,7 +152,7 @@ pub struct Since {
 /// One text or several.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(untagged)]
-pub enum Texts {
+pub(crate) enum Texts {
     /// One.
     One(String),
     /// Several: all of them for texts, any of them for tools.
@@ -162,7 +162,7 @@ pub enum Texts {
 impl Texts {
     /// All of them.
     #[must_use]
-    pub fn as_slice(&self) -> &[String] {
+    pub(crate) fn as_slice(&self) -> &[String] {
         match self {
             Texts::One(text) => std::slice::from_ref(text),
             Texts::Many(texts) => texts,
@@ -173,7 +173,7 @@ impl Texts {
 /// A value taken from an earlier message.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Capture {
+pub(crate) struct Capture {
     /// Where to look; the newest match wins.
     pub from: Source,
     /// Its first group is the value, or the whole match when it has no group.
@@ -183,7 +183,7 @@ pub struct Capture {
 /// Where a capture looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Source {
+pub(crate) enum Source {
     /// In tool results.
     ToolResult,
     /// In messages to the model.
@@ -195,7 +195,7 @@ pub enum Source {
 /// How often a step is given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(untagged)]
-pub enum Repeat {
+pub(crate) enum Repeat {
     /// So often.
     Times(u32),
     /// Whenever its turn comes.
@@ -205,7 +205,7 @@ pub enum Repeat {
 /// The word for endless repetition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Forever {
+pub(crate) enum Forever {
     /// Never played out.
     Forever,
 }

@@ -21,7 +21,7 @@ fn scenario() -> Scenario {
     Scenario::parse(&text).unwrap()
 }
 
-pub async fn model() -> Rehearsal {
+pub(crate) async fn model() -> Rehearsal {
     let any = ([127, 0, 0, 1], 0).into();
     let started = Rehearsal::start(any, scenario(), true, CancellationToken::new());
     started.await.unwrap()

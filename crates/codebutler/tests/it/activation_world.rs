@@ -29,11 +29,11 @@ use crate::{
 };
 
 /// As an ordinary user too: root inside is nobody outside.
-pub const NAMESPACE: [&str; 4] = ["unshare", "--user", "--map-root-user", "--mount"];
+pub(crate) const NAMESPACE: [&str; 4] = ["unshare", "--user", "--map-root-user", "--mount"];
 
 const REQUEST: &str = "do one of everything";
 
-pub struct World {
+pub(crate) struct World {
     scratch: ScratchRepo,
     person: Person,
     pm: Pm,
@@ -53,7 +53,7 @@ struct Pm {
 
 /// What is left when it is over, without what differs from run to run.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Outcome {
+pub(crate) struct Outcome {
     pub files: BTreeMap<PathBuf, String>,
     /// Who said what, in order.
     pub messages: Vec<String>,
@@ -64,14 +64,18 @@ pub struct Outcome {
 
 impl World {
     /// Starts everything; `victim` dies once.
-    pub async fn start(model_url: &str, victim: Option<&Passage>) -> Self {
+    pub(crate) async fn start(model_url: &str, victim: Option<&Passage>) -> Self {
         let victim = victim.map(ToString::to_string);
         Self::start_in(model_url, victim.as_deref(), None).await
     }
 
     /// The same with the Coder in a mount namespace of its own, which a shell
     /// script prepares.
-    pub async fn start_in(model_url: &str, victim: Option<&str>, mounts: Option<&str>) -> Self {
+    pub(crate) async fn start_in(
+        model_url: &str,
+        victim: Option<&str>,
+        mounts: Option<&str>,
+    ) -> Self {
         let scratch = ScratchRepo::new();
         set_up(&scratch, model_url, None);
         let port = free_port();
@@ -122,18 +126,18 @@ impl World {
         }
     }
 
-    pub fn fault_log(&self) -> PathBuf {
+    pub(crate) fn fault_log(&self) -> PathBuf {
         fault_log(&self.scratch)
     }
 
     /// From the request to the Coder's hand-over.
-    pub async fn play(&mut self) -> Result<Outcome, String> {
+    pub(crate) async fn play(&mut self) -> Result<Outcome, String> {
         let root = self.begin(|_| ()).await?;
         self.finish(&root).await
     }
 
     /// Gives the Coder its task; `before` gets the place of its log first.
-    pub async fn begin(&mut self, before: impl FnOnce(&Path)) -> Result<String, String> {
+    pub(crate) async fn begin(&mut self, before: impl FnOnce(&Path)) -> Result<String, String> {
         let root = self.person.open(REQUEST).await;
         let ts: MessageTs = root.parse().unwrap();
         let thread = ThreadId::new(self.pm.channel.clone(), ts);
@@ -152,7 +156,7 @@ impl World {
     }
 
     /// Answers and decides until the Coder is done.
-    pub async fn finish(&self, root: &str) -> Result<Outcome, String> {
+    pub(crate) async fn finish(&self, root: &str) -> Result<Outcome, String> {
         let asked = |thread: &Value| says(thread, "Shall I go on?");
         self.person.until(root, "the question", asked).await?;
         self.person.reply(root, "yes, go on").await;
@@ -191,14 +195,14 @@ impl World {
     }
 
     /// The Coder's log, as the Coder sees it.
-    pub fn conversation(&self, root: &str) -> PathBuf {
+    pub(crate) fn conversation(&self, root: &str) -> PathBuf {
         let folder = format!("{}-{}", self.pm.channel, root.replace('.', "-"));
         let log = format!("{folder}/conversations/coder.jsonl");
         self.threads().join(log)
     }
 
     /// The folder of all logs, as the Coder sees it: through its own mounts.
-    pub fn threads(&self) -> PathBuf {
+    pub(crate) fn threads(&self) -> PathBuf {
         let threads = self.scratch.root().join(".codebutler/threads");
         match self.keepers[0].pid().filter(|_| self.apart) {
             Some(pid) => PathBuf::from(format!("/proc/{pid}/root{}", threads.display())),
@@ -207,50 +211,50 @@ impl World {
     }
 
     /// Waits until the thread says this.
-    pub async fn until_said(&self, root: &str, words: &str) -> Value {
+    pub(crate) async fn until_said(&self, root: &str, words: &str) -> Value {
         let said = |thread: &Value| says(thread, words);
         let found = self.person.until(root, words, said).await;
         found.unwrap_or_else(|problem| panic!("{problem}\n{}", self.logs()))
     }
 
-    pub fn worktree(&self) -> &Path {
+    pub(crate) fn worktree(&self) -> &Path {
         &self.worktree
     }
 
     /// The thread as the page shows it.
-    pub async fn thread(&self, root: &str) -> Value {
+    pub(crate) async fn thread(&self, root: &str) -> Value {
         self.person.thread(root).await.unwrap()
     }
 
     /// `kill -9` of the Coder's process; it is started again.
-    pub fn kill_coder(&self) {
+    pub(crate) fn kill_coder(&self) {
         self.signal_coder("-9");
     }
 
     /// Any signal to the Coder's process; it is started again when it ends.
-    pub fn signal_coder(&self, signal: &str) {
+    pub(crate) fn signal_coder(&self, signal: &str) {
         let pid = self.coder().to_string();
         let sent = Command::new("kill").args([signal, &pid]).status();
         assert!(sent.unwrap().success());
     }
 
     /// The Coder's process.
-    pub fn coder(&self) -> u32 {
+    pub(crate) fn coder(&self) -> u32 {
         self.keepers[0].pid().unwrap()
     }
 
     /// How often the Coder has said that it listens.
-    pub fn lives(&self) -> usize {
+    pub(crate) fn lives(&self) -> usize {
         self.logs().matches("coder: listening").count()
     }
 
     /// The one who talks to the Coder.
-    pub fn person(&self) -> &Person {
+    pub(crate) fn person(&self) -> &Person {
         &self.person
     }
 
     /// How often each opaque command began.
-    pub fn starts(&self) -> [usize; 2] {
+    pub(crate) fn starts(&self) -> [usize; 2] {
         ["starts.log", "removed.log"].map(|name| {
             let text = fs::read_to_string(self.worktree.join(name)).unwrap_or_default();
             text.lines().count()
@@ -258,13 +262,13 @@ impl World {
     }
 
     /// What the processes wrote to their logs.
-    pub fn logs(&self) -> String {
+    pub(crate) fn logs(&self) -> String {
         let read = |name: &str| fs::read_to_string(self.scratch.folder().join(name));
         let logs = ["hub.log", "coder.log"].map(|name| read(name).unwrap_or_default());
         logs.join("\n--\n")
     }
 
-    pub fn deaths(&self) -> u32 {
+    pub(crate) fn deaths(&self) -> u32 {
         self.keepers.iter().map(Keeper::deaths).sum()
     }
 }

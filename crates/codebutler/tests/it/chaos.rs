@@ -10,7 +10,7 @@ use std::{
 
 /// One passage of one point in one process.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Passage {
+pub(crate) struct Passage {
     /// `process/name`.
     pub point: String,
     /// Which passage in the life of the process, from 1.
@@ -19,7 +19,7 @@ pub struct Passage {
 
 impl Passage {
     /// Reads what [`fmt::Display`] writes.
-    pub fn parse(text: &str) -> Option<Self> {
+    pub(crate) fn parse(text: &str) -> Option<Self> {
         let (point, number) = text.rsplit_once(':')?;
         Some(Self {
             point: point.to_owned(),
@@ -35,7 +35,7 @@ impl fmt::Display for Passage {
 }
 
 /// Every passage of a run in which nobody died.
-pub fn passages(log: &Path) -> Vec<Passage> {
+pub(crate) fn passages(log: &Path) -> Vec<Passage> {
     let text = fs::read_to_string(log).unwrap();
     let mut counts: BTreeMap<&str, u32> = BTreeMap::new();
     text.lines()
@@ -51,22 +51,22 @@ pub fn passages(log: &Path) -> Vec<Passage> {
 }
 
 /// Whether a run killed somebody.
-pub fn killed(log: &Path) -> bool {
+pub(crate) fn killed(log: &Path) -> bool {
     fs::read_to_string(log).is_ok_and(|text| text.lines().any(|line| line.ends_with(" killed")))
 }
 
 /// The points of some passages.
-pub fn points(passages: &[Passage]) -> BTreeSet<&str> {
+pub(crate) fn points(passages: &[Passage]) -> BTreeSet<&str> {
     passages.iter().map(|one| one.point.as_str()).collect()
 }
 
 /// Whether everything is run, however long it takes.
-pub fn nightly() -> bool {
+pub(crate) fn nightly() -> bool {
     std::env::var_os("CODEBUTLER_NIGHTLY").is_some()
 }
 
 /// How many passages are chosen: `CODEBUTLER_SAMPLE`, else what CI can afford.
-pub fn sample_size(affordable: usize) -> usize {
+pub(crate) fn sample_size(affordable: usize) -> usize {
     let wanted = std::env::var("CODEBUTLER_SAMPLE").ok();
     wanted
         .and_then(|text| text.parse().ok())
@@ -74,19 +74,19 @@ pub fn sample_size(affordable: usize) -> usize {
 }
 
 /// How many worlds run at the same time.
-pub fn worlds_at_once() -> usize {
+pub(crate) fn worlds_at_once() -> usize {
     std::thread::available_parallelism().map_or(4, |cores| (cores.get() * 2).clamp(2, 12))
 }
 
 /// A small random sequence that a seed repeats.
-pub struct Dice(u64);
+pub(crate) struct Dice(u64);
 
 impl Dice {
     /// From `CODEBUTLER_SEED`, else from the commit: every commit gets another
     /// sample, and the same one wherever it is tested. Printed, so that a
     /// failure can be played again.
     #[expect(clippy::print_stdout, reason = "a failure is played again by its seed")]
-    pub fn throw() -> Self {
+    pub(crate) fn throw() -> Self {
         let given = std::env::var("CODEBUTLER_SEED").ok();
         let seed = given.and_then(|text| text.parse().ok()).unwrap_or_else(|| {
             let mut hasher = std::hash::DefaultHasher::new();
@@ -98,7 +98,7 @@ impl Dice {
     }
 
     /// A number below `limit`.
-    pub fn below(&mut self, limit: usize) -> usize {
+    pub(crate) fn below(&mut self, limit: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -108,7 +108,7 @@ impl Dice {
     }
 
     /// So many passages, each of another point.
-    pub fn sample(&mut self, all: &[Passage], count: usize) -> Vec<Passage> {
+    pub(crate) fn sample(&mut self, all: &[Passage], count: usize) -> Vec<Passage> {
         let mut left: Vec<&str> = points(all).into_iter().collect();
         let mut chosen = Vec::new();
         while chosen.len() < count && !left.is_empty() {
@@ -121,13 +121,13 @@ impl Dice {
 }
 
 /// Every point once, at its first passage.
-pub fn firsts(all: &[Passage]) -> Vec<Passage> {
+pub(crate) fn firsts(all: &[Passage]) -> Vec<Passage> {
     let first = |point: &str| all.iter().find(|one| one.point == point).cloned();
     points(all).into_iter().filter_map(first).collect()
 }
 
 /// Every point at its first and its last passage.
-pub fn first_and_last(all: &[Passage]) -> Vec<Passage> {
+pub(crate) fn first_and_last(all: &[Passage]) -> Vec<Passage> {
     let mut chosen = BTreeSet::new();
     for point in points(all) {
         let mut of_point = all.iter().filter(|one| one.point == point);
@@ -138,7 +138,7 @@ pub fn first_and_last(all: &[Passage]) -> Vec<Passage> {
 }
 
 /// Passages named by `CODEBUTLER_VICTIM`, with commas between them.
-pub fn named() -> Option<Vec<Passage>> {
+pub(crate) fn named() -> Option<Vec<Passage>> {
     let names = std::env::var("CODEBUTLER_VICTIM").ok()?;
     Some(names.split(',').filter_map(Passage::parse).collect())
 }

@@ -14,7 +14,7 @@ const BUGFIX: &str = include_str!("../../demo/scenarios/bugfix.yaml");
 const CLEANUP: &str = include_str!("../../demo/scenarios/cleanup.yaml");
 
 /// The stories as the demo plays them.
-pub fn stories() -> Vec<Scenario> {
+pub(crate) fn stories() -> Vec<Scenario> {
     let shared = include_str!("../../demo/scenarios/shared.yaml");
     let shared = Scenario::parse(shared).unwrap();
     let stories = [FEATURE, BUGFIX, CLEANUP].map(|text| Scenario::parse(text).unwrap());

@@ -14,7 +14,7 @@ use crate::{
 /// Whether a tool is here; a missing one is loudly skipped, and fails in CI
 /// (`xtask/src/parts.rs`).
 #[expect(clippy::print_stderr, reason = "a skipped test says so")]
-pub fn is_here(program: &str) -> bool {
+pub(crate) fn is_here(program: &str) -> bool {
     let here = Command::new(program).arg("--version").output().is_ok()
         || Command::new(program).arg("version").output().is_ok();
     assert!(
@@ -28,7 +28,7 @@ pub fn is_here(program: &str) -> bool {
 }
 
 /// The files of a project in an ecosystem.
-pub fn project(ecosystem: &str, registries: &Registries) -> Vec<(&'static str, String)> {
+pub(crate) fn project(ecosystem: &str, registries: &Registries) -> Vec<(&'static str, String)> {
     let address = &registries.address;
     let package = |extra: &str| {
         format!(
@@ -193,7 +193,7 @@ fn git_status(root: &Path) -> String {
 }
 
 /// What `uv lock` writes, made by the real one.
-pub fn uv_lock(files: &[(&'static str, String)], registries: &Registries) -> String {
+pub(crate) fn uv_lock(files: &[(&'static str, String)], registries: &Registries) -> String {
     let folder = tempfile::tempdir().unwrap();
     for (name, text) in files {
         let path = folder.path().join(name);

@@ -8,7 +8,7 @@ use std::{
 use serde_json::json;
 
 /// One that lists these models, and nothing else.
-pub fn listing(names: &[&str]) -> String {
+pub(crate) fn listing(names: &[&str]) -> String {
     let models: Vec<_> = names
         .iter()
         .map(|name| json!({"id": name, "object": "model"}))
@@ -18,7 +18,7 @@ pub fn listing(names: &[&str]) -> String {
 }
 
 /// One that says this, whatever it is asked.
-pub fn answering(status: &str, body: &str) -> String {
+pub(crate) fn answering(status: &str, body: &str) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/v1", listener.local_addr().unwrap());
     let answer = format!(

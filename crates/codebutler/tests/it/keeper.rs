@@ -14,7 +14,7 @@ use std::{
 };
 
 /// Ends with the test, whatever ends that: children hold a pipe from us.
-pub struct Keeper {
+pub(crate) struct Keeper {
     stopped: Arc<AtomicBool>,
     deaths: Arc<AtomicU32>,
     child: Arc<Mutex<Option<Child>>>,
@@ -23,7 +23,11 @@ pub struct Keeper {
 
 impl Keeper {
     /// Starts what `make` makes, with its log below `folder`.
-    pub fn start(name: &str, folder: &Path, make: impl Fn() -> Command + Send + 'static) -> Self {
+    pub(crate) fn start(
+        name: &str,
+        folder: &Path,
+        make: impl Fn() -> Command + Send + 'static,
+    ) -> Self {
         let log = folder.join(format!("{name}.log"));
         let (stopped, deaths) = (
             Arc::new(AtomicBool::new(false)),
@@ -67,12 +71,12 @@ impl Keeper {
     }
 
     /// How often it had to be started again.
-    pub fn deaths(&self) -> u32 {
+    pub(crate) fn deaths(&self) -> u32 {
         self.deaths.load(Ordering::SeqCst)
     }
 
     /// Its process now.
-    pub fn pid(&self) -> Option<u32> {
+    pub(crate) fn pid(&self) -> Option<u32> {
         lock(&self.child).as_ref().map(Child::id)
     }
 }

@@ -12,7 +12,7 @@ const PATIENCE: Duration = Duration::from_secs(300);
 const PAUSE: Duration = Duration::from_millis(50);
 
 #[derive(Clone)]
-pub struct Person {
+pub(crate) struct Person {
     pub hub: String,
     pub channel: String,
     token: String,
@@ -20,7 +20,7 @@ pub struct Person {
 }
 
 impl Person {
-    pub fn new(hub: &str, channel: &str, token: &str) -> Self {
+    pub(crate) fn new(hub: &str, channel: &str, token: &str) -> Self {
         let _ = rustls::crypto::ring::default_provider().install_default();
         Self {
             hub: hub.to_owned(),
@@ -31,7 +31,7 @@ impl Person {
     }
 
     /// Posts in the channel; returns the thread.
-    pub async fn open(&self, words: &str) -> String {
+    pub(crate) async fn open(&self, words: &str) -> String {
         let body = json!({"channel": self.channel, "text": words});
         loop {
             if let Some(answer) = self.try_post("v1/messages", &body).await {
@@ -46,7 +46,7 @@ impl Person {
     }
 
     /// Says something in a thread, once.
-    pub async fn reply(&self, root: &str, words: &str) {
+    pub(crate) async fn reply(&self, root: &str, words: &str) {
         let body = json!({"channel": self.channel, "thread_ts": root, "text": words});
         loop {
             if self.try_post("v1/messages", &body).await.is_some() {
@@ -65,7 +65,7 @@ impl Person {
     }
 
     /// Puts a mark on a message.
-    pub async fn react(&self, ts: &str, name: &str) {
+    pub(crate) async fn react(&self, ts: &str, name: &str) {
         let body = json!({"channel": self.channel, "ts": ts, "name": name});
         while self.try_post("v1/reactions", &body).await.is_none() {
             tokio::time::sleep(PAUSE).await;
@@ -74,7 +74,7 @@ impl Person {
 
     /// Waits for a card that begins so and has this button, and presses it; one
     /// that was pressed by a click without an answer is fine.
-    pub async fn press(&self, root: &str, title: &str, choice: &str) -> Result<(), String> {
+    pub(crate) async fn press(&self, root: &str, title: &str, choice: &str) -> Result<(), String> {
         let ending = format!(":{choice}");
         let find = |thread: &Value| {
             let messages = thread["messages"].as_array()?.iter();
@@ -97,12 +97,12 @@ impl Person {
     }
 
     /// The thread as the page shows it; nothing while the hub is away.
-    pub async fn thread(&self, root: &str) -> Option<Value> {
+    pub(crate) async fn thread(&self, root: &str) -> Option<Value> {
         self.get(&format!("v1/threads/{}/{root}", self.channel))
             .await
     }
 
-    pub async fn get(&self, path: &str) -> Option<Value> {
+    pub(crate) async fn get(&self, path: &str) -> Option<Value> {
         let request = self.client.get(format!("{}{path}", self.hub));
         request
             .bearer_auth(&self.token)
@@ -115,7 +115,7 @@ impl Person {
     }
 
     /// Waits until the thread satisfies `enough`, and tells what it said if not.
-    pub async fn until(
+    pub(crate) async fn until(
         &self,
         root: &str,
         what: &str,

@@ -257,7 +257,7 @@ async fn a_review_is_prepared_although_text_from_outside_was_read() {
 }
 
 /// A skill by which a role is offered the tool that reads pull requests.
-pub fn skill(root: &Path, name: &str, trigger: &str, role: &str, more: &str) {
+pub(crate) fn skill(root: &Path, name: &str, trigger: &str, role: &str, more: &str) {
     let text = format!(
         "# {name}\n\nLook at what others wrote.\n\n## Trigger\n{trigger}\n\n## Agent\n{role}\n{more}\n## Prompt\nSee {{{{pr}}}} with `GHStatus`, then go on.\n"
     );
@@ -270,7 +270,7 @@ pub fn skill(root: &Path, name: &str, trigger: &str, role: &str, more: &str) {
 }
 
 /// A pull request of somebody else: reading it brings text from outside.
-pub fn foreign_pull(root: &Path) {
+pub(crate) fn foreign_pull(root: &Path) {
     git(
         root,
         &[

@@ -14,7 +14,7 @@ use std::{
     },
 };
 
-pub struct Registries {
+pub(crate) struct Registries {
     folder: tempfile::TempDir,
     pub address: String,
     asked: Arc<AtomicUsize>,
@@ -22,7 +22,7 @@ pub struct Registries {
 
 impl Registries {
     /// Fills them and hands them out, until the process ends.
-    pub fn start() -> Self {
+    pub(crate) fn start() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
@@ -50,17 +50,17 @@ impl Registries {
     }
 
     /// A file that a project commits, as its lock file.
-    pub fn file(&self, name: &str) -> String {
+    pub(crate) fn file(&self, name: &str) -> String {
         fs::read_to_string(self.folder.path().join(name)).unwrap()
     }
 
     /// How often anything was asked for since the last time.
-    pub fn asked(&self) -> usize {
+    pub(crate) fn asked(&self) -> usize {
         self.asked.swap(0, Ordering::SeqCst)
     }
 
     /// What a machine with these mirrors says in its environment.
-    pub fn variables(&self) -> Vec<(&'static str, String)> {
+    pub(crate) fn variables(&self) -> Vec<(&'static str, String)> {
         let simple = format!("{}/simple/", self.address);
         vec![
             ("GOPROXY", format!("{}/go", self.address)),

@@ -8,10 +8,10 @@ use std::{
 };
 
 /// Generous: the machine may be busy. Reaching it is a failure, not a measure.
-pub const PATIENCE: Duration = Duration::from_secs(180);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(180);
 
 /// A process of ours with what it says, line by line. Ends with the test.
-pub struct Running {
+pub(crate) struct Running {
     pub child: Child,
     pub out: Receiver<String>,
     pub err: Receiver<String>,
@@ -30,7 +30,7 @@ fn lines(from: impl Read + Send + 'static) -> Receiver<String> {
 }
 
 impl Running {
-    pub fn start(command: &mut Command) -> Self {
+    pub(crate) fn start(command: &mut Command) -> Self {
         let piped = command
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -44,12 +44,12 @@ impl Running {
     }
 
     /// The process's end, and everything that it said.
-    pub fn ended(self) -> (i32, String, String) {
+    pub(crate) fn ended(self) -> (i32, String, String) {
         self.ended_within(PATIENCE)
     }
 
     /// The same of one that has little to do before it ends.
-    pub fn ended_soon(self) -> (i32, String, String) {
+    pub(crate) fn ended_soon(self) -> (i32, String, String) {
         self.ended_within(PATIENCE / 6)
     }
 
@@ -67,12 +67,12 @@ impl Running {
     }
 
     /// As Ctrl-C does.
-    pub fn interrupt(&mut self) {
+    pub(crate) fn interrupt(&mut self) {
         self.interrupted();
     }
 
     /// The same: how it ended, and what it said on the error stream from then on.
-    pub fn interrupted(&mut self) -> (Option<i32>, String) {
+    pub(crate) fn interrupted(&mut self) -> (Option<i32>, String) {
         self.err.try_iter().for_each(drop);
         let pid = self.child.id().to_string();
         let sent = Command::new("kill").args(["-INT", &pid]).status();
@@ -90,7 +90,7 @@ impl Drop for Running {
 }
 
 /// The next line that says this.
-pub fn line_with(lines: &Receiver<String>, words: &str) -> String {
+pub(crate) fn line_with(lines: &Receiver<String>, words: &str) -> String {
     let begun = Instant::now();
     let mut seen = Vec::new();
     while let Some(left) = PATIENCE.checked_sub(begun.elapsed()) {

@@ -13,17 +13,17 @@ use assert_cmd::cargo::cargo_bin;
 
 /// How a run ended.
 #[derive(Debug)]
-pub struct Ran {
+pub(crate) struct Ran {
     pub code: i32,
     pub out: String,
     pub err: String,
 }
 
-pub struct Scratch(tempfile::TempDir);
+pub(crate) struct Scratch(tempfile::TempDir);
 
 impl Scratch {
     /// A home and a fresh repository called `app`.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let scratch = Self::without_git();
         git(
             &scratch.root(),
@@ -33,33 +33,33 @@ impl Scratch {
     }
 
     /// The same without the repository.
-    pub fn without_git() -> Self {
+    pub(crate) fn without_git() -> Self {
         let dir = tempfile::tempdir().unwrap();
         fs::create_dir(dir.path().join("app")).unwrap();
         Self(dir)
     }
 
-    pub fn root(&self) -> PathBuf {
+    pub(crate) fn root(&self) -> PathBuf {
         fs::canonicalize(self.0.path()).unwrap().join("app")
     }
 
     /// The machine's folder.
-    pub fn home(&self) -> PathBuf {
+    pub(crate) fn home(&self) -> PathBuf {
         fs::canonicalize(self.0.path()).unwrap().join("home")
     }
 
-    pub fn write(&self, name: &str, text: &str) {
+    pub(crate) fn write(&self, name: &str, text: &str) {
         let file = self.root().join(name);
         fs::create_dir_all(file.parent().unwrap()).unwrap();
         fs::write(file, text).unwrap();
     }
 
-    pub fn read(&self, name: &str) -> String {
+    pub(crate) fn read(&self, name: &str) -> String {
         fs::read_to_string(self.root().join(name)).unwrap()
     }
 
     /// Writes the machine config, private as it must be.
-    pub fn machine(&self, text: &str) {
+    pub(crate) fn machine(&self, text: &str) {
         fs::create_dir_all(self.home()).unwrap();
         let file = self.home().join("config.json");
         fs::write(&file, text).unwrap();
@@ -67,7 +67,7 @@ impl Scratch {
     }
 
     /// A command with this home and nothing else of the tester's environment.
-    pub fn command(&self, program: &Path) -> Command {
+    pub(crate) fn command(&self, program: &Path) -> Command {
         let mut command = Command::new(program);
         command
             .current_dir(self.root())
@@ -78,34 +78,34 @@ impl Scratch {
     }
 
     /// The binary, started in the repo.
-    pub fn codebutler(&self, args: &[&str]) -> Command {
+    pub(crate) fn codebutler(&self, args: &[&str]) -> Command {
         let mut command = self.command(&binary());
         command.args(args);
         command
     }
 
-    pub fn run(&self, args: &[&str]) -> Ran {
+    pub(crate) fn run(&self, args: &[&str]) -> Ran {
         ran(&mut self.codebutler(args))
     }
 
     /// The same, with something to read.
-    pub fn fed(&self, args: &[&str], input: impl AsRef<[u8]>) -> Ran {
+    pub(crate) fn fed(&self, args: &[&str], input: impl AsRef<[u8]>) -> Ran {
         fed(&mut self.codebutler(args), input.as_ref())
     }
 
     /// Every file below the scratch folder with its text, git's own left out.
-    pub fn files(&self) -> BTreeMap<PathBuf, String> {
+    pub(crate) fn files(&self) -> BTreeMap<PathBuf, String> {
         let mut files = BTreeMap::new();
         collect(self.0.path(), &mut files);
         files
     }
 }
 
-pub fn binary() -> PathBuf {
+pub(crate) fn binary() -> PathBuf {
     cargo_bin("codebutler")
 }
 
-pub fn ran(command: &mut Command) -> Ran {
+pub(crate) fn ran(command: &mut Command) -> Ran {
     let output = command.output().unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
     Ran {
@@ -116,7 +116,7 @@ pub fn ran(command: &mut Command) -> Ran {
 }
 
 /// Runs a command that reads `input`.
-pub fn fed(command: &mut Command, input: &[u8]) -> Ran {
+pub(crate) fn fed(command: &mut Command, input: &[u8]) -> Ran {
     let piped = command
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -137,13 +137,13 @@ pub fn fed(command: &mut Command, input: &[u8]) -> Ran {
 }
 
 /// The lines of an output as JSON.
-pub fn json_lines(text: &str) -> Vec<serde_json::Value> {
+pub(crate) fn json_lines(text: &str) -> Vec<serde_json::Value> {
     text.lines()
         .map(|line| serde_json::from_str(line).unwrap())
         .collect()
 }
 
-pub fn git(dir: &Path, args: &[&str]) {
+pub(crate) fn git(dir: &Path, args: &[&str]) {
     let output = Command::new("git")
         .args(["-c", "user.name=you", "-c", "user.email=you@example.org"])
         .args(args)
@@ -156,7 +156,7 @@ pub fn git(dir: &Path, args: &[&str]) {
 }
 
 /// A first commit on a remote beside the repo: agents need one.
-pub fn pushed(root: &Path) {
+pub(crate) fn pushed(root: &Path) {
     let bare = root.with_extension("git");
     let bare = bare.to_str().unwrap();
     git(root, &["commit", "--quiet", "--allow-empty", "-m", "first"]);

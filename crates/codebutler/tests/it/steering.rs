@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// The model of every answer in a log, in order.
-pub fn models(log: &str) -> Vec<String> {
+pub(crate) fn models(log: &str) -> Vec<String> {
     let lines = log.lines().map(|line| serde_json::from_str(line).unwrap());
     lines
         .filter(|line: &Value| line["entry"]["record"]["t"] == "assistant")

@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use crate::team::{Team, command, home, keys, story};
 
-pub const SCENARIO: &str = include_str!("../../demo/scenarios/json-flag.yaml");
-pub const REQUEST: &str = "add a --json flag";
+pub(crate) const SCENARIO: &str = include_str!("../../demo/scenarios/json-flag.yaml");
+pub(crate) const REQUEST: &str = "add a --json flag";
 
 /// What people read, in order; the ids in it differ from run to run.
 const STORY: [&str; 8] = [
@@ -22,13 +22,13 @@ const STORY: [&str; 8] = [
     "codebutler.lead: *What it took*",
 ];
 
-pub fn merged(thread: &Value) -> bool {
+pub(crate) fn merged(thread: &Value) -> bool {
     story(thread)
         .iter()
         .any(|line| line.starts_with("codebutler.lead: *What it took*"))
 }
 
-pub fn assert_story(thread: &Value) {
+pub(crate) fn assert_story(thread: &Value) {
     let lines = story(thread);
     assert_eq!(lines.len(), STORY.len(), "{lines:#?}");
     for (line, start) in lines.iter().zip(STORY) {
@@ -40,7 +40,7 @@ pub fn assert_story(thread: &Value) {
 }
 
 /// The change is on the default branch of the remote, and nothing else is there.
-pub fn assert_remote(team: &Team) {
+pub(crate) fn assert_remote(team: &Team) {
     let scratch = &team.scratch;
     assert_eq!(scratch.remote_branches(), ["main"]);
     let program = scratch.remote_file("main", "notes.sh").unwrap();

@@ -61,7 +61,7 @@ fn owned(variables: &[(&str, String)]) -> Vec<(OsString, OsString)> {
         .collect()
 }
 
-pub struct Team {
+pub(crate) struct Team {
     pub scratch: ScratchRepo,
     pub model: Rehearsal,
     up: Child,
@@ -74,23 +74,23 @@ pub struct Team {
 
 impl Team {
     /// Sets the sample project up and starts everything.
-    pub async fn start(scenario: &str) -> Self {
+    pub(crate) async fn start(scenario: &str) -> Self {
         Self::start_with(scenario, |_| ()).await
     }
 
     /// The same with several stories side by side.
-    pub async fn start_playing(scenarios: Vec<Scenario>, strict: bool) -> Self {
+    pub(crate) async fn start_playing(scenarios: Vec<Scenario>, strict: bool) -> Self {
         let stage = Stage::of(scenarios, strict);
         Self::open(stage).await.0
     }
 
     /// The same, with something done to the working copy before the start.
-    pub async fn start_with(scenario: &str, prepare: impl FnOnce(&Path) + Send) -> Self {
+    pub(crate) async fn start_with(scenario: &str, prepare: impl FnOnce(&Path) + Send) -> Self {
         Self::start_in(scenario, prepare, &[]).await
     }
 
     /// The same, with variables for every process.
-    pub async fn start_in(
+    pub(crate) async fn start_in(
         scenario: &str,
         prepare: impl FnOnce(&Path) + Send,
         variables: &[(&str, String)],
@@ -102,7 +102,7 @@ impl Team {
     }
 
     /// The same, with another configuration on the default branch.
-    pub async fn start_configured(
+    pub(crate) async fn start_configured(
         scenario: &str,
         configure: impl FnOnce(&mut Value) + Send,
     ) -> Self {
@@ -112,7 +112,7 @@ impl Team {
     }
 
     /// The same, with something done to the working copy as well.
-    pub async fn start_prepared(
+    pub(crate) async fn start_prepared(
         scenario: &str,
         configure: impl FnOnce(&mut Value) + Send,
         prepare: impl FnOnce(&Path) + Send,
@@ -124,7 +124,7 @@ impl Team {
     }
 
     /// The same, with variables for every process as well.
-    pub async fn start_prepared_in(
+    pub(crate) async fn start_prepared_in(
         scenario: &str,
         configure: impl FnOnce(&mut Value) + Send,
         prepare: impl FnOnce(&Path) + Send,
@@ -138,7 +138,7 @@ impl Team {
     }
 
     /// The same in a clone whose files ask for things that nobody has agreed to.
-    pub async fn start_unagreed(
+    pub(crate) async fn start_unagreed(
         scenario: &str,
         configure: impl FnOnce(&mut Value) + Send,
         prepare: impl FnOnce(&Path) + Send,
@@ -153,7 +153,7 @@ impl Team {
     }
 
     /// The same, on a remote that is GitHub as far as git and gh can tell.
-    pub async fn start_on_github(scenario: &str) -> (Self, GitHub) {
+    pub(crate) async fn start_on_github(scenario: &str) -> (Self, GitHub) {
         let mut stage = Stage::new(scenario);
         stage.on_github = true;
         let (team, github) = Self::open(stage).await;
@@ -161,7 +161,7 @@ impl Team {
     }
 
     /// The same with Slack, or its stand-in, behind the hub: ana talks there.
-    pub async fn start_on_slack(scenario: &str) -> Self {
+    pub(crate) async fn start_on_slack(scenario: &str) -> Self {
         let slack = SlackStandIn::start().await;
         slack.limit(Limits::default());
         let ana = slack.person("ana");
@@ -213,35 +213,35 @@ impl Team {
     }
 
     /// A person of this team who can live with a hub that dies.
-    pub fn person(&self) -> Person {
+    pub(crate) fn person(&self) -> Person {
         Person::new(&self.hub, &self.channel, &self.token)
     }
 
     /// Slack, where it is behind the hub.
-    pub fn slack(&self) -> &SlackStandIn {
+    pub(crate) fn slack(&self) -> &SlackStandIn {
         &self.slack.as_ref().unwrap().0
     }
 
     /// The same, with the one who talks there.
-    pub fn slack_and_ana(&self) -> (&SlackStandIn, &str) {
+    pub(crate) fn slack_and_ana(&self) -> (&SlackStandIn, &str) {
         let (slack, ana) = self.slack.as_ref().unwrap();
         (slack, ana)
     }
 
     /// A page of the hub, as a person gets it.
-    pub async fn page(&self, path: &str) -> String {
+    pub(crate) async fn page(&self, path: &str) -> String {
         let url = format!("{}{path}", self.hub);
         let request = self.client.get(url).bearer_auth(&self.token);
         request.send().await.unwrap().text().await.unwrap()
     }
 
     /// What hub and agents wrote.
-    pub fn written(&self) -> String {
+    pub(crate) fn written(&self) -> String {
         fs::read_to_string(self.scratch.folder().join("up.log")).unwrap()
     }
 
     /// Posts in the channel; returns the thread.
-    pub async fn say(&self, words: &str) -> String {
+    pub(crate) async fn say(&self, words: &str) -> String {
         if let Some((slack, ana)) = &self.slack {
             return slack.say(ana, &self.channel, words, None);
         }
@@ -250,27 +250,32 @@ impl Team {
     }
 
     /// Posts in a thread.
-    pub async fn reply(&self, root: &str, words: &str) {
+    pub(crate) async fn reply(&self, root: &str, words: &str) {
         let body = json!({"channel": self.channel, "text": words, "thread_ts": root});
         let answer = self.post("v1/messages", &body).await;
         assert_eq!(answer["ok"], json!(true), "{answer}");
     }
 
-    pub async fn post(&self, path: &str, body: &Value) -> Value {
+    pub(crate) async fn post(&self, path: &str, body: &Value) -> Value {
         let url = format!("{}{path}", self.hub);
         let request = self.client.post(url).bearer_auth(&self.token).json(body);
         request.send().await.unwrap().json().await.unwrap()
     }
 
     /// The thread as the page shows it; nothing while the hub is away.
-    pub async fn thread(&self, root: &str) -> Option<Value> {
+    pub(crate) async fn thread(&self, root: &str) -> Option<Value> {
         let url = format!("{}v1/threads/{}/{root}", self.hub, self.channel);
         let request = self.client.get(url).bearer_auth(&self.token);
         request.send().await.ok()?.json().await.ok()
     }
 
     /// Waits until the thread satisfies `enough`.
-    pub async fn until(&self, root: &str, what: &str, enough: impl Fn(&Value) -> bool) -> Value {
+    pub(crate) async fn until(
+        &self,
+        root: &str,
+        what: &str,
+        enough: impl Fn(&Value) -> bool,
+    ) -> Value {
         let look = async {
             loop {
                 if let Some(thread) = self.thread(root).await
@@ -294,7 +299,7 @@ impl Team {
     }
 
     /// Waits for a card with this button and presses it.
-    pub async fn press(&self, root: &str, choice: &str) {
+    pub(crate) async fn press(&self, root: &str, choice: &str) {
         let ending = format!(":{choice}");
         let thread = self
             .until(root, choice, |thread| button(thread, &ending).is_some())
@@ -315,7 +320,7 @@ impl Team {
     }
 
     /// Presses a button of the n-th command card, from 1.
-    pub async fn press_on(&self, root: &str, number: usize, choice: &str) {
+    pub(crate) async fn press_on(&self, root: &str, number: usize, choice: &str) {
         let thread = self.thread(root).await.unwrap();
         let cards = thread["messages"].as_array().unwrap().iter();
         let mut cards = cards.filter(|one| text(&one["text"]).starts_with("May I run this?"));
@@ -327,7 +332,7 @@ impl Team {
     }
 
     /// Presses a button of the open card whose title or body holds this text.
-    pub async fn press_card(&self, root: &str, words: &str, choice: &str) {
+    pub(crate) async fn press_card(&self, root: &str, words: &str, choice: &str) {
         let ending = format!(":{choice}");
         let card = |thread: &Value| {
             let messages = thread["messages"].as_array()?.iter();
@@ -347,7 +352,7 @@ impl Team {
     }
 
     /// Presses the button with exactly this action.
-    pub async fn press_action(&self, root: &str, action: &str) {
+    pub(crate) async fn press_action(&self, root: &str, action: &str) {
         let thread = self
             .until(root, action, |thread| button(thread, action).is_some())
             .await;
@@ -358,7 +363,7 @@ impl Team {
     }
 
     /// Waits until something outside the thread holds.
-    pub async fn wait(&self, what: &str, holds: impl Fn() -> bool) {
+    pub(crate) async fn wait(&self, what: &str, holds: impl Fn() -> bool) {
         let look = async {
             while !holds() {
                 tokio::time::sleep(Duration::from_millis(20)).await;
@@ -371,7 +376,7 @@ impl Team {
     }
 
     /// Presses a button of the first undecided card that `choose` has one for.
-    pub async fn decide(
+    pub(crate) async fn decide(
         &self,
         thread: &Value,
         choose: impl Fn(&str) -> Option<&'static str>,
@@ -391,24 +396,24 @@ impl Team {
     }
 
     /// The process of the hub or a role, as the supervisor noted it.
-    pub fn pid(&self, name: &str) -> Option<i32> {
+    pub(crate) fn pid(&self, name: &str) -> Option<i32> {
         let file = self.home().join(format!("run/{name}.pid"));
         fs::read_to_string(file).ok()?.trim().parse().ok()
     }
 
     /// `kill -9`.
-    pub fn kill(&self, name: &str) {
+    pub(crate) fn kill(&self, name: &str) {
         let pid = self.pid(name).unwrap();
         let status = Command::new("kill").args(["-9", &pid.to_string()]).status();
         assert!(status.unwrap().success());
     }
 
-    pub fn home(&self) -> PathBuf {
+    pub(crate) fn home(&self) -> PathBuf {
         home(&self.scratch)
     }
 
     /// The logs of a thread whose names begin so.
-    pub fn logs(&self, root: &str, prefix: &str) -> Vec<String> {
+    pub(crate) fn logs(&self, root: &str, prefix: &str) -> Vec<String> {
         let folder = format!("{}-{}", self.channel, root.replace('.', "-"));
         let threads = self.scratch.root().join(".codebutler/threads");
         let all = fs::read_dir(threads.join(folder).join("conversations")).unwrap();
@@ -421,7 +426,7 @@ impl Team {
     }
 
     /// The conversation log of a role in a thread.
-    pub fn log(&self, root: &str, role: &str) -> String {
+    pub(crate) fn log(&self, root: &str, role: &str) -> String {
         let folder = format!("{}-{}", self.channel, root.replace('.', "-"));
         let threads = self.scratch.root().join(".codebutler/threads");
         let file = threads
@@ -452,7 +457,7 @@ fn keep(left: &Path) {
 }
 
 /// Who said what, in one line each.
-pub fn story(thread: &Value) -> Vec<String> {
+pub(crate) fn story(thread: &Value) -> Vec<String> {
     let messages = thread["messages"].as_array().into_iter().flatten();
     messages
         .map(|message| {
@@ -479,7 +484,7 @@ fn long_story(thread: &Value) -> Vec<String> {
 }
 
 /// Whether any message of the thread holds this text.
-pub fn says(thread: &Value, words: &str) -> bool {
+pub(crate) fn says(thread: &Value, words: &str) -> bool {
     let messages = thread["messages"].as_array().into_iter().flatten();
     messages.into_iter().any(|message| {
         text(&message["text"]).contains(words) || message["blocks"].to_string().contains(words)
@@ -487,7 +492,7 @@ pub fn says(thread: &Value, words: &str) -> bool {
 }
 
 /// The keys of our posts.
-pub fn keys(thread: &Value) -> Vec<String> {
+pub(crate) fn keys(thread: &Value) -> Vec<String> {
     let messages = thread["messages"].as_array().into_iter().flatten();
     messages
         .filter_map(|message| message["metadata"]["event_payload"]["idem"].as_str())
@@ -495,7 +500,7 @@ pub fn keys(thread: &Value) -> Vec<String> {
         .collect()
 }
 
-pub fn button(thread: &Value, ending: &str) -> Option<(String, String)> {
+pub(crate) fn button(thread: &Value, ending: &str) -> Option<(String, String)> {
     let messages = thread["messages"].as_array()?;
     messages.iter().find_map(|message| {
         let blocks = message["blocks"].as_array()?;
@@ -514,11 +519,11 @@ fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
-pub fn home(scratch: &ScratchRepo) -> PathBuf {
+pub(crate) fn home(scratch: &ScratchRepo) -> PathBuf {
     scratch.folder().join("machine")
 }
 
-pub fn set_up(scratch: &ScratchRepo, model_url: &str, slack: Option<&SlackStandIn>) {
+pub(crate) fn set_up(scratch: &ScratchRepo, model_url: &str, slack: Option<&SlackStandIn>) {
     set_up_as(scratch, model_url, slack, Box::new(|_| ()));
 }
 
@@ -564,7 +569,7 @@ fn set_up_as(
 }
 
 /// Agrees to what the repo's files ask for, as a person does who has read it.
-pub fn agree(scratch: &ScratchRepo) {
+pub(crate) fn agree(scratch: &ScratchRepo) {
     let run = |args: &[&str]| {
         let output = command(scratch.root(), &home(scratch)).args(args).output();
         String::from_utf8(output.unwrap().stdout).unwrap()
@@ -579,7 +584,7 @@ pub fn agree(scratch: &ScratchRepo) {
 }
 
 /// The binary in a repo with a machine of its own.
-pub fn command(root: &Path, home: &Path) -> Command {
+pub(crate) fn command(root: &Path, home: &Path) -> Command {
     let mut command = Command::new(cargo_bin!("codebutler"));
     command
         .current_dir(root)
@@ -606,7 +611,7 @@ fn start_up(scratch: &ScratchRepo, variables: Vec<(OsString, OsString)>) -> (Chi
     (up, url)
 }
 
-pub fn tokens(scratch: &ScratchRepo) -> Value {
+pub(crate) fn tokens(scratch: &ScratchRepo) -> Value {
     let output = command(scratch.root(), &home(scratch))
         .args(["hub", "tokens", "--json"])
         .output()

@@ -15,7 +15,7 @@ use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
 use crate::scratch::Scratch;
 
 /// A program at a terminal of our own.
-pub struct Terminal {
+pub(crate) struct Terminal {
     child: Child,
     keys: File,
     screen: Receiver<Vec<u8>>,
@@ -24,12 +24,12 @@ pub struct Terminal {
 
 impl Terminal {
     /// The binary in a repo.
-    pub fn start(scratch: &Scratch, args: &[&str]) -> Self {
+    pub(crate) fn start(scratch: &Scratch, args: &[&str]) -> Self {
         Self::of(scratch.codebutler(args), None)
     }
 
     /// Any program; it reads what is typed, or something else.
-    pub fn of(mut command: Command, input: Option<Stdio>) -> Self {
+    pub(crate) fn of(mut command: Command, input: Option<Stdio>) -> Self {
         let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY;
         let ours = openpt(flags).unwrap();
         grantpt(&ours).unwrap();
@@ -60,12 +60,12 @@ impl Terminal {
         }
     }
 
-    pub fn press(&mut self, keys: &str) {
+    pub(crate) fn press(&mut self, keys: &str) {
         self.keys.write_all(keys.as_bytes()).unwrap();
     }
 
     /// Reads until a text appears. The bound only keeps a failing test from hanging.
-    pub fn expect(&mut self, text: &str) {
+    pub(crate) fn expect(&mut self, text: &str) {
         while !self.seen.contains(text) {
             let Ok(bytes) = self.screen.recv_timeout(Duration::from_secs(60)) else {
                 panic!("{text} did not appear in: {}", self.seen);
@@ -80,7 +80,7 @@ impl Terminal {
     }
 
     /// Waits for the end; the exit code.
-    pub fn end(mut self) -> (i32, String) {
+    pub(crate) fn end(mut self) -> (i32, String) {
         while let Ok(bytes) = self.screen.recv_timeout(Duration::from_secs(60)) {
             self.seen.push_str(&String::from_utf8_lossy(&bytes));
         }

@@ -13,7 +13,7 @@ use crate::file::{
 };
 
 /// Looks a variable up; tests pass their own.
-pub type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
+pub(crate) type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 /// Where `${NAME}` comes from.
 #[derive(Clone, Copy)]

@@ -9,13 +9,13 @@ use std::{
 use butler_config::{Problems, Settings};
 
 /// A home with its machine folder, and a repo that is set up.
-pub struct Scratch {
+pub(crate) struct Scratch {
     dir: tempfile::TempDir,
     variables: Vec<(String, String)>,
 }
 
 impl Scratch {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         fs::create_dir_all(dir.path().join("home")).unwrap();
         fs::create_dir_all(dir.path().join("repo/.codebutler")).unwrap();
@@ -26,16 +26,16 @@ impl Scratch {
         }
     }
 
-    pub fn root(&self) -> PathBuf {
+    pub(crate) fn root(&self) -> PathBuf {
         fs::canonicalize(self.dir.path()).unwrap().join("repo")
     }
 
-    pub fn home(&self) -> PathBuf {
+    pub(crate) fn home(&self) -> PathBuf {
         self.dir.path().join("home")
     }
 
     /// Writes the machine config, private as it must be.
-    pub fn machine(self, text: &str) -> Self {
+    pub(crate) fn machine(self, text: &str) -> Self {
         let file = self.home().join("config.json");
         fs::write(&file, text).unwrap();
         mode(&file, 0o600);
@@ -43,18 +43,18 @@ impl Scratch {
     }
 
     /// Writes a file of the repo.
-    pub fn repo(self, name: &str, text: &str) -> Self {
+    pub(crate) fn repo(self, name: &str, text: &str) -> Self {
         fs::write(self.root().join(".codebutler").join(name), text).unwrap();
         self
     }
 
-    pub fn variable(mut self, name: &str, value: &str) -> Self {
+    pub(crate) fn variable(mut self, name: &str, value: &str) -> Self {
         self.variables.retain(|(one, _)| one != name);
         self.variables.push((name.into(), value.into()));
         self
     }
 
-    pub fn load(&self) -> Result<Settings, Problems> {
+    pub(crate) fn load(&self) -> Result<Settings, Problems> {
         let home = self.home().to_string_lossy().into_owned();
         Settings::load(&self.root(), &|name| {
             if name == "CODEBUTLER_HOME" {
@@ -66,6 +66,6 @@ impl Scratch {
     }
 }
 
-pub fn mode(file: &Path, mode: u32) {
+pub(crate) fn mode(file: &Path, mode: u32) {
     fs::set_permissions(file, fs::Permissions::from_mode(mode)).unwrap();
 }

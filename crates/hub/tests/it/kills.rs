@@ -56,14 +56,14 @@ fn die(name: &'static str) {
     }
 }
 
-pub struct KillableHub {
+pub(crate) struct KillableHub {
     address: SocketAddr,
     dir: tempfile::TempDir,
     child: Child,
 }
 
 impl KillableHub {
-    pub async fn start(dir: tempfile::TempDir) -> Self {
+    pub(crate) async fn start(dir: tempfile::TempDir) -> Self {
         let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let address = free.local_addr().unwrap();
         drop(free);
@@ -74,7 +74,7 @@ impl KillableHub {
         }
     }
 
-    pub async fn kill_and_restart(&mut self) {
+    pub(crate) async fn kill_and_restart(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
         self.restart(None).await;
@@ -102,7 +102,7 @@ impl KillableHub {
             .expect("the hub reaches the point");
     }
 
-    pub fn base(&self) -> Url {
+    pub(crate) fn base(&self) -> Url {
         format!("http://{}/", self.address).parse().unwrap()
     }
 }
@@ -137,12 +137,12 @@ impl Drop for KillableHub {
     }
 }
 
-pub fn tokens(dir: &tempfile::TempDir) -> RepoTokens {
+pub(crate) fn tokens(dir: &tempfile::TempDir) -> RepoTokens {
     let mut tokens = Tokens::open(dir.path()).unwrap();
     tokens.ensure_repo("/home/ana/app", "app").unwrap()
 }
 
-pub fn post(channel: &ChannelId, root: Option<&MessageTs>, text: &str) -> Post {
+pub(crate) fn post(channel: &ChannelId, root: Option<&MessageTs>, text: &str) -> Post {
     Post {
         channel: channel.clone(),
         thread: root.cloned(),

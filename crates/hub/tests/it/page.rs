@@ -7,13 +7,13 @@ use reqwest::{StatusCode, header};
 use crate::world::{World, card, subject};
 
 /// A browser: a cookie and an origin.
-pub struct Browser<'a> {
+pub(crate) struct Browser<'a> {
     world: &'a World,
     cookie: String,
 }
 
 impl<'a> Browser<'a> {
-    pub async fn login(world: &'a World) -> Self {
+    pub(crate) async fn login(world: &'a World) -> Self {
         let code = Tokens::open(world.dir.path())
             .unwrap()
             .login_link()
@@ -64,14 +64,14 @@ impl<'a> Browser<'a> {
         }
     }
 
-    pub async fn get(&self, path: &str) -> String {
+    pub(crate) async fn get(&self, path: &str) -> String {
         let (status, text) = self.look(path).await;
         assert_eq!(status, StatusCode::OK, "{path}");
         text
     }
 
     /// What is shown, and with which status.
-    pub async fn look(&self, path: &str) -> (StatusCode, String) {
+    pub(crate) async fn look(&self, path: &str) -> (StatusCode, String) {
         let url = self.world.base.join(path).unwrap();
         let request = self
             .world
@@ -82,7 +82,12 @@ impl<'a> Browser<'a> {
         (answer.status(), answer.text().await.unwrap())
     }
 
-    pub async fn submit(&self, path: &str, form: &[(&str, &str)], origin: &str) -> StatusCode {
+    pub(crate) async fn submit(
+        &self,
+        path: &str,
+        form: &[(&str, &str)],
+        origin: &str,
+    ) -> StatusCode {
         let url = self.world.base.join(path).unwrap();
         let request = self
             .world
@@ -95,7 +100,7 @@ impl<'a> Browser<'a> {
     }
 }
 
-pub fn origin(world: &World) -> String {
+pub(crate) fn origin(world: &World) -> String {
     world.base.as_str().trim_end_matches('/').to_owned()
 }
 

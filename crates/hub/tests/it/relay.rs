@@ -118,7 +118,7 @@ async fn edits_deletions_reactions_and_strangers() {
     assert_eq!(deleted.payload["event"]["deleted_ts"], root.as_str());
 }
 
-pub async fn ask(world: &SlackWorld, root: &str, id: &str, kind: DecisionKind) -> String {
+pub(crate) async fn ask(world: &SlackWorld, root: &str, id: &str, kind: DecisionKind) -> String {
     ask_about(world, root, id, kind, &subject(kind, "the subject")).await
 }
 
@@ -135,7 +135,7 @@ async fn ask_about(
     posted.ts.as_str().to_owned()
 }
 
-pub async fn decided(world: &SlackWorld, id: &str) -> Option<(Choice, UserId)> {
+pub(crate) async fn decided(world: &SlackWorld, id: &str) -> Option<(Choice, UserId)> {
     let view = world.control(Role::Pm).decision(&RequestId::new(id)).await;
     let decided = view.unwrap().decided?;
     Some((decided.choice, decided.person))

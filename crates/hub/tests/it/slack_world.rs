@@ -15,10 +15,10 @@ use url::Url;
 
 use crate::world::{self, PATIENCE};
 
-pub const REPO: &str = "app";
-pub const CHANNEL: &str = "codebutler-app";
+pub(crate) const REPO: &str = "app";
+pub(crate) const CHANNEL: &str = "codebutler-app";
 
-pub struct SlackWorld {
+pub(crate) struct SlackWorld {
     pub slack: SlackStandIn,
     pub dir: TempDir,
     pub base: Url,
@@ -32,14 +32,14 @@ pub struct SlackWorld {
 }
 
 /// Quick enough for tests, with a queue all the same.
-pub fn quick() -> Pace {
+pub(crate) fn quick() -> Pace {
     Pace {
         per_minute: [60_000; 4],
         spacing: Duration::from_millis(1),
     }
 }
 
-pub fn relay_config(slack: (&str, &str, &str), pace: Pace) -> RelayConfig {
+pub(crate) fn relay_config(slack: (&str, &str, &str), pace: Pace) -> RelayConfig {
     let (base, bot, app) = slack;
     RelayConfig {
         base: base.parse().unwrap(),
@@ -56,14 +56,14 @@ pub fn relay_config(slack: (&str, &str, &str), pace: Pace) -> RelayConfig {
 }
 
 impl SlackWorld {
-    pub async fn start() -> Self {
+    pub(crate) async fn start() -> Self {
         let mut world = Self::down_with(SlackStandIn::start().await);
         world.up().await;
         world
     }
 
     /// Everything but a running hub.
-    pub fn down_with(slack: SlackStandIn) -> Self {
+    pub(crate) fn down_with(slack: SlackStandIn) -> Self {
         world::client();
         let (ana, ben) = (slack.person("ana"), slack.person("ben"));
         Self {
@@ -83,7 +83,7 @@ impl SlackWorld {
         }
     }
 
-    pub fn config(&self, dir: &Path, listen: SocketAddr) -> HubConfig {
+    pub(crate) fn config(&self, dir: &Path, listen: SocketAddr) -> HubConfig {
         let mut config = world::config(dir, listen);
         config.approvers.clone_from(&self.approvers);
         let (bot, app) = (self.slack.bot_token(), self.slack.app_token());
@@ -93,7 +93,7 @@ impl SlackWorld {
         config
     }
 
-    pub async fn try_up(&mut self) -> Result<(), HubError> {
+    pub(crate) async fn try_up(&mut self) -> Result<(), HubError> {
         let port = self.base.port().unwrap_or(0);
         let config = self.config(self.dir.path(), ([127, 0, 0, 1], port).into());
         let cancel = CancellationToken::new();
@@ -104,12 +104,12 @@ impl SlackWorld {
         Ok(())
     }
 
-    pub async fn up(&mut self) {
+    pub(crate) async fn up(&mut self) {
         self.try_up().await.unwrap();
         until("the hub listens to Slack", || self.slack.connections() > 0).await;
     }
 
-    pub async fn down(&mut self) {
+    pub(crate) async fn down(&mut self) {
         if let Some((hub, cancel)) = self.running.take() {
             cancel.cancel();
             timeout(PATIENCE, hub.wait()).await.unwrap();
@@ -118,7 +118,7 @@ impl SlackWorld {
     }
 
     /// Makes the store believe that the hub last listened so long ago.
-    pub fn was_alive_ms_ago(&self, ago: i64) -> String {
+    pub(crate) fn was_alive_ms_ago(&self, ago: i64) -> String {
         let store = rusqlite::Connection::open(self.dir.path().join("hub.sqlite3")).unwrap();
         let sql = "UPDATE upstream SET value = CAST(value - ?1 AS TEXT) WHERE key = 'alive'";
         assert_eq!(store.execute(sql, [ago]).unwrap(), 1);
@@ -126,60 +126,66 @@ impl SlackWorld {
     }
 
     /// When the hub last noted that it listens.
-    pub fn last_alive(&self) -> String {
+    pub(crate) fn last_alive(&self) -> String {
         let store = rusqlite::Connection::open(self.dir.path().join("hub.sqlite3")).unwrap();
         let sql = "SELECT value FROM upstream WHERE key = 'alive'";
         store.query_row(sql, [], |row| row.get(0)).unwrap()
     }
 
-    pub fn channel(&self) -> ChannelId {
+    pub(crate) fn channel(&self) -> ChannelId {
         self.repo.channel.clone()
     }
 
     /// Ana says something in Slack.
-    pub fn say(&self, text: &str, thread: Option<&str>) -> String {
+    pub(crate) fn say(&self, text: &str, thread: Option<&str>) -> String {
         self.slack
             .say(&self.ana, self.channel().as_str(), text, thread)
     }
 
-    pub fn web(&self, role: Role) -> Web {
+    pub(crate) fn web(&self, role: Role) -> Web {
         let token = self.repo.agents[&role].bot.clone();
         Web::new(&self.base, token, SharedEpoch::default()).unwrap()
     }
 
-    pub fn control(&self, role: Role) -> Control {
+    pub(crate) fn control(&self, role: Role) -> Control {
         let token = self.repo.agents[&role].bot.clone();
         Control::new(&self.base, token, SharedEpoch::default()).unwrap()
     }
 
-    pub async fn socket(&self, role: Role) -> Socket {
+    pub(crate) async fn socket(&self, role: Role) -> Socket {
         let token = self.repo.agents[&role].app.clone();
         let opening = Socket::open(&self.base, token, CancellationToken::new());
         timeout(PATIENCE, opening).await.unwrap().unwrap()
     }
 
-    pub fn thread(&self, root: &str) -> ThreadId {
+    pub(crate) fn thread(&self, root: &str) -> ThreadId {
         ThreadId::new(self.channel(), root.parse().unwrap())
     }
 
-    pub fn post(&self, role: Role, text: &str, thread: Option<&str>, idem: &str) -> Post {
+    pub(crate) fn post(&self, role: Role, text: &str, thread: Option<&str>, idem: &str) -> Post {
         post(&self.channel(), role, text, thread, idem)
     }
 
     /// Slack's messages with this text.
-    pub fn in_slack(&self, text: &str) -> Vec<Value> {
+    pub(crate) fn in_slack(&self, text: &str) -> Vec<Value> {
         let all = self.slack.messages(self.channel().as_str());
         all.into_iter().filter(|one| one["text"] == text).collect()
     }
 }
 
-pub fn tokens(dir: &Path) -> RepoTokens {
+pub(crate) fn tokens(dir: &Path) -> RepoTokens {
     let mut tokens = Tokens::open(dir).unwrap();
     tokens.ensure_repo(REPO, CHANNEL).unwrap()
 }
 
 /// A role's post under its own name.
-pub fn post(channel: &ChannelId, role: Role, text: &str, thread: Option<&str>, idem: &str) -> Post {
+pub(crate) fn post(
+    channel: &ChannelId,
+    role: Role,
+    text: &str,
+    thread: Option<&str>,
+    idem: &str,
+) -> Post {
     Post {
         channel: channel.clone(),
         thread: thread.map(|ts| ts.parse::<MessageTs>().unwrap()),
@@ -192,7 +198,7 @@ pub fn post(channel: &ChannelId, role: Role, text: &str, thread: Option<&str>, i
 }
 
 /// Waits for a condition; only a hang reaches the end.
-pub async fn until(what: &str, holds: impl Fn() -> bool) {
+pub(crate) async fn until(what: &str, holds: impl Fn() -> bool) {
     let waiting = async {
         while !holds() {
             tokio::time::sleep(Duration::from_millis(10)).await;

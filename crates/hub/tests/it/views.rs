@@ -13,9 +13,14 @@ use crate::{
     world::{World, card, secret, subject},
 };
 
-pub const DIFF: &str = "diff --git a/src/a.rs b/src/a.rs\n--- a/src/a.rs\n+++ b/src/a.rs\n@@ -1,1 +1,2 @@\n-let a = 1;\n+let a = \"<b>\";\n+let b = 2;\n";
+pub(crate) const DIFF: &str = "diff --git a/src/a.rs b/src/a.rs\n--- a/src/a.rs\n+++ b/src/a.rs\n@@ -1,1 +1,2 @@\n-let a = 1;\n+let a = \"<b>\";\n+let b = 2;\n";
 
-pub fn news(world: &World, root: &MessageTs, state: PullStanding, diff: Option<&str>) -> PullNews {
+pub(crate) fn news(
+    world: &World,
+    root: &MessageTs,
+    state: PullStanding,
+    diff: Option<&str>,
+) -> PullNews {
     PullNews {
         thread: world.thread(root),
         number: PrNumber(7),
@@ -28,7 +33,7 @@ pub fn news(world: &World, root: &MessageTs, state: PullStanding, diff: Option<&
     }
 }
 
-pub async fn spend(world: &World, root: &MessageTs, role: Role, id: &str, cents: i64) {
+pub(crate) async fn spend(world: &World, root: &MessageTs, role: Role, id: &str, cents: i64) {
     let control = world.control(role);
     let reservation = Reservation {
         id: ReserveId::new(id),
@@ -46,7 +51,7 @@ pub async fn spend(world: &World, root: &MessageTs, role: Role, id: &str, cents:
     control.settle(&settlement).await.unwrap();
 }
 
-pub async fn record(world: &World, root: &MessageTs, role: Role, records: Vec<Record>) {
+pub(crate) async fn record(world: &World, root: &MessageTs, role: Role, records: Vec<Record>) {
     let entries = (1..)
         .zip(records)
         .map(|(seq, record)| Entry {
@@ -63,7 +68,7 @@ pub async fn record(world: &World, root: &MessageTs, role: Role, records: Vec<Re
     world.control(role).records(&batch).await.unwrap();
 }
 
-pub fn shell_call(output: &str) -> Vec<Record> {
+pub(crate) fn shell_call(output: &str) -> Vec<Record> {
     let call = CallId::new("call1");
     vec![
         Record::Assistant {

@@ -16,9 +16,9 @@ use tokio_util::sync::CancellationToken;
 use url::Url;
 
 /// Far beyond what anything here takes; only a hang reaches it.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
-pub struct World {
+pub(crate) struct World {
     pub dir: TempDir,
     pub base: Url,
     pub repo: RepoTokens,
@@ -30,11 +30,11 @@ pub struct World {
 }
 
 /// What no message may ever show.
-pub fn secret() -> String {
+pub(crate) fn secret() -> String {
     ["correct-", "horse-", "battery"].concat()
 }
 
-pub fn config(dir: &Path, listen: SocketAddr) -> HubConfig {
+pub(crate) fn config(dir: &Path, listen: SocketAddr) -> HubConfig {
     let redactor = Redactor::new(&[Secret::new(secret())], &[]).unwrap();
     let mut config = HubConfig::new(listen, dir.to_owned(), redactor);
     config.test_hooks = true;
@@ -47,18 +47,18 @@ pub fn config(dir: &Path, listen: SocketAddr) -> HubConfig {
 }
 
 impl World {
-    pub async fn start() -> Self {
+    pub(crate) async fn start() -> Self {
         Self::with_approvers(|_, _| Vec::new()).await
     }
 
-    pub async fn with_approvers(
+    pub(crate) async fn with_approvers(
         choose: impl FnOnce(&PersonToken, &PersonToken) -> Vec<UserId>,
     ) -> Self {
         Self::on(tempfile::tempdir().unwrap(), choose).await
     }
 
     /// A hub on a folder that may have a store already.
-    pub async fn on(
+    pub(crate) async fn on(
         dir: TempDir,
         choose: impl FnOnce(&PersonToken, &PersonToken) -> Vec<UserId>,
     ) -> Self {
@@ -81,7 +81,7 @@ impl World {
     }
 
     /// Starts the hub, on the port it had before if it had one.
-    pub async fn up(&mut self) {
+    pub(crate) async fn up(&mut self) {
         let port = self.base.port().unwrap_or(0);
         let mut config = config(self.dir.path(), ([127, 0, 0, 1], port).into());
         config.approvers.clone_from(&self.approvers);
@@ -95,39 +95,39 @@ impl World {
         self.running = Some((hub, cancel));
     }
 
-    pub async fn down(&mut self) {
+    pub(crate) async fn down(&mut self) {
         if let Some((hub, cancel)) = self.running.take() {
             cancel.cancel();
             timeout(PATIENCE, hub.wait()).await.unwrap();
         }
     }
 
-    pub fn channel(&self) -> ChannelId {
+    pub(crate) fn channel(&self) -> ChannelId {
         self.repo.channel.clone()
     }
 
-    pub fn web(&self, role: Role) -> Web {
+    pub(crate) fn web(&self, role: Role) -> Web {
         self.web_at(role, SharedEpoch::default())
     }
 
-    pub fn web_at(&self, role: Role, epoch: SharedEpoch) -> Web {
+    pub(crate) fn web_at(&self, role: Role, epoch: SharedEpoch) -> Web {
         let token = self.repo.agents[&role].bot.clone();
         Web::new(&self.base, token, epoch).unwrap()
     }
 
-    pub fn control(&self, role: Role) -> Control {
+    pub(crate) fn control(&self, role: Role) -> Control {
         let token = self.repo.agents[&role].bot.clone();
         Control::new(&self.base, token, SharedEpoch::default()).unwrap()
     }
 
-    pub async fn socket(&self, role: Role) -> Socket {
+    pub(crate) async fn socket(&self, role: Role) -> Socket {
         let token = self.repo.agents[&role].app.clone();
         let opening = Socket::open(&self.base, token, CancellationToken::new());
         timeout(PATIENCE, opening).await.unwrap().unwrap()
     }
 
     /// A person's call; answers status and body.
-    pub async fn person(&self, who: &PersonToken, path: &str, body: &Value) -> (u16, Value) {
+    pub(crate) async fn person(&self, who: &PersonToken, path: &str, body: &Value) -> (u16, Value) {
         let request = self
             .http
             .post(self.base.join(path).unwrap())
@@ -137,7 +137,7 @@ impl World {
         (answer.status().as_u16(), answer.json().await.unwrap())
     }
 
-    pub async fn get(&self, who: &PersonToken, path: &str) -> Value {
+    pub(crate) async fn get(&self, who: &PersonToken, path: &str) -> Value {
         let request = self
             .http
             .get(self.base.join(path).unwrap())
@@ -146,18 +146,18 @@ impl World {
     }
 
     /// Ana says something.
-    pub async fn say(&self, text: &str, thread: Option<&MessageTs>) -> MessageTs {
+    pub(crate) async fn say(&self, text: &str, thread: Option<&MessageTs>) -> MessageTs {
         let body = json!({"channel": self.channel(), "text": text, "thread_ts": thread});
         let (status, answer) = self.person(&self.ana, "v1/messages", &body).await;
         assert_eq!(status, 200, "{answer}");
         answer["ts"].as_str().unwrap().parse().unwrap()
     }
 
-    pub fn thread(&self, root: &MessageTs) -> ThreadId {
+    pub(crate) fn thread(&self, root: &MessageTs) -> ThreadId {
         ThreadId::new(self.channel(), root.clone())
     }
 
-    pub fn post(&self, text: &str, thread: Option<&MessageTs>, idem: &str) -> Post {
+    pub(crate) fn post(&self, text: &str, thread: Option<&MessageTs>, idem: &str) -> Post {
         Post {
             channel: self.channel(),
             thread: thread.cloned(),
@@ -172,7 +172,7 @@ impl World {
 
 /// Makes a post a card about this subject, in both steps: the hub gets the
 /// subject first, and draws the card from it.
-pub async fn card(
+pub(crate) async fn card(
     control: &Control,
     post: &mut Post,
     id: &str,
@@ -183,7 +183,7 @@ pub async fn card(
 }
 
 /// The same of a team that listens to these people only.
-pub async fn card_for(
+pub(crate) async fn card_for(
     allowed: &[UserId],
     control: &Control,
     post: &mut Post,
@@ -209,7 +209,7 @@ pub async fn card_for(
 }
 
 /// What a card of this kind may be about.
-pub fn subject(kind: DecisionKind, words: &str) -> Value {
+pub(crate) fn subject(kind: DecisionKind, words: &str) -> Value {
     match kind {
         DecisionKind::Plan => json!({"title": words, "summary": "s", "steps": [{"text": "do it"}],
             "criteria": [], "files": [], "rejected": [], "complexity": "simple"}),
@@ -223,7 +223,7 @@ pub fn subject(kind: DecisionKind, words: &str) -> Value {
     }
 }
 
-pub fn client() -> reqwest::Client {
+pub(crate) fn client() -> reqwest::Client {
     // reqwest panics without a TLS provider, also for plain HTTP; making one of
     // our own clients installs it.
     let base = "http://127.0.0.1/".parse().unwrap();
@@ -236,14 +236,14 @@ pub fn client() -> reqwest::Client {
 }
 
 /// The next envelope, acknowledged.
-pub async fn take(socket: &mut Socket) -> Envelope {
+pub(crate) async fn take(socket: &mut Socket) -> Envelope {
     let envelope = peek(socket).await;
     socket.ack(&envelope.id).await.unwrap();
     envelope
 }
 
 /// The next envelope, not acknowledged.
-pub async fn peek(socket: &mut Socket) -> Envelope {
+pub(crate) async fn peek(socket: &mut Socket) -> Envelope {
     timeout(PATIENCE, socket.next())
         .await
         .expect("an envelope in time")
@@ -251,7 +251,7 @@ pub async fn peek(socket: &mut Socket) -> Envelope {
 }
 
 /// The text of a message envelope.
-pub fn text_of(envelope: &Envelope) -> String {
+pub(crate) fn text_of(envelope: &Envelope) -> String {
     let event = &envelope.payload["event"];
     event["text"].as_str().unwrap_or_default().to_owned()
 }

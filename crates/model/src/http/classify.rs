@@ -12,7 +12,7 @@ const LONGEST_DETAIL: usize = 300;
 
 /// An answer that is an error.
 #[derive(Debug, Clone, Default)]
-pub struct Refusal {
+pub(crate) struct Refusal {
     /// The HTTP status; nothing when the error came inside a 200 answer.
     pub status: Option<u16>,
     /// What the headers asked us to wait.
@@ -24,7 +24,7 @@ pub struct Refusal {
 impl Refusal {
     /// An error object inside an answer that began well.
     #[must_use]
-    pub fn in_stream(error: &Value) -> Self {
+    pub(crate) fn in_stream(error: &Value) -> Self {
         Self {
             body: serde_json::json!({"error": error}).to_string(),
             ..Self::default()
@@ -34,7 +34,7 @@ impl Refusal {
 
 /// Sorts a refusal.
 #[must_use]
-pub fn classify(model: &str, refusal: &Refusal) -> ModelError {
+pub(crate) fn classify(model: &str, refusal: &Refusal) -> ModelError {
     let body: Value = serde_json::from_str(refusal.body.trim()).unwrap_or(Value::Null);
     let facts = Facts::read(&body, refusal);
     let class = class_of(&facts);

@@ -9,7 +9,7 @@ use crate::reply::lenient_json::{self, Unread};
 
 /// What became of a call's arguments.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Arguments {
+pub(crate) enum Arguments {
     /// An object, as sent or repaired.
     Read(Value),
     /// They end in the middle.
@@ -20,7 +20,7 @@ pub enum Arguments {
 
 /// Reads arguments, repairing what can be repaired without guessing.
 #[must_use]
-pub fn repair_arguments(raw: &str) -> Arguments {
+pub(crate) fn repair_arguments(raw: &str) -> Arguments {
     let text = strip_fence(raw.trim());
     if text.is_empty() || text == "null" {
         return Arguments::Read(Value::Object(Map::new()));

@@ -20,21 +20,21 @@ use tokio_util::sync::CancellationToken;
 
 /// One answer of the server.
 #[derive(Clone)]
-pub struct Canned {
+pub(crate) struct Canned {
     pub status: u16,
     pub headers: Vec<(&'static str, String)>,
     pub body: String,
 }
 
-pub fn stream(body: &str) -> Canned {
+pub(crate) fn stream(body: &str) -> Canned {
     canned(200, "text/event-stream", body)
 }
 
-pub fn json_body(status: u16, body: impl std::fmt::Display) -> Canned {
+pub(crate) fn json_body(status: u16, body: impl std::fmt::Display) -> Canned {
     canned(status, "application/json", &format!("{body}"))
 }
 
-pub fn canned(status: u16, kind: &str, body: &str) -> Canned {
+pub(crate) fn canned(status: u16, kind: &str, body: &str) -> Canned {
     Canned {
         status,
         headers: vec![("content-type", kind.to_owned())],
@@ -44,7 +44,7 @@ pub fn canned(status: u16, kind: &str, body: &str) -> Canned {
 
 /// What the server was asked.
 #[derive(Clone)]
-pub struct Asked {
+pub(crate) struct Asked {
     pub path: String,
     pub headers: HeaderMap,
     pub body: Value,
@@ -57,14 +57,14 @@ struct Answers {
 }
 
 /// The server; it ends with the test's runtime.
-pub struct Server {
+pub(crate) struct Server {
     pub url: String,
     server: Answers,
 }
 
 impl Server {
     /// Answers in order; the last answer is repeated.
-    pub async fn start(answers: Vec<Canned>) -> Self {
+    pub(crate) async fn start(answers: Vec<Canned>) -> Self {
         let server = Answers::default();
         server.answers.lock().unwrap().extend(answers);
         let router = Router::new().fallback(answer).with_state(server.clone());
@@ -74,17 +74,17 @@ impl Server {
         Self { url, server }
     }
 
-    pub fn asked(&self) -> Vec<Asked> {
+    pub(crate) fn asked(&self) -> Vec<Asked> {
         self.server.asked.lock().unwrap().clone()
     }
 
-    pub fn config(&self, kind: EndpointKind) -> ClientConfig {
+    pub(crate) fn config(&self, kind: EndpointKind) -> ClientConfig {
         let mut config = ClientConfig::new(Endpoint::new(kind, self.url.parse().unwrap()));
         config.retry.pace = Pace::new(|_| std::future::ready(()), || 0.0);
         config
     }
 
-    pub fn client(&self, kind: EndpointKind) -> ModelClient {
+    pub(crate) fn client(&self, kind: EndpointKind) -> ModelClient {
         ModelClient::new(self.config(kind)).unwrap()
     }
 }
@@ -116,13 +116,16 @@ async fn answer(State(server): State<Answers>, request: Request) -> Response<Bod
 }
 
 /// Asks once.
-pub async fn ask(client: &ModelClient, request: &ModelRequest) -> Result<ModelReply, ModelError> {
+pub(crate) async fn ask(
+    client: &ModelClient,
+    request: &ModelRequest,
+) -> Result<ModelReply, ModelError> {
     client
         .complete(request, &CancellationToken::new(), None)
         .await
 }
 
-pub fn tool(name: &str) -> ToolSpec {
+pub(crate) fn tool(name: &str) -> ToolSpec {
     ToolSpec {
         name: name.into(),
         description: format!("{name} something"),
@@ -130,25 +133,25 @@ pub fn tool(name: &str) -> ToolSpec {
     }
 }
 
-pub fn user(text: &str) -> ModelMessage {
+pub(crate) fn user(text: &str) -> ModelMessage {
     ModelMessage::User {
         text: text.into(),
         images: Vec::new(),
     }
 }
 
-pub fn system(text: &str) -> ModelMessage {
+pub(crate) fn system(text: &str) -> ModelMessage {
     ModelMessage::System { text: text.into() }
 }
 
-pub fn result(id: &str, text: &str) -> ModelMessage {
+pub(crate) fn result(id: &str, text: &str) -> ModelMessage {
     ModelMessage::Tool {
         call: CallId::new(id),
         text: text.into(),
     }
 }
 
-pub fn call(id: &str, name: &str, arguments: Value) -> ToolCall {
+pub(crate) fn call(id: &str, name: &str, arguments: Value) -> ToolCall {
     ToolCall {
         id: CallId::new(id),
         name: name.into(),
@@ -157,7 +160,7 @@ pub fn call(id: &str, name: &str, arguments: Value) -> ToolCall {
     }
 }
 
-pub fn assistant(
+pub(crate) fn assistant(
     text: Option<&str>,
     calls: Vec<ToolCall>,
     reasoning: Option<Value>,
@@ -170,7 +173,7 @@ pub fn assistant(
 }
 
 /// A question with the tools that the fixtures call.
-pub fn question(model: &str) -> ModelRequest {
+pub(crate) fn question(model: &str) -> ModelRequest {
     let mut request = ModelRequest::new(model, vec![system("be brief"), user("add 2 and 3")]);
     request.tools = vec![tool("add"), tool("read_file")];
     request

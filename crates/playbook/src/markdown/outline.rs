@@ -22,17 +22,17 @@ pub(crate) struct Line<'a> {
 
 impl<'a> Line<'a> {
     /// Its text without the line end and without blanks around it.
-    pub fn text(&self) -> &'a str {
+    pub(crate) fn text(&self) -> &'a str {
         self.raw.trim()
     }
 
     /// Where the next line starts.
-    pub fn end(&self) -> usize {
+    pub(crate) fn end(&self) -> usize {
         self.start + self.raw.len()
     }
 
     /// Level and title, when it is a heading.
-    pub fn heading(&self) -> Option<(usize, &'a str)> {
+    pub(crate) fn heading(&self) -> Option<(usize, &'a str)> {
         if self.fenced {
             return None;
         }

@@ -5,7 +5,7 @@ use crate::markdown::outline::lines;
 /// The text without the section under `heading` (as in `## Archived Learnings`):
 /// that section only, up to the next heading of the same or a higher level.
 #[must_use]
-pub fn without_section(text: &str, heading: &str) -> String {
+pub(crate) fn without_section(text: &str, heading: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut inside = false;
     for line in lines(text) {

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::{Entry, Learning, Memory, MemoryError, markdown::outline::sections};
 
 /// An unsure learning that helped nobody in so many threads goes.
-pub const IDLE_THREADS: u32 = 10;
+pub(crate) const IDLE_THREADS: u32 = 10;
 
 /// What is known about how learnings fare.
 pub struct Evidence<'a> {

@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// Learnings beyond this are chosen by relevance.
-pub const LEARNINGS_TOKENS: usize = 2_000;
+pub(crate) const LEARNINGS_TOKENS: usize = 2_000;
 
 /// Cuts the learnings of the files to what they may take together; each file
 /// gets its share of the room.

@@ -42,7 +42,7 @@ enum Plain {
 ///
 /// # Errors
 /// Everything that is wrong with it, in the order of lines.
-pub fn parse_skill_folder(file: &str, text: &str) -> Result<Skill, Vec<Problem>> {
+pub(crate) fn parse_skill_folder(file: &str, text: &str) -> Result<Skill, Vec<Problem>> {
     let problem = |line: usize, what: String| Problem::new(file, line, what);
     let Some((head, body)) = front_matter(text) else {
         let what = "missing front matter: begin with ---, name, description, ---";

@@ -150,7 +150,7 @@ pub(crate) struct Said<'a> {
 }
 
 impl<'a> Said<'a> {
-    pub fn new(message: &'a str) -> Self {
+    pub(crate) fn new(message: &'a str) -> Self {
         let mut message = message.trim();
         while let Some((first, rest)) = message.split_once(char::is_whitespace)
             && is_mention(first)

@@ -17,7 +17,7 @@ pub struct Skills {
 
 /// Reads skill files, each as (path, text). The order of files does not matter.
 #[must_use]
-pub fn read_skills(files: &[(String, String)]) -> Skills {
+pub(crate) fn read_skills(files: &[(String, String)]) -> Skills {
     let mut files: Vec<_> = files.iter().collect();
     files.sort();
     let mut read = Skills::default();

@@ -24,7 +24,7 @@ const fn budget(role: Role) -> usize {
     }
 }
 
-pub fn assembled(role: Role, profile: Profile) -> String {
+pub(crate) fn assembled(role: Role, profile: Profile) -> String {
     let text = |name: &str| builtin_file(name).unwrap().text.to_owned();
     let sources = Sources {
         role: role_file(role).text.to_owned(),

@@ -5,18 +5,18 @@ use butler_policy::{Right, default_tools, right};
 use butler_protocol::Role;
 use butler_tools::Registry;
 
-pub fn native() -> Registry {
+pub(crate) fn native() -> Registry {
     Registry::native()
 }
 
 /// The chat tools by name.
-pub fn chat() -> Vec<String> {
+pub(crate) fn chat() -> Vec<String> {
     let specs = butler_agent::chat_specs().into_iter();
     specs.map(|spec| spec.name).collect()
 }
 
 /// The kinds of hand-over that the tool takes.
-pub fn hand_over_kinds() -> Vec<String> {
+pub(crate) fn hand_over_kinds() -> Vec<String> {
     let mut specs = butler_agent::chat_specs().into_iter();
     let spec = specs.find(|spec| spec.name == "HandOver").unwrap();
     let kinds = &spec.parameters["properties"]["kind"]["enum"];
@@ -24,13 +24,13 @@ pub fn hand_over_kinds() -> Vec<String> {
 }
 
 /// Every tool there is.
-pub fn existing() -> Vec<String> {
+pub(crate) fn existing() -> Vec<String> {
     let native = native();
     native.names().map(str::to_owned).chain(chat()).collect()
 }
 
 /// What a role is offered, in order.
-pub fn offered(role: Role) -> Vec<String> {
+pub(crate) fn offered(role: Role) -> Vec<String> {
     let existing = existing();
     let names = default_tools(role).iter().map(|name| (*name).to_owned());
     names.filter(|name| existing.contains(name)).collect()
@@ -38,7 +38,7 @@ pub fn offered(role: Role) -> Vec<String> {
 
 /// What a skill of a role may name: what it is offered, and what it gets when the
 /// skill asks for it.
-pub fn for_skill(role: Role) -> Vec<String> {
+pub(crate) fn for_skill(role: Role) -> Vec<String> {
     let may = |name: &String| right(role, name) != Right::No;
     let mut names = offered(role);
     let more = existing().into_iter().filter(may);

@@ -1,7 +1,7 @@
 //! What a prompt's text names: tools in code spans, CamelCase words, files.
 
 /// The code spans of a text, fences left out.
-pub fn code(text: &str) -> Vec<&str> {
+pub(crate) fn code(text: &str) -> Vec<&str> {
     let lines = text.lines().filter(|line| !line.starts_with("```"));
     lines
         .flat_map(|line| line.split('`').skip(1).step_by(2))
@@ -10,7 +10,7 @@ pub fn code(text: &str) -> Vec<&str> {
 
 /// Tools that a text names: a code span that begins like one, or any word with
 /// a capital inside it. Single plain words such as Read are English.
-pub fn tools(text: &str) -> Vec<String> {
+pub(crate) fn tools(text: &str) -> Vec<String> {
     let mut found = Vec::new();
     for span in code(text) {
         let name = span.split('(').next().unwrap_or(span);
@@ -37,7 +37,7 @@ pub fn tools(text: &str) -> Vec<String> {
 }
 
 /// Markdown files that a text names, and folders of `.codebutler/`.
-pub fn files(text: &str) -> Vec<&str> {
+pub(crate) fn files(text: &str) -> Vec<&str> {
     text.split(|other: char| other.is_whitespace() || "`()<>,;:\"".contains(other))
         .map(|word| word.trim_end_matches('.'))
         .filter(|word| word.ends_with(".md") || word.starts_with(".codebutler/"))
@@ -45,7 +45,7 @@ pub fn files(text: &str) -> Vec<&str> {
 }
 
 /// The sentences of a text, its code fences left out.
-pub fn sentences(text: &str) -> Vec<&str> {
+pub(crate) fn sentences(text: &str) -> Vec<&str> {
     let mut fenced = false;
     let lines = text.lines().filter(|line| {
         let fence = line.trim_start().starts_with("```");
@@ -61,7 +61,7 @@ pub fn sentences(text: &str) -> Vec<&str> {
 }
 
 /// Every argument of every call that a text shows: tool, field, value.
-pub fn call_arguments(text: &str) -> Vec<(&str, &str, &str)> {
+pub(crate) fn call_arguments(text: &str) -> Vec<(&str, &str, &str)> {
     let calls = code(text).into_iter().filter_map(|span| {
         let (tool, inside) = span.split_once('(')?;
         Some((tool, inside.strip_suffix(')')?))
@@ -76,7 +76,7 @@ pub fn call_arguments(text: &str) -> Vec<(&str, &str, &str)> {
 }
 
 /// The values of `key: value` inside calls such as `HandOver(kind: answer)`.
-pub fn arguments<'a>(text: &'a str, key: &str) -> Vec<&'a str> {
+pub(crate) fn arguments<'a>(text: &'a str, key: &str) -> Vec<&'a str> {
     let calls = code(text)
         .into_iter()
         .filter_map(|span| span.split_once('('));

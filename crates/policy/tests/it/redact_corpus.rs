@@ -2,11 +2,11 @@
 
 use butler_policy::{Redaction, Redactor};
 
-pub fn redactor() -> Redactor {
+pub(crate) fn redactor() -> Redactor {
     Redactor::new(&[], &[]).unwrap()
 }
 
-pub fn lines(list: &str) -> Vec<String> {
+pub(crate) fn lines(list: &str) -> Vec<String> {
     list.lines()
         .filter(|line| !line.trim().is_empty() && !line.starts_with("## "))
         .map(|line| {
@@ -19,7 +19,7 @@ pub fn lines(list: &str) -> Vec<String> {
 }
 
 /// The text of a marked line, and what must not be in the result.
-pub fn marked(line: &str) -> (String, Vec<String>) {
+pub(crate) fn marked(line: &str) -> (String, Vec<String>) {
     let secrets = line
         .split('«')
         .skip(1)

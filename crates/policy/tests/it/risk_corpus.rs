@@ -3,7 +3,7 @@
 use butler_policy::{Assessment, Overrides, RiskContext, assess};
 use butler_protocol::Tier;
 
-pub fn judge(command: &str) -> Assessment {
+pub(crate) fn judge(command: &str) -> Assessment {
     let overrides = Overrides::default();
     let ctx = RiskContext {
         cwd: "/work/repo",
@@ -15,7 +15,7 @@ pub fn judge(command: &str) -> Assessment {
 }
 
 /// Lines of a list, comments left out, `␤` read as a newline.
-pub fn lines(list: &str) -> Vec<String> {
+pub(crate) fn lines(list: &str) -> Vec<String> {
     list.lines()
         .filter(|line| !line.trim().is_empty() && !line.starts_with("## "))
         .map(|line| line.replace('␤', "\n"))

@@ -14,9 +14,9 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 /// The waits that were asked for.
-pub type Waits = Arc<Mutex<Vec<Duration>>>;
+pub(crate) type Waits = Arc<Mutex<Vec<Duration>>>;
 
-pub struct Stage {
+pub(crate) struct Stage {
     pub rehearsal: Rehearsal,
     pub client: ModelClient,
     pub waits: Waits,
@@ -24,11 +24,15 @@ pub struct Stage {
 }
 
 /// Plays a scenario strictly; the client's waits are noted and not waited.
-pub async fn stage(yaml: &str) -> Stage {
+pub(crate) async fn stage(yaml: &str) -> Stage {
     stage_with(yaml, true, |_| {}).await
 }
 
-pub async fn stage_with(yaml: &str, strict: bool, adjust: impl FnOnce(&mut ClientConfig)) -> Stage {
+pub(crate) async fn stage_with(
+    yaml: &str,
+    strict: bool,
+    adjust: impl FnOnce(&mut ClientConfig),
+) -> Stage {
     let cancel = CancellationToken::new();
     let scenario = Scenario::parse(yaml).unwrap();
     let listen = "127.0.0.1:0".parse().unwrap();
@@ -56,18 +60,18 @@ pub async fn stage_with(yaml: &str, strict: bool, adjust: impl FnOnce(&mut Clien
 }
 
 impl Stage {
-    pub async fn ask(&self, request: &ModelRequest) -> Result<ModelReply, ModelError> {
+    pub(crate) async fn ask(&self, request: &ModelRequest) -> Result<ModelReply, ModelError> {
         self.client
             .complete(request, &CancellationToken::new(), None)
             .await
     }
 
-    pub fn waits(&self) -> usize {
+    pub(crate) fn waits(&self) -> usize {
         self.waits.lock().unwrap().len()
     }
 }
 
-pub fn tools() -> Vec<ToolSpec> {
+pub(crate) fn tools() -> Vec<ToolSpec> {
     ["Read", "Grep", "Edit", "Bash", "RunChecks", "HandOver"]
         .map(|name| ToolSpec {
             name: name.into(),
@@ -77,20 +81,20 @@ pub fn tools() -> Vec<ToolSpec> {
         .into()
 }
 
-pub fn request(role: &str, messages: Vec<ModelMessage>) -> ModelRequest {
+pub(crate) fn request(role: &str, messages: Vec<ModelMessage>) -> ModelRequest {
     let mut request = ModelRequest::new(format!("rehearsal/{role}"), messages);
     request.tools = tools();
     request
 }
 
-pub fn user(text: &str) -> ModelMessage {
+pub(crate) fn user(text: &str) -> ModelMessage {
     ModelMessage::User {
         text: text.into(),
         images: Vec::new(),
     }
 }
 
-pub fn said(text: &str) -> ModelMessage {
+pub(crate) fn said(text: &str) -> ModelMessage {
     ModelMessage::Assistant {
         text: Some(text.into()),
         calls: Vec::new(),
@@ -98,7 +102,7 @@ pub fn said(text: &str) -> ModelMessage {
     }
 }
 
-pub fn called(id: &str, name: &str, arguments: Value) -> ModelMessage {
+pub(crate) fn called(id: &str, name: &str, arguments: Value) -> ModelMessage {
     ModelMessage::Assistant {
         text: None,
         calls: vec![ToolCall {
@@ -111,14 +115,14 @@ pub fn called(id: &str, name: &str, arguments: Value) -> ModelMessage {
     }
 }
 
-pub fn result(id: &str, text: &str) -> ModelMessage {
+pub(crate) fn result(id: &str, text: &str) -> ModelMessage {
     ModelMessage::Tool {
         call: CallId::new(id),
         text: text.into(),
     }
 }
 
-pub fn chat(messages: Vec<ModelMessage>) -> Chat {
+pub(crate) fn chat(messages: Vec<ModelMessage>) -> Chat {
     Chat {
         model: "rehearsal/coder".into(),
         messages,
@@ -130,13 +134,13 @@ pub fn chat(messages: Vec<ModelMessage>) -> Chat {
 }
 
 /// Plays the coder's answer to a history.
-pub fn play(yaml: &str, messages: Vec<ModelMessage>) -> Result<Played, OffScript> {
+pub(crate) fn play(yaml: &str, messages: Vec<ModelMessage>) -> Result<Played, OffScript> {
     let scenario = Scenario::parse(yaml).unwrap();
     scenario.play(Role::Coder, &chat(messages), &|_| false)
 }
 
 /// What the coder answers, in short: its text, or its calls.
-pub fn short(yaml: &str, messages: Vec<ModelMessage>) -> String {
+pub(crate) fn short(yaml: &str, messages: Vec<ModelMessage>) -> String {
     match play(yaml, messages) {
         Ok(played) if played.calls.is_empty() => played.say.unwrap_or_default(),
         Ok(played) => {

@@ -14,7 +14,7 @@ const KNOWLEDGE: &str = "knowledge";
 /// The title of a request as part of a branch name: lower-case letters and
 /// digits with single dashes, fifty characters at most, cut between words.
 #[must_use]
-pub fn slug(title: &str) -> String {
+pub(crate) fn slug(title: &str) -> String {
     let mut slug = String::new();
     for word in title
         .split(|c: char| !c.is_ascii_alphanumeric())
@@ -51,7 +51,7 @@ pub fn knowledge_branch(thread: &ThreadId) -> BranchName {
 
 /// Whether a branch is one of ours.
 #[must_use]
-pub fn is_ours(branch: &BranchName) -> bool {
+pub(crate) fn is_ours(branch: &BranchName) -> bool {
     branch.as_str().starts_with(BRANCH_PREFIX) && short_of(branch).is_some()
 }
 

@@ -57,7 +57,7 @@ const GITHUB: &[&str] = &[
     "forge.after-request:4",
 ];
 
-pub fn die(name: &'static str) {
+pub(crate) fn die(name: &'static str) {
     static PASSED: AtomicU32 = AtomicU32::new(0);
     let armed = std::env::var(FAULT_VARIABLE).ok();
     if let Some(point) = armed.as_deref().and_then(FaultPoint::parse)

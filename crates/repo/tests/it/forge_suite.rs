@@ -9,7 +9,7 @@ use butler_testkit::{ScratchRepo, git};
 
 use crate::support::*;
 
-pub fn remark(key: &str, place: Option<Place>) -> NewComment {
+pub(crate) fn remark(key: &str, place: Option<Place>) -> NewComment {
     NewComment {
         author: Author::Role(Role::Reviewer),
         body: "Looks right.".into(),
@@ -19,7 +19,7 @@ pub fn remark(key: &str, place: Option<Place>) -> NewComment {
 }
 
 /// The whole life of a pull request, on any forge.
-pub async fn life(scratch: &ScratchRepo, forge: &dyn Forge, worktree: &Worktree) {
+pub(crate) async fn life(scratch: &ScratchRepo, forge: &dyn Forge, worktree: &Worktree) {
     let early = forge.create(&pull(&worktree.branch), &go()).await;
     assert!(early.is_ok(), "the branch is pushed at creation: {early:?}");
     let number = early.unwrap().number;
@@ -132,7 +132,7 @@ async fn merge(
 }
 
 /// A conflict and a closed pull request, on any forge.
-pub async fn refusals(scratch: &ScratchRepo, forge: &dyn Forge, worktree: &Worktree) {
+pub(crate) async fn refusals(scratch: &ScratchRepo, forge: &dyn Forge, worktree: &Worktree) {
     deliver(worktree, "README.md", "ours\n").await;
     let opened = forge.create(&pull(&worktree.branch), &go()).await.unwrap();
     scratch.push_to_main("README.md", "theirs\n");

@@ -27,7 +27,7 @@ struct Stage {
     clippy::print_stdout,
     reason = "a skipped test must not look like a passed one"
 )]
-pub fn has_gh() -> bool {
+pub(crate) fn has_gh() -> bool {
     let found = std::process::Command::new("gh")
         .arg("--version")
         .output()

@@ -9,40 +9,40 @@ use tokio_util::sync::CancellationToken;
 
 /// Every test that calls anything asks for this first: from then on git runs in
 /// the sandbox, as in the product.
-pub fn go() -> CancellationToken {
+pub(crate) fn go() -> CancellationToken {
     butler_repo::confine_with(env!("CARGO_BIN_EXE_butler-repo-sandbox").into());
     CancellationToken::new()
 }
 
-pub fn thread(n: u32) -> ThreadId {
+pub(crate) fn thread(n: u32) -> ThreadId {
     format!("C1/1700000000.{n:06}").parse().unwrap()
 }
 
-pub async fn open(scratch: &ScratchRepo) -> Repo {
+pub(crate) async fn open(scratch: &ScratchRepo) -> Repo {
     let _ = go();
     Repo::open(scratch.root()).await.unwrap()
 }
 
-pub fn write(worktree: &Worktree, file: &str, text: &str) {
+pub(crate) fn write(worktree: &Worktree, file: &str, text: &str) {
     put(&worktree.path, file, text);
 }
 
-pub fn put(dir: &Path, file: &str, text: &str) {
+pub(crate) fn put(dir: &Path, file: &str, text: &str) {
     let file = dir.join(file);
     std::fs::create_dir_all(file.parent().unwrap()).unwrap();
     std::fs::write(file, text).unwrap();
 }
 
-pub fn read(worktree: &Worktree, file: &str) -> String {
+pub(crate) fn read(worktree: &Worktree, file: &str) -> String {
     std::fs::read_to_string(worktree.path.join(file)).unwrap()
 }
 
-pub fn key(value: &str) -> Vec<(String, String)> {
+pub(crate) fn key(value: &str) -> Vec<(String, String)> {
     vec![(KEY_TRAILER.to_owned(), value.to_owned())]
 }
 
 /// Writes a file, commits and pushes it.
-pub async fn deliver(worktree: &Worktree, file: &str, text: &str) {
+pub(crate) async fn deliver(worktree: &Worktree, file: &str, text: &str) {
     write(worktree, file, text);
     let message = format!("change {file}");
     worktree
@@ -53,7 +53,7 @@ pub async fn deliver(worktree: &Worktree, file: &str, text: &str) {
     worktree.push(&go()).await.unwrap();
 }
 
-pub fn pull(branch: &BranchName) -> NewPull {
+pub(crate) fn pull(branch: &BranchName) -> NewPull {
     NewPull {
         branch: branch.clone(),
         title: "Add a greeting".into(),
@@ -67,7 +67,7 @@ pub fn pull(branch: &BranchName) -> NewPull {
     clippy::print_stdout,
     reason = "a skipped test must not look like a passed one"
 )]
-pub fn nightly() -> bool {
+pub(crate) fn nightly() -> bool {
     let asked = std::env::var_os("CODEBUTLER_NIGHTLY").is_some();
     if !asked {
         println!("SKIPPED: takes minutes; set CODEBUTLER_NIGHTLY=1");

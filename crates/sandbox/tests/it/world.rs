@@ -13,19 +13,19 @@ use tokio_util::sync::CancellationToken;
 static JAIL: LazyLock<Sandbox> = LazyLock::new(|| Sandbox::new(helper()).unwrap());
 
 /// The executable that plays `codebutler __sandbox`.
-pub fn helper() -> PathBuf {
+pub(crate) fn helper() -> PathBuf {
     env!("CARGO_BIN_EXE_butler-sandbox-helper").into()
 }
 
 /// A folder with a worktree, a secret beside it, and the sandbox.
-pub struct World {
+pub(crate) struct World {
     folder: TempDir,
     pub sandbox: Sandbox,
     pub profile: Profile,
 }
 
 impl World {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let folder = tempfile::Builder::new()
             .prefix("sandbox-")
             .tempdir()
@@ -41,22 +41,22 @@ impl World {
     }
 
     /// The folder around the worktree.
-    pub fn outside(&self, name: &str) -> PathBuf {
+    pub(crate) fn outside(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
-    pub fn root(&self) -> &Path {
+    pub(crate) fn root(&self) -> &Path {
         &self.profile.root
     }
 
-    pub fn write(&self, name: &str, text: &str) -> PathBuf {
+    pub(crate) fn write(&self, name: &str, text: &str) -> PathBuf {
         let path = self.root().join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(&path, text).unwrap();
         path
     }
 
-    pub async fn run(&self, command: Command) -> Exit {
+    pub(crate) async fn run(&self, command: Command) -> Exit {
         let cancel = CancellationToken::new();
         self.sandbox
             .run(&command, &self.profile, &cancel, None)
@@ -64,12 +64,12 @@ impl World {
             .unwrap()
     }
 
-    pub async fn sh(&self, script: &str) -> Exit {
+    pub(crate) async fn sh(&self, script: &str) -> Exit {
         self.run(shell(script, self.root())).await
     }
 
     /// Runs a script that must succeed; what it wrote.
-    pub async fn ok(&self, script: &str) -> String {
+    pub(crate) async fn ok(&self, script: &str) -> String {
         let exit = self.sh(script).await;
         assert!(exit.success(), "{script}\n{exit:?}\n{}", text(&exit));
         text(&exit)
@@ -77,7 +77,7 @@ impl World {
 }
 
 /// Waits until something holds; the test's own deadline otherwise.
-pub async fn until(what: &str, done: impl Fn() -> bool) {
+pub(crate) async fn until(what: &str, done: impl Fn() -> bool) {
     let wait = async {
         while !done() {
             tokio::time::sleep(std::time::Duration::from_millis(5)).await;
@@ -88,11 +88,11 @@ pub async fn until(what: &str, done: impl Fn() -> bool) {
         .unwrap_or_else(|_| panic!("{what}"));
 }
 
-pub fn text(exit: &Exit) -> String {
+pub(crate) fn text(exit: &Exit) -> String {
     String::from_utf8_lossy(&exit.output).into_owned()
 }
 
 /// What nothing inside may ever print.
-pub fn canary() -> String {
+pub(crate) fn canary() -> String {
     ["canary", "-", "7f3a91"].concat()
 }

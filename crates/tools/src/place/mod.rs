@@ -21,11 +21,11 @@ use butler_sandbox::Limits;
 
 use crate::Cache;
 
-pub use beneath::Opened;
+pub(crate) use beneath::Opened;
 pub(crate) use beneath::is_dependency;
 pub use error::PlaceError;
 pub(crate) use guard::holds_secrets;
-pub use path::Inside;
+pub(crate) use path::Inside;
 
 /// A check of the repo's config: what RunChecks runs.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
 /// A root inside a scratch folder, so that there is an outside that is ours.
-pub struct Fixture {
+pub(crate) struct Fixture {
     pub scratch: TempDir,
     pub root: PathBuf,
     pub executor: Executor,
@@ -19,11 +19,11 @@ pub struct Fixture {
     pub context: ToolContext,
 }
 
-pub fn thread() -> ThreadId {
+pub(crate) fn thread() -> ThreadId {
     "C1/1700000000.000100".parse().unwrap()
 }
 
-pub fn call(tool: &str, arguments: Value) -> ToolCall {
+pub(crate) fn call(tool: &str, arguments: Value) -> ToolCall {
     ToolCall {
         id: CallId::new(format!("call-{tool}")),
         name: tool.to_owned(),
@@ -33,11 +33,11 @@ pub fn call(tool: &str, arguments: Value) -> ToolCall {
 }
 
 impl Fixture {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::with_checks(Vec::new())
     }
 
-    pub fn with_checks(checks: Vec<Check>) -> Self {
+    pub(crate) fn with_checks(checks: Vec<Check>) -> Self {
         let scratch = tempfile::tempdir().unwrap();
         let root = scratch.path().join("root");
         std::fs::create_dir(&root).unwrap();
@@ -56,7 +56,7 @@ impl Fixture {
     }
 
     /// With the real sandbox of this machine.
-    pub fn with_sandbox(checks: Vec<Check>) -> Self {
+    pub(crate) fn with_sandbox(checks: Vec<Check>) -> Self {
         let mut fixture = Self::with_checks(checks);
         let helper = PathBuf::from(env!("CARGO_BIN_EXE_butler-tools-sandbox"));
         let sandbox = butler_sandbox::Sandbox::new(helper).unwrap();
@@ -65,7 +65,7 @@ impl Fixture {
     }
 
     /// As on a kernel with less to confine with.
-    pub fn with_weaker_sandbox(
+    pub(crate) fn with_weaker_sandbox(
         weaken: impl FnOnce(butler_sandbox::Sandbox) -> butler_sandbox::Sandbox,
     ) -> Self {
         let mut fixture = Self::with_checks(Vec::new());
@@ -77,7 +77,7 @@ impl Fixture {
     }
 
     /// In a folder that is there already, with git in the sandbox.
-    pub fn at(root: &std::path::Path) -> Self {
+    pub(crate) fn at(root: &std::path::Path) -> Self {
         butler_repo::confine_with(env!("CARGO_BIN_EXE_butler-tools-sandbox").into());
         let place = Workplace::open(root, Vec::new(), Surroundings::default()).unwrap();
         Self {
@@ -89,25 +89,25 @@ impl Fixture {
         }
     }
 
-    pub fn write(&self, path: &str, content: impl AsRef<[u8]>) {
+    pub(crate) fn write(&self, path: &str, content: impl AsRef<[u8]>) {
         let path = self.root.join(path);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, content).unwrap();
     }
 
-    pub fn read(&self, path: &str) -> String {
+    pub(crate) fn read(&self, path: &str) -> String {
         std::fs::read_to_string(self.root.join(path)).unwrap()
     }
 
     /// A file next to the root.
-    pub fn outside(&self, name: &str, content: &str) -> PathBuf {
+    pub(crate) fn outside(&self, name: &str, content: &str) -> PathBuf {
         let path = self.scratch.path().join(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(&path, content).unwrap();
         path
     }
 
-    pub fn judge(&self, role: Role, call: &ToolCall) -> Judgement {
+    pub(crate) fn judge(&self, role: Role, call: &ToolCall) -> Judgement {
         self.judge_with(role, call, &[])
     }
 
@@ -148,7 +148,7 @@ impl Fixture {
         }
     }
 
-    pub fn permit(&self, role: Role, call: &ToolCall) -> Permit {
+    pub(crate) fn permit(&self, role: Role, call: &ToolCall) -> Permit {
         match self.approved(role, call) {
             Judgement::Run(permit) => permit,
             other => panic!("{} was not permitted: {other:?}", call.name),
@@ -156,7 +156,7 @@ impl Fixture {
     }
 
     /// Judges and runs, as the driver does, with a person who approves.
-    pub async fn call_as(&self, role: Role, tool: &str, arguments: Value) -> ToolOutcome {
+    pub(crate) async fn call_as(&self, role: Role, tool: &str, arguments: Value) -> ToolOutcome {
         let call = call(tool, arguments);
         match self.approved(role, &call) {
             Judgement::Run(permit) => self.executor.run(&call, permit, &self.context).await,
@@ -165,7 +165,7 @@ impl Fixture {
         }
     }
 
-    pub async fn call(&self, tool: &str, arguments: Value) -> ToolOutcome {
+    pub(crate) async fn call(&self, tool: &str, arguments: Value) -> ToolOutcome {
         self.call_as(Role::Coder, tool, arguments).await
     }
 }
