@@ -15,6 +15,7 @@
 //! decided by the kernel, in `sandbox`.
 
 mod budget;
+mod duties;
 mod glob;
 mod judge;
 mod overrides;
@@ -28,6 +29,7 @@ mod subject;
 mod words;
 
 pub use budget::Budget;
+pub use duties::Duty;
 pub use judge::judge;
 pub use overrides::Overrides;
 pub use pace::{HOUR_MS, free_at};

@@ -1,7 +1,7 @@
 //! Is this message for me? Pure string work, the same in every process, so that
 //! six agents who see one message agree about whom it is for without talking.
 
-use butler_policy::{Word, meanings, without_mentions};
+use butler_policy::{Duty, Word, meanings, without_mentions};
 use butler_protocol::{RequestId, Role, Stamp, StampKind, UserId, mentions, without_code};
 
 /// Who listens, and how.
@@ -111,7 +111,7 @@ pub fn addressed(
         Some(_) => Addressed::No,
         None => {
             let heard = ear.respond_to == RespondTo::All || work_begun || names_us(ear, text);
-            me_if(heard && ear.role == Role::Pm)
+            me_if(heard && Duty::Front.is_of(ear.role))
         }
     }
 }
@@ -137,7 +137,7 @@ fn command(ear: &Ear<'_>, text: &str) -> Option<Addressed> {
     let plain = without_mentions(text, ear.bot);
     let lower = plain.to_lowercase();
     let pm_only = |command| {
-        if ear.role == Role::Pm {
+        if Duty::Front.is_of(ear.role) {
             Addressed::Command(command)
         } else {
             Addressed::No

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use butler_policy::Duty;
 use butler_protocol::{CallId, DecisionKind, PersonAct, PrNumber, Remark, Role, Subject};
 use butler_repo::{Error, PullRequest, knowledge_branch, short_of, tree_of};
 use serde_json::json;
@@ -173,7 +174,8 @@ fn described(context: &ThreadContext, pr: PrNumber) -> Option<(String, String, R
     let subjects = facts.asked.values().filter_map(|asked| {
         serde_json::from_value::<MergeSubject>(asked.subject["merge"].clone()).ok()
     });
-    let mut mine = subjects.filter(|subject| subject.pr == pr && subject.writer == Role::Lead);
+    let lead = |subject: &MergeSubject| Duty::Remember.is_of(subject.writer);
+    let mut mine = subjects.filter(|subject| subject.pr == pr && lead(subject));
     let subject = mine.next()?;
     Some((subject.title, subject.description, subject.writer))
 }

@@ -2,6 +2,7 @@
 //! rest for the whole team. Answers are posted with a key made from the message,
 //! so a redelivery says nothing twice.
 
+use butler_policy::Duty;
 use butler_protocol::{Idem, MessageTs, Role, ThreadId};
 use butler_turn::route::Command;
 
@@ -52,7 +53,7 @@ pub async fn obey(
         }
         _ => return Ok(()),
     };
-    if agent.role() == Role::Pm {
+    if Duty::Front.is_of(agent.role()) {
         answer(agent, thread, ts, WORD, &text).await?;
     }
     Ok(())

@@ -1,7 +1,8 @@
 //! What a message or a press means for a thread's draft, before anybody else
 //! hears of it. All roles keep the same lines; only the PM speaks.
 
-use butler_protocol::{EventId, MessageTs, Role, Speaker, Stamp, ThreadId, UserId};
+use butler_policy::Duty;
+use butler_protocol::{EventId, MessageTs, Speaker, Stamp, ThreadId, UserId};
 use butler_slack::{BlockAction, Envelope, Message, mrkdwn};
 use butler_turn::route::{Addressed, Command};
 
@@ -107,7 +108,7 @@ impl Intake {
                 self.speak(thread, message, text).await?;
                 return Ok(Drafting::Kept);
             }
-            if self.agent.role() == Role::Pm && draft.parts.is_empty() {
+            if Duty::Front.is_of(self.agent.role()) && draft.parts.is_empty() {
                 let text = "There is nothing in the draft yet: write what you want, then `!done`.";
                 self.speak(thread, message, text).await?;
                 return Ok(Drafting::Kept);
@@ -123,7 +124,7 @@ impl Intake {
             draft = known();
         }
         // The same message again is the same request, as long as nothing came of it.
-        if self.agent.role() == Role::Pm && draft.done.as_ref() == Some(&ts) {
+        if Duty::Front.is_of(self.agent.role()) && draft.done.as_ref() == Some(&ts) {
             let parts = draft.parts;
             return Ok(Drafting::Whole(Notes { ts, parts }));
         }
@@ -147,7 +148,7 @@ impl Intake {
             let event = event.clone();
             self.keep(thread, &Line::Pressed { event, verb })?;
         }
-        if agent.role() != Role::Pm {
+        if !Duty::Front.is_of(agent.role()) {
             return Ok(None);
         }
         let text = match (takes, verb, known.request.clone()) {
@@ -172,7 +173,7 @@ impl Intake {
     }
 
     async fn speak(&self, thread: &ThreadId, to: &Message, text: &str) -> Result<(), AgentError> {
-        if self.agent.role() == Role::Pm {
+        if Duty::Front.is_of(self.agent.role()) {
             control_words::answer(&self.agent, thread, &to.ts, "draft", text).await?;
         }
         Ok(())

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use butler_journal::ThreadDir;
+use butler_policy::Duty;
 use butler_protocol::{
     BodyRef, Decision, EventId, HandOver, Idem, RequestId, Role, Sha256Hex, Speaker, Stamp,
     StampKind, ThreadId,
@@ -235,7 +236,7 @@ impl Intake {
             None => "somebody".to_owned(),
         };
         // A sign on something that was never ours is nobody's business.
-        let answers = self.agent.role() == Role::Pm && (by_word || self.has_begun(&thread));
+        let answers = Duty::Front.is_of(self.agent.role()) && (by_word || self.has_begun(&thread));
         let stop = Stop {
             event: envelope.event_id(),
             answer: answers.then(|| control_words::stopped(&by, &stamp.to, stamp.active)),

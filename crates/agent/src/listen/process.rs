@@ -5,7 +5,8 @@ use std::{path::Path, sync::Arc, time::Duration};
 
 use butler_journal::last_entries;
 use butler_model::ModelClient;
-use butler_protocol::{Entry, Record, Role, UserId};
+use butler_policy::Duty;
+use butler_protocol::{Entry, Record, UserId};
 use butler_repo::{Repo, forge_of, tracker_of};
 use butler_sandbox::Sandbox;
 use butler_slack::{Control, Socket, Web};
@@ -67,7 +68,8 @@ fn listen<'a>(
         ready();
         info!(role = %agent.role(), epoch = %agent.epoch, "listening");
         let intake = Intake::new(Arc::clone(&agent), socket.acker());
-        let tidying = (agent.role() == Role::Pm)
+        let tidying = Duty::Front
+            .is_of(agent.role())
             .then(|| tokio::spawn(garbage::keep_tidy(Arc::clone(&agent), cancel.child_token())));
         loop {
             let envelope = tokio::select! {

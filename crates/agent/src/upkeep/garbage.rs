@@ -11,7 +11,8 @@ use std::{
 };
 
 use butler_journal::ThreadDir;
-use butler_protocol::{Idem, MessageTs, Role, ThreadId};
+use butler_policy::Duty;
+use butler_protocol::{Idem, MessageTs, ThreadId};
 use butler_repo::{Error, PullState, Worktree};
 use butler_slack::Message;
 use tokio_util::sync::CancellationToken;
@@ -211,7 +212,7 @@ fn in_work(agent: &Agent, thread: &ThreadId) -> bool {
     standings.iter().any(|one| match one.doing {
         Doing::Nothing | Doing::Stopped => false,
         Doing::Working(_) => true,
-        Doing::Waiting(_) => one.role == Role::Coder,
+        Doing::Waiting(_) => Duty::Build.is_of(one.role),
     })
 }
 

@@ -2,7 +2,7 @@
 
 use butler_agent::{AccessRules, ByComplexity, ModelRules, Patience, Rules, WorkLimits};
 use butler_config::{JournalPlace, Knowledge, Language, Settings, Undoable};
-use butler_policy::Overrides;
+use butler_policy::{Duty, Overrides};
 use butler_protocol::{Complexity, Role, visible_line};
 use butler_tools::Check;
 use butler_turn::{Limits, Models, route::RespondTo};
@@ -56,7 +56,7 @@ fn models(settings: &Settings, role: Role) -> ModelRules {
             max_tokens: LONGEST_ANSWER,
         },
         profile: prompt_profile(choice.profile),
-        by_complexity: (role == Role::Coder).then(|| builders(settings)),
+        by_complexity: Duty::Build.is_of(role).then(|| builders(settings)),
         builders: builders(settings),
         pool: settings.repo.models.pm.pool.clone(),
         first_pass: first_pass(settings, role),
@@ -111,7 +111,7 @@ fn milliseconds(hours: f64) -> i64 {
 /// A cheap look before the full one, where the repo wants that.
 fn first_pass(settings: &Settings, role: Role) -> Option<String> {
     let models = &settings.repo.models.reviewer;
-    let wanted = role == Role::Reviewer && models.two_pass;
+    let wanted = Duty::Review.is_of(role) && models.two_pass;
     models.first_pass.clone().filter(|_| wanted)
 }
 

@@ -490,3 +490,35 @@ fn no_folder_has_more_modules_than_a_person_can_hold() {
     folders.retain(|_, count| *count > 16);
     assert_eq!(folders, BTreeMap::new());
 }
+
+/// A role's name decides something in `policy` and `playbook` only; everybody else
+/// asks for its right or its duty.
+#[test]
+fn no_role_is_told_by_its_name_outside_policy_and_playbook() {
+    let named = |file: &str, text: &str| {
+        let code = product(text);
+        let tokens = tokens(&code);
+        let told = |at: &[&str]| match at {
+            ["=" | "!", "=", "Role", ":", ":", name, ..] => *name != "ALL",
+            [_, "role", "=" | "!", "=", "Role", ..] => true,
+            _ => false,
+        };
+        tokens.windows(7).any(told).then(|| file.to_owned())
+    };
+    assert!(named("x", "fn f(role: Role) { if role == Role::Pm { a() } }").is_some());
+    assert!(named("x", "fn f() { let x = a.role() != Role::Lead; b(); c() }").is_some());
+    assert!(named("x", "fn f(role: Role) { if role == other { a() } b(); }").is_none());
+    let exempt = [
+        "crates/policy/",
+        "crates/playbook/",
+        "crates/testkit/",
+        "/tests/",
+        "tests.rs",
+    ];
+    let told: Vec<_> = all_sources()
+        .iter()
+        .filter(|(file, _)| !exempt.iter().any(|part| file.contains(part)))
+        .filter_map(|(file, text)| named(file, text))
+        .collect();
+    assert!(told.is_empty(), "{told:#?}");
+}
