@@ -90,3 +90,13 @@ fn what_is_wrong_in_a_file_is_named_with_its_line() {
     assert_eq!(fine.problem(), None);
     assert!(fine.row("a").is_some() && fine.row("bc").is_some() && fine.row("c").is_none());
 }
+
+#[test]
+fn the_row_in_the_guide_can_be_read() {
+    let guide = include_str!("../../../../../CONTRIBUTING.md");
+    let mut blocks = guide.split("```\n");
+    let row = blocks.find(|block| block.starts_with("program ")).unwrap();
+    let read = parse::table(&[("guide", row)]);
+    assert_eq!(read.problem(), None);
+    assert_eq!(read.rows[0].examples.len(), 2);
+}
