@@ -62,6 +62,13 @@ pub(crate) fn hold(
         let words = format!("the bot {} may ask for work", quoted(bot));
         gate.agreed("slack.allowedBots", bot, words)
     });
+    repo.research.hosts.retain(|host| {
+        let words = format!(
+            "pages of {} are read without approval, also after text from outside was read",
+            quoted(host)
+        );
+        gate.agreed("research.hosts", host, words)
+    });
     gate.limits(&mut repo.limits);
     gate.file = "policy.json";
     gate.policy(policy);

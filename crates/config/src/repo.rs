@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{limits::Limits, models::Models};
 
-/// The repo's settings; committed, so they hold no secret and name no host.
+/// The repo's settings; committed, so they hold no secret and name no host that a key goes to.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct RepoConfig {
@@ -29,7 +29,7 @@ pub struct RepoConfig {
     pub journal: JournalPlace,
     /// Days until the folder of a closed thread is packed into an archive.
     pub retention_days: RetentionDays,
-    /// How long research stays fresh.
+    /// How long research stays fresh, and where it may look.
     pub research: Research,
 }
 
@@ -129,17 +129,23 @@ impl Default for RetentionDays {
     }
 }
 
-/// How long research stays fresh.
+/// How long research stays fresh, and where it may look.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct Research {
     /// Days after which a finding is looked up again.
     #[schemars(range(min = 1))]
     pub max_age_days: u32,
+    /// Hosts as in `docs.rs` that the Researcher goes on reading without a click after it has read
+    /// text from outside; others ask unless a person named them in the thread. Each needs consent.
+    pub hosts: Vec<String>,
 }
 
 impl Default for Research {
     fn default() -> Self {
-        Self { max_age_days: 90 }
+        Self {
+            max_age_days: 90,
+            hosts: Vec::new(),
+        }
     }
 }

@@ -9,14 +9,14 @@
 //! Bash, RunChecks). Bash is locked as a whole: there are reading tools for reading.
 //!
 //! **Taint.** With text from outside in its context an activation stays in its
-//! own thread and branch: what others see elsewhere, and what the team will
-//! remember, asks first.
+//! own thread and branch: what others see elsewhere, what the team will remember,
+//! and a host of the web that nobody named, ask first.
 
 use butler_protocol::{Role, Tier, ToolCall};
 
 use crate::{
-    Circumstances, Judgement, Permit, Question, Refusal, Right, RiskContext, Scope, assess, right,
-    subject,
+    Circumstances, Judgement, Permit, Question, Refusal, Right, RiskContext, Scope, assess,
+    host_named, host_of, right, subject,
 };
 
 /// Coder tools that wait for an approved plan.
@@ -66,6 +66,8 @@ struct Weight {
     network: bool,
     /// Whether it runs only when the files were saved.
     must_save: bool,
+    /// The hosts that a fetch stays on.
+    hosts: Option<Vec<String>>,
 }
 
 /// Right of the role, then the plan gate.
@@ -97,8 +99,10 @@ fn weigh(call: &ToolCall, base_tier: Tier, c: &Circumstances<'_>) -> Result<Weig
     if call.name == "Bash" {
         return weigh_bash(call, c);
     }
+    let hosts = hosts(call, c);
     let ask = destination(call, c)
         .or_else(|| taint(call, base_tier, c))
+        .or_else(|| new_host(call, hosts.as_deref()?))
         .or_else(|| (call.name == "RunChecks").then(|| weak_walls(c)).flatten())
         .or_else(|| {
             (base_tier == Tier::Destructive).then(|| format!("{} is destructive", call.name))
@@ -109,6 +113,10 @@ fn weigh(call: &ToolCall, base_tier: Tier, c: &Circumstances<'_>) -> Result<Weig
         part: None,
         network: false,
         must_save: false,
+        hosts: hosts.map(|mut hosts| {
+            hosts.extend(host_in(call));
+            hosts
+        }),
     })
 }
 
@@ -152,6 +160,7 @@ fn weigh_bash(call: &ToolCall, c: &Circumstances<'_>) -> Result<Weight, Refusal>
         part,
         network: assessment.network,
         must_save,
+        hosts: None,
     })
 }
 
@@ -189,6 +198,27 @@ fn taint(call: &ToolCall, base_tier: Tier, c: &Circumstances<'_>) -> Option<Stri
         .then(|| format!("text from outside is in the context, so {name} asks"))
 }
 
+/// The hosts that a fetch may read without a click, once text from outside could
+/// have chosen the address; `None` where it could not.
+fn hosts(call: &ToolCall, c: &Circumstances<'_>) -> Option<Vec<String>> {
+    let limited = c.tainted && call.name == "WebFetch";
+    let agreed = c.overrides.web_hosts.iter();
+    let agreed = agreed.filter_map(|name| host_named(name));
+    limited.then(|| agreed.chain(c.known_hosts.iter().cloned()).collect())
+}
+
+fn host_in(call: &ToolCall) -> Option<String> {
+    host_of(call.arguments.get("url")?.as_str()?)
+}
+
+/// An address without a host is the tool's to refuse.
+fn new_host(call: &ToolCall, known: &[String]) -> Option<String> {
+    let host = host_in(call).filter(|host| !known.contains(host))?;
+    Some(format!(
+        "text from outside is in the context, and nobody named the host `{host}`"
+    ))
+}
+
 fn decide(
     call: &ToolCall,
     scope: Option<Scope>,
@@ -206,6 +236,7 @@ fn decide(
             // Whoever is asked is told so; see `weak_walls`.
             unconfined: !c.sandboxed,
             must_save: weight.must_save,
+            hosts: weight.hosts.clone(),
             approval,
         })
     };

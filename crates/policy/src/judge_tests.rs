@@ -44,6 +44,7 @@ impl Setting {
             root: "/work/repo",
             home: "/home/you",
             tainted: false,
+            known_hosts: &[],
             sandboxed: true,
         }
     }
@@ -403,6 +404,55 @@ fn text_from_outside_keeps_an_activation_at_home() {
         &[],
         &tainted(Role::Coder),
     ));
+}
+
+#[test]
+fn after_text_from_outside_a_host_that_nobody_named_asks() {
+    let mut setting = Setting::new();
+    setting.overrides.web_hosts = vec!["Docs.rs".into()];
+    let known = ["wiki.example".to_owned()];
+    let fetch = |url: &str| call("WebFetch", json!({ "url": url }));
+    let verdict = |setting: &Setting, url: &str, tainted| {
+        let c = Circumstances {
+            tainted,
+            known_hosts: &known,
+            ..setting.circumstances(Role::Researcher)
+        };
+        judge(&fetch(url), Tier::Read, &[], &c)
+    };
+    for url in [
+        "https://evil.example/?q=words",
+        "https://wiki.example.evil.example/",
+        "https://wiki.example@evil.example/",
+        "https://evil.wiki.example/",
+        "https://evil.example#https://wiki.example/",
+        "https:\\\\evil.example\\@wiki.example/",
+        "HTTPS://EVIL.example",
+    ] {
+        assert_eq!(ran(verdict(&setting, url, false)).hosts(), None, "{url}");
+        let question = asked(verdict(&setting, url, true));
+        assert!(question.reason.contains("evil."), "{}", question.reason);
+    }
+    for url in [
+        "https://wiki.example/page",
+        "http://WWW.wiki.example./page",
+        "https://docs.rs/x",
+    ] {
+        let permit = ran(verdict(&setting, url, true));
+        let hosts = permit.hosts().unwrap();
+        assert!(
+            hosts
+                .iter()
+                .all(|host| known.contains(host) || host == "docs.rs")
+        );
+    }
+    // A click frees that host for that call, and no other.
+    let url = "https://evil.example/a";
+    let question = asked(verdict(&setting, url, true));
+    setting.approve(&question);
+    let permit = ran(verdict(&setting, url, true));
+    assert!(permit.hosts().unwrap().contains(&"evil.example".to_owned()));
+    asked(verdict(&setting, "https://evil.example/b", true));
 }
 
 #[test]

@@ -36,6 +36,9 @@ pub struct Overrides {
     pub undoable: bool,
     /// Commands run without a click where the sandbox is not whole.
     pub accept_weaker: bool,
+    /// Hosts of the web that are read without a click although text from outside is
+    /// in the context.
+    pub web_hosts: Vec<String>,
 }
 
 /// Overrides by tool.

@@ -28,6 +28,7 @@ pub struct Permit {
     pub(crate) network: bool,
     pub(crate) unconfined: bool,
     pub(crate) must_save: bool,
+    pub(crate) hosts: Option<Vec<String>>,
     pub(crate) approval: Option<RequestId>,
 }
 
@@ -76,6 +77,15 @@ impl Permit {
         self.must_save
     }
 
+    /// The hosts that a fetch stays on, redirects included, as [`host_of`] spells
+    /// them; `None` is the whole web.
+    ///
+    /// [`host_of`]: crate::host_of
+    #[must_use]
+    pub fn hosts(&self) -> Option<&[String]> {
+        self.hosts.as_deref()
+    }
+
     /// The approval that this permit uses up. The caller records its use before
     /// the call starts and never offers it again.
     #[must_use]
@@ -106,6 +116,9 @@ pub struct Circumstances<'a> {
     pub home: &'a str,
     /// Whether text from outside is in the activation's context.
     pub tainted: bool,
+    /// Hosts that people of the thread named, or that were read here before, as
+    /// [`host_of`](crate::host_of) spells them.
+    pub known_hosts: &'a [String],
     /// Whether the kernel confines what runs, whole: the weaker walls do not count.
     pub sandboxed: bool,
 }

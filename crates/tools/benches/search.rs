@@ -131,6 +131,7 @@ async fn call(
         root: root.to_str().unwrap(),
         home: "/",
         tainted: false,
+        known_hosts: &[],
         sandboxed: true,
     };
     let Judgement::Run(permit) = executor.judge(&call, &circumstances) else {

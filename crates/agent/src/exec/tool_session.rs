@@ -73,6 +73,7 @@ impl ExecTools {
             root: &self.root,
             home: butler_sandbox::HOME,
             tainted: false,
+            known_hosts: &[],
             sandboxed: self.sandboxed,
         }
     }

@@ -9,7 +9,7 @@ use std::{
     fmt::Write,
 };
 
-use butler_policy::{Word, meanings, without_mentions};
+use butler_policy::{Word, hosts_in, meanings, without_mentions};
 use butler_protocol::{DecisionKind, EventId, MessageTs, UserId};
 use butler_slack::{Message, mrkdwn, rich};
 use butler_turn::PEOPLE_SPOKE;
@@ -210,6 +210,15 @@ pub fn people(messages: &[Message]) -> Vec<UserId> {
         }
     }
     people
+}
+
+/// The hosts whose addresses people wrote themselves. Slack makes links of bare
+/// names too, so the words count as they were typed.
+pub fn hosts_named(messages: &[Message]) -> Vec<String> {
+    let spoken = messages.iter().filter(|message| is_persons(message));
+    spoken
+        .flat_map(|message| hosts_in(&mrkdwn::plain(&message.text)))
+        .collect()
 }
 
 /// One message as a line.

@@ -3,6 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use butler_policy::host_of;
 use butler_protocol::{
     CallId, Choice, CommitSha, Complexity, DecisionKind, Entry, EventId, Finding, HandOver,
     MessageTs, Plan, PrNumber, Receipt, Record, RequestId, Role, Sha256Hex, Speaker, Task, UserId,
@@ -59,6 +60,8 @@ pub struct Facts {
     /// Where the first text from outside in this log came from. It stays in the
     /// context, so what it forbids stays forbidden.
     pub taint: Option<String>,
+    /// Hosts of the web that were read here.
+    pub read_hosts: Vec<String>,
     /// Whether this role was asked to settle a conflict, and has not handed it over.
     pub conflict: bool,
     /// The merge that a person requested and the forge refused.
@@ -70,7 +73,8 @@ pub struct Facts {
     /// What it has seen of the thread.
     pub seen: Seen,
     received: Vec<EventId>,
-    calls: HashMap<CallId, String>,
+    /// Calls by their id: the tool, and the host that it asked.
+    calls: HashMap<CallId, (String, Option<String>)>,
     /// What was decided. After a crash the click can come before its card.
     used: HashMap<RequestId, Choice>,
     /// Accepted learnings that a merge carries, or a card of their own.
@@ -337,26 +341,36 @@ impl Facts {
     fn note_outside(&mut self, record: &Record) {
         let origin = match record {
             Record::Assistant { calls, .. } => {
-                let names = calls
-                    .iter()
-                    .map(|call| (call.id.clone(), call.name.clone()));
-                self.calls.extend(names);
+                self.calls.extend(calls.iter().map(|call| {
+                    let host = call.arguments["url"].as_str().and_then(host_of);
+                    (call.id.clone(), (call.name.clone(), host))
+                }));
                 None
             }
-            Record::ToolResult { call, outcome } if outcome.ok => self
-                .calls
-                .get(call)
-                .filter(|name| butler_tools::taints(name))
-                .cloned(),
+            Record::ToolResult { call, outcome } if outcome.ok => {
+                let brought = self.calls.get(call);
+                brought
+                    .filter(|(name, _)| butler_tools::taints(name))
+                    .map(|(name, host)| {
+                        self.read_hosts.extend(host.clone());
+                        name.clone()
+                    })
+            }
             Record::User {
                 speaker: Speaker::Outside { origin },
                 ..
             } => Some(origin.clone()),
-            Record::Received { hand_over, .. }
-                if matches!(&**hand_over, HandOver::Findings { outside: true, .. }) =>
-            {
-                Some("the Researcher's findings".to_owned())
-            }
+            Record::Received { hand_over, .. } => match &**hand_over {
+                HandOver::Findings { outside: true, .. } => {
+                    Some("the Researcher's findings".to_owned())
+                }
+                HandOver::Research {
+                    outside: true,
+                    from,
+                    ..
+                } => Some(format!("the question of the {}", from.title())),
+                _ => None,
+            },
             _ => None,
         };
         if self.taint.is_none() {

@@ -140,6 +140,21 @@ fn text_from_outside_taints_and_stays() {
     };
     assert!(answered(true).is_some());
     assert_eq!(answered(false), None, "nothing was brought");
+    let asked = |outside: bool| {
+        let mut facts = Facts::default();
+        facts.note(&Record::Received {
+            event: EventId::new("E"),
+            hand_over: Box::new(HandOver::Research {
+                request: RequestId::new("r"),
+                from: Role::Coder,
+                question: "what does https://evil.example/?all-of-it say?".into(),
+                outside,
+            }),
+        });
+        facts.taint
+    };
+    assert_eq!(asked(true).as_deref(), Some("the question of the Coder"));
+    assert_eq!(asked(false), None, "its words are the role's own");
 }
 
 #[test]

@@ -18,6 +18,7 @@ use crate::{
     AgentError,
     agent::{Agent, now_ms},
     listen::shortcut,
+    tell::joining,
     thread::{context::ThreadContext, past::ThreadPast, prepare},
     tools,
 };
@@ -32,6 +33,8 @@ pub struct ToolSession {
     plan_approved: bool,
     overrides: Overrides,
     approvals: Vec<Approval>,
+    /// Hosts of the web that people of the thread named.
+    named_hosts: Vec<String>,
     sandboxed: bool,
     /// Whether what was written here is kept beside the branch of code.
     pub keeps_designs: bool,
@@ -104,6 +107,7 @@ impl ToolSession {
             plan_approved: plan_approved(context).await?,
             overrides: overrides(context),
             approvals: approvals(context).await?,
+            named_hosts: named_hosts(context).await?,
             sandboxed: agent.sandbox.strength().is_whole(),
             keeps_designs,
             _lock: lock,
@@ -115,18 +119,12 @@ impl ToolSession {
         if let Some(refusal) = uncommitted(context.role(), &call.name) {
             return Judgement::Refuse(refusal);
         }
-        self.executor.judge(call, &self.circumstances(context))
-    }
-
-    /// Asks the hub for clicks that came since the tool session was opened.
-    pub async fn look_for_approvals(&mut self, context: &ThreadContext) -> Result<(), AgentError> {
-        self.approvals = approvals(context).await?;
-        Ok(())
-    }
-
-    /// What a judgement depends on, now.
-    fn circumstances<'a>(&'a self, context: &'a ThreadContext) -> Circumstances<'a> {
-        Circumstances {
+        let (tainted, mut known_hosts) = {
+            let facts = context.facts();
+            (facts.taint.is_some(), facts.read_hosts.clone())
+        };
+        known_hosts.extend_from_slice(&self.named_hosts);
+        let circumstances = Circumstances {
             role: context.role(),
             thread: &context.thread,
             plan_approved: self.plan_approved,
@@ -135,9 +133,18 @@ impl ToolSession {
             overrides: &self.overrides,
             root: &self.root,
             home: butler_sandbox::HOME,
-            tainted: context.facts().taint.is_some(),
+            tainted,
+            known_hosts: &known_hosts,
             sandboxed: self.sandboxed,
-        }
+        };
+        self.executor.judge(call, &circumstances)
+    }
+
+    /// Asks the hub for clicks and words that came since the tool session was opened.
+    pub async fn look_for_approvals(&mut self, context: &ThreadContext) -> Result<(), AgentError> {
+        self.approvals = approvals(context).await?;
+        self.named_hosts = named_hosts(context).await?;
+        Ok(())
     }
 
     /// An approval that was used up is never offered again.
@@ -315,6 +322,15 @@ pub async fn plan_approved(context: &ThreadContext) -> Result<bool, AgentError> 
             && decision.thread == context.thread
             && decision.sha256 == plan.sha256()
     }))
+}
+
+/// The hosts whose addresses people wrote into the thread, for a role that reads the web.
+async fn named_hosts(context: &ThreadContext) -> Result<Vec<String>, AgentError> {
+    if right(context.role(), "WebFetch") == Right::No {
+        return Ok(Vec::new());
+    }
+    let messages = context.poster.web.replies(&context.thread).await?;
+    Ok(joining::hosts_named(&messages))
 }
 
 /// Clicks on command cards of this role that were not used yet.

@@ -45,6 +45,7 @@ impl ChatTool for Research {
             request: request_of(permit.call()),
             from: context.role(),
             question: input.question,
+            outside: context.facts().taint.is_some(),
         };
         let idem = context.idem(permit.call());
         let posted = context.poster.hand_over(&context.thread, idem, &body).await;

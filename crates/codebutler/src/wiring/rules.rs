@@ -158,6 +158,9 @@ pub fn overrides(settings: &Settings) -> Overrides {
     bash.safe.clone_from(&policy.tool_overrides.bash.safe);
     overrides.accept_weaker = policy.sandbox.accept_weaker;
     overrides.undoable = policy.undoable == Undoable::Save;
+    overrides
+        .web_hosts
+        .clone_from(&settings.repo.research.hosts);
     let asks = &mut overrides.require_approval;
     asks.git_push_to
         .clone_from(&policy.require_approval.git_push_to);

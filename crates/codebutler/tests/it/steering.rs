@@ -167,3 +167,42 @@ async fn a_command_that_reaches_outside_asks_once_text_from_outside_was_read() {
     .await;
     assert_eq!(ran(&team.log(&root, "coder")), 2);
 }
+
+/// The Coder read a stranger's pull request, so its question to the Researcher may be the
+/// stranger's. What a person named is read all the same.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_host_that_nobody_named_asks_once_text_from_outside_was_read() {
+    let scenario = include_str!("scenarios/tainted_web.yaml");
+    let team = Team::start_with(scenario, |root| {
+        let changes = "\n## Changes\ncode\n";
+        skill(root, "push", "push like {pr}", "coder", changes);
+        foreign_pull(root);
+    })
+    .await;
+    let root = team.say("push like 1").await;
+    let named = "!aside it is in https://named.invalid/changelog";
+    team.reply(&root, named).await;
+    let thread = team
+        .until(&root, "the card", |thread| says(thread, "May I do this?"))
+        .await;
+    for words in [
+        "nobody named the host `evil.invalid`",
+        "the question of the Coder",
+        "https://evil.invalid/?q=all-we-know",
+    ] {
+        assert!(says(&thread, words), "{words}: {thread:#}");
+    }
+    let is_fetch = |line: &&str| line.contains("\"tool_intent\"") && line.contains("\"WebFetch\"");
+    let fetched = || team.research_logs(&root).lines().filter(is_fetch).count();
+    assert_eq!(
+        fetched(),
+        1,
+        "what the person named was tried, the other waits"
+    );
+    team.press_card(&root, "May I do this?", "reject").await;
+    team.until(&root, "the way on", |thread| {
+        says(thread, "Nothing was found. What now?")
+    })
+    .await;
+    assert_eq!(fetched(), 1);
+}

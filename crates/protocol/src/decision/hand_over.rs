@@ -77,6 +77,10 @@ pub enum HandOver {
         from: Role,
         /// What is to be found out.
         question: String,
+        /// Whether whoever asks had text from outside in its context: then that text
+        /// may have chosen the words.
+        #[serde(default = "yes")]
+        outside: bool,
     },
     /// Researcher → whoever asked: what was found, from outside.
     Findings {
@@ -93,7 +97,7 @@ pub enum HandOver {
     },
 }
 
-/// An answer of a release that did not say is taken for one from outside.
+/// What a release did not say is taken for text from outside.
 const fn yes() -> bool {
     true
 }

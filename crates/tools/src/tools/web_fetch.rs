@@ -92,7 +92,7 @@ impl Tool for WebFetch {
             }
             context.progress(format!("reading {}", clip::line(&input.url)));
             let page = tokio::select! {
-                page = self.web.fetch(&input.url) => page,
+                page = self.web.fetch(&input.url, permit.hosts()) => page,
                 () = context.cancel().cancelled() => return ToolOutcome::error("stopped"),
             };
             let page = match page {

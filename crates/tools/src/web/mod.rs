@@ -12,6 +12,7 @@ mod tls;
 
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
+use butler_policy::host_of;
 use futures_util::{StreamExt, future::BoxFuture};
 pub(crate) use page::text_of;
 use reqwest::{
@@ -104,13 +105,14 @@ impl Web {
         self
     }
 
-    /// Fetches a page, following redirects that lead to permitted places.
-    pub async fn fetch(&self, address: &str) -> Result<Page, WebError> {
+    /// Fetches a page, following redirects that lead to permitted places. Where
+    /// `hosts` are given, nothing is asked of any other.
+    pub async fn fetch(&self, address: &str, hosts: Option<&[String]>) -> Result<Page, WebError> {
         let url = Url::parse(address).map_err(|error| WebError::Refused {
             url: crate::content::clip::line(address).into_owned(),
             why: format!("is not an address: {error}"),
         })?;
-        let whole = tokio::time::timeout(WHOLE, self.follow(url));
+        let whole = tokio::time::timeout(WHOLE, self.follow(url, hosts));
         match whole.await {
             Ok(result) => result,
             Err(_) => Err(WebError::Failed {
@@ -120,8 +122,14 @@ impl Web {
         }
     }
 
-    async fn follow(&self, mut url: Url) -> Result<Page, WebError> {
+    async fn follow(&self, mut url: Url, hosts: Option<&[String]>) -> Result<Page, WebError> {
         for _ in 0..=HOPS {
+            let host = host_of(url.as_str());
+            if hosts.is_some_and(|hosts| !host.is_some_and(|host| hosts.contains(&host))) {
+                let why = "is on a host that nobody named; fetch that address itself, and a \
+                           person is asked";
+                return Err(refused(&url, why));
+            }
             let response = self.hop(&url).await?;
             let Some(next) = redirect_of(&response) else {
                 return read(url, response).await;

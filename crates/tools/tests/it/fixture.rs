@@ -126,6 +126,7 @@ impl Fixture {
                 root: self.root.to_str().unwrap(),
                 home: "/home/you",
                 tainted: false,
+                known_hosts: &[],
                 sandboxed: self.sandboxed,
             },
         )

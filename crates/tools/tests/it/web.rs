@@ -63,6 +63,14 @@ impl Site {
             )
             .route("/gone", get(|| async { axum::http::StatusCode::NOT_FOUND }))
             .route("/hop", get(|| async { Redirect::temporary("/page") }))
+            .route(
+                "/away",
+                get(|headers: HeaderMap| async move {
+                    let host = headers["host"].to_str().unwrap();
+                    let away = host.replace("docs.example", "evil.example");
+                    Redirect::temporary(&format!("http://{away}/secret"))
+                }),
+            )
             .route("/loop", get(|| async { Redirect::temporary("/loop") }))
             .route(
                 "/inward",
@@ -107,8 +115,9 @@ impl Site {
             lookups.lock().unwrap().push(host);
             Box::pin(async move { Ok(vec![address]) })
         });
-        let opened = format!("docs.example:{}", self.address.port());
-        Web::default().with_lookup(lookup).with_opened([opened])
+        let opened =
+            ["docs.example", "evil.example"].map(|host| format!("{host}:{}", self.address.port()));
+        Web::default().with_lookup(lookup).with_opened(opened)
     }
 
     async fn fetch(&self, path: &str, more: Value) -> ToolOutcome {
@@ -199,6 +208,28 @@ async fn redirects_are_followed_only_to_permitted_places() {
     assert_eq!(site.secret_reads.load(Ordering::SeqCst), 0);
 }
 
+/// A known host that sends on to another one is how a closed door is walked around.
+#[tokio::test]
+async fn a_fetch_that_is_held_to_hosts_follows_no_redirect_away_from_them() {
+    let site = Site::start().await;
+    let url = |path: &str| format!("http://docs.example:{}{path}", site.address.port());
+    let hosts = ["docs.example".to_owned()];
+    let page = site.web().fetch(&url("/hop"), Some(&hosts)).await.unwrap();
+    assert!(page.url.path() == "/page", "{}", page.url);
+    let refused = site.web().fetch(&url("/away"), Some(&hosts)).await;
+    let refused = refused.unwrap_err().to_string();
+    assert!(refused.contains("nobody named"), "{refused}");
+    assert!(site.web().fetch(&url("/page"), Some(&[])).await.is_err());
+    assert_eq!(site.secret_reads.load(Ordering::SeqCst), 0);
+    let lookups = site.lookups.lock().unwrap().clone();
+    assert!(
+        lookups.iter().all(|host| host == "docs.example"),
+        "{lookups:?}"
+    );
+    site.web().fetch(&url("/away"), None).await.unwrap();
+    assert_eq!(site.secret_reads.load(Ordering::SeqCst), 1);
+}
+
 #[tokio::test]
 async fn inner_addresses_are_refused_in_every_spelling() {
     let site = Site::start().await;
@@ -272,7 +303,7 @@ async fn one_inner_address_among_outer_ones_is_enough() {
     });
     let error = Web::default()
         .with_lookup(lookup)
-        .fetch("http://rebind.example/")
+        .fetch("http://rebind.example/", None)
         .await
         .unwrap_err();
     assert!(error.to_string().contains("private network"), "{error}");

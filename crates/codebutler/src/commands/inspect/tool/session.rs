@@ -105,6 +105,7 @@ impl ToolSession {
             root: &root,
             home: butler_sandbox::HOME,
             tainted: false,
+            known_hosts: &[],
             sandboxed: self.sandbox.strength().is_whole(),
         };
         Ok(match self.executor.judge(&call, &circumstances) {
