@@ -7,10 +7,12 @@
 //! remote (credentials, proxies, ssh); a repository's config may not.
 
 mod call;
+mod call_folder;
 mod clean_config;
 mod inside;
 mod local_config;
 mod objects;
+mod outside;
 mod process;
 mod settings;
 mod version;
@@ -23,11 +25,11 @@ use std::{
 
 pub(crate) use call::path_of;
 pub use call::{Call, Output};
+pub(crate) use call_folder::clear_scratch;
 pub use clean_config::clean_config;
-pub(crate) use inside::clear_scratch;
 pub use inside::confine_with;
 pub(crate) use local_config::{Places, RULES, places};
-pub(crate) use process::{Ask, Input, run};
+pub(crate) use process::{Ask, Ended, Input, run};
 pub use settings::Settings;
 pub(crate) use settings::config_entries;
 pub use version::git_version;
@@ -79,7 +81,7 @@ impl Git {
 
     /// A private folder that commands here can write to.
     pub(crate) fn scratch(&self) -> Result<PathBuf> {
-        inside::scratch(&self.places()?, &self.dir)
+        call_folder::scratch(&self.places()?, &self.dir)
     }
 
     /// The same settings in another folder.

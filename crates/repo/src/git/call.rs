@@ -13,7 +13,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     Git, Places,
-    inside::{self, CallFolder, Inside, is_outside, is_remote},
+    call_folder::{self, CallFolder},
+    inside::{self, Inside},
+    outside::{is_outside, is_remote},
     process::{Ask, Ended, Input, run},
 };
 use crate::{Error, Result, lock::FileLock};
@@ -180,7 +182,7 @@ impl<'a> Call<'a> {
         variables.push(("GIT_WORK_TREE".into(), files.into()));
         let ended = match inside::sandbox() {
             Some(sandbox) => {
-                variables.extend(inside::object_places(&folder));
+                variables.extend(call_folder::object_places(&folder));
                 variables.append(&mut self.variables);
                 let call = Inside {
                     sandbox,

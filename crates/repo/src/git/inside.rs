@@ -3,86 +3,28 @@
 //! there, and git is easily talked into starting programs. Inside there is no
 //! network, no home and no credential, and nothing of the clone can be written but
 //! the git state of this one worktree; objects go into a folder of their own and
-//! are taken over by `objects` afterwards.
-//!
-//! Outside runs what is in [`OUTSIDE`], without any working tree.
+//! are taken over by `objects` afterwards. What runs outside is in `outside`.
 
 use std::{
     collections::BTreeMap,
     ffi::{OsStr, OsString},
     fs, io,
-    os::unix::fs::DirBuilderExt,
     path::{Path, PathBuf},
-    sync::{
-        OnceLock,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::OnceLock,
     time::Duration,
 };
 
 use butler_sandbox::{Command, Ended as End, Exit, Limits, Profile, Sandbox, Stdin, Strength};
-use rustix::{
-    io::Errno,
-    process::{Pid, test_kill_process},
-};
 use tokio_util::sync::CancellationToken;
 
 use super::{
+    call_folder::CallFolder,
     clean_config::clean_config_of,
     local_config::Places,
     objects,
     process::{Ended, OUTPUT_LIMIT},
 };
-use crate::{Error, Result, worktree::delete};
-
-/// A command that reads no working tree, and what it must say for that.
-struct Outside {
-    command: &'static str,
-    must_say: &'static [&'static str],
-}
-
-/// What runs outside. All of it has the git folder as its place (or, to find a remote,
-/// the clone's top as its folder) and no working tree, so that no attribute, filter, hook, monitor or nested repository is
-/// looked at; config that names programs is taken away as everywhere.
-const OUTSIDE: &[Outside] = &[
-    // To the remote and back, with the person's credentials: objects and refs.
-    plain("fetch"),
-    plain("push"),
-    plain("ls-remote"),
-    // Config files, as text.
-    plain("config"),
-    plain("remote"),
-    plain("check-ref-format"),
-    // Refs, and the commits that they name.
-    plain("for-each-ref"),
-    plain("update-ref"),
-    plain("symbolic-ref"),
-    plain("rev-parse"),
-    plain("rev-list"),
-    plain("merge-base"),
-    // Objects as they are stored; their content is looked at by nobody.
-    plain("cat-file"),
-    plain("ls-tree"),
-    plain("mktree"),
-    plain("mktag"),
-    plain("commit-tree"),
-    // Is told the bytes of files, and looks at none.
-    plain("fast-import"),
-    Outside {
-        command: "hash-object",
-        must_say: &["--stdin", "--no-filters"],
-    },
-    // Makes a new repository that has no files.
-    Outside {
-        command: "init",
-        must_say: &["--bare", "--template="],
-    },
-    // Makes an empty folder and the file in it that leads to the git state.
-    Outside {
-        command: "worktree",
-        must_say: &["add", "--no-checkout"],
-    },
-];
+use crate::{Error, Result};
 
 /// What leaves even the git state of the worktree as it is.
 const READS: &[&str] = &[
@@ -95,29 +37,6 @@ const READS: &[&str] = &[
     "cherry",
     "merge-tree",
 ];
-
-const fn plain(command: &'static str) -> Outside {
-    Outside {
-        command,
-        must_say: &[],
-    }
-}
-
-/// Whether a command may run outside.
-pub(super) fn is_outside(args: &[OsString]) -> bool {
-    let says = |word: &&str| args.iter().any(|arg| arg == word);
-    OUTSIDE.iter().any(|outside| {
-        args.first().is_some_and(|first| first == outside.command)
-            && outside.must_say.iter().all(says)
-    })
-}
-
-/// Whether a command goes to the remote.
-pub(super) fn is_remote(args: &[OsString]) -> bool {
-    let remote = ["fetch", "push", "ls-remote"];
-    args.first()
-        .is_some_and(|first| remote.iter().any(|one| first == one))
-}
 
 static HELPER: OnceLock<PathBuf> = OnceLock::new();
 static SANDBOX: OnceLock<Option<Sandbox>> = OnceLock::new();
@@ -147,91 +66,6 @@ pub(super) fn sandbox() -> Option<&'static Sandbox> {
         None
     });
     found.as_ref()
-}
-
-/// A folder for one call: what git says on standard error, and new objects.
-pub(super) struct CallFolder {
-    common: PathBuf,
-    parent: String,
-    name: String,
-    pub path: PathBuf,
-}
-
-/// Below the folder that all worktrees share.
-const WAY: [&str; 2] = ["codebutler", "tmp"];
-
-impl CallFolder {
-    pub(super) fn new(places: &Places, dir: &Path) -> Result<Self> {
-        static COUNT: AtomicU64 = AtomicU64::new(0);
-        let parent = scratch_name(dir);
-        let name = COUNT.fetch_add(1, Ordering::Relaxed).to_string();
-        let path = scratch(places, dir)?.join(&name);
-        private_folder(&path.join("objects"))?;
-        Ok(Self {
-            common: places.common.clone(),
-            parent,
-            name,
-            path,
-        })
-    }
-
-    /// Takes over the objects if they are to be kept, and deletes the rest.
-    pub(super) async fn close(&self, keep: bool) -> Result<()> {
-        let (from, to) = (self.path.join("objects"), self.common.join("objects"));
-        if keep {
-            let taken = tokio::task::spawn_blocking(move || objects::take_over(&from, &to)).await;
-            taken.unwrap_or_else(|lost| Err(Error::file(&self.path)(io::Error::other(lost))))?;
-        }
-        let way = [WAY[0], WAY[1], &self.parent];
-        delete::folder(&self.common, &way, &self.name, |_| true).await
-    }
-}
-
-/// The folder of one process for one working tree: scratch files of its calls.
-pub(crate) fn scratch(places: &Places, dir: &Path) -> Result<PathBuf> {
-    let path = places.common.join(WAY.join("/")).join(scratch_name(dir));
-    private_folder(&path)?;
-    Ok(path)
-}
-
-fn scratch_name(dir: &Path) -> String {
-    use std::hash::{DefaultHasher, Hash, Hasher};
-    let mut hasher = DefaultHasher::new();
-    dir.hash(&mut hasher);
-    format!("{}-{:016x}", std::process::id(), hasher.finish())
-}
-
-fn private_folder(path: &Path) -> Result<()> {
-    let made = fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(path);
-    made.map_err(Error::file(path))
-}
-
-/// Deletes what processes left that are gone, after taking over objects of theirs:
-/// a rebase that they were in the middle of needs them.
-pub(crate) async fn clear_scratch(common: &Path) -> Result<()> {
-    let listed = fs::read_dir(common.join(WAY.join("/")));
-    for entry in listed.into_iter().flatten().flatten() {
-        let name = entry.file_name().to_string_lossy().into_owned();
-        let process = name
-            .split('-')
-            .next()
-            .and_then(|number| number.parse().ok());
-        let process = process.and_then(Pid::from_raw);
-        if process.is_some_and(|process| test_kill_process(process) != Err(Errno::SRCH)) {
-            continue;
-        }
-        for call in fs::read_dir(entry.path()).into_iter().flatten().flatten() {
-            let from = call.path().join("objects");
-            if from.is_dir() {
-                objects::take_over(&from, &common.join("objects"))?;
-            }
-        }
-        delete::folder(common, &WAY, &name, |_| true).await?;
-    }
-    Ok(())
 }
 
 /// A call in the sandbox.
@@ -363,55 +197,5 @@ impl Inside<'_> {
             stdout: exit.output,
             stderr,
         })
-    }
-}
-
-/// The environment that makes git write new objects here and read all others there.
-pub(super) fn object_places(folder: &CallFolder) -> [(OsString, OsString); 2] {
-    let all = folder.common.join("objects");
-    // Quoted, because a colon would part two folders.
-    let text = all.to_string_lossy();
-    let quoted = format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""));
-    [
-        (
-            "GIT_OBJECT_DIRECTORY".into(),
-            folder.path.join("objects").into(),
-        ),
-        ("GIT_ALTERNATE_OBJECT_DIRECTORIES".into(), quoted.into()),
-    ]
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_what_reads_no_working_tree_runs_outside() {
-        let outside = |line: &str| {
-            let args: Vec<OsString> = line.split(' ').map(Into::into).collect();
-            is_outside(&args)
-        };
-        for line in [
-            "fetch origin",
-            "push origin a:b",
-            "worktree add --no-checkout x",
-            "hash-object -w --stdin --no-filters",
-        ] {
-            assert!(outside(line), "{line}");
-        }
-        for line in [
-            "status",
-            "diff HEAD",
-            "add .",
-            "worktree add x",
-            "worktree remove --no-checkout x",
-            "hash-object -w file",
-            "merge-tree a b",
-            "rebase main",
-            "-c x=y status",
-            "stash",
-        ] {
-            assert!(!outside(line), "{line}");
-        }
     }
 }
