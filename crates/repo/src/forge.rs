@@ -16,6 +16,7 @@ use std::sync::Arc;
 pub use block::Block;
 use butler_protocol::{BranchName, CommitSha, PrNumber, Role};
 use futures_util::future::BoxFuture;
+pub use gh::gh_logged_in;
 pub(crate) use github::ATTEMPTS;
 pub use github::GitHubForge;
 pub use local::LocalForge;

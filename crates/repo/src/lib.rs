@@ -42,7 +42,7 @@ pub use error::{Error, Result};
 pub use forecast::Clash;
 pub use forge::{
     Author, Block, Check, CheckState, Comment, Edit, Forge, GitHubForge, LocalForge, MergeAgain,
-    NewComment, NewPull, Place, PullRequest, PullState, forge_of,
+    NewComment, NewPull, Place, PullRequest, PullState, forge_of, gh_logged_in,
 };
 pub use git::{Call, Git, Output, Settings, clean_config, confine_with, git_version};
 pub use lock::WorktreeLock;

@@ -4,10 +4,15 @@
 //! `gh api` rather than `gh pr …`: the porcelain's exit codes differ between
 //! versions, and `gh pr merge --delete-branch` switches branches in worktrees.
 //! The REST interface underneath is stable, and says by status what happened.
+//!
+//! It acts with the person's token, so it must not run where a command of an agent
+//! could have written a git config: it starts in a folder that belongs to no
+//! repository and is told which one is meant. [`start`] is the only way to it.
 
 use std::{
     borrow::Cow,
     ffi::OsString,
+    path::Path,
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
@@ -16,9 +21,12 @@ use tokio_util::sync::CancellationToken;
 
 use super::Block;
 use crate::{
-    Error, Output, Repo, Result,
-    git::{Ask, Input, run},
+    Error, Output, Result, Settings,
+    git::{Ask, Ended, Input, run},
 };
+
+/// Neither this folder nor one above it is a repository that anybody here can write.
+const NEUTRAL: &str = "/";
 
 /// Where a repository lives on GitHub.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -147,9 +155,43 @@ impl Answer {
     }
 }
 
+/// Runs gh, about one repository or about none.
+async fn start(
+    settings: &Settings,
+    address: Option<&Address>,
+    args: &[OsString],
+    input: Input,
+    cancel: Option<&CancellationToken>,
+) -> Result<Ended> {
+    let mut variables = settings.plain();
+    variables.retain(|(name, _)| name != "GH_REPO");
+    // A git that gh starts finds no repository either.
+    variables.push(("GIT_DIR".into(), "/dev/null".into()));
+    if let Some(Address { host, owner, name }) = address {
+        variables.push(("GH_REPO".into(), format!("{host}/{owner}/{name}").into()));
+    }
+    run(Ask {
+        program: "gh",
+        dir: Some(Path::new(NEUTRAL)),
+        args,
+        variables: &variables,
+        input,
+        deadline: settings.remote_deadline,
+        cancel,
+    })
+    .await
+}
+
+/// Whether the person's gh is logged in; an error where there is none.
+pub async fn gh_logged_in(settings: &Settings) -> Result<bool> {
+    let args = ["auth", "status"].map(OsString::from);
+    let ended = start(settings, None, &args, Input::Nothing, None).await?;
+    Ok(ended.code == 0)
+}
+
 /// Sends a request.
 pub(super) async fn send(
-    repo: &Repo,
+    settings: &Settings,
     address: &Address,
     request: Request<'_>,
     cancel: &CancellationToken,
@@ -171,17 +213,7 @@ pub(super) async fn send(
         }
         None => Input::Nothing,
     };
-    let settings = repo.git().settings();
-    let ended = run(Ask {
-        program: "gh",
-        dir: Some(repo.root()),
-        args: &args,
-        variables: &settings.plain(),
-        input,
-        deadline: settings.remote_deadline,
-        cancel: Some(cancel),
-    })
-    .await?;
+    let ended = start(settings, Some(address), &args, input, Some(cancel)).await?;
     let command = ended.command.clone();
     match read(&ended.stdout) {
         Some((status, head, body)) => Ok(Answer {

@@ -45,7 +45,7 @@ impl GitHubForge {
         if changing {
             fault("forge.before-request");
         }
-        let answer = send(&self.repo, &self.address, request, cancel).await;
+        let answer = send(self.repo.git().settings(), &self.address, request, cancel).await;
         if changing {
             fault("forge.after-request");
         }

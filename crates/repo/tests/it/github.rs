@@ -195,3 +195,74 @@ async fn no_answer_at_all_is_an_error_with_the_command() {
         "{error}"
     );
 }
+
+/// gh holds the person's token. A gh that looks around where it is started, as most of
+/// its commands do, finds no repository: nothing that a command of an agent could have
+/// put into a config or an attributes file is run by it.
+#[tokio::test(flavor = "multi_thread")]
+async fn gh_never_runs_where_a_command_could_have_written_a_config() {
+    let Some(stage) = stage().await else { return };
+    let folder = stage.scratch.folder();
+    let (ran, seen) = (folder.join("hostile-ran"), folder.join("seen"));
+    let program = folder.join("hostile.sh");
+    script(&program, &format!("touch '{}'", ran.display()));
+    for (root, config) in [
+        (
+            stage.scratch.root(),
+            stage.scratch.root().join(".git/config"),
+        ),
+        (
+            &stage.worktree.path,
+            stage.scratch.root().join(".git/config"),
+        ),
+    ] {
+        let program = program.display();
+        let hostile = format!(
+            "\n[core]\n\tfsmonitor = {program}\n\tsshCommand = {program}\n\tpager = {program}\n\
+             [credential]\n\thelper = !{program}\n[filter \"x\"]\n\tclean = {program}\n\
+             [remote \"origin\"]\n\tgh-resolved = evil/evil\n"
+        );
+        let before = std::fs::read_to_string(&config).unwrap();
+        std::fs::write(&config, before + &hostile).unwrap();
+        std::fs::write(root.join(".gitattributes"), "* filter=x\n").unwrap();
+    }
+    // The real gh, behind one that does first what gh's other commands do.
+    let tools = folder.join("tools");
+    std::fs::create_dir(&tools).unwrap();
+    let path = std::env::var_os("PATH").unwrap();
+    let real = std::env::split_paths(&path).map(|dir| dir.join("gh"));
+    let real = real.into_iter().find(|gh| gh.exists()).unwrap();
+    script(
+        &tools.join("gh"),
+        &format!(
+            "{{ pwd; echo \"$GH_REPO\"; git status; git add -A; git remote -v; git fetch; }} \
+             >>'{}' 2>&1 </dev/null\nexec '{}' \"$@\"",
+            seen.display(),
+            real.display()
+        ),
+    );
+    let mut variables = stage.github.variables();
+    let first = std::env::join_paths(std::iter::once(tools).chain(std::env::split_paths(&path)));
+    variables.retain(|(name, _)| name != "PATH");
+    variables.push(("PATH".into(), first.unwrap()));
+    variables.push(("GH_REPO".into(), "evil/evil".into()));
+    let git = Git::with(
+        &stage.worktree.path,
+        Arc::new(Settings::from_variables(variables)),
+    );
+    let repo = Repo::open_with(git).await.unwrap();
+    let forge = GitHubForge::of(&repo).unwrap();
+    forge.list(true, &go()).await.unwrap();
+    let seen = std::fs::read_to_string(seen).unwrap();
+    let mut lines = seen.lines();
+    assert_eq!(lines.next(), Some("/"), "{seen}");
+    assert!(lines.next().unwrap().starts_with("github.com/"), "{seen}");
+    assert!(seen.contains("not a git repository"), "{seen}");
+    assert!(!ran.exists(), "{seen}");
+}
+
+fn script(path: &std::path::Path, body: &str) {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::write(path, format!("#!/bin/sh\n{body}\n")).unwrap();
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+}

@@ -1,14 +1,15 @@
 //! GitHub's gh, which is needed only where the remote is GitHub.
 
-use std::{path::Path, process::Command};
+use butler_repo::{Settings, gh_logged_in};
 
 use crate::commands::setup::doctor::{Finding, Place, git::git};
+use crate::process;
 
 pub fn examine(place: &Place) -> Vec<Finding> {
     let root = place.repository.as_deref();
     let address = root.and_then(|root| git(root, &["remote", "get-url", "origin"]));
-    match (root, address) {
-        (Some(root), Some(address)) if is_github(&address) => vec![gh(root)],
+    match address {
+        Some(address) if is_github(&address) => vec![gh()],
         _ => Vec::new(),
     }
 }
@@ -21,14 +22,14 @@ fn is_github(address: &str) -> bool {
     host == "github.com" || host.ends_with(".github.com")
 }
 
-fn gh(root: &Path) -> Finding {
-    let mut command = Command::new("gh");
-    command.args(["auth", "status"]).current_dir(root);
-    command.env("GH_PROMPT_DISABLED", "1");
-    match command.output() {
-        Ok(output) if output.status.success() => Finding::ok("gh", "logged in"),
-        Ok(_) => Finding::failed("gh", "not logged in", "run `gh auth login`"),
-        Err(_) => Finding::failed(
+fn gh() -> Finding {
+    let asked = process::run_on_one_thread(async |_| {
+        Ok(gh_logged_in(&Settings::from_process()).await.ok())
+    });
+    match asked.ok().flatten() {
+        Some(true) => Finding::ok("gh", "logged in"),
+        Some(false) => Finding::failed("gh", "not logged in", "run `gh auth login`"),
+        None => Finding::failed(
             "gh",
             "not found, but the remote is at GitHub",
             "install GitHub's command line, https://cli.github.com",
