@@ -77,6 +77,9 @@ pub struct ToolOutcome {
     /// What the loop does after this call.
     #[serde(default, skip_serializing_if = "Then::is_go_on")]
     pub then: Then,
+    /// The number under which the files were saved as they were before this call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub saved: Option<u32>,
 }
 
 impl ToolOutcome {
@@ -88,6 +91,7 @@ impl ToolOutcome {
             text: text.into(),
             images: Vec::new(),
             then: Then::GoOn,
+            saved: None,
         }
     }
 
@@ -99,6 +103,7 @@ impl ToolOutcome {
             text: text.into(),
             images: Vec::new(),
             then: Then::GoOn,
+            saved: None,
         }
     }
 

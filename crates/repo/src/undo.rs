@@ -3,28 +3,37 @@
 //!
 //! Saved is every file that git does not ignore, untracked ones too, as its bytes
 //! are on disk: no filter and no line-end rule of the repository plays a part. A
-//! save costs a walk over the files, and nothing more when none has changed; one git
-//! process otherwise, which is told the bytes and never looks at the files itself.
+//! save costs a walk over the files, and nothing more when none has changed. The first
+//! one is written by git, which is told the bytes and never looks at the files itself;
+//! later ones are a few objects that are written here.
 //!
 //! Not saved: ignored files, empty folders, owners, and rights but "executable".
+//!
+//! What is old goes in time, see [`prune`].
 
 mod files;
+mod prune;
 mod restore;
+mod store;
 mod stream;
+mod trees;
+mod write;
 
 use std::{
+    ffi::OsString,
     fs,
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
     sync::Arc,
 };
 
-use butler_protocol::{CommitSha, fault};
+use butler_protocol::CommitSha;
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
-use crate::{Error, Git, Result, Saved, git::path_of, refs::save, repo::resolve};
-use files::{Change, Files};
+use crate::{Error, Git, Result, Saved, git::path_of, refs::save};
+use files::Files;
+use trees::Trees;
 
 /// The line of a saved commit that says which folder it is of.
 const FOLDER: &str = "CodeButler-Folder: ";
@@ -43,13 +52,16 @@ struct Last {
     saved: Saved,
     files: Files,
     tracked: Tracked,
+    /// Where the next save can be written without git.
+    trees: Option<Trees>,
 }
 
 /// What git tracks, and by which index.
 #[derive(Debug, Clone)]
 struct Tracked {
     index: Option<(u64, u64, i64, i64)>,
-    paths: Arc<Vec<PathBuf>>,
+    /// In the order of their bytes.
+    paths: Arc<Vec<OsString>>,
 }
 
 /// A saved state, as people choose it.
@@ -74,6 +86,8 @@ pub struct Restored {
     pub written: usize,
     /// Files that were not there then, and went.
     pub removed: usize,
+    /// The number under which the files were saved as they were before.
+    pub before: u64,
 }
 
 impl Undo {
@@ -110,11 +124,12 @@ impl Undo {
         if last.is_some() && changes.is_empty() {
             return Ok(None);
         }
-        let saved = self.write(why, last.as_ref(), changes, cancel).await?;
+        let (saved, trees) = self.write(why, last.as_mut(), changes, cancel).await?;
         *last = Some(Last {
             saved: saved.clone(),
             files: now,
             tracked,
+            trees,
         });
         Ok(Some(saved))
     }
@@ -133,14 +148,16 @@ impl Undo {
         let output = self.git.call(["ls-files", "-z", "--cached"]);
         let output = output.run(cancel).await?;
         let paths = output.fields().map(path_of);
-        let own = paths.filter_map(|path| Some(path.strip_prefix(&prefix).ok()?.to_owned()));
+        let own = paths.filter_map(|path| Some(path.strip_prefix(&prefix).ok()?.into()));
+        let mut own: Vec<OsString> = own.collect();
+        own.sort_unstable();
         Ok(Tracked {
             index,
-            paths: Arc::new(own.collect()),
+            paths: Arc::new(own),
         })
     }
 
-    async fn look(&self, tracked: Arc<Vec<PathBuf>>) -> Result<Files> {
+    async fn look(&self, tracked: Arc<Vec<OsString>>) -> Result<Files> {
         let root = self.root.clone();
         let looked = tokio::task::spawn_blocking(move || Files::below(&root, &tracked));
         looked.await.map_err(|_| Error::Cancelled {
@@ -148,48 +165,12 @@ impl Undo {
         })
     }
 
-    async fn write(
-        &self,
-        why: &str,
-        last: Option<&Last>,
-        changes: Vec<Change>,
-        cancel: &CancellationToken,
-    ) -> Result<Saved> {
-        let number = match last {
-            Some(last) => save::number(&last.saved.name),
-            None => save::newest(&self.git, &self.name, cancel).await?,
-        };
-        let name = format!("{}/{}/{}", save::SAVED, self.name, number + 1);
-        let from = match last {
-            Some(last) => Some(last.saved.commit.clone()),
-            None => resolve(&self.git, "HEAD").await?,
-        };
-        let head = stream::Head {
-            name: &name,
-            message: format!("saved: {why}\n\n{FOLDER}{}\n", self.root.display()),
-            from: from.as_ref(),
-            whole: last.is_none(),
-        };
-        let root = self.root.clone();
-        let text = head.text();
-        let told = tokio::task::spawn_blocking(move || stream::tell(text, &root, &changes));
-        let told = told.await.map_err(|_| Error::Cancelled {
-            what: "reading the files".to_owned(),
-        })??;
-        fault("repo.before-undo-save");
-        let import = self
-            .git
-            .call(["fast-import", "--quiet", "--done", "--force"]);
-        let imported = import.input(told).run(cancel).await?;
-        fault("repo.after-undo-save");
-        let commit = imported.text();
-        if commit.len() < 40 {
-            return Err(imported.unreadable());
-        }
-        Ok(Saved {
-            name,
-            commit: CommitSha::new(commit),
-        })
+    /// The number of the last save, which holds the files as they were when
+    /// [`save`](Self::save) was called last.
+    pub async fn newest(&self) -> Option<u32> {
+        let last = self.last.lock().await;
+        let number = save::number(&last.as_ref()?.saved.name);
+        u32::try_from(number).ok()
     }
 
     /// All saved states of this clone and its worktrees, newest first.
@@ -197,17 +178,7 @@ impl Undo {
     /// # Errors
     /// When git fails.
     pub async fn list(&self, cancel: &CancellationToken) -> Result<Vec<SavedFiles>> {
-        let format = "--format=%(objectname)%00%(refname)%00%(committerdate:unix)%00%(contents)%00";
-        let output = self
-            .git
-            .call(["for-each-ref", "--sort=-committerdate", format, save::SAVED])
-            .run(cancel)
-            .await?;
-        let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        let fields: Vec<&str> = text.split('\0').collect();
-        let mut found: Vec<SavedFiles> = fields.chunks_exact(4).filter_map(saved_files).collect();
-        found.sort_by_key(|saved| std::cmp::Reverse((saved.at, save::number(&saved.name))));
-        Ok(found)
+        list(&self.git, cancel).await
     }
 
     /// Brings the files back as they were; what is there now is saved first.
@@ -232,8 +203,24 @@ impl Undo {
         let restored =
             restore::from(&self.git, &self.root, &now.commit, &saved.commit, cancel).await;
         *self.last.lock().await = None;
-        restored
+        Ok(Restored {
+            before: save::number(&now.name),
+            ..restored?
+        })
     }
+}
+
+async fn list(git: &Git, cancel: &CancellationToken) -> Result<Vec<SavedFiles>> {
+    let format = "--format=%(objectname)%00%(refname)%00%(committerdate:unix)%00%(contents)%00";
+    let output = git
+        .call(["for-each-ref", "--sort=-committerdate", format, save::SAVED])
+        .run(cancel)
+        .await?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let fields: Vec<&str> = text.split('\0').collect();
+    let mut found: Vec<SavedFiles> = fields.chunks_exact(4).filter_map(saved_files).collect();
+    found.sort_by_key(|saved| std::cmp::Reverse((saved.at, save::number(&saved.name))));
+    Ok(found)
 }
 
 fn saved_files(fields: &[&str]) -> Option<SavedFiles> {

@@ -1,11 +1,11 @@
 //! What a person can always do: have the merge put before them again, hold it,
-//! try it again, put the thread away. Carried out by the runtime; no model is asked.
+//! try it again, put the thread away, bring files back. Carried out by the runtime; no model is asked.
 
 use std::sync::Arc;
 
 use butler_policy::Duty;
 use butler_protocol::{CallId, DecisionKind, PersonAct, PrNumber, Remark, Role, Subject};
-use butler_repo::{Error, PullRequest, knowledge_branch, short_of, tree_of};
+use butler_repo::{Error, PullRequest, Undo, knowledge_branch, short_of, tree_of};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
@@ -47,7 +47,7 @@ pub fn way_on() -> Vec<(String, &'static str)> {
         // Closing is decided on the card, as merging is.
         (PersonAct::Merge, "Close"),
     ];
-    let button = |(act, label): (PersonAct, _)| (format!("{BUTTON}{}", act.as_str()), label);
+    let button = |(act, label): (PersonAct, _)| (format!("{BUTTON}{act}"), label);
     buttons.map(button).to_vec()
 }
 
@@ -76,11 +76,12 @@ pub async fn carry_out(
             )
             .await
         }
+        PersonAct::Undo(number) => undo(&context, &asked, number, &cancel).await,
     };
     match outcome {
         Ok(()) => Done::Acted(ack),
         Err(AgentError::Repo(error)) if !matches!(error, Error::Cancelled { .. }) => {
-            warn!(%error, what = asked.what.as_str(), "a person's word could not be carried out");
+            warn!(%error, what = %asked.what, "a person's word could not be carried out");
             let text = "That did not work just now: git or the forge does not answer as it should. The log says more; say it again in a moment.";
             match say(&context, &asked, "failed", text).await {
                 Ok(()) => Done::Acted(ack),
@@ -206,6 +207,38 @@ async fn try_again(
             .await
         }
     }
+}
+
+/// Brings the files of the worktree back, once nobody works in it.
+async fn undo(
+    context: &ThreadContext,
+    asked: &Asked,
+    number: u32,
+    cancel: &CancellationToken,
+) -> Result<(), AgentError> {
+    let worktree = context.agent.repo.find(&context.thread).await?;
+    let Some(worktree) = worktree else {
+        let text = "This thread has no files of its own right now, so there is nothing to undo.";
+        return say(context, asked, "no-files", text).await;
+    };
+    let _alone = worktree.lock().await?;
+    let Some(undo) = Undo::of(&worktree.path, worktree.short()) else {
+        let text = "Git keeps no history of this thread's files, so nothing was saved.";
+        return say(context, asked, "no-history", text).await;
+    };
+    let name = format!("{}/{number}", worktree.short());
+    let saved = undo.list(cancel).await?;
+    let Some(wanted) = saved.iter().find(|one| one.name == name) else {
+        let text = format!("Nothing is saved here as {number} (any more); nothing was changed.");
+        return say(context, asked, "not-saved", &text).await;
+    };
+    let restored = undo.restore(wanted, cancel).await?;
+    let text = format!(
+        "The files are as they were {}: {} written, {} removed, as {} asked. What was there is \
+         saved too, as {}.",
+        wanted.why, restored.written, restored.removed, asked.name, restored.before
+    );
+    say(context, asked, "undone", &text).await
 }
 
 async fn say(

@@ -1,8 +1,8 @@
 //! Worktrees that nobody works in any more. A thread that was silent for two days
 //! is asked; a day later its worktree is put to sleep. Everything in it is saved,
 //! and any message in the thread that needs it brings it back: nothing is deleted
-//! here. What a closed thread left on the disk is packed when it is old. Only the
-//! PM's process looks, at its start and every few hours.
+//! here. What a closed thread left on the disk is packed when it is old, and old saves
+//! for an undo go. Only the PM's process looks, at its start and every few hours.
 
 use std::{
     path::Path,
@@ -115,6 +115,11 @@ async fn round(agent: &Arc<Agent>, cancel: &CancellationToken) -> Duration {
         }
     };
     pack(agent, &worktrees).await;
+    match agent.repo.prune_saved(now_ms() / 1000, cancel).await {
+        Ok(0) => {}
+        Ok(count) => info!(count, "old saves of files are gone"),
+        Err(error) => warn!(%error, "old saves of files could not be looked at"),
+    }
     let threads = ThreadDir::list(&agent.threads()).unwrap_or_default();
     let mut pause = ROUND;
     for worktree in worktrees {

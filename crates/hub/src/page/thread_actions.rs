@@ -14,22 +14,23 @@ pub(super) fn buttons(view: &ThreadView, here: bool) -> Markup {
         @if here {
             section.decisions aria-label="Act on this thread" {
                 @if waits {
-                    (word(&view.thread, "merge", "Merge…"))
-                    (word(&view.thread, "hold", "Hold"))
-                    (word(&view.thread, "close", "Close…"))
+                    (word(&view.thread, "merge", "Merge…", ""))
+                    (word(&view.thread, "hold", "Hold", ""))
+                    (word(&view.thread, "close", "Close…", ""))
                 }
-                (word(&view.thread, "archive", "Archive"))
+                (word(&view.thread, "archive", "Archive", ""))
             }
         }
     }
 }
 
-fn word(thread: &ThreadId, word: &str, label: &str) -> Markup {
+/// A button that says a word in a thread.
+pub(super) fn word(thread: &ThreadId, word: &str, label: &str, title: &str) -> Markup {
     html! {
         form.act method="post" action={ "/c/" (thread.channel) "/say" } enctype="multipart/form-data" {
             input type="hidden" name="thread_ts" value=(thread.root);
             input type="hidden" name="text" value=(word);
-            button type="submit" { (label) }
+            button type="submit" title=[(!title.is_empty()).then_some(title)] { (label) }
         }
     }
 }

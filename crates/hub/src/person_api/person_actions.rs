@@ -89,7 +89,7 @@ pub(crate) async fn say(
                 && let Some(act) = thread_actions::meant(tx.db(), &words)?
             {
                 draft.stamp = StampKind::Act;
-                draft.reference = Some(act.as_str().to_owned());
+                draft.reference = Some(act.to_string());
                 draft.to = vec![act.role()];
             }
             let said = message::write(tx, draft)?;

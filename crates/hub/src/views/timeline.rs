@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use butler_protocol::{
     CallId, Choice, DecisionKind, Ending, Entry, HandOver, HandOverKind, MessageTs, Receipt,
-    Record, RequestId, Role, Speaker, Usd, UserId, Waiting,
+    Record, RequestId, Role, Speaker, ToolOutcome, Usd, UserId, Waiting,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -65,6 +65,9 @@ pub(crate) enum What {
         output: Option<String>,
         ok: Option<bool>,
         took_ms: Option<i64>,
+        /// The number under which the files were saved before it.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        saved: Option<u32>,
     },
     /// A hand-over reached the role.
     HandedOver {
@@ -179,7 +182,7 @@ impl Teller {
             record @ Record::Assistant { .. } => return self.turn(at, role, record),
             Record::ToolIntent { call, tool, .. } => return self.call(at, role, call, tool),
             Record::ToolResult { call, outcome } => {
-                return self.result(at, role, &call, outcome.ok, outcome.text);
+                return self.result(at, role, &call, outcome);
             }
             Record::Settled { cost, .. } => return self.pay(role, cost),
             Record::DecisionAsked { request, kind, .. } => What::Asked { request, kind },
@@ -260,13 +263,14 @@ impl Teller {
             output: None,
             ok: None,
             took_ms: None,
+            saved: None,
         };
         let index = self.add(at, role, what);
         self.open_calls.insert(call, index);
     }
 
     /// A result without an intent is a call that was refused before it ran.
-    fn result(&mut self, at: i64, role: Role, call: &CallId, good: bool, text: String) {
+    fn result(&mut self, at: i64, role: Role, call: &CallId, outcome: ToolOutcome) {
         if !self.open_calls.contains_key(call) {
             self.call(at, role, call.clone(), "refused call".to_owned());
         }
@@ -279,11 +283,13 @@ impl Teller {
             output,
             ok,
             took_ms,
+            saved,
             ..
         } = &mut moment.what
         {
-            *output = Some(text);
-            *ok = Some(good);
+            *output = Some(outcome.text);
+            *ok = Some(outcome.ok);
+            *saved = outcome.saved;
             *took_ms = Some((at - began).max(0));
         }
     }

@@ -1,7 +1,7 @@
 //! What a person can do to a thread at any time, card or no card. The hub stamps
 //! it on the person's own message; no role can write such a stamp.
 
-use std::str::FromStr;
+use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
@@ -19,29 +19,36 @@ pub enum PersonAct {
     TryAgain,
     /// Put the thread away; everything is kept.
     Archive,
+    /// Bring the files of the worktree back as they were when they were saved for
+    /// the so-manieth time.
+    Undo(u32),
 }
 
 impl PersonAct {
-    const ALL: [Self; 4] = [Self::Merge, Self::Hold, Self::TryAgain, Self::Archive];
-
-    /// The word in stamps and buttons.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Merge => "merge",
-            Self::Hold => "hold",
-            Self::TryAgain => "try-again",
-            Self::Archive => "archive",
-        }
-    }
+    const PLAIN: [Self; 4] = [Self::Merge, Self::Hold, Self::TryAgain, Self::Archive];
 
     /// The role whose process carries it out.
     #[must_use]
     pub const fn role(self) -> Role {
         match self {
             Self::Archive => Role::Pm,
+            // The one that works in the worktree, and so knows when nobody does.
+            Self::Undo(_) => Role::Coder,
             Self::Merge | Self::Hold | Self::TryAgain => Role::Lead,
         }
+    }
+}
+
+/// The word in stamps and buttons.
+impl fmt::Display for PersonAct {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Merge => "merge",
+            Self::Hold => "hold",
+            Self::TryAgain => "try-again",
+            Self::Archive => "archive",
+            Self::Undo(number) => return write!(f, "undo-{number}"),
+        })
     }
 }
 
@@ -49,11 +56,16 @@ impl FromStr for PersonAct {
     type Err = IdError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let mut all = Self::ALL.into_iter();
-        all.find(|act| act.as_str() == text).ok_or_else(|| IdError {
+        let number = text.strip_prefix("undo-").map(str::parse);
+        if let Some(Ok(number)) = number {
+            return Ok(Self::Undo(number));
+        }
+        let mut plain = Self::PLAIN.into_iter();
+        let plain = plain.find(|act| act.to_string() == text);
+        plain.ok_or_else(|| IdError {
             what: "act of a person",
             value: text.to_owned(),
-            expected: "merge, hold, try-again or archive",
+            expected: "merge, hold, try-again, archive or undo-<number>",
         })
     }
 }
@@ -64,9 +76,12 @@ mod tests {
 
     #[test]
     fn every_act_reads_back_and_nothing_else_is_one() {
-        for act in PersonAct::ALL {
-            assert_eq!(act.as_str().parse::<PersonAct>().unwrap(), act);
+        let undone = [PersonAct::Undo(0), PersonAct::Undo(u32::MAX)];
+        for act in PersonAct::PLAIN.into_iter().chain(undone) {
+            assert_eq!(act.to_string().parse::<PersonAct>().unwrap(), act);
         }
-        assert!("delete".parse::<PersonAct>().is_err());
+        for no in ["delete", "undo", "undo-", "undo--1", "undo-4294967296"] {
+            assert!(no.parse::<PersonAct>().is_err(), "{no}");
+        }
     }
 }

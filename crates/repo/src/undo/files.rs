@@ -2,7 +2,7 @@
 //! followed; what git ignores is left out unless it is tracked all the same.
 
 use std::{
-    collections::BTreeMap,
+    ffi::OsString,
     fs,
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
@@ -21,9 +21,10 @@ const FRESH: Duration = Duration::from_millis(50);
 /// The runtime's own, whatever the ignore rules say.
 const RUNTIME: [&str; 2] = [".codebutler/branches", ".codebutler/threads"];
 
-/// The files below a folder.
+/// The files below a folder, in the order of the bytes of their paths: to compare paths
+/// by their parts takes longer than all the rest.
 #[derive(Debug, Default)]
-pub(super) struct Files(BTreeMap<PathBuf, Stamp>);
+pub(super) struct Files(Vec<(OsString, Stamp)>);
 
 /// What changes with a file. Nothing of one that may change unseen.
 type Stamp = Option<(u64, u64, u32, i128, i128)>;
@@ -36,8 +37,8 @@ pub(super) enum Change {
 }
 
 impl Files {
-    /// Looks at every file below `root`, and at the `tracked` ones.
-    pub(super) fn below(root: &Path, tracked: &[PathBuf]) -> Self {
+    /// Looks at every file below `root`, and at the `tracked` ones, which are sorted.
+    pub(super) fn below(root: &Path, tracked: &[OsString]) -> Self {
         let fresh = SystemTime::now() - FRESH;
         let fresh = fresh
             .duration_since(UNIX_EPOCH)
@@ -58,46 +59,66 @@ impl Files {
                     && let Ok(path) = entry.path().strip_prefix(root)
                     && let Some(stamp) = stamp(entry.path(), fresh)
                 {
-                    own.0.push((path.to_owned(), stamp));
+                    own.0.push((path.as_os_str().to_owned(), stamp));
                 }
                 WalkState::Continue
             })
         });
-        let found = found.into_inner().unwrap_or_default();
-        let is_runtime = |path: &Path| RUNTIME.iter().any(|own| path.starts_with(own));
-        let found = found.into_iter().filter(|(path, _)| !is_runtime(path));
-        let mut files: BTreeMap<PathBuf, Stamp> = found.collect();
-        for path in tracked {
-            if !files.contains_key(path)
-                && !is_gits(path)
-                && is_reached(root, path)
-                && let Some(stamp) = stamp(&root.join(path), fresh)
-            {
-                files.insert(path.clone(), stamp);
-            }
+        let mut files = found.into_inner().unwrap_or_default();
+        let is_runtime = |path: &OsString| {
+            let path = Path::new(path);
+            RUNTIME.iter().any(|own| path.starts_with(own))
+        };
+        files.retain(|(path, _)| !is_runtime(path));
+        files.sort_unstable_by(|one, other| one.0.cmp(&other.0));
+        let missed = missed(&files, tracked).filter(|path| {
+            let path = Path::new(path);
+            !is_gits(path) && is_reached(root, path)
+        });
+        let missed =
+            missed.filter_map(|path| Some((path.clone(), stamp(&root.join(path), fresh)?)));
+        let missed: Vec<_> = missed.collect();
+        if !missed.is_empty() {
+            files.extend(missed);
+            files.sort_unstable_by(|one, other| one.0.cmp(&other.0));
         }
         Self(files)
     }
 
     /// What is not as it was then; everything, when there is no then.
     pub(super) fn since(&self, before: Option<&Self>) -> Vec<Change> {
-        let known = |path: &PathBuf| before.and_then(|before| before.0.get(path));
-        let there = self
-            .0
-            .iter()
-            .filter(|(path, stamp)| stamp.is_none() || known(path) != Some(stamp));
-        let there = there.map(|(path, _)| Change::There(path.clone()));
-        let gone = before.into_iter().flat_map(|before| before.0.keys());
-        let gone = gone.filter(|path| !self.0.contains_key(*path));
+        let mut then = before.map_or(&[][..], |before| &before.0).iter().peekable();
+        let (mut gone, mut there) = (Vec::new(), Vec::new());
+        for (path, stamp) in &self.0 {
+            while let Some((old, _)) = then.next_if(|(old, _)| old < path) {
+                gone.push(Change::Gone(old.into()));
+            }
+            let known = then.next_if(|(old, _)| old == path);
+            if stamp.is_none() || known.map(|(_, stamp)| stamp) != Some(stamp) {
+                there.push(Change::There(path.into()));
+            }
+        }
+        gone.extend(then.map(|(old, _)| Change::Gone(old.into())));
         // A file that became a folder goes before what is in the folder comes.
-        gone.map(|path| Change::Gone(path.clone()))
-            .chain(there)
-            .collect()
+        gone.append(&mut there);
+        gone
     }
 }
 
+/// Those of two sorted lists that are only in the second.
+fn missed<'a>(
+    files: &[(OsString, Stamp)],
+    tracked: &'a [OsString],
+) -> impl Iterator<Item = &'a OsString> {
+    let mut files = files.iter().peekable();
+    tracked.iter().filter(move |path| {
+        while files.next_if(|(file, _)| file < *path).is_some() {}
+        files.peek().is_none_or(|(file, _)| file != *path)
+    })
+}
+
 /// What one thread found, handed over when it is done.
-struct Batch<'a>(Vec<(PathBuf, Stamp)>, &'a Mutex<Vec<(PathBuf, Stamp)>>);
+struct Batch<'a>(Vec<(OsString, Stamp)>, &'a Mutex<Vec<(OsString, Stamp)>>);
 
 impl Drop for Batch<'_> {
     fn drop(&mut self) {

@@ -60,6 +60,7 @@ pub(super) async fn from(
         Ok(Restored {
             written: files.len(),
             removed: gone.len(),
+            ..Restored::default()
         })
     });
     written.await.map_err(|_| Error::Cancelled {

@@ -13,20 +13,22 @@ use super::{files::Change, is_gits};
 use crate::{Error, Result};
 
 /// Who it is by: nobody whose name would appear in a history.
-const COMMITTER: &str = "committer CodeButler <codebutler@localhost>";
+pub(super) const COMMITTER: &str = "committer CodeButler <codebutler@localhost>";
 
 /// The beginning of the commit.
 pub(super) struct Head<'a> {
     pub(super) name: &'a str,
     pub(super) message: String,
     pub(super) from: Option<&'a CommitSha>,
+    /// When, in seconds since 1970.
+    pub(super) at: i64,
     /// All files follow, not only those that differ from its parent's.
     pub(super) whole: bool,
 }
 
 impl Head<'_> {
     pub(super) fn text(&self) -> Vec<u8> {
-        let now = jiff::Timestamp::now().as_second();
+        let now = self.at;
         let (name, message) = (self.name, &self.message);
         let mut text = format!(
             "commit {name}\nmark :1\n{COMMITTER} {now} +0000\ndata {}\n{message}\n",
@@ -72,7 +74,8 @@ pub(super) fn tell(mut text: Vec<u8>, root: &Path, changes: &[Change]) -> Result
     Ok(text)
 }
 
-fn read(path: &Path) -> io::Result<(&'static str, Vec<u8>)> {
+/// A file as git keeps it: mode and bytes.
+pub(super) fn read(path: &Path) -> io::Result<(&'static str, Vec<u8>)> {
     let found = fs::symlink_metadata(path)?;
     if found.is_symlink() {
         let target = fs::read_link(path)?;

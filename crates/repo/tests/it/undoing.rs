@@ -237,3 +237,137 @@ async fn a_subfolder_and_a_linked_worktree_are_saved_by_themselves() {
     fs::create_dir(nowhere.path().join(".git")).unwrap();
     assert!(Undo::of(nowhere.path(), "exec").is_none());
 }
+
+/// An undo at the command line and whatever moves a branch save under the same name
+/// while a team works.
+#[tokio::test]
+async fn what_somebody_else_saved_meanwhile_is_never_overwritten() {
+    let scratch = workshop();
+    let root = scratch.root().canonicalize().unwrap();
+    let (team, person) = (Undo::of(&root, "x").unwrap(), Undo::of(&root, "x").unwrap());
+    team.save("team 1", &go()).await.unwrap().unwrap();
+    put(&root, "src/main.rs", "the person's\n");
+    let persons = person.save("person", &go()).await.unwrap().unwrap();
+    put(&root, "src/main.rs", "the team's\n");
+    let teams = team.save("team 2", &go()).await.unwrap().unwrap();
+    assert_ne!(persons.name, teams.name);
+    assert_eq!(team.newest().await, Some(3));
+    for (saved, text) in [(&persons, "the person's"), (&teams, "the team's")] {
+        let held = git(&root, &["rev-parse", &saved.name]);
+        assert_eq!(held, saved.commit.as_str());
+        assert_eq!(git(&root, &["show", &format!("{held}:src/main.rs")]), text);
+    }
+}
+
+#[tokio::test]
+async fn old_saves_go_and_the_newest_stay() {
+    let scratch = workshop();
+    let root = scratch.root().canonicalize().unwrap();
+    let repo = open(&scratch).await;
+    let worktree = repo.create(&thread(1), "x", &go()).await.unwrap();
+    let undo = Undo::of(&root, "exec").unwrap();
+    for number in 0..23 {
+        put(&root, "src/main.rs", &format!("{number}\n"));
+        undo.save(&format!("save {number}"), &go())
+            .await
+            .unwrap()
+            .unwrap();
+    }
+    let of_worktree = Undo::of(&worktree.path, worktree.short()).unwrap();
+    of_worktree.save("there", &go()).await.unwrap().unwrap();
+    // Not a save for an undo, so not to be pruned.
+    git(
+        &root,
+        &["update-ref", "refs/codebutler/saved/asleep/1", "HEAD"],
+    );
+    let now = jiff::Timestamp::now().as_second();
+    assert_eq!(
+        repo.prune_saved(now, &go()).await.unwrap(),
+        0,
+        "all are young"
+    );
+    let later = now + 15 * 24 * 60 * 60;
+    assert_eq!(repo.prune_saved(later, &go()).await.unwrap(), 3);
+    let left = undo.list(&go()).await.unwrap();
+    assert!(
+        left.iter()
+            .all(|one| !["exec/1", "exec/2", "exec/3"].contains(&one.name.as_str()))
+    );
+    assert_eq!(left.len(), 21);
+    // The oldest that is left still comes back whole.
+    let oldest = left.iter().find(|one| one.name == "exec/4").unwrap();
+    undo.restore(oldest, &go()).await.unwrap();
+    assert_eq!(fs::read_to_string(root.join("src/main.rs")).unwrap(), "3\n");
+    // What was there before that undo was saved too, so one more is too many; and of a
+    // folder that is gone nothing stays.
+    fs::remove_dir_all(&worktree.path).unwrap();
+    assert_eq!(repo.prune_saved(later, &go()).await.unwrap(), 2);
+    let left = undo.list(&go()).await.unwrap();
+    let oldest = left.last().map(|one| one.name.as_str());
+    assert_eq!((left.len(), oldest), (20, Some("exec/5")));
+    git(&root, &["rev-parse", "refs/codebutler/saved/asleep/1"]);
+}
+
+/// Saves after the first one are written without git, so git is asked whether they are
+/// sound, and whether they hold what is there.
+#[tokio::test]
+async fn what_is_written_without_git_is_what_git_would_write() {
+    let scratch = workshop();
+    let root = scratch.root().canonicalize().unwrap();
+    let undo = Undo::of(&root, "exec").unwrap();
+    undo.save("first", &go()).await.unwrap().unwrap();
+    let steps = [
+        "echo 1 > src/main.rs",
+        "rm -r src; echo 'now a file' > src",
+        "rm src; mkdir -p src/a src/a.b src/a-b; echo x | tee src/a/x src/a.b/x src/a-b/x src/a0",
+        "chmod +x src/a0; ln -s a0 src/link; rm src/a/x",
+        "mkdir -p deep/1/2/3/4; echo y > deep/1/2/3/4/y; mv src elsewhere",
+        "rm -r deep elsewhere; printf 'a\\nb' > \"$(printf 'odd\\nname')\"; : > empty",
+        "cp notes.txt again.txt",
+    ];
+    let mut saves = Vec::new();
+    for step in steps {
+        sh(&root, step);
+        let saved = undo.save(step, &go()).await.unwrap().unwrap();
+        saves.push((saved.name.clone(), snapshot(&root)));
+        let tree = git(&root, &["rev-parse", &format!("{}^{{tree}}", saved.commit)]);
+        let listed = git(&root, &["ls-tree", "-r", "--name-only", "-z", &tree]);
+        let held = listed.split('\0').filter(|name| !name.is_empty()).count();
+        let there = snapshot(&root).len();
+        assert_eq!(held, there, "{step}: {listed}");
+    }
+    let sound = Command::new("git")
+        .args(["fsck", "--strict", "--no-dangling"])
+        .current_dir(&root)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&sound.stderr);
+    assert!(sound.status.success() && !said.contains("error"), "{said}");
+    // Every one of them comes back byte for byte.
+    for (name, then) in saves.iter().rev() {
+        let all = undo.list(&go()).await.unwrap();
+        let short = name.strip_prefix("refs/codebutler/saved/").unwrap();
+        let wanted = all.iter().find(|one| one.name == short).unwrap();
+        undo.restore(wanted, &go()).await.unwrap();
+        assert_eq!(snapshot(&root), *then, "{name}");
+    }
+}
+
+/// A clone that names its objects otherwise: git writes all of it.
+#[tokio::test]
+async fn a_store_of_another_kind_is_left_to_git() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().canonicalize().unwrap();
+    git(&root, &["init", "--quiet", "--object-format=sha256", "."]);
+    put(&root, "a", "1\n");
+    let undo = Undo::of(&root, "exec").unwrap();
+    for text in ["2\n", "3\n", "4\n"] {
+        undo.save("before", &go()).await.unwrap().unwrap();
+        put(&root, "a", text);
+    }
+    let saved = undo.list(&go()).await.unwrap();
+    assert!(saved.iter().all(|one| one.commit.as_str().len() == 64));
+    let first = saved.iter().find(|one| one.name == "exec/1").unwrap();
+    undo.restore(first, &go()).await.unwrap();
+    assert_eq!(fs::read_to_string(root.join("a")).unwrap(), "1\n");
+}

@@ -96,12 +96,14 @@ impl Executor {
                 Err(outcome) => return outcome,
             };
             let own = context.for_call();
-            if let Err(outcome) = save_first(call, &permit, &own).await {
-                return outcome;
-            }
+            let saved = match save_first(call, &permit, &own).await {
+                Ok(saved) => saved,
+                Err(outcome) => return outcome,
+            };
             let deadline = tool.deadline(&input);
             let mut outcome =
                 supervise(tool, deadline, &own, tool.run(&permit, &input, &own)).await;
+            outcome.saved = saved;
             let Some(spec) = self.registry.spec(&call.name) else {
                 return outcome;
             };
@@ -207,29 +209,29 @@ impl Executor {
 /// Tools that can delete or overwrite files of the worktree.
 const CHANGING: [&str; 4] = ["Bash", "Write", "Edit", "RunChecks"];
 
-/// Saves the files before a call that may lose some. What cannot be saved is not
-/// put at risk.
+/// Saves the files before a call that may lose some; under which number they are.
+/// What cannot be saved is not put at risk.
 async fn save_first(
     call: &ToolCall,
     permit: &Permit,
     context: &ToolContext,
-) -> Result<(), ToolOutcome> {
+) -> Result<Option<u32>, ToolOutcome> {
     let Some(undo) = context.undo() else {
         if permit.must_save() {
             let text = "not run: the files cannot be saved here, so it could not be undone";
             return Err(ToolOutcome::error(text));
         }
-        return Ok(());
+        return Ok(None);
     };
     if permit.tier() == Tier::Read || !CHANGING.contains(&call.name.as_str()) {
-        return Ok(());
+        return Ok(None);
     }
     let about = ["command", "path", "file_path"];
     let about = about.iter().find_map(|name| call.arguments[*name].as_str());
     let about: String = about.unwrap_or_default().chars().take(80).collect();
     let why = format!("before {} {}", call.name, about.replace('\n', " "));
     match undo.save(why.trim(), context.cancel()).await {
-        Ok(_) => Ok(()),
+        Ok(_) => Ok(undo.newest().await),
         Err(error) => {
             tracing::error!(%error, "the files could not be saved before a call");
             Err(ToolOutcome::error(format!(

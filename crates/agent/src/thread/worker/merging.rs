@@ -20,7 +20,7 @@ impl Worker {
         match asked.what {
             PersonAct::Hold => self.withdraw_merge().await?,
             PersonAct::TryAgain => self.end_wait(),
-            PersonAct::Merge | PersonAct::Archive => {}
+            PersonAct::Merge | PersonAct::Archive | PersonAct::Undo(_) => {}
         }
         let cancel = self.process.clone();
         // A person's own act; a stop comes behind it, and must not hold up its answer.

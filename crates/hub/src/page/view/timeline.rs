@@ -11,7 +11,7 @@ use crate::page::{
         blocks, code, message, plan,
         text::{self, Names},
     },
-    status,
+    status, thread_actions,
     view::thread::{self, Tab},
 };
 use crate::{
@@ -77,9 +77,27 @@ pub(crate) fn parts(view: &TimelineView) -> Markup {
             @for (index, moment) in view.moments.iter().enumerate().skip(hidden) {
                 li #{ "t" (index) } .(class(&moment.what)) {
                     div.when { (message::time_ms(moment.at_ms)) }
-                    div.what { (told(moment, index, &view.names)) }
+                    div.what { (told(moment, index, &view.names)) (undo(view, moment)) }
                 }
             }
+        }
+    }
+}
+
+/// The way back to the files as they were before a call. It says the word that could
+/// be typed.
+fn undo(view: &TimelineView, moment: &Moment) -> Markup {
+    let What::Tool {
+        saved: Some(number),
+        ..
+    } = moment.what
+    else {
+        return Markup::default();
+    };
+    html! {
+        @if view.around.slack.is_none() {
+            (thread_actions::word(&view.thread, &format!("undo {number}"), "Undo",
+                "Bring the files back as they were before this call"))
         }
     }
 }

@@ -1,5 +1,5 @@
 //! Words by which a person acts on a thread itself when no card is open: merge,
-//! close, hold, resume, archive. The word goes to the role that carries it out,
+//! close, hold, resume, archive, undo. The word goes to the role that carries it out,
 //! as a stamp that only the hub can make; models do not read it.
 
 use butler_policy::{Word, meanings};
@@ -27,6 +27,10 @@ pub(crate) fn meant(db: &Db, said: &Said<'_>) -> Result<Option<PersonAct>, Troub
         return Ok(Some(PersonAct::Archive));
     }
     let plain = said.text.trim().trim_end_matches(['.', '!']).to_lowercase();
+    let number = plain.strip_prefix("undo ").map(|rest| rest.trim().parse());
+    if let Some(Ok(number)) = number {
+        return Ok(Some(PersonAct::Undo(number)));
+    }
     let goes_on = GO_ON.contains(&plain.as_str());
     let about = [Word::Merge, Word::Close, Word::Hold];
     if !goes_on && !words.iter().any(|word| about.contains(word)) {

@@ -175,7 +175,7 @@ pub(crate) fn said(
         && let Some(act) = thread_actions::meant(tx.db(), &words)?
     {
         entry.stamp = StampKind::Act;
-        entry.reference = Some(act.as_str().to_owned());
+        entry.reference = Some(act.to_string());
         entry.to = vec![act.role()];
     }
     message::record(tx, entry)?;

@@ -1,0 +1,113 @@
+//! Puts single objects and a name into the clone's own store, as git itself does: for
+//! a save that is made before every other command a process is too slow.
+//!
+//! Only where the clone keeps objects and refs in the usual way; everywhere else git
+//! does it.
+
+use std::{
+    fs,
+    io::{self, Write},
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+    time::SystemTime,
+};
+
+use flate2::{Compression, write::ZlibEncoder};
+use sha1::{Digest, Sha1};
+
+/// The name of an object.
+pub(super) type Id = [u8; 20];
+
+/// Config that says that objects or refs are kept in another way.
+const UNUSUAL: [&str; 3] = ["objectformat", "refstorage", "compatobjectformat"];
+
+/// The store of a clone.
+#[derive(Debug, Clone)]
+pub(super) struct Store {
+    common: PathBuf,
+}
+
+impl Store {
+    /// Nothing where this is not the usual store.
+    pub(super) fn of(common: &Path) -> Option<Self> {
+        let config = fs::read_to_string(common.join("config")).ok()?;
+        let config = config.to_ascii_lowercase();
+        let usual = !UNUSUAL.iter().any(|key| config.contains(key));
+        usual.then(|| Self {
+            common: common.to_owned(),
+        })
+    }
+
+    /// Keeps an object, unless it is there.
+    pub(super) fn put(&self, kind: &str, content: &[u8]) -> io::Result<Id> {
+        let head = format!("{kind} {}\0", content.len());
+        let mut sum = Sha1::new();
+        sum.update(head.as_bytes());
+        sum.update(content);
+        let id: Id = sum.finalize().into();
+        let text = hex(&id);
+        let folder = self.common.join("objects").join(&text[..2]);
+        let place = folder.join(&text[2..]);
+        // Git deletes what is old and unused, so what is used again must look young.
+        if fs::File::open(&place).is_ok_and(|file| file.set_modified(SystemTime::now()).is_ok()) {
+            return Ok(id);
+        }
+        fs::create_dir_all(&folder)?;
+        // A name by which git knows what a crash left behind.
+        let file = tempfile::Builder::new()
+            .prefix("tmp_obj_")
+            .permissions(fs::Permissions::from_mode(0o444))
+            .tempfile_in(&folder)?;
+        let mut packed = ZlibEncoder::new(&file, Compression::fast());
+        packed.write_all(head.as_bytes())?;
+        packed.write_all(content)?;
+        packed.finish()?;
+        file.persist(&place)?;
+        Ok(id)
+    }
+
+    /// Whether nothing has this name.
+    pub(super) fn is_free(&self, name: &str) -> bool {
+        let packed = fs::read(self.common.join("packed-refs")).unwrap_or_default();
+        let line = format!(" {name}\n");
+        !self.common.join(name).exists()
+            && !packed.windows(line.len()).any(|one| one == line.as_bytes())
+    }
+
+    /// Gives an object a name that nothing has yet.
+    pub(super) fn name(&self, name: &str, id: &Id) -> io::Result<()> {
+        let place = self.common.join(name);
+        let lock = self.common.join(format!("{name}.lock"));
+        if let Some(folder) = place.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        let mut file = fs::File::create_new(&lock)?;
+        let written = if self.is_free(name) {
+            let line = format!("{}\n", hex(id));
+            file.write_all(line.as_bytes())
+                .and_then(|()| fs::rename(&lock, &place))
+        } else {
+            Err(io::ErrorKind::AlreadyExists.into())
+        };
+        if written.is_err() {
+            let _ = fs::remove_file(&lock);
+        }
+        written
+    }
+}
+
+pub(super) fn hex(id: &Id) -> String {
+    id.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+pub(super) fn of_hex(text: &str) -> Option<Id> {
+    let mut id = [0; 20];
+    let digits = text.as_bytes();
+    if digits.len() != 40 {
+        return None;
+    }
+    for (byte, pair) in id.iter_mut().zip(digits.chunks_exact(2)) {
+        *byte = u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()?;
+    }
+    Some(id)
+}
