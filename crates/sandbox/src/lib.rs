@@ -39,7 +39,7 @@ pub use command::{Command, Ended, Exit, Stdin, shell, shell_with};
 pub use env::{HOME, TMP, scrubbed_env};
 pub use error::SandboxError;
 pub use helper::helper_main;
-pub use process::helper_pool::end_helpers;
+pub use process::{cgroup::kernel_keeps_limits, helper_pool::end_helpers};
 pub use profile::{Limits, Network, Profile};
 pub use sandbox::{Sandbox, Strength};
 pub use self_test::SelfTest;

@@ -27,6 +27,9 @@ pub(crate) const VERSION: u32 = 6;
 /// The word behind `__sandbox` that makes a helper wait for messages.
 pub(crate) const HELPER_POOL: &str = "helper-pool";
 
+/// The word that makes it play a kernel that has less.
+pub(crate) const WEAKER: &str = "weaker";
+
 /// What the helper is to do: one JSON line each.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -177,6 +177,9 @@ fn the_sandbox_attacks_itself_and_says_how_it_went() {
     let run = Scratch::new().run(&["doctor", "--json"]);
     assert_eq!(level(&run.out, "sandbox"), "ok", "{run:?}");
     assert!(run.out.contains("attacks refused"), "{run:?}");
+    assert_eq!(level(&run.out, "limits"), "ok", "{run:?}");
+    let told = ["in a control group", "the kernel keeps none: "];
+    assert!(told.iter().any(|words| run.out.contains(words)), "{run:?}");
 }
 
 /// What agents cannot start without is asked the way they ask it.

@@ -33,6 +33,8 @@ struct Stage<'a> {
     /// Whether the person has agreed to what the configuration asks for.
     agreed: bool,
     slack: Option<(SlackStandIn, String)>,
+    /// What the kernel lacks.
+    without: Option<&'static str>,
 }
 
 impl Stage<'_> {
@@ -50,6 +52,7 @@ impl Stage<'_> {
             on_github: false,
             agreed: true,
             slack: None,
+            without: None,
         }
     }
 }
@@ -172,6 +175,13 @@ impl Team {
         Self::open(stage).await.0
     }
 
+    /// The same on a kernel that has less.
+    pub(crate) async fn start_without(missing: &'static str, scenario: &str) -> Self {
+        let mut stage = Stage::new(scenario);
+        stage.without = Some(missing);
+        Self::open(stage).await.0
+    }
+
     async fn open(stage: Stage<'_>) -> (Self, Option<GitHub>) {
         let Stage {
             scenarios,
@@ -182,6 +192,7 @@ impl Team {
             mut variables,
             on_github,
             agreed,
+            without,
         } = stage;
         let _ = rustls::crypto::ring::default_provider().install_default();
         let any = ([127, 0, 0, 1], 0).into();
@@ -197,7 +208,7 @@ impl Team {
         }
         let github = on_github.then(|| GitHub::serve(&scratch));
         variables.extend(github.iter().flat_map(GitHub::variables));
-        let (up, hub) = start_up(&scratch, variables);
+        let (up, hub) = start_up(&scratch, variables, without);
         let tokens = tokens(&scratch);
         let team = Self {
             scratch,
@@ -233,6 +244,19 @@ impl Team {
         let url = format!("{}{path}", self.hub);
         let request = self.client.get(url).bearer_auth(&self.token);
         request.send().await.unwrap().text().await.unwrap()
+    }
+
+    /// Sends a form of the page, as a browser does.
+    pub(crate) async fn submit(&self, path: &str, fields: &[(&str, &str)]) {
+        let part = |(name, value): &(&str, &str)| {
+            format!("--b\r\nContent-Disposition: form-data; name=\"{name}\"\r\n\r\n{value}\r\n")
+        };
+        let body = fields.iter().map(part).collect::<String>() + "--b--\r\n";
+        let url = format!("{}{path}", self.hub);
+        let form = self.client.post(url).bearer_auth(&self.token).body(body);
+        let form = form.header("content-type", "multipart/form-data; boundary=b");
+        let answer = form.send().await.unwrap();
+        assert!(answer.status().is_success(), "{}", answer.status());
     }
 
     /// What hub and agents wrote.
@@ -414,9 +438,7 @@ impl Team {
 
     /// The logs of a thread whose names begin so.
     pub(crate) fn logs(&self, root: &str, prefix: &str) -> Vec<String> {
-        let folder = format!("{}-{}", self.channel, root.replace('.', "-"));
-        let threads = self.scratch.root().join(".codebutler/threads");
-        let all = fs::read_dir(threads.join(folder).join("conversations")).unwrap();
+        let all = fs::read_dir(self.conversations(root)).unwrap();
         let names = all
             .flatten()
             .map(|one| one.file_name().to_string_lossy().into_owned());
@@ -427,12 +449,22 @@ impl Team {
 
     /// The conversation log of a role in a thread.
     pub(crate) fn log(&self, root: &str, role: &str) -> String {
+        let file = self.conversations(root).join(format!("{role}.jsonl"));
+        fs::read_to_string(file).unwrap_or_default()
+    }
+
+    /// The logs of all questions that the Researcher was asked in a thread.
+    pub(crate) fn research_logs(&self, root: &str) -> String {
+        let names = self.logs(root, "researcher-").into_iter();
+        let folder = self.conversations(root);
+        let logs = names.map(|name| fs::read_to_string(folder.join(name)).unwrap());
+        logs.collect()
+    }
+
+    fn conversations(&self, root: &str) -> PathBuf {
         let folder = format!("{}-{}", self.channel, root.replace('.', "-"));
         let threads = self.scratch.root().join(".codebutler/threads");
-        let file = threads
-            .join(folder)
-            .join(format!("conversations/{role}.jsonl"));
-        fs::read_to_string(file).unwrap_or_default()
+        threads.join(folder).join("conversations")
     }
 }
 
@@ -593,10 +625,24 @@ pub(crate) fn command(root: &Path, home: &Path) -> Command {
     command
 }
 
+/// What comes before the words of a command on a kernel that has less.
+pub(crate) fn weaker(missing: &str) -> [OsString; 4] {
+    let own = cargo_bin!("codebutler").into();
+    ["__sandbox".into(), "weaker".into(), missing.into(), own]
+}
+
 /// Starts `up` and waits until it says where the page is.
-fn start_up(scratch: &ScratchRepo, variables: Vec<(OsString, OsString)>) -> (Child, String) {
+fn start_up(
+    scratch: &ScratchRepo,
+    variables: Vec<(OsString, OsString)>,
+    without: Option<&str>,
+) -> (Child, String) {
     let log = fs::File::create(scratch.folder().join("up.log")).unwrap();
-    let mut up = command(scratch.root(), &home(scratch))
+    let mut up = command(scratch.root(), &home(scratch));
+    if let Some(missing) = without {
+        up.args(weaker(missing));
+    }
+    let mut up = up
         .args(["up", "--listen", "127.0.0.1:0"])
         .envs(variables)
         .stdin(Stdio::null())

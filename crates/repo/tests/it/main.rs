@@ -23,3 +23,4 @@ mod syncing;
 mod together;
 mod tracking;
 mod undoing;
+mod weaker_kernel;

@@ -120,7 +120,12 @@ impl Program {
 
 /// Writes the filter.
 pub(super) fn program(sockets: Sockets) -> Result<Program, Failed> {
-    program::write(&fates(sockets))
+    of(&fates(sockets))
+}
+
+/// The filter in which calls meet their fates.
+pub(super) fn of(fates: &BTreeMap<u32, Fate>) -> Result<Program, Failed> {
+    program::write(fates)
         .map(Program)
         .ok_or_else(|| Failed::new("write the system call filter", "not for this machine"))
 }
@@ -128,6 +133,7 @@ pub(super) fn program(sockets: Sockets) -> Result<Program, Failed> {
 /// What becomes of each call that is not simply let through.
 pub(super) fn fates(sockets: Sockets) -> BTreeMap<u32, Fate> {
     let mut fates = BTreeMap::new();
+    refuse_namespaces(&mut fates);
     let mut set = |call: c_long, fate: Fate| {
         if let Ok(call) = u32::try_from(call) {
             fates.insert(call, fate);
@@ -139,13 +145,6 @@ pub(super) fn fates(sockets: Sockets) -> BTreeMap<u32, Fate> {
     for call in UNKNOWN {
         set(*call, Fate::Unknown);
     }
-    let namespaces = NEW_NAMESPACE.iter().fold(0, |all, flag| all | *flag as u32);
-    set(libc::SYS_unshare, judged([[Test::Any(0, namespaces)]]));
-    // In clone the lowest byte is a signal, so a time namespace cannot be asked for.
-    set(
-        libc::SYS_clone,
-        judged([[Test::Any(0, namespaces & !0xff)]]),
-    );
     refuse_set_id(&mut set);
     refuse_sockets(&mut set, sockets);
     leave_the_first_process_alone(&mut set);
@@ -154,6 +153,21 @@ pub(super) fn fates(sockets: Sockets) -> BTreeMap<u32, Fate> {
         judged([libc::TIOCSTI, libc::TIOCLINUX].map(|request| [Test::Is(1, request as u32)])),
     );
     fates
+}
+
+/// No process begins in a namespace of its own. What `clone3` is told cannot be looked
+/// at, so there is none.
+pub(super) fn refuse_namespaces(fates: &mut BTreeMap<u32, Fate>) {
+    let namespaces = NEW_NAMESPACE.iter().fold(0, |all, flag| all | *flag as u32);
+    // In clone the lowest byte is a signal, so a time namespace cannot be asked for.
+    let without_signal = namespaces & !0xff;
+    for (call, fate) in [
+        (libc::SYS_unshare, judged([[Test::Any(0, namespaces)]])),
+        (libc::SYS_clone, judged([[Test::Any(0, without_signal)]])),
+        (libc::SYS_clone3, Fate::Unknown),
+    ] {
+        fates.extend(u32::try_from(call).map(|call| (call, fate)));
+    }
 }
 
 /// The first process runs as the same user, so without this a command could take

@@ -104,7 +104,8 @@ impl First<'_> {
         let stdin = message.stdin(spec)?;
         let command = start::spawn(spec, &stdin, wires)?;
         drop(stdin);
-        let members = init::Members::Namespace;
+        let own_network = self.base_root.network == Network::Loopback;
+        let members = init::Members::Namespace { own_network };
         init::run(command, &spec.limits, self.writable(), members, wires);
         sys::end_all_others();
         wires.tell(&Report::Over);

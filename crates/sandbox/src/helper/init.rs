@@ -19,8 +19,8 @@ const TICK: Duration = Duration::from_millis(50);
 /// Which processes belong to the command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Members {
-    /// All in this pid namespace.
-    Namespace,
+    /// All in this pid namespace, which may have sockets of its own.
+    Namespace { own_network: bool },
     /// The descendants of this process, which collects orphans.
     Descendants,
 }

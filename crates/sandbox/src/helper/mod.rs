@@ -18,11 +18,12 @@ mod start;
 mod sys;
 mod tree;
 mod watch;
+mod weaker;
 
 use std::{io::Write, os::fd::OwnedFd, path::Path};
 
 use self::message::{Line, Message, Requests};
-use crate::spec::{HELPER_POOL, Report, Request, VERSION};
+use crate::spec::{HELPER_POOL, Report, Request, VERSION, WEAKER};
 
 /// A step of the set-up that failed.
 #[derive(Debug)]
@@ -84,12 +85,17 @@ impl Wires {
 
 /// What `codebutler __sandbox` does: waits for commands and runs each inside its
 /// sandbox, or, as a command inside it, tries to get out. It never returns and
-/// never runs anything unconfined.
+/// never runs anything unconfined for somebody else. Somebody at a terminal can have
+/// it play a [`weaker`] kernel.
 pub fn helper_main() -> ! {
-    let helper_pool = std::env::args_os()
-        .nth(2)
-        .is_some_and(|word| word == HELPER_POOL);
-    let outcome = if helper_pool {
+    let mut words = std::env::args_os().skip(2);
+    let word = words.next();
+    if word.as_ref().is_some_and(|word| word == WEAKER) {
+        let Failed { step, detail } = weaker::play(words);
+        let _ = writeln!(std::io::stderr(), "cannot {step}: {detail}");
+        std::process::exit(70)
+    }
+    let outcome = if word.is_some_and(|word| word == HELPER_POOL) {
         sys::take_line().map(|line| serve(Line(line)))
     } else {
         sys::take_wires().map(|wires| {

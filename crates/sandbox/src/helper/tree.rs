@@ -14,7 +14,7 @@ use super::init::Members;
 pub(super) fn members(which: Members) -> io::Result<Vec<i32>> {
     let own = std::process::id() as i32;
     match which {
-        Members::Namespace => Ok(processes()?.filter(|pid| *pid != own).collect()),
+        Members::Namespace { .. } => Ok(processes()?.filter(|pid| *pid != own).collect()),
         Members::Descendants => descendants(own),
     }
 }

@@ -2,6 +2,8 @@
 //! processes, disk. Used where the kernel has no limit that binds root, and
 //! cheap enough to be used always.
 
+mod hidden;
+
 use std::{fs, path::Path, time::SystemTime};
 
 use super::{init::Members, tree};
@@ -50,14 +52,18 @@ impl Watch {
         if self.memory(&members) > self.limits.memory_bytes {
             return Some(Ended::OutOfMemory);
         }
-        self.disk_is_full().then_some(Ended::DiskFull)
+        self.disk_is_full(&members).then_some(Ended::DiskFull)
     }
 
     /// Memory of all processes. First the sum of what each holds, which counts
     /// shared pages several times; only when that is too much, the exact sum.
     fn memory(&self, members: &[i32]) -> u64 {
         let scratch = match self.members {
-            Members::Namespace => used(Path::new(crate::TMP)),
+            // Deleted files in it count too.
+            Members::Namespace { own_network } => {
+                let sockets = if own_network { hidden::in_sockets() } else { 0 };
+                used(Path::new(crate::TMP)).saturating_add(sockets)
+            }
             Members::Descendants => 0,
         };
         let rough = members.iter().map(|pid| resident(*pid));
@@ -73,12 +79,16 @@ impl Watch {
 
     /// Others write to the same disk, so a drop in free space is only a reason
     /// to count what this command wrote.
-    fn disk_is_full(&self) -> bool {
+    fn disk_is_full(&self, members: &[i32]) -> bool {
         self.places.iter().any(|(place, before)| {
             let Some(now) = free(place) else { return false };
             let gone = before.saturating_sub(now);
-            (gone > self.limits.disk_bytes && written(place, self.started) > self.limits.disk_bytes)
-                || (now < RESERVE && gone > RESERVE)
+            let most = self.limits.disk_bytes;
+            let own = || {
+                let deleted = hidden::deleted_files(members, place, self.limits.file_bytes);
+                written(place, self.started).saturating_add(deleted)
+            };
+            (gone > most && own() > most) || (now < RESERVE && gone > RESERVE)
         })
     }
 }

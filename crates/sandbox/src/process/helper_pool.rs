@@ -33,7 +33,11 @@ use rustix::{
 
 use crate::{
     Network,
-    process::{cell::Cell, spawn::Prepared},
+    process::{
+        cell::Cell,
+        cgroup::{self, Cgroup},
+        spawn::Prepared,
+    },
     spec::{self, Asking, BaseRoot, HELPER_POOL},
     view::Step,
 };
@@ -53,6 +57,7 @@ pub fn end_helpers() {
     for mut child in children {
         let _ = child.wait();
     }
+    cgroup::tidy();
 }
 
 /// A helper that lives, with the line to it.
@@ -71,6 +76,8 @@ pub(crate) struct HelperPool {
     is_new: bool,
     pub(crate) child: Child,
     line: UnixStream,
+    /// Holds all that runs in it, where there is one.
+    cgroup: Option<Cgroup>,
 }
 
 /// Which file a path leads to: device and number.
@@ -139,6 +146,8 @@ impl HelperPool {
             .stderr(ends.1.try_clone()?)
             .spawn()?;
         let base_root = prepared.base_root.clone();
+        // It waits for its first message, so nothing of a command can have begun.
+        let cgroup = Cgroup::around(child.id(), &prepared.spec.limits);
         let mut helper_pool = Self {
             helper: helper.to_owned(),
             base_root: base_root.clone(),
@@ -149,6 +158,7 @@ impl HelperPool {
             is_new: true,
             child,
             line,
+            cgroup,
         };
         match helper_pool.run(base_root.as_deref(), prepared, &ends) {
             Ok(()) => Ok((helper_pool, pipes)),
@@ -166,6 +176,13 @@ impl HelperPool {
         prepared: &Prepared,
         ends: &Ends,
     ) -> io::Result<()> {
+        let limited = self
+            .cgroup
+            .as_ref()
+            .map(|group| group.limit(&prepared.spec.limits));
+        if let Some(Err(error)) = limited {
+            tracing::debug!(%error, "the control group keeps the limits it had");
+        }
         self.again = prepared.again;
         self.is_new = prepared.spec.argv.is_empty();
         if self.base_root.is_none() {

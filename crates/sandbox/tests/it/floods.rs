@@ -101,3 +101,76 @@ async fn an_output_flood_is_cut_and_then_stopped() {
     assert_eq!(exit.output.len(), 64 << 10);
     assert!(exit.cut > 60 << 20, "{}", exit.cut);
 }
+
+/// Files that are deleted while they are open have no name by which they could be found.
+#[tokio::test]
+async fn filling_the_disk_with_deleted_files_is_contained() {
+    let mut world = World::new();
+    world.profile.limits.disk_bytes = 100 << 20;
+    world.profile.limits.wall = Duration::from_secs(60);
+    let script = "for i in $(seq 10 99); do eval \"exec $i>f\"; rm f; \
+        head -c 10000000 /dev/urandom >&$i; done; sleep 60";
+    let exit = world.sh(script).await;
+    assert_eq!(exit.ended, Ended::DiskFull, "{}", text(&exit));
+}
+
+/// The same through a mapping alone: the descriptor is closed.
+#[tokio::test]
+async fn filling_the_disk_with_files_that_are_only_mapped_is_contained() {
+    let mut world = World::new();
+    world.profile.limits.disk_bytes = 100 << 20;
+    world.profile.limits.file_bytes = 20 << 20;
+    world.profile.limits.wall = Duration::from_secs(60);
+    let script = "import mmap, os, time\nkept = []\nfor i in range(60):\n    f = open('f', 'wb+')\n    \
+        os.unlink('f')\n    f.write(os.urandom(10_000_000))\n    f.flush()\n    \
+        kept.append(mmap.mmap(f.fileno(), 4096))\n    f.close()\ntime.sleep(60)\n";
+    if !has_python() {
+        return;
+    }
+    world.write("fill.py", script);
+    let exit = world.sh("python3 fill.py").await;
+    assert_eq!(exit.ended, Ended::DiskFull, "{}", text(&exit));
+}
+
+/// What waits in a socket belongs to no process.
+#[tokio::test]
+async fn memory_in_the_buffers_of_sockets_is_contained() {
+    let mut world = World::new();
+    world.profile.limits.memory_bytes = 512 << 20;
+    world.profile.limits.wall = Duration::from_secs(60);
+    if !has_python() {
+        return;
+    }
+    let script = "import socket, time\nkept = []\nwhile len(kept) < 6000:\n    \
+        a, b = socket.socketpair()\n    a.setblocking(False)\n    kept.append((a, b))\n    \
+        try:\n        while True: a.send(b'x' * 65536)\n    except BlockingIOError: pass\n\
+        time.sleep(60)\n";
+    world.write("fill.py", script);
+    let exit = world.sh("python3 fill.py").await;
+    assert_eq!(exit.ended, Ended::OutOfMemory, "{}", text(&exit));
+    // A few hundred are nothing.
+    let few = "import socket\nkept = [socket.socketpair() for _ in range(300)]\nprint(len(kept))\n";
+    world.write("few.py", few);
+    assert_eq!(world.ok("python3 few.py").await, "300\n");
+}
+
+#[tokio::test]
+async fn deleted_files_in_tmp_count_and_are_bounded() {
+    let mut world = World::new();
+    world.profile.limits.memory_bytes = 64 << 20;
+    let script = "exec 9>/tmp/big; rm /tmp/big; head -c 200000000 /dev/zero >&9; echo $?";
+    let exit = world.sh(script).await;
+    assert_eq!(text(&exit).lines().last(), Some("1"), "{}", text(&exit));
+}
+
+#[expect(
+    clippy::print_stdout,
+    reason = "a skipped test must not look like a passed one"
+)]
+fn has_python() -> bool {
+    let found = std::path::Path::new("/usr/bin/python3").exists();
+    if !found {
+        println!("SKIPPED: no python3 here");
+    }
+    found
+}

@@ -3,7 +3,7 @@
 
 use std::env;
 
-use butler_sandbox::{Sandbox, SandboxError, SelfTest, Strength};
+use butler_sandbox::{Sandbox, SandboxError, SelfTest, Strength, kernel_keeps_limits};
 
 use crate::commands::setup::doctor::{Finding, Place};
 
@@ -12,7 +12,7 @@ const FIX: &str = "allow user namespaces (kernel.unprivileged_userns_clone=1, or
                    profile of your distribution), or run on a kernel with Landlock";
 
 pub fn examine(_: &Place) -> Vec<Finding> {
-    vec![match attack() {
+    let sandbox = match attack() {
         Ok((Strength::None { reason }, _)) => Finding::failed(
             NAME,
             format!("{reason}: every command asks, and runs unconfined when approved"),
@@ -20,7 +20,20 @@ pub fn examine(_: &Place) -> Vec<Finding> {
         ),
         Ok((strength, test)) => judge(&strength, &test),
         Err(reason) => Finding::failed(NAME, reason, FIX),
-    }]
+    };
+    vec![sandbox, limits()]
+}
+
+/// Memory, processes and disk of a command are always looked at; where it can be, the
+/// kernel keeps the first two as well.
+fn limits() -> Finding {
+    Finding::ok(
+        "limits",
+        match kernel_keeps_limits() {
+            Ok(()) => "of memory and processes are kept by the kernel, in a control group".into(),
+            Err(why) => format!("are looked at every 50 ms; the kernel keeps none: {why}"),
+        },
+    )
 }
 
 fn attack() -> Result<(Strength, SelfTest), String> {
