@@ -64,3 +64,36 @@ fn stopping_in_the_middle_writes_nothing() {
     assert!(screen.contains("nothing was written"), "{screen}");
     assert_eq!(scratch.files(), before);
 }
+
+/// What installs comes from a stranger's files and gets the network: it runs after a
+/// person's word about exactly that, and not before.
+#[test]
+fn nothing_is_installed_before_the_person_agreed_to_try_it() {
+    for (answer, tried) in [("n\r", false), ("\r", true)] {
+        let scratch = Scratch::new();
+        scratch.machine(r#"{"openrouter": {"apiKey": "known"}}"#);
+        scratch.write(
+            "package.json",
+            r#"{"scripts": {"test": "true"}, "dependencies": {"left-pad": "1.3.0"}}"#,
+        );
+        scratch.write("package-lock.json", "{}");
+        let root = scratch.root();
+        crate::scratch::git(&root, &["add", "."]);
+        crate::scratch::git(&root, &["commit", "--quiet", "-m", "theirs"]);
+        let mut terminal = Terminal::start(&scratch, &["init"]);
+        terminal.expect("Channel for this repository?");
+        terminal.press("\r");
+        terminal.expect("Run these checks?");
+        terminal.press("\r");
+        terminal.expect("Prepare every fresh worktree with npm ci?");
+        terminal.press("\r");
+        terminal.expect("Try them once now, with the network? npm ci");
+        assert!(!terminal.seen().contains("trying npm ci"));
+        terminal.press(answer);
+        let (code, screen) = terminal.end();
+        assert_eq!(code, 0, "{screen}");
+        assert_eq!(screen.contains("trying npm ci"), tried, "{screen}");
+        let written = scratch.read(".codebutler/config.json");
+        assert!(written.contains("npm ci"), "{written}");
+    }
+}

@@ -60,6 +60,11 @@ impl Terminal {
         }
     }
 
+    /// What was shown so far.
+    pub(crate) fn seen(&self) -> &str {
+        &self.seen
+    }
+
     pub(crate) fn press(&mut self, keys: &str) {
         self.keys.write_all(keys.as_bytes()).unwrap();
     }

@@ -82,19 +82,22 @@ impl Answers {
         })
     }
 
-    /// Leaves out what was guessed and does not work here.
+    /// Leaves out what was guessed and does not work here. Commands that install come
+    /// from files of the repository and get the network, so at a terminal they are
+    /// tried only after a word about that.
     pub fn try_guesses(
         &mut self,
         root: &Path,
         home: &Path,
         machine: &Machine,
+        ask: bool,
         ui: &Ui,
     ) -> Result<(), CliError> {
         let untested = self.untested.iter();
         self.open.extend(untested.map(|what| {
             format!("{what}: the commands are guessed and untested; look at them before you commit")
         }));
-        if !self.guessed {
+        if !self.guessed || !may_try(&self.prepare, ask)? {
             return Ok(());
         }
         let checks = std::mem::take(&mut self.checks);
@@ -328,6 +331,24 @@ fn preparation(detected: &Detected, ask: bool) -> Result<Vec<String>, CliError> 
         .prompt()
         .map_err(stopped)?;
     Ok(if take { commands } else { Vec::new() })
+}
+
+/// Whether the commands that install may run now.
+fn may_try(commands: &[String], ask: bool) -> Result<bool, CliError> {
+    if !ask || commands.is_empty() {
+        return Ok(true);
+    }
+    let question = format!(
+        "Try them once now, with the network? {}",
+        commands.join("; ")
+    );
+    Confirm::new(&visible_line(&question))
+        .with_default(true)
+        .with_help_message(
+            "in the sandbox, in a checkout of its own; they run what this repository's files say",
+        )
+        .prompt()
+        .map_err(stopped)
 }
 
 pub fn stopped(error: InquireError) -> CliError {

@@ -40,7 +40,7 @@ use crate::{
 /// then it changes only what a flag asks for.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Take the defaults and ask nothing
+    /// Take the defaults and ask nothing; agrees to trying the guessed commands in the sandbox, installs with the network
     #[arg(long, short)]
     yes: bool,
     /// Name of the channel [default: codebutler-<repository>]
@@ -80,7 +80,8 @@ pub fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
     let detected = Detected::of(&root);
     let mut answers = Answers::collect(args, &root, &detected, &machine, ui)?;
     if !args.untried {
-        answers.try_guesses(&root, &home, &machine, ui)?;
+        let ask = !args.yes && ui.can_ask();
+        answers.try_guesses(&root, &home, &machine, ask, ui)?;
     }
 
     let mut staged = Staged::new();
