@@ -1,6 +1,8 @@
 //! What a card shows, read back from each of its forms, is byte for byte what is
 //! hashed: the blocks, the page's HTML, and the text of terminal and file.
 
+mod kinds;
+
 use butler_policy::Redactor;
 use butler_protocol::{
     CardBody, CardTag, Complexity, DecisionKind, Plan, PlanStep, Remark, RequestId, Subject, Usd,
@@ -172,7 +174,13 @@ fn of_text(text: &str) -> Vec<(String, Found)> {
     found
 }
 
-const LISTS: [&str; 4] = ["Steps", "Done when", "Files", "Not chosen"];
+const LISTS: [&str; 5] = [
+    "Steps",
+    "Done when",
+    "Files",
+    "Not chosen",
+    "What the runtime saw",
+];
 
 fn item_line(items: &mut Vec<(String, Option<String>)>, line: &str) {
     if let Some(place) = line.strip_prefix("at: ") {
@@ -286,11 +294,6 @@ fn plan(found: &[(String, Found)]) -> Subject {
             .map(|(text, _)| text)
             .collect()
     };
-    let nanos = |text: &str| {
-        let (whole, part) = text.strip_prefix('$').unwrap().split_once('.').unwrap();
-        let part: i64 = format!("{part:0<9}").parse().unwrap();
-        Usd::from_nanos(whole.parse::<i64>().unwrap() * 1_000_000_000 + part)
-    };
     let steps = list_of(found, "Steps").into_iter();
     Subject::of(&Plan {
         title: text("Plan"),
@@ -307,6 +310,12 @@ fn plan(found: &[(String, Found)]) -> Subject {
             (nanos(low), nanos(high))
         }),
     })
+}
+
+fn nanos(text: &str) -> Usd {
+    let (whole, part) = text.strip_prefix('$').unwrap().split_once('.').unwrap();
+    let part: i64 = format!("{part:0<9}").parse().unwrap();
+    Usd::from_nanos(whole.parse::<i64>().unwrap() * 1_000_000_000 + part)
 }
 
 /// Reads a card in all its forms; each must give the subject.
