@@ -16,7 +16,7 @@ use butler_protocol::{Role, Tier, ToolCall};
 
 use crate::{
     Circumstances, Judgement, Permit, Question, Refusal, Right, RiskContext, Scope, assess,
-    host_named, host_of, right, subject,
+    host_of, right, subject, web_hosts::host_named,
 };
 
 /// Coder tools that wait for an approved plan.

@@ -38,5 +38,5 @@ pub use permit::{Approval, Circumstances, Judgement, Permit, Question, Refusal};
 pub use redact::{CustomPattern, Found, PatternError, Redaction, Redactor};
 pub use rights::{Right, Scope, default_tools, right, tools_with_rights};
 pub use risk::{Assessment, RiskContext, assess};
-pub use web_hosts::{host_named, host_of, hosts_in};
+pub use web_hosts::{host_of, hosts_in};
 pub use words::{Word, answer, is_stop, is_stop_emoji, meanings, without_mentions};

@@ -21,8 +21,7 @@ pub fn host_of(address: &str) -> Option<String> {
 }
 
 /// The host of a setting, which is a bare name as in `docs.rs`.
-#[must_use]
-pub fn host_named(name: &str) -> Option<String> {
+pub(crate) fn host_named(name: &str) -> Option<String> {
     let bare = !name.contains(['/', '@', '?', '#', '\\']);
     bare.then(|| host_of(&format!("https://{name}"))).flatten()
 }

@@ -86,7 +86,7 @@ impl Wires {
 /// What `codebutler __sandbox` does: waits for commands and runs each inside its
 /// sandbox, or, as a command inside it, tries to get out. It never returns and
 /// never runs anything unconfined for somebody else. Somebody at a terminal can have
-/// it play a [`weaker`] kernel.
+/// it play a weaker kernel.
 pub fn helper_main() -> ! {
     let mut words = std::env::args_os().skip(2);
     let word = words.next();

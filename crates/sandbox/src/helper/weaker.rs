@@ -29,7 +29,7 @@ pub(super) fn play(mut words: impl Iterator<Item = OsString>) -> Failed {
             let numbers = LANDLOCK.iter().filter_map(|call| u32::try_from(*call).ok());
             fates.extend(numbers.map(|call| (call, Fate::Unknown)));
         }
-        _ => return Failed::new(step, "missing is either `namespaces` or `everything`"),
+        _ => return Failed::new(step, "say `namespaces` or `everything`, then a program"),
     }
     if let Err(failed) = filter::of(&fates).and_then(|program| program.install()) {
         return failed;
