@@ -7,13 +7,13 @@
 use std::time::Duration;
 
 use butler_policy::Permit;
-use butler_protocol::{CrashClass, Tier, ToolOutcome, ToolSpec, fault};
+use butler_protocol::{ToolOutcome, fault};
 use futures_util::future::BoxFuture;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{parse, spec};
+use super::parse;
 use crate::{Tool, ToolContext, content::clip, context::READY_PATIENCE, run::confine};
 
 const DEFAULT_SECONDS: u32 = 120;
@@ -50,21 +50,7 @@ middle cut when long.
 Example: {\"command\": \"cargo test -p core parser\", \"timeout_seconds\": 300}";
 
 impl Tool for Bash {
-    fn name(&self) -> &'static str {
-        "Bash"
-    }
-
-    fn spec(&self) -> ToolSpec {
-        spec::<Input>(self.name(), DESCRIPTION)
-    }
-
-    fn tier(&self) -> Tier {
-        Tier::WriteLocal
-    }
-
-    fn crash(&self) -> CrashClass {
-        CrashClass::Opaque
-    }
+    crate::tools::introduce!("Bash", WriteLocal, Opaque);
 
     fn deadline(&self, input: &Value) -> Duration {
         let asked = input["timeout_seconds"].as_u64();

@@ -2,13 +2,13 @@
 //! status card, given again after a compaction.
 
 use butler_policy::Permit;
-use butler_protocol::{CrashClass, Tier, ToolOutcome, ToolSpec};
+use butler_protocol::ToolOutcome;
 use futures_util::future::BoxFuture;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{parse, spec};
+use super::parse;
 use crate::{Tool, ToolContext};
 
 /// More steps than this are no list to work from.
@@ -58,22 +58,8 @@ of one step. Returns the list as stored.
 Example: {\"steps\": [{\"text\": \"add the flag\", \"state\": \"done\"}, {\"text\": \"test it\", \"state\": \"doing\"}]}";
 
 impl Tool for Checklist {
-    fn name(&self) -> &'static str {
-        "Checklist"
-    }
-
-    fn spec(&self) -> ToolSpec {
-        spec::<Input>(self.name(), DESCRIPTION)
-    }
-
-    fn tier(&self) -> Tier {
-        Tier::WriteLocal
-    }
-
-    fn crash(&self) -> CrashClass {
-        // The call carries the whole list: storing it again changes nothing.
-        CrashClass::Rerunnable
-    }
+    // The call carries the whole list: storing it again changes nothing.
+    crate::tools::introduce!("Checklist", WriteLocal, Rerunnable);
 
     fn run<'a>(
         &'a self,

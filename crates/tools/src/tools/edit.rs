@@ -1,7 +1,7 @@
 //! Edit: exact replacements in one file, all of them or none.
 
 use butler_policy::Permit;
-use butler_protocol::{CrashClass, Tier, ToolOutcome, ToolSpec};
+use butler_protocol::ToolOutcome;
 use futures_util::future::BoxFuture;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -11,7 +11,7 @@ use super::{
     change::{self, Planned, Unplanned},
     failed, locate,
     mismatch::{self, Missed},
-    parse, spec,
+    parse,
 };
 use crate::{
     Tool, ToolContext, Workplace,
@@ -56,21 +56,7 @@ the nearest lines of the file.
 Example: {\"path\": \"src/lib.rs\", \"old\": \"let limit = 10;\", \"new\": \"let limit = 20;\"}";
 
 impl Tool for Edit {
-    fn name(&self) -> &'static str {
-        "Edit"
-    }
-
-    fn spec(&self) -> ToolSpec {
-        spec::<Input>(self.name(), DESCRIPTION)
-    }
-
-    fn tier(&self) -> Tier {
-        Tier::WriteLocal
-    }
-
-    fn crash(&self) -> CrashClass {
-        CrashClass::Convergent
-    }
+    crate::tools::introduce!("Edit", WriteLocal, Convergent);
 
     fn trace(&self, input: &Value, context: &ToolContext) -> Option<Value> {
         let input: Input = parse(input).ok()?;

@@ -1,7 +1,7 @@
 //! GitDiff: what this branch changed, or what one commit did.
 
 use butler_policy::Permit;
-use butler_protocol::{CrashClass, Tier, ToolOutcome, ToolSpec};
+use butler_protocol::ToolOutcome;
 use futures_util::future::BoxFuture;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::{
     failed,
     git::{self, Section},
-    parse, spec,
+    parse,
 };
 use crate::{Inside, Tool, ToolContext, content::clip};
 
@@ -39,21 +39,7 @@ then the hunks.
 Example: {\"path\": \"src/parser.rs\"}";
 
 impl Tool for GitDiff {
-    fn name(&self) -> &'static str {
-        "GitDiff"
-    }
-
-    fn spec(&self) -> ToolSpec {
-        spec::<Input>(self.name(), DESCRIPTION)
-    }
-
-    fn tier(&self) -> Tier {
-        Tier::Read
-    }
-
-    fn crash(&self) -> CrashClass {
-        CrashClass::Pure
-    }
+    crate::tools::introduce!("GitDiff", Read, Pure);
 
     fn run<'a>(
         &'a self,

@@ -1,13 +1,13 @@
 //! GitLog: commits, newest first.
 
 use butler_policy::Permit;
-use butler_protocol::{CrashClass, Tier, ToolOutcome, ToolSpec};
+use butler_protocol::ToolOutcome;
 use futures_util::future::BoxFuture;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{failed, git, parse, spec};
+use super::{failed, git, parse};
 use crate::{Tool, ToolContext, content::clip};
 
 const DEFAULT_LIMIT: u32 = 20;
@@ -39,21 +39,7 @@ for uncommitted work use GitStatus. Returns one line per commit: hash, date, aut
 Example: {\"path\": \"src/parser.rs\", \"pattern\": \"unicode\", \"limit\": 10}";
 
 impl Tool for GitLog {
-    fn name(&self) -> &'static str {
-        "GitLog"
-    }
-
-    fn spec(&self) -> ToolSpec {
-        spec::<Input>(self.name(), DESCRIPTION)
-    }
-
-    fn tier(&self) -> Tier {
-        Tier::Read
-    }
-
-    fn crash(&self) -> CrashClass {
-        CrashClass::Pure
-    }
+    crate::tools::introduce!("GitLog", Read, Pure);
 
     fn run<'a>(
         &'a self,

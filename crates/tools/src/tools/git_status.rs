@@ -1,13 +1,13 @@
 //! GitStatus: the branch and what is not committed.
 
 use butler_policy::Permit;
-use butler_protocol::{CrashClass, Tier, ToolOutcome, ToolSpec};
+use butler_protocol::ToolOutcome;
 use futures_util::future::BoxFuture;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{git, spec};
+use super::git;
 use crate::{Tool, ToolContext, content::clip};
 
 const MOST: usize = 300;
@@ -27,21 +27,7 @@ letters (?? is new).
 Example: {}";
 
 impl Tool for GitStatus {
-    fn name(&self) -> &'static str {
-        "GitStatus"
-    }
-
-    fn spec(&self) -> ToolSpec {
-        spec::<Input>(self.name(), DESCRIPTION)
-    }
-
-    fn tier(&self) -> Tier {
-        Tier::Read
-    }
-
-    fn crash(&self) -> CrashClass {
-        CrashClass::Pure
-    }
+    crate::tools::introduce!("GitStatus", Read, Pure);
 
     fn run<'a>(
         &'a self,

@@ -1,7 +1,7 @@
 //! Glob: the files whose path matches a pattern.
 
 use butler_policy::{Permit, Scope};
-use butler_protocol::{CrashClass, Tier, ToolOutcome, ToolSpec};
+use butler_protocol::ToolOutcome;
 use futures_util::future::BoxFuture;
 use globset::{GlobBuilder, GlobMatcher};
 use schemars::JsonSchema;
@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use super::{blocking, failed, folder, parse, spec};
+use super::{blocking, failed, folder, parse};
 use crate::{Inside, PlaceError, Tool, ToolContext, Workplace, content::clip, walk};
 
 const DEFAULT_LIMIT: u32 = 200;
@@ -37,21 +37,7 @@ Returns how many files matched, then one path per line, relative to the worktree
 Example: {\"pattern\": \"**/*_test.go\", \"path\": \"internal\"}";
 
 impl Tool for Glob {
-    fn name(&self) -> &'static str {
-        "Glob"
-    }
-
-    fn spec(&self) -> ToolSpec {
-        spec::<Input>(self.name(), DESCRIPTION)
-    }
-
-    fn tier(&self) -> Tier {
-        Tier::Read
-    }
-
-    fn crash(&self) -> CrashClass {
-        CrashClass::Pure
-    }
+    crate::tools::introduce!("Glob", Read, Pure);
 
     fn run<'a>(
         &'a self,

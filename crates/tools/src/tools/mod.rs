@@ -37,6 +37,29 @@ use serde_json::Value;
 
 use crate::{Inside, PlaceError, Tool, ToolContext, Workplace, call::schema};
 
+/// What every native tool says in the same way: its name, what the model is told (its
+/// own `DESCRIPTION` and `Input`), how far it reaches, what a crash in the middle means.
+macro_rules! introduce {
+    ($name:literal, $tier:ident, $crash:ident) => {
+        fn name(&self) -> &'static str {
+            $name
+        }
+
+        fn spec(&self) -> butler_protocol::ToolSpec {
+            $crate::tools::spec::<Input>($name, DESCRIPTION)
+        }
+
+        fn tier(&self) -> butler_protocol::Tier {
+            butler_protocol::Tier::$tier
+        }
+
+        fn crash(&self) -> butler_protocol::CrashClass {
+            butler_protocol::CrashClass::$crash
+        }
+    };
+}
+pub(crate) use introduce;
+
 /// Every native tool, in a fixed order.
 pub(crate) fn native() -> Vec<Box<dyn Tool>> {
     vec![

@@ -4,13 +4,13 @@
 use std::fmt::Write as _;
 
 use butler_policy::Permit;
-use butler_protocol::{CrashClass, Tier, ToolOutcome, ToolSpec};
+use butler_protocol::ToolOutcome;
 use futures_util::future::BoxFuture;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{blocking, failed, in_scope, locate, parse, spec};
+use super::{blocking, failed, in_scope, locate, parse};
 use crate::{
     PlaceError, Tool, ToolContext,
     content::{clip, notebook, pdf, picture, text},
@@ -47,21 +47,7 @@ JPEG, GIF, WebP) as pictures. Other binary files are named, not shown; values in
 Example: {\"path\": \"src/main.rs\", \"offset\": 120, \"limit\": 80}";
 
 impl Tool for Read {
-    fn name(&self) -> &'static str {
-        "Read"
-    }
-
-    fn spec(&self) -> ToolSpec {
-        spec::<Input>(self.name(), DESCRIPTION)
-    }
-
-    fn tier(&self) -> Tier {
-        Tier::Read
-    }
-
-    fn crash(&self) -> CrashClass {
-        CrashClass::Pure
-    }
+    crate::tools::introduce!("Read", Read, Pure);
 
     fn run<'a>(
         &'a self,

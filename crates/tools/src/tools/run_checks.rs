@@ -6,16 +6,14 @@
 use std::time::Duration;
 
 use butler_policy::Permit;
-use butler_protocol::{
-    CheckCounts, CheckRun, CrashClass, Receipt, Tier, ToolOutcome, ToolSpec, TreeHash,
-};
+use butler_protocol::{CheckCounts, CheckRun, Receipt, ToolOutcome, TreeHash};
 use butler_sandbox::{Ended, Exit};
 use futures_util::future::BoxFuture;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{parse, spec};
+use super::parse;
 use crate::{Check, Tool, ToolContext, context::READY_PATIENCE, receipt, run::confine};
 
 /// One check may take this long; all of them together, here and on the base,
@@ -45,21 +43,7 @@ checks that failed.
 Example: {}";
 
 impl Tool for RunChecks {
-    fn name(&self) -> &'static str {
-        "RunChecks"
-    }
-
-    fn spec(&self) -> ToolSpec {
-        spec::<Input>(self.name(), DESCRIPTION)
-    }
-
-    fn tier(&self) -> Tier {
-        Tier::WriteLocal
-    }
-
-    fn crash(&self) -> CrashClass {
-        CrashClass::Rerunnable
-    }
+    crate::tools::introduce!("RunChecks", WriteLocal, Rerunnable);
 
     fn deadline(&self, _input: &Value) -> Duration {
         EACH * 4 + READY_PATIENCE

@@ -3,13 +3,13 @@
 use std::{sync::LazyLock, time::Duration};
 
 use butler_policy::{Permit, Redactor};
-use butler_protocol::{CrashClass, Tier, ToolOutcome, ToolSpec};
+use butler_protocol::ToolOutcome;
 use futures_util::future::BoxFuture;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{parse, spec};
+use super::parse;
 use crate::{
     Tool, ToolContext, Web,
     content::{clip, outside},
@@ -53,21 +53,7 @@ next.
 Example: {\"url\": \"https://doc.rust-lang.org/std/fs/struct.File.html\"}";
 
 impl Tool for WebFetch {
-    fn name(&self) -> &'static str {
-        "WebFetch"
-    }
-
-    fn spec(&self) -> ToolSpec {
-        spec::<Input>(self.name(), DESCRIPTION)
-    }
-
-    fn tier(&self) -> Tier {
-        Tier::Read
-    }
-
-    fn crash(&self) -> CrashClass {
-        CrashClass::Pure
-    }
+    crate::tools::introduce!("WebFetch", Read, Pure);
 
     fn deadline(&self, _input: &Value) -> Duration {
         Duration::from_secs(50)

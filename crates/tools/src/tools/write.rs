@@ -1,7 +1,7 @@
 //! Write: a whole file.
 
 use butler_policy::Permit;
-use butler_protocol::{CrashClass, Tier, ToolOutcome, ToolSpec};
+use butler_protocol::ToolOutcome;
 use futures_util::future::BoxFuture;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::{
     change::{self, FILE_BYTES, Planned, Unplanned},
-    failed, locate, parse, spec,
+    failed, locate, parse,
 };
 use crate::{
     Tool, ToolContext, Workplace,
@@ -35,21 +35,7 @@ files that hold the agents' rules cannot be written. Returns what was created, o
 Example: {\"path\": \"docs/usage.md\", \"content\": \"# Usage\\n\"}";
 
 impl Tool for Write {
-    fn name(&self) -> &'static str {
-        "Write"
-    }
-
-    fn spec(&self) -> ToolSpec {
-        spec::<Input>(self.name(), DESCRIPTION)
-    }
-
-    fn tier(&self) -> Tier {
-        Tier::WriteLocal
-    }
-
-    fn crash(&self) -> CrashClass {
-        CrashClass::Convergent
-    }
+    crate::tools::introduce!("Write", WriteLocal, Convergent);
 
     fn trace(&self, input: &Value, context: &ToolContext) -> Option<Value> {
         let input: Input = parse(input).ok()?;

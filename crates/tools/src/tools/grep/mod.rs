@@ -6,14 +6,14 @@ mod shown;
 use std::sync::atomic::AtomicUsize;
 
 use butler_policy::{Permit, Scope};
-use butler_protocol::{CrashClass, Tier, ToolOutcome, ToolSpec};
+use butler_protocol::ToolOutcome;
 use engine::{Engine, Findings};
 use futures_util::future::BoxFuture;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{blocking, failed, folder, glob::Filter, in_scope, parse, spec};
+use super::{blocking, failed, folder, glob::Filter, in_scope, parse};
 use crate::{PlaceError, Tool, ToolContext, walk};
 
 const DEFAULT_LIMIT: u32 = 100;
@@ -65,21 +65,7 @@ lines as `number-line`).
 Example: {\"pattern\": \"fn parse_\\\\w+\", \"glob\": \"*.rs\", \"context\": 2}";
 
 impl Tool for Grep {
-    fn name(&self) -> &'static str {
-        "Grep"
-    }
-
-    fn spec(&self) -> ToolSpec {
-        spec::<Input>(self.name(), DESCRIPTION)
-    }
-
-    fn tier(&self) -> Tier {
-        Tier::Read
-    }
-
-    fn crash(&self) -> CrashClass {
-        CrashClass::Pure
-    }
+    crate::tools::introduce!("Grep", Read, Pure);
 
     fn run<'a>(
         &'a self,
