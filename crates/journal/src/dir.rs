@@ -68,34 +68,16 @@ impl ThreadDir {
         self.root.join("conversations").join(name)
     }
 
-    /// What the role spent.
-    #[must_use]
-    pub fn usage(&self, role: Role) -> PathBuf {
-        self.root.join(format!("usage/{role}.jsonl"))
-    }
-
     /// What the role chose, and why.
     #[must_use]
     pub fn decisions(&self, role: Role) -> PathBuf {
         self.root.join(format!("decisions/{role}.jsonl"))
     }
 
-    /// The plan, as people read it. Written by the PM only.
-    #[must_use]
-    pub fn plan(&self) -> PathBuf {
-        self.root.join("plan.md")
-    }
-
-    /// What is known about the thread. Written by the PM only.
+    /// What a session of one agent without a hub is about.
     #[must_use]
     pub fn facts(&self) -> PathBuf {
         self.root.join("thread.json")
-    }
-
-    /// Files that people attached.
-    #[must_use]
-    pub fn files(&self) -> PathBuf {
-        self.root.join("files")
     }
 }
 

@@ -108,9 +108,9 @@ fn what_was_written_lately_is_not_packed_and_what_came_back_is_new() {
     for path in [
         scene.dir().root().join("conversations/pm.jsonl"),
         scene.dir().root().join("files/ñ file.txt"),
-        scene.dir().plan(),
+        scene.dir().root().join("plan.md"),
         scene.dir().root().join("conversations"),
-        scene.dir().files(),
+        scene.dir().root().join("files"),
         scene.dir().root().to_owned(),
     ] {
         let file = File::open(path).unwrap();

@@ -26,7 +26,7 @@ pub struct Budget {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ReserveError {
     /// Not enough left.
-    #[error("the {} purse holds {} of {}", .0.budget, left_of(.0), .0.cap)]
+    #[error("the {} budget holds {} of {}", .0.budget, left_of(.0), .0.cap)]
     Refused(BudgetRefusal),
     /// The call with this id is over; a new attempt needs a new id.
     #[error("reservation `{0}` is settled already")]
@@ -148,5 +148,5 @@ impl Budget {
 }
 
 #[cfg(test)]
-#[path = "purse_tests.rs"]
+#[path = "budget_tests.rs"]
 mod tests;

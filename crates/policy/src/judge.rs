@@ -103,7 +103,11 @@ fn weigh(call: &ToolCall, base_tier: Tier, c: &Circumstances<'_>) -> Result<Weig
     let ask = destination(call, c)
         .or_else(|| taint(call, base_tier, c))
         .or_else(|| new_host(call, hosts.as_deref()?))
-        .or_else(|| (call.name == "RunChecks").then(|| weak_walls(c)).flatten())
+        .or_else(|| {
+            (call.name == "RunChecks")
+                .then(|| weak_sandbox(c))
+                .flatten()
+        })
         .or_else(|| {
             (base_tier == Tier::Destructive).then(|| format!("{} is destructive", call.name))
         });
@@ -140,7 +144,7 @@ fn weigh_bash(call: &ToolCall, c: &Circumstances<'_>) -> Result<Weight, Refusal>
     let mut part = assessment.part;
     let ask = if assessment.tier == Tier::Destructive && !must_save {
         Some(assessment.reason)
-    } else if let Some(reason) = weak_walls(c) {
+    } else if let Some(reason) = weak_sandbox(c) {
         Some(reason)
     } else if c.tainted && assessment.tier == Tier::WriteVisible {
         Some(format!(
@@ -164,9 +168,9 @@ fn weigh_bash(call: &ToolCall, c: &Circumstances<'_>) -> Result<Weight, Refusal>
     })
 }
 
-/// Without whole walls every command asks, unless a person on this machine agreed
+/// Without the whole sandbox every command asks, unless a person on this machine agreed
 /// to do without.
-fn weak_walls(c: &Circumstances<'_>) -> Option<String> {
+fn weak_sandbox(c: &Circumstances<'_>) -> Option<String> {
     (!c.sandboxed && !c.overrides.accept_weaker)
         .then(|| "this machine cannot confine commands fully, so each one asks".to_owned())
 }
@@ -233,7 +237,7 @@ fn decide(
             tier: weight.tier,
             scope,
             network,
-            // Whoever is asked is told so; see `weak_walls`.
+            // Whoever is asked is told so; see `weak_sandbox`.
             unconfined: !c.sandboxed,
             must_save: weight.must_save,
             hosts: weight.hosts.clone(),

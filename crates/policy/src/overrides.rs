@@ -2,7 +2,7 @@
 //!
 //! Whoever fills this in has already decided what counts: what tightens is taken
 //! from the trusted branch at once, what loosens (`safe`) only after a person on
-//! this machine agreed to that exact file. This room applies both alike.
+//! this machine agreed to that exact file. This crate applies both alike.
 
 use serde::{Deserialize, Serialize};
 

@@ -119,7 +119,7 @@ pub struct Circumstances<'a> {
     /// Hosts that people of the thread named, or that were read here before, as
     /// [`host_of`](crate::host_of) spells them.
     pub known_hosts: &'a [String],
-    /// Whether the kernel confines what runs, whole: the weaker walls do not count.
+    /// Whether the kernel confines what runs, whole: the weaker confinement does not count.
     pub sandboxed: bool,
 }
 

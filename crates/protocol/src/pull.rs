@@ -22,7 +22,7 @@ pub struct PullNews {
     /// The commit it stands at.
     pub head: CommitSha,
     /// Whether it is still open.
-    pub state: PullStanding,
+    pub state: PullStatus,
     /// What it changes, as a unified diff; an older word about it stays.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub diff: Option<String>,
@@ -54,7 +54,7 @@ impl PullNews {
 /// What became of a pull request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum PullStanding {
+pub enum PullStatus {
     /// Waiting for review or merge.
     Open,
     /// On the default branch.
@@ -63,14 +63,14 @@ pub enum PullStanding {
     Closed,
 }
 
-impl PullStanding {
+impl PullStatus {
     /// The word in files and on the page.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
-            PullStanding::Open => "open",
-            PullStanding::Merged => "merged",
-            PullStanding::Closed => "closed",
+            PullStatus::Open => "open",
+            PullStatus::Merged => "merged",
+            PullStatus::Closed => "closed",
         }
     }
 }

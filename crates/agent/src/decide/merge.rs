@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use butler_protocol::{
-    CommitSha, DecisionKind, HandOver, Idem, PullStanding, Role, Subject, Then, ToolOutcome, fault,
+    CommitSha, DecisionKind, HandOver, Idem, PullStatus, Role, Subject, Then, ToolOutcome, fault,
 };
 use butler_repo::{Edit, Error, NewPull, PullState, tree_of};
 use butler_turn::Order;
@@ -61,7 +61,7 @@ pub async fn merge(
         Err(error) => return Err(error),
     };
     blocked_merge::passed(context, &order.request).await;
-    pull_news::ended(context, &subject, PullStanding::Merged).await;
+    pull_news::ended(context, &subject, PullStatus::Merged).await;
     if !subject.knowledge {
         thread_journal::keep(&context.agent, &context.thread, cancel).await;
     }

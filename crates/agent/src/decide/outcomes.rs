@@ -2,8 +2,8 @@
 //! Coder, a merge is carried out. Everything here recognises its own repeat.
 
 use butler_protocol::{
-    Choice, Decision, DecisionKind, HandOver, MessageTs, Plan, PullStanding, Record, RequestId,
-    Task, Then, ToolOutcome, Waiting,
+    Choice, Decision, DecisionKind, HandOver, MessageTs, Plan, PullStatus, Record, RequestId, Task,
+    Then, ToolOutcome, Waiting,
 };
 use butler_turn::Order;
 use serde::Deserialize;
@@ -165,7 +165,7 @@ async fn close(
 ) -> Result<ToolOutcome, AgentError> {
     let subject = subject(order, asked)?;
     context.agent.forge.close(subject.pr, cancel).await?;
-    pull_news::ended(context, &subject, PullStanding::Closed).await;
+    pull_news::ended(context, &subject, PullStatus::Closed).await;
     let text = format!(
         "Closed {} without merging. What was built stays on its branch.",
         subject.pr

@@ -107,7 +107,9 @@ impl Exec<'_> {
             self.tool_session = Some(ExecTools::open(self.config, &self.cancel).await?);
         }
         let Some(tool_session) = &self.tool_session else {
-            return Err(AgentError::Missing("the bench is not open".to_owned()));
+            return Err(AgentError::Missing(
+                "the tool session is not open".to_owned(),
+            ));
         };
         let call = waiter.call;
         let circumstances = tool_session.circumstances(self.config, &self.thread);

@@ -56,7 +56,7 @@ pub async fn tell(context: ThreadContext, ticket: Ticket, reserve: Reserve) -> D
 pub async fn wait(context: ThreadContext, mut told: Told, cancel: CancellationToken) -> Done {
     loop {
         let mut changes = context.agent.slots.changes();
-        match told.ticket.sit() {
+        match told.ticket.take() {
             Ok(tool_context) => {
                 turn_begins(&context, &told.reserve, &told.message).await;
                 return Done::Slot(tool_context, Box::new(told.reserve));

@@ -106,7 +106,7 @@ impl Ticket {
     }
 
     /// Takes a free slot when it is this ticket's turn.
-    pub fn sit(self) -> Result<Slot, Self> {
+    pub fn take(self) -> Result<Slot, Self> {
         let mut line = self.slots.line();
         let ahead = line.ahead(self.number);
         if ahead.is_none_or(|ahead| ahead >= line.free()) {
@@ -148,34 +148,34 @@ mod tests {
     #[test]
     fn slots_go_to_whoever_came_first_and_the_others_move_up() {
         let slots = Slots::new(1);
-        let first = queue(&slots).sit().unwrap();
+        let first = queue(&slots).take().unwrap();
         let second = queue(&slots);
         let third = queue(&slots);
         assert_eq!((second.place(), third.place()), (1, 2));
-        let third = third.sit().unwrap_err();
+        let third = third.take().unwrap_err();
         drop(first);
         // It is the second's turn, not that of whoever asks.
-        let third = third.sit().unwrap_err();
-        let second = second.sit().unwrap();
+        let third = third.take().unwrap_err();
+        let second = second.take().unwrap();
         assert_eq!(third.place(), 1);
         let fourth = queue(&slots);
         drop(third);
         assert_eq!(fourth.place(), 1);
         drop(second);
         assert_eq!(fourth.place(), 0);
-        fourth.sit().unwrap();
+        fourth.take().unwrap();
     }
 
     #[test]
     fn another_count_takes_nobodys_slot_away_and_lets_others_in() {
         let slots = Slots::new(2);
-        let (first, second) = (queue(&slots).sit().unwrap(), queue(&slots).sit().unwrap());
+        let (first, second) = (queue(&slots).take().unwrap(), queue(&slots).take().unwrap());
         slots.resize(1);
         drop(first);
-        let waiting = queue(&slots).sit().unwrap_err();
+        let waiting = queue(&slots).take().unwrap_err();
         assert_eq!(waiting.place(), 1);
         slots.resize(2);
-        let third = waiting.sit().unwrap();
+        let third = waiting.take().unwrap();
         drop((second, third));
     }
 
@@ -183,14 +183,14 @@ mod tests {
     fn who_came_first_is_served_first_however_late_it_is_ready() {
         let slots = Slots::new(1);
         let [slow, quick] = [slots.arrive(), slots.arrive()];
-        let busy = queue(&slots).sit().unwrap();
+        let busy = queue(&slots).take().unwrap();
         let quick = slots.queue(quick);
         assert_eq!(quick.place(), 1);
         let slow = slots.queue(slow);
         assert_eq!((slow.place(), quick.place()), (1, 2));
         drop(busy);
-        let quick = quick.sit().unwrap_err();
-        drop(slow.sit().unwrap());
-        quick.sit().unwrap();
+        let quick = quick.take().unwrap_err();
+        drop(slow.take().unwrap());
+        quick.take().unwrap();
     }
 }

@@ -173,8 +173,8 @@ fn is_closed(threads: &Path, thread: &ThreadId, before: SystemTime) -> bool {
     if written.is_none_or(|written| written >= before) {
         return false;
     }
-    let mut standings = thread_status::of_thread(threads, thread).into_iter();
-    standings.any(|one| one.facts.is_closed())
+    let mut statuses = thread_status::of_thread(threads, thread).into_iter();
+    statuses.any(|one| one.facts.is_closed())
 }
 
 /// Looks at one thread and does what is due. When to look again, if that is known.
@@ -213,8 +213,8 @@ async fn look(
 
 /// Whether somebody works in the thread, or the Coder waits in the middle of it.
 fn in_work(agent: &Agent, thread: &ThreadId) -> bool {
-    let standings = thread_status::of_thread(&agent.threads(), thread);
-    standings.iter().any(|one| match one.doing {
+    let statuses = thread_status::of_thread(&agent.threads(), thread);
+    statuses.iter().any(|one| match one.doing {
         Doing::Nothing | Doing::Stopped => false,
         Doing::Working(_) => true,
         Doing::Waiting(_) => Duty::Build.is_of(one.role),

@@ -1,7 +1,7 @@
 //! Tells the hub how a pull request stands, so that the page can show its diff.
 //! Nothing depends on it: what cannot be told is logged, and the work goes on.
 
-use butler_protocol::{CommitSha, PullNews, PullStanding};
+use butler_protocol::{CommitSha, PullNews, PullStatus};
 use butler_repo::{DiffOf, PullRequest, Worktree};
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
@@ -32,7 +32,7 @@ pub async fn opened(
             body: pull.body.clone(),
             branch: Some(worktree.branch.clone()),
             head: head.clone(),
-            state: PullStanding::Open,
+            state: PullStatus::Open,
             diff,
         },
     )
@@ -40,7 +40,7 @@ pub async fn opened(
 }
 
 /// It was merged or given up.
-pub async fn ended(context: &ThreadContext, subject: &MergeSubject, state: PullStanding) {
+pub async fn ended(context: &ThreadContext, subject: &MergeSubject, state: PullStatus) {
     tell(
         context,
         PullNews {

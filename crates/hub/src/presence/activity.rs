@@ -33,9 +33,9 @@ impl Status {
 /// The role that an unaddressed message belongs to: the last that took up work
 /// and still works; else the last that parked, for it waits for an answer; else
 /// nobody, which means the PM.
-pub(crate) fn active_of(standings: &[Status], now_ms: i64) -> Option<Role> {
+pub(crate) fn active_of(states: &[Status], now_ms: i64) -> Option<Role> {
     let latest = |wanted: &dyn Fn(&Status) -> bool| {
-        standings
+        states
             .iter()
             .filter(|status| wanted(status))
             .max_by_key(|status| status.since_ms)
@@ -49,14 +49,14 @@ pub(crate) fn active_of(standings: &[Status], now_ms: i64) -> Option<Role> {
 /// else [`active_of`]. What was begun before a stop may still report its work.
 pub(crate) fn active(db: &Db, thread: &ThreadId, now_ms: i64) -> Result<Option<Role>, Trouble> {
     match stops::stopped(db, thread)? {
-        None => Ok(active_of(&standings(db, thread)?, now_ms)),
+        None => Ok(active_of(&states(db, thread)?, now_ms)),
         stopped => Ok(stopped),
     }
 }
 
 /// The roles that work or sleep in a thread, the last that took it up first.
 pub(crate) fn busy(db: &Db, thread: &ThreadId, now_ms: i64) -> Result<Vec<Role>, Trouble> {
-    let mut busy = standings(db, thread)?;
+    let mut busy = states(db, thread)?;
     busy.retain(|status| status.works(now_ms) || status.state == ActivityState::Parked);
     busy.sort_by_key(|status| std::cmp::Reverse(status.since_ms));
     Ok(busy.into_iter().map(|status| status.role).collect())
@@ -72,7 +72,7 @@ pub(crate) fn rest(db: &Db, thread: &ThreadId) -> Result<(), Trouble> {
 }
 
 /// What every role last said about a thread.
-pub(crate) fn standings(db: &Db, thread: &ThreadId) -> Result<Vec<Status>, Trouble> {
+pub(crate) fn states(db: &Db, thread: &ThreadId) -> Result<Vec<Status>, Trouble> {
     let mut statement = db.prepare_cached(
         "SELECT role, state, step, since_ms, heard_ms, lease_ms FROM activity
          WHERE channel = ?1 AND root = ?2",
@@ -181,8 +181,8 @@ mod tests {
     fn the_last_role_that_took_up_work_owns_the_message() {
         use ActivityState::{Idle, Parked, Working};
         let now = 100_000;
-        let check = |standings: &[Status], expected: Option<Role>| {
-            assert_eq!(active_of(standings, now), expected, "{standings:?}");
+        let check = |states: &[Status], expected: Option<Role>| {
+            assert_eq!(active_of(states, now), expected, "{states:?}");
         };
         check(&[], None);
         check(&[status(Role::Coder, Working, 1, now)], Some(Role::Coder));

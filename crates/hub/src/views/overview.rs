@@ -62,13 +62,13 @@ pub(crate) fn thread(
     let root = message::root_of(db, &thread.channel, &thread.root)?;
     let thread = ThreadId::new(thread.channel.clone(), root);
     let (messages, earlier) = read::newest_replies(db, &thread, window)?;
-    let standings = activity::standings(db, &thread)?;
+    let states = activity::states(db, &thread)?;
     let at_ms = db.now_ms();
     Ok(ThreadView {
         messages,
         earlier,
-        active: activity::active_of(&standings, at_ms),
-        activity: standings,
+        active: activity::active_of(&states, at_ms),
+        activity: states,
         cost: Cost {
             used: budget::spent_in_thread(db, &thread)?,
             cap: budget::thread_cap(db, &thread, caps)?,

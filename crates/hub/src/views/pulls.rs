@@ -1,6 +1,6 @@
 //! Pull requests as their agents last described them.
 
-use butler_protocol::{MessageTs, PullNews, PullStanding, ThreadId, fault};
+use butler_protocol::{MessageTs, PullNews, PullStatus, ThreadId, fault};
 use rusqlite::{OptionalExtension, Row, params};
 use serde::Serialize;
 
@@ -17,7 +17,7 @@ pub(crate) struct Pull {
     pub(crate) body: String,
     pub(crate) branch: String,
     pub(crate) head: String,
-    pub(crate) state: PullStanding,
+    pub(crate) state: PullStatus,
     pub(crate) at_ms: i64,
     /// Left out of lists: it can be long.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -106,9 +106,9 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Option<Pull>> {
         branch: row.get(6)?,
         head: row.get(7)?,
         state: match state.as_str() {
-            "merged" => PullStanding::Merged,
-            "closed" => PullStanding::Closed,
-            _ => PullStanding::Open,
+            "merged" => PullStatus::Merged,
+            "closed" => PullStatus::Closed,
+            _ => PullStatus::Open,
         },
         at_ms: row.get(9)?,
         diff: None,

@@ -88,6 +88,16 @@ impl<'a> Browser<'a> {
         form: &[(&str, &str)],
         origin: &str,
     ) -> StatusCode {
+        self.send(path, form, origin).await.0
+    }
+
+    /// The same, with what is shown then.
+    pub(crate) async fn send(
+        &self,
+        path: &str,
+        form: &[(&str, &str)],
+        origin: &str,
+    ) -> (StatusCode, String) {
         let url = self.world.base.join(path).unwrap();
         let request = self
             .world
@@ -96,7 +106,8 @@ impl<'a> Browser<'a> {
             .header(header::COOKIE, &self.cookie)
             .header(header::ORIGIN, origin)
             .form(form);
-        request.send().await.unwrap().status()
+        let answer = request.send().await.unwrap();
+        (answer.status(), answer.text().await.unwrap())
     }
 }
 

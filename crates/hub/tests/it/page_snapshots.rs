@@ -4,11 +4,12 @@
 
 use std::collections::HashMap;
 
-use butler_protocol::{DecisionKind, MessageTs, PullStanding, Role};
+use butler_protocol::{DecisionKind, MessageTs, PullStatus, Role};
+use reqwest::StatusCode;
 use serde_json::json;
 
 use crate::{
-    page::Browser,
+    page::{Browser, origin},
     views::{DIFF, news, record, shell_call, spend},
     world::{World, card},
 };
@@ -78,8 +79,9 @@ impl Stable {
     }
 }
 
-/// One request with a plan, some work, a pull request and its card.
-async fn story(world: &World) -> MessageTs {
+/// One request with a plan, some work, a pull request and its card: the request
+/// and the card.
+async fn story(world: &World) -> (MessageTs, MessageTs) {
     let root = world
         .say("Please add a `--json` flag to *list*", None)
         .await;
@@ -95,7 +97,7 @@ async fn story(world: &World) -> MessageTs {
     world.say("approve plan01", Some(&root)).await;
     record(world, &root, Role::Coder, shell_call("2 passed")).await;
     spend(world, &root, Role::Coder, "r1", 12).await;
-    let open = news(world, &root, PullStanding::Open, Some(DIFF));
+    let open = news(world, &root, PullStatus::Open, Some(DIFF));
     world.control(Role::Coder).pull(&open).await.unwrap();
     let mut done = world.post("Ready: <https://example.com/7|#7>", Some(&root), "done");
     done.username = Some("codebutler.coder".into());
@@ -114,8 +116,8 @@ async fn story(world: &World) -> MessageTs {
         &subject,
     )
     .await;
-    world.web(Role::Lead).post(&merge).await.unwrap();
-    root
+    let card = world.web(Role::Lead).post(&merge).await.unwrap();
+    (root, card.ts)
 }
 
 #[tokio::test]
@@ -130,7 +132,7 @@ async fn every_view_of_the_page_looks_as_it_did() {
     insta::assert_snapshot!("login", stable.html(&login, port));
     let empty = browser.get(&format!("c/{channel}")).await;
     insta::assert_snapshot!("channel_without_messages", stable.html(&empty, port));
-    let root = story(&world).await;
+    let (root, _) = story(&world).await;
     let thread = format!("c/{channel}/{root}");
     for (name, path) in [
         ("channel", format!("c/{channel}")),
@@ -148,4 +150,74 @@ async fn every_view_of_the_page_looks_as_it_did() {
     let (status, gone) = browser.look("c/CNOBODY").await;
     assert_eq!(status, 404, "{gone}");
     insta::assert_snapshot!("problem", stable.html(&gone, port));
+}
+
+/// What a refusal says to the person, without the page around it.
+fn refusal(case: &str, (status, page): (StatusCode, String)) -> String {
+    assert!(status.is_client_error(), "{case}: {status} {page}");
+    let said = match page.split_once("role=\"alert\">") {
+        Some((_, rest)) => rest.split("</p>").next().unwrap().to_owned(),
+        None => page,
+    };
+    format!("{case}: {} {}\n", status.as_u16(), said.trim())
+}
+
+#[tokio::test]
+async fn what_the_page_says_when_it_refuses() {
+    let world = World::with_approvers(|_, ben| vec![ben.user.clone()]).await;
+    let browser = Browser::login(&world).await;
+    let (channel, here) = (world.channel(), origin(&world));
+    let (root, card) = story(&world).await;
+    let say = format!("c/{channel}/say");
+    let press = format!("c/{channel}/press");
+    let react = format!("c/{channel}/react");
+    let gone = "1700000000.000001";
+    let long = "x".repeat(40_001);
+    let merge = "[\"cb:merge1\",\"cb:merge1:merge\"]";
+    let other = "[\"cb:merge1\",\"cb:merge1:dance\"]";
+    let mut told = String::new();
+    for (case, path, form) in [
+        ("nothing to say", &say, vec![("text", "  ")]),
+        ("too long", &say, vec![("text", long.as_str())]),
+        (
+            "no such thread",
+            &say,
+            vec![("text", "hi"), ("thread_ts", gone)],
+        ),
+        (
+            "no such message",
+            &press,
+            vec![("ts", gone), ("press", merge)],
+        ),
+        (
+            "no such button",
+            &press,
+            vec![("ts", card.as_str()), ("press", other)],
+        ),
+        (
+            "not an approver",
+            &press,
+            vec![("ts", card.as_str()), ("press", merge)],
+        ),
+        (
+            "no such emoji",
+            &react,
+            vec![
+                ("ts", root.as_str()),
+                ("root", root.as_str()),
+                ("name", "No Emoji"),
+            ],
+        ),
+    ] {
+        told += &refusal(case, browser.send(path, &form, &here).await);
+    }
+    let foreign = browser
+        .send(&say, &[("text", "hi")], "http://evil.example")
+        .await;
+    told += &refusal("another page", foreign);
+    told += &refusal("no such channel", browser.look("c/CNOBODY").await);
+    told += &refusal("no such page", browser.look("nowhere").await);
+    let used = browser.send("login", &[("code", "used")], &here).await;
+    told += &refusal("a link that was used", used);
+    insta::assert_snapshot!(told);
 }

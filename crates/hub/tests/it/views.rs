@@ -2,7 +2,7 @@
 
 use butler_protocol::{
     BranchName, CallId, CommitSha, CrashClass, DecisionKind, Entry, HandOver, HandOverTag, Idem,
-    MessageTs, PostTag, PrNumber, PullNews, PullStanding, Record, RecordBatch, Reservation,
+    MessageTs, PostTag, PrNumber, PullNews, PullStatus, Record, RecordBatch, Reservation,
     ReserveId, Role, Settlement, Sha256Hex, TokenUsage, ToolCall, ToolOutcome, TreeHash, Usd,
     Verdict,
 };
@@ -18,7 +18,7 @@ pub(crate) const DIFF: &str = "diff --git a/src/a.rs b/src/a.rs\n--- a/src/a.rs\
 pub(crate) fn news(
     world: &World,
     root: &MessageTs,
-    state: PullStanding,
+    state: PullStatus,
     diff: Option<&str>,
 ) -> PullNews {
     PullNews {
@@ -166,7 +166,7 @@ async fn the_board_follows_the_work() {
         shown.contains("build &lt;b&gt;it") && shown.contains("Ready to merge"),
         "{shown}"
     );
-    let merged = news(&world, &root, PullStanding::Merged, None);
+    let merged = news(&world, &root, PullStatus::Merged, None);
     world.control(Role::Lead).pull(&merged).await.unwrap();
     assert_eq!(phase(&world).await, "closed");
 }
@@ -222,7 +222,7 @@ async fn a_pull_request_has_its_diff_and_its_merge_button() {
     assert!(browser.get(&page).await.contains("No pull request yet"));
     let coder = world.control(Role::Coder);
     let diff = format!("{DIFF}+let key = \"{}\";\n", secret());
-    let open = news(&world, &root, PullStanding::Open, Some(&diff));
+    let open = news(&world, &root, PullStatus::Open, Some(&diff));
     coder.pull(&open).await.unwrap();
     coder.pull(&open).await.unwrap();
     let mut post = world.post("", Some(&root), "card");
@@ -249,11 +249,11 @@ async fn a_pull_request_has_its_diff_and_its_merge_button() {
     assert!(!shown.contains(&secret()));
     // News without a diff keeps it, and what is merged stays merged.
     let lead = world.control(Role::Lead);
-    lead.pull(&news(&world, &root, PullStanding::Merged, None))
+    lead.pull(&news(&world, &root, PullStatus::Merged, None))
         .await
         .unwrap();
     coder
-        .pull(&news(&world, &root, PullStanding::Open, None))
+        .pull(&news(&world, &root, PullStatus::Open, None))
         .await
         .unwrap();
     let path = format!("v1/threads/{}/{root}/pull", world.channel());

@@ -21,11 +21,8 @@ fn a_thread_knows_where_its_files_are() {
             dir.research(&RequestId::new("k3m9qa")),
             "conversations/researcher-k3m9qa.jsonl",
         ),
-        (dir.usage(Role::Coder), "usage/coder.jsonl"),
         (dir.decisions(Role::Lead), "decisions/lead.jsonl"),
-        (dir.plan(), "plan.md"),
         (dir.facts(), "thread.json"),
-        (dir.files(), "files"),
     ];
     for (path, tail) in expected {
         assert_eq!(path, root.join(tail));
@@ -50,10 +47,10 @@ fn threads_are_found_again_and_other_folders_are_passed_over() {
 fn a_file_is_replaced_whole_and_leaves_nothing_beside_it() {
     let folder = tempfile::tempdir().unwrap();
     let dir = ThreadDir::new(folder.path(), &thread());
-    write_whole(&dir.plan(), b"first").unwrap();
-    let first = fs::File::open(dir.plan()).unwrap();
-    write_whole(&dir.plan(), b"second").unwrap();
-    assert_eq!(fs::read(dir.plan()).unwrap(), b"second");
+    write_whole(&dir.facts(), b"first").unwrap();
+    let first = fs::File::open(dir.facts()).unwrap();
+    write_whole(&dir.facts(), b"second").unwrap();
+    assert_eq!(fs::read(dir.facts()).unwrap(), b"second");
     assert_eq!(
         std::io::read_to_string(first).unwrap(),
         "first",

@@ -1,4 +1,4 @@
-//! What the room promises, tested through its public API.
+//! What the crate promises, tested through its public API.
 #![expect(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
 mod grammar;

@@ -83,7 +83,9 @@ impl Worker {
     async fn begin_call(&mut self, waiter: Waiter) -> Result<(), AgentError> {
         let judgement = self.judge(&waiter).await?;
         let Some(tool_session) = &self.tool_session else {
-            return Err(AgentError::Missing("the bench is not open".to_owned()));
+            return Err(AgentError::Missing(
+                "the tool session is not open".to_owned(),
+            ));
         };
         let executor = Arc::clone(&tool_session.executor);
         let tool_context = tool_session.tool_context.clone();
@@ -127,7 +129,9 @@ impl Worker {
     /// to ask looks first.
     async fn judge(&mut self, waiter: &Waiter) -> Result<Judgement, AgentError> {
         let Some(tool_session) = &mut self.tool_session else {
-            return Err(AgentError::Missing("the bench is not open".to_owned()));
+            return Err(AgentError::Missing(
+                "the tool session is not open".to_owned(),
+            ));
         };
         let judgement = tool_session.judge(&self.context, &waiter.call);
         if waiter.recovery.is_some() || !matches!(judgement, Judgement::Ask(_)) {

@@ -85,7 +85,7 @@ impl Worker {
         if self.turn_of.is_none() {
             let slots = &context.agent.slots;
             let number = self.arrived.unwrap_or_else(|| slots.arrive());
-            match slots.queue(number).sit() {
+            match slots.queue(number).take() {
                 Err(ticket) => return self.start(queue::tell(context, ticket, reserve)),
                 Ok(slot) => self.turn_of = Some(slot),
             }
@@ -124,7 +124,7 @@ impl Worker {
             Some(Waiting::Reply { deadline_ms }) => Some(*deadline_ms),
             _ => None,
         };
-        self.clear_bench().await;
+        self.clear_tool_session().await;
         self.turn_of = None;
         self.arrived = None;
     }
@@ -133,11 +133,11 @@ impl Worker {
         self.work.cancel();
         self.work = CancellationToken::new();
         self.waiting.clear();
-        self.clear_bench().await;
+        self.clear_tool_session().await;
     }
 
     /// Background jobs do not outlive the activation that started them.
-    pub(super) async fn clear_bench(&mut self) {
+    pub(super) async fn clear_tool_session(&mut self) {
         if let Some(tool_session) = self.tool_session.take() {
             tool_session.tool_context.jobs().stop_all().await;
             if tool_session.keeps_designs {

@@ -39,7 +39,7 @@ impl Worker {
                 self.keep(done).await?;
             }
         }
-        self.clear_bench().await;
+        self.clear_tool_session().await;
         Ok(())
     }
 

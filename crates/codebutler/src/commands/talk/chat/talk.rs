@@ -243,8 +243,8 @@ impl<'a> Talk<'a> {
     /// Nobody works in the thread, and nobody has mail.
     async fn team_rests(&self) -> Result<bool, CliError> {
         let view = self.view().await?;
-        let standings = view["activity"].as_array().into_iter().flatten();
-        let works = standings.into_iter().any(|one| one["state"] == "working");
+        let states = view["activity"].as_array().into_iter().flatten();
+        let works = states.into_iter().any(|one| one["state"] == "working");
         Ok(!works && self.person.queues_empty().await?)
     }
 }

@@ -57,7 +57,7 @@ fn absurd_amounts_do_not_slip_through() {
 }
 
 #[test]
-fn a_purse_survives_json() {
+fn a_budget_survives_json() {
     let mut budget = Budget::new("thread", usd(100));
     budget.reserve(id(1), usd(60)).unwrap();
     budget.settle(&id(2), usd(5));
