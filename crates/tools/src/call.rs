@@ -2,6 +2,7 @@
 
 pub(crate) mod batch;
 pub(crate) mod executor;
+pub(crate) mod fit;
 pub(crate) mod registry;
 pub(crate) mod repair;
 pub(crate) mod schema;

@@ -25,6 +25,13 @@ pub trait Tool: Send + Sync {
     /// one example) and a flat schema.
     fn spec(&self) -> ToolSpec;
 
+    /// An item of a list as the schema has it, made from what models send for it:
+    /// a line of text, or an object with other fields. What it cannot read it
+    /// gives back as it came.
+    fn item(&self, _field: &str, given: Value) -> Value {
+        given
+    }
+
     /// How far a call reaches; Bash is judged by its command instead.
     fn tier(&self) -> Tier;
 

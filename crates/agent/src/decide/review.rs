@@ -7,8 +7,6 @@ use butler_protocol::{
     Finding, FindingKind, PlannedTest, ReviewPlan, Risk, Severity, TestLevel, Verdict,
 };
 
-use crate::tools::arguments;
-
 /// The rows of the risk matrix.
 const AREAS: [&str; 4] = ["security", "performance", "compatibility", "correctness"];
 
@@ -33,19 +31,6 @@ pub struct Form {
 }
 
 impl Form {
-    /// Reads what a model wrote.
-    ///
-    /// # Errors
-    /// Names the line that is not understood, and shows the form.
-    pub fn read(invariants: &[String], risks: &[String], tests: &[String]) -> Result<Self, String> {
-        let invariants = invariants.iter().map(|one| one.trim().to_owned());
-        Ok(Self {
-            invariants: invariants.filter(|one| !one.is_empty()).collect(),
-            risks: each(risks, arguments::risk)?,
-            tests: each(tests, arguments::test)?,
-        })
-    }
-
     /// Fills what was not said again from what was said before.
     pub fn or(self, before: Option<&Form>) -> Self {
         let Some(before) = before else {
@@ -58,21 +43,19 @@ impl Form {
         }
     }
 
-    /// Whether everything that this depth asks for is there.
-    ///
-    /// # Errors
-    /// Names what is missing.
-    pub fn check(&self, depth: Depth) -> Result<(), String> {
+    /// All that this depth asks for and that is not there.
+    pub fn problems(&self, depth: Depth) -> Vec<String> {
+        let mut problems = Vec::new();
         if self.invariants.is_empty() {
-            return Err(
+            problems.push(
                 "`invariants` is missing: what must always hold, as in \"list without the flag prints what it printed before\"".to_owned(),
             );
         }
         let named = |area: &str| self.risks.iter().any(|risk| risk.area == area);
         let areas: Vec<&str> = AREAS.into_iter().filter(|area| !named(area)).collect();
         if self.risks.is_empty() || (depth == Depth::TwoPasses && !areas.is_empty()) {
-            return Err(format!(
-                "`risks` lacks {}: one line each, as in \"security/low: no input reaches a shell\"",
+            problems.push(format!(
+                "`risks` lacks {}: one each, as in {{\"area\": \"security\", \"severity\": \"low\", \"note\": \"no input reaches a shell\"}}",
                 areas.join(", ")
             ));
         }
@@ -80,12 +63,12 @@ impl Form {
         let levels = TestLevel::ALL.into_iter().filter(|level| !planned(*level));
         let levels: Vec<&str> = levels.map(TestLevel::as_str).collect();
         if self.tests.is_empty() || (depth == Depth::TwoPasses && !levels.is_empty()) {
-            return Err(format!(
-                "`tests` lacks {}: one line each, as in \"unit: the empty list -> tests/run.sh:20\"; after the arrow the place, `missing`, or why none is needed",
+            problems.push(format!(
+                "`tests` lacks {}: one each, as in {{\"level\": \"unit\", \"what\": \"the empty list\", \"place\": \"tests/run.sh:20\"}}; the place may be `missing`, or say why none is needed",
                 levels.join(", ")
             ));
         }
-        Ok(())
+        problems
     }
 
     /// Whether a test is missing.
@@ -129,10 +112,6 @@ impl From<&Verdict> for Form {
     }
 }
 
-fn each<T>(lines: &[String], read: fn(&str) -> Result<T, String>) -> Result<Vec<T>, String> {
-    lines.iter().map(|line| read(line)).collect()
-}
-
 fn or<T: Clone>(said: Vec<T>, before: &[T]) -> Vec<T> {
     if said.is_empty() {
         before.to_vec()
@@ -141,30 +120,19 @@ fn or<T: Clone>(said: Vec<T>, before: &[T]) -> Vec<T> {
     }
 }
 
-/// Reads the findings of a round. One that names its number, or says of the same
-/// place what was said before, keeps it; new ones go on counting.
-///
-/// # Errors
-/// Shows the form, or names the number that nobody knows.
-pub fn findings(lines: &[String], known: &[Finding]) -> Result<Vec<Finding>, String> {
-    let mut read = Vec::new();
-    for (number, line) in (1..).zip(lines) {
-        let (id, rest) = numbered(line);
-        if let Some(id) = id
-            && !known.iter().any(|finding| finding.id == id)
-        {
-            return Err(format!(
-                "finding {number}: there is no {id}; new findings are written without a number"
-            ));
-        }
-        let mut finding = arguments::finding(number, rest)?;
-        finding.id = id.unwrap_or_default().to_owned();
-        read.push(finding);
-    }
-    Ok(read)
+/// Numbers that no earlier finding has, each as a problem.
+pub fn unknown(numbers: &[&str], known: &[Finding]) -> Vec<String> {
+    let strange = |number: &&&str| !known.iter().any(|finding| finding.id == **number);
+    let strange = numbers.iter().filter(strange);
+    strange
+        .map(|number| {
+            format!("there is no finding {number}; new findings are written without a number")
+        })
+        .collect()
 }
 
-/// Gives those without a number theirs.
+/// Gives those without a number theirs. One that says of the same place what was
+/// said before keeps its number; new ones go on counting.
 pub fn number(findings: &mut [Finding], known: &[Finding]) {
     let counted = |finding: &Finding| finding.id.strip_prefix('F')?.parse::<u32>().ok();
     let mut last = known.iter().filter_map(counted).max().unwrap_or(0);
@@ -177,22 +145,6 @@ pub fn number(findings: &mut [Finding], known: &[Finding]) {
                 format!("F{last}")
             }
         };
-    }
-}
-
-/// `F2 [test/high] …` is about the second finding of this review.
-fn numbered(line: &str) -> (Option<&str>, &str) {
-    let line = line.trim();
-    let Some((id, rest)) = line.split_once(char::is_whitespace) else {
-        return (None, line);
-    };
-    let id = id.trim_end_matches(':');
-    let digits = id.strip_prefix('F').unwrap_or_default();
-    let is_id = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
-    if is_id {
-        (Some(id), rest.trim())
-    } else {
-        (None, line)
     }
 }
 

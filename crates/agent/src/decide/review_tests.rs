@@ -4,49 +4,78 @@ fn lines(all: &[&str]) -> Vec<String> {
     all.iter().map(|one| (*one).to_owned()).collect()
 }
 
-const RISKS: [&str; 4] = [
-    "security/low: nothing reaches a shell",
-    "performance/low: one pass",
-    "compatibility/low: the plain list is unchanged",
-    "correctness/medium: quotes",
-];
-const TESTS: [&str; 3] = [
-    "unit: quotes -> tests/run.sh:3",
-    "integration: -> not needed, one script",
-    "e2e: the flag -> tests/run.sh:9",
+const RISKS: [&str; 4] = ["security", "performance", "compatibility", "correctness"];
+const TESTS: [(TestLevel, &str); 3] = [
+    (TestLevel::Unit, "tests/run.sh:3"),
+    (TestLevel::Integration, "not needed, one script"),
+    (TestLevel::E2e, "tests/run.sh:9"),
 ];
 
-fn form(risks: &[&str], tests: &[&str]) -> Form {
-    Form::read(&lines(&["the list stays"]), &lines(risks), &lines(tests)).unwrap()
+fn form(areas: &[&str], tests: &[(TestLevel, &str)]) -> Form {
+    let risk = |area: &&str| Risk {
+        area: (*area).to_owned(),
+        severity: Severity::Low,
+        note: "small".to_owned(),
+    };
+    let test = |(level, place): &(TestLevel, &str)| PlannedTest {
+        level: *level,
+        what: "the empty list".to_owned(),
+        place: (*place != "missing").then(|| (*place).to_owned()),
+    };
+    Form {
+        invariants: lines(&["the list stays"]),
+        risks: areas.iter().map(risk).collect(),
+        tests: tests.iter().map(test).collect(),
+    }
+}
+
+fn finding(
+    id: &str,
+    kind: FindingKind,
+    severity: Severity,
+    place: &str,
+    evidence: &str,
+) -> Finding {
+    Finding {
+        id: id.to_owned(),
+        kind,
+        severity,
+        place: place.to_owned(),
+        evidence: evidence.to_owned(),
+        fix: "right".to_owned(),
+    }
 }
 
 #[test]
-fn two_passes_ask_for_every_area_and_level_and_one_pass_for_a_line_of_each() {
-    let whole = form(&RISKS, &TESTS);
-    assert_eq!(whole.check(Depth::TwoPasses), Ok(()));
+fn two_passes_ask_for_every_area_and_level_and_one_pass_for_one_of_each() {
+    assert!(form(&RISKS, &TESTS).problems(Depth::TwoPasses).is_empty());
     let short = form(&RISKS[..1], &TESTS[..1]);
-    assert_eq!(short.check(Depth::OnePass), Ok(()));
-    let refused = form(&RISKS[..3], &TESTS).check(Depth::TwoPasses);
-    assert!(refused.unwrap_err().contains("`risks` lacks correctness"));
-    let refused = form(&RISKS, &TESTS[..1]).check(Depth::TwoPasses);
+    assert!(short.problems(Depth::OnePass).is_empty());
+    let all = short.problems(Depth::TwoPasses).join("; ");
     assert!(
-        refused
-            .unwrap_err()
-            .contains("`tests` lacks integration, e2e")
+        all.contains("`risks` lacks performance, compatibility, correctness"),
+        "{all}"
     );
-    for (depth, empty) in [
-        (Depth::OnePass, Form::default()),
-        (Depth::OnePass, form(&[], &TESTS)),
-        (Depth::OnePass, form(&RISKS, &[])),
+    assert!(all.contains("`tests` lacks integration, e2e"), "{all}");
+    for (depth, empty, problems) in [
+        (Depth::OnePass, Form::default(), 3),
+        (Depth::OnePass, form(&[], &TESTS), 1),
+        (Depth::OnePass, form(&RISKS, &[]), 1),
     ] {
-        assert!(empty.check(depth).is_err(), "{empty:?}");
+        assert_eq!(empty.problems(depth).len(), problems, "{empty:?}");
     }
 }
 
 #[test]
 fn missing_tests_come_before_the_logic_and_before_approval() {
-    let lacking = form(&RISKS, &["unit: the empty list -> missing"]);
-    let logic = findings(&lines(&["[quality/high] a.sh:1 wrong -> right"]), &[]).unwrap();
+    let lacking = form(&RISKS, &[(TestLevel::Unit, "missing")]);
+    let logic = [finding(
+        "",
+        FindingKind::Quality,
+        Severity::High,
+        "a.sh:1",
+        "wrong",
+    )];
     let refused = agrees(false, &lacking, &logic).unwrap_err();
     assert!(refused.contains("tests are missing"), "{refused}");
     assert!(agrees(true, &lacking, &[]).is_err());
@@ -57,33 +86,47 @@ fn missing_tests_come_before_the_logic_and_before_approval() {
     assert_eq!(agrees(false, &whole, &logic), Ok(()));
     assert!(agrees(true, &whole, &logic).unwrap_err().contains("wrong"));
     assert!(agrees(false, &whole, &[]).is_err());
-    let low = findings(&lines(&["[quality/low] a.sh:1 slow -> fine"]), &[]).unwrap();
+    let low = [finding(
+        "",
+        FindingKind::Quality,
+        Severity::Low,
+        "a.sh:1",
+        "slow",
+    )];
     assert_eq!(agrees(true, &whole, &low), Ok(()));
 }
 
 #[test]
 fn a_finding_keeps_its_number_over_the_rounds() {
-    let mut first = findings(
-        &lines(&[
-            "[quality/high] a.sh:1 wrong -> right",
-            "[test/high] t.sh:1 none -> one",
-        ]),
-        &[],
-    )
-    .unwrap();
+    let wrong = || finding("", FindingKind::Quality, Severity::High, "a.sh:1", "wrong");
+    let mut first = vec![
+        wrong(),
+        finding("", FindingKind::Test, Severity::High, "t.sh:1", "none"),
+    ];
     number(&mut first, &[]);
     let ids = |all: &[Finding]| all.iter().map(|one| one.id.clone()).collect::<Vec<_>>();
     assert_eq!(ids(&first), ["F1", "F2"]);
-    let said = lines(&[
-        "[plan/medium] b.sh:2 more than asked -> less",
-        "F2 [test/high] t.sh:4 still none -> one",
-        "[quality/high] a.sh:1 wrong -> right",
-    ]);
-    let mut second = findings(&said, &first).unwrap();
+    let mut second = vec![
+        finding(
+            "",
+            FindingKind::Plan,
+            Severity::Medium,
+            "b.sh:2",
+            "more than asked",
+        ),
+        finding(
+            "F2",
+            FindingKind::Test,
+            Severity::High,
+            "t.sh:4",
+            "still none",
+        ),
+        wrong(),
+    ];
+    assert!(unknown(&["F2"], &first).is_empty());
     number(&mut second, &first);
     assert_eq!(ids(&second), ["F3", "F2", "F1"]);
-    let unknown = findings(&lines(&["F9 [test/high] t.sh:4 none -> one"]), &first);
-    assert!(unknown.unwrap_err().contains("there is no F9"));
+    assert!(unknown(&["F9"], &first)[0].contains("there is no finding F9"));
 }
 
 #[test]

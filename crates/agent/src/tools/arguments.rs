@@ -1,78 +1,29 @@
-//! From what a model wrote into a tool call to the typed thing it means. A
-//! missing or unreadable field is an error that names it, never a guess.
+//! What a model wrote into a form, as the fields of that form: lines in the
+//! short notation become objects, a file and a line become a place. What is
+//! not understood stays as it came and is refused by the schema, by name.
 
-use butler_protocol::{
-    Complexity, Finding, FindingKind, Plan, PlanStep, PlannedTest, Risk, Severity, TestLevel,
-};
-use serde::Deserialize;
-use serde_json::Value;
-
-/// What ProposePlan is called with.
-#[derive(Debug, Deserialize)]
-pub struct PlanArguments {
-    #[serde(default)]
-    title: String,
-    #[serde(default)]
-    summary: String,
-    #[serde(default)]
-    steps: Vec<String>,
-    #[serde(default)]
-    criteria: Vec<String>,
-    #[serde(default)]
-    files: Vec<String>,
-    complexity: Option<Complexity>,
-}
-
-/// Reads a plan.
-///
-/// # Errors
-/// Names the first field that is missing or wrong, and what it should hold.
-pub fn plan(input: &Value) -> Result<Plan, String> {
-    let raw: PlanArguments = PlanArguments::deserialize(input)
-        .map_err(|error| format!("the plan cannot be read: {error}"))?;
-    let text = |field: &str, value: &str, what: &str| {
-        if value.trim().is_empty() {
-            Err(format!("`{field}` is missing: give {what}"))
-        } else {
-            Ok(value.trim().to_owned())
-        }
-    };
-    if raw.steps.is_empty() {
-        return Err("`steps` is missing: give the steps in order, each with its place, as in \"Parse the flag — notes.sh:40\"".to_owned());
-    }
-    if raw.criteria.is_empty() {
-        return Err(
-            "`criteria` is missing: give what a person can check when it is done".to_owned(),
-        );
-    }
-    Ok(Plan {
-        title: text("title", &raw.title, "one line that names the change")?,
-        summary: text("summary", &raw.summary, "a paragraph: what and why")?,
-        steps: raw.steps.iter().map(|step| plan_step(step)).collect(),
-        criteria: raw.criteria,
-        files: raw.files,
-        rejected: Vec::new(),
-        complexity: raw
-            .complexity
-            .ok_or("`complexity` is missing: simple, medium or complex")?,
-        estimate: None,
-    })
-}
+use serde_json::{Map, Value, json};
 
 /// `text — path:line` (or `text @ path:line`); the place is optional.
-fn plan_step(step: &str) -> PlanStep {
-    let split = [" — ", " @ ", " -- "]
-        .iter()
-        .find_map(|mark| step.rsplit_once(mark));
-    match split {
-        Some((text, place)) if is_place(place.trim()) => PlanStep {
-            text: text.trim().to_owned(),
-            place: Some(place.trim().to_owned()),
-        },
-        _ => PlanStep {
-            text: step.trim().to_owned(),
-            place: None,
-        },
+pub fn plan_step(given: Value) -> Value {
+    match given {
+        Value::String(step) => {
+            let marks = [" — ", " @ ", " -- "];
+            let split = marks.iter().find_map(|mark| step.rsplit_once(mark));
+            match split {
+                Some((text, place)) if is_place(place.trim()) => {
+                    json!({"text": text.trim(), "place": place.trim()})
+                }
+                _ => json!({"text": step.trim()}),
+            }
+        }
+        Value::Object(mut step) => {
+            for name in ["step", "title", "action", "what"] {
+                take(&mut step, name, "text");
+            }
+            Value::Object(placed(step))
+        }
+        other => other,
     }
 }
 
@@ -83,179 +34,187 @@ fn is_place(text: &str) -> bool {
         && (text.contains('.') || text.contains('/'))
 }
 
-/// Reads `[kind/severity] path:line what is there -> what to do`.
-///
-/// # Errors
-/// Says which part could not be read and shows the form.
-pub fn finding(number: usize, text: &str) -> Result<Finding, String> {
-    const FORM: &str = "write `[kind/severity] path:line what is there -> what to do`, kind one of security, test, quality, consistency, plan, severity one of low, medium, high";
-    let bad = |what: &str| format!("finding {number}: {what} is missing or not understood; {FORM}");
-    let rest = text
-        .trim()
-        .strip_prefix('[')
-        .ok_or_else(|| bad("the opening bracket"))?;
-    let (label, rest) = rest
-        .split_once(']')
-        .ok_or_else(|| bad("the closing bracket"))?;
-    let (kind, severity) = label
-        .split_once('/')
-        .ok_or_else(|| bad("`kind/severity`"))?;
-    let (place, rest) = rest
-        .trim()
-        .split_once(char::is_whitespace)
-        .ok_or_else(|| bad("the place"))?;
-    let (evidence, fix) = ["->", "→"]
+/// `[kind/severity] path:line what is there -> what to do`, with `F2` before it
+/// where it is one of an earlier round.
+pub fn finding(given: Value) -> Value {
+    let line = match given {
+        Value::String(line) => line,
+        Value::Object(finding) => return Value::Object(placed(finding)),
+        other => return other,
+    };
+    let read = || {
+        let (number, rest) = numbered(&line);
+        let (label, rest) = rest.trim().strip_prefix('[')?.split_once(']')?;
+        let (kind, severity) = label.split_once('/')?;
+        let (place, rest) = rest.trim().split_once(char::is_whitespace)?;
+        let (problem, fix) = arrow(rest)?;
+        Some(json!({
+            "number": number, "kind": kind.trim(), "severity": severity.trim(),
+            "place": place, "problem": problem, "fix": fix,
+        }))
+    };
+    read().unwrap_or_else(|| Value::String(line.clone()))
+}
+
+/// `F2 …` is about the second finding of this review.
+fn numbered(line: &str) -> (Option<&str>, &str) {
+    let line = line.trim();
+    let Some((id, rest)) = line.split_once(char::is_whitespace) else {
+        return (None, line);
+    };
+    let id = id.trim_end_matches(':');
+    let digits = id.strip_prefix('F').unwrap_or_default();
+    let is_id = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    if is_id {
+        (Some(id), rest.trim())
+    } else {
+        (None, line)
+    }
+}
+
+/// `area/severity: note`.
+pub fn risk(given: Value) -> Value {
+    let read = |line: &str| {
+        let (label, note) = line.split_once(':')?;
+        let (area, severity) = label.split_once('/')?;
+        Some(json!({"area": area.trim(), "severity": severity.trim(), "note": note.trim()}))
+    };
+    match given {
+        Value::Object(mut risk) => {
+            for (alias, name) in [
+                ("risk", "note"),
+                ("description", "note"),
+                ("category", "area"),
+            ] {
+                take(&mut risk, alias, name);
+            }
+            Value::Object(risk)
+        }
+        other => other.as_str().and_then(read).unwrap_or(other),
+    }
+}
+
+/// `level: what it shows -> where it is`.
+pub fn test(given: Value) -> Value {
+    let read = |line: &str| {
+        let (level, rest) = line.split_once(':')?;
+        let (what, place) = arrow(rest)?;
+        Some(json!({"level": level.trim(), "what": what, "place": place}))
+    };
+    match given {
+        Value::Object(mut test) => {
+            let aliases = [
+                ("type", "level"),
+                ("kind", "level"),
+                ("description", "what"),
+                ("name", "what"),
+                ("test", "what"),
+            ];
+            for (alias, name) in aliases {
+                take(&mut test, alias, name);
+            }
+            Value::Object(placed(test))
+        }
+        other => other.as_str().and_then(read).unwrap_or(other),
+    }
+}
+
+fn arrow(text: &str) -> Option<(&str, &str)> {
+    let split = ["->", "→", "=>"]
         .iter()
-        .find_map(|arrow| rest.split_once(arrow))
-        .ok_or_else(|| bad("`-> what to do`"))?;
-    Ok(Finding {
-        id: format!("F{number}"),
-        kind: word::<FindingKind>(kind).ok_or_else(|| bad("the kind"))?,
-        severity: word::<Severity>(severity).ok_or_else(|| bad("the severity"))?,
-        place: place.to_owned(),
-        evidence: evidence.trim().to_owned(),
-        fix: fix.trim().to_owned(),
-    })
+        .find_map(|arrow| text.split_once(arrow));
+    split.map(|(before, after)| (before.trim(), after.trim()))
 }
 
-/// Reads `area/severity: note`.
-///
-/// # Errors
-/// Shows the form.
-pub fn risk(text: &str) -> Result<Risk, String> {
-    let read = || {
-        let (label, note) = text.split_once(':')?;
-        let (area, severity) = label.trim().split_once('/')?;
-        Some(Risk {
-            area: area.trim().to_lowercase(),
-            severity: word(severity)?,
-            note: note.trim().to_owned(),
-        })
-    };
-    read().ok_or_else(|| {
-        format!("risk `{text}` is not understood; write `area/severity: note`, as in `security/low: no input reaches a shell`")
-    })
+/// A file and a line in two fields are one place.
+fn placed(mut item: Map<String, Value>) -> Map<String, Value> {
+    for name in ["file", "path", "file_path", "location", "where"] {
+        take(&mut item, name, "place");
+    }
+    let line = item.remove("line").or_else(|| item.remove("line_number"));
+    let line = line.map(|line| line.to_string().trim_matches('"').to_owned());
+    if let (Some(Value::String(place)), Some(line)) = (item.get_mut("place"), line)
+        && !place.contains(':')
+        && line != "null"
+    {
+        place.push_str(&format!(":{line}"));
+    }
+    item
 }
 
-/// Reads `level: what it shows -> where it is`.
-///
-/// # Errors
-/// Shows the form.
-pub fn test(text: &str) -> Result<PlannedTest, String> {
-    let read = || {
-        let (level, rest) = text.split_once(':')?;
-        let (what, place) = ["->", "→"]
-            .iter()
-            .find_map(|arrow| rest.split_once(arrow))?;
-        let place = place.trim();
-        let missing = place.eq_ignore_ascii_case("missing");
-        Some(PlannedTest {
-            level: word::<TestLevel>(level)?,
-            what: what.trim().to_owned(),
-            place: (!missing && !place.is_empty()).then(|| place.to_owned()),
-        })
-    };
-    read().ok_or_else(|| {
-        format!("test `{text}` is not understood; write `level: what it shows -> where it is`, level one of unit, integration, e2e; after the arrow a place, `missing`, or why none is needed")
-    })
-}
-
-fn word<T: serde::de::DeserializeOwned>(text: &str) -> Option<T> {
-    serde_json::from_value(Value::String(text.trim().to_lowercase())).ok()
+fn take(item: &mut Map<String, Value>, alias: &str, name: &str) {
+    if !item.contains_key(name)
+        && let Some(value) = item.remove(alias)
+    {
+        item.insert(name.to_owned(), value);
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
-    fn arguments() -> Value {
-        json!({
-            "title": "Add --json",
-            "summary": "Machines want to read the list.",
-            "steps": ["Parse the flag — notes.sh:40", "Test it @ tests/run.sh", "Think — twice"],
-            "criteria": ["it prints an array"],
-            "files": ["notes.sh"],
-            "complexity": "simple"
-        })
+    fn line(text: &str) -> Value {
+        Value::String(text.to_owned())
     }
 
     #[test]
     fn steps_keep_their_places() {
-        let plan = plan(&arguments()).unwrap();
-        let places: Vec<_> = plan.steps.iter().map(|s| s.place.as_deref()).collect();
-        assert_eq!(places, [Some("notes.sh:40"), Some("tests/run.sh"), None]);
-        assert_eq!(plan.steps[2].text, "Think — twice");
-    }
-
-    #[test]
-    fn a_missing_field_is_named() {
-        for field in ["title", "summary", "steps", "criteria", "complexity"] {
-            let mut broken = arguments();
-            broken.as_object_mut().unwrap().remove(field);
-            let error = plan(&broken).unwrap_err();
-            assert!(error.contains(&format!("`{field}`")), "{field}: {error}");
-        }
-        assert!(plan(&json!({"steps": 3})).is_err());
-    }
-
-    #[test]
-    fn findings_are_read_or_refused_with_the_form() {
-        let finding = finding(
-            2,
-            "[test/high] tests/run.sh:20 empty list not covered -> add a case",
-        )
-        .unwrap();
-        assert_eq!(
+        for (given, expected) in [
             (
-                finding.id.as_str(),
-                finding.kind,
-                finding.severity,
-                finding.place.as_str()
+                line("Parse the flag — notes.sh:40"),
+                json!({"text": "Parse the flag", "place": "notes.sh:40"}),
             ),
-            ("F2", FindingKind::Test, Severity::High, "tests/run.sh:20")
-        );
+            (
+                line("Test it @ tests/run.sh"),
+                json!({"text": "Test it", "place": "tests/run.sh"}),
+            ),
+            (line("Think — twice"), json!({"text": "Think — twice"})),
+            (
+                json!({"step": "Parse", "file": "a.py", "line": 4}),
+                json!({"text": "Parse", "place": "a.py:4"}),
+            ),
+        ] {
+            assert_eq!(plan_step(given.clone()), expected, "{given}");
+        }
+    }
+
+    #[test]
+    fn a_finding_is_read_from_a_line_and_from_fields() {
+        let expected = json!({"number": null, "kind": "test", "severity": "high",
+            "place": "tests/run.sh:20", "problem": "empty list not covered", "fix": "add a case"});
         assert_eq!(
-            (finding.evidence.as_str(), finding.fix.as_str()),
-            ("empty list not covered", "add a case")
+            finding(line(
+                "[test/high] tests/run.sh:20 empty list not covered -> add a case"
+            )),
+            expected
+        );
+        assert_eq!(finding(line("F2: [test/high] a:1 x -> y"))["number"], "F2");
+        assert_eq!(
+            finding(json!({"file": "a.sh", "line": "3", "kind": "test"})),
+            json!({"kind": "test", "place": "a.sh:3"})
         );
         for bad in [
             "",
             "it is bad",
             "[test] a.rs:1 x -> y",
-            "[style/high] a.rs:1 x -> y",
             "[test/high] a.rs:1 x",
         ] {
-            let error = super::finding(1, bad).unwrap_err();
-            assert!(
-                error.contains("[kind/severity] path:line"),
-                "{bad}: {error}"
-            );
+            assert_eq!(finding(line(bad)), line(bad));
         }
     }
 
     #[test]
-    fn risks_are_read_or_refused_with_the_form() {
-        let risk = risk("security/low: nothing reaches a shell").unwrap();
+    fn risks_and_tests_are_read_from_lines() {
         assert_eq!(
-            (risk.area.as_str(), risk.severity),
-            ("security", Severity::Low)
+            risk(line("security/low: nothing reaches a shell")),
+            json!({"area": "security", "severity": "low", "note": "nothing reaches a shell"})
         );
-        assert!(super::risk("all fine").is_err());
-    }
-
-    #[test]
-    fn tests_are_read_or_refused_with_the_form() {
-        let there = super::test("E2E: the flag → tests/run.sh:9").unwrap();
+        assert_eq!(risk(line("all fine")), line("all fine"));
         assert_eq!(
-            (there.level, there.what.as_str(), there.place.as_deref()),
-            (TestLevel::E2e, "the flag", Some("tests/run.sh:9"))
+            test(line("E2E: the flag → tests/run.sh:9")),
+            json!({"level": "E2E", "what": "the flag", "place": "tests/run.sh:9"})
         );
-        assert_eq!(super::test("unit: x -> Missing").unwrap().place, None);
-        for bad in ["", "unit", "unit: x", "smoke: x -> y"] {
-            let error = super::test(bad).unwrap_err();
-            assert!(error.contains("level: what it shows"), "{bad}: {error}");
-        }
+        assert_eq!(test(line("unit")), line("unit"));
     }
 }

@@ -34,8 +34,18 @@ pub trait ChatTool: Send + Sync {
         Self::TIER
     }
 
-    /// What a model is told.
+    /// What models are told: all there is to it.
     fn told() -> ToolSpec;
+
+    /// What the model of this role is told, where that is less.
+    fn told_here(&self) -> ToolSpec {
+        Self::told()
+    }
+
+    /// An item of a list, see [`Tool::item`].
+    fn item(_field: &str, given: Value) -> Value {
+        given
+    }
 
     /// Does it.
     fn act(
@@ -55,7 +65,11 @@ impl<T: ChatTool> Tool for Chat<T> {
     }
 
     fn spec(&self) -> ToolSpec {
-        T::told()
+        self.0.told_here()
+    }
+
+    fn item(&self, field: &str, given: Value) -> Value {
+        T::item(field, given)
     }
 
     fn tier(&self) -> Tier {

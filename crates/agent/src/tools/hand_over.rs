@@ -14,8 +14,9 @@ use butler_repo::{DiffOf, Error, NewPull, Worktree};
 use butler_tools::ToolContext;
 use schemars::JsonSchema;
 use serde::Deserialize;
+use serde_json::Value;
 
-use super::{ChatTool, SLOW, failed, spec};
+use super::{ChatTool, SLOW, arguments, failed, spec};
 use crate::{
     decide::fast_track::FastTrack,
     thread::{
@@ -30,30 +31,29 @@ pub struct HandOverTool(pub ThreadContext);
 
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct Input {
-    /// What kind of hand-over this is.
+    /// What is handed over.
     kind: Kind,
     /// What the other side needs to know, in Markdown.
+    #[serde(default)]
     text: String,
-    /// For a question or answer: who gets it.
+    /// For a question or an answer: who gets it.
     #[serde(default)]
     to: Option<Role>,
     /// For a verdict: whether it may be merged.
     #[serde(default)]
     approved: Option<bool>,
-    /// For a verdict, one line each: "[kind/severity] path:line what is there -> what to do"; one
-    /// of an earlier round begins with its number.
+    /// For a verdict: what has to change.
     #[serde(default)]
-    findings: Vec<String>,
-    /// For a review: what must always hold.
+    findings: Vec<verdict::FindingInput>,
+    /// For a review plan: what must always hold.
     #[serde(default)]
     invariants: Vec<String>,
-    /// For a review, one line each: "area/severity: note".
+    /// For a review plan: where the risk lies.
     #[serde(default)]
-    risks: Vec<String>,
-    /// For a review, one line each: "unit: what it shows -> tests/run.sh:20"; unit, integration or
-    /// e2e; after the arrow the place, "missing", or why none is needed.
+    risks: Vec<verdict::RiskInput>,
+    /// For a review plan: the tests that the change needs.
     #[serde(default)]
-    tests: Vec<String>,
+    tests: Vec<verdict::TestInput>,
 }
 
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
@@ -66,6 +66,50 @@ enum Kind {
     Verdict,
 }
 
+/// What every role is told.
+const EVERYBODY: &str = "Passes work to another role; it is the usual end of your work. question and \
+    answer go to the role in `to`, and a question sleeps until it is answered. For a person use \
+    AskUser; for a remark that passes nothing on use SendMessage.";
+const ASK: &str =
+    r#"{"kind": "question", "to": "pm", "text": "Should --json also apply to remove?"}"#;
+/// What whoever builds is told besides.
+const BUILDER: &str = "ready_for_review: the runtime commits, pushes, opens the pull request and \
+    calls the Reviewer; run RunChecks first.";
+const READY: &str = r#"{"kind": "ready_for_review", "text": "notes.sh:40 parses --json (criterion 1, test json_empty)"}"#;
+/// What whoever reviews is told besides.
+const REVIEWER: &str = "review_plan: invariants, risks and tests before you judge; a missing test \
+    goes back at once. verdict: approved and findings; a finding of an earlier round keeps its \
+    number.";
+const FINDING: &str = r#"{"kind": "verdict", "approved": false, "text": "Read the diff and notes.sh.", "findings": [{"kind": "test", "severity": "high", "place": "tests/run.sh:20", "problem": "the empty list is not covered", "fix": "add a case without notes"}]}"#;
+
+impl HandOverTool {
+    /// What a role is told: the kinds that it may hand over, and their fields.
+    pub fn told_to(role: Role) -> ToolSpec {
+        let (part, kinds, fields, example): (_, &[&str], &[&str], _) = if builds(role) {
+            (BUILDER, &["ready_for_review"], &[], READY)
+        } else if reviews(role) {
+            let fields = &["approved", "findings", "invariants", "risks", "tests"];
+            (REVIEWER, &["review_plan", "verdict"], fields, FINDING)
+        } else {
+            ("", &[], &[], ASK)
+        };
+        let description = format!("{EVERYBODY} {part} Example: {example}");
+        let mut told = spec::<Input>(Self::NAME, &description);
+        if let Some(choices) = told.parameters["properties"]["kind"]["enum"].as_array_mut() {
+            choices.retain(|kind| {
+                let name = kind.as_str().unwrap_or_default();
+                ["question", "answer"].contains(&name) || kinds.contains(&name)
+            });
+        }
+        if let Some(all) = told.parameters["properties"].as_object_mut() {
+            all.retain(|name, _| {
+                ["kind", "text", "to"].contains(&name.as_str()) || fields.contains(&name.as_str())
+            });
+        }
+        told
+    }
+}
+
 impl ChatTool for HandOverTool {
     type Input = Input;
 
@@ -73,19 +117,28 @@ impl ChatTool for HandOverTool {
     const DEADLINE: Duration = SLOW;
 
     fn told() -> ToolSpec {
-        spec::<Input>(
-            Self::NAME,
-            "Passes work to another role; it is the usual end of your work. question and answer go \
-             to the role in `to`, and a question sleeps until it is answered. ready_for_review \
-             (Coder): the runtime commits, pushes, opens the pull request and calls the Reviewer; \
-             run RunChecks first. review_plan (Reviewer): invariants, risks and tests before you \
-             judge; a missing test goes back at once. verdict (Reviewer): approved and findings. \
-             For a person use AskUser; for a remark that passes nothing on use SendMessage. Example: {\"kind\": \
-             \"question\", \"to\": \"pm\", \"text\": \"Should --json also apply to remove?\"}",
-        )
+        let description = format!("{EVERYBODY} {BUILDER} {REVIEWER} Example: {ASK}");
+        spec::<Input>(Self::NAME, &description)
+    }
+
+    fn told_here(&self) -> ToolSpec {
+        Self::told_to(self.0.role())
+    }
+
+    fn item(field: &str, given: Value) -> Value {
+        match field {
+            "findings" => arguments::finding(given),
+            "risks" => arguments::risk(given),
+            "tests" => arguments::test(given),
+            _ => given,
+        }
     }
 
     async fn act(&self, permit: &Permit, input: Input, tool_context: &ToolContext) -> ToolOutcome {
+        if input.text.trim().is_empty() {
+            let refusal = "`text` is missing: what the other side needs to know";
+            return ToolOutcome::error(refusal);
+        }
         let made = match input.kind {
             Kind::Question | Kind::Answer => word(&self.0, &input),
             Kind::ReadyForReview => ready(&self.0, permit.call(), &input, tool_context).await,
@@ -184,7 +237,11 @@ async fn ready(
     input: &Input,
     tool_context: &ToolContext,
 ) -> Result<HandOver, ToolOutcome> {
-    may_build(context)?;
+    if !builds(context.role()) {
+        return Err(ToolOutcome::error(
+            "refused: only the Coder hands over for review",
+        ));
+    }
     let agent = &context.agent;
     let worktree = agent
         .repo
@@ -318,10 +375,13 @@ async fn publish(
 }
 
 /// Whoever writes in the worktree is the one who hands over what was written.
-fn may_build(context: &ThreadContext) -> Result<(), ToolOutcome> {
-    let builds = right(context.role(), "Write") == Right::Scoped(Scope::Worktree);
-    let refusal = || ToolOutcome::error("refused: only the Coder hands over for review");
-    builds.then_some(()).ok_or_else(refusal)
+fn builds(role: Role) -> bool {
+    right(role, "Write") == Right::Scoped(Scope::Worktree)
+}
+
+/// Whoever has the Reviewer's right to run checks is the one who judges.
+fn reviews(role: Role) -> bool {
+    right(role, "RunChecks") == right(Role::Reviewer, "RunChecks")
 }
 
 fn first_line(text: &str) -> String {

@@ -17,11 +17,12 @@ mod research;
 mod save_research;
 mod send_message;
 
-use butler_protocol::{CallId, Then, ToolOutcome, ToolSpec, Waiting};
+use butler_protocol::{CallId, Role, Then, ToolOutcome, ToolSpec, Waiting};
 use butler_tools::Tool;
 use schemars::JsonSchema;
 
 use chat::{Chat, ChatTool, SLOW};
+use hand_over::HandOverTool;
 pub use hand_over::findings;
 pub use propose_merge::{MergeSubject, research};
 
@@ -36,7 +37,7 @@ pub fn chat_tools(context: &ThreadContext) -> Vec<Box<dyn Tool>> {
         Box::new(Chat(send_message::SendMessage(context.clone()))),
         Box::new(Chat(ask_user::AskUser(context.clone()))),
         Box::new(propose_plan::ProposePlan::new(context.clone())),
-        Box::new(Chat(hand_over::HandOverTool(context.clone()))),
+        Box::new(Chat(HandOverTool(context.clone()))),
         Box::new(Chat(propose_merge::ProposeMerge(context.clone()))),
         Box::new(Chat(propose_learnings::ProposeLearnings(context.clone()))),
         Box::new(Chat(read_thread::ReadThread(context.clone()))),
@@ -49,15 +50,15 @@ pub fn chat_tools(context: &ThreadContext) -> Vec<Box<dyn Tool>> {
     ]
 }
 
-/// The chat tools as models see them, without a thread to use them in: for
-/// whoever checks a scenario.
+/// The chat tools without a thread to use them in: as the model of one role sees
+/// them, or with all that any role may say.
 #[must_use]
-pub fn chat_specs() -> Vec<ToolSpec> {
+pub fn chat_specs(role: Option<Role>) -> Vec<ToolSpec> {
     vec![
         send_message::SendMessage::told(),
         ask_user::AskUser::told(),
         propose_plan::told(),
-        hand_over::HandOverTool::told(),
+        role.map_or_else(HandOverTool::told, HandOverTool::told_to),
         propose_merge::ProposeMerge::told(),
         propose_learnings::ProposeLearnings::told(),
         read_thread::ReadThread::told(),
@@ -102,3 +103,7 @@ fn failed(what: &str, error: &dyn std::error::Error) -> ToolOutcome {
     }
     ToolOutcome::error(text)
 }
+
+#[cfg(test)]
+#[path = "untidy_tests.rs"]
+mod tests;

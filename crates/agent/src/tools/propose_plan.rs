@@ -5,7 +5,8 @@ use std::sync::{Mutex, PoisonError};
 
 use butler_policy::Permit;
 use butler_protocol::{
-    CrashClass, DecisionKind, Plan, Remark, Subject, Tier, ToolOutcome, ToolSpec,
+    Complexity, CrashClass, DecisionKind, Plan, PlanStep, Remark, Subject, Tier, ToolOutcome,
+    ToolSpec,
 };
 use butler_tools::{Tool, ToolContext};
 use futures_util::future::BoxFuture;
@@ -57,26 +58,80 @@ impl ProposePlan {
     }
 }
 
-/// For the schema only; `arguments::plan` reads and checks it.
 #[derive(Debug, Deserialize, JsonSchema)]
-#[expect(
-    dead_code,
-    reason = "the fields are the schema that the model is shown"
-)]
 struct Input {
     /// One line that names the change.
     title: String,
     /// A paragraph: what, why, and what you rejected.
     summary: String,
-    /// The steps in order, each with its place: "Parse the flag — notes.sh:40".
-    steps: Vec<String>,
+    /// The steps in order.
+    steps: Vec<Step>,
     /// What a person can check when it is done.
     criteria: Vec<String>,
     /// Files expected to change.
     #[serde(default)]
     files: Vec<String>,
     /// simple, medium or complex; it chooses the Coder's model.
-    complexity: butler_protocol::Complexity,
+    complexity: Complexity,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct Step {
+    /// What will be done.
+    text: String,
+    /// Where, as path:line.
+    #[serde(default)]
+    place: Option<String>,
+}
+
+impl Input {
+    /// The plan, or everything that it lacks.
+    fn plan(input: &Value) -> Result<Plan, String> {
+        let input = Self::deserialize(input).map_err(|error| format!("bad input: {error}"))?;
+        let lacks = [
+            (
+                "title",
+                input.title.trim().is_empty(),
+                "one line that names the change",
+            ),
+            (
+                "summary",
+                input.summary.trim().is_empty(),
+                "a paragraph: what and why",
+            ),
+            (
+                "steps",
+                input.steps.is_empty(),
+                "the steps in order, each with its place",
+            ),
+            (
+                "criteria",
+                input.criteria.is_empty(),
+                "what a person can check when it is done",
+            ),
+        ];
+        let lacks = lacks.iter().filter(|(_, lacking, _)| *lacking);
+        let lacks: Vec<String> = lacks
+            .map(|(name, _, what)| format!("`{name}` is empty: give {what}"))
+            .collect();
+        if !lacks.is_empty() {
+            return Err(lacks.join("; "));
+        }
+        let step = |step: Step| PlanStep {
+            text: step.text.trim().to_owned(),
+            place: step.place.filter(|place| !place.trim().is_empty()),
+        };
+        Ok(Plan {
+            title: input.title.trim().to_owned(),
+            summary: input.summary.trim().to_owned(),
+            steps: input.steps.into_iter().map(step).collect(),
+            criteria: input.criteria,
+            files: input.files,
+            rejected: Vec::new(),
+            complexity: input.complexity,
+            estimate: None,
+        })
+    }
 }
 
 /// What a model is told.
@@ -87,10 +142,18 @@ pub fn told() -> ToolSpec {
          choose. Use it once you have read the code that will change; nothing is built before \
          it is approved. Not for questions (AskUser). After Approve the Coder gets the plan by \
          itself; after Modify or Reject you are told what the person wants. Example: \
-         {\"title\": \"Add list --json\", \"summary\": \"…\", \"steps\": [\"Parse the flag — \
-         notes.sh:40\"], \"criteria\": [\"notes.sh list --json prints an array\"], \"files\": \
+         {\"title\": \"Add list --json\", \"summary\": \"…\", \"steps\": [{\"text\": \"Parse the flag\", \
+         \"place\": \"notes.sh:40\"}], \"criteria\": [\"notes.sh list --json prints an array\"], \"files\": \
          [\"notes.sh\"], \"complexity\": \"simple\"}",
     )
+}
+
+/// Steps come as lines too.
+pub fn item(field: &str, given: Value) -> Value {
+    match field {
+        "steps" => arguments::plan_step(given),
+        _ => given,
+    }
 }
 
 impl Tool for ProposePlan {
@@ -100,6 +163,10 @@ impl Tool for ProposePlan {
 
     fn spec(&self) -> ToolSpec {
         told()
+    }
+
+    fn item(&self, field: &str, given: Value) -> Value {
+        item(field, given)
     }
 
     fn tier(&self) -> Tier {
@@ -116,7 +183,7 @@ impl Tool for ProposePlan {
     }
 
     fn trace(&self, input: &Value, _context: &ToolContext) -> Option<Value> {
-        let plan = arguments::plan(input).ok()?;
+        let plan = Input::plan(input).ok()?;
         let estimate = estimate(&self.context, &plan);
         let mut kept = self
             .estimated
@@ -168,7 +235,7 @@ async fn propose(
     estimated: Option<Estimate>,
     tool_context: &ToolContext,
 ) -> ToolOutcome {
-    let mut plan = match arguments::plan(input) {
+    let mut plan = match Input::plan(input) {
         Ok(plan) => plan,
         Err(problem) => return ToolOutcome::error(problem),
     };
@@ -233,4 +300,18 @@ fn estimate(context: &ThreadContext, plan: &Plan) -> Estimate {
     history::estimate(&threads, &context.thread, plan.complexity, |usage| {
         price.of(usage)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everything_that_a_plan_lacks_is_named_at_once() {
+        let empty = json!({"title": " ", "summary": "", "steps": [], "criteria": [], "complexity": "simple"});
+        let problem = Input::plan(&empty).unwrap_err();
+        for field in ["`title`", "`summary`", "`steps`", "`criteria`"] {
+            assert!(problem.contains(field), "{field}: {problem}");
+        }
+    }
 }

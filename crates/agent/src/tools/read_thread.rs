@@ -38,7 +38,7 @@ pub struct Input {
     /// For turns: whose.
     #[serde(default)]
     role: Option<Role>,
-    /// Poster to begin with, from 1.
+    /// Line to begin with, from 1.
     #[serde(default)]
     offset: Option<usize>,
     /// How many lines (default 80).

@@ -244,7 +244,9 @@ fn every_configuration_key_is_read_by_the_product() {
 #[test]
 fn every_right_names_a_tool_and_every_tool_has_a_right() {
     let native = Registry::native();
-    let chat = butler_agent::chat_specs().into_iter().map(|spec| spec.name);
+    let chat = butler_agent::chat_specs(None)
+        .into_iter()
+        .map(|spec| spec.name);
     let tools: BTreeSet<String> = native.names().map(str::to_owned).chain(chat).collect();
     let rights: BTreeSet<String> = butler_policy::tools_with_rights()
         .map(str::to_owned)

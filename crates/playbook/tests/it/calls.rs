@@ -14,7 +14,7 @@ use crate::{
 /// What a role may be offered, as its model sees it.
 fn specs(role: Role) -> Vec<ToolSpec> {
     let names = for_skill(role);
-    let chat = butler_agent::chat_specs().into_iter();
+    let chat = butler_agent::chat_specs(Some(role)).into_iter();
     let chat = chat.filter(|spec| names.contains(&spec.name));
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     native().offered(&names).into_iter().chain(chat).collect()
@@ -94,7 +94,10 @@ fn every_field_that_a_text_names_exists() {
 /// The example in the description of each chat tool fits its own schema.
 #[test]
 fn examples_of_the_chat_tools_validate() {
-    for spec in butler_agent::chat_specs() {
+    let all = Role::ALL
+        .into_iter()
+        .flat_map(|role| butler_agent::chat_specs(Some(role)));
+    for spec in all {
         let Some(example) = spec.description.split("Example: ").nth(1) else {
             // A plan is too long for one; its fields are explained one by one.
             assert_eq!(spec.name, "ProposePlan");

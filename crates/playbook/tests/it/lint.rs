@@ -206,24 +206,40 @@ fn what_is_shipped_has_no_problem() {
     }
 }
 
-/// The example of a finding is one that the verdict's reader would take.
+/// The example of a finding is one that the verdict's reader would take, and
+/// every kind that the schema offers is in the Reviewer's words too.
 #[test]
 fn the_example_of_a_finding_has_the_form_it_teaches() {
-    let text = role_file(Role::Reviewer).text;
-    let example = text.split("Example: \"[").nth(1).unwrap();
-    let (label, rest) = example.split('"').next().unwrap().split_once("] ").unwrap();
-    let (kind, severity) = label.split_once('/').unwrap();
-    serde_json::from_value::<FindingKind>(kind.into()).unwrap();
-    serde_json::from_value::<Severity>(severity.into()).unwrap();
-    let (place, rest) = rest.split_once(' ').unwrap();
-    let (path, line) = place.split_once(':').unwrap();
-    assert!(path.contains('.') && line.parse::<u32>().is_ok(), "{place}");
-    assert!(rest.contains(" -> "), "{rest}");
-    // Every kind and severity that the text offers exists.
-    for kind in ["security", "test", "quality", "consistency", "plan"] {
-        assert!(text.contains(kind), "{kind}");
-        serde_json::from_value::<FindingKind>(kind.into()).unwrap();
+    let mut specs = butler_agent::chat_specs(Some(Role::Reviewer)).into_iter();
+    let spec = specs.find(|spec| spec.name == "HandOver").unwrap();
+    let example = spec.description.split("Example: ").nth(1).unwrap();
+    let example: serde_json::Value = serde_json::from_str(example).unwrap();
+    let finding = &example["findings"][0];
+    serde_json::from_value::<FindingKind>(finding["kind"].clone()).unwrap();
+    serde_json::from_value::<Severity>(finding["severity"].clone()).unwrap();
+    let (path, line) = finding["place"].as_str().unwrap().split_once(':').unwrap();
+    assert!(
+        path.contains('.') && line.parse::<u32>().is_ok(),
+        "{finding}"
+    );
+    assert!(finding["problem"].is_string() && finding["fix"].is_string());
+    let schema = &spec.parameters["properties"]["findings"]["items"]["properties"];
+    for kind in schema["kind"]["enum"].as_array().unwrap() {
+        serde_json::from_value::<FindingKind>(kind.clone()).unwrap();
     }
+    // The place that the role's text shows is one, too.
+    let text = role_file(Role::Reviewer).text;
+    let place = text
+        .split("as in \"")
+        .find_map(|part| part.split_once(": "))
+        .unwrap()
+        .0;
+    assert!(
+        place
+            .split_once(':')
+            .is_some_and(|(_, line)| line.parse::<u32>().is_ok()),
+        "{place}"
+    );
 }
 
 /// A skill may stand in for a plan only where it says so, and only the Coder

@@ -11,13 +11,13 @@ pub(crate) fn native() -> Registry {
 
 /// The chat tools by name.
 pub(crate) fn chat() -> Vec<String> {
-    let specs = butler_agent::chat_specs().into_iter();
+    let specs = butler_agent::chat_specs(None).into_iter();
     specs.map(|spec| spec.name).collect()
 }
 
 /// The kinds of hand-over that the tool takes.
 pub(crate) fn hand_over_kinds() -> Vec<String> {
-    let mut specs = butler_agent::chat_specs().into_iter();
+    let mut specs = butler_agent::chat_specs(None).into_iter();
     let spec = specs.find(|spec| spec.name == "HandOver").unwrap();
     let kinds = &spec.parameters["properties"]["kind"]["enum"];
     serde_json::from_value(kinds.clone()).unwrap()

@@ -228,7 +228,7 @@ pub struct PlannedTest {
 }
 
 /// How much of a program a test runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum TestLevel {
     /// One part by itself.

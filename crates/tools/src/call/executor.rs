@@ -7,11 +7,16 @@
 use std::{panic::AssertUnwindSafe, time::Duration};
 
 use butler_policy::{Circumstances, Judgement, Permit, Refusal};
-use butler_protocol::{CrashClass, Sha256Hex, Tier, ToolCall, ToolOutcome};
+use butler_protocol::{CrashClass, Sha256Hex, Tier, ToolCall, ToolOutcome, ToolSpec};
 use futures_util::{FutureExt, future::BoxFuture};
 use serde_json::Value;
 
-use crate::{Registry, Tool, ToolContext, call::repair, content::clip, run::scripts};
+use crate::{
+    Registry, Tool, ToolContext,
+    call::{fit, repair},
+    content::clip,
+    run::scripts,
+};
 
 /// How long a tool that was told to stop gets to say how far it came.
 const LAST_WORDS: Duration = Duration::from_secs(3);
@@ -169,28 +174,24 @@ impl Executor {
     }
 
     /// The call with its arguments as the tool's schema wants them.
-    fn fitted(&self, call: &ToolCall) -> Result<ToolCall, Refusal> {
-        let Some(spec) = self.registry.spec(&call.name) else {
+    ///
+    /// # Errors
+    /// Names everything that is wrong with them, and shows a call that is right.
+    pub fn fitted(&self, call: &ToolCall) -> Result<ToolCall, Refusal> {
+        let (Some(tool), Some(spec)) = (
+            self.registry.get(&call.name),
+            self.registry.spec(&call.name),
+        ) else {
             return Err(self.unknown(&call.name));
         };
-        match repair::fit(&spec.parameters, &call.arguments) {
-            Ok(arguments) => Ok(ToolCall {
+        let item = |field: &str, given: Value| tool.item(field, given);
+        let fitted = fit::fit(&spec.parameters, &call.arguments, &item);
+        fitted
+            .map(|arguments| ToolCall {
                 arguments,
                 ..call.clone()
-            }),
-            Err(problem) => {
-                let fields = fields(&spec.parameters);
-                let strangers = repair::strangers(&spec.parameters, &call.arguments);
-                Err(Refusal {
-                    rule: format!("bad input for {}: {problem}", call.name),
-                    instead: if strangers.is_empty() {
-                        format!("the fields are {fields}")
-                    } else {
-                        format!("the fields are {fields}, not {}", quoted(&strangers))
-                    },
-                })
-            }
-        }
+            })
+            .map_err(|problems| misfit(call, spec, &problems))
     }
 
     fn unknown(&self, name: &str) -> Refusal {
@@ -238,6 +239,21 @@ async fn save_first(
                 "not run: the files could not be saved first, so nothing could be undone: {error}"
             )))
         }
+    }
+}
+
+/// Everything that is wrong with a call, and one that would be right.
+fn misfit(call: &ToolCall, spec: &ToolSpec, problems: &[String]) -> Refusal {
+    let strangers = repair::strangers(&spec.parameters, &call.arguments);
+    let not = match strangers.as_slice() {
+        [] => String::new(),
+        strangers => format!(", not {}", quoted(strangers)),
+    };
+    let example = spec.description.rsplit_once("Example: ");
+    let example = example.map_or_else(String::new, |(_, call)| format!("; as in {}", call.trim()));
+    Refusal {
+        rule: format!("bad input for {}: {}", call.name, problems.join("; ")),
+        instead: format!("the fields are {}{not}{example}", fields(&spec.parameters)),
     }
 }
 

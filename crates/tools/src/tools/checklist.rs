@@ -6,7 +6,7 @@ use butler_protocol::ToolOutcome;
 use futures_util::future::BoxFuture;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::parse;
 use crate::{Tool, ToolContext};
@@ -47,6 +47,24 @@ pub enum StepState {
     Dropped,
 }
 
+/// `[x] add the flag`, as lists are written in Markdown, or only the words.
+fn boxed(line: &str) -> Value {
+    let boxes = [
+        ("[x]", "done"),
+        ("[X]", "done"),
+        ("[~]", "doing"),
+        ("[-]", "dropped"),
+        ("[ ]", "open"),
+    ];
+    let found = boxes
+        .iter()
+        .find_map(|(mark, state)| Some((line.strip_prefix(mark)?, *state)));
+    match found {
+        Some((text, state)) => json!({"text": text.trim(), "state": state}),
+        None => json!({"text": line.trim()}),
+    }
+}
+
 /// The tool.
 pub struct Checklist;
 
@@ -60,6 +78,21 @@ Example: {\"steps\": [{\"text\": \"add the flag\", \"state\": \"done\"}, {\"text
 impl Tool for Checklist {
     // The call carries the whole list: storing it again changes nothing.
     crate::tools::introduce!("Checklist", WriteLocal, Rerunnable);
+
+    fn item(&self, field: &str, given: Value) -> Value {
+        match (field, given) {
+            ("steps", Value::String(line)) => boxed(&line),
+            ("steps", Value::Object(mut step)) => {
+                // A flag where we have a state.
+                if let Some(Value::Bool(done)) = step.remove("done") {
+                    let state = if done { "done" } else { "open" };
+                    step.entry("state").or_insert_with(|| state.into());
+                }
+                Value::Object(step)
+            }
+            (_, given) => given,
+        }
+    }
 
     fn run<'a>(
         &'a self,

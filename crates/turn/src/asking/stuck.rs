@@ -218,7 +218,7 @@ impl Stuck {
         let last: Vec<&Seen> = self.calls.iter().rev().take(RUN).collect();
         let turns: BTreeSet<u32> = last.iter().map(|seen| seen.turn).collect();
         let all = last.len() == RUN && turns.len() > 1 && last.iter().all(|seen| !seen.ok);
-        all.then(|| Pattern {
+        (all && !corrected(&last)).then(|| Pattern {
             why: format!("the last {RUN} calls all failed"),
             calls: vec![last[0].call],
         })
@@ -243,6 +243,13 @@ impl Stuck {
     pub(crate) fn refuses(&self, call: &ToolCall) -> bool {
         self.escape >= Escape::Refuse && self.refused.contains(&call_hash(call))
     }
+}
+
+/// One form sent again and again, each time different and with another answer:
+/// that is somebody filling it in, not going in circles.
+fn corrected(calls: &[&Seen]) -> bool {
+    let results: BTreeSet<u64> = calls.iter().map(|seen| seen.result).collect();
+    calls.iter().all(|seen| seen.name == calls[0].name) && results.len() == calls.len()
 }
 
 fn call_hash(call: &ToolCall) -> u64 {

@@ -4,12 +4,14 @@
 
 use std::collections::HashMap;
 
-use butler_policy::right;
 use butler_protocol::{
-    HandOver, Observed, PrNumber, Receipt, Record, ReviewPlan, Role, ToolOutcome, Verdict,
+    Finding, FindingKind, HandOver, Observed, PlannedTest, PrNumber, Receipt, Record, ReviewPlan,
+    Risk, Severity, TestLevel, ToolOutcome, Verdict,
 };
 use butler_repo::{Author, NewComment, tree_of};
 use butler_tools::ToolContext;
+use schemars::JsonSchema;
+use serde::Deserialize;
 
 use super::Input;
 use crate::{
@@ -23,6 +25,82 @@ use crate::{
     upkeep::overlap,
 };
 
+/// One finding as the Reviewer writes it.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct FindingInput {
+    /// security, test, quality, consistency or plan.
+    kind: FindingKind,
+    /// Nothing above low may be merged.
+    severity: Severity,
+    /// path:line.
+    place: String,
+    /// What is there.
+    problem: String,
+    /// What to do.
+    fix: String,
+    /// Of one of an earlier round, as in F2.
+    #[serde(default)]
+    number: Option<String>,
+}
+
+/// One row of the risk matrix as the Reviewer writes it.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct RiskInput {
+    /// security, performance, compatibility or correctness.
+    area: String,
+    /// How bad.
+    severity: Severity,
+    /// Why.
+    note: String,
+}
+
+/// One test as the Reviewer writes it.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct TestInput {
+    /// unit, integration or e2e.
+    level: TestLevel,
+    /// What it shows.
+    #[serde(default)]
+    what: String,
+    /// path:line, or missing, or why none is needed.
+    place: String,
+}
+
+impl From<&FindingInput> for Finding {
+    fn from(said: &FindingInput) -> Self {
+        Finding {
+            id: said.number.clone().unwrap_or_default(),
+            kind: said.kind,
+            severity: said.severity,
+            place: said.place.trim().to_owned(),
+            evidence: said.problem.trim().to_owned(),
+            fix: said.fix.trim().to_owned(),
+        }
+    }
+}
+
+impl From<&RiskInput> for Risk {
+    fn from(said: &RiskInput) -> Self {
+        Risk {
+            area: said.area.trim().to_lowercase(),
+            severity: said.severity,
+            note: said.note.trim().to_owned(),
+        }
+    }
+}
+
+impl From<&TestInput> for PlannedTest {
+    fn from(said: &TestInput) -> Self {
+        let place = said.place.trim();
+        let missing = place.is_empty() || place.eq_ignore_ascii_case("missing");
+        PlannedTest {
+            level: said.level,
+            what: said.what.trim().to_owned(),
+            place: (!missing).then(|| place.to_owned()),
+        }
+    }
+}
+
 /// The first pass. A missing test ends it: it goes back to the Coder before
 /// anybody talks about the logic.
 pub async fn first_pass(
@@ -31,9 +109,8 @@ pub async fn first_pass(
     tool_context: &ToolContext,
 ) -> Result<HandOver, ToolOutcome> {
     let ready = handed_over(context)?;
-    let form = said(context, input)?;
-    form.check(depth(context, &ready, tool_context).await)
-        .map_err(ToolOutcome::error)?;
+    let form = said(context, input);
+    all_right(form.problems(depth(context, &ready, tool_context).await))?;
     if form.lacks_tests() {
         return give(
             context,
@@ -80,17 +157,20 @@ pub async fn verdict(
     tool_context: &ToolContext,
 ) -> Result<HandOver, ToolOutcome> {
     let ready = handed_over(context)?;
-    let approved = input.approved.ok_or_else(|| {
-        ToolOutcome::error("`approved` is missing: true when it may be merged, else false")
-    })?;
     let depth = depth(context, &ready, tool_context).await;
-    if depth == Depth::TwoPasses && !context.facts().first_pass {
+    let form = said(context, input);
+    let mut problems = form.problems(depth);
+    if depth == Depth::TwoPasses && !context.facts().first_pass && !problems.is_empty() {
         return Err(ToolOutcome::error(
             "refused: before the verdict comes HandOver(kind: review_plan) with invariants, risks and tests, so that it is known what the change is judged by",
         ));
     }
-    let form = said(context, input)?;
-    form.check(depth).map_err(ToolOutcome::error)?;
+    if input.approved.is_none() {
+        problems.push("`approved` is missing: true when it may be merged, else false".to_owned());
+    }
+    problems.extend(review::unknown(&numbers(input), &context.facts().findings));
+    all_right(problems)?;
+    let approved = input.approved.unwrap_or_default();
     give(
         context,
         input,
@@ -107,7 +187,7 @@ struct Judged {
 }
 
 fn handed_over(context: &ThreadContext) -> Result<Ready, ToolOutcome> {
-    if right(context.role(), "RunChecks") != right(Role::Reviewer, "RunChecks") {
+    if !super::reviews(context.role()) {
         return Err(ToolOutcome::error(
             "refused: only the Reviewer reviews and gives a verdict",
         ));
@@ -117,11 +197,31 @@ fn handed_over(context: &ThreadContext) -> Result<Ready, ToolOutcome> {
     })
 }
 
+/// Everything that is wrong, in one answer.
+fn all_right(problems: Vec<String>) -> Result<(), ToolOutcome> {
+    if problems.is_empty() {
+        return Ok(());
+    }
+    Err(ToolOutcome::error(problems.join("; ")))
+}
+
+fn numbers(input: &Input) -> Vec<&str> {
+    let numbers = input
+        .findings
+        .iter()
+        .filter_map(|one| one.number.as_deref());
+    numbers.filter(|number| !number.trim().is_empty()).collect()
+}
+
 /// What this call says, and what earlier ones said that it does not repeat.
-fn said(context: &ThreadContext, input: &Input) -> Result<Form, ToolOutcome> {
-    let form = Form::read(&input.invariants, &input.risks, &input.tests);
-    let form = form.map_err(ToolOutcome::error)?;
-    Ok(form.or(context.facts().form.as_ref()))
+fn said(context: &ThreadContext, input: &Input) -> Form {
+    let invariants = input.invariants.iter().map(|one| one.trim().to_owned());
+    let form = Form {
+        invariants: invariants.filter(|one| !one.is_empty()).collect(),
+        risks: input.risks.iter().map(Risk::from).collect(),
+        tests: input.tests.iter().map(PlannedTest::from).collect(),
+    };
+    form.or(context.facts().form.as_ref())
 }
 
 async fn depth(context: &ThreadContext, ready: &Ready, tool_context: &ToolContext) -> Depth {
@@ -153,7 +253,7 @@ async fn give(
     // What was a risk in an earlier round is one now only if it was said again.
     let said_now = !input.risks.is_empty() || context.facts().risks_hold(ready.round);
     let known = context.facts().findings.clone();
-    let mut findings = review::findings(&input.findings, &known).map_err(ToolOutcome::error)?;
+    let mut findings: Vec<Finding> = input.findings.iter().map(Finding::from).collect();
     review::agrees(approved, &form, &findings).map_err(ToolOutcome::error)?;
     findings.extend(form.missing());
     review::number(&mut findings, &known);

@@ -121,7 +121,7 @@ fn all_tools() -> Vec<ToolSpec> {
     let registry = Registry::native();
     let names: Vec<_> = registry.names().collect();
     let mut tools = registry.offered(&names);
-    tools.extend(butler_agent::chat_specs());
+    tools.extend(butler_agent::chat_specs(None));
     tools
 }
 
