@@ -231,7 +231,8 @@ fn the_example_of_a_finding_has_the_form_it_teaches() {
     let text = role_file(Role::Reviewer).text;
     let place = text
         .split("as in \"")
-        .find_map(|part| part.split_once(": "))
+        .nth(1)
+        .and_then(|part| part.split_once(": "))
         .unwrap()
         .0;
     assert!(

@@ -30,10 +30,10 @@ fn unknown_tools_and_bad_input_are_refused_with_a_way_on() {
     );
     assert_eq!(
         refusal(&fixture, "Read", json!({"offset": 3})),
-        "refused: bad input for Read: `path` is missing; the fields are `path`, `offset` (optional), `limit` (optional)"
+        "refused: bad input for Read: `path` is missing: The file, relative to the worktree's root; the fields are `path`, `offset` (optional), `limit` (optional); as in {\"path\": \"src/main.rs\", \"offset\": 120, \"limit\": 80}"
     );
     assert!(
-        refusal(&fixture, "Grep", json!({"patterns": ["x"]})).ends_with(", not `patterns`"),
+        refusal(&fixture, "Grep", json!({"patterns": ["x"]})).contains(", not `patterns`; as in {"),
         "what was sent instead is named"
     );
     assert!(refusal(&fixture, "Teleport", json!({})).contains("tools you were offered"));

@@ -12,6 +12,8 @@ use std::{
 
 use butler_protocol::{ToolCall, ToolOutcome};
 
+use crate::known::SPEAKING;
+
 /// Calls that are looked at.
 const WINDOW: usize = 12;
 /// How often something has to be the same.
@@ -249,7 +251,10 @@ impl Stuck {
 /// that is somebody filling it in, not going in circles.
 fn corrected(calls: &[&Seen]) -> bool {
     let results: BTreeSet<u64> = calls.iter().map(|seen| seen.result).collect();
-    calls.iter().all(|seen| seen.name == calls[0].name) && results.len() == calls.len()
+    let form = calls.first().map(|seen| seen.name.as_str());
+    form.is_some_and(|name| SPEAKING.contains(&name))
+        && calls.iter().all(|seen| Some(seen.name.as_str()) == form)
+        && results.len() == calls.len()
 }
 
 fn call_hash(call: &ToolCall) -> u64 {

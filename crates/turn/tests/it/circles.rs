@@ -119,6 +119,16 @@ fn what_does_not() {
         .collect();
     mostly.push(("Bash", 9, "ok"));
     assert_eq!(first_step(&mostly), None);
+    let refusals: Vec<String> = (0..7).map(|n| format!("!field {n} is missing")).collect();
+    let form: Vec<Turn<'_>> = (0..)
+        .zip(&refusals)
+        .map(|(n, text)| ("HandOver", n, text.as_str()))
+        .collect();
+    assert_eq!(
+        first_step(&form),
+        None,
+        "a form that is corrected step by step"
+    );
 }
 
 #[test]
