@@ -110,7 +110,7 @@ pub async fn first_pass(
 ) -> Result<HandOver, ToolOutcome> {
     let ready = handed_over(context)?;
     let form = said(context, input);
-    all_right(form.problems(depth(context, &ready, tool_context).await))?;
+    all_right(&form.problems(depth(context, &ready, tool_context).await))?;
     if form.lacks_tests() {
         return give(
             context,
@@ -169,7 +169,7 @@ pub async fn verdict(
         problems.push("`approved` is missing: true when it may be merged, else false".to_owned());
     }
     problems.extend(review::unknown(&numbers(input), &context.facts().findings));
-    all_right(problems)?;
+    all_right(&problems)?;
     let approved = input.approved.unwrap_or_default();
     give(
         context,
@@ -198,7 +198,7 @@ fn handed_over(context: &ThreadContext) -> Result<Ready, ToolOutcome> {
 }
 
 /// Everything that is wrong, in one answer.
-fn all_right(problems: Vec<String>) -> Result<(), ToolOutcome> {
+fn all_right(problems: &[String]) -> Result<(), ToolOutcome> {
     if problems.is_empty() {
         return Ok(());
     }
