@@ -4,6 +4,7 @@ pub(crate) mod bill;
 pub(crate) mod decision_log;
 pub(crate) mod hub_updates;
 pub(crate) mod joining;
+pub(crate) mod offers;
 pub(crate) mod poster;
 pub(crate) mod render;
 pub(crate) mod report;

@@ -229,8 +229,10 @@ pub enum Speaker {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "how", rename_all = "snake_case")]
 pub enum Ending {
-    /// With an answer, a card or a hand-over.
+    /// With an answer or a decision that was carried out.
     Done,
+    /// With a hand-over: what was asked for goes on with another role.
+    PassedOn,
     /// A person stopped it.
     Stopped,
     /// It used all its turns.

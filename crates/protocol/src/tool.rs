@@ -131,6 +131,8 @@ pub enum Then {
     GoOn,
     /// The activation ends here: the call was a hand-over, or an answer to a person.
     End,
+    /// The activation ends here and what was asked for goes on with another role.
+    PassOn,
     /// The activation sleeps until a message, a decision or the deadline.
     Park {
         /// Whom or what it waits for.

@@ -71,7 +71,7 @@ impl Machine {
         let idem = self.origin(0).idem("hand-over");
         self.publish(
             idem.clone(),
-            Ending::Done,
+            Ending::PassedOn,
             out,
             Effect::HandOverByDefault { idem, text },
         )

@@ -112,6 +112,10 @@ impl Machine {
                 self.end(Ending::Done, out);
                 Step::Again
             }
+            Then::PassOn => {
+                self.end(Ending::PassedOn, out);
+                Step::Again
+            }
             Then::Park { .. } if self.state.has_news() => Step::Pass,
             Then::Park { waiting } => {
                 self.append(Record::Parked { waiting }, out);

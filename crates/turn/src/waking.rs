@@ -85,6 +85,7 @@ impl Machine {
             || self.state.round.busy_beside(request);
         match outcome.then {
             Then::End if !busy => self.end(Ending::Done, out),
+            Then::PassOn if !busy => self.end(Ending::PassedOn, out),
             Then::Park { waiting } if !busy => self.append(Record::Parked { waiting }, out),
             _ => {}
         }

@@ -5,12 +5,14 @@
 use std::path::{Path, PathBuf};
 
 use butler_protocol::{
-    CommitSha, DecisionKind, HandOver, Idem, PullStatus, Role, Subject, Then, ToolOutcome, fault,
+    CommitSha, DecisionKind, HandOver, Idem, PullStatus, Role, Subject, Then, ThreadId,
+    ToolOutcome, fault,
 };
 use butler_repo::{Edit, Error, NewPull, PullState, tree_of};
 use butler_turn::Order;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
+use tracing::warn;
 
 use crate::{
     AgentError,
@@ -107,11 +109,21 @@ pub async fn merge(
     if subject.knowledge {
         outcomes::collect(context, order, cancel).await?;
     } else {
+        mark_answered(context).await;
         tell_cost(context, order).await?;
         let files = overlap::changed(context, &merged, cancel).await;
         overlap::tell_others(context, &subject.pr.to_string(), &files, cancel).await;
     }
     Ok(ToolOutcome::ok(text).then(Then::End))
+}
+
+/// What the thread was opened for is done: its first message says so.
+async fn mark_answered(context: &ThreadContext) {
+    let ThreadId { channel, root } = &context.thread;
+    let marked = context.poster.web.react(channel, root, "white_check_mark");
+    if let Err(error) = marked.await {
+        warn!(%error, "the request keeps its open mark");
+    }
 }
 
 /// The conflict goes to the Coder, who finds it laid out in its worktree; checks,
@@ -134,7 +146,7 @@ async fn settle(
         "not merged: {} conflicts with what was merged meanwhile. The Coder settles it; its review comes back to you, then propose the merge again.",
         subject.pr
     );
-    Ok(ToolOutcome::ok(text).then(Then::End))
+    Ok(ToolOutcome::ok(text).then(Then::PassOn))
 }
 
 /// Writes what was accepted onto the branch and merges it. The reviewed files

@@ -154,7 +154,7 @@ async fn start(
             &body,
         )
         .await?;
-    Ok(ToolOutcome::ok("the Coder has the plan").then(Then::End))
+    Ok(ToolOutcome::ok("the Coder has the plan").then(Then::PassOn))
 }
 
 async fn close(

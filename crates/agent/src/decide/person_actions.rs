@@ -4,7 +4,9 @@
 use std::sync::Arc;
 
 use butler_policy::Duty;
-use butler_protocol::{CallId, DecisionKind, PersonAct, PrNumber, Remark, Role, Subject};
+use butler_protocol::{
+    CallId, DecisionKind, PersonAct, PrNumber, Remark, RequestId, Role, Subject,
+};
 use butler_repo::{Error, PullRequest, Undo, knowledge_branch, short_of, tree_of};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -102,18 +104,49 @@ async fn put_up(
         let text = "There is no open pull request in this thread any more, so there is nothing to merge or close.";
         return say(context, asked, "nothing", text).await;
     };
-    let subject = subject(context, &pull, cancel).await?;
     let request = request_nth(&CallId::new(format!("act-{}", asked.key)), 0);
+    let remark = Remark::runtime("Asked for by", &asked.name);
+    post_card(context, &pull, request, remark, cancel).await
+}
+
+async fn post_card(
+    context: &ThreadContext,
+    pull: &PullRequest,
+    request: RequestId,
+    remark: Remark,
+    cancel: &CancellationToken,
+) -> Result<(), AgentError> {
+    let subject = subject(context, pull, cancel).await?;
     let card = NewCard {
         request: request.clone(),
         kind: DecisionKind::Merge,
         subject: Subject::of(&subject),
-        remarks: vec![Remark::runtime("Asked for by", &asked.name)],
+        remarks: vec![remark],
         kept: json!({"merge": subject}),
     };
     let record = cards::post(context, context.idem_for(&request, "act"), card).await?;
     context.write(record);
     Ok(())
+}
+
+/// What the Researcher kept in a thread without code is put before people by
+/// itself, once for each state of it; with code it is merged along.
+pub async fn put_up_findings(
+    context: &ThreadContext,
+    cancel: &CancellationToken,
+) -> Result<(), AgentError> {
+    if context.agent.repo.find(&context.thread).await?.is_some() {
+        return Ok(());
+    }
+    let Some(pull) = open_pull(context, cancel).await? else {
+        return Ok(());
+    };
+    let request = request_nth(&CallId::new(format!("found-{}", pull.head)), 0);
+    if context.facts().asked.contains_key(&request) {
+        return Ok(());
+    }
+    let remark = Remark::runtime("Kept by", Role::Researcher.title());
+    post_card(context, &pull, request, remark, cancel).await
 }
 
 /// The open pull request of the thread: its code, or else what it learned.

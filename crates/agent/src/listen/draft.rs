@@ -129,11 +129,13 @@ impl Draft {
     /// Whether buttons under the request of this `!done` still do something; the
     /// press that ended it may come again.
     pub fn takes(&self, ts: &MessageTs, user: &UserId, event: &EventId) -> bool {
-        let open = match &self.ended {
-            None => true,
-            Some(ended) => ended == event,
-        };
-        open && self.done.as_ref() == Some(ts) && self.user.as_ref() == Some(user)
+        let ours = self.done.as_ref() == Some(ts) && self.user.as_ref() == Some(user);
+        ours && (self.is_open(ts) || self.ended.as_ref() == Some(event))
+    }
+
+    /// Whether the request of this `!done` waits for a press.
+    pub fn is_open(&self, ts: &MessageTs) -> bool {
+        self.ended.is_none() && self.done.as_ref() == Some(ts)
     }
 }
 

@@ -15,6 +15,7 @@ use crate::{
         triage,
         work_key::WorkKey,
     },
+    tell::offers,
 };
 
 const OPENED: &str = "I collect what you write in this thread and do nothing with it. `!done` makes \
@@ -52,6 +53,10 @@ impl Intake {
                 }
                 if !known.knows(&event) {
                     self.open(thread, user, &event, text)?;
+                }
+                if self.agent.role() == Role::Pm {
+                    let poster = &self.agent.poster;
+                    offers::void(poster, thread, &message.ts, offers::is_draft).await?;
                 }
                 self.speak(thread, message, OPENED).await?;
                 Ok(Drafting::Kept)
@@ -151,9 +156,13 @@ impl Intake {
         if !Duty::Front.is_of(agent.role()) {
             return Ok(None);
         }
+        let name = agent.poster.web.user_name(&action.user).await?;
+        // Somebody else's press does not end it.
+        if takes || !known.is_open(done) {
+            offers::used(&agent.poster, action, &name).await?;
+        }
         let text = match (takes, verb, known.request.clone()) {
             (true, Verb::Send, Some(request)) => {
-                let name = agent.poster.web.user_name(&action.user).await?;
                 let user = action.user.clone();
                 let mail = triage::spoken(envelope, Speaker::Person { user, name }, request);
                 return Ok(Some((WorkKey::thread(thread.clone()), mail)));

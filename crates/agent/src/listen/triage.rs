@@ -15,7 +15,7 @@ use crate::{
         intake::{Intake, Mail},
         work_key::WorkKey,
     },
-    tell::thread_status,
+    tell::{offers, thread_status},
     upkeep::garbage,
 };
 
@@ -112,6 +112,7 @@ impl Intake {
             let who = self.agent.poster.web.user_name(&action.user).await?;
             let question = (&action.thread, &last);
             garbage::pressed(&self.agent, question, keep, &who).await?;
+            offers::used(&self.agent.poster, &action, &who).await?;
             return Ok(None);
         }
         if let Some(what) = person_actions::pressed(&action.action_id) {
@@ -125,6 +126,7 @@ impl Intake {
             return Ok(None);
         };
         let name = self.agent.poster.web.user_name(&action.user).await?;
+        offers::used(&self.agent.poster, &action, &name).await?;
         let speaker = Speaker::Person {
             user: action.user,
             name,

@@ -135,7 +135,7 @@ fn received(hand_over: &HandOver) -> String {
 
 fn ended(ending: &Ending) -> Option<String> {
     Some(match ending {
-        Ending::Done => return None,
+        Ending::Done | Ending::PassedOn => return None,
         Ending::Stopped => "was stopped by a person".to_owned(),
         Ending::TurnLimit => "used all its turns".to_owned(),
         Ending::OutOfMoney => "ran out of money".to_owned(),

@@ -53,6 +53,8 @@ pub struct Facts {
     pub hasty: u32,
     /// Questions to the Researcher.
     pub research: Inquiry,
+    /// Whether the Researcher answered here.
+    pub found: bool,
     /// Who asked the one question that a research log is about.
     pub inquirer: Option<Role>,
     /// The model that a person asked for in this thread.
@@ -297,6 +299,7 @@ impl Facts {
             } => self.research.told(event),
             Record::Received { event, hand_over } => {
                 if let HandOver::Findings { request, .. } = &**hand_over {
+                    self.found = true;
                     self.research
                         .answered(event, request, render::briefing(hand_over));
                 }

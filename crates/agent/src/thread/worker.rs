@@ -158,6 +158,9 @@ impl Worker {
     async fn work(&mut self, inbox: &mut mpsc::Receiver<Delivered>) -> Result<(), AgentError> {
         self.feed(Event::Begin { now_ms: now_ms() });
         self.tell_findings();
+        if self.machine.is_idle() {
+            self.put_up_findings();
+        }
         self.close_cards();
         self.mind_merge();
         loop {

@@ -172,7 +172,7 @@ async fn send(context: &ThreadContext, call: &CallId, body: &HandOver) -> ToolOu
                 waiting: Waiting::Reply { deadline_ms },
             })
         }
-        (Ok(_), _) => ToolOutcome::ok("handed over").then(Then::End),
+        (Ok(_), _) => ToolOutcome::ok("handed over").then(Then::PassOn),
     }
 }
 

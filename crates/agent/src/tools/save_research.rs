@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use butler_playbook::{Research as Kept, ResearchNote, builtin_file};
 use butler_policy::Permit;
-use butler_protocol::{CallId, Idem, Tier, ToolOutcome, ToolSpec};
+use butler_protocol::{CallId, Tier, ToolOutcome, ToolSpec};
 use butler_repo::NewPull;
 use butler_tools::ToolContext;
 use schemars::JsonSchema;
@@ -111,20 +111,6 @@ async fn keep(
     };
     let pull = agent.forge.create(&new, cancel).await?;
     pull_news::opened(context, &worktree, &pull, &head, cancel).await;
-    // With code it is merged along; without, a person has to know of it.
-    if agent.repo.find(&context.thread).await?.is_none() {
-        let text = format!(
-            "What was found is in {}. Say `merge` or `close` to decide about it.",
-            pull.number
-        );
-        let idem = Idem::new(format!(
-            "{}-research-{}",
-            context.thread.short(),
-            pull.number.0
-        ));
-        let poster = &agent.poster;
-        poster.say(&context.thread, idem, &text, Vec::new()).await?;
-    }
     Ok(format!("kept as {path}{instead} in {}", pull.number))
 }
 

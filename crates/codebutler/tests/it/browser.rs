@@ -114,6 +114,12 @@ fn the_demo_is_played_by_taps_on_a_phone() {
     drive("demo.mjs", &[("REQUEST", FEATURE), ("SIZE", "phone")]);
 }
 
+#[test]
+fn a_thread_is_held_resumed_merged_closed_and_archived_by_clicks() {
+    let stories = serde_json::to_string(&[FEATURE, CLEANUP]).unwrap();
+    drive("acts.mjs", &[("STORIES", &stories)]);
+}
+
 /// Plays the stories in this order. `turn` says which of them meets which
 /// obstacle, so that over all orders each meets each.
 fn order(requests: [&str; 3], turn: usize) {

@@ -20,6 +20,12 @@ fn action(thread: &Value, verb: &str) -> Option<String> {
     last[at..].split('"').next().map(str::to_owned)
 }
 
+fn message_with(thread: &Value, words: &str) -> Value {
+    let mut messages = thread["messages"].as_array().unwrap().iter();
+    let found = messages.find(|one| one["text"].as_str().unwrap().contains(words));
+    found.unwrap()["ts"].clone()
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn notes_are_collected_refined_and_sent_as_one_request() {
     let team = Team::start(include_str!("scenarios/draft.yaml")).await;
@@ -79,10 +85,16 @@ async fn notes_are_collected_refined_and_sent_as_one_request() {
     let calls = thread["cost"]["calls"].as_array().unwrap().iter();
     let calls: i64 = calls.filter_map(|one| one["calls"].as_i64()).sum();
     assert_eq!(calls, 3, "two requests and a turn: {}", thread["cost"]);
-    // The draft is over: pressed again it starts nothing.
-    team.press_action(&root, &send).await;
-    team.until(&root, "a word", offered("That draft is over"))
+    // The draft is over, and so are its buttons: a press that comes late is refused.
+    let ts = message_with(&thread, "in the manual");
+    let thread = team
+        .until(&root, "no buttons", |thread| {
+            action(thread, "send").is_none()
+        })
         .await;
+    assert_eq!(action(&thread, "refine"), None, "of the first draft either");
+    let late = serde_json::json!({"channel": team.channel, "ts": ts, "action_id": send});
+    assert_eq!(team.post("v1/actions", &late).await["ok"], false);
     assert_eq!(
         team.log(&root, "pm")
             .matches("\"activation_started\"")
@@ -112,6 +124,8 @@ async fn a_discarded_draft_starts_nothing() {
     })
     .await;
     assert!(!team.log(&root, "pm").contains("\"activation_started\""));
+    let thread = team.thread(&root).await.unwrap();
+    assert_eq!(action(&thread, "send"), None, "its buttons are gone");
     team.reply(&root, "!done").await;
     team.until(&root, "a word", |thread| {
         says(thread, "You have no draft open")

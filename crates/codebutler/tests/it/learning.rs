@@ -6,7 +6,7 @@ use std::path::Path;
 use butler_testkit::git;
 use serde_json::Value;
 
-use crate::team::{Team, command, says, story};
+use crate::team::{Team, button, command, says, story};
 
 const QUESTION: &str = include_str!("scenarios/question.yaml");
 const STORY: &str = include_str!("../../demo/scenarios/json-flag.yaml");
@@ -52,6 +52,21 @@ async fn a_question_is_answered_with_research_from_two_requests() {
         !global.contains("Issue 8"),
         "only the index line reaches global.md"
     );
+
+    // Without code there is nothing that it could be merged with: it is put before
+    // the person without being asked for, once, also when its process dies.
+    let card = |thread: &Value| button(thread, ":merge").is_some();
+    team.until(&root, "the card", card).await;
+    team.kill("pm");
+    team.press(&root, "merge").await;
+    let thread = team
+        .until(&root, "the merge", |thread| says(thread, "Merged #1 as"))
+        .await;
+    let cards = thread["decisions"].as_array().unwrap();
+    assert_eq!(cards.len(), 1, "{cards:#?}");
+    let file = ".codebutler/research/posix-local.md";
+    assert!(team.scratch.remote_file("main", file).is_some());
+    assert_eq!(team.scratch.remote_branches(), ["main"]);
 }
 
 /// With `knowledge: direct`, agreed to on this machine, findings need no pull

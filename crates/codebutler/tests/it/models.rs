@@ -95,7 +95,7 @@ fn a_scripted_model_answers_is_listed_and_has_a_price() {
 
     let list = scratch.run(&["model", "list"]);
     assert_eq!(list.out.lines().count(), 12, "{list:?}");
-    let lead = scratch.run(&["model", "list", "LEAD", "--json"]);
+    let lead = scratch.run(&["model", "list", "REHEARSAL/LEAD", "--json"]);
     let lead = &json_lines(&lead.out)[0];
     assert!(
         lead[0]["id"] == "rehearsal/lead" && lead[1].is_null(),

@@ -1,26 +1,31 @@
 //! What a person can do to a thread at any time, as buttons: each says the word
 //! that could be typed.
 
-use butler_protocol::{DecisionKind, ThreadId};
+use butler_protocol::ThreadId;
 use maud::{Markup, html};
 
 use crate::views::overview::ThreadView;
 
-/// The buttons beside a thread. Those about a merge only where there is one.
+/// The buttons beside a thread: what can be done to it now.
 pub(super) fn buttons(view: &ThreadView, here: bool) -> Markup {
-    let merge = |one: &butler_protocol::DecisionView| one.asked.kind == DecisionKind::Merge;
-    let waits = view.decisions.iter().any(merge);
     html! {
         @if here {
             section.decisions aria-label="Act on this thread" {
-                @if waits {
-                    (word(&view.thread, "merge", "Merge…", ""))
-                    (word(&view.thread, "hold", "Hold", ""))
-                    (word(&view.thread, "close", "Close…", ""))
-                }
-                (word(&view.thread, "archive", "Archive", ""))
+                @for one in &view.can { (word(&view.thread, one, label(one), "")) }
             }
         }
+    }
+}
+
+/// Merging and closing are decided on a card that comes first.
+fn label(word: &str) -> &str {
+    match word {
+        "merge" => "Merge…",
+        "close" => "Close…",
+        "hold" => "Hold",
+        "resume" => "Resume",
+        "archive" => "Archive",
+        other => other,
     }
 }
 

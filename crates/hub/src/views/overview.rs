@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use crate::{
     budget::{self, Caps},
     error::Trouble,
+    person_api::person_actions::thread_actions,
     presence::activity::{self, Status},
     store::db::Db,
     workspace::{channels, decide, message, read},
@@ -26,6 +27,8 @@ pub(crate) struct ThreadView {
     pub(crate) cost: Cost,
     /// Cards of the thread with what was decided.
     pub(crate) decisions: Vec<DecisionView>,
+    /// The words by which a person can act on the thread itself now.
+    pub(crate) can: Vec<&'static str>,
     pub(crate) records: Vec<Value>,
     /// When this was looked at.
     #[serde(skip)]
@@ -64,6 +67,7 @@ pub(crate) fn thread(
     let (messages, earlier) = read::newest_replies(db, &thread, window)?;
     let states = activity::states(db, &thread)?;
     let at_ms = db.now_ms();
+    let decisions = decide::of_thread(db, &thread)?;
     Ok(ThreadView {
         messages,
         earlier,
@@ -74,7 +78,8 @@ pub(crate) fn thread(
             cap: budget::thread_cap(db, &thread, caps)?,
             calls: calls(db, &thread)?,
         },
-        decisions: decide::of_thread(db, &thread)?,
+        can: thread_actions::possible(db, &thread, &decisions)?,
+        decisions,
         records: Vec::new(),
         at_ms,
         thread,

@@ -199,8 +199,10 @@ impl Round {
                 .iter()
                 .filter_map(|called| Some(&called.outcome.as_ref()?.then))
         };
-        if all().any(|then| *then == Then::End) {
-            return Then::End;
+        for end in [Then::PassOn, Then::End] {
+            if all().any(|then| *then == end) {
+                return end;
+            }
         }
         let sleep = all().find(|then| matches!(then, Then::Park { .. }));
         match sleep {

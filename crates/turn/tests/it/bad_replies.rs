@@ -171,7 +171,7 @@ fn a_text_that_answers_no_person_gets_one_nudge_and_then_the_default_hand_over()
     let again = harness.restart();
     assert!(again.iter().any(handed), "a crash repeats it");
     let effects = harness.posted(&again);
-    assert!(effects.contains(&Effect::End(Ending::Done)));
+    assert!(effects.contains(&Effect::End(Ending::PassedOn)));
 }
 
 #[test]

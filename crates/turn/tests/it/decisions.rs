@@ -4,7 +4,7 @@ use butler_protocol::{
     Choice, Decision, DecisionKind, Ending, ModelMessage, Record, RequestId, Sha256Hex, Then,
     ToolOutcome, UserId, Waiting,
 };
-use butler_turn::{Effect, Event};
+use butler_turn::{Effect, Event, Mark};
 use serde_json::json;
 
 use crate::harness::{Harness, calls, to_run};
@@ -76,9 +76,22 @@ fn an_approved_plan_is_carried_out_without_a_model_call() {
             .any(|effect| matches!(effect, Effect::CarryOut(_))),
         "a crash repeats it"
     );
-    let outcome = ToolOutcome::ok("handed to the Coder").then(Then::End);
+    let outcome = ToolOutcome::ok("handed to the Coder").then(Then::PassOn);
     let effects = harness.on(Event::CarriedOut { request, outcome });
-    assert!(effects.contains(&Effect::End(Ending::Done)));
+    assert!(effects.contains(&Effect::End(Ending::PassedOn)));
+    let marks = |effect: &Effect| {
+        matches!(
+            effect,
+            Effect::React {
+                mark: Mark::Answered,
+                ..
+            }
+        )
+    };
+    assert!(
+        !effects.iter().any(marks),
+        "what is being built still waits"
+    );
     assert!(harness.machine.is_idle());
     assert!(
         harness

@@ -3,7 +3,7 @@
 
 use std::future::Future;
 
-use butler_protocol::{ActivityState, Settlement, Waiting};
+use butler_protocol::{ActivityState, Ending, Settlement, Waiting};
 use butler_turn::{Effect, Mark, ModelCall, Reserve};
 use tokio_util::sync::CancellationToken;
 use tracing::{Instrument, debug, info, info_span};
@@ -67,6 +67,9 @@ impl Worker {
             Effect::End(ending) => {
                 info!(?ending, "the activation is over");
                 self.rest(None).await;
+                if ending == Ending::Done {
+                    self.put_up_findings();
+                }
             }
             other => self.hub_update(other).await,
         }

@@ -4,9 +4,10 @@
 
 use butler_protocol::{Role, Speaker};
 use butler_turn::{Event, Heard};
+use tracing::warn;
 
 use super::Worker;
-use crate::agent::now_ms;
+use crate::{agent::now_ms, decide::person_actions, thread::effects::Done};
 
 impl Worker {
     /// Tells the model what was found, unless an answer of the same turn is
@@ -22,6 +23,21 @@ impl Worker {
         self.context.facts().research.give_up();
         self.tell_all();
         self.feed(Event::Deadline { now_ms: now_ms() });
+    }
+
+    /// Whoever asked has answered: what was kept of it is put before people.
+    pub(super) fn put_up_findings(&self) {
+        if !self.context.facts().found {
+            return;
+        }
+        let (context, cancel) = (self.context.clone(), self.work.clone());
+        self.start(async move {
+            let put_up = person_actions::put_up_findings(&context, &cancel);
+            if let Err(error) = put_up.await {
+                warn!(%error, "what was found is not put before people yet");
+            }
+            Done::Nothing
+        });
     }
 
     fn tell_all(&mut self) {

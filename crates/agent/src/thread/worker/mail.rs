@@ -16,7 +16,7 @@ use crate::{
         shortcut::{self, Left},
         triage,
     },
-    tell::{joining::Cards, render},
+    tell::{joining::Cards, offers, render},
     thread::{effects::Done, tool_session},
 };
 
@@ -36,6 +36,7 @@ impl Worker {
                 let mut all = self.context(heard.ts.as_ref(), cards).await?;
                 all.extend(self.closed_note(&heard));
                 all.extend(self.fast_track_note(&heard, hand_over.as_deref()));
+                self.void_offers(&heard);
                 let findings = matches!(hand_over.as_deref(), Some(HandOver::Findings { .. }));
                 if let Some(body) = hand_over {
                     self.receive(&heard.event, *body).await?;
@@ -140,6 +141,22 @@ impl Worker {
         let prompt = agent.prompt(&task).await;
         self.machine.set_prompt(prompt);
         Ok(())
+    }
+
+    /// A person's own words answer what this role had offered buttons for.
+    fn void_offers(&self, heard: &Heard) {
+        let (Speaker::Person { .. }, Some(ts)) = (&heard.speaker, heard.ts.clone()) else {
+            return;
+        };
+        let context = self.context.clone();
+        self.start(async move {
+            let (poster, thread) = (&context.poster, &context.thread);
+            let voided = offers::void(poster, thread, &ts, offers::ends_with_words);
+            if let Err(error) = voided.await {
+                tracing::warn!(%error, "buttons that do nothing any more are still there");
+            }
+            Done::Nothing
+        });
     }
 
     /// What people should know about the rules, once each.

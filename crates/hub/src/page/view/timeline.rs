@@ -314,6 +314,7 @@ fn fold(index: usize, label: &str, inner: &Markup) -> Markup {
 fn ended(ending: &Ending) -> String {
     match ending {
         Ending::Done => "done".to_owned(),
+        Ending::PassedOn => "passed on".to_owned(),
         Ending::Stopped => "stopped by a person".to_owned(),
         Ending::TurnLimit => "all its turns are used".to_owned(),
         Ending::OutOfMoney => "out of money".to_owned(),

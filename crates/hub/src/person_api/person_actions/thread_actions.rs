@@ -3,7 +3,7 @@
 //! as a stamp that only the hub can make; models do not read it.
 
 use butler_policy::{Word, meanings};
-use butler_protocol::{Choice, DecisionKind, PersonAct, ThreadId};
+use butler_protocol::{Choice, DecisionKind, DecisionView, PersonAct, ThreadId};
 
 use super::words::Said;
 use crate::{
@@ -15,6 +15,40 @@ use crate::{
 
 /// Words that go on after Hold; elsewhere they are for whoever works.
 const GO_ON: [&str; 4] = ["resume", "go on", "continue", "sigue"];
+
+/// The words by which a person can act on a thread now, in the order of the
+/// buttons. There is always one.
+pub(crate) fn possible(
+    db: &Db,
+    thread: &ThreadId,
+    cards: &[DecisionView],
+) -> Result<Vec<&'static str>, Trouble> {
+    let mut words = Vec::new();
+    let open = pulls::has_open(db, thread)?;
+    let held = open && is_held(cards);
+    if open {
+        words.push("merge");
+    }
+    if held || stops::stopped(db, thread)?.is_some() {
+        words.push("resume");
+    } else if open {
+        words.push("hold");
+    }
+    if open {
+        words.push("close");
+    }
+    words.push("archive");
+    Ok(words)
+}
+
+/// Whether the last word about the merge was Hold.
+fn is_held(cards: &[DecisionView]) -> bool {
+    let mut merges = cards
+        .iter()
+        .filter(|card| card.asked.kind == DecisionKind::Merge);
+    let last = merges.next_back().and_then(|card| card.decided.as_ref());
+    last.is_some_and(|decision| decision.choice == Choice::Hold)
+}
 
 /// What this message does to its thread, if it is such a word. Without an open
 /// pull request a word about one is only a word.
@@ -49,9 +83,7 @@ pub(crate) fn meant(db: &Db, said: &Said<'_>) -> Result<Option<PersonAct>, Troub
         if stops::stopped(db, &thread)?.is_some() {
             return Ok(None);
         }
-        let last = merges.next_back().and_then(|card| card.decided.as_ref());
-        let held = last.is_some_and(|decision| decision.choice == Choice::Hold);
-        return Ok(held.then_some(PersonAct::Merge));
+        return Ok(is_held(&cards).then_some(PersonAct::Merge));
     }
     Ok(if words.contains(&Word::Hold) {
         Some(PersonAct::Hold)

@@ -176,7 +176,7 @@ fn task(args: &Args) -> Result<Option<String>, CliError> {
 
 fn exit(ending: &ExecEnding) -> Exit {
     match ending {
-        ExecEnding::Over(Ending::Done) => Exit::Done,
+        ExecEnding::Over(Ending::Done | Ending::PassedOn) => Exit::Done,
         ExecEnding::Over(Ending::TurnLimit) => Exit::TurnsUsed,
         ExecEnding::Over(Ending::OutOfMoney) | ExecEnding::OutOfMoney => Exit::OutOfMoney,
         ExecEnding::Over(Ending::Stuck) => Exit::Stuck,
