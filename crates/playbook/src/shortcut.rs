@@ -95,24 +95,19 @@ impl Playbook {
         }
     }
 
-    /// Everything one can say, for "help".
+    /// What this repo's team can be asked for by name, for "help".
     #[must_use]
     pub fn help(&self) -> String {
-        let mut text = "Tell me what you want in your own words, or say one of these:\n".to_owned();
-        for workflow in self.workflows() {
-            let said = workflow
-                .triggers
-                .last()
-                .map_or("", |trigger| trigger.text());
-            text.push_str(&format!("\n- `{said}` {}", workflow.description));
-        }
-        text.push_str("\n\nSkills:\n");
-        for skill in &self.skills().skills {
-            let said = skill.triggers.first().map_or("", |trigger| trigger.text());
-            text.push_str(&format!("\n- `{said}` {}", skill.description));
-        }
-        text.push_str("\n\nAt any time: `status`, `cost`, `stop`; a message while somebody works steers them.");
-        text
+        let workflows = self.workflows().iter().filter_map(|workflow| {
+            let said = workflow.triggers.last()?.text();
+            Some(format!("- `{said}` {}", workflow.description))
+        });
+        let skills = self.skills().skills.iter().filter_map(|skill| {
+            let said = skill.triggers.first()?.text();
+            Some(format!("- `{said}` {}", skill.description))
+        });
+        let lines: Vec<String> = workflows.chain(skills).collect();
+        format!("This team also knows:\n{}", lines.join("\n"))
     }
 }
 

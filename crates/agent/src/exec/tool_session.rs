@@ -40,6 +40,7 @@ impl ExecTools {
             home: config.person_home.clone(),
             hidden: vec![config.home.clone()],
             readable: git_folder(&config.folder).into_iter().collect(),
+            ca_file: config.client.ca_file.clone(),
             ..Surroundings::default()
         };
         let workplace = Workplace::open(&config.folder, config.checks.clone(), surroundings)?;

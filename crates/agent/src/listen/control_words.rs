@@ -40,7 +40,7 @@ pub async fn obey(
     by: &str,
 ) -> Result<(), AgentError> {
     let text = match command {
-        Command::Help => HELP.to_owned(),
+        Command::Help => format!("{HELP}\n\n{}", agent.playbook().await.help()),
         Command::Status => status(agent, thread),
         Command::Cost => cost(agent, thread),
         Command::Pause => {

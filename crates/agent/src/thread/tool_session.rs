@@ -164,6 +164,7 @@ pub fn surroundings(agent: &Agent) -> Surroundings {
             agent.config.repo.join(".codebutler/cache"),
             agent.config.client.ca_file.clone(),
         )),
+        ca_file: agent.config.client.ca_file.clone(),
         ..Surroundings::default()
     }
 }

@@ -75,4 +75,5 @@ mod tracking;
 mod undo_by_click;
 mod validate;
 mod weaker_kernel;
+mod wired;
 mod wording;

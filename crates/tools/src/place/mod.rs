@@ -50,6 +50,8 @@ pub struct Surroundings {
     pub writable: Vec<PathBuf>,
     /// What package managers download, for all worktrees of the repo.
     pub cache: Option<Cache>,
+    /// Further certificate authorities for pages, from the machine's own config.
+    pub ca_file: Option<PathBuf>,
     /// Added to the scrubbed environment, from the machine's own config.
     pub env: BTreeMap<OsString, OsString>,
     /// How much a command may use; the time is set by the tool.

@@ -77,8 +77,10 @@ impl Tool for WebFetch {
                 );
             }
             context.progress(format!("reading {}", clip::line(&input.url)));
+            let own = context.workplace().surroundings().ca_file.clone();
+            let web = self.web.clone().with_ca_file(own);
             let page = tokio::select! {
-                page = self.web.fetch(&input.url, permit.hosts()) => page,
+                page = web.fetch(&input.url, permit.hosts()) => page,
                 () = context.cancel().cancelled() => return ToolOutcome::error("stopped"),
             };
             let page = match page {

@@ -10,7 +10,13 @@ mod html;
 mod page;
 mod tls;
 
-use std::{io, net::SocketAddr, sync::Arc, time::Duration};
+use std::{
+    io,
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 use butler_policy::host_of;
 use futures_util::{StreamExt, future::BoxFuture};
@@ -38,6 +44,7 @@ pub type Lookup =
 pub struct Web {
     lookup: Lookup,
     opened: Vec<String>,
+    ca_file: Option<PathBuf>,
 }
 
 impl Default for Web {
@@ -48,6 +55,7 @@ impl Default for Web {
         Self {
             lookup,
             opened: Vec::new(),
+            ca_file: None,
         }
     }
 }
@@ -105,6 +113,13 @@ impl Web {
         self
     }
 
+    /// Believes the certificate authorities of this file too: a company's own.
+    #[must_use]
+    pub(crate) fn with_ca_file(mut self, file: Option<PathBuf>) -> Self {
+        self.ca_file = file;
+        self
+    }
+
     /// Fetches a page, following redirects that lead to permitted places. Where
     /// `hosts` are given, nothing is asked of any other.
     pub async fn fetch(&self, address: &str, hosts: Option<&[String]>) -> Result<Page, WebError> {
@@ -150,7 +165,8 @@ impl Web {
     async fn hop(&self, url: &Url) -> Result<Response, WebError> {
         let addresses = self.check(url).await?;
         tracing::info!(host = url.host_str(), %url, "fetching a page");
-        let client = client(addresses).map_err(|error| failed(url, error))?;
+        let client =
+            client(addresses, self.ca_file.as_deref()).map_err(|error| failed(url, error))?;
         client
             .get(url.clone())
             .header(
@@ -200,9 +216,9 @@ impl Web {
 }
 
 /// A client that connects to these addresses and no other.
-fn client(addresses: Vec<SocketAddr>) -> Result<Client, String> {
+fn client(addresses: Vec<SocketAddr>, ca_file: Option<&Path>) -> Result<Client, String> {
     Client::builder()
-        .tls_backend_preconfigured(tls::config()?)
+        .tls_backend_preconfigured(tls::config(ca_file)?)
         .dns_resolver(Arc::new(Fixed(addresses)))
         .no_proxy()
         .redirect(redirect::Policy::none())

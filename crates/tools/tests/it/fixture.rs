@@ -38,13 +38,23 @@ impl Fixture {
     }
 
     pub(crate) fn with_checks(checks: Vec<Check>) -> Self {
+        Self::made(checks, |_| ())
+    }
+
+    /// With other surroundings than the usual.
+    pub(crate) fn surrounded(change: impl FnOnce(&mut Surroundings)) -> Self {
+        Self::made(Vec::new(), change)
+    }
+
+    fn made(checks: Vec<Check>, change: impl FnOnce(&mut Surroundings)) -> Self {
         let scratch = tempfile::tempdir().unwrap();
         let root = scratch.path().join("root");
         std::fs::create_dir(&root).unwrap();
-        let surroundings = Surroundings {
+        let mut surroundings = Surroundings {
             home: scratch.path().join("person"),
             ..Surroundings::default()
         };
+        change(&mut surroundings);
         let place = Workplace::open(&root, checks, surroundings).unwrap();
         Self {
             root: place.root().to_owned(),

@@ -18,6 +18,7 @@ use axum::{
 use butler_protocol::{Role, ToolOutcome};
 use butler_tools::{Executor, Lookup, Registry, Web};
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::fixture::Fixture;
 
@@ -328,5 +329,82 @@ async fn only_the_researcher_reads_the_web() {
         !refused.ok && refused.text.contains("may not use WebFetch"),
         "{}",
         refused.text
+    );
+}
+
+/// A page behind a certificate of an authority that nobody knows, and that
+/// authority as PEM.
+async fn serve_tls() -> (SocketAddr, String) {
+    let authority_key = rcgen::KeyPair::generate().unwrap();
+    let mut params = rcgen::CertificateParams::new(Vec::<String>::new()).unwrap();
+    params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    let authority = params.self_signed(&authority_key).unwrap();
+    let issuer = rcgen::Issuer::new(params, authority_key);
+    let key = rcgen::KeyPair::generate().unwrap();
+    let leaf = rcgen::CertificateParams::new(vec!["docs.example".to_owned()]).unwrap();
+    let leaf = leaf.signed_by(&key, &issuer).unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let key = rustls::pki_types::PrivateKeyDer::try_from(key.serialize_der()).unwrap();
+    let config = rustls::ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![leaf.der().clone()], key)
+        .unwrap();
+    let acceptor = tokio_rustls::TlsAcceptor::from(Arc::new(config));
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        loop {
+            let (socket, _) = listener.accept().await.unwrap();
+            // A client that refuses the certificate hangs up here.
+            let Ok(mut stream) = acceptor.accept(socket).await else {
+                continue;
+            };
+            let mut request = vec![0; 64 << 10];
+            let _ = stream.read(&mut request).await;
+            let answer = "HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-length: 5\r\nconnection: close\r\n\r\nInner";
+            let _ = stream.write_all(answer.as_bytes()).await;
+            let _ = stream.shutdown().await;
+        }
+    });
+    (address, authority.pem())
+}
+
+#[tokio::test]
+async fn an_authority_of_the_machines_file_is_believed_and_a_stranger_is_not() {
+    let (address, authority) = serve_tls().await;
+    let lookup: Lookup = Arc::new(move |_, _| Box::pin(async move { Ok(vec![address]) }));
+    let opened = format!("docs.example:{}", address.port());
+    let web = Web::default().with_lookup(lookup).with_opened([opened]);
+    let url = format!("https://docs.example:{}/", address.port());
+    let fetch = async |file: Option<std::path::PathBuf>| {
+        let mut fixture = Fixture::surrounded(|around| around.ca_file = file);
+        fixture.executor = Executor::new(Registry::native_with(web.clone()));
+        let arguments = json!({"url": url});
+        fixture
+            .call_as(Role::Researcher, "WebFetch", arguments)
+            .await
+    };
+    let stranger = fetch(None).await;
+    assert!(
+        !stranger.ok && stranger.text.contains("certificate"),
+        "{}",
+        stranger.text
+    );
+
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("company.pem");
+    std::fs::write(&file, authority).unwrap();
+    let page = fetch(Some(file.clone())).await;
+    assert!(page.ok && page.text.contains("Inner"), "{}", page.text);
+
+    // A file that cannot be used is named, not passed over.
+    std::fs::write(&file, "nothing").unwrap();
+    let broken = fetch(Some(file)).await;
+    assert!(
+        !broken.ok && broken.text.contains("network.caFile"),
+        "{}",
+        broken.text
     );
 }

@@ -154,6 +154,10 @@ impl ToolSession {
         let surroundings = Surroundings {
             home: env::var_os("HOME").map_or_else(|| PathBuf::from("/"), PathBuf::from),
             hidden,
+            ca_file: settings
+                .as_ref()
+                .and_then(|settings| settings.machine.network.ca_file.clone())
+                .map(PathBuf::from),
             ..Surroundings::default()
         };
         let workplace =
