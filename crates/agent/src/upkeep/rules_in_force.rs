@@ -15,8 +15,11 @@ use tracing::{info, warn};
 
 use crate::{ReadRules, Rules};
 
-/// Nobody waits longer for a remote before work begins.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// How long a remote is waited for before work begins that a person asked for.
+pub const FOR_A_PERSON: Duration = Duration::from_secs(5);
+/// The same between roles: the last word of a person was fetched for, and a stop
+/// must not find the next role waiting.
+pub const BETWEEN_ROLES: Duration = Duration::from_secs(1);
 /// A remote that did not answer is left alone for so long.
 const AWAY: Duration = Duration::from_secs(60);
 
@@ -54,14 +57,14 @@ impl RulesInForce {
 
     /// Takes up what the default branch says now. Threads that wake together share
     /// a look; each gets one that began after it asked.
-    pub async fn renew(&self, repo: &Repo) {
+    pub async fn renew(&self, repo: &Repo, patience: Duration) {
         let asked = Instant::now();
         let mut look = self.look.lock().await;
         if look.began.is_some_and(|began| began >= asked) {
             return;
         }
         look.began = Some(Instant::now());
-        look.fetch(repo).await;
+        look.fetch(repo, patience).await;
         match repo.resolve(&repo.default_ref()).await {
             Ok(commit) => self.take_up((self.read)(commit).await),
             Err(error) => warn!(%error, "the default branch could not be read"),
@@ -107,7 +110,7 @@ impl RulesInForce {
 
 impl Look {
     /// Brings what was pushed, if the remote answers in time.
-    async fn fetch(&mut self, repo: &Repo) {
+    async fn fetch(&mut self, repo: &Repo, patience: Duration) {
         if self.away_until.is_some_and(|until| Instant::now() < until) {
             return;
         }
@@ -116,7 +119,7 @@ impl Look {
         let mut fetching = std::pin::pin!(repo.fetch(&cancel));
         let fetched = tokio::select! {
             fetched = &mut fetching => fetched,
-            () = tokio::time::sleep(PATIENCE) => {
+            () = tokio::time::sleep(patience) => {
                 // Git is given the moment it needs to leave nothing half done.
                 cancel.cancel();
                 fetching.await

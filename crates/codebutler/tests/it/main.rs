@@ -43,6 +43,7 @@ mod no_log;
 mod offers;
 mod one_team;
 mod others;
+mod owed;
 mod packed;
 mod person;
 mod plays;

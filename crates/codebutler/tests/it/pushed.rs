@@ -1,9 +1,9 @@
 //! What is pushed to the default branch reaches a team that runs: at the next
 //! activation, without a restart, and what loosens only by consent.
 
-use std::{fs, path::PathBuf};
+use std::fs;
 
-use butler_testkit::git;
+use butler_testkit::Checkout;
 use serde_json::{Value, json};
 
 use crate::{
@@ -12,38 +12,27 @@ use crate::{
 };
 
 /// Somebody else's clone of the same remote.
-struct Elsewhere(PathBuf);
+struct Elsewhere(Checkout);
 
 impl Elsewhere {
     fn of(team: &Team) -> Self {
-        let folder = team.scratch.folder().join("elsewhere");
-        let remote = git(team.scratch.root(), &["remote", "get-url", "origin"]);
-        let target = folder.display().to_string();
-        let args = ["clone", "--quiet", "--branch", "main"];
-        git(
-            team.scratch.root(),
-            &[&args[..], &[remote.trim(), &target]].concat(),
-        );
-        git(&folder, &["config", "user.name", "ben"]);
-        git(&folder, &["config", "user.email", "ben@example.com"]);
-        Self(folder)
+        Self(team.scratch.clone_as("elsewhere"))
     }
 
     fn write(&self, name: &str, text: &str) {
-        fs::write(self.0.join(".codebutler").join(name), text).unwrap();
+        self.0.write(&format!(".codebutler/{name}"), text);
     }
 
     fn configure(&self, change: impl FnOnce(&mut Value)) {
-        let text = fs::read_to_string(self.0.join(".codebutler/config.json")).unwrap();
-        let mut config = serde_json::from_str(&text).unwrap();
+        let file = self.0.root().join(".codebutler/config.json");
+        let mut config = serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap();
         change(&mut config);
         self.write("config.json", &config.to_string());
     }
 
     fn push(&self) {
-        git(&self.0, &["add", "--all"]);
-        git(&self.0, &["commit", "--quiet", "--message", "other rules"]);
-        git(&self.0, &["push", "--quiet", "origin", "HEAD:main"]);
+        self.0.commit("other rules");
+        self.0.git(&["push", "--quiet", "origin", "HEAD:main"]);
     }
 }
 

@@ -17,7 +17,7 @@ use butler_testkit::{GitHub, Limits, ScratchRepo, SlackStandIn};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::person::Person;
+use crate::{owed, person::Person};
 
 /// Generous: the machine may be busy. Reaching it is a failure, not a measure.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -474,6 +474,11 @@ impl Drop for Team {
         let _ = Command::new("kill").arg(self.up.id().to_string()).status();
         let _ = self.up.wait();
         keep(self.scratch.folder());
+        // Whatever the story was about, people got what they are owed.
+        if !std::thread::panicking() {
+            let scratch = &self.scratch;
+            owed::check(scratch.root(), &scratch.remote(), &home(scratch));
+        }
     }
 }
 

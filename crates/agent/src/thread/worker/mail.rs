@@ -18,6 +18,7 @@ use crate::{
     },
     tell::{joining::Cards, offers, render},
     thread::{effects::Done, tool_session},
+    upkeep::rules_in_force::{BETWEEN_ROLES, FOR_A_PERSON},
 };
 
 impl Worker {
@@ -128,9 +129,15 @@ impl Worker {
     /// rules, models, role files.
     async fn renew(&mut self, heard: &Heard) -> Result<(), AgentError> {
         let agent = Arc::clone(&self.context.agent);
-        agent.rules.renew(&agent.repo).await;
+        let by_person = matches!(heard.speaker, Speaker::Person { .. });
+        let patience = if by_person {
+            FOR_A_PERSON
+        } else {
+            BETWEEN_ROLES
+        };
+        agent.rules.renew(&agent.repo, patience).await;
         agent.slots.resize(agent.rules().limits.threads_at_once);
-        if matches!(heard.speaker, Speaker::Person { .. }) {
+        if by_person {
             self.tell_untold();
         }
         self.choose_model()?;
