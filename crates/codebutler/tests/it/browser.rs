@@ -116,7 +116,7 @@ fn the_demo_is_played_by_taps_on_a_phone() {
 
 #[test]
 fn a_thread_is_held_resumed_merged_closed_and_archived_by_clicks() {
-    let stories = serde_json::to_string(&[FEATURE, CLEANUP]).unwrap();
+    let stories = serde_json::to_string(&[FEATURE, BUGFIX]).unwrap();
     drive("acts.mjs", &[("STORIES", &stories)]);
 }
 
