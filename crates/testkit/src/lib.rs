@@ -10,5 +10,5 @@ mod scratch;
 mod slack_standin;
 
 pub use github::{GitHub, PersonComment};
-pub use scratch::{ScratchRepo, git};
+pub use scratch::{Checkout, ScratchRepo, git};
 pub use slack_standin::{ALL_SCOPES, Disconnect, Limits, SlackStandIn};

@@ -54,7 +54,7 @@ impl Intake {
                 if !known.knows(&event) {
                     self.open(thread, user, &event, text)?;
                 }
-                if self.agent.role() == Role::Pm {
+                if Duty::Front.is_of(self.agent.role()) {
                     let poster = &self.agent.poster;
                     offers::void(poster, thread, &message.ts, offers::is_draft).await?;
                 }

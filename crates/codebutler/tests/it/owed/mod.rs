@@ -19,7 +19,7 @@ use rusqlite::{Connection, OpenFlags, params};
 use serde_json::Value;
 
 /// Panics with everything that somebody is owed and did not get.
-pub fn check(root: &Path, remote: &Path, home: &Path) {
+pub(crate) fn check(root: &Path, remote: &Path, home: &Path) {
     let threads = root.join(".codebutler/threads");
     let mut owed = Vec::new();
     for hub in ["hub", "hub-slack"] {
