@@ -5,7 +5,6 @@ pub(crate) mod cards;
 pub(crate) mod designs;
 pub(crate) mod evidence;
 pub(crate) mod fast_track;
-pub(crate) mod files_read;
 pub(crate) mod knowledge;
 pub(crate) mod learnings;
 pub(crate) mod merge;

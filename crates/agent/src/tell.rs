@@ -9,5 +9,6 @@ pub(crate) mod poster;
 pub(crate) mod render;
 pub(crate) mod report;
 pub(crate) mod thread_journal;
+pub(crate) mod thread_logs;
 pub(crate) mod thread_page;
 pub(crate) mod thread_status;

@@ -2,8 +2,6 @@
 
 pub(crate) mod context;
 pub(crate) mod effects;
-pub(crate) mod facts;
-pub(crate) mod inquiry;
 pub(crate) mod money;
 pub(crate) mod past;
 pub(crate) mod paying;

@@ -8,18 +8,19 @@ use std::sync::Arc;
 use axum::{
     Json, Router,
     body::Bytes,
-    extract::{DefaultBodyLimit, FromRequestParts, Path, State},
+    extract::{DefaultBodyLimit, FromRequestParts, Path, Query, State},
     http::{StatusCode, request::Parts},
     response::{IntoResponse, Response},
     routing::{get, post},
 };
 use butler_protocol::{
-    Activity, DecisionView, Epoch, PullNews, RecordBatch, RequestId, Reservation, ReserveAnswer,
-    Role, Settlement, Sha256Hex, StampKind, ThreadId, fault,
+    Activity, DecisionView, Epoch, PlanSummary, PullNews, RecordBatch, RequestId, Reservation,
+    ReserveAnswer, Role, Settlement, Sha256Hex, StampKind, ThreadId, fault,
 };
 use butler_slack::EnvelopeKind;
 use rusqlite::{OptionalExtension, params};
-use serde_json::{Value, json};
+use serde::Deserialize;
+use serde_json::{Value, json, value::RawValue};
 
 use crate::{
     budget,
@@ -29,7 +30,7 @@ use crate::{
     log::{self, Happening, notice::Notice},
     presence::activity,
     store::db::Db,
-    views::pulls,
+    views::{pulls, threads},
     web_api,
     workspace::{decide, gate},
 };
@@ -43,6 +44,8 @@ pub(crate) fn routes() -> Router<Arc<App>> {
         .route("/agent/v1/reserve", post(reserve))
         .route("/agent/v1/settle", post(settle))
         .route("/agent/v1/records", post(records))
+        .route("/agent/v1/records/{channel}/{root}", get(logs))
+        .route("/agent/v1/plans", get(plans))
         .route("/agent/v1/pulls", post(pull))
         .route("/agent/v1/decisions/{request}", get(decision))
         .route("/agent/v1/bodies/{hash}", get(get_body).put(put_body))
@@ -241,6 +244,47 @@ fn records_held(db: &Db, agent: &Agent, thread: &ThreadId) -> Result<Value, Trou
         )?;
     let unsettled = budget::unsettled(db, &agent.repo, agent.role, thread)?;
     Ok(json!({"ok": true, "upto": upto, "unsettled": unsettled}))
+}
+
+/// Which lines are wanted.
+#[derive(Deserialize)]
+struct Wanted {
+    #[serde(default)]
+    kinds: String,
+}
+
+async fn logs(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path((channel, root)): Path<(String, String)>,
+    Query(wanted): Query<Wanted>,
+) -> Result<Response, Refusal> {
+    let Ok(thread) = format!("{channel}/{root}").parse::<ThreadId>() else {
+        return Err(Trouble::Refused("thread_not_found").into());
+    };
+    let lines = app
+        .store
+        .read(move |db| {
+            caller.agent.may_use(db, &thread.channel)?;
+            let kinds = wanted.kinds.split(',').filter(|kind| !kind.is_empty());
+            threads::logs(db, &thread, &kinds.collect::<Vec<_>>())
+        })
+        .await?;
+    let line = |(role, entry): &(String, Box<RawValue>)| {
+        format!("{{\"role\":\"{role}\",\"entry\":{}}}", entry.get())
+    };
+    let lines: Vec<String> = lines.iter().map(line).collect();
+    let body = format!("[{}]", lines.join(","));
+    Ok(([("content-type", "application/json")], body).into_response())
+}
+
+async fn plans(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+) -> Result<Json<Vec<PlanSummary>>, Refusal> {
+    let repo = caller.agent.repo;
+    let plans = app.store.read(move |db| threads::plans(db, &repo)).await?;
+    Ok(Json(plans))
 }
 
 async fn pull(

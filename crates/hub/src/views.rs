@@ -4,4 +4,5 @@ pub(crate) mod bill;
 pub(crate) mod board;
 pub(crate) mod overview;
 pub(crate) mod pulls;
+pub(crate) mod threads;
 pub(crate) mod timeline;

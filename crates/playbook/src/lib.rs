@@ -41,7 +41,7 @@ pub(crate) use intent::MenuItem;
 pub use intent::{Intent, intent, menu};
 pub(crate) use memory::Entry;
 pub use memory::learning::Learning;
-pub use memory::prune::{Evidence, Fate, Pruning, ThreadUse, idle_threads, learnings_in};
+pub use memory::prune::{Evidence, Pruning, ThreadUse, idle_threads, learnings_in};
 pub use memory::{FILE_BUDGET_TOKENS, Memory, MemoryError};
 pub use problem::Problem;
 pub use prompt::{Extras, Profile, RepoRules, Sources, prompt, prompt_with, skill_index};

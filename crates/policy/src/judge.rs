@@ -12,11 +12,11 @@
 //! own thread and branch: what others see elsewhere, what the team will remember,
 //! and a host of the web that nobody named, ask first.
 
-use butler_protocol::{Role, Tier, ToolCall};
+use butler_protocol::{Call, Role, Script, Tier, ToolCall};
 
 use crate::{
     Circumstances, Judgement, Permit, Question, Refusal, Right, RiskContext, Scope, assess,
-    host_of, right, subject, web_hosts::host_named,
+    host_of, right, web_hosts::host_named,
 };
 
 /// Coder tools that wait for an approved plan.
@@ -247,8 +247,18 @@ fn decide(
     let Some(reason) = weight.ask else {
         return permit(None, false);
     };
-    let subject = subject::subject(call, &scripts(), weight.network, c);
-    let sha256 = subject::hash(&subject);
+    let script = |(path, sha256)| Script { path, sha256 };
+    let subject = Call {
+        arguments: call.arguments.clone(),
+        network: weight.network,
+        role: c.role,
+        root: c.root.to_owned(),
+        scripts: scripts().into_iter().map(script).collect(),
+        thread: c.thread.clone(),
+        tool: call.name.clone(),
+    }
+    .in_order();
+    let sha256 = subject.sha256();
     let click = c
         .approvals
         .iter()
@@ -260,7 +270,6 @@ fn decide(
             reason,
             part: weight.part,
             subject,
-            sha256,
         }),
     }
 }

@@ -52,7 +52,7 @@ impl Setting {
     fn approve(&mut self, question: &Question) {
         self.approvals.push(Approval {
             request: RequestId::new("k3m9qa"),
-            sha256: question.sha256.clone(),
+            sha256: question.subject.sha256(),
             thread: self.thread.clone(),
             person: UserId::new("U1"),
             clicked_at_ms: NOW,
@@ -170,10 +170,9 @@ fn a_destructive_command_runs_once_a_person_has_clicked() {
     assert_eq!(question.tier, Tier::Destructive);
     assert_eq!(question.part.as_deref(), Some("npm install left-pad"));
     assert_eq!(
-        question.subject["arguments"]["command"],
+        question.subject.arguments["command"],
         "npm install left-pad"
     );
-    assert_eq!(question.sha256, Sha256Hex::of(question.subject.to_string()));
     setting.approve(&question);
     let permit = ran(judge(
         &command,
@@ -196,7 +195,7 @@ fn an_approval_of_a_removal_does_not_open_the_network() {
         &[],
         &setting.circumstances(Role::Coder),
     ));
-    assert_eq!(question.subject["network"], false);
+    assert!(!question.subject.network);
     setting.approve(&question);
     let permit = ran(judge(
         &command,
@@ -227,7 +226,7 @@ fn what_needs_the_network_asks_for_it_whatever_its_tier() {
         assert!(question.tier < Tier::Destructive, "{command}");
         assert!(question.reason.contains("needs the network"), "{command}");
         assert_eq!(question.part.as_deref(), Some(part));
-        assert_eq!(question.subject["network"], true);
+        assert!(question.subject.network);
         setting.approve(&question);
         assert!(ran(judged(&setting, command)).network(), "{command}");
     }
@@ -302,7 +301,11 @@ fn the_order_of_arguments_does_not_matter_for_the_hash() {
     let c = setting.circumstances(Role::Pm);
     let one = call("GHRelease", json!({"tag": 1, "how": {"a": 1, "b": 2}}));
     let two = call("GHRelease", json!({"how": {"b": 2, "a": 1}, "tag": 1}));
-    let hash = |call| asked(judge(call, Tier::WriteVisible, &[], &c)).sha256;
+    let hash = |call| {
+        asked(judge(call, Tier::WriteVisible, &[], &c))
+            .subject
+            .sha256()
+    };
     assert_eq!(hash(&one), hash(&two));
 }
 

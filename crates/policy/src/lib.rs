@@ -25,7 +25,6 @@ mod redact;
 mod rights;
 mod risk;
 mod shell;
-mod subject;
 mod web_hosts;
 mod words;
 

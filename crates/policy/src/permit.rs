@@ -6,8 +6,7 @@
 
 use std::fmt;
 
-use butler_protocol::{CallId, RequestId, Role, Sha256Hex, ThreadId, Tier, UserId};
-use serde_json::Value;
+use butler_protocol::{Call, CallId, RequestId, Role, Sha256Hex, ThreadId, Tier, UserId};
 
 use crate::{Overrides, Scope};
 
@@ -170,10 +169,8 @@ pub struct Question {
     pub reason: String,
     /// The part of a command that caused it.
     pub part: Option<String>,
-    /// Exactly what would happen; canonical JSON.
-    pub subject: Value,
-    /// The hash of the subject, which an approval must carry.
-    pub sha256: Sha256Hex,
+    /// Exactly what would happen; an approval must carry its hash.
+    pub subject: Call,
 }
 
 /// Why a call does not happen. Displays as one line for the model.

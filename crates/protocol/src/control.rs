@@ -6,7 +6,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Decision, DecisionRequest, Entry, ReserveId, Role, Sha256Hex, ThreadId, TokenUsage, Usd, UserId,
+    Choice, Decision, DecisionRequest, Entry, Plan, ReserveId, Role, Sha256Hex, ThreadId,
+    TokenUsage, Usd, UserId,
 };
 
 /// Which life of an agent process speaks. The hub refuses an older one, so a
@@ -146,9 +147,10 @@ pub struct CallLimit {
 }
 
 /// Which budget is too small.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BudgetRefusal {
-    /// `thread`, `day`, `person`, `calls`.
+    /// `thread`, `day`, `person`, `session`.
+    #[serde(alias = "purse")]
     pub budget: String,
     /// Its cap.
     pub cap: Usd,
@@ -177,6 +179,30 @@ pub struct RecordBatch {
     pub thread: ThreadId,
     /// The lines.
     pub entries: Vec<Entry>,
+}
+
+/// `GET /agent/v1/records/<channel>/<root>`: a line of some role's log.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RoleEntry {
+    /// Whose log.
+    pub role: Role,
+    /// The line.
+    pub entry: Entry,
+}
+
+/// `GET /agent/v1/plans`: what became of a plan that was put before a person.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PlanSummary {
+    /// Where it was proposed.
+    pub thread: ThreadId,
+    /// The plan.
+    pub plan: Plan,
+    /// What was decided about it.
+    pub choice: Option<Choice>,
+    /// Whether its thread was merged.
+    pub merged: bool,
+    /// What the thread has cost so far.
+    pub cost: Usd,
 }
 
 /// `GET /agent/v1/decisions/<request>`.

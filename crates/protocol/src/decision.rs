@@ -5,6 +5,7 @@ pub(crate) mod act;
 pub(crate) mod card;
 pub(crate) mod hand_over;
 pub(crate) mod review;
+pub(crate) mod subject;
 
 use std::{fmt, str::FromStr};
 

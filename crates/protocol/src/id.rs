@@ -2,6 +2,8 @@
 //! where it stands: after a crash the same step makes the same id, so the other
 //! side can recognise a repeat.
 
+pub(crate) mod event;
+
 use std::{fmt, str::FromStr};
 
 use data_encoding::Encoding;
@@ -101,6 +103,15 @@ text_id!(
     /// One tool call. Nine letters and digits: the strictest provider's rule.
     CallId
 );
+
+impl RequestId {
+    /// The card, or the question, that a tool call asks for: short enough to type, the
+    /// same after a crash.
+    #[must_use]
+    pub fn of(call: &CallId) -> Self {
+        Self(call.as_str().chars().take(6).collect())
+    }
+}
 
 /// The number of a pull request.
 #[derive(

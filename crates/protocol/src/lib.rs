@@ -28,11 +28,11 @@ mod tool;
 
 pub use clock::Clock;
 pub use control::{
-    Activity, ActivityState, BodyRef, BudgetRefusal, CallLimit, DecisionView, Epoch, RecordBatch,
-    Reservation, ReserveAnswer, Settlement, Stamp, StampKind,
+    Activity, ActivityState, BodyRef, BudgetRefusal, CallLimit, DecisionView, Epoch, PlanSummary,
+    RecordBatch, Reservation, ReserveAnswer, RoleEntry, Settlement, Stamp, StampKind,
 };
 pub use decision::act::PersonAct;
-pub use decision::card::{CardBody, Remark, Subject, Voice};
+pub use decision::card::{CardBody, Remark, Voice};
 pub use decision::hand_over::{
     Complexity, HandOver, HandOverKind, Plan, PlanStep, Retrospective, Task,
 };
@@ -40,10 +40,12 @@ pub use decision::review::{
     Base, CheckCounts, CheckRun, Finding, FindingKind, NewTests, Observed, PlannedTest, Receipt,
     ReviewPlan, Risk, Severity, TestLevel, Verdict,
 };
+pub use decision::subject::{Call, Change, Fate, MergeSubject, Proposal, Script, Subject};
 pub use decision::{ActionId, Choice, Decision, DecisionKind, DecisionRequest};
 pub use fault::points::FAULT_POINTS;
 pub use fault::{FAULT_LOG_VARIABLE, FAULT_VARIABLE, FaultPoint, fault, on_fault};
 pub(crate) use id::IdError;
+pub use id::event::EventKind;
 pub use id::{
     BranchName, CallId, ChannelId, CommitSha, EventId, Idem, MessageTs, Origin, PrNumber,
     RequestId, ReserveId, Sha256Hex, ThreadId, TreeHash, UserId,
@@ -52,11 +54,11 @@ pub use log_line::{LogBatch, LogLevel, LogLine};
 pub use mention::{mentions, without_code};
 pub use money::{Price, TokenUsage, Usd};
 pub use post::{CardTag, HandOverTag, PostTag};
-pub use pull::{PullNews, PullStatus};
+pub use pull::{MergeBlock, PullNews, PullStatus};
 pub use record::{Ending, Entry, Record, Speaker, Waiting};
 pub use role::Role;
 pub use secret::Secret;
 pub use talk::{Image, ModelMessage, ModelReply, RepliedCall, ToolCall, ToolSpec};
 pub use text::nearest::nearest;
 pub use text::visible::{visible, visible_json, visible_line};
-pub use tool::{Confidence, CrashClass, Then, Tier, ToolOutcome};
+pub use tool::{Confidence, CrashClass, RefusedFor, Then, Tier, ToolOutcome};

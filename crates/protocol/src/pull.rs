@@ -75,6 +75,50 @@ impl PullStatus {
     }
 }
 
+/// Why a forge does not merge a pull request now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MergeBlock {
+    /// Somebody closed it by hand.
+    Closed,
+    /// Its branch is not on the remote any more.
+    BranchGone,
+    /// The repository does not allow squash merges.
+    MethodNotAllowed,
+    /// A review that is required is missing, or asks for changes.
+    ReviewMissing,
+    /// A required check has not ended.
+    CheckPending,
+    /// A required check is red.
+    CheckFailed,
+    /// Too many requests for now.
+    RateLimited,
+    /// The forge does not know us any more.
+    LoggedOut,
+    /// The account may not merge here.
+    Forbidden,
+    /// Nobody answers.
+    Unreachable,
+    /// Any other no.
+    Refused,
+}
+
+impl MergeBlock {
+    /// Whether it can pass without anybody asking again.
+    #[must_use]
+    pub const fn waits(self) -> bool {
+        matches!(
+            self,
+            Self::ReviewMissing
+                | Self::CheckPending
+                | Self::CheckFailed
+                | Self::RateLimited
+                | Self::LoggedOut
+                | Self::Unreachable
+        )
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

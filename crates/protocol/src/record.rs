@@ -5,9 +5,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    CallId, Choice, CrashClass, DecisionKind, EventId, HandOver, Idem, Image, MessageTs, Receipt,
-    RequestId, ReserveId, Role, Sha256Hex, TokenUsage, ToolCall, ToolOutcome, ToolSpec, Usd,
-    UserId,
+    CallId, Choice, CrashClass, EventId, HandOver, Idem, Image, MergeBlock, MessageTs, Receipt,
+    RequestId, ReserveId, Role, Sha256Hex, Subject, TokenUsage, ToolCall, ToolOutcome, ToolSpec,
+    Usd, UserId, decision::subject,
 };
 
 /// One line of a log: a record, its place and its time.
@@ -126,12 +126,14 @@ pub enum Record {
     DecisionAsked {
         /// The card.
         request: RequestId,
-        /// What is being decided.
-        kind: DecisionKind,
         /// The hash of what would happen.
         sha256: Sha256Hex,
         /// The thing itself, as the executor will need it.
-        subject: Value,
+        #[serde(deserialize_with = "subject::from_log")]
+        subject: Subject,
+        /// The accepted learnings that a merge of knowledge carries.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        learnings: Vec<Sha256Hex>,
     },
     /// A decision was taken up. A command's approval is used up by this line.
     DecisionUsed {
@@ -142,6 +144,34 @@ pub enum Record {
         /// Who.
         person: UserId,
     },
+    /// A stop came before what was decided on this card could begin.
+    Withdrawn {
+        /// The card.
+        request: RequestId,
+    },
+    /// The forge refused a merge that a person ordered.
+    MergeRefused {
+        /// The card on which it was ordered.
+        request: RequestId,
+        /// What is in the way.
+        block: MergeBlock,
+        /// Not tried again before this time, in milliseconds since 1970.
+        not_before_ms: i64,
+        /// The message that says so.
+        message: MessageTs,
+    },
+    /// Nobody waits for a refused merge any more: it went through, or was given up.
+    MergeSettled {
+        /// The card on which it was ordered.
+        request: RequestId,
+    },
+    /// The thread waits for its turn and was told so.
+    Queued {
+        /// The message that says so.
+        message: MessageTs,
+    },
+    /// Its turn has come.
+    Dequeued,
     /// Money was set aside for a model call.
     Reserved {
         /// The reservation.
@@ -185,6 +215,9 @@ pub enum Record {
         model: String,
         /// Why.
         reason: String,
+        /// Whether a person asked for it: then it stays for this thread.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        asked_for: bool,
     },
     /// A person stopped the thread. Nothing that was begun before goes on.
     Stopped {
@@ -330,10 +363,30 @@ mod tests {
             },
             Record::DecisionAsked {
                 request: RequestId::new("abc123"),
-                kind: DecisionKind::Plan,
                 sha256: Sha256Hex::of("plan"),
-                subject: json!({"title": "t"}),
+                subject: Subject::Cap(crate::BudgetRefusal {
+                    budget: "thread".into(),
+                    cap: Usd::from_cents(5),
+                    used: Usd::from_cents(5),
+                }),
+                learnings: vec![Sha256Hex::of("learning")],
             },
+            Record::Withdrawn {
+                request: RequestId::new("abc123"),
+            },
+            Record::MergeRefused {
+                request: RequestId::new("abc123"),
+                block: MergeBlock::CheckPending,
+                not_before_ms: 7,
+                message: "1700000000.000200".parse().unwrap(),
+            },
+            Record::MergeSettled {
+                request: RequestId::new("abc123"),
+            },
+            Record::Queued {
+                message: "1700000000.000200".parse().unwrap(),
+            },
+            Record::Dequeued,
             Record::DecisionUsed {
                 request: RequestId::new("abc123"),
                 choice: Choice::Approve,
@@ -375,6 +428,7 @@ mod tests {
             Record::Model {
                 model: "m2".into(),
                 reason: "stuck".into(),
+                asked_for: true,
             },
             Record::Stopped {
                 event: EventId::new("Ev2"),

@@ -80,6 +80,19 @@ pub struct ToolOutcome {
     /// The number under which the files were saved as they were before this call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub saved: Option<u32>,
+    /// Set when a gate refused it that a second try passes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused_for: Option<RefusedFor>,
+}
+
+/// A gate that holds once and lets a role through that insists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RefusedFor {
+    /// The checks have not passed on what is handed over.
+    Unverified,
+    /// Nothing stands behind an approval.
+    Hasty,
 }
 
 impl ToolOutcome {
@@ -92,6 +105,7 @@ impl ToolOutcome {
             images: Vec::new(),
             then: Then::GoOn,
             saved: None,
+            refused_for: None,
         }
     }
 
@@ -104,6 +118,16 @@ impl ToolOutcome {
             images: Vec::new(),
             then: Then::GoOn,
             saved: None,
+            refused_for: None,
+        }
+    }
+
+    /// The refusal of a gate, counted from the log.
+    #[must_use]
+    pub fn refused(gate: RefusedFor, text: impl Into<String>) -> Self {
+        Self {
+            refused_for: Some(gate),
+            ..Self::error(text)
         }
     }
 

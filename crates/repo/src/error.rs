@@ -239,7 +239,7 @@ pub enum Error {
         /// Which pull request, as people write it.
         number: String,
         /// The reason.
-        block: crate::Block,
+        block: butler_protocol::MergeBlock,
         /// The forge's own words.
         said: String,
         /// How long it wants to be left alone.

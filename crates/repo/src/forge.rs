@@ -13,7 +13,7 @@ pub(crate) mod wire;
 
 use std::sync::Arc;
 
-pub use block::Block;
+pub use block::block_of;
 use butler_protocol::{BranchName, CommitSha, PrNumber, Role};
 use futures_util::future::BoxFuture;
 pub use gh::gh_logged_in;

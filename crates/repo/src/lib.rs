@@ -41,8 +41,8 @@ pub use commits::tree::tree_of;
 pub use error::{Error, Result};
 pub use forecast::Clash;
 pub use forge::{
-    Author, Block, Check, CheckState, Comment, Edit, Forge, GitHubForge, LocalForge, MergeAgain,
-    NewComment, NewPull, Place, PullRequest, PullState, forge_of, gh_logged_in,
+    Author, Check, CheckState, Comment, Edit, Forge, GitHubForge, LocalForge, MergeAgain,
+    NewComment, NewPull, Place, PullRequest, PullState, block_of, forge_of, gh_logged_in,
 };
 pub use git::{Call, Git, Output, Settings, clean_config, confine_with, git_version};
 pub use lock::WorktreeLock;

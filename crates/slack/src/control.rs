@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use butler_protocol::{
-    Activity, BodyRef, DecisionView, LogBatch, PullNews, RecordBatch, RequestId, Reservation,
-    ReserveAnswer, ReserveId, Secret, Settlement, Sha256Hex, ThreadId,
+    Activity, BodyRef, DecisionView, LogBatch, PlanSummary, PullNews, RecordBatch, RequestId,
+    Reservation, ReserveAnswer, ReserveId, RoleEntry, Secret, Settlement, Sha256Hex, ThreadId,
 };
 use reqwest::Response;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -98,6 +98,38 @@ impl Control {
             entries: Vec::new(),
         };
         self.post("records", &nothing).await
+    }
+
+    /// The lines of every role in a thread, of these kinds; of all when none is named.
+    /// A line that a newer process invented is left out.
+    ///
+    /// # Errors
+    /// A refusal or no answer.
+    pub async fn logs(
+        &self,
+        thread: &ThreadId,
+        kinds: &[&str],
+    ) -> Result<Vec<RoleEntry>, SlackError> {
+        let path = format!("agent/v1/records/{}/{}", thread.channel, thread.root);
+        let mut url = self.caller.url(&path)?;
+        url.query_pairs_mut().append_pair("kinds", &kinds.join(","));
+        let answer = self.caller.send(&path, |c| c.get(url.clone())).await?;
+        let lines: Vec<Value> = json_of(&path, answer).await?;
+        let known = lines
+            .into_iter()
+            .filter_map(|line| RoleEntry::deserialize(line).ok());
+        Ok(known.collect())
+    }
+
+    /// The newest plans of the repo, oldest first.
+    ///
+    /// # Errors
+    /// A refusal or no answer.
+    pub async fn plans(&self) -> Result<Vec<PlanSummary>, SlackError> {
+        let path = "agent/v1/plans";
+        let url = self.caller.url(path)?;
+        let answer = self.caller.send(path, |c| c.get(url.clone())).await?;
+        json_of(path, answer).await
     }
 
     /// How a pull request stands, for the page; the newest word counts.

@@ -35,7 +35,7 @@ pub use call::batch::batches;
 pub use call::executor::Executor;
 pub use call::registry::Registry;
 pub use call::schema::flat as flat_schema;
-pub use content::outside::{fenced, taints};
+pub use content::outside::fenced;
 pub use context::{DiffMaker, ReadyGate, ToolContext, TreeHasher};
 pub use place::{Check, PlaceError, Surroundings, Workplace};
 pub(crate) use place::{Inside, Opened};

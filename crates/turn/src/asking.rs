@@ -124,7 +124,11 @@ impl Machine {
             what: format!("{model} answers from here on"),
             why: why.to_owned(),
         });
-        let reason = why.to_owned();
-        self.append(Record::Model { model, reason }, out);
+        let record = Record::Model {
+            model,
+            reason: why.to_owned(),
+            asked_for: false,
+        };
+        self.append(record, out);
     }
 }

@@ -4,15 +4,12 @@
 //! In the log such a change is a line like any message, under an event that
 //! names the message it is about.
 
-use butler_protocol::{Ending, EventId, MessageTs, Record, Speaker};
+use butler_protocol::{Ending, EventId, EventKind, MessageTs, Record, Speaker};
 
 use crate::{
     Effect, Machine,
     machine::{Doing, Out},
 };
-
-const EDITED: &str = "edited:";
-const WITHDRAWN: &str = "withdrawn:";
 
 /// What a person did to a message of theirs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,8 +26,7 @@ pub struct Edited {
 
 /// What a line of the log changes: which message, and its words, if it is still
 /// there.
-#[must_use]
-pub fn edited(record: &Record) -> Option<(MessageTs, Option<&str>)> {
+pub(crate) fn edited(record: &Record) -> Option<(MessageTs, Option<&str>)> {
     let Record::User {
         event: Some(event),
         text,
@@ -39,24 +35,18 @@ pub fn edited(record: &Record) -> Option<(MessageTs, Option<&str>)> {
     else {
         return None;
     };
-    let (rest, text) = match event.as_str().strip_prefix(EDITED) {
-        Some(rest) => (rest, Some(text.as_str())),
-        None => (event.as_str().strip_prefix(WITHDRAWN)?, None),
-    };
-    let (ts, _) = rest.split_once(':')?;
-    Some((ts.parse().ok()?, text))
+    match event.kind()? {
+        EventKind::Edited(ts) => Some((ts, Some(text))),
+        EventKind::Deleted(ts) => Some((ts, None)),
+        _ => None,
+    }
 }
 
 impl Machine {
     /// Writes the change, if the message is still unread. An activation that has
     /// nothing else to do ends with the message it was for.
     pub(crate) fn on_edited(&mut self, change: Edited, out: &mut Out) {
-        let kind = if change.text.is_some() {
-            EDITED
-        } else {
-            WITHDRAWN
-        };
-        let event = EventId::new(format!("{kind}{}:{}", change.ts, change.event));
+        let event = EventId::edited(&change.ts, &change.event, change.text.is_none());
         if self.state.heard.contains(&event) || !self.state.is_unread(&change.ts) {
             return;
         }

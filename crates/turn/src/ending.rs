@@ -15,7 +15,6 @@ use crate::{
     fold::round::Last,
     machine::{Doing, Out},
     next_step::Step,
-    state::carried_event,
     words,
 };
 
@@ -267,7 +266,9 @@ impl Machine {
                 text: text.clone(),
                 kind: PostKind::Withdrawn,
             }));
-            self.tell(Some(carried_event(&order.request)), &text, out);
+            let request = order.request.clone();
+            self.tell(Some(EventId::carried(&request)), &text, out);
+            self.append(Record::Withdrawn { request }, out);
         }
     }
 

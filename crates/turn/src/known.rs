@@ -12,6 +12,9 @@ pub(crate) const SPEAKING: [&str; 6] = [
     "ProposeMerge",
 ];
 
+/// Tools whose results carry text from outside the team.
+pub(crate) const OUTSIDE: [&str; 3] = ["WebFetch", "GHIssue", "GHStatus"];
+
 /// Tools that change the file named by their `path`.
 pub(crate) const WRITING: [&str; 2] = ["Write", "Edit"];
 
@@ -20,6 +23,9 @@ pub(crate) const CHECKLIST: &str = "Checklist";
 
 /// The tool whose arguments are the plan.
 pub(crate) const PLAN: &str = "ProposePlan";
+
+/// The tool whose call is a question to the Researcher.
+pub(crate) const RESEARCH: &str = "Research";
 
 /// The tool whose arguments are a question to a person.
 pub(crate) const QUESTION: &str = "AskUser";

@@ -36,11 +36,12 @@ mod next_step;
 pub mod route;
 mod setup;
 mod state;
+mod thread_fold;
 mod tools;
 mod waking;
 mod words;
 
-pub use edits::{Edited, edited};
+pub use edits::Edited;
 pub use effect::{
     Effect, Interrupted, Mark, ModelCall, Order, Outgoing, PostKind, Reserve, Settle,
 };
@@ -48,5 +49,8 @@ pub use event::{Budget, Event, FailureKind, Heard, ModelFailure};
 pub use fold::{Messages, fold};
 pub use machine::Machine;
 pub use setup::{Limits, Models, Setup};
-pub use state::PEOPLE_SPOKE;
-pub use words::is_withdrawn;
+pub use thread_fold::bill::Share;
+pub use thread_fold::cards::{Asked, Refused};
+pub use thread_fold::review::{Form, Ready};
+pub use thread_fold::seen::Seen;
+pub use thread_fold::{Doing, Friction, ThreadFold};

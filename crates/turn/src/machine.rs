@@ -8,7 +8,8 @@ use butler_protocol::{
 };
 
 use crate::{
-    Effect, Event, Messages, Setup, asking::money::Purpose, ending::Posting, state::State,
+    Effect, Event, Limits, Messages, Models, Setup, ThreadFold, asking::money::Purpose,
+    ending::Posting, state::State,
 };
 
 /// One role at work in one thread.
@@ -46,7 +47,7 @@ impl Machine {
     pub fn new(setup: Setup, log: &[Entry]) -> Self {
         let mut state = State::new();
         for entry in log {
-            state.apply(entry.seq, &entry.record);
+            state.apply(entry.seq, entry.at_ms, &entry.record);
         }
         Self {
             setup,
@@ -61,6 +62,22 @@ impl Machine {
     #[must_use]
     pub fn setup(&self) -> &Setup {
         &self.setup
+    }
+
+    /// What the log says about the thread.
+    #[must_use]
+    pub fn thread(&self) -> &ThreadFold {
+        &self.state.thread
+    }
+
+    /// Other models from the next activation on; a running one keeps its own.
+    pub fn set_models(&mut self, models: Models) {
+        self.setup.models = models;
+    }
+
+    /// Other limits from now on.
+    pub fn set_limits(&mut self, limits: Limits) {
+        self.setup.limits = limits;
     }
 
     /// Another prompt from the next activation on; a running one keeps its own.
@@ -141,7 +158,7 @@ impl Machine {
     /// Takes note of a line that the driver wrote itself: intents, cards asked
     /// for, a command's approval used up. Lines from `Append` are known already.
     pub fn wrote(&mut self, entry: &Entry) {
-        self.state.apply(entry.seq, &entry.record);
+        self.state.apply(entry.seq, entry.at_ms, &entry.record);
     }
 
     /// Feeds one event. Carry the effects out in order; an `Append` must be
@@ -180,7 +197,8 @@ impl Machine {
 
     /// Writes a line: known at once, durable before the next effect.
     pub(crate) fn append(&mut self, record: Record, out: &mut Out) {
-        self.state.apply(self.state.next_seq, &record);
+        let (seq, at_ms) = (self.state.next_seq, self.state.thread.seen.last_ms);
+        self.state.apply(seq, at_ms, &record);
         out.push(Effect::Append(record));
     }
 

@@ -6,8 +6,8 @@
 use std::collections::{HashMap, HashSet};
 
 use butler_protocol::{
-    Choice, DecisionKind, Ending, EventId, Idem, MessageTs, Record, RequestId, ReserveId, Speaker,
-    ToolCall, Usd, UserId, Waiting,
+    Choice, DecisionKind, Ending, EventId, EventKind, Idem, MessageTs, Record, RequestId,
+    ReserveId, Speaker, ToolCall, Usd, UserId, Waiting,
 };
 
 use crate::{
@@ -15,6 +15,7 @@ use crate::{
     asking::reply,
     edits::edited,
     fold::{Talk, pins::Pins, round::Round},
+    thread_fold::{ThreadFold, is_of_person},
 };
 
 /// What the log says.
@@ -23,6 +24,8 @@ pub(crate) struct State {
     /// The number of the next line.
     pub(crate) next_seq: u64,
     pub(crate) talk: Talk,
+    /// What the log says about the thread, for everybody else.
+    pub(crate) thread: ThreadFold,
     pub(crate) heard: HashSet<EventId>,
     /// Said to this role and not yet in a request that was answered.
     pub(crate) unseen: Vec<Unseen>,
@@ -84,20 +87,6 @@ impl Unseen {
     }
 }
 
-/// How an event begins that tells a role what people said to others while it was
-/// away: a word of a person in the thread, though not one to this role.
-pub const PEOPLE_SPOKE: &str = "people:";
-
-/// The event under which a person's decision enters the log.
-pub(crate) fn decision_event(request: &RequestId) -> EventId {
-    EventId::new(format!("decision:{request}"))
-}
-
-/// The event under which the outcome of a decision enters the log.
-pub(crate) fn carried_event(request: &RequestId) -> EventId {
-    EventId::new(format!("carried:{request}"))
-}
-
 /// Which decisions the runtime carries out by itself.
 fn is_order(kind: DecisionKind, choice: Choice) -> bool {
     matches!(
@@ -121,10 +110,11 @@ impl State {
         }
     }
 
-    /// Takes the line with number `seq`.
-    pub(crate) fn apply(&mut self, seq: u64, record: &Record) {
+    /// Takes the line with number `seq`, written at this time.
+    pub(crate) fn apply(&mut self, seq: u64, at_ms: i64, record: &Record) {
         self.next_seq = seq + 1;
         self.talk.push(seq, record);
+        self.thread.push(at_ms, record);
         self.ends_settled = matches!(record, Record::Settled { .. });
         if let Some((ts, text)) = edited(record) {
             return self.edit(record, &ts, text);
@@ -152,7 +142,9 @@ impl State {
                 }
                 self.forget_carried();
             }
-            Record::DecisionAsked { request, kind, .. } => self.asked(request, *kind),
+            Record::DecisionAsked {
+                request, subject, ..
+            } => self.asked(request, subject.kind()),
             Record::DecisionUsed {
                 request,
                 choice,
@@ -172,7 +164,14 @@ impl State {
             Record::Note { .. } => self.round.note(),
             Record::Summary { .. } => self.round.summaries += 1,
             Record::Checked { receipt } => self.round.checked(receipt.green()),
-            Record::Prompt { .. } | Record::Received { .. } | Record::Gave { .. } => {}
+            Record::Prompt { .. }
+            | Record::Received { .. }
+            | Record::Gave { .. }
+            | Record::Withdrawn { .. }
+            | Record::MergeRefused { .. }
+            | Record::MergeSettled { .. }
+            | Record::Queued { .. }
+            | Record::Dequeued => {}
         }
     }
 
@@ -218,13 +217,14 @@ impl State {
             return;
         };
         let (event, ts) = (event.as_ref(), ts.as_ref());
-        let decision = event.is_some_and(|event| event.as_str().starts_with("decision:"));
-        let person = decision || matches!(speaker, Speaker::Person { .. });
+        let kind = event.and_then(EventId::kind);
+        let person = is_of_person(speaker, event);
         if let Some(event) = event {
             self.heard.insert(event.clone());
             self.finish_order(event);
         }
-        let elsewhere = event.is_some_and(|event| event.as_str().starts_with(PEOPLE_SPOKE));
+        // Said to others while this role was away.
+        let elsewhere = matches!(kind, Some(EventKind::Context { people: true, .. }));
         if person || elsewhere {
             self.agent_words = 0;
             self.person_words += 1;
@@ -312,7 +312,7 @@ impl State {
     }
 
     fn finish_order(&mut self, event: &EventId) {
-        let done = |order: &Order| carried_event(&order.request) == *event;
+        let done = |order: &Order| EventId::carried(&order.request) == *event;
         if let Some(at) = self.orders.iter().position(done) {
             let order = self.orders.remove(at);
             if order.kind == DecisionKind::Learning {
@@ -337,13 +337,13 @@ impl State {
 
     /// Whether something was said that the model should answer before it sleeps.
     pub(crate) fn has_news(&self) -> bool {
-        let both = |request| [decision_event(request), carried_event(request)];
+        let both = |request| [EventId::decision(request), EventId::carried(request)];
         let quiet: HashSet<EventId> = self.learned.iter().flat_map(both).collect();
         self.unseen.iter().any(|said| !said.is_one_of(&quiet))
     }
 
     fn carried_events(&self) -> HashSet<EventId> {
-        let both = |request| [decision_event(request), carried_event(request)];
+        let both = |request| [EventId::decision(request), EventId::carried(request)];
         self.carried.iter().flat_map(both).collect()
     }
 

@@ -9,7 +9,6 @@ use butler_protocol::{
 use crate::{
     Heard, Machine,
     machine::{Doing, Out},
-    state::{carried_event, decision_event},
     words,
 };
 
@@ -58,7 +57,7 @@ impl Machine {
         }
         // "Stop" on the card of an activation that is over has nothing to stop.
         let moot = decision.choice == Choice::Stop && !asks_us;
-        let event = decision_event(request);
+        let event = EventId::decision(request);
         if !moot && !self.state.heard.contains(&event) {
             let person = decision.person.as_str();
             let text = words::decided(request, kind, decision.choice, person);
@@ -79,7 +78,7 @@ impl Machine {
             return;
         }
         self.doing = Doing::Nothing;
-        self.tell(Some(carried_event(request)), &outcome.text, out);
+        self.tell(Some(EventId::carried(request)), &outcome.text, out);
         let busy = self.state.has_other_unseen()
             || !self.state.orders.is_empty()
             || self.state.round.busy_beside(request);

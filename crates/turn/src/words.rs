@@ -82,8 +82,6 @@ pub(crate) fn stopped(by: &str) -> String {
     )
 }
 
-const WITHDRAWN: &str = "Withdrawn by the stop";
-
 /// A decision that a stop came before.
 pub(crate) fn withdrawn(order: &Order, by: &str) -> String {
     let undone = match order.kind {
@@ -91,16 +89,10 @@ pub(crate) fn withdrawn(order: &Order, by: &str) -> String {
         _ => "the work has not begun",
     };
     format!(
-        "{WITHDRAWN} of {by}: {} on card {}; {undone}. To decide again, ask for a new card.",
+        "Withdrawn by the stop of {by}: {} on card {}; {undone}. To decide again, ask for a new card.",
         order.choice.label(),
         order.request
     )
-}
-
-/// Whether the outcome of a decision, as the log holds it, is that it was withdrawn.
-#[must_use]
-pub fn is_withdrawn(outcome: &str) -> bool {
-    outcome.starts_with(WITHDRAWN)
 }
 
 pub(crate) fn turn_limit(turns: u32, progress: Option<&str>) -> String {

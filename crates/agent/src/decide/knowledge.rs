@@ -7,11 +7,11 @@ use std::{
 };
 
 use butler_playbook::builtin_file;
-use butler_protocol::{CommitSha, fault};
+use butler_protocol::{CommitSha, Proposal, fault};
 use butler_repo::Worktree;
 use tokio_util::sync::CancellationToken;
 
-use crate::{AgentError, decide::learnings::Proposal, thread::context::ThreadContext};
+use crate::{AgentError, decide::learnings, thread::context::ThreadContext};
 
 /// What came of writing proposals.
 #[derive(Debug, Default)]
@@ -26,13 +26,13 @@ pub struct Written {
 pub fn write_all(root: &Path, proposals: &[Proposal]) -> Result<Written, AgentError> {
     let mut written = Written::default();
     for proposal in proposals {
-        let result = proposal.check().and_then(|()| {
+        let result = learnings::check(proposal).and_then(|()| {
             let before = read(root, &proposal.path()).unwrap_or_else(|| {
                 builtin_file(&proposal.file)
                     .map_or("", |f| f.text)
                     .to_owned()
             });
-            proposal.apply(&before)
+            learnings::apply(proposal, &before)
         });
         match result {
             Ok(text) => {
@@ -133,8 +133,9 @@ async fn commit(
 
 #[cfg(test)]
 mod tests {
+    use butler_protocol::Change;
+
     use super::*;
-    use crate::decide::learnings::Change;
 
     fn proposal(file: &str) -> Proposal {
         Proposal {

@@ -2,179 +2,65 @@
 //! map, a workflow, a skill or a role's text. Pure: a file's text in, its new text out.
 //! Each proposal is one card; what was accepted is exactly what is written.
 
-use butler_playbook::{FILE_BUDGET_TOKENS, Fate, Learning, Memory, MemoryError, Pruning};
+use butler_playbook::{FILE_BUDGET_TOKENS, Learning, Memory, MemoryError, Pruning};
 use butler_policy::Scope;
-use butler_protocol::{Confidence, Sha256Hex};
-use serde::{Deserialize, Serialize};
+use butler_protocol::{Change, Proposal};
 
-/// One thing to remember.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Proposal {
-    /// Below `.codebutler/`.
-    pub file: String,
-    /// What is done to it.
-    pub change: Change,
+/// Whether it is a file that the team may write for itself.
+///
+/// # Errors
+/// Says which files those are.
+pub(crate) fn check(proposal: &Proposal) -> Result<(), String> {
+    if Scope::Memory.allows(&proposal.path()) {
+        return Ok(());
+    }
+    Err(format!(
+        "`{}` is not a file of the team's memory: name global.md, workflows.md, a role's file or one under skills/",
+        proposal.file
+    ))
 }
 
-/// What is done to a file.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "is", rename_all = "snake_case")]
-pub enum Change {
-    /// One more learning.
-    Learning {
-        title: String,
-        when: String,
-        rule: String,
-        example: String,
-        confidence: Confidence,
-        source: String,
-    },
-    /// A passage replaced by another; an empty `old` adds to the project map, or
-    /// as a section of its own.
-    Passage {
-        old: String,
-        new: String,
-        why: String,
-    },
-    /// A learning that goes.
-    Pruning {
-        title: String,
-        reason: String,
-        fate: Fate,
-    },
-}
-
-impl Proposal {
-    /// The hash of exactly what would be written.
-    pub fn sha256(&self) -> Sha256Hex {
-        Sha256Hex::of(serde_json::to_string(self).unwrap_or_default())
-    }
-
-    /// Its path in the repository.
-    pub fn path(&self) -> String {
-        format!(".codebutler/{}", self.file)
-    }
-
-    /// Whether it is a file that the team may write for itself.
-    ///
-    /// # Errors
-    /// Says which files those are.
-    pub fn check(&self) -> Result<(), String> {
-        if Scope::Memory.allows(&self.path()) {
-            return Ok(());
-        }
-        Err(format!(
-            "`{}` is not a file of the team's memory: name global.md, workflows.md, a role's file or one under skills/",
-            self.file
-        ))
-    }
-
-    /// The file's text with the proposal in it. What is there already stays as
-    /// it is, so that a repeat changes nothing.
-    ///
-    /// # Errors
-    /// When the passage is not there any more, or the file may not grow.
-    pub fn apply(&self, text: &str) -> Result<String, String> {
-        match &self.change {
-            Change::Learning { .. } => self.learn(text),
-            Change::Passage { old, new, .. } => replace(text, old, new),
-            Change::Pruning {
-                title,
-                reason,
-                fate,
-            } => self.let_go(text, title, reason, *fate),
-        }
-    }
-
-    /// What is gone already stays gone.
-    fn let_go(&self, text: &str, title: &str, reason: &str, fate: Fate) -> Result<String, String> {
-        let pruning = Pruning {
-            title: title.to_owned(),
-            reason: reason.to_owned(),
-            fate,
-        };
-        match Memory::parse(&self.file, text).prune(&[pruning]) {
-            Ok(memory) => Ok(memory.text().to_owned()),
-            Err(MemoryError::Unknown(_)) => Ok(text.to_owned()),
-            Err(error) => Err(error.to_string()),
-        }
-    }
-
-    fn learn(&self, text: &str) -> Result<String, String> {
-        let Some(learning) = self.learning() else {
-            return Ok(text.to_owned());
-        };
-        match Memory::parse(&self.file, text).add(&learning, FILE_BUDGET_TOKENS) {
-            Ok(memory) => Ok(memory.text().to_owned()),
-            Err(MemoryError::Taken(_)) => Ok(text.to_owned()),
-            Err(error) => Err(error.to_string()),
-        }
-    }
-
-    fn learning(&self) -> Option<Learning> {
-        let Change::Learning {
+/// The file's text with the proposal in it. What is there already stays as it is,
+/// and what is gone already stays gone, so that a repeat changes nothing.
+///
+/// # Errors
+/// When the passage is not there any more, or the file may not grow.
+pub(crate) fn apply(proposal: &Proposal, text: &str) -> Result<String, String> {
+    let memory = Memory::parse(&proposal.file, text);
+    let changed = match proposal.change.clone() {
+        Change::Passage { old, new, .. } => return replace(text, &old, &new),
+        Change::Learning {
             title,
             when,
             rule,
             example,
             confidence,
             source,
-        } = &self.change
-        else {
-            return None;
-        };
-        Some(Learning {
-            title: title.clone(),
-            when: when.clone(),
-            rule: rule.clone(),
-            example: example.clone(),
-            confidence: *confidence,
-            source: source.clone(),
-        })
-    }
-
-    /// What the card shows: the text as it will stand in the file.
-    pub fn render(&self) -> String {
-        match &self.change {
-            Change::Learning { .. } => {
-                let block = self.learning().map(|learning| learning.render());
-                format!("For `{}`\n\n{}", self.file, block.unwrap_or_default())
-            }
-            Change::Passage { old, new, why } => {
-                let lines = |mark: &str, text: &str| -> String {
-                    text.lines().map(|line| format!("{mark}{line}\n")).collect()
-                };
-                format!(
-                    "For `{}`: {why}\n\n```diff\n{}{}```",
-                    self.file,
-                    lines("-", old),
-                    lines("+", new)
-                )
-            }
-            Change::Pruning {
+        } => {
+            let learning = Learning {
                 title,
-                reason,
-                fate,
-            } => {
-                let what = match fate {
-                    Fate::Archive => "Out of the prompt, kept in the archive of the file",
-                    Fate::Remove => "Out of the file",
-                };
-                format!(
-                    "**{title}**, a learning in `{}`: {reason}.\n\n{what}.",
-                    self.file
-                )
-            }
+                when,
+                rule,
+                example,
+                confidence,
+                source,
+            };
+            memory.add(&learning, FILE_BUDGET_TOKENS)
         }
-    }
-
-    /// One line that names it.
-    pub fn title(&self) -> String {
-        match &self.change {
-            Change::Learning { title, .. } => format!("{title} ({})", self.file),
-            Change::Passage { why, .. } => format!("{why} ({})", self.file),
-            Change::Pruning { title, .. } => format!("{title} goes ({})", self.file),
-        }
+        Change::Pruning {
+            title,
+            reason,
+            fate,
+        } => memory.prune(&[Pruning {
+            title,
+            reason,
+            fate,
+        }]),
+    };
+    match changed {
+        Ok(memory) => Ok(memory.text().to_owned()),
+        Err(MemoryError::Taken(_) | MemoryError::Unknown(_)) => Ok(text.to_owned()),
+        Err(error) => Err(error.to_string()),
     }
 }
 
@@ -239,6 +125,8 @@ fn replace(text: &str, old: &str, new: &str) -> Result<String, String> {
 
 #[cfg(test)]
 mod tests {
+    use butler_protocol::{Confidence, Fate};
+
     use super::*;
 
     fn learning() -> Proposal {
@@ -269,60 +157,54 @@ mod tests {
     #[test]
     fn a_learning_is_written_once_however_often_it_is_applied() {
         let text = "# Coder\n\n## Learnings\n\n## Archived Learnings\n";
-        let once = learning().apply(text).unwrap();
+        let once = apply(&learning(), text).unwrap();
         assert!(once.contains("### Name every caller\n- **When:** a flag is planned"));
-        assert_eq!(learning().apply(&once).unwrap(), once);
+        assert_eq!(apply(&learning(), &once).unwrap(), once);
     }
 
     #[test]
     fn a_passage_is_replaced_where_it_stands_alone() {
         let text = "## Project Map\n- a.sh: all\n";
         let change = passage("coder.md", "- a.sh: all", "- a.sh: reads\n- b.sh: writes");
-        let new = change.apply(text).unwrap();
+        let new = apply(&change, text).unwrap();
         assert_eq!(new, "## Project Map\n- a.sh: reads\n- b.sh: writes\n");
-        assert_eq!(change.apply(&new).unwrap(), new);
-        assert!(passage("coder.md", "gone", "x").apply(text).is_err());
-        assert!(passage("coder.md", "a", "x").apply(text).is_err());
-        let grown = passage("workflows.md", "", "## hotfix\n1. fix")
-            .apply(text)
-            .unwrap();
+        assert_eq!(apply(&change, &new).unwrap(), new);
+        assert!(apply(&passage("coder.md", "gone", "x"), text).is_err());
+        assert!(apply(&passage("coder.md", "a", "x"), text).is_err());
+        let grown = apply(&passage("workflows.md", "", "## hotfix\n1. fix"), text).unwrap();
         assert!(
             grown.ends_with("- a.sh: all\n\n## hotfix\n1. fix\n"),
             "{grown}"
         );
         // Nothing that was accepted lands where no prompt reads it.
         let file = "# Coder\n\n## Project Map\n\n## Learnings\n\n## Archived Learnings\nold\n";
-        let map = passage("coder.md", "", "- a.sh: all").apply(file).unwrap();
+        let map = apply(&passage("coder.md", "", "- a.sh: all"), file).unwrap();
         let expected = "# Coder\n\n## Project Map\n\n- a.sh: all\n\n## Learnings\n\n## Archived Learnings\nold\n";
         assert_eq!(map, expected);
-        let map = passage("coder.md", "", "- b.sh: more").apply(&map).unwrap();
+        let map = apply(&passage("coder.md", "", "- b.sh: more"), &map).unwrap();
         assert!(
             map.contains("- a.sh: all\n- b.sh: more\n\n## Learnings"),
             "{map}"
         );
-        let rules = passage("coder.md", "", "## Tabs\nAlways.")
-            .apply(file)
-            .unwrap();
+        let rules = apply(&passage("coder.md", "", "## Tabs\nAlways."), file).unwrap();
         assert!(
             rules.ends_with("## Tabs\nAlways.\n\n## Archived Learnings\nold\n"),
             "{rules}"
         );
         assert_eq!(
-            passage("coder.md", "", "- a.sh: all").apply(&map).unwrap(),
+            apply(&passage("coder.md", "", "- a.sh: all"), &map).unwrap(),
             map
         );
-        let bare = passage("x.md", "", "new")
-            .apply("## Archived Learnings\nnew\n")
-            .unwrap();
+        let bare = apply(&passage("x.md", "", "new"), "## Archived Learnings\nnew\n").unwrap();
         assert_eq!(bare, "new\n\n## Archived Learnings\nnew\n");
-        let first = passage("JOURNEY.md", "", "## Today\nDone.").apply("");
+        let first = apply(&passage("JOURNEY.md", "", "## Today\nDone."), "");
         assert_eq!(first.as_deref(), Ok("## Today\nDone.\n"));
     }
 
     #[test]
     fn a_learning_goes_once_and_leaves_its_reason_in_the_archive() {
         let text = "# Coder\n\n## Learnings\n\n## Archived Learnings\n";
-        let grown = learning().apply(text).unwrap();
+        let grown = apply(&learning(), text).unwrap();
         let goes = |fate| Proposal {
             file: "coder.md".into(),
             change: Change::Pruning {
@@ -331,15 +213,15 @@ mod tests {
                 fate,
             },
         };
-        let archived = goes(Fate::Archive).apply(&grown).unwrap();
+        let archived = apply(&goes(Fate::Archive), &grown).unwrap();
         let (live, archive) = archived.split_once("## Archived Learnings").unwrap();
         assert!(!live.contains("Name every caller"), "{archived}");
         assert!(
             archive.contains("Name every caller") && archive.contains("a.sh, which is gone"),
             "{archived}"
         );
-        assert_eq!(goes(Fate::Archive).apply(&archived).unwrap(), archived);
-        let removed = goes(Fate::Remove).apply(&grown).unwrap();
+        assert_eq!(apply(&goes(Fate::Archive), &archived).unwrap(), archived);
+        let removed = apply(&goes(Fate::Remove), &grown).unwrap();
         assert!(!removed.contains("Name every caller"), "{removed}");
     }
 
@@ -352,10 +234,10 @@ mod tests {
             "mcp.json",
             "threads/x.md",
         ] {
-            assert!(passage(file, "", "x").check().is_err(), "{file}");
+            assert!(check(&passage(file, "", "x")).is_err(), "{file}");
         }
         for file in ["global.md", "coder.md", "workflows.md", "skills/x.md"] {
-            assert!(passage(file, "", "x").check().is_ok(), "{file}");
+            assert!(check(&passage(file, "", "x")).is_ok(), "{file}");
         }
     }
 }

@@ -5,12 +5,11 @@
 use std::path::{Path, PathBuf};
 
 use butler_protocol::{
-    CommitSha, DecisionKind, HandOver, Idem, PullStatus, Role, Subject, Then, ThreadId,
+    CommitSha, HandOver, Idem, MergeSubject, Proposal, PullStatus, Role, Subject, Then, ThreadId,
     ToolOutcome, fault,
 };
 use butler_repo::{Edit, Error, NewPull, PullState, tree_of};
-use butler_turn::Order;
-use serde_json::json;
+use butler_turn::{Asked, Order};
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
@@ -21,15 +20,10 @@ use crate::{
         cards::{self, NewCard},
         evidence,
         knowledge::{self, Written},
-        learnings::Proposal,
         outcomes,
     },
-    tell::{bill::Bill, render, report, thread_journal, thread_page},
-    thread::{
-        context::{ThreadContext, request_nth},
-        facts::Asked,
-    },
-    tools::MergeSubject,
+    tell::{bill::Bill, render, report, thread_journal, thread_logs, thread_page},
+    thread::context::{ThreadContext, request_nth},
     upkeep::{history, overlap, pull_news},
 };
 
@@ -44,7 +38,7 @@ pub async fn merge(
     let accepted = if subject.knowledge {
         Vec::new()
     } else {
-        context.facts().accepted()
+        context.facts().cards.accepted()
     };
     let (merged, written) = match land(context, order, &subject, &accepted, cancel).await {
         Ok(landed) => landed,
@@ -232,8 +226,8 @@ async fn keep_page(
     let repo = &context.agent.repo;
     let changes = repo.changes_of(&subject.head, cancel).await?;
     let files: Vec<String> = changes.files.into_iter().map(|file| file.path).collect();
-    let threads = context.agent.threads();
-    let text = thread_page::of_thread(&threads, &context.thread, &subject.evidence, &files);
+    let logs = thread_logs::of_thread(&context.agent, &context.thread).await?;
+    let text = thread_page::write(&logs, &subject.evidence, &files);
     knowledge::write(root, &path, &context.agent.clean(&text))
 }
 
@@ -318,13 +312,9 @@ pub async fn offer(
     let request = request_nth(&butler_protocol::CallId::new(key), 0);
     let card = NewCard {
         request: request.clone(),
-        kind: DecisionKind::Merge,
-        subject: Subject::of(&subject),
+        subject: Subject::Merge(Box::new(subject)),
         remarks: Vec::new(),
-        kept: json!({
-            "merge": subject,
-            "learnings": proposals.iter().map(Proposal::sha256).collect::<Vec<_>>(),
-        }),
+        learnings: proposals.iter().map(Proposal::sha256).collect(),
     };
     let record = cards::post(context, context.idem_for(&request, "knowledge"), card).await?;
     context.write(record);
@@ -333,11 +323,11 @@ pub async fn offer(
 
 /// What the thread cost, against what was expected.
 async fn tell_cost(context: &ThreadContext, order: &Order) -> Result<(), AgentError> {
-    let threads = context.agent.threads();
-    let bill = Bill::of_thread(&threads, &context.thread);
-    let plan = history::plan_of(&threads, &context.thread);
-    let rounds = context.facts().rounds;
-    let text = report::render(&bill, plan.as_ref(), rounds);
+    let bill = Bill::of(&thread_logs::of_thread(&context.agent, &context.thread).await?);
+    let plans = context.poster.control.plans().await?;
+    let plan = history::plan_of(&plans, &context.thread);
+    let rounds = context.facts().review.rounds;
+    let text = report::render(&bill, plan, rounds);
     say(context, context.idem_for(&order.request, "report"), &text).await
 }
 

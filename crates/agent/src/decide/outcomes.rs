@@ -2,30 +2,28 @@
 //! Coder, a merge is carried out. Everything here recognises its own repeat.
 
 use butler_protocol::{
-    Choice, Decision, DecisionKind, HandOver, MessageTs, Plan, PullStatus, Record, RequestId, Task,
-    Then, ToolOutcome, Waiting,
+    Choice, Decision, DecisionKind, HandOver, MergeSubject, PullStatus, Subject, Task, Then,
+    ToolOutcome, Waiting,
 };
-use butler_turn::Order;
-use serde::Deserialize;
+use butler_turn::{Asked, Order};
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
 use crate::{
     AgentError,
-    decide::{learnings::Proposal, merge},
+    decide::merge,
     listen::buttons,
-    thread::{context::ThreadContext, effects::Done, facts::Asked, prepare},
-    tools::MergeSubject,
+    thread::{context::ThreadContext, prepare},
     upkeep::pull_news,
 };
 
 /// Does what a person decided.
-pub async fn carry_out(
+pub(crate) async fn carry_out(
     context: &ThreadContext,
     order: &Order,
     cancel: &CancellationToken,
 ) -> Result<ToolOutcome, AgentError> {
-    let Some(asked) = context.facts().asked.get(&order.request).cloned() else {
+    let Some(asked) = context.facts().cards.asked.get(&order.request).cloned() else {
         return Ok(ToolOutcome::error("the card is not known any more"));
     };
     let person = context.poster.web.user_name(&order.person).await?;
@@ -124,9 +122,10 @@ async fn start(
     asked: &Asked,
     cancel: &CancellationToken,
 ) -> Result<ToolOutcome, AgentError> {
-    let plan = Plan::deserialize(&asked.subject["plan"]).map_err(|error| {
-        AgentError::Missing(format!("the plan of card {}: {error}", order.request))
-    })?;
+    let Subject::Plan(plan) = &asked.subject else {
+        return Err(other_subject(order));
+    };
+    let plan = (**plan).clone();
     let worktree = context
         .agent
         .repo
@@ -184,17 +183,18 @@ async fn close(
 }
 
 /// What the card was about, checked against the hash that was decided.
-pub fn subject(order: &Order, asked: &Asked) -> Result<MergeSubject, AgentError> {
-    let subject = MergeSubject::deserialize(&asked.subject["merge"]).map_err(|error| {
-        AgentError::Missing(format!("the subject of card {}: {error}", order.request))
-    })?;
-    if subject.sha256() != asked.sha256 {
-        return Err(AgentError::Missing(format!(
-            "card {} is not about what the log holds",
-            order.request
-        )));
+pub(crate) fn subject(order: &Order, asked: &Asked) -> Result<MergeSubject, AgentError> {
+    match &asked.subject {
+        Subject::Merge(merge) if asked.subject.sha256() == asked.sha256 => Ok((**merge).clone()),
+        _ => Err(other_subject(order)),
     }
-    Ok(subject)
+}
+
+fn other_subject(order: &Order) -> AgentError {
+    AgentError::Missing(format!(
+        "card {} is not about what the log holds",
+        order.request
+    ))
 }
 
 /// What was accepted is written with the merge; after it, and in a thread that
@@ -206,25 +206,25 @@ async fn learn(
     person: &str,
     cancel: &CancellationToken,
 ) -> Result<ToolOutcome, AgentError> {
-    let proposal = Proposal::deserialize(&asked.subject["learning"]).map_err(|error| {
-        AgentError::Missing(format!("the learning of card {}: {error}", order.request))
-    })?;
+    let Subject::Learning(proposal) = &asked.subject else {
+        return Err(other_subject(order));
+    };
     let text = told(
         &format!("chose {} for {}", order.choice.label(), proposal.title()),
         person,
     );
     let (closed, merges) = {
         let facts = context.facts();
-        let mut open = facts.open_cards();
+        let mut open = facts.cards.open();
         let merges =
-            open.any(|(_, asked)| asked.kind == DecisionKind::Merge && !asked.is_knowledge());
-        (facts.is_closed(), merges)
+            open.any(|(_, asked)| asked.kind() == DecisionKind::Merge && !asked.is_knowledge());
+        (facts.cards.is_closed(), merges)
     };
     let branch = context.agent.repo.find(&context.thread).await?.is_some();
     if closed || !(merges || branch) {
         collect(context, order, cancel).await?;
     }
-    let open = context.facts().open_merge();
+    let open = context.facts().cards.open_merge();
     Ok(match open {
         Some(request) => text.then(Then::Park {
             waiting: Waiting::Decision { request },
@@ -235,20 +235,20 @@ async fn learn(
 
 /// What was accepted and no merge carries: one pull request for all of it. Where
 /// more is still to be decided, the person is told that it waits for that.
-pub async fn collect(
+pub(crate) async fn collect(
     context: &ThreadContext,
     order: &Order,
     cancel: &CancellationToken,
 ) -> Result<(), AgentError> {
     let (rest, open) = {
         let facts = context.facts();
-        let waits = |asked: &Asked| match asked.kind {
+        let waits = |asked: &Asked| match asked.kind() {
             DecisionKind::Merge => asked.is_knowledge(),
             // After the merge nobody expects the other cards to be looked at.
-            kind => kind == DecisionKind::Learning && !facts.is_closed(),
+            kind => kind == DecisionKind::Learning && !facts.cards.is_closed(),
         };
-        let open = facts.open_cards().filter(|(_, asked)| waits(asked)).count();
-        (facts.uncarried(), open)
+        let open = facts.cards.open().filter(|(_, asked)| waits(asked)).count();
+        (facts.cards.uncarried(), open)
     };
     if rest.is_empty() {
         return Ok(());
@@ -266,25 +266,4 @@ pub async fn collect(
             .await?;
     }
     Ok(())
-}
-
-/// A command card was answered, and the log says so.
-pub async fn answered(context: ThreadContext, request: RequestId) -> Done {
-    let Some(asked) = context.facts().asked.get(&request).cloned() else {
-        return Done::Nothing;
-    };
-    let poster = &context.poster;
-    let Ok(Some(_)) = poster
-        .control
-        .decision(&request)
-        .await
-        .map(|view| view.decided)
-    else {
-        return Done::Nothing;
-    };
-    if let Ok(ts) = MessageTs::deserialize(&asked.subject["message"]) {
-        let idem = context.idem_for(&request, "closed");
-        context.write(Record::Posted { idem, ts });
-    }
-    Done::Nothing
 }

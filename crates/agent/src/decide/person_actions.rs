@@ -5,10 +5,9 @@ use std::sync::Arc;
 
 use butler_policy::Duty;
 use butler_protocol::{
-    CallId, DecisionKind, PersonAct, PrNumber, Remark, RequestId, Role, Subject,
+    CallId, MergeSubject, PersonAct, PrNumber, Remark, RequestId, Role, Subject,
 };
 use butler_repo::{Error, PullRequest, Undo, knowledge_branch, short_of, tree_of};
-use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
@@ -24,7 +23,7 @@ use crate::{
         context::{ThreadContext, request_nth},
         effects::Done,
     },
-    tools::{MergeSubject, research},
+    tools::research,
     upkeep::garbage,
 };
 
@@ -119,10 +118,9 @@ async fn post_card(
     let subject = subject(context, pull, cancel).await?;
     let card = NewCard {
         request: request.clone(),
-        kind: DecisionKind::Merge,
-        subject: Subject::of(&subject),
+        subject: Subject::Merge(Box::new(subject)),
         remarks: vec![remark],
-        kept: json!({"merge": subject}),
+        learnings: Vec::new(),
     };
     let record = cards::post(context, context.idem_for(&request, "act"), card).await?;
     context.write(record);
@@ -142,7 +140,7 @@ pub async fn put_up_findings(
         return Ok(());
     };
     let request = request_nth(&CallId::new(format!("found-{}", pull.head)), 0);
-    if context.facts().asked.contains_key(&request) {
+    if context.facts().cards.asked.contains_key(&request) {
         return Ok(());
     }
     let remark = Remark::runtime("Kept by", Role::Researcher.title());
@@ -168,7 +166,7 @@ async fn subject(
     cancel: &CancellationToken,
 ) -> Result<MergeSubject, AgentError> {
     let knowledge = pull.branch == knowledge_branch(&context.thread);
-    let verdict = context.facts().verdict.clone();
+    let verdict = context.facts().review.verdict.clone();
     let verdict = verdict.filter(|(_, pr)| *pr == pull.number);
     let said = described(context, pull.number);
     let (title, description, writer) =
@@ -205,13 +203,18 @@ async fn subject(
 /// What the Lead wrote about this pull request on an earlier card.
 fn described(context: &ThreadContext, pr: PrNumber) -> Option<(String, String, Role)> {
     let facts = context.facts();
-    let subjects = facts.asked.values().filter_map(|asked| {
-        serde_json::from_value::<MergeSubject>(asked.subject["merge"].clone()).ok()
-    });
-    let lead = |subject: &MergeSubject| Duty::Remember.is_of(subject.writer);
-    let mut mine = subjects.filter(|subject| subject.pr == pr && lead(subject));
-    let subject = mine.next()?;
-    Some((subject.title, subject.description, subject.writer))
+    let mut subjects = facts
+        .cards
+        .asked
+        .values()
+        .filter_map(|asked| match &asked.subject {
+            Subject::Merge(merge) if merge.pr == pr && Duty::Remember.is_of(merge.writer) => {
+                Some(merge)
+            }
+            _ => None,
+        });
+    let said = subjects.next()?;
+    Some((said.title.clone(), said.description.clone(), said.writer))
 }
 
 async fn hold(context: &ThreadContext, asked: &Asked) -> Result<(), AgentError> {
@@ -227,7 +230,7 @@ async fn try_again(
     asked: &Asked,
     cancel: &CancellationToken,
 ) -> Result<(), AgentError> {
-    let refused = context.facts().refused.clone();
+    let refused = context.facts().cards.refused.clone();
     match refused {
         Some(refused) => blocked_merge::again(context, &refused, cancel).await,
         None => {

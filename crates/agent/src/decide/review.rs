@@ -3,48 +3,35 @@
 //! asked for before the logic is discussed; a finding keeps its number over the
 //! rounds, so that one that was settled does not come back under another name.
 
-use butler_protocol::{
-    Finding, FindingKind, PlannedTest, ReviewPlan, Risk, Severity, TestLevel, Verdict,
-};
+use butler_protocol::{Finding, FindingKind, Severity, TestLevel};
+use butler_turn::Form;
 
 /// The rows of the risk matrix.
 const AREAS: [&str; 4] = ["security", "performance", "compatibility", "correctness"];
 
 /// How much of the form a change asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Depth {
+pub(crate) enum Depth {
     /// Everything, before the verdict.
     TwoPasses,
     /// A simple plan or documentation only: one line of each, with the verdict.
     OnePass,
 }
 
-/// What a change is judged by.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Form {
-    /// What must always hold.
-    pub invariants: Vec<String>,
-    /// Where the risk lies.
-    pub risks: Vec<Risk>,
-    /// Which tests it needs.
-    pub tests: Vec<PlannedTest>,
+/// What a review asks of the form.
+pub(crate) trait FormChecks {
+    /// All that this depth asks for and that is not there.
+    fn problems(&self, depth: Depth) -> Vec<String>;
+
+    /// Whether a test is missing.
+    fn lacks_tests(&self) -> bool;
+
+    /// The missing tests as findings, without numbers yet.
+    fn missing(&self) -> Vec<Finding>;
 }
 
-impl Form {
-    /// Fills what was not said again from what was said before.
-    pub fn or(self, before: Option<&Form>) -> Self {
-        let Some(before) = before else {
-            return self;
-        };
-        Self {
-            invariants: or(self.invariants, &before.invariants),
-            risks: or(self.risks, &before.risks),
-            tests: or(self.tests, &before.tests),
-        }
-    }
-
-    /// All that this depth asks for and that is not there.
-    pub fn problems(&self, depth: Depth) -> Vec<String> {
+impl FormChecks for Form {
+    fn problems(&self, depth: Depth) -> Vec<String> {
         let mut problems = Vec::new();
         if self.invariants.is_empty() {
             problems.push(
@@ -71,13 +58,11 @@ impl Form {
         problems
     }
 
-    /// Whether a test is missing.
-    pub fn lacks_tests(&self) -> bool {
+    fn lacks_tests(&self) -> bool {
         self.tests.iter().any(|test| test.place.is_none())
     }
 
-    /// The missing tests as findings, without numbers yet.
-    pub fn missing(&self) -> Vec<Finding> {
+    fn missing(&self) -> Vec<Finding> {
         let missing = self.tests.iter().filter(|test| test.place.is_none());
         missing
             .map(|test| Finding {
@@ -92,36 +77,8 @@ impl Form {
     }
 }
 
-impl From<&ReviewPlan> for Form {
-    fn from(plan: &ReviewPlan) -> Self {
-        Self {
-            invariants: plan.invariants.clone(),
-            risks: plan.risks.clone(),
-            tests: plan.tests.clone(),
-        }
-    }
-}
-
-impl From<&Verdict> for Form {
-    fn from(verdict: &Verdict) -> Self {
-        Self {
-            invariants: verdict.invariants.clone(),
-            risks: verdict.risks.clone(),
-            tests: verdict.tests.clone(),
-        }
-    }
-}
-
-fn or<T: Clone>(said: Vec<T>, before: &[T]) -> Vec<T> {
-    if said.is_empty() {
-        before.to_vec()
-    } else {
-        said
-    }
-}
-
 /// Numbers that no earlier finding has, each as a problem.
-pub fn unknown(numbers: &[&str], known: &[Finding]) -> Vec<String> {
+pub(crate) fn unknown(numbers: &[&str], known: &[Finding]) -> Vec<String> {
     let strange = |number: &&&str| !known.iter().any(|finding| finding.id == **number);
     let strange = numbers.iter().filter(strange);
     strange
@@ -133,7 +90,7 @@ pub fn unknown(numbers: &[&str], known: &[Finding]) -> Vec<String> {
 
 /// Gives those without a number theirs. One that says of the same place what was
 /// said before keeps its number; new ones go on counting.
-pub fn number(findings: &mut [Finding], known: &[Finding]) {
+pub(crate) fn number(findings: &mut [Finding], known: &[Finding]) {
     let counted = |finding: &Finding| finding.id.strip_prefix('F')?.parse::<u32>().ok();
     let mut last = known.iter().filter_map(counted).max().unwrap_or(0);
     for finding in findings.iter_mut().filter(|one| one.id.is_empty()) {
@@ -152,7 +109,7 @@ pub fn number(findings: &mut [Finding], known: &[Finding]) {
 ///
 /// # Errors
 /// Says what speaks against it.
-pub fn agrees(approved: bool, form: &Form, findings: &[Finding]) -> Result<(), String> {
+pub(crate) fn agrees(approved: bool, form: &Form, findings: &[Finding]) -> Result<(), String> {
     let logic = findings
         .iter()
         .find(|finding| finding.kind != FindingKind::Test);
@@ -181,7 +138,7 @@ pub fn agrees(approved: bool, form: &Form, findings: &[Finding]) -> Result<(), S
 }
 
 /// Whether only texts changed; nothing runs them.
-pub fn only_texts(files: &[String]) -> bool {
+pub(crate) fn only_texts(files: &[String]) -> bool {
     const TEXTS: [&str; 5] = ["md", "txt", "rst", "adoc", "org"];
     let text = |file: &String| {
         let extension = file.rsplit_once('.').map(|(_, extension)| extension);

@@ -1,3 +1,5 @@
+use butler_protocol::{PlannedTest, Risk};
+
 use super::*;
 
 fn lines(all: &[&str]) -> Vec<String> {

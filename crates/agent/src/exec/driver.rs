@@ -9,13 +9,13 @@ use butler_journal::Journal;
 use butler_model::ModelClient;
 use butler_policy::default_tools;
 use butler_protocol::{
-    Choice, Decision, DecisionKind, Ending, Epoch, EventId, Idem, MessageTs, ModelMessage, Record,
-    RequestId, Sha256Hex, Speaker, ThreadId, ToolOutcome, ToolSpec, UserId, Waiting, fault,
+    BudgetRefusal, Choice, Decision, DecisionKind, Ending, Epoch, EventId, Idem, MessageTs,
+    ModelMessage, Record, RequestId, Sha256Hex, Speaker, Subject, ThreadId, ToolOutcome, ToolSpec,
+    UserId, Waiting, fault,
 };
 use butler_tools::{Executor, Registry};
 use butler_turn::{Effect, Event, Heard, Machine, Messages, ModelCall, Outgoing, PostKind, Setup};
 use futures_util::future::LocalBoxFuture;
-use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -258,7 +258,7 @@ impl<'a> Exec<'a> {
                      Nothing is lost: `--resume --cap` with a higher figure goes on.",
                     refusal.cap, refusal.used
                 ));
-                self.note_empty_budget(&request)?;
+                self.note_empty_budget(&request, refusal)?;
                 self.feed(Event::Asked { request });
             }
             Effect::CarryOut(order) => {
@@ -285,12 +285,17 @@ impl<'a> Exec<'a> {
     }
 
     /// The card that nobody is shown: a later run with a higher cap answers it.
-    fn note_empty_budget(&mut self, request: &RequestId) -> Result<(), AgentError> {
+    fn note_empty_budget(
+        &mut self,
+        request: &RequestId,
+        refusal: BudgetRefusal,
+    ) -> Result<(), AgentError> {
+        let subject = Subject::Cap(refusal);
         self.flush(vec![Record::DecisionAsked {
             request: request.clone(),
-            kind: DecisionKind::Cap,
-            sha256: Sha256Hex::of("cap"),
-            subject: json!({}),
+            sha256: subject.sha256(),
+            subject,
+            learnings: Vec::new(),
         }])
     }
 

@@ -9,7 +9,11 @@ use butler_turn::route::Command;
 use crate::{
     AgentError,
     agent::Agent,
-    tell::{bill::Bill, thread_status},
+    tell::{
+        bill::Bill,
+        thread_logs::{self, RoleLog},
+        thread_status,
+    },
 };
 
 /// What can be said in a thread. Also the answer to "help".
@@ -41,8 +45,9 @@ pub async fn obey(
 ) -> Result<(), AgentError> {
     let text = match command {
         Command::Help => format!("{HELP}\n\n{}", agent.playbook().await.help()),
-        Command::Status => status(agent, thread),
-        Command::Cost => cost(agent, thread),
+        // Only the PM is asked.
+        Command::Status => status(agent, &thread_logs::of_thread(agent, thread).await?),
+        Command::Cost => cost(agent, &thread_logs::of_thread(agent, thread).await?),
         Command::Pause => {
             agent.pause.begin(by)?;
             format!("The team is paused, as {by} asked: no model is called. `!resume` continues.")
@@ -101,9 +106,8 @@ pub fn is_answer(key: &Idem) -> bool {
     key.as_str().contains(&format!("-{}-{WORD}-", Role::Pm))
 }
 
-fn status(agent: &Agent, thread: &ThreadId) -> String {
-    let statuses = thread_status::of_thread(&agent.threads(), thread);
-    let spent = Bill::of_thread(&agent.threads(), thread).total();
+fn status(agent: &Agent, logs: &[RoleLog]) -> String {
+    let spent = Bill::of(logs).total();
     let paused = if agent.pause.is_on() {
         "The team is paused (`!resume` continues).\n"
     } else {
@@ -112,12 +116,12 @@ fn status(agent: &Agent, thread: &ThreadId) -> String {
     let cap = agent.rules().limits.thread_cap;
     format!(
         "{paused}{}\n\n{spent} of {cap} spent.",
-        thread_status::render(&statuses)
+        thread_status::render(logs)
     )
 }
 
-fn cost(agent: &Agent, thread: &ThreadId) -> String {
-    let bill = Bill::of_thread(&agent.threads(), thread);
+fn cost(agent: &Agent, logs: &[RoleLog]) -> String {
+    let bill = Bill::of(logs);
     let lines: Vec<String> = bill
         .lines()
         .iter()

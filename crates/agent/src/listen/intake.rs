@@ -6,13 +6,13 @@ use std::sync::Arc;
 use butler_journal::ThreadDir;
 use butler_policy::Duty;
 use butler_protocol::{
-    BodyRef, Decision, EventId, HandOver, Idem, RequestId, Role, Sha256Hex, Speaker, Stamp,
-    StampKind, ThreadId,
+    BodyRef, Decision, EventId, HandOver, Idem, RequestId, Sha256Hex, Speaker, Stamp, StampKind,
+    ThreadId,
 };
 use butler_slack::{Acker, Envelope, EnvelopeId, Event as SlackEvent, Message, mrkdwn};
 use butler_turn::{
     Edited, Heard,
-    route::{Addressed, Author, Ear, addressed},
+    route::{Addressed, Author, Ear, RespondTo, addressed},
 };
 use tracing::warn;
 
@@ -236,7 +236,8 @@ impl Intake {
             None => "somebody".to_owned(),
         };
         // A sign on something that was never ours is nobody's business.
-        let answers = Duty::Front.is_of(self.agent.role()) && (by_word || self.has_begun(&thread));
+        let answers =
+            Duty::Front.is_of(self.agent.role()) && (by_word || self.has_begun(&thread).await?);
         let stop = Stop {
             event: envelope.event_id(),
             answer: answers.then(|| control_words::stopped(&by, &stamp.to, stamp.active)),
@@ -247,12 +248,10 @@ impl Intake {
     }
 
     /// Whether anybody has worked in the thread: then a reply needs no mention.
-    fn has_begun(&self, thread: &ThreadId) -> bool {
-        let threads = self.agent.threads();
-        let dir = ThreadDir::new(&threads, thread);
-        let mut roles = Role::ALL.into_iter();
-        roles.any(|role| dir.conversation(role).exists())
-            || ThreadDir::archive(&threads, thread).exists()
+    async fn has_begun(&self, thread: &ThreadId) -> Result<bool, AgentError> {
+        let control = &self.agent.poster.control;
+        let begun = control.logs(thread, &["activation_started"]).await?;
+        Ok(!begun.is_empty())
     }
 
     /// A thread that was closed long ago and is spoken in again: all of it is
@@ -286,7 +285,8 @@ impl Intake {
             respond_to: access.respond_to,
         };
         let author = author(&message, stamp, &access.allowed_bots);
-        let begun = self.has_begun(&thread);
+        // Only there it matters.
+        let begun = ear.respond_to == RespondTo::Mention && self.has_begun(&thread).await?;
         let to = addressed(&ear, stamp, author, &message.text, begun);
         match self
             .drafting(&thread, envelope, &message, stamp, &to)

@@ -119,6 +119,7 @@ async fn open_agent(
     let poster = Poster {
         role: config.role,
         heard: None,
+        updates: None,
         web: Web::new(&config.hub, config.bot_token.clone(), epoch.clone())?,
         control: Control::new(&config.hub, config.bot_token.clone(), epoch)?,
     };
@@ -171,7 +172,7 @@ fn is_recent(path: &Path) -> bool {
 }
 
 fn waits_for_forge(entry: &Entry) -> bool {
-    matches!(&entry.record, Record::Posted { idem, .. } if idem.as_str().contains("-refused-"))
+    matches!(entry.record, Record::MergeRefused { .. })
 }
 
 fn unfinished(path: &Path) -> bool {

@@ -15,7 +15,7 @@ use crate::{
         intake::{Intake, Mail},
         work_key::WorkKey,
     },
-    tell::{offers, thread_status},
+    tell::{offers, thread_logs, thread_status},
     upkeep::garbage,
 };
 
@@ -229,8 +229,7 @@ impl Intake {
         if stamp.from.is_some() || !said.iter().any(|word| answers.contains(word)) {
             return Ok(false);
         }
-        let cards =
-            thread_status::open_cards(&thread_status::of_thread(&self.agent.threads(), thread));
+        let cards = thread_status::open_cards(&thread_logs::of_thread(&self.agent, thread).await?);
         if cards.len() < 2 {
             return Ok(false);
         }

@@ -10,16 +10,16 @@ use crate::AgentError;
 
 /// The key of a worker.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct WorkKey {
+pub(crate) struct WorkKey {
     /// The thread.
-    pub thread: ThreadId,
+    pub(crate) thread: ThreadId,
     /// The request, in the Researcher's process only.
-    pub research: Option<RequestId>,
+    pub(crate) research: Option<RequestId>,
 }
 
 impl WorkKey {
     /// The thread itself.
-    pub fn thread(thread: ThreadId) -> Self {
+    pub(crate) fn thread(thread: ThreadId) -> Self {
         Self {
             thread,
             research: None,
@@ -27,14 +27,14 @@ impl WorkKey {
     }
 
     /// Every work key of a role that has a log.
-    pub fn known(threads: &Path, role: Role) -> Result<Vec<Self>, AgentError> {
+    pub(crate) fn known(threads: &Path, role: Role) -> Result<Vec<Self>, AgentError> {
         let known = ThreadDir::list(threads)?;
         let known = known.iter();
         Ok(known.flat_map(|one| Self::of(threads, one, role)).collect())
     }
 
     /// Those of one thread.
-    pub fn of(threads: &Path, thread: &ThreadId, role: Role) -> Vec<Self> {
+    pub(crate) fn of(threads: &Path, thread: &ThreadId, role: Role) -> Vec<Self> {
         let folder = ThreadDir::new(threads, thread).root().join("conversations");
         let items = fs::read_dir(folder).into_iter().flatten().flatten();
         let names = items.filter_map(|item| item.file_name().into_string().ok());
@@ -53,7 +53,7 @@ impl WorkKey {
     }
 
     /// Where its log is.
-    pub fn log(&self, threads: &Path, role: Role) -> std::path::PathBuf {
+    pub(crate) fn log(&self, threads: &Path, role: Role) -> std::path::PathBuf {
         let dir = ThreadDir::new(threads, &self.thread);
         match &self.research {
             Some(request) => dir.research(request),
@@ -63,7 +63,7 @@ impl WorkKey {
 
     /// The number of its first activation. Every id is made from it, so two
     /// requests of one thread must not begin alike.
-    pub fn first_activation(&self) -> u32 {
+    pub(crate) fn first_activation(&self) -> u32 {
         let Some(request) = &self.research else {
             return 1;
         };
@@ -73,8 +73,13 @@ impl WorkKey {
         (number + 1) << 8
     }
 
+    /// Which log of a role a line is of, by its number at the hub.
+    pub(crate) fn log_at_the_hub(seq: u64) -> u64 {
+        seq >> 32
+    }
+
     /// Lines as the hub keeps them: it knows one sequence per role and thread.
-    pub fn for_the_hub(&self, mut entries: Vec<Entry>) -> Vec<Entry> {
+    pub(crate) fn for_the_hub(&self, mut entries: Vec<Entry>) -> Vec<Entry> {
         if self.research.is_some() {
             let offset = u64::from(self.first_activation()) << 32;
             for entry in &mut entries {

@@ -1,93 +1,55 @@
 //! What a thread cost, from the logs of its roles: by role and model, with the
-//! share that went into coordination. Pure but for reading.
+//! share that went into coordination. Pure.
 
-use std::{collections::BTreeMap, path::Path};
+use std::collections::BTreeMap;
 
-use butler_journal::read;
-use butler_protocol::{Entry, Record, Role, ThreadId, TokenUsage, Usd};
+use butler_protocol::{Role, Usd};
+use butler_turn::Share;
 
-use crate::listen::work_key::WorkKey;
-
-/// One role with one model.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Share {
-    /// Model calls.
-    pub calls: u64,
-    /// What they cost.
-    pub cost: Usd,
-    /// Tokens in and out.
-    pub usage: TokenUsage,
-}
+use crate::tell::thread_logs::RoleLog;
 
 /// The bill of a thread.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Bill {
+pub(crate) struct Bill {
     /// By role and model.
-    pub shares: BTreeMap<(Role, String), Share>,
+    pub(crate) shares: BTreeMap<(Role, String), Share>,
     /// Tool calls that ran.
-    pub tools: u64,
+    pub(crate) tools: u64,
     /// Changes of model, with their reasons.
-    pub switches: Vec<String>,
+    pub(crate) switches: Vec<String>,
     /// Activations that ended because they went in circles.
-    pub stuck: u64,
+    pub(crate) stuck: u64,
     /// Messages that roles sent each other.
-    pub exchanges: u64,
+    pub(crate) exchanges: u64,
 }
 
 impl Bill {
-    /// From every log of the thread on this machine. A log that cannot be read
-    /// is left out: a bill holds up nothing.
-    pub fn of_thread(threads: &Path, thread: &ThreadId) -> Self {
+    /// From the logs of a thread.
+    pub(crate) fn of(logs: &[RoleLog]) -> Self {
         let mut bill = Self::default();
-        for role in Role::ALL {
-            for work_key in WorkKey::known(threads, role).unwrap_or_default() {
-                if work_key.thread == *thread
-                    && let Ok(log) = read(&work_key.log(threads, role))
-                {
-                    bill.add(role, &log.entries);
-                }
+        for RoleLog { role, fold, .. } in logs {
+            let one = &fold.bill;
+            for (model, share) in &one.shares {
+                let key = (*role, model.clone());
+                bill.shares.entry(key).or_default().add(share);
             }
+            bill.tools += one.tools;
+            bill.stuck += one.stuck;
+            bill.exchanges += one.exchanges;
+            let switches = one.switches.iter();
+            bill.switches
+                .extend(switches.map(|(model, why)| format!("{role} to {model}: {why}")));
         }
         bill
     }
 
-    /// Takes a log in.
-    pub fn add(&mut self, role: Role, entries: &[Entry]) {
-        for entry in entries {
-            match &entry.record {
-                Record::Settled {
-                    cost, usage, model, ..
-                } => {
-                    let share = self.shares.entry((role, model.clone())).or_default();
-                    share.calls += 1;
-                    share.cost += *cost;
-                    share.usage.input += usage.input;
-                    share.usage.output += usage.output;
-                }
-                Record::ToolResult { .. } => self.tools += 1,
-                Record::Model { model, reason } => {
-                    self.switches.push(format!("{role} to {model}: {reason}"));
-                }
-                Record::ActivationEnded {
-                    ending: butler_protocol::Ending::Stuck,
-                    ..
-                } => self.stuck += 1,
-                Record::User {
-                    speaker: butler_protocol::Speaker::Agent { .. },
-                    ..
-                } => self.exchanges += 1,
-                _ => {}
-            }
-        }
-    }
-
     /// Everything.
-    pub fn total(&self) -> Usd {
+    pub(crate) fn total(&self) -> Usd {
         self.shares.values().map(|share| share.cost).sum()
     }
 
     /// What was spent on anything but building and reviewing, in per cent.
-    pub fn coordination_percent(&self) -> u64 {
+    pub(crate) fn coordination_percent(&self) -> u64 {
         let total = self.total().nanos();
         if total <= 0 {
             return 0;
@@ -102,7 +64,7 @@ impl Bill {
     }
 
     /// One line for each role and model, and the total.
-    pub fn lines(&self) -> Vec<String> {
+    pub(crate) fn lines(&self) -> Vec<String> {
         let mut lines: Vec<String> = self
             .shares
             .iter()
@@ -130,7 +92,7 @@ impl Bill {
 
 #[cfg(test)]
 mod tests {
-    use butler_protocol::ReserveId;
+    use butler_protocol::{Entry, Record, ReserveId, TokenUsage};
 
     use super::*;
 
@@ -154,10 +116,11 @@ mod tests {
 
     #[test]
     fn what_is_not_building_or_reviewing_is_coordination() {
-        let mut bill = Bill::default();
-        bill.add(Role::Pm, &[settled(10), settled(15)]);
-        bill.add(Role::Coder, &[settled(50)]);
-        bill.add(Role::Reviewer, &[settled(25)]);
+        let bill = Bill::of(&[
+            RoleLog::new(Role::Pm, vec![settled(10), settled(15)]),
+            RoleLog::new(Role::Coder, vec![settled(50)]),
+            RoleLog::new(Role::Reviewer, vec![settled(25)]),
+        ]);
         assert_eq!(bill.total(), Usd::from_cents(100));
         assert_eq!(bill.coordination_percent(), 25);
         assert!(

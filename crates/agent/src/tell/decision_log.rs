@@ -38,8 +38,11 @@ pub fn of_record(record: &Record, at_ms: i64) -> Option<Choice> {
         evidence,
     };
     Some(match record {
-        Record::Model { model, reason } => choice("model", model.clone(), reason.clone()),
-        Record::DecisionAsked { request, kind, .. } => {
+        Record::Model { model, reason, .. } => choice("model", model.clone(), reason.clone()),
+        Record::DecisionAsked {
+            request, subject, ..
+        } => {
+            let kind = subject.kind();
             let labels = kind.choices().iter().map(|one| one.label().to_owned());
             Choice {
                 alternatives: labels.collect(),
@@ -122,7 +125,7 @@ pub fn read(path: &Path) -> Vec<Choice> {
 
 #[cfg(test)]
 mod tests {
-    use butler_protocol::{DecisionKind, RequestId, Sha256Hex};
+    use butler_protocol::{BudgetRefusal, RequestId, Sha256Hex, Subject, Usd};
 
     use super::*;
 
@@ -135,12 +138,17 @@ mod tests {
             Record::Model {
                 model: "strong".into(),
                 reason: "the checks keep failing".into(),
+                asked_for: false,
             },
             Record::DecisionAsked {
                 request: RequestId::new("abcdef"),
-                kind: DecisionKind::Plan,
                 sha256: Sha256Hex::of("x"),
-                subject: serde_json::json!({}),
+                subject: Subject::Cap(BudgetRefusal {
+                    budget: "thread".into(),
+                    cap: Usd::ZERO,
+                    used: Usd::ZERO,
+                }),
+                learnings: Vec::new(),
             },
         ];
         for record in &records {
@@ -153,8 +161,8 @@ mod tests {
             (kept[0].about.as_str(), kept[0].choice.as_str()),
             ("model", "strong")
         );
-        assert_eq!(kept[1].alternatives, ["Approve", "Modify", "Reject"]);
-        assert_eq!(kept[1].evidence, "plan card abcdef");
+        assert_eq!(kept[1].alternatives, ["Raise", "Stop"]);
+        assert_eq!(kept[1].evidence, "cap card abcdef");
         assert_eq!(read(&folder.path().join("nothing")), []);
     }
 }

@@ -8,7 +8,7 @@ use butler_protocol::{
     Activity, ActivityState, Entry, MessageTs, Record, RecordBatch, Settlement, ThreadId, fault,
 };
 use butler_slack::SlackError;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tracing::warn;
 
 use crate::{agent::Agent, listen::work_key::WorkKey};
@@ -21,7 +21,7 @@ const CATCH_UP: usize = 100;
 
 /// One chore.
 #[derive(Debug)]
-pub enum HubUpdate {
+pub(crate) enum HubUpdate {
     /// What the role does now.
     Activity(ActivityState, Option<String>),
     /// A mark on a message.
@@ -32,24 +32,51 @@ pub enum HubUpdate {
     CatchUp(Vec<Entry>),
     /// A finished model call.
     Settle(Settlement),
+    /// Answered when everything before it was told.
+    Flush(oneshot::Sender<()>),
 }
 
 /// The sending end. HubUpdates are done in order by one task, which ends when this
 /// is dropped.
 #[derive(Debug, Clone)]
-pub struct HubUpdates(mpsc::Sender<HubUpdate>);
+pub(crate) struct HubUpdates(mpsc::Sender<HubUpdate>);
 
 impl HubUpdates {
     /// Starts the task; await the handle to see the last chore done.
-    pub fn start(agent: Arc<Agent>, work_key: WorkKey) -> (Self, tokio::task::JoinHandle<()>) {
+    pub(crate) fn start(
+        agent: Arc<Agent>,
+        work_key: WorkKey,
+    ) -> (Self, tokio::task::JoinHandle<()>) {
         let (sender, receiver) = mpsc::channel(QUEUE);
         let task = tokio::spawn(work(agent, work_key, receiver));
         (Self(sender), task)
     }
 
+    /// For whoever must not speak before the hub knows what the log says.
+    pub(crate) fn behind(&self) -> Behind {
+        Behind(self.0.downgrade())
+    }
+
     /// Adds a chore; waits while very many are open.
-    pub async fn add(&self, hub_update: HubUpdate) {
+    pub(crate) async fn add(&self, hub_update: HubUpdate) {
         let _ = self.0.send(hub_update).await;
+    }
+}
+
+/// Waits for what is on its way to the hub. Keeps nothing alive.
+#[derive(Debug, Clone)]
+pub(crate) struct Behind(mpsc::WeakSender<HubUpdate>);
+
+impl Behind {
+    /// Until everything that was added before is told, or could not be.
+    pub(crate) async fn told(&self) {
+        let Some(sender) = self.0.upgrade() else {
+            return;
+        };
+        let (done, told) = oneshot::channel();
+        if sender.send(HubUpdate::Flush(done)).await.is_ok() {
+            let _ = told.await;
+        }
     }
 }
 
@@ -92,7 +119,11 @@ async fn work(agent: Arc<Agent>, work_key: WorkKey, mut hub_updates: mpsc::Recei
                 };
                 report(agent.poster.control.records(&batch).await, "records");
             }
-            HubUpdate::CatchUp(log) => report(catch_up(&agent, &thread, log).await, "records"),
+            HubUpdate::CatchUp(log) => {
+                let log = work_key.for_the_hub(log);
+                report(catch_up(&agent, &thread, log).await, "records");
+            }
+            HubUpdate::Flush(done) => drop(done.send(())),
             HubUpdate::Settle(settlement) => {
                 report(agent.poster.control.settle(&settlement).await, "settlement");
             }

@@ -4,15 +4,12 @@
 //! because the plan is what later roles work from. What people said to each
 //! other, and what the runtime answered by itself, is nobody's work.
 
-use std::{
-    collections::{BTreeSet, HashMap},
-    fmt::Write,
-};
+use std::{collections::HashMap, fmt::Write};
 
 use butler_policy::{Word, hosts_in, meanings, without_mentions};
-use butler_protocol::{DecisionKind, EventId, MessageTs, UserId};
+use butler_protocol::{DecisionKind, MessageTs, UserId};
 use butler_slack::{Message, mrkdwn, rich};
-use butler_turn::PEOPLE_SPOKE;
+use butler_turn::Seen;
 use serde_json::Value;
 
 use crate::listen::control_words;
@@ -21,46 +18,6 @@ use crate::listen::control_words;
 const CAP_BYTES: usize = 12 * 1024;
 /// The most of one message that always stays.
 const KEPT_BYTES: usize = 5 * 1024;
-/// How the event begins under which such a text enters the log.
-const EVENT: &str = "context:";
-
-/// What a role has seen of its thread, gathered from its log.
-#[derive(Debug, Clone, Default)]
-pub struct Seen {
-    messages: BTreeSet<MessageTs>,
-    /// Everything before this was told in one piece.
-    until: Option<MessageTs>,
-}
-
-impl Seen {
-    /// Takes in a line of the log that belongs to a message.
-    pub fn note(&mut self, event: Option<&EventId>, ts: Option<&MessageTs>) {
-        let told = event.and_then(|event| {
-            let event = event.as_str();
-            let plain = event.strip_prefix(EVENT);
-            plain.or_else(|| event.strip_prefix(PEOPLE_SPOKE))
-        });
-        if let Some(until) = told.and_then(|until| until.parse::<MessageTs>().ok()) {
-            self.until = self.until.take().max(Some(until));
-        }
-        self.messages.extend(ts.cloned());
-    }
-
-    /// Where the part that it knows begins or was last completed.
-    fn from(&self) -> Option<&MessageTs> {
-        self.until.as_ref().or_else(|| self.messages.first())
-    }
-}
-
-/// The event of what was told before `until`: the same message, the same event.
-/// Words of people in it are marked, because they end a pause of the roles.
-pub fn event(until: Option<&MessageTs>, people_spoke: bool) -> EventId {
-    let kind = if people_spoke { PEOPLE_SPOKE } else { EVENT };
-    match until {
-        Some(until) => EventId::new(format!("{kind}{until}")),
-        None => EventId::new(format!("{kind}all")),
-    }
-}
 
 /// How much of a card is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -103,8 +60,7 @@ pub fn meanwhile(
         .iter()
         .filter(|message| {
             until.is_none_or(|until| message.ts < *until)
-                && seen.from().is_none_or(|from| message.ts > *from)
-                && !seen.messages.contains(&message.ts)
+                && seen.missed(&message.ts)
                 && message.username.as_deref() != Some(own_name)
                 && is_work(message)
         })
@@ -246,7 +202,7 @@ fn bodies(message: &Message) -> impl Iterator<Item = String> {
 
 #[cfg(test)]
 mod tests {
-    use butler_protocol::{CardTag, Idem, PostTag, RequestId, Sha256Hex};
+    use butler_protocol::{CardTag, EventId, Idem, PostTag, RequestId, Sha256Hex};
     use serde_json::json;
 
     use super::*;
@@ -397,7 +353,7 @@ mod tests {
         }
         for people_spoke in [false, true] {
             let mut seen = seen.clone();
-            seen.note(Some(&event(Some(&ts(6)), people_spoke)), None);
+            seen.note(Some(&EventId::context(Some(&ts(6)), people_spoke)), None);
             seen.note(Some(&EventId::new("e6")), Some(&ts(6)));
             assert_eq!(tell(&seen, 7), None, "told before");
         }

@@ -10,25 +10,28 @@ use butler_protocol::{
 use butler_slack::{Control, Message, Post, Posted, SlackError, Web, mrkdwn};
 use serde_json::{Value, json};
 
-use crate::tell::{joining, render};
+use crate::tell::{hub_updates::Behind, joining, render};
 
 /// Posts as one role.
 #[derive(Debug, Clone)]
-pub struct Poster {
+pub(crate) struct Poster {
     /// The role that speaks.
-    pub role: Role,
+    pub(crate) role: Role,
     /// The last event of the thread that was known when what is said here began.
     /// Without it a stop does not hold it back.
-    pub heard: Option<u64>,
+    pub(crate) heard: Option<u64>,
+    /// What the role's log says is told before the role speaks: whoever hears it can
+    /// ask the hub what it did.
+    pub(crate) updates: Option<Behind>,
     /// Slack's own methods.
-    pub web: Web,
+    pub(crate) web: Web,
     /// What Slack has no words for.
-    pub control: Control,
+    pub(crate) control: Control,
 }
 
 impl Poster {
     /// Says something in the thread, in Markdown. `to` wakes other roles.
-    pub async fn say(
+    pub(crate) async fn say(
         &self,
         thread: &ThreadId,
         idem: Idem,
@@ -42,7 +45,7 @@ impl Poster {
 
     /// Says something in the thread that notifies these people. The mention is ours;
     /// in Markdown it would be escaped, as whatever a model writes must be.
-    pub async fn ask_people(
+    pub(crate) async fn ask_people(
         &self,
         thread: &ThreadId,
         idem: Idem,
@@ -55,7 +58,7 @@ impl Poster {
     }
 
     /// Hands over: the body goes to the hub, the message points to it.
-    pub async fn hand_over(
+    pub(crate) async fn hand_over(
         &self,
         thread: &ThreadId,
         idem: Idem,
@@ -77,7 +80,7 @@ impl Poster {
     }
 
     /// Says something with buttons below it that decide nothing.
-    pub async fn offer(
+    pub(crate) async fn offer(
         &self,
         thread: &ThreadId,
         idem: Idem,
@@ -88,7 +91,7 @@ impl Poster {
     }
 
     /// The same, and notifies these people.
-    pub async fn offer_to(
+    pub(crate) async fn offer_to(
         &self,
         thread: &ThreadId,
         idem: Idem,
@@ -122,7 +125,7 @@ impl Poster {
     }
 
     /// Posts a card that waits for a person. The hub draws it and says all of it.
-    pub async fn ask(
+    pub(crate) async fn ask(
         &self,
         thread: &ThreadId,
         idem: Idem,
@@ -135,12 +138,12 @@ impl Poster {
 
     /// Everybody who has spoken in the thread, the starter first: whom to notify
     /// when a person is needed.
-    pub async fn people(&self, thread: &ThreadId) -> Result<Vec<UserId>, SlackError> {
+    pub(crate) async fn people(&self, thread: &ThreadId) -> Result<Vec<UserId>, SlackError> {
         Ok(joining::people(&self.web.replies(thread).await?))
     }
 
     /// Where people find the thread, unless that is this machine only.
-    pub async fn address(&self, thread: &ThreadId) -> Option<String> {
+    pub(crate) async fn address(&self, thread: &ThreadId) -> Option<String> {
         let args = json!({"channel": thread.channel, "message_ts": thread.root});
         let answer = self.web.call("chat.getPermalink", args).await.ok()?;
         let link = answer["permalink"].as_str()?.to_owned();
@@ -155,7 +158,7 @@ impl Poster {
     }
 
     /// Gives a message of ours other words.
-    pub async fn edit(
+    pub(crate) async fn edit(
         &self,
         thread: &ThreadId,
         ts: &MessageTs,
@@ -169,7 +172,10 @@ impl Poster {
     }
 
     /// The names of the people who speak in these messages.
-    pub async fn names(&self, messages: &[Message]) -> Result<HashMap<UserId, String>, SlackError> {
+    pub(crate) async fn names(
+        &self,
+        messages: &[Message],
+    ) -> Result<HashMap<UserId, String>, SlackError> {
         let mut names = HashMap::new();
         for user in joining::people(messages) {
             let name = self.web.user_name(&user).await?;
@@ -186,6 +192,9 @@ impl Poster {
         mut tag: PostTag,
     ) -> Result<Posted, SlackError> {
         tag.heard = self.heard;
+        if let Some(updates) = &self.updates {
+            updates.told().await;
+        }
         fault("agent.before-post");
         let posted = self
             .web

@@ -6,7 +6,7 @@ use std::fmt::Write;
 
 use butler_protocol::{
     Complexity, Finding, HandOver, Plan, PlannedTest, Receipt, Remark, Retrospective, ReviewPlan,
-    Risk, Task, ToolCall, Usd, Verdict,
+    Risk, Task, Usd, Verdict,
 };
 
 use crate::{decide::evidence, listen::shortcut};
@@ -321,22 +321,6 @@ pub fn quote(text: &str) -> String {
 /// Enough of a hash for people.
 pub fn short_sha(sha: &str) -> &str {
     sha.get(..8).unwrap_or(sha)
-}
-
-/// What a person reads before a call is let through: a command as it stands, any
-/// other call as its tool and one line per field.
-pub fn asked_call(call: &ToolCall) -> String {
-    if let Some(command) = call.arguments["command"].as_str() {
-        return command.to_owned();
-    }
-    let mut text = call.name.clone();
-    for (field, value) in call.arguments.as_object().into_iter().flatten() {
-        let value = value
-            .as_str()
-            .map_or_else(|| value.to_string(), str::to_owned);
-        text.push_str(&format!("\n{field}: {value}"));
-    }
-    text
 }
 
 #[cfg(test)]

@@ -55,9 +55,9 @@ mod tests {
     use butler_protocol::{Complexity, Entry, Record, ReserveId, Role, TokenUsage, Usd};
 
     use super::*;
+    use crate::tell::thread_logs::RoleLog;
 
     fn bill(cents: i64) -> Bill {
-        let mut bill = Bill::default();
         let record = Record::Settled {
             reserve: ReserveId::new("r"),
             cost: Usd::from_cents(cents),
@@ -70,8 +70,7 @@ mod tests {
             at_ms: 0,
             record,
         };
-        bill.add(Role::Coder, &[entry]);
-        bill
+        Bill::of(&[RoleLog::new(Role::Coder, vec![entry])])
     }
 
     fn plan() -> Plan {

@@ -2,17 +2,19 @@
 //! the bill. Made from the logs, so that it tells what happened and not what
 //! somebody remembers; committed with the pull request when a thread is merged.
 
-use std::{fmt::Write, path::Path};
+use std::fmt::Write;
 
-use butler_journal::read;
-use butler_protocol::{Ending, Entry, HandOver, Record, Role, Speaker, ThreadId, ToolCall};
+use butler_protocol::{Ending, HandOver, Record, Speaker, ThreadId, ToolCall};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    AgentError,
     agent::Agent,
-    listen::work_key::WorkKey,
-    tell::{bill::Bill, render},
-    thread::facts::Facts,
+    tell::{
+        bill::Bill,
+        render,
+        thread_logs::{self, RoleLog},
+    },
     upkeep::history,
 };
 
@@ -21,47 +23,34 @@ const MOST_LINES: usize = 400;
 const LINE: usize = 240;
 
 /// Where the journal of a thread is kept.
-pub fn path(thread: &ThreadId) -> String {
+pub(crate) fn path(thread: &ThreadId) -> String {
     format!(".codebutler/journals/thread-{}.md", thread.root)
-}
-
-/// The journal of a thread, from the logs of all roles.
-pub fn of_thread(threads: &Path, thread: &ThreadId) -> String {
-    let mut logs = Vec::new();
-    for role in Role::ALL {
-        for work_key in WorkKey::known(threads, role).unwrap_or_default() {
-            if work_key.thread == *thread
-                && let Ok(log) = read(&work_key.log(threads, role))
-            {
-                logs.push((role, log.entries));
-            }
-        }
-    }
-    let title = history::plan_of(threads, thread).map(|plan| plan.title);
-    write(title.as_deref(), thread, &logs)
 }
 
 /// Keeps it beside the branches. Nothing waits for that: what cannot be kept is
 /// still in the logs.
-pub async fn keep(agent: &Agent, thread: &ThreadId, cancel: &CancellationToken) {
-    let text = agent.clean(&of_thread(&agent.threads(), thread));
-    if let Err(error) = agent.repo.keep_journal(thread, &text, cancel).await {
+pub(crate) async fn keep(agent: &Agent, thread: &ThreadId, cancel: &CancellationToken) {
+    let kept = async {
+        let logs = thread_logs::of_thread(agent, thread).await?;
+        let plans = agent.poster.control.plans().await?;
+        let title = history::plan_of(&plans, thread).map(|plan| plan.title.as_str());
+        let text = agent.clean(&write(title, thread, &logs));
+        agent.repo.keep_journal(thread, &text, cancel).await?;
+        Ok::<_, AgentError>(())
+    };
+    if let Err(error) = kept.await {
         tracing::warn!(%thread, %error, "the journal is not kept");
     }
 }
 
-fn write(title: Option<&str>, thread: &ThreadId, logs: &[(Role, Vec<Entry>)]) -> String {
+fn write(title: Option<&str>, thread: &ThreadId, logs: &[RoleLog]) -> String {
     let mut text = format!("# {}\n\nThread {thread}", title.unwrap_or("A thread"));
-    let first = logs
-        .iter()
-        .flat_map(|(_, log)| log.first())
-        .map(|one| one.at_ms);
+    let first = logs.iter().filter_map(|log| log.fold.seen.began_ms);
     if let Some(day) = first.min().and_then(clock) {
         let _ = write!(text, ", begun on {}", day.strftime("%Y-%m-%d"));
     }
     text.push_str(".\n");
-    let asked = logs.iter().find_map(|(_, log)| Facts::of(log).request);
-    if let Some(asked) = asked {
+    if let Some(asked) = logs.iter().find_map(|log| log.fold.request.as_ref()) {
         let _ = write!(
             text,
             "\n{} asked:\n\n{}\n",
@@ -74,15 +63,19 @@ fn write(title: Option<&str>, thread: &ThreadId, logs: &[(Role, Vec<Entry>)]) ->
         let _ = writeln!(text, "- {line}");
     }
     text.push_str("\n## What it cost\n\n");
-    text.push_str(&costs(logs));
+    let bill = Bill::of(logs);
+    for line in bill.lines() {
+        let _ = writeln!(text, "- {line}");
+    }
+    let _ = writeln!(text, "- Total {}", bill.total());
     text
 }
 
 /// Every role's lines in the order of time.
-fn story(logs: &[(Role, Vec<Entry>)]) -> Vec<String> {
+fn story(logs: &[RoleLog]) -> Vec<String> {
     let mut told: Vec<(i64, String)> = Vec::new();
-    for (role, log) in logs {
-        for entry in log {
+    for RoleLog { role, entries, .. } in logs {
+        for entry in entries {
             let said = tell(&entry.record).into_iter();
             told.extend(said.map(|what| {
                 let time = clock(entry.at_ms).map(|time| time.strftime("%H:%M").to_string());
@@ -119,7 +112,7 @@ fn tell(record: &Record) -> Option<String> {
         Record::DecisionUsed {
             request, choice, ..
         } => format!("a person chose {} on card {request}", choice.label()),
-        Record::Model { model, reason } => format!("moved to {model}: {}", short(reason)),
+        Record::Model { model, reason, .. } => format!("moved to {model}: {}", short(reason)),
         Record::Summary { .. } => "made the conversation shorter".to_owned(),
         Record::ActivationEnded { ending, .. } => return ended(ending),
         _ => return None,
@@ -158,16 +151,6 @@ fn call_line(call: &ToolCall) -> String {
     }
 }
 
-fn costs(logs: &[(Role, Vec<Entry>)]) -> String {
-    let mut bill = Bill::default();
-    for (role, log) in logs {
-        bill.add(*role, log);
-    }
-    let lines = bill.lines();
-    let lines: String = lines.iter().map(|line| format!("- {line}\n")).collect();
-    format!("{lines}- Total {}\n", bill.total())
-}
-
 /// One line, not too long, that no Markdown of a stranger can break.
 fn short(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -201,6 +184,7 @@ fn clock(at_ms: i64) -> Option<jiff::Timestamp> {
 
 #[cfg(test)]
 mod tests {
+    use butler_protocol::{Entry, Role};
     use serde_json::{Value, json};
 
     use super::*;
@@ -235,7 +219,7 @@ mod tests {
         let text = write(
             Some("A flag"),
             &thread,
-            &[(Role::Pm, pm), (Role::Coder, coder)],
+            &[RoleLog::new(Role::Pm, pm), RoleLog::new(Role::Coder, coder)],
         );
         let parts = [
             "# A flag\n",

@@ -2,46 +2,19 @@
 //! plan, who decided what, what the review found, where the result departs from
 //! the plan, the bill. Committed with the pull request where the config wants it.
 
-use std::{fmt::Write, path::Path};
+use std::fmt::Write;
 
-use butler_journal::read;
-use butler_protocol::{
-    DecisionKind, Entry, Finding, HandOver, Plan, Record, RequestId, Role, ThreadId,
-};
+use butler_protocol::{DecisionKind, Finding, Plan};
 
-use crate::{
-    listen::work_key::WorkKey,
-    tell::{bill::Bill, render},
-    thread::facts::Facts,
-};
+use crate::tell::{bill::Bill, render, thread_logs::RoleLog};
 
 /// The page, from the logs of all roles and what the merge card showed.
-pub fn of_thread(
-    threads: &Path,
-    thread: &ThreadId,
-    evidence: &[String],
-    files: &[String],
-) -> String {
-    let mut logs = Vec::new();
-    for role in Role::ALL {
-        for work_key in WorkKey::known(threads, role).unwrap_or_default() {
-            if work_key.thread == *thread
-                && let Ok(log) = read(&work_key.log(threads, role))
-            {
-                logs.push((role, log.entries));
-            }
-        }
-    }
-    write(&logs, evidence, files)
-}
-
-fn write(logs: &[(Role, Vec<Entry>)], evidence: &[String], files: &[String]) -> String {
-    let facts: Vec<Facts> = logs.iter().map(|(_, log)| Facts::of(log)).collect();
-    let plan = facts.iter().find_map(|facts| facts.task.clone());
+pub(crate) fn write(logs: &[RoleLog], evidence: &[String], files: &[String]) -> String {
+    let plan = logs.iter().find_map(|log| log.fold.plan());
     let plan = plan.map(|(_, plan)| plan);
-    let title = plan.as_ref().map_or("A thread", |plan| plan.title.as_str());
+    let title = plan.map_or("A thread", |plan| plan.title.as_str());
     let mut text = format!("# {title}\n");
-    if let Some(asked) = facts.iter().find_map(|facts| facts.request.as_ref()) {
+    if let Some(asked) = logs.iter().find_map(|log| log.fold.request.as_ref()) {
         let _ = write!(
             text,
             "\n## Asked\n\n{} wrote:\n\n{}\n",
@@ -49,21 +22,14 @@ fn write(logs: &[(Role, Vec<Entry>)], evidence: &[String], files: &[String]) -> 
             render::quote(&asked.words)
         );
     }
-    if let Some(plan) = &plan {
+    if let Some(plan) = plan {
         let _ = write!(text, "\n## Plan\n\n{}\n", render::plan(plan));
     }
     section(&mut text, "Decisions", &decisions(logs));
     section(&mut text, "Findings", &findings(logs));
-    section(
-        &mut text,
-        "Deviations",
-        &deviations(plan.as_ref(), evidence, files),
-    );
+    section(&mut text, "Deviations", &deviations(plan, evidence, files));
     text.push_str("\n## What it cost\n\n");
-    let mut bill = Bill::default();
-    for (role, log) in logs {
-        bill.add(*role, log);
-    }
+    let bill = Bill::of(logs);
     for line in bill.lines() {
         let _ = writeln!(text, "- {line}");
     }
@@ -82,28 +48,15 @@ fn section(text: &mut String, title: &str, lines: &[String]) {
 }
 
 /// Every card that a person decided, in the order of time.
-fn decisions(logs: &[(Role, Vec<Entry>)]) -> Vec<String> {
+fn decisions(logs: &[RoleLog]) -> Vec<String> {
     let mut found: Vec<(i64, String)> = Vec::new();
-    for (_, log) in logs {
-        let kind = |request: &RequestId| {
-            log.iter().find_map(|entry| match &entry.record {
-                Record::DecisionAsked {
-                    request: asked,
-                    kind,
-                    ..
-                } if asked == request => Some(*kind),
-                _ => None,
-            })
-        };
-        for entry in log {
-            if let Record::DecisionUsed {
-                request, choice, ..
-            } = &entry.record
-            {
-                let what = kind(request).map_or("a card", noun);
-                found.push((entry.at_ms, format!("{what}: {}", choice.label())));
-            }
-        }
+    for log in logs {
+        let cards = &log.fold.cards;
+        found.extend(cards.choices.iter().map(|(at, request, choice)| {
+            let asked = cards.asked.get(request);
+            let what = asked.map_or("a card", |asked| noun(asked.kind()));
+            (*at, format!("{what}: {}", choice.label()))
+        }));
     }
     found.sort_by_key(|(at, _)| *at);
     found.into_iter().map(|(_, line)| line).collect()
@@ -120,23 +73,11 @@ const fn noun(kind: DecisionKind) -> &'static str {
 }
 
 /// What the review found over all rounds, each as it was last said.
-fn findings(logs: &[(Role, Vec<Entry>)]) -> Vec<String> {
-    let mut last: Vec<Finding> = Vec::new();
-    for (_, log) in logs {
-        for entry in log {
-            let Record::Received { hand_over, .. } = &entry.record else {
-                continue;
-            };
-            if let HandOver::Verdict { verdict, .. } = &**hand_over {
-                for finding in &verdict.findings {
-                    last.retain(|known| known.id != finding.id);
-                    last.push(finding.clone());
-                }
-            }
-        }
-    }
-    last.sort_by(|one, other| one.id.cmp(&other.id));
-    last.iter().map(render::finding).collect()
+fn findings(logs: &[RoleLog]) -> Vec<String> {
+    let found = logs.iter().flat_map(|log| &log.fold.review.findings);
+    let mut found: Vec<&Finding> = found.collect();
+    found.sort_by(|one, other| one.id.cmp(&other.id));
+    found.into_iter().map(render::finding).collect()
 }
 
 /// What the runtime warned of, and files that the plan did not name.

@@ -1,61 +1,77 @@
 //! A role's place in one thread: what its chat tools and its orders share.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use butler_protocol::{CallId, Idem, Record, RequestId, Role, Sha256Hex, ThreadId};
+use butler_turn::ThreadFold;
 
-use crate::{agent::Agent, listen::work_key::WorkKey, tell::poster::Poster, thread::facts::Facts};
+use crate::{
+    agent::Agent,
+    listen::work_key::WorkKey,
+    tell::{hub_updates::HubUpdates, poster::Poster},
+};
 
 /// One role in one thread. Cheap to clone; clones share what is known, and each
 /// remembers how much of the thread was heard when it was made.
 #[derive(Clone)]
-pub struct ThreadContext {
+pub(crate) struct ThreadContext {
     /// The process this context belongs to.
-    pub agent: Arc<Agent>,
+    pub(crate) agent: Arc<Agent>,
     /// Its line to the thread. What was begun before a stop speaks over a line
     /// that has not heard of it, and the hub refuses that.
-    pub poster: Poster,
+    pub(crate) poster: Poster,
     /// The thread.
-    pub thread: ThreadId,
+    pub(crate) thread: ThreadId,
     /// The one request that this context is about, in the Researcher's process.
-    pub research: Option<RequestId>,
-    facts: Arc<Mutex<Facts>>,
+    pub(crate) research: Option<RequestId>,
+    facts: Arc<Mutex<Arc<ThreadFold>>>,
     to_write: Arc<Mutex<Vec<Record>>>,
 }
 
 impl ThreadContext {
     /// A context with what the log already says.
-    pub fn new(agent: Arc<Agent>, work_key: &WorkKey, facts: Facts) -> Self {
+    pub(crate) fn new(
+        agent: Arc<Agent>,
+        work_key: &WorkKey,
+        facts: &ThreadFold,
+        hub_updates: &HubUpdates,
+    ) -> Self {
         let mut poster = agent.poster.clone();
-        poster.heard = Some(facts.heard);
+        poster.heard = Some(facts.seen.heard);
+        poster.updates = Some(hub_updates.behind());
         Self {
             poster,
             agent,
             thread: work_key.thread.clone(),
             research: work_key.research.clone(),
-            facts: Arc::new(Mutex::new(facts)),
+            facts: Arc::new(Mutex::new(Arc::new(facts.clone()))),
             to_write: Arc::default(),
         }
     }
 
     /// An event of the thread came in. Clones that were made before do not know.
-    pub fn hear(&mut self, seq: u64) {
+    pub(crate) fn hear(&mut self, seq: u64) {
         self.poster.heard = self.poster.heard.max(Some(seq));
     }
 
     /// Who sits here.
-    pub fn role(&self) -> Role {
+    pub(crate) fn role(&self) -> Role {
         self.agent.role()
     }
 
-    /// What is known about the thread.
-    pub fn facts(&self) -> MutexGuard<'_, Facts> {
-        // Whole values only are put behind this lock.
-        self.facts.lock().unwrap_or_else(PoisonError::into_inner)
+    /// What the log says about the thread, as it is now.
+    pub(crate) fn facts(&self) -> Arc<ThreadFold> {
+        Arc::clone(&self.facts.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The log has grown.
+    pub(crate) fn learn(&self, facts: &ThreadFold) {
+        let facts = Arc::new(facts.clone());
+        *self.facts.lock().unwrap_or_else(PoisonError::into_inner) = facts;
     }
 
     /// Leaves a record that must be in the log before the call's result is.
-    pub fn write(&self, record: Record) {
+    pub(crate) fn write(&self, record: Record) {
         self.to_write
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -63,17 +79,17 @@ impl ThreadContext {
     }
 
     /// Takes the records that calls have left.
-    pub fn take_written(&self) -> Vec<Record> {
+    pub(crate) fn take_written(&self) -> Vec<Record> {
         std::mem::take(&mut *self.to_write.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// The key of a post made by a tool call: the same call makes the same key.
-    pub fn idem(&self, call: &CallId) -> Idem {
+    pub(crate) fn idem(&self, call: &CallId) -> Idem {
         Idem::new(format!("{}-{}-{call}", self.thread.short(), self.role()))
     }
 
     /// The key of a post made for a decision.
-    pub fn idem_for(&self, request: &RequestId, what: &str) -> Idem {
+    pub(crate) fn idem_for(&self, request: &RequestId, what: &str) -> Idem {
         Idem::new(format!(
             "{}-{}-{request}-{what}",
             self.thread.short(),
@@ -83,15 +99,10 @@ impl ThreadContext {
 }
 
 /// The n-th card of a tool call that asks for several.
-pub fn request_nth(call: &CallId, number: u32) -> RequestId {
+pub(crate) fn request_nth(call: &CallId, number: u32) -> RequestId {
     const LETTERS: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
     let hash = Sha256Hex::of(format!("{call} {number}"));
     let byte = |at: usize| usize::from_str_radix(&hash.as_str()[at..at + 2], 16).unwrap_or(0);
     let letters = (0..6).map(|at| char::from(LETTERS[byte(2 * at) % 32]));
     RequestId::new(letters.collect::<String>())
-}
-
-/// The card that a tool call asks for: short enough to type, the same after a crash.
-pub fn request_of(call: &CallId) -> RequestId {
-    RequestId::new(call.as_str().chars().take(6).collect::<String>())
 }

@@ -6,17 +6,12 @@ use butler_turn::Reserve;
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
-use crate::thread::{
-    context::ThreadContext,
-    effects::Done,
-    facts::{QUEUED, TURN_CAME},
-    slots::Ticket,
-};
+use crate::thread::{context::ThreadContext, effects::Done, slots::Ticket};
 
 /// A thread that was told its place.
-pub struct Told {
-    pub ticket: Ticket,
-    pub reserve: Reserve,
+pub(crate) struct Told {
+    pub(crate) ticket: Ticket,
+    pub(crate) reserve: Reserve,
     /// The message that says so.
     message: MessageTs,
     place: usize,
@@ -24,13 +19,13 @@ pub struct Told {
 
 /// Tells the thread its place. The same wait has the same key, so a restart
 /// finds the message again.
-pub async fn tell(context: ThreadContext, ticket: Ticket, reserve: Reserve) -> Done {
+pub(crate) async fn tell(context: ThreadContext, ticket: Ticket, reserve: Reserve) -> Done {
     let place = ticket.place();
     let posted = context
         .poster
         .say(
             &context.thread,
-            key(&context, &reserve, QUEUED),
+            key(&context, &reserve),
             &text(place),
             vec![],
         )
@@ -38,9 +33,8 @@ pub async fn tell(context: ThreadContext, ticket: Ticket, reserve: Reserve) -> D
     match posted {
         Err(error) => Done::Failed(error.into()),
         Ok(posted) => {
-            context.write(Record::Posted {
-                idem: key(&context, &reserve, QUEUED),
-                ts: posted.ts.clone(),
+            context.write(Record::Queued {
+                message: posted.ts.clone(),
             });
             Done::Queued(Box::new(Told {
                 ticket,
@@ -53,12 +47,16 @@ pub async fn tell(context: ThreadContext, ticket: Ticket, reserve: Reserve) -> D
 }
 
 /// Waits for the turn of a thread; a stop ends the wait.
-pub async fn wait(context: ThreadContext, mut told: Told, cancel: CancellationToken) -> Done {
+pub(crate) async fn wait(
+    context: ThreadContext,
+    mut told: Told,
+    cancel: CancellationToken,
+) -> Done {
     loop {
         let mut changes = context.agent.slots.changes();
         match told.ticket.take() {
             Ok(tool_context) => {
-                turn_begins(&context, &told.reserve, &told.message).await;
+                turn_begins(&context, &told.message).await;
                 return Done::Slot(tool_context, Box::new(told.reserve));
             }
             Err(ticket) => told.ticket = ticket,
@@ -83,22 +81,19 @@ fn is_news(told: usize, place: usize) -> bool {
 }
 
 /// The turn of a thread has come, perhaps in another life of this process.
-pub async fn turn_came(context: ThreadContext, reserve: Reserve, message: MessageTs) -> Done {
-    turn_begins(&context, &reserve, &message).await;
+pub(crate) async fn turn_came(context: ThreadContext, message: MessageTs) -> Done {
+    turn_begins(&context, &message).await;
     Done::Nothing
 }
 
-async fn turn_begins(context: &ThreadContext, reserve: &Reserve, message: &MessageTs) {
+async fn turn_begins(context: &ThreadContext, message: &MessageTs) {
     edit(
         context,
         message,
         "It is this thread's turn: I am at work on it.",
     )
     .await;
-    context.write(Record::Posted {
-        idem: key(context, reserve, TURN_CAME),
-        ts: message.clone(),
-    });
+    context.write(Record::Dequeued);
 }
 
 /// Cosmetic: the line itself does not depend on it.
@@ -119,9 +114,9 @@ fn text(place: usize) -> String {
     )
 }
 
-fn key(context: &ThreadContext, reserve: &Reserve, end: &str) -> Idem {
+fn key(context: &ThreadContext, reserve: &Reserve) -> Idem {
     Idem::new(format!(
-        "{}-{}-{}{end}",
+        "{}-{}-{}-queued",
         context.thread.short(),
         context.role(),
         reserve.id

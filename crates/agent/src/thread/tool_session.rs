@@ -7,7 +7,7 @@ use std::{path::PathBuf, sync::Arc};
 use butler_policy::{
     Approval, Circumstances, Judgement, Overrides, Refusal, Right, Scope, default_tools, right,
 };
-use butler_protocol::{Choice, DecisionKind, Role, ToolCall, ToolSpec};
+use butler_protocol::{Choice, DecisionKind, PlanSummary, Role, ToolCall, ToolSpec};
 use butler_repo::{DiffOf, Undo, Worktree, WorktreeLock};
 use butler_tools::{
     Cache, DiffMaker, Executor, Registry, Surroundings, ToolContext, TreeHasher, Workplace,
@@ -79,6 +79,10 @@ impl ToolSession {
             }
             None => None,
         };
+        let past = match right(context.role(), "ProposePlan") {
+            Right::No => Vec::new(),
+            _ => context.poster.control.plans().await?,
+        };
         let ready =
             prepared.and_then(|which| prepare::begin(agent, &context.thread, &folder, which));
         let checks = agent.rules().checks.clone();
@@ -101,7 +105,7 @@ impl ToolSession {
             }
         }
         Ok(Self {
-            executor: Arc::new(Executor::new(registry(context))),
+            executor: Arc::new(Executor::new(registry(context, past))),
             tool_context,
             root,
             plan_approved: plan_approved(context).await?,
@@ -121,7 +125,10 @@ impl ToolSession {
         }
         let (tainted, mut known_hosts) = {
             let facts = context.facts();
-            (facts.taint.is_some(), facts.read_hosts.clone())
+            (
+                facts.outside.taint.is_some(),
+                facts.outside.read_hosts.clone(),
+            )
         };
         known_hosts.extend_from_slice(&self.named_hosts);
         let circumstances = Circumstances {
@@ -169,10 +176,10 @@ pub fn surroundings(agent: &Agent) -> Surroundings {
     }
 }
 
-/// The native tools and those that need chat.
-pub fn registry(context: &ThreadContext) -> Registry {
+/// The native tools and those that need chat; `past` is for whoever estimates.
+fn registry(context: &ThreadContext, past: Vec<PlanSummary>) -> Registry {
     let mut registry = Registry::native();
-    for tool in tools::chat_tools(context) {
+    for tool in tools::chat_tools(context, past) {
         registry.add(tool);
     }
     registry
@@ -186,7 +193,7 @@ pub fn offered(context: &ThreadContext) -> Vec<ToolSpec> {
 /// The same with the tools that a skill names and the role may use: who needs
 /// them once need not carry them always.
 pub fn offered_for(context: &ThreadContext, skill: &str) -> Vec<ToolSpec> {
-    let registry = registry(context);
+    let registry = registry(context, Vec::new());
     let usual = default_tools(context.role());
     let asked = registry.names().filter(|name| {
         let may = right(context.role(), name) != Right::No;
@@ -206,7 +213,7 @@ async fn place(context: &ThreadContext, cancel: &CancellationToken) -> Result<Pl
     let repo = &context.agent.repo;
     let role = context.role();
     if right(role, "RunChecks") == Right::Scoped(Scope::PullRequestHead) {
-        let ready = context.facts().ready.clone();
+        let ready = context.facts().review.ready.clone();
         if let Some(ready) = ready {
             let folder = repo
                 .review_checkout(&context.thread, &ready.head, cancel)
@@ -297,7 +304,7 @@ fn diff_of(worktree: Worktree) -> DiffMaker {
 fn overrides(context: &ThreadContext) -> Overrides {
     let mut overrides = context.agent.rules().overrides.clone();
     overrides.base = context.agent.repo.default_branch().to_string();
-    if context.facts().rounds > 0 {
+    if context.facts().review.rounds > 0 {
         overrides.require_approval.create_pr_to.clear();
     }
     overrides
@@ -310,13 +317,14 @@ pub async fn plan_approved(context: &ThreadContext) -> Result<bool, AgentError> 
     if !context.agent.rules().plan_gate {
         return Ok(true);
     }
-    let Some((request, plan)) = context.facts().task.clone() else {
+    let facts = context.facts();
+    let Some((request, plan)) = facts.plan() else {
         return Ok(false);
     };
-    if let Some(by_words) = shortcut::covers(context, &request, &plan).await? {
+    if let Some(by_words) = shortcut::covers(context, request, plan).await? {
         return Ok(by_words);
     }
-    let view = context.poster.control.decision(&request).await?;
+    let view = context.poster.control.decision(request).await?;
     Ok(view.decided.is_some_and(|decision| {
         decision.kind == DecisionKind::Plan
             && decision.choice == Choice::Approve
@@ -338,9 +346,10 @@ async fn named_hosts(context: &ThreadContext) -> Result<Vec<String>, AgentError>
 async fn approvals(context: &ThreadContext) -> Result<Vec<Approval>, AgentError> {
     let open: Vec<_> = context
         .facts()
+        .cards
         .asked
         .iter()
-        .filter(|(_, asked)| asked.kind == DecisionKind::Command && asked.used.is_none())
+        .filter(|(_, asked)| asked.kind() == DecisionKind::Command && asked.used.is_none())
         .map(|(request, _)| request.clone())
         .collect();
     let mut approvals = Vec::new();

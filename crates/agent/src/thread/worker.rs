@@ -12,16 +12,11 @@ mod merging;
 mod models;
 
 use std::{
-    collections::{HashSet, VecDeque},
-    future::Future,
-    path::PathBuf,
-    pin::Pin,
-    sync::Arc,
-    time::Duration,
+    collections::VecDeque, future::Future, path::PathBuf, pin::Pin, sync::Arc, time::Duration,
 };
 
 use butler_journal::{Journal, Presence, ThreadDir};
-use butler_protocol::{Entry, Record, RequestId, fault};
+use butler_protocol::{Entry, Record, fault};
 use butler_turn::{Effect, Event, Machine, Setup};
 use futures_util::{StreamExt, stream::FuturesUnordered};
 use tokio::sync::mpsc;
@@ -37,7 +32,6 @@ use crate::{
     thread::{
         context::ThreadContext,
         effects::Done,
-        facts::Facts,
         queue,
         slots::Slot,
         tool_session::{self, ToolSession},
@@ -65,10 +59,10 @@ pub struct Worker {
     doing: FuturesUnordered<Doing>,
     queue: VecDeque<Effect>,
     deadline_ms: Option<i64>,
+    /// Nobody waits for the Researcher any more: its answers are told as they come.
+    patience_over: bool,
     /// Ends the wait of a merge that the forge refused.
     merge_wait: Option<CancellationToken>,
-    /// Cards whose buttons are being taken away.
-    closing: HashSet<RequestId>,
     /// Where it is written down why.
     choices: PathBuf,
     /// Whether the log says anything yet.
@@ -113,20 +107,24 @@ impl Worker {
             let present = ThreadDir::enter(&agent.threads(), &work_key.thread)?;
             Journal::open(&path, agent.epoch).map(|opened| (present, opened))
         })?;
-        let context = ThreadContext::new(Arc::clone(&agent), &work_key, Facts::of(&log));
-        let models = models::models_for(&agent.rules().models, &context.facts());
-        let task = context.facts().task_words();
         let choices = ThreadDir::new(&agent.threads(), &work_key.thread).decisions(agent.role());
         let setup = Setup {
             first_activation: work_key.first_activation(),
-            thread: work_key.thread,
+            thread: work_key.thread.clone(),
             role: agent.role(),
-            models,
-            prompt: agent.prompt(&task).await,
-            tools: tool_session::offered(&context),
+            models: agent.rules().models.chain.clone(),
+            prompt: String::new(),
+            tools: Vec::new(),
             limits: agent.rules().limits.activation,
         };
-        let machine = Machine::new(setup, &log);
+        let mut machine = Machine::new(setup, &log);
+        let facts = machine.thread();
+        let context = ThreadContext::new(Arc::clone(&agent), &work_key, facts, &hub_updates);
+        let models = models::models_for(&agent.rules().models, facts);
+        let prompt = agent.prompt(&facts.task_words()).await;
+        machine.set_models(models);
+        machine.set_prompt(prompt);
+        machine.set_tools(tool_session::offered(&context));
         let joined = !log.is_empty();
         if joined {
             hub_updates.add(HubUpdate::CatchUp(log)).await;
@@ -145,8 +143,8 @@ impl Worker {
             doing: FuturesUnordered::new(),
             queue: VecDeque::new(),
             deadline_ms: None,
+            patience_over: false,
             merge_wait: None,
-            closing: HashSet::new(),
             turn_of: None,
             arrived: None,
             work: CancellationToken::new(),
@@ -161,7 +159,6 @@ impl Worker {
         if self.machine.is_idle() {
             self.put_up_findings();
         }
-        self.close_cards();
         self.mind_merge();
         loop {
             self.carry_out_all().await?;
@@ -202,6 +199,7 @@ impl Worker {
 
     fn feed(&mut self, event: Event) {
         let effects = self.machine.on(event);
+        self.context.learn(self.machine.thread());
         self.queue.extend(effects);
     }
 
@@ -274,15 +272,13 @@ impl Worker {
         for entry in self.append(records).await? {
             self.machine.wrote(&entry);
         }
+        self.context.learn(self.machine.thread());
         Ok(())
     }
 
     async fn append(&mut self, records: Vec<Record>) -> Result<Vec<Entry>, AgentError> {
         if records.is_empty() {
             return Ok(Vec::new());
-        }
-        for record in &records {
-            self.context.facts().note(record);
         }
         fault("agent.before-append");
         let entries = tokio::task::block_in_place(|| self.journal.append_all(records, now_ms()))?;

@@ -8,10 +8,12 @@ use std::time::Duration;
 
 use butler_policy::{Permit, Right, Scope, right};
 use butler_protocol::{
-    CallId, DecisionKind, HandOver, Receipt, Record, Role, Then, ToolOutcome, ToolSpec, Waiting,
+    CallId, DecisionKind, HandOver, Receipt, Record, RefusedFor, Role, Then, ToolOutcome, ToolSpec,
+    Waiting,
 };
 use butler_repo::{DiffOf, Error, NewPull, Worktree};
 use butler_tools::ToolContext;
+use butler_turn::Asked;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -19,11 +21,7 @@ use serde_json::Value;
 use super::{ChatTool, SLOW, arguments, failed, spec};
 use crate::{
     decide::fast_track::FastTrack,
-    thread::{
-        context::ThreadContext,
-        facts::{Asked, UNVERIFIED},
-        tool_session,
-    },
+    thread::{context::ThreadContext, tool_session},
     upkeep::{overlap, pull_news},
 };
 
@@ -140,7 +138,7 @@ impl ChatTool for HandOverTool {
             return ToolOutcome::error(refusal);
         }
         let made = match input.kind {
-            Kind::Question | Kind::Answer => word(&self.0, &input),
+            Kind::Question | Kind::Answer => word(&self.0, &input).await,
             Kind::ReadyForReview => ready(&self.0, permit.call(), &input, tool_context).await,
             Kind::ReviewPlan => verdict::first_pass(&self.0, &input, tool_context).await,
             Kind::Verdict => verdict::verdict(&self.0, &input, tool_context).await,
@@ -176,7 +174,7 @@ async fn send(context: &ThreadContext, call: &CallId, body: &HandOver) -> ToolOu
     }
 }
 
-fn word(context: &ThreadContext, input: &Input) -> Result<HandOver, ToolOutcome> {
+async fn word(context: &ThreadContext, input: &Input) -> Result<HandOver, ToolOutcome> {
     if let Some(findings) = findings(context, &input.text) {
         return match input.kind {
             Kind::Answer => Ok(findings),
@@ -190,7 +188,7 @@ fn word(context: &ThreadContext, input: &Input) -> Result<HandOver, ToolOutcome>
             "`to` is missing: name the other role that gets it",
         ));
     };
-    if matches!(input.kind, Kind::Question) && quiet(context) {
+    if matches!(input.kind, Kind::Question) && quiet(context).await {
         return Err(ToolOutcome::error(
             "refused: this was a small task and there was no friction, so nobody is asked to look back; write the short form with ProposeMerge",
         ));
@@ -205,23 +203,30 @@ fn word(context: &ThreadContext, input: &Input) -> Result<HandOver, ToolOutcome>
 /// Whether this role is to close a small thread that went well. Not once its
 /// merge card was there (a conflict is for the Coder), nor where a person
 /// speaks to it: they may want a discussion.
-fn quiet(context: &ThreadContext) -> bool {
+async fn quiet(context: &ThreadContext) -> bool {
     let closes = {
         let facts = context.facts();
-        let card = |asked: &Asked| asked.kind == DecisionKind::Merge;
-        let agreed = facts.verdict.as_ref().is_some_and(|(v, _)| v.approved);
-        agreed && facts.request.is_none() && !facts.asked.values().any(card)
+        let card = |asked: &Asked| asked.kind() == DecisionKind::Merge;
+        let agreed = facts
+            .review
+            .verdict
+            .as_ref()
+            .is_some_and(|(v, _)| v.approved);
+        agreed && facts.request.is_none() && !facts.cards.asked.values().any(card)
     };
-    closes
-        && right(context.role(), "ProposeMerge") != Right::No
-        && FastTrack::of(&context.agent.threads(), &context.thread).is_quiet()
+    if !closes || right(context.role(), "ProposeMerge") == Right::No {
+        return false;
+    }
+    // Whoever cannot look may ask.
+    let fast_track = FastTrack::of(&context.agent, &context.thread).await;
+    fast_track.is_ok_and(|fast_track| fast_track.is_quiet())
 }
 
 /// The answer to the one question that this context is about, if it is about one.
 pub fn findings(context: &ThreadContext, text: &str) -> Option<HandOver> {
     let (inquirer, outside) = {
         let facts = context.facts();
-        (facts.inquirer, facts.taint.is_some())
+        (facts.inquirer, facts.outside.taint.is_some())
     };
     Some(HandOver::Findings {
         request: context.research.clone()?,
@@ -256,20 +261,21 @@ async fn ready(
         .map_err(|error| failed("the files could not be hashed", &error))?;
     let (receipt, unverified, round, plan, task) = {
         let facts = context.facts();
-        let plan = facts.task.as_ref().map(|(_, plan)| plan.clone());
+        let plan = facts.plan().map(|(_, plan)| plan.clone());
         (
             facts.receipt.clone(),
             facts.unverified,
-            facts.rounds + 1,
+            facts.review.rounds + 1,
             plan,
-            facts.brief.clone(),
+            facts.task.clone(),
         )
     };
     let receipt = receipt.filter(|receipt| receipt.tree == tree);
     if !receipt.as_ref().is_some_and(Receipt::green) && unverified == 0 {
-        return Err(ToolOutcome::error(format!(
-            "{UNVERIFIED}; run RunChecks last, fix what fails, then hand over. If they cannot pass, say why in the text and hand over again: it will be marked unverified."
-        )));
+        return Err(ToolOutcome::refused(
+            RefusedFor::Unverified,
+            "refused: the checks have not passed on exactly these files; run RunChecks last, fix what fails, then hand over. If they cannot pass, say why in the text and hand over again: it will be marked unverified.",
+        ));
     }
     let title = agent.clean(&plan.map_or_else(|| first_line(&input.text), |plan| plan.title));
     let head = publish(context, &worktree, call, &title, tool_context).await?;

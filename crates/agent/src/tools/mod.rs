@@ -17,14 +17,14 @@ mod research;
 mod save_research;
 mod send_message;
 
-use butler_protocol::{CallId, Role, Then, ToolOutcome, ToolSpec, Waiting};
+use butler_protocol::{CallId, PlanSummary, Role, Then, ToolOutcome, ToolSpec, Waiting};
 use butler_tools::Tool;
 use schemars::JsonSchema;
 
 use chat::{Chat, ChatTool, SLOW};
 use hand_over::HandOverTool;
 pub use hand_over::findings;
-pub use propose_merge::{MergeSubject, research};
+pub use propose_merge::research;
 
 use crate::{
     decide::cards::{self, NewCard},
@@ -32,11 +32,11 @@ use crate::{
 };
 
 /// Every chat tool, in a fixed order. Who may use which is `policy`'s business.
-pub fn chat_tools(context: &ThreadContext) -> Vec<Box<dyn Tool>> {
+pub fn chat_tools(context: &ThreadContext, past: Vec<PlanSummary>) -> Vec<Box<dyn Tool>> {
     vec![
         Box::new(Chat(send_message::SendMessage(context.clone()))),
         Box::new(Chat(ask_user::AskUser(context.clone()))),
-        Box::new(propose_plan::ProposePlan::new(context.clone())),
+        Box::new(propose_plan::ProposePlan::new(context.clone(), past)),
         Box::new(Chat(HandOverTool(context.clone()))),
         Box::new(Chat(propose_merge::ProposeMerge(context.clone()))),
         Box::new(Chat(propose_learnings::ProposeLearnings(context.clone()))),

@@ -4,23 +4,23 @@
 
 use std::path::Path;
 
-use butler_playbook::{Fate, Topic};
+use butler_playbook::Topic;
 use butler_policy::Permit;
-use butler_protocol::{CallId, Confidence, DecisionKind, Role, Subject, ToolOutcome, ToolSpec};
+use butler_protocol::{
+    CallId, Change, Confidence, Fate, Proposal, Role, Subject, ToolOutcome, ToolSpec,
+};
 use butler_tools::ToolContext;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::json;
 
 use super::{ChatTool, failed, spec};
 use crate::{
     agent::today,
     decide::{
         cards::{self, NewCard},
-        knowledge,
-        learnings::{Change, Proposal},
+        knowledge, learnings,
     },
-    listen::work_key::WorkKey,
+    tell::thread_logs,
     thread::context::{ThreadContext, request_nth},
     upkeep::pruning,
 };
@@ -105,9 +105,15 @@ impl ChatTool for ProposeLearnings {
 
     async fn act(&self, permit: &Permit, input: Input, tool_context: &ToolContext) -> ToolOutcome {
         let root = tool_context.workplace().root();
-        let threads = self.0.agent.threads();
-        let against = pruning::proposals(root, &threads).await;
-        match proposals(&self.0, input, root, &against) {
+        let against = match pruning::proposals(root, &self.0.agent).await {
+            Ok(against) => against,
+            Err(error) => return failed("how the learnings fared could not be read", &error),
+        };
+        let took_part = match thread_logs::of_thread(&self.0.agent, &self.0.thread).await {
+            Ok(logs) => logs.iter().map(|log| log.role).collect::<Vec<_>>(),
+            Err(error) => return failed("who took part could not be read", &error),
+        };
+        match proposals(&self.0, input, root, (&against, &took_part)) {
             Ok(proposals) => propose(&self.0, permit.call(), &proposals, &against).await,
             Err(problem) => ToolOutcome::error(problem),
         }
@@ -118,7 +124,7 @@ fn proposals(
     context: &ThreadContext,
     input: Input,
     root: &Path,
-    against: &[Proposal],
+    (against, took_part): (&[Proposal], &[Role]),
 ) -> Result<Vec<Proposal>, String> {
     let source = format!("thread-{}, {}", context.thread.root, today());
     let learnings = input.learnings.into_iter().map(|one| Proposal {
@@ -141,9 +147,8 @@ fn proposals(
         },
     });
     let mut all: Vec<Proposal> = learnings.chain(changes).collect();
-    let took_part = took_part(context);
     for proposal in &mut all {
-        proposal.file = routed(&proposal.file, &took_part)?;
+        proposal.file = routed(&proposal.file, took_part)?;
     }
     for one in &input.prune {
         all.push(pruned(one, root, against)?);
@@ -154,29 +159,16 @@ fn proposals(
         ));
     }
     for proposal in &all {
-        proposal.check()?;
+        learnings::check(proposal)?;
         let before = knowledge::read(root, &proposal.path()).unwrap_or_else(|| {
             butler_playbook::builtin_file(&proposal.file)
                 .map_or("", |file| file.text)
                 .to_owned()
         });
-        proposal
-            .apply(&before)
+        learnings::apply(proposal, &before)
             .map_err(|reason| format!("{}: {reason}", proposal.title()))?;
     }
     Ok(all)
-}
-
-/// The roles with a log of this thread.
-fn took_part(context: &ThreadContext) -> Vec<Role> {
-    let threads = context.agent.threads();
-    let here = |role: &Role| {
-        let known = WorkKey::known(&threads, *role).unwrap_or_default();
-        known
-            .iter()
-            .any(|work_key| work_key.thread == context.thread)
-    };
-    Role::ALL.into_iter().filter(here).collect()
 }
 
 /// The file for what it is about: `coding` and `coder.md` are the same place. A
@@ -241,10 +233,9 @@ async fn propose(
         let idem = context.idem_for(&request, "learning");
         let card = NewCard {
             request,
-            kind: DecisionKind::Learning,
-            subject: Subject::of(proposal),
+            subject: Subject::Learning(Box::new(proposal.clone())),
             remarks: Vec::new(),
-            kept: json!({"learning": proposal}),
+            learnings: Vec::new(),
         };
         match cards::post(context, idem, card).await {
             Ok(record) => context.write(record),
@@ -319,7 +310,9 @@ mod tests {
         );
         assert!(ask("Be quick", " ", &[]).unwrap_err().contains("`why`"));
         let own = ask("Be quick", "it misled the Coder.", &[]).unwrap();
-        assert!(own.render().contains("it misled the Coder.\n"));
+        assert!(
+            matches!(own.change, Change::Pruning { reason, .. } if reason == "it misled the Coder")
+        );
         let known = Proposal {
             file: "coder.md".into(),
             change: Change::Pruning {

@@ -3,21 +3,20 @@
 
 use butler_policy::Permit;
 use butler_protocol::{
-    CallId, CommitSha, DecisionKind, PrNumber, Remark, Retrospective, Role, Sha256Hex, Subject,
-    ToolOutcome, ToolSpec, TreeHash, Verdict,
+    CallId, CommitSha, MergeSubject, PrNumber, Remark, RequestId, Retrospective, Subject,
+    ToolOutcome, ToolSpec, Verdict,
 };
 use butler_repo::{PullState, knowledge_branch};
 use butler_tools::ToolContext;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 
 use super::{ChatTool, failed, spec};
 use crate::{
     decide::{cards::NewCard, evidence},
     tell::render,
-    thread::context::{ThreadContext, request_of},
+    thread::context::ThreadContext,
 };
 
 pub struct ProposeMerge(pub ThreadContext);
@@ -34,35 +33,6 @@ pub struct Input {
     /// What caused friction, three at most.
     #[serde(default)]
     friction: Vec<String>,
-}
-
-/// Exactly what a click on Merge does.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct MergeSubject {
-    pub pr: PrNumber,
-    /// The reviewed head; nothing else is merged.
-    pub head: CommitSha,
-    /// The reviewed tree.
-    pub tree: TreeHash,
-    pub title: String,
-    pub description: String,
-    /// Whose words the two are.
-    pub writer: Role,
-    /// What the runtime saw of it, a line each; no model writes it.
-    #[serde(default)]
-    pub evidence: Vec<String>,
-    /// The findings that are merged with it, and at which head.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub research: Option<(PrNumber, CommitSha)>,
-    /// Whether it is nothing but knowledge, without a branch of code.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub knowledge: bool,
-}
-
-impl MergeSubject {
-    pub fn sha256(&self) -> Sha256Hex {
-        Sha256Hex::of(serde_json::to_string(self).unwrap_or_default())
-    }
 }
 
 impl ChatTool for ProposeMerge {
@@ -92,7 +62,7 @@ async fn propose(
     input: Input,
     tool_context: &ToolContext,
 ) -> ToolOutcome {
-    let Some((verdict, pr)) = context.facts().verdict.clone() else {
+    let Some((verdict, pr)) = context.facts().review.verdict.clone() else {
         return ToolOutcome::error(
             "refused: there is no verdict of the Reviewer in this thread; wait for its hand-over",
         );
@@ -137,7 +107,7 @@ async fn propose(
         research: research(context, tool_context.cancel()).await,
         knowledge: false,
     };
-    ask(context, call, &subject, &look_back).await
+    ask(context, call, subject, &look_back).await
 }
 
 /// Without agreement the open findings stand in the description, word for word.
@@ -168,7 +138,7 @@ pub async fn research(
 async fn ask(
     context: &ThreadContext,
     call: &CallId,
-    subject: &MergeSubject,
+    subject: MergeSubject,
     look_back: &Retrospective,
 ) -> ToolOutcome {
     let look_back = [
@@ -180,11 +150,10 @@ async fn ask(
         .filter(|(_, lines)| !lines.is_empty())
         .map(|(label, lines)| Remark::model(label, lines.join("\n")));
     let card = NewCard {
-        request: request_of(call),
-        kind: DecisionKind::Merge,
-        subject: Subject::of(subject),
+        request: RequestId::of(call),
+        subject: Subject::Merge(Box::new(subject)),
         remarks: remarks.collect(),
-        kept: json!({"merge": subject}),
+        learnings: Vec::new(),
     };
     super::decide(
         context,

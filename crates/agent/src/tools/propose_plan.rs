@@ -5,23 +5,20 @@ use std::sync::{Mutex, PoisonError};
 
 use butler_policy::Permit;
 use butler_protocol::{
-    Complexity, CrashClass, DecisionKind, Plan, PlanStep, Remark, Subject, Tier, ToolOutcome,
-    ToolSpec,
+    Complexity, CrashClass, Plan, PlanStep, PlanSummary, Remark, RequestId, Subject, Tier,
+    ToolOutcome, ToolSpec,
 };
 use butler_tools::{Tool, ToolContext};
 use futures_util::future::BoxFuture;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::{failed, spec};
 use crate::{
     decide::cards::NewCard,
-    tell::{render, thread_status},
-    thread::{
-        context::{ThreadContext, request_of},
-        prepare,
-    },
+    tell::{render, thread_logs},
+    thread::{context::ThreadContext, prepare},
     tools::arguments,
     upkeep::{
         history::{self, Estimate},
@@ -33,17 +30,20 @@ const NAME: &str = "ProposePlan";
 
 /// Keeps what it estimated when the intent was written: the card is bound to
 /// it, so a repeat after a crash must not estimate anew.
-pub struct ProposePlan {
+pub(crate) struct ProposePlan {
     context: ThreadContext,
     estimated: Mutex<Option<(Value, Estimate)>>,
+    /// What earlier threads cost.
+    past: Vec<PlanSummary>,
 }
 
 impl ProposePlan {
     /// In one thread.
-    pub fn new(context: ThreadContext) -> Self {
+    pub(crate) fn new(context: ThreadContext, past: Vec<PlanSummary>) -> Self {
         Self {
             context,
             estimated: Mutex::default(),
+            past,
         }
     }
 
@@ -135,7 +135,7 @@ impl Input {
 }
 
 /// What a model is told.
-pub fn told() -> ToolSpec {
+pub(crate) fn told() -> ToolSpec {
     spec::<Input>(
         NAME,
         "Shows the person a plan with Approve, Modify and Reject, and sleeps until they \
@@ -184,7 +184,7 @@ impl Tool for ProposePlan {
 
     fn trace(&self, input: &Value, _context: &ToolContext) -> Option<Value> {
         let plan = Input::plan(input).ok()?;
-        let estimate = estimate(&self.context, &plan);
+        let estimate = estimate(&self.context, &self.past, &plan);
         let mut kept = self
             .estimated
             .lock()
@@ -200,13 +200,7 @@ impl Tool for ProposePlan {
         tool_context: &'a ToolContext,
     ) -> BoxFuture<'a, ToolOutcome> {
         let estimate = self.estimated(input);
-        Box::pin(propose(
-            &self.context,
-            permit,
-            input,
-            estimate,
-            tool_context,
-        ))
+        Box::pin(propose(self, permit, input, estimate, tool_context))
     }
 
     /// Every step of it can be repeated: the worktree is found, the card has a key.
@@ -218,29 +212,27 @@ impl Tool for ProposePlan {
         tool_context: &'a ToolContext,
     ) -> BoxFuture<'a, ToolOutcome> {
         let estimate = trace.and_then(|trace| Estimate::deserialize(trace).ok());
-        Box::pin(propose(
-            &self.context,
-            permit,
-            input,
-            estimate,
-            tool_context,
-        ))
+        Box::pin(propose(self, permit, input, estimate, tool_context))
     }
 }
 
 async fn propose(
-    context: &ThreadContext,
+    tool: &ProposePlan,
     permit: &Permit,
     input: &Value,
     estimated: Option<Estimate>,
     tool_context: &ToolContext,
 ) -> ToolOutcome {
+    let context = &tool.context;
     let mut plan = match Input::plan(input) {
         Ok(plan) => plan,
         Err(problem) => return ToolOutcome::error(problem),
     };
-    let statuses = thread_status::of_thread(&context.agent.threads(), &context.thread);
-    if statuses.iter().any(|status| status.facts.is_closed()) {
+    let logs = match thread_logs::of_thread(&context.agent, &context.thread).await {
+        Ok(logs) => logs,
+        Err(error) => return failed("what the others did could not be read", &error),
+    };
+    if thread_logs::is_closed(&logs) {
         return ToolOutcome::error(
             "refused: this thread is closed; offer the person a new thread for it",
         );
@@ -261,7 +253,7 @@ async fn propose(
         &made.path,
         prepare::Place::Worktree,
     );
-    let estimate = estimated.unwrap_or_else(|| estimate(context, &plan));
+    let estimate = estimated.unwrap_or_else(|| estimate(context, &tool.past, &plan));
     plan.estimate = Some((estimate.low, estimate.high));
     let rules = context.agent.rules();
     let model = rules.models.builders.of(plan.complexity);
@@ -275,11 +267,10 @@ async fn propose(
         remarks.push(Remark::runtime(label, others.join("\n")));
     }
     let card = NewCard {
-        request: request_of(permit.call()),
-        kind: DecisionKind::Plan,
-        subject: Subject::of(&plan),
+        request: RequestId::of(permit.call()),
+        subject: Subject::Plan(Box::new(plan)),
         remarks,
-        kept: json!({"plan": plan}),
+        learnings: Vec::new(),
     };
     super::decide(
         context,
@@ -291,19 +282,18 @@ async fn propose(
 }
 
 /// From what similar threads cost, else from the price of the model that builds.
-fn estimate(context: &ThreadContext, plan: &Plan) -> Estimate {
+fn estimate(context: &ThreadContext, past: &[PlanSummary], plan: &Plan) -> Estimate {
     let client = &context.agent.config.client;
     let rules = context.agent.rules();
     let model = rules.models.builders.of(plan.complexity);
     let price = client.prices.reserve_price(model, &client.upper_price);
-    let threads = context.agent.threads();
-    history::estimate(&threads, &context.thread, plan.complexity, |usage| {
-        price.of(usage)
-    })
+    history::estimate(past, plan.complexity, |usage| price.of(usage))
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]

@@ -4,21 +4,19 @@
 
 use std::fmt::Write;
 
-use butler_journal::read;
 use butler_policy::{Permit, Scope};
-use butler_protocol::{Entry, Record, Role, Tier, ToolOutcome, ToolSpec};
+use butler_protocol::{Change, Entry, Proposal, Record, Role, Tier, ToolOutcome, ToolSpec};
 use butler_tools::ToolContext;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{ChatTool, failed, spec};
 use crate::{
-    decide::learnings::Proposal,
-    listen::work_key::WorkKey,
     tell::{
         bill::Bill,
         joining::{self, Cards},
         render,
+        thread_logs::{self, RoleLog},
     },
     thread::context::ThreadContext,
     upkeep::pruning,
@@ -94,8 +92,9 @@ async fn lines(
     match input.what {
         What::Memory => {
             let root = tool_context.workplace().root();
-            let found = pruning::proposals(root, &context.agent.threads()).await;
-            Ok(found.iter().map(Proposal::render).collect())
+            let found = pruning::proposals(root, &context.agent).await;
+            let found = found.map_err(|error| failed("the logs could not be read", &error))?;
+            Ok(found.iter().map(could_go).collect())
         }
         What::Transcript => {
             let poster = &context.poster;
@@ -111,27 +110,18 @@ async fn lines(
             let role = input.role.ok_or_else(|| {
                 ToolOutcome::error("`role` is missing: name the role whose turns you want")
             })?;
-            Ok(logs(context, role)?
-                .iter()
-                .flat_map(|(_, entry)| turn(entry))
-                .collect())
+            let logs = logs(context).await?;
+            let own = logs.iter().filter(|log| log.role == role);
+            Ok(own.flat_map(|log| &log.entries).flat_map(turn).collect())
         }
-        What::Usage => {
-            let bill = Bill::of_thread(&context.agent.threads(), &context.thread);
-            Ok(bill.lines())
-        }
+        What::Usage => Ok(Bill::of(&logs(context).await?).lines()),
         What::Decisions | What::Receipts => {
-            let mut all = Vec::new();
-            for role in Role::ALL {
-                let entries = logs(context, role)?;
-                all.extend(
-                    entries
-                        .into_iter()
-                        .map(|(_, entry)| (entry.at_ms, role, entry)),
-                );
-            }
-            all.sort_by_key(|(at, ..)| *at);
-            let shown = all.iter().filter_map(|(_, role, entry)| match input.what {
+            let logs = logs(context).await?;
+            let all = logs.iter();
+            let all = all.flat_map(|log| log.entries.iter().map(|entry| (log.role, entry)));
+            let mut all: Vec<(Role, &Entry)> = all.collect();
+            all.sort_by_key(|(_, entry)| entry.at_ms);
+            let shown = all.iter().filter_map(|(role, entry)| match input.what {
                 What::Receipts => receipt(*role, entry),
                 _ => decision(*role, entry),
             });
@@ -140,25 +130,9 @@ async fn lines(
     }
 }
 
-/// Everything that the logs of a role in this thread say, a log at a time.
-fn logs(context: &ThreadContext, role: Role) -> Result<Vec<(WorkKey, Entry)>, ToolOutcome> {
-    let threads = context.agent.threads();
-    let known = WorkKey::known(&threads, role)
-        .map_err(|error| failed("the logs could not be listed", &error))?;
-    let mut entries = Vec::new();
-    for work_key in known
-        .into_iter()
-        .filter(|work_key| work_key.thread == context.thread)
-    {
-        let log = read(&work_key.log(&threads, role))
-            .map_err(|error| failed("a log could not be read", &error))?;
-        entries.extend(
-            log.entries
-                .into_iter()
-                .map(|entry| (work_key.clone(), entry)),
-        );
-    }
-    Ok(entries)
+async fn logs(context: &ThreadContext) -> Result<Vec<RoleLog>, ToolOutcome> {
+    let logs = thread_logs::of_thread(&context.agent, &context.thread).await;
+    logs.map_err(|error| failed("the logs could not be read", &error))
 }
 
 fn turn(entry: &Entry) -> Vec<String> {
@@ -177,23 +151,33 @@ fn turn(entry: &Entry) -> Vec<String> {
             let word = if outcome.ok { "result" } else { "error" };
             vec![format!("  {word}: {}", outcome.text)]
         }
-        Record::Model { model, reason } => vec![format!("model {model}: {reason}")],
+        Record::Model { model, reason, .. } => vec![format!("model {model}: {reason}")],
         Record::ActivationEnded { ending, .. } => vec![format!("ended: {ending:?}")],
         _ => Vec::new(),
     }
 }
 
+/// A learning that the evidence speaks against.
+fn could_go(proposal: &Proposal) -> String {
+    match &proposal.change {
+        Change::Pruning { title, reason, .. } => {
+            format!("{title}, a learning in {}: {reason}", proposal.file)
+        }
+        _ => proposal.title(),
+    }
+}
+
 fn decision(role: Role, entry: &Entry) -> Option<String> {
     match &entry.record {
-        Record::DecisionAsked { request, kind, .. } => {
-            Some(format!("{role} asked {request} ({kind:?})"))
-        }
+        Record::DecisionAsked {
+            request, subject, ..
+        } => Some(format!("{role} asked {request} ({:?})", subject.kind())),
         Record::DecisionUsed {
             request,
             choice,
             person,
         } => Some(format!("{request}: {} by {person}", choice.label())),
-        Record::Model { model, reason } => Some(format!("{role} moved to {model}: {reason}")),
+        Record::Model { model, reason, .. } => Some(format!("{role} moved to {model}: {reason}")),
         _ => None,
     }
 }

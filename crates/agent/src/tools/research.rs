@@ -2,13 +2,13 @@
 //! calls in one turn are answered at the same time.
 
 use butler_policy::Permit;
-use butler_protocol::{HandOver, Then, ToolOutcome, ToolSpec, Waiting};
+use butler_protocol::{HandOver, RequestId, Then, ToolOutcome, ToolSpec, Waiting};
 use butler_tools::ToolContext;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{ChatTool, failed, spec};
-use crate::thread::context::{ThreadContext, request_of};
+use crate::thread::context::ThreadContext;
 
 pub struct Research(pub ThreadContext);
 
@@ -42,10 +42,10 @@ impl ChatTool for Research {
         }
         let context = &self.0;
         let body = HandOver::Research {
-            request: request_of(permit.call()),
+            request: RequestId::of(permit.call()),
             from: context.role(),
             question: input.question,
-            outside: context.facts().taint.is_some(),
+            outside: context.facts().outside.taint.is_some(),
         };
         let idem = context.idem(permit.call());
         let posted = context.poster.hand_over(&context.thread, idem, &body).await;

@@ -5,7 +5,6 @@
 //! for an undo go. Only the PM's process looks, at its start and every few hours.
 
 use std::{
-    path::Path,
     sync::Arc,
     time::{Duration, SystemTime},
 };
@@ -15,6 +14,7 @@ use butler_policy::Duty;
 use butler_protocol::{Idem, MessageTs, ThreadId};
 use butler_repo::{Error, PullState, Worktree};
 use butler_slack::Message;
+use butler_turn::Doing;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
@@ -22,10 +22,7 @@ use crate::{
     AgentError,
     agent::{Agent, now_ms},
     listen::buttons,
-    tell::{
-        thread_journal,
-        thread_status::{self, Doing},
-    },
+    tell::{thread_journal, thread_logs},
 };
 
 /// Between two rounds at most, and an eighth of the silence that is respected.
@@ -148,33 +145,33 @@ async fn pack(agent: &Arc<Agent>, awake: &[Worktree]) {
         return;
     };
     let names: Vec<String> = awake.iter().map(|one| one.short().to_owned()).collect();
-    let packed = tokio::task::spawn_blocking(move || {
-        ThreadDir::tidy(&threads);
-        for thread in ThreadDir::list(&threads).unwrap_or_default() {
-            if names.contains(&thread.short()) || !is_closed(&threads, &thread, before) {
-                continue;
-            }
-            match ThreadDir::pack(&threads, &thread, before) {
-                Ok(true) => info!(%thread, "the folder of a closed thread is packed"),
-                Ok(false) => {}
-                Err(error) => warn!(%thread, %error, "a closed thread could not be packed"),
-            }
+    ThreadDir::tidy(&threads);
+    for thread in ThreadDir::list(&threads).unwrap_or_default() {
+        if names.contains(&thread.short()) || !is_closed(agent, &thread, before).await {
+            continue;
         }
-    });
-    if packed.await.is_err() {
-        warn!("packing closed threads failed");
+        let threads = threads.clone();
+        let of = thread.clone();
+        let packed =
+            tokio::task::spawn_blocking(move || ThreadDir::pack(&threads, &of, before)).await;
+        match packed {
+            Ok(Ok(true)) => info!(%thread, "the folder of a closed thread is packed"),
+            Ok(Ok(false)) => {}
+            Ok(Err(error)) => warn!(%thread, %error, "a closed thread could not be packed"),
+            Err(error) => warn!(%thread, %error, "packing a closed thread failed"),
+        }
     }
 }
 
 /// Whether a person has ended the thread, and long ago.
-fn is_closed(threads: &Path, thread: &ThreadId, before: SystemTime) -> bool {
-    let written = ThreadDir::new(threads, thread).last_written();
+async fn is_closed(agent: &Agent, thread: &ThreadId, before: SystemTime) -> bool {
+    let written = ThreadDir::new(&agent.threads(), thread).last_written();
     // A look at times is cheap, reading all logs is not.
     if written.is_none_or(|written| written >= before) {
         return false;
     }
-    let mut statuses = thread_status::of_thread(threads, thread).into_iter();
-    statuses.any(|one| one.facts.is_closed())
+    let logs = thread_logs::of_thread(agent, thread).await;
+    logs.is_ok_and(|logs| thread_logs::is_closed(&logs))
 }
 
 /// Looks at one thread and does what is due. When to look again, if that is known.
@@ -184,7 +181,7 @@ async fn look(
     worktree: &Worktree,
     cancel: &CancellationToken,
 ) -> Result<Option<Duration>, AgentError> {
-    if in_work(agent, thread) {
+    if in_work(agent, thread).await? {
         return Ok(None);
     }
     let pull = agent.forge.find(&worktree.branch, cancel).await?;
@@ -212,13 +209,13 @@ async fn look(
 }
 
 /// Whether somebody works in the thread, or the Coder waits in the middle of it.
-fn in_work(agent: &Agent, thread: &ThreadId) -> bool {
-    let statuses = thread_status::of_thread(&agent.threads(), thread);
-    statuses.iter().any(|one| match one.doing {
-        Doing::Nothing | Doing::Stopped => false,
-        Doing::Working(_) => true,
-        Doing::Waiting(_) => Duty::Build.is_of(one.role),
-    })
+async fn in_work(agent: &Agent, thread: &ThreadId) -> Result<bool, AgentError> {
+    let logs = thread_logs::of_thread(agent, thread).await?;
+    Ok(logs.iter().any(|log| match log.fold.doing {
+        None | Some(Doing::Nothing | Doing::Stopped) => false,
+        Some(Doing::Working(_)) => true,
+        Some(Doing::Waiting(_)) => Duty::Build.is_of(log.role),
+    }))
 }
 
 async fn ask(agent: &Agent, thread: &ThreadId, last: &MessageTs) -> Result<(), AgentError> {
@@ -283,7 +280,7 @@ pub async fn archive(
         agent.poster.say(thread, idem, text, Vec::new()).await?;
         Ok::<_, AgentError>(())
     };
-    if in_work(agent, thread) {
+    if in_work(agent, thread).await? {
         let text = "Somebody is still at work in this thread. Say `stop` first, then `archive`.";
         return say("busy", text).await;
     }
@@ -316,7 +313,7 @@ pub async fn pressed(
         agent.poster.say(thread, idem, &text, Vec::new()).await?;
         return Ok(());
     }
-    if in_work(agent, thread) {
+    if in_work(agent, thread).await? {
         let idem = Idem::new(format!("{}-busy-{last}", thread.short()));
         let text = "Work goes on here again, so the worktree stays. `!stop` ends the work.";
         agent.poster.say(thread, idem, text, Vec::new()).await?;

@@ -1,76 +1,38 @@
-//! What earlier threads say about the next one: their plans and their bills.
-//! From the logs on this machine; what cannot be read counts as not there.
+//! What earlier threads say about the next one: their plans and what they cost, as
+//! the hub sums it up.
 
-use std::path::Path;
-
-use butler_journal::{ThreadDir, read};
-use butler_protocol::{
-    Choice, Complexity, DecisionKind, Plan, Record, Role, ThreadId, TokenUsage, Usd,
-};
+use butler_protocol::{Choice, Complexity, Plan, PlanSummary, ThreadId, TokenUsage, Usd};
 use serde::{Deserialize, Serialize};
 
-use crate::{tell::bill::Bill, thread::facts::Facts};
-
 /// The plan of a thread that a person approved, if there is one.
-pub fn plan_of(threads: &Path, thread: &ThreadId) -> Option<Plan> {
-    let log = read(&ThreadDir::new(threads, thread).conversation(Role::Pm)).ok()?;
-    let facts = Facts::of(&log.entries);
-    let mut approved = facts
-        .asked
-        .values()
-        .filter(|asked| asked.kind == DecisionKind::Plan && asked.used == Some(Choice::Approve));
-    Plan::deserialize(&approved.next()?.subject["plan"]).ok()
-}
-
-/// The plan that was last proposed in a thread and not rejected.
-pub fn newest_plan(threads: &Path, thread: &ThreadId) -> Option<Plan> {
-    let log = read(&ThreadDir::new(threads, thread).conversation(Role::Pm)).ok()?;
-    let facts = Facts::of(&log.entries);
-    let status = |entry: &&butler_protocol::Entry| match &entry.record {
-        Record::DecisionAsked { request, kind, .. } => {
-            *kind == DecisionKind::Plan
-                && facts
-                    .asked
-                    .get(request)
-                    .is_some_and(|asked| !matches!(asked.used, Some(Choice::Reject)))
-        }
-        _ => false,
-    };
-    let newest = log.entries.iter().rev().find(status)?;
-    match &newest.record {
-        Record::DecisionAsked { subject, .. } => Plan::deserialize(&subject["plan"]).ok(),
-        _ => None,
-    }
+pub(crate) fn plan_of<'a>(plans: &'a [PlanSummary], thread: &ThreadId) -> Option<&'a Plan> {
+    let mut of_thread = plans.iter().filter(|one| one.thread == *thread);
+    let approved = of_thread.find(|one| one.choice == Some(Choice::Approve));
+    approved.map(|one| &one.plan)
 }
 
 /// What similar threads cost, and how many there were.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Estimate {
+pub(crate) struct Estimate {
     /// The cheapest.
-    pub low: Usd,
+    pub(crate) low: Usd,
     /// The dearest.
-    pub high: Usd,
+    pub(crate) high: Usd,
     /// How many threads that rests on; none means a rule of thumb.
-    pub threads: usize,
+    pub(crate) threads: usize,
 }
 
 /// From finished threads of the same complexity; without one, from the price of
 /// the model that would build it.
-pub fn estimate(
-    threads: &Path,
-    except: &ThreadId,
+pub(crate) fn estimate(
+    plans: &[PlanSummary],
     complexity: Complexity,
     thumb: impl Fn(&TokenUsage) -> Usd,
 ) -> Estimate {
-    let mut costs = Vec::new();
-    for thread in ThreadDir::list(threads).unwrap_or_default() {
-        if thread == *except || !is_merged(threads, &thread) {
-            continue;
-        }
-        if plan_of(threads, &thread).is_some_and(|plan| plan.complexity == complexity) {
-            costs.push(Bill::of_thread(threads, &thread).total());
-        }
-    }
+    let similar = plans.iter().filter(|one| {
+        one.merged && one.choice == Some(Choice::Approve) && one.plan.complexity == complexity
+    });
+    let costs: Vec<Usd> = similar.map(|one| one.cost).collect();
     match (costs.iter().min(), costs.iter().max()) {
         (Some(low), Some(high)) => Estimate {
             low: *low,
@@ -100,78 +62,32 @@ fn rule_of_thumb(complexity: Complexity, price: impl Fn(&TokenUsage) -> Usd) -> 
     }
 }
 
-fn is_merged(threads: &Path, thread: &ThreadId) -> bool {
-    let path = ThreadDir::new(threads, thread).conversation(Role::Lead);
-    let Ok(log) = read(&path) else { return false };
-    let facts = Facts::of(&log.entries);
-    facts
-        .asked
-        .values()
-        .any(|asked| asked.kind == DecisionKind::Merge && asked.used == Some(Choice::Merge))
-}
-
 #[cfg(test)]
 mod tests {
-    use butler_journal::Journal;
-    use butler_protocol::{Epoch, RequestId, ReserveId, Sha256Hex, UserId};
     use serde_json::json;
 
     use super::*;
 
-    fn plan(complexity: &str) -> serde_json::Value {
-        json!({"title": "t", "summary": "s", "steps": [], "criteria": [], "complexity": complexity})
-    }
-
-    fn past(threads: &Path, thread: &str, cents: i64) -> ThreadId {
-        let thread: ThreadId = thread.parse().unwrap();
-        let dir = ThreadDir::new(threads, &thread);
-        let decided = |kind, choice, subject| {
-            let request = RequestId::new("abcdef");
-            [
-                Record::DecisionAsked {
-                    request: request.clone(),
-                    kind,
-                    sha256: Sha256Hex::of("x"),
-                    subject,
-                },
-                Record::DecisionUsed {
-                    request,
-                    choice,
-                    person: UserId::new("U1"),
-                },
-            ]
-        };
-        let (mut pm, _) = Journal::open(&dir.conversation(Role::Pm), Epoch(1)).unwrap();
-        let asked = decided(
-            DecisionKind::Plan,
-            Choice::Approve,
-            json!({"plan": plan("simple")}),
-        );
-        pm.append_all(asked.to_vec(), 1).unwrap();
-        let settled = Record::Settled {
-            reserve: ReserveId::new("r"),
-            cost: Usd::from_cents(cents),
-            usage: TokenUsage::default(),
-            model: "m".into(),
-        };
-        pm.append(settled, 2).unwrap();
-        let (mut lead, _) = Journal::open(&dir.conversation(Role::Lead), Epoch(1)).unwrap();
-        let merged = decided(DecisionKind::Merge, Choice::Merge, json!({}));
-        lead.append_all(merged.to_vec(), 3).unwrap();
-        thread
-    }
-
     #[test]
-    fn an_estimate_is_based_on_merged_threads_of_the_same_complexity() {
-        let folder = tempfile::tempdir().unwrap();
+    fn an_estimate_rests_on_merged_threads_of_the_same_complexity() {
         let thumb = |usage: &TokenUsage| Usd::from_nanos(i64::try_from(usage.input).unwrap());
-        let now: ThreadId = "C1/1700000009.000000".parse().unwrap();
-        let first = estimate(folder.path(), &now, Complexity::Simple, thumb);
+        let first = estimate(&[], Complexity::Simple, thumb);
         assert_eq!(first.threads, 0);
         assert!(first.low < first.high && first.low > Usd::ZERO);
-        past(folder.path(), "C1/1700000001.000000", 10);
-        past(folder.path(), "C1/1700000002.000000", 30);
-        let second = estimate(folder.path(), &now, Complexity::Simple, thumb);
+        let past = |choice: &str, merged: bool, cents: i64| -> PlanSummary {
+            let plan = json!({"title": "t", "summary": "s", "steps": [], "criteria": [],
+                "complexity": "simple"});
+            let summary = json!({"thread": {"channel": "C1", "root": "1700000001.000000"},
+                "plan": plan, "choice": choice, "merged": merged, "cost": cents * 10_000_000});
+            serde_json::from_value(summary).unwrap()
+        };
+        let plans = [
+            past("approve", true, 10),
+            past("approve", true, 30),
+            past("reject", true, 1),
+            past("approve", false, 99),
+        ];
+        let second = estimate(&plans, Complexity::Simple, thumb);
         assert_eq!(
             second,
             Estimate {
@@ -180,9 +96,6 @@ mod tests {
                 threads: 2
             }
         );
-        assert_eq!(
-            estimate(folder.path(), &now, Complexity::Complex, thumb).threads,
-            0
-        );
+        assert_eq!(estimate(&plans, Complexity::Complex, thumb).threads, 0);
     }
 }

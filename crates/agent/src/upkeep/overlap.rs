@@ -4,20 +4,19 @@
 
 use std::path::PathBuf;
 
-use butler_journal::ThreadDir;
-use butler_protocol::{BranchName, CommitSha, Idem, ThreadId};
+use butler_protocol::{BranchName, Choice, CommitSha, Idem, ThreadId};
 use butler_repo::{BRANCH_PREFIX, Worktree, short_of};
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
-use crate::{AgentError, thread::context::ThreadContext, upkeep::history};
+use crate::{AgentError, thread::context::ThreadContext};
 
 /// Another thread at work on some of the same files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Overlap {
     /// Its branch.
     pub branch: BranchName,
-    /// The thread, when this machine knows it.
+    /// The thread, when it had a plan.
     pub thread: Option<ThreadId>,
     /// What it is about.
     pub title: String,
@@ -48,15 +47,14 @@ pub async fn others(
     let repo = &context.agent.repo;
     let open = open_branches(context, cancel).await?;
     let forecast = repo.forecast(&open, cancel).await?;
-    let threads = context.agent.threads();
-    let known = ThreadDir::list(&threads).unwrap_or_default();
+    let plans = context.poster.control.plans().await?;
     let mut found = Vec::new();
     for branch in open {
         let short = short_of(&branch).unwrap_or_default();
-        let thread = known.iter().find(|thread| thread.short() == short).cloned();
-        let plan = thread
-            .as_ref()
-            .and_then(|thread| history::newest_plan(&threads, thread));
+        let mut of_thread = plans.iter().rev().filter(|one| one.thread.short() == short);
+        let thread = of_thread.clone().next().map(|one| one.thread.clone());
+        let plan = of_thread.find(|one| one.choice != Some(Choice::Reject));
+        let plan = plan.map(|one| &one.plan);
         let changed = forecast.branches.iter().filter(|one| one.branch == branch);
         let changed =
             changed.flat_map(|one| one.files.iter().map(|file| file.display().to_string()));
@@ -69,7 +67,7 @@ pub async fn others(
         both.dedup();
         if !both.is_empty() {
             found.push(Overlap {
-                title: plan.map_or_else(|| branch.to_string(), |plan| plan.title),
+                title: plan.map_or_else(|| branch.to_string(), |plan| plan.title.clone()),
                 branch,
                 thread,
                 files: both,

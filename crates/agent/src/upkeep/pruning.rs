@@ -2,28 +2,29 @@
 //! reads it and proposes; a person decides each one by itself.
 
 use std::{
-    collections::{BTreeSet, HashSet},
+    collections::{BTreeMap, BTreeSet, HashSet},
     path::{Component, Path},
 };
 
-use butler_journal::{ThreadDir, read};
 use butler_playbook::{Evidence, Memory, ThreadUse, idle_threads, learnings_in, role_file};
-use butler_protocol::{Record, Role, ThreadId};
+use butler_protocol::{Change, Proposal, Record, Role, ThreadId};
 use butler_repo::Git;
+use butler_slack::SlackError;
 use serde_json::Value;
 
-use crate::decide::{
-    knowledge,
-    learnings::{Change, Proposal},
-};
+use crate::{agent::Agent, decide::knowledge};
 
 /// Older threads say little about how the team works now.
 const MOST_THREADS: usize = 100;
 
 /// What the evidence speaks against, in the files of a worktree.
-pub async fn proposals(root: &Path, threads: &Path) -> Vec<Proposal> {
+pub(crate) async fn proposals(root: &Path, agent: &Agent) -> Result<Vec<Proposal>, SlackError> {
     let tracked = tracked(root).await;
-    let idle = tokio::task::block_in_place(|| idle_threads(&uses(threads)));
+    let idle = idle_threads(&uses(agent).await?);
+    Ok(speaks_against(root, &tracked, &idle))
+}
+
+fn speaks_against(root: &Path, tracked: &Tracked, idle: &BTreeMap<String, u32>) -> Vec<Proposal> {
     let exists = |path: &str| tracked.has(path) || !inside(path) || root.join(path).exists();
     let global = memory(root, "global.md");
     let mut found = Vec::new();
@@ -33,7 +34,7 @@ pub async fn proposals(root: &Path, threads: &Path) -> Vec<Proposal> {
         };
         let evidence = Evidence {
             exists: &exists,
-            idle: &idle,
+            idle,
             global: global.as_ref().filter(|_| file != "global.md"),
         };
         found.extend(own.prunings(&evidence).into_iter().map(|one| Proposal {
@@ -55,7 +56,7 @@ fn files() -> impl Iterator<Item = &'static str> {
 }
 
 /// The learnings of a file of the repo.
-pub fn memory(root: &Path, file: &str) -> Option<Memory> {
+pub(crate) fn memory(root: &Path, file: &str) -> Option<Memory> {
     let text = knowledge::read(root, &format!(".codebutler/{file}"))?;
     Some(Memory::parse(file, text))
 }
@@ -89,37 +90,35 @@ fn inside(path: &str) -> bool {
 
 /// How the learnings fared, thread by thread, the oldest first. Only a look
 /// back can say that one helped, so threads without one do not count.
-fn uses(threads: &Path) -> Vec<ThreadUse> {
-    let mut all = ThreadDir::list(threads).unwrap_or_default();
-    all.sort_by(|one, other| one.root.cmp(&other.root));
-    let old = all.len().saturating_sub(MOST_THREADS);
-    let newest = all.iter().skip(old);
-    newest.filter_map(|thread| used(threads, thread)).collect()
+async fn uses(agent: &Agent) -> Result<Vec<ThreadUse>, SlackError> {
+    let control = &agent.poster.control;
+    let plans = control.plans().await?;
+    let threads: BTreeSet<&ThreadId> = plans.iter().map(|one| &one.thread).collect();
+    let old = threads.len().saturating_sub(MOST_THREADS);
+    let mut found = Vec::new();
+    for thread in threads.into_iter().skip(old) {
+        let lines = control.logs(thread, &["prompt", "assistant"]).await?;
+        found.extend(used(lines.into_iter().map(|line| line.entry.record)));
+    }
+    Ok(found)
 }
 
-fn used(threads: &Path, thread: &ThreadId) -> Option<ThreadUse> {
-    let dir = ThreadDir::new(threads, thread);
+fn used(records: impl Iterator<Item = Record>) -> Option<ThreadUse> {
     let mut given = BTreeSet::new();
     let mut praise: Option<String> = None;
-    for role in Role::ALL {
-        let Ok(log) = read(&dir.conversation(role)) else {
-            continue;
-        };
-        for entry in &log.entries {
-            match &entry.record {
-                Record::Prompt { text, .. } => given.extend(learnings_in(text)),
-                Record::Assistant { calls, .. } => {
-                    let proposed = calls.iter().filter(|call| call.name == "ProposeMerge");
-                    for call in proposed {
-                        let well = call.arguments["well"].as_array().into_iter().flatten();
-                        let well: Vec<_> = well.filter_map(Value::as_str).collect();
-                        praise
-                            .get_or_insert_default()
-                            .push_str(&well.join("\n").to_lowercase());
-                    }
+    for record in records {
+        match record {
+            Record::Prompt { text, .. } => given.extend(learnings_in(&text)),
+            Record::Assistant { calls, .. } => {
+                for call in calls.iter().filter(|call| call.name == "ProposeMerge") {
+                    let well = call.arguments["well"].as_array().into_iter().flatten();
+                    let well: Vec<_> = well.filter_map(Value::as_str).collect();
+                    praise
+                        .get_or_insert_default()
+                        .push_str(&well.join("\n").to_lowercase());
                 }
-                _ => {}
             }
+            _ => {}
         }
     }
     let praise = praise?;
@@ -134,8 +133,8 @@ fn used(threads: &Path, thread: &ThreadId) -> Option<ThreadUse> {
 
 #[cfg(test)]
 mod tests {
-    use butler_playbook::{Fate, Learning};
-    use butler_protocol::{CallId, Confidence, TokenUsage, ToolCall};
+    use butler_playbook::Learning;
+    use butler_protocol::{CallId, Confidence, Fate, TokenUsage, ToolCall};
     use butler_testkit::{ScratchRepo, git};
     use serde_json::json;
 
@@ -157,42 +156,26 @@ mod tests {
         format!("# Coder\n\n## Learnings\n\n{}\n", blocks.join("\n\n"))
     }
 
-    /// A thread whose Coder was given these learnings, with a look back.
-    fn thread(threads: &Path, number: u32, prompt: &str, well: Option<&str>) {
-        let id: ThreadId = format!("C1/17000000{number:02}.000100").parse().unwrap();
-        let dir = ThreadDir::new(threads, &id);
-        let log = |role: Role, record: Record| {
-            let path = dir.conversation(role);
-            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            let mut journal = butler_journal::Journal::open(&path, butler_protocol::Epoch(1))
-                .unwrap()
-                .0;
-            journal.append(record, 0).unwrap();
+    /// What a thread says whose Coder was given these learnings, with a look back.
+    fn thread(prompt: &str, well: Option<&str>) -> Option<ThreadUse> {
+        let prompt = Record::Prompt {
+            text: prompt.to_owned(),
+            tools: Vec::new(),
         };
-        log(
-            Role::Coder,
-            Record::Prompt {
-                text: prompt.to_owned(),
-                tools: Vec::new(),
-            },
-        );
-        let Some(well) = well else { return };
-        log(
-            Role::Lead,
-            Record::Assistant {
-                turn: 1,
-                text: None,
-                calls: vec![ToolCall {
-                    id: CallId::new("c1"),
-                    name: "ProposeMerge".into(),
-                    arguments: json!({"well": [well]}),
-                    problem: None,
-                }],
-                reasoning: None,
-                model: "m".into(),
-                usage: TokenUsage::default(),
-            },
-        );
+        let look_back = well.map(|well| Record::Assistant {
+            turn: 1,
+            text: None,
+            calls: vec![ToolCall {
+                id: CallId::new("c1"),
+                name: "ProposeMerge".into(),
+                arguments: json!({"well": [well]}),
+                problem: None,
+            }],
+            reasoning: None,
+            model: "m".into(),
+            usage: TokenUsage::default(),
+        });
+        used(std::iter::once(prompt).chain(look_back))
     }
 
     #[tokio::test(flavor = "multi_thread")]
@@ -216,18 +199,23 @@ mod tests {
             std::fs::write(path, text).unwrap();
         }
         git(scratch.root(), &["add", "--all"]);
-        let threads = tempfile::tempdir().unwrap();
-        for number in 0..10 {
+        let threads = (0..10).filter_map(|number| {
             let well = if number == 5 {
                 "\"helpful\" saved a round"
             } else {
                 "short"
             };
-            thread(threads.path(), number, &coder, Some(well));
-        }
-        // Nobody looked back, so nothing is known about what helped.
-        thread(threads.path(), 20, &coder, None);
-        let found = proposals(scratch.root(), threads.path()).await;
+            thread(&coder, Some(well))
+        });
+        assert_eq!(
+            thread(&coder, None),
+            None,
+            "nobody looked back, so nothing is known about what helped"
+        );
+        let tracked = tracked(scratch.root()).await;
+        let against =
+            |uses: &[ThreadUse]| speaks_against(scratch.root(), &tracked, &idle_threads(uses));
+        let found = against(&threads.collect::<Vec<_>>());
         let short: Vec<_> = found
             .iter()
             .map(|one| match &one.change {
@@ -242,10 +230,9 @@ mod tests {
                 ("coder.md", "Idle", Fate::Archive),
             ]
         );
-        let nine = tempfile::tempdir().unwrap();
-        for number in 0..9 {
-            thread(nine.path(), number, &coder, Some("short"));
-        }
-        assert_eq!(proposals(scratch.root(), nine.path()).await.len(), 1);
+        let nine: Vec<ThreadUse> = (0..9)
+            .filter_map(|_| thread(&coder, Some("short")))
+            .collect();
+        assert_eq!(against(&nine).len(), 1);
     }
 }

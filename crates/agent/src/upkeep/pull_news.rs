@@ -1,12 +1,12 @@
 //! Tells the hub how a pull request stands, so that the page can show its diff.
 //! Nothing depends on it: what cannot be told is logged, and the work goes on.
 
-use butler_protocol::{CommitSha, PullNews, PullStatus};
+use butler_protocol::{CommitSha, MergeSubject, PullNews, PullStatus};
 use butler_repo::{DiffOf, PullRequest, Worktree};
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
-use crate::{thread::context::ThreadContext, tools::MergeSubject};
+use crate::thread::context::ThreadContext;
 
 /// The Coder handed it over at this head.
 pub async fn opened(

@@ -287,7 +287,7 @@ impl Pm {
     async fn propose(&self, thread: &ThreadId, plan: &Plan) {
         let request = request(thread);
         let body = CardBody {
-            subject: Subject::of(plan),
+            subject: Subject::Plan(Box::new(plan.clone())),
             remarks: Vec::new(),
             people: Vec::new(),
             allowed: Vec::new(),

@@ -101,7 +101,7 @@ async fn what_a_lying_team_claims_reaches_the_merge_card_as_claims_only() {
         let records = thread["records"].as_array().into_iter().flatten();
         let records = records.map(|line| line["entry"]["record"].clone());
         let mut asked = records.filter(|record| record["t"] == "decision_asked");
-        asked.find(|record| record["kind"] == "merge")
+        asked.find(|record| record["subject"]["merge"].is_object())
     };
     let thread = team
         .until(&root, "the card in the log", |thread| {

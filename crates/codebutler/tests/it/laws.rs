@@ -290,6 +290,38 @@ fn exports(lib: &str) -> Vec<String> {
     names
 }
 
+/// A role knows of the others what the hub tells it: the code that opens logs opens
+/// those of its own role, and stands in six files.
+#[test]
+fn no_agent_opens_the_log_of_another() {
+    let opens = [".conversation(", "last_entries(", "Journal::open("];
+    let sources = all_sources();
+    let agent = sources
+        .iter()
+        .filter(|(path, _)| path.starts_with("crates/agent/src/"))
+        .map(|(path, text)| (path, code(&product(text))));
+    let found: BTreeSet<&str> = agent
+        .filter(|(_, text)| {
+            let imports = text
+                .lines()
+                .filter(|line| line.starts_with("use butler_journal"));
+            let read = [" read,", "::read;", " read}"];
+            let mut imports = imports.filter(|line| read.iter().any(|word| line.contains(word)));
+            imports.next().is_some() || opens.iter().any(|open| text.contains(open))
+        })
+        .map(|(path, _)| path.trim_start_matches("crates/agent/src/"))
+        .collect();
+    let own = [
+        "exec/driver.rs",
+        "exec/session.rs",
+        "listen/process.rs",
+        "listen/work_key.rs",
+        "tell/thread_logs.rs",
+        "thread/worker.rs",
+    ];
+    assert_eq!(found, BTreeSet::from(own));
+}
+
 #[test]
 fn every_export_has_a_user_outside_its_crate() {
     let mut sources = all_sources();

@@ -185,7 +185,12 @@ impl Teller {
                 return self.result(at, role, &call, outcome);
             }
             Record::Settled { cost, .. } => return self.pay(role, cost),
-            Record::DecisionAsked { request, kind, .. } => What::Asked { request, kind },
+            Record::DecisionAsked {
+                request, subject, ..
+            } => What::Asked {
+                request,
+                kind: subject.kind(),
+            },
             Record::DecisionUsed {
                 request,
                 choice,
@@ -197,13 +202,18 @@ impl Teller {
             },
             Record::Checked { receipt } => What::Checked { receipt },
             Record::Parked { waiting } => What::Parked { waiting },
-            Record::Model { model, reason } => What::Model { model, reason },
+            Record::Model { model, reason, .. } => What::Model { model, reason },
             Record::Summary { text, .. } => What::Summary { text },
             Record::Note { text } => What::Note { text },
             // The end of the work it stopped says so.
             Record::User { .. }
             | Record::Reserved { .. }
             | Record::Posted { .. }
+            | Record::Withdrawn { .. }
+            | Record::MergeRefused { .. }
+            | Record::MergeSettled { .. }
+            | Record::Queued { .. }
+            | Record::Dequeued
             | Record::Stopped { .. } => return,
         };
         self.add(at, role, what);

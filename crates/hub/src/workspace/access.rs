@@ -1,8 +1,9 @@
 //! Who may decide. The same rule for every kind of card and every way to answer
 //! one: button, thumb, words, page, script. Who may not is told so.
 
-use butler_protocol::{CardBody, DecisionKind, DecisionRequest, Role, ThreadId, UserId};
+use butler_protocol::{DecisionKind, DecisionRequest, Role, ThreadId, UserId};
 use rusqlite::{OptionalExtension, params};
+use serde::Deserialize;
 
 use super::{
     decide::Rules,
@@ -52,7 +53,13 @@ fn allowed(db: &Db, repo: &str, asked: &DecisionRequest) -> Result<Vec<UserId>, 
         return Ok(Vec::new());
     };
     let bytes = agent_api::body(db, repo, &body)?;
-    Ok(serde_json::from_slice::<CardBody>(&bytes)?.allowed)
+    // Cards of earlier releases hold their subject in another form.
+    #[derive(Deserialize)]
+    struct Listened {
+        #[serde(default)]
+        allowed: Vec<UserId>,
+    }
+    Ok(serde_json::from_slice::<Listened>(&bytes)?.allowed)
 }
 
 /// What a person is told whose click, thumb or word did not count; nothing when

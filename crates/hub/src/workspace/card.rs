@@ -13,7 +13,7 @@ use butler_protocol::{
     ActionId, CardBody, CardTag, Choice, DecisionKind, RequestId, UserId, Voice,
 };
 use butler_slack::{mrkdwn, rich};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use sheet::Part;
 use verbatim::verbatim;
 
@@ -46,12 +46,14 @@ pub(crate) struct Drawn {
     pub(crate) attached: Option<(String, String)>,
 }
 
-/// Reads the body of a card and checks that it is what the tag says.
+/// Reads the body of a card and checks that it is what the tag says. What is hashed
+/// here is what was read, and that is drawn: a field that we do not know, or one that
+/// is given twice, makes another hash.
 pub(crate) fn read(tag: &CardTag, bytes: &[u8]) -> Result<CardBody, Trouble> {
     let Ok(body) = serde_json::from_slice::<CardBody>(bytes) else {
         return refuse("invalid_card");
     };
-    if body.subject.sha256() != tag.sha256 {
+    if body.subject.kind() != tag.kind || body.subject.sha256() != tag.sha256 {
         return refuse("subject_mismatch");
     }
     Ok(body)
@@ -60,9 +62,9 @@ pub(crate) fn read(tag: &CardTag, bytes: &[u8]) -> Result<CardBody, Trouble> {
 /// Draws the card that waits for a person. A subject that the redactor would
 /// change is refused: a person would decide about something else than they read.
 pub(crate) fn draw(redactor: &Redactor, tag: &CardTag, body: &CardBody) -> Result<Drawn, Trouble> {
-    let subject = canonical(body.subject.as_str())?;
-    let title = layout::title(tag.kind, &subject);
-    let whole = [layout::parts(tag.kind, &subject), remarks(body)].concat();
+    let subject = &body.subject;
+    let title = layout::title(subject);
+    let whole = [layout::parts(subject), remarks(body)].concat();
     let (parts, attached) = fitting(whole, &format!("card-{}.txt", tag.request));
     let elements: Vec<Value> = parts.iter().flat_map(Part::elements).collect();
     let mut blocks = vec![
@@ -82,7 +84,7 @@ pub(crate) fn draw(redactor: &Redactor, tag: &CardTag, body: &CardBody) -> Resul
         .collect();
     let text = format!(
         "{}\n{} ({})",
-        headline(tag.kind, title, &subject),
+        headline(title, layout::name(subject)),
         choices.join(" · "),
         tag.request
     );
@@ -148,15 +150,6 @@ pub(crate) fn carries(message: &Value, request: &RequestId) -> bool {
         .any(|block| block["block_id"] == id.as_str())
 }
 
-/// The subject as an object. Its text must be the only text of that object: with
-/// a field given twice, say, one would be shown and the other taken.
-fn canonical(text: &str) -> Result<Map<String, Value>, Trouble> {
-    match serde_json::from_str::<Map<String, Value>>(text) {
-        Ok(map) if serde_json::to_string(&map)? == text => Ok(map),
-        _ => refuse("subject_not_canonical"),
-    }
-}
-
 fn remarks(body: &CardBody) -> Vec<Part> {
     let remarks = body.remarks.iter();
     remarks
@@ -205,12 +198,7 @@ fn fitting(mut parts: Vec<Part>, name: &str) -> (Vec<Part>, Option<(String, Stri
 }
 
 /// The title, and of what when the subject has one.
-fn headline(kind: DecisionKind, title: &str, subject: &Map<String, Value>) -> String {
-    let named = matches!(kind, DecisionKind::Plan | DecisionKind::Merge);
-    let name = subject
-        .get("title")
-        .and_then(Value::as_str)
-        .filter(|_| named);
+fn headline(title: &str, name: Option<&str>) -> String {
     let Some(name) = name.map(|name| verbatim(name).replace('\n', " ")) else {
         return title.to_owned();
     };

@@ -61,14 +61,7 @@ async fn seed(world: &World) -> MessageTs {
         post.username = Some("codebutler.pm".into());
         let plan = subject(DecisionKind::Plan, &format!("Plan at {size}"));
         let id = format!("plan{size}");
-        card(
-            &world.control(Role::Pm),
-            &mut post,
-            &id,
-            DecisionKind::Plan,
-            &plan,
-        )
-        .await;
+        card(&world.control(Role::Pm), &mut post, &id, &plan).await;
         pm.post(&post).await.unwrap();
     }
     root

@@ -1,11 +1,11 @@
 //! Budgets, bodies and records.
 
 use butler_protocol::{
-    BodyRef, Entry, HandOverKind, HandOverTag, Record, RecordBatch, Reservation, ReserveAnswer,
-    ReserveId, Role, Settlement, Sha256Hex, StampKind, TokenUsage, Usd,
+    BodyRef, Choice, DecisionKind, Entry, HandOverKind, HandOverTag, Record, RecordBatch,
+    Reservation, ReserveAnswer, ReserveId, Role, Settlement, Sha256Hex, StampKind, TokenUsage, Usd,
 };
 
-use crate::world::{World, secret, take};
+use crate::world::{World, card, secret, subject, take};
 
 #[tokio::test]
 async fn money_is_set_aside_once_and_survives_the_hub() {
@@ -136,4 +136,74 @@ async fn records_are_kept_once_in_order_and_without_secrets() {
     assert_eq!(texts.len(), 3);
     assert_eq!((texts[0], texts[2]), ("a", "c"));
     assert!(!view.to_string().contains(&secret()));
+}
+
+/// What a role knows of another comes from here.
+#[tokio::test]
+async fn roles_read_each_others_logs_and_every_plan_has_a_summary() {
+    let world = World::start().await;
+    let root = world.say("hi", None).await;
+    let thread = world.thread(&root);
+    let entry = |seq, record| Entry {
+        seq,
+        epoch: 1,
+        at_ms: 7,
+        record,
+    };
+    let started = Record::ActivationStarted { activation: 1 };
+    let note = Record::Note { text: "n".into() };
+    let batch = RecordBatch {
+        thread: thread.clone(),
+        entries: vec![entry(1, started.clone()), entry(2, note)],
+    };
+    world.control(Role::Pm).records(&batch).await.unwrap();
+    let coder = world.control(Role::Coder);
+    let all = coder.logs(&thread, &[]).await.unwrap();
+    assert_eq!(all.len(), 2);
+    assert!(all.iter().all(|line| line.role == Role::Pm));
+    let some = coder.logs(&thread, &["activation_started"]).await.unwrap();
+    let [line] = &some[..] else {
+        panic!("{some:?}")
+    };
+    assert_eq!(line.entry.record, started);
+    let foreign = "C0FOREIGN/1700000000.000100".parse().unwrap();
+    assert!(coder.logs(&foreign, &[]).await.is_err());
+
+    assert_eq!(coder.plans().await.unwrap(), []);
+    let ask = async |id: &str, kind| {
+        let mut post = world.post("", Some(&root), id);
+        let about = subject(kind, "a flag");
+        card(&world.control(Role::Pm), &mut post, id, &about).await;
+        world.web(Role::Pm).post(&post).await.unwrap().ts
+    };
+    let press = async |ts, action: &str| {
+        let click = serde_json::json!({"channel": world.channel(), "ts": ts, "action_id": action});
+        let (status, answer) = world.person(&world.ana, "v1/actions", &click).await;
+        assert_eq!(status, 200, "{answer}");
+    };
+    let plan = ask("plan01", DecisionKind::Plan).await;
+    let [open] = &coder.plans().await.unwrap()[..] else {
+        panic!("one plan")
+    };
+    assert_eq!(
+        (open.choice, open.merged, &open.thread),
+        (None, false, &thread)
+    );
+    assert_eq!(open.plan.title, "a flag");
+    press(plan, "cb:plan01:approve").await;
+    let merge = ask("merge1", DecisionKind::Merge).await;
+    press(merge, "cb:merge1:merge").await;
+    let reservation = Reservation {
+        id: ReserveId::new("a"),
+        thread: thread.clone(),
+        person: None,
+        amount: Usd::from_cents(60),
+    };
+    coder.reserve(&reservation).await.unwrap();
+    let [closed] = &coder.plans().await.unwrap()[..] else {
+        panic!("one plan")
+    };
+    assert_eq!(closed.choice, Some(Choice::Approve));
+    assert!(closed.merged);
+    assert_eq!(closed.cost, Usd::from_cents(60));
 }

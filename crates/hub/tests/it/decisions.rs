@@ -1,9 +1,7 @@
 //! Cards and what people decide about them.
 
 use butler_hub::Tokens;
-use butler_protocol::{
-    Choice, DecisionKind, MessageTs, RequestId, Role, Sha256Hex, StampKind, Subject,
-};
+use butler_protocol::{Choice, DecisionKind, MessageTs, RequestId, Role, Sha256Hex, StampKind};
 use butler_slack::{EnvelopeKind, Posted};
 use serde_json::{Value, json};
 
@@ -22,7 +20,7 @@ async fn try_ask(
 ) -> Result<Posted, butler_slack::SlackError> {
     let mut post = world.post("", Some(root), &format!("card {id}"));
     let control = world.control(Role::Pm);
-    card(&control, &mut post, id, kind, &subject(kind, body)).await;
+    card(&control, &mut post, id, &subject(kind, body)).await;
     world.web(Role::Pm).post(&post).await
 }
 
@@ -82,7 +80,7 @@ async fn a_click_becomes_a_record_and_every_role_is_told() {
         (decided.choice, decided.person),
         (Choice::Approve, world.ana.user.clone())
     );
-    let shown = Subject::of(&subject(DecisionKind::Plan, "1. do it"));
+    let shown = subject(DecisionKind::Plan, "1. do it");
     assert_eq!(decided.sha256, shown.sha256());
 
     let (status, answer) = world
@@ -173,15 +171,7 @@ async fn who_may(approver: bool, kind: DecisionKind, choice: Choice, name: &str)
         let mut post = world.post("", Some(&root), &id);
         let allowed = [world.ana.user.clone()];
         let about = subject(kind, &id);
-        card_for(
-            &allowed,
-            &world.control(Role::Pm),
-            &mut post,
-            &id,
-            kind,
-            &about,
-        )
-        .await;
+        card_for(&allowed, &world.control(Role::Pm), &mut post, &id, &about).await;
         let posted = world.web(Role::Pm).post(&post).await.unwrap();
         // A thumb and words first: they decide as little as the button does.
         let thumb = json!({"channel": world.channel(), "ts": posted.ts, "name": "+1"});
@@ -235,7 +225,7 @@ async fn an_agent_neither_draws_a_card_nor_changes_one() {
     let about = subject(DecisionKind::Command, "rm -r x");
     let fresh = async |id: &str| {
         let mut post = world.post("", Some(&root), id);
-        card(&control, &mut post, id, DecisionKind::Command, &about).await;
+        card(&control, &mut post, id, &about).await;
         post
     };
     let mut said = fresh("cmd001").await;
@@ -421,7 +411,7 @@ async fn a_request_is_bound_to_one_card() {
     let mut post = world.post("", Some(&root), "another key");
     let other = subject(DecisionKind::Plan, "b");
     let control = world.control(Role::Coder);
-    card(&control, &mut post, "plan01", DecisionKind::Plan, &other).await;
+    card(&control, &mut post, "plan01", &other).await;
     let refused = world.web(Role::Coder).post(&post).await.unwrap_err();
     assert_eq!(refused.code(), Some("request_taken"));
 }

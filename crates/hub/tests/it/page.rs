@@ -150,14 +150,7 @@ async fn a_person_logs_in_once_says_something_and_presses_a_button() {
     let mut post = world.post("", Some(&root), "card");
     post.username = Some("codebutler.pm".into());
     let plan = subject(DecisionKind::Plan, "The plan");
-    card(
-        &world.control(Role::Pm),
-        &mut post,
-        "plan01",
-        DecisionKind::Plan,
-        &plan,
-    )
-    .await;
+    card(&world.control(Role::Pm), &mut post, "plan01", &plan).await;
     let posted = world.web(Role::Pm).post(&post).await.unwrap();
     let thread = format!("c/{channel}/{root}");
     let shown = browser.get(&thread).await;

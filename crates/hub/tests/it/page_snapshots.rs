@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 
-use butler_protocol::{DecisionKind, MessageTs, PullStatus, Role};
+use butler_protocol::{MessageTs, PullStatus, Role};
 use reqwest::StatusCode;
 use serde_json::json;
 
@@ -87,12 +87,13 @@ async fn story(world: &World) -> (MessageTs, MessageTs) {
         .await;
     let mut plan = world.post("", Some(&root), "plan");
     plan.username = Some("codebutler.pm".into());
-    let subject = json!({"title": "Add --json", "summary": "The list as JSON.",
+    let subject = json!({"plan": {"title": "Add --json", "summary": "The list as JSON.",
         "steps": [{"text": "print an array", "place": "src/list.rs:7"}], "criteria": ["valid JSON"],
         "files": ["src/list.rs"], "rejected": [], "complexity": "simple",
-        "estimate": [160_000_000i64, 160_000_000i64]});
+        "estimate": [160_000_000i64, 160_000_000i64]}});
+    let subject = serde_json::from_value(subject).unwrap();
     let control = world.control(Role::Pm);
-    card(&control, &mut plan, "plan01", DecisionKind::Plan, &subject).await;
+    card(&control, &mut plan, "plan01", &subject).await;
     world.web(Role::Pm).post(&plan).await.unwrap();
     world.say("approve plan01", Some(&root)).await;
     record(world, &root, Role::Coder, shell_call("2 passed")).await;
@@ -104,18 +105,12 @@ async fn story(world: &World) -> (MessageTs, MessageTs) {
     world.web(Role::Coder).post(&done).await.unwrap();
     let mut merge = world.post("", Some(&root), "merge");
     merge.username = Some("codebutler.lead".into());
-    let subject = json!({"pr": 7, "head": "0123456789abcdef0123456789abcdef01234567",
+    let subject = json!({"merge": {"pr": 7, "head": "0123456789abcdef0123456789abcdef01234567",
         "tree": "89abcdef0123456789abcdef0123456789abcdef", "title": "Add --json",
-        "description": "As asked.", "evidence": ["checks green on this tree"], "writer": "lead"});
+        "description": "As asked.", "evidence": ["checks green on this tree"], "writer": "lead"}});
+    let subject = serde_json::from_value(subject).unwrap();
     let control = world.control(Role::Lead);
-    card(
-        &control,
-        &mut merge,
-        "merge1",
-        DecisionKind::Merge,
-        &subject,
-    )
-    .await;
+    card(&control, &mut merge, "merge1", &subject).await;
     let card = world.web(Role::Lead).post(&merge).await.unwrap();
     (root, card.ts)
 }

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use butler_hub::{HubError, Pace};
-use butler_protocol::{Choice, DecisionKind, RequestId, Role, StampKind, UserId};
+use butler_protocol::{Choice, DecisionKind, RequestId, Role, StampKind, Subject, UserId};
 use butler_slack::EnvelopeKind;
 use butler_testkit::{Disconnect, Limits, SlackStandIn};
 use serde_json::{Value, json};
@@ -119,18 +119,12 @@ async fn edits_deletions_reactions_and_strangers() {
 }
 
 pub(crate) async fn ask(world: &SlackWorld, root: &str, id: &str, kind: DecisionKind) -> String {
-    ask_about(world, root, id, kind, &subject(kind, "the subject")).await
+    ask_about(world, root, id, &subject(kind, "the subject")).await
 }
 
-async fn ask_about(
-    world: &SlackWorld,
-    root: &str,
-    id: &str,
-    kind: DecisionKind,
-    about: &Value,
-) -> String {
+async fn ask_about(world: &SlackWorld, root: &str, id: &str, about: &Subject) -> String {
     let mut post = world.post(Role::Pm, "", Some(root), &format!("card {id}"));
-    card(&world.control(Role::Pm), &mut post, id, kind, about).await;
+    card(&world.control(Role::Pm), &mut post, id, about).await;
     let posted = world.web(Role::Pm).post(&post).await.unwrap();
     posted.ts.as_str().to_owned()
 }
@@ -201,7 +195,7 @@ async fn a_card_that_is_too_long_for_slack_stands_below_its_whole_text() {
     let root = world.say("clean up", None);
     let command = format!("true {}\nrm -rf ~", "x".repeat(200_000));
     let about = subject(DecisionKind::Command, &command);
-    let card = ask_about(&world, &root, "cmd001", DecisionKind::Command, &about).await;
+    let card = ask_about(&world, &root, "cmd001", &about).await;
     let shared = world
         .in_slack("")
         .into_iter()

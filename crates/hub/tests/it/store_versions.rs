@@ -77,7 +77,7 @@ async fn live_in(world: &World) {
     let control = world.control(Role::Pm);
     let mut post = world.post("", Some(&root), "card plan01");
     let plan = subject(DecisionKind::Plan, "1. do it");
-    card(&control, &mut post, "plan01", DecisionKind::Plan, &plan).await;
+    card(&control, &mut post, "plan01", &plan).await;
     let asked = pm.post(&post).await.unwrap();
     let press =
         json!({"channel": world.channel(), "ts": asked.ts, "action_id": "cb:plan01:approve"});

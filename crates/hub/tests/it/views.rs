@@ -227,14 +227,7 @@ async fn a_pull_request_has_its_diff_and_its_merge_button() {
     coder.pull(&open).await.unwrap();
     let mut post = world.post("", Some(&root), "card");
     let merge = subject(DecisionKind::Merge, "it");
-    card(
-        &world.control(Role::Lead),
-        &mut post,
-        "merge1",
-        DecisionKind::Merge,
-        &merge,
-    )
-    .await;
+    card(&world.control(Role::Lead), &mut post, "merge1", &merge).await;
     world.web(Role::Lead).post(&post).await.unwrap();
     let shown = browser.get(&page).await;
     assert!(

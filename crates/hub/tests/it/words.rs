@@ -9,7 +9,7 @@ use crate::world::{World, card, subject, take, text_of};
 async fn ask(world: &World, root: &MessageTs, id: &str, kind: DecisionKind) {
     let mut post = world.post("", Some(root), &format!("card {id}"));
     let about = subject(kind, "body");
-    card(&world.control(Role::Pm), &mut post, id, kind, &about).await;
+    card(&world.control(Role::Pm), &mut post, id, &about).await;
     world.web(Role::Pm).post(&post).await.unwrap();
 }
 

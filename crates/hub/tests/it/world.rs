@@ -172,14 +172,8 @@ impl World {
 
 /// Makes a post a card about this subject, in both steps: the hub gets the
 /// subject first, and draws the card from it.
-pub(crate) async fn card(
-    control: &Control,
-    post: &mut Post,
-    id: &str,
-    kind: DecisionKind,
-    subject: &Value,
-) {
-    card_for(&[], control, post, id, kind, subject).await;
+pub(crate) async fn card(control: &Control, post: &mut Post, id: &str, subject: &Subject) {
+    card_for(&[], control, post, id, subject).await;
 }
 
 /// The same of a team that listens to these people only.
@@ -188,10 +182,8 @@ pub(crate) async fn card_for(
     control: &Control,
     post: &mut Post,
     id: &str,
-    kind: DecisionKind,
-    subject: &Value,
+    subject: &Subject,
 ) {
-    let subject = Subject::of(subject);
     let body = CardBody {
         subject: subject.clone(),
         remarks: Vec::new(),
@@ -202,25 +194,27 @@ pub(crate) async fn card_for(
     post.text.clear();
     post.tag.card = Some(CardTag {
         request: RequestId::new(id),
-        kind,
+        kind: subject.kind(),
         sha256: subject.sha256(),
         body: Some(control.put_body(&bytes).await.unwrap()),
     });
 }
 
 /// What a card of this kind may be about.
-pub(crate) fn subject(kind: DecisionKind, words: &str) -> Value {
-    match kind {
-        DecisionKind::Plan => json!({"title": words, "summary": "s", "steps": [{"text": "do it"}],
-            "criteria": [], "files": [], "rejected": [], "complexity": "simple"}),
-        DecisionKind::Command => json!({"arguments": {"command": words}, "network": false,
-            "role": "coder", "root": "/r", "scripts": [], "thread": "t", "tool": "Bash"}),
-        DecisionKind::Learning => json!({"file": "coder.md", "change": {"is": "passage",
-            "old": "", "new": words, "why": "w"}}),
-        DecisionKind::Merge => json!({"pr": 7, "head": "a", "tree": "b", "title": words,
-            "description": "d"}),
-        DecisionKind::Cap => json!({"budget": words, "cap": 1, "used": 1}),
-    }
+pub(crate) fn subject(kind: DecisionKind, words: &str) -> Subject {
+    let subject = match kind {
+        DecisionKind::Plan => json!({"plan": {"title": words, "summary": "s",
+            "steps": [{"text": "do it"}], "criteria": [], "complexity": "simple"}}),
+        DecisionKind::Command => json!({"command": {"arguments": {"command": words},
+            "network": false, "role": "coder", "root": "/r", "scripts": [], "tool": "Bash",
+            "thread": {"channel": "C1", "root": "1700000000.000100"}}}),
+        DecisionKind::Learning => json!({"learning": {"file": "coder.md", "change":
+            {"is": "passage", "old": "", "new": words, "why": "w"}}}),
+        DecisionKind::Merge => json!({"merge": {"pr": 7, "head": "a", "tree": "b",
+            "title": words, "description": "d", "writer": "lead"}}),
+        DecisionKind::Cap => json!({"cap": {"budget": words, "cap": 1, "used": 1}}),
+    };
+    serde_json::from_value(subject).unwrap()
 }
 
 pub(crate) fn client() -> reqwest::Client {

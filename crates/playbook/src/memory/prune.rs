@@ -4,8 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use butler_protocol::Confidence;
-use serde::{Deserialize, Serialize};
+use butler_protocol::{Confidence, Fate};
 
 use crate::{Entry, Learning, Memory, MemoryError, markdown::outline::sections};
 
@@ -31,16 +30,6 @@ pub struct Pruning {
     pub reason: String,
     /// Where to.
     pub fate: Fate,
-}
-
-/// What becomes of a learning that should go.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Fate {
-    /// Out of the prompt, kept in the file: it may be true again.
-    Archive,
-    /// Out of the file: it is wrong, or said elsewhere.
-    Remove,
 }
 
 /// The titles of the learnings that a prompt gave whole, as a thread's log keeps

@@ -3,38 +3,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Sha256Hex, UserId};
-
-/// Exactly what would happen, as compact JSON. Its hash is what a person
-/// decides about, and every field of it is on the card.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct Subject(String);
-
-impl Subject {
-    /// Of a plan, a call, a merge: whatever is an object as JSON.
-    #[must_use]
-    pub fn of(what: &impl Serialize) -> Self {
-        Self(serde_json::to_string(what).unwrap_or_default())
-    }
-
-    /// The text that is hashed.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-
-    /// What a decision is bound to.
-    #[must_use]
-    pub fn sha256(&self) -> Sha256Hex {
-        Sha256Hex::of(&self.0)
-    }
-}
+use crate::{Subject, UserId};
 
 /// The body of a card, kept by the hub under its own hash.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CardBody {
-    /// What is decided about.
+    /// What is decided about. Its hash is what a person decides, and every field of
+    /// it is on the card.
     pub subject: Subject,
     /// What people should know about it, below it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -19,7 +19,9 @@ use std::{
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use super::Block;
+use butler_protocol::MergeBlock;
+
+use super::block;
 use crate::{
     Error, Output, Result, Settings,
     git::{Ask, Ended, Input, run},
@@ -103,8 +105,10 @@ impl Answer {
     /// The answer as an error, in GitHub's words.
     pub(crate) fn refusal(&self) -> Error {
         let said = self.said();
-        match Block::in_words(self.status, &said) {
-            block @ (Block::RateLimited | Block::LoggedOut) => self.blocked(block, String::new()),
+        match block::in_words(self.status, &said) {
+            block @ (MergeBlock::RateLimited | MergeBlock::LoggedOut) => {
+                self.blocked(block, String::new())
+            }
             _ => Error::Refused {
                 name: self.command.clone(),
                 reason: format!("{said} (HTTP {})", self.status),
@@ -114,15 +118,15 @@ impl Answer {
 
     /// The same for a merge: every no of it has a name.
     pub(crate) fn no_merge(&self, number: String) -> Error {
-        self.blocked(Block::in_words(self.status, &self.said()), number)
+        self.blocked(block::in_words(self.status, &self.said()), number)
     }
 
-    fn blocked(&self, block: Block, number: String) -> Error {
+    fn blocked(&self, block: MergeBlock, number: String) -> Error {
         Error::Blocked {
             number,
             block,
             said: self.said(),
-            wait: (block == Block::RateLimited)
+            wait: (block == MergeBlock::RateLimited)
                 .then(|| self.pause())
                 .flatten(),
         }
@@ -235,7 +239,7 @@ fn known(error: Error) -> Error {
     match error {
         Error::Failed { stderr, .. } if stderr.contains("gh auth login") => Error::Blocked {
             number: String::new(),
-            block: Block::LoggedOut,
+            block: MergeBlock::LoggedOut,
             said: "gh is not logged in".to_owned(),
             wait: None,
         },

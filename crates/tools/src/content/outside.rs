@@ -14,10 +14,3 @@ pub fn fenced(call: &CallId, origin: &str, text: &str) -> String {
         origin.replace(['"', '<', '>', '\n'], " ")
     )
 }
-
-/// Whether results of this tool carry text from outside the team: the driver
-/// marks the activation as tainted.
-#[must_use]
-pub fn taints(tool: &str) -> bool {
-    matches!(tool, "WebFetch" | "GHIssue" | "GHStatus")
-}

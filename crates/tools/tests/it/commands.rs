@@ -251,14 +251,18 @@ fn a_destructive_command_asks_and_names_the_scripts_it_runs() {
     };
     let first = asked(&fixture);
     assert!(
-        first.subject.to_string().contains("scripts/deploy.sh"),
-        "{}",
+        first
+            .subject
+            .scripts
+            .iter()
+            .any(|one| one.path.contains("scripts/deploy.sh")),
+        "{:?}",
         first.subject
     );
     fixture.write("scripts/deploy.sh", "echo two\n");
     assert_ne!(
-        asked(&fixture).sha256,
-        first.sha256,
+        asked(&fixture).subject.sha256(),
+        first.subject.sha256(),
         "another script is another question"
     );
 }
@@ -355,7 +359,7 @@ async fn an_approval_is_void_when_a_file_changed_since() {
     fixture.write("build/out", "ignored\n");
     let call = call("Bash", json!({"command": "sudo bash scripts/*.sh"}));
     let hash = || match fixture.judge(Role::Coder, &call) {
-        Judgement::Ask(question) => question.sha256,
+        Judgement::Ask(question) => question.subject.sha256(),
         other => panic!("{other:?}"),
     };
     let before = hash();

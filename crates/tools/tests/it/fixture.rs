@@ -148,7 +148,7 @@ impl Fixture {
             Judgement::Ask(question) => {
                 let click = Approval {
                     request: RequestId::new("abc123"),
-                    sha256: question.sha256,
+                    sha256: question.subject.sha256(),
                     thread: thread(),
                     person: UserId::new("you"),
                     clicked_at_ms: 0,

@@ -7,7 +7,7 @@ use butler_protocol::{
 use butler_turn::{Effect, Event, Mark};
 use serde_json::json;
 
-use crate::harness::{Harness, calls, to_run};
+use crate::harness::{Harness, calls, subject, to_run};
 
 pub(crate) fn decision(request: &RequestId, kind: DecisionKind, choice: Choice) -> Decision {
     Decision {
@@ -35,9 +35,9 @@ pub(crate) fn asking(kind: DecisionKind) -> (Harness, RequestId) {
     let run = to_run(&effects);
     harness.write(Record::DecisionAsked {
         request: request.clone(),
-        kind,
         sha256: Sha256Hex::of("x"),
-        subject: json!({}),
+        subject: subject(kind),
+        learnings: vec![],
     });
     let waiting = Waiting::Decision {
         request: request.clone(),
@@ -125,9 +125,9 @@ fn a_decision_on_a_card_of_an_activation_that_is_over_is_carried_out_too() {
     let mut harness = Harness::pm();
     harness.write(Record::DecisionAsked {
         request: request.clone(),
-        kind: DecisionKind::Merge,
         sha256: Sha256Hex::of("x"),
-        subject: json!({}),
+        subject: subject(DecisionKind::Merge),
+        learnings: vec![],
     });
     let effects = harness.on(Event::Decided(decision(
         &request,
@@ -146,9 +146,9 @@ fn two_cards_decided_at_once_are_carried_out_one_after_the_other() {
     let second = RequestId::new("def567");
     harness.write(Record::DecisionAsked {
         request: second.clone(),
-        kind: DecisionKind::Learning,
         sha256: Sha256Hex::of("y"),
-        subject: json!({}),
+        subject: subject(DecisionKind::Learning),
+        learnings: vec![],
     });
     harness.on(Event::Decided(decision(
         &first,
@@ -230,9 +230,9 @@ fn a_click_on_a_learning_costs_no_model_call() {
     let effects = harness.ana("go");
     harness.write(Record::DecisionAsked {
         request: learning.clone(),
-        kind: DecisionKind::Learning,
         sha256: Sha256Hex::of("x"),
-        subject: json!({}),
+        subject: subject(DecisionKind::Learning),
+        learnings: vec![],
     });
     let effects = harness.model(&effects, calls(&[("ProposeMerge", json!({}))]));
     let run = to_run(&effects);
@@ -277,9 +277,9 @@ fn clicked_early(kind: DecisionKind, choice: Choice) -> (Harness, RequestId, Vec
     assert_eq!(harness.on(Event::Decided(click)), []);
     harness.write(Record::DecisionAsked {
         request: request.clone(),
-        kind,
         sha256: Sha256Hex::of("x"),
-        subject: json!({}),
+        subject: subject(kind),
+        learnings: vec![],
     });
     let waiting = Waiting::Decision {
         request: request.clone(),

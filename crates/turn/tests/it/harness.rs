@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use butler_protocol::{
-    CallId, Ending, Entry, EventId, ModelMessage, ModelReply, Record, RepliedCall, Role, Speaker,
-    ThreadId, TokenUsage, ToolCall, ToolOutcome, ToolSpec, Usd, UserId,
+    CallId, DecisionKind, Ending, Entry, EventId, ModelMessage, ModelReply, Record, RepliedCall,
+    Role, Speaker, Subject, ThreadId, TokenUsage, ToolCall, ToolOutcome, ToolSpec, Usd, UserId,
 };
 use butler_turn::{
     Budget, Effect, Event, FailureKind, Heard, Limits, Machine, ModelCall, ModelFailure, Models,
@@ -265,4 +265,21 @@ pub(crate) fn post_text(effects: &[Effect]) -> Option<String> {
         Effect::Post(post) => Some(post.text.clone()),
         _ => None,
     })
+}
+
+/// What a card of this kind may be about.
+pub(crate) fn subject(kind: DecisionKind) -> Subject {
+    let subject = match kind {
+        DecisionKind::Plan => json!({"plan": {"title": "t", "summary": "s", "steps": [],
+            "criteria": [], "complexity": "simple"}}),
+        DecisionKind::Command => json!({"command": {"arguments": {"command": "ls"},
+            "network": false, "role": "coder", "root": "/r", "scripts": [], "tool": "Bash",
+            "thread": {"channel": "C1", "root": "1700000000.000100"}}}),
+        DecisionKind::Learning => json!({"learning": {"file": "coder.md", "change":
+            {"is": "passage", "old": "", "new": "n", "why": "w"}}}),
+        DecisionKind::Merge => json!({"merge": {"pr": 7, "head": "a", "tree": "b", "title": "t",
+            "description": "d", "writer": "lead"}}),
+        DecisionKind::Cap => json!({"cap": {"budget": "thread", "cap": 1, "used": 1}}),
+    };
+    serde_json::from_value(subject).unwrap()
 }

@@ -4,7 +4,7 @@ use butler_protocol::{
     ActivityState, BudgetRefusal, Ending, EventId, ModelMessage, Record, Role, Speaker, Then,
     ToolOutcome, Usd, Waiting,
 };
-use butler_turn::{Budget, Effect, Event, Mark, PEOPLE_SPOKE, PostKind};
+use butler_turn::{Budget, Effect, Event, Mark, PostKind};
 use serde_json::json;
 
 use crate::harness::{Harness, ana, call, calls, coder, heard, post_text, setup, text, to_run};
@@ -353,9 +353,9 @@ fn a_cap_decided_before_its_card_is_written_down_holds() {
         harness.on(Event::Decided(crate::decisions::cap(request, choice)));
         harness.write(Record::DecisionAsked {
             request: request.clone(),
-            kind: butler_protocol::DecisionKind::Cap,
             sha256: butler_protocol::Sha256Hex::of("x"),
-            subject: json!({}),
+            subject: crate::harness::subject(butler_protocol::DecisionKind::Cap),
+            learnings: vec![],
         });
         let request = request.clone();
         let mut effects = harness.on(Event::Asked { request });
@@ -443,7 +443,7 @@ fn a_persons_word_to_another_role_counts_too() {
     let effects = harness.posted(&effects);
     assert!(effects.contains(&Effect::Park(Waiting::Person)));
     let mut missed = heard(50, Speaker::Runtime, "- ana: go on, both of you");
-    missed.event = EventId::new(format!("{PEOPLE_SPOKE}1700000000.000050"));
+    missed.event = EventId::context("1700000000.000050".parse().ok().as_ref(), true);
     let effects = harness.on(Event::Heard(vec![missed]));
     harness.grant(&effects);
     let effects = harness.restart();

@@ -23,7 +23,7 @@ use super::{
 use crate::{
     AgentError,
     agent::{Agent, now_ms},
-    tell::thread_status::{self, ThreadStatus},
+    tell::thread_logs::{self, RoleLog},
     thread::tool_session,
 };
 
@@ -74,10 +74,10 @@ impl Job {
         .await?;
         let path = self.marker_path();
         let mut marker = Marker::of(&path, self.key(folder.needs()));
-        let statuses = thread_status::of_thread(&agent.threads(), &self.thread);
+        let logs = thread_logs::of_thread(agent, &self.thread).await?;
         match &marker.state {
             State::Done => return Ok(None),
-            State::Failed(why) if !self.worth_another_try(&marker, &statuses) => {
+            State::Failed(why) if !self.worth_another_try(&marker, &logs) => {
                 return Ok(Some(why.clone()));
             }
             State::Failed(_) | State::Running => {}
@@ -95,8 +95,8 @@ impl Job {
             }
             Outcome::Stopped => return Ok(Some(STOPPED.to_owned())),
         }
-        if !commands.is_empty() && !self.reuse(&folder, &statuses).await? {
-            let network = network(&folder, &statuses);
+        if !commands.is_empty() && !self.reuse(&folder, &logs).await? {
+            let network = network(&folder, &logs);
             if let Some(warning) = self.run(&folder, &mut marker, network).await? {
                 return Ok(Some(warning));
             }
@@ -111,15 +111,11 @@ impl Job {
     /// What is there already needs no network, so it serves every thread. When text
     /// from outside may have had a hand in this one's files, the default branch's
     /// are prepared in their own place first, where the network is open.
-    async fn reuse(
-        &self,
-        folder: &Folder<'_>,
-        statuses: &[ThreadStatus],
-    ) -> Result<bool, AgentError> {
+    async fn reuse(&self, folder: &Folder<'_>, logs: &[RoleLog]) -> Result<bool, AgentError> {
         if folder.reuse(Some(&self.thread)).await? {
             return Ok(true);
         }
-        if network(folder, statuses) == Network::Host {
+        if network(folder, logs) == Network::Host {
             return Ok(false);
         }
         let repo = &self.agent.repo;
@@ -172,8 +168,8 @@ impl Job {
     /// A failure is tried again when somebody speaks, by a new life of the role that
     /// met it, and after a while. Other commands, manifests and programs are another
     /// key.
-    fn worth_another_try(&self, marker: &Marker, statuses: &[ThreadStatus]) -> bool {
-        let spoke = statuses.iter().filter_map(|one| one.facts.person_spoke_ms);
+    fn worth_another_try(&self, marker: &Marker, logs: &[RoleLog]) -> bool {
+        let spoke = logs.iter().filter_map(|one| one.fold.seen.person_spoke_ms);
         let restarted = marker
             .tried
             .is_none_or(|(role, epoch)| role == self.agent.role() && epoch != self.agent.epoch.0);
@@ -285,8 +281,8 @@ const STOPPED: &str = "the worktree's preparation was stopped";
 
 /// Open for what the default branch holds, and for what this thread made of it
 /// unless text from outside may have had a hand in it (docs/decisions/0020).
-fn network(folder: &Folder<'_>, statuses: &[ThreadStatus]) -> Network {
-    let tainted = statuses.iter().any(|one| one.facts.taint.is_some());
+fn network(folder: &Folder<'_>, logs: &[RoleLog]) -> Network {
+    let tainted = logs.iter().any(|one| one.fold.outside.taint.is_some());
     if tainted && !folder.as_default() {
         Network::Loopback
     } else {

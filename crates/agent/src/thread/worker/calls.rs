@@ -5,23 +5,17 @@ use std::sync::Arc;
 
 use butler_policy::{Judgement, Question as Asking};
 use butler_protocol::{
-    BudgetRefusal, DecisionKind, Record, Remark, RequestId, Subject, Then, ToolCall, ToolOutcome,
-    Waiting,
+    BudgetRefusal, Record, Remark, RequestId, Subject, Then, ToolCall, ToolOutcome, Waiting,
 };
 use butler_tools::{batches, interrupted};
 use butler_turn::{Event, Interrupted};
-use serde_json::json;
 use tracing::{Instrument, info_span};
 
 use super::Worker;
 use crate::{
     AgentError,
     decide::cards::{self, NewCard},
-    tell::render,
-    thread::{
-        context::request_of,
-        effects::{self, Permitted},
-    },
+    thread::effects::{self, Permitted},
 };
 
 /// A call to run, or to recover.
@@ -183,12 +177,12 @@ impl Worker {
         call: &ToolCall,
         asking: Asking,
     ) -> Result<ToolOutcome, AgentError> {
-        let request = request_of(&call.id);
+        let request = RequestId::of(&call.id);
         let mut remarks = vec![
             Remark::runtime("Risk", asking.tier.as_str()),
             Remark::runtime("It asks because", &asking.reason),
         ];
-        if let Some(origin) = &self.context.facts().taint {
+        if let Some(origin) = &self.context.facts().outside.taint {
             remarks.push(Remark::runtime(
                 "Text from outside was read here",
                 origin.to_string(),
@@ -196,10 +190,9 @@ impl Worker {
         }
         let card = NewCard {
             request: request.clone(),
-            kind: DecisionKind::Command,
-            subject: Subject::of(&asking.subject),
+            subject: Subject::Command(Box::new(asking.subject)),
             remarks,
-            kept: json!({"command": render::asked_call(call), "tool": call.name}),
+            learnings: Vec::new(),
         };
         let record = match cards::post(&self.context, self.context.idem(&call.id), card).await {
             // Nobody is asked in a thread that was stopped.
@@ -207,8 +200,6 @@ impl Worker {
             posted => posted?,
         };
         self.write(vec![record]).await?;
-        // After a crash the click may be known before the card is.
-        self.close_cards();
         Ok(ToolOutcome::error(format!(
             "not run yet: {}. A person was asked (card {request}); you will be told.",
             asking.reason
@@ -225,13 +216,12 @@ impl Worker {
     ) -> Result<(), AgentError> {
         let card = NewCard {
             request: request.clone(),
-            kind: DecisionKind::Cap,
-            subject: Subject::of(&refusal),
+            subject: Subject::Cap(refusal),
             remarks: vec![Remark::runtime(
                 "Meanwhile",
                 "work pauses here; nothing is lost",
             )],
-            kept: json!({"cap": refusal}),
+            learnings: Vec::new(),
         };
         let idem = self.context.idem_for(&request, "cap");
         let record = match cards::post(&self.context, idem, card).await {

@@ -93,8 +93,8 @@ impl Worker {
                 Ok(slot) => self.turn_of = Some(slot),
             }
             // Told in an earlier life of this process.
-            if let Some(message) = self.context.facts().queued.take() {
-                self.start(queue::turn_came(context.clone(), reserve.clone(), message));
+            if let Some(message) = self.context.facts().queued.clone() {
+                self.start(queue::turn_came(context.clone(), message));
             }
         }
         let cancel = self.work.clone();
@@ -127,6 +127,7 @@ impl Worker {
             Some(Waiting::Reply { deadline_ms }) => Some(*deadline_ms),
             _ => None,
         };
+        self.patience_over = false;
         self.clear_tool_session().await;
         self.turn_of = None;
         self.arrived = None;

@@ -7,27 +7,27 @@ use butler_turn::{Event, Heard};
 use tracing::warn;
 
 use super::Worker;
-use crate::{agent::now_ms, decide::person_actions, thread::effects::Done};
+use crate::{agent::now_ms, decide::person_actions, tell::render, thread::effects::Done};
 
 impl Worker {
     /// Tells the model what was found, unless an answer of the same turn is
     /// still to come.
     pub(super) fn tell_findings(&mut self) {
-        if !self.context.facts().research.is_waiting() {
+        if self.patience_over || !self.context.facts().research.is_waiting() {
             self.tell_all();
         }
     }
 
     /// The deadline of a sleeping activation has passed.
     pub(super) fn out_of_patience(&mut self) {
-        self.context.facts().research.give_up();
+        self.patience_over = true;
         self.tell_all();
         self.feed(Event::Deadline { now_ms: now_ms() });
     }
 
     /// Whoever asked has answered: what was kept of it is put before people.
     pub(super) fn put_up_findings(&self) {
-        if !self.context.facts().found {
+        if !self.context.facts().research.found {
             return;
         }
         let (context, cancel) = (self.context.clone(), self.work.clone());
@@ -41,17 +41,18 @@ impl Worker {
     }
 
     fn tell_all(&mut self) {
-        let untold = self.context.facts().research.untold();
+        let facts = self.context.facts();
+        let untold = facts.research.untold();
         if untold.is_empty() {
             return;
         }
-        let heard = untold.into_iter().map(|(event, text)| Heard {
-            event,
+        let heard = untold.iter().map(|(event, found)| Heard {
+            event: event.clone(),
             ts: None,
             speaker: Speaker::Agent {
                 role: Role::Researcher,
             },
-            text,
+            text: render::briefing(found),
             images: Vec::new(),
         });
         self.feed(Event::Heard(heard.collect()));

@@ -1,6 +1,6 @@
 //! What a role has to know of its thread before it goes on.
 
-use butler_protocol::{MessageTs, Speaker};
+use butler_protocol::{EventId, MessageTs, Speaker};
 use butler_turn::Heard;
 
 use super::Worker;
@@ -32,7 +32,7 @@ impl Worker {
             joining::so_far(&messages, until, &names, cards).map(|text| (text, false))
         };
         let heard = text.map(|(text, people_spoke)| Heard {
-            event: joining::event(until, people_spoke),
+            event: EventId::context(until, people_spoke),
             ts: None,
             speaker: Speaker::Runtime,
             text,

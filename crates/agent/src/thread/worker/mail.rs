@@ -9,7 +9,6 @@ use butler_turn::{Event, Heard};
 use super::{Worker, models};
 use crate::{
     AgentError,
-    decide::outcomes,
     listen::{
         draft,
         intake::{Ack, Mail},
@@ -35,8 +34,10 @@ impl Worker {
                     _ => Cards::Whole,
                 };
                 let mut all = self.context(heard.ts.as_ref(), cards).await?;
-                all.extend(self.closed_note(&heard));
-                all.extend(self.fast_track_note(&heard, hand_over.as_deref()));
+                all.extend(models::closed_note(&self.context, &heard).await?);
+                all.extend(
+                    models::fast_track_note(&self.context, &heard, hand_over.as_deref()).await?,
+                );
                 self.void_offers(&heard);
                 let findings = matches!(hand_over.as_deref(), Some(HandOver::Findings { .. }));
                 if let Some(body) = hand_over {
@@ -119,7 +120,6 @@ impl Worker {
             }
         };
         self.write_ahead().await?;
-        self.close_cards();
         fault("agent.after-receive");
         acknowledge(ack).await;
         Ok(())
@@ -140,7 +140,7 @@ impl Worker {
         if by_person {
             self.tell_untold();
         }
-        self.choose_model()?;
+        self.choose_model();
         let mut task = self.context.facts().task_words();
         if task.is_empty() {
             task.clone_from(&heard.text);
@@ -194,19 +194,8 @@ impl Worker {
         Ok(!may)
     }
 
-    /// What a click on a command sets in motion is the model's next call; the
-    /// other kinds are carried out, and close their card then.
-    pub(super) fn close_cards(&mut self) {
-        let decided = self.context.facts().cards_to_close();
-        for request in decided {
-            if self.closing.insert(request.clone()) {
-                self.start(outcomes::answered(self.context.clone(), request));
-            }
-        }
-    }
-
     async fn receive(&mut self, event: &EventId, body: HandOver) -> Result<(), AgentError> {
-        if self.context.facts().has_received(event) {
+        if self.context.facts().seen.has_received(event) {
             return Ok(());
         }
         let record = Record::Received {

@@ -1,7 +1,7 @@
 //! A person's actions on the thread, and the wait for a forge that said no to a
 //! merge: beside the machine, so that the role hears and answers meanwhile.
 
-use butler_protocol::PersonAct;
+use butler_protocol::{PersonAct, Record};
 
 use super::Worker;
 use crate::{
@@ -35,7 +35,7 @@ impl Worker {
         if self.merge_wait.is_some() {
             return;
         }
-        let Some(refused) = self.context.facts().refused.clone() else {
+        let Some(refused) = self.context.facts().cards.refused.clone() else {
             return;
         };
         if !refused.block.waits() {
@@ -50,12 +50,12 @@ impl Worker {
     /// after a restart. Call it for every stop.
     pub(super) async fn withdraw_merge(&mut self) -> Result<(), AgentError> {
         self.end_wait();
-        let refused = self.context.facts().refused.clone();
+        let refused = self.context.facts().cards.refused.clone();
         let Some(refused) = refused else {
             return Ok(());
         };
-        let withdrawn = refused.withdrawn(&self.context);
-        self.write(vec![withdrawn]).await?;
+        let request = refused.request.clone();
+        self.write(vec![Record::MergeSettled { request }]).await?;
         let context = self.context.clone();
         self.start(async move {
             blocked_merge::put_away(

@@ -1,27 +1,23 @@
 //! Which model works in this thread: the one a person asked for, else the one
 //! for the plan's complexity, else the role's usual one.
 
-use butler_journal::read;
 use butler_policy::{Right, right};
 use butler_protocol::{EventId, HandOver, Idem, Record, Speaker};
-use butler_turn::{Heard, Machine, Models, Setup};
+use butler_turn::{Heard, Models, ThreadFold};
 
 use super::Worker;
 use crate::{
     AgentError, ModelRules,
     decide::fast_track::FastTrack,
-    tell::thread_status,
-    thread::{
-        effects::Done,
-        facts::{CHOSEN, Facts},
-    },
+    tell::thread_logs,
+    thread::{context::ThreadContext, effects::Done},
 };
 
 /// The models that the log asks for.
-pub fn models_for(rules: &ModelRules, facts: &Facts) -> Models {
+pub(crate) fn models_for(rules: &ModelRules, facts: &ThreadFold) -> Models {
     let mut models = rules.chain.clone();
     if let Some(by_complexity) = &rules.by_complexity {
-        if let Some((_, plan)) = &facts.task {
+        if let Some((_, plan)) = facts.plan() {
             by_complexity
                 .of(plan.complexity)
                 .clone_into(&mut models.usual);
@@ -29,7 +25,12 @@ pub fn models_for(rules: &ModelRules, facts: &Facts) -> Models {
         models.stronger = Some(by_complexity.complex.clone());
     }
     // A simple change gets one pass, and that is the full one.
-    let first = facts.ready.as_ref().is_some_and(|ready| !ready.simple) && !facts.first_pass;
+    let first = facts
+        .review
+        .ready
+        .as_ref()
+        .is_some_and(|ready| !ready.simple)
+        && !facts.review.first_pass;
     if let Some(model) = rules.first_pass.as_ref().filter(|_| first) {
         models.usual.clone_from(model);
     }
@@ -48,13 +49,15 @@ impl Worker {
     /// history.
     pub(super) async fn swap_model(&mut self, model: String, by: &str) -> Result<(), AgentError> {
         let text = format!("From here on `{model}` answers for me in this thread.");
-        let reason = format!("{CHOSEN}{by}");
-        self.write(vec![Record::Model { model, reason }]).await?;
-        self.choose_model()?;
+        self.write(vec![Record::Model {
+            model,
+            reason: format!("asked for by {by}"),
+            asked_for: true,
+        }])
+        .await?;
+        self.choose_model();
         let context = self.context.clone();
-        let lines = tokio::task::block_in_place(|| read(self.journal.path()))?
-            .entries
-            .len();
+        let lines = self.journal.lines();
         let idem = Idem::new(format!(
             "{}-{}-model-{lines}",
             context.thread.short(),
@@ -78,10 +81,15 @@ impl Worker {
     /// whom they are talking to. Once per thread, however often it happens.
     pub(super) fn tell_fallback(&self, record: &Record) {
         let models = &self.machine.setup().models;
-        let Record::Model { model, reason } = record else {
+        let Record::Model {
+            model,
+            reason,
+            asked_for,
+        } = record
+        else {
             return;
         };
-        if reason.starts_with(CHOSEN) || models.fallback.as_ref() != Some(model) {
+        if *asked_for || models.fallback.as_ref() != Some(model) {
             return;
         }
         let text = format!(
@@ -104,60 +112,56 @@ impl Worker {
         });
     }
 
-    /// In a thread that was merged or closed people still get answers, but new
-    /// work belongs into a new thread.
-    pub(super) fn closed_note(&self, heard: &Heard) -> Option<Heard> {
-        if !matches!(heard.speaker, Speaker::Person { .. }) {
-            return None;
-        }
-        let statuses =
-            thread_status::of_thread(&self.context.agent.threads(), &self.context.thread);
-        let closed = statuses.iter().any(|status| status.facts.is_closed());
-        closed.then(|| Heard {
-            event: EventId::new(format!("closed:{}", heard.event)),
-            ts: None,
-            speaker: Speaker::Runtime,
-            text: "This thread is closed: its pull request was merged or given up. Answer what is \
-                   asked. For new work, offer a new thread: the person writes it in the channel."
-                .to_owned(),
-            images: Vec::new(),
-        })
-    }
-
-    /// With a verdict comes how much of a look back it takes.
-    pub(super) fn fast_track_note(&self, heard: &Heard, body: Option<&HandOver>) -> Option<Heard> {
-        let looks_back = right(self.context.role(), "ProposeMerge") != Right::No;
-        if !looks_back || !matches!(body, Some(HandOver::Verdict { .. })) {
-            return None;
-        }
-        let fast_track = FastTrack::of(&self.context.agent.threads(), &self.context.thread);
-        fast_track.note().map(|text| Heard {
-            event: EventId::new(format!("fast-track:{}", heard.event)),
-            ts: None,
-            speaker: Speaker::Runtime,
-            text,
-            images: Vec::new(),
-        })
-    }
-
     /// Takes the choice of model up. Only between two activations: what is
     /// running keeps its model.
-    pub(super) fn choose_model(&mut self) -> Result<(), AgentError> {
-        let rules = self.context.agent.rules();
-        let models = models_for(&rules.models, &self.context.facts());
-        let limits = rules.limits.activation;
-        let now = self.machine.setup();
-        let same = now.models == models && now.limits == limits;
-        if same || !self.machine.is_idle() || !self.queue.is_empty() {
-            return Ok(());
+    pub(super) fn choose_model(&mut self) {
+        if self.machine.is_idle() && self.queue.is_empty() {
+            let rules = self.context.agent.rules();
+            let models = models_for(&rules.models, self.machine.thread());
+            self.machine.set_models(models);
+            self.machine.set_limits(rules.limits.activation);
         }
-        let setup = Setup {
-            models,
-            limits,
-            ..now.clone()
-        };
-        let log = tokio::task::block_in_place(|| read(self.journal.path()))?;
-        self.machine = Machine::new(setup, &log.entries);
-        Ok(())
     }
+}
+
+/// In a thread that was merged or closed people still get answers, but new
+/// work belongs into a new thread.
+pub(super) async fn closed_note(
+    context: &ThreadContext,
+    heard: &Heard,
+) -> Result<Option<Heard>, AgentError> {
+    if !matches!(heard.speaker, Speaker::Person { .. }) {
+        return Ok(None);
+    }
+    let logs = thread_logs::of_thread(&context.agent, &context.thread).await?;
+    let closed = thread_logs::is_closed(&logs);
+    Ok(closed.then(|| Heard {
+        event: EventId::new(format!("closed:{}", heard.event)),
+        ts: None,
+        speaker: Speaker::Runtime,
+        text: "This thread is closed: its pull request was merged or given up. Answer what is \
+               asked. For new work, offer a new thread: the person writes it in the channel."
+            .to_owned(),
+        images: Vec::new(),
+    }))
+}
+
+/// With a verdict comes how much of a look back it takes.
+pub(super) async fn fast_track_note(
+    context: &ThreadContext,
+    heard: &Heard,
+    body: Option<&HandOver>,
+) -> Result<Option<Heard>, AgentError> {
+    let looks_back = right(context.role(), "ProposeMerge") != Right::No;
+    if !looks_back || !matches!(body, Some(HandOver::Verdict { .. })) {
+        return Ok(None);
+    }
+    let fast_track = FastTrack::of(&context.agent, &context.thread).await?;
+    Ok(fast_track.note().map(|text| Heard {
+        event: EventId::new(format!("fast-track:{}", heard.event)),
+        ts: None,
+        speaker: Speaker::Runtime,
+        text,
+        images: Vec::new(),
+    }))
 }

@@ -5,22 +5,20 @@
 use std::collections::HashMap;
 
 use butler_protocol::{
-    Finding, FindingKind, HandOver, Observed, PlannedTest, PrNumber, Receipt, Record, ReviewPlan,
-    Risk, Severity, TestLevel, ToolOutcome, Verdict,
+    Finding, FindingKind, HandOver, Observed, PlannedTest, PrNumber, Receipt, Record, RefusedFor,
+    ReviewPlan, Risk, Severity, TestLevel, ToolOutcome, Verdict,
 };
 use butler_repo::{Author, NewComment, tree_of};
 use butler_tools::ToolContext;
+use butler_turn::{Form, Ready};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::Input;
 use crate::{
-    decide::review::{self, Depth, Form},
+    decide::review::{self, Depth, FormChecks},
     tell::render,
-    thread::{
-        context::ThreadContext,
-        facts::{HASTY, Ready},
-    },
+    thread::context::ThreadContext,
     tools::failed,
     upkeep::overlap,
 };
@@ -143,6 +141,7 @@ pub fn second_pass(context: &ThreadContext) -> ToolOutcome {
         context.write(Record::Model {
             model: models.chain.usual.clone(),
             reason: "the first pass of the review is clean".to_owned(),
+            asked_for: false,
         });
     }
     ToolOutcome::ok(
@@ -160,7 +159,7 @@ pub async fn verdict(
     let depth = depth(context, &ready, tool_context).await;
     let form = said(context, input);
     let mut problems = form.problems(depth);
-    if depth == Depth::TwoPasses && !context.facts().first_pass && !problems.is_empty() {
+    if depth == Depth::TwoPasses && !context.facts().review.first_pass && !problems.is_empty() {
         return Err(ToolOutcome::error(
             "refused: before the verdict comes HandOver(kind: review_plan) with invariants, risks and tests, so that it is known what the change is judged by",
         ));
@@ -168,7 +167,10 @@ pub async fn verdict(
     if input.approved.is_none() {
         problems.push("`approved` is missing: true when it may be merged, else false".to_owned());
     }
-    problems.extend(review::unknown(&numbers(input), &context.facts().findings));
+    problems.extend(review::unknown(
+        &numbers(input),
+        &context.facts().review.findings,
+    ));
     all_right(&problems)?;
     let approved = input.approved.unwrap_or_default();
     give(
@@ -192,7 +194,7 @@ fn handed_over(context: &ThreadContext) -> Result<Ready, ToolOutcome> {
             "refused: only the Reviewer reviews and gives a verdict",
         ));
     }
-    context.facts().ready.clone().ok_or_else(|| {
+    context.facts().review.ready.clone().ok_or_else(|| {
         ToolOutcome::error("refused: nothing was handed over for review in this thread")
     })
 }
@@ -221,7 +223,7 @@ fn said(context: &ThreadContext, input: &Input) -> Form {
         risks: input.risks.iter().map(Risk::from).collect(),
         tests: input.tests.iter().map(PlannedTest::from).collect(),
     };
-    form.or(context.facts().form.as_ref())
+    form.or(context.facts().review.form.as_ref())
 }
 
 async fn depth(context: &ThreadContext, ready: &Ready, tool_context: &ToolContext) -> Depth {
@@ -251,8 +253,8 @@ async fn give(
 ) -> Result<HandOver, ToolOutcome> {
     let Judged { approved, form } = judged;
     // What was a risk in an earlier round is one now only if it was said again.
-    let said_now = !input.risks.is_empty() || context.facts().risks_hold(ready.round);
-    let known = context.facts().findings.clone();
+    let said_now = !input.risks.is_empty() || context.facts().review.risks_hold(ready.round);
+    let known = context.facts().review.findings.clone();
     let mut findings: Vec<Finding> = input.findings.iter().map(Finding::from).collect();
     review::agrees(approved, &form, &findings).map_err(ToolOutcome::error)?;
     findings.extend(form.missing());
@@ -297,7 +299,7 @@ async fn unread(
     let Ok(changes) = repo.changes_of(&ready.head, tool_context.cancel()).await else {
         return (vec!["(the change could not be listed)".to_owned()], true);
     };
-    let reading = context.facts().reading.clone();
+    let reading = context.facts().review.reading.clone();
     let mut stale = HashMap::new();
     for head in reading.earlier() {
         let since = repo
@@ -338,13 +340,16 @@ fn stands(
             unread.join(", ")
         ));
     }
-    if lacks.is_empty() || context.facts().hasty > 0 {
+    if lacks.is_empty() || context.facts().review.hasty > 0 {
         return Ok(());
     }
-    Err(ToolOutcome::error(format!(
-        "{HASTY}: {}. If it must be approved all the same, say why in the text and hand over again: the verdict and the merge card will say what is missing.",
-        lacks.join("; ")
-    )))
+    Err(ToolOutcome::refused(
+        RefusedFor::Hasty,
+        format!(
+            "refused: nothing stands behind this approval: {}. If it must be approved all the same, say why in the text and hand over again: the verdict and the merge card will say what is missing.",
+            lacks.join("; ")
+        ),
+    ))
 }
 
 /// One identity on the forge cannot approve its own pull request, so the verdict

@@ -2,7 +2,7 @@
 
 use std::{path::Path, process::Command};
 
-use butler_protocol::{CallId, Ending, Entry, Record, Speaker};
+use butler_protocol::{CallId, Change, Ending, Entry, Record, Speaker, Subject};
 
 use super::{Card, Message, RoleLog, Thread};
 
@@ -259,8 +259,10 @@ fn forgotten(thread: &Thread, card: &Card, remote: &Path) -> Option<String> {
     let asked = thread.logs_of(&card.from).flat_map(|log| &log.entries);
     let title = asked.into_iter().find_map(|entry| match &entry.record {
         Record::DecisionAsked {
-            request, subject, ..
-        } if request.as_str() == card.request => title_in(&subject["learning"]),
+            request,
+            subject: Subject::Learning(proposal),
+            ..
+        } if request.as_str() == card.request => title_of(&proposal.change),
         _ => None,
     })?;
     let told = thread.messages.iter().any(|one| {
@@ -271,9 +273,11 @@ fn forgotten(thread: &Thread, card: &Card, remote: &Path) -> Option<String> {
     owed.then(|| format!("“{title}” was accepted and is nowhere"))
 }
 
-fn title_in(value: &serde_json::Value) -> Option<String> {
-    let here = value["title"].as_str().map(str::to_owned);
-    here.or_else(|| value.as_object()?.values().find_map(title_in))
+fn title_of(change: &Change) -> Option<String> {
+    match change {
+        Change::Learning { title, .. } | Change::Pruning { title, .. } => Some(title.clone()),
+        Change::Passage { .. } => None,
+    }
 }
 
 fn in_git(remote: &Path, words: &str) -> bool {

@@ -1,239 +1,255 @@
-//! Which field of a subject has which label. The table is about words only: a
-//! field that it does not know is shown all the same, under its own name.
+//! What stands on a card: every field of its subject under a label that is the hub's
+//! own. The fields are taken apart by name, so that one which is added and not shown
+//! does not compile.
 
-use butler_protocol::{DecisionKind, Role};
+use butler_protocol::{
+    BudgetRefusal, Call, Change, Fate, MergeSubject, Plan, PlanStep, Proposal, Subject, Usd,
+};
+use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::sheet::Part;
 
-/// How a field is shown.
-#[derive(Clone, Copy)]
-enum How {
-    Row,
-    Prose,
-    Code,
-    List,
-    /// What is to be done in order: text and place.
-    Steps,
-    /// The number of a pull request.
-    Pull,
-    /// The role whose words follow.
-    Writer,
-    /// Nanodollars, one or two.
-    Money,
-    YesNo(&'static str, &'static str),
-    /// A call's arguments, whose names a model chose.
-    Arguments,
-    /// An object whose fields have labels of their own.
-    Inside(&'static [Field]),
-}
-
-type Field = (&'static str, &'static str, How);
-
-const PLAN: &[Field] = &[
-    ("title", "Plan", How::Row),
-    ("summary", "Summary", How::Prose),
-    ("steps", "Steps", How::Steps),
-    ("criteria", "Done when", How::List),
-    ("files", "Files", How::List),
-    ("rejected", "Not chosen", How::List),
-    ("complexity", "Complexity", How::Row),
-    ("estimate", "Expected cost", How::Money),
-];
-const COMMAND: &[Field] = &[
-    ("arguments", "", How::Arguments),
-    (
-        "network",
-        "Network",
-        How::YesNo("yes, it opens for this call", "no"),
-    ),
-    ("root", "Working folder", How::Row),
-    ("scripts", "Scripts it names", How::Row),
-    ("tool", "Tool", How::Row),
-    ("role", "Role", How::Row),
-    ("thread", "Thread", How::Row),
-];
-const LEARNING: &[Field] = &[
-    ("file", "File", How::Row),
-    ("change", "Change", How::Inside(CHANGE)),
-];
-const CHANGE: &[Field] = &[
-    ("is", "Change", How::Row),
-    ("title", "Title", How::Row),
-    ("when", "When", How::Prose),
-    ("rule", "Rule", How::Prose),
-    ("example", "Example", How::Prose),
-    ("confidence", "Confidence", How::Row),
-    ("source", "Source", How::Row),
-    ("old", "Replaces", How::Code),
-    ("new", "With", How::Code),
-    ("why", "Why", How::Prose),
-    ("reason", "Because", How::Prose),
-    ("fate", "Then", How::Row),
-];
-const MERGE: &[Field] = &[
-    ("title", "Title", How::Row),
-    ("evidence", "What the runtime saw", How::List),
-    ("writer", "In their own words", How::Writer),
-    ("description", "Description", How::Prose),
-    ("pr", "Pull request", How::Pull),
-    ("head", "Reviewed commit", How::Row),
-    ("tree", "Reviewed tree", How::Row),
-    ("research", "Research merged with it", How::Row),
-    ("knowledge", "Only knowledge", How::YesNo("yes", "no")),
-];
-const CAP: &[Field] = &[
-    ("budget", "Budget", How::Row),
-    ("cap", "It holds", How::Money),
-    ("used", "Spent or set aside", How::Money),
-];
-
 /// The question over the card.
-pub(super) fn title(kind: DecisionKind, subject: &Map<String, Value>) -> &'static str {
-    let is = |field: &str, value: &str| subject.get(field).is_some_and(|found| found == value);
-    let change = subject.get("change").unwrap_or(&Value::Null);
-    match kind {
-        DecisionKind::Plan => "Plan",
-        DecisionKind::Command if is("tool", "Bash") => "May I run this?",
-        DecisionKind::Command => "May I do this?",
-        DecisionKind::Learning if change["is"] == "pruning" => "Let this go?",
-        DecisionKind::Learning => "Remember this?",
-        DecisionKind::Merge if subject.get("knowledge") == Some(&Value::Bool(true)) => {
-            "Keep what was learned"
+pub(super) fn title(subject: &Subject) -> &'static str {
+    match subject {
+        Subject::Plan(_) => "Plan",
+        Subject::Command(call) if call.tool == "Bash" => "May I run this?",
+        Subject::Command(_) => "May I do this?",
+        Subject::Learning(proposal) if matches!(proposal.change, Change::Pruning { .. }) => {
+            "Let this go?"
         }
-        DecisionKind::Merge => "Ready to merge",
-        DecisionKind::Cap => "Out of money",
+        Subject::Learning(_) => "Remember this?",
+        Subject::Merge(merge) if merge.knowledge => "Keep what was learned",
+        Subject::Merge(_) => "Ready to merge",
+        Subject::Cap(_) => "Out of money",
     }
 }
 
-/// Every field of a subject, the known ones first and in their order.
-pub(super) fn parts(kind: DecisionKind, subject: &Map<String, Value>) -> Vec<Part> {
-    let table = match kind {
-        DecisionKind::Plan => PLAN,
-        DecisionKind::Command => COMMAND,
-        DecisionKind::Learning => LEARNING,
-        DecisionKind::Merge => MERGE,
-        DecisionKind::Cap => CAP,
+/// What it is about, where that has a name.
+pub(super) fn name(subject: &Subject) -> Option<&str> {
+    match subject {
+        Subject::Plan(plan) => Some(&plan.title),
+        Subject::Merge(merge) => Some(&merge.title),
+        Subject::Command(_) | Subject::Learning(_) | Subject::Cap(_) => None,
+    }
+}
+
+/// Every field of a subject. A list that is empty says nothing; its type brings it
+/// back.
+pub(super) fn parts(subject: &Subject) -> Vec<Part> {
+    let mut parts = match subject {
+        Subject::Plan(plan) => of_plan(plan),
+        Subject::Command(call) => of_call(call),
+        Subject::Learning(proposal) => of_proposal(proposal),
+        Subject::Merge(merge) => of_merge(merge),
+        Subject::Cap(refusal) => of_cap(refusal),
     };
-    let mut parts = Vec::new();
-    fields(&mut parts, table, subject);
+    parts.retain(|part| !part.is_empty_list());
     parts
 }
 
-fn fields(parts: &mut Vec<Part>, table: &[Field], object: &Map<String, Value>) {
-    for (name, label, how) in table {
-        if let Some(value) = object.get(*name).filter(|value| !is_empty(value)) {
-            show(parts, label, *how, value);
-        }
-    }
-    let unknown = object
+fn of_plan(plan: &Plan) -> Vec<Part> {
+    let Plan {
+        title,
+        summary,
+        steps,
+        criteria,
+        files,
+        rejected,
+        complexity,
+        estimate,
+    } = plan;
+    let steps = steps
         .iter()
-        .filter(|(name, _)| !table.iter().any(|(known, ..)| known == name));
-    for (name, value) in unknown {
-        anything(parts, &quoted("Field", name), value);
-    }
+        .map(|PlanStep { text, place }| (text.as_str(), place.as_deref()));
+    let mut parts = vec![
+        Part::row("Plan", title),
+        Part::prose("Summary", summary),
+        Part::list("Steps", true, steps),
+        list("Done when", criteria),
+        list("Files", files),
+        list("Not chosen", rejected),
+        Part::row("Complexity", &word(complexity)),
+    ];
+    parts.extend(estimate.map(|(low, high)| {
+        let cost = if low == high {
+            dollars(low)
+        } else {
+            format!("{} to {}", dollars(low), dollars(high))
+        };
+        Part::row("Expected cost", &cost)
+    }));
+    parts
 }
 
-/// A list or nothing that is empty says nothing; its type brings it back.
-fn is_empty(value: &Value) -> bool {
-    value.is_null() || value.as_array().is_some_and(Vec::is_empty)
-}
-
-fn show(parts: &mut Vec<Part>, label: &str, how: How, value: &Value) {
-    let shown = match (how, value) {
-        (How::Row, Value::String(text)) => Some(Part::row(label, text)),
-        (How::Writer, Value::String(role)) => writer(label, role),
-        (How::Pull, Value::Number(number)) => Some(Part::row(label, &format!("#{number}"))),
-        (How::Prose, Value::String(text)) => Some(Part::prose(label, text)),
-        (How::Code, Value::String(text)) => Some(Part::code(label, text)),
-        (How::List, Value::Array(items)) => strings(label, items),
-        (How::Steps, Value::Array(items)) => steps(label, items),
-        (How::Money, value) => money(value).map(|text| Part::row(label, &text)),
-        (How::YesNo(yes, no), Value::Bool(is)) => {
-            Some(Part::row(label, if *is { yes } else { no }))
-        }
-        (How::Arguments, Value::Object(map)) => return arguments(parts, map),
-        (How::Inside(table), Value::Object(map)) => return fields(parts, table, map),
-        _ => None,
+fn of_call(call: &Call) -> Vec<Part> {
+    let Call {
+        arguments,
+        network,
+        role,
+        root,
+        scripts,
+        thread,
+        tool,
+    } = call;
+    let mut parts = match arguments {
+        Value::Object(map) => of_arguments(map),
+        other => vec![anything("Arguments", other)],
     };
-    match shown {
-        Some(part) => parts.push(part),
-        None => anything(parts, label, value),
+    let network = if *network {
+        "yes, it opens for this call"
+    } else {
+        "no"
+    };
+    parts.extend([
+        Part::row("Network", network),
+        Part::row("Working folder", root),
+    ]);
+    if !scripts.is_empty() {
+        let scripts = serde_json::to_value(scripts).unwrap_or_default();
+        parts.push(anything("Scripts it names", &scripts));
     }
+    parts.extend([
+        Part::row("Tool", tool),
+        Part::row("Role", role.as_str()),
+        Part::row("Thread", &thread.to_string()),
+    ]);
+    parts
 }
 
 /// The command stands first; a name that a model chose is shown as such.
-fn arguments(parts: &mut Vec<Part>, map: &Map<String, Value>) {
+fn of_arguments(map: &Map<String, Value>) -> Vec<Part> {
+    let mut parts = Vec::new();
     if let Some(Value::String(command)) = map.get("command") {
         parts.push(Part::code("Command", command));
     }
     for (name, value) in map {
+        let label = super::verbatim::verbatim(&format!("Argument {}", Value::from(name.as_str())));
         match value {
             Value::String(_) if name == "command" => {}
-            Value::String(text) => parts.push(Part::code(&quoted("Argument", name), text)),
-            other => anything(parts, &quoted("Argument", name), other),
+            Value::String(text) => parts.push(Part::code(&label, text)),
+            other => parts.push(anything(&label, other)),
         }
     }
+    parts
+}
+
+fn of_proposal(proposal: &Proposal) -> Vec<Part> {
+    let Proposal { file, change } = proposal;
+    let mut parts = vec![Part::row("File", file)];
+    parts.extend(match change {
+        Change::Learning {
+            title,
+            when,
+            rule,
+            example,
+            confidence,
+            source,
+        } => vec![
+            Part::row("Change", "a learning is added"),
+            Part::row("Title", title),
+            Part::prose("When", when),
+            Part::prose("Rule", rule),
+            Part::prose("Example", example),
+            Part::row("Confidence", &word(confidence)),
+            Part::row("Source", source),
+        ],
+        Change::Passage { old, new, why } => vec![
+            Part::row("Change", "a passage is replaced"),
+            Part::code("Replaces", old),
+            Part::code("With", new),
+            Part::prose("Why", why),
+        ],
+        Change::Pruning {
+            title,
+            reason,
+            fate,
+        } => {
+            let then = match fate {
+                Fate::Archive => "out of the prompt, kept in the archive of the file",
+                Fate::Remove => "out of the file",
+            };
+            vec![
+                Part::row("Change", "a learning goes"),
+                Part::row("Title", title),
+                Part::prose("Because", reason),
+                Part::row("Then", then),
+            ]
+        }
+    });
+    parts
+}
+
+fn of_merge(merge: &MergeSubject) -> Vec<Part> {
+    let MergeSubject {
+        pr,
+        head,
+        tree,
+        title,
+        description,
+        writer,
+        evidence,
+        research,
+        knowledge,
+    } = merge;
+    let mut parts = vec![
+        Part::row("Title", title),
+        list("What the runtime saw", evidence),
+        Part::row(
+            "In their own words",
+            &format!("The {} writes", writer.title()),
+        ),
+        Part::prose("Description", description),
+        Part::row("Pull request", &pr.to_string()),
+        Part::row("Reviewed commit", head.as_str()),
+        Part::row("Reviewed tree", tree.as_str()),
+    ];
+    parts.extend(
+        research
+            .as_ref()
+            .map(|(pr, head)| Part::row("Research merged with it", &format!("{pr} at {head}"))),
+    );
+    if *knowledge {
+        parts.push(Part::row("Only knowledge", "yes"));
+    }
+    parts
+}
+
+fn of_cap(refusal: &BudgetRefusal) -> Vec<Part> {
+    let BudgetRefusal { budget, cap, used } = refusal;
+    vec![
+        Part::row("Budget", budget),
+        Part::row("It holds", &dollars(*cap)),
+        Part::row("Spent or set aside", &dollars(*used)),
+    ]
+}
+
+fn list(label: &str, items: &[String]) -> Part {
+    Part::list(label, false, items.iter().map(|item| (item.as_str(), None)))
+}
+
+/// The word of a plain value, as files and models have it.
+fn word(value: &impl Serialize) -> String {
+    let word = serde_json::to_value(value).unwrap_or_default();
+    word.as_str().unwrap_or_default().to_owned()
 }
 
 /// Whatever it is: a string as it is, all else as JSON.
-fn anything(parts: &mut Vec<Part>, label: &str, value: &Value) {
-    parts.push(match value {
+fn anything(label: &str, value: &Value) -> Part {
+    match value {
         Value::String(text) if text.contains('\n') => Part::prose(label, text),
         Value::String(text) => Part::row(label, text),
         other => Part::row(&format!("{label} (JSON)"), &other.to_string()),
-    });
-}
-
-fn quoted(what: &str, name: &str) -> String {
-    super::verbatim::verbatim(&format!("{what} {}", Value::from(name)))
-}
-
-fn writer(label: &str, role: &str) -> Option<Part> {
-    let role: Role = role.parse().ok()?;
-    Some(Part::row(label, &format!("The {} writes", role.title())))
-}
-
-fn strings(label: &str, items: &[Value]) -> Option<Part> {
-    let texts: Option<Vec<_>> = items
-        .iter()
-        .map(|item| Some((item.as_str()?, None)))
-        .collect();
-    Some(Part::list(label, false, texts?.into_iter()))
-}
-
-fn steps(label: &str, items: &[Value]) -> Option<Part> {
-    let known = |item: &Value| {
-        let fields = item.as_object()?;
-        let place = fields.get("place");
-        let whole = fields.len() == 1 + usize::from(place.is_some());
-        (whole && place.is_none_or(Value::is_string)).then_some(())
-    };
-    let steps: Option<Vec<_>> = items
-        .iter()
-        .map(|item| {
-            known(item)?;
-            Some((item["text"].as_str()?, item["place"].as_str()))
-        })
-        .collect();
-    Some(Part::list(label, true, steps?.into_iter()))
-}
-
-/// To the last nanodollar: what is shown is what is meant.
-fn money(value: &Value) -> Option<String> {
-    match value.as_array().map(Vec::as_slice) {
-        Some([low, high]) if low == high => dollars(low),
-        Some([low, high]) => Some(format!("{} to {}", dollars(low)?, dollars(high)?)),
-        Some(_) => None,
-        None => dollars(value),
     }
 }
 
-fn dollars(value: &Value) -> Option<String> {
-    let nanos = value.as_i64()?;
+/// To the last nanodollar: what is shown is what is meant.
+fn dollars(amount: Usd) -> String {
+    let nanos = amount.nanos();
     let (sign, nanos) = (if nanos < 0 { "-" } else { "" }, nanos.unsigned_abs());
     let part = format!("{:09}", nanos % 1_000_000_000);
     let (cents, rest) = part.split_at(2);
     let rest = rest.trim_end_matches('0');
-    Some(format!("{sign}${}.{cents}{rest}", nanos / 1_000_000_000))
+    format!("{sign}${}.{cents}{rest}", nanos / 1_000_000_000)
 }

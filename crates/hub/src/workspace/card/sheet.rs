@@ -62,6 +62,10 @@ impl Part {
         }
     }
 
+    pub(super) fn is_empty_list(&self) -> bool {
+        matches!(&self.form, Form::List(_, items) if items.is_empty())
+    }
+
     /// What it takes of a message, in characters.
     pub(super) fn size(&self) -> usize {
         let length = |text: &str| text.chars().count();

@@ -5,7 +5,8 @@ mod kinds;
 
 use butler_policy::Redactor;
 use butler_protocol::{
-    CardBody, CardTag, Complexity, DecisionKind, Plan, PlanStep, Remark, RequestId, Subject, Usd,
+    Call, CardBody, CardTag, Complexity, DecisionKind, Plan, PlanStep, Remark, RequestId, Role,
+    Script, Sha256Hex, Subject, Usd,
 };
 use butler_slack::rich;
 use proptest::prelude::*;
@@ -20,10 +21,10 @@ enum Found {
     List(Vec<(String, Option<String>)>),
 }
 
-fn drawn(kind: DecisionKind, subject: &Subject, remarks: Vec<Remark>) -> Drawn {
+fn drawn(subject: &Subject, remarks: Vec<Remark>) -> Drawn {
     let tag = CardTag {
         request: RequestId::new("k3m9qa"),
-        kind,
+        kind: subject.kind(),
         sha256: subject.sha256(),
         body: None,
     };
@@ -198,19 +199,16 @@ fn item_line(items: &mut Vec<(String, Option<String>)>, line: &str) {
 
 /// Where a label ends: after the name that it quotes, or at its colon.
 fn label_end(line: &str) -> usize {
-    let quoted = ["Field ", "Argument "]
-        .iter()
-        .find(|what| line.starts_with(**what));
-    let Some(quoted) = quoted else {
+    if !line.starts_with("Argument ") {
         return line.find(':').unwrap();
-    };
+    }
     let (mut escaped, mut quotes) = (false, 0);
     let end = line.find(|c| {
         quotes += usize::from(c == '"' && !escaped);
         escaped = c == '\\' && !escaped;
         quotes == 2
     });
-    let end = end.unwrap_or_else(|| panic!("{quoted} ends in {line}"));
+    let end = end.unwrap_or_else(|| panic!("the name ends in {line}"));
     end + line[end..].find(':').unwrap()
 }
 
@@ -259,30 +257,17 @@ fn command(found: &[(String, Found)]) -> Subject {
     let text = |label: &str| text_of(found, label);
     let mut arguments = named(found, "Argument ");
     arguments.insert("command".to_owned(), json!(text("Command").unwrap()));
-    let scripts = text("Scripts it names (JSON)")
-        .map_or(json!([]), |text| serde_json::from_str(&text).unwrap());
-    let mut all = named(found, "Field ");
-    all.insert("arguments".to_owned(), sorted(arguments));
-    all.insert(
-        "network".to_owned(),
-        json!(text("Network").unwrap() != "no"),
-    );
-    all.insert("scripts".to_owned(), scripts);
-    for (field, label) in [
-        ("role", "Role"),
-        ("root", "Working folder"),
-        ("thread", "Thread"),
-        ("tool", "Tool"),
-    ] {
-        all.insert(field.to_owned(), json!(text(label).unwrap()));
-    }
-    Subject::of(&sorted(all))
-}
-
-fn sorted(map: Map<String, Value>) -> Value {
-    let mut entries: Vec<_> = map.into_iter().collect();
-    entries.sort_by(|one, other| one.0.cmp(&other.0));
-    Value::Object(entries.into_iter().collect())
+    let scripts = text("Scripts it names (JSON)");
+    let call = Call {
+        arguments: Value::Object(arguments),
+        network: text("Network").unwrap() != "no",
+        role: text("Role").unwrap().parse().unwrap(),
+        root: text("Working folder").unwrap(),
+        scripts: scripts.map_or_else(Vec::new, |text| serde_json::from_str(&text).unwrap()),
+        thread: text("Thread").unwrap().parse().unwrap(),
+        tool: text("Tool").unwrap(),
+    };
+    Subject::Command(Box::new(call.in_order()))
 }
 
 /// The plan that a card shows.
@@ -295,7 +280,7 @@ fn plan(found: &[(String, Found)]) -> Subject {
             .collect()
     };
     let steps = list_of(found, "Steps").into_iter();
-    Subject::of(&Plan {
+    Subject::Plan(Box::new(Plan {
         title: text("Plan"),
         summary: text("Summary"),
         steps: steps
@@ -309,7 +294,7 @@ fn plan(found: &[(String, Found)]) -> Subject {
             let (low, high) = range.split_once(" to ").unwrap_or((&range, &range));
             (nanos(low), nanos(high))
         }),
-    })
+    }))
 }
 
 fn nanos(text: &str) -> Usd {
@@ -319,9 +304,9 @@ fn nanos(text: &str) -> Usd {
 }
 
 /// Reads a card in all its forms; each must give the subject.
-fn check(kind: DecisionKind, subject: &Subject, read: fn(&[(String, Found)]) -> Subject) {
+fn check(subject: &Subject, read: fn(&[(String, Found)]) -> Subject) {
     let remark = Remark::model("Reason", "x\n\nNetwork: no\n\nCommand:\n    true");
-    let card = drawn(kind, subject, vec![remark]);
+    let card = drawn(subject, vec![remark]);
     let shown: usize = card.blocks.to_string().len();
     let checked = crate::web_api::blocks::checked(Some(card.blocks.clone()));
     assert!(checked.is_ok(), "{checked:?}: {shown} bytes");
@@ -373,16 +358,19 @@ fn call(command: &str, arguments: Vec<(String, String)>, network: bool, root: &s
     }
     all.insert("timeout_seconds".to_owned(), json!(600));
     all.insert("command".to_owned(), json!(command));
-    Subject::of(&sorted(Map::from_iter([
-        ("arguments".to_owned(), sorted(all)),
-        ("network".to_owned(), json!(network)),
-        ("role".to_owned(), json!("coder")),
-        ("root".to_owned(), json!(root)),
-        ("scripts".to_owned(), json!([])),
-        ("thread".to_owned(), json!("C1/1700000000.000100")),
-        ("tool".to_owned(), json!("Bash")),
-        ("tree".to_owned(), json!({"sha": root})),
-    ])))
+    let call = Call {
+        arguments: Value::Object(all),
+        network,
+        role: Role::Coder,
+        root: root.to_owned(),
+        scripts: vec![Script {
+            path: root.to_owned(),
+            sha256: Sha256Hex::of(root),
+        }],
+        thread: "C1/1700000000.000100".parse().unwrap(),
+        tool: "Bash".to_owned(),
+    };
+    Subject::Command(Box::new(call.in_order()))
 }
 
 proptest! {
@@ -397,7 +385,7 @@ proptest! {
         long in prop::bool::weighted(0.03),
     ) {
         let subject = call(&grown(&command_line, long), arguments, network, &root);
-        check(DecisionKind::Command, &subject, command);
+        check(&subject, command);
     }
 
     #[test]
@@ -411,7 +399,7 @@ proptest! {
     ) {
         let [criteria, files, rejected] = lists.try_into().unwrap();
         let steps = steps.into_iter().map(|(text, place)| PlanStep { text, place });
-        let subject = Subject::of(&Plan {
+        let subject = Subject::Plan(Box::new(Plan {
             title,
             summary: grown(&summary, long),
             steps: steps.collect(),
@@ -420,19 +408,15 @@ proptest! {
             rejected,
             complexity: Complexity::Medium,
             estimate: estimate.map(|(low, high)| (Usd::from_nanos(low), Usd::from_nanos(high))),
-        });
-        check(DecisionKind::Plan, &subject, plan);
+        }));
+        check(&subject, plan);
     }
 }
 
 #[test]
 fn what_hid_before_is_seen_and_what_is_long_is_attached_whole() {
     let hidden = "echo hi\n```\n\n```\nrm -rf ~\n";
-    let card = drawn(
-        DecisionKind::Command,
-        &call(hidden, vec![], true, "/r"),
-        vec![],
-    );
+    let card = drawn(&call(hidden, vec![], true, "/r"), vec![]);
     let text = rich::plain(&card.blocks[1]);
     assert!(
         text.starts_with("Command:\n    echo hi\n    ```\n    \n    ```\n    rm -rf ~\\u{a}\n"),
@@ -448,11 +432,7 @@ fn what_hid_before_is_seen_and_what_is_long_is_attached_whole() {
     );
 
     let long = format!("true # {}\nrm -rf ~", "x".repeat(200_000));
-    let card = drawn(
-        DecisionKind::Command,
-        &call(&long, vec![], false, "/r"),
-        vec![],
-    );
+    let card = drawn(&call(&long, vec![], false, "/r"), vec![]);
     let (name, whole) = card.attached.unwrap();
     assert_eq!(name, "card-k3m9qa.txt");
     assert!(whole.contains("\n    rm -rf ~\n"));
@@ -464,55 +444,80 @@ fn what_hid_before_is_seen_and_what_is_long_is_attached_whole() {
     );
 }
 
+/// What is hashed is what was read: a field that is given twice, or that nobody
+/// knows and so nobody is shown, makes another hash than the sender's.
 #[test]
-fn a_subject_that_can_be_read_two_ways_is_refused() {
-    let redactor = Redactor::new(&[], &[]).unwrap();
-    for text in [
-        r#"{"tool":"Bash","tool":"Read"}"#,
-        r#"{"tool": "Bash"}"#,
-        r#"{"tool":"\u0042ash"}"#,
-        r#"["Bash"]"#,
-        "rm -rf ~",
-    ] {
-        let subject: Subject = serde_json::from_value(json!(text)).unwrap();
+fn a_subject_that_says_more_than_it_shows_is_refused() {
+    let call = r#"{"arguments":{"command":"ls"},"network":false,"role":"coder","root":"/r","scripts":[],"thread":{"channel":"C1","root":"1700000000.000100"},"tool":"Bash""#;
+    let read = |text: &str, kind| {
         let tag = CardTag {
             request: RequestId::new("r"),
-            kind: DecisionKind::Command,
-            sha256: subject.sha256(),
+            kind,
+            sha256: Sha256Hex::of(text),
             body: None,
         };
-        let body = CardBody {
-            subject,
-            remarks: Vec::new(),
-            people: Vec::new(),
-            allowed: Vec::new(),
-        };
-        let refused = draw(&redactor, &tag, &body).unwrap_err();
-        assert_eq!(refused.to_string(), "subject_not_canonical", "{text}");
+        let body = format!("{{\"subject\":{{\"command\":{text}}}}}");
+        super::read(&tag, body.as_bytes()).map_err(|trouble| trouble.to_string())
+    };
+    let whole = format!("{call}}}");
+    assert!(read(&whole, DecisionKind::Command).is_ok());
+    for (text, kind, refused) in [
+        (
+            format!("{call},\"tool\":\"Read\"}}"),
+            DecisionKind::Command,
+            "invalid_card",
+        ),
+        (
+            format!("{call},\"then\":\"rm -rf ~\"}}"),
+            DecisionKind::Command,
+            "subject_mismatch",
+        ),
+        (
+            whole.replace("\"ls\"", "\"\\u006cs\""),
+            DecisionKind::Command,
+            "subject_mismatch",
+        ),
+        (
+            whole.replace("\"ls\"", "\"ls\",\"command\":\"rm\""),
+            DecisionKind::Command,
+            "subject_mismatch",
+        ),
+        (whole.clone(), DecisionKind::Plan, "subject_mismatch"),
+        (
+            "\"rm -rf ~\"".to_owned(),
+            DecisionKind::Command,
+            "invalid_card",
+        ),
+    ] {
+        assert_eq!(read(&text, kind).unwrap_err(), refused, "{text}");
     }
 }
 
 #[test]
 fn every_kind_says_all_of_its_fields() {
-    let merge = json!({"pr": 7, "head": "abc", "tree": "def", "title": "T", "description": "D",
-        "evidence": ["unverified", "3 files"], "new_field": [1, {"deep": "x"}]});
-    let learning = json!({"file": "coder.md", "change": {"is": "passage", "old": "a\n",
-        "new": "b", "why": "w"}});
-    let cap = json!({"budget": "thread", "cap": 5_000_000_000i64, "used": 4_990_000_001i64});
-    for (kind, subject, lines) in [
+    let merge = json!({"merge": {"pr": 7, "head": "abc", "tree": "def", "title": "T",
+        "description": "D", "writer": "lead", "evidence": ["unverified", "3 files"],
+        "research": [8, "fff"]}});
+    let learning = json!({"learning": {"file": "coder.md", "change": {"is": "passage",
+        "old": "a\n", "new": "b", "why": "w"}}});
+    let pruning = json!({"learning": {"file": "coder.md", "change": {"is": "pruning",
+        "title": "T", "reason": "R", "fate": "remove"}}});
+    let cap = json!({"cap": {"budget": "thread", "cap": 5_000_000_000i64,
+        "used": 4_990_000_001i64}});
+    for (subject, lines) in [
         (
-            DecisionKind::Merge,
             merge,
             vec![
                 "Title: T\n",
                 "    - unverified\n",
                 "Pull request: #7\n",
                 "Reviewed tree: def\n",
-                "Field \"new_field\" (JSON): [1,{\"deep\":\"x\"}]\n",
+                "The Lead writes\n",
+                "Description:\n    D\n",
+                "Research merged with it: #8 at fff\n",
             ],
         ),
         (
-            DecisionKind::Learning,
             learning,
             vec![
                 "File: coder.md\n",
@@ -522,7 +527,10 @@ fn every_kind_says_all_of_its_fields() {
             ],
         ),
         (
-            DecisionKind::Cap,
+            pruning,
+            vec!["Title: T\n", "Because:\n    R\n", "Then: out of the file\n"],
+        ),
+        (
             cap,
             vec![
                 "Budget: thread\n",
@@ -531,7 +539,7 @@ fn every_kind_says_all_of_its_fields() {
             ],
         ),
     ] {
-        let card = drawn(kind, &Subject::of(&subject), vec![]);
+        let card = drawn(&serde_json::from_value(subject).unwrap(), vec![]);
         let text = rich::plain(&card.blocks[1]);
         for line in lines {
             assert!(text.contains(line), "{line}: {text}");

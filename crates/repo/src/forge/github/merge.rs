@@ -1,13 +1,13 @@
 //! Squash merges on GitHub: only at the head that was agreed to, and the branch
 //! goes afterwards.
 
-use butler_protocol::{BranchName, CommitSha, PrNumber};
+use butler_protocol::{BranchName, CommitSha, MergeBlock, PrNumber};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::{
     super::{
-        Block, MergeAgain, PullRequest, PullState,
+        MergeAgain, PullRequest, PullState,
         gh::{Answer, Request},
     },
     ATTEMPTS, GitHubForge,
@@ -66,7 +66,7 @@ impl GitHubForge {
             let reason = !matches!(
                 &no,
                 Error::Blocked {
-                    block: Block::Refused,
+                    block: MergeBlock::Refused,
                     ..
                 }
             );

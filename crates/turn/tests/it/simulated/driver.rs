@@ -288,9 +288,9 @@ impl World {
         if !self.disk.iter().any(asked) {
             self.write_own(Record::DecisionAsked {
                 request: request.clone(),
-                kind,
                 sha256: Sha256Hex::of("x"),
-                subject: serde_json::Value::Null,
+                subject: crate::harness::subject(kind),
+                learnings: Vec::new(),
             });
         }
         self.hub.ask(request, kind, self.now_ms, &mut self.dice);

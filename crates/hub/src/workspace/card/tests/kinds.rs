@@ -1,111 +1,70 @@
 //! Merge, learning and cap cards, read back like commands and plans.
 
-use butler_protocol::{BudgetRefusal, DecisionKind, Role, Subject, Usd};
+use butler_protocol::{
+    BudgetRefusal, Change, CommitSha, Confidence, Fate, MergeSubject, PrNumber, Proposal, Role,
+    Subject, TreeHash, Usd,
+};
 use proptest::prelude::*;
-use serde::Serialize;
+use serde_json::json;
 
 use super::{Found, check, grown, list_of, nanos, nasty, text_of};
-
-/// What an agent puts up for a merge, in its order.
-#[derive(Debug, Serialize)]
-struct Merge {
-    pr: u64,
-    head: String,
-    tree: String,
-    title: String,
-    description: String,
-    writer: Role,
-    evidence: Vec<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    research: Option<(u64, String)>,
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    knowledge: bool,
-}
-
-#[derive(Debug, Serialize)]
-struct Proposal {
-    file: String,
-    change: Change,
-}
-
-#[derive(Debug, Serialize)]
-#[serde(tag = "is", rename_all = "snake_case")]
-enum Change {
-    Learning {
-        title: String,
-        when: String,
-        rule: String,
-        example: String,
-        confidence: String,
-        source: String,
-    },
-    Passage {
-        old: String,
-        new: String,
-        why: String,
-    },
-    Pruning {
-        title: String,
-        reason: String,
-        fate: String,
-    },
-}
 
 fn merge(found: &[(String, Found)]) -> Subject {
     let text = |label: &str| text_of(found, label).unwrap();
     let writer = text("In their own words");
     let writes = |role: &Role| writer == format!("The {} writes", role.title());
-    let research = text_of(found, "Research merged with it (JSON)");
+    let research = text_of(found, "Research merged with it");
     let evidence = list_of(found, "What the runtime saw").into_iter();
-    Subject::of(&Merge {
-        pr: text("Pull request")
-            .strip_prefix('#')
-            .unwrap()
-            .parse()
-            .unwrap(),
-        head: text("Reviewed commit"),
-        tree: text("Reviewed tree"),
+    let number = |text: &str| PrNumber(text.strip_prefix('#').unwrap().parse().unwrap());
+    Subject::Merge(Box::new(MergeSubject {
+        pr: number(&text("Pull request")),
+        head: CommitSha::new(text("Reviewed commit")),
+        tree: TreeHash::new(text("Reviewed tree")),
         title: text("Title"),
         description: text("Description"),
         writer: Role::ALL.into_iter().find(writes).unwrap(),
         evidence: evidence.map(|(line, _)| line).collect(),
-        research: research.map(|json| serde_json::from_str(&json).unwrap()),
+        research: research.map(|text| {
+            let (pr, head) = text.split_once(" at ").unwrap();
+            (number(pr), CommitSha::new(head))
+        }),
         knowledge: text_of(found, "Only knowledge").is_some_and(|word| word == "yes"),
-    })
+    }))
 }
 
 fn learning(found: &[(String, Found)]) -> Subject {
     let text = |label: &str| text_of(found, label).unwrap();
     let change = match text("Change").as_str() {
-        "learning" => Change::Learning {
+        "a learning is added" => Change::Learning {
             title: text("Title"),
             when: text("When"),
             rule: text("Rule"),
             example: text("Example"),
-            confidence: text("Confidence"),
+            confidence: serde_json::from_value(json!(text("Confidence"))).unwrap(),
             source: text("Source"),
         },
-        "passage" => Change::Passage {
+        "a passage is replaced" => Change::Passage {
             old: text("Replaces"),
             new: text("With"),
             why: text("Why"),
         },
-        "pruning" => Change::Pruning {
+        "a learning goes" => Change::Pruning {
             title: text("Title"),
             reason: text("Because"),
-            fate: text("Then"),
+            fate: match text("Then").as_str() {
+                "out of the file" => Fate::Remove,
+                _ => Fate::Archive,
+            },
         },
         other => panic!("{other}"),
     };
-    Subject::of(&Proposal {
-        file: text("File"),
-        change,
-    })
+    let file = text("File");
+    Subject::Learning(Box::new(Proposal { file, change }))
 }
 
 fn cap(found: &[(String, Found)]) -> Subject {
     let text = |label: &str| text_of(found, label).unwrap();
-    Subject::of(&BudgetRefusal {
+    Subject::Cap(BudgetRefusal {
         budget: text("Budget"),
         cap: nanos(&text("It holds")),
         used: nanos(&text("Spent or set aside")),
@@ -122,7 +81,11 @@ fn change() -> impl Strategy<Value = Change> {
                 when: b,
                 rule: grown(&c, long),
                 example: d,
-                confidence: e,
+                confidence: if e.len() % 2 == 0 {
+                    Confidence::High
+                } else {
+                    Confidence::Low
+                },
                 source: f,
             },
             1 => Change::Passage {
@@ -133,7 +96,11 @@ fn change() -> impl Strategy<Value = Change> {
             _ => Change::Pruning {
                 title: a,
                 reason: grown(&b, long),
-                fate: c,
+                fate: if c.len() % 2 == 0 {
+                    Fate::Archive
+                } else {
+                    Fate::Remove
+                },
             },
         }
     })
@@ -153,24 +120,24 @@ proptest! {
         long in prop::bool::weighted(0.03),
     ) {
         let [head, tree, title, description] = texts.try_into().unwrap();
-        let subject = Subject::of(&Merge {
-            pr,
-            head,
-            tree,
+        let subject = Subject::Merge(Box::new(MergeSubject {
+            pr: PrNumber(pr),
+            head: CommitSha::new(head),
+            tree: TreeHash::new(tree),
             title,
             description: grown(&description, long),
             writer,
             evidence,
-            research,
+            research: research.map(|(pr, head)| (PrNumber(pr), CommitSha::new(head))),
             knowledge,
-        });
-        check(DecisionKind::Merge, &subject, merge);
+        }));
+        check(&subject, merge);
     }
 
     #[test]
     fn a_learning_is_read_back_as_it_is_hashed(file in nasty(), change in change()) {
-        let subject = Subject::of(&Proposal { file, change });
-        check(DecisionKind::Learning, &subject, learning);
+        let subject = Subject::Learning(Box::new(Proposal { file, change }));
+        check(&subject, learning);
     }
 
     #[test]
@@ -179,11 +146,11 @@ proptest! {
         cap_nanos in 0i64..9_000_000_000_000_000,
         used in 0i64..9_000_000_000_000_000,
     ) {
-        let subject = Subject::of(&BudgetRefusal {
+        let subject = Subject::Cap(BudgetRefusal {
             budget,
             cap: Usd::from_nanos(cap_nanos),
             used: Usd::from_nanos(used),
         });
-        check(DecisionKind::Cap, &subject, cap);
+        check(&subject, cap);
     }
 }

@@ -1,0 +1,114 @@
+//! What roles know of each other: the logs of a thread, and one small summary per
+//! plan. No agent reads another's files; this is where it learns what another did.
+
+use butler_protocol::{ChannelId, Plan, PlanSummary, Subject, ThreadId, Usd};
+use rusqlite::params;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::{error::Trouble, store::db::Db};
+
+/// The lines of every role in a thread, in their order. They are passed on as they
+/// were kept: a line that we do not understand is for the one who asked.
+pub(crate) fn logs(
+    db: &Db,
+    thread: &ThreadId,
+    kinds: &[&str],
+) -> Result<Vec<(String, Box<RawValue>)>, Trouble> {
+    let mut statement = db.prepare_cached(
+        "SELECT role, entry FROM records WHERE channel = ?1 AND root = ?2
+         AND (?3 = '' OR instr(?3, ',' || json_extract(entry, '$.record.t') || ','))
+         ORDER BY role, seq",
+    )?;
+    let kinds = match kinds {
+        [] => String::new(),
+        some => format!(",{},", some.join(",")),
+    };
+    let keys = params![thread.channel.as_str(), thread.root.as_str(), kinds];
+    let rows = statement.query_map(keys, |row| {
+        Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?))
+    })?;
+    let mut lines = Vec::new();
+    for row in rows {
+        let (role, entry) = row?;
+        lines.push((role, RawValue::from_string(entry)?));
+    }
+    Ok(lines)
+}
+
+/// More say little about how the team works now.
+const MOST_PLANS: i64 = 1000;
+
+/// The newest plans of a repo, oldest first: what was decided about each, whether
+/// its thread was merged, and what that cost.
+pub(crate) fn plans(db: &Db, repo: &str) -> Result<Vec<PlanSummary>, Trouble> {
+    let mut statement = db.prepare_cached(
+        "SELECT c.channel, c.root, c.choice, b.bytes,
+           (SELECT coalesce(sum(coalesce(r.cost, r.amount)), 0) FROM reservations r
+            WHERE r.channel = c.channel AND r.root = c.root),
+           EXISTS (SELECT 1 FROM cards m WHERE m.repo = c.repo AND m.channel = c.channel
+             AND m.root = c.root AND m.kind = 'merge' AND m.choice = 'merge')
+         FROM cards c JOIN card_bodies k ON k.repo = c.repo AND k.request = c.request
+           JOIN bodies b ON b.repo = c.repo AND b.sha256 = k.body
+         WHERE c.repo = ?1 AND c.kind = 'plan' ORDER BY c.asked_ms DESC LIMIT ?2",
+    )?;
+    let rows = statement.query_map(params![repo, MOST_PLANS], |row| {
+        Ok((
+            row.get::<_, String>(0)?,
+            row.get::<_, String>(1)?,
+            row.get::<_, Option<String>>(2)?,
+            row.get::<_, Vec<u8>>(3)?,
+            row.get::<_, i64>(4)?,
+            row.get::<_, bool>(5)?,
+        ))
+    })?;
+    let mut found = Vec::new();
+    for row in rows {
+        let (channel, root, choice, body, cost, merged) = row?;
+        let (Ok(root), Some(plan)) = (root.parse(), plan_of(&body)) else {
+            continue;
+        };
+        found.push(PlanSummary {
+            thread: ThreadId::new(ChannelId::new(channel), root),
+            plan,
+            choice: choice.and_then(|word| serde_json::from_value(word.into()).ok()),
+            merged,
+            cost: Usd::from_nanos(cost),
+        });
+    }
+    found.reverse();
+    Ok(found)
+}
+
+/// The plan on a card. Earlier releases kept the subject as a text of its own.
+fn plan_of(body: &[u8]) -> Option<Plan> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Kept {
+        Now { subject: Subject },
+        Before { subject: String },
+    }
+    match serde_json::from_slice(body).ok()? {
+        Kept::Now {
+            subject: Subject::Plan(plan),
+        } => Some(*plan),
+        Kept::Now { .. } => None,
+        Kept::Before { subject } => serde_json::from_str(&subject).ok(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plan_is_read_from_cards_of_this_release_and_of_earlier_ones() {
+        let plan = r#"{"title":"t","summary":"s","steps":[],"criteria":[],"complexity":"simple"}"#;
+        let now = format!("{{\"subject\":{{\"plan\":{plan}}}}}");
+        let before = serde_json::json!({ "subject": plan }).to_string();
+        for body in [now, before] {
+            assert_eq!(plan_of(body.as_bytes()).unwrap().title, "t", "{body}");
+        }
+        assert_eq!(plan_of(b"{}"), None);
+    }
+}

@@ -1,0 +1,149 @@
+//! Events that the runtime makes itself. Their id is made from what they are about,
+//! so that a repeat after a crash is the same event, and reads back as that.
+
+use super::{EventId, MessageTs, RequestId};
+
+/// What an event is about that no hub delivered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum EventKind {
+    /// A person decided about this card.
+    Decision(RequestId),
+    /// What was decided on this card is carried out, or withdrawn.
+    Carried(RequestId),
+    /// A role that joins or comes back is told what was said before this message;
+    /// without one, all of it.
+    Context {
+        /// Up to here.
+        until: Option<MessageTs>,
+        /// Whether words of people are in it.
+        people: bool,
+    },
+    /// A person gave this message other words.
+    Edited(MessageTs),
+    /// A person took this message back.
+    Deleted(MessageTs),
+}
+
+const DECISION: &str = "decision:";
+const CARRIED: &str = "carried:";
+const CONTEXT: &str = "context:";
+const PEOPLE: &str = "people:";
+const EDITED: &str = "edited:";
+const DELETED: &str = "withdrawn:";
+
+impl EventId {
+    /// Under which a person's decision enters a log.
+    #[must_use]
+    pub fn decision(request: &RequestId) -> Self {
+        Self(format!("{DECISION}{request}"))
+    }
+
+    /// Under which the outcome of a decision enters a log.
+    #[must_use]
+    pub fn carried(request: &RequestId) -> Self {
+        Self(format!("{CARRIED}{request}"))
+    }
+
+    /// Under which a role is told what it has missed.
+    #[must_use]
+    pub fn context(until: Option<&MessageTs>, people: bool) -> Self {
+        let kind = if people { PEOPLE } else { CONTEXT };
+        Self(format!("{kind}{}", until.map_or("all", MessageTs::as_str)))
+    }
+
+    /// Under which a change of a message enters a log; `change` is the hub's event.
+    #[must_use]
+    pub fn edited(ts: &MessageTs, change: &EventId, deleted: bool) -> Self {
+        let kind = if deleted { DELETED } else { EDITED };
+        Self(format!("{kind}{ts}:{change}"))
+    }
+
+    /// What it is about; nothing when the hub delivered it.
+    #[must_use]
+    pub fn kind(&self) -> Option<EventKind> {
+        let rest = |prefix: &str| self.0.strip_prefix(prefix);
+        let message = |rest: &str| rest.split(':').next()?.parse().ok();
+        if let Some(request) = rest(DECISION) {
+            return Some(EventKind::Decision(RequestId::new(request)));
+        }
+        if let Some(request) = rest(CARRIED) {
+            return Some(EventKind::Carried(RequestId::new(request)));
+        }
+        if let Some(rest) = rest(EDITED) {
+            return message(rest).map(EventKind::Edited);
+        }
+        if let Some(rest) = rest(DELETED) {
+            return message(rest).map(EventKind::Deleted);
+        }
+        let (until, people) = match rest(CONTEXT) {
+            Some(until) => (until, false),
+            None => (rest(PEOPLE)?, true),
+        };
+        Some(EventKind::Context {
+            until: until.parse().ok(),
+            people,
+        })
+    }
+
+    /// Its place in the hub's log, which every event of a message, a press or a
+    /// stop ends with.
+    #[must_use]
+    pub fn seq(&self) -> Option<u64> {
+        self.0.rsplit(['S', '-']).next()?.parse().ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_runtime_made_reads_back_and_what_the_hub_delivered_is_none_of_it() {
+        let request = RequestId::new("abc234");
+        let ts: MessageTs = "1700000000.000100".parse().unwrap();
+        let change = EventId::new("Ev19A3S12");
+        let until = Some(ts.clone());
+        for (event, kind) in [
+            (
+                EventId::decision(&request),
+                EventKind::Decision(request.clone()),
+            ),
+            (
+                EventId::carried(&request),
+                EventKind::Carried(request.clone()),
+            ),
+            (
+                EventId::context(None, false),
+                EventKind::Context {
+                    until: None,
+                    people: false,
+                },
+            ),
+            (
+                EventId::context(Some(&ts), true),
+                EventKind::Context {
+                    until,
+                    people: true,
+                },
+            ),
+            (
+                EventId::edited(&ts, &change, false),
+                EventKind::Edited(ts.clone()),
+            ),
+            (
+                EventId::edited(&ts, &change, true),
+                EventKind::Deleted(ts.clone()),
+            ),
+        ] {
+            assert_eq!(event.kind(), Some(kind), "{event}");
+        }
+        assert_eq!(change.kind(), None);
+        for (event, seq) in [
+            ("Ev19A3S12", Some(12)),
+            ("cb-3-40", Some(40)),
+            ("decision:abc234", None),
+        ] {
+            assert_eq!(EventId::new(event).seq(), seq, "{event}");
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! The cards that a role asked for, and what people decided.
+
+use std::collections::{HashMap, HashSet};
+
+use butler_protocol::{
+    Choice, DecisionKind, EventKind, MergeBlock, MessageTs, Proposal, Record, RequestId, Sha256Hex,
+    Subject,
+};
+
+/// Cards and decisions of one log.
+#[derive(Debug, Clone, Default)]
+pub struct Cards {
+    /// Cards that this role asked for.
+    pub asked: HashMap<RequestId, Asked>,
+    /// What was decided, in order: when, about which card, and what.
+    pub choices: Vec<(i64, RequestId, Choice)>,
+    /// The merge that a person ordered and the forge refused.
+    pub refused: Option<Refused>,
+    /// Accepted learnings that a merge carries, or a card of their own.
+    carried: HashMap<Sha256Hex, RequestId>,
+    /// Cards of which the role was told that they are decided.
+    decided: HashSet<RequestId>,
+}
+
+/// A card that was asked for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Asked {
+    /// The hash of what would happen.
+    pub sha256: Sha256Hex,
+    /// The thing itself.
+    pub subject: Subject,
+    /// What came of it, once that was taken up.
+    pub used: Option<Choice>,
+}
+
+impl Asked {
+    /// What is being decided.
+    #[must_use]
+    pub fn kind(&self) -> DecisionKind {
+        self.subject.kind()
+    }
+
+    /// Whether it is about a merge of nothing but knowledge.
+    #[must_use]
+    pub fn is_knowledge(&self) -> bool {
+        matches!(&self.subject, Subject::Merge(merge) if merge.knowledge)
+    }
+}
+
+/// A merge that a person ordered and the forge refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refused {
+    /// The card on which it was ordered.
+    pub request: RequestId,
+    /// What is in the way.
+    pub block: MergeBlock,
+    /// Not before this time, in milliseconds since 1970.
+    pub not_before_ms: i64,
+    /// The message that says so.
+    pub message: MessageTs,
+}
+
+impl Cards {
+    pub(super) fn push(&mut self, at_ms: i64, record: &Record) {
+        match record {
+            Record::User {
+                event: Some(event), ..
+            } => {
+                if let Some(EventKind::Decision(request)) = event.kind() {
+                    self.decided.insert(request);
+                }
+            }
+            Record::DecisionAsked {
+                request,
+                sha256,
+                subject,
+                learnings,
+            } => {
+                let asked = Asked {
+                    sha256: sha256.clone(),
+                    subject: subject.clone(),
+                    // After a crash the click can come before its card.
+                    used: self.choice(request),
+                };
+                self.asked.insert(request.clone(), asked);
+                let carried = learnings.iter().cloned();
+                self.carried
+                    .extend(carried.map(|sha256| (sha256, request.clone())));
+            }
+            Record::DecisionUsed {
+                request, choice, ..
+            } => self.use_up(at_ms, request, *choice),
+            // A decision that a stop came before closes nothing.
+            Record::Withdrawn { request } => {
+                self.asked.remove(request);
+                self.carried.retain(|_, card| card != request);
+            }
+            Record::MergeRefused {
+                request,
+                block,
+                not_before_ms,
+                message,
+            } => {
+                self.refused = Some(Refused {
+                    request: request.clone(),
+                    block: *block,
+                    not_before_ms: *not_before_ms,
+                    message: message.clone(),
+                });
+            }
+            Record::MergeSettled { request } => {
+                self.refused.take_if(|refused| refused.request == *request);
+            }
+            _ => {}
+        }
+    }
+
+    fn use_up(&mut self, at_ms: i64, request: &RequestId, choice: Choice) {
+        self.choices.push((at_ms, request.clone(), choice));
+        if matches!(choice, Choice::Hold | Choice::Close) {
+            self.refused = None;
+        }
+        let Some(asked) = self.asked.get_mut(request) else {
+            return;
+        };
+        asked.used = Some(choice);
+        if choice == Choice::Merge && !asked.is_knowledge() {
+            let accepted = self.accepted();
+            let accepted = accepted.iter().map(Proposal::sha256);
+            self.carried
+                .extend(accepted.map(|sha256| (sha256, request.clone())));
+        }
+    }
+
+    /// What was decided about a card, as far as this log knows.
+    #[must_use]
+    pub fn choice(&self, request: &RequestId) -> Option<Choice> {
+        let mut choices = self.choices.iter().rev();
+        choices
+            .find(|(_, card, _)| card == request)
+            .map(|(.., choice)| *choice)
+    }
+
+    pub(super) fn refuses_plan(&self, request: &RequestId, choice: Choice) -> bool {
+        let asked = self.asked.get(request);
+        matches!(choice, Choice::Modify | Choice::Reject)
+            && asked.is_some_and(|asked| asked.kind() == DecisionKind::Plan)
+    }
+
+    /// What people accepted to be remembered.
+    #[must_use]
+    pub fn accepted(&self) -> Vec<Proposal> {
+        let mut accepted: Vec<_> = self
+            .asked
+            .iter()
+            .filter(|(_, asked)| asked.used == Some(Choice::Accept))
+            .filter_map(|(request, asked)| {
+                let Subject::Learning(proposal) = &asked.subject else {
+                    return None;
+                };
+                let whole = proposal.sha256() == asked.sha256;
+                whole.then(|| (request.clone(), (**proposal).clone()))
+            })
+            .collect();
+        accepted.sort_by(|(one, _), (other, _)| one.cmp(other));
+        accepted.into_iter().map(|(_, proposal)| proposal).collect()
+    }
+
+    /// What was accepted and is neither merged nor on a card of its own.
+    #[must_use]
+    pub fn uncarried(&self) -> Vec<Proposal> {
+        let mut accepted = self.accepted();
+        accepted.retain(|proposal| !self.carried.contains_key(&proposal.sha256()));
+        accepted
+    }
+
+    /// Cards that nobody has decided about, as far as this log knows.
+    pub fn open(&self) -> impl Iterator<Item = (&RequestId, &Asked)> {
+        let open = |(request, asked): &(&RequestId, &Asked)| {
+            asked.used.is_none() && !self.decided.contains(*request)
+        };
+        self.asked.iter().filter(open)
+    }
+
+    /// The merge card that waits for a person.
+    #[must_use]
+    pub fn open_merge(&self) -> Option<RequestId> {
+        let mut open = self
+            .asked
+            .iter()
+            .filter(|(_, asked)| asked.kind() == DecisionKind::Merge && asked.used.is_none());
+        open.next().map(|(request, _)| request.clone())
+    }
+
+    /// Whether a person has merged or closed this thread.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.asked.values().any(|asked| {
+            asked.kind() == DecisionKind::Merge
+                && matches!(asked.used, Some(Choice::Merge | Choice::Close))
+        })
+    }
+}
