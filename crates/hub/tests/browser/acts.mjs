@@ -31,7 +31,8 @@ try {
     while (!(await card(":merge").isVisible())) {
       expect(Date.now() < end, `${request}: the merge card comes`);
       const other = page.locator('.message.waiting button.primary[data-action^="cb:"]:not([data-action$=":merge"])').first();
-      if (await other.isVisible()) await other.click().catch(() => {});
+      // It may be gone by the time of the click, which must not wait for it.
+      if (await other.isVisible()) await other.click({ timeout: 2_000 }).catch(() => {});
       await page.waitForTimeout(100);
     }
     await act("Merge…").waitFor();
