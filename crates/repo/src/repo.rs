@@ -24,7 +24,7 @@ const FETCHES: u32 = 6;
 const DEEPEST: u32 = 100;
 
 /// The folder of all worktrees, below the clone.
-pub(crate) const ROOM: &[&str] = &[".codebutler", "branches"];
+pub(crate) const BRANCHES: &[&str] = &[".codebutler", "branches"];
 
 /// A clone that the team works in. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -147,7 +147,7 @@ impl Repo {
     /// The folder of all worktrees, `.codebutler/branches`.
     #[must_use]
     pub fn branches(&self) -> PathBuf {
-        self.root().join(ROOM.join("/"))
+        self.root().join(BRANCHES.join("/"))
     }
 
     /// The last fetched default branch; the local one without a remote.

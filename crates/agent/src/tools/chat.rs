@@ -56,7 +56,7 @@ pub trait ChatTool: Send + Sync {
     ) -> impl Future<Output = ToolOutcome> + Send;
 }
 
-/// A chat tool as the toolbox takes it.
+/// A chat tool as the registry takes it.
 pub struct Chat<T>(pub T);
 
 impl<T: ChatTool> Tool for Chat<T> {

@@ -1,5 +1,5 @@
 //! The tools that need chat, git hosting or a person: one file each. They are
-//! registered here because the toolbox never holds a token.
+//! registered here because `tools` never holds a token.
 
 pub(crate) mod arguments;
 

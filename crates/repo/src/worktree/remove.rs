@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     Error, Git, Merged, Repo, Result,
-    repo::{ROOM, resolve},
+    repo::{BRANCHES, resolve},
     worktree::{
         checkout::review_name,
         delete, name,
@@ -75,7 +75,7 @@ impl Repo {
         if entry.place == Place::Whole {
             let git_dir = entry.git_dir.clone();
             let leads = move |opened: &OwnedFd| leads_there(opened, &git_dir);
-            delete::folder(self.root(), ROOM, &folder, leads).await?;
+            delete::folder(self.root(), BRANCHES, &folder, leads).await?;
         } else if self.branches_folder().as_deref() == entry.path.parent() {
             // Killed before the last step: it is empty, or it is not ours.
             let _ = fs::remove_dir(&entry.path);
