@@ -449,12 +449,7 @@ fn every_queue_has_a_limit() {
 }
 
 /// Structs that were too wide before this law; the list only becomes shorter.
-const WIDE: &[&str] = &[
-    "agent::Facts",
-    "agent::Worker",
-    "turn::Round",
-    "turn::State",
-];
+const WIDE: &[&str] = &["agent::Worker", "turn::Round", "turn::State"];
 
 /// The structs of a file with more than so many fields.
 fn wide(text: &str, most: usize) -> Vec<String> {
@@ -502,8 +497,9 @@ fn no_struct_has_more_fields_than_a_person_can_hold() {
         let part = path.split('/').nth(1).unwrap();
         found.extend(wide(text, 16).iter().map(|name| format!("{part}::{name}")));
     }
-    found.retain(|name| !WIDE.contains(&name.as_str()));
-    assert_eq!(found, BTreeSet::new());
+    // Both ways: one that became small leaves the list.
+    let known: BTreeSet<String> = WIDE.iter().map(|name| (*name).to_owned()).collect();
+    assert_eq!(found, known);
     let text =
         "struct Small { a: u8, b: std::io::Error } struct Wide<T> { a: T, b: [u8; 2], c: Vec<T> }";
     assert_eq!(wide(text, 2), ["Wide"]);
