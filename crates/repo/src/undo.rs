@@ -3,7 +3,8 @@
 //!
 //! Saved is every file that git does not ignore, untracked ones too, as its bytes
 //! are on disk: no filter and no line-end rule of the repository plays a part. A
-//! save costs a walk over the files, and nothing more when none has changed. The first
+//! save costs nothing when none has changed, and a look at those that were touched where the
+//! kernel tells which (see [`watch`]); else a walk over all of them. The first
 //! one is written by git, which is told the bytes and never looks at the files itself;
 //! later ones are a few objects that are written here.
 //!
@@ -17,6 +18,7 @@ mod restore;
 mod store;
 mod stream;
 mod trees;
+mod watch;
 mod write;
 
 use std::{
@@ -32,7 +34,7 @@ use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use crate::{Error, Git, Result, Saved, git::path_of, refs::save};
-use files::Files;
+use files::{Change, Files};
 use trees::Trees;
 
 /// The line of a saved commit that says which folder it is of.
@@ -56,10 +58,13 @@ struct Last {
     trees: Option<Trees>,
 }
 
+/// Changes with each file that decides which files count.
+type Rules = [Option<(u64, u64, i64, i64)>; 2];
+
 /// What git tracks, and by which index.
 #[derive(Debug, Clone)]
 struct Tracked {
-    index: Option<(u64, u64, i64, i64)>,
+    rules: Rules,
     /// In the order of their bytes.
     paths: Arc<Vec<OsString>>,
 }
@@ -117,30 +122,59 @@ impl Undo {
     /// # Errors
     /// When a file cannot be read, or git fails.
     pub async fn save(&self, why: &str, cancel: &CancellationToken) -> Result<Option<Saved>> {
-        let mut last = self.last.lock().await;
-        let tracked = self.tracked(last.as_ref(), cancel).await?;
-        let now = self.look(Arc::clone(&tracked.paths)).await?;
-        let changes = now.since(last.as_ref().map(|last| &last.files));
-        if last.is_some() && changes.is_empty() {
+        let mut kept = self.last.lock().await;
+        let rules = self.rules()?;
+        // Taken: should this end halfway, the next save begins anew.
+        let mut last = kept.take();
+        let tracked = self.tracked(last.as_ref(), rules, cancel).await?;
+        let before = last.as_mut().map(|last| std::mem::take(&mut last.files));
+        let same = last
+            .as_ref()
+            .is_some_and(|last| last.tracked.rules == rules);
+        let paths = Arc::clone(&tracked.paths);
+        let (files, changes) = self.look(before, same, paths).await?;
+        if let Some(last) = &mut last
+            && changes.is_empty()
+        {
+            let (saved, trees) = (last.saved.clone(), last.trees.take());
+            *kept = Some(Last {
+                saved,
+                files,
+                tracked,
+                trees,
+            });
             return Ok(None);
         }
         let (saved, trees) = self.write(why, last.as_mut(), changes, cancel).await?;
-        *last = Some(Last {
+        *kept = Some(Last {
             saved: saved.clone(),
-            files: now,
+            files,
             tracked,
             trees,
         });
         Ok(Some(saved))
     }
 
+    /// What decides which files count, beside those themselves: git's index and the rules
+    /// that are in no file of the folder.
+    fn rules(&self) -> Result<Rules> {
+        let stamp = |path: PathBuf| {
+            let found = fs::metadata(path).ok()?;
+            Some((found.ino(), found.len(), found.ctime(), found.ctime_nsec()))
+        };
+        let index = stamp(self.git.git_dir()?.join("index"));
+        Ok([index, stamp(self.git.common_dir()?.join("info/exclude"))])
+    }
+
     /// What git tracks although a rule ignores it would be missed by a walk. Asked
     /// again only when its index is another one.
-    async fn tracked(&self, last: Option<&Last>, cancel: &CancellationToken) -> Result<Tracked> {
-        let index = fs::metadata(self.git.git_dir()?.join("index")).ok();
-        let index =
-            index.map(|found| (found.ino(), found.len(), found.ctime(), found.ctime_nsec()));
-        if let Some(last) = last.filter(|last| last.tracked.index == index) {
+    async fn tracked(
+        &self,
+        last: Option<&Last>,
+        rules: Rules,
+        cancel: &CancellationToken,
+    ) -> Result<Tracked> {
+        if let Some(last) = last.filter(|last| last.tracked.rules == rules) {
             return Ok(last.tracked.clone());
         }
         let prefix = self.root.strip_prefix(self.git.dir());
@@ -152,14 +186,35 @@ impl Undo {
         let mut own: Vec<OsString> = own.collect();
         own.sort_unstable();
         Ok(Tracked {
-            index,
+            rules,
             paths: Arc::new(own),
         })
     }
 
-    async fn look(&self, tracked: Arc<Vec<OsString>>) -> Result<Files> {
+    /// The files as they are now, and what changed since `before`. Where the same rules
+    /// hold, only what was touched is looked at, if that is known.
+    async fn look(
+        &self,
+        before: Option<Files>,
+        same: bool,
+        tracked: Arc<Vec<OsString>>,
+    ) -> Result<(Files, Vec<Change>)> {
         let root = self.root.clone();
-        let looked = tokio::task::spawn_blocking(move || Files::below(&root, &tracked));
+        // Below the top, rules of the folders above it hold, which nobody watches.
+        let watched = same && root == self.git.dir();
+        let looked = tokio::task::spawn_blocking(move || {
+            let Some(mut before) = before else {
+                let now = Files::below(&root, &tracked);
+                let changes = now.since(None);
+                return (now, changes);
+            };
+            if watched && let Some(changes) = before.changed(&root) {
+                return (before, changes);
+            }
+            let now = Files::below(&root, &tracked);
+            let changes = now.since(Some(&before));
+            (now, changes)
+        });
         looked.await.map_err(|_| Error::Cancelled {
             what: "looking at the files".to_owned(),
         })
