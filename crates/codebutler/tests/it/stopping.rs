@@ -14,14 +14,16 @@ const STORY: &str = include_str!("../../demo/scenarios/json-flag.yaml");
 const MOMENTS: u64 = 2;
 const MOMENTS_AT_NIGHT: u64 = 200;
 
-/// Stretches of work that were begun in a thread, by any role.
+/// Model calls and tools that were begun in a thread, by any role.
 fn begun(team: &Team, root: &str) -> usize {
     let logs = team.logs(root, "");
     let logs = logs
         .iter()
         .map(|name| team.log(root, name.trim_end_matches(".jsonl")));
-    logs.map(|log| log.matches("\"activation_started\"").count())
-        .sum()
+    let begun = |log: String| {
+        ["\"t\":\"reserved\"", "\"t\":\"tool_intent\""].map(|kind| log.matches(kind).count())
+    };
+    logs.flat_map(begun).sum()
 }
 
 /// What the last answer to "status" says.
@@ -115,10 +117,8 @@ async fn a_stop_at_any_moment_holds() {
         team.reply(&root, "stop").await;
         let stopped = |thread: &Value| says(thread, "Stopped, as you asked");
         team.until(&root, "the answer", stopped).await;
-        // What was handed over before the stop is begun and ended at once.
-        tokio::time::sleep(Duration::from_secs(1)).await;
         let before = begun(&team, &root);
-        tokio::time::sleep(Duration::from_secs(2)).await;
+        tokio::time::sleep(Duration::from_secs(3)).await;
         assert_eq!(begun(&team, &root), before, "moment {moment}");
         team.reply(&root, "go on").await;
         let on = || begun(&team, &root) > before;
