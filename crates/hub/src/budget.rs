@@ -11,7 +11,7 @@ use rusqlite::{OptionalExtension, params};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    error::{Trouble, refuse},
+    error::{Refusal, Trouble, refuse},
     store::db::Db,
     workspace::message,
 };
@@ -91,7 +91,7 @@ pub(crate) fn reserve(
 ) -> Result<ReserveAnswer, Trouble> {
     let caps = &caps_of(db, repo, usual)?;
     if wanted.amount < Usd::ZERO {
-        return refuse("invalid_amount");
+        return refuse(Refusal::InvalidAmount);
     }
     let known: Option<(Option<i64>, i64)> = db
         .prepare_cached("SELECT cost, amount FROM reservations WHERE repo = ?1 AND id = ?2")?
@@ -100,7 +100,7 @@ pub(crate) fn reserve(
         })
         .optional()?;
     match known {
-        Some((Some(_), _)) => return refuse("already_settled"),
+        Some((Some(_), _)) => return refuse(Refusal::AlreadySettled),
         Some((None, first)) => {
             return granted(db, &wanted.thread, Usd::from_nanos(first), caps);
         }
@@ -191,7 +191,7 @@ fn granted(db: &Db, thread: &ThreadId, amount: Usd, caps: &Caps) -> Result<Reser
 /// Refuses, and remembers the budget: it is the one a Raise is about.
 fn turn_down(db: &Db, thread: &ThreadId, budget: &Budget) -> Result<ReserveAnswer, Trouble> {
     db.prepare_cached(
-        "INSERT OR REPLACE INTO refusals (channel, root, purse, owner) VALUES (?1, ?2, ?3, ?4)",
+        "INSERT OR REPLACE INTO refusals (channel, root, budget, owner) VALUES (?1, ?2, ?3, ?4)",
     )?
     .execute(params![
         thread.channel.as_str(),
@@ -283,7 +283,7 @@ fn sum(db: &Db, sql: &str, keys: &[&str]) -> Result<Usd, Trouble> {
 
 fn raised(db: &Db, budget: &str, owner: &str) -> Result<Usd, Trouble> {
     let extra: Option<i64> = db
-        .prepare_cached("SELECT extra FROM raises WHERE purse = ?1 AND owner = ?2")?
+        .prepare_cached("SELECT extra FROM raises WHERE budget = ?1 AND owner = ?2")?
         .query_row([budget, owner], |row| row.get(0))
         .optional()?;
     Ok(Usd::from_nanos(extra.unwrap_or(0)))
@@ -294,7 +294,7 @@ fn raised(db: &Db, budget: &str, owner: &str) -> Result<Usd, Trouble> {
 pub(crate) fn raise(db: &Db, thread: &ThreadId, usual: &Caps) -> Result<(), Trouble> {
     let caps = caps_in(db, thread, usual)?;
     let refused: Option<(String, String)> = db
-        .prepare_cached("SELECT purse, owner FROM refusals WHERE channel = ?1 AND root = ?2")?
+        .prepare_cached("SELECT budget, owner FROM refusals WHERE channel = ?1 AND root = ?2")?
         .query_row(
             params![thread.channel.as_str(), thread.root.as_str()],
             |row| Ok((row.get(0)?, row.get(1)?)),
@@ -308,8 +308,8 @@ pub(crate) fn raise(db: &Db, thread: &ThreadId, usual: &Caps) -> Result<(), Trou
     };
     fault("hub.before-raise");
     db.execute(
-        "INSERT INTO raises (purse, owner, extra) VALUES (?1, ?2, ?3)
-         ON CONFLICT (purse, owner) DO UPDATE SET extra = extra + excluded.extra",
+        "INSERT INTO raises (budget, owner, extra) VALUES (?1, ?2, ?3)
+         ON CONFLICT (budget, owner) DO UPDATE SET extra = extra + excluded.extra",
         params![budget, owner, extra.nanos()],
     )?;
     fault("hub.after-raise");
@@ -344,7 +344,7 @@ pub(crate) fn settle(
         .optional()?;
     match thread {
         Some((channel, root)) => Ok(format!("{channel}/{root}").parse().ok()),
-        None => refuse("unknown_reservation"),
+        None => refuse(Refusal::UnknownReservation),
     }
 }
 

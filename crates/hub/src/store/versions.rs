@@ -8,7 +8,10 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 /// What each version adds to the one before. The first says `IF NOT EXISTS`: stores
 /// from before there were versions have its tables already.
-const STEPS: &[&str] = &[include_str!("schema/0001_start.sql")];
+const STEPS: &[&str] = &[
+    include_str!("schema/0001_start.sql"),
+    include_str!("schema/0002_budget.sql"),
+];
 
 /// The version that this build writes.
 pub(crate) const NEWEST: u32 = STEPS.len() as u32;
