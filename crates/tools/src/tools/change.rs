@@ -13,6 +13,51 @@ use crate::{
     content::{diff, text},
 };
 
+/// How a tool works that changes one file: its input has a path, and is planned as
+/// a whole before anything is written.
+macro_rules! of_one_file {
+    ($input:ty, $plan:path) => {
+        fn trace(
+            &self,
+            input: &serde_json::Value,
+            context: &crate::ToolContext,
+        ) -> Option<serde_json::Value> {
+            let input: $input = super::parse(input).ok()?;
+            let planned = $plan(context.workplace(), &input).ok()?;
+            Some(super::change::trace(&planned))
+        }
+
+        fn run<'a>(
+            &'a self,
+            permit: &'a butler_policy::Permit,
+            input: &'a serde_json::Value,
+            context: &'a crate::ToolContext,
+        ) -> futures_util::future::BoxFuture<'a, butler_protocol::ToolOutcome> {
+            Box::pin(async move {
+                let input: $input = match super::parse(input) {
+                    Ok(input) => input,
+                    Err(outcome) => return outcome,
+                };
+                if let Err(error) = super::locate(permit, context, &input.path) {
+                    return super::failed(&error);
+                }
+                super::change::run(permit, context, move |place| $plan(place, &input)).await
+            })
+        }
+
+        fn recover<'a>(
+            &'a self,
+            permit: &'a butler_policy::Permit,
+            input: &'a serde_json::Value,
+            trace: Option<&'a serde_json::Value>,
+            context: &'a crate::ToolContext,
+        ) -> futures_util::future::BoxFuture<'a, butler_protocol::ToolOutcome> {
+            super::change::recover(self, permit, input, trace, context)
+        }
+    };
+}
+pub(super) use of_one_file;
+
 /// The largest file that Write and Edit handle.
 pub(super) const FILE_BYTES: u64 = 8 * 1024 * 1024;
 

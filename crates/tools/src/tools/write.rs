@@ -1,18 +1,11 @@
 //! Write: a whole file.
 
-use butler_policy::Permit;
-use butler_protocol::ToolOutcome;
-use futures_util::future::BoxFuture;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::Value;
 
-use super::{
-    change::{self, FILE_BYTES, Planned, Unplanned},
-    failed, locate, parse,
-};
+use super::change::{self, FILE_BYTES, Planned, Unplanned};
 use crate::{
-    Tool, ToolContext, Workplace,
+    Tool, Workplace,
     content::text::{self, LineEnds},
 };
 
@@ -37,39 +30,7 @@ Example: {\"path\": \"docs/usage.md\", \"content\": \"# Usage\\n\"}";
 impl Tool for Write {
     crate::tools::introduce!("Write", WriteLocal, Convergent);
 
-    fn trace(&self, input: &Value, context: &ToolContext) -> Option<Value> {
-        let input: Input = parse(input).ok()?;
-        let planned = plan(context.workplace(), &input).ok()?;
-        Some(change::trace(&planned))
-    }
-
-    fn run<'a>(
-        &'a self,
-        permit: &'a Permit,
-        input: &'a Value,
-        context: &'a ToolContext,
-    ) -> BoxFuture<'a, ToolOutcome> {
-        Box::pin(async move {
-            let input: Input = match parse(input) {
-                Ok(input) => input,
-                Err(outcome) => return outcome,
-            };
-            if let Err(error) = locate(permit, context, &input.path) {
-                return failed(&error);
-            }
-            change::run(permit, context, move |place| plan(place, &input)).await
-        })
-    }
-
-    fn recover<'a>(
-        &'a self,
-        permit: &'a Permit,
-        input: &'a Value,
-        trace: Option<&'a Value>,
-        context: &'a ToolContext,
-    ) -> BoxFuture<'a, ToolOutcome> {
-        change::recover(self, permit, input, trace, context)
-    }
+    super::change::of_one_file!(Input, plan);
 }
 
 fn plan(place: &Workplace, input: &Input) -> Result<Planned, Unplanned> {
