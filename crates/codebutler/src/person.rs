@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use butler_config::Settings;
 use butler_hub::Tokens;
-use butler_protocol::{ChannelId, MessageTs, Secret};
+use butler_protocol::{ChannelId, MessageTs, Refusal, Secret};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio_util::task::AbortOnDropHandle;
@@ -190,7 +190,8 @@ async fn answer(request: reqwest::RequestBuilder) -> Result<Value, CliError> {
     if status.is_success() {
         return Ok(body);
     }
-    if body["error"] == "use_slack" {
+    let refusal = body["error"].as_str().and_then(Refusal::named);
+    if refusal == Some(Refusal::UseSlack) {
         let error = CliError::user("Slack is behind this hub, so people write and press there");
         return Err(error.hint("the channel is in Slack; `codebutler chat --list` only reads"));
     }

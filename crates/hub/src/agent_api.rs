@@ -9,7 +9,7 @@ use axum::{
     Json, Router,
     body::Bytes,
     extract::{DefaultBodyLimit, FromRequestParts, Path, Query, State},
-    http::{StatusCode, request::Parts},
+    http::request::Parts,
     response::{IntoResponse, Response},
     routing::{get, post},
 };
@@ -17,14 +17,13 @@ use butler_protocol::{
     Activity, DecisionView, Epoch, PlanSummary, PullNews, RecordBatch, RequestId, Reservation,
     ReserveAnswer, Role, Settlement, Sha256Hex, StampKind, ThreadId, fault,
 };
-use butler_slack::EnvelopeKind;
 use rusqlite::{OptionalExtension, params};
 use serde::Deserialize;
 use serde_json::{Value, json, value::RawValue};
 
 use crate::{
     budget,
-    error::{Trouble, refusal::Refusal, refuse},
+    error::{Refusal, Refused, Trouble, refuse},
     hub::app::App,
     identity::{Agent, Identity},
     log::{self, Happening, notice::Notice},
@@ -66,18 +65,18 @@ impl Caller {
 }
 
 impl FromRequestParts<Arc<App>> for Caller {
-    type Rejection = Refusal;
+    type Rejection = Refused;
 
-    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Refusal> {
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Refused> {
         let Some(token) = web_api::bearer(&parts.headers) else {
-            return Err(Refusal::new(StatusCode::UNAUTHORIZED, "not_authed"));
+            return Err(Refused(Refusal::NotAuthed));
         };
         match app.identify(&token).await? {
             Some(Identity::Bot(agent)) => Ok(Self {
                 agent,
                 epoch: web_api::epoch_of(&parts.headers),
             }),
-            _ => Err(Refusal::new(StatusCode::UNAUTHORIZED, "invalid_auth")),
+            _ => Err(Refused(Refusal::InvalidAuth)),
         }
     }
 }
@@ -86,7 +85,7 @@ async fn note_activity(
     State(app): State<Arc<App>>,
     caller: Caller,
     Json(mut activity): Json<Activity>,
-) -> Result<Json<Value>, Refusal> {
+) -> Result<Json<Value>, Refused> {
     if let Some(step) = &mut activity.step {
         gate::clean_text(&app.redactor, step);
     }
@@ -107,20 +106,13 @@ async fn note_activity(
             }
             let body = json!({"type": "activity", "role": agent.role,
                 "state": activity.state, "step": activity.step});
-            log::append(
-                tx,
-                Happening {
-                    thread: activity.thread,
-                    from: Some(agent.role),
-                    to: Vec::new(),
-                    stamp: StampKind::Activity,
-                    reference: None,
-                    kind: EnvelopeKind::EventsApi,
-                    body,
-                    // The stamp of later events says it; nobody else needs it.
-                    delivered: false,
-                },
-            )?;
+            let does = Happening {
+                stamp: StampKind::Activity,
+                // The stamp of later events says it; nobody else needs it.
+                delivered: false,
+                ..Happening::new(activity.thread, Some(agent.role), body)
+            };
+            log::append(tx, does)?;
             Ok(())
         })
         .await?;
@@ -131,7 +123,7 @@ async fn reserve(
     State(app): State<Arc<App>>,
     caller: Caller,
     Json(wanted): Json<Reservation>,
-) -> Result<Json<ReserveAnswer>, Refusal> {
+) -> Result<Json<ReserveAnswer>, Refused> {
     let caps = app.rules.caps.clone();
     let answer = app
         .store
@@ -161,7 +153,7 @@ async fn settle(
     State(app): State<Arc<App>>,
     caller: Caller,
     Json(settlement): Json<Settlement>,
-) -> Result<Json<Value>, Refusal> {
+) -> Result<Json<Value>, Refused> {
     app.store
         .write(move |tx| {
             // A settlement of an older process is still true: the money is spent.
@@ -182,7 +174,7 @@ async fn records(
     State(app): State<Arc<App>>,
     caller: Caller,
     Json(batch): Json<RecordBatch>,
-) -> Result<Json<Value>, Refusal> {
+) -> Result<Json<Value>, Refused> {
     let mut lines = Vec::with_capacity(batch.entries.len());
     for entry in &batch.entries {
         let mut line = serde_json::to_value(entry).map_err(Trouble::Json)?;
@@ -258,9 +250,9 @@ async fn logs(
     caller: Caller,
     Path((channel, root)): Path<(String, String)>,
     Query(wanted): Query<Wanted>,
-) -> Result<Response, Refusal> {
+) -> Result<Response, Refused> {
     let Ok(thread) = format!("{channel}/{root}").parse::<ThreadId>() else {
-        return Err(Trouble::Refused("thread_not_found").into());
+        return Err(Trouble::Refused(Refusal::ThreadNotFound).into());
     };
     let lines = app
         .store
@@ -281,7 +273,7 @@ async fn logs(
 async fn plans(
     State(app): State<Arc<App>>,
     caller: Caller,
-) -> Result<Json<Vec<PlanSummary>>, Refusal> {
+) -> Result<Json<Vec<PlanSummary>>, Refused> {
     let repo = caller.agent.repo;
     let plans = app.store.read(move |db| threads::plans(db, &repo)).await?;
     Ok(Json(plans))
@@ -291,7 +283,7 @@ async fn pull(
     State(app): State<Arc<App>>,
     caller: Caller,
     Json(mut news): Json<PullNews>,
-) -> Result<Json<Value>, Refusal> {
+) -> Result<Json<Value>, Refused> {
     let texts = [&mut news.title, &mut news.body];
     for text in texts.into_iter().chain(&mut news.diff) {
         gate::clean_text(&app.redactor, text);
@@ -316,13 +308,12 @@ async fn decision(
     State(app): State<Arc<App>>,
     caller: Caller,
     Path(request): Path<String>,
-) -> Result<Json<DecisionView>, Refusal> {
+) -> Result<Json<DecisionView>, Refused> {
     let view = app
         .store
         .read(move |db| decide::view(db, &caller.agent.repo, &RequestId::new(request)))
         .await?;
-    view.map(Json)
-        .ok_or(Refusal::new(StatusCode::NOT_FOUND, "unknown_request"))
+    view.map(Json).ok_or(Refused(Refusal::UnknownRequest))
 }
 
 async fn put_body(
@@ -330,9 +321,9 @@ async fn put_body(
     caller: Caller,
     Path(hash): Path<String>,
     body: Bytes,
-) -> Result<Json<Value>, Refusal> {
+) -> Result<Json<Value>, Refused> {
     if Sha256Hex::of(&body).as_str() != hash {
-        return Err(Refusal::new(StatusCode::BAD_REQUEST, "hash_mismatch"));
+        return Err(Refused(Refusal::HashMismatch));
     }
     app.store
         .write(move |tx| {
@@ -353,7 +344,7 @@ async fn get_body(
     State(app): State<Arc<App>>,
     caller: Caller,
     Path(hash): Path<String>,
-) -> Result<Response, Refusal> {
+) -> Result<Response, Refused> {
     let bytes = app
         .store
         .read(move |db| body(db, &caller.agent.repo, &hash))
@@ -369,6 +360,6 @@ pub(crate) fn body(db: &Db, repo: &str, hash: &str) -> Result<Vec<u8>, Trouble> 
         .optional()?;
     match found {
         Some(bytes) => Ok(bytes),
-        None => refuse("unknown_body"),
+        None => refuse(Refusal::UnknownBody),
     }
 }

@@ -1,4 +1,4 @@
-use butler_protocol::{ReserveId, TokenUsage};
+use butler_protocol::{Refusal, ReserveId, TokenUsage};
 
 use super::*;
 
@@ -78,7 +78,10 @@ fn a_call_that_is_over_needs_a_new_id_and_a_dearer_one_is_recorded() {
         amount: Usd::from_cents(1),
     };
     let again = reserve(&db, "repo", Role::Pm, &wanted, &caps(), 0);
-    assert!(matches!(again, Err(Trouble::Refused("already_settled"))));
+    assert!(matches!(
+        again,
+        Err(Trouble::Refused(Refusal::AlreadySettled))
+    ));
     assert_eq!(refused_by(ask(&db, "b", 1, 1)), "thread");
 }
 

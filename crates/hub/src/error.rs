@@ -1,8 +1,12 @@
 //! What can go wrong: at start (for the operator), and in a call (for the caller).
 
-pub(crate) mod refusal;
+pub(crate) mod refused;
 
 use std::{io, net::SocketAddr, path::PathBuf};
+
+pub(crate) use butler_protocol::Refusal;
+
+pub(crate) use self::refused::Refused;
 
 /// The hub cannot start, or its store cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -67,13 +71,12 @@ pub enum HubError {
     Step(#[from] Trouble),
 }
 
-/// A call that was not carried out. `Refused` is an answer for the caller, in
-/// Slack's words; `Store` is our fault and is logged.
+/// A call that was not carried out. `Refused` is an answer for the caller; `Store` is our fault and is logged.
 #[derive(Debug, thiserror::Error)]
 pub enum Trouble {
-    /// Slack's (or our own) name of the refusal.
+    /// Not like this.
     #[error("{0}")]
-    Refused(&'static str),
+    Refused(Refusal),
     /// SQLite failed.
     #[error("store")]
     Store(#[from] rusqlite::Error),
@@ -92,20 +95,20 @@ pub enum Trouble {
 }
 
 impl Trouble {
-    /// The word that the caller gets.
-    pub(crate) fn code(&self) -> &'static str {
+    /// What the caller is told.
+    pub(crate) fn refusal(&self) -> Refusal {
         match self {
-            Trouble::Refused(code) => code,
-            Trouble::Away => "service_unavailable",
+            Trouble::Refused(refusal) => *refusal,
+            Trouble::Away => Refusal::ServiceUnavailable,
             other => {
                 tracing::error!(error = ?other, "a call failed in the store");
-                "internal_error"
+                Refusal::InternalError
             }
         }
     }
 }
 
-/// Refuses with one of Slack's error names.
-pub(crate) fn refuse<T>(code: &'static str) -> Result<T, Trouble> {
-    Err(Trouble::Refused(code))
+/// Refuses a call.
+pub(crate) fn refuse<T>(refusal: Refusal) -> Result<T, Trouble> {
+    Err(Trouble::Refused(refusal))
 }

@@ -8,7 +8,7 @@ use butler_protocol::{ChannelId, Epoch, Role, Sha256Hex, UserId, fault};
 use rusqlite::{OptionalExtension, params};
 
 use crate::{
-    error::{Trouble, refuse},
+    error::{Refusal, Trouble, refuse},
     log::notice::AgentKey,
     store::db::Db,
 };
@@ -71,7 +71,7 @@ fn agent_by_key(db: &Db, key: AgentKey) -> Result<Agent, Trouble> {
         .prepare_cached("SELECT repo, role FROM agents WHERE id = ?1")?
         .query_row([key], |row| Ok((row.get(0)?, row.get(1)?)))?;
     let Ok(role) = role.parse() else {
-        return refuse("invalid_auth");
+        return refuse(Refusal::InvalidAuth);
     };
     Ok(Agent { key, repo, role })
 }
@@ -99,7 +99,7 @@ impl Agent {
         if repo.as_deref() == Some(self.repo.as_str()) {
             Ok(())
         } else {
-            refuse("channel_not_found")
+            refuse(Refusal::ChannelNotFound)
         }
     }
 
@@ -108,7 +108,7 @@ impl Agent {
     pub(crate) fn check_epoch(&self, db: &Db, epoch: Option<Epoch>) -> Result<(), Trouble> {
         let Some(epoch) = epoch else { return Ok(()) };
         if epoch < self.current_epoch(db)? {
-            return refuse("stale_epoch");
+            return refuse(Refusal::StaleEpoch);
         }
         Ok(())
     }

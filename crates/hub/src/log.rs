@@ -21,7 +21,8 @@ use crate::{
     workspace::stops,
 };
 
-/// Something to be written to the log.
+/// What is logged.
+#[derive(Debug, Clone)]
 pub(crate) struct Happening {
     pub(crate) thread: ThreadId,
     /// The role that caused it; it does not get it back.
@@ -34,6 +35,22 @@ pub(crate) struct Happening {
     pub(crate) body: Value,
     /// Whether agents get it; the page always does.
     pub(crate) delivered: bool,
+}
+
+impl Happening {
+    /// An event that agents get, and that says nothing else.
+    pub(crate) fn new(thread: ThreadId, from: Option<Role>, body: Value) -> Self {
+        Self {
+            thread,
+            from,
+            to: Vec::new(),
+            stamp: StampKind::Other,
+            reference: None,
+            kind: EnvelopeKind::EventsApi,
+            body,
+            delivered: true,
+        }
+    }
 }
 
 /// Appends to the log and queues a delivery for every other role of the channel.

@@ -5,12 +5,12 @@ use std::{fmt::Write as _, sync::Arc};
 use axum::extract::State;
 
 use crate::{
-    error::{Trouble, refusal::Refusal},
+    error::{Refused, Trouble},
     hub::app::App,
     store::db::Db,
 };
 
-pub(crate) async fn handle(State(app): State<Arc<App>>) -> Result<String, Refusal> {
+pub(crate) async fn handle(State(app): State<Arc<App>>) -> Result<String, Refused> {
     Ok(app.store.read(render).await?)
 }
 

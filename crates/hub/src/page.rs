@@ -28,7 +28,7 @@ use maud::Markup;
 use serde::Deserialize;
 
 use crate::{
-    error::{Trouble, refusal::Refusal},
+    error::{Refusal, Refused, Trouble},
     hub::app::App,
     identity::Person,
     person_api::{guard::Somebody, message_form},
@@ -59,7 +59,7 @@ pub(crate) fn routes() -> Router<Arc<App>> {
 /// A message by the address that `chat.getPermalink` gives it.
 async fn archived(
     State(app): State<Arc<App>>,
-    somebody: Result<Somebody, Refusal>,
+    somebody: Result<Somebody, Refused>,
     Path((channel, message)): Path<(ChannelId, String)>,
 ) -> Result<Response, Turned> {
     visitor(somebody)?;
@@ -68,20 +68,20 @@ async fn archived(
         .split_at_checked(digits.len().saturating_sub(6))
         .map(|(seconds, micros)| format!("{seconds}.{micros}"));
     let ts = ts.and_then(|ts| ts.parse::<MessageTs>().ok());
-    let ts = ts.ok_or(Trouble::Refused("message_not_found"))?;
+    let ts = ts.ok_or(Trouble::Refused(Refusal::MessageNotFound))?;
     let place = channel.clone();
     let found = app
         .store
         .read(move |db| workspace::message::find(db, &place, &ts))
         .await?
-        .ok_or(Trouble::Refused("message_not_found"))?;
+        .ok_or(Trouble::Refused(Refusal::MessageNotFound))?;
     let address = format!("/c/{channel}/{}#m{}", found.root, found.ts);
     Ok(Redirect::to(&address).into_response())
 }
 
 async fn home(
     State(app): State<Arc<App>>,
-    somebody: Result<Somebody, Refusal>,
+    somebody: Result<Somebody, Refused>,
 ) -> Result<Response, Turned> {
     visitor(somebody)?;
     let all = app.store.read(|db| channels::list(db, None)).await?;
@@ -102,13 +102,13 @@ impl IntoResponse for Turned {
     }
 }
 
-impl From<Refusal> for Turned {
+impl From<Refused> for Turned {
     /// Without a session they are shown the way in.
-    fn from(refusal: Refusal) -> Self {
-        Self(Box::new(if refusal.status == StatusCode::UNAUTHORIZED {
+    fn from(refusal: Refused) -> Self {
+        Self(Box::new(if refusal.status() == StatusCode::UNAUTHORIZED {
             Redirect::to("/login").into_response()
         } else {
-            (refusal.status, layout::problem(refusal.code)).into_response()
+            (refusal.status(), layout::problem(refusal.0)).into_response()
         }))
     }
 }
@@ -116,19 +116,19 @@ impl From<Refusal> for Turned {
 impl From<Trouble> for Turned {
     /// An error page that offers a way back.
     fn from(trouble: Trouble) -> Self {
-        let refusal = Refusal::from(trouble);
-        let page = layout::problem(refusal.code);
-        Self(Box::new((refusal.status, page).into_response()))
+        let refusal = Refused::from(trouble);
+        let page = layout::problem(refusal.0);
+        Self(Box::new((refusal.status(), page).into_response()))
     }
 }
 
-fn visitor(visitor: Result<Somebody, Refusal>) -> Result<Person, Turned> {
+fn visitor(visitor: Result<Somebody, Refused>) -> Result<Person, Turned> {
     Ok(visitor?.0)
 }
 
 async fn channel(
     State(app): State<Arc<App>>,
-    somebody: Result<Somebody, Refusal>,
+    somebody: Result<Somebody, Refused>,
     Path(id): Path<ChannelId>,
 ) -> Shown {
     let person = visitor(somebody)?;
@@ -138,7 +138,7 @@ async fn channel(
 
 async fn channel_live(
     State(app): State<Arc<App>>,
-    somebody: Result<Somebody, Refusal>,
+    somebody: Result<Somebody, Refused>,
     Path(id): Path<ChannelId>,
 ) -> Shown {
     let person = visitor(somebody)?;
@@ -165,7 +165,7 @@ impl Older {
 
 async fn thread(
     State(app): State<Arc<App>>,
-    somebody: Result<Somebody, Refusal>,
+    somebody: Result<Somebody, Refused>,
     Path((channel, ts)): Path<(ChannelId, MessageTs)>,
     Query(older): Query<Older>,
 ) -> Shown {
@@ -178,7 +178,7 @@ async fn thread(
 
 async fn thread_live(
     State(app): State<Arc<App>>,
-    somebody: Result<Somebody, Refusal>,
+    somebody: Result<Somebody, Refused>,
     Path((channel, ts)): Path<(ChannelId, MessageTs)>,
     Query(older): Query<Older>,
 ) -> Shown {

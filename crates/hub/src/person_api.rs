@@ -13,7 +13,7 @@ use std::{convert::Infallible, sync::Arc};
 use axum::{
     Json, Router,
     extract::{DefaultBodyLimit, Path, Query, Request, State},
-    http::{HeaderMap, StatusCode},
+    http::HeaderMap,
     response::sse::{Event as SseEvent, KeepAlive, Sse},
     routing::{get, post},
 };
@@ -23,7 +23,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::{
-    error::refusal::Refusal,
+    error::{Refusal, Refused},
     hub::app::App,
     log::{
         self,
@@ -36,7 +36,7 @@ use crate::{
     workspace::{channels, decide, ephemeral, read},
 };
 
-type Answer = Result<Json<Value>, Refusal>;
+type Answer = Result<Json<Value>, Refused>;
 
 pub(crate) fn routes() -> Router<Arc<App>> {
     Router::new()
@@ -252,7 +252,7 @@ async fn events(
     Somebody(person): Somebody,
     Query(since): Query<Since>,
     headers: HeaderMap,
-) -> Result<Sse<impl Stream<Item = Result<SseEvent, Infallible>>>, Refusal> {
+) -> Result<Sse<impl Stream<Item = Result<SseEvent, Infallible>>>, Refused> {
     let last = headers
         .get("last-event-id")
         .and_then(|value| value.to_str().ok()?.parse().ok())
@@ -317,7 +317,7 @@ async fn shake(
     Json(shaking): Json<Shaking>,
 ) -> Answer {
     if !app.test_hooks {
-        return Err(Refusal::new(StatusCode::NOT_FOUND, "no_test_hooks"));
+        return Err(Refused(Refusal::NoTestHooks));
     }
     let _ = app.notices.send(Arc::new(Notice::Shake(shaking.kind)));
     Ok(Json(json!({"ok": true})))

@@ -25,7 +25,7 @@ use butler_slack::EPOCH_HEADER;
 use serde_json::{Value, json};
 
 use crate::{
-    error::{Trouble, refuse},
+    error::{Refusal, Trouble, refuse},
     hub::app::App,
     identity::{Agent, Identity},
     relay,
@@ -60,7 +60,7 @@ pub(crate) async fn handle(
         }
         // Agents repeat a call that was answered like this; an error they take as final.
         Err(Trouble::Away) => return StatusCode::SERVICE_UNAVAILABLE.into_response(),
-        Err(trouble) => json!({"ok": false, "error": trouble.code()}),
+        Err(trouble) => json!({"ok": false, "error": trouble.refusal().code()}),
     };
     ([("x-oauth-scopes", SCOPES)], Json(answer)).into_response()
 }
@@ -76,7 +76,7 @@ async fn dispatch(app: Arc<App>, method: &str, request: Request) -> Result<Value
         return Ok(answer);
     }
     let Some(token) = bearer(&headers).or_else(|| args.text("token")) else {
-        return refuse("not_authed");
+        return refuse(Refusal::NotAuthed);
     };
     let identity = app.identify(&token).await?;
     let call = |agent: Agent| Call {
@@ -87,13 +87,13 @@ async fn dispatch(app: Arc<App>, method: &str, request: Request) -> Result<Value
         headers: headers.clone(),
     };
     match identity {
-        None | Some(Identity::Person(_)) => refuse("invalid_auth"),
+        None | Some(Identity::Person(_)) => refuse(Refusal::InvalidAuth),
         Some(Identity::App(agent)) if method == "apps.connections.open" => {
             who::connections_open(call(agent)).await
         }
-        Some(Identity::App(_)) => refuse("not_allowed_token_type"),
+        Some(Identity::App(_)) => refuse(Refusal::NotAllowedTokenType),
         Some(Identity::Bot(_)) if method == "apps.connections.open" => {
-            refuse("not_allowed_token_type")
+            refuse(Refusal::NotAllowedTokenType)
         }
         Some(Identity::Bot(agent)) => by_method(method, call(agent)).await,
     }
@@ -132,7 +132,7 @@ async fn by_method(method: &str, mut call: Call) -> Result<Value, Trouble> {
         "files.getUploadURLExternal" => files::get_upload_url(call).await,
         "files.completeUploadExternal" => files::complete_upload(call).await,
         "files.info" => files::info(call).await,
-        _ => refuse("unknown_method"),
+        _ => refuse(Refusal::UnknownMethod),
     }
 }
 

@@ -1,5 +1,7 @@
 //! What can go wrong between us and the workspace.
 
+use butler_protocol::Refusal;
+
 /// A call or a connection that failed.
 #[derive(Debug, thiserror::Error)]
 pub enum SlackError {
@@ -74,6 +76,12 @@ impl SlackError {
         }
     }
 
+    /// The kind of refusal, where it is one that we know.
+    #[must_use]
+    pub fn refusal(&self) -> Option<Refusal> {
+        self.code().and_then(Refusal::named)
+    }
+
     /// Whether the call may have been carried out although it failed: before it
     /// is made again, one has to look.
     #[must_use]
@@ -81,9 +89,14 @@ impl SlackError {
         match self {
             SlackError::Unreachable { source, .. } => !source.is_connect(),
             SlackError::Answer { .. } => true,
-            SlackError::Api { code, .. } => matches!(
-                code.as_str(),
-                "internal_error" | "fatal_error" | "service_unavailable" | "request_timeout"
+            SlackError::Api { .. } => matches!(
+                self.refusal(),
+                Some(
+                    Refusal::InternalError
+                        | Refusal::FatalError
+                        | Refusal::ServiceUnavailable
+                        | Refusal::RequestTimeout
+                )
             ),
             _ => false,
         }
@@ -92,25 +105,12 @@ impl SlackError {
     /// Whether a person stopped the thread after this was begun.
     #[must_use]
     pub fn is_stop(&self) -> bool {
-        self.code() == Some("thread_stopped")
+        self.refusal() == Some(Refusal::ThreadStopped)
     }
 
     /// Whether the token itself is refused: no later call can succeed.
     #[must_use]
     pub fn is_final(&self) -> bool {
-        matches!(self, SlackError::Api { code, .. } if is_final(code))
+        self.refusal().is_some_and(Refusal::is_final)
     }
-}
-
-/// Errors that a second try with the same token cannot cure.
-pub(crate) fn is_final(code: &str) -> bool {
-    matches!(
-        code,
-        "invalid_auth"
-            | "not_authed"
-            | "account_inactive"
-            | "token_revoked"
-            | "token_expired"
-            | "not_allowed_token_type"
-    )
 }

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use butler_protocol::{ChannelId, MessageTs, PostTag, Secret, ThreadId, UserId};
+use butler_protocol::{ChannelId, MessageTs, PostTag, Refusal, Secret, ThreadId, UserId};
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 use url::Url;
@@ -163,7 +163,10 @@ impl Web {
         name: &str,
     ) -> Result<(), SlackError> {
         let args = json!({"channel": channel, "timestamp": ts, "name": name});
-        forgiving(self.call("reactions.add", args).await, "already_reacted")
+        forgiving(
+            self.call("reactions.add", args).await,
+            Refusal::AlreadyReacted,
+        )
     }
 
     /// Takes a reaction back; one that is gone already is fine.
@@ -177,7 +180,10 @@ impl Web {
         name: &str,
     ) -> Result<(), SlackError> {
         let args = json!({"channel": channel, "timestamp": ts, "name": name});
-        forgiving(self.call("reactions.remove", args).await, "no_reaction")
+        forgiving(
+            self.call("reactions.remove", args).await,
+            Refusal::NoReaction,
+        )
     }
 
     /// All messages of a thread, root first, with their metadata.
@@ -234,9 +240,9 @@ impl Web {
     }
 }
 
-fn forgiving(outcome: Result<Value, SlackError>, fine: &str) -> Result<(), SlackError> {
+fn forgiving(outcome: Result<Value, SlackError>, fine: Refusal) -> Result<(), SlackError> {
     match outcome {
-        Err(error) if error.code() == Some(fine) => Ok(()),
+        Err(error) if error.refusal() == Some(fine) => Ok(()),
         other => other.map(drop),
     }
 }

@@ -27,7 +27,7 @@ use tokio::sync::broadcast;
 
 use crate::{
     agent_api::Caller,
-    error::refusal::Refusal,
+    error::Refused,
     hub::app::App,
     person_api::{guard::Somebody, live::heard},
     workspace::gate,
@@ -156,7 +156,7 @@ async fn show(
     _somebody: Somebody,
     Query(mut wanted): Query<Wanted>,
     headers: HeaderMap,
-) -> Result<Response, Refusal> {
+) -> Result<Response, Refused> {
     let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     if let Some(last) = header("last-event-id").and_then(|id| id.parse().ok()) {
         wanted.after = Some(last);

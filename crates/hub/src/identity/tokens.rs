@@ -9,7 +9,7 @@ use rusqlite::{OptionalExtension, params};
 
 use crate::{
     budget::{self, Caps},
-    error::{HubError, Trouble},
+    error::{HubError, Refusal, Trouble},
     identity::{
         Person,
         names::{channel_name, id_of},
@@ -211,11 +211,11 @@ fn ensure_channel(db: &Db, repo: &str, wanted: &str) -> Result<ChannelId, Troubl
             format!("{name}-{number}")
         };
         match channels::create(db, repo, &attempt) {
-            Err(Trouble::Refused("name_taken")) => {}
+            Err(Trouble::Refused(Refusal::NameTaken)) => {}
             made => return Ok(made?.id),
         }
     }
-    Err(Trouble::Refused("name_taken"))
+    Err(Trouble::Refused(Refusal::NameTaken))
 }
 
 fn ensure_agent(db: &Db, repo: &str, role: Role) -> Result<AgentTokens, Trouble> {

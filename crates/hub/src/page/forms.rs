@@ -14,7 +14,7 @@ use serde::Deserialize;
 
 use super::{Turned, state::Filled, visitor};
 use crate::{
-    error::{Trouble, refusal::Refusal},
+    error::{Refusal, Refused, Trouble},
     hub::app::App,
     person_api::{
         guard::Somebody,
@@ -33,7 +33,7 @@ fn back_to(channel: &ChannelId, root: &MessageTs) -> Redirect {
 /// Says something; a new thread opens itself.
 pub(super) async fn say(
     State(app): State<Arc<App>>,
-    somebody: Result<Somebody, Refusal>,
+    somebody: Result<Somebody, Refused>,
     Path(channel): Path<ChannelId>,
     request: Request,
 ) -> Sent {
@@ -47,13 +47,13 @@ pub(super) async fn say(
 /// Uses an element of a message, with the state of all its fields.
 pub(super) async fn press(
     State(app): State<Arc<App>>,
-    somebody: Result<Somebody, Refusal>,
+    somebody: Result<Somebody, Refused>,
     Path(channel): Path<ChannelId>,
     body: Bytes,
 ) -> Sent {
     let person = visitor(somebody)?;
     let filled = Filled::read(&body);
-    let missing = || Trouble::Refused("message_not_found");
+    let missing = || Trouble::Refused(Refusal::MessageNotFound);
     let ts = filled.ts.clone().ok_or_else(missing)?;
     let (place, at) = (channel.clone(), ts.clone());
     let found = app
@@ -79,7 +79,7 @@ pub(super) struct Reaction {
 /// Adds the person's reaction, or takes it back when it is there.
 pub(super) async fn react(
     State(app): State<Arc<App>>,
-    somebody: Result<Somebody, Refusal>,
+    somebody: Result<Somebody, Refused>,
     Path(channel): Path<ChannelId>,
     Form(reaction): Form<Reaction>,
 ) -> Sent {
@@ -104,7 +104,7 @@ pub(super) struct Note {
 /// Puts away a message that only this person sees.
 pub(super) async fn dismiss(
     State(app): State<Arc<App>>,
-    somebody: Result<Somebody, Refusal>,
+    somebody: Result<Somebody, Refused>,
     Path(channel): Path<ChannelId>,
     Form(note): Form<Note>,
 ) -> Sent {
@@ -123,7 +123,7 @@ pub(super) async fn dismiss(
 /// Says "stop": everybody at work in the thread obeys it.
 pub(super) async fn stop(
     State(app): State<Arc<App>>,
-    somebody: Result<Somebody, Refusal>,
+    somebody: Result<Somebody, Refused>,
     Path((channel, root)): Path<(ChannelId, MessageTs)>,
 ) -> Sent {
     let person = visitor(somebody)?;

@@ -1,6 +1,6 @@
 //! The frame of every page.
 
-use butler_protocol::{ChannelId, MessageTs};
+use butler_protocol::{ChannelId, MessageTs, Refusal};
 use maud::{DOCTYPE, Markup, html};
 
 use super::status;
@@ -193,34 +193,15 @@ pub(super) fn empty(version: &str) -> Markup {
 }
 
 /// Something did not work; says what and offers the way back.
-pub(super) fn problem(code: &str) -> Markup {
+pub(super) fn problem(refusal: Refusal) -> Markup {
     bare(
         "Problem",
         &html! {
             main.narrow {
                 h1 { "That did not work" }
-                p.problem role="alert" { (sentence(code)) " (" code { (code) } ")" }
+                p.problem role="alert" { (refusal.sentence()) " (" code { (refusal.code()) } ")" }
                 p { a href="/" { "Back to the workspace" } }
             }
         },
     )
-}
-
-fn sentence(code: &str) -> &'static str {
-    match code {
-        "channel_not_found" => "There is no such channel.",
-        "thread_not_found" | "message_not_found" => "There is no such message.",
-        "already_decided" => "Somebody decided about this card before.",
-        "not_an_approver" => "You are not among the people who may approve this.",
-        "not_allowed" => "You are not among the people whom this team listens to.",
-        "not_the_card" | "unknown_request" | "unknown_action" => "This button is not valid here.",
-        "use_slack" => "This workspace is in Slack: say and decide it there.",
-        "no_text" => "There was nothing to say.",
-        "msg_too_long" => "That is too long for one message.",
-        "foreign_origin" => "This request did not come from this page.",
-        "file_upload_size_restricted" => "That file is empty or larger than this workspace takes.",
-        "already_reacted" | "no_reaction" => "Somebody was quicker; look again.",
-        "invalid_name" => "There is no such emoji.",
-        _ => "The workspace refused.",
-    }
 }

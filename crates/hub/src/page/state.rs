@@ -9,7 +9,10 @@ use serde_json::{Map, Value, json};
 use url::form_urlencoded;
 
 use crate::page::render::elements::key;
-use crate::{error::Trouble, person_api::person_actions::Press};
+use crate::{
+    error::{Refusal, Trouble},
+    person_api::person_actions::Press,
+};
 
 /// A form as it came in.
 #[derive(Debug, Default)]
@@ -57,7 +60,7 @@ impl Filled {
                 entry[action] = value;
             }
         }
-        let (block_id, action_id, value) = used.ok_or(Trouble::Refused("unknown_action"))?;
+        let (block_id, action_id, value) = used.ok_or(Trouble::Refused(Refusal::UnknownAction))?;
         let fields = match value {
             Some(Value::Object(mut fields)) => {
                 fields.remove("type");

@@ -8,13 +8,13 @@ use axum::{
     extract::State,
     routing::{patch, post},
 };
-use butler_protocol::{ChannelId, MessageTs, StampKind, ThreadId};
+use butler_protocol::{ChannelId, MessageTs, ThreadId};
 use butler_slack::{EnvelopeKind, mrkdwn};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::{
-    error::{Trouble, refusal::Refusal, refuse},
+    error::{Refusal, Refused, Trouble, refuse},
     hub::app::App,
     identity::{
         Person,
@@ -30,7 +30,7 @@ use crate::{
     },
 };
 
-type Answer = Result<Json<Value>, Refusal>;
+type Answer = Result<Json<Value>, Refused>;
 
 pub(crate) fn routes() -> Router<Arc<App>> {
     Router::new()
@@ -62,7 +62,7 @@ async fn change(
                 &person,
                 &change.channel,
                 &change.ts,
-                "cant_update_message",
+                Refusal::CantUpdateMessage,
             )?;
             let mut body = old.body.clone();
             body["text"] = json!(person_actions::written(&text));
@@ -96,7 +96,7 @@ async fn delete(
                 &person,
                 &change.channel,
                 &change.ts,
-                "cant_delete_message",
+                Refusal::CantDeleteMessage,
             )?;
             message::delete(tx, &change.channel, &old)
         })
@@ -110,11 +110,11 @@ fn own(
     person: &Person,
     channel: &ChannelId,
     ts: &MessageTs,
-    not_own: &'static str,
+    not_own: Refusal,
 ) -> Result<Stored, Trouble> {
     channels::get(db, channel)?;
     match message::find(db, channel, ts)? {
-        None => refuse("message_not_found"),
+        None => refuse(Refusal::MessageNotFound),
         Some(found) if found.body["user"] != json!(person.id) => refuse(not_own),
         Some(found) => Ok(found),
     }
@@ -140,7 +140,7 @@ async fn command(
     let name = change.command.strip_prefix('/').unwrap_or_default();
     let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-_".contains(c);
     if name.is_empty() || name.len() > 32 || !name.chars().all(plain) {
-        return Err(Trouble::Refused("invalid_command").into());
+        return Err(Trouble::Refused(Refusal::InvalidCommand).into());
     }
     let base = app.rules.base.clone();
     app.store
@@ -157,19 +157,11 @@ async fn command(
                 "response_url": format!("{base}/respond/{key}"),
                 "trigger_id": format!("{place}.{TEAM}"),
             });
-            log::append(
-                tx,
-                Happening {
-                    thread: ThreadId::new(channel.id, place),
-                    from: None,
-                    to: Vec::new(),
-                    stamp: StampKind::Other,
-                    reference: None,
-                    kind: EnvelopeKind::SlashCommands,
-                    body: payload,
-                    delivered: true,
-                },
-            )?;
+            let typed = Happening {
+                kind: EnvelopeKind::SlashCommands,
+                ..Happening::new(ThreadId::new(channel.id, place), None, payload)
+            };
+            log::append(tx, typed)?;
             Ok(())
         })
         .await?;

@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use axum::{
     extract::{FromRequestParts, Request, State},
-    http::{HeaderMap, Method, StatusCode, request::Parts},
+    http::{HeaderMap, Method, request::Parts},
     middleware::Next,
     response::{IntoResponse, Response},
 };
 
 use crate::{
-    error::refusal::Refusal,
+    error::{Refusal, Refused},
     hub::app::App,
     identity::{Identity, Person, tokens},
     web_api,
@@ -39,7 +39,7 @@ pub(crate) async fn check_host(
         .and_then(|value| value.to_str().ok())
         .or_else(|| request.uri().authority().map(|a| a.as_str()));
     if !host.is_some_and(|host| is_ours(&app, host)) {
-        return Refusal::new(StatusCode::MISDIRECTED_REQUEST, "foreign_host").into_response();
+        return Refused(Refusal::ForeignHost).into_response();
     }
     let mut response = next.run(request).await;
     let headers = response.headers_mut();
@@ -137,31 +137,29 @@ pub(crate) fn own_form(headers: &HeaderMap) -> bool {
 pub(crate) struct Somebody(pub(crate) Person);
 
 impl FromRequestParts<Arc<App>> for Somebody {
-    type Rejection = Refusal;
+    type Rejection = Refused;
 
-    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Refusal> {
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Refused> {
         if let Some(token) = web_api::bearer(&parts.headers) {
             return match app.identify(&token).await? {
                 Some(Identity::Person(person)) => Ok(Self(person)),
-                Some(_) => Err(Refusal::new(StatusCode::FORBIDDEN, "not_a_person")),
-                None => Err(Refusal::new(StatusCode::UNAUTHORIZED, "invalid_auth")),
+                Some(_) => Err(Refused(Refusal::NotAPerson)),
+                None => Err(Refused(Refusal::InvalidAuth)),
             };
         }
         let Some(session) = cookie(&parts.headers) else {
-            return Err(Refusal::new(StatusCode::UNAUTHORIZED, "not_authed"));
+            return Err(Refused(Refusal::NotAuthed));
         };
         let reads = matches!(parts.method, Method::GET | Method::HEAD);
         if !reads && !from_our_page(&parts.headers) {
-            return Err(Refusal::new(StatusCode::FORBIDDEN, "foreign_origin"));
+            return Err(Refused(Refusal::ForeignOrigin));
         }
         let host = host_of(&parts.headers);
         let person = app
             .store
             .read(move |db| tokens::of_session(db, &session, &host))
             .await?;
-        person
-            .map(Self)
-            .ok_or(Refusal::new(StatusCode::UNAUTHORIZED, "invalid_auth"))
+        person.map(Self).ok_or(Refused(Refusal::InvalidAuth))
     }
 }
 

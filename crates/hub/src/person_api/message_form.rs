@@ -4,14 +4,14 @@
 use axum::{
     body::to_bytes,
     extract::{FromRequest, Multipart, Request},
-    http::{HeaderName, StatusCode, header},
+    http::{HeaderName, header},
 };
 use butler_protocol::{ChannelId, MessageTs};
 use serde::Deserialize;
 use url::form_urlencoded;
 
 use crate::{
-    error::refusal::Refusal,
+    error::{Refusal, Refused},
     person_api::person_actions::{MessageForm, Upload},
     workspace::files::SIZE_LIMIT,
 };
@@ -35,7 +35,7 @@ struct Fields {
 pub(crate) async fn read(
     request: Request,
     place: Option<ChannelId>,
-) -> Result<MessageForm, Refusal> {
+) -> Result<MessageForm, Refused> {
     let host = header_text(&request, header::HOST);
     let kind = header_text(&request, header::CONTENT_TYPE);
     let fields = if kind.starts_with("multipart/form-data") {
@@ -43,9 +43,9 @@ pub(crate) async fn read(
     } else {
         let body = to_bytes(request.into_body(), BODY_LIMIT)
             .await
-            .map_err(|_| Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, "msg_too_long"))?;
+            .map_err(|_| Refused(Refusal::MsgTooLong))?;
         if kind.starts_with("application/json") {
-            serde_json::from_slice(&body).map_err(|_| bad("invalid_json"))?
+            serde_json::from_slice(&body).map_err(|_| Refused(Refusal::InvalidJson))?
         } else {
             from_form(&body)
         }
@@ -53,12 +53,12 @@ pub(crate) async fn read(
     let thread: Option<MessageTs> = fields
         .thread_ts
         .filter(|ts| !ts.is_empty())
-        .map(|ts| ts.parse().map_err(|_| bad("thread_not_found")))
+        .map(|ts| ts.parse().map_err(|_| Refused(Refusal::ThreadNotFound)))
         .transpose()?;
     Ok(MessageForm {
         channel: place
             .or_else(|| fields.channel.map(ChannelId::new))
-            .ok_or_else(|| bad("channel_not_found"))?,
+            .ok_or(Refused(Refusal::ChannelNotFound))?,
         thread,
         // Browsers send line ends as CR LF.
         text: fields.text.replace("\r\n", "\n"),
@@ -73,10 +73,6 @@ fn header_text(request: &Request, name: HeaderName) -> String {
         .and_then(|value| value.to_str().ok())
         .unwrap_or_default()
         .to_owned()
-}
-
-fn bad(code: &'static str) -> Refusal {
-    Refusal::new(StatusCode::BAD_REQUEST, code)
 }
 
 fn from_form(body: &[u8]) -> Fields {
@@ -96,21 +92,22 @@ fn set(fields: &mut Fields, name: &str, value: String) {
     }
 }
 
-async fn from_multipart(request: Request) -> Result<Fields, Refusal> {
+async fn from_multipart(request: Request) -> Result<Fields, Refused> {
     let mut fields = Fields::default();
     let mut form = Multipart::from_request(request, &())
         .await
-        .map_err(|_| bad("invalid_form_data"))?;
+        .map_err(|_| Refused(Refusal::InvalidFormData))?;
     while let Some(field) = form
         .next_field()
         .await
-        .map_err(|_| bad("invalid_form_data"))?
+        .map_err(|_| Refused(Refusal::InvalidFormData))?
     {
         let name = field.name().unwrap_or_default().to_owned();
         let file = field.file_name().map(str::to_owned);
-        let bytes = field.bytes().await.map_err(|_| {
-            Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, "file_upload_size_restricted")
-        })?;
+        let bytes = field
+            .bytes()
+            .await
+            .map_err(|_| Refused(Refusal::FileUploadSizeRestricted))?;
         match file {
             // A browser sends an empty part when no file was chosen.
             Some(file) if file.is_empty() || bytes.is_empty() => {}

@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 use words::Said;
 
 use crate::{
-    error::{Trouble, refuse},
+    error::{Refusal, Trouble, refuse},
     hub::app::App,
     identity::{Person, names::BOT_USER},
     log::{self, Happening},
@@ -57,7 +57,7 @@ pub(crate) async fn say(
 ) -> Result<(MessageTs, Value), Trouble> {
     only_here(app)?;
     let text = match checked(&form.text) {
-        Err(Trouble::Refused("no_text")) if !form.uploads.is_empty() => String::new(),
+        Err(Trouble::Refused(Refusal::NoText)) if !form.uploads.is_empty() => String::new(),
         other => other?,
     };
     let rules = app.rules.clone();
@@ -109,10 +109,10 @@ pub(crate) async fn say(
 pub(crate) fn checked(text: &str) -> Result<String, Trouble> {
     let text = text.trim_end();
     if text.is_empty() {
-        return refuse("no_text");
+        return refuse(Refusal::NoText);
     }
     if text.len() > TEXT_LIMIT {
-        return refuse("msg_too_long");
+        return refuse(Refusal::MsgTooLong);
     }
     Ok(text.to_owned())
 }
@@ -157,19 +157,8 @@ fn mention(tx: &mut Tx<'_>, channel: &ChannelId, message: &Value) -> Result<(), 
     event["type"] = json!("app_mention");
     event["channel"] = json!(channel);
     event["event_ts"] = message["ts"].clone();
-    log::append(
-        tx,
-        Happening {
-            thread: ThreadId::new(channel.clone(), root),
-            from: None,
-            to: Vec::new(),
-            stamp: StampKind::Other,
-            reference: None,
-            kind: EnvelopeKind::EventsApi,
-            body: event,
-            delivered: true,
-        },
-    )?;
+    let thread = ThreadId::new(channel.clone(), root);
+    log::append(tx, Happening::new(thread, None, event))?;
     Ok(())
 }
 
@@ -234,7 +223,7 @@ pub(crate) async fn press(
         .write(move |tx| {
             if press.action_id.starts_with("cb:") {
                 let Ok(action) = press.action_id.parse() else {
-                    return refuse("unknown_action");
+                    return refuse(Refusal::UnknownAction);
                 };
                 let click = Click {
                     channel,
@@ -258,13 +247,13 @@ pub(crate) fn press_other(
     press: Press,
 ) -> Result<(), Trouble> {
     let Some(target) = message::find(tx.db(), channel, ts)? else {
-        return refuse("message_not_found");
+        return refuse(Refusal::MessageNotFound);
     };
     if target.role.is_none() {
-        return refuse("unknown_action");
+        return refuse(Refusal::UnknownAction);
     }
     let Some(mut element) = element_of(&target.body["blocks"], &press) else {
-        return refuse("unknown_action");
+        return refuse(Refusal::UnknownAction);
     };
     for (field, value) in press.fields {
         if FIELDS.contains(&field.as_str()) {
@@ -279,19 +268,12 @@ pub(crate) fn press_other(
         state: press.state,
     };
     let payload = decide::block_actions(tx, rules, person, pressed)?;
-    log::append(
-        tx,
-        Happening {
-            thread,
-            from: None,
-            to: target.role.into_iter().collect(),
-            stamp: StampKind::Other,
-            reference: None,
-            kind: EnvelopeKind::Interactive,
-            body: payload,
-            delivered: true,
-        },
-    )?;
+    let pressed = Happening {
+        to: target.role.into_iter().collect(),
+        kind: EnvelopeKind::Interactive,
+        ..Happening::new(thread, None, payload)
+    };
+    log::append(tx, pressed)?;
     Ok(())
 }
 
@@ -386,7 +368,7 @@ pub(crate) fn reacted(
 /// that Slack knows.
 pub(crate) fn only_here(app: &App) -> Result<(), Trouble> {
     if app.relay.is_some() {
-        return refuse("use_slack");
+        return refuse(Refusal::UseSlack);
     }
     Ok(())
 }

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::{
     budget,
-    error::{Trouble, refusal::Refusal},
+    error::{Refused, Trouble},
     hub::app::App,
     person_api::guard::Somebody,
     store::db::Db,
@@ -26,7 +26,7 @@ use crate::{
     workspace::{channels, message, read},
 };
 
-type Answer = Result<Json<Value>, Refusal>;
+type Answer = Result<Json<Value>, Refused>;
 type Thread = Path<(ChannelId, MessageTs)>;
 
 pub(crate) fn routes() -> Router<Arc<App>> {

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::Relay;
 use crate::relay::send::post::{self, Order};
 use crate::{
-    error::{Trouble, refuse},
+    error::{Refusal, Trouble, refuse},
     web_api::{Call, chat, files as uploads},
     workspace::{
         channels, files, gate, message,
@@ -47,7 +47,7 @@ pub(crate) async fn call(relay: Arc<Relay>, method: &str, call: Call) -> Result<
             "user_id": relay.us.user, "deleted": false}})),
         "users.info" => users_info(&relay, &call).await,
         // A repo has the channel that its configuration names.
-        "conversations.create" => refuse("restricted_action"),
+        "conversations.create" => refuse(Refusal::RestrictedAction),
         "chat.postMessage" => post_message(relay, call).await,
         "chat.postEphemeral" => post_ephemeral(&relay, &call).await,
         "chat.update" => update(&relay, &call).await,
@@ -56,7 +56,7 @@ pub(crate) async fn call(relay: Arc<Relay>, method: &str, call: Call) -> Result<
         "reactions.add" => react(&relay, &call, true).await,
         "reactions.remove" => react(&relay, &call, false).await,
         "files.completeUploadExternal" => complete_upload(relay, call).await,
-        _ => refuse("unknown_method"),
+        _ => refuse(Refusal::UnknownMethod),
     }
 }
 
@@ -71,7 +71,7 @@ fn auth_test(relay: &Relay, call: &Call) -> Value {
 }
 
 async fn users_info(relay: &Relay, call: &Call) -> Result<Value, Trouble> {
-    let user = UserId::new(call.args.need("user", "user_not_found")?);
+    let user = UserId::new(call.args.need("user", Refusal::UserNotFound)?);
     let person = relay.person(&call.app.store, &user).await?;
     let found = call
         .app
@@ -95,7 +95,7 @@ async fn post_message(relay: Arc<Relay>, call: Call) -> Result<Value, Trouble> {
 }
 
 async fn post_ephemeral(relay: &Relay, call: &Call) -> Result<Value, Trouble> {
-    let user = call.args.need("user", "user_not_in_channel")?;
+    let user = call.args.need("user", Refusal::UserNotInChannel)?;
     let post = chat::post_of(call)?;
     let (agent, epoch, channel) = (call.agent.clone(), call.epoch, post.channel.clone());
     call.app
@@ -136,7 +136,7 @@ async fn update(relay: &Relay, call: &Call) -> Result<Value, Trouble> {
         .store
         .read(move |db| {
             checked.check_epoch(db, epoch)?;
-            chat::own_message(db, &checked, &channel, &ts, "cant_update_message").map(drop)
+            chat::own_message(db, &checked, &channel, &ts, Refusal::CantUpdateMessage).map(drop)
         })
         .await?;
     let mut args = json!({"channel": change.channel, "ts": change.ts, "text": change.text});
@@ -155,8 +155,8 @@ async fn update(relay: &Relay, call: &Call) -> Result<Value, Trouble> {
 
 async fn delete(relay: &Relay, call: &Call) -> Result<Value, Trouble> {
     let channel = call.args.channel()?;
-    let Some(ts) = call.args.ts("ts", "message_not_found")? else {
-        return refuse("message_not_found");
+    let Some(ts) = call.args.ts("ts", Refusal::MessageNotFound)? else {
+        return refuse(Refusal::MessageNotFound);
     };
     let (agent, epoch) = (call.agent.clone(), call.epoch);
     let place = (channel.clone(), ts.clone());
@@ -165,14 +165,14 @@ async fn delete(relay: &Relay, call: &Call) -> Result<Value, Trouble> {
         .store
         .read(move |db| {
             agent.check_epoch(db, epoch)?;
-            chat::own_message(db, &agent, &place.0, &place.1, "cant_delete_message")
+            chat::own_message(db, &agent, &place.0, &place.1, Refusal::CantDeleteMessage)
         })
         .await?;
     let args = json!({"channel": channel, "ts": ts});
     match relay.upstream.call("chat.delete", None, &args).await {
         Ok(_) => {}
         // Gone already, perhaps by our own first try.
-        Err(error) if error.code() == Some("message_not_found") => {}
+        Err(error) if error.refusal() == Some(Refusal::MessageNotFound) => {}
         Err(error) => return Err(error.into()),
     }
     let answer = json!({"channel": channel, "ts": ts});
@@ -188,7 +188,7 @@ async fn delete(relay: &Relay, call: &Call) -> Result<Value, Trouble> {
 
 async fn permalink(relay: &Relay, call: &Call) -> Result<Value, Trouble> {
     let (agent, channel) = (call.agent.clone(), call.args.channel()?);
-    let ts = call.args.need("message_ts", "message_not_found")?;
+    let ts = call.args.need("message_ts", Refusal::MessageNotFound)?;
     let place = channel.clone();
     call.app
         .store
@@ -204,9 +204,9 @@ async fn permalink(relay: &Relay, call: &Call) -> Result<Value, Trouble> {
 
 async fn react(relay: &Relay, call: &Call, add: bool) -> Result<Value, Trouble> {
     let (agent, epoch, channel) = (call.agent.clone(), call.epoch, call.args.channel()?);
-    let name = call.args.need("name", "invalid_name")?;
-    let Some(ts) = call.args.ts("timestamp", "bad_timestamp")? else {
-        return refuse("no_item_specified");
+    let name = call.args.need("name", Refusal::InvalidName)?;
+    let Some(ts) = call.args.ts("timestamp", Refusal::BadTimestamp)? else {
+        return refuse(Refusal::NoItemSpecified);
     };
     let (checked, place) = (agent.clone(), channel.clone());
     call.app
@@ -225,7 +225,11 @@ async fn react(relay: &Relay, call: &Call, add: bool) -> Result<Value, Trouble> 
     match relay.upstream.call(method, None, &args).await {
         Ok(_) => {}
         // Perhaps our own first try, whose answer was lost: the mirror knows.
-        Err(error) if matches!(error.code(), Some("already_reacted" | "no_reaction")) => {}
+        Err(error)
+            if matches!(
+                error.refusal(),
+                Some(Refusal::AlreadyReacted | Refusal::NoReaction)
+            ) => {}
         Err(error) => return Err(error.into()),
     }
     let reactor = Reactor::RoleAs(agent.role, relay.us.user.clone());
@@ -264,7 +268,7 @@ async fn complete_upload(relay: Arc<Relay>, call: Call) -> Result<Value, Trouble
     if let Some(channel) = channel {
         let post = AgentPost {
             channel,
-            thread_ts: call.args.ts("thread_ts", "invalid_thread_ts")?,
+            thread_ts: call.args.ts("thread_ts", Refusal::InvalidThreadTs)?,
             broadcast: false,
             text,
             blocks: None,

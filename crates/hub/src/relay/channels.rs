@@ -10,7 +10,7 @@ use super::{RepoChannel, Us, scopes};
 use crate::relay::{channel_requests, send::upstream::Upstream};
 use crate::{
     HubError,
-    error::Trouble,
+    error::{Refusal, Trouble},
     store::{Store, db::Db},
 };
 
@@ -145,7 +145,7 @@ pub(super) async fn settle(
 ) -> Result<(), HubError> {
     let channel = match find(upstream, wanted).await {
         Ok(channel) => channel,
-        Err(error) if error.code() == Some("name_taken") => {
+        Err(error) if error.refusal() == Some(Refusal::NameTaken) => {
             return Err(HubError::Slack(format!(
                 "#{} is a private channel; type `/invite @codebutler` there",
                 wanted.name

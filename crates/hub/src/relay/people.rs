@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::Relay;
 use crate::{
-    error::Trouble,
+    error::{Refusal, Trouble},
     identity::{Person, person_by_id},
     store::{Store, db::Db},
 };
@@ -69,5 +69,5 @@ fn keep(db: &Db, user: &UserId, name: &str) -> Result<Person, Trouble> {
         }
     }
     let found = person_by_id(db, user.as_str())?;
-    found.ok_or(Trouble::Refused("user_not_found"))
+    found.ok_or(Trouble::Refused(Refusal::UserNotFound))
 }

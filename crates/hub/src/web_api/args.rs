@@ -10,7 +10,7 @@ use butler_protocol::{ChannelId, MessageTs};
 use serde_json::{Map, Value};
 use url::form_urlencoded;
 
-use crate::error::{Trouble, refuse};
+use crate::error::{Refusal, Trouble, refuse};
 
 /// The most that a call may bring; files have their own route.
 const BODY_LIMIT: usize = 4 * 1024 * 1024;
@@ -37,12 +37,12 @@ impl Args {
         }
         let body = to_bytes(request.into_body(), BODY_LIMIT)
             .await
-            .map_err(|_| Trouble::Refused("invalid_post_type"))?;
+            .map_err(|_| Trouble::Refused(Refusal::InvalidPostType))?;
         if kind.starts_with("application/json") {
             if !body.is_empty() {
                 match serde_json::from_slice(&body) {
                     Ok(Value::Object(fields)) => args.extend(fields),
-                    _ => return refuse("invalid_json"),
+                    _ => return refuse(Refusal::InvalidJson),
                 }
             }
         } else {
@@ -75,16 +75,18 @@ impl Args {
     }
 
     /// A text that must be there; else Slack's name for its absence.
-    pub(crate) fn need(&self, name: &str, missing: &'static str) -> Result<String, Trouble> {
+    pub(crate) fn need(&self, name: &str, missing: Refusal) -> Result<String, Trouble> {
         self.text(name).ok_or(Trouble::Refused(missing))
     }
 
     pub(crate) fn channel(&self) -> Result<ChannelId, Trouble> {
-        Ok(ChannelId::new(self.need("channel", "channel_not_found")?))
+        Ok(ChannelId::new(
+            self.need("channel", Refusal::ChannelNotFound)?,
+        ))
     }
 
     /// A timestamp that may be absent.
-    pub(crate) fn ts(&self, name: &str, bad: &'static str) -> Result<Option<MessageTs>, Trouble> {
+    pub(crate) fn ts(&self, name: &str, bad: Refusal) -> Result<Option<MessageTs>, Trouble> {
         self.text(name)
             .map(|text| text.parse().map_err(|_| Trouble::Refused(bad)))
             .transpose()
@@ -99,7 +101,7 @@ impl Args {
     }
 
     /// A nested value, sent as JSON or as text that holds JSON.
-    pub(crate) fn json(&self, name: &str, bad: &'static str) -> Result<Option<Value>, Trouble> {
+    pub(crate) fn json(&self, name: &str, bad: Refusal) -> Result<Option<Value>, Trouble> {
         match self.0.get(name) {
             None | Some(Value::Null) => Ok(None),
             Some(Value::String(text)) if text.trim().is_empty() => Ok(None),
@@ -127,7 +129,7 @@ fn add_form(args: &mut Map<String, Value>, form: &[u8]) {
 }
 
 async fn add_multipart(args: &mut Map<String, Value>, request: Request) -> Result<(), Trouble> {
-    let bad = || Trouble::Refused("invalid_form_data");
+    let bad = || Trouble::Refused(Refusal::InvalidFormData);
     let mut form = Multipart::from_request(request, &())
         .await
         .map_err(|_| bad())?;
@@ -179,9 +181,16 @@ mod tests {
         .await;
         for args in [args, same, multipart] {
             assert_eq!(args.channel().unwrap().as_str(), "C1");
-            assert_eq!(args.json("blocks", "bad").unwrap(), Some(json!([1])));
+            assert_eq!(
+                args.json("blocks", Refusal::InvalidBlocks).unwrap(),
+                Some(json!([1]))
+            );
             assert!(args.flag("flag"));
-            assert!(args.ts("thread_ts", "bad").unwrap().is_some());
+            assert!(
+                args.ts("thread_ts", Refusal::InvalidThreadTs)
+                    .unwrap()
+                    .is_some()
+            );
             assert_eq!(args.limit(100), 5);
             assert_eq!(args.text("absent"), None);
         }

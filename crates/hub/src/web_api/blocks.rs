@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::error::{Trouble, refuse};
+use crate::error::{Refusal, Trouble, refuse};
 
 /// What a message may hold. Newer kinds are passed on; what the page does not
 /// know it shows by its text.
@@ -44,23 +44,23 @@ pub(crate) fn checked(blocks: Option<Value>) -> Result<Option<Value>, Trouble> {
         return Ok(None);
     };
     let Value::Array(list) = &blocks else {
-        return refuse("invalid_blocks");
+        return refuse(Refusal::InvalidBlocks);
     };
     if list.is_empty() {
         return Ok(None);
     }
     if list.len() > MOST {
-        return refuse("msg_blocks_too_many");
+        return refuse(Refusal::MsgBlocksTooMany);
     }
     let mut names = BTreeSet::new();
     for block in list {
         let name = block["block_id"].as_str();
         if !fits(block) || name.is_some_and(|name| !names.insert(name)) {
-            return refuse("invalid_blocks");
+            return refuse(Refusal::InvalidBlocks);
         }
     }
     if list.iter().map(characters).sum::<usize>() > CHARACTERS {
-        return refuse("msg_blocks_too_long");
+        return refuse(Refusal::MsgBlocksTooLong);
     }
     Ok(Some(blocks))
 }
@@ -197,53 +197,53 @@ mod tests {
         };
         let divider = json!({"type": "divider"});
         for (blocks, name) in [
-            (json!({"type": "divider"}), "invalid_blocks"),
-            (json!(["x"]), "invalid_blocks"),
-            (json!([{"type": "sectoin"}]), "invalid_blocks"),
-            (json!([{"type": "section"}]), "invalid_blocks"),
+            (json!({"type": "divider"}), Refusal::InvalidBlocks),
+            (json!(["x"]), Refusal::InvalidBlocks),
+            (json!([{"type": "sectoin"}]), Refusal::InvalidBlocks),
+            (json!([{"type": "section"}]), Refusal::InvalidBlocks),
             (
                 json!([{"type": "section", "text": "bare"}]),
-                "invalid_blocks",
+                Refusal::InvalidBlocks,
             ),
             (
                 json!([{"type": "section", "text": words("mrkdwn", 3001)}]),
-                "invalid_blocks",
+                Refusal::InvalidBlocks,
             ),
             (
                 json!([{"type": "section", "text": words("mrkdwn", 0)}]),
-                "invalid_blocks",
+                Refusal::InvalidBlocks,
             ),
             (
                 json!([{"type": "header", "text": words("mrkdwn", 5)}]),
-                "invalid_blocks",
+                Refusal::InvalidBlocks,
             ),
             (
                 json!([{"type": "header", "text": words("plain_text", 151)}]),
-                "invalid_blocks",
+                Refusal::InvalidBlocks,
             ),
             (
                 json!([{"type": "context", "elements": vec![words("mrkdwn", 1); 11]}]),
-                "invalid_blocks",
+                Refusal::InvalidBlocks,
             ),
             (
                 json!([{"type": "actions", "elements": []}]),
-                "invalid_blocks",
+                Refusal::InvalidBlocks,
             ),
-            (json!([button(76)]), "invalid_blocks"),
+            (json!([button(76)]), Refusal::InvalidBlocks),
             (
                 json!([{"type": "divider", "block_id": "a"}, {"type": "divider", "block_id": "a"}]),
-                "invalid_blocks",
+                Refusal::InvalidBlocks,
             ),
-            (json!(vec![divider; 51]), "msg_blocks_too_many"),
+            (json!(vec![divider; 51]), Refusal::MsgBlocksTooMany),
             (
                 json!(vec![
                     json!({"type": "section", "text": words("mrkdwn", 2700)});
                     5
                 ]),
-                "msg_blocks_too_long",
+                Refusal::MsgBlocksTooLong,
             ),
         ] {
-            assert_eq!(answer(blocks.clone()), name, "{blocks}");
+            assert_eq!(answer(blocks.clone()), name.code(), "{blocks}");
         }
     }
 }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{Call, blocks};
 use crate::{
     agent_api,
-    error::{Trouble, refuse},
+    error::{Refusal, Trouble, refuse},
     identity::Agent,
     store::{db::Db, tx::Tx},
     workspace::{
@@ -35,10 +35,10 @@ pub(crate) async fn post_or_card_of(call: &Call) -> Result<AgentPost, Trouble> {
         return Ok(post);
     };
     if !post.text.is_empty() || post.blocks.is_some() || post.attachments.is_some() {
-        return refuse("card_has_text");
+        return refuse(Refusal::CardHasText);
     }
     let Some(place) = tag.body.clone() else {
-        return refuse("unknown_body");
+        return refuse(Refusal::UnknownBody);
     };
     let repo = call.agent.repo.clone();
     let bytes = call
@@ -58,7 +58,7 @@ pub(crate) async fn post_or_card_of(call: &Call) -> Result<AgentPost, Trouble> {
 pub(crate) fn post_of(call: &Call) -> Result<AgentPost, Trouble> {
     match read_post(call)? {
         (post, None) => Ok(post),
-        (_, Some(_)) => refuse("invalid_metadata_format"),
+        (_, Some(_)) => refuse(Refusal::InvalidMetadataFormat),
     }
 }
 
@@ -67,17 +67,17 @@ fn read_post(call: &Call) -> Result<(AgentPost, Option<CardTag>), Trouble> {
     let args = &call.args;
     let mut post = AgentPost {
         channel: args.channel()?,
-        thread_ts: args.ts("thread_ts", "invalid_thread_ts")?,
+        thread_ts: args.ts("thread_ts", Refusal::InvalidThreadTs)?,
         broadcast: args.flag("reply_broadcast"),
         text: text_of(call)?,
-        blocks: blocks::checked(args.json("blocks", "invalid_blocks_format")?)?,
-        attachments: checked_attachments(args.json("attachments", "invalid_attachments")?)?,
+        blocks: blocks::checked(args.json("blocks", Refusal::InvalidBlocksFormat)?)?,
+        attachments: checked_attachments(args.json("attachments", Refusal::InvalidAttachments)?)?,
         files: Vec::new(),
         attached: None,
         username: args.text("username"),
         icon_emoji: args.text("icon_emoji"),
         icon_url: args.text("icon_url"),
-        metadata: checked_metadata(args.json("metadata", "invalid_metadata_format")?)?,
+        metadata: checked_metadata(args.json("metadata", Refusal::InvalidMetadataFormat)?)?,
         base: format!("http://{}", call.host()),
     };
     let tag = post.metadata.as_ref().map(PostTag::from_metadata);
@@ -96,10 +96,10 @@ fn read_post(call: &Call) -> Result<(AgentPost, Option<CardTag>), Trouble> {
 /// `text`, or `markdown_text` turned into mrkdwn; it stands alone.
 pub(crate) fn text_of(call: &Call) -> Result<String, Trouble> {
     let (text, markdown) = (call.args.text("text"), call.args.text("markdown_text"));
-    let blocks = call.args.json("blocks", "invalid_blocks_format")?;
+    let blocks = call.args.json("blocks", Refusal::InvalidBlocksFormat)?;
     match (text, markdown) {
-        (Some(_), Some(_)) => refuse("markdown_text_conflict"),
-        (None, Some(_)) if blocks.is_some() => refuse("markdown_text_conflict"),
+        (Some(_), Some(_)) => refuse(Refusal::MarkdownTextConflict),
+        (None, Some(_)) if blocks.is_some() => refuse(Refusal::MarkdownTextConflict),
         (None, Some(markdown)) => Ok(butler_slack::mrkdwn::from_markdown(&markdown)),
         (text, None) => Ok(text.unwrap_or_default()),
     }
@@ -110,9 +110,9 @@ fn checked_attachments(given: Option<Value>) -> Result<Option<Value>, Trouble> {
     match given {
         None => Ok(None),
         Some(Value::Array(all)) if all.is_empty() => Ok(None),
-        Some(Value::Array(all)) if all.len() > 100 => refuse("too_many_attachments"),
+        Some(Value::Array(all)) if all.len() > 100 => refuse(Refusal::TooManyAttachments),
         Some(Value::Array(all)) if all.iter().all(Value::is_object) => Ok(Some(Value::Array(all))),
-        Some(_) => refuse("invalid_attachments"),
+        Some(_) => refuse(Refusal::InvalidAttachments),
     }
 }
 
@@ -122,7 +122,7 @@ fn checked_metadata(given: Option<Value>) -> Result<Option<Value>, Trouble> {
         Some(metadata)
             if !metadata["event_type"].is_string() || !metadata["event_payload"].is_object() =>
         {
-            refuse("invalid_metadata_format")
+            refuse(Refusal::InvalidMetadataFormat)
         }
         given => Ok(given),
     }
@@ -131,7 +131,7 @@ fn checked_metadata(given: Option<Value>) -> Result<Option<Value>, Trouble> {
 /// Shown to one person on their page, and gone after a day.
 pub(super) async fn post_ephemeral(call: Call) -> Result<Value, Trouble> {
     let (agent, channel) = (call.agent.clone(), call.args.channel()?);
-    let user = UserId::new(call.args.need("user", "user_not_in_channel")?);
+    let user = UserId::new(call.args.need("user", Refusal::UserNotInChannel)?);
     let post = post_of(&call)?;
     let ts = call
         .app
@@ -174,17 +174,17 @@ pub(crate) struct Change {
 /// Reads a change from the arguments and passes it through the gate.
 pub(crate) fn change_of(call: &Call) -> Result<Change, Trouble> {
     let channel = call.args.channel()?;
-    let Some(ts) = call.args.ts("ts", "message_not_found")? else {
-        return refuse("message_not_found");
+    let Some(ts) = call.args.ts("ts", Refusal::MessageNotFound)? else {
+        return refuse(Refusal::MessageNotFound);
     };
     let mut text = text_of(call)?;
-    let mut blocks = blocks::checked(call.args.json("blocks", "invalid_blocks_format")?)?;
+    let mut blocks = blocks::checked(call.args.json("blocks", Refusal::InvalidBlocksFormat)?)?;
     let metadata = own_metadata(call)?;
     if text.is_empty() && blocks.is_none() {
-        return refuse("no_text");
+        return refuse(Refusal::NoText);
     }
     if text.len() > 4_000 {
-        return refuse("msg_too_long");
+        return refuse(Refusal::MsgTooLong);
     }
     let outbound = Outbound {
         text: &mut text,
@@ -210,11 +210,11 @@ pub(crate) fn own_message(
     agent: &Agent,
     channel: &ChannelId,
     ts: &MessageTs,
-    not_own: &'static str,
+    not_own: Refusal,
 ) -> Result<message::Stored, Trouble> {
     agent.may_use(db, channel)?;
     match message::find(db, channel, ts)? {
-        None => refuse("message_not_found"),
+        None => refuse(Refusal::MessageNotFound),
         Some(old) if old.role != Some(agent.role) => refuse(not_own),
         Some(_) if decide::is_card(db, channel, ts)? => refuse(not_own),
         Some(old) => Ok(old),
@@ -230,7 +230,7 @@ pub(crate) fn apply(tx: &mut Tx<'_>, agent: &Agent, change: Change) -> Result<Va
         blocks,
         metadata,
     } = change;
-    let old = own_message(tx.db(), agent, &channel, &ts, "cant_update_message")?;
+    let old = own_message(tx.db(), agent, &channel, &ts, Refusal::CantUpdateMessage)?;
     let edit_ts = tx.next_ts().to_string();
     let body = message::edited(old.body.clone(), &text, blocks, metadata, &edit_ts);
     message::replace(tx, &channel, &old, &body)?;
@@ -239,7 +239,7 @@ pub(crate) fn apply(tx: &mut Tx<'_>, agent: &Agent, change: Change) -> Result<Va
 
 /// Metadata of an update; like a post's it names the sender by the token.
 pub(crate) fn own_metadata(call: &Call) -> Result<Option<Value>, Trouble> {
-    const BAD: &str = "invalid_metadata_format";
+    const BAD: Refusal = Refusal::InvalidMetadataFormat;
     let Some(mut metadata) = call.args.json("metadata", BAD)? else {
         return Ok(None);
     };
@@ -253,15 +253,15 @@ pub(crate) fn own_metadata(call: &Call) -> Result<Option<Value>, Trouble> {
 
 pub(super) async fn delete(call: Call) -> Result<Value, Trouble> {
     let channel = call.args.channel()?;
-    let Some(ts) = call.args.ts("ts", "message_not_found")? else {
-        return refuse("message_not_found");
+    let Some(ts) = call.args.ts("ts", Refusal::MessageNotFound)? else {
+        return refuse(Refusal::MessageNotFound);
     };
     let (agent, epoch) = (call.agent.clone(), call.epoch);
     call.app
         .store
         .write(move |tx| {
             agent.check_epoch(tx.db(), epoch)?;
-            let old = own_message(tx.db(), &agent, &channel, &ts, "cant_delete_message")?;
+            let old = own_message(tx.db(), &agent, &channel, &ts, Refusal::CantDeleteMessage)?;
             message::delete(tx, &channel, &old)?;
             Ok(json!({"channel": channel, "ts": ts}))
         })
@@ -270,8 +270,8 @@ pub(super) async fn delete(call: Call) -> Result<Value, Trouble> {
 
 pub(super) async fn get_permalink(call: Call) -> Result<Value, Trouble> {
     let (agent, channel) = (call.agent.clone(), call.args.channel()?);
-    let Some(ts) = call.args.ts("message_ts", "message_not_found")? else {
-        return refuse("message_not_found");
+    let Some(ts) = call.args.ts("message_ts", Refusal::MessageNotFound)? else {
+        return refuse(Refusal::MessageNotFound);
     };
     let base = format!("http://{}", call.host());
     call.app
@@ -279,7 +279,7 @@ pub(super) async fn get_permalink(call: Call) -> Result<Value, Trouble> {
         .read(move |db| {
             agent.may_use(db, &channel)?;
             let Some(found) = message::find(db, &channel, &ts)? else {
-                return refuse("message_not_found");
+                return refuse(Refusal::MessageNotFound);
             };
             let digits = found.ts.as_str().replace('.', "");
             let mut link = format!("{base}/archives/{channel}/p{digits}");

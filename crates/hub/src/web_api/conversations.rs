@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::Call;
 use crate::{
-    error::{Trouble, refuse},
+    error::{Refusal, Trouble, refuse},
     workspace::{channels, read},
 };
 
@@ -25,7 +25,7 @@ pub(super) async fn by_name(call: &mut Call) -> Result<(), Trouble> {
             call.args.set("channel", channel.id.as_str());
             Ok(())
         }
-        None => refuse("channel_not_found"),
+        None => refuse(Refusal::ChannelNotFound),
     }
 }
 
@@ -59,9 +59,9 @@ pub(super) async fn info(call: Call) -> Result<Value, Trouble> {
 }
 
 pub(super) async fn create(call: Call) -> Result<Value, Trouble> {
-    let name = call.args.need("name", "invalid_name_required")?;
+    let name = call.args.need("name", Refusal::InvalidNameRequired)?;
     if crate::identity::names::channel_name(&name) != name {
-        return refuse("invalid_name_specials");
+        return refuse(Refusal::InvalidNameSpecials);
     }
     let repo = call.agent.repo.clone();
     let made = call
@@ -99,7 +99,7 @@ pub(super) fn page(call: &Call, all: Vec<Value>, field: &str) -> Result<Value, T
         None => 0,
         Some(cursor) => match cursor.strip_prefix("at:").map(str::parse) {
             Some(Ok(start)) => start,
-            _ => return refuse("invalid_cursor"),
+            _ => return refuse(Refusal::InvalidCursor),
         },
     };
     let limit = call.args.limit(100);
@@ -128,8 +128,8 @@ pub(super) async fn history(call: Call) -> Result<Value, Trouble> {
 
 pub(super) async fn replies(call: Call) -> Result<Value, Trouble> {
     let (agent, channel, range) = (call.agent.clone(), call.args.channel()?, range_of(&call)?);
-    let Some(ts) = call.args.ts("ts", "thread_not_found")? else {
-        return refuse("invalid_arguments");
+    let Some(ts) = call.args.ts("ts", Refusal::ThreadNotFound)? else {
+        return refuse(Refusal::InvalidArguments);
     };
     let page = call
         .app
@@ -160,8 +160,8 @@ fn range_of(call: &Call) -> Result<read::Range, Trouble> {
         }
     };
     Ok(read::Range {
-        oldest: edge("oldest", "invalid_ts_oldest")?,
-        latest: edge("latest", "invalid_ts_latest")?,
+        oldest: edge("oldest", Refusal::InvalidTsOldest)?,
+        latest: edge("latest", Refusal::InvalidTsLatest)?,
         inclusive: call.args.flag("inclusive"),
         limit: call.args.limit(100),
         cursor: call.args.text("cursor"),

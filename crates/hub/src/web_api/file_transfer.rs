@@ -7,14 +7,14 @@ use axum::{
     Router,
     body::to_bytes,
     extract::{DefaultBodyLimit, FromRequest, Multipart, Path, Query, Request, State},
-    http::{HeaderMap, StatusCode, header},
+    http::{HeaderMap, header},
     response::{IntoResponse, Response},
     routing::{get, post},
 };
 use serde::Deserialize;
 
 use crate::{
-    error::{Trouble, refusal::Refusal},
+    error::{Refusal, Refused, Trouble},
     hub::app::App,
     identity::{Identity, tokens},
     person_api::guard,
@@ -45,7 +45,7 @@ async fn upload(
     Path(id): Path<String>,
     Query(key): Query<Key>,
     request: Request,
-) -> Result<String, Refusal> {
+) -> Result<String, Refused> {
     // A stranger's bytes are not even taken in.
     let (file, shown) = (id.clone(), key.key.clone());
     app.store
@@ -62,8 +62,8 @@ async fn upload(
 
 const LIMIT: usize = SIZE_LIMIT as usize;
 
-async fn body_of(request: Request) -> Result<Vec<u8>, Refusal> {
-    let too_big = || Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, "file_upload_size_restricted");
+async fn body_of(request: Request) -> Result<Vec<u8>, Refused> {
+    let too_big = || Refused(Refusal::FileUploadSizeRestricted);
     let kind = request
         .headers()
         .get(header::CONTENT_TYPE)
@@ -73,7 +73,7 @@ async fn body_of(request: Request) -> Result<Vec<u8>, Refusal> {
         let bytes = to_bytes(request.into_body(), LIMIT).await;
         return Ok(bytes.map_err(|_| too_big())?.to_vec());
     }
-    let bad = || Refusal::new(StatusCode::BAD_REQUEST, "invalid_form_data");
+    let bad = || Refused(Refusal::InvalidFormData);
     let mut form = Multipart::from_request(request, &())
         .await
         .map_err(|_| bad())?;
@@ -107,7 +107,7 @@ async fn download(
     Path(id): Path<String>,
     Query(how): Query<How>,
     headers: HeaderMap,
-) -> Result<Response, Refusal> {
+) -> Result<Response, Refused> {
     let reader = reader_of(&app, &headers).await?;
     if let Some(relay) = &app.relay {
         let who = match &reader {
@@ -130,7 +130,7 @@ async fn download(
                 (Reader::Agent(_), None) => false,
             };
             if !allowed {
-                return Err(Trouble::Refused("file_not_found"));
+                return Err(Trouble::Refused(Refusal::FileNotFound));
             }
             let bytes = files::bytes(db, &file.id)?;
             Ok((file, bytes))
@@ -174,8 +174,8 @@ enum Reader {
     Agent(crate::identity::Agent),
 }
 
-async fn reader_of(app: &App, headers: &HeaderMap) -> Result<Reader, Refusal> {
-    let stranger = Refusal::new(StatusCode::UNAUTHORIZED, "not_authed");
+async fn reader_of(app: &App, headers: &HeaderMap) -> Result<Reader, Refused> {
+    let stranger = Refused(Refusal::NotAuthed);
     if let Some(token) = web_api::bearer(headers) {
         return match app.identify(&token).await? {
             Some(Identity::Bot(agent)) => Ok(Reader::Agent(agent)),

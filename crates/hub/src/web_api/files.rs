@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::Call;
 use crate::{
-    error::{Trouble, refuse},
+    error::{Refusal, Trouble, refuse},
     identity::names::BOT_USER,
     workspace::{
         files::{self, NewFile},
@@ -16,10 +16,10 @@ use crate::{
 };
 
 pub(super) async fn get_upload_url(call: Call) -> Result<Value, Trouble> {
-    let mut name = call.args.need("filename", "invalid_arguments")?;
+    let mut name = call.args.need("filename", Refusal::InvalidArguments)?;
     gate::clean_text(&call.app.redactor, &mut name);
     let Some(length) = call.args.number("length") else {
-        return refuse("invalid_arguments");
+        return refuse(Refusal::InvalidArguments);
     };
     let file = NewFile {
         owner: call.agent.repo.clone(),
@@ -43,7 +43,7 @@ pub(super) async fn get_upload_url(call: Call) -> Result<Value, Trouble> {
 pub(super) async fn complete_upload(call: Call) -> Result<Value, Trouble> {
     let wanted = wanted_of(&call)?;
     let channel = channel_of(&call);
-    let thread: Option<MessageTs> = call.args.ts("thread_ts", "invalid_thread_ts")?;
+    let thread: Option<MessageTs> = call.args.ts("thread_ts", Refusal::InvalidThreadTs)?;
     let mut text = call.args.text("initial_comment").unwrap_or_default();
     gate::clean_text(&call.app.redactor, &mut text);
     let (username, icon_emoji) = (call.args.text("username"), call.args.text("icon_emoji"));
@@ -84,7 +84,7 @@ pub(super) async fn complete_upload(call: Call) -> Result<Value, Trouble> {
 
 /// The files that a call names, with their titles.
 pub(crate) fn wanted_of(call: &Call) -> Result<Vec<(String, Option<String>)>, Trouble> {
-    let listed = call.args.json("files", "invalid_arguments")?;
+    let listed = call.args.json("files", Refusal::InvalidArguments)?;
     let mut wanted = Vec::new();
     for item in listed
         .as_ref()
@@ -93,14 +93,14 @@ pub(crate) fn wanted_of(call: &Call) -> Result<Vec<(String, Option<String>)>, Tr
         .flatten()
     {
         let Some(id) = item["id"].as_str() else {
-            return refuse("invalid_arguments");
+            return refuse(Refusal::InvalidArguments);
         };
         let mut title = item["title"].as_str().unwrap_or_default().to_owned();
         gate::clean_text(&call.app.redactor, &mut title);
         wanted.push((id.to_owned(), Some(title).filter(|title| !title.is_empty())));
     }
     if wanted.is_empty() {
-        return refuse("invalid_arguments");
+        return refuse(Refusal::InvalidArguments);
     }
     Ok(wanted)
 }
@@ -113,7 +113,7 @@ pub(crate) fn channel_of(call: &Call) -> Option<ChannelId> {
 }
 
 pub(super) async fn info(call: Call) -> Result<Value, Trouble> {
-    let id = call.args.need("file", "file_not_found")?;
+    let id = call.args.need("file", Refusal::FileNotFound)?;
     let agent = call.agent.clone();
     let base = format!("http://{}", call.host());
     call.app
@@ -126,7 +126,7 @@ pub(super) async fn info(call: Call) -> Result<Value, Trouble> {
                 None => false,
             };
             if !own && !shared {
-                return refuse("file_not_found");
+                return refuse(Refusal::FileNotFound);
             }
             Ok(json!({"file": files::shown(&file, &base)}))
         })

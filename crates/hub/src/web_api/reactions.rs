@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::Call;
 use crate::{
-    error::{Trouble, refuse},
+    error::{Refusal, Trouble, refuse},
     workspace::{
         message,
         react::{self, Reactor},
@@ -22,9 +22,9 @@ pub(super) async fn remove(call: Call) -> Result<Value, Trouble> {
 
 async fn change(call: Call, add: bool) -> Result<Value, Trouble> {
     let (agent, epoch, channel) = (call.agent.clone(), call.epoch, call.args.channel()?);
-    let name = call.args.need("name", "invalid_name")?;
-    let Some(ts) = call.args.ts("timestamp", "bad_timestamp")? else {
-        return refuse("no_item_specified");
+    let name = call.args.need("name", Refusal::InvalidName)?;
+    let Some(ts) = call.args.ts("timestamp", Refusal::BadTimestamp)? else {
+        return refuse(Refusal::NoItemSpecified);
     };
     call.app
         .store
@@ -40,8 +40,8 @@ async fn change(call: Call, add: bool) -> Result<Value, Trouble> {
 
 pub(super) async fn get(call: Call) -> Result<Value, Trouble> {
     let (agent, channel) = (call.agent.clone(), call.args.channel()?);
-    let Some(ts) = call.args.ts("timestamp", "bad_timestamp")? else {
-        return refuse("no_item_specified");
+    let Some(ts) = call.args.ts("timestamp", Refusal::BadTimestamp)? else {
+        return refuse(Refusal::NoItemSpecified);
     };
     let answered = channel.clone();
     let message = call
@@ -51,7 +51,7 @@ pub(super) async fn get(call: Call) -> Result<Value, Trouble> {
             agent.may_use(db, &channel)?;
             match message::find(db, &channel, &ts)? {
                 Some(stored) => read::shown(db, &channel, stored, false),
-                None => refuse("message_not_found"),
+                None => refuse(Refusal::MessageNotFound),
             }
         })
         .await?;

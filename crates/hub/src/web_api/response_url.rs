@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    error::{Trouble, refusal::Refusal, refuse},
+    error::{Refusal, Refused, Trouble, refuse},
     hub::app::App,
     identity::{names::BOT_NAME, tokens::random_text},
     person_api::edits,
@@ -79,7 +79,7 @@ pub(crate) async fn handle(
     State(app): State<Arc<App>>,
     Path(key): Path<String>,
     Json(mut response): Json<Response>,
-) -> Result<&'static str, Refusal> {
+) -> Result<&'static str, Refused> {
     let outbound = Outbound {
         text: &mut response.text,
         blocks: response.blocks.as_mut(),
@@ -133,7 +133,7 @@ pub(crate) fn redeem_place(tx: &Tx<'_>, key: &str) -> Result<(ChannelId, String)
         .optional()?;
     match place {
         Some((channel, ts)) => Ok((ChannelId::new(channel), ts)),
-        None => refuse("expired_url"),
+        None => refuse(Refusal::ExpiredUrl),
     }
 }
 
@@ -142,7 +142,7 @@ fn original(tx: &Tx<'_>, channel: &ChannelId, ts: &str) -> Result<Stored, Troubl
         Ok(ts) => message::find(tx.db(), channel, &ts)?,
         Err(_) => None,
     };
-    found.ok_or(Trouble::Refused("message_not_found"))
+    found.ok_or(Trouble::Refused(Refusal::MessageNotFound))
 }
 
 /// The answer as a message of the app.
@@ -168,13 +168,13 @@ fn answer(
 ) -> Result<(), Trouble> {
     let changes = response.delete_original || response.replace_original;
     if changes && decide::is_card(tx.db(), channel, &original.ts)? {
-        return refuse("cant_update_message");
+        return refuse(Refusal::CantUpdateMessage);
     }
     if response.delete_original {
         return message::delete(tx, channel, original);
     }
     if response.text.is_empty() && response.blocks.is_none() {
-        return refuse("no_text");
+        return refuse(Refusal::NoText);
     }
     if response.replace_original {
         let ts = tx.next_ts().to_string();
@@ -183,7 +183,7 @@ fn answer(
         return message::replace(tx, channel, original, &body);
     }
     let Some(role) = original.role else {
-        return refuse("message_not_found");
+        return refuse(Refusal::MessageNotFound);
     };
     let in_channel = response.response_type.as_deref() == Some("in_channel");
     let place = Some(original.root.clone());

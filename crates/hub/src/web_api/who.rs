@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{Call, conversations};
 use crate::{
-    error::{Trouble, refuse},
+    error::{Refusal, Trouble, refuse},
     identity::names::{APP, BOT, BOT_NAME, BOT_USER, TEAM},
     workspace::channels,
 };
@@ -28,14 +28,14 @@ pub(super) async fn team_info(_call: Call) -> Result<Value, Trouble> {
 
 pub(super) async fn bots_info(call: Call) -> Result<Value, Trouble> {
     match call.args.text("bot") {
-        Some(bot) if bot != BOT => refuse("bot_not_found"),
+        Some(bot) if bot != BOT => refuse(Refusal::BotNotFound),
         _ => Ok(json!({"bot": {"id": BOT, "app_id": APP, "name": BOT_NAME,
             "user_id": BOT_USER, "deleted": false, "updated": 0, "icons": {}}})),
     }
 }
 
 pub(super) async fn users_info(call: Call) -> Result<Value, Trouble> {
-    let user = UserId::new(call.args.need("user", "user_not_found")?);
+    let user = UserId::new(call.args.need("user", Refusal::UserNotFound)?);
     let user = call
         .app
         .store

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     agent_api,
-    error::{Trouble, refuse},
+    error::{Refusal, Trouble, refuse},
     identity::Person,
     store::{db::Db, tx::Tx},
 };
@@ -33,14 +33,14 @@ pub(crate) fn check(
     }
     let grave = matches!(asked.kind, DecisionKind::Command | DecisionKind::Merge);
     if grave && !approvers.is_empty() {
-        return refuse("not_an_approver");
+        return refuse(Refusal::NotAnApprover);
     }
     let allowed = allowed(db, repo, asked)?;
     let everybody = allowed.is_empty() && approvers.is_empty();
     if everybody || allowed.contains(&person.id) {
         return Ok(());
     }
-    refuse("not_allowed")
+    refuse(Refusal::NotAllowed)
 }
 
 /// The people whom the team listens to, as the agent said with its card.
@@ -62,34 +62,15 @@ fn allowed(db: &Db, repo: &str, asked: &DecisionRequest) -> Result<Vec<UserId>, 
     Ok(serde_json::from_slice::<Listened>(&bytes)?.allowed)
 }
 
-/// What a person is told whose click, thumb or word did not count; nothing when
-/// it did.
-pub(crate) fn explained(code: &str) -> Option<&'static str> {
-    Some(match code {
-        "" => return None,
-        "not_an_approver" => {
-            "You are not on the list of people who may approve this, so nothing happened."
-        }
-        "not_allowed" => {
-            "This team listens to the people in `limits.allowedUsers` of its repository and to \
-             the machine's approvers. You are in neither list, so nothing happened."
-        }
-        "already_decided" => "This was decided already, so nothing happened.",
-        _ => "This button is out of date, so nothing happened.",
-    })
-}
-
 /// Says to one person, in the thread, that what they did does not count.
 pub(crate) fn tell(
     tx: &mut Tx<'_>,
     rules: &Rules,
     person: &Person,
     (thread, asked_by): (&ThreadId, Role),
-    code: &str,
+    refusal: Refusal,
 ) -> Result<(), Trouble> {
-    let Some(words) = explained(code) else {
-        return Ok(());
-    };
+    let words = refusal.did_not_count();
     if rules.in_slack {
         tx.db().execute(
             "INSERT INTO whispers (channel, root, user, words) VALUES (?1, ?2, ?3, ?4)",

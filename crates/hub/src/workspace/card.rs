@@ -18,7 +18,7 @@ use sheet::Part;
 use verbatim::verbatim;
 
 use crate::{
-    error::{Trouble, refuse},
+    error::{Refusal, Trouble, refuse},
     workspace::gate,
 };
 
@@ -51,10 +51,10 @@ pub(crate) struct Drawn {
 /// is given twice, makes another hash.
 pub(crate) fn read(tag: &CardTag, bytes: &[u8]) -> Result<CardBody, Trouble> {
     let Ok(body) = serde_json::from_slice::<CardBody>(bytes) else {
-        return refuse("invalid_card");
+        return refuse(Refusal::InvalidCard);
     };
     if body.subject.kind() != tag.kind || body.subject.sha256() != tag.sha256 {
-        return refuse("subject_mismatch");
+        return refuse(Refusal::SubjectMismatch);
     }
     Ok(body)
 }
@@ -102,7 +102,7 @@ pub(crate) fn draw(redactor: &Redactor, tag: &CardTag, body: &CardBody) -> Resul
         drawn.attached
     ]);
     if gate::clean_value(redactor, &mut said) {
-        return refuse("card_would_be_redacted");
+        return refuse(Refusal::CardWouldBeRedacted);
     }
     Ok(drawn)
 }

@@ -5,7 +5,7 @@ use rusqlite::{OptionalExtension, params};
 use serde_json::{Value, json};
 
 use crate::{
-    error::{Trouble, refuse},
+    error::{Refusal, Trouble, refuse},
     identity::names::{APP, BOT, BOT_NAME, BOT_USER, TEAM, channel_name, id_of},
     store::db::Db,
 };
@@ -45,7 +45,7 @@ pub(crate) fn get(db: &Db, id: &ChannelId) -> Result<Channel, Trouble> {
         .prepare_cached(&sql)?
         .query_row([id.as_str()], read)
         .optional()?;
-    found.ok_or(Trouble::Refused("channel_not_found"))
+    found.ok_or(Trouble::Refused(Refusal::ChannelNotFound))
 }
 
 /// Makes a channel for a repo; a taken name is refused.
@@ -55,7 +55,7 @@ pub(crate) fn create(db: &Db, repo: &str, wanted: &str) -> Result<Channel, Troub
         .prepare_cached("SELECT EXISTS (SELECT 1 FROM channels WHERE name = ?1)")?
         .query_row([&name], |row| row.get(0))?;
     if taken {
-        return refuse("name_taken");
+        return refuse(Refusal::NameTaken);
     }
     let id = ChannelId::new(id_of('C', &["channel", repo, &name]));
     db.execute(
@@ -100,7 +100,7 @@ pub(crate) fn user(db: &Db, id: &UserId) -> Result<Value, Trouble> {
         .optional()?;
     match name {
         Some(name) => Ok(person(id.as_str(), &name)),
-        None => refuse("user_not_found"),
+        None => refuse(Refusal::UserNotFound),
     }
 }
 

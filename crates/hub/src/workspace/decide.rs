@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::{access, channels, message};
 use crate::{
     budget::{self, Caps},
-    error::{Trouble, refuse},
+    error::{Refusal, Trouble, refuse},
     identity::{
         Person,
         names::{APP, TEAM},
@@ -53,18 +53,18 @@ pub(crate) fn decide(
 ) -> Result<Decision, Trouble> {
     let repo = channels::get(tx.db(), &click.channel)?.repo;
     let Some(view) = view(tx.db(), &repo, &click.action.request)? else {
-        return refuse("unknown_request");
+        return refuse(Refusal::UnknownRequest);
     };
     let asked = view.asked;
     if asked.thread.channel != click.channel || asked.message != click.message {
-        return refuse("not_the_card");
+        return refuse(Refusal::NotTheCard);
     }
     if !asked.kind.choices().contains(&click.action.choice) {
-        return refuse("invalid_choice");
+        return refuse(Refusal::InvalidChoice);
     }
     access::check(tx.db(), rules, &repo, &asked, person)?;
     if view.decided.is_some() {
-        return refuse("already_decided");
+        return refuse(Refusal::AlreadyDecided);
     }
     let decision = Decision {
         request: asked.request,
@@ -143,19 +143,14 @@ fn tell(
         state: None,
     };
     let payload = block_actions(tx, rules, person, what)?;
-    log::append(
-        tx,
-        Happening {
-            thread,
-            from: None,
-            to: vec![asked_by],
-            stamp: StampKind::Decision,
-            reference: Some(decision.request.as_str().to_owned()),
-            kind: EnvelopeKind::Interactive,
-            body: payload,
-            delivered: true,
-        },
-    )?;
+    let decided = Happening {
+        to: vec![asked_by],
+        stamp: StampKind::Decision,
+        reference: Some(decision.request.as_str().to_owned()),
+        kind: EnvelopeKind::Interactive,
+        ..Happening::new(thread, None, payload)
+    };
+    log::append(tx, decided)?;
     Ok(())
 }
 
@@ -179,7 +174,7 @@ pub(crate) fn block_actions(
     let channel = channels::get(tx.db(), &thread.channel)?;
     let body = message::find(tx.db(), &thread.channel, ts)?
         .map(|stored| stored.body)
-        .ok_or(Trouble::Refused("message_not_found"))?;
+        .ok_or(Trouble::Refused(Refusal::MessageNotFound))?;
     let action_ts = tx.next_ts();
     let mut element = pressed.element;
     element["action_ts"] = json!(action_ts);

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::message::{self, Draft};
 use crate::{
-    error::{Trouble, refuse},
+    error::{Refusal, Trouble, refuse},
     log::notice::Notice,
     store::{db::Db, tx::Tx},
 };
@@ -89,7 +89,7 @@ pub(crate) fn dismiss(
         params![channel.as_str(), ts.as_str(), user.as_str()],
     )?;
     if gone == 0 {
-        return refuse("message_not_found");
+        return refuse(Refusal::MessageNotFound);
     }
     Ok(())
 }

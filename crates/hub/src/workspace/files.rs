@@ -6,7 +6,7 @@ use rusqlite::{OptionalExtension, Row, params};
 use serde_json::{Value, json};
 
 use crate::{
-    error::{Trouble, refuse},
+    error::{Refusal, Trouble, refuse},
     identity::{names::TEAM, tokens::random_text},
     store::db::Db,
 };
@@ -46,7 +46,7 @@ const COLUMNS: &str =
 /// Announces a file; answers its id and the key with which it can be filled.
 pub(crate) fn announce(db: &Db, file: &NewFile) -> Result<(String, String), Trouble> {
     if file.length == 0 || file.length > SIZE_LIMIT {
-        return refuse("file_upload_size_restricted");
+        return refuse(Refusal::FileUploadSizeRestricted);
     }
     let id = format!("F{}", &random_text()[..10]);
     let key = random_text();
@@ -75,7 +75,7 @@ pub(crate) fn awaits(db: &Db, id: &str, key: &str) -> Result<(), Trouble> {
     if waits {
         return Ok(());
     }
-    refuse("file_not_found")
+    refuse(Refusal::FileNotFound)
 }
 
 /// Fills a file, once per announcement and only with its key.
@@ -92,7 +92,7 @@ pub(crate) fn fill(db: &Db, id: &str, key: &str, bytes: &[u8]) -> Result<(), Tro
     )?;
     fault("hub.after-file");
     if filled == 0 {
-        return refuse("file_not_found");
+        return refuse(Refusal::FileNotFound);
     }
     Ok(())
 }
@@ -101,7 +101,7 @@ pub(crate) fn fill(db: &Db, id: &str, key: &str, bytes: &[u8]) -> Result<(), Tro
 pub(crate) fn get(db: &Db, id: &str) -> Result<File, Trouble> {
     let sql = format!("SELECT {COLUMNS} FROM files WHERE id = ?1");
     let found = db.prepare_cached(&sql)?.query_row([id], read).optional()?;
-    found.ok_or(Trouble::Refused("file_not_found"))
+    found.ok_or(Trouble::Refused(Refusal::FileNotFound))
 }
 
 /// Its bytes.
@@ -110,7 +110,9 @@ pub(crate) fn bytes(db: &Db, id: &str) -> Result<Vec<u8>, Trouble> {
         .prepare_cached("SELECT bytes FROM files WHERE id = ?1")?
         .query_row([id], |row| row.get(0))
         .optional()?;
-    found.flatten().ok_or(Trouble::Refused("file_not_found"))
+    found
+        .flatten()
+        .ok_or(Trouble::Refused(Refusal::FileNotFound))
 }
 
 fn read(row: &Row<'_>) -> rusqlite::Result<File> {
@@ -139,7 +141,7 @@ pub(crate) fn settle(
 ) -> Result<File, Trouble> {
     let file = get(db, id)?;
     if file.owner != owner || !file.filled {
-        return refuse("file_not_found");
+        return refuse(Refusal::FileNotFound);
     }
     db.execute(
         "UPDATE files SET title = coalesce(?2, title), channel = coalesce(?3, channel),

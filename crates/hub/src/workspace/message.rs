@@ -1,12 +1,11 @@
 //! Messages: written, changed, deleted, each together with its event.
 
 use butler_protocol::{ChannelId, MessageTs, Role, StampKind, ThreadId, UserId, fault};
-use butler_slack::EnvelopeKind;
 use rusqlite::{OptionalExtension, params};
 use serde_json::{Map, Value, json};
 
 use crate::{
-    error::{Trouble, refuse},
+    error::{Refusal, Trouble, refuse},
     identity::names::{APP, BOT, BOT_NAME, BOT_USER, TEAM},
     log::{self, Happening},
     store::{db::Db, tx::Tx},
@@ -24,7 +23,7 @@ pub(crate) enum Author {
     },
 }
 
-/// A message to be written.
+/// What is said.
 #[derive(Debug, Clone)]
 pub(crate) struct Draft {
     pub(crate) channel: ChannelId,
@@ -84,40 +83,25 @@ pub(crate) fn write(tx: &mut Tx<'_>, draft: Draft) -> Result<(MessageTs, Value),
         Author::Person(user) => (user.as_str().to_owned(), None),
         Author::Role { role, .. } => (BOT_USER.to_owned(), Some(*role)),
     };
-    let entry = Entry {
-        thread,
-        ts: ts.clone(),
-        author,
-        role,
-        body: body.clone(),
+    let logged = Happening {
         to: draft.to,
         stamp: draft.stamp,
         reference: draft.reference,
-        delivered: true,
+        ..Happening::new(thread, role, body.clone())
     };
-    record(tx, entry)?;
+    record(tx, &ts, &author, logged)?;
     Ok((ts, body))
 }
 
-/// A message whose timestamp and shape are settled.
-#[derive(Debug, Clone)]
-pub(crate) struct Entry {
-    pub(crate) thread: ThreadId,
-    pub(crate) ts: MessageTs,
-    /// The user, or the app's.
-    pub(crate) author: String,
-    pub(crate) role: Option<Role>,
-    pub(crate) body: Value,
-    pub(crate) to: Vec<Role>,
-    pub(crate) stamp: StampKind,
-    pub(crate) reference: Option<String>,
-    /// Whether agents are told.
-    pub(crate) delivered: bool,
-}
-
-/// Keeps a message and logs its event.
-pub(crate) fn record(tx: &mut Tx<'_>, entry: Entry) -> Result<(), Trouble> {
-    let channel = entry.thread.channel.clone();
+/// Keeps a message whose timestamp and shape are settled, and logs it. The author is
+/// the user, or the app's.
+pub(crate) fn record(
+    tx: &mut Tx<'_>,
+    ts: &MessageTs,
+    author: &str,
+    mut logged: Happening,
+) -> Result<(), Trouble> {
+    let channel = &logged.thread.channel;
     fault("hub.before-message");
     tx.db()
         .prepare_cached(
@@ -126,30 +110,17 @@ pub(crate) fn record(tx: &mut Tx<'_>, entry: Entry) -> Result<(), Trouble> {
         )?
         .execute(params![
             channel.as_str(),
-            entry.ts.as_str(),
-            entry.thread.root.as_str(),
-            entry.author,
-            entry.role.map(Role::as_str),
-            entry.body.to_string()
+            ts.as_str(),
+            logged.thread.root.as_str(),
+            author,
+            logged.from.map(Role::as_str),
+            logged.body.to_string()
         ])?;
     fault("hub.after-message");
-    let mut event = entry.body;
-    event["channel"] = json!(channel);
-    event["channel_type"] = json!("channel");
-    event["event_ts"] = json!(entry.ts);
-    log::append(
-        tx,
-        Happening {
-            thread: entry.thread,
-            from: entry.role,
-            to: entry.to,
-            stamp: entry.stamp,
-            reference: entry.reference,
-            kind: EnvelopeKind::EventsApi,
-            body: event,
-            delivered: entry.delivered,
-        },
-    )?;
+    logged.body["channel"] = json!(channel);
+    logged.body["channel_type"] = json!("channel");
+    logged.body["event_ts"] = json!(ts);
+    log::append(tx, logged)?;
     Ok(())
 }
 
@@ -233,7 +204,7 @@ fn with_ids(mut blocks: Value) -> Value {
 pub(crate) fn root_of(db: &Db, channel: &ChannelId, ts: &MessageTs) -> Result<MessageTs, Trouble> {
     match find(db, channel, ts)? {
         Some(found) => Ok(found.root),
-        None => refuse("thread_not_found"),
+        None => refuse(Refusal::ThreadNotFound),
     }
 }
 
@@ -255,7 +226,7 @@ pub(crate) fn read(row: &rusqlite::Row<'_>) -> rusqlite::Result<Result<Stored, T
     let (ts, root): (String, String) = (row.get(0)?, row.get(1)?);
     let (role, body): (Option<String>, String) = (row.get(2)?, row.get(3)?);
     Ok((|| {
-        let odd = || Trouble::Refused("internal_error");
+        let odd = || Trouble::Refused(Refusal::InternalError);
         Ok(Stored {
             ts: ts.parse().map_err(|_| odd())?,
             root: root.parse().map_err(|_| odd())?,
@@ -338,21 +309,15 @@ fn change(
         .execute(params![channel.as_str(), old.ts.as_str(), body.to_string()])?;
     fault("hub.after-edit");
     let event_ts = tx.next_ts();
-    log::append(
-        tx,
-        Happening {
-            thread: ThreadId::new(channel.clone(), old.root.clone()),
-            from: old.role,
-            to: Vec::new(),
-            stamp: StampKind::Other,
-            reference: None,
-            kind: EnvelopeKind::EventsApi,
-            body: json!({"type": "message", "subtype": "message_changed", "hidden": true,
-                "channel": channel, "channel_type": "channel", "ts": event_ts,
-                "event_ts": event_ts, "message": body, "previous_message": old.body}),
-            delivered: told == Told::Agents,
-        },
-    )?;
+    let thread = ThreadId::new(channel.clone(), old.root.clone());
+    let event = json!({"type": "message", "subtype": "message_changed", "hidden": true,
+        "channel": channel, "channel_type": "channel", "ts": event_ts,
+        "event_ts": event_ts, "message": body, "previous_message": old.body});
+    let changed = Happening {
+        delivered: told == Told::Agents,
+        ..Happening::new(thread, old.role, event)
+    };
+    log::append(tx, changed)?;
     Ok(())
 }
 
@@ -386,20 +351,10 @@ pub(crate) fn delete(tx: &mut Tx<'_>, channel: &ChannelId, old: &Stored) -> Resu
     )?;
     fault("hub.after-delete");
     let event_ts = tx.next_ts();
-    log::append(
-        tx,
-        Happening {
-            thread: ThreadId::new(channel.clone(), old.root.clone()),
-            from: old.role,
-            to: Vec::new(),
-            stamp: StampKind::Other,
-            reference: None,
-            kind: EnvelopeKind::EventsApi,
-            body: json!({"type": "message", "subtype": "message_deleted", "hidden": true,
-                "channel": channel, "channel_type": "channel", "ts": event_ts,
-                "event_ts": event_ts, "deleted_ts": old.ts, "previous_message": old.body}),
-            delivered: true,
-        },
-    )?;
+    let thread = ThreadId::new(channel.clone(), old.root.clone());
+    let event = json!({"type": "message", "subtype": "message_deleted", "hidden": true,
+        "channel": channel, "channel_type": "channel", "ts": event_ts,
+        "event_ts": event_ts, "deleted_ts": old.ts, "previous_message": old.body});
+    log::append(tx, Happening::new(thread, old.role, event))?;
     Ok(())
 }

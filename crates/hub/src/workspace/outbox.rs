@@ -12,7 +12,7 @@ use super::{
     parts::{self, Part},
 };
 use crate::{
-    error::{Trouble, refuse},
+    error::{Refusal, Trouble, refuse},
     identity::{Agent, names::BOT_USER},
     store::tx::Tx,
     workspace::stops,
@@ -44,7 +44,7 @@ pub(crate) fn tag_of(agent: &Agent, post: &AgentPost) -> Result<Option<PostTag>,
         return Ok(None);
     };
     let tag = PostTag::from_metadata(metadata)
-        .map_err(|_| Trouble::Refused("invalid_metadata_format"))?;
+        .map_err(|_| Trouble::Refused(Refusal::InvalidMetadataFormat))?;
     Ok(tag.map(|tag| PostTag {
         from: Some(agent.role),
         ..tag
@@ -109,7 +109,7 @@ pub(crate) fn check_name(agent: &Agent, username: Option<&str>) -> Result<(), Tr
         .map(|name| name.trim_start_matches('@').to_ascii_lowercase())
         .and_then(|name| name.strip_prefix("codebutler.")?.parse().ok());
     match claimed {
-        Some(role) if role != agent.role => refuse("restricted_action"),
+        Some(role) if role != agent.role => refuse(Refusal::RestrictedAction),
         _ => Ok(()),
     }
 }
@@ -128,7 +128,7 @@ pub(crate) fn check_tag(tx: &Tx<'_>, agent: &Agent, tag: Option<&PostTag>) -> Re
             hand_over.body.as_str(),
         )?
     {
-        return refuse("unknown_body");
+        return refuse(Refusal::UnknownBody);
     }
     if let Some(card) = tag.and_then(|tag| tag.card.as_ref())
         && exists(
@@ -136,7 +136,7 @@ pub(crate) fn check_tag(tx: &Tx<'_>, agent: &Agent, tag: Option<&PostTag>) -> Re
             card.request.as_str(),
         )?
     {
-        return refuse("request_taken");
+        return refuse(Refusal::RequestTaken);
     }
     Ok(())
 }
@@ -180,7 +180,7 @@ fn write_parts(
         first.get_or_insert(message);
     }
     let Some((ts, message)) = first else {
-        return refuse("no_text");
+        return refuse(Refusal::NoText);
     };
     if let Some(tag) = tag {
         register_card(tx, agent, &post.channel, &ts, &message, tag)?;

@@ -3,13 +3,12 @@
 
 use butler_policy::is_stop_emoji;
 use butler_protocol::{ChannelId, MessageTs, Role, StampKind, ThreadId, UserId, fault};
-use butler_slack::EnvelopeKind;
 use rusqlite::params;
 use serde_json::{Value, json};
 
 use super::message;
 use crate::{
-    error::{Trouble, refuse},
+    error::{Refusal, Trouble, refuse},
     identity::names::BOT_USER,
     log::{self, Happening},
     store::{db::Db, tx::Tx},
@@ -51,10 +50,10 @@ pub(crate) fn react(
 ) -> Result<(), Trouble> {
     let name = &usual(name.trim_matches(':'));
     if !is_emoji_name(name) {
-        return refuse("invalid_name");
+        return refuse(Refusal::InvalidName);
     }
     let Some(target) = message::find(tx.db(), channel, ts)? else {
-        return refuse("message_not_found");
+        return refuse(Refusal::MessageNotFound);
     };
     let user = reactor.user();
     let key = params![channel.as_str(), ts.as_str(), name, user];
@@ -74,9 +73,9 @@ pub(crate) fn react(
     fault("hub.after-reaction");
     if changed == 0 {
         return refuse(if add {
-            "already_reacted"
+            Refusal::AlreadyReacted
         } else {
-            "no_reaction"
+            Refusal::NoReaction
         });
     }
     let event_ts = tx.next_ts();
@@ -89,22 +88,15 @@ pub(crate) fn react(
     if let Some(author) = target.body.get("user") {
         event["item_user"] = author.clone();
     }
-    log::append(
-        tx,
-        Happening {
-            thread: ThreadId::new(channel.clone(), target.root),
-            from: reactor.role(),
-            to: Vec::new(),
-            stamp: match reactor {
-                Reactor::Person(_) if add && is_stop_emoji(name) => StampKind::Stop,
-                _ => StampKind::Reaction,
-            },
-            reference: None,
-            kind: EnvelopeKind::EventsApi,
-            body: event,
-            delivered: true,
+    let thread = ThreadId::new(channel.clone(), target.root);
+    let reacted = Happening {
+        stamp: match reactor {
+            Reactor::Person(_) if add && is_stop_emoji(name) => StampKind::Stop,
+            _ => StampKind::Reaction,
         },
-    )?;
+        ..Happening::new(thread, reactor.role(), event)
+    };
+    log::append(tx, reacted)?;
     Ok(())
 }
 

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::message::{self, Stored};
 use crate::{
-    error::{Trouble, refuse},
+    error::{Refusal, Trouble, refuse},
     store::db::Db,
     views::overview::Window,
 };
@@ -195,7 +195,7 @@ fn read_cursor(cursor: &str) -> Result<String, Trouble> {
         .and_then(|bytes| String::from_utf8(bytes).ok());
     match text.as_deref().and_then(|text| text.strip_prefix("ts:")) {
         Some(ts) if ts.parse::<MessageTs>().is_ok() => Ok(ts.to_owned()),
-        _ => refuse("invalid_cursor"),
+        _ => refuse(Refusal::InvalidCursor),
     }
 }
 

@@ -8,7 +8,10 @@ use rusqlite::{OptionalExtension, params};
 use serde_json::Value;
 
 use crate::store::db::Db;
-use crate::{error::Trouble, presence::activity};
+use crate::{
+    error::{Refusal, Trouble},
+    presence::activity,
+};
 
 /// How far back one looks for a hand-over that nobody has begun yet.
 const LOOK_BACK: u32 = 20;
@@ -91,7 +94,7 @@ pub(crate) fn note(
 /// Refuses a post that was begun before the last stop of its thread.
 pub(crate) fn check(db: &Db, thread: &ThreadId, tag: Option<&PostTag>) -> Result<(), Trouble> {
     if is_late(db, thread, tag)? {
-        return Err(Trouble::Refused("thread_stopped"));
+        return Err(Trouble::Refused(Refusal::ThreadStopped));
     }
     Ok(())
 }

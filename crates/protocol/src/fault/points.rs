@@ -5,7 +5,7 @@
 /// Each step with what is written, or told to somebody else, in it.
 pub const FAULT_POINTS: &[(&str, &str)] = &[
     ("agent.ack", "the hub is told that an event is in the log"),
-    ("agent.append", "the worker writes to its log"),
+    ("agent.append", "a role writes to its log"),
     ("agent.body", "the body of a hand-over goes to the hub"),
     (
         "agent.card",
@@ -43,7 +43,6 @@ pub const FAULT_POINTS: &[(&str, &str)] = &[
         "agent.shortcut",
         "a person's exact words are passed on to another role",
     ),
-    ("agent.solo", "one agent without a hub writes to its log"),
     ("agent.tool", "a tool runs, or is recovered"),
     ("config.agree", "a person's consent on this machine"),
     (

@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use butler_protocol::Secret;
+use butler_protocol::{Refusal, Secret};
 use serde_json::json;
 use tokio::{
     sync::{mpsc, oneshot, watch},
@@ -22,7 +22,7 @@ use super::{
     Ended,
     link::{self, Line, LinkNumber, Report, What},
 };
-use crate::{Envelope, EnvelopeId, SharedEpoch, SlackError, Web, error::is_final, http::jittered};
+use crate::{Envelope, EnvelopeId, SharedEpoch, SlackError, Web, http::jittered};
 
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
@@ -242,9 +242,9 @@ impl Keeper {
                 self.lines.insert(link, line);
                 self.dialing = Some((link, Instant::now() + HELLO_LIMIT));
             }
-            Err(error) => match error.code() {
-                Some(code) if is_final(code) || code == "missing_scope" => {
-                    return Step::End(Ended::Refused(code.to_owned()));
+            Err(error) => match error.refusal() {
+                Some(refusal) if refusal.is_final() || refusal == Refusal::MissingScope => {
+                    return Step::End(Ended::Refused(refusal.code().to_owned()));
                 }
                 _ => {
                     debug!(%error, "cannot open a socket yet");

@@ -14,7 +14,7 @@ use tracing::{debug, info};
 
 use super::queue::Queue;
 use crate::{
-    error::Trouble,
+    error::{Refusal, Trouble},
     hub::app::App,
     identity::{Agent, names::APP},
     log::{
@@ -99,7 +99,7 @@ pub(super) async fn serve(app: Arc<App>, agent: Agent, client: Client, socket: W
     match end {
         End::Gone => {}
         End::Stale if subscriber.client.knows_us => {
-            let _ = subscriber.say(&goodbye("stale_epoch")).await;
+            let _ = subscriber.say(&goodbye(Refusal::StaleEpoch.code())).await;
         }
         // A stranger would take the frame for an invitation to reconnect.
         End::Stale | End::Stopped => {
@@ -145,7 +145,7 @@ impl Subscriber {
                         self.kept.remove(&seq);
                         Ok(())
                     }
-                    Err(Trouble::Refused("stale_epoch")) => return End::Stale,
+                    Err(Trouble::Refused(Refusal::StaleEpoch)) => return End::Stale,
                     Err(_) => return End::Gone,
                 },
                 _ = pings.tick() => self.socket.send(Frame::Ping("codebutler".into())).await,

@@ -12,7 +12,12 @@ use axum::{
 use serde::Deserialize;
 
 use crate::page::layout;
-use crate::{error::Trouble, hub::app::App, identity::tokens, person_api::guard};
+use crate::{
+    error::{Refusal, Trouble},
+    hub::app::App,
+    identity::tokens,
+    person_api::guard,
+};
 
 #[derive(Deserialize)]
 pub(crate) struct Code {
@@ -67,7 +72,11 @@ pub(crate) async fn enter(
     Form(code): Form<Code>,
 ) -> Response {
     if !guard::own_form(&headers) {
-        return (StatusCode::FORBIDDEN, layout::problem("foreign_origin")).into_response();
+        return (
+            StatusCode::FORBIDDEN,
+            layout::problem(Refusal::ForeignOrigin),
+        )
+            .into_response();
     }
     match own_name(&app, &headers, &code).await {
         Ok(Some(there)) => return Redirect::to(&there).into_response(),
@@ -97,7 +106,11 @@ pub(crate) async fn enter(
 
 pub(crate) async fn leave(State(app): State<Arc<App>>, headers: HeaderMap) -> Response {
     if !guard::own_form(&headers) {
-        return (StatusCode::FORBIDDEN, layout::problem("foreign_origin")).into_response();
+        return (
+            StatusCode::FORBIDDEN,
+            layout::problem(Refusal::ForeignOrigin),
+        )
+            .into_response();
     }
     if let Some(session) = guard::cookie(&headers) {
         let hash = tokens::session_hash(&session, &guard::host_of(&headers));

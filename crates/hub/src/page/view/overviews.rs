@@ -25,7 +25,7 @@ use crate::page::{
 };
 use crate::{
     budget,
-    error::{Trouble, refusal::Refusal},
+    error::{Refused, Trouble},
     hub::app::App,
     identity::Person,
     person_api::guard::Somebody,
@@ -38,7 +38,7 @@ use crate::{
     workspace::{channels, decide, message as messages, read},
 };
 
-type Seen = Result<Somebody, Refusal>;
+type Seen = Result<Somebody, Refused>;
 type Thread = Path<(ChannelId, MessageTs)>;
 
 pub(crate) fn routes() -> Router<Arc<App>> {

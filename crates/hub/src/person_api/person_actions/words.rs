@@ -134,14 +134,14 @@ pub(super) fn decided(
     person: &Person,
     click: &Click,
 ) -> Result<bool, Trouble> {
-    let code = match tx.attempt(|tx| decide::decide(tx, rules, person, click)) {
+    let refusal = match tx.attempt(|tx| decide::decide(tx, rules, person, click)) {
         Ok(_) => return Ok(true),
-        Err(Trouble::Refused(code)) => code,
+        Err(Trouble::Refused(refusal)) => refusal,
         Err(trouble) => return Err(trouble),
     };
     if let Some(view) = decide::on_message(tx.db(), &click.channel, &click.message)? {
         let place = (&view.asked.thread, view.asked.from);
-        access::tell(tx, rules, person, place, code)?;
+        access::tell(tx, rules, person, place, refusal)?;
     }
     Ok(false)
 }

@@ -15,7 +15,7 @@ use crate::relay::{
     receive::{echoes, ingest, mirror, missed_clicks},
 };
 use crate::{
-    error::Trouble,
+    error::{Refusal, Trouble},
     hub::app::App,
     person_api::person_actions::Reacted,
     store::db::Db,
@@ -161,7 +161,7 @@ impl Filling<'_> {
             {
                 Ok(replies) => replies,
                 // Somebody deleted the thread.
-                Err(Trouble::Refused("thread_not_found")) => continue,
+                Err(Trouble::Refused(Refusal::ThreadNotFound)) => continue,
                 Err(trouble) => return Err(trouble),
             };
             replies.sort_by(|one, other| one["ts"].as_str().cmp(&other["ts"].as_str()));
@@ -242,7 +242,7 @@ impl Filling<'_> {
         let args = json!({"channel": self.channel, "timestamp": ts, "full": true});
         let answer = match self.relay.upstream.call("reactions.get", None, &args).await {
             Ok(answer) => answer,
-            Err(error) if error.code() == Some("message_not_found") => return Ok(()),
+            Err(error) if error.refusal() == Some(Refusal::MessageNotFound) => return Ok(()),
             Err(error) => return Err(error.into()),
         };
         match ts.parse() {

@@ -8,15 +8,11 @@ use serde_json::{Value, json};
 
 use crate::relay::{Us, receive::mirror};
 use crate::{
-    error::Trouble,
+    error::{Refusal, Trouble},
     identity::Agent,
+    log::Happening,
     store::{db::Db, tx::Tx},
-    workspace::{
-        card, channels,
-        decide::Rules,
-        message::{self, Entry},
-        outbox, stops,
-    },
+    workspace::{card, channels, decide::Rules, message, outbox, stops},
 };
 
 /// One part of a post.
@@ -63,7 +59,7 @@ pub(crate) fn keep(
     slack: &Value,
 ) -> Result<(MessageTs, Value), Trouble> {
     let (Some(ts), Some(root)) = (mirror::ts_of(slack), mirror::root_of(slack)) else {
-        return Err(Trouble::Refused("internal_error"));
+        return Err(Trouble::Refused(Refusal::InternalError));
     };
     if let Some(known) = message::find(tx.db(), channel, &ts)? {
         landed(tx.db(), own, &ts)?;
@@ -78,22 +74,17 @@ pub(crate) fn keep(
         tag = tag.map(|tag| PostTag::message(tag.idem, Vec::new()));
     }
     let hand_over = tag.as_ref().and_then(|tag| tag.hand_over.as_ref());
-    let entry = Entry {
-        thread,
-        ts: ts.clone(),
-        author: us.user.as_str().to_owned(),
-        role: Some(own.agent.role),
-        body: body.clone(),
+    let logged = Happening {
         to: tag.as_ref().map_or_else(Vec::new, |tag| tag.to.clone()),
         stamp: match hand_over {
             Some(_) => StampKind::HandOver,
             None => StampKind::Message,
         },
         reference: hand_over.map(|hand_over| hand_over.body.as_str().to_owned()),
-        delivered: true,
+        ..Happening::new(thread, Some(own.agent.role), body.clone())
     };
     fault("relay.before-own-post");
-    message::record(tx, entry)?;
+    message::record(tx, &ts, us.user.as_str(), logged)?;
     landed(tx.db(), own, &ts)?;
     let card = tag.as_ref().and_then(|tag| tag.card.as_ref());
     if let (Some(tag), Some(_)) = (
@@ -143,18 +134,12 @@ pub(crate) fn adopt(
     if message::find(tx.db(), channel, &ts)?.is_some() {
         return Ok(());
     }
-    let entry = Entry {
-        thread: ThreadId::new(channel.clone(), root),
-        ts,
-        author: us.user.as_str().to_owned(),
-        role: None,
-        body: mirror::shape(tx.db(), &rules.base, channel, message)?,
-        to: Vec::new(),
-        stamp: StampKind::Other,
-        reference: None,
+    let body = mirror::shape(tx.db(), &rules.base, channel, message)?;
+    let logged = Happening {
         delivered: false,
+        ..Happening::new(ThreadId::new(channel.clone(), root), None, body)
     };
-    message::record(tx, entry)
+    message::record(tx, &ts, us.user.as_str(), logged)
 }
 
 fn recognise(db: &Db, channel: &ChannelId, message: &Value) -> Result<Option<OwnPart>, Trouble> {

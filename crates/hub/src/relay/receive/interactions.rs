@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use butler_protocol::{ChannelId, MessageTs, StampKind, ThreadId, UserId};
+use butler_protocol::{ChannelId, MessageTs, ThreadId, UserId};
 use butler_slack::{BlockAction, Envelope, EnvelopeKind};
 use rusqlite::{OptionalExtension, params};
 use serde_json::{Value, json};
@@ -12,14 +12,14 @@ use tracing::debug;
 
 use crate::relay::{Relay, receive::inbox};
 use crate::{
-    error::Trouble,
+    error::{Refusal, Trouble},
     hub::app::App,
     log::{self, Happening},
     person_api::person_actions::{self, Press},
     store::{db::Db, tx::Tx},
     web_api::response_url::{self, Response},
     workspace::{
-        access, channels,
+        channels,
         decide::{self, Click},
         message,
     },
@@ -75,27 +75,29 @@ pub(crate) async fn clicked(
                 ),
             });
             match used {
-                Err(Trouble::Refused("unknown_request" | "message_not_found")) if flying => {
+                Err(Trouble::Refused(Refusal::UnknownRequest | Refusal::MessageNotFound))
+                    if flying =>
+                {
                     Ok(None)
                 }
                 Ok(()) => {
                     inbox::done(tx.db(), seq)?;
-                    Ok(Some(""))
+                    Ok(Some(None))
                 }
-                Err(Trouble::Refused(code)) => {
+                Err(Trouble::Refused(refusal)) => {
                     inbox::done(tx.db(), seq)?;
-                    Ok(Some(code))
+                    Ok(Some(Some(refusal)))
                 }
                 Err(trouble) => Err(trouble),
             }
         })
         .await?;
-    let Some(code) = outcome else {
+    let Some(refusal) = outcome else {
         return Ok(false);
     };
-    if let (Some(words), Some(url)) = (access::explained(code), url) {
+    if let (Some(refusal), Some(url)) = (refusal, url) {
         let answer = json!({"response_type": "ephemeral", "replace_original": false,
-            "text": words});
+            "text": refusal.did_not_count()});
         if let Err(error) = relay.upstream.web.respond(&url, &answer).await {
             debug!(%error, "a person could not be told why their click did not count");
         }
@@ -150,19 +152,11 @@ pub(crate) async fn commanded(
             let key = response_url::issue(tx.db(), &channel, &place, &user)?;
             payload["response_url"] = json!(format!("{base}/respond/{key}"));
             payload["token"] = json!("");
-            log::append(
-                tx,
-                Happening {
-                    thread: ThreadId::new(channel, place),
-                    from: None,
-                    to: Vec::new(),
-                    stamp: StampKind::Other,
-                    reference: None,
-                    kind: EnvelopeKind::SlashCommands,
-                    body: payload,
-                    delivered: true,
-                },
-            )?;
+            let typed = Happening {
+                kind: EnvelopeKind::SlashCommands,
+                ..Happening::new(ThreadId::new(channel, place), None, payload)
+            };
+            log::append(tx, typed)?;
             Ok(())
         })
         .await
@@ -200,7 +194,7 @@ pub(crate) async fn respond(
             if let Some(message) = message
                 && decide::is_card(tx.db(), &channel, &message)?
             {
-                return Err(Trouble::Refused("cant_update_message"));
+                return Err(Trouble::Refused(Refusal::CantUpdateMessage));
             }
             let url: Option<String> = tx
                 .db()
@@ -213,7 +207,7 @@ pub(crate) async fn respond(
                 .optional()?;
             match url {
                 Some(url) => Ok((channel, ts, url)),
-                None => Err(Trouble::Refused("expired_url")),
+                None => Err(Trouble::Refused(Refusal::ExpiredUrl)),
             }
         })
         .await?;

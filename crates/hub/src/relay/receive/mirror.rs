@@ -8,17 +8,15 @@ use serde_json::{Value, json};
 
 use crate::relay::{Us, channel_requests};
 use crate::{
-    error::Trouble,
+    error::{Refusal, Trouble},
     identity::Person,
+    log::Happening,
     person_api::person_actions::{
         self, thread_actions,
         words::{self, Said},
     },
     store::{db::Db, tx::Tx},
-    workspace::{
-        decide::Rules,
-        message::{self, Entry},
-    },
+    workspace::{decide::Rules, message},
 };
 
 /// Fields that belong to an event or a listing, not to the message.
@@ -146,19 +144,15 @@ pub(crate) fn said(
         Some(bot) => channel_requests::allows(tx.db(), &repo, bot)?,
         None => false,
     };
-    let mut entry = Entry {
-        thread: ThreadId::new(channel.clone(), root),
-        ts: ts.clone(),
-        author,
-        role: None,
-        body: body.clone(),
+    let thread = ThreadId::new(channel.clone(), root);
+    let mut logged = Happening {
         to: mentions(&text, Some(&us.user)),
         stamp: StampKind::Message,
-        reference: None,
         delivered: is_person || allowed,
+        ..Happening::new(thread, None, body.clone())
     };
     let Some(person) = speaker.filter(|_| is_person) else {
-        message::record(tx, entry)?;
+        message::record(tx, &ts, &author, logged)?;
         return Ok(true);
     };
     let in_thread: Option<MessageTs> = body["thread_ts"].as_str().and_then(|ts| ts.parse().ok());
@@ -170,15 +164,15 @@ pub(crate) fn said(
         ts: Some(&ts),
         text: &plain,
     };
-    entry.stamp = words::kind_of(tx, rules, &words, &us.user)?;
-    if entry.stamp == StampKind::Message
+    logged.stamp = words::kind_of(tx, rules, &words, &us.user)?;
+    if logged.stamp == StampKind::Message
         && let Some(act) = thread_actions::meant(tx.db(), &words)?
     {
-        entry.stamp = StampKind::Act;
-        entry.reference = Some(act.to_string());
-        entry.to = vec![act.role()];
+        logged.stamp = StampKind::Act;
+        logged.reference = Some(act.to_string());
+        logged.to = vec![act.role()];
     }
-    message::record(tx, entry)?;
+    message::record(tx, &ts, &author, logged)?;
     words::apply(tx, rules, &words, &repo)?;
     Ok(true)
 }
@@ -225,7 +219,10 @@ pub(crate) fn reacted(
 ) -> Result<(), Trouble> {
     match tx.attempt(|tx| person_actions::reacted(tx, rules, person, what)) {
         Err(Trouble::Refused(
-            "already_reacted" | "no_reaction" | "message_not_found" | "invalid_name",
+            Refusal::AlreadyReacted
+            | Refusal::NoReaction
+            | Refusal::MessageNotFound
+            | Refusal::InvalidName,
         )) => Ok(()),
         other => other,
     }

@@ -14,7 +14,7 @@ use crate::relay::{
     send::post::{Noted, Sending},
 };
 use crate::{
-    error::{Trouble, refuse},
+    error::{Refusal, Trouble, refuse},
     hub::app::App,
     identity::Agent,
     store::db::Db,
@@ -147,7 +147,7 @@ pub(crate) async fn download(
             if let (Some(known), Some(agent)) = (&found, &reader)
                 && agent.may_use(db, &known.channel).is_err()
             {
-                return refuse("file_not_found");
+                return refuse(Refusal::FileNotFound);
             }
             Ok(found)
         })
@@ -159,7 +159,7 @@ pub(crate) async fn download(
     let fetched = relay.upstream.web.fetch(&known.url, limit).await;
     let (_, bytes) = fetched.map_err(|error| {
         tracing::warn!(%error, "a file of Slack cannot be had");
-        Trouble::Refused("file_not_found")
+        Trouble::Refused(Refusal::FileNotFound)
     })?;
     let file = File {
         id: id.to_owned(),

@@ -21,7 +21,7 @@ use crate::relay::{
     },
 };
 use crate::{
-    error::{Trouble, refuse},
+    error::{Refusal, Trouble, refuse},
     hub::app::App,
     identity::{Agent, tokens::random_text},
     store::tx::Tx,
@@ -259,7 +259,7 @@ async fn send_parts(
         first.get_or_insert(sent);
     }
     let Some((ts, message)) = first else {
-        return refuse("no_text");
+        return refuse(Refusal::NoText);
     };
     let answer = json!({"ok": true, "channel": order.post.channel, "ts": ts, "message": message,
         "codebutler": {"parts": written}});
@@ -487,7 +487,9 @@ fn note(tx: &mut Tx<'_>, own: &OwnPart, file: Option<&str>) -> Result<Noted, Tro
         })
         .optional()?;
     if let Some((Some(ts), _, _)) = &known {
-        let ts = ts.parse().map_err(|_| Trouble::Refused("internal_error"))?;
+        let ts = ts
+            .parse()
+            .map_err(|_| Trouble::Refused(Refusal::InternalError))?;
         return Ok(Noted::Landed(ts));
     }
     tx.db()

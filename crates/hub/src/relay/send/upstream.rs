@@ -8,7 +8,7 @@ use serde_json::Value;
 use tokio::time::{Instant, sleep};
 use tracing::debug;
 
-use crate::error::Trouble;
+use crate::error::{Refusal, Trouble};
 use crate::relay::send::pace::{Pace, Pacer};
 
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
@@ -96,55 +96,12 @@ impl From<SlackError> for Trouble {
             debug!(%error, "a call is put off");
             return Trouble::Away;
         }
-        let code = error.code().unwrap_or_default();
-        match KNOWN.iter().find(|known| **known == code) {
+        match error.refusal() {
             Some(known) => Trouble::Refused(known),
             None => {
                 tracing::warn!(%error, "Slack refused a call");
-                Trouble::Refused("fatal_error")
+                Trouble::Refused(Refusal::FatalError)
             }
         }
     }
 }
-
-/// Slack's refusals that are passed on by name.
-const KNOWN: &[&str] = &[
-    "account_inactive",
-    "already_reacted",
-    "cannot_reply_to_message",
-    "cant_delete_message",
-    "cant_update_message",
-    "channel_not_found",
-    "edit_window_closed",
-    "file_not_found",
-    "file_uploads_disabled",
-    "invalid_auth",
-    "invalid_blocks",
-    "invalid_blocks_format",
-    "invalid_metadata_format",
-    "invalid_name",
-    "is_archived",
-    "message_limit_exceeded",
-    "message_not_found",
-    "metadata_too_large",
-    "missing_scope",
-    "msg_blocks_too_long",
-    "msg_blocks_too_many",
-    "msg_too_long",
-    "name_taken",
-    "no_reaction",
-    "no_text",
-    "not_allowed_token_type",
-    "not_authed",
-    "not_in_channel",
-    "not_reactable",
-    "restricted_action",
-    "storage_limit_reached",
-    "thread_not_found",
-    "token_expired",
-    "token_revoked",
-    "too_many_emoji",
-    "too_many_reactions",
-    "user_not_found",
-    "user_not_in_channel",
-];

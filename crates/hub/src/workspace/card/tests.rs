@@ -5,8 +5,8 @@ mod kinds;
 
 use butler_policy::Redactor;
 use butler_protocol::{
-    Call, CardBody, CardTag, Complexity, DecisionKind, Plan, PlanStep, Remark, RequestId, Role,
-    Script, Sha256Hex, Subject, Usd,
+    Call, CardBody, CardTag, Complexity, DecisionKind, Plan, PlanStep, Refusal, Remark, RequestId,
+    Role, Script, Sha256Hex, Subject, Usd,
 };
 use butler_slack::rich;
 use proptest::prelude::*;
@@ -457,7 +457,7 @@ fn a_subject_that_says_more_than_it_shows_is_refused() {
             body: None,
         };
         let body = format!("{{\"subject\":{{\"command\":{text}}}}}");
-        super::read(&tag, body.as_bytes()).map_err(|trouble| trouble.to_string())
+        super::read(&tag, body.as_bytes()).map_err(|trouble| trouble.refusal())
     };
     let whole = format!("{call}}}");
     assert!(read(&whole, DecisionKind::Command).is_ok());
@@ -465,28 +465,28 @@ fn a_subject_that_says_more_than_it_shows_is_refused() {
         (
             format!("{call},\"tool\":\"Read\"}}"),
             DecisionKind::Command,
-            "invalid_card",
+            Refusal::InvalidCard,
         ),
         (
             format!("{call},\"then\":\"rm -rf ~\"}}"),
             DecisionKind::Command,
-            "subject_mismatch",
+            Refusal::SubjectMismatch,
         ),
         (
             whole.replace("\"ls\"", "\"\\u006cs\""),
             DecisionKind::Command,
-            "subject_mismatch",
+            Refusal::SubjectMismatch,
         ),
         (
             whole.replace("\"ls\"", "\"ls\",\"command\":\"rm\""),
             DecisionKind::Command,
-            "subject_mismatch",
+            Refusal::SubjectMismatch,
         ),
-        (whole.clone(), DecisionKind::Plan, "subject_mismatch"),
+        (whole.clone(), DecisionKind::Plan, Refusal::SubjectMismatch),
         (
             "\"rm -rf ~\"".to_owned(),
             DecisionKind::Command,
-            "invalid_card",
+            Refusal::InvalidCard,
         ),
     ] {
         assert_eq!(read(&text, kind).unwrap_err(), refused, "{text}");

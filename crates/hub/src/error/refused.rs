@@ -1,0 +1,57 @@
+//! Refusals outside Slack's own API: a name, and the status that fits it.
+
+use axum::{
+    Json,
+    http::StatusCode,
+    response::{IntoResponse, Response},
+};
+use serde_json::json;
+
+use crate::error::{Refusal, Trouble};
+
+/// `{"ok": false, "error": "…"}` with a status that fits.
+#[derive(Debug)]
+pub(crate) struct Refused(pub(crate) Refusal);
+
+impl Refused {
+    pub(crate) fn status(&self) -> StatusCode {
+        match self.0 {
+            Refusal::InternalError => StatusCode::INTERNAL_SERVER_ERROR,
+            // Clients of the control API take 409 for "stale epoch" and nothing else.
+            Refusal::StaleEpoch | Refusal::AlreadyDecided => StatusCode::CONFLICT,
+            Refusal::ServiceUnavailable => StatusCode::SERVICE_UNAVAILABLE,
+            Refusal::InvalidAuth | Refusal::NotAuthed => StatusCode::UNAUTHORIZED,
+            Refusal::ForeignHost => StatusCode::MISDIRECTED_REQUEST,
+            Refusal::NotAnApprover
+            | Refusal::NotAllowed
+            | Refusal::NotAPerson
+            | Refusal::ForeignOrigin
+            | Refusal::UseSlack => StatusCode::FORBIDDEN,
+            Refusal::ChannelNotFound
+            | Refusal::MessageNotFound
+            | Refusal::ThreadNotFound
+            | Refusal::UnknownRequest
+            | Refusal::UnknownBody
+            | Refusal::UnknownReservation
+            | Refusal::NoTestHooks
+            | Refusal::FileNotFound => StatusCode::NOT_FOUND,
+            Refusal::MsgTooLong | Refusal::FileUploadSizeRestricted => {
+                StatusCode::PAYLOAD_TOO_LARGE
+            }
+            _ => StatusCode::BAD_REQUEST,
+        }
+    }
+}
+
+impl From<Trouble> for Refused {
+    fn from(trouble: Trouble) -> Self {
+        Self(trouble.refusal())
+    }
+}
+
+impl IntoResponse for Refused {
+    fn into_response(self) -> Response {
+        let body = json!({"ok": false, "error": self.0.code()});
+        (self.status(), Json(body)).into_response()
+    }
+}
