@@ -1,6 +1,6 @@
-//! Pull requests, wherever they live. One trait, so that everything above does
-//! not know whether it talks to GitHub or to refs on a bare remote; and one test
-//! suite that every implementation passes.
+//! Pull requests, issues and releases, wherever they live. One [`Forge`], so that
+//! everything above does not know whether it talks to GitHub or to refs on a bare
+//! remote; and one test suite that both kinds pass.
 //!
 //! Every call may be repeated: the repeat finds what the first one did.
 
@@ -11,29 +11,42 @@ mod local;
 mod store;
 pub(crate) mod wire;
 
-use std::sync::Arc;
-
 pub use block::block_of;
 use butler_protocol::{BranchName, CommitSha, PrNumber, Role};
-use futures_util::future::BoxFuture;
 pub use gh::gh_logged_in;
 pub(crate) use github::ATTEMPTS;
-pub use github::GitHubForge;
-pub use local::LocalForge;
+pub(crate) use github::GitHubForge;
+pub(crate) use local::LocalForge;
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
-use crate::{Repo, Result};
+use crate::{Issue, IssueNumber, NewIssue, NewRelease, Release, Repo, Result};
 
-/// The forge of a clone: GitHub where its remote is GitHub, else the local one.
-///
-/// # Errors
-/// When the clone has no remote.
-pub fn forge_of(repo: &Repo) -> Result<Arc<dyn Forge>> {
-    Ok(match GitHubForge::of(repo) {
-        Some(forge) => Arc::new(forge),
-        None => Arc::new(LocalForge::new(repo)?),
-    })
+impl Forge {
+    /// The forge of a clone: GitHub where its remote is GitHub, else the remote itself.
+    ///
+    /// # Errors
+    /// When the clone has no remote.
+    pub fn of(repo: &Repo) -> Result<Self> {
+        match Self::github(repo) {
+            Some(forge) => Ok(forge),
+            None => Self::local(repo),
+        }
+    }
+
+    /// GitHub, if the clone's remote is there (or on the host named by `GH_HOST`).
+    #[must_use]
+    pub fn github(repo: &Repo) -> Option<Self> {
+        GitHubForge::of(repo).map(|forge| Self(Kind::GitHub(forge)))
+    }
+
+    /// The remote itself, wherever it is.
+    ///
+    /// # Errors
+    /// When the clone has no remote.
+    pub fn local(repo: &Repo) -> Result<Self> {
+        LocalForge::new(repo).map(|forge| Self(Kind::Local(forge)))
+    }
 }
 
 /// A pull request.
@@ -205,88 +218,97 @@ pub enum CheckState {
     Skipped,
 }
 
-/// Where pull requests live. Futures are boxed so that a forge can be chosen at
-/// run time.
-pub trait Forge: Send + Sync {
+/// Where pull requests, issues and releases live. Every call may be repeated: the
+/// repeat finds what the first one did.
+#[derive(Debug, Clone)]
+pub struct Forge(Kind);
+
+#[derive(Debug, Clone)]
+enum Kind {
+    GitHub(GitHubForge),
+    Local(LocalForge),
+}
+
+/// Both kinds do the same; each call goes to the one that is there.
+macro_rules! calls {
+    ($($(#[$doc:meta])* fn $name:ident($($arg:ident: $type:ty),*) -> $gives:ty;)*) => {
+        impl Forge {$(
+            $(#[$doc])*
+            ///
+            /// # Errors
+            /// When the forge says no, cannot be reached, or the work is cancelled.
+            pub async fn $name(
+                &self,
+                $($arg: $type,)*
+                cancel: &CancellationToken,
+            ) -> Result<$gives> {
+                match &self.0 {
+                    Kind::GitHub(forge) => forge.$name($($arg,)* cancel).await,
+                    Kind::Local(forge) => forge.$name($($arg,)* cancel).await,
+                }
+            }
+        )*}
+    };
+}
+
+calls! {
     /// Opens a pull request; an open one of the same branch is used as it is.
-    fn create<'a>(
-        &'a self,
-        new: &'a NewPull,
-        cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<PullRequest>>;
+    fn create(new: &NewPull) -> PullRequest;
 
     /// The pull request of a branch: the open one, else the newest.
-    fn find<'a>(
-        &'a self,
-        branch: &'a BranchName,
-        cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<Option<PullRequest>>>;
+    fn find(branch: &BranchName) -> Option<PullRequest>;
 
     /// A pull request as it is now.
-    fn view<'a>(
-        &'a self,
-        number: PrNumber,
-        cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<PullRequest>>;
+    fn view(number: PrNumber) -> PullRequest;
 
     /// Its difference from where it left the base branch.
-    fn diff<'a>(
-        &'a self,
-        number: PrNumber,
-        cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<String>>;
+    fn diff(number: PrNumber) -> String;
 
     /// Changes title or description.
-    fn edit<'a>(
-        &'a self,
-        number: PrNumber,
-        edit: &'a Edit,
-        cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<PullRequest>>;
+    fn edit(number: PrNumber, edit: &Edit) -> PullRequest;
 
     /// Comments, once per key.
-    fn comment<'a>(
-        &'a self,
-        number: PrNumber,
-        comment: &'a NewComment,
-        cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<Comment>>;
+    fn comment(number: PrNumber, comment: &NewComment) -> Comment;
 
     /// The checks of its present head.
-    fn checks<'a>(
-        &'a self,
-        number: PrNumber,
-        cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<Vec<Check>>>;
+    fn checks(number: PrNumber) -> Vec<Check>;
 
     /// Squashes it onto the base branch and deletes its branch, provided that
     /// its head is still `head`. A repeat gives the same commit.
-    fn merge<'a>(
-        &'a self,
-        number: PrNumber,
-        head: &'a CommitSha,
-        cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<CommitSha>>;
+    fn merge(number: PrNumber, head: &CommitSha) -> CommitSha;
 
     /// Asks once more for a merge that was refused: one request, no look around
     /// it. What it gives is what [`Forge::merge`] would then find.
-    fn merge_again<'a>(
-        &'a self,
-        again: &'a MergeAgain,
-        cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<()>>;
+    fn merge_again(again: &MergeAgain) -> ();
 
     /// Closes it without merging; its branch stays.
-    fn close<'a>(
-        &'a self,
-        number: PrNumber,
-        cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<PullRequest>>;
+    fn close(number: PrNumber) -> PullRequest;
 
     /// All of our pull requests, newest first; only open ones if asked so.
-    fn list<'a>(
-        &'a self,
-        open_only: bool,
-        cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<Vec<PullRequest>>>;
+    fn list(open_only: bool) -> Vec<PullRequest>;
+
+    /// Opens an issue, once per key.
+    fn open_issue(new: &NewIssue) -> Issue;
+
+    /// The issues, newest first; only open ones if asked so.
+    fn issues(open_only: bool) -> Vec<Issue>;
+
+    /// An issue as it is now, with its comments.
+    fn issue(number: IssueNumber) -> Issue;
+
+    /// Adds labels.
+    fn label_issue(number: IssueNumber, labels: &[String]) -> Issue;
+
+    /// Comments on an issue, once per key. A place is not looked at.
+    fn comment_issue(number: IssueNumber, comment: &NewComment) -> Comment;
+
+    /// Closes an issue.
+    fn close_issue(number: IssueNumber) -> Issue;
+
+    /// Makes a release, once per tag. A tag that stands at another commit is
+    /// never moved.
+    fn publish(new: &NewRelease) -> Release;
+
+    /// The releases, newest first.
+    fn releases() -> Vec<Release>;
 }

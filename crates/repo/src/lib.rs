@@ -4,7 +4,7 @@
 //! clone; [`Repo::create`] gives a thread its own [`Worktree`] under
 //! `.codebutler/branches`, and the worktree commits, rebases and pushes. A
 //! [`Forge`] holds the pull requests: GitHub where the remote is GitHub, and
-//! otherwise the [`LocalForge`], which keeps them as refs on the remote itself.
+//! otherwise the local kind of [`Forge`], which keeps them as refs on the remote itself.
 //!
 //! Four things hold everywhere:
 //!
@@ -41,15 +41,15 @@ pub use commits::tree::tree_of;
 pub use error::{Error, Result};
 pub use forecast::Clash;
 pub use forge::{
-    Author, Check, CheckState, Comment, Edit, Forge, GitHubForge, LocalForge, MergeAgain,
-    NewComment, NewPull, Place, PullRequest, PullState, block_of, forge_of, gh_logged_in,
+    Author, Check, CheckState, Comment, Edit, Forge, MergeAgain, NewComment, NewPull, Place,
+    PullRequest, PullState, block_of, gh_logged_in,
 };
 pub use git::{Call, Git, Output, Settings, clean_config, confine_with, git_version};
 pub use lock::WorktreeLock;
 
 pub(crate) use refs::save::Saved;
 pub use repo::Repo;
-pub use tracker::{Issue, IssueNumber, NewIssue, NewRelease, Release, Tracker, tracker_of};
+pub use tracker::{Issue, IssueNumber, NewIssue, NewRelease, Release};
 pub use undo::{SavedFiles, Undo};
 pub use worktree::Worktree;
 pub use worktree::name::{BRANCH_PREFIX, branch, knowledge_branch, short_of};

@@ -1,32 +1,18 @@
 //! Issues and releases, wherever the pull requests live: on GitHub, or on the
-//! remote itself. The same two implementations as [`crate::Forge`], and one test
-//! suite for both.
+//! remote itself. Both kinds of [`Forge`](crate::Forge) keep them, and one test
+//! suite is for both.
 //!
 //! Every call may be repeated: the repeat finds what the first one did.
 
 mod github;
 mod local;
 
-use std::{fmt, sync::Arc};
+use std::fmt;
 
 use butler_protocol::CommitSha;
-use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
-use tokio_util::sync::CancellationToken;
 
-use crate::{Author, Comment, GitHubForge, LocalForge, NewComment, Repo, Result};
-
-/// Where issues and releases of a clone are: GitHub where its remote is GitHub,
-/// else the remote itself.
-///
-/// # Errors
-/// When the clone has no remote.
-pub fn tracker_of(repo: &Repo) -> Result<Arc<dyn Tracker>> {
-    Ok(match GitHubForge::of(repo) {
-        Some(forge) => Arc::new(forge),
-        None => Arc::new(LocalForge::new(repo)?),
-    })
-}
+use crate::{Author, Comment};
 
 /// The number of an issue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -58,7 +44,7 @@ pub struct Issue {
     /// Where people look at it, if it has a page of its own.
     #[serde(default)]
     pub url: Option<String>,
-    /// What was said about it, oldest first. [`Tracker::issue`] fills it; lists may not.
+    /// What was said about it, oldest first. [`Forge::issue`](crate::Forge::issue) fills it; lists may not.
     #[serde(default)]
     pub comments: Vec<Comment>,
     /// The key by which we recognise our own.
@@ -108,65 +94,6 @@ pub struct NewRelease {
     pub notes: String,
     /// What is released; it must be on the remote.
     pub commit: CommitSha,
-}
-
-/// Where issues and releases live.
-pub trait Tracker: Send + Sync {
-    /// Opens an issue, once per key.
-    fn open_issue<'a>(
-        &'a self,
-        new: &'a NewIssue,
-        cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<Issue>>;
-
-    /// The issues, newest first; only open ones if asked so.
-    fn issues<'a>(
-        &'a self,
-        open_only: bool,
-        cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<Vec<Issue>>>;
-
-    /// An issue as it is now, with its comments.
-    fn issue<'a>(
-        &'a self,
-        number: IssueNumber,
-        cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<Issue>>;
-
-    /// Adds labels.
-    fn label_issue<'a>(
-        &'a self,
-        number: IssueNumber,
-        labels: &'a [String],
-        cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<Issue>>;
-
-    /// Comments on an issue, once per key. A place is not looked at.
-    fn comment_issue<'a>(
-        &'a self,
-        number: IssueNumber,
-        comment: &'a NewComment,
-        cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<Comment>>;
-
-    /// Closes an issue.
-    fn close_issue<'a>(
-        &'a self,
-        number: IssueNumber,
-        cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<Issue>>;
-
-    /// Makes a release, once per tag. A tag that stands at another commit is
-    /// never moved.
-    fn publish<'a>(
-        &'a self,
-        new: &'a NewRelease,
-        cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<Release>>;
-
-    /// The releases, newest first.
-    fn releases<'a>(&'a self, cancel: &'a CancellationToken)
-    -> BoxFuture<'a, Result<Vec<Release>>>;
 }
 
 /// Labels in the one order that both sides keep them in.

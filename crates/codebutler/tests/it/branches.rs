@@ -3,7 +3,7 @@
 use std::{fs, process::Command};
 
 use butler_protocol::{Role, ThreadId};
-use butler_repo::{Author, NewComment, NewPull, Place, PullRequest, Repo, forge_of};
+use butler_repo::{Author, Forge, NewComment, NewPull, Place, PullRequest, Repo};
 use butler_testkit::ScratchRepo;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -54,7 +54,7 @@ impl Stage {
             title: "Add a greeting".into(),
             body: "Greets whoever comes.".into(),
         };
-        let forge = forge_of(&clone).unwrap();
+        let forge = Forge::of(&clone).unwrap();
         let pull = forge.create(&new, &go).await.unwrap();
         let comment = NewComment {
             author: Author::Role(Role::Reviewer),
@@ -148,7 +148,7 @@ async fn a_pull_request_is_listed_shown_and_printed() {
     );
 
     let clone = Repo::open(stage.repo.root()).await.unwrap();
-    let forge = forge_of(&clone).unwrap();
+    let forge = Forge::of(&clone).unwrap();
     forge
         .close(stage.pull.number, &CancellationToken::new())
         .await

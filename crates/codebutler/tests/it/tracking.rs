@@ -1,7 +1,7 @@
 //! Issues and releases: offered when a skill asks for them, marked as text from
 //! outside, and never changed or published unseen.
 
-use butler_repo::{Author, IssueNumber, NewIssue, Repo, tracker_of};
+use butler_repo::{Author, Forge, IssueNumber, NewIssue, Repo};
 use butler_testkit::git;
 use tokio_util::sync::CancellationToken;
 
@@ -14,7 +14,7 @@ async fn an_issue_is_read_as_data_and_labelled_after_a_click() {
     let team = Team::start(SCENARIO).await;
     let cancel = CancellationToken::new();
     let repo = Repo::open(team.scratch.root()).await.unwrap();
-    let tracker = tracker_of(&repo).unwrap();
+    let tracker = Forge::of(&repo).unwrap();
     let new = NewIssue {
         author: Author::Person("ben".into()),
         title: "the list is empty".into(),

@@ -3,14 +3,12 @@
 
 mod merge;
 
-use butler_protocol::{BranchName, CommitSha, PrNumber, fault};
-use futures_util::{FutureExt, future::BoxFuture};
+use butler_protocol::{BranchName, PrNumber, fault};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Check, CheckState, Comment, Edit, Forge, MergeAgain, NewComment, NewPull, PullRequest,
-    PullState,
+    Check, CheckState, Comment, Edit, NewComment, NewPull, PullRequest, PullState,
     gh::{Address, Answer, Request, send},
     wire,
 };
@@ -22,7 +20,7 @@ const PAGES: usize = 20;
 
 /// Pull requests on GitHub, through `gh`.
 #[derive(Debug, Clone)]
-pub struct GitHubForge {
+pub(crate) struct GitHubForge {
     repo: Repo,
     address: Address,
 }
@@ -31,7 +29,7 @@ impl GitHubForge {
     /// The forge of a clone whose remote is on GitHub (or on the host named by
     /// `GH_HOST`); nothing when it is elsewhere.
     #[must_use]
-    pub fn of(repo: &Repo) -> Option<Self> {
+    pub(crate) fn of(repo: &Repo) -> Option<Self> {
         let hosts: Vec<String> = repo.git().settings().value("GH_HOST").into_iter().collect();
         let address = Address::of(&repo.remote()?.url, &hosts)?;
         Some(Self {
@@ -131,7 +129,11 @@ impl GitHubForge {
         Ok(pulls)
     }
 
-    async fn open(&self, new: &NewPull, cancel: &CancellationToken) -> Result<PullRequest> {
+    pub(crate) async fn create(
+        &self,
+        new: &NewPull,
+        cancel: &CancellationToken,
+    ) -> Result<PullRequest> {
         if !name::is_ours(&new.branch) {
             return Err(Error::NotOurs {
                 branch: new.branch.clone(),
@@ -207,7 +209,7 @@ impl GitHubForge {
         Ok(comments)
     }
 
-    async fn say(
+    pub(crate) async fn comment(
         &self,
         number: PrNumber,
         comment: &NewComment,
@@ -256,165 +258,110 @@ impl GitHubForge {
     }
 }
 
-impl Forge for GitHubForge {
-    fn create<'a>(
-        &'a self,
-        new: &'a NewPull,
-        cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<PullRequest>> {
-        self.open(new, cancel).boxed()
+impl GitHubForge {
+    pub(crate) async fn find(
+        &self,
+        branch: &BranchName,
+        cancel: &CancellationToken,
+    ) -> Result<Option<PullRequest>> {
+        let pulls = self.of_branch(branch, cancel).await?;
+        let open = pulls.iter().find(|p| p.state == PullState::Open);
+        Ok(open.or(pulls.first()).cloned())
     }
 
-    fn find<'a>(
-        &'a self,
-        branch: &'a BranchName,
-        cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<Option<PullRequest>>> {
-        async move {
-            let pulls = self.of_branch(branch, cancel).await?;
-            let open = pulls.iter().find(|p| p.state == PullState::Open);
-            Ok(open.or(pulls.first()).cloned())
-        }
-        .boxed()
-    }
-
-    fn view<'a>(
-        &'a self,
+    pub(crate) async fn view(
+        &self,
         number: PrNumber,
-        cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<PullRequest>> {
-        async move {
-            let (mut pull, _) = self.one(number, cancel).await?;
-            pull.comments = self.comments(number, cancel).await?;
-            Ok(pull)
-        }
-        .boxed()
+        cancel: &CancellationToken,
+    ) -> Result<PullRequest> {
+        let (mut pull, _) = self.one(number, cancel).await?;
+        pull.comments = self.comments(number, cancel).await?;
+        Ok(pull)
     }
 
-    fn diff<'a>(
-        &'a self,
+    pub(crate) async fn diff(
+        &self,
         number: PrNumber,
-        cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<String>> {
-        async move {
-            let request = Request {
-                method: "GET",
-                path: format!("pulls/{}", number.0),
-                body: None,
-                accept: Some("application/vnd.github.diff"),
-            };
-            let answer = self.ask(request, cancel).await?;
-            match answer.status {
-                200 => Ok(String::from_utf8_lossy(&answer.body).into_owned()),
-                404 => Err(Error::NoPull { number }),
-                _ => Err(answer.refusal()),
+        cancel: &CancellationToken,
+    ) -> Result<String> {
+        let request = Request {
+            method: "GET",
+            path: format!("pulls/{}", number.0),
+            body: None,
+            accept: Some("application/vnd.github.diff"),
+        };
+        let answer = self.ask(request, cancel).await?;
+        match answer.status {
+            200 => Ok(String::from_utf8_lossy(&answer.body).into_owned()),
+            404 => Err(Error::NoPull { number }),
+            _ => Err(answer.refusal()),
+        }
+    }
+
+    pub(crate) async fn edit(
+        &self,
+        number: PrNumber,
+        edit: &Edit,
+        cancel: &CancellationToken,
+    ) -> Result<PullRequest> {
+        let mut fields = serde_json::Map::new();
+        let given = [("title", &edit.title), ("body", &edit.body)];
+        for (name, value) in given {
+            if let Some(value) = value {
+                fields.insert(name.into(), json!(value));
             }
         }
-        .boxed()
+        self.patch(number, &Value::Object(fields), cancel).await
     }
 
-    fn edit<'a>(
-        &'a self,
+    pub(crate) async fn checks(
+        &self,
         number: PrNumber,
-        edit: &'a Edit,
-        cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<PullRequest>> {
-        async move {
-            let mut fields = serde_json::Map::new();
-            let given = [("title", &edit.title), ("body", &edit.body)];
-            for (name, value) in given {
-                if let Some(value) = value {
-                    fields.insert(name.into(), json!(value));
-                }
+        cancel: &CancellationToken,
+    ) -> Result<Vec<Check>> {
+        let head = self.one(number, cancel).await?.0.head;
+        let runs = format!("commits/{head}/check-runs?per_page={PAGE}");
+        let runs = self.get(&runs, cancel).await?.json()?;
+        let status = format!("commits/{head}/status?per_page={PAGE}");
+        let status = self.get(&status, cancel).await?.json()?;
+        let runs = runs["check_runs"].as_array().into_iter().flatten();
+        let statuses = status["statuses"].as_array().into_iter().flatten();
+        Ok(runs
+            .filter_map(|run| wire::check_run(run, &head))
+            .chain(statuses.filter_map(|status| wire::status(status, &head)))
+            .collect())
+    }
+
+    pub(crate) async fn close(
+        &self,
+        number: PrNumber,
+        cancel: &CancellationToken,
+    ) -> Result<PullRequest> {
+        let (pull, _) = self.one(number, cancel).await?;
+        match pull.state {
+            PullState::Closed => Ok(pull),
+            PullState::Merged { .. } => {
+                let state = "merged";
+                Err(Error::NotOpen { number, state })
             }
-            self.patch(number, &Value::Object(fields), cancel).await
-        }
-        .boxed()
-    }
-
-    fn comment<'a>(
-        &'a self,
-        number: PrNumber,
-        comment: &'a NewComment,
-        cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<Comment>> {
-        self.say(number, comment, cancel).boxed()
-    }
-
-    fn checks<'a>(
-        &'a self,
-        number: PrNumber,
-        cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<Vec<Check>>> {
-        async move {
-            let head = self.one(number, cancel).await?.0.head;
-            let runs = format!("commits/{head}/check-runs?per_page={PAGE}");
-            let runs = self.get(&runs, cancel).await?.json()?;
-            let status = format!("commits/{head}/status?per_page={PAGE}");
-            let status = self.get(&status, cancel).await?.json()?;
-            let runs = runs["check_runs"].as_array().into_iter().flatten();
-            let statuses = status["statuses"].as_array().into_iter().flatten();
-            Ok(runs
-                .filter_map(|run| wire::check_run(run, &head))
-                .chain(statuses.filter_map(|status| wire::status(status, &head)))
-                .collect())
-        }
-        .boxed()
-    }
-
-    fn merge<'a>(
-        &'a self,
-        number: PrNumber,
-        head: &'a CommitSha,
-        cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<CommitSha>> {
-        self.squash(number, head, cancel).boxed()
-    }
-
-    fn merge_again<'a>(
-        &'a self,
-        again: &'a MergeAgain,
-        cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<()>> {
-        self.once_more(again, cancel).boxed()
-    }
-
-    fn close<'a>(
-        &'a self,
-        number: PrNumber,
-        cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<PullRequest>> {
-        async move {
-            let (pull, _) = self.one(number, cancel).await?;
-            match pull.state {
-                PullState::Closed => Ok(pull),
-                PullState::Merged { .. } => {
-                    let state = "merged";
-                    Err(Error::NotOpen { number, state })
-                }
-                PullState::Open => {
-                    self.patch(number, &json!({ "state": "closed" }), cancel)
-                        .await
-                }
+            PullState::Open => {
+                self.patch(number, &json!({ "state": "closed" }), cancel)
+                    .await
             }
         }
-        .boxed()
     }
 
-    fn list<'a>(
-        &'a self,
+    pub(crate) async fn list(
+        &self,
         open_only: bool,
-        cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<Vec<PullRequest>>> {
-        async move {
-            let state = if open_only { "open" } else { "all" };
-            let items = self.all(&format!("pulls?state={state}"), cancel).await?;
-            let pulls = items.iter().filter_map(wire::pull);
-            let mut ours: Vec<PullRequest> = pulls.filter(|p| name::is_ours(&p.branch)).collect();
-            ours.sort_by_key(|p| std::cmp::Reverse(p.number));
-            Ok(ours)
-        }
-        .boxed()
+        cancel: &CancellationToken,
+    ) -> Result<Vec<PullRequest>> {
+        let state = if open_only { "open" } else { "all" };
+        let items = self.all(&format!("pulls?state={state}"), cancel).await?;
+        let pulls = items.iter().filter_map(wire::pull);
+        let mut ours: Vec<PullRequest> = pulls.filter(|p| name::is_ours(&p.branch)).collect();
+        ours.sort_by_key(|p| std::cmp::Reverse(p.number));
+        Ok(ours)
     }
 }
 

@@ -5,13 +5,11 @@
 
 mod merge;
 
-use butler_protocol::{BranchName, CommitSha, PrNumber, Receipt};
-use futures_util::{FutureExt, future::BoxFuture};
+use butler_protocol::{BranchName, CommitSha, PrNumber};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Check, CheckState, Comment, Edit, Forge, MergeAgain, NewComment, NewPull, PullRequest,
-    PullState,
+    Check, Comment, Edit, MergeAgain, NewComment, NewPull, PullRequest, PullState,
     store::{self, Kept, Stored},
 };
 use crate::{
@@ -25,7 +23,7 @@ const ATTEMPTS: u32 = 8;
 
 /// Pull requests as refs on the remote of a clone.
 #[derive(Debug, Clone)]
-pub struct LocalForge {
+pub(crate) struct LocalForge {
     repo: Repo,
 }
 
@@ -34,50 +32,13 @@ impl LocalForge {
     ///
     /// # Errors
     /// When the clone has no remote.
-    pub fn new(repo: &Repo) -> Result<Self> {
+    pub(crate) fn new(repo: &Repo) -> Result<Self> {
         repo.need_remote()?;
         Ok(Self { repo: repo.clone() })
     }
 
     pub(crate) fn repo(&self) -> &Repo {
         &self.repo
-    }
-
-    /// Puts the checks of a receipt beside the pull request, for the head they
-    /// ran on.
-    ///
-    /// # Errors
-    /// When there is no such pull request or the remote cannot be reached.
-    pub async fn report(
-        &self,
-        number: PrNumber,
-        head: &CommitSha,
-        receipt: &Receipt,
-        cancel: &CancellationToken,
-    ) -> Result<()> {
-        let fresh: Vec<Check> = receipt
-            .checks
-            .iter()
-            .map(|run| Check {
-                name: run.name.clone(),
-                state: match run.exit_code {
-                    Some(0) => CheckState::Passed,
-                    _ => CheckState::Failed,
-                },
-                head: head.clone(),
-                url: None,
-            })
-            .collect();
-        let what = "checks";
-        self.update(number, what, cancel, |stored| {
-            stored
-                .checks
-                .retain(|old| old.head != *head || fresh.iter().all(|new| new.name != old.name));
-            stored.checks.extend(fresh.iter().cloned());
-            Ok(())
-        })
-        .await
-        .map(drop)
     }
 
     /// Changes a pull request: read, change, swap; again if somebody else was
@@ -121,7 +82,11 @@ impl LocalForge {
         Ok(stored)
     }
 
-    async fn open(&self, new: &NewPull, cancel: &CancellationToken) -> Result<PullRequest> {
+    pub(crate) async fn create(
+        &self,
+        new: &NewPull,
+        cancel: &CancellationToken,
+    ) -> Result<PullRequest> {
         if !name::is_ours(&new.branch) {
             return Err(Error::NotOurs {
                 branch: new.branch.clone(),
@@ -168,7 +133,6 @@ impl LocalForge {
                 url: None,
                 comments: Vec::new(),
             },
-            checks: Vec::new(),
         }
     }
 }
@@ -190,151 +154,110 @@ fn existing<'a>(
         })
 }
 
-impl Forge for LocalForge {
-    fn create<'a>(
-        &'a self,
-        new: &'a NewPull,
-        cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<PullRequest>> {
-        self.open(new, cancel).boxed()
+impl LocalForge {
+    pub(crate) async fn find(
+        &self,
+        branch: &BranchName,
+        cancel: &CancellationToken,
+    ) -> Result<Option<PullRequest>> {
+        store::refresh(&self.repo, cancel).await?;
+        let all = store::all::<Stored>(&self.repo, cancel).await?;
+        match existing(&all, branch, None) {
+            Some(kept) => Ok(Some(self.live(kept.stored.clone()).await?.pull)),
+            None => Ok(None),
+        }
     }
 
-    fn find<'a>(
-        &'a self,
-        branch: &'a BranchName,
-        cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<Option<PullRequest>>> {
-        async move {
-            store::refresh(&self.repo, cancel).await?;
-            let all = store::all::<Stored>(&self.repo, cancel).await?;
-            match existing(&all, branch, None) {
-                Some(kept) => Ok(Some(self.live(kept.stored.clone()).await?.pull)),
-                None => Ok(None),
+    pub(crate) async fn view(
+        &self,
+        number: PrNumber,
+        cancel: &CancellationToken,
+    ) -> Result<PullRequest> {
+        store::refresh(&self.repo, cancel).await?;
+        let kept = store::one(&self.repo, number, cancel).await?;
+        Ok(self.live(kept.stored).await?.pull)
+    }
+
+    pub(crate) async fn diff(
+        &self,
+        number: PrNumber,
+        cancel: &CancellationToken,
+    ) -> Result<String> {
+        let pull = self.view(number, cancel).await?;
+        let (from, to) = match &pull.state {
+            PullState::Merged { commit } => (format!("{commit}^"), commit.to_string()),
+            _ => {
+                let base = self
+                    .repo
+                    .git()
+                    .call(["merge-base", &self.repo.default_ref(), pull.head.as_str()])
+                    .run(cancel)
+                    .await?;
+                (base.text(), pull.head.to_string())
             }
-        }
-        .boxed()
+        };
+        diff::between(self.repo.git(), &from, &to, cancel).await
     }
 
-    fn view<'a>(
-        &'a self,
+    pub(crate) async fn edit(
+        &self,
         number: PrNumber,
-        cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<PullRequest>> {
-        async move {
-            store::refresh(&self.repo, cancel).await?;
-            let kept = store::one(&self.repo, number, cancel).await?;
-            Ok(self.live(kept.stored).await?.pull)
-        }
-        .boxed()
-    }
-
-    fn diff<'a>(
-        &'a self,
-        number: PrNumber,
-        cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<String>> {
-        async move {
-            let pull = self.view(number, cancel).await?;
-            let (from, to) = match &pull.state {
-                PullState::Merged { commit } => (format!("{commit}^"), commit.to_string()),
-                _ => {
-                    let base = self
-                        .repo
-                        .git()
-                        .call(["merge-base", &self.repo.default_ref(), pull.head.as_str()])
-                        .run(cancel)
-                        .await?;
-                    (base.text(), pull.head.to_string())
-                }
-            };
-            diff::between(self.repo.git(), &from, &to, cancel).await
-        }
-        .boxed()
-    }
-
-    fn edit<'a>(
-        &'a self,
-        number: PrNumber,
-        edit: &'a Edit,
-        cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<PullRequest>> {
+        edit: &Edit,
+        cancel: &CancellationToken,
+    ) -> Result<PullRequest> {
         self.update(number, "edited", cancel, |stored| {
             let pull = &mut stored.pull;
             pull.title = edit.title.clone().unwrap_or_else(|| pull.title.clone());
             pull.body = edit.body.clone().unwrap_or_else(|| pull.body.clone());
             Ok(())
         })
-        .boxed()
+        .await
     }
 
-    fn comment<'a>(
-        &'a self,
+    pub(crate) async fn comment(
+        &self,
         number: PrNumber,
-        comment: &'a NewComment,
-        cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<Comment>> {
-        async move {
-            let at = jiff::Timestamp::now().as_second();
-            let mine = |c: &Comment| c.key.as_deref() == Some(comment.key.as_str());
-            let pull = self
-                .update(number, "commented", cancel, |stored| {
-                    comment.add_to(&mut stored.pull.comments, at);
-                    Ok(())
-                })
-                .await?;
-            pull.comments
-                .into_iter()
-                .find(mine)
-                .ok_or(Error::NoPull { number })
-        }
-        .boxed()
+        comment: &NewComment,
+        cancel: &CancellationToken,
+    ) -> Result<Comment> {
+        let at = jiff::Timestamp::now().as_second();
+        let mine = |c: &Comment| c.key.as_deref() == Some(comment.key.as_str());
+        let pull = self
+            .update(number, "commented", cancel, |stored| {
+                comment.add_to(&mut stored.pull.comments, at);
+                Ok(())
+            })
+            .await?;
+        pull.comments
+            .into_iter()
+            .find(mine)
+            .ok_or(Error::NoPull { number })
     }
 
-    fn checks<'a>(
-        &'a self,
+    /// Nothing runs checks on a bare remote; what ours said is in the receipt.
+    pub(crate) async fn checks(
+        &self,
         number: PrNumber,
-        cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<Vec<Check>>> {
-        async move {
-            store::refresh(&self.repo, cancel).await?;
-            let kept = store::one(&self.repo, number, cancel).await?;
-            let stored = self.live(kept.stored).await?;
-            let head = stored.pull.head;
-            Ok(stored
-                .checks
-                .into_iter()
-                .filter(|c| c.head == head)
-                .collect())
-        }
-        .boxed()
+        cancel: &CancellationToken,
+    ) -> Result<Vec<Check>> {
+        self.view(number, cancel).await?;
+        Ok(Vec::new())
     }
 
-    fn merge<'a>(
-        &'a self,
+    pub(crate) async fn merge_again(
+        &self,
+        again: &MergeAgain,
+        cancel: &CancellationToken,
+    ) -> Result<()> {
+        let merged = self.merge(again.number, &again.head, cancel).await;
+        merged.map(drop)
+    }
+
+    pub(crate) async fn close(
+        &self,
         number: PrNumber,
-        head: &'a CommitSha,
-        cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<CommitSha>> {
-        self.squash(number, head, cancel).boxed()
-    }
-
-    fn merge_again<'a>(
-        &'a self,
-        again: &'a MergeAgain,
-        cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<()>> {
-        async move {
-            let merged = self.squash(again.number, &again.head, cancel).await;
-            merged.map(drop)
-        }
-        .boxed()
-    }
-
-    fn close<'a>(
-        &'a self,
-        number: PrNumber,
-        cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<PullRequest>> {
+        cancel: &CancellationToken,
+    ) -> Result<PullRequest> {
         self.update(number, "closed", cancel, move |stored| {
             match stored.pull.state {
                 PullState::Merged { .. } => Err(Error::NotOpen {
@@ -347,28 +270,25 @@ impl Forge for LocalForge {
                 }
             }
         })
-        .boxed()
+        .await
     }
 
-    fn list<'a>(
-        &'a self,
+    pub(crate) async fn list(
+        &self,
         open_only: bool,
-        cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<Vec<PullRequest>>> {
-        async move {
-            store::refresh(&self.repo, cancel).await?;
-            let mut pulls = Vec::new();
-            for kept in store::all::<Stored>(&self.repo, cancel)
-                .await?
-                .into_iter()
-                .rev()
-            {
-                if !open_only || kept.stored.pull.state == PullState::Open {
-                    pulls.push(self.live(kept.stored).await?.pull);
-                }
+        cancel: &CancellationToken,
+    ) -> Result<Vec<PullRequest>> {
+        store::refresh(&self.repo, cancel).await?;
+        let mut pulls = Vec::new();
+        for kept in store::all::<Stored>(&self.repo, cancel)
+            .await?
+            .into_iter()
+            .rev()
+        {
+            if !open_only || kept.stored.pull.state == PullState::Open {
+                pulls.push(self.live(kept.stored).await?.pull);
             }
-            Ok(pulls)
         }
-        .boxed()
+        Ok(pulls)
     }
 }

@@ -5,7 +5,7 @@ use butler_protocol::{CommitSha, PrNumber};
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
-use super::{Check, PullRequest};
+use super::PullRequest;
 use crate::{
     Error, Repo, Result,
     refs::{
@@ -24,8 +24,6 @@ pub(super) struct Stored {
     pub version: u32,
     #[serde(flatten)]
     pub pull: PullRequest,
-    #[serde(default)]
-    pub checks: Vec<Check>,
 }
 
 impl Entry for Stored {

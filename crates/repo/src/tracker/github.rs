@@ -2,14 +2,13 @@
 //! requests together and lists both as issues; pull requests are left out here.
 
 use butler_protocol::CommitSha;
-use futures_util::{FutureExt, future::BoxFuture};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::{Issue, IssueNumber, NewIssue, NewRelease, Release, Tracker, local::settle, sorted};
+use super::{Issue, IssueNumber, NewIssue, NewRelease, Release, local::settle, sorted};
 use crate::{
-    Comment, Error, GitHubForge, NewComment, Result,
-    forge::{ATTEMPTS, wire},
+    Comment, Error, NewComment, Result,
+    forge::{ATTEMPTS, GitHubForge, wire},
     refs::push::jitter,
 };
 
@@ -50,7 +49,11 @@ impl GitHubForge {
         read(&answer.json()?).ok_or(Error::NoIssue { number })
     }
 
-    async fn add_issue(&self, new: &NewIssue, cancel: &CancellationToken) -> Result<Issue> {
+    pub(crate) async fn open_issue(
+        &self,
+        new: &NewIssue,
+        cancel: &CancellationToken,
+    ) -> Result<Issue> {
         for attempt in 0..ATTEMPTS {
             let there = self.all_issues("all", cancel).await?;
             let mine = |issue: &Issue| issue.key.as_deref() == Some(new.key.as_str());
@@ -105,7 +108,7 @@ impl GitHubForge {
         Ok(items.iter().filter_map(wire::comment).collect())
     }
 
-    async fn note(
+    pub(crate) async fn comment_issue(
         &self,
         number: IssueNumber,
         comment: &NewComment,
@@ -160,7 +163,11 @@ impl GitHubForge {
         }))
     }
 
-    async fn make_release(&self, new: &NewRelease, cancel: &CancellationToken) -> Result<Release> {
+    pub(crate) async fn publish(
+        &self,
+        new: &NewRelease,
+        cancel: &CancellationToken,
+    ) -> Result<Release> {
         for attempt in 0..ATTEMPTS {
             let path = format!("releases/tags/{}", new.tag);
             let there = self.get(&path, cancel).await?;
@@ -195,86 +202,51 @@ impl GitHubForge {
     }
 }
 
-impl Tracker for GitHubForge {
-    fn open_issue<'a>(
-        &'a self,
-        new: &'a NewIssue,
-        cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<Issue>> {
-        self.add_issue(new, cancel).boxed()
-    }
-
-    fn issues<'a>(
-        &'a self,
+impl GitHubForge {
+    pub(crate) async fn issues(
+        &self,
         open_only: bool,
-        cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<Vec<Issue>>> {
+        cancel: &CancellationToken,
+    ) -> Result<Vec<Issue>> {
         let state = if open_only { "open" } else { "all" };
-        self.all_issues(state, cancel).boxed()
+        self.all_issues(state, cancel).await
     }
 
-    fn issue<'a>(
-        &'a self,
+    pub(crate) async fn issue(
+        &self,
         number: IssueNumber,
-        cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<Issue>> {
-        async move {
-            let mut issue = self.one_issue(number, cancel).await?;
-            issue.comments = self.issue_notes(number, cancel).await?;
-            Ok(issue)
-        }
-        .boxed()
+        cancel: &CancellationToken,
+    ) -> Result<Issue> {
+        let mut issue = self.one_issue(number, cancel).await?;
+        issue.comments = self.issue_notes(number, cancel).await?;
+        Ok(issue)
     }
 
-    fn label_issue<'a>(
-        &'a self,
+    pub(crate) async fn label_issue(
+        &self,
         number: IssueNumber,
-        labels: &'a [String],
-        cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<Issue>> {
+        labels: &[String],
+        cancel: &CancellationToken,
+    ) -> Result<Issue> {
         let body = json!({ "labels": labels });
         self.change_issue(number, ("POST", "/labels"), body, cancel)
-            .boxed()
+            .await
     }
 
-    fn comment_issue<'a>(
-        &'a self,
+    pub(crate) async fn close_issue(
+        &self,
         number: IssueNumber,
-        comment: &'a NewComment,
-        cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<Comment>> {
-        self.note(number, comment, cancel).boxed()
-    }
-
-    fn close_issue<'a>(
-        &'a self,
-        number: IssueNumber,
-        cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<Issue>> {
+        cancel: &CancellationToken,
+    ) -> Result<Issue> {
         let body = json!({ "state": "closed" });
-        self.change_issue(number, ("PATCH", ""), body, cancel)
-            .boxed()
+        self.change_issue(number, ("PATCH", ""), body, cancel).await
     }
 
-    fn publish<'a>(
-        &'a self,
-        new: &'a NewRelease,
-        cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<Release>> {
-        self.make_release(new, cancel).boxed()
-    }
-
-    fn releases<'a>(
-        &'a self,
-        cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<Vec<Release>>> {
-        async move {
-            let mut releases = Vec::new();
-            for json in self.all("releases", cancel).await? {
-                releases.extend(self.release(&json, cancel).await?);
-            }
-            Ok(releases)
+    pub(crate) async fn releases(&self, cancel: &CancellationToken) -> Result<Vec<Release>> {
+        let mut releases = Vec::new();
+        for json in self.all("releases", cancel).await? {
+            releases.extend(self.release(&json, cancel).await?);
         }
-        .boxed()
+        Ok(releases)
     }
 }

@@ -2,14 +2,14 @@
 //! `refs/codebutler/issue/<n>` (see `ledger`), a release an annotated tag.
 
 use butler_protocol::{CommitSha, Role, fault};
-use futures_util::{FutureExt, future::BoxFuture};
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
-use super::{Issue, IssueNumber, NewIssue, NewRelease, Release, Tracker, sorted};
+use super::{Issue, IssueNumber, NewIssue, NewRelease, Release, sorted};
 use crate::{
-    Comment, Error, LocalForge, NewComment, Repo, Result,
+    Comment, Error, NewComment, Repo, Result,
     commits::commit::identity,
+    forge::LocalForge,
     refs::{
         ledger::{self, Entry},
         push::{Pushed, RefChange, jitter},
@@ -52,7 +52,11 @@ fn outpaced(name: String) -> Error {
 }
 
 impl LocalForge {
-    async fn add_issue(&self, new: &NewIssue, cancel: &CancellationToken) -> Result<Issue> {
+    pub(crate) async fn open_issue(
+        &self,
+        new: &NewIssue,
+        cancel: &CancellationToken,
+    ) -> Result<Issue> {
         let repo = self.repo();
         for attempt in 0..ATTEMPTS {
             refresh(repo, cancel).await?;
@@ -115,7 +119,7 @@ impl LocalForge {
     }
 
     /// The annotated tags of the remote.
-    async fn tags(&self, cancel: &CancellationToken) -> Result<Vec<Release>> {
+    pub(crate) async fn releases(&self, cancel: &CancellationToken) -> Result<Vec<Release>> {
         let repo = self.repo();
         let spec = format!("+refs/tags/*:{TAGS}/*");
         repo.fetch_refs(&[spec], cancel).await?;
@@ -145,7 +149,11 @@ impl LocalForge {
         Ok(releases.collect())
     }
 
-    async fn tag(&self, new: &NewRelease, cancel: &CancellationToken) -> Result<Release> {
+    pub(crate) async fn publish(
+        &self,
+        new: &NewRelease,
+        cancel: &CancellationToken,
+    ) -> Result<Release> {
         let repo = self.repo();
         let name = format!("refs/tags/{}", new.tag);
         let git = repo.git();
@@ -158,7 +166,7 @@ impl LocalForge {
             return Err(refused(&new.tag, "git does not allow this name for a tag"));
         }
         for attempt in 0..ATTEMPTS {
-            let there = self.tags(cancel).await?;
+            let there = self.releases(cancel).await?;
             if let Some(release) = there.into_iter().find(|release| release.tag == new.tag) {
                 return settle(release, new);
             }
@@ -210,91 +218,61 @@ pub(super) fn settle(there: Release, meant: &NewRelease) -> Result<Release> {
     Err(refused(&meant.tag, &reason))
 }
 
-impl Tracker for LocalForge {
-    fn open_issue<'a>(
-        &'a self,
-        new: &'a NewIssue,
-        cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<Issue>> {
-        self.add_issue(new, cancel).boxed()
-    }
-
-    fn issues<'a>(
-        &'a self,
+impl LocalForge {
+    pub(crate) async fn issues(
+        &self,
         open_only: bool,
-        cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<Vec<Issue>>> {
-        async move {
-            refresh(self.repo(), cancel).await?;
-            let all = ledger::all::<Stored>(self.repo(), cancel).await?;
-            let issues = all.into_iter().rev().map(|kept| kept.stored.issue);
-            Ok(issues.filter(|issue| issue.open || !open_only).collect())
-        }
-        .boxed()
+        cancel: &CancellationToken,
+    ) -> Result<Vec<Issue>> {
+        refresh(self.repo(), cancel).await?;
+        let all = ledger::all::<Stored>(self.repo(), cancel).await?;
+        let issues = all.into_iter().rev().map(|kept| kept.stored.issue);
+        Ok(issues.filter(|issue| issue.open || !open_only).collect())
     }
 
-    fn issue<'a>(
-        &'a self,
+    pub(crate) async fn issue(
+        &self,
         number: IssueNumber,
-        cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<Issue>> {
-        self.change_issue(number, "looked at", cancel, |_| {})
-            .boxed()
+        cancel: &CancellationToken,
+    ) -> Result<Issue> {
+        self.change_issue(number, "looked at", cancel, |_| {}).await
     }
 
-    fn label_issue<'a>(
-        &'a self,
+    pub(crate) async fn label_issue(
+        &self,
         number: IssueNumber,
-        labels: &'a [String],
-        cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<Issue>> {
+        labels: &[String],
+        cancel: &CancellationToken,
+    ) -> Result<Issue> {
         self.change_issue(number, "labelled", cancel, |issue| {
             let old = std::mem::take(&mut issue.labels);
             issue.labels = sorted(old.into_iter().chain(labels.iter().cloned()));
         })
-        .boxed()
+        .await
     }
 
-    fn comment_issue<'a>(
-        &'a self,
+    pub(crate) async fn comment_issue(
+        &self,
         number: IssueNumber,
-        comment: &'a NewComment,
-        cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<Comment>> {
-        async move {
-            let at = jiff::Timestamp::now().as_second();
-            let mine = |c: &Comment| c.key.as_deref() == Some(comment.key.as_str());
-            let change = |issue: &mut Issue| comment.add_to(&mut issue.comments, at);
-            let issue = self
-                .change_issue(number, "commented", cancel, change)
-                .await?;
-            let said = issue.comments.into_iter().find(mine);
-            said.ok_or(Error::NoIssue { number })
-        }
-        .boxed()
+        comment: &NewComment,
+        cancel: &CancellationToken,
+    ) -> Result<Comment> {
+        let at = jiff::Timestamp::now().as_second();
+        let mine = |c: &Comment| c.key.as_deref() == Some(comment.key.as_str());
+        let change = |issue: &mut Issue| comment.add_to(&mut issue.comments, at);
+        let issue = self
+            .change_issue(number, "commented", cancel, change)
+            .await?;
+        let said = issue.comments.into_iter().find(mine);
+        said.ok_or(Error::NoIssue { number })
     }
 
-    fn close_issue<'a>(
-        &'a self,
+    pub(crate) async fn close_issue(
+        &self,
         number: IssueNumber,
-        cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<Issue>> {
+        cancel: &CancellationToken,
+    ) -> Result<Issue> {
         self.change_issue(number, "closed", cancel, |issue| issue.open = false)
-            .boxed()
-    }
-
-    fn publish<'a>(
-        &'a self,
-        new: &'a NewRelease,
-        cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<Release>> {
-        self.tag(new, cancel).boxed()
-    }
-
-    fn releases<'a>(
-        &'a self,
-        cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<Vec<Release>>> {
-        self.tags(cancel).boxed()
+            .await
     }
 }

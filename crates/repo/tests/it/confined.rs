@@ -9,7 +9,7 @@ use std::{
 };
 
 use butler_protocol::Role;
-use butler_repo::{DiffOf, Forge, LocalForge, Repo};
+use butler_repo::{DiffOf, Forge, Repo};
 use butler_testkit::{ScratchRepo, git};
 
 use crate::support::*;
@@ -60,7 +60,7 @@ async fn recorded() {
         .await
         .unwrap();
     worktree.rebase_on_default(&go()).await.unwrap();
-    let forge = LocalForge::new(&repo).unwrap();
+    let forge = Forge::local(&repo).unwrap();
     let opened = forge.create(&pull(&worktree.branch), &go()).await.unwrap();
     let head = worktree.head().await.unwrap();
     repo.review_checkout(&thread(1), &head, &go())

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use butler_repo::{
-    Author, CheckState, Edit, Error, Forge, Git, GitHubForge, PullEvent, PullState, Repo, Seen,
-    Settings, Worktree, forge_of, news,
+    Author, CheckState, Edit, Error, Forge, Git, PullEvent, PullState, Repo, Seen, Settings,
+    Worktree, news,
 };
 use butler_testkit::{GitHub, PersonComment, ScratchRepo};
 
@@ -17,7 +17,7 @@ struct Stage {
     scratch: ScratchRepo,
     github: GitHub,
     repo: Repo,
-    forge: GitHubForge,
+    forge: Forge,
     worktree: Worktree,
 }
 
@@ -51,7 +51,7 @@ async fn stage() -> Option<Stage> {
     let settings = Settings::from_variables(github.variables());
     let git = Git::with(scratch.root(), Arc::new(settings));
     let repo = Repo::open_with(git).await.unwrap();
-    let forge = GitHubForge::of(&repo).unwrap();
+    let forge = Forge::github(&repo).unwrap();
     let worktree = repo.create(&thread(1), "Greet", &go()).await.unwrap();
     Some(Stage {
         scratch,
@@ -145,7 +145,7 @@ async fn people_and_red_checks_are_news() {
     } = &stage;
     deliver(worktree, "hello.txt", "hello\n").await;
     assert!(
-        matches!(forge_of(repo), Ok(chosen) if chosen.list(true, &go()).await.unwrap().is_empty())
+        matches!(Forge::of(repo), Ok(chosen) if chosen.list(true, &go()).await.unwrap().is_empty())
     );
     let opened = forge.create(&pull(&worktree.branch), &go()).await.unwrap();
     forge
@@ -251,7 +251,7 @@ async fn gh_never_runs_where_a_command_could_have_written_a_config() {
         Arc::new(Settings::from_variables(variables)),
     );
     let repo = Repo::open_with(git).await.unwrap();
-    let forge = GitHubForge::of(&repo).unwrap();
+    let forge = Forge::github(&repo).unwrap();
     forge.list(true, &go()).await.unwrap();
     let seen = std::fs::read_to_string(seen).unwrap();
     let mut lines = seen.lines();

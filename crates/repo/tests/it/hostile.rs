@@ -4,7 +4,7 @@
 use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 
 use butler_protocol::Role;
-use butler_repo::{DiffOf, Error, Forge, Git, LocalForge, Repo, Worktree};
+use butler_repo::{DiffOf, Error, Forge, Git, Repo, Worktree};
 use butler_testkit::{ScratchRepo, git};
 
 use crate::support::*;
@@ -177,7 +177,7 @@ async fn none_of_its_commands_run() {
     scratch.push_to_main("README.md", "# scratch\n");
     worktree.rebase_on_default(&go()).await.unwrap();
     trap.check("a rebase");
-    let forge = LocalForge::new(&repo).unwrap();
+    let forge = Forge::local(&repo).unwrap();
     let pull = forge.create(&pull(&worktree.branch), &go()).await.unwrap();
     forge.diff(pull.number, &go()).await.unwrap();
     let head = worktree.head().await.unwrap();

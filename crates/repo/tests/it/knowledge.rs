@@ -2,7 +2,7 @@
 //! never conflict.
 
 use butler_protocol::Role;
-use butler_repo::{Error, Forge, LocalForge, Repo};
+use butler_repo::{Error, Forge, Repo};
 use butler_testkit::ScratchRepo;
 
 use crate::support::*;
@@ -20,7 +20,7 @@ async fn knowledge_has_a_branch_and_pull_request_of_its_own() {
     );
     assert_eq!(repo.list(&go()).await.unwrap().len(), 1);
     deliver(&hidden, ".codebutler/roadmap.md", "1. one\n").await;
-    let forge = LocalForge::new(&repo).unwrap();
+    let forge = Forge::local(&repo).unwrap();
     let opened = forge.create(&pull(&hidden.branch), &go()).await.unwrap();
     forge
         .merge(opened.number, &opened.head, &go())

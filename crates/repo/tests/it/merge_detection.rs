@@ -1,6 +1,6 @@
 //! After a squash git says "not merged"; we say how we know that it is.
 
-use butler_repo::{Forge, LocalForge, Merged};
+use butler_repo::{Forge, Merged};
 use butler_testkit::{ScratchRepo, git};
 
 use crate::support::*;
@@ -14,7 +14,7 @@ async fn a_squashed_branch_is_recognised_and_later_work_is_not_lost() {
     deliver(&worktree, "a.txt", "2\n").await;
     let head = worktree.head().await.unwrap();
     assert_eq!(repo.merged(&head, None, &go()).await.unwrap(), None);
-    let forge = LocalForge::new(&repo).unwrap();
+    let forge = Forge::local(&repo).unwrap();
     let opened = forge.create(&pull(&worktree.branch), &go()).await.unwrap();
     assert_eq!(
         repo.merged(&head, Some(&opened), &go()).await.unwrap(),
@@ -69,7 +69,7 @@ async fn what_a_merge_changed_is_known_without_its_branch() {
     deliver(&worktree, "a.txt", "1\n").await;
     deliver(&worktree, "dir/b c.txt", "2\n").await;
     let head = worktree.head().await.unwrap();
-    let forge = LocalForge::new(&repo).unwrap();
+    let forge = Forge::local(&repo).unwrap();
     let opened = forge.create(&pull(&worktree.branch), &go()).await.unwrap();
     let merged = forge.merge(opened.number, &head, &go()).await.unwrap();
     repo.remove(&thread(1), &go()).await.unwrap();

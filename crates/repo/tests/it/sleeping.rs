@@ -3,7 +3,7 @@
 use std::{os::unix::fs::PermissionsExt, path::Path, process::Command};
 
 use butler_protocol::{FAULT_VARIABLE, Role, on_fault};
-use butler_repo::{Error, Forge, LocalForge, Repo, Worktree};
+use butler_repo::{Error, Forge, Repo, Worktree};
 use butler_testkit::{ScratchRepo, git};
 
 use crate::{crashes::die, support::*};
@@ -193,7 +193,7 @@ async fn killed_on_the_way_to_sleep_or_back_it_wakes_as_it_was() {
 async fn after_a_squash_merge_nothing_is_saved_needlessly() {
     let scratch = ScratchRepo::new();
     let repo = open(&scratch).await;
-    let forge = LocalForge::new(&repo).unwrap();
+    let forge = Forge::local(&repo).unwrap();
     let worktree = repo.create(&thread(1), "x", &go()).await.unwrap();
     deliver(&worktree, "a.txt", "1\n").await;
     deliver(&worktree, "a.txt", "2\n").await;

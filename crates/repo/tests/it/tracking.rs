@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use butler_protocol::{CommitSha, Role};
 use butler_repo::{
-    Author, Error, Git, IssueNumber, LocalForge, NewComment, NewIssue, NewRelease, Repo, Settings,
-    Tracker, tracker_of,
+    Author, Error, Forge, Git, IssueNumber, NewComment, NewIssue, NewRelease, Repo, Settings,
 };
 use butler_testkit::{GitHub, ScratchRepo, git};
 
@@ -41,7 +40,7 @@ fn release(commit: &str) -> NewRelease {
 }
 
 /// `before` is called before each step, and may make it harder.
-async fn life(tracker: &dyn Tracker, scratch: &ScratchRepo, before: &dyn Fn()) {
+async fn life(tracker: &Forge, scratch: &ScratchRepo, before: &dyn Fn()) {
     let twice = [(), ()];
     let mut number = IssueNumber(0);
     for () in twice {
@@ -89,7 +88,7 @@ async fn life(tracker: &dyn Tracker, scratch: &ScratchRepo, before: &dyn Fn()) {
     releases(tracker, scratch, before).await;
 }
 
-async fn releases(tracker: &dyn Tracker, scratch: &ScratchRepo, before: &dyn Fn()) {
+async fn releases(tracker: &Forge, scratch: &ScratchRepo, before: &dyn Fn()) {
     let first = scratch.remote_git(&["rev-parse", "main"]);
     for _ in 0..2 {
         before();
@@ -119,11 +118,11 @@ async fn releases(tracker: &dyn Tracker, scratch: &ScratchRepo, before: &dyn Fn(
 async fn the_remote_itself_keeps_issues_and_releases() {
     let scratch = ScratchRepo::new();
     let repo = Repo::open(scratch.root()).await.unwrap();
-    let tracker = tracker_of(&repo).unwrap();
-    life(&*tracker, &scratch, &|| {}).await;
+    let tracker = Forge::of(&repo).unwrap();
+    life(&tracker, &scratch, &|| {}).await;
     // Another clone sees them too.
     let clone = scratch.clone_as("second");
-    let other = LocalForge::new(&Repo::open(clone.root()).await.unwrap()).unwrap();
+    let other = Forge::local(&Repo::open(clone.root()).await.unwrap()).unwrap();
     assert_eq!(other.issues(false, &go()).await.unwrap().len(), 2);
     assert_eq!(other.releases(&go()).await.unwrap().len(), 1);
     let odd = NewRelease {
@@ -142,7 +141,7 @@ async fn two_clones_open_issues_at_once_and_none_is_lost() {
     let second = scratch.clone_as("second").root().to_owned();
     let mut all = Vec::new();
     for (who, root) in [("a", scratch.root().to_owned()), ("b", second)] {
-        let tracker = LocalForge::new(&Repo::open(&root).await.unwrap()).unwrap();
+        let tracker = Forge::local(&Repo::open(&root).await.unwrap()).unwrap();
         all.push(tokio::spawn(async move {
             for count in 0..4 {
                 let new = complaint(&format!("{who}{count}"));
@@ -156,14 +155,14 @@ async fn two_clones_open_issues_at_once_and_none_is_lost() {
         let issues = tracker.issues(false, &go()).await.unwrap();
         assert!(issues.len() >= 4);
     }
-    let tracker = LocalForge::new(&Repo::open(scratch.root()).await.unwrap()).unwrap();
+    let tracker = Forge::local(&Repo::open(scratch.root()).await.unwrap()).unwrap();
     let mut keys: Vec<_> = tracker.issues(false, &go()).await.unwrap();
     keys.sort_by(|a, b| a.key.cmp(&b.key));
     keys.dedup_by(|a, b| a.key == b.key);
     assert_eq!(keys.len(), 8);
 }
 
-async fn on_github() -> Option<(ScratchRepo, GitHub, Arc<dyn Tracker>)> {
+async fn on_github() -> Option<(ScratchRepo, GitHub, Forge)> {
     if !has_gh() {
         return None;
     }
@@ -172,7 +171,7 @@ async fn on_github() -> Option<(ScratchRepo, GitHub, Arc<dyn Tracker>)> {
     let settings = Settings::from_variables(github.variables());
     let git = Git::with(scratch.root(), Arc::new(settings));
     let repo = Repo::open_with(git).await.unwrap();
-    let tracker = tracker_of(&repo).unwrap();
+    let tracker = Forge::of(&repo).unwrap();
     Some((scratch, github, tracker))
 }
 
@@ -181,7 +180,7 @@ async fn github_keeps_issues_and_releases() {
     let Some((scratch, github, tracker)) = on_github().await else {
         return;
     };
-    life(&*tracker, &scratch, &|| {}).await;
+    life(&tracker, &scratch, &|| {}).await;
     let theirs = IssueNumber(github.complain("ana", "Slow", "It is slow."));
     let seen = tracker.issue(theirs, &go()).await.unwrap();
     assert_eq!(
@@ -195,6 +194,6 @@ async fn a_lost_answer_makes_no_second_issue_comment_or_release() {
     let Some((scratch, github, tracker)) = on_github().await else {
         return;
     };
-    life(&*tracker, &scratch, &|| github.lose_answers(1)).await;
+    life(&tracker, &scratch, &|| github.lose_answers(1)).await;
     assert_eq!(github.kept(), (2, 1));
 }

@@ -2,11 +2,9 @@
 
 mod decide;
 
-use std::sync::Arc;
-
 use crate::ui::paint::Paint;
 use butler_protocol::{Choice, PrNumber};
-use butler_repo::{Author, CheckState, Error, Forge, PullRequest, PullState, Repo, forge_of};
+use butler_repo::{Author, CheckState, Error, Forge, PullRequest, PullState, Repo};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
@@ -49,14 +47,10 @@ pub fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
     let root = set_up_here()?;
     process::run(async move |cancel| {
         let repo = Repo::open(&root).await.map_err(trouble)?;
-        let forge = forge_of(&repo).map_err(trouble)?;
+        let forge = Forge::of(&repo).map_err(trouble)?;
         match &args.verb {
-            Verb::Merge(args) => {
-                decide::run(args, Choice::Merge, &root, forge.as_ref(), &cancel, ui).await
-            }
-            Verb::Close(args) => {
-                decide::run(args, Choice::Close, &root, forge.as_ref(), &cancel, ui).await
-            }
+            Verb::Merge(args) => decide::run(args, Choice::Merge, &root, &forge, &cancel, ui).await,
+            Verb::Close(args) => decide::run(args, Choice::Close, &root, &forge, &cancel, ui).await,
             Verb::List { all, json } => list(&forge, *all, *json, &cancel, ui).await,
             Verb::Show { number, json } => {
                 show(&forge, PrNumber(*number), *json, &cancel, ui).await
@@ -71,7 +65,7 @@ pub fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
 }
 
 async fn list(
-    forge: &Arc<dyn Forge>,
+    forge: &Forge,
     all: bool,
     as_json: bool,
     cancel: &CancellationToken,
@@ -96,7 +90,7 @@ async fn list(
 }
 
 async fn show(
-    forge: &Arc<dyn Forge>,
+    forge: &Forge,
     number: PrNumber,
     as_json: bool,
     cancel: &CancellationToken,

@@ -9,7 +9,7 @@ use std::path::Path;
 use butler_config::FOLDER;
 use butler_journal::ThreadDir;
 use butler_protocol::ThreadId;
-use butler_repo::{PullRequest, Repo, Status, Worktree, forge_of, short_of};
+use butler_repo::{Forge, PullRequest, Repo, Status, Worktree, short_of};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -96,7 +96,7 @@ async fn pulls(repo: &Repo, cancel: &CancellationToken, ui: &Ui) -> Vec<PullRequ
     if repo.remote().is_none() {
         return Vec::new();
     }
-    let asked = match forge_of(repo) {
+    let asked = match Forge::of(repo) {
         Ok(forge) => forge.list(false, cancel).await,
         Err(error) => Err(error),
     };

@@ -15,7 +15,7 @@ use super::{
 use crate::{Error, Result, commits::squash, refs::push::jitter};
 
 impl GitHubForge {
-    pub(super) async fn squash(
+    pub(crate) async fn merge(
         &self,
         number: PrNumber,
         head: &CommitSha,
@@ -80,7 +80,7 @@ impl GitHubForge {
     }
 
     /// One request; a no is an error with a name.
-    pub(super) async fn once_more(
+    pub(crate) async fn merge_again(
         &self,
         again: &MergeAgain,
         cancel: &CancellationToken,

@@ -18,7 +18,7 @@ use crate::{
 };
 
 impl LocalForge {
-    pub(super) async fn squash(
+    pub(crate) async fn merge(
         &self,
         number: PrNumber,
         head: &CommitSha,

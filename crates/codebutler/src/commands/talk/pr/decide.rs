@@ -38,7 +38,7 @@ pub async fn run(
     args: &Args,
     choice: Choice,
     root: &Path,
-    forge: &dyn Forge,
+    forge: &Forge,
     cancel: &CancellationToken,
     ui: &Ui,
 ) -> Result<Exit, CliError> {
@@ -74,7 +74,7 @@ pub async fn run(
 async fn thread_of(
     number: PrNumber,
     root: &Path,
-    forge: &dyn Forge,
+    forge: &Forge,
     cancel: &CancellationToken,
 ) -> Result<ThreadId, CliError> {
     let pull = forge.view(number, cancel).await.map_err(trouble)?;
