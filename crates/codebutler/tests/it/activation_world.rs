@@ -62,6 +62,35 @@ pub(crate) struct Outcome {
     pub activity: Vec<String>,
 }
 
+/// A process of ours that is started again when it dies; with a shell script in a
+/// mount namespace of its own, which the script prepares.
+pub(crate) fn kept(
+    scratch: &ScratchRepo,
+    name: &str,
+    mounts: Option<&str>,
+    args: &[&str],
+    variables: Vec<(&'static str, String)>,
+) -> Keeper {
+    let mut words: Vec<String> = Vec::new();
+    if let Some(script) = mounts {
+        let shell = format!("{script} && exec \"$0\" \"$@\"");
+        words.extend(NAMESPACE.map(str::to_owned));
+        words.extend(["sh".to_owned(), "-c".to_owned(), shell]);
+    }
+    words.push(cargo_bin!("codebutler").display().to_string());
+    words.extend(args.iter().map(|word| (*word).to_owned()));
+    let (root, home) = (scratch.root().to_owned(), crate::team::home(scratch));
+    Keeper::start(name, scratch.folder(), move || {
+        let mut command = Command::new(&words[0]);
+        command
+            .args(&words[1..])
+            .current_dir(&root)
+            .env("CODEBUTLER_HOME", &home)
+            .envs(variables.clone());
+        command
+    })
+}
+
 impl World {
     /// Starts everything; `victim` dies once.
     pub(crate) async fn start(model_url: &str, victim: Option<&Passage>) -> Self {
@@ -80,30 +109,11 @@ impl World {
         set_up(&scratch, model_url, None);
         let port = free_port();
         let hub = format!("http://127.0.0.1:{port}/");
-        let armed = victim.map(str::to_owned);
-        let (root, log) = (scratch.root().to_owned(), fault_log(&scratch));
-        let home = crate::team::home(&scratch);
+        let log = fault_log(&scratch);
+        let mut variables = vec![(FAULT_LOG_VARIABLE, log.display().to_string())];
+        variables.extend(victim.map(|armed| (FAULT_VARIABLE, armed.to_owned())));
         let keep = |name: &str, mounts: Option<&str>, args: &[&str]| {
-            let program = cargo_bin!("codebutler").to_owned();
-            let mut words: Vec<String> = Vec::new();
-            if let Some(script) = mounts {
-                let shell = format!("{script} && exec \"$0\" \"$@\"");
-                words.extend(NAMESPACE.map(str::to_owned));
-                words.extend(["sh".to_owned(), "-c".to_owned(), shell]);
-            }
-            words.push(program.display().to_string());
-            words.extend(args.iter().map(|word| (*word).to_owned()));
-            let (root, log, home, armed) = (root.clone(), log.clone(), home.clone(), armed.clone());
-            Keeper::start(name, scratch.folder(), move || {
-                let mut command = Command::new(&words[0]);
-                command
-                    .args(&words[1..])
-                    .current_dir(&root)
-                    .env("CODEBUTLER_HOME", &home)
-                    .env(FAULT_LOG_VARIABLE, &log)
-                    .envs(armed.clone().map(|armed| (FAULT_VARIABLE, armed)));
-                command
-            })
+            kept(&scratch, name, mounts, args, variables.clone())
         };
         let address = format!("127.0.0.1:{port}");
         let mut keepers = vec![keep("hub", None, &["hub", "--listen", &address])];
@@ -424,7 +434,7 @@ fn fault_log(scratch: &ScratchRepo) -> PathBuf {
     scratch.folder().join("faults.log")
 }
 
-fn free_port() -> u16 {
+pub(crate) fn free_port() -> u16 {
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     free.local_addr().unwrap().port()
 }

@@ -4,6 +4,7 @@
 mod activation;
 mod activation_world;
 mod anywhere;
+mod apart;
 mod approval;
 mod at_work;
 mod branches;
