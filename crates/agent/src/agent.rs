@@ -1,17 +1,13 @@
 //! What all threads of one agent process share: the line to the hub, the
 //! repository, the model, the sandbox.
 
-use std::{
-    path::PathBuf,
-    sync::Arc,
-    time::{SystemTime, UNIX_EPOCH},
-};
+use std::{path::PathBuf, sync::Arc};
 
 use butler_model::ModelClient;
 use butler_playbook::Playbook;
 use butler_policy::{Right, right};
 use butler_protocol::{Epoch, Role, UserId};
-use butler_repo::{Forge, Repo, Tracker};
+use butler_repo::{Forge, Repo};
 use butler_sandbox::Sandbox;
 
 use crate::{
@@ -34,12 +30,10 @@ pub struct Agent {
     pub bot: Option<UserId>,
     /// The clone.
     pub repo: Repo,
-    /// Pull requests.
-    pub forge: Arc<dyn Forge>,
-    /// Issues and releases.
-    pub tracker: Arc<dyn Tracker>,
+    /// Pull requests, issues and releases.
+    pub forge: Forge,
     /// The model.
-    pub model: ModelClient,
+    pub model: Arc<ModelClient>,
     /// Where commands run.
     pub sandbox: Arc<Sandbox>,
     /// Threads at work at the same time.
@@ -75,9 +69,20 @@ impl Agent {
         self.config.repo.join(".codebutler/threads")
     }
 
+    /// Milliseconds since 1970.
+    pub fn now_ms(&self) -> i64 {
+        self.config.clock.now_ms()
+    }
+
+    /// The date, for what the team remembers.
+    pub fn today(&self) -> jiff::civil::Date {
+        let now = jiff::Timestamp::from_millisecond(self.now_ms()).unwrap_or_default();
+        now.to_zoned(jiff::tz::TimeZone::UTC).date()
+    }
+
     /// When an agent that asked another one stops waiting.
     pub fn answer_by_ms(&self) -> i64 {
-        now_ms() + i64::from(self.rules().limits.wait_minutes) * 60_000
+        self.now_ms() + i64::from(self.rules().limits.wait_minutes) * 60_000
     }
 
     /// The team's playbook, as the default branch has it now.
@@ -93,30 +98,10 @@ impl Agent {
         // Whoever keeps findings is told which of them to look up again.
         let keeps = right(self.role(), "SaveResearch") != Right::No;
         let days = rules.limits.research_days;
-        let stale = keeps.then(|| playbook.research().to_refresh(date(), days));
+        let stale = keeps.then(|| playbook.research().to_refresh(self.today(), days));
         if let Some(stale) = stale.flatten() {
             prompt.push_str(&format!("\n{stale}"));
         }
         prompt
     }
-}
-
-/// The date, for what the team remembers.
-pub fn today() -> String {
-    date().to_string()
-}
-
-/// The same as a date.
-pub fn date() -> jiff::civil::Date {
-    jiff::Timestamp::now()
-        .to_zoned(jiff::tz::TimeZone::UTC)
-        .date()
-}
-
-/// Milliseconds since 1970.
-pub fn now_ms() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    since.map_or(0, |time| {
-        i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
-    })
 }

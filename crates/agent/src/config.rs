@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use butler_model::ClientConfig;
-use butler_protocol::{Role, Secret};
+use butler_protocol::{Clock, Role, Secret};
 use url::Url;
 
 /// Everything an agent process needs to work.
@@ -26,6 +26,8 @@ pub struct AgentConfig {
     pub app_token: Secret,
     /// How to reach the model.
     pub client: ClientConfig,
+    /// What time it is.
+    pub clock: Clock,
     /// The executable that is started again as `__sandbox`.
     pub sandbox_helper: PathBuf,
 }

@@ -1,6 +1,7 @@
 //! One thread at work: its worker, the effects it carries out, its tools and its preparation.
 
 pub(crate) mod context;
+pub(crate) mod driver;
 pub(crate) mod effects;
 pub(crate) mod money;
 pub(crate) mod past;

@@ -5,9 +5,11 @@ use std::{
     future::Future,
     io::{self, BufRead},
     pin::{Pin, pin},
+    time::{SystemTime, UNIX_EPOCH},
 };
 
 use anyhow::anyhow;
+use butler_protocol::Clock;
 use tokio::{
     runtime::Runtime,
     signal::unix::{SignalKind, signal},
@@ -16,6 +18,14 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{error::CliError, log, supervise};
+
+/// What this machine's clock says.
+pub fn system_clock() -> Clock {
+    Clock::new(|| {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH);
+        since.unwrap_or_default()
+    })
+}
 
 /// Two threads serve any of our processes; more would only cost memory.
 const THREADS: usize = 2;

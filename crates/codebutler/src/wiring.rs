@@ -22,7 +22,7 @@ use url::Url;
 pub use in_force::{agent_and_rules, settings_in_force};
 pub use rules::{checks, language, overrides, rules};
 
-use crate::{cli::VERSION, error::CliError, hub_access, names, slack_check};
+use crate::{cli::VERSION, error::CliError, hub_access, names, process, slack_check};
 
 /// Where a hub that runs on this machine says how to reach it.
 const ADDRESS_FILE: &str = "address";
@@ -145,6 +145,7 @@ pub fn agent_config(settings: &Settings, role: Role) -> Result<AgentConfig, CliE
         bot_token: own.bot,
         app_token: own.app,
         client: client_config(&settings.machine, &settings.home, role)?,
+        clock: process::system_clock(),
         sandbox_helper: env::current_exe()?,
     })
 }

@@ -47,7 +47,7 @@ impl Machine {
     /// nothing else to do ends with the message it was for.
     pub(crate) fn on_edited(&mut self, change: Edited, out: &mut Out) {
         let event = EventId::edited(&change.ts, &change.event, change.text.is_none());
-        if self.state.heard.contains(&event) || !self.state.is_unread(&change.ts) {
+        if self.state.inbox.heard.contains(&event) || !self.state.is_unread(&change.ts) {
             return;
         }
         let record = Record::User {

@@ -80,7 +80,7 @@ impl Machine {
     /// text is never posted.
     fn unusable(&mut self, quality: Quality, out: &mut Out) -> Step {
         // After a crash the switch may be written and the nudge not.
-        let again = self.state.round.bad > 1 && !self.state.round.switched;
+        let again = self.state.round.bad > 1 && !self.state.round.since.switched;
         if again && !self.fall_back("two unusable answers in a row", out) {
             self.fail(words::NO_USABLE_ANSWER, out);
             return Step::Wait;
@@ -234,7 +234,7 @@ impl Machine {
     /// the process dies before its children do. The stop itself is the last line:
     /// without it, it comes again.
     pub(crate) fn on_stop(&mut self, event: EventId, by: &str, out: &mut Out) {
-        if self.state.heard.contains(&event) {
+        if self.state.inbox.heard.contains(&event) {
             return;
         }
         if self.state.open {
@@ -255,7 +255,7 @@ impl Machine {
     /// What a person decided and then stopped is not done behind their back at
     /// their next word: they decide again.
     fn withdraw(&mut self, by: &str, out: &mut Out) {
-        let orders = self.state.orders.clone();
+        let orders = self.state.decisions.orders.clone();
         for order in orders.iter().filter(|order| sets_in_motion(order)) {
             let text = words::withdrawn(order, by);
             let label = format!("withdrawn {}", order.request);

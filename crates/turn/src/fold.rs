@@ -70,6 +70,16 @@ pub struct Messages {
     made_from: Option<(u64, usize)>,
 }
 
+/// A request that belongs to no conversation.
+impl From<Vec<Arc<ModelMessage>>> for Messages {
+    fn from(list: Vec<Arc<ModelMessage>>) -> Self {
+        Self {
+            list,
+            made_from: None,
+        }
+    }
+}
+
 /// What is never split.
 #[derive(Debug, Clone)]
 pub(crate) struct Piece {

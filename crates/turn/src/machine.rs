@@ -115,8 +115,8 @@ impl Machine {
     #[must_use]
     pub fn is_idle(&self) -> bool {
         // What a person decided is carried out, also after a failure.
-        let requested = !self.state.orders.is_empty() && !self.state.stopped;
-        let waits = self.state.unseen.is_empty() || self.state.hold;
+        let requested = !self.state.decisions.orders.is_empty() && !self.state.stopped;
+        let waits = self.state.inbox.unseen.is_empty() || self.state.hold;
         !self.state.open && waits && !requested
     }
 

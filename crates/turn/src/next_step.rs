@@ -95,7 +95,7 @@ impl Machine {
     }
 
     fn carry_out(&mut self, out: &mut Out) -> Step {
-        let Some(order) = self.state.orders.first().cloned() else {
+        let Some(order) = self.state.decisions.orders.first().cloned() else {
             return Step::Pass;
         };
         self.doing = Doing::CarryingOut(order.request.clone());
@@ -134,7 +134,7 @@ impl Machine {
 
     /// Says what the model should know before its next turn, once per turn.
     fn remark(&mut self, out: &mut Out) -> Step {
-        if self.state.round.noted {
+        if self.state.round.since.noted {
             return Step::Pass;
         }
         let remarks = self.remarks();

@@ -26,11 +26,7 @@ pub(crate) struct State {
     pub(crate) talk: Talk,
     /// What the log says about the thread, for everybody else.
     pub(crate) thread: ThreadFold,
-    pub(crate) heard: HashSet<EventId>,
-    /// Said to this role and not yet in a request that was answered.
-    pub(crate) unseen: Vec<Unseen>,
-    /// How many of these were in the last request.
-    in_request: usize,
+    pub(crate) inbox: Inbox,
     /// The last activation, and whether it is still going on.
     pub(crate) activation: u32,
     pub(crate) open: bool,
@@ -41,14 +37,44 @@ pub(crate) struct State {
     /// A person ended the last activation: nothing goes on without their word.
     pub(crate) stopped: bool,
     pub(crate) round: Round,
+    pub(crate) books: Books,
+    pub(crate) decisions: Decisions,
+    /// What must survive a summary.
+    pub(crate) pins: Pins,
+    pub(crate) posted: HashSet<Idem>,
+    /// Messages from other roles since a person last spoke.
+    pub(crate) agent_words: u32,
+    /// How often a person has spoken.
+    pub(crate) person_words: u32,
+}
+
+/// What was said to this role.
+#[derive(Debug, Default)]
+pub(crate) struct Inbox {
+    pub(crate) heard: HashSet<EventId>,
+    /// Not yet in a request that was answered.
+    pub(crate) unseen: Vec<Unseen>,
+    /// How many of these were in the last request.
+    in_request: usize,
+}
+
+/// The money of this role's calls.
+#[derive(Debug, Default)]
+pub(crate) struct Books {
     /// Reserved and not settled.
     pub(crate) unsettled: Vec<(ReserveId, Usd)>,
+    settled: HashSet<ReserveId>,
     /// The last settlement, and whether it is the last line: then the hub may
     /// not have heard of it.
     pub(crate) last_settle: Option<Settle>,
     pub(crate) ends_settled: bool,
+}
+
+/// What people were asked, and what they chose.
+#[derive(Debug, Default)]
+pub(crate) struct Decisions {
     /// Cards that were asked for.
-    pub(crate) cards: HashMap<RequestId, DecisionKind>,
+    cards: HashMap<RequestId, DecisionKind>,
     /// What people decided. A click may be in the log before its card is: a
     /// crash can come between posting the card and writing it down.
     pub(crate) used: HashMap<RequestId, (Choice, UserId)>,
@@ -58,15 +84,6 @@ pub(crate) struct State {
     carried: HashSet<RequestId>,
     /// Of these, clicks on learnings: the model need not hear of them by themselves.
     learned: HashSet<RequestId>,
-    /// Settled reservations.
-    settled: HashSet<ReserveId>,
-    /// What must survive a summary.
-    pub(crate) pins: Pins,
-    pub(crate) posted: HashSet<Idem>,
-    /// Messages from other roles since a person last spoke.
-    pub(crate) agent_words: u32,
-    /// How often a person has spoken.
-    pub(crate) person_words: u32,
 }
 
 /// A message that waits to be seen by the model.
@@ -115,7 +132,7 @@ impl State {
         self.next_seq = seq + 1;
         self.talk.push(seq, record);
         self.thread.push(at_ms, record);
-        self.ends_settled = matches!(record, Record::Settled { .. });
+        self.books.ends_settled = matches!(record, Record::Settled { .. });
         if let Some((ts, text)) = edited(record) {
             return self.edit(record, &ts, text);
         }
@@ -136,7 +153,7 @@ impl State {
             Record::Parked { waiting } => {
                 self.round.park(waiting);
                 // Nobody decides twice: that sleep would have no end.
-                if matches!(waiting, Waiting::Decision { request } if self.used.contains_key(request))
+                if matches!(waiting, Waiting::Decision { request } if self.decisions.used.contains_key(request))
                 {
                     self.round.waiting = None;
                 }
@@ -151,18 +168,18 @@ impl State {
                 person,
             } => self.decided(request, *choice, person),
             Record::Reserved { reserve, amount } => {
-                self.unsettled.push((reserve.clone(), *amount));
-                self.in_request = self.unseen.len();
-                self.round.attempts += 1;
+                self.books.unsettled.push((reserve.clone(), *amount));
+                self.inbox.in_request = self.inbox.unseen.len();
+                self.round.since.attempts += 1;
             }
             Record::Settled { .. } => self.settled(record),
             Record::Posted { idem, .. } => {
                 self.posted.insert(idem.clone());
             }
             Record::Model { model, .. } => self.round.switch(model),
-            Record::Stopped { event, .. } => drop(self.heard.insert(event.clone())),
+            Record::Stopped { event, .. } => drop(self.inbox.heard.insert(event.clone())),
             Record::Note { .. } => self.round.note(),
-            Record::Summary { .. } => self.round.summaries += 1,
+            Record::Summary { .. } => self.round.since.summaries += 1,
             Record::Checked { receipt } => self.round.checked(receipt.green()),
             Record::Prompt { .. }
             | Record::Received { .. }
@@ -181,28 +198,33 @@ impl State {
             event: Some(event), ..
         } = record
         {
-            self.heard.insert(event.clone());
+            self.inbox.heard.insert(event.clone());
         }
         let is_it = |said: &Unseen| said.ts.as_ref() == Some(ts);
-        let Some(at) = self.unseen.iter().position(is_it) else {
+        let Some(at) = self.inbox.unseen.iter().position(is_it) else {
             return;
         };
         let before = match text {
-            Some(text) => std::mem::replace(&mut self.unseen[at].text, text.to_owned()),
-            None => self.unseen.remove(at).text,
+            Some(text) => std::mem::replace(&mut self.inbox.unseen[at].text, text.to_owned()),
+            None => self.inbox.unseen.remove(at).text,
         };
         self.pins.reword(&before, text);
     }
 
     /// Whether a message waits and no request has it.
     pub(crate) fn is_unread(&self, ts: &MessageTs) -> bool {
-        let waits = self.unseen.iter().skip(self.in_request);
+        let waits = self.inbox.unseen.iter().skip(self.inbox.in_request);
         waits.into_iter().any(|said| said.ts.as_ref() == Some(ts))
     }
 
     /// Whether somebody waits for this activation.
     pub(crate) fn is_asked_for(&self) -> bool {
-        !self.orders.is_empty() || self.unseen.iter().any(|said| said.person || said.role)
+        !self.decisions.orders.is_empty()
+            || self
+                .inbox
+                .unseen
+                .iter()
+                .any(|said| said.person || said.role)
     }
 
     fn said(&mut self, record: &Record) {
@@ -220,7 +242,7 @@ impl State {
         let kind = event.and_then(EventId::kind);
         let person = is_of_person(speaker, event);
         if let Some(event) = event {
-            self.heard.insert(event.clone());
+            self.inbox.heard.insert(event.clone());
             self.finish_order(event);
         }
         // Said to others while this role was away.
@@ -238,7 +260,7 @@ impl State {
         self.round.person |= person;
         // Later words of a role are answers or remarks; the first ones are the work.
         self.round.owes |= role && self.round.turn == 0;
-        self.unseen.push(Unseen {
+        self.inbox.unseen.push(Unseen {
             event: event.cloned(),
             ts: ts.cloned(),
             text: text.clone(),
@@ -248,12 +270,12 @@ impl State {
     }
 
     fn answered(&mut self, record: &Record) {
-        let seen = self.in_request.min(self.unseen.len());
+        let seen = self.inbox.in_request.min(self.inbox.unseen.len());
         // What was told before somebody spoke is no answer to them.
         self.round.spoke &= seen == 0;
-        let asked = self.unseen.drain(..seen).filter(|said| said.person);
+        let asked = self.inbox.unseen.drain(..seen).filter(|said| said.person);
         self.round.asked.extend(asked.filter_map(|said| said.ts));
-        self.in_request = 0;
+        self.inbox.in_request = 0;
         if let Record::Assistant {
             turn, text, calls, ..
         } = record
@@ -266,8 +288,8 @@ impl State {
     }
 
     fn asked(&mut self, request: &RequestId, kind: DecisionKind) {
-        let known = self.cards.insert(request.clone(), kind).is_some();
-        match self.used.get(request).cloned() {
+        let known = self.decisions.cards.insert(request.clone(), kind).is_some();
+        match self.decisions.used.get(request).cloned() {
             // Written down after a crash, and the click was quicker.
             Some((choice, person)) if !known => {
                 self.round.out_of_money |= kind == DecisionKind::Cap && choice == Choice::Stop;
@@ -280,7 +302,11 @@ impl State {
 
     fn decided(&mut self, request: &RequestId, choice: Choice, person: &UserId) {
         let decided = (choice, person.clone());
-        let fresh = self.used.insert(request.clone(), decided).is_none();
+        let fresh = self
+            .decisions
+            .used
+            .insert(request.clone(), decided)
+            .is_none();
         if self.round.cap_card.as_ref() == Some(request) {
             self.round.cap_card = None;
             self.round.out_of_money |= choice == Choice::Stop;
@@ -292,12 +318,12 @@ impl State {
 
     /// Card and click are both known, in whichever order they came.
     fn take_up(&mut self, request: &RequestId, choice: Choice, person: &UserId) {
-        let Some(kind) = self.cards.get(request).copied() else {
+        let Some(kind) = self.decisions.cards.get(request).copied() else {
             return;
         };
         let order = is_order(kind, choice);
         if order {
-            self.orders.push(Order {
+            self.decisions.orders.push(Order {
                 request: request.clone(),
                 kind,
                 choice,
@@ -313,43 +339,43 @@ impl State {
 
     fn finish_order(&mut self, event: &EventId) {
         let done = |order: &Order| EventId::carried(&order.request) == *event;
-        if let Some(at) = self.orders.iter().position(done) {
-            let order = self.orders.remove(at);
+        if let Some(at) = self.decisions.orders.iter().position(done) {
+            let order = self.decisions.orders.remove(at);
             if order.kind == DecisionKind::Learning {
-                self.learned.insert(order.request.clone());
+                self.decisions.learned.insert(order.request.clone());
             }
-            self.carried.insert(order.request);
+            self.decisions.carried.insert(order.request);
         }
     }
 
     /// What the runtime carried out by itself needs no model to look at it.
     fn forget_carried(&mut self) {
         let quiet = self.carried_events();
-        self.unseen.retain(|said| !said.is_one_of(&quiet));
-        self.carried.clear();
+        self.inbox.unseen.retain(|said| !said.is_one_of(&quiet));
+        self.decisions.carried.clear();
     }
 
     /// Whether something besides decisions that were carried out waits for the model.
     pub(crate) fn has_other_unseen(&self) -> bool {
         let quiet = self.carried_events();
-        self.unseen.iter().any(|said| !said.is_one_of(&quiet))
+        self.inbox.unseen.iter().any(|said| !said.is_one_of(&quiet))
     }
 
     /// Whether something was said that the model should answer before it sleeps.
     pub(crate) fn has_news(&self) -> bool {
         let both = |request| [EventId::decision(request), EventId::carried(request)];
-        let quiet: HashSet<EventId> = self.learned.iter().flat_map(both).collect();
-        self.unseen.iter().any(|said| !said.is_one_of(&quiet))
+        let quiet: HashSet<EventId> = self.decisions.learned.iter().flat_map(both).collect();
+        self.inbox.unseen.iter().any(|said| !said.is_one_of(&quiet))
     }
 
     fn carried_events(&self) -> HashSet<EventId> {
         let both = |request| [EventId::decision(request), EventId::carried(request)];
-        self.carried.iter().flat_map(both).collect()
+        self.decisions.carried.iter().flat_map(both).collect()
     }
 
     /// Whether the log has ever held this reservation.
     pub(crate) fn knows_reserve(&self, id: &ReserveId) -> bool {
-        self.settled.contains(id) || self.unsettled.iter().any(|(open, _)| open == id)
+        self.books.settled.contains(id) || self.books.unsettled.iter().any(|(open, _)| open == id)
     }
 
     fn settled(&mut self, record: &Record) {
@@ -360,9 +386,9 @@ impl State {
             model,
         } = record
         {
-            self.unsettled.retain(|(id, _)| id != reserve);
-            self.settled.insert(reserve.clone());
-            self.last_settle = Some(Settle {
+            self.books.unsettled.retain(|(id, _)| id != reserve);
+            self.books.settled.insert(reserve.clone());
+            self.books.last_settle = Some(Settle {
                 id: reserve.clone(),
                 cost: *cost,
                 usage: *usage,
@@ -379,13 +405,13 @@ impl State {
         );
         self.stopped = matches!(ending, Ending::Stopped | Ending::OutOfMoney);
         self.forget_carried();
-        self.in_request = 0;
+        self.inbox.in_request = 0;
         if *ending == Ending::Done {
             self.answered = std::mem::take(&mut self.round.asked);
         }
         self.round = Round {
-            person: self.unseen.iter().any(|said| said.person),
-            owes: self.unseen.iter().any(|said| said.role),
+            person: self.inbox.unseen.iter().any(|said| said.person),
+            owes: self.inbox.unseen.iter().any(|said| said.role),
             ..Round::default()
         };
     }

@@ -24,7 +24,7 @@ impl Machine {
     /// Writes what is new; it joins before the next turn.
     pub(crate) fn on_heard(&mut self, messages: Vec<Heard>, out: &mut Out) {
         for message in messages {
-            if self.state.heard.contains(&message.event) {
+            if self.state.inbox.heard.contains(&message.event) {
                 continue;
             }
             let record = Record::User {
@@ -47,7 +47,7 @@ impl Machine {
         let kind = decision.kind;
         let asks_us = self.state.round.cap_card.as_ref() == Some(request);
         let kept_for_the_run = kind == DecisionKind::Command && decision.choice == Choice::Approve;
-        if !kept_for_the_run && !self.state.used.contains_key(request) {
+        if !kept_for_the_run && !self.state.decisions.used.contains_key(request) {
             let record = Record::DecisionUsed {
                 request: request.clone(),
                 choice: decision.choice,
@@ -58,7 +58,7 @@ impl Machine {
         // "Stop" on the card of an activation that is over has nothing to stop.
         let moot = decision.choice == Choice::Stop && !asks_us;
         let event = EventId::decision(request);
-        if !moot && !self.state.heard.contains(&event) {
+        if !moot && !self.state.inbox.heard.contains(&event) {
             let person = decision.person.as_str();
             let text = words::decided(request, kind, decision.choice, person);
             self.tell(Some(event), &text, out);
@@ -80,7 +80,7 @@ impl Machine {
         self.doing = Doing::Nothing;
         self.tell(Some(EventId::carried(request)), &outcome.text, out);
         let busy = self.state.has_other_unseen()
-            || !self.state.orders.is_empty()
+            || !self.state.decisions.orders.is_empty()
             || self.state.round.busy_beside(request);
         match outcome.then {
             Then::End if !busy => self.end(Ending::Done, out),

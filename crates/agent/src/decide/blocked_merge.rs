@@ -17,9 +17,8 @@ use tracing::warn;
 
 use crate::{
     AgentError,
-    agent::now_ms,
     decide::{merge, outcomes, person_actions},
-    thread::{context::ThreadContext, effects::Done},
+    thread::{context::ThreadContext, driver::Done, worker::Beside},
 };
 
 /// Between two requests to a forge that said no.
@@ -37,7 +36,7 @@ pub async fn tell(
     let text = sentence(pr, block, error);
     // Rounded, so that the same wait is the same message.
     let not_before = wait.map_or(0, |wait| {
-        let seconds = now_ms() / 1000 + i64::try_from(wait.as_secs()).unwrap_or(0);
+        let seconds = context.now_ms() / 1000 + i64::try_from(wait.as_secs()).unwrap_or(0);
         (seconds / 60 + 1) * 60
     });
     let idem = context.idem_for(&order.request, &format!("refused-{block:?}-{not_before}"));
@@ -90,16 +89,19 @@ fn sentence(pr: PrNumber, block: MergeBlock, error: &Error) -> String {
 
 /// Waits, and asks the forge once more.
 pub async fn wait(context: ThreadContext, refused: Refused, cancel: CancellationToken) -> Done {
-    let left = refused.not_before_ms.saturating_sub(now_ms()).max(0);
+    let left = refused
+        .not_before_ms
+        .saturating_sub(context.now_ms())
+        .max(0);
     let left = Duration::from_millis(u64::try_from(left).unwrap_or(0));
     tokio::select! {
-        () = cancel.cancelled() => return Done::MergeTried,
+        () = cancel.cancelled() => return Done::Beside(Beside::MergeTried),
         () = tokio::time::sleep(left.max(PAUSE)) => {}
     }
     if let Err(error) = again(&context, &refused, &cancel).await {
         warn!(%error, "a refused merge could not be tried again");
     }
-    Done::MergeTried
+    Done::Beside(Beside::MergeTried)
 }
 
 /// One more request. Whatever it gives is told once and is in the log.

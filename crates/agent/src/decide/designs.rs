@@ -10,7 +10,7 @@ use tracing::warn;
 use crate::{
     AgentError,
     decide::knowledge,
-    thread::{context::ThreadContext, effects::Done},
+    thread::{context::ThreadContext, driver::Done},
     upkeep::pull_news,
 };
 

@@ -21,7 +21,8 @@ use crate::{
     listen::intake::Ack,
     thread::{
         context::{ThreadContext, request_nth},
-        effects::Done,
+        driver::Done,
+        worker::Beside,
     },
     tools::research,
     upkeep::garbage,
@@ -80,12 +81,12 @@ pub async fn carry_out(
         PersonAct::Undo(number) => undo(&context, &asked, number, &cancel).await,
     };
     match outcome {
-        Ok(()) => Done::Acted(ack),
+        Ok(()) => Done::Beside(Beside::Acted(ack)),
         Err(AgentError::Repo(error)) if !matches!(error, Error::Cancelled { .. }) => {
             warn!(%error, what = %asked.what, "a person's word could not be carried out");
             let text = "That did not work just now: git or the forge does not answer as it should. The log says more; say it again in a moment.";
             match say(&context, &asked, "failed", text).await {
-                Ok(()) => Done::Acted(ack),
+                Ok(()) => Done::Beside(Beside::Acted(ack)),
                 Err(error) => Done::Failed(error),
             }
         }

@@ -1,7 +1,9 @@
 //! The budget of a session. It is rebuilt from the log, so a resumed run pays on
 //! where the interrupted one stopped.
 
-use butler_model::{ClientConfig, ModelClient};
+use std::sync::Arc;
+
+use butler_model::ModelClient;
 use butler_policy::Budget;
 use butler_protocol::{BudgetRefusal, Entry, Record, ReserveId, Usd};
 use butler_turn::{Budget as Answer, Reserve};
@@ -11,11 +13,12 @@ use crate::thread::money;
 /// What the session spent, is about to spend, and may spend.
 pub(super) struct Wallet {
     budget: Budget,
+    model: Arc<ModelClient>,
 }
 
 impl Wallet {
     /// With everything that the log says.
-    pub(super) fn of(log: &[Entry], cap: Usd) -> Self {
+    pub(super) fn of(log: &[Entry], cap: Usd, model: Arc<ModelClient>) -> Self {
         // What was spent is a fact; only what comes now is measured at the cap.
         let mut budget = Budget::new("session", cap);
         for entry in log {
@@ -23,37 +26,28 @@ impl Wallet {
                 budget.settle(reserve, *cost);
             }
         }
-        Self { budget }
+        Self { budget, model }
     }
 
     /// Sets the worst case of a call aside, with a shorter answer when only
     /// that is paid for.
-    pub(super) fn reserve(
-        &mut self,
-        reserve: &Reserve,
-        model: &ModelClient,
-        config: &ClientConfig,
-    ) -> Answer {
-        let price = model
-            .prices()
-            .reserve_price(&reserve.model, &config.upper_price);
+    pub(super) fn reserve(&mut self, reserve: &Reserve) -> Answer {
+        let price = self.model.reserve_price(&reserve.model);
         let left = self.budget.cap().saturating_sub(self.budget.used());
         let refusal = BudgetRefusal {
             budget: "session".to_owned(),
             cap: self.budget.cap(),
             used: self.budget.used(),
         };
-        let Some(bid) = money::bid(reserve, &price, left) else {
-            return Answer::Refused(refusal);
-        };
-        if self.budget.reserve(reserve.id.clone(), bid.amount).is_err() {
-            return Answer::Refused(refusal);
-        }
-        Answer::Granted {
-            amount: bid.amount,
-            max_tokens: bid.max_tokens,
-            thread_total: self.budget.used(),
-            thread_cap: self.budget.cap(),
+        let bid = money::bid(reserve, &price, left);
+        match bid.filter(|bid| self.budget.reserve(reserve.id.clone(), bid.amount).is_ok()) {
+            None => Answer::Refused(refusal),
+            Some(bid) => Answer::Granted {
+                amount: bid.amount,
+                max_tokens: bid.max_tokens,
+                thread_total: self.budget.used(),
+                thread_cap: self.budget.cap(),
+            },
         }
     }
 

@@ -1,5 +1,5 @@
 //! One agent, one task, no hub: the same machine, journal, tools, sandbox and
-//! policy as in a thread, driven by a small loop of its own.
+//! policy as in a thread, and the same driver; only its edge is a terminal.
 //!
 //! ```text
 //! task ── machine (turn, pure) ──▶ effects, in order ──▶ model · tools · journal
@@ -9,23 +9,22 @@
 //!
 //! There is nobody to ask here. The person's command is the approval of the
 //! plan; what would need a click is refused, and a budget that is empty ends the
-//! run. Nothing comes in from outside while it works, so effects are carried out
-//! one after another; only the tool calls of one turn run side by side.
+//! run. Nothing comes in from outside while it works.
 //!
 //! Whatever ends the process, the log of the session knows where to go on.
 
 mod budget;
-mod calls;
 mod driver;
 mod prompt;
 mod session;
+mod terminal;
 mod tool_session;
 
 use std::{path::PathBuf, sync::Arc};
 
 use butler_model::ClientConfig;
 use butler_policy::Overrides;
-use butler_protocol::{CallId, Ending, Role, TokenUsage, Usd};
+use butler_protocol::{CallId, Clock, Ending, Role, TokenUsage, Usd};
 use butler_sandbox::{Sandbox, SandboxError};
 use butler_tools::Check;
 use butler_turn::{Limits, Models};
@@ -65,6 +64,8 @@ pub struct ExecConfig {
     pub checks: Vec<Check>,
     /// What policy and `--allow` change about the judgement of calls.
     pub overrides: Overrides,
+    /// What time it is.
+    pub clock: Clock,
     /// Where commands run.
     pub sandbox: ComingSandbox,
 }

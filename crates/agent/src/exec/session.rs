@@ -5,11 +5,13 @@
 use std::{
     fs,
     path::{Path, PathBuf},
-    time::{SystemTime, UNIX_EPOCH},
+    time::Duration,
 };
 
 use butler_journal::{JournalError, ThreadDir, read, write_whole};
-use butler_protocol::{ChannelId, Ending, MessageTs, Record, Role, Sha256Hex, ThreadId, fault};
+use butler_protocol::{
+    ChannelId, Clock, Ending, MessageTs, Record, Role, Sha256Hex, ThreadId, fault,
+};
 use serde::{Deserialize, Serialize};
 
 /// The channel in the ids of sessions.
@@ -21,6 +23,7 @@ const GO_ON: &str = "Go on where you stopped.";
 pub struct Sessions {
     root: PathBuf,
     folder: PathBuf,
+    clock: Clock,
 }
 
 /// One task, perhaps over several runs.
@@ -69,12 +72,13 @@ pub enum SessionError {
 impl Sessions {
     /// The sessions of `folder` under `state`. Nothing is made yet.
     #[must_use]
-    pub fn of(state: &Path, folder: &Path) -> Self {
+    pub fn of(state: &Path, folder: &Path, clock: Clock) -> Self {
         let key = Sha256Hex::of(folder.as_os_str().as_encoded_bytes());
         let key: String = key.as_str().chars().take(16).collect();
         Self {
             root: state.join(key),
             folder: folder.to_owned(),
+            clock,
         }
     }
 
@@ -83,9 +87,8 @@ impl Sessions {
     /// # Errors
     /// When the disk says no: without a log nothing is done.
     pub fn begin(&self, role: Role, task: &str) -> Result<Session, SessionError> {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH);
-        let since = since.unwrap_or_default();
-        let ts = MessageTs::from_parts(since.as_secs(), since.subsec_micros());
+        let now = Duration::from_micros(self.clock.now_micros());
+        let ts = MessageTs::from_parts(now.as_secs(), now.subsec_micros());
         let thread = ThreadId::new(ChannelId::new(CHANNEL), ts);
         let about = About {
             folder: self.folder.clone(),
@@ -191,6 +194,8 @@ impl Session {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
     use butler_journal::Journal;
     use butler_protocol::Epoch;
 
@@ -199,7 +204,9 @@ mod tests {
     #[test]
     fn the_newest_unfinished_session_of_a_folder_is_taken_up_and_no_other_folders() {
         let state = tempfile::tempdir().unwrap();
-        let here = Sessions::of(state.path(), Path::new("/a"));
+        let ticks = AtomicU64::new(1_000_000);
+        let clock = Clock::new(move || Duration::from_micros(ticks.fetch_add(1, Relaxed)));
+        let here = Sessions::of(state.path(), Path::new("/a"), clock.clone());
         assert!(matches!(here.newest_open(), Err(SessionError::NothingOpen)));
         let old = here.begin(Role::Coder, "first").unwrap();
         let new = here.begin(Role::Pm, "second").unwrap();
@@ -215,7 +222,7 @@ mod tests {
         assert_eq!(here.missing_word(&open).unwrap().as_deref(), Some("first"));
         assert_eq!(here.missing_word(&new).unwrap(), None);
         assert_eq!(here.find(&new.id()).unwrap().role, Role::Pm);
-        let elsewhere = Sessions::of(state.path(), Path::new("/b"));
+        let elsewhere = Sessions::of(state.path(), Path::new("/b"), clock);
         assert!(matches!(
             elsewhere.newest_open(),
             Err(SessionError::NothingOpen)

@@ -6,78 +6,48 @@ use std::{
     sync::Arc,
 };
 
-use butler_policy::Circumstances;
 use butler_protocol::ThreadId;
 use butler_repo::Undo;
-use butler_tools::{Surroundings, ToolContext, Workplace};
+use butler_tools::{Executor, Surroundings, ToolContext, Workplace};
 use tokio_util::sync::CancellationToken;
 
 use super::ExecConfig;
-use crate::{AgentError, agent::now_ms};
+use crate::{AgentError, thread::tool_session::ToolSession};
 
 /// Under which name the files are saved before they may be lost.
 const SAVED_AS: &str = "exec";
 
-/// What the calls of a run share.
-pub(super) struct ExecTools {
-    pub(super) tool_context: ToolContext,
-    root: String,
-    sandboxed: bool,
-}
-
-impl ExecTools {
-    /// Waits for the sandbox, which was probed while the model was asked.
-    pub(super) async fn open(
-        config: &ExecConfig,
-        cancel: &CancellationToken,
-    ) -> Result<Self, AgentError> {
-        let sandbox = config
-            .sandbox
-            .clone()
-            .await
-            .map_err(AgentError::NoSandbox)?;
-        let surroundings = Surroundings {
-            home: config.person_home.clone(),
-            hidden: vec![config.home.clone()],
-            readable: git_folder(&config.folder).into_iter().collect(),
-            ca_file: config.client.ca_file.clone(),
-            ..Surroundings::default()
-        };
-        let workplace = Workplace::open(&config.folder, config.checks.clone(), surroundings)?;
-        let root = workplace.root().display().to_string();
-        let sandboxed = sandbox.strength().is_whole();
-        let mut tool_context =
-            ToolContext::new(Arc::new(workplace), cancel.clone()).with_sandbox(sandbox);
-        if let Some(undo) = Undo::of(&config.folder, SAVED_AS) {
-            tool_context = tool_context.with_undo(Arc::new(undo));
-        }
-        Ok(Self {
-            tool_context,
-            root,
-            sandboxed,
-        })
+/// Waits for the sandbox, which was probed while the model was asked.
+pub(super) async fn open(
+    config: &ExecConfig,
+    thread: ThreadId,
+    executor: Arc<Executor>,
+    cancel: CancellationToken,
+) -> Result<ToolSession, AgentError> {
+    let sandbox = config.sandbox.clone().await;
+    let sandbox = sandbox.map_err(AgentError::NoSandbox)?;
+    let surroundings = Surroundings {
+        home: config.person_home.clone(),
+        hidden: vec![config.home.clone()],
+        readable: git_folder(&config.folder).into_iter().collect(),
+        ca_file: config.client.ca_file.clone(),
+        ..Surroundings::default()
+    };
+    let workplace = Workplace::open(&config.folder, config.checks.clone(), surroundings)?;
+    let sandboxed = sandbox.strength().is_whole();
+    let mut tool_context = ToolContext::new(Arc::new(workplace), cancel).with_sandbox(sandbox);
+    if let Some(undo) = Undo::of(&config.folder, SAVED_AS) {
+        tool_context = tool_context.with_undo(Arc::new(undo));
     }
-
-    pub(super) fn circumstances<'a>(
-        &'a self,
-        config: &'a ExecConfig,
-        thread: &'a ThreadId,
-    ) -> Circumstances<'a> {
-        Circumstances {
-            role: config.role,
-            thread,
-            // The person's command is the approval.
-            plan_approved: true,
-            now_ms: now_ms(),
-            approvals: &[],
-            overrides: &config.overrides,
-            root: &self.root,
-            home: butler_sandbox::HOME,
-            tainted: false,
-            known_hosts: &[],
-            sandboxed: self.sandboxed,
-        }
-    }
+    let whose = (config.role, thread);
+    let overrides = config.overrides.clone();
+    Ok(ToolSession::in_place(
+        whose,
+        executor,
+        tool_context,
+        sandboxed,
+        overrides,
+    ))
 }
 
 /// Where git keeps the history of this folder, when that is not inside it: of a

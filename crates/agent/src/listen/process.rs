@@ -7,7 +7,7 @@ use butler_journal::last_entries;
 use butler_model::ModelClient;
 use butler_policy::Duty;
 use butler_protocol::{Entry, Record, UserId};
-use butler_repo::{Repo, forge_of, tracker_of};
+use butler_repo::{Forge, Repo};
 use butler_sandbox::Sandbox;
 use butler_slack::{Control, Socket, Web};
 use futures_util::future::BoxFuture;
@@ -127,15 +127,13 @@ async fn open_agent(
     let us = poster.web.call("auth.test", json!({})).await?;
     butler_repo::confine_with(config.sandbox_helper.clone());
     let repo = Repo::open(&config.repo).await?;
-    let forge = forge_of(&repo)?;
-    let tracker = tracker_of(&repo)?;
+    let forge = Forge::of(&repo)?;
     Ok(Agent {
         bot: us["user_id"].as_str().map(UserId::new),
         poster,
-        tracker,
         forge,
         repo,
-        model: ModelClient::new(config.client.clone())?,
+        model: Arc::new(ModelClient::new(config.client.clone())?),
         sandbox: Arc::new(Sandbox::new(config.sandbox_helper.clone())?),
         slots: Slots::new(rules.now().limits.threads_at_once),
         pause: Pause::open(&config.repo.join(".codebutler/threads")),

@@ -59,6 +59,11 @@ impl ThreadContext {
         self.agent.role()
     }
 
+    /// What time it is.
+    pub(crate) fn now_ms(&self) -> i64 {
+        self.agent.now_ms()
+    }
+
     /// What the log says about the thread, as it is now.
     pub(crate) fn facts(&self) -> Arc<ThreadFold> {
         Arc::clone(&self.facts.lock().unwrap_or_else(PoisonError::into_inner))

@@ -9,17 +9,18 @@ use butler_turn::{Budget, Event, Reserve};
 use tokio_util::sync::CancellationToken;
 use tracing::info;
 
-use crate::{
-    agent::now_ms,
-    thread::{
-        context::ThreadContext,
-        effects::Done,
-        money::{self, SHORTEST_ANSWER},
-    },
+use crate::thread::{
+    context::ThreadContext,
+    driver::Done,
+    money::{self, SHORTEST_ANSWER},
 };
 
 /// Sets the worst case of a call aside.
-pub async fn reserve(context: ThreadContext, reserve: Reserve, cancel: CancellationToken) -> Done {
+pub(crate) async fn reserve(
+    context: ThreadContext,
+    reserve: Reserve,
+    cancel: CancellationToken,
+) -> Done {
     loop {
         context.agent.pause.over().await;
         let config = &context.agent.config.client;
@@ -52,7 +53,7 @@ pub async fn reserve(context: ThreadContext, reserve: Reserve, cancel: Cancellat
                 }
                 tokio::select! {
                     () = cancel.cancelled() => return Done::Nothing,
-                    () = tokio::time::sleep(until(&limit)) => continue,
+                    () = tokio::time::sleep(until(&limit, context.now_ms())) => continue,
                 }
             }
         };
@@ -110,7 +111,12 @@ async fn tell(
     ));
     let poster = &context.poster;
     poster
-        .say(&context.thread, idem, &words(limit, now_ms()), Vec::new())
+        .say(
+            &context.thread,
+            idem,
+            &words(limit, context.now_ms()),
+            Vec::new(),
+        )
         .await?;
     Ok(())
 }
@@ -132,8 +138,8 @@ fn words(limit: &CallLimit, now_ms: i64) -> String {
     )
 }
 
-fn until(limit: &CallLimit) -> Duration {
-    let left = limit.free_at_ms.saturating_sub(now_ms()).max(0);
+fn until(limit: &CallLimit, now_ms: i64) -> Duration {
+    let left = limit.free_at_ms.saturating_sub(now_ms).max(0);
     Duration::from_millis(u64::try_from(left).unwrap_or(0) + 1)
 }
 

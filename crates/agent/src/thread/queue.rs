@@ -6,7 +6,7 @@ use butler_turn::Reserve;
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
-use crate::thread::{context::ThreadContext, effects::Done, slots::Ticket};
+use crate::thread::{context::ThreadContext, driver::Done, slots::Ticket, worker::Beside};
 
 /// A thread that was told its place.
 pub(crate) struct Told {
@@ -36,12 +36,12 @@ pub(crate) async fn tell(context: ThreadContext, ticket: Ticket, reserve: Reserv
             context.write(Record::Queued {
                 message: posted.ts.clone(),
             });
-            Done::Queued(Box::new(Told {
+            Done::Beside(Beside::Queued(Box::new(Told {
                 ticket,
                 reserve,
                 message: posted.ts,
                 place,
-            }))
+            })))
         }
     }
 }
@@ -55,9 +55,9 @@ pub(crate) async fn wait(
     loop {
         let mut changes = context.agent.slots.changes();
         match told.ticket.take() {
-            Ok(tool_context) => {
+            Ok(slot) => {
                 turn_begins(&context, &told.message).await;
-                return Done::Slot(tool_context, Box::new(told.reserve));
+                return Done::Beside(Beside::Slot(slot, Box::new(told.reserve)));
             }
             Err(ticket) => told.ticket = ticket,
         }

@@ -7,16 +7,19 @@ use std::{path::PathBuf, sync::Arc};
 use butler_policy::{
     Approval, Circumstances, Judgement, Overrides, Refusal, Right, Scope, default_tools, right,
 };
-use butler_protocol::{Choice, DecisionKind, PlanSummary, Role, ToolCall, ToolSpec};
+use butler_protocol::{
+    Choice, DecisionKind, PlanSummary, Record, RequestId, Role, ThreadId, ToolCall, ToolSpec,
+};
 use butler_repo::{DiffOf, Undo, Worktree, WorktreeLock};
 use butler_tools::{
     Cache, DiffMaker, Executor, Registry, Surroundings, ToolContext, TreeHasher, Workplace,
 };
+use butler_turn::ThreadFold;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     AgentError,
-    agent::{Agent, now_ms},
+    agent::Agent,
     listen::shortcut,
     tell::joining,
     thread::{context::ThreadContext, past::ThreadPast, prepare},
@@ -24,20 +27,21 @@ use crate::{
 };
 
 /// What tool calls of one activation share.
-pub struct ToolSession {
+pub(crate) struct ToolSession {
     /// The one way to run a tool.
-    pub executor: Arc<Executor>,
+    pub(crate) executor: Arc<Executor>,
+    role: Role,
+    thread: ThreadId,
     /// What calls may use.
-    pub tool_context: ToolContext,
-    root: String,
+    pub(crate) tool_context: ToolContext,
+    sandboxed: bool,
     plan_approved: bool,
     overrides: Overrides,
     approvals: Vec<Approval>,
     /// Hosts of the web that people of the thread named.
     named_hosts: Vec<String>,
-    sandboxed: bool,
     /// Whether what was written here is kept beside the branch of code.
-    pub keeps_designs: bool,
+    pub(crate) keeps_designs: bool,
     /// Held as long as files may be changed.
     _lock: Option<WorktreeLock>,
 }
@@ -56,7 +60,7 @@ enum Place {
 
 impl ToolSession {
     /// Opens the tool session. Waits for the worktree when another activation holds it.
-    pub async fn open(
+    pub(crate) async fn open(
         context: &ThreadContext,
         cancel: &CancellationToken,
     ) -> Result<Self, AgentError> {
@@ -87,7 +91,6 @@ impl ToolSession {
             prepared.and_then(|which| prepare::begin(agent, &context.thread, &folder, which));
         let checks = agent.rules().checks.clone();
         let workplace = Workplace::open(&folder, checks, surroundings(agent))?;
-        let root = workplace.root().display().to_string();
         let mut tool_context = ToolContext::new(Arc::new(workplace), cancel.clone())
             .with_sandbox(Arc::clone(&agent.sandbox));
         if let Some(ready) = ready {
@@ -106,41 +109,64 @@ impl ToolSession {
         }
         Ok(Self {
             executor: Arc::new(Executor::new(registry(context, past))),
+            role: context.role(),
+            thread: context.thread.clone(),
             tool_context,
-            root,
+            sandboxed: agent.sandbox.strength().is_whole(),
             plan_approved: plan_approved(context).await?,
             overrides: overrides(context),
             approvals: approvals(context).await?,
             named_hosts: named_hosts(context).await?,
-            sandboxed: agent.sandbox.strength().is_whole(),
             keeps_designs,
             _lock: lock,
         })
     }
 
-    /// May this call run?
-    pub fn judge(&self, context: &ThreadContext, call: &ToolCall) -> Judgement {
-        if let Some(refusal) = uncommitted(context.role(), &call.name) {
-            return Judgement::Refuse(refusal);
+    /// A session whose tools work in a folder in place: the person's command is the
+    /// approval, and there is nobody who could give another one.
+    pub(crate) fn in_place(
+        (role, thread): (Role, ThreadId),
+        executor: Arc<Executor>,
+        tool_context: ToolContext,
+        sandboxed: bool,
+        overrides: Overrides,
+    ) -> Self {
+        Self {
+            executor,
+            role,
+            thread,
+            tool_context,
+            sandboxed,
+            plan_approved: true,
+            overrides,
+            approvals: Vec::new(),
+            named_hosts: Vec::new(),
+            keeps_designs: false,
+            _lock: None,
         }
-        let (tainted, mut known_hosts) = {
-            let facts = context.facts();
-            (
-                facts.outside.taint.is_some(),
-                facts.outside.read_hosts.clone(),
-            )
-        };
-        known_hosts.extend_from_slice(&self.named_hosts);
+    }
+
+    /// May this call run in its thread?
+    pub(crate) fn judge_here(&self, context: &ThreadContext, call: &ToolCall) -> Judgement {
+        match uncommitted(self.role, &call.name) {
+            Some(refusal) => Judgement::Refuse(refusal),
+            None => self.judge(&context.facts(), call, context.now_ms()),
+        }
+    }
+
+    /// May this call run, after what `facts` says was read?
+    pub(crate) fn judge(&self, facts: &ThreadFold, call: &ToolCall, now_ms: i64) -> Judgement {
+        let known_hosts = [&facts.outside.read_hosts[..], &self.named_hosts[..]].concat();
         let circumstances = Circumstances {
-            role: context.role(),
-            thread: &context.thread,
+            role: self.role,
+            thread: &self.thread,
             plan_approved: self.plan_approved,
-            now_ms: now_ms(),
+            now_ms,
             approvals: &self.approvals,
             overrides: &self.overrides,
-            root: &self.root,
+            root: &self.tool_context.workplace().root().display().to_string(),
             home: butler_sandbox::HOME,
-            tainted,
+            tainted: facts.outside.taint.is_some(),
             known_hosts: &known_hosts,
             sandboxed: self.sandboxed,
         };
@@ -148,21 +174,30 @@ impl ToolSession {
     }
 
     /// Asks the hub for clicks and words that came since the tool session was opened.
-    pub async fn look_for_approvals(&mut self, context: &ThreadContext) -> Result<(), AgentError> {
+    pub(crate) async fn look_for_approvals(
+        &mut self,
+        context: &ThreadContext,
+    ) -> Result<(), AgentError> {
         self.approvals = approvals(context).await?;
         self.named_hosts = named_hosts(context).await?;
         Ok(())
     }
 
-    /// An approval that was used up is never offered again.
-    pub fn forget_approval(&mut self, request: &butler_protocol::RequestId) {
-        self.approvals
-            .retain(|approval| approval.request != *request);
+    /// Uses an approval up: it is never offered again, and the log says so.
+    pub(crate) fn use_approval(&mut self, request: &RequestId) -> Option<Record> {
+        let mut approvals = self.approvals.iter();
+        let at = approvals.position(|approval| approval.request == *request)?;
+        let used = self.approvals.remove(at);
+        Some(Record::DecisionUsed {
+            request: used.request,
+            choice: Choice::Approve,
+            person: used.person,
+        })
     }
 }
 
 /// What commands see besides their folder: no keys, no logs.
-pub fn surroundings(agent: &Agent) -> Surroundings {
+pub(crate) fn surroundings(agent: &Agent) -> Surroundings {
     Surroundings {
         home: agent.config.person_home.clone(),
         hidden: vec![agent.config.home.clone(), agent.threads()],
@@ -186,13 +221,13 @@ fn registry(context: &ThreadContext, past: Vec<PlanSummary>) -> Registry {
 }
 
 /// What a role's model is offered.
-pub fn offered(context: &ThreadContext) -> Vec<ToolSpec> {
+pub(crate) fn offered(context: &ThreadContext) -> Vec<ToolSpec> {
     offered_for(context, "")
 }
 
 /// The same with the tools that a skill names and the role may use: who needs
 /// them once need not carry them always.
-pub fn offered_for(context: &ThreadContext, skill: &str) -> Vec<ToolSpec> {
+pub(crate) fn offered_for(context: &ThreadContext, skill: &str) -> Vec<ToolSpec> {
     let registry = registry(context, Vec::new());
     let usual = default_tools(context.role());
     let asked = registry.names().filter(|name| {
@@ -313,7 +348,7 @@ fn overrides(context: &ThreadContext) -> Overrides {
 /// The hub's own record decides, and it must be about exactly the plan that
 /// this role was given. A person's exact words for a skill that declares that it
 /// changes code count as one.
-pub async fn plan_approved(context: &ThreadContext) -> Result<bool, AgentError> {
+pub(crate) async fn plan_approved(context: &ThreadContext) -> Result<bool, AgentError> {
     if !context.agent.rules().plan_gate {
         return Ok(true);
     }

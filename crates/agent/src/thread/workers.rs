@@ -12,7 +12,7 @@ use tracing::{Instrument, error, info_span};
 
 use crate::{
     AgentError,
-    agent::{Agent, now_ms},
+    agent::Agent,
     listen::{
         intake::{Mail, Stop},
         work_key::WorkKey,
@@ -198,7 +198,7 @@ fn explain(failure: &AgentError) -> String {
 
 /// One line in the thread, once an hour for the same reason.
 async fn tell(agent: &Agent, thread: &ThreadId, reason: &str) {
-    let hour = now_ms() / TELL_AGAIN_MS;
+    let hour = agent.now_ms() / TELL_AGAIN_MS;
     let what = Sha256Hex::of(reason);
     let idem = Idem::new(format!(
         "{}-{}-trouble-{hour}-{}",

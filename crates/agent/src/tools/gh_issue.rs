@@ -109,7 +109,7 @@ async fn done(
     tool_context: &ToolContext,
 ) -> Result<String> {
     let (agent, cancel) = (&context.agent, tool_context.cancel());
-    let tracker = &agent.tracker;
+    let tracker = &agent.forge;
     let author = Author::Role(context.role());
     Ok(match input.action {
         Action::List => {

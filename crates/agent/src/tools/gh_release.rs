@@ -78,5 +78,5 @@ async fn publish(
         notes: agent.clean(&input.notes),
         commit,
     };
-    Ok(agent.tracker.publish(&new, cancel).await?)
+    Ok(agent.forge.publish(&new, cancel).await?)
 }

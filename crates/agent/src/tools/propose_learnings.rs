@@ -15,7 +15,6 @@ use serde::Deserialize;
 
 use super::{ChatTool, failed, spec};
 use crate::{
-    agent::today,
     decide::{
         cards::{self, NewCard},
         knowledge, learnings,
@@ -126,7 +125,7 @@ fn proposals(
     root: &Path,
     (against, took_part): (&[Proposal], &[Role]),
 ) -> Result<Vec<Proposal>, String> {
-    let source = format!("thread-{}, {}", context.thread.root, today());
+    let source = format!("thread-{}, {}", context.thread.root, context.agent.today());
     let learnings = input.learnings.into_iter().map(|one| Proposal {
         file: one.file,
         change: Change::Learning {

@@ -15,9 +15,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{ChatTool, SLOW, failed, spec};
-use crate::{
-    AgentError, agent::date, decide::knowledge, thread::context::ThreadContext, upkeep::pull_news,
-};
+use crate::{AgentError, decide::knowledge, thread::context::ThreadContext, upkeep::pull_news};
 
 const FOLDER: &str = ".codebutler/research";
 const GLOBAL: &str = ".codebutler/global.md";
@@ -80,7 +78,7 @@ async fn keep(
     let _lock = worktree.lock().await?;
     let note = ResearchNote {
         title: agent.clean(&input.title),
-        date: Some(date()),
+        date: Some(agent.today()),
         text: agent.clean(&input.content),
         sources: input.sources.iter().map(|one| agent.clean(one)).collect(),
     };

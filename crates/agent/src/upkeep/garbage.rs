@@ -6,7 +6,7 @@
 
 use std::{
     sync::Arc,
-    time::{Duration, SystemTime},
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use butler_journal::ThreadDir;
@@ -20,7 +20,7 @@ use tracing::{info, warn};
 
 use crate::{
     AgentError,
-    agent::{Agent, now_ms},
+    agent::Agent,
     listen::buttons,
     tell::{thread_journal, thread_logs},
 };
@@ -112,7 +112,7 @@ async fn round(agent: &Arc<Agent>, cancel: &CancellationToken) -> Duration {
         }
     };
     pack(agent, &worktrees).await;
-    match agent.repo.prune_saved(now_ms() / 1000, cancel).await {
+    match agent.repo.prune_saved(agent.now_ms() / 1000, cancel).await {
         Ok(0) => {}
         Ok(count) => info!(count, "old saves of files are gone"),
         Err(error) => warn!(%error, "old saves of files could not be looked at"),
@@ -140,10 +140,8 @@ async fn round(agent: &Arc<Agent>, cancel: &CancellationToken) -> Duration {
 async fn pack(agent: &Arc<Agent>, awake: &[Worktree]) {
     let threads = agent.threads();
     let days = u64::from(agent.rules().limits.retention_days);
-    let Some(before) = SystemTime::now().checked_sub(Duration::from_secs(days * 24 * 60 * 60))
-    else {
-        return;
-    };
+    let now = Duration::from_millis(u64::try_from(agent.now_ms()).unwrap_or(0));
+    let before = UNIX_EPOCH + now.saturating_sub(Duration::from_secs(days * 24 * 60 * 60));
     let names: Vec<String> = awake.iter().map(|one| one.short().to_owned()).collect();
     ThreadDir::tidy(&threads);
     for thread in ThreadDir::list(&threads).unwrap_or_default() {
@@ -191,15 +189,15 @@ async fn look(
     let messages = agent.poster.web.replies(thread).await?;
     let patience = agent.rules().limits.patience;
     let until = |due: i64| {
-        let left = u64::try_from(due.saturating_sub(now_ms())).unwrap_or(0);
+        let left = u64::try_from(due.saturating_sub(agent.now_ms())).unwrap_or(0);
         Duration::from_millis(left) + Duration::from_millis(1)
     };
-    match step(&thread.short(), &messages, patience, now_ms()) {
+    match step(&thread.short(), &messages, patience, agent.now_ms()) {
         None => Ok(None),
         Some(Step::Wait(due)) => Ok(Some(until(due))),
         Some(Step::Ask(last)) => {
             ask(agent, thread, &last).await?;
-            Ok(Some(until(now_ms() + patience.grace_ms)))
+            Ok(Some(until(agent.now_ms() + patience.grace_ms)))
         }
         Some(Step::Sleep(last)) => {
             let text = "Nobody answered, so I put this thread's worktree to sleep. Branch, changed files and build output are saved; go on here whenever you like, and it is all back.";

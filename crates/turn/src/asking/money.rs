@@ -31,10 +31,10 @@ impl Machine {
             return Step::Pass;
         }
         self.books_checked = true;
-        if self.state.open || self.state.ends_settled {
-            out.extend(self.state.last_settle.clone().map(Effect::Settle));
+        if self.state.open || self.state.books.ends_settled {
+            out.extend(self.state.books.last_settle.clone().map(Effect::Settle));
         }
-        for (id, amount) in self.state.unsettled.clone() {
+        for (id, amount) in self.state.books.unsettled.clone() {
             let bill = Settle {
                 id,
                 cost: amount,
@@ -57,7 +57,7 @@ impl Machine {
     /// to the hub again after a crash.
     pub(crate) fn book(&mut self, bill: Settle, out: &mut Out) -> Option<Settle> {
         let open = |(id, _): &(ReserveId, Usd)| *id == bill.id;
-        if !self.state.unsettled.iter().any(open) {
+        if !self.state.books.unsettled.iter().any(open) {
             return None;
         }
         let record = Record::Settled {
@@ -84,7 +84,7 @@ impl Machine {
         };
         // A refused id stays refused at the hub, and a lost call is paid for,
         // so each further try has an id of its own.
-        let attempt = round.attempts + round.parkings;
+        let attempt = round.since.attempts + round.since.parkings;
         let id = self.next_origin(index).reserve(attempt);
         out.push(Effect::Reserve(Reserve {
             id: id.clone(),
@@ -157,7 +157,7 @@ impl Machine {
     }
 
     fn mark_seen(&self, out: &mut Out) {
-        let people = self.state.unseen.iter().filter(|said| said.person);
+        let people = self.state.inbox.unseen.iter().filter(|said| said.person);
         out.extend(
             people
                 .filter_map(|said| said.ts.clone())
@@ -191,7 +191,7 @@ impl Machine {
             self.park_for(request, out);
             return;
         }
-        let index = 2 + self.state.round.parkings;
+        let index = 2 + self.state.round.since.parkings;
         let request = self.next_origin(index).request();
         self.doing = Doing::AskingForMoney(request.clone());
         out.push(Effect::AskForMoney { request, refusal });
@@ -203,7 +203,7 @@ impl Machine {
         }
         self.doing = Doing::Nothing;
         // After a crash the click may have come before the card was written down.
-        if !self.state.used.contains_key(request) {
+        if !self.state.decisions.used.contains_key(request) {
             self.state.round.cap_card = Some(request.clone());
         }
         self.park_for(request.clone(), out);

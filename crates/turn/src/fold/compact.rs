@@ -27,7 +27,7 @@ impl Machine {
     pub(crate) fn compact(&mut self, out: &mut Out) -> Step {
         let limit =
             self.setup.models.window_tokens * u64::from(self.setup.limits.compact_percent) / 100;
-        if self.state.round.summaries > 0 || self.state.talk.tokens() <= limit {
+        if self.state.round.since.summaries > 0 || self.state.talk.tokens() <= limit {
             return Step::Pass;
         }
         match self.covered() {
@@ -42,7 +42,7 @@ impl Machine {
     /// The provider says the request is too long, whatever we counted.
     pub(crate) fn too_long(&mut self, out: &mut Out) {
         match self.covered() {
-            Some(upto) if self.state.round.summaries == 0 => {
+            Some(upto) if self.state.round.since.summaries == 0 => {
                 self.reserve(Purpose::Summary { upto }, out);
             }
             _ => self.fail(words::CONTEXT_TOO_LONG, out),
@@ -60,7 +60,7 @@ impl Machine {
             size += piece.bytes;
             size <= room
         });
-        let least = self.state.unseen.len() + 1;
+        let least = self.state.inbox.unseen.len() + 1;
         let kept = fitting.count().max(least);
         let (covered, kept) = pieces.split_at(pieces.len().checked_sub(kept)?);
         // What came too late for an answer is covered together with it.

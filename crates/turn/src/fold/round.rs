@@ -17,8 +17,6 @@ pub(crate) struct Round {
     pub(crate) turn: u32,
     /// The models that took over, the one that answers now last.
     pub(crate) models: Vec<String>,
-    /// One of them took over after the last answer.
-    pub(crate) switched: bool,
     /// A person is part of what caused it.
     pub(crate) person: bool,
     /// Another role's work caused it, and that role's turn comes only with a
@@ -36,17 +34,26 @@ pub(crate) struct Round {
     /// Unusable answers in a row, and texts in a row that end nothing.
     pub(crate) bad: u32,
     pub(crate) loose_ends: u32,
-    /// Since the last answer: a remark, reservations, parkings, summaries.
-    pub(crate) noted: bool,
-    pub(crate) attempts: u32,
-    pub(crate) parkings: u32,
-    pub(crate) summaries: u32,
+    pub(crate) since: SinceAnswer,
     /// A cap card that nobody has decided about, and whether "stop" was chosen.
     pub(crate) cap_card: Option<RequestId>,
     pub(crate) out_of_money: bool,
     /// Red runs of the checks in a row.
     pub(crate) red_checks: u32,
     pub(crate) stuck: Stuck,
+}
+
+/// What happened since the last answer.
+#[derive(Debug, Default)]
+pub(crate) struct SinceAnswer {
+    /// Another model took over.
+    pub(crate) switched: bool,
+    /// A remark was made.
+    pub(crate) noted: bool,
+    /// Reservations.
+    pub(crate) attempts: u32,
+    pub(crate) parkings: u32,
+    pub(crate) summaries: u32,
 }
 
 /// What the model did last.
@@ -76,11 +83,7 @@ pub(crate) struct Called {
 impl Round {
     pub(crate) fn answer(&mut self, turn: u32, text: Option<&str>, calls: &[ToolCall]) {
         self.turn = turn;
-        self.switched = false;
-        self.noted = false;
-        self.attempts = 0;
-        self.parkings = 0;
-        self.summaries = 0;
+        self.since = SinceAnswer::default();
         self.last = if calls.is_empty() {
             Last::Text {
                 text: text.map(str::to_owned),
@@ -135,14 +138,14 @@ impl Round {
 
     pub(crate) fn park(&mut self, waiting: &Waiting) {
         self.waiting = Some(waiting.clone());
-        self.parkings += 1;
+        self.since.parkings += 1;
         if let Last::Calls { parked, .. } = &mut self.last {
             *parked = true;
         }
     }
 
     pub(crate) fn note(&mut self) {
-        self.noted = true;
+        self.since.noted = true;
         if let Last::Text { handled, .. } = &mut self.last {
             *handled = true;
         }
@@ -150,7 +153,7 @@ impl Round {
 
     pub(crate) fn switch(&mut self, model: &str) {
         self.models.push(model.to_owned());
-        self.switched = true;
+        self.since.switched = true;
     }
 
     pub(crate) fn checked(&mut self, green: bool) {

@@ -2,8 +2,8 @@
 //! Whatever goes wrong, the person gets their own words back to send.
 
 use butler_protocol::{
-    Idem, MessageTs, ModelMessage, Record, Reservation, ReserveAnswer, ReserveId, Settlement,
-    TokenUsage, Usd,
+    Idem, MessageTs, ModelMessage, Record, Refusal, Reservation, ReserveAnswer, ReserveId,
+    Settlement, TokenUsage, Usd,
 };
 use butler_turn::{ModelCall, Reserve};
 use tokio_util::sync::CancellationToken;
@@ -14,7 +14,7 @@ use crate::{
     listen::{buttons, intake::Ack},
     thread::{
         context::ThreadContext,
-        effects::{Done, Question, complete},
+        driver::{Done, Question, complete},
         money,
     },
 };
@@ -134,7 +134,7 @@ async fn tidy(
             reserve: id.clone(),
             max_tokens: LONGEST,
         },
-        messages: vec![prompt.into(), said(words).into()],
+        messages: vec![prompt.into(), said(words).into()].into(),
         tools: Vec::new(),
     };
     let session = format!("{}-draft", context.thread.short());
@@ -174,7 +174,7 @@ async fn pay(context: &ThreadContext, reserve: &Reserve) -> Result<Result<(), St
     };
     let answer = match context.poster.control.reserve(&reservation).await {
         // Asked and paid in an earlier life of this process.
-        Err(error) if error.code() == Some("already_settled") => {
+        Err(error) if error.refusal() == Some(Refusal::AlreadySettled) => {
             return Ok(Err("the model's answer was lost in a restart".to_owned()));
         }
         answer => answer?,

@@ -13,11 +13,7 @@ use super::{
     folder::{Folder, Outcome},
     marker::{Marker, State, keep},
 };
-use crate::{
-    AgentError,
-    agent::{Agent, now_ms},
-    thread::tool_session,
-};
+use crate::{AgentError, agent::Agent, thread::tool_session};
 
 /// A failed one is tried again after this long; each attempt may take minutes.
 const PAUSE_MS: i64 = 10 * 60 * 1000;
@@ -49,7 +45,7 @@ pub async fn lay_out(
     let mut marker = Marker::of(&path, key);
     match &marker.state {
         State::Done => return Ok(trial),
-        State::Failed(why) if now_ms() - marker.at_ms < PAUSE_MS => {
+        State::Failed(why) if agent.now_ms() - marker.at_ms < PAUSE_MS => {
             return Err(AgentError::Missing(why.clone()));
         }
         State::Failed(_) | State::Running => {}
@@ -64,7 +60,7 @@ pub async fn lay_out(
         .repo
         .one_of("prepare-heavy", super::run::HEAVY, cancel)
         .await?;
-    marker.at_ms = now_ms();
+    marker.at_ms = agent.now_ms();
     let outcome = folder.make(network).await?;
     marker.state = match outcome {
         Outcome::Ready => State::Done,

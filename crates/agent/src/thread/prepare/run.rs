@@ -22,7 +22,7 @@ use super::{
 };
 use crate::{
     AgentError,
-    agent::{Agent, now_ms},
+    agent::Agent,
     tell::thread_logs::{self, RoleLog},
     thread::tool_session,
 };
@@ -86,7 +86,7 @@ impl Job {
             .repo
             .one_of("prepare-heavy", HEAVY, &self.cancel)
             .await?;
-        marker.at_ms = now_ms();
+        marker.at_ms = agent.now_ms();
         marker.tried = Some((agent.role(), agent.epoch.0));
         match folder.begin().await? {
             Outcome::Ready => {}
@@ -175,7 +175,7 @@ impl Job {
             .is_none_or(|(role, epoch)| role == self.agent.role() && epoch != self.agent.epoch.0);
         spoke.max().is_some_and(|at| at > marker.at_ms)
             || restarted
-            || now_ms() - marker.at_ms > PAUSE_MS
+            || self.agent.now_ms() - marker.at_ms > PAUSE_MS
     }
 
     async fn failed(

@@ -1,99 +1,150 @@
-//! What the machine wants done. What takes long is started here and comes back to
-//! the loop as an event.
+//! What a worker does for its machine at the hub. What takes long is started here
+//! and comes back to the loop as an event.
 
-use std::future::Future;
-
-use butler_protocol::{ActivityState, Ending, Settlement, Waiting};
-use butler_turn::{Effect, Mark, ModelCall, Reserve};
+use butler_policy::{Judgement, Question};
+use butler_protocol::{
+    ActivityState, Ending, Entry, Record, Settlement, ToolCall, ToolOutcome, Waiting,
+};
+use butler_turn::{Effect, Mark, Reserve, ThreadFold};
+use futures_util::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
-use tracing::{Instrument, debug, info, info_span};
+use tracing::info;
 
-use super::Worker;
+use super::{Beside, HubEdge, Worker};
 use crate::{
     AgentError,
-    agent::now_ms,
     decide::designs,
     tell::decision_log,
     tell::hub_updates::HubUpdate,
-    thread::{
-        effects::{self, Done, Question},
-        paying, queue,
-        slots::Slot,
-    },
+    thread::{driver::Edge, effects, paying, queue, slots::Slot, tool_session::ToolSession},
 };
 
-impl Worker {
-    pub(super) async fn carry_out_all(&mut self) -> Result<(), AgentError> {
-        loop {
-            self.write_ahead().await?;
-            let Some(effect) = self.queue.pop_front() else {
-                return Ok(());
-            };
-            self.carry_out(effect).await?;
-        }
+impl Edge for HubEdge {
+    type Beside = Beside;
+
+    /// The hub hears of everything.
+    fn is_inside(_effect: &Effect) -> bool {
+        false
     }
 
-    /// One effect. What takes long goes to `doing` and comes back as an event.
-    async fn carry_out(&mut self, effect: Effect) -> Result<(), AgentError> {
-        debug!(?effect, "effect");
-        let context = self.context.clone();
+    async fn carry_out(worker: &mut Worker, effect: Effect) -> Result<(), AgentError> {
+        let context = worker.edge.context.clone();
         match effect {
-            Effect::Append(record) => drop(self.append(vec![record]).await?),
-            Effect::Reserve(reserve) => self.reserve(reserve),
-            Effect::CallModel(call) => self.call_model(call),
-            Effect::Summarise { call, messages } => {
-                let question = Question {
-                    call,
-                    messages,
-                    tools: Vec::new(),
-                };
-                self.start(effects::summarise(context, question, self.work.clone()));
-            }
-            Effect::RunTools(calls) => self.line_up(calls).await?,
-            Effect::RecoverTools(interrupted) => self.line_up_recoveries(interrupted).await?,
-            Effect::Post(outgoing) => self.start(effects::post(context, outgoing)),
+            Effect::Reserve(reserve) => worker.reserve(reserve),
+            Effect::Post(outgoing) => worker.start(effects::post(context, outgoing)),
             Effect::HandOverByDefault { idem, text } => {
-                self.start(effects::default_hand_over(context, idem, text));
+                worker.start(effects::default_hand_over(context, idem, text));
             }
-            Effect::Escalate { idem, text } => self.start(effects::escalate(context, idem, text)),
+            Effect::Escalate { idem, text } => worker.start(effects::escalate(context, idem, text)),
             Effect::AskForMoney { request, refusal } => {
-                self.ask_for_money(request, refusal).await?;
+                worker.ask_for_money(request, refusal).await?;
             }
             Effect::CarryOut(order) => {
-                self.start(effects::carry_out(context, order, self.work.clone()));
+                worker.start(effects::carry_out(context, order, worker.work.clone()));
             }
-            Effect::Cancel => self.stop_work().await,
-            Effect::Park(waiting) => self.rest(Some(&waiting)).await,
+            Effect::Cancel => worker.stop_work().await,
+            Effect::Park(waiting) => worker.rest(Some(&waiting)).await,
             Effect::End(ending) => {
                 info!(?ending, "the activation is over");
-                self.rest(None).await;
+                worker.rest(None).await;
                 if ending == Ending::Done {
-                    self.put_up_findings();
+                    worker.put_up_findings();
                 }
             }
-            other => self.hub_update(other).await,
+            other => worker.hub_update(other).await,
         }
         Ok(())
     }
 
-    pub(super) fn start(&self, future: impl Future<Output = Done> + Send + 'static) {
-        self.doing.push(Box::pin(future));
+    async fn on_beside(worker: &mut Worker, beside: Beside) -> Result<(), AgentError> {
+        match beside {
+            Beside::Acted(ack) => {
+                if let Some(ack) = ack {
+                    ack.send().await;
+                }
+                worker.mind_merge();
+            }
+            Beside::MergeTried => {
+                worker.edge.merge_wait = None;
+                worker.mind_merge();
+            }
+            Beside::Queued(told) => {
+                let context = worker.edge.context.clone();
+                worker.start(queue::wait(context, *told, worker.work.clone()));
+            }
+            Beside::Slot(slot, reserve) => worker.sit_down(slot, *reserve),
+        }
+        Ok(())
     }
 
+    fn open_tools(
+        &self,
+        cancel: CancellationToken,
+    ) -> BoxFuture<'static, Result<ToolSession, AgentError>> {
+        let context = self.context.clone();
+        Box::pin(async move { ToolSession::open(&context, &cancel).await })
+    }
+
+    /// A click may have come after the tool session was opened, so whoever would have
+    /// to ask looks first.
+    async fn judge(
+        &mut self,
+        tools: &mut ToolSession,
+        call: &ToolCall,
+        recovers: bool,
+    ) -> Result<Judgement, AgentError> {
+        let judgement = tools.judge_here(&self.context, call);
+        if recovers || !matches!(judgement, Judgement::Ask(_)) {
+            return Ok(judgement);
+        }
+        tools.look_for_approvals(&self.context).await?;
+        Ok(tools.judge_here(&self.context, call))
+    }
+
+    async fn ask(
+        worker: &mut Worker,
+        call: &ToolCall,
+        question: Question,
+    ) -> Result<ToolOutcome, AgentError> {
+        worker.ask_for_command(call, question).await
+    }
+
+    async fn wrote(worker: &mut Worker, entries: Vec<Entry>) {
+        let chosen = entries.iter();
+        let chosen = chosen.filter_map(|entry| decision_log::of_record(&entry.record, entry.at_ms));
+        decision_log::keep(&worker.edge.choices, &chosen.collect::<Vec<_>>());
+        worker.edge.joined = true;
+        for entry in &entries {
+            worker.tell_fallback(&entry.record);
+        }
+        let records = HubUpdate::Records(entries);
+        worker.edge.hub_updates.add(records).await;
+    }
+
+    fn left_to_write(&self) -> Vec<Record> {
+        self.context.take_written()
+    }
+
+    fn learned(&self, thread: &ThreadFold) {
+        self.context.learn(thread);
+    }
+}
+
+impl Worker {
     /// Asks for money once there is a slot: at most so many threads work at once.
     pub(super) fn reserve(&mut self, reserve: Reserve) {
         // Whoever works does not wait for an answer any more.
-        self.deadline_ms = None;
-        let context = self.context.clone();
-        if self.turn_of.is_none() {
+        self.edge.deadline_ms = None;
+        let context = self.edge.context.clone();
+        if self.edge.turn_of.is_none() {
             let slots = &context.agent.slots;
-            let number = self.arrived.unwrap_or_else(|| slots.arrive());
+            let number = self.edge.arrived.unwrap_or_else(|| slots.arrive());
             match slots.queue(number).take() {
                 Err(ticket) => return self.start(queue::tell(context, ticket, reserve)),
-                Ok(slot) => self.turn_of = Some(slot),
+                Ok(slot) => self.edge.turn_of = Some(slot),
             }
             // Told in an earlier life of this process.
-            if let Some(message) = self.context.facts().queued.clone() {
+            if let Some(message) = self.edge.context.facts().queued.clone() {
                 self.start(queue::turn_came(context.clone(), message));
             }
         }
@@ -104,33 +155,22 @@ impl Worker {
     /// The turn has come; after a stop nobody needs the slot any more.
     pub(super) fn sit_down(&mut self, slot: Slot, reserve: Reserve) {
         if self.machine.activation().is_some() {
-            self.turn_of = Some(slot);
+            self.edge.turn_of = Some(slot);
             let cancel = self.work.clone();
-            self.start(paying::reserve(self.context.clone(), reserve, cancel));
+            self.start(paying::reserve(self.edge.context.clone(), reserve, cancel));
         }
-    }
-
-    fn call_model(&mut self, call: ModelCall) {
-        let question = Question {
-            call,
-            messages: self.machine.messages(),
-            tools: self.machine.tools().to_vec(),
-        };
-        let span = info_span!("turn", turn = question.call.turn);
-        let asking = effects::ask_model(self.context.clone(), question, self.work.clone());
-        self.start(asking.instrument(span));
     }
 
     /// Gives back what an activation holds while it sleeps or is over.
     pub(super) async fn rest(&mut self, waiting: Option<&Waiting>) {
-        self.deadline_ms = match waiting {
+        self.edge.deadline_ms = match waiting {
             Some(Waiting::Reply { deadline_ms }) => Some(*deadline_ms),
             _ => None,
         };
-        self.patience_over = false;
+        self.edge.patience_over = false;
         self.clear_tool_session().await;
-        self.turn_of = None;
-        self.arrived = None;
+        self.edge.turn_of = None;
+        self.edge.arrived = None;
     }
 
     pub(super) async fn stop_work(&mut self) {
@@ -140,13 +180,15 @@ impl Worker {
         self.clear_tool_session().await;
     }
 
-    /// Background jobs do not outlive the activation that started them.
+    /// What was designed is kept, wherever the work on it ends.
     pub(super) async fn clear_tool_session(&mut self) {
-        if let Some(tool_session) = self.tool_session.take() {
-            tool_session.tool_context.jobs().stop_all().await;
-            if tool_session.keeps_designs {
-                self.start(designs::keep(self.context.clone(), self.process.clone()));
-            }
+        if self
+            .close_tools()
+            .await
+            .is_some_and(|tools| tools.keeps_designs)
+        {
+            let (context, cancel) = (self.edge.context.clone(), self.edge.process.clone());
+            self.start(designs::keep(context, cancel));
         }
     }
 
@@ -169,11 +211,11 @@ impl Worker {
             Effect::Progress(text) => HubUpdate::Activity(ActivityState::Working, Some(text)),
             Effect::Chose { about, what, why } => {
                 info!(what, why, "choice");
-                let choice = decision_log::chosen(about, what, why, now_ms());
-                return decision_log::keep(&self.choices, &[choice]);
+                let choice = decision_log::chosen(about, what, why, self.clock.now_ms());
+                return decision_log::keep(&self.edge.choices, &[choice]);
             }
             _ => return,
         };
-        self.hub_updates.add(hub_update).await;
+        self.edge.hub_updates.add(hub_update).await;
     }
 }

@@ -4,13 +4,15 @@
 
 use std::time::Duration;
 
-use butler_turn::Event;
 use futures_util::StreamExt;
 use tokio::time::{Instant, timeout_at};
 use tracing::info;
 
 use super::Worker;
-use crate::{AgentError, thread::effects::Done};
+use crate::{
+    AgentError,
+    thread::driver::{Done, Edge},
+};
 
 /// What tools get to come to their own end.
 const GRACE: Duration = Duration::from_secs(5);
@@ -35,7 +37,7 @@ impl Worker {
         while let Ok(Some(done)) = timeout_at(until, self.doing.next()).await {
             // A tool that was cut off is not done: the next start looks what
             // became of it. A call of the model that was cut off has its bill.
-            if matches!(done, Done::Event(Event::ModelFailed { .. })) {
+            if matches!(done, Done::Replied(_, Err(_))) {
                 self.keep(done).await?;
             }
         }
@@ -45,18 +47,15 @@ impl Worker {
 
     /// Writes down what came in. What would follow from it is not begun.
     async fn keep(&mut self, done: Done) -> Result<(), AgentError> {
-        if matches!(
-            done,
-            Done::ToolSession(_) | Done::Event(Event::ToolDone { .. })
-        ) {
-            self.running -= 1;
+        match done {
+            Done::Failed(_) | Done::Beside(_) => {
+                let records = self.edge.left_to_write();
+                self.write(records).await
+            }
+            done => {
+                self.on_done(done).await?;
+                self.write_ahead().await
+            }
         }
-        let records = self.context.take_written();
-        self.write(records).await?;
-        if let Done::Event(event) = done {
-            self.feed(event);
-            self.write_ahead().await?;
-        }
-        Ok(())
     }
 }

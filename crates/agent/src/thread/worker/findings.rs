@@ -7,30 +7,31 @@ use butler_turn::{Event, Heard};
 use tracing::warn;
 
 use super::Worker;
-use crate::{agent::now_ms, decide::person_actions, tell::render, thread::effects::Done};
+use crate::{decide::person_actions, tell::render, thread::driver::Done};
 
 impl Worker {
     /// Tells the model what was found, unless an answer of the same turn is
     /// still to come.
     pub(super) fn tell_findings(&mut self) {
-        if self.patience_over || !self.context.facts().research.is_waiting() {
+        if self.edge.patience_over || !self.edge.context.facts().research.is_waiting() {
             self.tell_all();
         }
     }
 
     /// The deadline of a sleeping activation has passed.
     pub(super) fn out_of_patience(&mut self) {
-        self.patience_over = true;
+        self.edge.patience_over = true;
         self.tell_all();
-        self.feed(Event::Deadline { now_ms: now_ms() });
+        let now_ms = self.clock.now_ms();
+        self.feed(Event::Deadline { now_ms });
     }
 
     /// Whoever asked has answered: what was kept of it is put before people.
     pub(super) fn put_up_findings(&self) {
-        if !self.context.facts().research.found {
+        if !self.edge.context.facts().research.found {
             return;
         }
-        let (context, cancel) = (self.context.clone(), self.work.clone());
+        let (context, cancel) = (self.edge.context.clone(), self.work.clone());
         self.start(async move {
             let put_up = person_actions::put_up_findings(&context, &cancel);
             if let Err(error) = put_up.await {
@@ -41,7 +42,7 @@ impl Worker {
     }
 
     fn tell_all(&mut self) {
-        let facts = self.context.facts();
+        let facts = self.edge.context.facts();
         let untold = facts.research.untold();
         if untold.is_empty() {
             return;

@@ -18,15 +18,15 @@ impl Worker {
         cards: Cards,
     ) -> Result<Vec<Heard>, AgentError> {
         let at_work = self.machine.activation().is_some() && self.machine.parked().is_none();
-        if self.joined && at_work {
+        if self.edge.joined && at_work {
             return Ok(Vec::new());
         }
-        let poster = &self.context.poster;
-        let messages = poster.web.replies(&self.context.thread).await?;
+        let poster = &self.edge.context.poster;
+        let messages = poster.web.replies(&self.edge.context.thread).await?;
         let names = poster.names(&messages).await?;
-        let text = if self.joined {
-            let own_name = self.context.role().user_name();
-            let facts = self.context.facts();
+        let text = if self.edge.joined {
+            let own_name = self.edge.context.role().user_name();
+            let facts = self.edge.context.facts();
             joining::meanwhile(&messages, &facts.seen, until, &own_name, &names)
         } else {
             joining::so_far(&messages, until, &names, cards).map(|text| (text, false))

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use butler_protocol::{EventId, HandOver, Idem, Record, Sha256Hex, Speaker, fault};
+use butler_protocol::{EventId, HandOver, Record, Sha256Hex, Speaker, fault};
 use butler_turn::{Event, Heard};
 
 use super::{Worker, models};
@@ -16,7 +16,7 @@ use crate::{
         triage,
     },
     tell::{joining::Cards, offers, render},
-    thread::{effects::Done, tool_session},
+    thread::{driver::Done, tool_session},
     upkeep::rules_in_force::{BETWEEN_ROLES, FOR_A_PERSON},
 };
 
@@ -34,9 +34,10 @@ impl Worker {
                     _ => Cards::Whole,
                 };
                 let mut all = self.context(heard.ts.as_ref(), cards).await?;
-                all.extend(models::closed_note(&self.context, &heard).await?);
+                all.extend(models::closed_note(&self.edge.context, &heard).await?);
                 all.extend(
-                    models::fast_track_note(&self.context, &heard, hand_over.as_deref()).await?,
+                    models::fast_track_note(&self.edge.context, &heard, hand_over.as_deref())
+                        .await?,
                 );
                 self.void_offers(&heard);
                 let findings = matches!(hand_over.as_deref(), Some(HandOver::Findings { .. }));
@@ -53,14 +54,15 @@ impl Worker {
                             acknowledge(ack).await;
                             return Ok(());
                         }
-                        let left = match shortcut::start(&self.context, &heard, &self.work).await {
-                            // The stop comes behind this message: it is kept, and
-                            // nothing is begun with it.
-                            Err(error) if error.is_stop() => Left::Message,
-                            left => left?,
-                        };
+                        let left =
+                            match shortcut::start(&self.edge.context, &heard, &self.work).await {
+                                // The stop comes behind this message: it is kept, and
+                                // nothing is begun with it.
+                                Err(error) if error.is_stop() => Left::Message,
+                                left => left?,
+                            };
                         self.machine.set_tools(tool_session::offered_for(
-                            &self.context,
+                            &self.edge.context,
                             left.skill(&heard),
                         ));
                         match left {
@@ -87,11 +89,11 @@ impl Worker {
                 ack
             }
             Mail::Draft { notes, ack } => {
-                let rules = self.context.agent.rules();
-                let model = models::models_for(&rules.models, &self.context.facts()).usual;
-                let cancel = self.process.clone();
+                let rules = self.edge.context.agent.rules();
+                let model = models::models_for(&rules.models, &self.edge.context.facts()).usual;
+                let cancel = self.edge.process.clone();
                 // A stop comes behind it, and a draft starts nobody.
-                let mut context = self.context.clone();
+                let mut context = self.edge.context.clone();
                 context.poster.heard = None;
                 self.start(draft::make(context, model, notes, ack, cancel));
                 None
@@ -111,7 +113,10 @@ impl Worker {
                     by: stop.by.clone(),
                 });
                 self.write_ahead().await?;
-                let told = stop.told(Arc::clone(&self.context.agent), self.context.thread.clone());
+                let told = stop.told(
+                    Arc::clone(&self.edge.context.agent),
+                    self.edge.context.thread.clone(),
+                );
                 self.start(async move {
                     told.await;
                     Done::Nothing
@@ -128,7 +133,7 @@ impl Worker {
     /// What was pushed to the default branch holds from the next activation on:
     /// rules, models, role files.
     async fn renew(&mut self, heard: &Heard) -> Result<(), AgentError> {
-        let agent = Arc::clone(&self.context.agent);
+        let agent = Arc::clone(&self.edge.context.agent);
         let by_person = matches!(heard.speaker, Speaker::Person { .. });
         let patience = if by_person {
             FOR_A_PERSON
@@ -141,7 +146,7 @@ impl Worker {
             self.tell_untold();
         }
         self.choose_model();
-        let mut task = self.context.facts().task_words();
+        let mut task = self.edge.context.facts().task_words();
         if task.is_empty() {
             task.clone_from(&heard.text);
         }
@@ -155,7 +160,7 @@ impl Worker {
         let (Speaker::Person { .. }, Some(ts)) = (&heard.speaker, heard.ts.clone()) else {
             return;
         };
-        let context = self.context.clone();
+        let context = self.edge.context.clone();
         self.start(async move {
             let (poster, thread) = (&context.poster, &context.thread);
             let voided = offers::void(poster, thread, &ts, offers::ends_with_words);
@@ -168,19 +173,10 @@ impl Worker {
 
     /// What people should know about the rules, once each.
     fn tell_untold(&self) {
-        for text in self.context.agent.rules.untold() {
-            let context = self.context.clone();
+        for text in self.edge.context.agent.rules.untold() {
             let hash = Sha256Hex::of(&text);
-            let key = format!("{}-rules-{}", context.role(), &hash.as_str()[..16]);
-            self.start(async move {
-                let said = context
-                    .poster
-                    .say(&context.thread, Idem::new(key), &text, Vec::new());
-                if let Err(error) = said.await {
-                    tracing::warn!(%error, "a remark about the rules could not be told");
-                }
-                Done::Nothing
-            });
+            let role = self.edge.context.role();
+            self.mention(format!("{role}-rules-{}", &hash.as_str()[..16]), text);
         }
     }
 
@@ -189,13 +185,13 @@ impl Worker {
         let (Speaker::Person { user, .. }, Some(ts)) = (&heard.speaker, &heard.ts) else {
             return Ok(false);
         };
-        let context = &self.context;
+        let context = &self.edge.context;
         let may = triage::may_ask(&context.agent, &context.thread, user, ts).await?;
         Ok(!may)
     }
 
     async fn receive(&mut self, event: &EventId, body: HandOver) -> Result<(), AgentError> {
-        if self.context.facts().seen.has_received(event) {
+        if self.edge.context.facts().seen.has_received(event) {
             return Ok(());
         }
         let record = Record::Received {

@@ -11,7 +11,7 @@ use crate::{
         person_actions::{self, Asked},
     },
     listen::intake::Ack,
-    thread::effects::Done,
+    thread::driver::Done,
 };
 
 impl Worker {
@@ -22,9 +22,9 @@ impl Worker {
             PersonAct::TryAgain => self.end_wait(),
             PersonAct::Merge | PersonAct::Archive | PersonAct::Undo(_) => {}
         }
-        let cancel = self.process.clone();
+        let cancel = self.edge.process.clone();
         // A person's own act; a stop comes behind it, and must not hold up its answer.
-        let mut context = self.context.clone();
+        let mut context = self.edge.context.clone();
         context.poster.heard = None;
         self.start(person_actions::carry_out(context, asked, ack, cancel));
         Ok(())
@@ -32,31 +32,35 @@ impl Worker {
 
     /// Waits for the forge, if a merge was refused that may yet go through.
     pub(super) fn mind_merge(&mut self) {
-        if self.merge_wait.is_some() {
+        if self.edge.merge_wait.is_some() {
             return;
         }
-        let Some(refused) = self.context.facts().cards.refused.clone() else {
+        let Some(refused) = self.edge.context.facts().cards.refused.clone() else {
             return;
         };
         if !refused.block.waits() {
             return;
         }
         let wait = self.work.child_token();
-        self.merge_wait = Some(wait.clone());
-        self.start(blocked_merge::wait(self.context.clone(), refused, wait));
+        self.edge.merge_wait = Some(wait.clone());
+        self.start(blocked_merge::wait(
+            self.edge.context.clone(),
+            refused,
+            wait,
+        ));
     }
 
     /// Gives up a merge that the forge refused: nothing tries it again, also not
     /// after a restart. Call it for every stop.
     pub(super) async fn withdraw_merge(&mut self) -> Result<(), AgentError> {
         self.end_wait();
-        let refused = self.context.facts().cards.refused.clone();
+        let refused = self.edge.context.facts().cards.refused.clone();
         let Some(refused) = refused else {
             return Ok(());
         };
         let request = refused.request.clone();
         self.write(vec![Record::MergeSettled { request }]).await?;
-        let context = self.context.clone();
+        let context = self.edge.context.clone();
         self.start(async move {
             blocked_merge::put_away(
                 &context,
@@ -70,7 +74,7 @@ impl Worker {
     }
 
     fn end_wait(&mut self) {
-        if let Some(wait) = self.merge_wait.take() {
+        if let Some(wait) = self.edge.merge_wait.take() {
             wait.cancel();
         }
     }

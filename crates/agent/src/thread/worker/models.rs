@@ -2,15 +2,13 @@
 //! for the plan's complexity, else the role's usual one.
 
 use butler_policy::{Right, right};
-use butler_protocol::{EventId, HandOver, Idem, Record, Speaker};
+use butler_protocol::{EventId, HandOver, Record, Speaker};
 use butler_turn::{Heard, Models, ThreadFold};
 
 use super::Worker;
 use crate::{
-    AgentError, ModelRules,
-    decide::fast_track::FastTrack,
-    tell::thread_logs,
-    thread::{context::ThreadContext, effects::Done},
+    AgentError, ModelRules, decide::fast_track::FastTrack, tell::thread_logs,
+    thread::context::ThreadContext,
 };
 
 /// The models that the log asks for.
@@ -56,24 +54,8 @@ impl Worker {
         }])
         .await?;
         self.choose_model();
-        let context = self.context.clone();
-        let lines = self.journal.lines();
-        let idem = Idem::new(format!(
-            "{}-{}-model-{lines}",
-            context.thread.short(),
-            context.role()
-        ));
-        self.start(async move {
-            // The log has it; telling it is a courtesy.
-            let said = context
-                .poster
-                .say(&context.thread, idem, &text, Vec::new())
-                .await;
-            if let Err(error) = said {
-                tracing::warn!(%error, "the change of model could not be announced");
-            }
-            Done::Nothing
-        });
+        // The log has it; telling it is a courtesy.
+        self.mention(self.key(&format!("model-{}", self.lines())), text);
         Ok(())
     }
 
@@ -96,27 +78,14 @@ impl Worker {
             "`{}` does not answer as it should ({reason}). `{model}` answers for me in this thread until it does.",
             models.usual
         );
-        let context = self.context.clone();
-        let key = format!(
-            "{}-{}-fallback-{model}",
-            context.thread.short(),
-            context.role()
-        );
-        self.start(async move {
-            let poster = &context.poster;
-            let said = poster.say(&context.thread, Idem::new(key), &text, Vec::new());
-            if let Err(error) = said.await {
-                tracing::warn!(%error, "the other model could not be announced");
-            }
-            Done::Nothing
-        });
+        self.mention(self.key(&format!("fallback-{model}")), text);
     }
 
     /// Takes the choice of model up. Only between two activations: what is
     /// running keeps its model.
     pub(super) fn choose_model(&mut self) {
         if self.machine.is_idle() && self.queue.is_empty() {
-            let rules = self.context.agent.rules();
+            let rules = self.edge.context.agent.rules();
             let models = models_for(&rules.models, self.machine.thread());
             self.machine.set_models(models);
             self.machine.set_limits(rules.limits.activation);

@@ -23,6 +23,7 @@ use crate::{
     address,
     commands::{environment, settings_around},
     error::CliError,
+    process,
     ui::Ui,
     wiring,
 };
@@ -46,7 +47,7 @@ pub struct Plan {
 
 /// A run's configuration, and what keeps its secrets out of the output.
 pub struct Ready {
-    pub solo: ExecConfig,
+    pub exec: Arc<ExecConfig>,
     pub redactor: Redactor,
 }
 
@@ -100,7 +101,7 @@ impl Plan {
         let cap = args.cap.map(Usd::from_dollars);
         let cap = cap.or_else(|| repo.map(|repo| repo.limits.thread_cap()));
         Ok(Ready {
-            solo: ExecConfig {
+            exec: Arc::new(ExecConfig {
                 role,
                 files: self.files(role),
                 models: self.models(role, args)?,
@@ -116,8 +117,9 @@ impl Plan {
                 home: self.home,
                 client,
                 overrides,
+                clock: process::system_clock(),
                 sandbox: self.sandbox,
-            },
+            }),
             redactor,
         })
     }

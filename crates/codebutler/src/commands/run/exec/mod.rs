@@ -8,6 +8,7 @@ mod typed;
 use std::{
     env,
     io::{IsTerminal, Read},
+    sync::Arc,
 };
 
 use butler_agent::exec::{self, ExecEnding, ExecTask, Outcome, Session, SessionError, Sessions};
@@ -82,7 +83,7 @@ pub fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
     let task = task(args)?;
     let exit = process::run_on_one_thread(async move |cancel| {
         let plan = Plan::of(args, &folder, ui)?;
-        let sessions = Sessions::of(&plan.state, &folder);
+        let sessions = Sessions::of(&plan.state, &folder, process::system_clock());
         let known = known(args, &sessions, task.as_ref())?;
         let role = known.as_ref().map_or(args.role, |session| session.role);
         // Before a new session is written down: without it there is nothing to resume.
@@ -90,12 +91,12 @@ pub fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
         let (session, task) = begin(args, &sessions, known, task)?;
         let mut teller = Teller::new(args.json, config.redactor);
         let mut tell = |said| teller.hear(said, ui);
-        let outcome = exec::run(&config.solo, &session, task, cancel, &mut tell).await;
+        let outcome = exec::run(Arc::clone(&config.exec), &session, task, cancel, &mut tell).await;
         let outcome = outcome.map_err(|error| {
             CliError::internal(error).hint(format!("the log is {}", session.log().display()))
         })?;
         let exit = exit(&outcome.ending);
-        let again = args.again(&session.id(), exit, config.solo.cap, |text| {
+        let again = args.again(&session.id(), exit, config.exec.cap, |text| {
             teller.clean(text)
         });
         teller.end(&outcome, &session, exit, &again, ui)?;

@@ -1,0 +1,159 @@
+//! The tool calls of a turn: judged, written down, run batch by batch.
+
+use std::{sync::Arc, time::Instant};
+
+use butler_policy::{Judgement, Permit};
+use butler_protocol::{Record, ToolCall, ToolOutcome, fault};
+use butler_tools::{Executor, ToolContext, batches, interrupted};
+use butler_turn::Interrupted;
+use serde_json::Value;
+use tracing::{Instrument, info, info_span};
+
+use super::{Done, Driver, Edge, model::millis};
+use crate::AgentError;
+
+/// A call to run, or to recover.
+pub(crate) struct Waiter {
+    call: ToolCall,
+    recovery: Option<Option<Value>>,
+}
+
+/// A call that was judged.
+enum Begun {
+    Run(Box<Permitted>),
+    Not(Box<(ToolCall, ToolOutcome)>),
+}
+
+/// A call that may run, and whose intent is in the log before it does.
+struct Permitted {
+    executor: Arc<Executor>,
+    context: ToolContext,
+    call: ToolCall,
+    permit: Permit,
+    recovery: Option<Option<Value>>,
+}
+
+impl<E: Edge> Driver<E> {
+    pub(super) fn line_up(&mut self, calls: &[ToolCall]) {
+        for batch in batches(calls) {
+            let calls = batch.into_iter().filter_map(|index| calls.get(index));
+            let waiters = calls.map(|call| Waiter {
+                call: call.clone(),
+                recovery: None,
+            });
+            self.waiting.push_back(waiters.collect());
+        }
+    }
+
+    pub(super) fn line_up_recoveries(&mut self, calls: Vec<Interrupted>) {
+        self.waiting.extend(calls.into_iter().map(|interrupted| {
+            vec![Waiter {
+                call: interrupted.call,
+                recovery: Some(interrupted.trace),
+            }]
+        }));
+    }
+
+    /// Starts the next batch, or opens the tool session that it needs. What the
+    /// calls leave to write is on disk before the first of them begins.
+    pub(super) async fn next_batch(&mut self) -> Result<(), AgentError> {
+        if self.tool_session.is_none() {
+            self.running = 1;
+            let cancel = self.work.clone();
+            let opening = self.edge.open_tools(cancel.clone());
+            self.start(async move { Done::ToolSession(cancel, opening.await.map(Box::new)) });
+            return Ok(());
+        }
+        let mut begun = Vec::new();
+        let mut records = Vec::new();
+        for waiter in self.waiting.pop_front().unwrap_or_default() {
+            begun.push(self.begin(waiter, &mut records).await?);
+        }
+        self.write(records).await?;
+        for call in begun {
+            self.running += 1;
+            match call {
+                Begun::Run(permitted) => {
+                    let (tool, turn) = (permitted.call.name.clone(), self.machine.turn());
+                    self.start(run(*permitted).instrument(info_span!("tool", tool, turn)));
+                }
+                Begun::Not(refused) => {
+                    let (call, outcome) = *refused;
+                    self.start(std::future::ready(Done::Tool(call, outcome, None)));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Judges a call. A refusal is a normal result.
+    async fn begin(
+        &mut self,
+        waiter: Waiter,
+        records: &mut Vec<Record>,
+    ) -> Result<Begun, AgentError> {
+        let Waiter { call, recovery } = waiter;
+        self.edge.begins(&call);
+        let Some(tools) = &mut self.tool_session else {
+            return Err(AgentError::Missing(
+                "the tool session is not open".to_owned(),
+            ));
+        };
+        let outcome = match self.edge.judge(tools, &call, recovery.is_some()).await? {
+            Judgement::Run(permit) => {
+                // Used up before the command starts: a crash in between needs a new click.
+                records.extend(permit.approval().and_then(|one| tools.use_approval(one)));
+                let intent = tools.executor.intent(&call, &tools.tool_context);
+                records.extend(intent.filter(|_| recovery.is_none()).map(|intent| {
+                    Record::ToolIntent {
+                        call: call.id.clone(),
+                        tool: call.name.clone(),
+                        crash: intent.crash,
+                        sha256: intent.sha256,
+                        trace: intent.trace,
+                    }
+                }));
+                return Ok(Begun::Run(Box::new(Permitted {
+                    executor: Arc::clone(&tools.executor),
+                    context: tools.tool_context.clone(),
+                    call,
+                    permit,
+                    recovery,
+                })));
+            }
+            // It was allowed when it began; the approval is used up by now. Nothing
+            // is run again, so there is nothing to ask.
+            Judgement::Ask(_) | Judgement::Refuse(_) if recovery.is_some() => {
+                ToolOutcome::error(interrupted(&call.name))
+            }
+            Judgement::Ask(question) => E::ask(self, &call, question).await?,
+            Judgement::Refuse(refusal) => ToolOutcome::error(refusal.to_string()),
+        };
+        Ok(Begun::Not(Box::new((call, outcome))))
+    }
+}
+
+/// Runs, or recovers, one call.
+async fn run<B>(permitted: Permitted) -> Done<B> {
+    let Permitted {
+        executor,
+        context,
+        call,
+        permit,
+        recovery,
+    } = permitted;
+    fault("agent.before-tool");
+    let begin = Instant::now();
+    let outcome = match recovery {
+        None => executor.run(&call, permit, &context).await,
+        Some(trace) => {
+            let trace = trace.as_ref();
+            executor.recover(&call, permit, trace, &context).await
+        }
+    };
+    fault("agent.after-tool");
+    let duration_ms = millis(begin);
+    info!(duration_ms, ok = outcome.ok, "the tool ended");
+    let receipt = context.take_receipt(&call.id);
+    Done::Tool(call, outcome, receipt)
+}

@@ -1,0 +1,76 @@
+//! Where a driver ends: everybody whom the machine does not know. Each function
+//! is one thing that differs between a thread of the hub and a terminal.
+
+use std::future::Future;
+
+use butler_policy::{Judgement, Question};
+use butler_protocol::{Entry, ModelReply, Record, ToolCall, ToolOutcome};
+use butler_turn::{Effect, ThreadFold};
+use futures_util::future::BoxFuture;
+use tokio_util::sync::CancellationToken;
+
+use super::Driver;
+use crate::{AgentError, thread::tool_session::ToolSession};
+
+/// Whom a role talks to, who pays, and where its tools work.
+pub(crate) trait Edge: Sized + Send {
+    /// What can come of something long that the machine does not hear of.
+    type Beside: Send + 'static;
+
+    /// Whether this effect stays in the process: then the lines before it may
+    /// become durable after it.
+    fn is_inside(effect: &Effect) -> bool;
+
+    /// Money, posts, decisions, the end: what the driver has no hands for.
+    fn carry_out(
+        driver: &mut Driver<Self>,
+        effect: Effect,
+    ) -> impl Future<Output = Result<(), AgentError>> + Send;
+
+    /// Takes up what came of something beside the machine.
+    fn on_beside(
+        driver: &mut Driver<Self>,
+        beside: Self::Beside,
+    ) -> impl Future<Output = Result<(), AgentError>> + Send;
+
+    /// Opens the folder of the tools.
+    fn open_tools(
+        &self,
+        cancel: CancellationToken,
+    ) -> BoxFuture<'static, Result<ToolSession, AgentError>>;
+
+    /// May this call run? `recovers` is set when a crash interrupted it.
+    fn judge(
+        &mut self,
+        tools: &mut ToolSession,
+        call: &ToolCall,
+        recovers: bool,
+    ) -> impl Future<Output = Result<Judgement, AgentError>> + Send;
+
+    /// A person would have to allow this call; what the model is told meanwhile.
+    fn ask(
+        driver: &mut Driver<Self>,
+        call: &ToolCall,
+        question: Question,
+    ) -> impl Future<Output = Result<ToolOutcome, AgentError>> + Send;
+
+    /// These lines are durable.
+    fn wrote(driver: &mut Driver<Self>, entries: Vec<Entry>) -> impl Future<Output = ()> + Send;
+
+    /// Records that something long has left, to be written before its result is fed.
+    fn left_to_write(&self) -> Vec<Record> {
+        Vec::new()
+    }
+
+    /// The log has grown.
+    fn learned(&self, _thread: &ThreadFold) {}
+
+    /// The model has answered.
+    fn replied(&mut self, _turn: u32, _reply: &ModelReply) {}
+
+    /// A call is about to be judged.
+    fn begins(&mut self, _call: &ToolCall) {}
+
+    /// A call is over.
+    fn ended(&mut self, _call: &ToolCall, _outcome: &ToolOutcome) {}
+}

@@ -1,0 +1,79 @@
+//! The cards that tool calls and model calls need.
+
+use butler_policy::Question;
+use butler_protocol::{
+    BudgetRefusal, Remark, RequestId, Subject, Then, ToolCall, ToolOutcome, Waiting,
+};
+use butler_turn::Event;
+
+use super::Worker;
+use crate::{
+    AgentError,
+    decide::cards::{self, NewCard},
+};
+
+impl Worker {
+    /// Posts what would run and why it was caught; the model hears of the click.
+    pub(super) async fn ask_for_command(
+        &mut self,
+        call: &ToolCall,
+        asking: Question,
+    ) -> Result<ToolOutcome, AgentError> {
+        self.write_ahead().await?;
+        let request = RequestId::of(&call.id);
+        let mut remarks = vec![
+            Remark::runtime("Risk", asking.tier.as_str()),
+            Remark::runtime("It asks because", &asking.reason),
+        ];
+        if let Some(origin) = &self.edge.context.facts().outside.taint {
+            remarks.push(Remark::runtime(
+                "Text from outside was read here",
+                origin.to_string(),
+            ));
+        }
+        let card = NewCard {
+            request: request.clone(),
+            subject: Subject::Command(Box::new(asking.subject)),
+            remarks,
+            learnings: Vec::new(),
+        };
+        let record =
+            match cards::post(&self.edge.context, self.edge.context.idem(&call.id), card).await {
+                // Nobody is asked in a thread that was stopped.
+                Err(error) if error.is_stop() => return Ok(ToolOutcome::error(error.to_string())),
+                posted => posted?,
+            };
+        self.write(vec![record]).await?;
+        Ok(ToolOutcome::error(format!(
+            "not run yet: {}. A person was asked (card {request}); you will be told.",
+            asking.reason
+        ))
+        .then(Then::Park {
+            waiting: Waiting::Decision { request },
+        }))
+    }
+
+    pub(super) async fn ask_for_money(
+        &mut self,
+        request: RequestId,
+        refusal: BudgetRefusal,
+    ) -> Result<(), AgentError> {
+        let card = NewCard {
+            request: request.clone(),
+            subject: Subject::Cap(refusal),
+            remarks: vec![Remark::runtime(
+                "Meanwhile",
+                "work pauses here; nothing is lost",
+            )],
+            learnings: Vec::new(),
+        };
+        let idem = self.edge.context.idem_for(&request, "cap");
+        let record = match cards::post(&self.edge.context, idem, card).await {
+            Err(error) if error.is_stop() => return Ok(()),
+            posted => posted?,
+        };
+        self.write(vec![record]).await?;
+        self.feed(Event::Asked { request });
+        Ok(())
+    }
+}
