@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     error::{Refusal, Trouble, refuse},
     store::db::Db,
-    workspace::message,
+    workspace::{message, stops},
 };
 
 /// How much a repo may spend.
@@ -106,6 +106,7 @@ pub(crate) fn reserve(
         }
         None => {}
     }
+    stops::check(db, &wanted.thread, wanted.heard)?;
     let person = match &wanted.person {
         Some(person) => Some(person.clone()),
         None => starter(db, &wanted.thread)?,

@@ -24,6 +24,7 @@ fn ask(db: &Db, id: &str, n: u32, cents: i64) -> ReserveAnswer {
         thread: thread(n),
         person: None,
         amount: Usd::from_cents(cents),
+        heard: None,
     };
     reserve(db, "repo", Role::Pm, &wanted, &caps(), 1_700_000_000_000).unwrap()
 }
@@ -76,6 +77,7 @@ fn a_call_that_is_over_needs_a_new_id_and_a_dearer_one_is_recorded() {
         thread: thread(1),
         person: None,
         amount: Usd::from_cents(1),
+        heard: None,
     };
     let again = reserve(&db, "repo", Role::Pm, &wanted, &caps(), 0);
     assert!(matches!(
@@ -116,6 +118,7 @@ fn an_hour_has_so_many_calls_of_a_repo_and_of_a_person() {
             thread: thread(1),
             person: Some(UserId::new(person)),
             amount: Usd::from_cents(1),
+            heard: None,
         };
         reserve(&db, "repo", Role::Pm, &wanted, &caps, at_ms).unwrap()
     };
@@ -145,6 +148,7 @@ fn each_repo_has_caps_and_a_day_of_its_own() {
             thread: thread(n),
             person: None,
             amount: Usd::from_cents(cents),
+            heard: None,
         };
         refused_by(reserve(&db, repo, Role::Pm, &wanted, &caps(), 1_700_000_000_000).unwrap())
     };
@@ -163,4 +167,25 @@ fn each_repo_has_caps_and_a_day_of_its_own() {
     assert_eq!(ask("repo", "c", 5, 1), "day");
     set_caps(&db, "small", &caps()).unwrap();
     assert_eq!(ask("small", "c", 6, 100), "nobody", "from the next call on");
+}
+
+/// What was begun before a stop gets no money, however late it asks.
+#[test]
+fn what_was_begun_before_a_stop_gets_no_money() {
+    let db = db();
+    stops::note(&db, &thread(1), 7, None).unwrap();
+    let ask = |id: &str, on: u32, heard| {
+        let wanted = Reservation {
+            id: ReserveId::new(id),
+            thread: thread(on),
+            person: None,
+            amount: Usd::from_cents(1),
+            heard,
+        };
+        reserve(&db, "app", Role::Coder, &wanted, &Caps::default(), 0)
+    };
+    let refused = ask("late", 1, Some(6)).unwrap_err();
+    assert!(matches!(refused, Trouble::Refused(Refusal::ThreadStopped)));
+    assert!(ask("later", 1, Some(7)).is_ok());
+    assert!(ask("elsewhere", 2, Some(6)).is_ok());
 }

@@ -116,6 +116,10 @@ pub struct Reservation {
     pub person: Option<UserId>,
     /// The worst case.
     pub amount: Usd,
+    /// The last event of the thread that the caller knew of when it began the work
+    /// that this is for: what was begun before a stop gets no money.
+    #[serde(default)]
+    pub heard: Option<u64>,
 }
 
 /// The answer to a reservation.

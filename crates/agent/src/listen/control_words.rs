@@ -83,6 +83,18 @@ pub fn stopped(by: &str, roles: &[Role], next: Option<Role>) -> String {
     )
 }
 
+/// The same, when some of them have not said yet that they stopped.
+pub fn with_unconfirmed(text: &str, late: &[Role]) -> String {
+    if late.is_empty() {
+        return text.to_owned();
+    }
+    let names: Vec<&str> = late.iter().map(|role| role.title()).collect();
+    format!(
+        "{text} The {} has not confirmed it yet: it stops when it hears of it, or does not run.",
+        names.join(" and the ")
+    )
+}
+
 /// Answers a message without a model, once.
 pub async fn answer(
     agent: &Agent,

@@ -1,13 +1,13 @@
 //! From an envelope to mail for a thread, by string match and stamp alone. No
 //! model is asked. What is not for this role is acknowledged at once.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use butler_journal::ThreadDir;
 use butler_policy::Duty;
 use butler_protocol::{
-    BodyRef, Decision, EventId, HandOver, Idem, RequestId, Sha256Hex, Speaker, Stamp, StampKind,
-    ThreadId,
+    BodyRef, Decision, EventId, HandOver, Idem, Record, RequestId, Role, Sha256Hex, Speaker, Stamp,
+    StampKind, ThreadId,
 };
 use butler_slack::{Acker, Envelope, EnvelopeId, Event as SlackEvent, Message, mrkdwn};
 use butler_turn::{
@@ -23,6 +23,9 @@ use crate::{
     listen::{control_words, draft::Notes, drafting::Drafting, work_key::WorkKey},
     tell::render,
 };
+
+/// How long somebody who was at work may take to say that it stopped.
+const CONFIRMS: Duration = Duration::from_secs(5);
 
 /// Something for the worker of a thread.
 pub enum Mail {
@@ -84,6 +87,8 @@ pub struct Stop {
     pub by: String,
     /// What the person reads.
     pub answer: Option<String>,
+    /// Who was at work.
+    pub working: Vec<Role>,
     /// Sent once it has taken effect and is answered.
     pub ack: Option<Ack>,
 }
@@ -92,6 +97,8 @@ impl Stop {
     /// Answers the person, then the hub.
     pub async fn told(self, agent: Arc<Agent>, thread: ThreadId) {
         if let Some(text) = &self.answer {
+            let late = self.unconfirmed(&agent, &thread).await;
+            let text = &control_words::with_unconfirmed(text, &late);
             let idem = Idem::new(format!(
                 "{}-{}-{}",
                 thread.short(),
@@ -106,6 +113,33 @@ impl Stop {
         }
         if let Some(ack) = self.ack {
             ack.send().await;
+        }
+    }
+}
+
+impl Stop {
+    /// Waits until all who were at work have written the stop down, so that "stopped" is
+    /// true when it is said. Returns who has not: one that does not run cannot.
+    async fn unconfirmed(&self, agent: &Agent, thread: &ThreadId) -> Vec<Role> {
+        let until = tokio::time::Instant::now() + CONFIRMS;
+        let others = self.working.iter().filter(|role| **role != agent.role());
+        let mut others: Vec<Role> = others.copied().collect();
+        loop {
+            let kinds = ["activation_started", "stopped"];
+            let lines = agent.poster.control.logs(thread, &kinds).await;
+            let lines = lines.unwrap_or_default();
+            others.retain(|role| {
+                let mut own = lines.iter().filter(|line| line.role == *role).peekable();
+                let has_begun = own.peek().is_some();
+                let wrote = |record: &Record| {
+                    matches!(record, Record::Stopped { event, .. } if *event == self.event)
+                };
+                has_begun && !own.any(|line| wrote(&line.entry.record))
+            });
+            if others.is_empty() || tokio::time::Instant::now() > until {
+                return others;
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
         }
     }
 }
@@ -242,6 +276,7 @@ impl Intake {
             event: envelope.event_id(),
             answer: answers.then(|| control_words::stopped(&by, &stamp.to, stamp.active)),
             by,
+            working: stamp.to.clone(),
             ack: None,
         };
         Ok(Some((WorkKey::thread(thread), Mail::Stop(stop))))

@@ -91,6 +91,7 @@ async fn ask(
         thread: context.thread.clone(),
         person: context.facts().request.as_ref().map(|r| r.person.clone()),
         amount,
+        heard: context.poster.heard,
     };
     context.poster.control.reserve(&reservation).await
 }

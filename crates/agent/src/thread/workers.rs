@@ -91,6 +91,7 @@ impl Workers {
                 event: stop.event.clone(),
                 by: stop.by.clone(),
                 answer: None,
+                working: Vec::new(),
                 ack: None,
             };
             self.hand(&work_key, seq, Mail::Stop(stop)).await;

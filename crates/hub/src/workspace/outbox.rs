@@ -71,7 +71,7 @@ pub(crate) fn post(
     if let Some(ts) = &post.thread_ts {
         let root = message::root_of(tx.db(), &post.channel, ts)?;
         let thread = ThreadId::new(post.channel.clone(), root);
-        stops::check(tx.db(), &thread, tag.as_ref())?;
+        stops::check(tx.db(), &thread, tag.as_ref().and_then(|tag| tag.heard))?;
     }
     fault("hub.before-post");
     let answer = write_parts(tx, agent, post, tag.as_ref())?;

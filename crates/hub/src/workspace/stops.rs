@@ -3,7 +3,7 @@
 //! before it heard of the stop is refused, however late its post comes, and the
 //! thread remembers who was stopped, so that the next word reaches that role.
 
-use butler_protocol::{PostTag, Role, ThreadId};
+use butler_protocol::{Role, ThreadId};
 use rusqlite::{OptionalExtension, params};
 use serde_json::Value;
 
@@ -91,17 +91,18 @@ pub(crate) fn note(
     activity::rest(db, thread)
 }
 
-/// Refuses a post that was begun before the last stop of its thread.
-pub(crate) fn check(db: &Db, thread: &ThreadId, tag: Option<&PostTag>) -> Result<(), Trouble> {
-    if is_late(db, thread, tag)? {
+/// Refuses what was begun before the last stop of its thread.
+pub(crate) fn check(db: &Db, thread: &ThreadId, heard: Option<u64>) -> Result<(), Trouble> {
+    if is_late(db, thread, heard)? {
         return Err(Trouble::Refused(Refusal::ThreadStopped));
     }
     Ok(())
 }
 
-/// Whether a post was begun before the last stop of its thread.
-pub(crate) fn is_late(db: &Db, thread: &ThreadId, tag: Option<&PostTag>) -> Result<bool, Trouble> {
-    let Some(heard) = tag.and_then(|tag| tag.heard) else {
+/// Whether something was begun before the last stop of its thread; `heard` is the last
+/// event that was known then.
+pub(crate) fn is_late(db: &Db, thread: &ThreadId, heard: Option<u64>) -> Result<bool, Trouble> {
+    let Some(heard) = heard else {
         return Ok(false);
     };
     let stop: Option<i64> = db

@@ -16,6 +16,7 @@ async fn money_is_set_aside_once_and_survives_the_hub() {
         thread: world.thread(&root),
         person: None,
         amount: Usd::from_cents(cents),
+        heard: None,
     };
     let first = reservation("a", 60);
     let second = reservation("b", 60);
@@ -198,6 +199,7 @@ async fn roles_read_each_others_logs_and_every_plan_has_a_summary() {
         thread: thread.clone(),
         person: None,
         amount: Usd::from_cents(60),
+        heard: None,
     };
     coder.reserve(&reservation).await.unwrap();
     let [closed] = &coder.plans().await.unwrap()[..] else {

@@ -88,6 +88,7 @@ async fn live_in(world: &World) {
         thread: world.thread(&root),
         person: None,
         amount: Usd::from_cents(60),
+        heard: None,
     };
     let granted = control.reserve(&reservation).await.unwrap();
     assert!(matches!(granted, ReserveAnswer::Granted { .. }));

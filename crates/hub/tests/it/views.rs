@@ -40,6 +40,7 @@ pub(crate) async fn spend(world: &World, root: &MessageTs, role: Role, id: &str,
         thread: world.thread(root),
         person: None,
         amount: Usd::from_cents(cents),
+        heard: None,
     };
     control.reserve(&reservation).await.unwrap();
     let settlement = Settlement {

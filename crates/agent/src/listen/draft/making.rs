@@ -171,6 +171,7 @@ async fn pay(context: &ThreadContext, reserve: &Reserve) -> Result<Result<(), St
         thread: context.thread.clone(),
         person: None,
         amount: money::worst_case(reserve, &price, reserve.max_tokens),
+        heard: context.poster.heard,
     };
     let answer = match context.poster.control.reserve(&reservation).await {
         // Asked and paid in an earlier life of this process.

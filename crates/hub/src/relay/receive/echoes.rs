@@ -69,7 +69,7 @@ pub(crate) fn keep(
     body["metadata"] = own.metadata.clone();
     let thread = ThreadId::new(channel.clone(), root);
     let mut tag = own.tag();
-    if stops::is_late(tx.db(), &thread, tag.as_ref())? {
+    if stops::is_late(tx.db(), &thread, tag.as_ref().and_then(|tag| tag.heard))? {
         // It was on its way when somebody stopped the thread: it wakes nobody.
         tag = tag.map(|tag| PostTag::message(tag.idem, Vec::new()));
     }

@@ -157,7 +157,7 @@ fn not_late(tx: &Tx<'_>, order: &Order, root: Option<&MessageTs>) -> Result<(), 
     let Some(root) = root else { return Ok(()) };
     let thread = ThreadId::new(order.post.channel.clone(), root.clone());
     let tag = outbox::tag_of(&order.agent, &order.post)?;
-    stops::check(tx.db(), &thread, tag.as_ref())
+    stops::check(tx.db(), &thread, tag.as_ref().and_then(|tag| tag.heard))
 }
 
 /// Slack refused it: nothing of it stands, unless a part had landed before.
