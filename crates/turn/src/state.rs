@@ -295,7 +295,9 @@ impl State {
                 self.round.out_of_money |= kind == DecisionKind::Cap && choice == Choice::Stop;
                 self.take_up(request, choice, &person);
             }
-            None if kind == DecisionKind::Cap => self.round.cap_card = Some(request.clone()),
+            None if kind == DecisionKind::Cap => {
+                self.round.cap_card = Some((request.clone(), self.person_words));
+            }
             _ => {}
         }
     }
@@ -307,7 +309,7 @@ impl State {
             .used
             .insert(request.clone(), decided)
             .is_none();
-        if self.round.cap_card.as_ref() == Some(request) {
+        if self.round.asks_by(request) {
             self.round.cap_card = None;
             self.round.out_of_money |= choice == Choice::Stop;
         }

@@ -45,7 +45,7 @@ impl Machine {
     pub(crate) fn on_decided(&mut self, decision: &Decision, out: &mut Out) {
         let request = &decision.request;
         let kind = decision.kind;
-        let asks_us = self.state.round.cap_card.as_ref() == Some(request);
+        let asks_us = self.state.round.asks_by(request);
         let kept_for_the_run = kind == DecisionKind::Command && decision.choice == Choice::Approve;
         if !kept_for_the_run && !self.state.decisions.used.contains_key(request) {
             let record = Record::DecisionUsed {

@@ -110,6 +110,10 @@ pub(crate) fn go_on(messages: u32) -> String {
     )
 }
 
+/// To somebody who speaks while the card about money is open.
+pub(crate) const WAITS_FOR_MONEY: &str = "The budget is used up, so I cannot read this yet. Press \
+     Raise on the card about it, and I go on with what you said.";
+
 pub(crate) fn budget_warning(percent: u8, total: &str, cap: &str) -> String {
     format!("This thread has used more than {percent} % of its budget: {total} of {cap}.")
 }

@@ -8,6 +8,7 @@ use butler_protocol::{
 
 use crate::{
     Budget, Effect, Machine, Mark, ModelCall, Outgoing, PostKind, Reserve, Settle,
+    ending::Posting,
     machine::{Doing, Out},
     next_step::Step,
     words,
@@ -185,16 +186,35 @@ impl Machine {
         }
     }
 
-    /// One card per refusal; while it is open nobody is asked again.
+    /// One card per refusal; while it is open nobody is asked again, and who speaks
+    /// is told what their words wait for.
     fn ask_for_money(&mut self, refusal: BudgetRefusal, out: &mut Out) {
-        if let Some(request) = self.state.round.cap_card.clone() {
-            self.park_for(request, out);
+        if let Some((request, words)) = self.state.round.cap_card.clone() {
+            if self.state.person_words == words || self.told_to_wait(out) {
+                self.park_for(request, out);
+            }
             return;
         }
         let index = 2 + self.state.round.since.parkings;
         let request = self.next_origin(index).request();
         self.doing = Doing::AskingForMoney(request.clone());
         out.push(Effect::AskForMoney { request, refusal });
+    }
+
+    /// Whether the last word of a person was answered with the wait for money.
+    fn told_to_wait(&mut self, out: &mut Out) -> bool {
+        let label = format!("waits for money {}", self.state.person_words);
+        let idem = self.thread_origin().idem(&label);
+        if self.state.posted.contains(&idem) {
+            return true;
+        }
+        out.push(Effect::Post(Outgoing {
+            idem: idem.clone(),
+            text: words::WAITS_FOR_MONEY.to_owned(),
+            kind: PostKind::BudgetWarning,
+        }));
+        self.doing = Doing::Posting(Posting { idem, ending: None });
+        false
     }
 
     pub(crate) fn on_asked(&mut self, request: &RequestId, out: &mut Out) {
@@ -204,7 +224,9 @@ impl Machine {
         self.doing = Doing::Nothing;
         // After a crash the click may have come before the card was written down.
         if !self.state.decisions.used.contains_key(request) {
-            self.state.round.cap_card = Some(request.clone());
+            let words = self.state.person_words;
+            let card = &mut self.state.round.cap_card;
+            card.get_or_insert_with(|| (request.clone(), words));
         }
         self.park_for(request.clone(), out);
     }

@@ -35,8 +35,9 @@ pub(crate) struct Round {
     pub(crate) bad: u32,
     pub(crate) loose_ends: u32,
     pub(crate) since: SinceAnswer,
-    /// A cap card that nobody has decided about, and whether "stop" was chosen.
-    pub(crate) cap_card: Option<RequestId>,
+    /// A cap card that nobody has decided about, with how often people had spoken
+    /// before it; and whether "stop" was chosen.
+    pub(crate) cap_card: Option<(RequestId, u32)>,
     pub(crate) out_of_money: bool,
     /// Red runs of the checks in a row.
     pub(crate) red_checks: u32,
@@ -189,6 +190,12 @@ impl Round {
             }
         };
         !at_rest || self.cap_card.is_some()
+    }
+
+    /// Whether this is the card that asks for more money.
+    pub(crate) fn asks_by(&self, request: &RequestId) -> bool {
+        let card = self.cap_card.as_ref();
+        card.is_some_and(|(asked, _)| asked == request)
     }
 
     /// What the last calls ask the loop to do. An end wins over a sleep: what

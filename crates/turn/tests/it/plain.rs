@@ -313,7 +313,19 @@ fn without_money_it_asks_once_sleeps_and_goes_on_when_the_cap_is_raised() {
         reserve: second.id.clone(),
         answer: refused(),
     });
-    assert!(effects.contains(&Effect::Park(waiting)), "no second card");
+    // No second card, but they hear what their words wait for; once.
+    let told = post_text(&effects).unwrap();
+    assert!(told.contains("budget is used up"), "{told}");
+    let effects = harness.posted(&effects);
+    let Some(Effect::Reserve(third)) = effects.last() else {
+        panic!("{effects:#?}")
+    };
+    let effects = harness.on(Event::Reserved {
+        reserve: third.id.clone(),
+        answer: refused(),
+    });
+    assert!(effects.contains(&Effect::Park(waiting)), "{effects:#?}");
+    assert_eq!(post_text(&effects), None, "told once");
 
     let raised = crate::decisions::cap(request, butler_protocol::Choice::Raise);
     let effects = harness.on(Event::Decided(raised));

@@ -12,6 +12,7 @@ mod hub;
 mod owed;
 mod people;
 mod time;
+mod ways_on;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -19,19 +20,20 @@ use butler_protocol::Role;
 
 pub(crate) use checks::{all_text, check_request};
 use driver::World;
+use ways_on::Rest;
 
 /// Seeds of the normal run; nightly runs ask for more.
 const SEEDS: u64 = 10_000;
 /// Asks for another number of seeds.
 const COUNT_VARIABLE: &str = "CODEBUTLER_SIMULATION_SEEDS";
-/// Steps after which a run counts as endless.
-const STEPS: u32 = 20_000;
 /// Names one seed to be replayed with all its steps.
 const SEED_VARIABLE: &str = "CODEBUTLER_SIMULATION_SEED";
 
 /// What a run went through, to know that the dice reach every corner.
-#[derive(Debug, Default, Clone, Copy)]
+#[derive(Debug, Clone, Copy)]
 struct Tally {
+    /// The state in which a person was needed.
+    rest: Rest,
     crashes: u32,
     calls: usize,
     posts: usize,
@@ -51,16 +53,14 @@ fn run(seed: u64, trace: bool) -> Tally {
     setup.limits.agent_messages = 3;
     let mut world = World::new(seed, setup);
     world.trace = trace;
-    let mut steps = 0;
-    while world.step() {
-        steps += 1;
-        assert!(steps < STEPS, "it never comes to rest");
-    }
+    world.come_to_rest();
     checks::check_end(&world);
-    tally(&world)
+    let rest = Rest::of(&world);
+    ways_on::check(&mut world);
+    tally(&world, rest)
 }
 
-fn tally(world: &World) -> Tally {
+fn tally(world: &World, rest: Rest) -> Tally {
     use butler_protocol::{Ending, Record};
     let count = |wanted: fn(&Record) -> bool| {
         world
@@ -70,6 +70,7 @@ fn tally(world: &World) -> Tally {
             .count()
     };
     Tally {
+        rest,
         crashes: world.crashes,
         calls: world.charged.len(),
         posts: world.hub.posts.len(),
@@ -98,32 +99,36 @@ fn ten_thousand_worlds_keep_every_promise() {
         let joined = handles.into_iter().map(|handle| handle.join().unwrap());
         joined.collect::<Vec<_>>()
     });
-    let sum = |field: fn(&Tally) -> usize| halves.iter().flatten().map(field).sum::<usize>();
-    let crashes = sum(|tally| usize::try_from(tally.crashes).unwrap());
+    let sum = |field: &dyn Fn(&Tally) -> usize| halves.iter().flatten().map(field).sum::<usize>();
+    let crashes = sum(&|tally| usize::try_from(tally.crashes).unwrap());
     println!(
         "{crashes} crashes, {} model calls, {} posts",
-        sum(|t| t.calls),
-        sum(|t| t.posts)
+        sum(&|t| t.calls),
+        sum(&|t| t.posts)
     );
     if seeds < SEEDS {
         return;
     }
     // The dice must reach every corner, or the promises above mean nothing.
+    for rest in Rest::ALL {
+        let found = sum(&|tally| usize::from(tally.rest == rest));
+        assert!(found > 20, "{rest:?} was the end of {found} worlds");
+    }
     assert!(crashes > 10_000, "{crashes} crashes");
     assert!(
-        sum(|tally| tally.orders) > 500,
+        sum(&|tally| tally.orders) > 500,
         "{} orders",
-        sum(|tally| tally.orders)
+        sum(&|tally| tally.orders)
     );
     assert!(
-        sum(|tally| tally.summaries) > 500,
+        sum(&|tally| tally.summaries) > 500,
         "{} summaries",
-        sum(|tally| tally.summaries)
+        sum(&|tally| tally.summaries)
     );
     assert!(
-        sum(|tally| tally.stops) > 500,
+        sum(&|tally| tally.stops) > 500,
         "{} stops",
-        sum(|tally| tally.stops)
+        sum(&|tally| tally.stops)
     );
 }
 

@@ -19,6 +19,9 @@ use super::{
     hub::{Delivery, Hub, Mail},
 };
 
+/// Steps after which a run counts as endless.
+const MOST_STEPS: u32 = 20_000;
+
 /// Crashes are bounded, so that a run comes to its end.
 const MOST_CRASHES: u32 = 12;
 
@@ -110,6 +113,7 @@ impl World {
             });
         }
         hub.mail.sort_by_key(|mail| mail.at_ms);
+        hub.nobody_presses = dice.percent(20);
         let crash_percent = [0, 1, 4, 12][dice.index(4)];
         let extra_words = u32::try_from(dice.below(3)).unwrap();
         Self {
@@ -137,6 +141,15 @@ impl World {
             marked: HashSet::new(),
             choices: Vec::new(),
             trace: false,
+        }
+    }
+
+    /// Goes on until nothing is left to happen.
+    pub(crate) fn come_to_rest(&mut self) {
+        let mut steps = 0;
+        while self.step() {
+            steps += 1;
+            assert!(steps < MOST_STEPS, "it never comes to rest");
         }
     }
 
@@ -170,7 +183,7 @@ impl World {
         }
     }
 
-    fn crash(&mut self) {
+    pub(crate) fn crash(&mut self) {
         self.say("CRASH");
         self.crashes += 1;
         self.effects.clear();

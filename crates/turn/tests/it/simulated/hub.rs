@@ -1,7 +1,7 @@
 //! The simulated hub: posts by key, money by reservation, cards by request, and
 //! deliveries that are repeated until they are acknowledged.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use butler_protocol::{
     BudgetRefusal, Choice, Decision, DecisionKind, Idem, RequestId, ReserveId, Usd,
@@ -28,9 +28,11 @@ pub(crate) struct Mail {
 pub(crate) struct Hub {
     pub(crate) mail: Vec<Mail>,
     pub(crate) posts: HashMap<Idem, String>,
-    pub(crate) cards: HashSet<RequestId>,
+    cards: BTreeMap<RequestId, DecisionKind>,
     pub(crate) carried_out: HashMap<RequestId, u32>,
     pub(crate) cap: i64,
+    /// Cards stay open, until somebody does press.
+    pub(crate) nobody_presses: bool,
     raised: HashSet<RequestId>,
     answers: HashMap<ReserveId, Budget>,
     reserved: HashMap<ReserveId, i64>,
@@ -96,7 +98,20 @@ impl Hub {
         assert!(self.used() <= self.cap, "settled more than was set aside");
     }
 
-    /// Shows a card; somebody will decide about it some time later.
+    /// The cards that nobody has decided about.
+    pub(crate) fn open_cards(&self) -> BTreeMap<RequestId, DecisionKind> {
+        let decided = self.mail.iter().filter_map(|mail| match &mail.what {
+            Delivery::Decision(decision) => Some(&decision.request),
+            _ => None,
+        });
+        let mut open = self.cards.clone();
+        for request in decided {
+            open.remove(request);
+        }
+        open
+    }
+
+    /// Shows a card; as a rule somebody decides about it.
     pub(crate) fn ask(
         &mut self,
         request: &RequestId,
@@ -104,9 +119,20 @@ impl Hub {
         at_ms: i64,
         dice: &mut Dice,
     ) {
-        if !self.cards.insert(request.clone()) {
-            return;
+        let known = self.cards.insert(request.clone(), kind).is_some();
+        if !known && !self.nobody_presses {
+            self.press(request, kind, at_ms, dice);
         }
+    }
+
+    /// Somebody decides about a card, some time later.
+    pub(crate) fn press(
+        &mut self,
+        request: &RequestId,
+        kind: DecisionKind,
+        at_ms: i64,
+        dice: &mut Dice,
+    ) {
         let choices = kind.choices();
         let choice = choices[dice.index(choices.len())];
         let decision = super::driver::decision(request, kind, choice);
