@@ -131,11 +131,11 @@ fn plain(original: &str) -> String {
     let lower = text.to_lowercase();
     let words: Vec<&str> = lower.split_whitespace().collect();
     let said = words.join(" ");
-    // The leading mark of `!pause` was trimmed with the others.
+    // The leading mark was trimmed with the others, and means something: the whole team,
+    // not this thread, is paused and goes on; a draft ends, and nothing is merged.
+    let marked = original.trim_start().starts_with('!');
     match said.as_str() {
-        "pause" | "resume" | "pausa" | "sigue" => format!("!{said}"),
-        // Ends a draft; only the plain word merges.
-        "done" if original.trim_start().starts_with('!') => "!done".to_owned(),
+        "pause" | "resume" | "pausa" | "sigue" | "done" if marked => format!("!{said}"),
         _ => said,
     }
 }
@@ -187,6 +187,8 @@ mod tests {
             "yes but smaller",
             "`merge`",
             "!done",
+            "resume",
+            "pause",
         ] {
             assert_eq!(meanings(text), [], "{text}");
         }

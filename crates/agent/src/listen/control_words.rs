@@ -14,6 +14,7 @@ use crate::{
         thread_logs::{self, RoleLog},
         thread_status,
     },
+    upkeep::rules_in_force::FOR_A_PERSON,
 };
 
 /// What can be said in a thread. Also the answer to "help".
@@ -44,7 +45,11 @@ pub async fn obey(
     by: &str,
 ) -> Result<(), AgentError> {
     let text = match command {
-        Command::Help => format!("{HELP}\n\n{}", agent.playbook().await.help()),
+        Command::Help => {
+            // What was pushed meanwhile can be asked for too.
+            agent.rules.renew(&agent.repo, FOR_A_PERSON).await;
+            format!("{HELP}\n\n{}", agent.playbook().await.help())
+        }
         // Only the PM is asked.
         Command::Status => status(agent, &thread_logs::of_thread(agent, thread).await?),
         Command::Cost => cost(agent, &thread_logs::of_thread(agent, thread).await?),

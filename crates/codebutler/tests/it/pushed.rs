@@ -119,3 +119,36 @@ async fn what_a_push_loosens_waits_for_consent_and_then_holds_without_a_restart(
     ask(&team, &root, "status", "of $70.00 spent").await;
     assert_eq!(team.pid("pm"), pid, "nobody was started again");
 }
+
+/// What the team can be asked for is what this repo says now, not what was shipped.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn help_names_the_workflows_and_skills_of_this_repo() {
+    let scenario = "title: an answer\nroles:\n  pm:\n    - say: The first answer.\n";
+    let team = Team::start(scenario).await;
+    let root = team.say("what is this?").await;
+    team.until(&root, "an answer", |thread| {
+        says(thread, "The first answer")
+    })
+    .await;
+    let shipped = "`bug: {bug}` Something does not do what it should.";
+    ask(&team, &root, "help", shipped).await;
+    let elsewhere = Elsewhere::of(&team);
+    let sprint = "# Workflows\n\n## sprint\n\nTwo weeks of work.\nTriggers: sprint: {goal}\n\n1. PM: plan it.\n";
+    elsewhere.write("workflows.md", sprint);
+    let skill = "# weather\n\nLook at the sky.\n\n## Trigger\nhow is the weather\n\n## Agent\npm\n\n## Prompt\nLook up.\n";
+    elsewhere.write("skills/weather.md", skill);
+    elsewhere.push();
+    let own = "`sprint: {goal}` Two weeks of work.";
+    let thread = ask(&team, &root, "help", own).await;
+    assert!(
+        says(&thread, "`how is the weather` Look at the sky."),
+        "{thread:#}"
+    );
+    let said = thread["messages"].as_array().unwrap().iter();
+    let told = said.filter(|one| {
+        one["text"]
+            .as_str()
+            .is_some_and(|text| text.contains(shipped))
+    });
+    assert_eq!(told.count(), 1, "what the repo replaced is not offered");
+}
