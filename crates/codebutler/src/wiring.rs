@@ -46,11 +46,7 @@ pub fn hub_config(settings: &Settings) -> Result<HubConfig, CliError> {
     config.caps = caps(settings);
     config.approvers = settings.machine.approvers.clone();
     let public = settings.machine.hub.public_url.as_deref();
-    let public = public.and_then(|url| Url::parse(url).ok());
-    config.hosts = public
-        .iter()
-        .filter_map(|url| url.host_str().map(str::to_owned))
-        .collect();
+    config.public_url = public.and_then(|url| Url::parse(url).ok());
     config.relay = relay_config(settings)?;
     config.version = VERSION.to_owned();
     Ok(config)

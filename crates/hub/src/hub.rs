@@ -25,6 +25,7 @@ use futures_util::future::BoxFuture;
 use tokio::{net::TcpListener, sync::broadcast, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 use tracing::info;
+use url::Url;
 
 use crate::{
     Caps, HubError, RelayConfig,
@@ -70,8 +71,8 @@ pub struct HubConfig {
     pub test_hooks: bool,
     /// Shown on the page and told to agents.
     pub version: String,
-    /// Names besides loopback under which the page may be asked for.
-    pub hosts: Vec<String>,
+    /// The page's address as people reach it, where that is not this machine.
+    pub public_url: Option<Url>,
     /// Real Slack; without it the hub is the workspace itself.
     pub relay: Option<RelayConfig>,
     /// Consent to listen where other machines can reach it.
@@ -94,7 +95,7 @@ impl HubConfig {
             approvers: Vec::new(),
             test_hooks: false,
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            hosts: Vec::new(),
+            public_url: None,
             relay: None,
             reachable: false,
             exact: false,
@@ -168,7 +169,7 @@ impl Hub {
                 welcome: Welcome::read(&config.data_dir),
                 address,
                 own_name,
-                hosts: config.hosts,
+                public_url: config.public_url,
                 relay: relay.clone(),
                 cancel: cancel.clone(),
                 live_log: Arc::clone(&live_log),

@@ -319,6 +319,8 @@ roles:
     for part in ["no key was given", &alone.model.base_url(), "--key-env"] {
         assert!(ran.err.contains(part), "{part}: {ran:?}");
     }
+    // Said once, by us; the log does not repeat it.
+    assert_eq!(ran.err.matches("no key was given").count(), 1, "{ran:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -10,6 +10,7 @@ use butler_policy::Redactor;
 use butler_protocol::Sha256Hex;
 use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
+use url::Url;
 
 use crate::{
     agent_api::live_log::LiveLog,
@@ -37,8 +38,8 @@ pub(crate) struct App {
     pub(crate) address: SocketAddr,
     /// A name of this machine that only our own pages know.
     pub(crate) own_name: String,
-    /// Names besides loopback under which the page may be asked for.
-    pub(crate) hosts: Vec<String>,
+    /// The page's address as people reach it, where that is not this machine.
+    pub(crate) public_url: Option<Url>,
     /// Real Slack, when it is behind us.
     pub(crate) relay: Option<Arc<Relay>>,
     pub(crate) cancel: CancellationToken,

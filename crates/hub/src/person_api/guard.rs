@@ -9,6 +9,7 @@ use axum::{
     middleware::Next,
     response::{IntoResponse, Response},
 };
+use url::Url;
 
 use crate::{
     error::{Refusal, Refused},
@@ -64,10 +65,7 @@ fn is_ours(app: &App, host: &str) -> bool {
     is_shared(&name)
         || name == app.own_name
         || name.trim_matches(['[', ']']) == listening
-        || app
-            .hosts
-            .iter()
-            .any(|known| known.eq_ignore_ascii_case(&name))
+        || app.public_url.as_ref().and_then(Url::host_str) == Some(&name)
 }
 
 /// Names whose cookies go to every server of this machine.
@@ -85,6 +83,17 @@ pub(crate) fn is_shared_name(headers: &HeaderMap) -> bool {
 pub(crate) fn host_of(headers: &HeaderMap) -> String {
     let host = headers.get("host").and_then(|value| value.to_str().ok());
     without_port(host.unwrap_or_default()).to_ascii_lowercase()
+}
+
+/// A path as people reach it from outside the page: at the public address, or else
+/// where their session is good.
+pub(crate) fn link_for_people(app: &App, headers: &HeaderMap, path: &str) -> String {
+    let host = headers.get("host").and_then(|value| value.to_str().ok());
+    match (&app.public_url, host) {
+        (Some(public), _) => format!("{}{path}", public.as_str().trim_end_matches('/')),
+        (None, Some(host)) if !is_shared_name(headers) => format!("http://{host}{path}"),
+        (None, _) => at_own_name(app, headers, path),
+    }
 }
 
 /// The same port under the name that only our own pages know.

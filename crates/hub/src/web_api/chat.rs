@@ -9,6 +9,7 @@ use crate::{
     agent_api,
     error::{Refusal, Trouble, refuse},
     identity::Agent,
+    person_api::guard,
     store::{db::Db, tx::Tx},
     workspace::{
         card, channels, decide, ephemeral,
@@ -273,7 +274,7 @@ pub(super) async fn get_permalink(call: Call) -> Result<Value, Trouble> {
     let Some(ts) = call.args.ts("message_ts", Refusal::MessageNotFound)? else {
         return refuse(Refusal::MessageNotFound);
     };
-    let base = format!("http://{}", call.host());
+    let base = guard::link_for_people(&call.app, &call.headers, "");
     call.app
         .store
         .read(move |db| {

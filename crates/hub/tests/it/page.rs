@@ -3,6 +3,8 @@
 use butler_hub::Tokens;
 use butler_protocol::{DecisionKind, RequestId, Role};
 use reqwest::{StatusCode, header};
+use serde_json::json;
+use url::Url;
 
 use crate::world::{World, card, subject};
 
@@ -263,6 +265,34 @@ async fn a_reader_is_told_live_and_can_resume() {
         ));
     }
     assert!(heard.contains("id: 1"), "{heard}");
+}
+
+/// What `chat.getPermalink` gives is for people: it leads to where a browser has its
+/// session, or to the address that people were given.
+#[tokio::test]
+async fn a_permalink_has_the_name_that_people_use() {
+    let mut world = World::start().await;
+    let ts = world.say("the beginning", None).await;
+    let args = json!({"channel": world.channel(), "message_ts": ts});
+    let link = async |world: &World| -> Url {
+        let web = world.web(Role::Pm);
+        let answer = web.call("chat.getPermalink", args.clone()).await.unwrap();
+        answer["permalink"].as_str().unwrap().parse().unwrap()
+    };
+    let own = link(&world).await;
+    let name = own.host_str().unwrap();
+    assert!(
+        name.starts_with("codebutler-") && name.ends_with(".localhost"),
+        "{own}"
+    );
+    assert_eq!(own.port(), world.base.port());
+    let place = own.path().to_owned();
+    assert!(place.starts_with("/archives/"), "{own}");
+    world.public_url = Some("https://team.example/".parse().unwrap());
+    world.down().await;
+    world.up().await;
+    let public = link(&world).await;
+    assert_eq!(public.as_str(), format!("https://team.example{place}"));
 }
 
 /// The address that `chat.getPermalink` gives a message leads to it.

@@ -26,6 +26,8 @@ pub(crate) struct World {
     pub ben: PersonToken,
     pub http: reqwest::Client,
     approvers: Vec<UserId>,
+    /// What the hub is told at its next start.
+    pub public_url: Option<Url>,
     running: Option<(Hub, CancellationToken)>,
 }
 
@@ -68,6 +70,7 @@ impl World {
         let ben = tokens.ensure_person("ben").unwrap();
         let mut world = Self {
             approvers: choose(&ana, &ben),
+            public_url: None,
             dir,
             base: "http://127.0.0.1:0/".parse().unwrap(),
             repo,
@@ -85,6 +88,7 @@ impl World {
         let port = self.base.port().unwrap_or(0);
         let mut config = config(self.dir.path(), ([127, 0, 0, 1], port).into());
         config.approvers.clone_from(&self.approvers);
+        config.public_url.clone_from(&self.public_url);
         let cancel = CancellationToken::new();
         let hub = Hub::start(config, cancel.clone()).await.unwrap();
         assert!(

@@ -120,7 +120,8 @@ pub(crate) async fn complete(
             cost = %reply.cost,
             "the model answered"
         ),
-        Err(error) => warn!(duration_ms, model, %error, "the model did not answer"),
+        // Whoever asked is told: in the thread, or on the terminal of `exec`.
+        Err(error) => info!(duration_ms, model, %error, "the model did not answer"),
     }
     question.messages.list = request.messages;
     question.tools = request.tools;
