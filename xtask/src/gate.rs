@@ -95,6 +95,10 @@ pub(crate) fn test_variables(place: &Place) -> Vec<(&'static str, String)> {
             browser.to_string_lossy().into_owned(),
         ));
     }
+    let yarn = place.parts.join("yarn");
+    if yarn.join("node_modules").exists() {
+        variables.push(("CODEBUTLER_YARN_DIR", yarn.to_string_lossy().into_owned()));
+    }
     if place.ci {
         variables.push(("CODEBUTLER_REQUIRE_GH", "1".to_owned()));
     }

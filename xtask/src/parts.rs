@@ -85,6 +85,29 @@ pub(crate) const PARTS: &[Part] = &[
         install: &[&["npm", "install", "--global", "pnpm"]],
     },
     Part {
+        name: "Yarn 1",
+        needed_by: &["crates/codebutler/tests/it/ecosystems.rs"],
+        found: &["yarn", "--version"],
+        install: &[&["npm", "install", "--global", "yarn@1"]],
+    },
+    // Repositories bring it along, so it needs no name on the path.
+    Part {
+        name: "a release of today's Yarn",
+        needed_by: &["crates/codebutler/tests/it/ecosystems.rs"],
+        found: &[
+            "test",
+            "-e",
+            "{parts}/yarn/node_modules/@yarnpkg/cli-dist/bin/yarn.js",
+        ],
+        install: &[&[
+            "npm",
+            "install",
+            "--prefix",
+            "{parts}/yarn",
+            "@yarnpkg/cli-dist",
+        ]],
+    },
+    Part {
         name: "uv",
         needed_by: &["crates/codebutler/tests/it/ecosystems.rs"],
         found: &["uv", "--version"],

@@ -1,10 +1,14 @@
 //! From `init --yes` to green checks without a manual step, on a machine whose
 //! caches are empty: each ecosystem's real tools against registries of our own.
 
-use std::{fs, path::Path, process::Command};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
 
 use butler_testkit::ScratchRepo;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::{
     registries::Registries,
@@ -13,16 +17,20 @@ use crate::{
 
 /// Whether a tool is here; a missing one is loudly skipped, and fails in CI
 /// (`xtask/src/parts.rs`).
-#[expect(clippy::print_stderr, reason = "a skipped test says so")]
 pub(crate) fn is_here(program: &str) -> bool {
     let here = Command::new(program).arg("--version").output().is_ok()
         || Command::new(program).arg("version").output().is_ok();
+    told(here, program)
+}
+
+#[expect(clippy::print_stderr, reason = "a skipped test says so")]
+fn told(here: bool, what: &str) -> bool {
     assert!(
         here || std::env::var_os("CI").is_none(),
-        "{program} is missing"
+        "{what} is missing"
     );
     if !here {
-        eprintln!("SKIPPED: {program} is not installed");
+        eprintln!("SKIPPED: {what} is not installed");
     }
     here
 }
@@ -87,6 +95,21 @@ pub(crate) fn project(ecosystem: &str, registries: &Registries) -> Vec<(&'static
         "npm with a lock" => node(Some("package-lock.json")),
         "npm without a lock" => node(None),
         "pnpm" => node(Some("pnpm-lock.yaml")),
+        "yarn 1" => node(Some("yarn.lock")),
+        // As `yarn set version` leaves a project: the program is part of it.
+        "yarn" => {
+            let mut files = node(None);
+            files.push((
+                ".yarnrc.yml",
+                "yarnPath: .yarn/releases/yarn.cjs\nunsafeHttpWhitelist:\n  - 127.0.0.1\n".to_owned(),
+            ));
+            files.push((".yarn/releases/yarn.cjs", fs::read_to_string(todays_yarn()).unwrap()));
+            files.push((
+                ".gitignore",
+                ".pnp.*\n.yarn/*\n!.yarn/releases\n".to_owned(),
+            ));
+            files
+        }
         "pip" | "uv" => python(),
         other => panic!("no project for {other}"),
     }
@@ -136,21 +159,49 @@ fn written(scratch: &Scratch) -> Value {
 /// Everything is found, prepared, tried and green; a second time in another
 /// folder nobody asks a registry.
 fn green(ecosystem: &str, tool: &str, prepare: &[&str]) {
+    if is_here(tool) {
+        green_with(&Registries::start(), ecosystem, prepare);
+    }
+}
+
+/// The same inside a company: the packages are behind its proxy, signed by its own
+/// authority, and the machine config names that authority.
+fn green_in_a_company(ecosystem: &str, tool: &str, prepare: &[&str]) {
     if !is_here(tool) {
         return;
     }
-    let registries = Registries::start();
-    let mut files = project(ecosystem, &registries);
-    if ecosystem == "uv" {
-        files.push(("uv.lock", uv_lock(&files, &registries)));
+    let registries = Registries::start_in_a_company();
+    green_with(&registries, ecosystem, prepare);
+    let asked_for = registries.proxy.unwrap().asked_for();
+    assert!(
+        asked_for.iter().any(|name| name == "packages.example:443"),
+        "{asked_for:?}"
+    );
+}
+
+fn green_with(registries: &Registries, ecosystem: &str, prepare: &[&str]) {
+    let mut files = project(ecosystem, registries);
+    match ecosystem {
+        "uv" => files.push(("uv.lock", uv_lock(&files, registries))),
+        "yarn" => {
+            let command = ["node", ".yarn/releases/yarn.cjs", "install"];
+            let lock = locked(&command, "yarn.lock", &files, registries);
+            files.push(("yarn.lock", lock));
+        }
+        _ => {}
     }
     let scratch = repository(&files);
+    if let Some(proxy) = &registries.proxy {
+        let authority = scratch.home().join("company.pem");
+        scratch.machine(&json!({"network": {"caFile": authority}}).to_string());
+        fs::write(authority, &proxy.authority).unwrap();
+    }
     registries.asked();
-    let first = init(&scratch, &registries);
+    let first = init(&scratch, registries);
     assert_eq!(first.code, 0, "{first:?}");
     assert!(registries.asked() > 0, "the caches were empty: {first:?}");
     let config = written(&scratch);
-    assert_eq!(config["prepare"], serde_json::json!(prepare), "{first:?}");
+    assert_eq!(config["prepare"], json!(prepare), "{first:?}");
     assert!(config["checks"]["test"].is_string(), "{first:?}");
     for word in ["is red", "left out", "does not work"] {
         assert!(!first.err.contains(word), "{ecosystem}: {}", first.err);
@@ -170,7 +221,7 @@ fn green(ecosystem: &str, tool: &str, prepare: &[&str]) {
     );
     assert!(!branches.join("_checks").exists());
     fs::remove_file(scratch.root().join(".codebutler/config.json")).unwrap();
-    let again = init(&scratch, &registries);
+    let again = init(&scratch, registries);
     assert_eq!(again.code, 0, "{again:?}");
     assert_eq!(registries.asked(), 0, "no network: {again:?}");
     assert_eq!(written(&scratch), config, "{again:?}");
@@ -192,23 +243,49 @@ fn git_status(root: &Path) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
+/// The program that projects bring along, where `CODEBUTLER_YARN_DIR` has it.
+fn todays_yarn() -> PathBuf {
+    let folder = std::env::var_os("CODEBUTLER_YARN_DIR").unwrap_or_default();
+    Path::new(&folder).join("node_modules/@yarnpkg/cli-dist/bin/yarn.js")
+}
+
 /// What `uv lock` writes, made by the real one.
 pub(crate) fn uv_lock(files: &[(&'static str, String)], registries: &Registries) -> String {
+    locked(&["uv", "lock"], "uv.lock", files, registries)
+}
+
+/// The lock file that a command writes.
+fn locked(
+    command: &[&str],
+    name: &str,
+    files: &[(&'static str, String)],
+    registries: &Registries,
+) -> String {
     let folder = tempfile::tempdir().unwrap();
     for (name, text) in files {
         let path = folder.path().join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
     }
-    let locked = Command::new("uv")
-        .arg("lock")
+    let cache = folder.path().join("cache");
+    let mut locking = Command::new(command[0]);
+    locking
+        .args(&command[1..])
         .current_dir(folder.path())
         .envs(registries.variables())
-        .env("UV_CACHE_DIR", folder.path().join("cache"))
-        .output()
-        .unwrap();
+        .env("UV_CACHE_DIR", &cache)
+        .env("YARN_GLOBAL_FOLDER", cache);
+    if let Some(proxy) = &registries.proxy {
+        let authority = folder.path().join("company.pem");
+        fs::write(&authority, &proxy.authority).unwrap();
+        for name in ["SSL_CERT_FILE", "YARN_HTTPS_CA_FILE_PATH"] {
+            locking.env(name, &authority);
+        }
+        locking.env("YARN_HTTPS_PROXY", proxy.address());
+    }
+    let locked = locking.output().unwrap();
     assert!(locked.status.success(), "{locked:?}");
-    fs::read_to_string(folder.path().join("uv.lock")).unwrap()
+    fs::read_to_string(folder.path().join(name)).unwrap()
 }
 
 #[test]
@@ -241,6 +318,19 @@ fn pnpm() {
 }
 
 #[test]
+fn yarn_1() {
+    green("yarn 1", "yarn", &["yarn install --frozen-lockfile"]);
+}
+
+#[test]
+fn yarn_of_today() {
+    let release = todays_yarn();
+    if is_here("yarn") && told(release.exists(), "@yarnpkg/cli-dist") {
+        green("yarn", "yarn", &["yarn install --immutable"]);
+    }
+}
+
+#[test]
 fn pip_with_a_test_extra() {
     let prepare = [
         "python3 -m venv .venv",
@@ -252,6 +342,53 @@ fn pip_with_a_test_extra() {
 #[test]
 fn uv() {
     green("uv", "uv", &["uv sync --locked --extra test"]);
+}
+
+#[test]
+fn yarn_of_today_in_a_company() {
+    let release = todays_yarn();
+    if is_here("yarn") && told(release.exists(), "@yarnpkg/cli-dist") {
+        green_in_a_company("yarn", "yarn", &["yarn install --immutable"]);
+    }
+}
+
+#[test]
+fn npm_in_a_company() {
+    green_in_a_company("npm with a lock", "npm", &["npm ci"]);
+}
+
+#[test]
+fn pnpm_in_a_company() {
+    green_in_a_company("pnpm", "pnpm", &["pnpm install --frozen-lockfile"]);
+}
+
+#[test]
+fn yarn_1_in_a_company() {
+    green_in_a_company("yarn 1", "yarn", &["yarn install --frozen-lockfile"]);
+}
+
+#[test]
+fn rust_in_a_company() {
+    green_in_a_company("cargo", "cargo", &["cargo fetch"]);
+}
+
+#[test]
+fn go_in_a_company() {
+    green_in_a_company("go", "go", &["go mod download"]);
+}
+
+#[test]
+fn pip_in_a_company() {
+    let prepare = [
+        "python3 -m venv .venv",
+        ".venv/bin/pip install -e '.[test]'",
+    ];
+    green_in_a_company("pip", "python3", &prepare);
+}
+
+#[test]
+fn uv_in_a_company() {
+    green_in_a_company("uv", "uv", &["uv sync --locked --extra test"]);
 }
 
 /// The files of another repository, from where the default branch says.

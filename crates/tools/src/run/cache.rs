@@ -26,7 +26,9 @@ const FOLDERS: &[(&str, &str)] = &[
     // Up to version 10, and from 11 on.
     ("npm_config_store_dir", "pnpm"),
     ("PNPM_CONFIG_STORE_DIR", "pnpm"),
+    // Version 1, and those after it.
     ("YARN_CACHE_FOLDER", "yarn"),
+    ("YARN_GLOBAL_FOLDER", "yarn-global"),
     ("COREPACK_HOME", "corepack"),
     ("BUN_INSTALL_CACHE_DIR", "bun"),
     ("CP_HOME_DIR", "cocoapods"),
@@ -35,7 +37,14 @@ const FOLDERS: &[(&str, &str)] = &[
 /// Those that are read by what was installed, not only while installing. The
 /// others hold nothing that a check needs, and some refuse to work in a folder
 /// that they cannot write.
-const READ_LATER: &[&str] = &["cargo", "go", "uv-python", "yarn", "corepack"];
+const READ_LATER: &[&str] = &[
+    "cargo",
+    "go",
+    "uv-python",
+    "yarn",
+    "yarn-global",
+    "corepack",
+];
 
 /// While there is a network. A hard link into the cache would let a check change
 /// what it links to, so everything is copied.
@@ -49,6 +58,7 @@ const ONLINE: &[(&str, &str)] = &[
     ("PIP_DISABLE_PIP_VERSION_CHECK", "1"),
     ("POETRY_VIRTUALENVS_IN_PROJECT", "true"),
     ("COREPACK_ENABLE_DOWNLOAD_PROMPT", "0"),
+    ("YARN_ENABLE_TELEMETRY", "0"),
     // Else Go writes folders that nobody can delete.
     ("GOFLAGS", "-modcacherw"),
 ];
@@ -65,6 +75,7 @@ const OFFLINE: &[(&str, &str)] = &[
     ("PIP_DISABLE_PIP_VERSION_CHECK", "1"),
     ("POETRY_VIRTUALENVS_IN_PROJECT", "true"),
     ("YARN_ENABLE_NETWORK", "0"),
+    ("YARN_ENABLE_TELEMETRY", "0"),
 ];
 
 /// The same, for those whose cache holds something.
@@ -83,6 +94,12 @@ const PROXIES: &[&str] = &[
     "https_proxy",
     "all_proxy",
     "no_proxy",
+];
+
+/// The same by the names that Yarn after version 1 looks for.
+const PROXIES_OF_YARN: &[(&str, [&str; 2])] = &[
+    ("YARN_HTTP_PROXY", ["HTTP_PROXY", "http_proxy"]),
+    ("YARN_HTTPS_PROXY", ["HTTPS_PROXY", "https_proxy"]),
 ];
 
 /// And which mirrors it has. One with a login in its address is left out: an
@@ -111,10 +128,14 @@ const MIRRORS: &[&str] = &[
 const AUTHORITIES: &[&str] = &[
     "SSL_CERT_FILE",
     "NODE_EXTRA_CA_CERTS",
+    // Behind a proxy npm and pnpm believe only what they are told by these.
+    "npm_config_cafile",
+    "PNPM_CONFIG_CAFILE",
     "PIP_CERT",
     "REQUESTS_CA_BUNDLE",
     "CURL_CA_BUNDLE",
     "CARGO_HTTP_CAINFO",
+    "YARN_HTTPS_CA_FILE_PATH",
     "GIT_SSL_CAINFO",
 ];
 
@@ -249,6 +270,11 @@ impl Cache {
                 .as_ref()
                 .is_some_and(|value| value.to_string_lossy().contains('@'));
             if let Some(value) = told.filter(|_| !login || PROXIES.contains(name)) {
+                set(name, value);
+            }
+        }
+        for (name, usual) in PROXIES_OF_YARN {
+            if let Some(value) = usual.iter().find_map(std::env::var_os) {
                 set(name, value);
             }
         }

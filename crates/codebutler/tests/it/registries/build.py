@@ -1,5 +1,6 @@
 """Writes one tiny package for each ecosystem, as files that any web server can
-hand out: a cargo registry, a Go proxy, an npm registry and a Python index.
+hand out: a cargo registry, a Go proxy, an npm registry and a Python index. For npm
+and Python there is a chain besides, link-1 to link-30, each of which needs the next.
 
     python3 build.py <folder> <address of the folder>
 """
@@ -77,22 +78,37 @@ write("go.sum", (
     }) + f"\n{module} v1.0.0/go.mod " + go_hash({"go.mod": mod}) + "\n"
 ))
 
+LINKS = 30
+
+
+def needed(number):
+    return f"link-{number + 1}" if number < LINKS else None
+
+
 # npm: the document of a package, and its archive
-npm = packed({
-    "package/package.json": json.dumps({"name": "twice", "version": "1.0.0", "main": "index.js"}),
-    "package/index.js": "module.exports = (n) => n * 2;\n",
-})
-integrity = "sha512-" + base64.b64encode(hashlib.sha512(npm).digest()).decode()
-tarball = f"{address}/npm/twice/-/twice-1.0.0.tgz"
-write("npm/twice/-/twice-1.0.0.tgz", npm)
-write("npm/twice/index", json.dumps({
-    "name": "twice", "dist-tags": {"latest": "1.0.0"},
-    "time": {"created": "2020-01-01T00:00:00.000Z", "modified": "2020-01-01T00:00:00.000Z", "1.0.0": "2020-01-01T00:00:00.000Z"},
-    "versions": {"1.0.0": {
-        "name": "twice", "version": "1.0.0", "main": "index.js",
-        "dist": {"tarball": tarball, "integrity": integrity, "shasum": hashlib.sha1(npm).hexdigest()},
-    }},
-}))
+def npm_package(name, source, dependency=None):
+    about = {"name": name, "version": "1.0.0", "main": "index.js"}
+    if dependency:
+        about["dependencies"] = {dependency: "1.0.0"}
+    archive = packed({"package/package.json": json.dumps(about), "package/index.js": source})
+    shasum = hashlib.sha1(archive).hexdigest()
+    integrity = "sha512-" + base64.b64encode(hashlib.sha512(archive).digest()).decode()
+    tarball = f"{address}/npm/{name}/-/{name}-1.0.0.tgz"
+    day = "2020-01-01T00:00:00.000Z"
+    write(f"npm/{name}/-/{name}-1.0.0.tgz", archive)
+    write(f"npm/{name}/index", json.dumps({
+        "name": name, "dist-tags": {"latest": "1.0.0"},
+        "time": {"created": day, "modified": day, "1.0.0": day},
+        "versions": {"1.0.0": about | {
+            "dist": {"tarball": tarball, "integrity": integrity, "shasum": shasum},
+        }},
+    }))
+    return tarball, integrity, shasum
+
+
+tarball, integrity, shasum = npm_package("twice", "module.exports = (n) => n * 2;\n")
+for number in range(1, LINKS + 1):
+    npm_package(f"link-{number}", "", needed(number))
 write("package-lock.json", json.dumps({
     "name": "app", "version": "1.0.0", "lockfileVersion": 3, "requires": True,
     "packages": {
@@ -100,6 +116,14 @@ write("package-lock.json", json.dumps({
         "node_modules/twice": {"version": "1.0.0", "resolved": tarball, "integrity": integrity},
     },
 }))
+write("yarn.lock", f"""# yarn lockfile v1
+
+
+twice@1.0.0:
+  version "1.0.0"
+  resolved "{tarball}#{shasum}"
+  integrity {integrity}
+""")
 write("pnpm-lock.yaml", f"""lockfileVersion: '9.0'
 
 settings:
@@ -126,10 +150,12 @@ snapshots:
 
 
 # Python: an index with two wheels and a source package's build backend of our own
-def wheel(name, version, files):
+def wheel(name, version, files, dependency=None):
     meta = f"{name}-{version}.dist-info"
     files = dict(files)
     files[f"{meta}/METADATA"] = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
+    if dependency:
+        files[f"{meta}/METADATA"] += f"Requires-Dist: {dependency}\n"
     files[f"{meta}/WHEEL"] = "Wheel-Version: 1.0\nGenerator: tests\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
     files[f"{meta}/RECORD"] = "".join(f"{path},,\n" for path in files) + f"{meta}/RECORD,,\n"
     return f"{name}-{version}-py3-none-any.whl", zipped(files)
@@ -187,12 +213,15 @@ def build_sdist(folder, config_settings=None):
     raise NotImplementedError
 '''
 
-for name, files in {
-    "twice": {"twice/__init__.py": "def twice(n):\n    return n * 2\n"},
-    "pytest": {"pytest/__init__.py": "", "pytest/__main__.py": PYTEST},
-    "tiny_backend": {"tiny_backend.py": BACKEND},
-}.items():
-    file, data = wheel(name, "1.0.0", files)
+wheels = {
+    "twice": ({"twice/__init__.py": "def twice(n):\n    return n * 2\n"}, None),
+    "pytest": ({"pytest/__init__.py": "", "pytest/__main__.py": PYTEST}, None),
+    "tiny_backend": ({"tiny_backend.py": BACKEND}, None),
+}
+for number in range(1, LINKS + 1):
+    wheels[f"link_{number}"] = ({f"link_{number}.py": ""}, needed(number))
+for name, (files, dependency) in wheels.items():
+    file, data = wheel(name, "1.0.0", files, dependency)
     write(f"wheels/{file}", data)
     digest = hashlib.sha256(data).hexdigest()
     write(f"simple/{name.replace('_', '-')}/index", (
