@@ -122,7 +122,7 @@ async fn the_command_line_closes_archives_and_resumes() {
     assert_eq!(open, 0, "no card is left open");
 }
 
-fn no_gh() -> bool {
+pub(crate) fn no_gh() -> bool {
     let missing = std::process::Command::new("gh")
         .arg("--version")
         .output()

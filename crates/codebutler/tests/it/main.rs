@@ -1,6 +1,7 @@
 //! The binary as people and scripts meet it.
 #![expect(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
+mod acting;
 mod activation;
 mod activation_world;
 mod anywhere;
@@ -62,6 +63,7 @@ mod running;
 mod said;
 mod scratch;
 mod second_thoughts;
+mod second_worktree;
 mod silence;
 mod skills;
 mod slack;

@@ -1,11 +1,13 @@
 //! What a person is owed, checked after every story that a real team played: from
 //! the hub's store and the roles' logs as they lie on disk when all processes have
-//! ended, never from what a process believes of itself.
+//! ended, never from what a process believes of itself; and what people are offered
+//! then, by a hub that is opened again.
 //!
 //! What was cut off by the end of the test is excused: a law holds for a role whose
 //! log has come to rest and that has no mail waiting at the hub.
 
 mod laws;
+mod ways_on;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -23,13 +25,20 @@ pub(crate) fn check(root: &Path, remote: &Path, home: &Path) {
     let threads = root.join(".codebutler/threads");
     let mut owed = Vec::new();
     for hub in ["hub", "hub-slack"] {
-        let store = home.join(hub).join("hub.sqlite3");
-        if let Ok(store) = Connection::open_with_flags(store, OpenFlags::SQLITE_OPEN_READ_ONLY) {
-            let all = Thread::all(&store, &threads).into_iter();
-            for thread in all.filter(|thread| !among_people(thread, root)) {
-                let breaches = laws::breaches(&thread, remote).into_iter();
-                owed.extend(breaches.map(|what| format!("{}: {what}", thread.id)));
-            }
+        let folder = home.join(hub);
+        let store = folder.join("hub.sqlite3");
+        let Ok(store) = Connection::open_with_flags(store, OpenFlags::SQLITE_OPEN_READ_ONLY) else {
+            continue;
+        };
+        let mut all = Thread::all(&store, &threads);
+        drop(store);
+        all.retain(|thread| !among_people(thread, root));
+        let offers = ways_on::offers(&folder, &all);
+        for thread in &all {
+            let mut breaches = laws::breaches(thread, remote);
+            breaches.extend(ways_on::missing(thread, &offers, remote));
+            let told = breaches.iter().map(|what| format!("{}: {what}", thread.id));
+            owed.extend(told);
         }
     }
     assert!(owed.is_empty(), "people are owed:\n{}", owed.join("\n"));
