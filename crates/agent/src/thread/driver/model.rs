@@ -6,7 +6,7 @@ use butler_model::{CacheLife, ErrorClass, ModelClient, ModelError, ModelRequest}
 use butler_protocol::{ModelMessage, ModelReply, TokenUsage, ToolSpec, fault};
 use butler_turn::{Event, FailureKind, Messages, ModelCall, ModelFailure};
 use tokio_util::sync::CancellationToken;
-use tracing::{Instrument, info, info_span, warn};
+use tracing::{Instrument, info, info_span};
 
 use super::{Done, Driver, Edge};
 
