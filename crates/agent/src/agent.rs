@@ -1,10 +1,10 @@
 //! What all threads of one agent process share: the line to the hub, the
 //! repository, the model, the sandbox.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{env, path::PathBuf, sync::Arc};
 
 use butler_model::ModelClient;
-use butler_playbook::Playbook;
+use butler_playbook::{Overview, Playbook};
 use butler_policy::{Right, right};
 use butler_protocol::{Epoch, Role, UserId};
 use butler_repo::{Forge, Repo};
@@ -87,7 +87,27 @@ impl Agent {
 
     /// The team's playbook, as the default branch has it now.
     pub async fn playbook(&self) -> Arc<Playbook> {
-        self.playbook_cache.playbook(&self.repo).await
+        Arc::clone(&self.playbook_cache.known(&self.repo).await.playbook)
+    }
+
+    /// The repository in a few lines, as the default branch and the rules are now.
+    pub async fn overview(&self) -> String {
+        let (rules, known) = (self.rules(), self.playbook_cache.known(&self.repo).await);
+        let checks: Vec<_> = rules
+            .checks
+            .iter()
+            .map(|check| (check.name.as_str(), check.command.as_str()))
+            .collect();
+        Overview {
+            layout: &known.layout,
+            branch: self.repo.default_branch().as_str(),
+            platform: &format!("{} {}", env::consts::OS, env::consts::ARCH),
+            date: &self.today().to_string(),
+            prepare: &rules.prepare,
+            unagreed: &rules.unagreed,
+            checks: &checks,
+        }
+        .text()
     }
 
     /// The prompt for the next activation, for a thread that is about `task`.

@@ -1,6 +1,7 @@
 //! What people and other roles read: posts, renderings, reports, journals.
 
 pub(crate) mod bill;
+pub(crate) mod change;
 pub(crate) mod decision_log;
 pub(crate) mod hub_updates;
 pub(crate) mod joining;

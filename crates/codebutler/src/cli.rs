@@ -16,7 +16,7 @@ use crate::commands::{
     playbook::{roadmap, roles, skill},
     run::{agent, demo, exec, hub, link, up},
     setup::{completions, doctor, init, slack},
-    talk::{chat, pr, threads, undo},
+    talk::{chat, cost, pr, threads, undo},
 };
 use crate::{error::CliError, exit::Exit, log::Format, ui::Ui};
 
@@ -82,6 +82,7 @@ pub enum Command {
     Slack(slack::Args),
     #[command(alias = "thread")]
     Threads(threads::Args),
+    Cost(cost::Args),
     Pr(pr::Args),
     Undo(undo::Args),
     Skill(skill::Args),
@@ -113,6 +114,7 @@ impl Command {
             Command::Validate(args) => validate::run(&args, ui),
             Command::Slack(args) => slack::run(&args, ui),
             Command::Threads(args) => threads::run(&args, ui),
+            Command::Cost(args) => cost::run(&args, ui),
             Command::Pr(args) => pr::run(&args, ui),
             Command::Undo(args) => undo::run(&args, ui),
             Command::Skill(args) => skill::run(&args, ui),
@@ -138,7 +140,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
     (
         "Look",
         &[
-            "threads", "pr", "logs", "roadmap", "skill", "roles", "prompt",
+            "threads", "cost", "pr", "logs", "roadmap", "skill", "roles", "prompt",
         ],
     ),
     (

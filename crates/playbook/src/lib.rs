@@ -49,6 +49,7 @@ pub use shortcut::Shortcut;
 
 pub(crate) use markdown::section::without_section;
 pub use memory::route::Topic;
+pub use prompt::overview::{Layout, Overview};
 pub use prompt::small::SMALL_TOKENS;
 pub use prompt::tokens::tokens;
 pub use research::Research;

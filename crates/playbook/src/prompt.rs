@@ -2,6 +2,7 @@
 //! they matter, the repo's own rules. Fixed order, no clock, nothing about the
 //! thread: what changes from thread to thread arrives as a message.
 
+pub(crate) mod overview;
 pub(crate) mod small;
 pub(crate) mod tokens;
 

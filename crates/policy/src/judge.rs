@@ -49,7 +49,7 @@ pub fn judge(
 ) -> Judgement {
     match permitted_scope(call, c) {
         Err(refusal) => Judgement::Refuse(refusal),
-        Ok(scope) => match weigh(call, base_tier, c) {
+        Ok(scope) => match weigh(call, base_tier, c).and_then(|weight| confined(scope, weight)) {
             Err(refusal) => Judgement::Refuse(refusal),
             Ok(weight) => decide(call, scope, weight, scripts, c),
         },
@@ -59,6 +59,8 @@ pub fn judge(
 /// How heavy a call is.
 struct Weight {
     tier: Tier,
+    /// Whether it is a command of the role's own.
+    command: bool,
     /// Why a person is asked, if one is.
     ask: Option<String>,
     part: Option<String>,
@@ -113,6 +115,7 @@ fn weigh(call: &ToolCall, base_tier: Tier, c: &Circumstances<'_>) -> Result<Weig
         });
     Ok(Weight {
         tier: base_tier,
+        command: false,
         ask,
         part: None,
         network: false,
@@ -160,12 +163,32 @@ fn weigh_bash(call: &ToolCall, c: &Circumstances<'_>) -> Result<Weight, Refusal>
     };
     Ok(Weight {
         tier: assessment.tier,
+        command: true,
         ask,
         part,
         network: assessment.network,
         must_save,
         hosts: None,
     })
+}
+
+/// Whoever reviews tries things out in a checkout of their own, which is put right
+/// afterwards: what would need a person's word is not for that, and nothing has to
+/// be saved.
+fn confined(scope: Option<Scope>, weight: Weight) -> Result<Weight, Refusal> {
+    if scope != Some(Scope::PullRequestHead) || !weight.command {
+        return Ok(weight);
+    }
+    match weight.ask {
+        Some(reason) => Err(refusal(
+            format!("in a review no command asks a person: {reason}"),
+            "try what needs neither the network nor a click, or ask for it in a finding",
+        )),
+        None => Ok(Weight {
+            must_save: false,
+            ..weight
+        }),
+    }
 }
 
 /// Without the whole sandbox every command asks, unless a person on this machine agreed

@@ -509,3 +509,33 @@ fn a_call_that_could_not_be_read_is_never_run() {
         &c,
     ));
 }
+
+/// Whoever reviews tries things out, and asks nobody for more.
+#[test]
+fn in_a_review_a_command_runs_confined_or_not_at_all() {
+    let setting = Setting::new();
+    let c = setting.circumstances(Role::Reviewer);
+    let permit = ran(judge(&bash("sh tests/run.sh 3"), Tier::WriteLocal, &[], &c));
+    assert_eq!(permit.scope, Some(Scope::PullRequestHead));
+    assert!(!permit.network && !permit.must_save);
+    for command in [
+        "curl https://example.com",
+        "npm install left-pad",
+        "git push origin main",
+        "rm -rf /",
+    ] {
+        let refusal = refused(judge(&bash(command), Tier::WriteLocal, &[], &c));
+        assert!(
+            refusal
+                .rule
+                .contains("in a review no command asks a person"),
+            "{command}: {refusal}"
+        );
+    }
+    // A machine that cannot confine it does not run it.
+    let weak = Circumstances {
+        sandboxed: false,
+        ..setting.circumstances(Role::Reviewer)
+    };
+    refused(judge(&bash("ls"), Tier::WriteLocal, &[], &weak));
+}

@@ -17,7 +17,7 @@ const MATRIX: &[(&str, &str)] = &[
     ("WebFetch", "---y--"),
     ("Write", "-s--ss"),
     ("Edit", "-s--ss"),
-    ("Bash", "-s----"),
+    ("Bash", "-ss---"),
     ("RunChecks", "-ys---"),
     ("GHComment", "y-y--y"),
     ("GHIssue", "y-y--y"),

@@ -290,6 +290,14 @@ pub enum Waiting {
         /// Milliseconds since 1970.
         deadline_ms: i64,
     },
+    /// A word of each of these roles. Whoever else speaks wakes it too, and so does
+    /// the deadline.
+    Replies {
+        /// Milliseconds since 1970.
+        deadline_ms: i64,
+        /// Who has not answered.
+        from: Vec<Role>,
+    },
     /// A person's word. No deadline.
     Person,
     /// A decision card. No deadline.

@@ -5,6 +5,7 @@ pub(crate) mod diff;
 pub(crate) mod merged;
 pub(crate) mod notes;
 pub(crate) mod sign_off;
+pub(crate) mod since;
 pub(crate) mod squash;
 pub(crate) mod stat;
 pub(crate) mod tree;

@@ -222,6 +222,14 @@ pub struct Order {
     pub person: UserId,
 }
 
+impl Order {
+    /// Whether carrying it out means to run the call that waited for it.
+    #[must_use]
+    pub fn runs_a_call(&self) -> bool {
+        self.kind == DecisionKind::Command && self.choice == Choice::Approve
+    }
+}
+
 /// A mark on a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Mark {

@@ -318,7 +318,7 @@ impl Machine {
 fn sets_in_motion(order: &Order) -> bool {
     matches!(
         (order.kind, order.choice),
-        (DecisionKind::Plan, Choice::Approve)
+        (DecisionKind::Plan | DecisionKind::Command, Choice::Approve)
             | (DecisionKind::Merge, Choice::Merge | Choice::Close)
     )
 }

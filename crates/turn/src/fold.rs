@@ -15,7 +15,8 @@ pub(crate) mod round;
 use std::sync::Arc;
 
 use butler_protocol::{
-    CallId, Entry, Image, MessageTs, ModelMessage, Record, ToolCall, ToolOutcome, ToolSpec,
+    CallId, Entry, EventId, EventKind, Image, MessageTs, ModelMessage, Record, ToolCall,
+    ToolOutcome, ToolSpec,
 };
 
 use crate::{edits::edited, words};
@@ -174,15 +175,22 @@ impl Talk {
                 self.version += 1;
             }
             Record::User {
+                event,
                 ts,
                 speaker,
                 text,
                 images,
-                ..
             } => match edited(record) {
                 Some((ts, text)) => self.edit(&ts, text.map(|text| label::spoken(speaker, text))),
                 None => {
-                    let mut piece = Piece::said(seq, label::spoken(speaker, text), images);
+                    let text = match event.as_ref().and_then(EventId::kind) {
+                        Some(EventKind::Ran(card)) => label::approved_call(card.as_str(), text),
+                        Some(EventKind::Change(head)) => {
+                            label::change_to_review(head.as_str(), text)
+                        }
+                        _ => label::spoken(speaker, text),
+                    };
+                    let mut piece = Piece::said(seq, text, images);
                     piece.of = ts.clone();
                     self.say(piece);
                 }

@@ -53,4 +53,5 @@ pub use thread_fold::bill::Share;
 pub use thread_fold::cards::{Asked, Refused};
 pub use thread_fold::review::{Form, Ready};
 pub use thread_fold::seen::Seen;
+pub use thread_fold::waste::{Spent, SpentOn};
 pub use thread_fold::{Doing, Friction, ThreadFold};

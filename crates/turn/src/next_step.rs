@@ -116,11 +116,13 @@ impl Machine {
                 self.end(Ending::PassedOn, out);
                 Step::Again
             }
-            Then::Park { .. } if self.state.has_news() => Step::Pass,
-            Then::Park { waiting } => {
-                self.append(Record::Parked { waiting }, out);
-                Step::Again
-            }
+            Then::Park { waiting } => match self.state.left_of(waiting) {
+                None => Step::Pass,
+                Some(waiting) => {
+                    self.append(Record::Parked { waiting }, out);
+                    Step::Again
+                }
+            },
         }
     }
 

@@ -6,8 +6,8 @@
 use std::collections::{HashMap, HashSet};
 
 use butler_protocol::{
-    Choice, DecisionKind, Ending, EventId, EventKind, Idem, MessageTs, Record, RequestId,
-    ReserveId, Speaker, ToolCall, Usd, UserId, Waiting,
+    Choice, DecisionKind, Ending, EventId, EventKind, HandOver, Idem, MessageTs, Record, RequestId,
+    ReserveId, Role, Speaker, ToolCall, Usd, UserId, Waiting,
 };
 
 use crate::{
@@ -56,6 +56,8 @@ pub(crate) struct Inbox {
     pub(crate) unseen: Vec<Unseen>,
     /// How many of these were in the last request.
     in_request: usize,
+    /// The last question of a colleague, by its message.
+    question: Option<EventId>,
 }
 
 /// The money of this role's calls.
@@ -93,10 +95,29 @@ pub(crate) struct Unseen {
     pub(crate) ts: Option<MessageTs>,
     pub(crate) text: String,
     pub(crate) person: bool,
-    pub(crate) role: bool,
+    /// The colleague who said it.
+    role: Option<Role>,
+    /// It is a question of theirs, for which they wait.
+    asks_back: bool,
 }
 
 impl Unseen {
+    /// What is left to sleep for after this: the other answers, where it is one.
+    fn leaves(&self, waiting: Waiting) -> Option<Waiting> {
+        let Waiting::Replies {
+            deadline_ms,
+            mut from,
+        } = waiting
+        else {
+            return None;
+        };
+        let role = self.role.filter(|_| !self.asks_back)?;
+        let before = from.len();
+        from.retain(|one| *one != role);
+        let answered = from.len() < before && !from.is_empty();
+        answered.then_some(Waiting::Replies { deadline_ms, from })
+    }
+
     fn is_one_of(&self, events: &HashSet<EventId>) -> bool {
         self.event
             .as_ref()
@@ -115,6 +136,7 @@ fn is_order(kind: DecisionKind, choice: Choice) -> bool {
             DecisionKind::Merge,
             Choice::Merge | Choice::Hold | Choice::Close
         ) | (DecisionKind::Learning, Choice::Accept | Choice::Reject)
+            | (DecisionKind::Command, Choice::Approve | Choice::Reject)
     )
 }
 
@@ -181,8 +203,12 @@ impl State {
             Record::Note { .. } => self.round.note(),
             Record::Summary { .. } => self.round.since.summaries += 1,
             Record::Checked { receipt } => self.round.checked(receipt.green()),
+            Record::Received { event, hand_over } => {
+                if matches!(**hand_over, HandOver::Question { .. }) {
+                    self.inbox.question = Some(event.clone());
+                }
+            }
             Record::Prompt { .. }
-            | Record::Received { .. }
             | Record::Gave { .. }
             | Record::Withdrawn { .. }
             | Record::MergeRefused { .. }
@@ -219,12 +245,8 @@ impl State {
 
     /// Whether somebody waits for this activation.
     pub(crate) fn is_asked_for(&self) -> bool {
-        !self.decisions.orders.is_empty()
-            || self
-                .inbox
-                .unseen
-                .iter()
-                .any(|said| said.person || said.role)
+        let asks = |said: &Unseen| said.person || said.role.is_some();
+        !self.decisions.orders.is_empty() || self.inbox.unseen.iter().any(asks)
     }
 
     fn said(&mut self, record: &Record) {
@@ -253,20 +275,26 @@ impl State {
         } else if matches!(speaker, Speaker::Agent { .. }) {
             self.agent_words += 1;
         }
-        let role = matches!(speaker, Speaker::Agent { .. });
-        self.hold = false;
-        self.stopped = false;
-        self.round.waiting = None;
-        self.round.person |= person;
-        // Later words of a role are answers or remarks; the first ones are the work.
-        self.round.owes |= role && self.round.turn == 0;
-        self.inbox.unseen.push(Unseen {
+        let role = match speaker {
+            Speaker::Agent { role } => Some(*role),
+            _ => None,
+        };
+        let said = Unseen {
             event: event.cloned(),
             ts: ts.cloned(),
             text: text.clone(),
             person,
             role,
-        });
+            asks_back: event.is_some() && event == self.inbox.question.as_ref(),
+        };
+        self.hold = false;
+        self.stopped = false;
+        let waiting = self.round.waiting.take();
+        self.round.waiting = waiting.and_then(|waiting| said.leaves(waiting));
+        self.round.person |= person;
+        // Later words of a role are answers or remarks; the first ones are the work.
+        self.round.owes |= role.is_some() && self.round.turn == 0;
+        self.inbox.unseen.push(said);
     }
 
     fn answered(&mut self, record: &Record) {
@@ -334,13 +362,26 @@ impl State {
         }
         // Nothing has to be said to the model for these to go on.
         let sleeps = matches!(&self.round.waiting, Some(Waiting::Decision { request: awaited }) if awaited == request);
-        if sleeps && (order || kind == DecisionKind::Cap) {
+        // A call is run whatever the role sleeps for.
+        let call = kind == DecisionKind::Command;
+        if call || sleeps && (order || kind == DecisionKind::Cap) {
             self.round.waiting = None;
+        }
+        // The click is a person's word, and the only one that comes.
+        if call {
+            self.hold = false;
+            self.stopped = false;
         }
     }
 
     fn finish_order(&mut self, event: &EventId) {
-        let done = |order: &Order| EventId::carried(&order.request) == *event;
+        let done = |order: &Order| {
+            [
+                EventId::carried(&order.request),
+                EventId::ran(&order.request),
+            ]
+            .contains(event)
+        };
         if let Some(at) = self.decisions.orders.iter().position(done) {
             let order = self.decisions.orders.remove(at);
             if order.kind == DecisionKind::Learning {
@@ -363,11 +404,13 @@ impl State {
         self.inbox.unseen.iter().any(|said| !said.is_one_of(&quiet))
     }
 
-    /// Whether something was said that the model should answer before it sleeps.
-    pub(crate) fn has_news(&self) -> bool {
+    /// What there is left to sleep for, after what came in meanwhile.
+    pub(crate) fn left_of(&self, waiting: Waiting) -> Option<Waiting> {
         let both = |request| [EventId::decision(request), EventId::carried(request)];
         let quiet: HashSet<EventId> = self.decisions.learned.iter().flat_map(both).collect();
-        self.inbox.unseen.iter().any(|said| !said.is_one_of(&quiet))
+        let unseen = self.inbox.unseen.iter();
+        let mut news = unseen.filter(|said| !said.is_one_of(&quiet));
+        news.try_fold(waiting, |waiting, said| said.leaves(waiting))
     }
 
     fn carried_events(&self) -> HashSet<EventId> {
@@ -413,7 +456,7 @@ impl State {
         }
         self.round = Round {
             person: self.inbox.unseen.iter().any(|said| said.person),
-            owes: self.inbox.unseen.iter().any(|said| said.role),
+            owes: self.inbox.unseen.iter().any(|said| said.role.is_some()),
             ..Round::default()
         };
     }

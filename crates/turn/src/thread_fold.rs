@@ -7,6 +7,7 @@ pub(crate) mod cards;
 pub(crate) mod research;
 pub(crate) mod review;
 pub(crate) mod seen;
+pub(crate) mod waste;
 
 use std::collections::HashMap;
 
@@ -254,6 +255,18 @@ impl ThreadFold {
         });
     }
 
+    /// A call that waited for a person and brought text from outside then.
+    fn brought_by_approval(&mut self, event: &EventId) -> Option<String> {
+        let Some(EventKind::Ran(request)) = event.kind() else {
+            return None;
+        };
+        let call = self.cards.asked.get(&request)?.call.as_ref()?;
+        let brings = OUTSIDE.contains(&call.name.as_str());
+        let host = call.arguments["url"].as_str().and_then(host_of);
+        self.outside.read_hosts.extend(host.filter(|_| brings));
+        brings.then(|| call.name.clone())
+    }
+
     /// Text from outside enters by a tool that fetches it, by the Researcher,
     /// who does nothing else, or by somebody who is neither of us nor a person.
     fn note_outside(&mut self, record: &Record) {
@@ -279,6 +292,9 @@ impl ThreadFold {
                 speaker: Speaker::Outside { origin },
                 ..
             } => Some(origin.clone()),
+            Record::User {
+                event: Some(event), ..
+            } => self.brought_by_approval(event),
             Record::Received { hand_over, .. } => match &**hand_over {
                 HandOver::Findings { outside: true, .. } => {
                     Some("the Researcher's findings".to_owned())
@@ -301,7 +317,8 @@ impl ThreadFold {
 /// Whether a person said or decided something.
 pub(crate) fn is_of_person(speaker: &Speaker, event: Option<&EventId>) -> bool {
     let kind = event.and_then(EventId::kind);
-    matches!(kind, Some(EventKind::Decision(_))) || matches!(speaker, Speaker::Person { .. })
+    matches!(kind, Some(EventKind::Decision(_) | EventKind::Ran(_)))
+        || matches!(speaker, Speaker::Person { .. })
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The calls of an answer: which run, which are recovered after a crash, and
 //! which are answered on the spot.
 
-use butler_protocol::{ActivityState, CallId, Receipt, Record, ToolCall, ToolOutcome};
+use butler_protocol::{ActivityState, CallId, Receipt, Record, RequestId, ToolCall, ToolOutcome};
 
 use crate::{
     Effect, Interrupted, Machine,
@@ -73,11 +73,20 @@ impl Machine {
         receipt: Option<Receipt>,
         out: &mut Out,
     ) {
-        if !self.state.round.open_calls().any(|open| open.id == *call) {
+        let approved = match &self.doing {
+            Doing::CarryingOut(request) => Some(request.clone()),
+            _ => None,
+        };
+        let approved = approved.filter(|request| RequestId::of(call) == *request);
+        let open = self.state.round.open_calls().any(|open| open.id == *call);
+        if !open && approved.is_none() {
             return;
         }
         if let Some(receipt) = receipt {
             self.append(Record::Checked { receipt }, out);
+        }
+        if let Some(request) = approved {
+            return self.on_carried_out(&request, outcome, out);
         }
         let call = call.clone();
         self.append(Record::ToolResult { call, outcome }, out);

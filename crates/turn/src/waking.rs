@@ -15,9 +15,7 @@ use crate::{
 impl Machine {
     pub(crate) fn on_begin(&mut self, now_ms: i64, out: &mut Out) {
         self.tell_again(out);
-        if self.doing == Doing::Nothing && self.deadline_passed(now_ms) {
-            self.tell(None, words::NO_ANSWER, out);
-        }
+        self.on_deadline(now_ms, out);
         self.advance(out);
     }
 
@@ -40,14 +38,13 @@ impl Machine {
     }
 
     /// A decision enters the log once: as the line that uses it up, then as a
-    /// remark to the model. Only a command's approval is used up by whoever runs
-    /// it; its rejection is final here.
+    /// remark to the model. Of a call that waited the model hears when it ran, or
+    /// why it may not.
     pub(crate) fn on_decided(&mut self, decision: &Decision, out: &mut Out) {
         let request = &decision.request;
         let kind = decision.kind;
         let asks_us = self.state.round.asks_by(request);
-        let kept_for_the_run = kind == DecisionKind::Command && decision.choice == Choice::Approve;
-        if !kept_for_the_run && !self.state.decisions.used.contains_key(request) {
+        if !self.state.decisions.used.contains_key(request) {
             let record = Record::DecisionUsed {
                 request: request.clone(),
                 choice: decision.choice,
@@ -57,8 +54,9 @@ impl Machine {
         }
         // "Stop" on the card of an activation that is over has nothing to stop.
         let moot = decision.choice == Choice::Stop && !asks_us;
+        let told_later = kind == DecisionKind::Command;
         let event = EventId::decision(request);
-        if !moot && !self.state.inbox.heard.contains(&event) {
+        if !moot && !told_later && !self.state.inbox.heard.contains(&event) {
             let person = decision.person.as_str();
             let text = words::decided(request, kind, decision.choice, person);
             self.tell(Some(event), &text, out);
@@ -78,7 +76,26 @@ impl Machine {
             return;
         }
         self.doing = Doing::Nothing;
-        self.tell(Some(EventId::carried(request)), &outcome.text, out);
+        // A result that ends nothing is for the model to read.
+        let mut orders = self.state.decisions.orders.iter();
+        let ran = orders.any(|order| order.request == *request && order.runs_a_call());
+        if ran {
+            self.append_result(request, &outcome, out);
+        }
+        if ran && outcome.then == Then::GoOn {
+            self.append(
+                Record::User {
+                    event: Some(EventId::ran(request)),
+                    ts: None,
+                    speaker: Speaker::Runtime,
+                    text: words::ran(request, &outcome.text),
+                    images: outcome.images.clone(),
+                },
+                out,
+            );
+        } else {
+            self.tell(Some(EventId::carried(request)), &outcome.text, out);
+        }
         let busy = self.state.has_other_unseen()
             || !self.state.decisions.orders.is_empty()
             || self.state.round.busy_beside(request);
@@ -91,9 +108,20 @@ impl Machine {
         self.advance(out);
     }
 
+    /// The call's own line, for everybody who looks at what ran; its first result,
+    /// that it waits, is what the model keeps.
+    fn append_result(&mut self, request: &RequestId, outcome: &ToolOutcome, out: &mut Out) {
+        let asked = self.state.thread.cards.asked.get(request);
+        if let Some(call) = asked.and_then(|asked| asked.call.as_ref()) {
+            let (call, outcome) = (call.id.clone(), outcome.clone());
+            self.append(Record::ToolResult { call, outcome }, out);
+        }
+    }
+
     pub(crate) fn on_deadline(&mut self, now_ms: i64, out: &mut Out) {
         if self.doing == Doing::Nothing && self.deadline_passed(now_ms) {
-            self.tell(None, words::NO_ANSWER, out);
+            let text = words::no_answer(self.parked());
+            self.tell(None, &text, out);
             self.advance(out);
         }
     }
@@ -106,7 +134,13 @@ impl Machine {
     }
 
     fn deadline_passed(&self, now_ms: i64) -> bool {
-        matches!(self.parked(), Some(Waiting::Reply { deadline_ms }) if now_ms >= *deadline_ms)
+        let by = match self.parked() {
+            Some(Waiting::Reply { deadline_ms } | Waiting::Replies { deadline_ms, .. }) => {
+                *deadline_ms
+            }
+            _ => return false,
+        };
+        now_ms >= by
     }
 
     /// Something the runtime has to say that also wakes a sleeper.

@@ -1,7 +1,7 @@
 //! What the runtime says to models and to people, in one place. Whole
 //! sentences: what happened, then what to do.
 
-use butler_protocol::{Choice, DecisionKind, RequestId};
+use butler_protocol::{Choice, DecisionKind, RequestId, Waiting};
 
 use crate::{
     Order,
@@ -28,6 +28,25 @@ pub(crate) const LAST_TURN: &str = "This is the last turn of this activation. Do
 
 pub(crate) const NO_ANSWER: &str =
     "Nobody answered in time. Go on without the answer, or ask somebody else.";
+
+/// What came of a call that a person approved.
+pub(crate) fn ran(request: &RequestId, result: &str) -> String {
+    format!("The call of card {request} was approved. Its result:\n{result}")
+}
+
+/// What a sleeper hears at its deadline.
+pub(crate) fn no_answer(waiting: Option<&Waiting>) -> String {
+    match waiting {
+        Some(Waiting::Replies { from, .. }) => {
+            let titles: Vec<&str> = from.iter().map(|role| role.title()).collect();
+            format!(
+                "No answer in time from the {}. Go on with what you have, or ask somebody else.",
+                titles.join(" and the ")
+            )
+        }
+        _ => NO_ANSWER.to_owned(),
+    }
+}
 
 pub(crate) const WORKTREE_FREE: &str =
     "The worktree is free now. Repeat the call that had to wait.";
@@ -86,6 +105,7 @@ pub(crate) fn stopped(by: &str) -> String {
 pub(crate) fn withdrawn(order: &Order, by: &str) -> String {
     let undone = match order.kind {
         DecisionKind::Merge => "the pull request is as it was",
+        DecisionKind::Command => "if it had begun, part of it may have happened",
         _ => "the work has not begun",
     };
     format!(
@@ -132,10 +152,6 @@ pub(crate) fn decided(
         DecisionKind::Cap => "the budget",
     };
     let next = match (kind, choice) {
-        (DecisionKind::Command, Choice::Approve) => {
-            " Run exactly the same command now; the approval holds for 30 minutes and one run."
-        }
-        (DecisionKind::Command, _) => " Do not run it; find another way or ask.",
         (DecisionKind::Plan, Choice::Modify) => {
             " Ask what should change unless they said so already, then propose a new plan."
         }

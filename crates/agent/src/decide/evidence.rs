@@ -199,6 +199,7 @@ mod tests {
         let unread = Observed {
             receipt: None,
             unread: vec!["a.sh".into()],
+            ..Observed::default()
         };
         let lines = of_change(Some(&verdict(unread)), &Changes::default());
         let says = |words: &str| lines.iter().any(|line| line.contains(words));

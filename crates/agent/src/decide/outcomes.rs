@@ -17,6 +17,9 @@ use crate::{
     upkeep::pull_news,
 };
 
+/// So long a rejected call waits for its reason; one that comes later steers.
+const FOR_A_REASON_MS: i64 = 20_000;
+
 /// Does what a person decided.
 pub(crate) async fn carry_out(
     context: &ThreadContext,
@@ -64,6 +67,7 @@ pub(crate) async fn carry_out(
                 .await?;
             Ok(ToolOutcome::ok(text).then(Then::End))
         }
+        (DecisionKind::Command, _) => not_to_be_run(context, order, &person).await,
         (DecisionKind::Learning, _) => learn(context, order, &asked, &person, cancel).await,
         (kind, choice) => Ok(told(
             &format!("chose {} ({kind:?})", choice.label()),
@@ -89,6 +93,29 @@ fn until_they_speak(outcome: ToolOutcome) -> ToolOutcome {
     outcome.then(Then::Park {
         waiting: Waiting::Person,
     })
+}
+
+/// Asks why in one tap; the model hears of it together with the reason, or after a
+/// while without one.
+async fn not_to_be_run(
+    context: &ThreadContext,
+    order: &Order,
+    person: &str,
+) -> Result<ToolOutcome, AgentError> {
+    let idem = context.idem_for(&order.request, "why");
+    let poster = &context.poster;
+    let buttons = buttons::why_not_run();
+    poster
+        .offer(&context.thread, idem, "Not run. Why?", &buttons)
+        .await?;
+    let said = format!(
+        "The call of card {}, rejected by {person}, was not run. Do not call it again; what they say next is the reason.",
+        order.request
+    );
+    let deadline_ms = context.now_ms() + FOR_A_REASON_MS;
+    Ok(ToolOutcome::ok(said).then(Then::Park {
+        waiting: Waiting::Reply { deadline_ms },
+    }))
 }
 
 /// Asks why in one tap and gives the branch back; what was on it is saved.

@@ -88,6 +88,69 @@ pub(crate) fn unknown(numbers: &[&str], known: &[Finding]) -> Vec<String> {
         .collect()
 }
 
+/// How much a finding must matter to be opened in this round where nothing changed
+/// since the one before: who looks again and again always finds something.
+fn floor(round: u32) -> Severity {
+    match round {
+        0 | 1 => Severity::Low,
+        2 => Severity::Medium,
+        _ => Severity::High,
+    }
+}
+
+/// Lines around a change that count as part of it.
+const NEAR: u64 = 3;
+
+/// New findings that come too late for how little they matter, each as a problem.
+/// `changed` is what the branch changed since the last round: path, first line and
+/// the line after the last.
+pub(crate) fn too_late(
+    findings: &[Finding],
+    known: &[Finding],
+    round: u32,
+    changed: &[(String, u64, u64)],
+) -> Vec<String> {
+    let floor = floor(round);
+    let new = |finding: &&Finding| {
+        let same = |one: &Finding| one.place == finding.place && one.evidence == finding.evidence;
+        finding.id.is_empty() && !known.iter().any(same)
+    };
+    let late = findings.iter().filter(new).filter(|finding| {
+        let (path, line) = place_of(&finding.place);
+        let touched = changed.iter().any(|(file, from, to)| {
+            file == path
+                && line.is_none_or(|line| line + NEAR >= *from && line <= to.saturating_add(NEAR))
+        });
+        finding.severity < floor && !touched
+    });
+    late.map(|finding| {
+        format!(
+            "“{}” ({}) is new, and {} did not change since round {}: from round {round} on only `{}` may be opened there; leave it out, or name it in the text",
+            finding.evidence,
+            format!("{:?}", finding.severity).to_lowercase(),
+            finding.place,
+            round - 1,
+            if floor == Severity::High { "high" } else { "medium` and `high" },
+        )
+    })
+    .collect()
+}
+
+/// `path:line` or `path:from-to`, as far as it is one.
+fn place_of(place: &str) -> (&str, Option<u64>) {
+    let Some((path, line)) = place.rsplit_once(':') else {
+        return (place, None);
+    };
+    let line = line
+        .split('-')
+        .next()
+        .and_then(|line| line.trim().parse().ok());
+    match line {
+        Some(line) => (path, Some(line)),
+        None => (place, None),
+    }
+}
+
 /// Gives those without a number theirs. One that says of the same place what was
 /// said before keeps its number; new ones go on counting.
 pub(crate) fn number(findings: &mut [Finding], known: &[Finding]) {

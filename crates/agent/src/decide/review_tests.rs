@@ -138,3 +138,40 @@ fn only_texts_are_texts() {
         assert!(!only_texts(&lines(files)), "{files:?}");
     }
 }
+
+#[test]
+fn a_later_round_opens_nothing_small_where_nothing_changed() {
+    let changed = [("a.sh".to_owned(), 10, 14)];
+    let known = [finding(
+        "F1",
+        FindingKind::Quality,
+        Severity::Low,
+        "b.sh:3",
+        "known",
+    )];
+    let late = |severity, place: &str, evidence: &str, round| {
+        let one = finding("", FindingKind::Quality, severity, place, evidence);
+        !too_late(&[one], &known, round, &changed).is_empty()
+    };
+    use Severity::{High, Low, Medium};
+    for (severity, place, evidence, round, expected) in [
+        (Low, "b.sh:3", "new", 2, true),
+        (Low, "a.sh:40", "new", 2, true),
+        (Medium, "b.sh:3", "new", 2, false),
+        (Medium, "b.sh:3", "new", 3, true),
+        (High, "b.sh:3", "new", 3, false),
+        // What changed, and what was said before, is open.
+        (Low, "a.sh:12", "new", 3, false),
+        (Low, "a.sh:16-20", "new", 3, false),
+        (Low, "a.sh", "new", 3, false),
+        (Low, "b.sh:3", "known", 3, false),
+    ] {
+        assert_eq!(
+            late(severity, place, evidence, round),
+            expected,
+            "{severity:?} {place} {evidence} {round}"
+        );
+    }
+    let numbered = finding("F1", FindingKind::Quality, Low, "b.sh:3", "in other words");
+    assert!(too_late(&[numbered], &known, 3, &changed).is_empty());
+}

@@ -18,7 +18,7 @@ use super::{ExecConfig, ExecEnding, Said, budget::Wallet, tool_session};
 use crate::{
     AgentError,
     thread::{
-        driver::{Driver, Edge},
+        driver::{Beginning, Driver, Edge},
         tool_session::ToolSession,
     },
 };
@@ -107,10 +107,10 @@ impl<'a> Edge for TerminalEdge<'a> {
         &mut self,
         tools: &mut ToolSession,
         call: &ToolCall,
-        _recovers: bool,
+        _beginning: Beginning,
     ) -> Result<Judgement, AgentError> {
         let now_ms = self.config.clock.now_ms();
-        Ok(tools.judge(&ThreadFold::default(), call, now_ms))
+        Ok(tools.judge(&ThreadFold::default(), call, &[], now_ms))
     }
 
     /// Refused, with the words that would be on the card.

@@ -1,5 +1,5 @@
-//! Buttons that are no decision: Retry after a failure, why a plan was rejected,
-//! what becomes of a silent thread, and what a person means when several things fit. A press is heard like a message of the person who pressed.
+//! Buttons that are no decision: Retry after a failure, why a plan or a call was
+//! rejected, what becomes of a silent thread, and what a person means when several things fit. A press is heard like a message of the person who pressed.
 
 use butler_protocol::MessageTs;
 
@@ -9,12 +9,13 @@ use crate::listen::draft::Verb;
 pub const RETRY: &str = "cb-retry";
 
 const WHY: &str = "cb-why-";
+const WHY_NOT_RUN: &str = "cb-why-not-";
 const MENU: &str = "cb-menu-";
 /// A row of buttons holds no more in Slack; the text lists them all.
 const MOST: usize = 25;
 
 /// Reasons for a rejection, one tap each: what the button says and means.
-const REASONS: [(&str, &str, &str); 4] = [
+const REASONS: [Reason; 4] = [
     ("big", "Too big", "it is too big; propose less"),
     (
         "wrong",
@@ -29,12 +30,43 @@ const REASONS: [(&str, &str, &str); 4] = [
     ),
 ];
 
+/// Reasons why a call is not run.
+const NOT_RUN: [Reason; 3] = [
+    (
+        "harm",
+        "Too risky",
+        "it is too risky; find a way that needs less",
+    ),
+    ("need", "Not needed", "it is not needed; go on without it"),
+    (
+        "wait",
+        "I'll explain",
+        "I will explain; wait for my next message",
+    ),
+];
+
 /// The buttons under "Why?": action ids and labels.
 pub fn why() -> Vec<(String, &'static str)> {
-    let reasons = REASONS.iter();
+    offered(WHY, &REASONS)
+}
+
+/// The same under a call that was rejected.
+pub fn why_not_run() -> Vec<(String, &'static str)> {
+    offered(WHY_NOT_RUN, &NOT_RUN)
+}
+
+type Reason = (&'static str, &'static str, &'static str);
+
+fn offered(kind: &str, reasons: &[Reason]) -> Vec<(String, &'static str)> {
+    let reasons = reasons.iter();
     reasons
-        .map(|(id, label, _)| (format!("{WHY}{id}"), *label))
+        .map(|(id, label, _)| (format!("{kind}{id}"), *label))
         .collect()
+}
+
+fn meant(id: &str, reasons: &[Reason]) -> Option<&'static str> {
+    let reason = reasons.iter().find(|(known, ..)| *known == id)?;
+    Some(reason.2)
 }
 
 /// The buttons under a menu of workflows or skills.
@@ -100,8 +132,11 @@ pub fn words(action: &str) -> Option<String> {
     if let Some(name) = action.strip_prefix(MENU) {
         return Some(name.to_owned()).filter(|name| !name.is_empty());
     }
-    let id = action.strip_prefix(WHY)?;
-    let (_, _, meaning) = REASONS.iter().find(|(known, ..)| *known == id)?;
+    if let Some(id) = action.strip_prefix(WHY_NOT_RUN) {
+        let meaning = meant(id, &NOT_RUN)?;
+        return Some(format!("Why I rejected the call: {meaning}."));
+    }
+    let meaning = meant(action.strip_prefix(WHY)?, &REASONS)?;
     Some(format!("Why I rejected the plan: {meaning}."))
 }
 
@@ -145,7 +180,7 @@ mod tests {
 
     #[test]
     fn every_button_says_something_and_foreign_ones_say_nothing() {
-        for (action, _) in why() {
+        for (action, _) in why().into_iter().chain(why_not_run()) {
             assert!(words(&action).unwrap().starts_with("Why I rejected"));
         }
         assert!(words(RETRY).is_some());

@@ -242,13 +242,17 @@ impl Intake {
         if view.asked.from != self.agent.role() {
             return Ok(None);
         }
-        Ok(view.decided.map(|decision| {
-            let mail = Mail::Decided {
-                decision: Box::new(decision),
-                ack: None,
-            };
-            (WorkKey::thread(view.asked.thread), mail)
-        }))
+        let Some(decision) = view.decided else {
+            return Ok(None);
+        };
+        let threads = self.agent.threads();
+        let (thread, role) = (&view.asked.thread, view.asked.from);
+        let work_key = WorkKey::that_asked(&threads, thread, role, &decision.request);
+        let mail = Mail::Decided {
+            decision: Box::new(decision),
+            ack: None,
+        };
+        Ok(Some((work_key, mail)))
     }
 
     /// Anybody in the channel may stop. The PM's process answers them.

@@ -3,8 +3,8 @@
 
 use std::{fs, path::Path};
 
-use butler_journal::ThreadDir;
-use butler_protocol::{Entry, RequestId, Role, Sha256Hex, ThreadId};
+use butler_journal::{ThreadDir, read};
+use butler_protocol::{Entry, Record, RequestId, Role, Sha256Hex, ThreadId};
 
 use crate::AgentError;
 
@@ -50,6 +50,26 @@ impl WorkKey {
             })
         });
         matters.collect()
+    }
+
+    /// Whose card this is: of one of the requests, else of the thread itself.
+    pub(crate) fn that_asked(
+        threads: &Path,
+        thread: &ThreadId,
+        role: Role,
+        card: &RequestId,
+    ) -> Self {
+        let asked = |work_key: &Self| {
+            let log = read(&work_key.log(threads, role));
+            let entries = log.map(|log| log.entries).unwrap_or_default();
+            entries.iter().any(|entry| {
+                matches!(&entry.record, Record::DecisionAsked { request, .. } if request == card)
+            })
+        };
+        let requests = Self::of(threads, thread, role).into_iter();
+        let mut requests = requests.filter(|work_key| work_key.research.is_some());
+        let found = requests.find(asked);
+        found.unwrap_or_else(|| Self::thread(thread.clone()))
     }
 
     /// Where its log is.

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use butler_protocol::{Role, Usd};
-use butler_turn::Share;
+use butler_turn::{Share, Spent, SpentOn};
 
 use crate::tell::thread_logs::RoleLog;
 
@@ -21,6 +21,8 @@ pub(crate) struct Bill {
     pub(crate) stuck: u64,
     /// Messages that roles sent each other.
     pub(crate) exchanges: u64,
+    /// What the calls to models went to.
+    pub(crate) spent: BTreeMap<SpentOn, Spent>,
 }
 
 impl Bill {
@@ -36,6 +38,9 @@ impl Bill {
             bill.tools += one.tools;
             bill.stuck += one.stuck;
             bill.exchanges += one.exchanges;
+            for (purpose, spent) in one.waste.spent() {
+                bill.spent.entry(*purpose).or_default().add(*spent);
+            }
             let switches = one.switches.iter();
             bill.switches
                 .extend(switches.map(|(model, why)| format!("{role} to {model}: {why}")));
@@ -86,7 +91,21 @@ impl Bill {
             self.tools,
             self.exchanges
         ));
+        lines.extend(self.where_it_went());
         lines
+    }
+
+    /// The calls by what they were good for; nothing when none was counted.
+    fn where_it_went(&self) -> Option<String> {
+        let all = SpentOn::ALL.into_iter();
+        let parts: Vec<String> = all
+            .filter_map(|purpose| {
+                let spent = self.spent.get(&purpose)?;
+                let (label, calls, tokens) = (purpose.label(), spent.calls, spent.tokens);
+                Some(format!("{label} {calls} ({tokens} tokens)"))
+            })
+            .collect();
+        (!parts.is_empty()).then(|| format!("calls by what they went to: {}", parts.join(", ")))
     }
 }
 

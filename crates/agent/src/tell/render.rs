@@ -198,9 +198,11 @@ fn verdict_text(verdict: &Verdict, pr: &str) -> String {
     if let Some(unread) = evidence::unread(verdict) {
         let _ = writeln!(text, "\n{unread}.");
     }
-    bullets(&mut text, "Must always hold", &verdict.invariants);
-    bullets(&mut text, "Risks", verdict.risks.iter().map(risk));
-    bullets(&mut text, "Tests", verdict.tests.iter().map(test));
+    if !verdict.observed.said_before {
+        bullets(&mut text, "Must always hold", &verdict.invariants);
+        bullets(&mut text, "Risks", verdict.risks.iter().map(risk));
+        bullets(&mut text, "Tests", verdict.tests.iter().map(test));
+    }
     bullets(&mut text, "Findings", verdict.findings.iter().map(finding));
     text.trim_end().to_owned()
 }

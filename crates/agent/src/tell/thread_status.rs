@@ -39,6 +39,10 @@ fn line(log: &RoleLog) -> Option<String> {
         Doing::Working(turn) => format!("at work, turn {turn}"),
         Doing::Waiting(Waiting::Person) => "waits for an answer of yours".to_owned(),
         Doing::Waiting(Waiting::Reply { .. }) => "waits for a colleague".to_owned(),
+        Doing::Waiting(Waiting::Replies { from, .. }) => {
+            let titles: Vec<&str> = from.iter().map(|role| role.title()).collect();
+            format!("waits for {}", titles.join(" and "))
+        }
         Doing::Waiting(Waiting::Worktree) => "waits for the worktree".to_owned(),
         Doing::Waiting(Waiting::Decision { request }) => {
             format!("waits for your decision ({request})")

@@ -21,7 +21,7 @@ use tracing::debug;
 
 use self::{calls::Waiter, model::Asked};
 pub(crate) use self::{
-    edge::Edge,
+    edge::{Beginning, Edge},
     model::{Question, complete},
 };
 use crate::{AgentError, thread::tool_session::ToolSession, thread::worker::Beside};

@@ -8,9 +8,9 @@ use butler_policy::{
     Approval, Circumstances, Judgement, Overrides, Refusal, Right, Scope, default_tools, right,
 };
 use butler_protocol::{
-    Choice, DecisionKind, PlanSummary, Record, RequestId, Role, ThreadId, ToolCall, ToolSpec,
+    Choice, CommitSha, DecisionKind, PlanSummary, RequestId, Role, ThreadId, ToolCall, ToolSpec,
 };
-use butler_repo::{DiffOf, Undo, Worktree, WorktreeLock};
+use butler_repo::{DiffOf, Repo, Undo, Worktree, WorktreeLock};
 use butler_tools::{
     Cache, DiffMaker, Executor, Registry, Surroundings, ToolContext, TreeHasher, Workplace,
 };
@@ -37,7 +37,6 @@ pub(crate) struct ToolSession {
     sandboxed: bool,
     plan_approved: bool,
     overrides: Overrides,
-    approvals: Vec<Approval>,
     /// Hosts of the web that people of the thread named.
     named_hosts: Vec<String>,
     /// Whether what was written here is kept beside the branch of code.
@@ -67,6 +66,13 @@ impl ToolSession {
         let agent = &context.agent;
         let place = place(context, cancel).await?;
         let keeps_designs = matches!(place, Place::Designs(_));
+        let reviewed = match &place {
+            Place::Review(folder) => {
+                let ready = context.facts().review.ready.clone();
+                ready.map(|ready| (folder.clone(), ready.head))
+            }
+            _ => None,
+        };
         let (folder, own, prepared) = match place {
             Place::Own(worktree) => {
                 let folder = worktree.path.clone();
@@ -96,6 +102,12 @@ impl ToolSession {
         if let Some(ready) = ready {
             tool_context = tool_context.with_ready(ready);
         }
+        if let Some((folder, head)) = reviewed {
+            let repo = &agent.repo;
+            tool_context = tool_context
+                .with_tree(tree_in(repo.clone(), folder))
+                .with_diff(change_at(repo.clone(), head));
+        }
         if let Some(worktree) = own {
             if let Some(undo) = Undo::of(&worktree.path, worktree.short()) {
                 tool_context = tool_context.with_undo(Arc::new(undo));
@@ -115,7 +127,6 @@ impl ToolSession {
             sandboxed: agent.sandbox.strength().is_whole(),
             plan_approved: plan_approved(context).await?,
             overrides: overrides(context),
-            approvals: approvals(context).await?,
             named_hosts: named_hosts(context).await?,
             keeps_designs,
             _lock: lock,
@@ -139,7 +150,6 @@ impl ToolSession {
             sandboxed,
             plan_approved: true,
             overrides,
-            approvals: Vec::new(),
             named_hosts: Vec::new(),
             keeps_designs: false,
             _lock: None,
@@ -147,22 +157,33 @@ impl ToolSession {
     }
 
     /// May this call run in its thread?
-    pub(crate) fn judge_here(&self, context: &ThreadContext, call: &ToolCall) -> Judgement {
+    pub(crate) fn judge_here(
+        &self,
+        context: &ThreadContext,
+        call: &ToolCall,
+        approvals: &[Approval],
+    ) -> Judgement {
         match uncommitted(self.role, &call.name) {
             Some(refusal) => Judgement::Refuse(refusal),
-            None => self.judge(&context.facts(), call, context.now_ms()),
+            None => self.judge(&context.facts(), call, approvals, context.now_ms()),
         }
     }
 
     /// May this call run, after what `facts` says was read?
-    pub(crate) fn judge(&self, facts: &ThreadFold, call: &ToolCall, now_ms: i64) -> Judgement {
+    pub(crate) fn judge(
+        &self,
+        facts: &ThreadFold,
+        call: &ToolCall,
+        approvals: &[Approval],
+        now_ms: i64,
+    ) -> Judgement {
         let known_hosts = [&facts.outside.read_hosts[..], &self.named_hosts[..]].concat();
         let circumstances = Circumstances {
             role: self.role,
             thread: &self.thread,
             plan_approved: self.plan_approved,
             now_ms,
-            approvals: &self.approvals,
+            approvals,
             overrides: &self.overrides,
             root: &self.tool_context.workplace().root().display().to_string(),
             home: butler_sandbox::HOME,
@@ -173,26 +194,13 @@ impl ToolSession {
         self.executor.judge(call, &circumstances)
     }
 
-    /// Asks the hub for clicks and words that came since the tool session was opened.
-    pub(crate) async fn look_for_approvals(
+    /// Looks for hosts that people named since the tool session was opened.
+    pub(crate) async fn look_for_named_hosts(
         &mut self,
         context: &ThreadContext,
     ) -> Result<(), AgentError> {
-        self.approvals = approvals(context).await?;
         self.named_hosts = named_hosts(context).await?;
         Ok(())
-    }
-
-    /// Uses an approval up: it is never offered again, and the log says so.
-    pub(crate) fn use_approval(&mut self, request: &RequestId) -> Option<Record> {
-        let mut approvals = self.approvals.iter();
-        let at = approvals.position(|approval| approval.request == *request)?;
-        let used = self.approvals.remove(at);
-        Some(Record::DecisionUsed {
-            request: used.request,
-            choice: Choice::Approve,
-            person: used.person,
-        })
     }
 }
 
@@ -323,6 +331,30 @@ fn tree_of(worktree: Worktree) -> TreeHasher {
     })
 }
 
+/// The files of a checkout as they are, so that a receipt of files that a command
+/// changed is none of the commit under review.
+fn tree_in(repo: Repo, folder: PathBuf) -> TreeHasher {
+    Arc::new(move |cancel| {
+        let (repo, folder) = (repo.clone(), folder.clone());
+        Box::pin(async move {
+            let tree = repo.tree_in(&folder, &cancel).await;
+            tree.map_err(|error| error.to_string())
+        })
+    })
+}
+
+/// What the thread changed, as it was handed over.
+fn change_at(repo: Repo, head: CommitSha) -> DiffMaker {
+    Arc::new(move |cancel| {
+        let (repo, head) = (repo.clone(), head.clone());
+        Box::pin(async move {
+            let changes = repo.changes_of(&head, &cancel).await;
+            let changes = changes.map_err(|error| error.to_string())?;
+            Ok(changes.diff)
+        })
+    })
+}
+
 /// What the thread changed, for receipts that show weakened tests.
 fn diff_of(worktree: Worktree) -> DiffMaker {
     Arc::new(move |cancel| {
@@ -377,32 +409,21 @@ async fn named_hosts(context: &ThreadContext) -> Result<Vec<String>, AgentError>
     Ok(joining::hosts_named(&messages))
 }
 
-/// Clicks on command cards of this role that were not used yet.
-async fn approvals(context: &ThreadContext) -> Result<Vec<Approval>, AgentError> {
-    let open: Vec<_> = context
-        .facts()
-        .cards
-        .asked
-        .iter()
-        .filter(|(_, asked)| asked.kind() == DecisionKind::Command && asked.used.is_none())
-        .map(|(request, _)| request.clone())
-        .collect();
-    let mut approvals = Vec::new();
-    for request in open {
-        let view = context.poster.control.decision(&request).await?;
-        if let Some(decision) = view.decided
-            && decision.choice == Choice::Approve
-        {
-            approvals.push(Approval {
-                request,
-                sha256: decision.sha256,
-                thread: decision.thread,
-                person: decision.person,
-                clicked_at_ms: decision.at_ms,
-            });
-        }
-    }
-    Ok(approvals)
+/// The hub's own record of the click on a card, when it approves.
+pub(crate) async fn approval(
+    context: &ThreadContext,
+    request: &RequestId,
+) -> Result<Option<Approval>, AgentError> {
+    let view = context.poster.control.decision(request).await?;
+    let decision = view.decided;
+    let decision = decision.filter(|decision| decision.choice == Choice::Approve);
+    Ok(decision.map(|decision| Approval {
+        request: request.clone(),
+        sha256: decision.sha256,
+        thread: decision.thread,
+        person: decision.person,
+        clicked_at_ms: decision.at_ms,
+    }))
 }
 
 #[cfg(test)]

@@ -12,13 +12,13 @@ use butler_protocol::{
     Waiting,
 };
 use butler_repo::{DiffOf, Error, NewPull, Worktree};
-use butler_tools::ToolContext;
+use butler_tools::{Tool, ToolContext, tools::RunChecks};
 use butler_turn::Asked;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::{ChatTool, SLOW, arguments, failed, spec};
+use super::{ChatTool, arguments, failed, spec};
 use crate::{
     decide::fast_track::FastTrack,
     thread::{context::ThreadContext, tool_session},
@@ -66,13 +66,14 @@ enum Kind {
 
 /// What every role is told.
 const EVERYBODY: &str = "Passes work to another role; it is the usual end of your work. question and \
-    answer go to the role in `to`, and a question sleeps until it is answered. For a person use \
+    answer go to the role in `to`; a question sleeps until it is answered, several in one turn until \
+    all are. For a person use \
     AskUser; for a remark that passes nothing on use SendMessage.";
 const ASK: &str =
     r#"{"kind": "question", "to": "pm", "text": "Should --json also apply to remove?"}"#;
 /// What whoever builds is told besides.
-const BUILDER: &str = "ready_for_review: the runtime commits, pushes, opens the pull request and \
-    calls the Reviewer; run RunChecks first.";
+const BUILDER: &str = "ready_for_review: the runtime runs the checks if these files have no receipt, \
+    commits, pushes, opens the pull request and calls the Reviewer.";
 const READY: &str = r#"{"kind": "ready_for_review", "text": "notes.sh:40 parses --json (criterion 1, test json_empty)"}"#;
 /// What whoever reviews is told besides.
 const REVIEWER: &str = "review_plan: invariants, risks and tests before you judge; a missing test \
@@ -112,7 +113,8 @@ impl ChatTool for HandOverTool {
     type Input = Input;
 
     const NAME: &'static str = "HandOver";
-    const DEADLINE: Duration = SLOW;
+    // The checks may have to run.
+    const DEADLINE: Duration = Duration::from_secs(3600);
 
     fn told() -> ToolSpec {
         let description = format!("{EVERYBODY} {BUILDER} {REVIEWER} Example: {ASK}");
@@ -139,7 +141,7 @@ impl ChatTool for HandOverTool {
         }
         let made = match input.kind {
             Kind::Question | Kind::Answer => word(&self.0, &input).await,
-            Kind::ReadyForReview => ready(&self.0, permit.call(), &input, tool_context).await,
+            Kind::ReadyForReview => ready(&self.0, permit, &input, tool_context).await,
             Kind::ReviewPlan => verdict::first_pass(&self.0, &input, tool_context).await,
             Kind::Verdict => verdict::verdict(&self.0, &input, tool_context).await,
         };
@@ -164,10 +166,11 @@ async fn send(context: &ThreadContext, call: &CallId, body: &HandOver) -> ToolOu
     match (posted, body) {
         (Err(error), _) => failed("the hand-over was not posted", &error),
         (Ok(_), HandOver::ReviewPlan(_)) => verdict::second_pass(context),
-        (Ok(_), HandOver::Question { .. }) => {
+        (Ok(_), HandOver::Question { to, .. }) => {
             let deadline_ms = context.agent.answer_by_ms();
+            let from = vec![*to];
             ToolOutcome::ok("asked; waiting for the answer").then(Then::Park {
-                waiting: Waiting::Reply { deadline_ms },
+                waiting: Waiting::Replies { deadline_ms, from },
             })
         }
         (Ok(_), _) => ToolOutcome::ok("handed over").then(Then::PassOn),
@@ -238,10 +241,11 @@ pub fn findings(context: &ThreadContext, text: &str) -> Option<HandOver> {
 
 async fn ready(
     context: &ThreadContext,
-    call: &CallId,
+    permit: &Permit,
     input: &Input,
     tool_context: &ToolContext,
 ) -> Result<HandOver, ToolOutcome> {
+    let call = permit.call();
     if !builds(context.role()) {
         return Err(ToolOutcome::error(
             "refused: only the Coder hands over for review",
@@ -271,10 +275,18 @@ async fn ready(
         )
     };
     let receipt = receipt.filter(|receipt| receipt.tree == tree);
+    let (receipt, said) = match receipt {
+        Some(receipt) => (Some(receipt), None),
+        None => run_checks(context, permit, tool_context).await,
+    };
+    let receipt = receipt.filter(|receipt| receipt.tree == tree);
     if !receipt.as_ref().is_some_and(Receipt::green) && unverified == 0 {
+        let said = said.map_or_else(String::new, |said| format!("\n\n{said}"));
         return Err(ToolOutcome::refused(
             RefusedFor::Unverified,
-            "refused: the checks have not passed on exactly these files; run RunChecks last, fix what fails, then hand over. If they cannot pass, say why in the text and hand over again: it will be marked unverified.",
+            format!(
+                "refused: the checks have not passed on exactly these files; fix what fails, then hand over. If they cannot pass, say why in the text and hand over again: it will be marked unverified.{said}"
+            ),
         ));
     }
     let title = agent.clean(&plan.map_or_else(|| first_line(&input.text), |plan| plan.title));
@@ -308,6 +320,26 @@ async fn ready(
         round,
         task,
     })
+}
+
+/// The checks, where nobody ran them on these files: what the hand-over needs is
+/// not worth a turn of the model. Not where commands ask first.
+async fn run_checks(
+    context: &ThreadContext,
+    permit: &Permit,
+    tool_context: &ToolContext,
+) -> (Option<Receipt>, Option<String>) {
+    if permit.unconfined() || context.agent.rules().checks.is_empty() {
+        return (None, None);
+    }
+    let said = RunChecks.run(permit, &json!({}), tool_context).await.text;
+    let receipt = tool_context.take_receipt(permit.call());
+    if let Some(receipt) = &receipt {
+        context.write(Record::Checked {
+            receipt: receipt.clone(),
+        });
+    }
+    (receipt, Some(said))
 }
 
 /// There is a plan that a person approved, and something was done for it.

@@ -94,7 +94,7 @@ impl ChatTool for ProposeLearnings {
             "Shows the person what the team should remember, one card each with Accept and \
              Reject. Use it after the look back and before ProposeMerge, for rules that would have \
              changed this thread and will come again, and for project maps or workflow steps that \
-             it made untrue; `prune` names learnings that should go. It does not wait: go on with ProposeMerge. What is accepted is \
+             it made untrue; `prune` names learnings that should go. It does not wait: go on, where there is a pull request with ProposeMerge. What is accepted is \
              written by the runtime with the merge. Example: {\"learnings\": [{\"file\": \
              \"coder.md\", \"title\": \"Name every caller\", \"when\": \"a flag is planned\", \
              \"rule\": \"list the callers in the plan\", \"example\": \"F1: import.sh:12\", \
@@ -108,8 +108,12 @@ impl ChatTool for ProposeLearnings {
             Ok(against) => against,
             Err(error) => return failed("how the learnings fared could not be read", &error),
         };
+        // Without a review there is nothing to look back on: a person said what they
+        // want remembered, and for whom.
+        let look_back = self.0.facts().review.verdict.is_some();
         let took_part = match thread_logs::of_thread(&self.0.agent, &self.0.thread).await {
-            Ok(logs) => logs.iter().map(|log| log.role).collect::<Vec<_>>(),
+            Ok(_) if !look_back => Role::ALL.to_vec(),
+            Ok(logs) => logs.iter().map(|log| log.role).collect(),
             Err(error) => return failed("who took part could not be read", &error),
         };
         match proposals(&self.0, input, root, (&against, &took_part)) {
@@ -154,7 +158,7 @@ fn proposals(
     }
     if all.is_empty() || all.len() > MOST {
         return Err(format!(
-            "give between 1 and {MOST} learnings and changes; with nothing to keep, go on with ProposeMerge"
+            "give between 1 and {MOST} learnings and changes; with nothing to keep, go on without"
         ));
     }
     for proposal in &all {
@@ -245,8 +249,12 @@ async fn propose(
         .iter()
         .filter(|one| !proposals.contains(one))
         .collect();
+    let next = match context.facts().review.verdict {
+        Some(_) => "go on with ProposeMerge",
+        None => "there is no pull request here, so you are done: what they accept is written",
+    };
     ToolOutcome::ok(format!(
-        "{} cards are waiting for the person, who decides each one; go on with ProposeMerge{}",
+        "{} cards are waiting for the person, who decides each one; {next}{}",
         proposals.len(),
         could_go(&left)
     ))

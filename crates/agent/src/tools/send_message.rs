@@ -1,7 +1,7 @@
 //! SendMessage: a word in the thread, to people or to another role.
 
 use butler_policy::Permit;
-use butler_protocol::{Then, ToolOutcome, ToolSpec, Waiting, mentions};
+use butler_protocol::{Role, Then, ToolOutcome, ToolSpec, Waiting, mentions};
 use butler_tools::ToolContext;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -31,15 +31,15 @@ impl ChatTool for SendMessage {
             "Posts a message to the thread: progress worth knowing, or a word to another role, \
              which wakes only if you mention it (@codebutler.coder). For a question that a person \
              must answer use AskUser; to pass work on use HandOver; your final answer needs no \
-             tool at all. Returns when it is posted; with wait_for_reply you sleep until an answer \
-             comes or ten minutes pass. Example: {\"message\": \"@codebutler.pm is the order of \
+             tool at all. Returns when it is posted; with wait_for_reply you sleep until every role \
+             that you mentioned has answered, or ten minutes pass. Example: {\"message\": \"@codebutler.pm is the order of \
              the list part of the contract?\", \"wait_for_reply\": true}",
         )
     }
 
     async fn act(&self, permit: &Permit, input: Input, _context: &ToolContext) -> ToolOutcome {
         let context = &self.0;
-        let to = mentions(&input.message, None)
+        let to: Vec<Role> = mentions(&input.message, None)
             .into_iter()
             .filter(|role| *role != context.role())
             .collect();
@@ -49,16 +49,20 @@ impl ChatTool for SendMessage {
                 &context.thread,
                 context.idem(permit.call()),
                 &input.message,
-                to,
+                to.clone(),
             )
             .await;
         match posted {
             Err(error) => failed("the message was not posted", &error),
             Ok(_) if input.wait_for_reply => {
                 let deadline_ms = context.agent.answer_by_ms();
-                ToolOutcome::ok("posted; waiting for an answer").then(Then::Park {
-                    waiting: Waiting::Reply { deadline_ms },
-                })
+                let waiting = if to.is_empty() {
+                    Waiting::Reply { deadline_ms }
+                } else {
+                    let from = to;
+                    Waiting::Replies { deadline_ms, from }
+                };
+                ToolOutcome::ok("posted; waiting for an answer").then(Then::Park { waiting })
             }
             Ok(_) => ToolOutcome::ok("posted"),
         }

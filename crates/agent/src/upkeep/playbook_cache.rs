@@ -7,18 +7,30 @@ use std::{
     time::Instant,
 };
 
-use butler_playbook::Playbook;
+use butler_playbook::{Layout, Playbook};
 use butler_protocol::CommitSha;
 use butler_repo::{Error, Repo};
 use tracing::warn;
 
+/// The manifest whose test script tells how one test is run.
+const PACKAGE: &str = "package.json";
+
 /// The playbook that was read last, with its commit.
 #[derive(Debug, Default)]
 pub struct PlaybookCache {
-    kept: Mutex<Option<(CommitSha, Arc<Playbook>)>>,
+    kept: Mutex<Option<(CommitSha, Arc<Known>)>>,
     /// What the last look found, and when it began. Held while somebody looks:
     /// whoever asks meanwhile waits for that, or looks next.
-    looked: tokio::sync::Mutex<Option<(Instant, Arc<Playbook>)>>,
+    looked: tokio::sync::Mutex<Option<(Instant, Arc<Known>)>>,
+}
+
+/// What is known of one commit of the default branch.
+#[derive(Debug, Default)]
+pub struct Known {
+    /// What the team keeps for its agents.
+    pub playbook: Arc<Playbook>,
+    /// What lies where.
+    pub layout: Layout,
 }
 
 impl PlaybookCache {
@@ -28,44 +40,51 @@ impl PlaybookCache {
     ///
     /// A thousand threads that wake at once share a few looks: each gets one that
     /// began after it asked.
-    pub async fn playbook(&self, repo: &Repo) -> Arc<Playbook> {
+    pub async fn known(&self, repo: &Repo) -> Arc<Known> {
         let asked = Instant::now();
         let mut looked = self.looked.lock().await;
-        if let Some((_, playbook)) = looked.as_ref().filter(|(began, _)| *began >= asked) {
-            return Arc::clone(playbook);
+        if let Some((_, known)) = looked.as_ref().filter(|(began, _)| *began >= asked) {
+            return Arc::clone(known);
         }
         let began = Instant::now();
-        let playbook = match self.current(repo).await {
-            Ok(playbook) => playbook,
+        let known = match self.current(repo).await {
+            Ok(known) => known,
             Err(error) => {
                 warn!(%error, "the playbook could not be read");
                 let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-                let last = kept.as_ref().map(|(_, playbook)| Arc::clone(playbook));
-                last.unwrap_or_else(|| Arc::new(Playbook::new([])))
+                let last = kept.as_ref().map(|(_, known)| Arc::clone(known));
+                last.unwrap_or_else(nothing)
             }
         };
-        *looked = Some((began, Arc::clone(&playbook)));
-        playbook
+        *looked = Some((began, Arc::clone(&known)));
+        known
     }
 
-    async fn current(&self, repo: &Repo) -> Result<Arc<Playbook>, Error> {
+    async fn current(&self, repo: &Repo) -> Result<Arc<Known>, Error> {
         let Some(commit) = repo.resolve(&repo.default_ref()).await? else {
-            return Ok(Arc::new(Playbook::new([])));
+            return Ok(nothing());
         };
         {
             let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Some((_, playbook)) = kept.as_ref().filter(|(of, _)| *of == commit) {
-                return Ok(Arc::clone(playbook));
+            if let Some((_, known)) = kept.as_ref().filter(|(of, _)| *of == commit) {
+                return Ok(Arc::clone(known));
             }
         }
-        let playbook = Arc::new(playbook_at(repo, commit.as_str()).await?);
-        for problem in playbook.problems() {
+        let known = Arc::new(known_at(repo, commit.as_str()).await?);
+        for problem in known.playbook.problems() {
             warn!(%problem, "a file of the playbook has a problem");
         }
         *self.kept.lock().unwrap_or_else(PoisonError::into_inner) =
-            Some((commit, Arc::clone(&playbook)));
-        Ok(playbook)
+            Some((commit, Arc::clone(&known)));
+        Ok(known)
     }
+}
+
+fn nothing() -> Arc<Known> {
+    Arc::new(Known {
+        playbook: Arc::new(Playbook::new([])),
+        layout: Layout::default(),
+    })
 }
 
 /// The playbook of one commit.
@@ -73,19 +92,26 @@ impl PlaybookCache {
 /// # Errors
 /// When git cannot be run or does not know the commit.
 pub async fn playbook_at(repo: &Repo, commit: &str) -> Result<Playbook, Error> {
+    let known = known_at(repo, commit).await?;
+    Ok(Arc::unwrap_or_clone(known.playbook))
+}
+
+async fn known_at(repo: &Repo, commit: &str) -> Result<Known, Error> {
     let git = repo.git();
     let listing = git
         .call(["ls-tree", "-r", "-z", "--full-tree", "--end-of-options"])
         .arg(commit)
         .finish()
         .await?;
-    let files: Vec<(String, String)> = listing
+    let mut files: Vec<(String, String)> = listing
         .fields()
         .filter_map(|entry| listed(&String::from_utf8_lossy(entry)))
-        .filter(|(_, path)| Playbook::wants(path))
         .collect();
+    let layout = Layout::of(files.iter().map(|(_, path)| path.as_str()));
+    files.retain(|(_, path)| Playbook::wants(path) || path == PACKAGE);
     if files.is_empty() {
-        return Ok(Playbook::new([]));
+        let playbook = Arc::new(Playbook::new([]));
+        return Ok(Known { playbook, layout });
     }
     let mut asked = String::new();
     for (object, _) in &files {
@@ -98,7 +124,13 @@ pub async fn playbook_at(repo: &Repo, commit: &str) -> Result<Playbook, Error> {
         .await?;
     let texts = blobs(&output.stdout);
     let paths = files.into_iter().map(|(_, path)| path);
-    Ok(Playbook::new(paths.zip(texts)))
+    let (package, texts): (Vec<_>, Vec<_>) =
+        paths.zip(texts).partition(|(path, _)| path == PACKAGE);
+    let layout = package
+        .iter()
+        .fold(layout, |layout, (_, text)| layout.with_package(text));
+    let playbook = Arc::new(Playbook::new(texts));
+    Ok(Known { playbook, layout })
 }
 
 /// `<mode> blob <object>\t<path>`, when it is an ordinary file. A link to
@@ -149,8 +181,10 @@ mod tests {
         git(scratch.root(), &["push", "--quiet", "origin", "HEAD:main"]);
     }
 
-    fn prompt(book: &Playbook) -> String {
-        book.prompt(Role::Coder, butler_playbook::Profile::Full, "")
+    fn prompt(known: &Known) -> String {
+        known
+            .playbook
+            .prompt(Role::Coder, butler_playbook::Profile::Full, "")
     }
 
     #[tokio::test]
@@ -165,11 +199,11 @@ mod tests {
         );
         let repo = Repo::open(scratch.root()).await.unwrap();
         let playbook_cache = PlaybookCache::default();
-        let first = playbook_cache.playbook(&repo).await;
+        let first = playbook_cache.known(&repo).await;
         assert!(prompt(&first).contains("Be old."));
         assert!(prompt(&first).contains("a b/AGENTS.md"));
         assert!(
-            Arc::ptr_eq(&first, &playbook_cache.playbook(&repo).await),
+            Arc::ptr_eq(&first, &playbook_cache.known(&repo).await),
             "read once per commit"
         );
 
@@ -187,14 +221,14 @@ mod tests {
             scratch.root(),
             &["commit", "--quiet", "--all", "--message", "y"],
         );
-        assert!(!prompt(&*playbook_cache.playbook(&repo).await).contains("Be bad."));
+        assert!(!prompt(&*playbook_cache.known(&repo).await).contains("Be bad."));
         git(scratch.root(), &["checkout", "--quiet", "main"]);
 
         commit(
             &scratch,
             &[(".codebutler/coder.md", "# Coder\n\nBe new.\n")],
         );
-        assert!(prompt(&*playbook_cache.playbook(&repo).await).contains("Be new."));
+        assert!(prompt(&*playbook_cache.known(&repo).await).contains("Be new."));
     }
 
     #[test]

@@ -1,6 +1,7 @@
-//! Commands for people who work with the team: threads, chat, pull requests, undo.
+//! Commands for people who work with the team: threads, chat, cost, pull requests, undo.
 
 pub(crate) mod chat;
+pub(crate) mod cost;
 pub(crate) mod message;
 pub(crate) mod pr;
 pub(crate) mod threads;

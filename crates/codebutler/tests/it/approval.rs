@@ -1,5 +1,6 @@
 //! A person's click, and nothing else, lets a destructive command run; once,
-//! and exactly that command.
+//! and exactly that command. The model does not say it again: it gets the result,
+//! or the reason why not.
 
 use serde_json::Value;
 
@@ -20,6 +21,7 @@ async fn a_destructive_command_runs_after_the_click_and_not_without() {
     team.until(&root, "the first card", |thread| cards(thread) == 1)
         .await;
     team.press_on(&root, 1, "reject").await;
+    team.press_action(&root, "cb-why-not-need").await;
     team.until(&root, "the second card", |thread| cards(thread) == 2)
         .await;
     team.press_on(&root, 2, "approve").await;
@@ -30,7 +32,7 @@ async fn a_destructive_command_runs_after_the_click_and_not_without() {
     };
     team.until(&root, "the question after it", asked).await;
     let log = team.log(&root, "coder");
-    // Each press is written down once: the rejection at once, the approval by its run.
+    // Each press is written down once, and each command was said once.
     let used: Vec<&str> = log
         .lines()
         .filter(|line| line.contains("\"decision_used\""))
@@ -40,5 +42,11 @@ async fn a_destructive_command_runs_after_the_click_and_not_without() {
     assert!(
         used.len() == 2 && each.into_iter().all(|(line, choice)| line.contains(choice)),
         "{used:#?}"
+    );
+    let said = |line: &&str| line.contains("\"assistant\"") && line.contains("rm -rf drafts");
+    assert_eq!(
+        log.lines().filter(said).count(),
+        1,
+        "the command was said again"
     );
 }

@@ -28,7 +28,6 @@ async fn a_page_is_committed_where_the_config_wants_it_and_decisions_can_be_read
         "## Plan\n\n**Add list --json**",
         "## Decisions\n\n- the plan: Approve\n- the merge: Merge\n",
         "## Findings\n\n- F1 [quality/low] notes.sh:36",
-        "## Deviations\n\n- The Reviewer never opened `README.md`",
         "## What it cost",
         "Coder · rehearsal/coder ·",
     ] {

@@ -10,6 +10,7 @@ mod approval;
 mod at_work;
 mod branches;
 mod browser;
+mod budgets;
 mod chaos;
 mod chatting;
 mod common_errors;

@@ -205,4 +205,7 @@ async fn a_host_that_nobody_named_asks_once_text_from_outside_was_read() {
     })
     .await;
     assert_eq!(fetched(), 1);
+    // The click reached the log that had asked, and woke nobody else.
+    let others = team.log(&root, "researcher");
+    assert!(!others.contains("evil.invalid"), "{others}");
 }

@@ -1,13 +1,18 @@
 //! What was spent: per day, role, model and thread, from the budgets' own rows.
 
-use butler_protocol::{ChannelId, ThreadId, Usd};
+use std::collections::HashMap;
+
+use butler_protocol::{ChannelId, Entry, Role, ThreadId, Usd};
+use butler_turn::{Spent, SpentOn, ThreadFold};
 use rusqlite::params;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::{
     budget::{self, Caps},
     error::Trouble,
     store::db::Db,
+    views::overview,
 };
 
 /// One line of a bill.
@@ -28,6 +33,14 @@ pub(crate) struct ThreadLine {
     pub(crate) cost: Usd,
 }
 
+/// What calls to models went to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct WentTo {
+    pub(crate) name: &'static str,
+    pub(crate) calls: u64,
+    pub(crate) tokens: u64,
+}
+
 /// The whole bill, of one thread or of everything.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Bill {
@@ -42,6 +55,9 @@ pub(crate) struct Bill {
     pub(crate) models: Vec<Line>,
     /// The dearest threads; empty for the bill of one.
     pub(crate) threads: Vec<ThreadLine>,
+    /// Work, and what was none of it; only for the bill of one thread.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) went_to: Vec<WentTo>,
 }
 
 const DAYS: usize = 30;
@@ -78,7 +94,37 @@ pub(crate) fn bill(
             Some(_) => Vec::new(),
             None => threads(db)?,
         },
+        went_to: match thread {
+            Some(thread) => went_to(&overview::records(db, thread)?),
+            None => Vec::new(),
+        },
     })
+}
+
+/// Adds up what the logs of a thread's roles say.
+fn went_to(records: &[Value]) -> Vec<WentTo> {
+    let mut logs: HashMap<Role, Vec<Entry>> = HashMap::new();
+    for record in records {
+        let role = Role::deserialize(&record["role"]);
+        let entry = Entry::deserialize(&record["entry"]);
+        if let (Ok(role), Ok(entry)) = (role, entry) {
+            logs.entry(role).or_default().push(entry);
+        }
+    }
+    let folds: Vec<ThreadFold> = logs.values().map(|log| ThreadFold::of(log)).collect();
+    let all = SpentOn::ALL.into_iter().map(|purpose| {
+        let mut sum = Spent::default();
+        let spent = folds.iter().map(|fold| fold.bill.waste.spent());
+        for spent in spent.filter_map(|spent| spent.get(&purpose)) {
+            sum.add(*spent);
+        }
+        WentTo {
+            name: purpose.label(),
+            calls: sum.calls,
+            tokens: sum.tokens,
+        }
+    });
+    all.filter(|line| line.calls > 0).collect()
 }
 
 /// Sums by one column, dearest first. The column is ours, never from outside.

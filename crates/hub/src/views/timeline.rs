@@ -5,8 +5,8 @@
 use std::collections::HashMap;
 
 use butler_protocol::{
-    CallId, Choice, DecisionKind, Ending, Entry, HandOver, HandOverKind, MessageTs, Receipt,
-    Record, RequestId, Role, Speaker, ToolOutcome, Usd, UserId, Waiting,
+    CallId, Choice, DecisionKind, Ending, Entry, EventKind, HandOver, HandOverKind, MessageTs,
+    Receipt, Record, RequestId, Role, Speaker, ToolOutcome, Usd, UserId, Waiting,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -161,6 +161,10 @@ impl Teller {
                 text,
                 tools: tools.into_iter().map(|tool| tool.name).collect(),
             },
+            // What an approved call gave stands with the call.
+            Record::User {
+                event: Some(event), ..
+            } if matches!(event.kind(), Some(EventKind::Ran(_))) => return,
             // With a timestamp it is a message of the thread and stands there.
             Record::User {
                 ts: None,
@@ -265,7 +269,8 @@ impl Teller {
     }
 
     fn call(&mut self, at: i64, role: Role, call: CallId, tool: String) {
-        let input = self.arguments.remove(&call).unwrap_or(Value::Null);
+        // One that waited for a card comes twice.
+        let input = self.arguments.get(&call).cloned().unwrap_or(Value::Null);
         let what = What::Tool {
             call: call.clone(),
             tool,

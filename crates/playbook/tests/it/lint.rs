@@ -6,7 +6,7 @@ use butler_playbook::{
     Memory, builtin_file, builtin_files, builtin_skills, builtin_workflows, parse_workflows,
     role_file, validate_skills,
 };
-use butler_policy::{Right, right};
+use butler_policy::{Right, Scope, right};
 use butler_protocol::{FindingKind, Role, Severity};
 
 use crate::{
@@ -248,7 +248,7 @@ fn the_example_of_a_finding_has_the_form_it_teaches() {
 #[test]
 fn skills_that_change_code_say_so_and_belong_to_a_role_that_can() {
     for skill in builtin_skills() {
-        let can = right(skill.agent, "Bash") != Right::No;
+        let can = right(skill.agent, "Write") == Right::Scoped(Scope::Worktree);
         assert_eq!(skill.changes_code, can, "{}", skill.name);
     }
 }

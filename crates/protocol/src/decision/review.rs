@@ -196,6 +196,9 @@ pub struct Observed {
     /// Changed files that the Reviewer never opened, as they are now.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unread: Vec<String>,
+    /// Whether what it is judged by stands in the thread already, in the same words.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub said_before: bool,
 }
 
 /// What the Reviewer writes down before it judges: the first pass.

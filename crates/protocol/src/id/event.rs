@@ -1,7 +1,7 @@
 //! Events that the runtime makes itself. Their id is made from what they are about,
 //! so that a repeat after a crash is the same event, and reads back as that.
 
-use super::{EventId, MessageTs, RequestId};
+use super::{CommitSha, EventId, MessageTs, RequestId};
 
 /// What an event is about that no hub delivered.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -10,6 +10,8 @@ pub enum EventKind {
     Decision(RequestId),
     /// What was decided on this card is carried out, or withdrawn.
     Carried(RequestId),
+    /// The call that waited for this card was approved and ran: its result.
+    Ran(RequestId),
     /// A role that joins or comes back is told what was said before this message;
     /// without one, all of it.
     Context {
@@ -18,6 +20,10 @@ pub enum EventKind {
         /// Whether words of people are in it.
         people: bool,
     },
+    /// A role that joins is told where it is: the repository in a few lines.
+    Overview,
+    /// Whoever reviews is shown the change at this commit, or what is new in it.
+    Change(CommitSha),
     /// A person gave this message other words.
     Edited(MessageTs),
     /// A person took this message back.
@@ -26,8 +32,11 @@ pub enum EventKind {
 
 const DECISION: &str = "decision:";
 const CARRIED: &str = "carried:";
+const RAN: &str = "ran:";
 const CONTEXT: &str = "context:";
 const PEOPLE: &str = "people:";
+const OVERVIEW: &str = "overview";
+const CHANGE: &str = "change:";
 const EDITED: &str = "edited:";
 const DELETED: &str = "withdrawn:";
 
@@ -44,11 +53,29 @@ impl EventId {
         Self(format!("{CARRIED}{request}"))
     }
 
+    /// Under which the result of an approved call enters a log.
+    #[must_use]
+    pub fn ran(request: &RequestId) -> Self {
+        Self(format!("{RAN}{request}"))
+    }
+
     /// Under which a role is told what it has missed.
     #[must_use]
     pub fn context(until: Option<&MessageTs>, people: bool) -> Self {
         let kind = if people { PEOPLE } else { CONTEXT };
         Self(format!("{kind}{}", until.map_or("all", MessageTs::as_str)))
+    }
+
+    /// Under which a role is told about the repository, once in its log.
+    #[must_use]
+    pub fn overview() -> Self {
+        Self(OVERVIEW.to_owned())
+    }
+
+    /// Under which the change at a commit enters the log of whoever reviews it.
+    #[must_use]
+    pub fn change(head: &CommitSha) -> Self {
+        Self(format!("{CHANGE}{head}"))
     }
 
     /// Under which a change of a message enters a log; `change` is the hub's event.
@@ -63,11 +90,20 @@ impl EventId {
     pub fn kind(&self) -> Option<EventKind> {
         let rest = |prefix: &str| self.0.strip_prefix(prefix);
         let message = |rest: &str| rest.split(':').next()?.parse().ok();
+        if self.0 == OVERVIEW {
+            return Some(EventKind::Overview);
+        }
         if let Some(request) = rest(DECISION) {
             return Some(EventKind::Decision(RequestId::new(request)));
         }
         if let Some(request) = rest(CARRIED) {
             return Some(EventKind::Carried(RequestId::new(request)));
+        }
+        if let Some(head) = rest(CHANGE) {
+            return Some(EventKind::Change(CommitSha::new(head)));
+        }
+        if let Some(request) = rest(RAN) {
+            return Some(EventKind::Ran(RequestId::new(request)));
         }
         if let Some(rest) = rest(EDITED) {
             return message(rest).map(EventKind::Edited);

@@ -131,3 +131,35 @@ async fn a_rebase_that_was_killed_before_its_push_is_pushed_and_copies_nothing()
         Some("ours")
     );
 }
+
+/// What others merged meanwhile is not what the branch changed since.
+#[tokio::test]
+async fn what_changed_since_leaves_out_what_came_from_the_default_branch() {
+    let scratch = ScratchRepo::new();
+    let repo = open(&scratch).await;
+    let worktree = repo.create(&thread(1), "x", &go()).await.unwrap();
+    deliver(&worktree, "mine.txt", "one\n").await;
+    let before = worktree.head().await.unwrap();
+    deliver(&worktree, "mine.txt", "one\ntwo\n").await;
+    let plain = repo
+        .changed_since(&before, &worktree.head().await.unwrap(), &go())
+        .await
+        .unwrap();
+    assert!(plain.contains("+two") && !plain.contains("+one"), "{plain}");
+
+    scratch.push_to_main("theirs.txt", "theirs\n");
+    repo.fetch(&go()).await.unwrap();
+    worktree.rebase_on_default(&go()).await.unwrap();
+    let head = worktree.head().await.unwrap();
+    let since = repo.changed_since(&before, &head, &go()).await.unwrap();
+    assert!(since.contains("+two"), "{since}");
+    assert!(
+        !since.contains("theirs") && !since.contains("+one"),
+        "{since}"
+    );
+    let same = repo.changed_since(&head, &head, &go()).await.unwrap();
+    assert_eq!(same, "");
+
+    let tree = repo.tree_in(&worktree.path, &go()).await.unwrap();
+    assert_eq!(tree, worktree.tree().await.unwrap());
+}

@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     Inside, Surroundings, Workplace,
-    walk::{Found, walk},
+    walk::{Found, Team, walk},
 };
 
 /// Larger files are not scripts.
@@ -61,6 +61,7 @@ fn tree(root: &str) -> Option<Sha256Hex> {
     let threads = walk(
         &place,
         &Inside::root(),
+        Team::Shown,
         &CancellationToken::new(),
         Vec::new,
         |lines, found| lines.push(format!("{} {}\n", content(found), found.path)),

@@ -41,9 +41,9 @@ pub struct Bash;
 
 const DESCRIPTION: &str = "
 Runs a shell command in the worktree, in a sandbox without network, credentials or a terminal.
-Use it to build, to run single tests and to inspect with programs. Not for reading, searching or
-changing files (Read, Grep, Glob, Edit, Write do that better) and not for the repo's whole checks
-(RunChecks leaves the receipt that review needs). Destructive commands, and those that need the
+Use it to build, to run single tests and to inspect with programs. Not for reading and searching
+(Read, Grep, Glob do that better) and not for the repo's whole checks (RunChecks leaves the receipt
+that review needs). Destructive commands, and those that need the
 network, wait for a person's click.
 Each call starts anew in the root: use `cd x && …`. Returns the exit code, then the output, its
 middle cut when long.

@@ -10,7 +10,11 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::{blocking, failed, folder, parse};
-use crate::{Inside, PlaceError, Tool, ToolContext, Workplace, content::clip, walk};
+use crate::{
+    Inside, PlaceError, Tool, ToolContext, Workplace,
+    content::clip,
+    walk::{self, Team},
+};
 
 const DEFAULT_LIMIT: u32 = 200;
 
@@ -32,7 +36,8 @@ pub struct Glob;
 const DESCRIPTION: &str = "
 Lists files by name, sorted by path. Use it to learn how a repo is laid out or to find a file
 whose name you know in part. To search inside files, use Grep; to see a file, use Read. Files that
-git ignores are left out unless you name their folder as path; hidden files are included.
+git ignores and the team's `.codebutler/` are left out unless you name their folder as path; hidden
+files are included.
 Returns how many files matched, then one path per line, relative to the worktree's root.
 Example: {\"pattern\": \"**/*_test.go\", \"path\": \"internal\"}";
 
@@ -61,8 +66,10 @@ impl Tool for Glob {
                     Ok((folder, filter))
                 });
                 match filter {
-                    Ok((folder, filter)) => list(place, &folder, &filter, scope, context.cancel())
-                        .map_or_else(|error| failed(&error), |paths| shown(paths, &input)),
+                    Ok((folder, filter)) => {
+                        list(place, &folder, &filter, scope, &input, context.cancel())
+                            .map_or_else(|error| failed(&error), |paths| shown(paths, &input))
+                    }
                     Err(error) => failed(&error),
                 }
             })
@@ -132,11 +139,13 @@ fn list(
     folder: &Inside,
     filter: &Filter,
     scope: Option<Scope>,
+    input: &Input,
     cancel: &CancellationToken,
 ) -> Result<Vec<String>, PlaceError> {
     let parts = walk::walk(
         place,
         folder,
+        Team::asked_for(Some(&input.pattern), scope),
         cancel,
         Vec::new,
         |paths: &mut Vec<String>, found| {

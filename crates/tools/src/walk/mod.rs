@@ -3,7 +3,8 @@
 //! Each folder is opened below the descriptor of its parent and never through
 //! a link, so that a folder that is swapped for a link while we walk leads
 //! nowhere. `.gitignore` and `.ignore` files are honoured, git's own data and
-//! the runtime's folders are left out, hidden files are not.
+//! the runtime's folders are left out, hidden files are not, and the team's own
+//! folder at the top only for whoever asks for it.
 //!
 //! The work is a stack of folders under one lock: threads take from its top, so
 //! the walk goes deep first and few folders are open at a time.
@@ -17,6 +18,7 @@ use std::{
     sync::{Arc, Condvar, Mutex, PoisonError},
 };
 
+use butler_policy::Scope;
 use rules::Rules;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir};
 use tokio_util::sync::CancellationToken;
@@ -28,6 +30,30 @@ const MOST_THREADS: usize = 12;
 
 /// Files of one folder that are handed to another thread together.
 const CHUNK: usize = 512;
+
+/// Whether the team's own `.codebutler/` at the top is walked. What is named
+/// outright as the start always is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Team {
+    /// Like any folder.
+    Shown,
+    /// Left out: it would fill every search for code.
+    Hidden,
+}
+
+impl Team {
+    /// Shown to whoever names it in a pattern, and to a role whose limits are in it.
+    pub(crate) fn asked_for(pattern: Option<&str>, scope: Option<Scope>) -> Self {
+        let named = pattern.is_some_and(|pattern| pattern.contains(TEAM));
+        if named || scope.is_some() {
+            Self::Shown
+        } else {
+            Self::Hidden
+        }
+    }
+}
+
+const TEAM: &str = ".codebutler";
 
 /// A regular file that a walk came across.
 pub(crate) struct Found<'a> {
@@ -44,6 +70,7 @@ pub(crate) struct Found<'a> {
 pub(crate) fn walk<T: Send>(
     place: &Workplace,
     start: &Inside,
+    team: Team,
     cancel: &CancellationToken,
     make: impl Fn() -> T + Sync,
     visit: impl Fn(&mut T, &Found<'_>) + Sync,
@@ -63,7 +90,7 @@ pub(crate) fn walk<T: Send>(
         let mut buffer = vec![MaybeUninit::uninit(); 32 * 1024];
         while let Some(job) = pool.take() {
             if !cancel.is_cancelled() {
-                let more = job.run(&mut buffer, &mut |found| visit(&mut own, found));
+                let more = job.run(team, &mut buffer, &mut |found| visit(&mut own, found));
                 pool.add(more);
             }
             pool.done();
@@ -99,7 +126,12 @@ enum Job {
 
 impl Job {
     /// Visits the files, returns what is left to do.
-    fn run(self, buffer: &mut [MaybeUninit<u8>], visit: &mut dyn FnMut(&Found<'_>)) -> Vec<Job> {
+    fn run(
+        self,
+        team: Team,
+        buffer: &mut [MaybeUninit<u8>],
+        visit: &mut dyn FnMut(&Found<'_>),
+    ) -> Vec<Job> {
         match self {
             Job::Files { folder, files } => {
                 for (name, path) in &files {
@@ -120,7 +152,7 @@ impl Job {
                 let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
                 // What vanished or became a link meanwhile is not there for us.
                 match rustix::fs::openat(&parent, &name, flags, Mode::empty()) {
-                    Ok(fd) => list(&Arc::new(fd), &path, rules, buffer, visit),
+                    Ok(fd) => list((&Arc::new(fd), &path), rules, team, buffer, visit),
                     Err(_) => Vec::new(),
                 }
             }
@@ -129,9 +161,9 @@ impl Job {
 }
 
 fn list(
-    folder: &Arc<OwnedFd>,
-    path: &str,
+    (folder, path): (&Arc<OwnedFd>, &str),
     rules: Option<Arc<Rules>>,
+    team: Team,
     buffer: &mut [MaybeUninit<u8>],
     visit: &mut dyn FnMut(&Found<'_>),
 ) -> Vec<Job> {
@@ -146,7 +178,8 @@ fn list(
     let mut files = Vec::new();
     for (name, kind) in entries {
         let shown = name.to_string_lossy();
-        if here.hides_from_walks(&shown) {
+        let teams_own = team == Team::Hidden && path.is_empty() && shown == TEAM;
+        if teams_own || here.hides_from_walks(&shown) {
             continue;
         }
         let child = if path.is_empty() {

@@ -211,3 +211,41 @@ async fn a_wide_folder_is_searched_whole() {
         .await;
     assert!(listed.text.starts_with("1500 files"), "{}", listed.text);
 }
+
+#[tokio::test]
+async fn the_teams_own_folder_is_found_only_by_whoever_names_it() {
+    let fixture = sample();
+    fixture.write(".codebutler/pm.md", "start();\n");
+    fixture.write("docs/.codebutler/old.md", "start();\n");
+    for (tool, arguments) in [
+        ("Grep", json!({"pattern": "start"})),
+        ("Grep", json!({"pattern": "start", "glob": "*.md"})),
+        ("Glob", json!({"pattern": "**/*.md"})),
+        ("Glob", json!({"pattern": "*"})),
+    ] {
+        let found = fixture.call(tool, arguments.clone()).await.text;
+        assert!(!found.contains(".codebutler/pm.md"), "{arguments}: {found}");
+        // Only the one at the top is the team's.
+        assert!(
+            found.contains("docs/.codebutler/old.md"),
+            "{arguments}: {found}"
+        );
+    }
+    for (tool, arguments) in [
+        ("Grep", json!({"pattern": "start", "path": ".codebutler"})),
+        (
+            "Grep",
+            json!({"pattern": "start", "path": ".codebutler/pm.md"}),
+        ),
+        (
+            "Grep",
+            json!({"pattern": "start", "glob": ".codebutler/*.md"}),
+        ),
+        ("Glob", json!({"pattern": "*.md", "path": ".codebutler"})),
+        ("Glob", json!({"pattern": ".codebutler/**"})),
+    ] {
+        let found = fixture.call(tool, arguments.clone()).await.text;
+        assert!(found.contains(".codebutler/pm.md"), "{arguments}: {found}");
+        assert!(!found.contains("threads/x"), "{arguments}: {found}");
+    }
+}

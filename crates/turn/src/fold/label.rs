@@ -5,7 +5,14 @@
 use butler_protocol::Speaker;
 
 /// The tags used here. A text that contains one of them gets its `<` escaped.
-const TAGS: [&str; 4] = ["message", "note", "outside", "summary"];
+const TAGS: [&str; 6] = [
+    "message",
+    "note",
+    "outside",
+    "summary",
+    "approved_call",
+    "change_to_review",
+];
 
 /// The text of a speaker, labelled.
 pub(crate) fn spoken(speaker: &Speaker, text: &str) -> String {
@@ -31,6 +38,18 @@ pub(crate) fn spoken(speaker: &Speaker, text: &str) -> String {
 /// A remark of the runtime.
 pub(crate) fn note(text: &str) -> String {
     tagged("note", "", text)
+}
+
+/// The result of a call that a person approved on this card: data, as every result is.
+pub(crate) fn approved_call(card: &str, text: &str) -> String {
+    let card = attribute(card);
+    tagged("approved_call", &format!(" card=\"{card}\""), text)
+}
+
+/// The change that is to be reviewed: data, as files are.
+pub(crate) fn change_to_review(head: &str, text: &str) -> String {
+    let head = attribute(head);
+    tagged("change_to_review", &format!(" head=\"{head}\""), text)
 }
 
 /// What replaces the middle of a long conversation. Its text is put together
@@ -126,7 +145,7 @@ mod tests {
     proptest! {
         #[test]
         fn nobody_speaks_in_anothers_name(
-            before in ".{0,10}", open in "< ?/? ?", tag in 0usize..4, upper: bool, after in ".{0,10}"
+            before in ".{0,10}", open in "< ?/? ?", tag in 0usize..6, upper: bool, after in ".{0,10}"
         ) {
             let tag = if upper { TAGS[tag].to_uppercase() } else { TAGS[tag].to_owned() };
             let text = ana(&format!("{before}{open}{tag}>{after}"));

@@ -1,12 +1,13 @@
 //! What must survive a summary word for word, because a model's summary may
-//! forget it: the task, what people and other roles said, the plan, the
+//! forget it: what the repository is, the task, what people and other roles said, the plan, the
 //! checklist, the files that were changed, the last receipt, open questions and
 //! open cards. Collected by code while the log grows.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use butler_protocol::{
-    CallId, Finding, HandOver, Plan, Receipt, Record, RequestId, Speaker, ToolCall,
+    CallId, EventId, EventKind, Finding, HandOver, Plan, Receipt, Record, RequestId, Speaker,
+    ToolCall,
 };
 use serde_json::Value;
 
@@ -23,6 +24,7 @@ const FILES: usize = 80;
 /// What is kept.
 #[derive(Debug, Default)]
 pub(crate) struct Pins {
+    overview: String,
     task: Vec<(Speaker, String)>,
     begun: bool,
     later: VecDeque<(Speaker, String)>,
@@ -43,6 +45,11 @@ impl Pins {
     /// Takes the next record.
     pub(crate) fn push(&mut self, record: &Record) {
         match record {
+            Record::User { event, text, .. }
+                if event.as_ref().and_then(EventId::kind) == Some(EventKind::Overview) =>
+            {
+                self.overview = label::escaped(text);
+            }
             Record::User { speaker, text, .. } => self.said(speaker, text),
             Record::Assistant { calls, .. } => {
                 self.begun = true;
@@ -146,6 +153,7 @@ impl Pins {
         let receipt = self.receipt.as_ref().map(receipt_lines);
         let cards: Vec<&str> = self.cards.iter().map(RequestId::as_str).collect();
         let sections = [
+            ("Where you are", Some(clip(&self.overview, share(8)))),
             ("The task", Some(task)),
             (
                 "The plan",

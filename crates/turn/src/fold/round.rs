@@ -214,9 +214,12 @@ impl Round {
                 return end;
             }
         }
-        let sleep = all().find(|then| matches!(then, Then::Park { .. }));
-        match sleep {
-            Some(then) if !parked => then.clone(),
+        let sleeps = all().filter_map(|then| match then {
+            Then::Park { waiting } => Some(waiting),
+            _ => None,
+        });
+        match for_all(sleeps) {
+            Some(waiting) if !parked => Then::Park { waiting },
             _ => Then::GoOn,
         }
     }
@@ -227,6 +230,31 @@ impl Round {
             Last::Nothing | Last::Text { .. } => None,
         }
     }
+}
+
+/// What an answer with several calls sleeps for: the first thing, and when that is
+/// an answer of a role, then those of all roles that were asked together.
+fn for_all<'a>(mut sleeps: impl Iterator<Item = &'a Waiting>) -> Option<Waiting> {
+    let first = sleeps.next()?.clone();
+    let Waiting::Replies {
+        mut deadline_ms,
+        mut from,
+    } = first
+    else {
+        return Some(first);
+    };
+    for other in sleeps {
+        if let Waiting::Replies {
+            deadline_ms: by,
+            from: others,
+        } = other
+        {
+            deadline_ms = deadline_ms.max(*by);
+            from.retain(|role| !others.contains(role));
+            from.extend(others);
+        }
+    }
+    Some(Waiting::Replies { deadline_ms, from })
 }
 
 impl Called {

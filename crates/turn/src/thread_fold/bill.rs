@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 
 use butler_protocol::{Ending, Record, Speaker, TokenUsage, Usd};
 
+use super::waste::Waste;
+
 /// The bill of one log.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default)]
 pub struct RoleBill {
     /// By model.
     pub shares: BTreeMap<String, Share>,
@@ -17,6 +19,8 @@ pub struct RoleBill {
     pub stuck: u64,
     /// Messages that other roles sent it.
     pub exchanges: u64,
+    /// Where its calls to the model went.
+    pub waste: Waste,
 }
 
 /// One role with one model.
@@ -42,6 +46,7 @@ impl Share {
 
 impl RoleBill {
     pub(super) fn push(&mut self, record: &Record) {
+        self.waste.push(record);
         match record {
             Record::Settled {
                 cost, usage, model, ..

@@ -4,8 +4,9 @@ use std::collections::{HashMap, HashSet};
 
 use butler_protocol::{
     Choice, DecisionKind, EventKind, MergeBlock, MessageTs, Proposal, Record, RequestId, Sha256Hex,
-    Subject,
+    Subject, ToolCall,
 };
+use serde_json::Value;
 
 /// Cards and decisions of one log.
 #[derive(Debug, Clone, Default)]
@@ -20,6 +21,8 @@ pub struct Cards {
     carried: HashMap<Sha256Hex, RequestId>,
     /// Cards of which the role was told that they are decided.
     decided: HashSet<RequestId>,
+    /// The calls of the last answer that have no result: one of them may ask.
+    calls: Vec<ToolCall>,
 }
 
 /// A card that was asked for.
@@ -31,6 +34,10 @@ pub struct Asked {
     pub subject: Subject,
     /// What came of it, once that was taken up.
     pub used: Option<Choice>,
+    /// The call that waits for it.
+    pub call: Option<ToolCall>,
+    /// Whether that call was begun, and what its tool left to find out how far it got.
+    pub begun: Option<Option<Value>>,
 }
 
 impl Asked {
@@ -66,8 +73,16 @@ impl Cards {
             Record::User {
                 event: Some(event), ..
             } => {
-                if let Some(EventKind::Decision(request)) = event.kind() {
-                    self.decided.insert(request);
+                match event.kind() {
+                    Some(EventKind::Decision(request)) => drop(self.decided.insert(request)),
+                    // It is over: what it was need not be carried along.
+                    Some(EventKind::Ran(request) | EventKind::Carried(request)) => {
+                        let asked = self.asked.get_mut(&request);
+                        if let Some(asked) = asked {
+                            asked.call = None;
+                        }
+                    }
+                    _ => {}
                 }
             }
             Record::DecisionAsked {
@@ -76,7 +91,10 @@ impl Cards {
                 subject,
                 learnings,
             } => {
+                let of_call = |call: &&ToolCall| RequestId::of(&call.id) == *request;
                 let asked = Asked {
+                    call: self.calls.iter().find(of_call).cloned(),
+                    begun: None,
                     sha256: sha256.clone(),
                     subject: subject.clone(),
                     // After a crash the click can come before its card.
@@ -86,6 +104,17 @@ impl Cards {
                 let carried = learnings.iter().cloned();
                 self.carried
                     .extend(carried.map(|sha256| (sha256, request.clone())));
+            }
+            Record::Assistant { calls, .. } => self.calls.clone_from(calls),
+            Record::ToolResult { call, .. } => self.calls.retain(|open| open.id != *call),
+            Record::ToolIntent { call, trace, .. } => {
+                let waited = |asked: &&mut Asked| {
+                    let own = asked.call.as_ref();
+                    own.is_some_and(|own| own.id == *call)
+                };
+                if let Some(asked) = self.asked.values_mut().find(waited) {
+                    asked.begun = Some(trace.clone());
+                }
             }
             Record::DecisionUsed {
                 request, choice, ..

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use butler_protocol::{
-    CallId, CommitSha, Complexity, Finding, HandOver, PlannedTest, PrNumber, Receipt, Record,
-    RefusedFor, ReviewPlan, Risk, ToolCall, Verdict,
+    CallId, CommitSha, Complexity, EventKind, Finding, HandOver, PlannedTest, PrNumber, Receipt,
+    Record, RefusedFor, ReviewPlan, Risk, ToolCall, Verdict,
 };
 
 /// A change under review, as one log knows it.
@@ -179,6 +179,8 @@ pub struct Reading {
     /// From here on this head is read.
     head: Option<CommitSha>,
     opened: HashMap<String, CommitSha>,
+    /// Heads whose change stood in a hand-over, oldest first.
+    given: Vec<CommitSha>,
     /// Calls that show files, until their results are in.
     looks: HashMap<CallId, Option<String>>,
 }
@@ -189,6 +191,15 @@ impl Reading {
             Record::Assistant { calls, .. } => {
                 let looks = calls.iter().filter_map(look);
                 self.looks.extend(looks);
+            }
+            Record::User {
+                event: Some(event),
+                text,
+                ..
+            } => {
+                if let Some(EventKind::Change(head)) = event.kind() {
+                    self.given(&head, text);
+                }
             }
             Record::ToolResult { call, outcome } => {
                 let look = self.looks.remove(call);
@@ -207,6 +218,26 @@ impl Reading {
             let path = path.trim_start_matches("./").to_owned();
             self.opened.insert(path, head.clone());
         }
+    }
+
+    /// What stands whole in a hand-over is read. What is only new since the last
+    /// round is, where the rest was read before.
+    fn given(&mut self, head: &CommitSha, text: &str) {
+        let first = self.given.is_empty() || self.given.contains(head);
+        for path in shown(text) {
+            if first || self.opened.contains_key(path) || is_new(text, path) {
+                self.opened.insert(path.to_owned(), head.clone());
+            }
+        }
+        if !self.given.contains(head) {
+            self.given.push(head.clone());
+        }
+    }
+
+    /// The head of the round before this one, when that change was given.
+    #[must_use]
+    pub fn given_before(&self, head: &CommitSha) -> Option<&CommitSha> {
+        self.given.iter().rev().find(|given| *given != head)
     }
 
     /// At which head a file was opened last.
@@ -236,6 +267,15 @@ fn look(call: &ToolCall) -> Option<(CallId, Option<String>)> {
         _ => return None,
     };
     Some((call.id.clone(), looks))
+}
+
+/// Whether a diff makes a file.
+fn is_new(diff: &str, path: &str) -> bool {
+    let head = format!("diff --git a/{path} b/{path}");
+    let mut lines = diff.lines().skip_while(|line| *line != head).skip(1);
+    lines
+        .next()
+        .is_some_and(|line| line.starts_with("new file"))
 }
 
 /// The files whose hunks stand in a diff as it was shown.

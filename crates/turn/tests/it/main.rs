@@ -14,3 +14,4 @@ mod restart;
 mod routing;
 mod simulated;
 mod stopping;
+mod waiting;

@@ -114,6 +114,8 @@ fn a_stop_withdraws_what_would_begin_or_end_work() {
         (DecisionKind::Merge, Choice::Merge, false),
         (DecisionKind::Merge, Choice::Close, false),
         (DecisionKind::Plan, Choice::Approve, false),
+        (DecisionKind::Command, Choice::Approve, false),
+        (DecisionKind::Command, Choice::Reject, true),
         (DecisionKind::Plan, Choice::Reject, true),
         (DecisionKind::Learning, Choice::Accept, true),
     ] {

@@ -1,4 +1,6 @@
-//! The tool calls of a turn: judged, written down, run batch by batch.
+//! The tool calls of a turn: judged, written down, run batch by batch. What a person
+//! approved is run like them, later: once, or, when a crash came in between, the model
+//! is told that it is unknown how far it got.
 
 use std::{sync::Arc, time::Instant};
 
@@ -9,13 +11,15 @@ use butler_turn::Interrupted;
 use serde_json::Value;
 use tracing::{Instrument, info, info_span};
 
-use super::{Done, Driver, Edge, model::millis};
+use super::{Beginning, Done, Driver, Edge, model::millis};
 use crate::AgentError;
 
 /// A call to run, or to recover.
 pub(crate) struct Waiter {
     call: ToolCall,
     recovery: Option<Option<Value>>,
+    /// It waited for a person, who approved it.
+    approved: bool,
 }
 
 /// A call that was judged.
@@ -40,6 +44,7 @@ impl<E: Edge> Driver<E> {
             let waiters = calls.map(|call| Waiter {
                 call: call.clone(),
                 recovery: None,
+                approved: false,
             });
             self.waiting.push_back(waiters.collect());
         }
@@ -50,8 +55,19 @@ impl<E: Edge> Driver<E> {
             vec![Waiter {
                 call: interrupted.call,
                 recovery: Some(interrupted.trace),
+                approved: false,
             }]
         }));
+    }
+
+    /// A call that waited for a card runs now, exactly as it was asked; `begun` is
+    /// what it left when it had begun before a crash.
+    pub(crate) fn line_up_approved(&mut self, call: ToolCall, begun: Option<Option<Value>>) {
+        self.waiting.push_back(vec![Waiter {
+            call,
+            recovery: begun,
+            approved: true,
+        }]);
     }
 
     /// Starts the next batch, or opens the tool session that it needs. What the
@@ -92,17 +108,23 @@ impl<E: Edge> Driver<E> {
         waiter: Waiter,
         records: &mut Vec<Record>,
     ) -> Result<Begun, AgentError> {
-        let Waiter { call, recovery } = waiter;
+        let Waiter {
+            call,
+            recovery,
+            approved,
+        } = waiter;
+        let beginning = Beginning {
+            recovers: recovery.is_some(),
+            approved,
+        };
         self.edge.begins(&call);
         let Some(tools) = &mut self.tool_session else {
             return Err(AgentError::Missing(
                 "the tool session is not open".to_owned(),
             ));
         };
-        let outcome = match self.edge.judge(tools, &call, recovery.is_some()).await? {
+        let outcome = match self.edge.judge(tools, &call, beginning).await? {
             Judgement::Run(permit) => {
-                // Used up before the command starts: a crash in between needs a new click.
-                records.extend(permit.approval().and_then(|one| tools.use_approval(one)));
                 let intent = tools.executor.intent(&call, &tools.tool_context);
                 records.extend(intent.filter(|_| recovery.is_none()).map(|intent| {
                     Record::ToolIntent {
@@ -126,6 +148,11 @@ impl<E: Edge> Driver<E> {
             Judgement::Ask(_) | Judgement::Refuse(_) if recovery.is_some() => {
                 ToolOutcome::error(interrupted(&call.name))
             }
+            // What it would touch has changed, or the click is too old.
+            Judgement::Ask(_) if approved => ToolOutcome::error(
+                "not run: since it was shown, what it would touch has changed, or more than half \
+                 an hour has passed. Call it again to ask again",
+            ),
             Judgement::Ask(question) => E::ask(self, &call, question).await?,
             Judgement::Refuse(refusal) => ToolOutcome::error(refusal.to_string()),
         };

@@ -12,6 +12,15 @@ use tokio_util::sync::CancellationToken;
 use super::Driver;
 use crate::{AgentError, thread::tool_session::ToolSession};
 
+/// How a call comes to be judged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Beginning {
+    /// A crash interrupted it.
+    pub(crate) recovers: bool,
+    /// It waited for a person, who approved it.
+    pub(crate) approved: bool,
+}
+
 /// Whom a role talks to, who pays, and where its tools work.
 pub(crate) trait Edge: Sized + Send {
     /// What can come of something long that the machine does not hear of.
@@ -39,12 +48,12 @@ pub(crate) trait Edge: Sized + Send {
         cancel: CancellationToken,
     ) -> BoxFuture<'static, Result<ToolSession, AgentError>>;
 
-    /// May this call run? `recovers` is set when a crash interrupted it.
+    /// May this call run?
     fn judge(
         &mut self,
         tools: &mut ToolSession,
         call: &ToolCall,
-        recovers: bool,
+        beginning: Beginning,
     ) -> impl Future<Output = Result<Judgement, AgentError>> + Send;
 
     /// A person would have to allow this call; what the model is told meanwhile.

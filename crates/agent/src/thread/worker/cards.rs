@@ -4,7 +4,7 @@ use butler_policy::Question;
 use butler_protocol::{
     BudgetRefusal, Remark, RequestId, Subject, Then, ToolCall, ToolOutcome, Waiting,
 };
-use butler_turn::Event;
+use butler_turn::{Event, Order};
 
 use super::Worker;
 use crate::{
@@ -13,7 +13,21 @@ use crate::{
 };
 
 impl Worker {
-    /// Posts what would run and why it was caught; the model hears of the click.
+    /// Runs the call that waited for a card.
+    pub(super) fn run_approved(&mut self, order: Order) {
+        let facts = self.edge.context.facts();
+        let asked = facts.cards.asked.get(&order.request);
+        let waited = asked.and_then(|asked| Some((asked.call.clone()?, asked.begun.clone())));
+        match waited {
+            Some((call, begun)) => self.line_up_approved(call, begun),
+            None => self.feed(Event::CarriedOut {
+                request: order.request,
+                outcome: ToolOutcome::error("the card is not known any more; nothing was run"),
+            }),
+        }
+    }
+
+    /// Posts what would run and why it was caught; the model hears what came of it.
     pub(super) async fn ask_for_command(
         &mut self,
         call: &ToolCall,
@@ -45,7 +59,7 @@ impl Worker {
             };
         self.write(vec![record]).await?;
         Ok(ToolOutcome::error(format!(
-            "not run yet: {}. A person was asked (card {request}); you will be told.",
+            "not run yet: {}. A person was asked (card {request}). When they approve, it is run for you and you get the result; do not call it again.",
             asking.reason
         ))
         .then(Then::Park {

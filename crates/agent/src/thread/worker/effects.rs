@@ -3,7 +3,7 @@
 
 use butler_policy::{Judgement, Question};
 use butler_protocol::{
-    ActivityState, Ending, Entry, Record, Settlement, ToolCall, ToolOutcome, Waiting,
+    ActivityState, Ending, Entry, Record, RequestId, Settlement, ToolCall, ToolOutcome, Waiting,
 };
 use butler_turn::{Effect, Mark, Reserve, ThreadFold};
 use futures_util::future::BoxFuture;
@@ -16,7 +16,12 @@ use crate::{
     decide::designs,
     tell::decision_log,
     tell::hub_updates::HubUpdate,
-    thread::{driver::Edge, effects, paying, queue, slots::Slot, tool_session::ToolSession},
+    thread::{
+        driver::{Beginning, Edge},
+        effects, paying, queue,
+        slots::Slot,
+        tool_session::{self, ToolSession},
+    },
 };
 
 impl Edge for HubEdge {
@@ -39,6 +44,7 @@ impl Edge for HubEdge {
             Effect::AskForMoney { request, refusal } => {
                 worker.ask_for_money(request, refusal).await?;
             }
+            Effect::CarryOut(order) if order.runs_a_call() => worker.run_approved(order),
             Effect::CarryOut(order) => {
                 worker.start(effects::carry_out(context, order, worker.work.clone()));
             }
@@ -85,20 +91,27 @@ impl Edge for HubEdge {
         Box::pin(async move { ToolSession::open(&context, &cancel).await })
     }
 
-    /// A click may have come after the tool session was opened, so whoever would have
-    /// to ask looks first.
+    /// An approval is for the call that waited for it and for no other. A host may
+    /// have been named since the tool session was opened, so whoever would have to
+    /// ask looks first.
     async fn judge(
         &mut self,
         tools: &mut ToolSession,
         call: &ToolCall,
-        recovers: bool,
+        beginning: Beginning,
     ) -> Result<Judgement, AgentError> {
-        let judgement = tools.judge_here(&self.context, call);
-        if recovers || !matches!(judgement, Judgement::Ask(_)) {
+        let approval = match beginning {
+            Beginning { approved: true, .. } => {
+                tool_session::approval(&self.context, &RequestId::of(&call.id)).await?
+            }
+            _ => None,
+        };
+        let judgement = tools.judge_here(&self.context, call, approval.as_slice());
+        if beginning.recovers || !matches!(judgement, Judgement::Ask(_)) {
             return Ok(judgement);
         }
-        tools.look_for_approvals(&self.context).await?;
-        Ok(tools.judge_here(&self.context, call))
+        tools.look_for_named_hosts(&self.context).await?;
+        Ok(tools.judge_here(&self.context, call, approval.as_slice()))
     }
 
     async fn ask(
@@ -164,7 +177,9 @@ impl Worker {
     /// Gives back what an activation holds while it sleeps or is over.
     pub(super) async fn rest(&mut self, waiting: Option<&Waiting>) {
         self.edge.deadline_ms = match waiting {
-            Some(Waiting::Reply { deadline_ms }) => Some(*deadline_ms),
+            Some(Waiting::Reply { deadline_ms } | Waiting::Replies { deadline_ms, .. }) => {
+                Some(*deadline_ms)
+            }
             _ => None,
         };
         self.edge.patience_over = false;

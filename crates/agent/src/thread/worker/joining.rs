@@ -1,17 +1,23 @@
 //! What a role has to know of its thread before it goes on.
 
-use butler_protocol::{EventId, MessageTs, Speaker};
+use butler_policy::{Right, Scope, right};
+use butler_protocol::{EventId, HandOver, MessageTs, Speaker};
 use butler_turn::Heard;
+use tokio_util::sync::CancellationToken;
 
 use super::Worker;
 use crate::{
     AgentError,
-    tell::joining::{self, Cards},
+    tell::{
+        change::Change,
+        joining::{self, Cards},
+    },
+    thread::context::ThreadContext,
 };
 
 impl Worker {
-    /// The first thing in a new log is what was said before this role was
-    /// called; one that comes back is told what it missed.
+    /// The first things in a new log are the repository in a few lines and what was
+    /// said before this role was called; one that comes back is told what it missed.
     pub(super) async fn context(
         &mut self,
         until: Option<&MessageTs>,
@@ -31,13 +37,68 @@ impl Worker {
         } else {
             joining::so_far(&messages, until, &names, cards).map(|text| (text, false))
         };
-        let heard = text.map(|(text, people_spoke)| Heard {
-            event: EventId::context(until, people_spoke),
-            ts: None,
-            speaker: Speaker::Runtime,
-            text,
-            images: Vec::new(),
-        });
-        Ok(heard.into_iter().collect())
+        let mut told = Vec::new();
+        if !self.edge.joined {
+            let overview = self.edge.context.agent.overview().await;
+            told.push(remark(EventId::overview(), overview));
+        }
+        told.extend(text.map(|(text, people_spoke)| {
+            let event = EventId::context(until, people_spoke);
+            remark(event, text)
+        }));
+        Ok(told)
+    }
+}
+
+/// Whoever reviews is given the change itself, in later rounds what is new in it.
+/// Where that cannot be had, there is a tool for it.
+pub(super) async fn change(
+    context: &ThreadContext,
+    body: Option<&HandOver>,
+    cancel: &CancellationToken,
+) -> Option<Heard> {
+    let Some(HandOver::ReadyForReview { head, round, .. }) = body else {
+        return None;
+    };
+    let reviews = right(context.role(), "RunChecks") == Right::Scoped(Scope::PullRequestHead);
+    if !reviews {
+        return None;
+    }
+    let repo = &context.agent.repo;
+    let before = context.facts().review.reading.given_before(head).cloned();
+    let new = async {
+        let changes = repo.changes_of(head, cancel).await?;
+        match &before {
+            None => Ok(changes.diff),
+            Some(before) => repo.changed_since(before, head, cancel).await,
+        }
+    };
+    let diff: Result<String, butler_repo::Error> = new.await;
+    match diff {
+        Ok(diff) => {
+            let since = before
+                .as_ref()
+                .map(|before| (before, round.saturating_sub(1)));
+            let change = Change {
+                head,
+                since,
+                diff: &diff,
+            };
+            Some(remark(EventId::change(head), change.text()))
+        }
+        Err(error) => {
+            tracing::warn!(%error, "the change could not be put into the hand-over");
+            None
+        }
+    }
+}
+
+fn remark(event: EventId, text: String) -> Heard {
+    Heard {
+        event,
+        ts: None,
+        speaker: Speaker::Runtime,
+        text,
+        images: Vec::new(),
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use butler_protocol::{EventId, HandOver, Record, Sha256Hex, Speaker, fault};
 use butler_turn::{Event, Heard};
 
-use super::{Worker, models};
+use super::{Worker, joining, models};
 use crate::{
     AgentError,
     listen::{
@@ -38,6 +38,9 @@ impl Worker {
                 all.extend(
                     models::fast_track_note(&self.edge.context, &heard, hand_over.as_deref())
                         .await?,
+                );
+                all.extend(
+                    joining::change(&self.edge.context, hand_over.as_deref(), &self.work).await,
                 );
                 self.void_offers(&heard);
                 let findings = matches!(hand_over.as_deref(), Some(HandOver::Findings { .. }));

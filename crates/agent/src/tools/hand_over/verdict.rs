@@ -17,7 +17,7 @@ use serde::Deserialize;
 use super::Input;
 use crate::{
     decide::review::{self, Depth, FormChecks},
-    tell::render,
+    tell::{change, render},
     thread::context::ThreadContext,
     tools::failed,
     upkeep::overlap,
@@ -257,16 +257,28 @@ async fn give(
     let known = context.facts().review.findings.clone();
     let mut findings: Vec<Finding> = input.findings.iter().map(Finding::from).collect();
     review::agrees(approved, &form, &findings).map_err(ToolOutcome::error)?;
+    if ready.round > 1 {
+        let changed = changed_since(context, ready, tool_context).await;
+        all_right(&changed.map_or_else(Vec::new, |changed| {
+            review::too_late(&findings, &known, ready.round, &changed)
+        }))?;
+    }
     findings.extend(form.missing());
     review::number(&mut findings, &known);
     let tree = tree_of(context.agent.repo.git(), ready.head.as_str())
         .await
         .map_err(|error| failed("the reviewed commit could not be read", &error))?;
-    let receipt = ready.receipt.clone().filter(|receipt| receipt.tree == tree);
-    let (unread, all) = unread(context, ready, tool_context).await;
+    // The Reviewer's own run counts as much as the Coder's.
+    let own = context.facts().receipt.clone();
+    let mut receipts: Vec<Receipt> = own.into_iter().chain(ready.receipt.clone()).collect();
+    receipts.retain(|receipt| receipt.tree == tree);
+    receipts.sort_by_key(|receipt| !receipt.green());
+    let receipt = receipts.into_iter().next();
+    let unread = unread(context, ready, tool_context).await;
     if approved {
-        stands(context, receipt.as_ref(), &unread, all)?;
+        stands(context, receipt.as_ref(), &unread)?;
     }
+    let said_before = context.facts().review.form.as_ref() == Some(&form);
     let verdict = Verdict {
         head: ready.head.clone(),
         tree,
@@ -278,7 +290,11 @@ async fn give(
         risks: if said_now { form.risks } else { Vec::new() },
         tests: form.tests,
         findings,
-        observed: Observed { receipt, unread },
+        observed: Observed {
+            receipt,
+            unread,
+            said_before,
+        },
     };
     let body = HandOver::Verdict {
         verdict,
@@ -288,16 +304,30 @@ async fn give(
     Ok(body)
 }
 
-/// Changed files that were not opened as they are now, and whether that is all
-/// of them. What cannot be looked at counts as opened by nobody, so it is said.
-async fn unread(
+/// The lines that changed since the round before; nothing when that is not known.
+async fn changed_since(
     context: &ThreadContext,
     ready: &Ready,
     tool_context: &ToolContext,
-) -> (Vec<String>, bool) {
+) -> Option<Vec<(String, u64, u64)>> {
+    let before = context
+        .facts()
+        .review
+        .reading
+        .given_before(&ready.head)
+        .cloned()?;
+    let repo = &context.agent.repo;
+    let diff = repo.changed_since(&before, &ready.head, tool_context.cancel());
+    let diff = diff.await.ok()?;
+    Some(change::changed_lines(&diff))
+}
+
+/// Changed files that were not opened as they are now. What cannot be looked at
+/// counts as opened by nobody, so it is said.
+async fn unread(context: &ThreadContext, ready: &Ready, tool_context: &ToolContext) -> Vec<String> {
     let repo = &context.agent.repo;
     let Ok(changes) = repo.changes_of(&ready.head, tool_context.cancel()).await else {
-        return (vec!["(the change could not be listed)".to_owned()], true);
+        return vec!["(the change could not be listed)".to_owned()];
     };
     let reading = context.facts().review.reading.clone();
     let mut stale = HashMap::new();
@@ -315,40 +345,40 @@ async fn unread(
             _ => false,
         },
     };
-    let all = changes.files.len();
     let paths = changes.files.into_iter().map(|file| file.path);
-    let unread: Vec<String> = paths.filter(|path| !seen(path)).collect();
-    let nothing = unread.len() == all;
-    (unread, nothing)
+    paths.filter(|path| !seen(path)).collect()
 }
 
-/// An approval without checks or without a look is refused once; said again it
-/// counts, and everybody reads what it lacks.
+/// Nobody approves what they have not read, nor without a run of the checks on
+/// exactly these files. Where the checks ran and failed, an approval is refused
+/// once; said again it counts, and everybody reads what it lacks.
 fn stands(
     context: &ThreadContext,
     receipt: Option<&Receipt>,
     unread: &[String],
-    all: bool,
 ) -> Result<(), ToolOutcome> {
     let mut lacks = Vec::new();
-    if !receipt.is_some_and(Receipt::green) {
-        lacks.push("the checks have not passed on exactly these files: ask for changes, so that the Coder runs them".to_owned());
+    if receipt.is_none() && !context.agent.rules().checks.is_empty() {
+        lacks.push("no checks ran on exactly these files: run RunChecks".to_owned());
     }
-    if all && !unread.is_empty() {
+    if !unread.is_empty() {
         lacks.push(format!(
-            "you opened none of the changed files in this round ({}): read them with GitDiff or Read",
+            "you have not read {} as it is now: read it with GitDiff or Read",
             unread.join(", ")
         ));
     }
-    if lacks.is_empty() || context.facts().review.hasty > 0 {
+    if !lacks.is_empty() {
+        return Err(ToolOutcome::error(format!(
+            "refused: nothing stands behind this approval: {}",
+            lacks.join("; ")
+        )));
+    }
+    if receipt.is_some_and(Receipt::green) || context.facts().review.hasty > 0 {
         return Ok(());
     }
     Err(ToolOutcome::refused(
         RefusedFor::Hasty,
-        format!(
-            "refused: nothing stands behind this approval: {}. If it must be approved all the same, say why in the text and hand over again: the verdict and the merge card will say what is missing.",
-            lacks.join("; ")
-        ),
+        "refused: the checks have not passed on exactly these files: ask for changes. If it must be approved all the same, say why in the text and hand over again: the verdict and the merge card will say it.",
     ))
 }
 

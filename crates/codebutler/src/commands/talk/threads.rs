@@ -4,6 +4,8 @@
 mod act;
 mod show;
 
+pub use show::find;
+
 use std::path::Path;
 
 use butler_config::FOLDER;

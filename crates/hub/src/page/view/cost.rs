@@ -65,6 +65,17 @@ fn body(bill: &Bill) -> Markup {
                 section.panel { h2 { "Per role" } (chart::rows(&bars(&bill.roles, true))) }
                 section.panel { h2 { "Per model" } (chart::rows(&bars(&bill.models, false))) }
             }
+            @if !bill.went_to.is_empty() {
+                section.panel { h2 { "What the calls went to" }
+                    table { tbody {
+                        @for line in &bill.went_to {
+                            tr { th scope="row" { (line.name) }
+                                td { (calls(line.calls.try_into().unwrap_or(i64::MAX))) }
+                                td { (line.tokens) " tokens" } }
+                        }
+                    } }
+                }
+            }
             @if !bill.threads.is_empty() {
                 section.panel { h2 { "Per thread" } (chart::rows(&threads(bill))) }
             }

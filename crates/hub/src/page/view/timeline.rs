@@ -326,6 +326,10 @@ fn ended(ending: &Ending) -> String {
 fn parked(waiting: &Waiting) -> String {
     match waiting {
         Waiting::Reply { .. } => "waits for an answer".to_owned(),
+        Waiting::Replies { from, .. } => {
+            let titles: Vec<&str> = from.iter().map(|role| role.title()).collect();
+            format!("waits for answers of {}", titles.join(" and "))
+        }
         Waiting::Person => "waits for a person".to_owned(),
         Waiting::Decision { request } => format!("waits for the decision {request}"),
         Waiting::Worktree => "waits for the worktree".to_owned(),

@@ -14,7 +14,10 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{blocking, failed, folder, glob::Filter, in_scope, parse};
-use crate::{PlaceError, Tool, ToolContext, walk};
+use crate::{
+    PlaceError, Tool, ToolContext,
+    walk::{self, Team},
+};
 
 const DEFAULT_LIMIT: u32 = 100;
 const MOST_CONTEXT: u32 = 20;
@@ -59,8 +62,8 @@ pub struct Grep;
 const DESCRIPTION: &str = "
 Searches file contents with a regular expression. Use it to find definitions, uses and texts. To
 find files by name, use Glob; to read around a match, use Read with the line number as offset.
-Files that git ignores are left out unless you name their folder as path; binary files are
-skipped. Returns how many lines matched, then for each file its path and `number:line` (context
+Files that git ignores and the team's `.codebutler/` are left out unless you name their folder as
+path; binary files are skipped. Returns how many lines matched, then for each file its path and `number:line` (context
 lines as `number-line`).
 Example: {\"pattern\": \"fn parse_\\\\w+\", \"glob\": \"*.rs\", \"context\": 2}";
 
@@ -128,6 +131,7 @@ fn search(context: &ToolContext, scope: Option<Scope>, input: &Input) -> Result<
     let parts = walk::walk(
         place,
         &start,
+        Team::asked_for(input.glob.as_deref(), scope),
         context.cancel(),
         || engine.worker(),
         |worker, found| engine.visit(worker, found),

@@ -128,8 +128,15 @@ impl World {
 
     fn carried_out(&mut self, order: Order) {
         let asks_back = order.kind == DecisionKind::Plan && order.choice != Choice::Approve;
+        // Whoever rejects a call is asked why, and waited for a moment.
+        let rejected = order.kind == DecisionKind::Command && order.choice == Choice::Reject;
+        let deadline_ms = self.now_ms + 10_000;
         let outcome = match self.dice.below(4) {
             0 => ToolOutcome::error("it did not work"),
+            _ if order.runs_a_call() => ToolOutcome::ok("it ran"),
+            _ if rejected => ToolOutcome::ok("not run").then(Then::Park {
+                waiting: Waiting::Reply { deadline_ms },
+            }),
             _ if asks_back => ToolOutcome::ok("they say why").then(Then::Park {
                 waiting: Waiting::Person,
             }),

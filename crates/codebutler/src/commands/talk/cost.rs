@@ -1,0 +1,122 @@
+//! `codebutler cost`: what the threads of this repo cost, and with `--waste` what
+//! the calls to models went to. Read from the logs on disk; no hub is asked.
+
+use std::{collections::BTreeMap, fs, path::Path};
+
+use butler_config::FOLDER;
+use butler_journal::{ThreadDir, read};
+use butler_protocol::{Role, ThreadId, Usd};
+use butler_turn::{Spent, SpentOn, ThreadFold};
+use serde_json::{Value, json};
+
+use crate::{
+    commands::{set_up_here, talk::threads},
+    error::CliError,
+    exit::Exit,
+    ui::Ui,
+};
+
+/// Show what the threads of this repo cost
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Only this thread: its short id, as `codebutler threads` lists it
+    thread: Option<String>,
+    /// What the calls went to: work, coordination, refused forms, failed tools, repeated requests
+    #[arg(long)]
+    waste: bool,
+    /// As JSON, for scripts
+    #[arg(long)]
+    json: bool,
+}
+
+/// What one thread took.
+#[derive(Default)]
+struct Cost {
+    calls: u64,
+    tokens: u64,
+    spent: Usd,
+    went_to: BTreeMap<SpentOn, Spent>,
+}
+
+pub fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
+    let folder = set_up_here()?.join(FOLDER).join("threads");
+    let chosen = match &args.thread {
+        Some(name) => vec![threads::find(&folder, name)?],
+        None => ThreadDir::list(&folder).map_err(CliError::internal)?,
+    };
+    let mut rows = Vec::new();
+    for thread in chosen {
+        rows.push((thread.clone(), of_thread(&folder, &thread)?));
+    }
+    if args.json {
+        ui.json(Value::Array(rows.iter().map(as_json).collect()))?;
+        return Ok(Exit::Done);
+    }
+    for (thread, cost) in &rows {
+        ui.line(format_args!("{}  {}", thread.short(), in_words(cost)))?;
+        if args.waste {
+            for line in went_to(cost) {
+                ui.line(format_args!("  {line}"))?;
+            }
+        }
+    }
+    if rows.is_empty() {
+        ui.note("no threads yet");
+    }
+    Ok(Exit::Done)
+}
+
+/// Adds up the logs of all roles; each question to the Researcher has its own.
+fn of_thread(folder: &Path, thread: &ThreadId) -> Result<Cost, CliError> {
+    let logs = ThreadDir::new(folder, thread).conversation(Role::Pm);
+    let mut cost = Cost::default();
+    let Some(found) = logs.parent().and_then(|logs| fs::read_dir(logs).ok()) else {
+        return Ok(cost);
+    };
+    let paths = found.flatten().map(|item| item.path());
+    for path in paths.filter(|path| path.extension().is_some_and(|end| end == "jsonl")) {
+        let log = read(&path).map_err(CliError::internal)?;
+        let bill = ThreadFold::of(&log.entries).bill;
+        for share in bill.shares.values() {
+            cost.calls += share.calls;
+            cost.tokens += share.usage.input + share.usage.output;
+            cost.spent += share.cost;
+        }
+        for (purpose, spent) in bill.waste.spent() {
+            cost.went_to.entry(*purpose).or_default().add(*spent);
+        }
+    }
+    Ok(cost)
+}
+
+fn in_words(cost: &Cost) -> String {
+    format!(
+        "{} in {} calls ({} tokens)",
+        cost.spent, cost.calls, cost.tokens
+    )
+}
+
+fn went_to(cost: &Cost) -> impl Iterator<Item = String> {
+    let all: u64 = cost.went_to.values().map(|spent| spent.tokens).sum();
+    SpentOn::ALL.into_iter().filter_map(move |purpose| {
+        let spent = cost.went_to.get(&purpose)?;
+        let percent = (spent.tokens * 100).checked_div(all).unwrap_or(0);
+        let label = purpose.label();
+        Some(format!(
+            "{label:<18} {:>4} calls {:>9} tokens {percent:>3} %",
+            spent.calls, spent.tokens
+        ))
+    })
+}
+
+fn as_json((thread, cost): &(ThreadId, Cost)) -> Value {
+    let went_to = cost.went_to.iter();
+    let went_to: BTreeMap<&str, Value> = went_to
+        .map(|(purpose, spent)| {
+            let figures = json!({"calls": spent.calls, "tokens": spent.tokens});
+            (purpose.label(), figures)
+        })
+        .collect();
+    json!({"thread": thread.dir_name(), "cost": cost.spent, "calls": cost.calls,
+        "tokens": cost.tokens, "wentTo": went_to})
+}
