@@ -8,12 +8,10 @@ use std::time::Duration;
 
 use butler_policy::Permit;
 use butler_protocol::{ToolOutcome, fault};
-use futures_util::future::BoxFuture;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::parse;
 use crate::{Tool, ToolContext, content::clip, context::READY_PATIENCE, run::confine};
 
 const DEFAULT_SECONDS: u32 = 120;
@@ -56,38 +54,29 @@ impl Tool for Bash {
         let asked = input["timeout_seconds"].as_u64();
         seconds(asked.and_then(|asked| u32::try_from(asked).ok())) + GRACE + READY_PATIENCE
     }
+}
 
-    fn run<'a>(
-        &'a self,
-        permit: &'a Permit,
-        input: &'a Value,
-        context: &'a ToolContext,
-    ) -> BoxFuture<'a, ToolOutcome> {
-        Box::pin(async move {
-            let input: Input = match parse(input) {
-                Ok(input) => input,
-                Err(outcome) => return outcome,
-            };
-            if input.command.trim().is_empty() {
-                return ToolOutcome::error("refused: `command` is empty");
-            }
-            if let Some(answer) = about_jobs(context, &input.command) {
-                return answer;
-            }
-            let warning = match context.ready().await {
-                Ok(warning) => warning,
-                Err(text) => return ToolOutcome::error(text),
-            };
-            context.progress(format!("running {}", head(&input.command)));
-            fault("tools.before-command");
-            let outcome = if input.background.unwrap_or(false) {
-                start(permit, context, &input.command)
-            } else {
-                run_to_its_end(permit, context, &input, warning).await
-            };
-            fault("tools.after-command");
-            outcome
-        })
+impl Bash {
+    async fn work(&self, permit: &Permit, input: Input, context: &ToolContext) -> ToolOutcome {
+        if input.command.trim().is_empty() {
+            return ToolOutcome::error("refused: `command` is empty");
+        }
+        if let Some(answer) = about_jobs(context, &input.command) {
+            return answer;
+        }
+        let warning = match context.ready().await {
+            Ok(warning) => warning,
+            Err(text) => return ToolOutcome::error(text),
+        };
+        context.progress(format!("running {}", head(&input.command)));
+        fault("tools.before-command");
+        let outcome = if input.background.unwrap_or(false) {
+            start(permit, context, &input.command)
+        } else {
+            run_to_its_end(permit, context, &input, warning).await
+        };
+        fault("tools.after-command");
+        outcome
     }
 }
 

@@ -13,7 +13,7 @@ use crate::{
     content::{diff, text},
 };
 
-/// How a tool works that changes one file: its input has a path, and is planned as
+/// What a tool that changes one file leaves for a recovery: its change is planned as
 /// a whole before anything is written.
 macro_rules! of_one_file {
     ($input:ty, $plan:path) => {
@@ -25,24 +25,6 @@ macro_rules! of_one_file {
             let input: $input = super::parse(input).ok()?;
             let planned = $plan(context.workplace(), &input).ok()?;
             Some(super::change::trace(&planned))
-        }
-
-        fn run<'a>(
-            &'a self,
-            permit: &'a butler_policy::Permit,
-            input: &'a serde_json::Value,
-            context: &'a crate::ToolContext,
-        ) -> futures_util::future::BoxFuture<'a, butler_protocol::ToolOutcome> {
-            Box::pin(async move {
-                let input: $input = match super::parse(input) {
-                    Ok(input) => input,
-                    Err(outcome) => return outcome,
-                };
-                if let Err(error) = super::locate(permit, context, &input.path) {
-                    return super::failed(&error);
-                }
-                super::change::run(permit, context, move |place| $plan(place, &input)).await
-            })
         }
 
         fn recover<'a>(

@@ -3,12 +3,10 @@
 
 use butler_policy::Permit;
 use butler_protocol::ToolOutcome;
-use futures_util::future::BoxFuture;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::parse;
 use crate::{Tool, ToolContext};
 
 /// More steps than this are no list to work from.
@@ -93,29 +91,21 @@ impl Tool for Checklist {
             (_, given) => given,
         }
     }
+}
 
-    fn run<'a>(
-        &'a self,
-        _permit: &'a Permit,
-        input: &'a Value,
-        context: &'a ToolContext,
-    ) -> BoxFuture<'a, ToolOutcome> {
-        Box::pin(async move {
-            let Input { steps } = match parse(input) {
-                Ok(input) => input,
-                Err(outcome) => return outcome,
-            };
-            if let Some(problem) = problem(&steps) {
-                return ToolOutcome::error(format!("refused: {problem}"));
+impl Checklist {
+    async fn work(&self, _permit: &Permit, input: Input, context: &ToolContext) -> ToolOutcome {
+        let Input { steps } = input;
+        if let Some(problem) = problem(&steps) {
+            return ToolOutcome::error(format!("refused: {problem}"));
+        }
+        if !steps.is_empty() {
+            if let Some(doing) = steps.iter().find(|step| step.state == StepState::Doing) {
+                context.progress(doing.text.clone());
             }
-            if !steps.is_empty() {
-                if let Some(doing) = steps.iter().find(|step| step.state == StepState::Doing) {
-                    context.progress(doing.text.clone());
-                }
-                context.set_checklist(steps);
-            }
-            ToolOutcome::ok(shown(&context.checklist()))
-        })
+            context.set_checklist(steps);
+        }
+        ToolOutcome::ok(shown(&context.checklist()))
     }
 }
 

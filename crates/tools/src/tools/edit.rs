@@ -1,14 +1,17 @@
 //! Edit: exact replacements in one file, all of them or none.
 
+use butler_policy::Permit;
+use butler_protocol::ToolOutcome;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{
     change::{self, Planned, Unplanned},
+    failed, locate,
     mismatch::{self, Missed},
 };
 use crate::{
-    Tool, Workplace,
+    Tool, ToolContext, Workplace,
     content::text::{self, LineEnds},
 };
 
@@ -53,6 +56,15 @@ impl Tool for Edit {
     crate::tools::introduce!("Edit", WriteLocal, Convergent);
 
     super::change::of_one_file!(Input, plan);
+}
+
+impl Edit {
+    async fn work(&self, permit: &Permit, input: Input, context: &ToolContext) -> ToolOutcome {
+        if let Err(error) = locate(permit, context, &input.path) {
+            return failed(&error);
+        }
+        change::run(permit, context, move |place| plan(place, &input)).await
+    }
 }
 
 fn plan(place: &Workplace, input: &Input) -> Result<Planned, Unplanned> {

@@ -2,15 +2,12 @@
 
 use butler_policy::Permit;
 use butler_protocol::ToolOutcome;
-use futures_util::future::BoxFuture;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::Value;
 
 use super::{
     failed,
     git::{self, Section},
-    parse,
 };
 use crate::{Inside, Tool, ToolContext, content::clip};
 
@@ -40,30 +37,21 @@ Example: {\"path\": \"src/parser.rs\"}";
 
 impl Tool for GitDiff {
     crate::tools::introduce!("GitDiff", Read, Pure);
+}
 
-    fn run<'a>(
-        &'a self,
-        _permit: &'a Permit,
-        input: &'a Value,
-        context: &'a ToolContext,
-    ) -> BoxFuture<'a, ToolOutcome> {
-        Box::pin(async move {
-            let input: Input = match parse(input) {
-                Ok(input) => input,
-                Err(outcome) => return outcome,
-            };
-            let path = match &input.path {
-                Some(path) => match context.workplace().locate(path) {
-                    Ok(path) => Some(path).filter(|path| !path.is_root()),
-                    Err(error) => return failed(&error),
-                },
-                None => None,
-            };
-            match diff(context, &input, path.as_ref()).await {
-                Ok(diff) => shown(&diff, path.as_ref(), input.summary.unwrap_or(false)),
-                Err(outcome) => outcome,
-            }
-        })
+impl GitDiff {
+    async fn work(&self, _permit: &Permit, input: Input, context: &ToolContext) -> ToolOutcome {
+        let path = match &input.path {
+            Some(path) => match context.workplace().locate(path) {
+                Ok(path) => Some(path).filter(|path| !path.is_root()),
+                Err(error) => return failed(&error),
+            },
+            None => None,
+        };
+        match diff(context, &input, path.as_ref()).await {
+            Ok(diff) => shown(&diff, path.as_ref(), input.summary.unwrap_or(false)),
+            Err(outcome) => outcome,
+        }
     }
 }
 

@@ -2,12 +2,10 @@
 
 use butler_policy::Permit;
 use butler_protocol::ToolOutcome;
-use futures_util::future::BoxFuture;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::Value;
 
-use super::{failed, git, parse};
+use super::{failed, git};
 use crate::{Tool, ToolContext, content::clip};
 
 const DEFAULT_LIMIT: u32 = 20;
@@ -40,20 +38,11 @@ Example: {\"path\": \"src/parser.rs\", \"pattern\": \"unicode\", \"limit\": 10}"
 
 impl Tool for GitLog {
     crate::tools::introduce!("GitLog", Read, Pure);
+}
 
-    fn run<'a>(
-        &'a self,
-        _permit: &'a Permit,
-        input: &'a Value,
-        context: &'a ToolContext,
-    ) -> BoxFuture<'a, ToolOutcome> {
-        Box::pin(async move {
-            let input: Input = match parse(input) {
-                Ok(input) => input,
-                Err(outcome) => return outcome,
-            };
-            log(context, &input).await
-        })
+impl GitLog {
+    async fn work(&self, _permit: &Permit, input: Input, context: &ToolContext) -> ToolOutcome {
+        log(context, &input).await
     }
 }
 

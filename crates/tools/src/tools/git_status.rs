@@ -2,10 +2,8 @@
 
 use butler_policy::Permit;
 use butler_protocol::ToolOutcome;
-use futures_util::future::BoxFuture;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::Value;
 
 use super::git;
 use crate::{Tool, ToolContext, content::clip};
@@ -28,19 +26,14 @@ Example: {}";
 
 impl Tool for GitStatus {
     crate::tools::introduce!("GitStatus", Read, Pure);
+}
 
-    fn run<'a>(
-        &'a self,
-        _permit: &'a Permit,
-        _input: &'a Value,
-        context: &'a ToolContext,
-    ) -> BoxFuture<'a, ToolOutcome> {
-        Box::pin(async move {
-            match status(context).await {
-                Ok(text) => ToolOutcome::ok(text),
-                Err(error) => git::failed(&error),
-            }
-        })
+impl GitStatus {
+    async fn work(&self, _permit: &Permit, _input: Input, context: &ToolContext) -> ToolOutcome {
+        match status(context).await {
+            Ok(text) => ToolOutcome::ok(text),
+            Err(error) => git::failed(&error),
+        }
     }
 }
 

@@ -2,14 +2,12 @@
 
 use butler_policy::{Permit, Scope};
 use butler_protocol::ToolOutcome;
-use futures_util::future::BoxFuture;
 use globset::{GlobBuilder, GlobMatcher};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use super::{blocking, failed, folder, parse};
+use super::{blocking, failed, folder};
 use crate::{
     Inside, PlaceError, Tool, ToolContext, Workplace,
     content::clip,
@@ -43,38 +41,29 @@ Example: {\"pattern\": \"**/*_test.go\", \"path\": \"internal\"}";
 
 impl Tool for Glob {
     crate::tools::introduce!("Glob", Read, Pure);
+}
 
-    fn run<'a>(
-        &'a self,
-        permit: &'a Permit,
-        input: &'a Value,
-        context: &'a ToolContext,
-    ) -> BoxFuture<'a, ToolOutcome> {
-        Box::pin(async move {
-            let input: Input = match parse(input) {
-                Ok(input) => input,
-                Err(outcome) => return outcome,
-            };
-            let (context, scope) = (context.clone(), permit.scope());
-            blocking(move || {
-                let place = context.workplace();
-                let folder = folder(place, input.path.as_deref());
-                let filter = folder.and_then(|folder| {
-                    // Found paths count from where a link leads.
-                    let (_, folder) = place.open_folder(&folder)?;
-                    let filter = Filter::new(place, &folder, &input.pattern)?;
-                    Ok((folder, filter))
-                });
-                match filter {
-                    Ok((folder, filter)) => {
-                        list(place, &folder, &filter, scope, &input, context.cancel())
-                            .map_or_else(|error| failed(&error), |paths| shown(paths, &input))
-                    }
-                    Err(error) => failed(&error),
+impl Glob {
+    async fn work(&self, permit: &Permit, input: Input, context: &ToolContext) -> ToolOutcome {
+        let (context, scope) = (context.clone(), permit.scope());
+        blocking(move || {
+            let place = context.workplace();
+            let folder = folder(place, input.path.as_deref());
+            let filter = folder.and_then(|folder| {
+                // Found paths count from where a link leads.
+                let (_, folder) = place.open_folder(&folder)?;
+                let filter = Filter::new(place, &folder, &input.pattern)?;
+                Ok((folder, filter))
+            });
+            match filter {
+                Ok((folder, filter)) => {
+                    list(place, &folder, &filter, scope, &input, context.cancel())
+                        .map_or_else(|error| failed(&error), |paths| shown(paths, &input))
                 }
-            })
-            .await
+                Err(error) => failed(&error),
+            }
         })
+        .await
     }
 }
 

@@ -38,7 +38,8 @@ use serde_json::Value;
 use crate::{Inside, PlaceError, Tool, ToolContext, Workplace, call::schema};
 
 /// What every native tool says in the same way: its name, what the model is told (its
-/// own `DESCRIPTION` and `Input`), how far it reaches, what a crash in the middle means.
+/// own `DESCRIPTION` and `Input`), how far it reaches, what a crash in the middle means;
+/// and that its `work` gets the input as it was read.
 macro_rules! introduce {
     ($name:literal, $tier:ident, $crash:ident) => {
         fn name(&self) -> &'static str {
@@ -55,6 +56,20 @@ macro_rules! introduce {
 
         fn crash(&self) -> butler_protocol::CrashClass {
             butler_protocol::CrashClass::$crash
+        }
+
+        fn run<'a>(
+            &'a self,
+            permit: &'a butler_policy::Permit,
+            input: &'a serde_json::Value,
+            context: &'a $crate::ToolContext,
+        ) -> futures_util::future::BoxFuture<'a, butler_protocol::ToolOutcome> {
+            Box::pin(async move {
+                match $crate::tools::parse(input) {
+                    Ok(input) => self.work(permit, input, context).await,
+                    Err(outcome) => outcome,
+                }
+            })
         }
     };
 }

@@ -5,12 +5,10 @@ use std::fmt::Write as _;
 
 use butler_policy::Permit;
 use butler_protocol::ToolOutcome;
-use futures_util::future::BoxFuture;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::Value;
 
-use super::{blocking, failed, in_scope, locate, parse};
+use super::{blocking, failed, in_scope, locate};
 use crate::{
     PlaceError, Tool, ToolContext,
     content::{clip, notebook, pdf, picture, text},
@@ -48,35 +46,26 @@ Example: {\"path\": \"src/main.rs\", \"offset\": 120, \"limit\": 80}";
 
 impl Tool for Read {
     crate::tools::introduce!("Read", Read, Pure);
+}
 
-    fn run<'a>(
-        &'a self,
-        permit: &'a Permit,
-        input: &'a Value,
-        context: &'a ToolContext,
-    ) -> BoxFuture<'a, ToolOutcome> {
-        Box::pin(async move {
-            let input: Input = match parse(input) {
-                Ok(input) => input,
-                Err(outcome) => return outcome,
-            };
-            let path = match locate(permit, context, &input.path) {
-                Ok(path) => path,
-                Err(error) => return failed(&error),
-            };
-            let (place, scope) = (context.workplace().clone(), permit.scope());
-            blocking(move || {
-                let opened = place.open_file(&path).and_then(|opened| {
-                    in_scope(scope, &opened.real)?;
-                    Ok(opened)
-                });
-                match opened {
-                    Ok(opened) => show(opened, &input).unwrap_or_else(|e| failed(&e)),
-                    Err(error) => failed(&error),
-                }
-            })
-            .await
+impl Read {
+    async fn work(&self, permit: &Permit, input: Input, context: &ToolContext) -> ToolOutcome {
+        let path = match locate(permit, context, &input.path) {
+            Ok(path) => path,
+            Err(error) => return failed(&error),
+        };
+        let (place, scope) = (context.workplace().clone(), permit.scope());
+        blocking(move || {
+            let opened = place.open_file(&path).and_then(|opened| {
+                in_scope(scope, &opened.real)?;
+                Ok(opened)
+            });
+            match opened {
+                Ok(opened) => show(opened, &input).unwrap_or_else(|e| failed(&e)),
+                Err(error) => failed(&error),
+            }
         })
+        .await
     }
 }
 

@@ -8,12 +8,10 @@ use std::time::Duration;
 use butler_policy::Permit;
 use butler_protocol::{CheckCounts, CheckRun, Receipt, ToolOutcome, TreeHash};
 use butler_sandbox::{Ended, Exit};
-use futures_util::future::BoxFuture;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::parse;
 use crate::{Check, Tool, ToolContext, context::READY_PATIENCE, receipt, run::confine};
 
 /// One check may take this long; all of them together, here and on the base,
@@ -48,48 +46,39 @@ impl Tool for RunChecks {
     fn deadline(&self, _input: &Value) -> Duration {
         EACH * 4 + READY_PATIENCE
     }
+}
 
-    fn run<'a>(
-        &'a self,
-        permit: &'a Permit,
-        input: &'a Value,
-        context: &'a ToolContext,
-    ) -> BoxFuture<'a, ToolOutcome> {
-        Box::pin(async move {
-            let input: Input = match parse(input) {
-                Ok(input) => input,
-                Err(outcome) => return outcome,
-            };
-            let checks = match chosen(context.workplace().checks(), input.name.as_deref()) {
-                Ok(checks) => checks,
-                Err(text) => return ToolOutcome::error(text),
-            };
-            let warning = match context.ready().await {
-                Ok(warning) => warning,
-                Err(text) => return ToolOutcome::error(text),
-            };
-            let before = tree(context).await;
-            let mut ran = Vec::new();
-            for check in &checks {
-                context.progress(format!("running {}", check.name));
-                match confine::run(context, permit, &check.command, EACH).await {
-                    Ok(exit) if exit.ended == Ended::Cancelled => {
-                        return ToolOutcome::error(format!("stopped during {}", check.name));
-                    }
-                    Ok(exit) => ran.push(Ran::new(check, &exit)),
-                    Err(text) => return ToolOutcome::error(text),
+impl RunChecks {
+    async fn work(&self, permit: &Permit, input: Input, context: &ToolContext) -> ToolOutcome {
+        let checks = match chosen(context.workplace().checks(), input.name.as_deref()) {
+            Ok(checks) => checks,
+            Err(text) => return ToolOutcome::error(text),
+        };
+        let warning = match context.ready().await {
+            Ok(warning) => warning,
+            Err(text) => return ToolOutcome::error(text),
+        };
+        let before = tree(context).await;
+        let mut ran = Vec::new();
+        for check in &checks {
+            context.progress(format!("running {}", check.name));
+            match confine::run(context, permit, &check.command, EACH).await {
+                Ok(exit) if exit.ended == Ended::Cancelled => {
+                    return ToolOutcome::error(format!("stopped during {}", check.name));
                 }
+                Ok(exit) => ran.push(Ran::new(check, &exit)),
+                Err(text) => return ToolOutcome::error(text),
             }
-            let mut note = if input.name.is_some() {
-                "no receipt: only one check ran".to_owned()
-            } else {
-                leave(permit, context, before, &ran, warning.as_deref()).await
-            };
-            if let Some(warning) = warning.filter(|_| ran.iter().any(|ran| !ran.passed())) {
-                note.push_str(&format!("\n[{warning}]"));
-            }
-            report(&ran, &note)
-        })
+        }
+        let mut note = if input.name.is_some() {
+            "no receipt: only one check ran".to_owned()
+        } else {
+            leave(permit, context, before, &ran, warning.as_deref()).await
+        };
+        if let Some(warning) = warning.filter(|_| ran.iter().any(|ran| !ran.passed())) {
+            note.push_str(&format!("\n[{warning}]"));
+        }
+        report(&ran, &note)
     }
 }
 

@@ -4,12 +4,10 @@ use std::{sync::LazyLock, time::Duration};
 
 use butler_policy::{Permit, Redactor};
 use butler_protocol::ToolOutcome;
-use futures_util::future::BoxFuture;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::parse;
 use crate::{
     Tool, ToolContext, Web,
     content::{clip, outside},
@@ -58,41 +56,32 @@ impl Tool for WebFetch {
     fn deadline(&self, _input: &Value) -> Duration {
         Duration::from_secs(50)
     }
+}
 
-    fn run<'a>(
-        &'a self,
-        permit: &'a Permit,
-        input: &'a Value,
-        context: &'a ToolContext,
-    ) -> BoxFuture<'a, ToolOutcome> {
-        Box::pin(async move {
-            let input: Input = match parse(input) {
-                Ok(input) => input,
-                Err(outcome) => return outcome,
-            };
-            if carries_a_secret(&input.url) {
-                return ToolOutcome::error(
-                    "refused: this address carries what looks like a secret, and a fetch would \
-                     give it to somebody else's server; fetch the page without it",
-                );
-            }
-            context.progress(format!("reading {}", clip::line(&input.url)));
-            let own = context.workplace().surroundings().ca_file.clone();
-            let web = self.web.clone().with_ca_file(own);
-            let page = tokio::select! {
-                page = web.fetch(&input.url, permit.hosts()) => page,
-                () = context.cancel().cancelled() => return ToolOutcome::error("stopped"),
-            };
-            let page = match page {
-                Ok(page) => page,
-                Err(error) => return ToolOutcome::error(error.to_string()),
-            };
-            let read = tokio::task::spawn_blocking(move || (text_of(&page), page)).await;
-            match read {
-                Ok((text, page)) => shown(permit, &page, &text, &input),
-                Err(_) => ToolOutcome::error("failed: the page could not be read as text"),
-            }
-        })
+impl WebFetch {
+    async fn work(&self, permit: &Permit, input: Input, context: &ToolContext) -> ToolOutcome {
+        if carries_a_secret(&input.url) {
+            return ToolOutcome::error(
+                "refused: this address carries what looks like a secret, and a fetch would \
+                 give it to somebody else's server; fetch the page without it",
+            );
+        }
+        context.progress(format!("reading {}", clip::line(&input.url)));
+        let own = context.workplace().surroundings().ca_file.clone();
+        let web = self.web.clone().with_ca_file(own);
+        let page = tokio::select! {
+            page = web.fetch(&input.url, permit.hosts()) => page,
+            () = context.cancel().cancelled() => return ToolOutcome::error("stopped"),
+        };
+        let page = match page {
+            Ok(page) => page,
+            Err(error) => return ToolOutcome::error(error.to_string()),
+        };
+        let read = tokio::task::spawn_blocking(move || (text_of(&page), page)).await;
+        match read {
+            Ok((text, page)) => shown(permit, &page, &text, &input),
+            Err(_) => ToolOutcome::error("failed: the page could not be read as text"),
+        }
     }
 }
 

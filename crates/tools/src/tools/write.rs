@@ -1,11 +1,16 @@
 //! Write: a whole file.
 
+use butler_policy::Permit;
+use butler_protocol::ToolOutcome;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::change::{self, FILE_BYTES, Planned, Unplanned};
+use super::{
+    change::{self, FILE_BYTES, Planned, Unplanned},
+    failed, locate,
+};
 use crate::{
-    Tool, Workplace,
+    Tool, ToolContext, Workplace,
     content::text::{self, LineEnds},
 };
 
@@ -31,6 +36,15 @@ impl Tool for Write {
     crate::tools::introduce!("Write", WriteLocal, Convergent);
 
     super::change::of_one_file!(Input, plan);
+}
+
+impl Write {
+    async fn work(&self, permit: &Permit, input: Input, context: &ToolContext) -> ToolOutcome {
+        if let Err(error) = locate(permit, context, &input.path) {
+            return failed(&error);
+        }
+        change::run(permit, context, move |place| plan(place, &input)).await
+    }
 }
 
 fn plan(place: &Workplace, input: &Input) -> Result<Planned, Unplanned> {

@@ -8,12 +8,10 @@ use std::sync::atomic::AtomicUsize;
 use butler_policy::{Permit, Scope};
 use butler_protocol::ToolOutcome;
 use engine::{Engine, Findings};
-use futures_util::future::BoxFuture;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::Value;
 
-use super::{blocking, failed, folder, glob::Filter, in_scope, parse};
+use super::{blocking, failed, folder, glob::Filter, in_scope};
 use crate::{
     PlaceError, Tool, ToolContext,
     walk::{self, Team},
@@ -69,26 +67,17 @@ Example: {\"pattern\": \"fn parse_\\\\w+\", \"glob\": \"*.rs\", \"context\": 2}"
 
 impl Tool for Grep {
     crate::tools::introduce!("Grep", Read, Pure);
+}
 
-    fn run<'a>(
-        &'a self,
-        permit: &'a Permit,
-        input: &'a Value,
-        context: &'a ToolContext,
-    ) -> BoxFuture<'a, ToolOutcome> {
-        Box::pin(async move {
-            let input: Input = match parse(input) {
-                Ok(input) => input,
-                Err(outcome) => return outcome,
-            };
-            let (context, scope) = (context.clone(), permit.scope());
-            blocking(move || match search(&context, scope, &input) {
-                Ok(found) => shown::shown(&found, &input),
-                Err(Failed::Place(error)) => failed(&error),
-                Err(Failed::Pattern(text)) => ToolOutcome::error(text),
-            })
-            .await
+impl Grep {
+    async fn work(&self, permit: &Permit, input: Input, context: &ToolContext) -> ToolOutcome {
+        let (context, scope) = (context.clone(), permit.scope());
+        blocking(move || match search(&context, scope, &input) {
+            Ok(found) => shown::shown(&found, &input),
+            Err(Failed::Place(error)) => failed(&error),
+            Err(Failed::Pattern(text)) => ToolOutcome::error(text),
         })
+        .await
     }
 }
 
