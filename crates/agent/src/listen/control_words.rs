@@ -89,7 +89,7 @@ pub fn stopped(by: &str, roles: &[Role], next: Option<Role>) -> String {
 }
 
 /// The same, when some of them have not said yet that they stopped.
-pub fn with_unconfirmed(text: &str, late: &[Role]) -> String {
+pub(crate) fn with_unconfirmed(text: &str, late: &[Role]) -> String {
     if late.is_empty() {
         return text.to_owned();
     }
