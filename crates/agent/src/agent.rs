@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// One agent process.
-pub struct Agent {
+pub(crate) struct Agent {
     /// What it was told.
     pub config: AgentConfig,
     /// What the repo's files say.
@@ -50,48 +50,48 @@ pub struct Agent {
 
 impl Agent {
     /// Who works here.
-    pub fn role(&self) -> Role {
+    pub(crate) fn role(&self) -> Role {
         self.config.role
     }
 
     /// The rules that hold now.
-    pub fn rules(&self) -> Arc<Rules> {
+    pub(crate) fn rules(&self) -> Arc<Rules> {
         self.rules.now()
     }
 
     /// A text for git or the forge, without secrets.
-    pub fn clean(&self, text: &str) -> String {
+    pub(crate) fn clean(&self, text: &str) -> String {
         self.rules().redactor.redact(text).text
     }
 
     /// Where the logs of all threads are.
-    pub fn threads(&self) -> PathBuf {
+    pub(crate) fn threads(&self) -> PathBuf {
         self.config.repo.join(".codebutler/threads")
     }
 
     /// Milliseconds since 1970.
-    pub fn now_ms(&self) -> i64 {
+    pub(crate) fn now_ms(&self) -> i64 {
         self.config.clock.now_ms()
     }
 
     /// The date, for what the team remembers.
-    pub fn today(&self) -> jiff::civil::Date {
+    pub(crate) fn today(&self) -> jiff::civil::Date {
         let now = jiff::Timestamp::from_millisecond(self.now_ms()).unwrap_or_default();
         now.to_zoned(jiff::tz::TimeZone::UTC).date()
     }
 
     /// When an agent that asked another one stops waiting.
-    pub fn answer_by_ms(&self) -> i64 {
+    pub(crate) fn answer_by_ms(&self) -> i64 {
         self.now_ms() + i64::from(self.rules().limits.wait_minutes) * 60_000
     }
 
     /// The team's playbook, as the default branch has it now.
-    pub async fn playbook(&self) -> Arc<Playbook> {
+    pub(crate) async fn playbook(&self) -> Arc<Playbook> {
         Arc::clone(&self.playbook_cache.known(&self.repo).await.playbook)
     }
 
     /// The repository in a few lines, as the default branch and the rules are now.
-    pub async fn overview(&self) -> String {
+    pub(crate) async fn overview(&self) -> String {
         let (rules, known) = (self.rules(), self.playbook_cache.known(&self.repo).await);
         let checks: Vec<_> = rules
             .checks
@@ -111,7 +111,7 @@ impl Agent {
     }
 
     /// The prompt for the next activation, for a thread that is about `task`.
-    pub async fn prompt(&self, task: &str) -> String {
+    pub(crate) async fn prompt(&self, task: &str) -> String {
         let (rules, playbook) = (self.rules(), self.playbook().await);
         let mut prompt = playbook.prompt(self.role(), rules.models.profile, task);
         prompt.extend(rules.language.iter().map(|line| format!("\n\n{line}")));

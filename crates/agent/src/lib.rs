@@ -12,10 +12,6 @@
 //! [`turn`](butler_turn) decides, [`journal`](butler_journal) remembers, this
 //! crate acts: model calls, tools, posts, decisions carried out. It holds no
 //! rule about what a role may do (`policy`), and knows no model or scenario.
-#![expect(
-    unreachable_pub,
-    reason = "to be narrowed crate-wide, in a commit of its own"
-)]
 
 mod agent;
 mod config;

@@ -6,7 +6,7 @@ use crate::error::CliError;
 
 /// Refuses what is no address, in the name of the flag. An address that holds a
 /// password is not repeated.
-pub fn check(flag: &str, text: &str) -> Result<(), CliError> {
+pub(crate) fn check(flag: &str, text: &str) -> Result<(), CliError> {
     match address_problem(text) {
         None => Ok(()),
         Some((what, remedy)) => {

@@ -21,7 +21,7 @@ use crate::commands::{
 use crate::{error::CliError, exit::Exit, log::Format, ui::Ui};
 
 /// Version and commit, as `--version` shows them.
-pub const VERSION: &str = env!("CODEBUTLER_VERSION");
+pub(crate) const VERSION: &str = env!("CODEBUTLER_VERSION");
 
 /// A software team that lives in a Slack channel
 ///
@@ -33,7 +33,7 @@ pub const VERSION: &str = env!("CODEBUTLER_VERSION");
 #[command(
     override_usage = "codebutler [OPTIONS] <COMMAND>\n       codebutler [OPTIONS] --role <ROLE>"
 )]
-pub struct Cli {
+pub(crate) struct Cli {
     /// Run one agent in the foreground
     // An id of its own: the `--role` of a command would be taken for it.
     #[arg(id = "agent", long = "role", value_name = "ROLE", value_parser = role(), ignore_case = true, hide_possible_values = true)]
@@ -56,7 +56,7 @@ pub struct Cli {
 
 impl Cli {
     /// Runs what was chosen.
-    pub fn run(self, ui: &Ui) -> Result<Exit, CliError> {
+    pub(crate) fn run(self, ui: &Ui) -> Result<Exit, CliError> {
         match (self.command, self.role) {
             (Some(command), _) => command.run(ui),
             (None, Some(role)) => agent::run(role, ui),
@@ -68,7 +68,7 @@ impl Cli {
 
 /// What can be asked of the binary
 #[derive(Debug, Subcommand)]
-pub enum Command {
+pub(crate) enum Command {
     Demo(demo::Args),
     Up(up::Args),
     Hub(hub::Args),
@@ -159,7 +159,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
 
 /// Reads the command line. What clap wants to say instead of running something
 /// (help, version, a mistake) is the error.
-pub fn parse() -> Result<Cli, clap::Error> {
+pub(crate) fn parse() -> Result<Cli, clap::Error> {
     let matches = command().try_get_matches()?;
     let cli = Cli::from_arg_matches(&matches)?;
     let mistake = match (&cli.command, cli.role) {
@@ -177,12 +177,12 @@ pub fn parse() -> Result<Cli, clap::Error> {
 }
 
 /// Reads a role, and lets shells complete it.
-pub fn role() -> impl TypedValueParser<Value = Role> {
+pub(crate) fn role() -> impl TypedValueParser<Value = Role> {
     PossibleValuesParser::new(Role::ALL.map(Role::as_str)).try_map(|word| word.parse())
 }
 
 /// Says what clap wants to say.
-pub fn answer(answer: &clap::Error) -> ExitCode {
+pub(crate) fn answer(answer: &clap::Error) -> ExitCode {
     // Help that nobody reads to the end is not a failure.
     let _ = answer.print();
     if answer.use_stderr() {
@@ -193,7 +193,7 @@ pub fn answer(answer: &clap::Error) -> ExitCode {
 }
 
 /// The whole tree, its commands grouped.
-pub fn command() -> Clap {
+pub(crate) fn command() -> Clap {
     let command = Cli::command();
     let groups = groups(&command);
     command.help_template(format!(

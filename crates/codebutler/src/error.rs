@@ -24,7 +24,7 @@ pub enum Kind {
 
 /// An error with what to do about it.
 #[derive(Debug)]
-pub struct CliError {
+pub(crate) struct CliError {
     kind: Kind,
     cause: anyhow::Error,
     problems: Vec<Problem>,
@@ -33,22 +33,22 @@ pub struct CliError {
 
 impl CliError {
     /// The person asked for something that cannot be done like this.
-    pub fn user(what: impl Display) -> Self {
+    pub(crate) fn user(what: impl Display) -> Self {
         Self::new(Kind::User, anyhow::anyhow!("{what}"))
     }
 
     /// The same from an error that somebody up the line may look for.
-    pub fn because(cause: impl Into<anyhow::Error>) -> Self {
+    pub(crate) fn because(cause: impl Into<anyhow::Error>) -> Self {
         Self::new(Kind::User, cause.into())
     }
 
     /// The error that this is about, if it is one of these.
-    pub fn cause<T: std::error::Error + Send + Sync + 'static>(&self) -> Option<&T> {
+    pub(crate) fn cause<T: std::error::Error + Send + Sync + 'static>(&self) -> Option<&T> {
         self.cause.downcast_ref()
     }
 
     /// The machine or the program failed.
-    pub fn internal(cause: impl Into<anyhow::Error>) -> Self {
+    pub(crate) fn internal(cause: impl Into<anyhow::Error>) -> Self {
         Self::new(Kind::Internal, cause.into())
     }
 
@@ -63,13 +63,13 @@ impl CliError {
 
     /// Adds what to do about it.
     #[must_use]
-    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(hint.into());
         self
     }
 
     /// The same in one line, for answers that programs read.
-    pub fn plain(&self) -> String {
+    pub(crate) fn plain(&self) -> String {
         let mut text = format!("{:#}", self.cause);
         for problem in &self.problems {
             let Problem {
@@ -86,12 +86,12 @@ impl CliError {
     }
 
     /// Whose turn it is.
-    pub fn kind(&self) -> Kind {
+    pub(crate) fn kind(&self) -> Kind {
         self.kind
     }
 
     /// Says it on the error stream. A reader that went away is no error to speak of.
-    pub fn show(&self, ui: &Ui) {
+    pub(crate) fn show(&self, ui: &Ui) {
         if self.is_broken_pipe() {
             return;
         }
@@ -115,7 +115,7 @@ impl CliError {
 }
 
 /// Shows problems in two lines each: where and what, then the remedy.
-pub fn show_problems(problems: &[Problem], ui: &Ui) {
+pub(crate) fn show_problems(problems: &[Problem], ui: &Ui) {
     for problem in problems {
         let place = match problem.line {
             Some(line) => format!("{}:{line}", problem.file.display()),

@@ -30,7 +30,7 @@ struct Armed {
 static ARMED: OnceLock<Armed> = OnceLock::new();
 
 /// Reads the variables; does nothing when neither is set.
-pub fn install() {
+pub(crate) fn install() {
     if !cfg!(debug_assertions) {
         return;
     }

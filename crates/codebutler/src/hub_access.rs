@@ -19,23 +19,23 @@ const STARTING: Duration = Duration::from_secs(3);
 const GLANCE: Duration = Duration::from_millis(50);
 
 /// How to get a hub.
-pub const STARTS_A_HUB: &str =
+pub(crate) const STARTS_A_HUB: &str =
     "`codebutler up` starts the hub and all agents; `codebutler hub` the hub alone";
 
 /// Whether a hub is where this repo looks for one. The address that an earlier
 /// hub left behind does not tell: its lock does, which ended with it.
-pub fn hub_runs(settings: &Settings) -> Result<bool, CliError> {
+pub(crate) fn hub_runs(settings: &Settings) -> Result<bool, CliError> {
     runs_in(&wiring::hub_folder(settings)).map_err(CliError::internal)
 }
 
 /// Whether Slack is behind the hub of this machine.
-pub fn relays(settings: &Settings) -> bool {
+pub(crate) fn relays(settings: &Settings) -> bool {
     let tokens = &settings.machine.slack;
     tokens.bot_token.is_some() || tokens.app_token.is_some()
 }
 
 /// The channel that this repo wants, and whose bots it hears.
-pub fn repo_channel(settings: &Settings) -> Result<RepoChannel, CliError> {
+pub(crate) fn repo_channel(settings: &Settings) -> Result<RepoChannel, CliError> {
     let channel = &settings.repo.slack;
     let repo = wiring::repo_name(&settings.home, &settings.root)?;
     let name = channel.channel_name.clone();
@@ -49,7 +49,7 @@ pub fn repo_channel(settings: &Settings) -> Result<RepoChannel, CliError> {
 
 /// Tells the hub how much this repo may spend: a hub that another repo started
 /// has only that one's limits.
-pub fn tell_caps(settings: &Settings) -> Result<(), CliError> {
+pub(crate) fn tell_caps(settings: &Settings) -> Result<(), CliError> {
     let repo = wiring::repo_name(&settings.home, &settings.root)?;
     Tokens::open(&wiring::hub_folder(settings))
         .and_then(|mut tokens| tokens.set_caps(&repo, &wiring::caps(settings)))
@@ -58,7 +58,7 @@ pub fn tell_caps(settings: &Settings) -> Result<(), CliError> {
 
 /// The tokens of this repo. With Slack behind it the hub has to find the channel
 /// first: while it does, this waits.
-pub fn repo_tokens(settings: &Settings) -> Result<RepoTokens, CliError> {
+pub(crate) fn repo_tokens(settings: &Settings) -> Result<RepoTokens, CliError> {
     let folder = wiring::hub_folder(settings);
     let mut tokens = Tokens::open(&folder).map_err(CliError::internal)?;
     let wanted = repo_channel(settings)?;

@@ -3,10 +3,6 @@
 //!
 //! Nothing heavy happens before a command is chosen, so `--version` and shell
 //! completions take a few milliseconds.
-#![expect(
-    unreachable_pub,
-    reason = "to be narrowed crate-wide, in a commit of its own"
-)]
 
 mod address;
 mod cli;

@@ -17,7 +17,7 @@ type Names = BTreeMap<String, PathBuf>;
 /// The name of the repo at `root`, the same every time. A repo that was moved
 /// keeps its name: it has threads, and nothing is left where it was. Another one
 /// that is merely called the same does not get those threads.
-pub fn name_of(home: &Path, root: &Path) -> io::Result<String> {
+pub(crate) fn name_of(home: &Path, root: &Path) -> io::Result<String> {
     let root = fs::canonicalize(root).unwrap_or_else(|_| root.to_owned());
     fs::create_dir_all(home)?;
     // Two processes of one team start at the same time.

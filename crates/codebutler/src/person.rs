@@ -16,14 +16,14 @@ use crate::{error::CliError, hub_access, wiring};
 const AGAIN: Duration = Duration::from_millis(500);
 
 /// Wakes up when something happened, while it is held.
-pub struct News {
+pub(crate) struct News {
     wake: mpsc::Receiver<()>,
     _listening: AbortOnDropHandle<()>,
 }
 
 impl News {
     /// Returns when something happened since the last time.
-    pub async fn wait(&mut self) {
+    pub(crate) async fn wait(&mut self) {
         if self.wake.recv().await.is_none() {
             // The address cannot be listened to: there is no news.
             std::future::pending::<()>().await;
@@ -32,7 +32,7 @@ impl News {
 }
 
 /// Talks to the hub as a person.
-pub struct Person {
+pub(crate) struct Person {
     client: reqwest::Client,
     base: Url,
     token: Secret,
@@ -41,7 +41,7 @@ pub struct Person {
 
 impl Person {
     /// The person called `you`, in the repo's channel.
-    pub fn join(settings: &Settings, url: &str) -> Result<Self, CliError> {
+    pub(crate) fn join(settings: &Settings, url: &str) -> Result<Self, CliError> {
         let repo = hub_access::repo_tokens(settings)?;
         let mut tokens = Tokens::open(&wiring::hub_folder(settings)).map_err(CliError::internal)?;
         let person = tokens.ensure_person("you").map_err(CliError::internal)?;
@@ -58,7 +58,7 @@ impl Person {
 
     /// Goes to the hub of this machine when it listens elsewhere by now; whether
     /// it does.
-    pub fn move_to_hub_of(&mut self, settings: &Settings) -> bool {
+    pub(crate) fn move_to_hub_of(&mut self, settings: &Settings) -> bool {
         match wiring::hub_url(settings) {
             Ok(url) if url != self.base => {
                 self.base = url;
@@ -69,7 +69,7 @@ impl Person {
     }
 
     /// Posts in the channel; the answer is the root of the new thread.
-    pub async fn say(&self, text: &str) -> Result<MessageTs, CliError> {
+    pub(crate) async fn say(&self, text: &str) -> Result<MessageTs, CliError> {
         let body = json!({"channel": self.channel, "text": text});
         let answer = self.post("v1/messages", &body).await?;
         let ts = answer["ts"].as_str().unwrap_or_default();
@@ -77,7 +77,11 @@ impl Person {
     }
 
     /// Answers in a thread.
-    pub async fn reply(&self, thread: &MessageTs, text: &str) -> Result<MessageTs, CliError> {
+    pub(crate) async fn reply(
+        &self,
+        thread: &MessageTs,
+        text: &str,
+    ) -> Result<MessageTs, CliError> {
         let body = json!({"channel": self.channel, "thread_ts": thread, "text": text});
         let answer = self.post("v1/messages", &body).await?;
         let ts = answer["ts"].as_str().unwrap_or_default();
@@ -85,7 +89,7 @@ impl Person {
     }
 
     /// The messages that began a thread, the newest first.
-    pub async fn roots(&self) -> Result<Vec<Value>, CliError> {
+    pub(crate) async fn roots(&self) -> Result<Vec<Value>, CliError> {
         let url = self.url(&format!("v1/channels/{}/messages", self.channel))?;
         let request = self.client.get(url).bearer_auth(self.token.expose());
         let mut answer = answer(request).await?;
@@ -94,13 +98,13 @@ impl Person {
     }
 
     /// The newest threads, with phase and pull request.
-    pub async fn board(&self) -> Result<Value, CliError> {
+    pub(crate) async fn board(&self) -> Result<Value, CliError> {
         let request = self.client.get(self.url("v1/board")?);
         answer(request.bearer_auth(self.token.expose())).await
     }
 
     /// Whether no agent has mail that it did not take yet.
-    pub async fn queues_empty(&self) -> Result<bool, CliError> {
+    pub(crate) async fn queues_empty(&self) -> Result<bool, CliError> {
         let request = self.client.get(self.url("v1/agents")?);
         let answer = answer(request.bearer_auth(self.token.expose())).await?;
         let agents = answer["agents"].as_array().into_iter().flatten();
@@ -109,7 +113,7 @@ impl Person {
 
     /// A wake-up for everything that happens. Ends never, also when the hub is
     /// away for a while; what was missed is found by looking.
-    pub fn news(&self) -> News {
+    pub(crate) fn news(&self) -> News {
         let (sender, receiver) = mpsc::channel(1);
         let (client, token) = (self.client.clone(), self.token.clone());
         let url = self.url("v1/events");
@@ -133,13 +137,13 @@ impl Person {
     }
 
     /// Presses a button.
-    pub async fn click(&self, message: &str, action: &str) -> Result<(), CliError> {
+    pub(crate) async fn click(&self, message: &str, action: &str) -> Result<(), CliError> {
         let body = json!({"channel": self.channel, "ts": message, "action_id": action});
         self.post("v1/actions", &body).await.map(drop)
     }
 
     /// The thread as the page shows it.
-    pub async fn thread(&self, root: &MessageTs) -> Result<Value, CliError> {
+    pub(crate) async fn thread(&self, root: &MessageTs) -> Result<Value, CliError> {
         let url = self.url(&format!("v1/threads/{}/{root}", self.channel))?;
         let request = self.client.get(url).bearer_auth(self.token.expose());
         answer(request).await
@@ -162,7 +166,7 @@ impl Person {
 /// The hub does not answer: it is not running, or went away in the middle.
 #[derive(Debug, thiserror::Error)]
 #[error("the hub at {address} does not answer")]
-pub struct Away {
+pub(crate) struct Away {
     address: String,
     /// Whether the call may have been carried out all the same.
     pub unclear: bool,

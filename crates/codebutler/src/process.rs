@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{error::CliError, log, supervise};
 
 /// What this machine's clock says.
-pub fn system_clock() -> Clock {
+pub(crate) fn system_clock() -> Clock {
     Clock::new(|| {
         let since = SystemTime::now().duration_since(UNIX_EPOCH);
         since.unwrap_or_default()
@@ -32,7 +32,9 @@ const THREADS: usize = 2;
 
 /// As [`run`], on this one thread: for a command that does one thing after
 /// another, where a second thread costs start-up time and wake-ups.
-pub fn run_on_one_thread<T, F>(work: impl FnOnce(CancellationToken) -> F) -> Result<T, CliError>
+pub(crate) fn run_on_one_thread<T, F>(
+    work: impl FnOnce(CancellationToken) -> F,
+) -> Result<T, CliError>
 where
     F: Future<Output = Result<T, CliError>>,
 {
@@ -44,7 +46,7 @@ where
 
 /// Runs `work` until it ends. Its token is cancelled by Ctrl-C, SIGTERM, or the
 /// end of the process that started us.
-pub fn run<T, F>(work: impl FnOnce(CancellationToken) -> F) -> Result<T, CliError>
+pub(crate) fn run<T, F>(work: impl FnOnce(CancellationToken) -> F) -> Result<T, CliError>
 where
     F: Future<Output = Result<T, CliError>>,
 {
@@ -105,14 +107,14 @@ async fn cancel_on_signal(cancel: CancellationToken) {
 }
 
 /// Log lines go to the error stream; `CODEBUTLER_LOG` chooses how much.
-pub fn start_log(name: &str) {
+pub(crate) fn start_log(name: &str) {
     log::start(name);
 }
 
 /// The lines of the standard input, with their ends. A thread of its own reads them:
 /// the runtime would wait for a read of its own before it lets the process end. That
 /// thread has no other end than that of the input, so nobody waits for it.
-pub fn stdin_lines() -> mpsc::Receiver<io::Result<Vec<u8>>> {
+pub(crate) fn stdin_lines() -> mpsc::Receiver<io::Result<Vec<u8>>> {
     let (send, receive) = mpsc::channel(1);
     std::thread::spawn(move || {
         let mut input = io::stdin().lock();

@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Something about a configured id that people should know.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Remark {
+pub(crate) struct Remark {
     /// The key that names the id.
     pub key: String,
     /// What is the matter.
@@ -31,7 +31,7 @@ pub struct Remark {
 }
 
 /// Compares ids, each with its key, with an endpoint's list.
-pub fn compare(
+pub(crate) fn compare(
     models: &[ModelInfo],
     ids: &[(String, String)],
     kind: EndpointKind,
@@ -74,7 +74,7 @@ pub fn compare(
 }
 
 /// Where the list of a role's endpoint is kept.
-pub fn kept(settings: &Settings, role: Role) -> PathBuf {
+pub(crate) fn kept(settings: &Settings, role: Role) -> PathBuf {
     let endpoint = settings.machine.endpoint_for(role);
     let name = endpoint.map_or_else(|| "main".to_owned(), |(name, _)| name);
     let plain: String = name
@@ -88,7 +88,7 @@ pub fn kept(settings: &Settings, role: Role) -> PathBuf {
 /// them, fits prices, window and answer length, and takes a way out away that leads
 /// nowhere. An endpoint without a list, or one that is away, holds nobody up;
 /// whether there was a list.
-pub async fn fit(
+pub(crate) async fn fit(
     settings: &Settings,
     role: Role,
     client_config: &mut ClientConfig,
@@ -155,7 +155,7 @@ fn drop_fallback(models: &[ModelInfo], role: Role, chain: &mut Models) -> Option
 }
 
 /// The present day, in UTC.
-pub fn today() -> Date {
+pub(crate) fn today() -> Date {
     Timestamp::now().to_zoned(jiff::tz::TimeZone::UTC).date()
 }
 

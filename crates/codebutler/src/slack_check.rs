@@ -15,7 +15,7 @@ const SLACK: &str = "https://slack.com/";
 
 /// Both tokens of an app, and where they are shown.
 #[derive(Debug, Clone)]
-pub struct AppTokens {
+pub(crate) struct AppTokens {
     /// The bot token.
     pub bot: Secret,
     /// The app-level token.
@@ -26,7 +26,7 @@ pub struct AppTokens {
 
 /// The tokens of a configuration; none when there are none, and a mistake when
 /// there is one of the two.
-pub fn tokens(given: &SlackTokens) -> Result<Option<AppTokens>, CliError> {
+pub(crate) fn tokens(given: &SlackTokens) -> Result<Option<AppTokens>, CliError> {
     let lacks = |key: &str, what: &str| {
         Err(CliError::user(format!(
             "slack.{key} is missing in ~/.codebutler/config.json"
@@ -57,7 +57,7 @@ pub fn tokens(given: &SlackTokens) -> Result<Option<AppTokens>, CliError> {
 
 /// What Slack says about an app.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Status {
+pub(crate) struct Status {
     /// The workspace's name.
     pub team: String,
     /// Scopes that it lacks.
@@ -66,7 +66,7 @@ pub struct Status {
 
 /// Why an app is not in order.
 #[derive(Debug, thiserror::Error)]
-pub enum Fault {
+pub(crate) enum Fault {
     /// Slack could not be asked.
     #[error("Slack does not answer: {0}")]
     Unreachable(SlackError),
@@ -79,7 +79,7 @@ pub enum Fault {
 }
 
 /// Shows both tokens to Slack.
-pub fn ask(tokens: &AppTokens) -> Result<Status, Fault> {
+pub(crate) fn ask(tokens: &AppTokens) -> Result<Status, Fault> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build();

@@ -24,7 +24,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use crate::process::stdin_lines;
 
 /// What a child writes on its standard output once it can work.
-pub const READY: &str = "ready";
+pub(crate) const READY: &str = "ready";
 
 /// Set for children of ours: their standard input is our life line.
 const SUPERVISED: &str = "CODEBUTLER_SUPERVISED";
@@ -38,7 +38,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// One process to keep running.
 #[derive(Debug, Clone)]
-pub struct Job {
+pub(crate) struct Job {
     /// As in `coder`; the prefix of its lines and the name of its pid file.
     pub name: String,
     /// The program.
@@ -52,11 +52,11 @@ pub struct Job {
 }
 
 /// Receives each line of each child: name, then text.
-pub type LineSink = Arc<dyn Fn(&str, &str) + Send + Sync>;
+pub(crate) type LineSink = Arc<dyn Fn(&str, &str) + Send + Sync>;
 
 /// How a child is.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Status {
+pub(crate) struct Status {
     /// What it said behind `ready`; nothing while it is not.
     pub ready: Option<String>,
     /// How often in a row it ended without having been ready.
@@ -64,7 +64,7 @@ pub struct Status {
 }
 
 /// Starts and restarts jobs until cancelled.
-pub struct Supervisor {
+pub(crate) struct Supervisor {
     tasks: TaskTracker,
     cancel: CancellationToken,
     lines: LineSink,
@@ -73,7 +73,7 @@ pub struct Supervisor {
 
 impl Supervisor {
     /// Nothing runs yet. Pids are written below `pid_folder`.
-    pub fn new(pid_folder: PathBuf, lines: LineSink, cancel: CancellationToken) -> Self {
+    pub(crate) fn new(pid_folder: PathBuf, lines: LineSink, cancel: CancellationToken) -> Self {
         Self {
             tasks: TaskTracker::new(),
             cancel,
@@ -83,7 +83,7 @@ impl Supervisor {
     }
 
     /// Keeps a job running, and says how it is.
-    pub fn keep(&self, job: Job) -> watch::Receiver<Status> {
+    pub(crate) fn keep(&self, job: Job) -> watch::Receiver<Status> {
         let (status, receiver) = watch::channel(Status::default());
         let keeper = Keeper {
             job,
@@ -97,7 +97,7 @@ impl Supervisor {
     }
 
     /// Waits until every child has ended; call after cancelling.
-    pub async fn ended(self) {
+    pub(crate) async fn ended(self) {
         self.tasks.close();
         self.tasks.wait().await;
     }
@@ -223,7 +223,7 @@ fn describe(status: std::io::Result<ExitStatus>) -> String {
 
 /// Returns when the supervisor that started us has closed our standard input,
 /// or is gone. Never returns in a process that no supervisor started.
-pub async fn until_parent_ends() {
+pub(crate) async fn until_parent_ends() {
     if std::env::var_os(SUPERVISED).is_none() {
         std::future::pending::<()>().await;
     }

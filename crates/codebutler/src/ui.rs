@@ -18,20 +18,20 @@ use serde::Serialize;
 
 /// The one way in which commands talk to the person.
 #[derive(Debug)]
-pub struct Ui {
+pub(crate) struct Ui {
     interactive: bool,
 }
 
 impl Ui {
     /// Looks at what the process is connected to.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             interactive: io::stdin().is_terminal() && io::stderr().is_terminal(),
         }
     }
 
     /// A line of the result.
-    pub fn line(&self, text: impl Display) -> io::Result<()> {
+    pub(crate) fn line(&self, text: impl Display) -> io::Result<()> {
         writeln!(
             anstream::stdout().lock(),
             "{}",
@@ -40,17 +40,17 @@ impl Ui {
     }
 
     /// A value of the result in one line, for programs.
-    pub fn json(&self, value: impl Serialize) -> io::Result<()> {
+    pub(crate) fn json(&self, value: impl Serialize) -> io::Result<()> {
         self.written(&serde_json::to_string(&value)?)
     }
 
     /// The same over several lines.
-    pub fn json_in_lines(&self, value: impl Serialize) -> io::Result<()> {
+    pub(crate) fn json_in_lines(&self, value: impl Serialize) -> io::Result<()> {
         self.written(&serde_json::to_string_pretty(&value)?)
     }
 
     /// The result as it is, for files and pipes; a terminal gets what can be seen of it.
-    pub fn raw(&self, bytes: &[u8]) -> io::Result<()> {
+    pub(crate) fn raw(&self, bytes: &[u8]) -> io::Result<()> {
         let mut out = io::stdout().lock();
         if out.is_terminal() {
             out.write_all(visible(&String::from_utf8_lossy(bytes)).as_bytes())?;
@@ -61,12 +61,12 @@ impl Ui {
     }
 
     /// A line beside the result. If it cannot be said there is nobody to tell.
-    pub fn note(&self, text: impl Display) {
+    pub(crate) fn note(&self, text: impl Display) {
         let _ = note(&text.to_string());
     }
 
     /// Whether somebody is there to answer.
-    pub fn can_ask(&self) -> bool {
+    pub(crate) fn can_ask(&self) -> bool {
         self.interactive
     }
 
@@ -78,6 +78,6 @@ impl Ui {
 }
 
 /// A line on the error stream, for those who have no [`Ui`].
-pub fn note(text: &str) -> io::Result<()> {
+pub(crate) fn note(text: &str) -> io::Result<()> {
     writeln!(anstream::stderr().lock(), "{}", paint::shown(text))
 }

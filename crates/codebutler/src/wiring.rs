@@ -19,8 +19,8 @@ use butler_policy::{CustomPattern, Redactor};
 use butler_protocol::{Price, Role, Secret, Usd};
 use url::Url;
 
-pub use in_force::{agent_and_rules, settings_in_force};
-pub use rules::{checks, language, overrides, rules};
+pub(crate) use in_force::{agent_and_rules, settings_in_force};
+pub(crate) use rules::{checks, language, overrides, rules};
 
 use crate::{cli::VERSION, error::CliError, hub_access, names, process, slack_check};
 
@@ -29,7 +29,7 @@ const ADDRESS_FILE: &str = "address";
 
 /// The hub's folder below the machine's. The mirror of Slack and the built-in
 /// workspace are two stores: what was said in one is not in the other.
-pub fn hub_folder(settings: &Settings) -> PathBuf {
+pub(crate) fn hub_folder(settings: &Settings) -> PathBuf {
     let slack = hub_access::relays(settings);
     settings.home.join(if slack { "hub-slack" } else { "hub" })
 }
@@ -40,7 +40,7 @@ pub(crate) fn redactor(settings: &Settings) -> Result<Redactor, CliError> {
 }
 
 /// What the hub is told.
-pub fn hub_config(settings: &Settings) -> Result<HubConfig, CliError> {
+pub(crate) fn hub_config(settings: &Settings) -> Result<HubConfig, CliError> {
     let listen = settings.machine.hub.listen;
     let mut config = HubConfig::new(listen, hub_folder(settings), redactor(settings)?);
     config.caps = caps(settings);
@@ -53,7 +53,7 @@ pub fn hub_config(settings: &Settings) -> Result<HubConfig, CliError> {
 }
 
 /// How much the repo may spend.
-pub fn caps(settings: &Settings) -> Caps {
+pub(crate) fn caps(settings: &Settings) -> Caps {
     let limits = &settings.repo.limits;
     Caps {
         thread: limits.thread_cap(),
@@ -79,7 +79,7 @@ fn relay_config(settings: &Settings) -> Result<Option<RelayConfig>, CliError> {
 }
 
 /// The patterns that the repo has redacted besides the usual ones.
-pub fn custom_patterns(settings: &Settings) -> Vec<CustomPattern> {
+pub(crate) fn custom_patterns(settings: &Settings) -> Vec<CustomPattern> {
     let patterns = &settings.policy.redaction.patterns;
     patterns
         .iter()
@@ -91,7 +91,7 @@ pub fn custom_patterns(settings: &Settings) -> Vec<CustomPattern> {
 }
 
 /// The repo by name, for tokens, channel and logs.
-pub fn repo_name(home: &Path, root: &Path) -> Result<String, CliError> {
+pub(crate) fn repo_name(home: &Path, root: &Path) -> Result<String, CliError> {
     names::name_of(home, root).map_err(|error| {
         let file = home.join("repos.json");
         CliError::user(format!("{}: {error}", file.display())).hint(
@@ -101,13 +101,13 @@ pub fn repo_name(home: &Path, root: &Path) -> Result<String, CliError> {
 }
 
 /// Where a hub of this machine said that it listens.
-pub fn remembered_hub(settings: &Settings) -> Option<Url> {
+pub(crate) fn remembered_hub(settings: &Settings) -> Option<Url> {
     let text = std::fs::read_to_string(hub_folder(settings).join(ADDRESS_FILE)).ok()?;
     Url::parse(text.trim()).ok()
 }
 
 /// Remembers where the hub listens, for processes that start later.
-pub fn remember_hub(settings: &Settings, url: &str) -> Result<(), CliError> {
+pub(crate) fn remember_hub(settings: &Settings, url: &str) -> Result<(), CliError> {
     let folder = hub_folder(settings);
     std::fs::create_dir_all(&folder)?;
     std::fs::write(folder.join(ADDRESS_FILE), url)?;
@@ -115,17 +115,17 @@ pub fn remember_hub(settings: &Settings, url: &str) -> Result<(), CliError> {
 }
 
 /// Where the hub listens, as it last said itself.
-pub fn hub_url(settings: &Settings) -> Result<Url, CliError> {
+pub(crate) fn hub_url(settings: &Settings) -> Result<Url, CliError> {
     remembered_hub(settings).ok_or_else(no_hub)
 }
 
 /// There is nobody to ask.
-pub fn no_hub() -> CliError {
+pub(crate) fn no_hub() -> CliError {
     CliError::user("no hub runs on this machine").hint(hub_access::STARTS_A_HUB)
 }
 
 /// What one agent is told besides the repo's rules.
-pub fn agent_config(settings: &Settings, role: Role) -> Result<AgentConfig, CliError> {
+pub(crate) fn agent_config(settings: &Settings, role: Role) -> Result<AgentConfig, CliError> {
     let hub = hub_url(settings)?;
     let mut repo = hub_access::repo_tokens(settings)?;
     let own = repo
@@ -148,13 +148,17 @@ pub fn agent_config(settings: &Settings, role: Role) -> Result<AgentConfig, CliE
 
 /// How to reach the model of a role. Only the machine config names hosts
 /// and keys, so no repo is needed.
-pub fn client_config(machine: &Machine, home: &Path, role: Role) -> Result<ClientConfig, CliError> {
+pub(crate) fn client_config(
+    machine: &Machine,
+    home: &Path,
+    role: Role,
+) -> Result<ClientConfig, CliError> {
     let (name, endpoint) = endpoint_of(machine, home, role)?;
     client_of(machine, &name, &endpoint)
 }
 
 /// The endpoint of a role, with its name.
-pub fn endpoint_of(
+pub(crate) fn endpoint_of(
     machine: &Machine,
     home: &Path,
     role: Role,
@@ -168,7 +172,7 @@ pub fn endpoint_of(
 }
 
 /// How to reach an endpoint, and what it costs when nobody says.
-pub fn client_of(
+pub(crate) fn client_of(
     machine: &Machine,
     name: &str,
     endpoint: &butler_config::Endpoint,
@@ -202,7 +206,7 @@ pub fn client_of(
 
 /// What a model costs when neither the answer nor the endpoint's list says it.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Unlisted {
+pub(crate) enum Unlisted {
     /// What a person wrote down.
     Named(Price),
     /// Nobody sends a bill for a server on this machine.
@@ -212,7 +216,7 @@ pub enum Unlisted {
 }
 
 /// The one place that decides it.
-pub fn unlisted_price(endpoint: &butler_config::Endpoint, target: &Endpoint) -> Unlisted {
+pub(crate) fn unlisted_price(endpoint: &butler_config::Endpoint, target: &Endpoint) -> Unlisted {
     let dollars = Usd::from_dollars;
     match endpoint.price {
         Some(price) => Unlisted::Named(Price::flat(dollars(price.input), dollars(price.output))),
@@ -222,7 +226,7 @@ pub fn unlisted_price(endpoint: &butler_config::Endpoint, target: &Endpoint) -> 
 }
 
 /// An endpoint of which nothing is known but its address and perhaps a key.
-pub fn plain_endpoint(
+pub(crate) fn plain_endpoint(
     kind: Kind,
     base_url: &str,
     api_key: Option<Secret>,
@@ -239,7 +243,7 @@ pub fn plain_endpoint(
 }
 
 /// The machine's endpoints with the roles that each answers for.
-pub fn roles_by_endpoint(
+pub(crate) fn roles_by_endpoint(
     machine: &Machine,
 ) -> BTreeMap<String, (butler_config::Endpoint, Vec<Role>)> {
     let mut endpoints = BTreeMap::new();

@@ -25,7 +25,7 @@ use crate::{
 const PAUSE: Duration = Duration::from_secs(60);
 
 /// Tells the thread, once for each state, and leaves it in the log.
-pub async fn tell(
+pub(crate) async fn tell(
     context: &ThreadContext,
     order: &Order,
     pr: PrNumber,
@@ -88,7 +88,11 @@ fn sentence(pr: PrNumber, block: MergeBlock, error: &Error) -> String {
 }
 
 /// Waits, and asks the forge once more.
-pub async fn wait(context: ThreadContext, refused: Refused, cancel: CancellationToken) -> Done {
+pub(crate) async fn wait(
+    context: ThreadContext,
+    refused: Refused,
+    cancel: CancellationToken,
+) -> Done {
     let left = refused
         .not_before_ms
         .saturating_sub(context.now_ms())
@@ -105,7 +109,7 @@ pub async fn wait(context: ThreadContext, refused: Refused, cancel: Cancellation
 }
 
 /// One more request. Whatever it gives is told once and is in the log.
-pub async fn again(
+pub(crate) async fn again(
     context: &ThreadContext,
     refused: &Refused,
     cancel: &CancellationToken,
@@ -159,7 +163,7 @@ async fn head_there(
 }
 
 /// Takes the buttons from the message about a refusal that is over. Cosmetic.
-pub async fn put_away(context: &ThreadContext, refused: &Refused, what: &str) {
+pub(crate) async fn put_away(context: &ThreadContext, refused: &Refused, what: &str) {
     let blocks = json!([{"type": "markdown", "text": what}]);
     let (web, channel) = (&context.poster.web, &context.thread.channel);
     let update = web.update(channel, &refused.message, what, Some(&blocks));
@@ -169,7 +173,7 @@ pub async fn put_away(context: &ThreadContext, refused: &Refused, what: &str) {
 }
 
 /// The merge went through after all: the log and the message say so.
-pub async fn passed(context: &ThreadContext, request: &RequestId) {
+pub(crate) async fn passed(context: &ThreadContext, request: &RequestId) {
     let refused = context.facts().cards.refused.clone();
     let Some(refused) = refused.filter(|refused| refused.request == *request) else {
         return;

@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// Commits what lies there. What cannot be committed now is at the next rest.
-pub async fn keep(context: ThreadContext, cancel: CancellationToken) -> Done {
+pub(crate) async fn keep(context: ThreadContext, cancel: CancellationToken) -> Done {
     if let Err(error) = commit(&context, &cancel).await {
         warn!(%error, "the designs of a thread are not committed yet");
     }

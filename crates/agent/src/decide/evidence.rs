@@ -16,7 +16,7 @@ use crate::{
 const NAMED: usize = 12;
 
 /// Everything that is known about a pull request at its present head.
-pub async fn of_pull(
+pub(crate) async fn of_pull(
     context: &ThreadContext,
     pull: &PullRequest,
     verdict: Option<&Verdict>,
@@ -45,7 +45,7 @@ pub async fn of_pull(
 
 /// The same for knowledge: a person has accepted each sentence of it, and no
 /// check could tell anything about it.
-pub async fn of_knowledge(
+pub(crate) async fn of_knowledge(
     context: &ThreadContext,
     pull: &PullRequest,
     cancel: &CancellationToken,
@@ -131,7 +131,7 @@ fn of_review(verdict: Option<&Verdict>) -> Vec<String> {
 }
 
 /// What the Reviewer judged without having opened it.
-pub fn unread(verdict: &Verdict) -> Option<String> {
+pub(crate) fn unread(verdict: &Verdict) -> Option<String> {
     let unread = &verdict.observed.unread;
     if unread.is_empty() {
         return None;

@@ -15,7 +15,7 @@ use crate::{AgentError, decide::learnings, thread::context::ThreadContext};
 
 /// What came of writing proposals.
 #[derive(Debug, Default)]
-pub struct Written {
+pub(crate) struct Written {
     /// Titles of what is in the files now.
     pub kept: Vec<String>,
     /// What could not be written, and why.
@@ -23,7 +23,7 @@ pub struct Written {
 }
 
 /// Puts accepted proposals into the files of a worktree. A repeat changes nothing.
-pub fn write_all(root: &Path, proposals: &[Proposal]) -> Result<Written, AgentError> {
+pub(crate) fn write_all(root: &Path, proposals: &[Proposal]) -> Result<Written, AgentError> {
     let mut written = Written::default();
     for proposal in proposals {
         let result = learnings::check(proposal).and_then(|()| {
@@ -48,13 +48,13 @@ pub fn write_all(root: &Path, proposals: &[Proposal]) -> Result<Written, AgentEr
 }
 
 /// A file of the worktree, unless it is missing or a link is on the way.
-pub fn read(root: &Path, path: &str) -> Option<String> {
+pub(crate) fn read(root: &Path, path: &str) -> Option<String> {
     no_link(root, path).ok()?;
     fs::read_to_string(root.join(path)).ok()
 }
 
 /// Writes a file of the worktree.
-pub fn write(root: &Path, path: &str, text: &str) -> Result<(), AgentError> {
+pub(crate) fn write(root: &Path, path: &str, text: &str) -> Result<(), AgentError> {
     let full = root.join(path);
     let failed = |error: io::Error| AgentError::Missing(format!("{path}: {error}"));
     no_link(root, path).map_err(failed)?;
@@ -86,7 +86,7 @@ fn no_link(root: &Path, path: &str) -> io::Result<()> {
 }
 
 /// Commits what was written and pushes it; gives the head that is on the remote.
-pub async fn publish(
+pub(crate) async fn publish(
     context: &ThreadContext,
     worktree: &Worktree,
     message: &str,
@@ -99,7 +99,7 @@ pub async fn publish(
 
 /// Commits what was written and puts it on the default branch, as the policy of
 /// this repository wants it.
-pub async fn land(
+pub(crate) async fn land(
     context: &ThreadContext,
     worktree: &Worktree,
     message: &str,

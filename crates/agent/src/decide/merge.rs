@@ -28,7 +28,7 @@ use crate::{
 };
 
 /// Squash onto the default branch, exactly the reviewed files; then clean up.
-pub async fn merge(
+pub(crate) async fn merge(
     context: &ThreadContext,
     order: &Order,
     asked: &Asked,
@@ -254,7 +254,7 @@ async fn merge_research(
 
 /// Accepted when the branch was gone or busy: a small pull request of its own,
 /// which a person merges.
-pub async fn offer(
+pub(crate) async fn offer(
     context: &ThreadContext,
     order: &Order,
     proposals: &[Proposal],

@@ -30,7 +30,7 @@ use crate::{
 
 /// What somebody asked for.
 #[derive(Debug, Clone)]
-pub struct Asked {
+pub(crate) struct Asked {
     /// What.
     pub what: PersonAct,
     /// By whom.
@@ -42,7 +42,7 @@ pub struct Asked {
 const BUTTON: &str = "cb-act-";
 
 /// The buttons under a refused merge.
-pub fn way_on() -> Vec<(String, &'static str)> {
+pub(crate) fn way_on() -> Vec<(String, &'static str)> {
     let buttons = [
         (PersonAct::TryAgain, "Try again"),
         (PersonAct::Hold, "Hold"),
@@ -54,12 +54,12 @@ pub fn way_on() -> Vec<(String, &'static str)> {
 }
 
 /// What a press asks for.
-pub fn pressed(action: &str) -> Option<PersonAct> {
+pub(crate) fn pressed(action: &str) -> Option<PersonAct> {
     action.strip_prefix(BUTTON)?.parse().ok()
 }
 
 /// Does it. What the forge or git cannot do is said, not tried for ever.
-pub async fn carry_out(
+pub(crate) async fn carry_out(
     context: ThreadContext,
     asked: Asked,
     ack: Option<Ack>,
@@ -130,7 +130,7 @@ async fn post_card(
 
 /// What the Researcher kept in a thread without code is put before people by
 /// itself, once for each state of it; with code it is merged along.
-pub async fn put_up_findings(
+pub(crate) async fn put_up_findings(
     context: &ThreadContext,
     cancel: &CancellationToken,
 ) -> Result<(), AgentError> {

@@ -6,7 +6,7 @@ use butler_protocol::MessageTs;
 use crate::listen::draft::Verb;
 
 /// Try again where it stopped.
-pub const RETRY: &str = "cb-retry";
+pub(crate) const RETRY: &str = "cb-retry";
 
 const WHY: &str = "cb-why-";
 const WHY_NOT_RUN: &str = "cb-why-not-";
@@ -46,12 +46,12 @@ const NOT_RUN: [Reason; 3] = [
 ];
 
 /// The buttons under "Why?": action ids and labels.
-pub fn why() -> Vec<(String, &'static str)> {
+pub(crate) fn why() -> Vec<(String, &'static str)> {
     offered(WHY, &REASONS)
 }
 
 /// The same under a call that was rejected.
-pub fn why_not_run() -> Vec<(String, &'static str)> {
+pub(crate) fn why_not_run() -> Vec<(String, &'static str)> {
     offered(WHY_NOT_RUN, &NOT_RUN)
 }
 
@@ -70,7 +70,7 @@ fn meant(id: &str, reasons: &[Reason]) -> Option<&'static str> {
 }
 
 /// The buttons under a menu of workflows or skills.
-pub fn menu(names: &[String]) -> Vec<(String, &str)> {
+pub(crate) fn menu(names: &[String]) -> Vec<(String, &str)> {
     let names = names.iter().take(MOST);
     names
         .map(|name| (format!("{MENU}{name}"), name.as_str()))
@@ -81,7 +81,7 @@ const DRAFT: &str = "cb-draft-";
 
 /// The buttons under a request that was made of a draft; the message that ended
 /// the draft tells one draft from the next.
-pub fn draft(done: &MessageTs) -> Vec<(String, &'static str)> {
+pub(crate) fn draft(done: &MessageTs) -> Vec<(String, &'static str)> {
     let verbs = [
         ("send", "Send"),
         ("refine", "Refine"),
@@ -92,7 +92,7 @@ pub fn draft(done: &MessageTs) -> Vec<(String, &'static str)> {
 }
 
 /// Which draft a press is about, and what it wants.
-pub fn drafted(action: &str) -> Option<(Verb, MessageTs)> {
+pub(crate) fn drafted(action: &str) -> Option<(Verb, MessageTs)> {
     let (verb, done) = action.strip_prefix(DRAFT)?.split_once('-')?;
     let verb = match verb {
         "send" => Verb::Send,
@@ -107,14 +107,14 @@ const QUIET: &str = "cb-quiet-";
 
 /// The buttons under the question about a silent thread; the last message before
 /// the silence tells one question from the next.
-pub fn quiet(last: &MessageTs) -> Vec<(String, &'static str)> {
+pub(crate) fn quiet(last: &MessageTs) -> Vec<(String, &'static str)> {
     let verbs = [("keep", "Keep open"), ("close", "Close & clean")];
     let button = |(verb, label)| (format!("{QUIET}{verb}-{last}"), label);
     verbs.map(button).to_vec()
 }
 
 /// Which silence a press is about, and whether the thread stays open.
-pub fn about_silence(action: &str) -> Option<(bool, MessageTs)> {
+pub(crate) fn about_silence(action: &str) -> Option<(bool, MessageTs)> {
     let (verb, last) = action.strip_prefix(QUIET)?.split_once('-')?;
     let keep = match verb {
         "keep" => true,
@@ -125,7 +125,7 @@ pub fn about_silence(action: &str) -> Option<(bool, MessageTs)> {
 }
 
 /// What a press says; nothing when the button is not one of these.
-pub fn words(action: &str) -> Option<String> {
+pub(crate) fn words(action: &str) -> Option<String> {
     if action == RETRY {
         return Some("Try again where you stopped.".to_owned());
     }

@@ -37,7 +37,7 @@ const WORD: &str = "word";
 
 /// Obeys a word. Only the PM's process answers; the others may have something
 /// to do nevertheless.
-pub async fn obey(
+pub(crate) async fn obey(
     agent: &Agent,
     thread: &ThreadId,
     ts: &MessageTs,
@@ -70,7 +70,7 @@ pub async fn obey(
 }
 
 /// What a person who stopped the thread reads: who was at work, and how to go on.
-pub fn stopped(by: &str, roles: &[Role], next: Option<Role>) -> String {
+pub(crate) fn stopped(by: &str, roles: &[Role], next: Option<Role>) -> String {
     let Some(next) = next else {
         return format!(
             "Nobody is at work in this thread, {by}: there was nothing to stop. `!pause` pauses the whole team."
@@ -101,7 +101,7 @@ pub(crate) fn with_unconfirmed(text: &str, late: &[Role]) -> String {
 }
 
 /// Answers a message without a model, once.
-pub async fn answer(
+pub(crate) async fn answer(
     agent: &Agent,
     thread: &ThreadId,
     ts: &MessageTs,
@@ -114,12 +114,12 @@ pub async fn answer(
 }
 
 /// The key of such an answer.
-pub fn answer_key(thread: &str, role: Role, what: &str, ts: &MessageTs) -> Idem {
+pub(crate) fn answer_key(thread: &str, role: Role, what: &str, ts: &MessageTs) -> Idem {
     Idem::new(format!("{thread}-{role}-{what}-{ts}"))
 }
 
 /// Whether a post is the answer to a word for the runtime.
-pub fn is_answer(key: &Idem) -> bool {
+pub(crate) fn is_answer(key: &Idem) -> bool {
     key.as_str().contains(&format!("-{}-{WORD}-", Role::Pm))
 }
 
@@ -156,7 +156,7 @@ fn cost(agent: &Agent, logs: &[RoleLog]) -> String {
 ///
 /// # Errors
 /// Names what there is.
-pub fn model(agent: &Agent, name: &str) -> Result<String, String> {
+pub(crate) fn model(agent: &Agent, name: &str) -> Result<String, String> {
     let rules = agent.rules();
     let pool = &rules.models.pool;
     match pool.get(name) {

@@ -20,12 +20,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::AgentError;
 
-pub use making::{Notes, make};
+pub(crate) use making::{Notes, make};
 
 /// One line of the file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "t", rename_all = "snake_case")]
-pub enum Line {
+pub(crate) enum Line {
     /// `!draft` by this person; what stood behind it is the first part.
     Opened { user: UserId, event: EventId },
     /// One message of theirs.
@@ -41,7 +41,7 @@ pub enum Line {
 /// What a person does with the request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Verb {
+pub(crate) enum Verb {
     /// It is what they want.
     Send,
     /// They want to say more.
@@ -52,7 +52,7 @@ pub enum Verb {
 
 /// What a file says: the newest draft of a thread.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Draft {
+pub(crate) struct Draft {
     /// Whose it is.
     pub user: Option<UserId>,
     /// What was collected.
@@ -70,7 +70,7 @@ pub struct Draft {
 
 impl Draft {
     /// Everything that the lines say.
-    pub fn of(lines: impl IntoIterator<Item = Line>) -> Self {
+    pub(crate) fn of(lines: impl IntoIterator<Item = Line>) -> Self {
         let mut draft = Self::default();
         for line in lines {
             draft.note(line);
@@ -117,24 +117,24 @@ impl Draft {
     }
 
     /// Whether this event is in the file.
-    pub fn knows(&self, event: &EventId) -> bool {
+    pub(crate) fn knows(&self, event: &EventId) -> bool {
         self.events.contains(event)
     }
 
     /// Whether this person collects here.
-    pub fn collects(&self, user: &UserId) -> bool {
+    pub(crate) fn collects(&self, user: &UserId) -> bool {
         self.collecting && self.user.as_ref() == Some(user)
     }
 
     /// Whether buttons under the request of this `!done` still do something; the
     /// press that ended it may come again.
-    pub fn takes(&self, ts: &MessageTs, user: &UserId, event: &EventId) -> bool {
+    pub(crate) fn takes(&self, ts: &MessageTs, user: &UserId, event: &EventId) -> bool {
         let ours = self.done.as_ref() == Some(ts) && self.user.as_ref() == Some(user);
         ours && (self.is_open(ts) || self.ended.as_ref() == Some(event))
     }
 
     /// Whether the request of this `!done` waits for a press.
-    pub fn is_open(&self, ts: &MessageTs) -> bool {
+    pub(crate) fn is_open(&self, ts: &MessageTs) -> bool {
         self.ended.is_none() && self.done.as_ref() == Some(ts)
     }
 }
@@ -146,7 +146,7 @@ fn file(threads: &Path, thread: &ThreadId, role: Role) -> PathBuf {
 }
 
 /// The newest draft of a thread; most threads have none, which costs one look.
-pub fn read(threads: &Path, thread: &ThreadId, role: Role) -> Draft {
+pub(crate) fn read(threads: &Path, thread: &ThreadId, role: Role) -> Draft {
     let text = fs::read_to_string(file(threads, thread, role)).unwrap_or_default();
     // A torn last line was not acknowledged: it comes again.
     Draft::of(
@@ -156,7 +156,12 @@ pub fn read(threads: &Path, thread: &ThreadId, role: Role) -> Draft {
 }
 
 /// Adds a line, durably.
-pub fn write(threads: &Path, thread: &ThreadId, role: Role, line: &Line) -> Result<(), AgentError> {
+pub(crate) fn write(
+    threads: &Path,
+    thread: &ThreadId,
+    role: Role,
+    line: &Line,
+) -> Result<(), AgentError> {
     let _present = ThreadDir::enter(threads, thread)?;
     let path = file(threads, thread, role);
     let failed =

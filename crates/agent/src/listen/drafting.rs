@@ -22,7 +22,7 @@ const OPENED: &str = "I collect what you write in this thread and do nothing wit
     one request of it, which you can then send, refine or discard.";
 
 /// What came of a message.
-pub enum Drafting {
+pub(crate) enum Drafting {
     /// It has nothing to do with a draft.
     None,
     /// It belongs to one, and to nobody else.

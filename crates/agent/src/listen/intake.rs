@@ -28,7 +28,7 @@ use crate::{
 const CONFIRMS: Duration = Duration::from_secs(5);
 
 /// Something for the worker of a thread.
-pub enum Mail {
+pub(crate) enum Mail {
     /// Somebody spoke to this role.
     Heard {
         /// What the model will read.
@@ -80,7 +80,7 @@ pub enum Mail {
 }
 
 /// A person stopped the thread.
-pub struct Stop {
+pub(crate) struct Stop {
     /// The stop itself: a redelivery is recognised by it.
     pub event: EventId,
     /// Who wants that.
@@ -95,7 +95,7 @@ pub struct Stop {
 
 impl Stop {
     /// Answers the person, then the hub.
-    pub async fn told(self, agent: Arc<Agent>, thread: ThreadId) {
+    pub(crate) async fn told(self, agent: Arc<Agent>, thread: ThreadId) {
         if let Some(text) = &self.answer {
             let late = self.unconfirmed(&agent, &thread).await;
             let text = &control_words::with_unconfirmed(text, &late);
@@ -145,21 +145,21 @@ impl Stop {
 }
 
 /// The acknowledgement of one envelope.
-pub struct Ack {
+pub(crate) struct Ack {
     acker: Acker,
     id: EnvelopeId,
 }
 
 impl Ack {
     /// Tells the hub that the envelope is in the log.
-    pub async fn send(self) {
+    pub(crate) async fn send(self) {
         // A closed socket means that the hub delivers it again.
         let _ = self.acker.ack(&self.id).await;
     }
 }
 
 /// Whom an envelope is for.
-pub enum Sorted {
+pub(crate) enum Sorted {
     /// A thread's worker.
     For {
         /// Which.
@@ -174,14 +174,14 @@ pub enum Sorted {
 }
 
 /// Sorts envelopes.
-pub struct Intake {
+pub(crate) struct Intake {
     pub(crate) agent: Arc<Agent>,
     acker: Acker,
 }
 
 impl Intake {
     /// For one socket.
-    pub fn new(agent: Arc<Agent>, acker: Acker) -> Self {
+    pub(crate) fn new(agent: Arc<Agent>, acker: Acker) -> Self {
         Self { agent, acker }
     }
 
@@ -189,7 +189,7 @@ impl Intake {
     ///
     /// # Errors
     /// When the hub cannot be asked for what the envelope points to.
-    pub async fn sort(&self, envelope: Envelope) -> Result<Sorted, AgentError> {
+    pub(crate) async fn sort(&self, envelope: Envelope) -> Result<Sorted, AgentError> {
         let ack = Ack {
             acker: self.acker.clone(),
             id: envelope.id.clone(),

@@ -9,21 +9,21 @@ use crate::AgentError;
 
 /// Whether the team rests.
 #[derive(Debug)]
-pub struct Pause {
+pub(crate) struct Pause {
     file: PathBuf,
     resting: watch::Sender<bool>,
 }
 
 impl Pause {
     /// As the file says.
-    pub fn open(threads: &std::path::Path) -> Self {
+    pub(crate) fn open(threads: &std::path::Path) -> Self {
         let file = threads.join("paused");
         let (resting, _) = watch::channel(file.exists());
         Self { file, resting }
     }
 
     /// Lies down. Every process writes the same file; the first one counts.
-    pub fn begin(&self, by: &str) -> Result<(), AgentError> {
+    pub(crate) fn begin(&self, by: &str) -> Result<(), AgentError> {
         let failed =
             |error: io::Error| AgentError::Missing(format!("the note of the pause: {error}"));
         if let Some(folder) = self.file.parent() {
@@ -35,7 +35,7 @@ impl Pause {
     }
 
     /// Gets up again.
-    pub fn end(&self) -> Result<(), AgentError> {
+    pub(crate) fn end(&self) -> Result<(), AgentError> {
         match fs::remove_file(&self.file) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(AgentError::Missing(
                 format!("the note of the pause: {error}"),
@@ -48,12 +48,12 @@ impl Pause {
     }
 
     /// Whether it rests now.
-    pub fn is_on(&self) -> bool {
+    pub(crate) fn is_on(&self) -> bool {
         *self.resting.borrow()
     }
 
     /// Waits until the team is up.
-    pub async fn over(&self) {
+    pub(crate) async fn over(&self) {
         let mut resting = self.resting.subscribe();
         // The sender lives as long as the agent.
         let _ = resting.wait_for(|resting| !resting).await;

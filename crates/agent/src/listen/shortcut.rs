@@ -22,7 +22,7 @@ use crate::{
 const BY_WORDS: &str = "skill-";
 
 /// What is left for the model to do.
-pub enum Left {
+pub(crate) enum Left {
     /// Read the message.
     Message,
     /// Read it, and this beside it.
@@ -34,7 +34,7 @@ pub enum Left {
 impl Left {
     /// The text that says which tools this work needs: the runtime's note, or
     /// what another role passes on. A person's words are no recipe.
-    pub fn skill<'a>(&'a self, heard: &'a Heard) -> &'a str {
+    pub(crate) fn skill<'a>(&'a self, heard: &'a Heard) -> &'a str {
         match (self, &heard.speaker) {
             (Left::WithNote(note), _) => &note.text,
             (Left::Message, Speaker::Agent { .. }) => &heard.text,
@@ -45,7 +45,7 @@ impl Left {
 
 /// Starts what a message asks for word for word. Call it only when no
 /// activation of this role is open in the thread: an answer is no command.
-pub async fn start(
+pub(crate) async fn start(
     context: &ThreadContext,
     heard: &Heard,
     cancel: &CancellationToken,
@@ -172,14 +172,14 @@ async fn hand_over(
 }
 
 /// Whether an approval is a person's words, not a card.
-pub fn is_by_words(approval: &RequestId) -> bool {
+pub(crate) fn is_by_words(approval: &RequestId) -> bool {
     approval.as_str().starts_with(BY_WORDS)
 }
 
 /// Whether a person's own words in this thread stand for exactly this plan: the
 /// message that the approval names is theirs, and the skill on the default
 /// branch makes this plan of it. `None` when the approval is a card.
-pub async fn covers(
+pub(crate) async fn covers(
     context: &ThreadContext,
     approval: &RequestId,
     plan: &Plan,

@@ -22,7 +22,7 @@ use crate::{
 const NOT_ALLOWED: &str = "I may work only for the people named in `limits.allowedUsers` of this repository. Ask one of them, or have yourself added.";
 
 /// A press that says something.
-pub fn spoken(envelope: &Envelope, speaker: Speaker, text: String) -> Mail {
+pub(crate) fn spoken(envelope: &Envelope, speaker: Speaker, text: String) -> Mail {
     Mail::Heard {
         heard: Heard {
             event: envelope.event_id(),
@@ -37,7 +37,7 @@ pub fn spoken(envelope: &Envelope, speaker: Speaker, text: String) -> Mail {
 }
 
 /// Whether a person may ask for work; who may not is told so.
-pub async fn may_ask(
+pub(crate) async fn may_ask(
     agent: &Agent,
     thread: &ThreadId,
     user: &UserId,

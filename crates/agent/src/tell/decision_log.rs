@@ -29,7 +29,7 @@ pub struct Choice {
 }
 
 /// The choice that a record stands for, if it does.
-pub fn of_record(record: &Record, at_ms: i64) -> Option<Choice> {
+pub(crate) fn of_record(record: &Record, at_ms: i64) -> Option<Choice> {
     let choice = |about: &str, choice: String, evidence: String| Choice {
         at_ms,
         about: about.to_owned(),
@@ -80,7 +80,7 @@ pub fn of_record(record: &Record, at_ms: i64) -> Option<Choice> {
 }
 
 /// What the machine chose.
-pub fn chosen(about: &str, choice: String, evidence: String, at_ms: i64) -> Choice {
+pub(crate) fn chosen(about: &str, choice: String, evidence: String, at_ms: i64) -> Choice {
     Choice {
         at_ms,
         about: about.to_owned(),
@@ -92,7 +92,7 @@ pub fn chosen(about: &str, choice: String, evidence: String, at_ms: i64) -> Choi
 
 /// Adds choices to a log. It explains; nothing depends on it, so a disk that
 /// says no is told to the operator and to nobody else.
-pub fn keep(path: &Path, choices: &[Choice]) {
+pub(crate) fn keep(path: &Path, choices: &[Choice]) {
     if choices.is_empty() {
         return;
     }

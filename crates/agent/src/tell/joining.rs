@@ -21,7 +21,7 @@ const KEPT_BYTES: usize = 5 * 1024;
 
 /// How much of a card is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Cards {
+pub(crate) enum Cards {
     /// Everything on it.
     Whole,
     /// Its headline: what stands on it comes with the message at hand.
@@ -29,7 +29,7 @@ pub enum Cards {
 }
 
 /// The thread before `until` as one text; `None` when there is nothing to tell.
-pub fn so_far(
+pub(crate) fn so_far(
     messages: &[Message],
     until: Option<&MessageTs>,
     names: &HashMap<UserId, String>,
@@ -49,7 +49,7 @@ pub fn so_far(
 
 /// What others said since the role was last here; its own posts it knows. Also
 /// whether people were among them.
-pub fn meanwhile(
+pub(crate) fn meanwhile(
     messages: &[Message],
     seen: &Seen,
     until: Option<&MessageTs>,
@@ -157,7 +157,7 @@ fn shortened(line: &str) -> String {
 }
 
 /// Everybody who has spoken in the thread, the starter first.
-pub fn people(messages: &[Message]) -> Vec<UserId> {
+pub(crate) fn people(messages: &[Message]) -> Vec<UserId> {
     let mut people = Vec::new();
     let spoken = messages.iter().filter(|message| is_persons(message));
     for user in spoken.filter_map(|message| message.user.as_ref()) {
@@ -170,7 +170,7 @@ pub fn people(messages: &[Message]) -> Vec<UserId> {
 
 /// The hosts whose addresses people wrote themselves. Slack makes links of bare
 /// names too, so the words count as they were typed.
-pub fn hosts_named(messages: &[Message]) -> Vec<String> {
+pub(crate) fn hosts_named(messages: &[Message]) -> Vec<String> {
     let spoken = messages.iter().filter(|message| is_persons(message));
     spoken
         .flat_map(|message| hosts_in(&mrkdwn::plain(&message.text)))
@@ -178,7 +178,7 @@ pub fn hosts_named(messages: &[Message]) -> Vec<String> {
 }
 
 /// One message as a line.
-pub fn line(message: &Message, names: &HashMap<UserId, String>, cards: Cards) -> String {
+pub(crate) fn line(message: &Message, names: &HashMap<UserId, String>, cards: Cards) -> String {
     let person = message.user.as_ref();
     let person = person.map(|user| names.get(user).map_or(user.as_str(), String::as_str));
     let who = message.username.as_deref().or(person).unwrap_or("somebody");

@@ -8,7 +8,11 @@ use serde_json::{Value, json};
 use crate::{listen::buttons, tell::poster::Poster};
 
 /// A press was heard: the buttons of that message go, what was chosen stays.
-pub async fn used(poster: &Poster, action: &BlockAction, by: &str) -> Result<(), SlackError> {
+pub(crate) async fn used(
+    poster: &Poster,
+    action: &BlockAction,
+    by: &str,
+) -> Result<(), SlackError> {
     let messages = poster.web.replies(&action.thread).await?;
     let pressed = messages.iter().find(|one| one.ts == action.message);
     let Some(offer) = pressed.filter(|one| is_ours(poster, one)) else {
@@ -21,7 +25,7 @@ pub async fn used(poster: &Poster, action: &BlockAction, by: &str) -> Result<(),
 
 /// Something else was said: what this role offered before and that answered is void.
 /// A draft is not, until another one begins.
-pub async fn void(
+pub(crate) async fn void(
     poster: &Poster,
     thread: &ThreadId,
     before: &MessageTs,
@@ -37,12 +41,12 @@ pub async fn void(
 }
 
 /// Whether these buttons asked a question that any words of a person answer.
-pub fn ends_with_words(action: &str) -> bool {
+pub(crate) fn ends_with_words(action: &str) -> bool {
     buttons::words(action).is_some() || buttons::about_silence(action).is_some()
 }
 
 /// Whether these are buttons of a draft.
-pub fn is_draft(action: &str) -> bool {
+pub(crate) fn is_draft(action: &str) -> bool {
     buttons::drafted(action).is_some()
 }
 

@@ -17,7 +17,7 @@ const ONE_PASS: &str = "\n\nFast track: the plan is simple, so one pass is enoug
     merely be nicer goes into the text, not into findings.";
 
 /// A hand-over as a message in the thread.
-pub fn hand_over(body: &HandOver) -> String {
+pub(crate) fn hand_over(body: &HandOver) -> String {
     let text = text_of(body);
     match body.to() {
         // A list, a quote or a heading begins its own line, or it is none.
@@ -64,7 +64,7 @@ fn text_of(body: &HandOver) -> String {
 }
 
 /// The same on the forge, where our mentions would notify strangers.
-pub fn on_forge(body: &HandOver) -> String {
+pub(crate) fn on_forge(body: &HandOver) -> String {
     let text = text_of(body);
     let mut letters = text.chars();
     let begins = letters.next().map(|first| first.to_uppercase().to_string());
@@ -73,7 +73,7 @@ pub fn on_forge(body: &HandOver) -> String {
 }
 
 /// A hand-over as the model of the receiving role reads it: everything in it.
-pub fn briefing(body: &HandOver) -> String {
+pub(crate) fn briefing(body: &HandOver) -> String {
     match body {
         HandOver::Task(task) => task_briefing(task),
         HandOver::ReadyForReview {
@@ -134,7 +134,7 @@ fn yardstick(task: &Task) -> String {
 }
 
 /// Whether its briefing holds the whole plan.
-pub fn brings_plan(body: &HandOver) -> bool {
+pub(crate) fn brings_plan(body: &HandOver) -> bool {
     match body {
         HandOver::Task(_) => true,
         HandOver::ReadyForReview { task, round, .. } => task.is_some() && *round == 1,
@@ -143,7 +143,7 @@ pub fn brings_plan(body: &HandOver) -> bool {
 }
 
 /// A plan as Markdown, for the card and for the Coder.
-pub fn plan(plan: &Plan) -> String {
+pub(crate) fn plan(plan: &Plan) -> String {
     let mut text = format!("**{}**\n\n{}\n", plan.title, plan.summary);
     text.push_str("\n**Steps**\n\n");
     for (number, step) in (1..).zip(&plan.steps) {
@@ -159,7 +159,7 @@ pub fn plan(plan: &Plan) -> String {
 }
 
 /// What is known about a plan: who builds it, what the estimate is based on.
-pub fn plan_remarks(history: usize, model: &str, cap: Usd) -> [Remark; 3] {
+pub(crate) fn plan_remarks(history: usize, model: &str, cap: Usd) -> [Remark; 3] {
     let basis = match history {
         0 => "no history, a rule of thumb".to_owned(),
         1 => "one thread like it".to_owned(),
@@ -248,7 +248,7 @@ fn risk(risk: &Risk) -> String {
 }
 
 /// A finding as one line.
-pub fn finding(finding: &Finding) -> String {
+pub(crate) fn finding(finding: &Finding) -> String {
     format!(
         "{} [{}/{}] {} {} → {}",
         finding.id,
@@ -261,7 +261,7 @@ pub fn finding(finding: &Finding) -> String {
 }
 
 /// What went well and what caused friction, in the fixed form.
-pub fn retrospective(look_back: &Retrospective) -> String {
+pub(crate) fn retrospective(look_back: &Retrospective) -> String {
     let mut text = String::from("**Looking back**\n");
     bullets(&mut text, "Went well", &look_back.well);
     bullets(&mut text, "Friction", &look_back.friction);
@@ -271,7 +271,7 @@ pub fn retrospective(look_back: &Retrospective) -> String {
 }
 
 /// What the runtime saw of the checks. An agent cannot write this line.
-pub fn checks_line(receipt: Option<&Receipt>) -> String {
+pub(crate) fn checks_line(receipt: Option<&Receipt>) -> String {
     let Some(receipt) = receipt else {
         return "Checks: **unverified**, no run of the checks for exactly this tree.".to_owned();
     };
@@ -313,7 +313,7 @@ where
 }
 
 /// Somebody's words as theirs.
-pub fn quote(text: &str) -> String {
+pub(crate) fn quote(text: &str) -> String {
     text.lines()
         .map(|line| format!("> {line}"))
         .collect::<Vec<_>>()
@@ -321,7 +321,7 @@ pub fn quote(text: &str) -> String {
 }
 
 /// Enough of a hash for people.
-pub fn short_sha(sha: &str) -> &str {
+pub(crate) fn short_sha(sha: &str) -> &str {
     sha.get(..8).unwrap_or(sha)
 }
 

@@ -8,7 +8,7 @@ use butler_protocol::Plan;
 use crate::tell::bill::Bill;
 
 /// What people read.
-pub fn render(bill: &Bill, plan: Option<&Plan>, rounds: u32) -> String {
+pub(crate) fn render(bill: &Bill, plan: Option<&Plan>, rounds: u32) -> String {
     let mut text = format!("**What it took**: {}", bill.total());
     if let Some((low, high)) = plan.and_then(|plan| plan.estimate) {
         let total = bill.total();

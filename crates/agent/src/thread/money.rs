@@ -5,11 +5,11 @@ use butler_protocol::{Price, TokenUsage, Usd};
 use butler_turn::Reserve;
 
 /// Below this an answer is not worth asking for.
-pub const SHORTEST_ANSWER: u32 = 4096;
+pub(crate) const SHORTEST_ANSWER: u32 = 4096;
 
 /// An amount to set aside, and the length of answer that it pays for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Bid {
+pub(crate) struct Bid {
     /// The worst case.
     pub amount: Usd,
     /// Tokens the answer may have then.
@@ -17,7 +17,7 @@ pub struct Bid {
 }
 
 /// The worst case of a call with an answer of so many tokens.
-pub fn worst_case(reserve: &Reserve, price: &Price, max_tokens: u32) -> Usd {
+pub(crate) fn worst_case(reserve: &Reserve, price: &Price, max_tokens: u32) -> Usd {
     // Two bytes a token until the provider's own counts are known; and the
     // dearer of the two ways in which input can be charged.
     let price = Price {
@@ -32,7 +32,7 @@ pub fn worst_case(reserve: &Reserve, price: &Price, max_tokens: u32) -> Usd {
 }
 
 /// The longest answer that `left` pays for; nothing when not even a short one is.
-pub fn bid(reserve: &Reserve, price: &Price, left: Usd) -> Option<Bid> {
+pub(crate) fn bid(reserve: &Reserve, price: &Price, left: Usd) -> Option<Bid> {
     let whole = worst_case(reserve, price, reserve.max_tokens);
     if whole <= left {
         return Some(Bid {

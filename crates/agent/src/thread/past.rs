@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{AgentError, agent::Agent, thread::prepare};
 
 /// The past of one worktree.
-pub struct ThreadPast {
+pub(crate) struct ThreadPast {
     agent: Arc<Agent>,
     worktree: Worktree,
     kept: PathBuf,
@@ -24,7 +24,7 @@ pub struct ThreadPast {
 
 impl ThreadPast {
     /// Nothing when the clone's own folder is gone.
-    pub fn of(agent: &Arc<Agent>, worktree: Worktree) -> Option<Self> {
+    pub(crate) fn of(agent: &Arc<Agent>, worktree: Worktree) -> Option<Self> {
         let common = worktree.git().common_dir().ok()?;
         Some(Self {
             agent: Arc::clone(agent),

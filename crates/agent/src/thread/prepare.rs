@@ -16,7 +16,7 @@ mod needs;
 mod run;
 mod try_out;
 
-pub use base::lay_out as lay_out_base;
+pub(crate) use base::lay_out as lay_out_base;
 pub use try_out::{Tried, TryOut};
 
 use std::{
@@ -38,7 +38,7 @@ use run::Job;
 
 /// Which folder of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub(crate) enum Place {
     /// Its worktree.
     Worktree,
     /// The Reviewer's checkout of its pull request.
@@ -56,7 +56,7 @@ impl Place {
 
 /// The preparations of one process.
 #[derive(Debug)]
-pub struct Preparations {
+pub(crate) struct Preparations {
     running: Mutex<HashMap<PathBuf, Running>>,
     tasks: TaskTracker,
     cancel: CancellationToken,
@@ -74,7 +74,7 @@ type Warning = Option<String>;
 
 impl Preparations {
     /// None yet; `cancel` ends all of them.
-    pub fn new(cancel: CancellationToken) -> Self {
+    pub(crate) fn new(cancel: CancellationToken) -> Self {
         Self {
             running: Mutex::default(),
             tasks: TaskTracker::new(),
@@ -83,14 +83,14 @@ impl Preparations {
     }
 
     /// Ends all of them, and waits until they have.
-    pub async fn end(&self) {
+    pub(crate) async fn end(&self) {
         self.cancel.cancel();
         self.tasks.close();
         self.tasks.wait().await;
     }
 
     /// Ends those of a thread whose folders are about to go, and waits for it.
-    pub async fn stop(&self, thread: &ThreadId) {
+    pub(crate) async fn stop(&self, thread: &ThreadId) {
         let of_thread: Vec<_> = self
             .running()
             .values()
@@ -113,7 +113,7 @@ impl Preparations {
 /// Sees to it that a folder is prepared, in the background. The gate opens when
 /// it is; a repo without `prepare` commands has none. A thread is told here too
 /// what waits for consent.
-pub fn begin(
+pub(crate) fn begin(
     agent: &Arc<Agent>,
     thread: &ThreadId,
     folder: &Path,
@@ -173,7 +173,7 @@ fn gate(ended: watch::Receiver<Option<Warning>>) -> ReadyGate {
 
 /// Begins again what a kill of this role interrupted, and what failed in its life
 /// before: a restart is often how people fix things.
-pub async fn take_up(agent: &Arc<Agent>) {
+pub(crate) async fn take_up(agent: &Arc<Agent>) {
     let threads = agent.threads();
     for thread in ThreadDir::list(&threads).unwrap_or_default() {
         let path = run::marker_path(&threads, &thread, Place::Worktree);

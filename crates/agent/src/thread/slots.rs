@@ -11,7 +11,7 @@ use tokio::sync::watch;
 
 /// The slots of a process.
 #[derive(Debug)]
-pub struct Slots {
+pub(crate) struct Slots {
     line: Mutex<Line>,
     changed: watch::Sender<()>,
 }
@@ -39,18 +39,18 @@ impl Line {
 
 /// A place to work, given back when dropped.
 #[derive(Debug)]
-pub struct Slot(Arc<Slots>);
+pub(crate) struct Slot(Arc<Slots>);
 
 /// A place in the line, given up when dropped.
 #[derive(Debug)]
-pub struct Ticket {
+pub(crate) struct Ticket {
     slots: Arc<Slots>,
     number: u64,
 }
 
 impl Slots {
     /// So many slots, all free.
-    pub fn new(count: usize) -> Arc<Self> {
+    pub(crate) fn new(count: usize) -> Arc<Self> {
         Arc::new(Self {
             line: Mutex::new(Line {
                 count: count.max(1),
@@ -63,13 +63,13 @@ impl Slots {
     }
 
     /// So many slots from now on. Whoever has one keeps it.
-    pub fn resize(&self, count: usize) {
+    pub(crate) fn resize(&self, count: usize) {
         self.line().count = count.max(1);
         self.changed.send_replace(());
     }
 
     /// A number for whoever comes now; nobody else gets it.
-    pub fn arrive(&self) -> u64 {
+    pub(crate) fn arrive(&self) -> u64 {
         let mut line = self.line();
         line.next += 1;
         line.next
@@ -77,7 +77,7 @@ impl Slots {
 
     /// Joins the line where the number belongs; at a free slot the ticket can
     /// sit down at once.
-    pub fn queue(self: &Arc<Self>, number: u64) -> Ticket {
+    pub(crate) fn queue(self: &Arc<Self>, number: u64) -> Ticket {
         let mut line = self.line();
         let at = line.waiting.partition_point(|one| *one < number);
         line.waiting.insert(at, number);
@@ -88,7 +88,7 @@ impl Slots {
     }
 
     /// Resolves at the next change from now on.
-    pub fn changes(&self) -> watch::Receiver<()> {
+    pub(crate) fn changes(&self) -> watch::Receiver<()> {
         self.changed.subscribe()
     }
 
@@ -100,13 +100,13 @@ impl Slots {
 
 impl Ticket {
     /// How many are served before this one, itself included; 0 at a free slot.
-    pub fn place(&self) -> usize {
+    pub(crate) fn place(&self) -> usize {
         let line = self.slots.line();
         (line.ahead(self.number).unwrap_or(0) + 1).saturating_sub(line.free())
     }
 
     /// Takes a free slot when it is this ticket's turn.
-    pub fn take(self) -> Result<Slot, Self> {
+    pub(crate) fn take(self) -> Result<Slot, Self> {
         let mut line = self.slots.line();
         let ahead = line.ahead(self.number);
         if ahead.is_none_or(|ahead| ahead >= line.free()) {

@@ -31,7 +31,7 @@ const STOPPING: Duration = Duration::from_millis(100);
 const TELL_AGAIN_MS: i64 = 60 * 60 * 1000;
 
 /// Mail, and when it came: numbers grow.
-pub struct Delivered {
+pub(crate) struct Delivered {
     /// The place of its thread in the line, if it needs one.
     pub number: u64,
     /// Its place in the hub's log.
@@ -41,7 +41,7 @@ pub struct Delivered {
 }
 
 /// Finds or starts the worker of a thread.
-pub struct Workers {
+pub(crate) struct Workers {
     agent: Arc<Agent>,
     inboxes: HashMap<WorkKey, mpsc::Sender<Delivered>>,
     tasks: TaskTracker,
@@ -50,7 +50,7 @@ pub struct Workers {
 
 impl Workers {
     /// Nobody at work yet.
-    pub fn new(agent: Arc<Agent>, cancel: CancellationToken) -> Self {
+    pub(crate) fn new(agent: Arc<Agent>, cancel: CancellationToken) -> Self {
         Self {
             agent,
             inboxes: HashMap::new(),
@@ -60,13 +60,13 @@ impl Workers {
     }
 
     /// Makes sure that a thread has a worker; it takes up what its log asks for.
-    pub fn wake(&mut self, work_key: &WorkKey) {
+    pub(crate) fn wake(&mut self, work_key: &WorkKey) {
         self.inbox(work_key);
     }
 
     /// Gives mail to the worker of its work key, in order. A stop is for every
     /// worker of the thread.
-    pub async fn deliver(&mut self, work_key: &WorkKey, seq: u64, mail: Mail) {
+    pub(crate) async fn deliver(&mut self, work_key: &WorkKey, seq: u64, mail: Mail) {
         match mail {
             Mail::Stop(stop) => self.stop(&work_key.thread, seq, stop).await,
             mail => self.hand(work_key, seq, mail).await,
@@ -115,7 +115,7 @@ impl Workers {
     }
 
     /// Waits until all workers have ended; call after cancelling.
-    pub async fn ended(self) {
+    pub(crate) async fn ended(self) {
         drop(self.inboxes);
         self.tasks.close();
         self.tasks.wait().await;

@@ -5,7 +5,7 @@
 use serde_json::{Map, Value, json};
 
 /// `text — path:line` (or `text @ path:line`); the place is optional.
-pub fn plan_step(given: Value) -> Value {
+pub(crate) fn plan_step(given: Value) -> Value {
     match given {
         Value::String(step) => {
             let marks = [" — ", " @ ", " -- "];
@@ -36,7 +36,7 @@ fn is_place(text: &str) -> bool {
 
 /// `[kind/severity] path:line what is there -> what to do`, with `F2` before it
 /// where it is one of an earlier round.
-pub fn finding(given: Value) -> Value {
+pub(crate) fn finding(given: Value) -> Value {
     let line = match given {
         Value::String(line) => line,
         Value::Object(finding) => return Value::Object(placed(finding)),
@@ -73,7 +73,7 @@ fn numbered(line: &str) -> (Option<&str>, &str) {
 }
 
 /// `area/severity: note`.
-pub fn risk(given: Value) -> Value {
+pub(crate) fn risk(given: Value) -> Value {
     let read = |line: &str| {
         let (label, note) = line.split_once(':')?;
         let (area, severity) = label.split_once('/')?;
@@ -95,7 +95,7 @@ pub fn risk(given: Value) -> Value {
 }
 
 /// `level: what it shows -> where it is`.
-pub fn test(given: Value) -> Value {
+pub(crate) fn test(given: Value) -> Value {
     let read = |line: &str| {
         let (level, rest) = line.split_once(':')?;
         let (what, place) = arrow(rest)?;

@@ -10,10 +10,10 @@ use serde::Deserialize;
 use super::{ChatTool, failed, spec};
 use crate::thread::context::ThreadContext;
 
-pub struct AskUser(pub ThreadContext);
+pub(crate) struct AskUser(pub ThreadContext);
 
 #[derive(Debug, Deserialize, JsonSchema)]
-pub struct Input {
+pub(crate) struct Input {
     /// The question or numbered questions, each with the answer you would suggest.
     question: String,
 }

@@ -12,13 +12,13 @@ use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
 
 /// Fetching, pushing and forges may be slow.
-pub const SLOW: Duration = Duration::from_secs(300);
+pub(crate) const SLOW: Duration = Duration::from_secs(300);
 
 /// A tool that needs chat, git hosting or a person.
 ///
 /// Everything it does recognises its own repeat: posts have a key made from the
 /// call, so that running an interrupted call again is asking what became of it.
-pub trait ChatTool: Send + Sync {
+pub(crate) trait ChatTool: Send + Sync {
     /// What it is called with.
     type Input: DeserializeOwned + Send;
 
@@ -57,7 +57,7 @@ pub trait ChatTool: Send + Sync {
 }
 
 /// A chat tool as the registry takes it.
-pub struct Chat<T>(pub T);
+pub(crate) struct Chat<T>(pub T);
 
 impl<T: ChatTool> Tool for Chat<T> {
     fn name(&self) -> &'static str {

@@ -17,10 +17,10 @@ use crate::thread::context::ThreadContext;
 /// More than this is a search, not a list.
 const LISTED: usize = 50;
 
-pub struct GhIssue(pub ThreadContext);
+pub(crate) struct GhIssue(pub ThreadContext);
 
 #[derive(Debug, Deserialize, JsonSchema)]
-pub struct Input {
+pub(crate) struct Input {
     /// What to do.
     action: Action,
     /// Which issue; for everything but list and create.
@@ -199,7 +199,7 @@ fn whole(issue: &Issue) -> String {
     text
 }
 
-pub fn name(author: &Author) -> String {
+pub(crate) fn name(author: &Author) -> String {
     match author {
         Author::Role(role) => role.user_name(),
         Author::Person(name) => name.clone(),

@@ -12,10 +12,10 @@ use serde::Deserialize;
 use super::{ChatTool, SLOW, failed, gh_issue::name, spec};
 use crate::thread::context::ThreadContext;
 
-pub struct GhStatus(pub ThreadContext);
+pub(crate) struct GhStatus(pub ThreadContext);
 
 #[derive(Debug, Deserialize, JsonSchema)]
-pub struct StatusInput {
+pub(crate) struct StatusInput {
     /// The number of the pull request; without it the one of this thread.
     #[serde(default)]
     number: Option<u64>,
@@ -73,10 +73,10 @@ impl ChatTool for GhStatus {
     }
 }
 
-pub struct GhComment(pub ThreadContext);
+pub(crate) struct GhComment(pub ThreadContext);
 
 #[derive(Debug, Deserialize, JsonSchema)]
-pub struct CommentInput {
+pub(crate) struct CommentInput {
     /// What to say, in Markdown.
     text: String,
     /// The number of the pull request; without it the one of this thread.

@@ -13,10 +13,10 @@ use serde::Deserialize;
 use super::{ChatTool, SLOW, failed, spec};
 use crate::{AgentError, thread::context::ThreadContext};
 
-pub struct GhRelease(pub ThreadContext);
+pub(crate) struct GhRelease(pub ThreadContext);
 
 #[derive(Debug, Deserialize, JsonSchema)]
-pub struct Input {
+pub(crate) struct Input {
     /// As in v1.2.0.
     tag: String,
     /// One line.

@@ -25,10 +25,10 @@ use crate::{
     upkeep::{overlap, pull_news},
 };
 
-pub struct HandOverTool(pub ThreadContext);
+pub(crate) struct HandOverTool(pub ThreadContext);
 
 #[derive(Debug, Deserialize, JsonSchema)]
-pub struct Input {
+pub(crate) struct Input {
     /// What is handed over.
     kind: Kind,
     /// What the other side needs to know, in Markdown.
@@ -83,7 +83,7 @@ const FINDING: &str = r#"{"kind": "verdict", "approved": false, "text": "Read th
 
 impl HandOverTool {
     /// What a role is told: the kinds that it may hand over, and their fields.
-    pub fn told_to(role: Role) -> ToolSpec {
+    pub(crate) fn told_to(role: Role) -> ToolSpec {
         let (part, kinds, fields, example): (_, &[&str], &[&str], _) = if builds(role) {
             (BUILDER, &["ready_for_review"], &[], READY)
         } else if reviews(role) {
@@ -226,7 +226,7 @@ async fn quiet(context: &ThreadContext) -> bool {
 }
 
 /// The answer to the one question that this context is about, if it is about one.
-pub fn findings(context: &ThreadContext, text: &str) -> Option<HandOver> {
+pub(crate) fn findings(context: &ThreadContext, text: &str) -> Option<HandOver> {
     let (inquirer, outside) = {
         let facts = context.facts();
         (facts.inquirer, facts.outside.taint.is_some())

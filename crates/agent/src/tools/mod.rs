@@ -23,8 +23,8 @@ use schemars::JsonSchema;
 
 use chat::{Chat, ChatTool, SLOW};
 use hand_over::HandOverTool;
-pub use hand_over::findings;
-pub use propose_merge::research;
+pub(crate) use hand_over::findings;
+pub(crate) use propose_merge::research;
 
 use crate::{
     decide::cards::{self, NewCard},
@@ -32,7 +32,7 @@ use crate::{
 };
 
 /// Every chat tool, in a fixed order. Who may use which is `policy`'s business.
-pub fn chat_tools(context: &ThreadContext, past: Vec<PlanSummary>) -> Vec<Box<dyn Tool>> {
+pub(crate) fn chat_tools(context: &ThreadContext, past: Vec<PlanSummary>) -> Vec<Box<dyn Tool>> {
     vec![
         Box::new(Chat(send_message::SendMessage(context.clone()))),
         Box::new(Chat(ask_user::AskUser(context.clone()))),

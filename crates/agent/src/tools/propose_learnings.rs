@@ -27,10 +27,10 @@ use crate::{
 /// More than this nobody reads on a phone.
 const MOST: usize = 8;
 
-pub struct ProposeLearnings(pub ThreadContext);
+pub(crate) struct ProposeLearnings(pub ThreadContext);
 
 #[derive(Debug, Deserialize, JsonSchema)]
-pub struct Input {
+pub(crate) struct Input {
     /// Rules worth keeping.
     #[serde(default)]
     learnings: Vec<LearningInput>,

@@ -19,10 +19,10 @@ use crate::{
     thread::context::ThreadContext,
 };
 
-pub struct ProposeMerge(pub ThreadContext);
+pub(crate) struct ProposeMerge(pub ThreadContext);
 
 #[derive(Debug, Deserialize, JsonSchema)]
-pub struct Input {
+pub(crate) struct Input {
     /// The title of the merged commit, one line.
     title: String,
     /// Its description: summary, changes, decisions, open concerns.
@@ -126,7 +126,7 @@ fn described(description: String, verdict: &Verdict) -> String {
 }
 
 /// The open pull request with this thread's findings.
-pub async fn research(
+pub(crate) async fn research(
     context: &ThreadContext,
     cancel: &CancellationToken,
 ) -> Option<(PrNumber, CommitSha)> {

@@ -149,7 +149,7 @@ pub(crate) fn told() -> ToolSpec {
 }
 
 /// Steps come as lines too.
-pub fn item(field: &str, given: Value) -> Value {
+pub(crate) fn item(field: &str, given: Value) -> Value {
     match field {
         "steps" => arguments::plan_step(given),
         _ => given,

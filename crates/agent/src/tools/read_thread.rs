@@ -25,10 +25,10 @@ use crate::{
 const PAGE: usize = 80;
 const LINE: usize = 600;
 
-pub struct ReadThread(pub ThreadContext);
+pub(crate) struct ReadThread(pub ThreadContext);
 
 #[derive(Debug, Deserialize, JsonSchema)]
-pub struct Input {
+pub(crate) struct Input {
     /// transcript: what was said. turns: what one role's model did, with its tool calls.
     /// decisions: cards and what came of them. usage: cost by role and model. receipts: runs of
     /// the checks. memory: learnings that the evidence speaks against.

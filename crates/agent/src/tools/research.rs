@@ -10,10 +10,10 @@ use serde::Deserialize;
 use super::{ChatTool, failed, spec};
 use crate::thread::context::ThreadContext;
 
-pub struct Research(pub ThreadContext);
+pub(crate) struct Research(pub ThreadContext);
 
 #[derive(Debug, Deserialize, JsonSchema)]
-pub struct Input {
+pub(crate) struct Input {
     /// One question that can be answered with sources, with the versions it is about and what
     /// you will decide with the answer.
     question: String,

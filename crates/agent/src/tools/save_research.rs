@@ -20,10 +20,10 @@ use crate::{AgentError, decide::knowledge, thread::context::ThreadContext, upkee
 const FOLDER: &str = ".codebutler/research";
 const GLOBAL: &str = ".codebutler/global.md";
 
-pub struct SaveResearch(pub ThreadContext);
+pub(crate) struct SaveResearch(pub ThreadContext);
 
 #[derive(Debug, Deserialize, JsonSchema)]
-pub struct Input {
+pub(crate) struct Input {
     /// What it is about, in a few words; it names the file.
     topic: String,
     /// One line for the index: the question it answers.

@@ -9,10 +9,10 @@ use serde::Deserialize;
 use super::{ChatTool, failed, spec};
 use crate::thread::context::ThreadContext;
 
-pub struct SendMessage(pub ThreadContext);
+pub(crate) struct SendMessage(pub ThreadContext);
 
 #[derive(Debug, Deserialize, JsonSchema)]
-pub struct Input {
+pub(crate) struct Input {
     /// What to say, in Markdown. Mention a role as @codebutler.pm to wake it.
     message: String,
     /// Sleep until somebody answers. Default false.

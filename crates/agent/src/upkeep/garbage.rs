@@ -43,7 +43,7 @@ pub struct Patience {
 
 /// What is to be done about a silent thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Step {
+pub(crate) enum Step {
     /// Nothing before this time.
     Wait(i64),
     /// Ask about the silence since this message.
@@ -54,7 +54,12 @@ pub enum Step {
 
 /// What follows from the messages of a thread. What we said about its silence is
 /// no word in it, anything else is.
-pub fn step(short: &str, messages: &[Message], patience: Patience, now_ms: i64) -> Option<Step> {
+pub(crate) fn step(
+    short: &str,
+    messages: &[Message],
+    patience: Patience,
+    now_ms: i64,
+) -> Option<Step> {
     let about_silence = |message: &&Message| {
         let tag = message.tag();
         tag.is_some_and(|tag| tag.idem.as_str().starts_with(&key(short, "")))
@@ -90,7 +95,7 @@ fn millis(ts: &MessageTs) -> i64 {
 }
 
 /// Looks after the worktrees until `cancel`.
-pub async fn keep_tidy(agent: Arc<Agent>, cancel: CancellationToken) {
+pub(crate) async fn keep_tidy(agent: Arc<Agent>, cancel: CancellationToken) {
     let quiet = u64::try_from(agent.rules().limits.patience.quiet_ms).unwrap_or(0);
     let most = ROUND.min(Duration::from_millis(quiet / 8));
     loop {
@@ -267,7 +272,7 @@ async fn put_to_sleep(
 
 /// A person puts the thread away, whatever state it is in. The next word in it
 /// brings everything back.
-pub async fn archive(
+pub(crate) async fn archive(
     agent: &Arc<Agent>,
     thread: &ThreadId,
     word: &str,
@@ -298,7 +303,7 @@ pub async fn archive(
 }
 
 /// A press under the question.
-pub async fn pressed(
+pub(crate) async fn pressed(
     agent: &Arc<Agent>,
     (thread, last): (&ThreadId, &MessageTs),
     keep: bool,

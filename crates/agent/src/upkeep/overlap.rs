@@ -13,7 +13,7 @@ use crate::{AgentError, thread::context::ThreadContext};
 
 /// Another thread at work on some of the same files.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Overlap {
+pub(crate) struct Overlap {
     /// Its branch.
     pub branch: BranchName,
     /// The thread, when it had a plan.
@@ -26,7 +26,7 @@ pub struct Overlap {
 
 impl Overlap {
     /// One line for people.
-    pub fn line(&self) -> String {
+    pub(crate) fn line(&self) -> String {
         let files: Vec<String> = self.files.iter().map(|file| format!("`{file}`")).collect();
         format!(
             "{}: “{}” on `{}`",
@@ -39,7 +39,7 @@ impl Overlap {
 
 /// Who else is at work on these files: by what their branches changed, and by
 /// what their plans say they will.
-pub async fn others(
+pub(crate) async fn others(
     context: &ThreadContext,
     files: &[String],
     cancel: &CancellationToken,
@@ -94,7 +94,7 @@ async fn open_branches(
 }
 
 /// What a thread's branch has changed so far.
-pub async fn changed_by(
+pub(crate) async fn changed_by(
     context: &ThreadContext,
     branch: &BranchName,
     cancel: &CancellationToken,
@@ -107,7 +107,7 @@ pub async fn changed_by(
 
 /// What a merge has changed; nothing when that cannot be told, because a notice
 /// to others holds up nothing.
-pub async fn changed(
+pub(crate) async fn changed(
     context: &ThreadContext,
     merged: &CommitSha,
     cancel: &CancellationToken,
@@ -125,7 +125,7 @@ pub async fn changed(
 }
 
 /// After a push: the branches that cannot be merged together with this one.
-pub async fn conflicts(
+pub(crate) async fn conflicts(
     context: &ThreadContext,
     worktree: &Worktree,
     cancel: &CancellationToken,
@@ -157,7 +157,7 @@ pub async fn conflicts(
 
 /// After a merge: the threads whose files have changed under them are told. A
 /// notice that cannot be posted holds up nothing.
-pub async fn tell_others(
+pub(crate) async fn tell_others(
     context: &ThreadContext,
     what: &str,
     files: &[String],

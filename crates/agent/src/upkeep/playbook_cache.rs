@@ -17,7 +17,7 @@ const PACKAGE: &str = "package.json";
 
 /// The playbook that was read last, with its commit.
 #[derive(Debug, Default)]
-pub struct PlaybookCache {
+pub(crate) struct PlaybookCache {
     kept: Mutex<Option<(CommitSha, Arc<Known>)>>,
     /// What the last look found, and when it began. Held while somebody looks:
     /// whoever asks meanwhile waits for that, or looks next.
@@ -26,7 +26,7 @@ pub struct PlaybookCache {
 
 /// What is known of one commit of the default branch.
 #[derive(Debug, Default)]
-pub struct Known {
+pub(crate) struct Known {
     /// What the team keeps for its agents.
     pub playbook: Arc<Playbook>,
     /// What lies where.
@@ -40,7 +40,7 @@ impl PlaybookCache {
     ///
     /// A thousand threads that wake at once share a few looks: each gets one that
     /// began after it asked.
-    pub async fn known(&self, repo: &Repo) -> Arc<Known> {
+    pub(crate) async fn known(&self, repo: &Repo) -> Arc<Known> {
         let asked = Instant::now();
         let mut looked = self.looked.lock().await;
         if let Some((_, known)) = looked.as_ref().filter(|(began, _)| *began >= asked) {

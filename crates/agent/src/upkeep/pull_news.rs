@@ -9,7 +9,7 @@ use tracing::warn;
 use crate::thread::context::ThreadContext;
 
 /// The Coder handed it over at this head.
-pub async fn opened(
+pub(crate) async fn opened(
     context: &ThreadContext,
     worktree: &Worktree,
     pull: &PullRequest,
@@ -40,7 +40,7 @@ pub async fn opened(
 }
 
 /// It was merged or given up.
-pub async fn ended(context: &ThreadContext, subject: &MergeSubject, state: PullStatus) {
+pub(crate) async fn ended(context: &ThreadContext, subject: &MergeSubject, state: PullStatus) {
     tell(
         context,
         PullNews {

@@ -16,10 +16,10 @@ use tracing::{info, warn};
 use crate::{ReadRules, Rules};
 
 /// How long a remote is waited for before work begins that a person asked for.
-pub const FOR_A_PERSON: Duration = Duration::from_secs(5);
+pub(crate) const FOR_A_PERSON: Duration = Duration::from_secs(5);
 /// The same between roles: the last word of a person was fetched for, and a stop
 /// must not find the next role waiting.
-pub const BETWEEN_ROLES: Duration = Duration::from_secs(1);
+pub(crate) const BETWEEN_ROLES: Duration = Duration::from_secs(1);
 /// A remote that did not answer is left alone for so long.
 const AWAY: Duration = Duration::from_secs(60);
 

@@ -1,7 +1,7 @@
 //! One file or folder per command.
 
 pub(crate) mod inspect;
-pub mod playbook;
+pub(crate) mod playbook;
 pub(crate) mod run;
 pub(crate) mod setup;
 pub(crate) mod talk;
@@ -16,12 +16,12 @@ use butler_config::{Settings, bare_repository, machine_folder, set_up_root};
 use crate::error::CliError;
 
 /// The process's environment, as the settings want it.
-pub fn environment(name: &str) -> Option<String> {
+pub(crate) fn environment(name: &str) -> Option<String> {
     env::var(name).ok()
 }
 
 /// The repo that the command was started in.
-pub fn set_up_here() -> Result<PathBuf, CliError> {
+pub(crate) fn set_up_here() -> Result<PathBuf, CliError> {
     let here = env::current_dir()?;
     set_up_root(&here, machine_folder(&environment).as_deref()).ok_or_else(|| {
         CliError::user(format!("{} is not set up for CodeButler", here.display()))
@@ -31,7 +31,7 @@ pub fn set_up_here() -> Result<PathBuf, CliError> {
 
 /// The settings around a folder, when it is set up. What is there and cannot be
 /// read is an error: rules must not lapse because of a comma.
-pub fn settings_around(folder: &Path) -> Result<Option<Settings>, CliError> {
+pub(crate) fn settings_around(folder: &Path) -> Result<Option<Settings>, CliError> {
     match set_up_root(folder, machine_folder(&environment).as_deref()) {
         Some(root) => Ok(Some(Settings::load(&root, &environment)?)),
         None => Ok(None),
@@ -40,7 +40,7 @@ pub fn settings_around(folder: &Path) -> Result<Option<Settings>, CliError> {
 
 /// What is wrong with a folder that no repository's files are around, and the
 /// remedy.
-pub fn no_repository(here: &Path) -> (String, String) {
+pub(crate) fn no_repository(here: &Path) -> (String, String) {
     match bare_repository(here) {
         Some(bare) => {
             let bare = bare.display();

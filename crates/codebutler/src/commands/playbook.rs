@@ -17,7 +17,7 @@ use crate::{error::CliError, process, ui::Ui};
 
 /// Which playbook
 #[derive(Debug, clap::Args)]
-pub struct From {
+pub(crate) struct From {
     /// Read the default branch, as agents do, instead of the files on disk
     #[arg(long)]
     pub committed: bool,
@@ -25,7 +25,7 @@ pub struct From {
 
 impl From {
     /// Reads it.
-    pub fn read(&self, root: &Path) -> Result<Playbook, CliError> {
+    pub(crate) fn read(&self, root: &Path) -> Result<Playbook, CliError> {
         if !self.committed {
             return on_disk(root);
         }
@@ -38,7 +38,7 @@ impl From {
 }
 
 /// The files on disk, those that git would ignore left out.
-pub fn on_disk(root: &Path) -> Result<Playbook, CliError> {
+pub(crate) fn on_disk(root: &Path) -> Result<Playbook, CliError> {
     let mut paths = vec![];
     walk(root, "", &mut paths)?;
     let mut files = Vec::new();
@@ -97,7 +97,7 @@ fn walk(root: &Path, folder: &str, found: &mut Vec<String>) -> Result<(), CliErr
 }
 
 /// Says what is wrong with a playbook's files, each with file and line.
-pub fn show_problems(problems: &[Problem], ui: &Ui) {
+pub(crate) fn show_problems(problems: &[Problem], ui: &Ui) {
     for problem in problems {
         let also = problem
             .also

@@ -9,13 +9,13 @@ use std::{
 };
 
 /// When a file is full.
-pub const FULL: u64 = 4 * 1024 * 1024;
+pub(crate) const FULL: u64 = 4 * 1024 * 1024;
 /// Full files that are kept besides the one being written.
-pub const KEPT: u32 = 4;
+pub(crate) const KEPT: u32 = 4;
 
 /// One rotated file, private to its owner.
 #[derive(Debug)]
-pub struct Rotated {
+pub(crate) struct Rotated {
     path: PathBuf,
     file: Option<File>,
     size: u64,
@@ -24,7 +24,7 @@ pub struct Rotated {
 
 impl Rotated {
     /// Goes on with the file at `path`, or begins it.
-    pub fn open(path: &Path, full: u64) -> io::Result<Self> {
+    pub(crate) fn open(path: &Path, full: u64) -> io::Result<Self> {
         if let Some(folder) = path.parent()
             && !folder.is_dir()
         {
@@ -44,7 +44,7 @@ impl Rotated {
     }
 
     /// Writes one line. A log that cannot be written must not stop the work.
-    pub fn write(&mut self, line: &str) {
+    pub(crate) fn write(&mut self, line: &str) {
         if self.size >= self.full {
             self.rotate();
         }
@@ -77,7 +77,7 @@ fn begin(path: &Path) -> io::Result<File> {
 }
 
 /// The name of an older file: 1 is the newest of them.
-pub fn numbered(path: &Path, number: u32) -> PathBuf {
+pub(crate) fn numbered(path: &Path, number: u32) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(format!(".{number}"));
     PathBuf::from(name)

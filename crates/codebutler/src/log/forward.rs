@@ -15,7 +15,7 @@ const BATCH: usize = 100;
 const GATHER: Duration = Duration::from_millis(250);
 
 /// Sends until cancelled, or until the log ends.
-pub async fn forward(control: Control, mut lines: Lines, cancel: CancellationToken) {
+pub(crate) async fn forward(control: Control, mut lines: Lines, cancel: CancellationToken) {
     loop {
         let first = tokio::select! {
             () = cancel.cancelled() => return,

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 /// `12:30:05 WARN  coder C1-17-0 turn 3 Bash: the message key=value`. Colours
 /// are taken out where nobody sees them.
-pub fn render(line: &LogLine) -> String {
+pub(crate) fn render(line: &LogLine) -> String {
     let seconds = line.at_ms.div_euclid(1000).rem_euclid(86_400);
     let clock = format!(
         "{:02}:{:02}:{:02}",

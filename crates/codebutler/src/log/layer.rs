@@ -19,7 +19,7 @@ use tracing_subscriber::{
 use super::{Sinks, now_ms};
 
 /// Turns events into lines and hands them to the sinks.
-pub struct Scribe {
+pub(crate) struct Scribe {
     pub process: String,
     pub sinks: Sinks,
 }

@@ -5,7 +5,7 @@
 //! in which form. Secrets are taken out by the known values of this machine and
 //! by the usual patterns before a line is written anywhere.
 
-pub mod file;
+pub(crate) mod file;
 mod forward;
 mod human;
 mod layer;
@@ -22,18 +22,18 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 use tracing_subscriber::{EnvFilter, layer::SubscriberExt};
 
-pub use forward::forward;
-pub use human::render;
+pub(crate) use forward::forward;
+pub(crate) use human::render;
 
 use self::{file::Rotated, layer::Scribe};
 use crate::ui;
 
 /// Says it to child processes.
-pub const FORMAT_VARIABLE: &str = "CODEBUTLER_LOG_FORMAT";
+pub(crate) const FORMAT_VARIABLE: &str = "CODEBUTLER_LOG_FORMAT";
 
 /// In which form lines go to the error stream.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
-pub enum Format {
+pub(crate) enum Format {
     /// A line that people read
     #[default]
     Human,
@@ -43,7 +43,7 @@ pub enum Format {
 
 impl Format {
     /// The word on the command line.
-    pub const fn as_str(self) -> &'static str {
+    pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Format::Human => "human",
             Format::Json => "json",
@@ -61,33 +61,33 @@ static REDACTOR: OnceLock<Redactor> = OnceLock::new();
 const WAITING: usize = 512;
 
 /// Remembers the form; the first word counts.
-pub fn choose(format: Format) {
+pub(crate) fn choose(format: Format) {
     let _ = FORMAT.set(format);
 }
 
 /// The form in which this process writes.
-pub fn format() -> Format {
+pub(crate) fn format() -> Format {
     FORMAT.get().copied().unwrap_or_default()
 }
 
 /// From here on these secrets are taken out literally too.
-pub fn know(redactor: Redactor) {
+pub(crate) fn know(redactor: Redactor) {
     let _ = REDACTOR.set(redactor);
 }
 
 /// Where lines go.
 #[derive(Default)]
-pub struct Sinks {
+pub(crate) struct Sinks {
     format: Format,
     file: Option<Mutex<Rotated>>,
     hub: Option<mpsc::Sender<LogLine>>,
 }
 
 /// Lines on their way to the hub.
-pub type Lines = mpsc::Receiver<LogLine>;
+pub(crate) type Lines = mpsc::Receiver<LogLine>;
 
 /// Starts the log of a command: the error stream alone.
-pub fn start(process: &str) {
+pub(crate) fn start(process: &str) {
     let sinks = Sinks {
         format: format(),
         ..Sinks::default()
@@ -97,7 +97,7 @@ pub fn start(process: &str) {
 
 /// Starts the log of a long-running process: also to its file below `home`, and
 /// to whoever takes the lines to the hub.
-pub fn start_process(process: &str, home: &Path, repo: &str) -> Lines {
+pub(crate) fn start_process(process: &str, home: &Path, repo: &str) -> Lines {
     let (sender, lines) = mpsc::channel(WAITING);
     let path = path(home, repo, process);
     let file = Rotated::open(&path, file::FULL);
@@ -115,7 +115,7 @@ pub fn start_process(process: &str, home: &Path, repo: &str) -> Lines {
 }
 
 /// The log file of a process.
-pub fn path(home: &Path, repo: &str, process: &str) -> PathBuf {
+pub(crate) fn path(home: &Path, repo: &str, process: &str) -> PathBuf {
     home.join("logs")
         .join(repo)
         .join(format!("{process}.jsonl"))
@@ -135,7 +135,7 @@ fn install(process: &str, usual: &str, sinks: Sinks) {
 
 impl Sinks {
     /// To every place there is. Nothing here may fail the work.
-    pub fn write(&self, line: &LogLine) {
+    pub(crate) fn write(&self, line: &LogLine) {
         let json = serde_json::to_string(line).unwrap_or_default();
         let shown = match self.format {
             Format::Human => render(line),
@@ -153,7 +153,7 @@ impl Sinks {
     }
 
     /// Takes secrets out of everything that came from outside.
-    pub fn redact(&self, line: &mut LogLine) {
+    pub(crate) fn redact(&self, line: &mut LogLine) {
         static PATTERNS: OnceLock<Option<Redactor>> = OnceLock::new();
         let usual = || {
             PATTERNS

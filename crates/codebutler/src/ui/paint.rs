@@ -24,7 +24,7 @@ const STYLES: [(char, &str); 7] = [
 ];
 
 /// A text in a style.
-pub struct Painted<T> {
+pub(crate) struct Painted<T> {
     mark: char,
     text: T,
 }
@@ -38,7 +38,7 @@ impl<T: Display> Display for Painted<T> {
 }
 
 /// The styles that we use.
-pub trait Paint: Display + Sized {
+pub(crate) trait Paint: Display + Sized {
     fn bold(&self) -> Painted<&Self> {
         Painted {
             mark: STYLES[1].0,
@@ -80,7 +80,7 @@ pub trait Paint: Display + Sized {
 impl<T: Display> Paint for T {}
 
 /// What is written to a terminal: our styles, and nothing else that steers it.
-pub fn shown(text: &str) -> String {
+pub(crate) fn shown(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut painted = false;
     for part in text.split_inclusive(is_mark) {
@@ -102,7 +102,7 @@ pub fn shown(text: &str) -> String {
 
 /// The same without any style.
 #[cfg(test)]
-pub fn plain(text: &str) -> String {
+pub(crate) fn plain(text: &str) -> String {
     text.chars().filter(|c| !is_mark(*c)).collect()
 }
 

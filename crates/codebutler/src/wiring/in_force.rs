@@ -24,7 +24,7 @@ const LIST_HOLDS: Duration = Duration::from_secs(24 * 60 * 60);
 const LIST_MISSING: Duration = Duration::from_secs(10 * 60);
 
 /// The settings of the default branch as it was last fetched.
-pub async fn settings_in_force(root: &Path) -> Result<Settings, CliError> {
+pub(crate) async fn settings_in_force(root: &Path) -> Result<Settings, CliError> {
     let repo = Repo::open(root).await.map_err(CliError::internal)?;
     settings_of(&repo, root).await
 }
@@ -77,7 +77,7 @@ async fn files_at(repo: &Repo, commit: &CommitSha) -> Result<RepoFiles, butler_r
 }
 
 /// What an agent process is told at its start, and the way it hears of changes.
-pub async fn agent_and_rules(
+pub(crate) async fn agent_and_rules(
     root: &Path,
     role: Role,
 ) -> Result<(Settings, AgentConfig, RulesInForce), CliError> {

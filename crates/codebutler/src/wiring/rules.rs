@@ -16,7 +16,7 @@ const USUAL_WINDOW: u64 = 128_000;
 const LONGEST_ANSWER: u32 = 8_192;
 
 /// The rules for a role, before its models were compared with the endpoint's.
-pub fn rules(settings: &Settings, role: Role) -> Result<Rules, CliError> {
+pub(crate) fn rules(settings: &Settings, role: Role) -> Result<Rules, CliError> {
     let waiting = settings.waiting().into_iter();
     Ok(Rules {
         models: models(settings, role),
@@ -85,7 +85,7 @@ fn limits(settings: &Settings, role: Role) -> WorkLimits {
 }
 
 /// What the prompts say about languages, where it is not what the role files say.
-pub fn language(settings: &Settings) -> Option<String> {
+pub(crate) fn language(settings: &Settings) -> Option<String> {
     let usual = Language::default();
     let language = &settings.repo.language;
     let mut rules = Vec::new();
@@ -137,7 +137,7 @@ fn builders(settings: &Settings) -> ByComplexity {
 }
 
 /// What RunChecks runs.
-pub fn checks(settings: &Settings) -> Vec<Check> {
+pub(crate) fn checks(settings: &Settings) -> Vec<Check> {
     let checks = settings.repo.checks().into_iter();
     checks
         .map(|check| Check {
@@ -149,7 +149,7 @@ pub fn checks(settings: &Settings) -> Vec<Check> {
 
 /// The part of the repo's policy that judges calls. Settings have already left
 /// out what loosens without consent.
-pub fn overrides(settings: &Settings) -> Overrides {
+pub(crate) fn overrides(settings: &Settings) -> Overrides {
     let policy = &settings.policy;
     let mut overrides = Overrides::default();
     let bash = &mut overrides.tool_overrides.bash;

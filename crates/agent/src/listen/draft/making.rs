@@ -30,7 +30,7 @@ only.";
 const LONGEST: u32 = 2_048;
 
 /// What was collected, and the message that ended it.
-pub struct Notes {
+pub(crate) struct Notes {
     /// The `!done`.
     pub ts: MessageTs,
     /// What was said before it.
@@ -39,7 +39,7 @@ pub struct Notes {
 
 /// Makes the request and offers it. The event is acknowledged afterwards: until
 /// then a crash makes the hub deliver it again, and every step has its key.
-pub async fn make(
+pub(crate) async fn make(
     context: ThreadContext,
     model: String,
     notes: Notes,

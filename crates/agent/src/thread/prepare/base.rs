@@ -19,7 +19,7 @@ use crate::{AgentError, agent::Agent, thread::tool_session};
 const PAUSE_MS: i64 = 10 * 60 * 1000;
 
 /// Lays a commit of the default branch out, ready for its checks.
-pub async fn lay_out(
+pub(crate) async fn lay_out(
     agent: &Agent,
     commit: &CommitSha,
     cancel: &CancellationToken,

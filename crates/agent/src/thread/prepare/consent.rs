@@ -11,7 +11,7 @@ use crate::agent::Agent;
 const LONGEST: usize = 300;
 
 /// Says it unless it was said. Nothing depends on it.
-pub async fn tell(agent: &Agent, thread: &ThreadId) {
+pub(crate) async fn tell(agent: &Agent, thread: &ThreadId) {
     let rules = agent.rules();
     let asks = &rules.unagreed;
     if asks.is_empty() {

@@ -21,7 +21,7 @@ use super::{
 use crate::AgentError;
 
 /// A folder and everything that making it ready takes.
-pub struct Folder<'a> {
+pub(crate) struct Folder<'a> {
     repo: &'a Repo,
     sandbox: &'a Sandbox,
     place: Workplace,
@@ -38,7 +38,7 @@ pub struct Folder<'a> {
 
 /// What became of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outcome {
+pub(crate) enum Outcome {
     /// There it is.
     Ready,
     /// A command failed.
@@ -54,7 +54,7 @@ pub enum Outcome {
 
 impl<'a> Folder<'a> {
     /// Looks at a folder, a worktree of `repo`; fetches its submodules.
-    pub async fn open(
+    pub(crate) async fn open(
         repo: &'a Repo,
         sandbox: &'a Sandbox,
         around: Surroundings,
@@ -92,17 +92,17 @@ impl<'a> Folder<'a> {
     }
 
     /// What it needs: the same for folders that need the same.
-    pub fn needs(&self) -> &Sha256Hex {
+    pub(crate) fn needs(&self) -> &Sha256Hex {
         &self.needs.hash
     }
 
     /// Whether it holds nothing that the default branch does not.
-    pub fn as_default(&self) -> bool {
+    pub(crate) fn as_default(&self) -> bool {
         self.as_default
     }
 
     /// Brings the submodules, and leaves out of every change what is about to be made.
-    pub async fn begin(&self) -> Result<Outcome, AgentError> {
+    pub(crate) async fn begin(&self) -> Result<Outcome, AgentError> {
         if let Some(cache) = &self.cache {
             cache.open().map_err(|error| {
                 AgentError::Missing(format!("the cache of package managers: {error}"))
@@ -130,7 +130,7 @@ impl<'a> Folder<'a> {
 
     /// Takes over what an earlier preparation made. `thread` also finds what that
     /// thread made of its own changes.
-    pub async fn reuse(&self, thread: Option<&ThreadId>) -> Result<bool, AgentError> {
+    pub(crate) async fn reuse(&self, thread: Option<&ThreadId>) -> Result<bool, AgentError> {
         let Some(playbook_cache) = self.cache.as_ref().map(PlaybookCache::of) else {
             return Ok(false);
         };
@@ -162,13 +162,13 @@ impl<'a> Folder<'a> {
     }
 
     /// Runs one command of the list.
-    pub async fn run(&self, command: &str, network: Network) -> Option<Preparing> {
+    pub(crate) async fn run(&self, command: &str, network: Network) -> Option<Preparing> {
         let hub_update = RuntimeCommand::new(command, network);
         prepare(&self.place, self.sandbox, &hub_update, self.cancel).await
     }
 
     /// What is in the folder and not in git, ignored or not.
-    pub async fn untracked(&self) -> Result<Vec<String>, AgentError> {
+    pub(crate) async fn untracked(&self) -> Result<Vec<String>, AgentError> {
         let call = self.git.call(["ls-files", "-z", "--others", "--directory"]);
         let listed = call.run(self.cancel).await?;
         let text = |path: &[u8]| String::from_utf8_lossy(path).into_owned();
@@ -177,7 +177,7 @@ impl<'a> Folder<'a> {
 
     /// After the commands, also when one failed: folders that they made are no
     /// part of a change, and installed packages serve the next folder.
-    pub async fn end(
+    pub(crate) async fn end(
         &self,
         before: &[String],
         thread: Option<&ThreadId>,
@@ -228,7 +228,7 @@ impl<'a> Folder<'a> {
     }
 
     /// Everything at once, for who has nobody to tell.
-    pub async fn make(&self, network: Network) -> Result<Outcome, AgentError> {
+    pub(crate) async fn make(&self, network: Network) -> Result<Outcome, AgentError> {
         let begun = self.begin().await?;
         if begun != Outcome::Ready || self.commands.is_empty() || self.reuse(None).await? {
             return Ok(begun);

@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use super::needs::is_lock;
 
 /// What package managers fill.
-pub const INSTALLED: &[&str] = &[
+pub(crate) const INSTALLED: &[&str] = &[
     "node_modules",
     ".venv",
     "venv",
@@ -42,7 +42,7 @@ const LIST: &str = "made.json";
 
 /// What was made in one folder.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Made {
+pub(crate) struct Made {
     /// The folder.
     root: PathBuf,
     /// What lies in it, from its top.
@@ -51,20 +51,20 @@ pub struct Made {
 
 /// The kept ones of a repo.
 #[derive(Debug, Clone)]
-pub struct PlaybookCache {
+pub(crate) struct PlaybookCache {
     root: PathBuf,
 }
 
 impl PlaybookCache {
     /// Those beside a cache.
-    pub fn of(cache: &Cache) -> Self {
+    pub(crate) fn of(cache: &Cache) -> Self {
         Self {
             root: cache.root().join("prepared"),
         }
     }
 
     /// What is kept for these needs.
-    pub fn find(&self, key: &Sha256Hex) -> Option<Made> {
+    pub(crate) fn find(&self, key: &Sha256Hex) -> Option<Made> {
         let list = self.root.join(key.as_str()).join(LIST);
         let made = serde_json::from_slice(&fs::read(&list).ok()?).ok()?;
         // Used now: the others go first.
@@ -75,7 +75,7 @@ impl PlaybookCache {
     }
 
     /// Copies what is kept into a folder.
-    pub fn restoring(&self, key: &Sha256Hex, made: &Made, root: &Path) -> RuntimeCommand {
+    pub(crate) fn restoring(&self, key: &Sha256Hex, made: &Made, root: &Path) -> RuntimeCommand {
         let kept = self.root.join(key.as_str()).join("files");
         let mut script = String::from("set -e\n");
         for entry in &made.entries {
@@ -93,7 +93,7 @@ impl PlaybookCache {
     }
 
     /// Copies what was made to a place beside, which [`PlaybookCache::keep`] makes the kept one.
-    pub fn keeping(&self, made: &Made) -> std::io::Result<(RuntimeCommand, PathBuf)> {
+    pub(crate) fn keeping(&self, made: &Made) -> std::io::Result<(RuntimeCommand, PathBuf)> {
         fs::create_dir_all(&self.root)?;
         let beside = self.root.join(format!("new-{}", std::process::id()));
         if beside.exists() {
@@ -116,7 +116,7 @@ impl PlaybookCache {
     }
 
     /// Makes what was copied the one for these needs, and lets the oldest go.
-    pub fn keep(&self, key: &Sha256Hex, made: &Made, beside: &Path) -> std::io::Result<()> {
+    pub(crate) fn keep(&self, key: &Sha256Hex, made: &Made, beside: &Path) -> std::io::Result<()> {
         fs::write(beside.join(LIST), serde_json::to_vec(made)?)?;
         let place = self.root.join(key.as_str());
         if place.exists() {
@@ -145,7 +145,7 @@ impl PlaybookCache {
 impl Made {
     /// What appeared in a folder, if another folder can use it: nothing but
     /// installed packages, and those from nothing.
-    pub fn of(root: &Path, before: &[String], after: &[String]) -> Option<Self> {
+    pub(crate) fn of(root: &Path, before: &[String], after: &[String]) -> Option<Self> {
         let from_nothing = !before.iter().any(|entry| is_installed(entry));
         let entries: Vec<String> = after
             .iter()
@@ -163,7 +163,7 @@ impl Made {
 }
 
 /// Whether something untracked is a folder of installed packages.
-pub fn is_installed(entry: &str) -> bool {
+pub(crate) fn is_installed(entry: &str) -> bool {
     let mut parts = entry.trim_end_matches('/').split('/');
     parts.any(|part| INSTALLED.contains(&part) || part.ends_with(".egg-info"))
 }
@@ -212,7 +212,7 @@ fn escaped(text: &str, special: &str) -> String {
 }
 
 /// A path as a shell reads it.
-pub fn quoted(path: &Path) -> String {
+pub(crate) fn quoted(path: &Path) -> String {
     format!("'{}'", path.to_string_lossy().replace('\'', "'\\''"))
 }
 

@@ -11,7 +11,7 @@ use crate::AgentError;
 
 /// How far the preparation of a folder came.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Marker {
+pub(crate) struct Marker {
     /// What it is about: this making of the folder, and what it needs.
     pub key: Sha256Hex,
     /// How far it came.
@@ -30,7 +30,7 @@ pub struct Marker {
 /// How far.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum State {
+pub(crate) enum State {
     /// Begun; after a kill it is begun again.
     Running,
     /// Every command did its work.
@@ -41,7 +41,7 @@ pub enum State {
 
 impl Marker {
     /// The marker for this key; one for another key says nothing about it.
-    pub fn of(path: &Path, key: Sha256Hex) -> Self {
+    pub(crate) fn of(path: &Path, key: Sha256Hex) -> Self {
         Self::read(path)
             .filter(|marker| marker.key == key)
             .unwrap_or(Self {
@@ -54,13 +54,13 @@ impl Marker {
     }
 
     /// The marker, if there is a whole one. An unreadable one costs a preparation.
-    pub fn read(path: &Path) -> Option<Self> {
+    pub(crate) fn read(path: &Path) -> Option<Self> {
         serde_json::from_slice(&fs::read(path).ok()?).ok()
     }
 }
 
 /// Writes it down.
-pub fn keep(path: &Path, marker: &Marker) -> Result<(), AgentError> {
+pub(crate) fn keep(path: &Path, marker: &Marker) -> Result<(), AgentError> {
     let bytes = serde_json::to_vec(marker).unwrap_or_default();
     fault("agent.before-prepared");
     butler_journal::write_whole(path, &bytes)?;

@@ -77,7 +77,7 @@ const COMPILING: &[&str] = &[
 
 /// What one folder needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Needs {
+pub(crate) struct Needs {
     /// The same for folders that need the same.
     pub hash: Sha256Hex,
     /// Whether what is installed holds a copy of the repo's own code, so that it
@@ -86,7 +86,7 @@ pub struct Needs {
 }
 
 /// Looks at a folder.
-pub async fn needs(
+pub(crate) async fn needs(
     commands: &[String],
     place: &Workplace,
     git: &Git,
@@ -141,7 +141,7 @@ pub async fn needs(
 }
 
 /// Whether an installer writes this file.
-pub fn is_lock(path: &str) -> bool {
+pub(crate) fn is_lock(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or_default();
     MANIFESTS.contains(&name)
         && (name.ends_with(".lock")
@@ -191,7 +191,7 @@ fn installs_code(command: &str) -> bool {
 }
 
 /// The programs that a command starts, as far as its words show.
-pub fn programs(command: &str) -> Vec<String> {
+pub(crate) fn programs(command: &str) -> Vec<String> {
     simple(command)
         .filter_map(|one| {
             let mut words = words(one);

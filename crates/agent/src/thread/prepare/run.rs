@@ -28,14 +28,14 @@ use crate::{
 };
 
 /// Heavy builds of one clone at the same time, over all its processes.
-pub const HEAVY: usize = 2;
+pub(crate) const HEAVY: usize = 2;
 
 /// What failed for a reason that nobody here sees, as a registry that is away, is
 /// tried again after this long.
 const PAUSE_MS: i64 = 10 * 60 * 1000;
 
 /// A folder to prepare.
-pub struct Job {
+pub(crate) struct Job {
     pub agent: Arc<Agent>,
     pub thread: ThreadId,
     pub folder: PathBuf,
@@ -44,7 +44,7 @@ pub struct Job {
 }
 
 /// Where the marker of a folder is.
-pub fn marker_path(threads: &Path, thread: &ThreadId, place: Place) -> PathBuf {
+pub(crate) fn marker_path(threads: &Path, thread: &ThreadId, place: Place) -> PathBuf {
     let name = format!("prepared-{}.json", place.as_str());
     ThreadDir::new(threads, thread).root().join(name)
 }
@@ -52,7 +52,7 @@ pub fn marker_path(threads: &Path, thread: &ThreadId, place: Place) -> PathBuf {
 impl Job {
     /// Prepares the folder unless that is done. The warning is for the commands
     /// that wait.
-    pub async fn work(&self) -> Result<Warning, AgentError> {
+    pub(crate) async fn work(&self) -> Result<Warning, AgentError> {
         let agent = &self.agent;
         let name = format!("prepare-{}-{}", self.place.as_str(), self.thread.short());
         let _turn = agent.repo.turn(&name, &self.cancel).await?;

@@ -101,7 +101,7 @@ impl From<&TestInput> for PlannedTest {
 
 /// The first pass. A missing test ends it: it goes back to the Coder before
 /// anybody talks about the logic.
-pub async fn first_pass(
+pub(crate) async fn first_pass(
     context: &ThreadContext,
     input: &Input,
     tool_context: &ToolContext,
@@ -133,7 +133,7 @@ pub async fn first_pass(
 }
 
 /// The first pass is clean: what comes now is the full one, by the full model.
-pub fn second_pass(context: &ThreadContext) -> ToolOutcome {
+pub(crate) fn second_pass(context: &ThreadContext) -> ToolOutcome {
     let rules = context.agent.rules();
     let models = &rules.models;
     let chosen = context.facts().chosen_model.is_some();
@@ -150,7 +150,7 @@ pub fn second_pass(context: &ThreadContext) -> ToolOutcome {
 }
 
 /// The verdict on what was handed over last.
-pub async fn verdict(
+pub(crate) async fn verdict(
     context: &ThreadContext,
     input: &Input,
     tool_context: &ToolContext,

@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::{error::CliError, exit::Exit, ui::Ui};
 
 /// A line that could not be understood.
-pub struct BadLine {
+pub(crate) struct BadLine {
     /// Its `id`, as far as there is one.
     pub id: Value,
     /// What is wrong with it.
@@ -19,7 +19,7 @@ pub struct BadLine {
 }
 
 /// Answers the lines of the standard input until it ends.
-pub fn answer_each<Q: DeserializeOwned>(
+pub(crate) fn answer_each<Q: DeserializeOwned>(
     ui: &Ui,
     mut answer: impl FnMut(Result<Q, BadLine>) -> Value,
 ) -> Result<Exit, CliError> {
@@ -35,7 +35,7 @@ pub fn answer_each<Q: DeserializeOwned>(
 }
 
 /// Reads one line; nothing when it is blank.
-pub fn read<Q: DeserializeOwned>(line: &[u8]) -> Option<Result<Q, BadLine>> {
+pub(crate) fn read<Q: DeserializeOwned>(line: &[u8]) -> Option<Result<Q, BadLine>> {
     if line.trim_ascii().is_empty() {
         return None;
     }

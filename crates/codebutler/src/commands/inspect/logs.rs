@@ -28,7 +28,7 @@ const GLANCE: Duration = Duration::from_millis(250);
 
 /// Show what hub and agents wrote down
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     /// Only this agent
     #[arg(long, conflicts_with = "hub", value_parser = cli::role(), ignore_case = true)]
     role: Option<Role>,
@@ -54,7 +54,7 @@ pub struct Args {
     json: bool,
 }
 
-pub fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
+pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
     let settings = Settings::load(&set_up_here()?, &environment)?;
     let repo = wiring::repo_name(&settings.home, &settings.root)?;
     let mut names: Vec<String> = Role::ALL.iter().map(ToString::to_string).collect();

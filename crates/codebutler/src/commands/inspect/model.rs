@@ -25,7 +25,7 @@ use crate::{
 
 /// Ask the model endpoint: whether it answers, what it has, what that costs
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     #[command(subcommand)]
     verb: Verb,
 
@@ -62,7 +62,7 @@ enum Verb {
 const PING: &str = "Answer with the one word pong.";
 const PING_TOKENS: u32 = 512;
 
-pub fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
+pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
     let configured = Configured::here()?;
     process::start_log("model");
     process::run(async move |cancel| match &args.verb {

@@ -15,7 +15,7 @@ use crate::{
 
 /// Print the assembled prompt of a role, with its token count
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     /// Which role
     #[arg(value_parser = cli::role(), ignore_case = true)]
     role: Role,
@@ -38,7 +38,7 @@ enum ProfileName {
     Small,
 }
 
-pub fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
+pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
     let root = set_up_here()?;
     let book = args.from.read(&root)?;
     let profile = match args.profile {

@@ -24,13 +24,13 @@ use crate::{
 /// Reads the standard input and writes the standard output. Knows the secrets of
 /// this machine's configuration, and inside a repo its own patterns.
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     /// Read {"id", "text"} and write {"id", "text", "findings"}, one object per line
     #[arg(long)]
     jsonl: bool,
 }
 
-pub fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
+pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
     let redactor = redactor()?;
     if args.jsonl {
         lines(&redactor, ui)

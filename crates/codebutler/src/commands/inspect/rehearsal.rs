@@ -15,7 +15,7 @@ use crate::{error::CliError, exit::Exit, process, supervise::READY, ui::Ui};
 
 /// Check a scenario, play it as a model, or play the model yourself
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     #[command(subcommand)]
     verb: Verb,
 }
@@ -43,7 +43,7 @@ enum Verb {
     },
 }
 
-pub fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
+pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
     match &args.verb {
         Verb::Check { file } => check(file, ui),
         Verb::Serve {

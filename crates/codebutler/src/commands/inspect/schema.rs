@@ -7,7 +7,7 @@ use crate::{error::CliError, exit::Exit, ui::Ui};
 
 /// Print the JSON Schema of a configuration file
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     /// Which file
     name: Name,
 }
@@ -30,7 +30,7 @@ impl ValueEnum for Name {
     }
 }
 
-pub fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
+pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
     ui.json_in_lines(schema(args.name.0))?;
     Ok(Exit::Done)
 }

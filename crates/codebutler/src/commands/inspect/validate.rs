@@ -11,9 +11,9 @@ use crate::{
 
 /// Check configuration, skills, workflows, learnings and roadmap, and say what to correct
 #[derive(Debug, clap::Args)]
-pub struct Args {}
+pub(crate) struct Args {}
 
-pub fn run(_: &Args, ui: &Ui) -> Result<Exit, CliError> {
+pub(crate) fn run(_: &Args, ui: &Ui) -> Result<Exit, CliError> {
     let root = set_up_here()?;
     // Both are looked at before either is told: nobody wants to run it twice.
     let settings = Settings::load(&root, &environment);

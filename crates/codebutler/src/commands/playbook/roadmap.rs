@@ -12,7 +12,7 @@ use crate::{
 
 /// Show the roadmap as a graph: what is ready, what waits for what
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     /// As JSON, for scripts
     #[arg(long)]
     json: bool,
@@ -20,7 +20,7 @@ pub struct Args {
     from: playbook::From,
 }
 
-pub fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
+pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
     let roadmap = args.from.read(&set_up_here()?)?.roadmap();
     let problems = roadmap.problems("roadmap.md");
     if args.json {

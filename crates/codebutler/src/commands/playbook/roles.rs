@@ -15,11 +15,11 @@ use crate::commands::setup::init::{Access, Staged};
 use crate::{commands::set_up_here, error::CliError, exit::Exit, ui::Ui};
 
 /// The texts as they were shipped when they were last taken, by file.
-pub const BASE_FILE: &str = "shipped.json";
+pub(crate) const BASE_FILE: &str = "shipped.json";
 
 /// Compare the role files with the shipped ones, and bring them up to date
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     #[command(subcommand)]
     command: RolesCommand,
 }
@@ -56,7 +56,7 @@ struct Row {
     conflicts: Vec<Conflict>,
 }
 
-pub fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
+pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
     let folder = set_up_here()?.join(FOLDER);
     match &args.command {
         RolesCommand::Diff { files } => show(&rows(&folder, files, Take::Nothing)?, ui),
@@ -197,7 +197,7 @@ fn base(folder: &Path) -> Result<BTreeMap<String, String>, CliError> {
 }
 
 /// The text of the file of bases for freshly seeded files, merged with what it had.
-pub fn seeded(folder: &Path) -> Result<Option<String>, CliError> {
+pub(crate) fn seeded(folder: &Path) -> Result<Option<String>, CliError> {
     let mut base = base(folder)?;
     let before = base.clone();
     for file in builtin_files() {

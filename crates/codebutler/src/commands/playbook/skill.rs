@@ -16,7 +16,7 @@ use crate::{
 
 /// List, show and start the skills of this repo
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     #[command(subcommand)]
     command: SkillCommand,
 }
@@ -58,7 +58,7 @@ fn value(text: &str) -> Result<(String, String), String> {
     Ok((name.to_owned(), value.to_owned()))
 }
 
-pub fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
+pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
     let root = set_up_here()?;
     match &args.command {
         SkillCommand::List { json, from } => list(&from.read(&root)?, *json, ui),

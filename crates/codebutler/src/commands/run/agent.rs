@@ -19,7 +19,7 @@ use crate::{
 /// How long log lines are offered to a hub that does not answer.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-pub fn run(role: Role, ui: &Ui) -> Result<Exit, CliError> {
+pub(crate) fn run(role: Role, ui: &Ui) -> Result<Exit, CliError> {
     let root = set_up_here()?;
     let home = machine_folder(&environment).unwrap_or_default();
     let repo = wiring::repo_name(&home, &root)?;

@@ -24,7 +24,7 @@ const GLANCE: Duration = Duration::from_millis(500);
 
 /// Run the hub alone
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     #[command(flatten)]
     listen: Listen,
 
@@ -46,7 +46,7 @@ enum HubCommand {
     },
 }
 
-pub fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
+pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
     let settings = Settings::load(&set_up_here()?, &environment)?;
     match args.command {
         Some(HubCommand::Tokens { json }) => tokens(&settings, json, ui),

@@ -14,9 +14,9 @@ use crate::{
 
 /// Print another link to the page; each works once
 #[derive(Debug, clap::Args)]
-pub struct Args {}
+pub(crate) struct Args {}
 
-pub fn run(_args: &Args, ui: &Ui) -> Result<Exit, CliError> {
+pub(crate) fn run(_args: &Args, ui: &Ui) -> Result<Exit, CliError> {
     let settings = Settings::load(&set_up_here()?, &environment)?;
     let url = wiring::hub_url(&settings)?;
     if !hub_access::hub_runs(&settings)? {

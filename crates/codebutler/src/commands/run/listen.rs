@@ -8,7 +8,7 @@ use crate::error::CliError;
 
 /// An address, and how much it may be stretched.
 #[derive(Debug, Clone, Copy, clap::Args)]
-pub struct Listen {
+pub(crate) struct Listen {
     /// Where the hub listens, instead of the configured address
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<SocketAddr>,
@@ -20,7 +20,7 @@ pub struct Listen {
 
 impl Listen {
     /// The address that was asked for, else the configured one.
-    pub fn address(&self, configured: SocketAddr) -> Result<SocketAddr, CliError> {
+    pub(crate) fn address(&self, configured: SocketAddr) -> Result<SocketAddr, CliError> {
         let address = self.listen.unwrap_or(configured);
         if address.ip().is_loopback() || self.listen_anywhere {
             Ok(address)
@@ -30,13 +30,13 @@ impl Listen {
     }
 
     /// Whether another port than the one that was written is not what was asked for.
-    pub fn is_exact(&self) -> bool {
+    pub(crate) fn is_exact(&self) -> bool {
         self.listen.is_some_and(|address| address.port() != 0)
     }
 }
 
 /// Why a hub did not start, and what to do about it.
-pub fn not_started(error: HubError) -> CliError {
+pub(crate) fn not_started(error: HubError) -> CliError {
     match error {
         HubError::Running(_) => CliError::user(error)
             .hint("one hub serves every repository of this machine; `codebutler up` joins it"),

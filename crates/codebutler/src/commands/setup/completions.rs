@@ -6,12 +6,12 @@ use crate::{cli, error::CliError, exit::Exit, ui::Ui};
 
 /// Print the completions for a shell
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     /// The shell
     shell: Shell,
 }
 
-pub fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
+pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
     let mut script = Vec::new();
     generate(args.shell, &mut cli::command(), "codebutler", &mut script);
     ui.raw(&script)?;

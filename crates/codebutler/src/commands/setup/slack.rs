@@ -14,7 +14,7 @@ use crate::{
 
 /// Make a Slack app for the team, and see whether it is in order
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     #[command(subcommand)]
     command: SlackCommand,
 }
@@ -31,7 +31,7 @@ enum SlackCommand {
     Check,
 }
 
-pub fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
+pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
     match args.command {
         SlackCommand::Manifest => {
             ui.json_in_lines(manifest())?;

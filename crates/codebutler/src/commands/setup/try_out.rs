@@ -14,7 +14,7 @@ use butler_tools::Check;
 use crate::{error::CliError, process};
 
 /// What to try.
-pub struct Commands<'a> {
+pub(crate) struct Commands<'a> {
     /// The repository.
     pub root: &'a Path,
     /// The machine's folder.
@@ -29,7 +29,7 @@ pub struct Commands<'a> {
 
 /// Tries them. Nothing when there is no commit yet, when it was stopped, or when
 /// nothing would confine them.
-pub fn try_out(
+pub(crate) fn try_out(
     commands: &Commands<'_>,
     telling: impl FnMut(&str),
 ) -> Result<Option<Tried>, CliError> {

@@ -18,7 +18,7 @@ use crate::{
 
 /// Show what the threads of this repo cost
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     /// Only this thread: its short id, as `codebutler threads` lists it
     thread: Option<String>,
     /// What the calls went to: work, coordination, refused forms, failed tools, repeated requests
@@ -38,7 +38,7 @@ struct Cost {
     went_to: BTreeMap<SpentOn, Spent>,
 }
 
-pub fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
+pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
     let folder = set_up_here()?.join(FOLDER).join("threads");
     let chosen = match &args.thread {
         Some(name) => vec![threads::find(&folder, name)?],

@@ -7,7 +7,7 @@ use serde_json::Value;
 /// A card says here what it says everywhere, the whole of it; what it had no room
 /// for is in a file, which is named. Control characters are taken out: a terminal
 /// would obey them.
-pub fn words(message: &Value) -> String {
+pub(crate) fn words(message: &Value) -> String {
     let blocks = || message["blocks"].as_array().into_iter().flatten();
     let title = |block: &Value| Some(format!("{}\n\n", block["text"]["text"].as_str()?));
     let body: String = blocks()

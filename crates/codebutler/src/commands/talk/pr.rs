@@ -12,7 +12,7 @@ use crate::{commands::set_up_here, error::CliError, exit::Exit, process, ui::Ui}
 
 /// Look at the team's pull requests, merge and close them
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     #[command(subcommand)]
     verb: Verb,
 }
@@ -43,7 +43,7 @@ enum Verb {
     Close(decide::Args),
 }
 
-pub fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
+pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
     let root = set_up_here()?;
     process::run(async move |cancel| {
         let repo = Repo::open(&root).await.map_err(trouble)?;
@@ -153,7 +153,7 @@ fn headline(pull: &PullRequest) -> String {
 }
 
 /// Where a pull request stands, in a word.
-pub fn state_word(state: &PullState) -> &'static str {
+pub(crate) fn state_word(state: &PullState) -> &'static str {
     match state {
         PullState::Open => "open",
         PullState::Merged { .. } => "merged",
@@ -171,7 +171,7 @@ fn check_word(state: CheckState) -> &'static str {
 }
 
 /// What the person can fix, and what the machine did.
-pub fn trouble(error: Error) -> CliError {
+pub(crate) fn trouble(error: Error) -> CliError {
     match error {
         Error::NoPull { .. } => CliError::user(error).hint("`codebutler pr list --all` lists them"),
         Error::NoRemote { .. } => CliError::user(error)

@@ -4,7 +4,7 @@
 mod act;
 mod show;
 
-pub use show::find;
+pub(crate) use show::find;
 
 use std::path::Path;
 
@@ -21,7 +21,7 @@ use crate::{commands::set_up_here, error::CliError, exit::Exit, process, ui::Ui}
 /// List the threads of this repo, with their branches and pull requests
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true)]
-pub struct Args {
+pub(crate) struct Args {
     /// As JSON, for scripts
     #[arg(long)]
     json: bool,
@@ -46,7 +46,7 @@ struct Row {
     pull: Option<PullRequest>,
 }
 
-pub fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
+pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
     match &args.action {
         None => {}
         Some(Action::Show(args)) => return show::run(args, ui),

@@ -16,7 +16,7 @@ use crate::{error::CliError, exit::Exit, process, ui::Ui};
 /// back byte for byte. What is there now is saved first, so an undo can be undone.
 /// Ignored files are neither saved nor touched.
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     /// Which one, as in exec/3
     name: Option<String>,
     /// The newest one
@@ -27,7 +27,7 @@ pub struct Args {
     json: bool,
 }
 
-pub fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
+pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
     let here = env::current_dir()?;
     let undo = Undo::of(&here, "undo").ok_or_else(|| {
         CliError::user(format!("git keeps no history of {}", here.display()))

@@ -20,20 +20,20 @@ use crate::{commands::settings_around, error::CliError, exit::Exit, ui::Ui, wiri
 const NOWHERE: &str = "/nonexistent/worktree";
 
 #[derive(Debug, clap::Args)]
-pub struct Explain {
+pub(crate) struct Explain {
     /// The command, quoted as one word
     #[arg(allow_hyphen_values = true)]
     command: String,
 }
 
 #[derive(Debug, clap::Args)]
-pub struct Check {
+pub(crate) struct Check {
     /// Read {"id", "command"} and write {"id", "tier", "reason", "network"}, one object per line
     #[arg(long, required = true)]
     jsonl: bool,
 }
 
-pub fn explain(args: &Explain, ui: &Ui) -> Result<Exit, CliError> {
+pub(crate) fn explain(args: &Explain, ui: &Ui) -> Result<Exit, CliError> {
     let found = Rules::here()?.judge(&args.command);
     ui.line(format_args!("{}", found.tier.as_str().bold()))?;
     ui.line(format_args!("  why: {}", found.reason))?;
@@ -56,7 +56,7 @@ struct Question {
     command: String,
 }
 
-pub fn check(_: &Check, ui: &Ui) -> Result<Exit, CliError> {
+pub(crate) fn check(_: &Check, ui: &Ui) -> Result<Exit, CliError> {
     let rules = Rules::here()?;
     jsonl::answer_each(ui, |question| match question {
         Ok(Question { id, command }) => {

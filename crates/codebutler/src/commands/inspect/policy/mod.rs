@@ -27,7 +27,7 @@ const NOTHING: &str = "this repository asks for nothing that needs your consent:
 
 /// Show what the repo's files ask for, agree to it, and try commands against the rules
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     #[command(subcommand)]
     verb: Option<Verb>,
 }
@@ -49,7 +49,7 @@ struct Accept {
     hash: Option<String>,
 }
 
-pub fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
+pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
     match &args.verb {
         None => show(&here()?.1, ui),
         Some(Verb::Accept(accept)) => {
@@ -142,7 +142,7 @@ fn consents(waiting: &[Ask], hash: Option<&str>, ui: &Ui) -> Result<bool, CliErr
 }
 
 /// Shows what is asked for and waits for the person's word.
-pub fn asks_person(waiting: &[Ask], ui: &Ui) -> Result<bool, CliError> {
+pub(crate) fn asks_person(waiting: &[Ask], ui: &Ui) -> Result<bool, CliError> {
     tell(waiting, ui);
     Confirm::new("Agree to this on this machine?")
         .with_default(false)
@@ -151,14 +151,14 @@ pub fn asks_person(waiting: &[Ask], ui: &Ui) -> Result<bool, CliError> {
 }
 
 /// What waits, a line each.
-pub fn tell(waiting: &[Ask], ui: &Ui) {
+pub(crate) fn tell(waiting: &[Ask], ui: &Ui) {
     for ask in waiting {
         ui.note(format_args!("  {}: {}", ask.key, ask.words));
     }
 }
 
 /// The same for somebody who came for something else.
-pub fn tell_waiting(settings: &Settings, ui: &Ui) {
+pub(crate) fn tell_waiting(settings: &Settings, ui: &Ui) {
     let waiting = settings.waiting();
     if waiting.is_empty() {
         return;

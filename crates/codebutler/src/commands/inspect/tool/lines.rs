@@ -24,7 +24,7 @@ struct Question {
 }
 
 /// Answers lines until they end or the process is told to.
-pub async fn answer(
+pub(crate) async fn answer(
     session: &mut ToolSession,
     role: Role,
     cancel: &CancellationToken,

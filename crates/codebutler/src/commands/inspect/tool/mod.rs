@@ -17,7 +17,7 @@ use crate::{cli, error::CliError, exit::Exit, process, ui::Ui};
 /// command, the sandbox. Typing the command counts as the approval of a plan; what
 /// would ask a person besides is refused with the reason.
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     /// The tool, as in Read or Bash
     #[arg(required_unless_present = "jsonl")]
     name: Option<String>,
@@ -35,7 +35,7 @@ pub struct Args {
     jsonl: bool,
 }
 
-pub fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
+pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
     process::start_log("tool");
     process::run(async move |cancel| {
         let mut session = ToolSession::open(cancel.clone()).await?;

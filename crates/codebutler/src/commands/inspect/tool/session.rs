@@ -28,14 +28,14 @@ use crate::{
 const PLACES: usize = 64;
 
 /// A call as it was typed.
-pub struct HandCall {
+pub(crate) struct HandCall {
     pub role: Role,
     pub tool: String,
     pub input: Value,
 }
 
 /// One sandbox, and the folders in which tools were called.
-pub struct ToolSession {
+pub(crate) struct ToolSession {
     executor: Executor,
     sandbox: Arc<Sandbox>,
     thread: ThreadId,
@@ -60,7 +60,7 @@ struct Folder {
 }
 
 impl ToolSession {
-    pub async fn open(cancel: CancellationToken) -> Result<Self, CliError> {
+    pub(crate) async fn open(cancel: CancellationToken) -> Result<Self, CliError> {
         let helper = env::current_exe()?;
         let sandbox = tokio::task::spawn_blocking(move || Sandbox::new(helper)).await;
         let sandbox = sandbox
@@ -77,7 +77,11 @@ impl ToolSession {
     }
 
     /// Judges and runs one call in `root`.
-    pub async fn call(&mut self, root: &Path, call: HandCall) -> Result<ToolOutcome, CliError> {
+    pub(crate) async fn call(
+        &mut self,
+        root: &Path,
+        call: HandCall,
+    ) -> Result<ToolOutcome, CliError> {
         if self.is_elsewhere(&call.tool) {
             return Ok(ToolOutcome::error(format!(
                 "refused: {} needs a thread of the team and cannot be tried by hand",
@@ -116,7 +120,7 @@ impl ToolSession {
     }
 
     /// Ends what still runs in the background.
-    pub async fn close(self) {
+    pub(crate) async fn close(self) {
         for place in &self.places {
             place.context.jobs().stop_all().await;
         }

@@ -17,14 +17,14 @@ const LOOK: Duration = Duration::from_millis(250);
 const QUIET: u32 = 4;
 
 /// How the report of a merged thread begins.
-pub const REPORT: &str = "*What it took*";
+pub(crate) const REPORT: &str = "*What it took*";
 
 /// What comes after the demo.
-pub const NEXT: &str = "Now your repo: `codebutler init` in it asks for a model, \
+pub(crate) const NEXT: &str = "Now your repo: `codebutler init` in it asks for a model, \
     `codebutler doctor` says what is missing, `codebutler up` starts the team.";
 
 /// Says at the end of each story what comes next, until the demo ends.
-pub async fn watch(
+pub(crate) async fn watch(
     settings: &Settings,
     url: &str,
     ui: &Ui,

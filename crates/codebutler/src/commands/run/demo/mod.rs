@@ -21,7 +21,7 @@ use crate::{error::CliError, exit::Exit, process, supervise::LineSink, ui::Ui};
 
 /// Watch the whole team work on a sample project, without any account
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     /// Play the person too, print the thread, and stop when it is merged
     #[arg(long)]
     play: bool,
@@ -40,10 +40,10 @@ pub struct Args {
 }
 
 /// What everybody who opens the page should know.
-pub const BANNER: &str = "Scripted model, everything else real: \
+pub(crate) const BANNER: &str = "Scripted model, everything else real: \
     the hub, six agents, git, the sandbox, the tests and the pull requests.";
 
-pub fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
+pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
     let scenarios = Story::ALL
         .iter()
         .map(|story| {

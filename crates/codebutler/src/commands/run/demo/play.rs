@@ -23,7 +23,7 @@ const LOOK: Duration = Duration::from_millis(50);
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Plays the story to its end.
-pub async fn play(
+pub(crate) async fn play(
     stage: &Stage,
     settings: &Settings,
     url: &str,

@@ -27,13 +27,17 @@ const SAMPLE: [(&str, &str); 3] = [
 ];
 
 /// The folder and what is in it. Dropping it removes everything.
-pub struct Stage {
+pub(crate) struct Stage {
     folder: TempDir,
 }
 
 impl Stage {
     /// Sets the stage for a model at `model_url`.
-    pub fn set(model_url: &str, banner: &str, requests: &[String]) -> Result<Self, CliError> {
+    pub(crate) fn set(
+        model_url: &str,
+        banner: &str,
+        requests: &[String],
+    ) -> Result<Self, CliError> {
         let folder = tempfile::Builder::new()
             .prefix("codebutler-demo-")
             .tempdir()?;
@@ -45,22 +49,22 @@ impl Stage {
     }
 
     /// The person's clone.
-    pub fn repo(&self) -> PathBuf {
+    pub(crate) fn repo(&self) -> PathBuf {
         self.folder.path().join("notes")
     }
 
     /// The bare remote.
-    pub fn remote(&self) -> PathBuf {
+    pub(crate) fn remote(&self) -> PathBuf {
         self.folder.path().join("remote.git")
     }
 
     /// The machine's folder.
-    pub fn home(&self) -> PathBuf {
+    pub(crate) fn home(&self) -> PathBuf {
         self.folder.path().join("home")
     }
 
     /// What the configuration says, read as every process reads it.
-    pub fn settings(&self) -> Result<Settings, CliError> {
+    pub(crate) fn settings(&self) -> Result<Settings, CliError> {
         let home = self.home().display().to_string();
         let environment = move |name: &str| (name == HOME_VARIABLE).then(|| home.clone());
         Ok(Settings::load(&self.repo(), &environment)?)
@@ -153,7 +157,7 @@ fn pretty(value: &serde_json::Value) -> String {
 }
 
 /// Runs git as nobody in particular: the person's own settings stay out.
-pub fn git(folder: &Path, args: &[&str]) -> Result<String, CliError> {
+pub(crate) fn git(folder: &Path, args: &[&str]) -> Result<String, CliError> {
     let output = Command::new("git")
         .args(args)
         .current_dir(folder)

@@ -7,7 +7,7 @@ use crate::error::CliError;
 
 /// A story.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub enum Story {
+pub(crate) enum Story {
     /// A new flag: a question from the Coder, and one round back from the Reviewer
     Feature,
     /// A bug with a regression test; the first attempt fails the checks
@@ -18,10 +18,10 @@ pub enum Story {
 
 impl Story {
     /// All of them, in the order in which they are offered.
-    pub const ALL: [Story; 3] = [Story::Feature, Story::Bugfix, Story::Cleanup];
+    pub(crate) const ALL: [Story; 3] = [Story::Feature, Story::Bugfix, Story::Cleanup];
 
     /// The scenario, ready to be played.
-    pub fn scenario(self) -> Result<Scenario, CliError> {
+    pub(crate) fn scenario(self) -> Result<Scenario, CliError> {
         let text = match self {
             Story::Feature => include_str!("../../../../demo/scenarios/feature.yaml"),
             Story::Bugfix => include_str!("../../../../demo/scenarios/bugfix.yaml"),
@@ -34,7 +34,7 @@ impl Story {
     }
 
     /// Whether the person of this story lets a destructive command run.
-    pub const fn allows_commands(self) -> bool {
+    pub(crate) const fn allows_commands(self) -> bool {
         !matches!(self, Story::Cleanup)
     }
 }

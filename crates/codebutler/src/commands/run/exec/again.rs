@@ -10,7 +10,7 @@ impl Args {
     /// The command that goes on with a session after this ending. It names the
     /// variable of a key, never the key; the role is kept by the session. `clean`
     /// takes out what a person may have typed into a command.
-    pub fn again(
+    pub(crate) fn again(
         &self,
         session: &str,
         exit: Exit,

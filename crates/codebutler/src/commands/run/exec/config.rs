@@ -35,7 +35,7 @@ const MAX_TOKENS: u32 = 8_192;
 const LARGEST_FILE: u64 = 256 * 1024;
 
 /// What was found on this machine, before the role is known for certain.
-pub struct Plan {
+pub(crate) struct Plan {
     /// Where sessions are kept.
     pub state: PathBuf,
     folder: PathBuf,
@@ -46,13 +46,13 @@ pub struct Plan {
 }
 
 /// A run's configuration, and what keeps its secrets out of the output.
-pub struct Ready {
+pub(crate) struct Ready {
     pub exec: Arc<ExecConfig>,
     pub redactor: Redactor,
 }
 
 impl Plan {
-    pub fn of(args: &Args, folder: &Path, ui: &Ui) -> Result<Self, CliError> {
+    pub(crate) fn of(args: &Args, folder: &Path, ui: &Ui) -> Result<Self, CliError> {
         // The kernel is probed while files are read and the model is asked.
         let sandbox = coming_sandbox()?;
         let settings = settings_around(folder)?;
@@ -77,7 +77,7 @@ impl Plan {
         })
     }
 
-    pub fn into_config(self, role: Role, args: &Args) -> Result<Ready, CliError> {
+    pub(crate) fn into_config(self, role: Role, args: &Args) -> Result<Ready, CliError> {
         let client = self.client(role, args)?;
         let mut secrets = self.machine.secrets();
         secrets.extend(client.endpoint.key.clone());

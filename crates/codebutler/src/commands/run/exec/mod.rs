@@ -28,7 +28,7 @@ const WINDOW: u64 = 128_000;
 /// --allow names them. Progress goes to the error stream, the final text to the
 /// output; the exit code says how it ended.
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     /// What to do; read from the standard input when left out or `-`
     task: Option<String>,
 
@@ -77,7 +77,7 @@ pub struct Args {
     json: bool,
 }
 
-pub fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
+pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
     process::start_log("exec");
     let folder = env::current_dir()?.canonicalize()?;
     let task = task(args)?;

@@ -12,14 +12,14 @@ use crate::{error::CliError, exit::Exit, ui::Ui};
 /// More of a command or a result is not progress but noise.
 const LINE: usize = 100;
 
-pub struct Teller {
+pub(crate) struct Teller {
     json: bool,
     redactor: Redactor,
     answered: bool,
 }
 
 impl Teller {
-    pub fn new(json: bool, redactor: Redactor) -> Self {
+    pub(crate) fn new(json: bool, redactor: Redactor) -> Self {
         Self {
             json,
             redactor,
@@ -27,7 +27,7 @@ impl Teller {
         }
     }
 
-    pub fn hear(&mut self, said: Said, ui: &Ui) {
+    pub(crate) fn hear(&mut self, said: Said, ui: &Ui) {
         if self.json {
             if let Ok(event) = serde_json::to_value(&said) {
                 self.event(event, ui);
@@ -69,7 +69,7 @@ impl Teller {
     }
 
     /// The last word.
-    pub fn end(
+    pub(crate) fn end(
         &mut self,
         outcome: &Outcome,
         session: &Session,
@@ -112,7 +112,7 @@ impl Teller {
     }
 
     /// A text without its secrets.
-    pub fn clean(&self, text: &str) -> String {
+    pub(crate) fn clean(&self, text: &str) -> String {
         self.redactor.redact(text).text
     }
 

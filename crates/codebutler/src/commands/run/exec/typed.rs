@@ -9,7 +9,7 @@ const SMALLEST_WINDOW: u64 = 2_048;
 
 /// `IN/OUT`, dollars for a million tokens.
 #[derive(Debug, Clone, Copy)]
-pub struct TypedPrice(pub EndpointPrice);
+pub(crate) struct TypedPrice(pub EndpointPrice);
 
 impl FromStr for TypedPrice {
     type Err = String;
@@ -39,7 +39,7 @@ impl fmt::Display for TypedPrice {
 }
 
 /// What may be spent, in dollars.
-pub fn cap(text: &str) -> Result<f64, String> {
+pub(crate) fn cap(text: &str) -> Result<f64, String> {
     let figure: Option<f64> = text.trim().parse().ok();
     figure
         .filter(|dollars| dollars.is_finite() && *dollars > 0.0)
@@ -49,7 +49,7 @@ pub fn cap(text: &str) -> Result<f64, String> {
 }
 
 /// How many times the model may be asked.
-pub fn turns(text: &str) -> Result<u32, String> {
+pub(crate) fn turns(text: &str) -> Result<u32, String> {
     let figure: Option<u32> = text.trim().parse().ok();
     figure.filter(|turns| *turns > 0).ok_or_else(|| {
         "a whole number of at least 1: without a turn nothing can be done".to_owned()
@@ -57,7 +57,7 @@ pub fn turns(text: &str) -> Result<u32, String> {
 }
 
 /// The model's window in tokens.
-pub fn window(text: &str) -> Result<u64, String> {
+pub(crate) fn window(text: &str) -> Result<u64, String> {
     let figure: Option<u64> = text.trim().parse().ok();
     figure
         .filter(|tokens| *tokens >= SMALLEST_WINDOW)

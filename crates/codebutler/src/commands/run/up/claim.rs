@@ -15,14 +15,14 @@ use crate::{error::CliError, wiring};
 
 /// Held as long as the team runs.
 #[derive(Debug)]
-pub struct Claim {
+pub(crate) struct Claim {
     /// Open means locked; children do not inherit it.
     _file: File,
 }
 
 impl Claim {
     /// Takes the repo at `root` for this process.
-    pub fn take(home: &Path, root: &Path) -> Result<Self, CliError> {
+    pub(crate) fn take(home: &Path, root: &Path) -> Result<Self, CliError> {
         let repo = wiring::repo_name(home, root)?;
         let folder = home.join("run");
         fs::create_dir_all(&folder)?;

@@ -11,7 +11,7 @@ use butler_config::Settings;
 use butler_hub::{Tokens, runs_in};
 use butler_protocol::Role;
 
-pub use crate::commands::run::up::team::{Place, Team};
+pub(crate) use crate::commands::run::up::team::{Place, Team};
 use crate::commands::{inspect::policy, run::listen::Listen};
 use crate::{
     commands::{environment, set_up_here},
@@ -28,12 +28,12 @@ use crate::{
 /// A hub that another repository of this machine has started is shared; when it
 /// ends, this one takes its place. A repository has one team at a time.
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     #[command(flatten)]
     listen: Listen,
 }
 
-pub fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
+pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
     let root = set_up_here()?;
     let settings = Settings::load(&root, &environment)?;
     let listen = args.listen.address(settings.machine.hub.listen)?;
@@ -79,7 +79,7 @@ fn at_work(absent: &[Role]) -> String {
 }
 
 /// A link that opens the page, once, as people reach it.
-pub fn login_link(settings: &Settings, url: &str) -> Result<String, CliError> {
+pub(crate) fn login_link(settings: &Settings, url: &str) -> Result<String, CliError> {
     let public = settings.machine.hub.public_url.as_deref();
     let page = public.unwrap_or(url).trim_end_matches('/');
     let mut tokens = Tokens::open(&wiring::hub_folder(settings)).map_err(CliError::internal)?;

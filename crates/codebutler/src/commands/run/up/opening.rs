@@ -9,7 +9,7 @@ use std::{
 use crate::supervise::LineSink;
 
 /// Stands between the children and whoever reads their lines.
-pub struct Opening {
+pub(crate) struct Opening {
     lines: LineSink,
     held: Mutex<Held>,
 }
@@ -27,7 +27,7 @@ struct Held {
 
 impl Opening {
     /// Holds back everything until it is told otherwise.
-    pub fn new(lines: LineSink) -> Arc<Self> {
+    pub(crate) fn new(lines: LineSink) -> Arc<Self> {
         Arc::new(Self {
             lines,
             held: Mutex::default(),
@@ -35,7 +35,7 @@ impl Opening {
     }
 
     /// Where the children's lines go.
-    pub fn sink(self: &Arc<Self>) -> LineSink {
+    pub(crate) fn sink(self: &Arc<Self>) -> LineSink {
         let opening = Arc::clone(self);
         Arc::new(move |name, line| opening.hear(name, line))
     }
@@ -54,7 +54,7 @@ impl Opening {
     }
 
     /// These have started: their lines are passed on, now and later.
-    pub fn started(&self, names: &[&str]) {
+    pub(crate) fn started(&self, names: &[&str]) {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         for name in names {
             held.over.insert((*name).to_owned());
@@ -65,13 +65,13 @@ impl Opening {
     }
 
     /// Nothing is passed on any more.
-    pub fn silence(&self) {
+    pub(crate) fn silence(&self) {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         held.silent = true;
     }
 
     /// These could not start: what they say about it is told once.
-    pub fn failed(&self, names: &[&str]) {
+    pub(crate) fn failed(&self, names: &[&str]) {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         for name in names {
             held.over.insert((*name).to_owned());

@@ -22,7 +22,7 @@ const TRIES: u32 = 2;
 const SLOW: Duration = Duration::from_secs(10);
 
 /// Where a team runs.
-pub struct Place {
+pub(crate) struct Place {
     /// The repo.
     pub root: PathBuf,
     /// The machine's folder.
@@ -36,7 +36,7 @@ pub struct Place {
 }
 
 /// Hub and agents, running.
-pub struct Team {
+pub(crate) struct Team {
     supervisor: Supervisor,
     /// Where the hub listens.
     pub url: String,
@@ -51,7 +51,7 @@ impl Team {
     /// or has failed. When the hub or all of them fail everything is ended, and
     /// what they say about it has been told once. A repo that has a team already
     /// is left alone.
-    pub async fn start(
+    pub(crate) async fn start(
         place: &Place,
         lines: LineSink,
         cancel: CancellationToken,
@@ -77,7 +77,7 @@ impl Team {
     }
 
     /// Waits until every child has ended; call after cancelling.
-    pub async fn ended(self) {
+    pub(crate) async fn ended(self) {
         self.supervisor.ended().await;
         drop(self.claim);
     }

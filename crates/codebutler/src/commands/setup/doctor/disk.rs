@@ -6,7 +6,7 @@ use crate::commands::setup::doctor::{Finding, Place};
 
 const GIB: u64 = 1 << 30;
 
-pub fn examine(place: &Place) -> Vec<Finding> {
+pub(crate) fn examine(place: &Place) -> Vec<Finding> {
     let folder = place.repository.as_deref().unwrap_or(&place.here);
     let mut findings = vec![space("disk", folder)];
     // The machine's folder may not be there yet; then its parent's disk counts.

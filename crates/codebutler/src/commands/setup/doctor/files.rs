@@ -8,7 +8,7 @@ use butler_protocol::Role;
 use crate::commands::environment;
 use crate::commands::setup::doctor::{Finding, Place};
 
-pub fn examine(place: &Place) -> Vec<Finding> {
+pub(crate) fn examine(place: &Place) -> Vec<Finding> {
     let mut findings = Vec::new();
     findings.extend(place.home.as_deref().and_then(private_folder));
     match &place.set_up {

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 /// How bad it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Level {
+pub(crate) enum Level {
     /// As it should be.
     Ok,
     /// It works, but.
@@ -15,7 +15,7 @@ pub enum Level {
 
 impl Level {
     /// The word in the report.
-    pub const fn as_str(self) -> &'static str {
+    pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Level::Ok => "ok",
             Level::Warning => "warning",
@@ -26,7 +26,7 @@ impl Level {
 
 /// What was found about one thing.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Finding {
+pub(crate) struct Finding {
     /// How bad it is.
     pub level: Level,
     /// The thing, as in `git`.
@@ -39,7 +39,7 @@ pub struct Finding {
 
 impl Finding {
     /// As it should be.
-    pub fn ok(name: &'static str, what: impl Into<String>) -> Self {
+    pub(crate) fn ok(name: &'static str, what: impl Into<String>) -> Self {
         Self {
             level: Level::Ok,
             name,
@@ -49,7 +49,11 @@ impl Finding {
     }
 
     /// It works, but.
-    pub fn warning(name: &'static str, what: impl Into<String>, fix: impl Into<String>) -> Self {
+    pub(crate) fn warning(
+        name: &'static str,
+        what: impl Into<String>,
+        fix: impl Into<String>,
+    ) -> Self {
         Self {
             level: Level::Warning,
             fix: Some(fix.into()),
@@ -58,7 +62,11 @@ impl Finding {
     }
 
     /// The team cannot work like this.
-    pub fn failed(name: &'static str, what: impl Into<String>, fix: impl Into<String>) -> Self {
+    pub(crate) fn failed(
+        name: &'static str,
+        what: impl Into<String>,
+        fix: impl Into<String>,
+    ) -> Self {
         Self {
             level: Level::Failed,
             fix: Some(fix.into()),
@@ -67,7 +75,7 @@ impl Finding {
     }
 
     /// For scripts.
-    pub fn to_json(&self) -> Value {
+    pub(crate) fn to_json(&self) -> Value {
         json!({
             "level": self.level.as_str(),
             "name": self.name,

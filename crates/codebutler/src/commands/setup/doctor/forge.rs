@@ -5,7 +5,7 @@ use butler_repo::{Settings, gh_logged_in};
 use crate::commands::setup::doctor::{Finding, Place, git::git};
 use crate::process;
 
-pub fn examine(place: &Place) -> Vec<Finding> {
+pub(crate) fn examine(place: &Place) -> Vec<Finding> {
     let root = place.repository.as_deref();
     let address = root.and_then(|root| git(root, &["remote", "get-url", "origin"]));
     match address {

@@ -10,7 +10,7 @@ use crate::{commands::no_repository, process};
 /// A remote that does not answer by then is taken for away.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-pub fn examine(place: &Place) -> Vec<Finding> {
+pub(crate) fn examine(place: &Place) -> Vec<Finding> {
     let mut findings = vec![version()];
     match &place.repository {
         Some(root) => {

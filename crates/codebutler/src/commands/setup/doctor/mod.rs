@@ -16,12 +16,12 @@ use std::{env, path::PathBuf};
 use crate::ui::paint::Paint;
 use butler_config::{machine_folder, repository_root, set_up_root};
 
-pub use crate::commands::setup::doctor::finding::{Finding, Level};
+pub(crate) use crate::commands::setup::doctor::finding::{Finding, Level};
 use crate::{commands::environment, error::CliError, exit::Exit, ui::Ui};
 
 /// Check this machine and this repository, and say how to fix what is wrong
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     /// Print the findings as JSON
     #[arg(long)]
     json: bool,
@@ -32,7 +32,7 @@ pub struct Args {
 
 /// What a probe may look at.
 #[derive(Debug)]
-pub struct Place {
+pub(crate) struct Place {
     /// Where the command was started.
     pub here: PathBuf,
     /// The machine's folder.
@@ -46,7 +46,7 @@ pub struct Place {
 }
 
 /// A part of the examination.
-pub type Probe = fn(&Place) -> Vec<Finding>;
+pub(crate) type Probe = fn(&Place) -> Vec<Finding>;
 
 /// All parts, in the order in which people read them. A part that needs
 /// something of the machine adds its probe here.
@@ -61,7 +61,7 @@ const PROBES: &[Probe] = &[
     disk::examine,
 ];
 
-pub fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
+pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
     let here = env::current_dir()?;
     let home = machine_folder(&environment);
     let place = Place {

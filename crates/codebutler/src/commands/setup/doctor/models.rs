@@ -21,7 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(15);
 const WINDOW: u64 = 12_000;
 const SMALL_WINDOW: u64 = 4_000;
 
-pub fn examine(place: &Place) -> Vec<Finding> {
+pub(crate) fn examine(place: &Place) -> Vec<Finding> {
     let settings = place
         .set_up
         .as_ref()

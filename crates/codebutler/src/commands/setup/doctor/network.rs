@@ -16,7 +16,7 @@ const PROXIES: [&str; 6] = [
     "all_proxy",
 ];
 
-pub fn examine(_: &Place) -> Vec<Finding> {
+pub(crate) fn examine(_: &Place) -> Vec<Finding> {
     let mut findings: Vec<Finding> = PROXIES
         .into_iter()
         .filter_map(|name| Some((name, environment(name).filter(|value| !value.is_empty())?)))

@@ -11,7 +11,7 @@ const NAME: &str = "sandbox";
 const FIX: &str = "allow user namespaces (kernel.unprivileged_userns_clone=1, or the AppArmor \
                    profile of your distribution), or run on a kernel with Landlock";
 
-pub fn examine(_: &Place) -> Vec<Finding> {
+pub(crate) fn examine(_: &Place) -> Vec<Finding> {
     let sandbox = match attack() {
         Ok((Strength::None { reason }, _)) => Finding::failed(
             NAME,

@@ -10,7 +10,7 @@ use crate::{
 
 const NAME: &str = "slack";
 
-pub fn examine(_: &Place) -> Vec<Finding> {
+pub(crate) fn examine(_: &Place) -> Vec<Finding> {
     // A file that cannot be read is another probe's finding.
     let Ok((machine, _)) = Settings::machine(&environment) else {
         return Vec::new();

@@ -20,7 +20,7 @@ use crate::{error::CliError, slack_check::AppTokens, ui::Ui, wiring};
 
 /// What was decided before anything is written.
 #[derive(Debug)]
-pub struct Answers {
+pub(crate) struct Answers {
     /// The channel's name, checks by name and the commands that make a fresh
     /// worktree ready; where the repo has its file, what flags named.
     channel: Option<String>,
@@ -40,7 +40,7 @@ pub struct Answers {
 
 impl Answers {
     /// Collects them.
-    pub fn collect(
+    pub(crate) fn collect(
         args: &Args,
         root: &Path,
         detected: &Detected,
@@ -85,7 +85,7 @@ impl Answers {
     /// Leaves out what was guessed and does not work here. Commands that install come
     /// from files of the repository and get the network, so at a terminal they are
     /// tried only after a word about that.
-    pub fn try_guesses(
+    pub(crate) fn try_guesses(
         &mut self,
         root: &Path,
         home: &Path,
@@ -108,7 +108,7 @@ impl Answers {
     }
 
     /// Keys to set in the machine config.
-    pub fn machine_keys(&self) -> Vec<(Vec<String>, Value)> {
+    pub(crate) fn machine_keys(&self) -> Vec<(Vec<String>, Value)> {
         let mut keys = self.place.keys();
         if let Some(slack) = &self.slack {
             let tokens = [("botToken", &slack.bot), ("appToken", &slack.app)];
@@ -121,7 +121,7 @@ impl Answers {
     }
 
     /// Keys to set in the repo's file, which has these models so far.
-    pub fn repo_keys(&self, before: &Models) -> Vec<(Vec<String>, Value)> {
+    pub(crate) fn repo_keys(&self, before: &Models) -> Vec<(Vec<String>, Value)> {
         let path = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
         let mut keys = Vec::new();
         if let Some(channel) = &self.channel {
@@ -144,7 +144,7 @@ impl Answers {
     }
 
     /// What was decided, with the key that changes it.
-    pub fn summary(&self) -> Vec<(&'static str, String)> {
+    pub(crate) fn summary(&self) -> Vec<(&'static str, String)> {
         let mut lines = Vec::new();
         lines.extend(self.channel.clone().map(|name| ("slack.channelName", name)));
         match self.checks.as_slice() {
@@ -179,7 +179,7 @@ impl Answers {
     }
 
     /// What could not be decided, and what to do about it.
-    pub fn open(&self) -> &[String] {
+    pub(crate) fn open(&self) -> &[String] {
         &self.open
     }
 
@@ -287,7 +287,7 @@ fn channel_name(repo: &str) -> String {
     name.trim_end_matches('-').to_owned()
 }
 
-pub fn secret(question: &str) -> Result<Secret, CliError> {
+pub(crate) fn secret(question: &str) -> Result<Secret, CliError> {
     let answer = Password::new(question).without_confirmation().prompt();
     answer.map(|key| Secret::new(key.trim())).map_err(stopped)
 }
@@ -351,7 +351,7 @@ fn may_try(commands: &[String], ask: bool) -> Result<bool, CliError> {
         .map_err(stopped)
 }
 
-pub fn stopped(error: InquireError) -> CliError {
+pub(crate) fn stopped(error: InquireError) -> CliError {
     match error {
         InquireError::OperationCanceled | InquireError::OperationInterrupted => {
             CliError::user("stopped; nothing was written")

@@ -18,7 +18,7 @@ const NAME: &str = "main";
 
 /// What becomes of the machine's endpoints.
 #[derive(Debug)]
-pub enum Place {
+pub(crate) enum Place {
     /// The machine has one already.
     Known,
     /// The one that it has gets another key; where that stands, and the key.
@@ -33,7 +33,7 @@ pub enum Place {
 
 /// An endpoint that was named.
 #[derive(Debug)]
-pub struct Other {
+pub(crate) struct Other {
     name: String,
     /// As it will be asked.
     endpoint: Endpoint,
@@ -54,7 +54,7 @@ enum Before {
 
 impl Place {
     /// Decides it.
-    pub fn choose(args: &Args, machine: &Machine, ask: bool) -> Result<Self, CliError> {
+    pub(crate) fn choose(args: &Args, machine: &Machine, ask: bool) -> Result<Self, CliError> {
         // Only a key that was named for it: OpenRouter's must not go to another host.
         let named = args.model_key_env.as_deref().map(named_key).transpose()?;
         if let Some(url) = &args.model_url {
@@ -80,7 +80,7 @@ impl Place {
     }
 
     /// Keys to set in the machine config.
-    pub fn keys(&self) -> Vec<(Vec<String>, Value)> {
+    pub(crate) fn keys(&self) -> Vec<(Vec<String>, Value)> {
         match self {
             Place::Known | Place::Later => Vec::new(),
             Place::Rekeyed(path, key) => vec![(path.clone(), json!(key.expose()))],
@@ -92,7 +92,7 @@ impl Place {
     }
 
     /// Its line in the report.
-    pub fn summary(&self) -> String {
+    pub(crate) fn summary(&self) -> String {
         match self {
             Place::Known => "as it was".to_owned(),
             Place::Rekeyed(..) => "as it was, with the new key".to_owned(),
@@ -155,7 +155,7 @@ impl Other {
     }
 
     /// How it is asked for its models.
-    pub fn client(&self, machine: &Machine) -> Result<ClientConfig, CliError> {
+    pub(crate) fn client(&self, machine: &Machine) -> Result<ClientConfig, CliError> {
         let mut client = wiring::client_of(machine, &self.name, &self.endpoint)?;
         client.endpoint.address_from = "--model-url".to_owned();
         client.endpoint.key_from = "--model-key-env VARIABLE".to_owned();

@@ -20,7 +20,7 @@ use std::{env, path::Path};
 use crate::ui::paint::Paint;
 use butler_config::{Ask, FOLDER, RepoFiles, Settings, agree, machine_folder, repository_root};
 
-pub use stage::{Access, Staged};
+pub(crate) use stage::{Access, Staged};
 
 use crate::commands::{
     inspect::policy,
@@ -39,7 +39,7 @@ use crate::{
 /// own; or none with --yes. Keeps what is there already, so it can be run again:
 /// then it changes only what a flag asks for.
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     /// Take the defaults and ask nothing; agrees to trying the guessed commands in the sandbox, installs with the network
     #[arg(long, short)]
     yes: bool,
@@ -66,7 +66,7 @@ pub struct Args {
     checks: Vec<(String, String)>,
 }
 
-pub fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
+pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
     let here = env::current_dir()?;
     let root = repository_root(&here).ok_or_else(|| {
         let (what, fix) = no_repository(&here);

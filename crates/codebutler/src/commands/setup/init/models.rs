@@ -20,7 +20,7 @@ const SHOWN: usize = 5;
 
 /// What is to be asked at an endpoint.
 #[derive(Debug)]
-pub enum Choice {
+pub(crate) enum Choice {
     /// This model.
     Named(String),
     /// Nobody can tell yet; why, and what to do about it.
@@ -28,7 +28,7 @@ pub enum Choice {
 }
 
 /// The only model there is, or the one a person chooses.
-pub fn choose(config: ClientConfig, ask: bool) -> Result<Choice, CliError> {
+pub(crate) fn choose(config: ClientConfig, ask: bool) -> Result<Choice, CliError> {
     let address = config.endpoint.address();
     let mut names = match listed(config)? {
         Ok(names) => names,
@@ -105,7 +105,7 @@ fn listed(config: ClientConfig) -> Result<Result<Vec<String>, String>, CliError>
 /// The keys under `models` that give these roles this model. It is its own
 /// fallback: the default one is elsewhere. What the repo has beside them
 /// (profiles, a pool of its own) stays.
-pub fn keys(roles: &[Role], name: &str, before: &Models) -> Vec<(Vec<String>, Value)> {
+pub(crate) fn keys(roles: &[Role], name: &str, before: &Models) -> Vec<(Vec<String>, Value)> {
     let plain = json!({"model": name, "fallbackModel": name});
     let mut table = json!({
         "pm": {"default": name, "fallbackModel": name},

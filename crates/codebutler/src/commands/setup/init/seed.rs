@@ -40,7 +40,7 @@ const MACHINE: &str = "\
 ";
 
 /// Stages the machine config: new, or with the endpoint added that was asked for.
-pub fn machine(home: &Path, answers: &Answers, staged: &mut Staged) -> Result<(), CliError> {
+pub(crate) fn machine(home: &Path, answers: &Answers, staged: &mut Staged) -> Result<(), CliError> {
     let file = home.join("config.json");
     let old = read(&file)?;
     let mut text = old.clone().unwrap_or_else(|| MACHINE.to_owned());
@@ -56,7 +56,11 @@ pub fn machine(home: &Path, answers: &Answers, staged: &mut Staged) -> Result<()
 }
 
 /// Stages the repo's folder and the lines of `.gitignore`.
-pub fn repository(root: &Path, answers: &Answers, staged: &mut Staged) -> Result<(), CliError> {
+pub(crate) fn repository(
+    root: &Path,
+    answers: &Answers,
+    staged: &mut Staged,
+) -> Result<(), CliError> {
     let folder = root.join(FOLDER);
     config(root, answers, staged)?;
     staged.add(&folder.join("policy.json"), POLICY, Access::Shared)?;

@@ -23,7 +23,7 @@ const APP: (&str, &str) = (
 );
 
 /// Both tokens, once Slack has accepted them.
-pub fn collect(machine: &Machine, ask: bool, ui: &Ui) -> Result<AppTokens, CliError> {
+pub(crate) fn collect(machine: &Machine, ask: bool, ui: &Ui) -> Result<AppTokens, CliError> {
     let given = SlackTokens {
         bot_token: Some(token(BOT, ask)?),
         app_token: Some(token(APP, ask)?),

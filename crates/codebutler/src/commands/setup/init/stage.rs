@@ -15,7 +15,7 @@ use crate::error::CliError;
 
 /// Who may read a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Access {
+pub(crate) enum Access {
     /// Its owner: files with secrets.
     Private,
     /// Everybody: files that are committed.
@@ -24,7 +24,7 @@ pub enum Access {
 
 /// What is about to be written.
 #[derive(Debug, Default)]
-pub struct Staged {
+pub(crate) struct Staged {
     files: Vec<(NamedTempFile, PathBuf)>,
     folders: Vec<PathBuf>,
     kept: Vec<PathBuf>,
@@ -33,7 +33,7 @@ pub struct Staged {
 
 /// What became of the files.
 #[derive(Debug, Default)]
-pub struct Written {
+pub(crate) struct Written {
     /// New or changed.
     pub made: Vec<PathBuf>,
     /// Found and left alone.
@@ -42,12 +42,12 @@ pub struct Written {
 
 impl Staged {
     /// An empty stage.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::default()
     }
 
     /// Adds a file unless there is one already, which is kept.
-    pub fn add(&mut self, path: &Path, text: &str, access: Access) -> Result<(), CliError> {
+    pub(crate) fn add(&mut self, path: &Path, text: &str, access: Access) -> Result<(), CliError> {
         if path.symlink_metadata().is_ok() {
             self.kept.push(path.to_owned());
             return Ok(());
@@ -56,7 +56,12 @@ impl Staged {
     }
 
     /// Adds a file that takes the place of what is there.
-    pub fn replace(&mut self, path: &Path, text: &str, access: Access) -> Result<(), CliError> {
+    pub(crate) fn replace(
+        &mut self,
+        path: &Path,
+        text: &str,
+        access: Access,
+    ) -> Result<(), CliError> {
         self.write(path, text, access).map_err(|error| {
             CliError::user(format!("cannot write {}: {error}", path.display()))
                 .hint("nothing was changed; make the folder writable and run the command again")
@@ -98,7 +103,7 @@ impl Staged {
     }
 
     /// Moves every file into its place.
-    pub fn persist(mut self) -> Result<Written, CliError> {
+    pub(crate) fn persist(mut self) -> Result<Written, CliError> {
         self.done = true;
         let mut made = Vec::new();
         for (file, path) in std::mem::take(&mut self.files) {

@@ -13,7 +13,7 @@ use crate::{error::CliError, ui::Ui};
 
 /// What is to be written, and what people should know about it.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Verdict {
+pub(crate) struct Verdict {
     /// Checks by name.
     pub checks: Vec<(String, String)>,
     /// One line for each thing that did not work.
@@ -22,7 +22,7 @@ pub struct Verdict {
 
 /// Tries checks and preparation. Without a commit, or without a sandbox, all of
 /// them stay as they are.
-pub fn tried(
+pub(crate) fn tried(
     root: &Path,
     home: &Path,
     machine: &Machine,

@@ -26,7 +26,7 @@ use crate::{
 /// presses it; Ctrl-D leaves. A hub that goes away is waited for. Otherwise one message is read from the input, and
 /// answers are written until the team is done.
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     /// The thread, as `chat --list` shows it, or `last`
     thread: Option<String>,
 
@@ -43,7 +43,7 @@ pub struct Args {
     wait: u64,
 }
 
-pub fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
+pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
     let settings = Settings::load(&set_up_here()?, &environment)?;
     let url = wiring::hub_url(&settings)?;
     process::run(async move |cancel| {

@@ -26,7 +26,7 @@ const GLANCE: Duration = Duration::from_secs(2);
 /// A team that rests this long has nothing more to say.
 const REST: Duration = Duration::from_secs(1);
 
-pub struct Talk<'a> {
+pub(crate) struct Talk<'a> {
     person: Person,
     thread: Option<MessageTs>,
     shown: HashSet<String>,
@@ -44,7 +44,7 @@ struct Button {
 }
 
 impl<'a> Talk<'a> {
-    pub fn new(
+    pub(crate) fn new(
         person: Person,
         thread: Option<MessageTs>,
         settings: &'a Settings,
@@ -61,7 +61,7 @@ impl<'a> Talk<'a> {
     }
 
     /// Until the person leaves.
-    pub async fn converse(&mut self, cancel: &CancellationToken) -> Result<Exit, CliError> {
+    pub(crate) async fn converse(&mut self, cancel: &CancellationToken) -> Result<Exit, CliError> {
         let mut typed = stdin_lines();
         let mut news = self.person.news();
         if self.thread.is_none() {
@@ -99,7 +99,7 @@ impl<'a> Talk<'a> {
     }
 
     /// One message in, answers out until the team is done.
-    pub async fn once(
+    pub(crate) async fn once(
         &mut self,
         text: &str,
         seconds: u64,

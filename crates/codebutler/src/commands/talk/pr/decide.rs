@@ -26,7 +26,7 @@ const OUTCOME: Duration = Duration::from_secs(180);
 const LOOK: Duration = Duration::from_millis(200);
 
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     /// Its number, as `codebutler pr list` shows it
     number: u64,
     /// Do not ask
@@ -34,7 +34,7 @@ pub struct Args {
     yes: bool,
 }
 
-pub async fn run(
+pub(crate) async fn run(
     args: &Args,
     choice: Choice,
     root: &Path,

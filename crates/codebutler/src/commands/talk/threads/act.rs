@@ -22,13 +22,13 @@ const ANSWER: Duration = Duration::from_secs(120);
 const LOOK: Duration = Duration::from_millis(200);
 
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     /// The thread: its short id, as `codebutler threads` lists it, or its folder's name
     thread: String,
 }
 
 /// Says the word in the thread and shows the first answer.
-pub fn run(args: &Args, word: &'static str, ui: &Ui) -> Result<Exit, CliError> {
+pub(crate) fn run(args: &Args, word: &'static str, ui: &Ui) -> Result<Exit, CliError> {
     let root = set_up_here()?;
     let thread = find(&root.join(FOLDER).join("threads"), &args.thread)?;
     let settings = Settings::load(&root, &environment)?;

@@ -13,7 +13,7 @@ use crate::{commands::set_up_here, error::CliError, exit::Exit, ui::Ui};
 
 /// Show what was decided in a thread, by whom, and why
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     /// The thread: its short id, as `codebutler threads` lists it, or its folder's name
     thread: String,
     /// As JSON, for scripts
@@ -21,7 +21,7 @@ pub struct Args {
     json: bool,
 }
 
-pub fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
+pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
     let threads = set_up_here()?.join(FOLDER).join("threads");
     let thread = find(&threads, &args.thread)?;
     let decided = decided(&threads, &thread);
@@ -43,7 +43,7 @@ pub fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
     Ok(Exit::Done)
 }
 
-pub fn find(threads: &Path, name: &str) -> Result<ThreadId, CliError> {
+pub(crate) fn find(threads: &Path, name: &str) -> Result<ThreadId, CliError> {
     let all = ThreadDir::list(threads).map_err(CliError::internal)?;
     let named = |thread: &ThreadId| thread.short() == name || thread.dir_name() == name;
     if let Some(packed) = ThreadDir::packed(threads).into_iter().find(named) {

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::commands::setup::init::detect::{Detected, text};
 
-pub fn detect(folder: &Path) -> Option<Detected> {
+pub(crate) fn detect(folder: &Path) -> Option<Detected> {
     let (package, pods) = (text(folder, "Package.swift"), text(folder, "Podfile"));
     let mut found = Detected::default();
     if package.is_some() {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::commands::setup::init::detect::{Detected, text};
 
-pub fn detect(folder: &Path) -> Option<Detected> {
+pub(crate) fn detect(folder: &Path) -> Option<Detected> {
     let manifest = text(folder, "go.mod")?;
     let mut found = Detected::default();
     found.check("test", "go test ./...");

@@ -6,7 +6,7 @@ use crate::commands::setup::init::detect::text;
 
 const TARGETS: [&str; 4] = ["test", "check", "lint", "build"];
 
-pub fn detect(folder: &Path) -> Vec<(String, String)> {
+pub(crate) fn detect(folder: &Path) -> Vec<(String, String)> {
     let files = ["GNUmakefile", "makefile", "Makefile"];
     let Some(makefile) = files.iter().find_map(|name| text(folder, name)) else {
         return Vec::new();

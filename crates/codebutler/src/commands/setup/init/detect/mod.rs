@@ -14,7 +14,7 @@ use std::{fs, path::Path};
 
 /// What was found in a repository.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Detected {
+pub(crate) struct Detected {
     /// Checks by name.
     pub checks: Vec<(String, String)>,
     /// Commands that make a fresh worktree ready.
@@ -39,7 +39,7 @@ const FOREIGN: [&str; 5] = ["node_modules", "vendor", "target", "dist", "third_p
 
 impl Detected {
     /// Looks at the root; when nothing is there, at the folders directly below it.
-    pub fn of(root: &Path) -> Self {
+    pub(crate) fn of(root: &Path) -> Self {
         let found = Self::in_folder(root);
         if found != Self::default() {
             return found;
@@ -98,7 +98,7 @@ impl Detected {
 }
 
 /// Reads the flag `--check name=command`.
-pub fn named_check(text: &str) -> Result<(String, String), String> {
+pub(crate) fn named_check(text: &str) -> Result<(String, String), String> {
     let parts = text
         .split_once('=')
         .map(|(name, run)| (name.trim(), run.trim()));

@@ -17,7 +17,7 @@ const SCRIPTS: [&str; 6] = [
     "test",
 ];
 
-pub fn detect(folder: &Path) -> Option<Detected> {
+pub(crate) fn detect(folder: &Path) -> Option<Detected> {
     let package: Value = serde_json::from_str(&text(folder, "package.json")?).ok()?;
     let (manager, install) = manager(folder, package["packageManager"].as_str());
     let mut found = Detected::default();

@@ -4,7 +4,7 @@
 
 /// What was read.
 #[derive(Debug, Default)]
-pub struct Pyproject {
+pub(crate) struct Pyproject {
     /// Section, key and entries of each list of texts.
     lists: Vec<(String, String, Vec<String>)>,
     sections: Vec<String>,
@@ -12,7 +12,7 @@ pub struct Pyproject {
 
 impl Pyproject {
     /// Reads what can be read.
-    pub fn read(text: &str) -> Self {
+    pub(crate) fn read(text: &str) -> Self {
         let mut found = Self::default();
         let mut section = String::new();
         let mut open: Option<(String, String)> = None;
@@ -45,7 +45,7 @@ impl Pyproject {
     }
 
     /// Whether it can be installed.
-    pub fn installs(&self) -> bool {
+    pub(crate) fn installs(&self) -> bool {
         let known = ["project", "build-system", "tool.poetry"];
         self.sections
             .iter()
@@ -53,12 +53,12 @@ impl Pyproject {
     }
 
     /// The optional dependencies of these names.
-    pub fn chosen_extras(&self, names: &[&str]) -> Vec<String> {
+    pub(crate) fn chosen_extras(&self, names: &[&str]) -> Vec<String> {
         self.named("project.optional-dependencies", names)
     }
 
     /// The dependency groups of these names.
-    pub fn chosen_groups(&self, names: &[&str]) -> Vec<String> {
+    pub(crate) fn chosen_groups(&self, names: &[&str]) -> Vec<String> {
         self.named("dependency-groups", names)
     }
 
@@ -71,7 +71,7 @@ impl Pyproject {
     }
 
     /// The names of all packages that it lists.
-    pub fn requirements(&self) -> Vec<String> {
+    pub(crate) fn requirements(&self) -> Vec<String> {
         let lists = self.lists.iter().filter(|(section, key, _)| {
             matches!(
                 section.as_str(),
@@ -85,7 +85,7 @@ impl Pyproject {
 }
 
 /// The name in `pytest-cov[toml] >= 4; python_version > "3.8"`.
-pub fn requirement_name(text: &str) -> String {
+pub(crate) fn requirement_name(text: &str) -> String {
     let end = |c: char| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'));
     let name = text.trim().split(end).next().unwrap_or_default();
     name.to_ascii_lowercase()

@@ -32,7 +32,7 @@ const REQUIREMENTS: [&str; 6] = [
     "requirements/dev.txt",
 ];
 
-pub fn detect(folder: &Path) -> Option<Detected> {
+pub(crate) fn detect(folder: &Path) -> Option<Detected> {
     let texts: Vec<String> = MARKERS
         .iter()
         .filter_map(|name| text(folder, name))

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::commands::setup::init::detect::{Detected, text};
 
-pub fn detect(folder: &Path) -> Option<Detected> {
+pub(crate) fn detect(folder: &Path) -> Option<Detected> {
     let manifest = text(folder, "Cargo.toml")?;
     let section = |start: &str| manifest.lines().any(|line| line.trim().starts_with(start));
     let workspace = section("[workspace");
