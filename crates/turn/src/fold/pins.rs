@@ -285,3 +285,25 @@ pub(crate) fn clip(text: &str, bytes: usize) -> String {
         &text[tail..]
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn where_it_works_is_kept_and_is_no_part_of_the_task() {
+        let mut pins = Pins::default();
+        pins.push(&Record::User {
+            event: Some(EventId::overview()),
+            ts: None,
+            speaker: Speaker::Runtime,
+            text: "- checks, all run by RunChecks: test `make test`".to_owned(),
+            images: Vec::new(),
+        });
+        let kept = pins.render(10_000);
+        assert_eq!(
+            kept,
+            "## Where you are\n- checks, all run by RunChecks: test `make test`"
+        );
+    }
+}
