@@ -35,6 +35,8 @@ pub struct Rules {
     pub plan_gate: bool,
     /// What to write in which language, where it is not the usual.
     pub language: Option<String>,
+    /// The language that people are answered in, where it is fixed.
+    pub reply_language: Option<String>,
     /// Whether knowledge goes to the default branch without a pull request.
     pub knowledge_direct: bool,
     /// The repo's checks.

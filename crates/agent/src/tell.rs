@@ -2,10 +2,12 @@
 
 pub(crate) mod bill;
 pub(crate) mod change;
+pub(crate) mod checklist;
 pub(crate) mod decision_log;
 pub(crate) mod hub_updates;
 pub(crate) mod joining;
 pub(crate) mod offers;
+pub(crate) mod plan_changes;
 pub(crate) mod poster;
 pub(crate) mod render;
 pub(crate) mod report;

@@ -94,7 +94,7 @@ pub enum RespondTo {
 pub struct Language {
     /// The language of code, commits, pull requests and memory.
     pub repo: String,
-    /// The language of answers: a name, or `auto` for that of the person who asked.
+    /// The language of answers and cards: a name, or `auto` for that of the person who asked (cards are in English then). Cards know English and Spanish.
     pub reply: String,
 }
 

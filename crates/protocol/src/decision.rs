@@ -199,6 +199,9 @@ pub struct Decision {
     pub choice: Choice,
     /// By whom.
     pub person: UserId,
+    /// What people call them; empty where nobody has looked.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub name: String,
     /// The message that was clicked.
     pub message: MessageTs,
     /// When, in milliseconds since 1970.

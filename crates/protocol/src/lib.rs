@@ -61,5 +61,6 @@ pub use role::Role;
 pub use secret::Secret;
 pub use talk::{Image, ModelMessage, ModelReply, RepliedCall, ToolCall, ToolSpec};
 pub use text::nearest::nearest;
+pub use text::person::{people_mentioned, person_first, person_name, with_names};
 pub use text::visible::{visible, visible_json, visible_line};
 pub use tool::{Confidence, CrashClass, RefusedFor, Then, Tier, ToolOutcome};

@@ -74,6 +74,17 @@ impl Usd {
         }
     }
 
+    /// As exact as it reads: a guess to the last nanodollar promises too much.
+    #[must_use]
+    pub const fn rough(self) -> Usd {
+        // Little is not nothing: it is rounded up, as it reads.
+        let (step, more) = match self.0.unsigned_abs() {
+            0..100_000_000 => (100_000, 99_999),
+            _ => (10_000_000, 5_000_000),
+        };
+        Usd((self.0 + more) / step * step)
+    }
+
     /// The difference, but never less than nothing.
     #[must_use]
     pub fn saturating_sub(self, other: Usd) -> Usd {
@@ -213,6 +224,11 @@ mod tests {
         assert_eq!(cents(10).to(cents(20)), "$0.10 to $0.20");
         assert_eq!(cents(16).to(cents(16)), "$0.16");
         assert_eq!(cents(16).to(Usd::from_nanos(161_000_000)), "$0.16");
+        assert_eq!(Usd::from_nanos(161_234_567).rough(), cents(16));
+        assert_eq!(
+            Usd::from_nanos(1_260_001).rough(),
+            Usd::from_nanos(1_300_000)
+        );
     }
 
     #[test]

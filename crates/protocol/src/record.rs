@@ -172,6 +172,13 @@ pub enum Record {
     },
     /// Its turn has come.
     Dequeued,
+    /// People see the checklist as it was then.
+    ChecklistShown {
+        /// The message that shows it, edited as it moves.
+        message: MessageTs,
+        /// When it had last moved, in milliseconds since 1970.
+        moved_ms: i64,
+    },
     /// Money was set aside for a model call.
     Reserved {
         /// The reservation.
@@ -395,6 +402,10 @@ mod tests {
                 message: "1700000000.000200".parse().unwrap(),
             },
             Record::Dequeued,
+            Record::ChecklistShown {
+                message: "1700000000.000200".parse().unwrap(),
+                moved_ms: 7,
+            },
             Record::DecisionUsed {
                 request: RequestId::new("abc123"),
                 choice: Choice::Approve,

@@ -6,7 +6,9 @@ use std::{
     time::Duration,
 };
 
-use butler_protocol::{ChannelId, MessageTs, PostTag, Refusal, Secret, ThreadId, UserId};
+use butler_protocol::{
+    ChannelId, MessageTs, PostTag, Refusal, Secret, ThreadId, UserId, person_name,
+};
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 use url::Url;
@@ -214,7 +216,8 @@ impl Web {
         }
     }
 
-    /// The name people see for a user, remembered after the first look.
+    /// The name people see for a user, remembered after the first look; "the user"
+    /// for one without a name, because models read it.
     ///
     /// # Errors
     /// As [`Web::call`].
@@ -232,8 +235,8 @@ impl Web {
             .into_iter()
             .filter_map(Value::as_str)
             .find(|name| !name.is_empty())
-            .unwrap_or(user.as_str())
-            .to_owned();
+            .unwrap_or_default();
+        let name = person_name(name).to_owned();
         let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
         names.insert(user.clone(), name.clone());
         Ok(name)

@@ -214,7 +214,8 @@ impl State {
             | Record::MergeRefused { .. }
             | Record::MergeSettled { .. }
             | Record::Queued { .. }
-            | Record::Dequeued => {}
+            | Record::Dequeued
+            | Record::ChecklistShown { .. } => {}
         }
     }
 

@@ -4,6 +4,7 @@
 
 pub(crate) mod bill;
 pub(crate) mod cards;
+pub(crate) mod progress;
 pub(crate) mod research;
 pub(crate) mod review;
 pub(crate) mod seen;
@@ -17,7 +18,10 @@ use butler_protocol::{
     RefusedFor, RequestId, Role, Speaker, Task, UserId, Waiting,
 };
 
-use self::{bill::RoleBill, cards::Cards, research::Questions, review::Review, seen::Seen};
+use self::{
+    bill::RoleBill, cards::Cards, progress::Progress, research::Questions, review::Review,
+    seen::Seen,
+};
 use crate::{edits::edited, known::OUTSIDE};
 
 /// What is known.
@@ -51,10 +55,19 @@ pub struct ThreadFold {
     pub conflict: bool,
     /// What it has seen and heard of the thread.
     pub seen: Seen,
-    /// The message that still tells people their place in the queue.
-    pub queued: Option<MessageTs>,
+    /// Its messages that are edited as things move.
+    pub moving: Moving,
     /// Where there was friction, in order.
     pub friction: Vec<Friction>,
+}
+
+/// Messages of a role that are edited as things move.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Moving {
+    /// The one that still tells people their place in the queue.
+    pub queued: Option<MessageTs>,
+    /// How far the work is.
+    pub progress: Progress,
 }
 
 /// The first words of a person in this thread.
@@ -131,6 +144,7 @@ impl ThreadFold {
         self.note_doing(record);
         self.note_friction(record);
         self.cards.push(at_ms, record);
+        self.moving.progress.push(at_ms, record);
         if let Some((ts, text)) = edited(record) {
             let request = self.request.as_mut();
             if let (Some(request), Some(text)) =
@@ -169,8 +183,8 @@ impl ThreadFold {
                 ..
             } => self.chosen_model = Some(model.clone()),
             Record::Checked { receipt } => self.receipt = Some(receipt.clone()),
-            Record::Queued { message } => self.queued = Some(message.clone()),
-            Record::Dequeued => self.queued = None,
+            Record::Queued { message } => self.moving.queued = Some(message.clone()),
+            Record::Dequeued => self.moving.queued = None,
             Record::ToolResult { outcome, .. } => {
                 self.unverified += u32::from(outcome.refused_for == Some(RefusedFor::Unverified));
             }

@@ -3,7 +3,7 @@
 
 use butler_protocol::{
     Choice, Decision, DecisionKind, Ending, EventId, Record, RequestId, Speaker, Then, ToolOutcome,
-    Waiting,
+    Waiting, person_first,
 };
 
 use crate::{
@@ -57,7 +57,7 @@ impl Machine {
         let told_later = kind == DecisionKind::Command;
         let event = EventId::decision(request);
         if !moot && !told_later && !self.state.inbox.heard.contains(&event) {
-            let person = decision.person.as_str();
+            let person = person_first(&decision.name);
             let text = words::decided(request, kind, decision.choice, person);
             self.tell(Some(event), &text, out);
         }

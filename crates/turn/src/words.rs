@@ -1,7 +1,7 @@
 //! What the runtime says to models and to people, in one place. Whole
 //! sentences: what happened, then what to do.
 
-use butler_protocol::{Choice, DecisionKind, RequestId, Waiting};
+use butler_protocol::{Choice, DecisionKind, RequestId, Waiting, person_first, person_name};
 
 use crate::{
     Order,
@@ -88,16 +88,18 @@ pub(crate) fn kept(text: &str) -> String {
 
 pub(crate) fn stopped_call(by: &str) -> String {
     format!(
-        "This call was stopped by {by} before it had a result. Part of it may have happened: \
-         look before you try again."
+        "This call was stopped by {} before it had a result. Part of it may have happened: \
+         look before you try again.",
+        person_name(by)
     )
 }
 
 pub(crate) fn stopped(by: &str) -> String {
     format!(
-        "{by} stopped the thread here. What was on its way to another role may not have arrived. \
+        "{} stopped the thread here. What was on its way to another role may not have arrived. \
          Do what the next message says: when it says to go on, take up what was left; what you \
-         had handed over and nobody has begun, hand over again."
+         had handed over and nobody has begun, hand over again.",
+        person_first(by)
     )
 }
 

@@ -2,7 +2,7 @@
 //! hub draws them; what is sent is what would happen and what is known about it.
 
 use butler_protocol::{
-    CardBody, CardTag, Idem, Record, Remark, RequestId, Sha256Hex, Subject, fault,
+    CardBody, CardTag, Idem, Record, Remark, RequestId, Sha256Hex, Subject, ToolCall, fault,
 };
 use butler_slack::SlackError;
 
@@ -20,6 +20,24 @@ pub(crate) struct NewCard {
     pub(crate) learnings: Vec<Sha256Hex>,
 }
 
+/// More of a reason would push what is decided off the screen.
+const REASON: usize = 600;
+
+/// Why the model wants this call: what it wrote beside it, or into it.
+pub(crate) fn why(beside: Option<&str>, call: &ToolCall) -> Option<Remark> {
+    let fields = ["description", "reason", "explanation", "why"];
+    let inside = fields
+        .iter()
+        .filter_map(|field| call.arguments[*field].as_str());
+    let mut said = inside.chain(beside).map(str::trim);
+    let said = said.find(|text| !text.is_empty())?;
+    let mut reason: String = said.chars().take(REASON).collect();
+    if reason.len() < said.len() {
+        reason.push('…');
+    }
+    Some(Remark::model("Why", reason))
+}
+
 /// Posts a card. The record must be in the log before anything else happens;
 /// the same key posts the same card.
 pub(crate) async fn post(
@@ -34,6 +52,7 @@ pub(crate) async fn post(
         remarks: new.remarks,
         people: poster.people(&context.thread).await?,
         allowed: context.agent.rules().access.allowed.clone(),
+        language: context.agent.rules().reply_language.clone(),
     };
     fault("agent.before-card");
     let bytes = serde_json::to_vec(&body).unwrap_or_default();
@@ -51,4 +70,48 @@ pub(crate) async fn post(
         subject: new.subject,
         learnings: new.learnings,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use butler_protocol::{CallId, Voice};
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn bash(arguments: Value) -> ToolCall {
+        ToolCall {
+            id: CallId::new("c1"),
+            name: "Bash".to_owned(),
+            arguments,
+            problem: None,
+        }
+    }
+
+    #[test]
+    fn a_command_card_has_the_models_reason() {
+        let bare = bash(json!({"command": "rm -rf build"}));
+        let told = bash(json!({"command": "rm -rf build", "description": " It is stale. "}));
+        for (beside, call, reason) in [
+            (
+                Some("I clear the old build."),
+                &bare,
+                Some("I clear the old build."),
+            ),
+            (Some("I clear the old build."), &told, Some("It is stale.")),
+            (None, &told, Some("It is stale.")),
+            (Some("  "), &bare, None),
+            (None, &bare, None),
+        ] {
+            let remark = why(beside, call);
+            assert!(
+                remark
+                    .iter()
+                    .all(|remark| remark.by == Voice::Model && remark.label == "Why")
+            );
+            assert_eq!(remark.map(|remark| remark.text).as_deref(), reason);
+        }
+        let long = why(Some(&"é".repeat(5000)), &bare).unwrap().text;
+        assert!(long.chars().count() == REASON + 1 && long.ends_with('…'));
+    }
 }

@@ -3,7 +3,7 @@
 
 use butler_protocol::{
     Choice, Decision, DecisionKind, HandOver, MergeSubject, PullStatus, Subject, Task, Then,
-    ToolOutcome, Waiting,
+    ToolOutcome, Waiting, person_first,
 };
 use butler_turn::{Asked, Order};
 use tokio_util::sync::CancellationToken;
@@ -32,7 +32,8 @@ pub(crate) async fn carry_out(
     let person = context.poster.web.user_name(&order.person).await?;
     if !was_about(context, order, &asked).await? {
         return Ok(ToolOutcome::error(format!(
-            "{person} pressed {} on card {}, but what it showed has changed since. Nothing was done; put it before them again.",
+            "{} pressed {} on card {}, but what it showed has changed since. Nothing was done; put it before them again.",
+            person_first(&person),
             order.choice.label(),
             order.request
         )));
@@ -139,7 +140,7 @@ async fn reject(
 }
 
 fn told(what: &str, person: &str) -> ToolOutcome {
-    ToolOutcome::ok(format!("{person} {what}"))
+    ToolOutcome::ok(format!("{} {what}", person_first(person)))
 }
 
 /// The approved plan, and the branch that was made for it, go to the Coder.

@@ -126,7 +126,8 @@ impl Exec<'_> {
                 thread: self.edge.thread.clone(),
                 sha256: Sha256Hex::of("cap"),
                 choice: Choice::Raise,
-                person: UserId::new(task.person),
+                person: UserId::new(task.person.as_str()),
+                name: task.person,
                 message: MessageTs::from_parts(0, 0),
                 at_ms: now_ms,
             }));

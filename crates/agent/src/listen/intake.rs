@@ -242,12 +242,13 @@ impl Intake {
         if view.asked.from != self.agent.role() {
             return Ok(None);
         }
-        let Some(decision) = view.decided else {
+        let Some(mut decision) = view.decided else {
             return Ok(None);
         };
         let threads = self.agent.threads();
         let (thread, role) = (&view.asked.thread, view.asked.from);
         let work_key = WorkKey::that_asked(&threads, thread, role, &decision.request);
+        decision.name = self.agent.poster.web.user_name(&decision.person).await?;
         let mail = Mail::Decided {
             decision: Box::new(decision),
             ack: None,
@@ -355,9 +356,10 @@ impl Intake {
                 _ => None,
             },
         };
-        let text = hand_over
-            .as_ref()
-            .map_or_else(|| mrkdwn::plain(&message.text), render::briefing);
+        let text = match &hand_over {
+            Some(body) => render::briefing(body),
+            None => mrkdwn::plain(&self.agent.poster.named(&message.text).await),
+        };
         let heard = Heard {
             event: envelope.event_id(),
             ts: Some(message.ts.clone()),

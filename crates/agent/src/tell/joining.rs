@@ -7,12 +7,12 @@
 use std::{collections::HashMap, fmt::Write};
 
 use butler_policy::{Word, hosts_in, meanings, without_mentions};
-use butler_protocol::{DecisionKind, MessageTs, UserId};
+use butler_protocol::{DecisionKind, MessageTs, UserId, person_name, with_names};
 use butler_slack::{Message, mrkdwn, rich};
 use butler_turn::Seen;
 use serde_json::Value;
 
-use crate::listen::control_words;
+use crate::{listen::control_words, tell::checklist::is_checklist};
 
 /// More than this is not worth its tokens.
 const CAP_BYTES: usize = 12 * 1024;
@@ -110,7 +110,7 @@ fn is_work(message: &Message) -> bool {
     if !is_persons(message) {
         return message
             .tag()
-            .is_none_or(|tag| !control_words::is_answer(&tag.idem));
+            .is_none_or(|tag| !control_words::is_answer(&tag.idem) && !is_checklist(&tag.idem));
     }
     let text = mrkdwn::plain(&message.text);
     let said = without_mentions(&text, None);
@@ -180,9 +180,10 @@ pub(crate) fn hosts_named(messages: &[Message]) -> Vec<String> {
 /// One message as a line.
 pub(crate) fn line(message: &Message, names: &HashMap<UserId, String>, cards: Cards) -> String {
     let person = message.user.as_ref();
-    let person = person.map(|user| names.get(user).map_or(user.as_str(), String::as_str));
+    let person = person.map(|user| person_name(names.get(user).map_or("", String::as_str)));
     let who = message.username.as_deref().or(person).unwrap_or("somebody");
-    let mut text = mrkdwn::unescape(&message.text);
+    let named = with_names(&message.text, |id| names.get(&UserId::new(id)).cloned());
+    let mut text = mrkdwn::unescape(&named);
     for body in bodies(message).filter(|_| cards == Cards::Whole) {
         let _ = write!(text, "\n{body}");
     }
@@ -292,7 +293,10 @@ mod tests {
             said(7, "help"),
         ];
         let text = so_far(&messages, None, &HashMap::new(), Cards::Whole).unwrap();
-        assert_eq!(text, "The thread before you were called:\n- U7: add a flag");
+        assert_eq!(
+            text,
+            "The thread before you were called:\n- the user: add a flag"
+        );
         let mut seen = Seen::default();
         seen.note(Some(&EventId::new("e1")), Some(&ts(1)));
         let missed = meanwhile(&messages, &seen, None, "codebutler.lead", &HashMap::new());

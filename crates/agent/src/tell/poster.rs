@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use butler_protocol::{
     CardTag, HandOver, HandOverTag, Idem, MessageTs, PostTag, Role, Sha256Hex, ThreadId, UserId,
-    fault,
+    fault, people_mentioned, with_names,
 };
 use butler_slack::{Control, Message, Post, Posted, SlackError, Web, mrkdwn};
 use serde_json::{Value, json};
@@ -171,7 +171,7 @@ impl Poster {
         Ok(())
     }
 
-    /// The names of the people who speak in these messages.
+    /// The names of the people who speak in these messages or are mentioned there.
     pub(crate) async fn names(
         &self,
         messages: &[Message],
@@ -181,7 +181,28 @@ impl Poster {
             let name = self.web.user_name(&user).await?;
             names.insert(user, name);
         }
+        for message in messages {
+            self.look_up(&message.text, &mut names).await;
+        }
         Ok(names)
+    }
+
+    /// A text of Slack's with the people that it mentions by name.
+    pub(crate) async fn named(&self, text: &str) -> String {
+        let mut names = HashMap::new();
+        self.look_up(text, &mut names).await;
+        with_names(text, |id| names.get(&UserId::new(id)).cloned()).into_owned()
+    }
+
+    /// A person typed these ids, or made them up: one that nobody has stays nameless.
+    async fn look_up(&self, text: &str, names: &mut HashMap<UserId, String>) {
+        for user in people_mentioned(text).map(UserId::new) {
+            if !names.contains_key(&user)
+                && let Ok(name) = self.web.user_name(&user).await
+            {
+                names.insert(user, name);
+            }
+        }
     }
 
     async fn post(

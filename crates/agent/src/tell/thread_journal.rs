@@ -4,7 +4,7 @@
 
 use std::fmt::Write;
 
-use butler_protocol::{Ending, HandOver, Record, Speaker, ThreadId, ToolCall};
+use butler_protocol::{Ending, HandOver, Record, Speaker, ThreadId, ToolCall, person_name};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -95,7 +95,7 @@ fn tell(record: &Record) -> Option<String> {
             speaker: Speaker::Person { name, .. },
             text,
             ..
-        } => format!("heard {name}: {}", short(text)),
+        } => format!("heard {}: {}", person_name(name), short(text)),
         Record::Received { hand_over, .. } => received(hand_over),
         Record::Assistant { calls, text, .. } if !calls.is_empty() => {
             let calls: Vec<String> = calls.iter().map(call_line).collect();

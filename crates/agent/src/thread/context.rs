@@ -8,7 +8,11 @@ use butler_turn::ThreadFold;
 use crate::{
     agent::Agent,
     listen::work_key::WorkKey,
-    tell::{hub_updates::HubUpdates, poster::Poster},
+    tell::{
+        checklist::{Board, Wanted},
+        hub_updates::HubUpdates,
+        poster::Poster,
+    },
 };
 
 /// One role in one thread. Cheap to clone; clones share what is known, and each
@@ -26,6 +30,8 @@ pub(crate) struct ThreadContext {
     pub(crate) research: Option<RequestId>,
     facts: Arc<Mutex<Arc<ThreadFold>>>,
     to_write: Arc<Mutex<Vec<Record>>>,
+    /// Shows people how far the work is.
+    board: Arc<Board>,
 }
 
 impl ThreadContext {
@@ -46,6 +52,7 @@ impl ThreadContext {
             research: work_key.research.clone(),
             facts: Arc::new(Mutex::new(Arc::new(facts.clone()))),
             to_write: Arc::default(),
+            board: Arc::default(),
         }
     }
 
@@ -71,6 +78,15 @@ impl ThreadContext {
 
     /// The log has grown.
     pub(crate) fn learn(&self, facts: &ThreadFold) {
+        if facts.moving.progress.is_due() {
+            self.board.show(Wanted {
+                poster: self.poster.clone(),
+                thread: self.thread.clone(),
+                research: self.research.as_ref().map(ToString::to_string),
+                progress: facts.moving.progress.clone(),
+                records: Arc::clone(&self.to_write),
+            });
+        }
         let facts = Arc::new(facts.clone());
         *self.facts.lock().unwrap_or_else(PoisonError::into_inner) = facts;
     }

@@ -17,7 +17,7 @@ use serde_json::Value;
 use super::{failed, spec};
 use crate::{
     decide::cards::NewCard,
-    tell::{render, thread_logs},
+    tell::{plan_changes, render, thread_logs},
     thread::{context::ThreadContext, prepare},
     tools::arguments,
     upkeep::{
@@ -263,11 +263,21 @@ async fn propose(
     let others = overlap::others(context, &plan.files, tool_context.cancel()).await;
     let others: Vec<String> = others.iter().flatten().map(|other| other.line()).collect();
     if !others.is_empty() {
-        let label = "Others are at work on these files";
-        remarks.push(Remark::runtime(label, others.join("\n")));
+        remarks.push(Remark::runtime(
+            "Others are at work on these files",
+            others.join("\n"),
+        ));
+    }
+    let request = RequestId::of(permit.call());
+    if let Some(before) = context.facts().cards.plan_before(&request) {
+        let lines = plan_changes::between(before, &plan);
+        remarks.push(Remark::runtime(
+            "Changed since the plan before",
+            lines.join("\n"),
+        ));
     }
     let card = NewCard {
-        request: RequestId::of(permit.call()),
+        request,
         subject: Subject::Plan(Box::new(plan)),
         remarks,
         learnings: Vec::new(),

@@ -5,7 +5,9 @@
 use std::fmt::Write;
 
 use butler_policy::{Permit, Scope};
-use butler_protocol::{Change, Entry, Proposal, Record, Role, Tier, ToolOutcome, ToolSpec};
+use butler_protocol::{
+    Change, Entry, Proposal, Record, Role, Tier, ToolOutcome, ToolSpec, person_name,
+};
 use butler_tools::ToolContext;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -121,11 +123,26 @@ async fn lines(
             let all = all.flat_map(|log| log.entries.iter().map(|entry| (log.role, entry)));
             let mut all: Vec<(Role, &Entry)> = all.collect();
             all.sort_by_key(|(_, entry)| entry.at_ms);
-            let shown = all.iter().filter_map(|(role, entry)| match input.what {
-                What::Receipts => receipt(*role, entry),
-                _ => decision(*role, entry),
-            });
-            Ok(shown.collect())
+            let mut shown = Vec::new();
+            for (role, entry) in all {
+                shown.extend(match input.what {
+                    What::Receipts => receipt(role, entry),
+                    _ => match &entry.record {
+                        Record::DecisionUsed {
+                            request,
+                            choice,
+                            person,
+                        } => {
+                            let who = context.poster.web.user_name(person).await;
+                            let who = who.unwrap_or_default();
+                            let who = person_name(&who);
+                            Some(format!("{request}: {} by {who}", choice.label()))
+                        }
+                        _ => decision(role, entry),
+                    },
+                });
+            }
+            Ok(shown)
         }
     }
 }
@@ -172,11 +189,6 @@ fn decision(role: Role, entry: &Entry) -> Option<String> {
         Record::DecisionAsked {
             request, subject, ..
         } => Some(format!("{role} asked {request} ({:?})", subject.kind())),
-        Record::DecisionUsed {
-            request,
-            choice,
-            person,
-        } => Some(format!("{request}: {} by {person}", choice.label())),
         Record::Model { model, reason, .. } => Some(format!("{role} moved to {model}: {reason}")),
         _ => None,
     }

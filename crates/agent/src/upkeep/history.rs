@@ -33,13 +33,18 @@ pub(crate) fn estimate(
         one.merged && one.choice == Some(Choice::Approve) && one.plan.complexity == complexity
     });
     let costs: Vec<Usd> = similar.map(|one| one.cost).collect();
-    match (costs.iter().min(), costs.iter().max()) {
+    let found = match (costs.iter().min(), costs.iter().max()) {
         (Some(low), Some(high)) => Estimate {
             low: *low,
             high: *high,
             threads: costs.len(),
         },
         _ => rule_of_thumb(complexity, thumb),
+    };
+    Estimate {
+        low: found.low.rough(),
+        high: found.high.rough(),
+        threads: found.threads,
     }
 }
 

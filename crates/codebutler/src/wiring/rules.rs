@@ -32,6 +32,7 @@ pub(crate) fn rules(settings: &Settings, role: Role) -> Result<Rules, CliError> 
         journal_in_pull: settings.repo.journal == JournalPlace::Pr,
         plan_gate: settings.policy.plan_gate.0,
         language: language(settings),
+        reply_language: reply_language(settings),
         knowledge_direct: settings.policy.knowledge == Knowledge::Direct,
         checks: checks(settings),
         prepare: settings.repo.prepare.clone(),
@@ -82,6 +83,12 @@ fn limits(settings: &Settings, role: Role) -> WorkLimits {
         retention_days: settings.repo.retention_days.0,
         research_days: settings.repo.research.max_age_days,
     }
+}
+
+/// The language of answers and cards, where it is not left to the person who asks.
+fn reply_language(settings: &Settings) -> Option<String> {
+    let reply = &settings.repo.language.reply;
+    (*reply != Language::default().reply).then(|| reply.clone())
 }
 
 /// What the prompts say about languages, where it is not what the role files say.

@@ -301,6 +301,7 @@ impl Pm {
             remarks: Vec::new(),
             people: Vec::new(),
             allowed: Vec::new(),
+            language: None,
         };
         let bytes = serde_json::to_vec(&body).unwrap();
         let mut tag = PostTag::message(Idem::new(format!("plan {thread}")), vec![]);

@@ -4,7 +4,7 @@
 
 use serde_json::Value;
 
-use crate::team::{Team, story};
+use crate::team::{Team, says, story};
 
 const SCENARIO: &str = include_str!("scenarios/approval.yaml");
 
@@ -18,8 +18,11 @@ async fn a_destructive_command_runs_after_the_click_and_not_without() {
     let team = Team::start(SCENARIO).await;
     let root = team.say("the old build is in the way").await;
     team.press(&root, "approve").await;
-    team.until(&root, "the first card", |thread| cards(thread) == 1)
+    let thread = team
+        .until(&root, "the first card", |thread| cards(thread) == 1)
         .await;
+    assert!(says(&thread, "Why (a model's words)"), "{thread}");
+    assert!(says(&thread, "The notes are only in the way."), "{thread}");
     team.press_on(&root, 1, "reject").await;
     team.press_action(&root, "cb-why-not-need").await;
     team.until(&root, "the second card", |thread| cards(thread) == 2)

@@ -25,7 +25,7 @@ async fn held() -> (Team, String) {
     let root = team.say("add a --json flag").await;
     team.press(&root, "approve").await;
     team.press(&root, "hold").await;
-    team.until(&root, "the hold", |thread| says(thread, "Held by you"))
+    team.until(&root, "the hold", |thread| says(thread, "Held by the user"))
         .await;
     (team, root)
 }
@@ -109,7 +109,7 @@ async fn the_command_line_closes_archives_and_resumes() {
     let short = listed[0]["short"].as_str().unwrap().to_owned();
     let put_away = run(&team, &["thread", "archive", &short]);
     let said = String::from_utf8_lossy(&put_away.stdout).into_owned();
-    assert!(said.contains("Archived by you"), "{put_away:?}");
+    assert!(said.contains("Archived by the user"), "{put_away:?}");
     let resumed = run(&team, &["thread", "resume", &short]);
     let said = String::from_utf8_lossy(&resumed.stdout).into_owned();
     assert!(said.contains("What the runtime saw"), "{resumed:?}");

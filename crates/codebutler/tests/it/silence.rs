@@ -60,7 +60,7 @@ async fn a_silent_thread_is_asked_then_sleeps_and_wakes_as_it_was() {
         .await;
     answer(&team, &root, "keep").await;
     team.until(&root, "the answer", |thread| {
-        says(thread, "Kept open by you")
+        says(thread, "Kept open by the user")
     })
     .await;
     assert!(worktree.join("half.txt").exists(), "it was kept open");
@@ -83,8 +83,10 @@ async fn a_silent_thread_is_asked_then_sleeps_and_wakes_as_it_was() {
     team.until(&root, "one more question", |thread| questions(thread) == 3)
         .await;
     answer(&team, &root, "close").await;
-    team.until(&root, "the end", |thread| says(thread, "Closed by you"))
-        .await;
+    team.until(&root, "the end", |thread| {
+        says(thread, "Closed by the user")
+    })
+    .await;
     team.wait("the end of the worktree", || !worktree.exists())
         .await;
 }

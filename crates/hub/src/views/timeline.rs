@@ -218,6 +218,7 @@ impl Teller {
             | Record::MergeSettled { .. }
             | Record::Queued { .. }
             | Record::Dequeued
+            | Record::ChecklistShown { .. }
             | Record::Stopped { .. } => return,
         };
         self.add(at, role, what);

@@ -7,15 +7,17 @@ mod sheet;
 #[cfg(test)]
 mod tests;
 mod verbatim;
+mod words;
 
 use butler_policy::Redactor;
 use butler_protocol::{
-    ActionId, CardBody, CardTag, Choice, DecisionKind, RequestId, UserId, Voice,
+    ActionId, CardBody, CardTag, Choice, DecisionKind, RequestId, UserId, Voice, person_name,
 };
 use butler_slack::{mrkdwn, rich};
 use serde_json::{Value, json};
 use sheet::Part;
 use verbatim::verbatim;
+use words::Words;
 
 use crate::{
     error::{Refusal, Trouble, refuse},
@@ -63,24 +65,25 @@ pub(crate) fn read(tag: &CardTag, bytes: &[u8]) -> Result<CardBody, Trouble> {
 /// change is refused: a person would decide about something else than they read.
 pub(crate) fn draw(redactor: &Redactor, tag: &CardTag, body: &CardBody) -> Result<Drawn, Trouble> {
     let subject = &body.subject;
-    let title = layout::title(subject);
-    let whole = [layout::parts(subject), remarks(body)].concat();
-    let (parts, attached) = fitting(whole, &format!("card-{}.txt", tag.request));
+    let words = Words::of(body.language.as_deref());
+    let title = words.say(layout::title(subject));
+    let whole = [layout::parts(subject, words), remarks(body, words)].concat();
+    let (parts, attached) = fitting(whole, &format!("card-{}.txt", tag.request), words);
     let elements: Vec<Value> = parts.iter().flat_map(Part::elements).collect();
     let mut blocks = vec![
-        json!({"type": "header", "text": {"type": "plain_text", "text": title, "emoji": false}}),
+        json!({"type": "header", "block_id": words.title_block(), "text": {"type": "plain_text", "text": title, "emoji": false}}),
         json!({"type": "rich_text", "elements": elements}),
     ];
     blocks.extend(ring(&body.people));
     blocks.push(
         json!({"type": "actions", "block_id": format!("cb:{}", tag.request),
-        "elements": buttons(tag.kind, &tag.request)}),
+        "elements": buttons(tag.kind, &tag.request, words)}),
     );
     let choices: Vec<&str> = tag
         .kind
         .choices()
         .iter()
-        .map(|choice| choice.label())
+        .map(|choice| words.say(choice.label()))
         .collect();
     let text = format!(
         "{}\n{} ({})",
@@ -121,8 +124,14 @@ fn ring(people: &[UserId]) -> Option<Value> {
 
 /// The card after the decision: no buttons, and who decided.
 pub(crate) fn decided(message: &Value, choice: Choice, person: &str) -> (Value, String) {
-    let verdict = format!("{} by {}", choice.past(), verbatim(person));
     let old = message["blocks"].as_array().map_or(&[][..], Vec::as_slice);
+    let words = Words::of_card(old);
+    let who = match person_name(person) {
+        name if name == person_name("") => words.say("the user").to_owned(),
+        name => verbatim(name),
+    };
+    let places = [("what", words.say(choice.past())), ("who", &who)];
+    let verdict = words.fill("{what} by {who}", &places);
     let mut blocks: Vec<Value> = old
         .iter()
         .filter(|block| block["type"] != "actions" && block["block_id"] != VERDICT_BLOCK)
@@ -150,22 +159,29 @@ pub(crate) fn carries(message: &Value, request: &RequestId) -> bool {
         .any(|block| block["block_id"] == id.as_str())
 }
 
-fn remarks(body: &CardBody) -> Vec<Part> {
+fn remarks(body: &CardBody, words: Words) -> Vec<Part> {
     let remarks = body.remarks.iter();
     remarks
         .map(|remark| {
-            let label = verbatim(&remark.label).replace('\n', " ");
+            let label = verbatim(words.say(&remark.label)).replace('\n', " ");
             match remark.by {
                 Voice::Runtime if !remark.text.contains('\n') => Part::row(&label, &remark.text),
                 Voice::Runtime => Part::prose(&label, &remark.text),
-                Voice::Model => Part::prose(&format!("{label} (a model's words)"), &remark.text),
+                Voice::Model => {
+                    let whose = words.say("a model's words");
+                    Part::prose(&format!("{label} ({whose})"), &remark.text)
+                }
             }
         })
         .collect()
 }
 
 /// What fits, the longest parts replaced by a word about the file that has all.
-fn fitting(mut parts: Vec<Part>, name: &str) -> (Vec<Part>, Option<(String, String)>) {
+fn fitting(
+    mut parts: Vec<Part>,
+    name: &str,
+    words: Words,
+) -> (Vec<Part>, Option<(String, String)>) {
     let fits = |parts: &[Part]| {
         let elements: usize = parts.iter().map(|part| part.elements().len()).sum();
         let size: usize = parts.iter().map(Part::size).sum();
@@ -183,17 +199,21 @@ fn fitting(mut parts: Vec<Part>, name: &str) -> (Vec<Part>, Option<(String, Stri
             break;
         }
         let label = parts[at].label.chars().take(HEADLINE).collect::<String>();
-        let long = format!(
-            "{} characters, whole in the attached {name}",
-            parts[at].size()
+        let count = parts[at].size().to_string();
+        let long = words.fill(
+            "{count} characters, whole in the attached {name}",
+            &[("count", &count), ("name", name)],
         );
         parts[at] = Part::row(&label, &long);
     }
     if !fits(&parts) {
         parts.clear();
     }
-    let note = format!("this does not fit here; all of it is in the attached {name}");
-    parts.insert(0, Part::row("Read the file", &note));
+    let note = words.fill(
+        "this does not fit here; all of it is in the attached {name}",
+        &[("name", name)],
+    );
+    parts.insert(0, Part::row(words.say("Read the file"), &note));
     (parts, Some((name.to_owned(), whole)))
 }
 
@@ -208,14 +228,14 @@ fn headline(title: &str, name: Option<&str>) -> String {
     }
 }
 
-fn buttons(kind: DecisionKind, request: &RequestId) -> Vec<Value> {
+fn buttons(kind: DecisionKind, request: &RequestId, words: Words) -> Vec<Value> {
     let button = |choice: &Choice| {
         let action = ActionId {
             request: request.clone(),
             choice: *choice,
         };
         let mut button = json!({"type": "button", "action_id": action.to_string(),
-            "value": request, "text": {"type": "plain_text", "text": choice.label()}});
+            "value": request, "text": {"type": "plain_text", "text": words.say(choice.label())}});
         if let Some(style) = style(kind, *choice) {
             button["style"] = json!(style);
         }

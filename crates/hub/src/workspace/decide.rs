@@ -73,6 +73,7 @@ pub(crate) fn decide(
         thread: asked.thread,
         choice: click.action.choice,
         person: person.id.clone(),
+        name: person.name.clone(),
         message: asked.message,
         at_ms: tx.db().now_ms(),
     };

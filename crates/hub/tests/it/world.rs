@@ -193,6 +193,7 @@ pub(crate) async fn card_for(
         remarks: Vec::new(),
         people: Vec::new(),
         allowed: allowed.to_vec(),
+        language: None,
     };
     let bytes = serde_json::to_vec(&body).unwrap();
     post.text.clear();

@@ -20,6 +20,10 @@ pub struct CardBody {
     /// The people whom this repo's team listens to; empty: everybody.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub allowed: Vec<UserId>,
+    /// The language of the hub's own words on it, by its name; English when nothing
+    /// is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub language: Option<String>,
 }
 
 /// Something to know about a subject.

@@ -2,7 +2,7 @@
 //! stands in a tag that names its speaker; a text cannot close its tag or open
 //! another, so nobody can speak in somebody else's name.
 
-use butler_protocol::Speaker;
+use butler_protocol::{Speaker, person_name};
 
 /// The tags used here. A text that contains one of them gets its `<` escaped.
 const TAGS: [&str; 6] = [
@@ -17,12 +17,11 @@ const TAGS: [&str; 6] = [
 /// The text of a speaker, labelled.
 pub(crate) fn spoken(speaker: &Speaker, text: &str) -> String {
     match speaker {
-        Speaker::Person { user, name } => {
-            let name = attribute(name);
-            let user = attribute(user.as_str());
+        Speaker::Person { name, .. } => {
+            let name = attribute(person_name(name));
             tagged(
                 "message",
-                &format!(" from=\"person\" name=\"{name}\" id=\"{user}\""),
+                &format!(" from=\"person\" name=\"{name}\""),
                 text,
             )
         }
@@ -118,8 +117,16 @@ mod tests {
     fn everybody_has_a_label() {
         assert_eq!(
             ana("hi\n"),
-            "<message from=\"person\" name=\"ana\" id=\"U1\">\nhi\n</message>"
+            "<message from=\"person\" name=\"ana\">\nhi\n</message>"
         );
+        for (name, told) in [("you", "the user"), ("U6LV3K9QA2X", "the user")] {
+            let speaker = Speaker::Person {
+                user: UserId::new("U6LV3K9QA2X"),
+                name: name.into(),
+            };
+            let head = format!("<message from=\"person\" name=\"{told}\">\n");
+            assert_eq!(spoken(&speaker, "hi"), format!("{head}hi\n</message>"));
+        }
         let coder = Speaker::Agent { role: Role::Coder };
         assert_eq!(
             spoken(&coder, "done"),
@@ -150,7 +157,7 @@ mod tests {
             let tag = if upper { TAGS[tag].to_uppercase() } else { TAGS[tag].to_owned() };
             let text = ana(&format!("{before}{open}{tag}>{after}"));
             let inner = text
-                .strip_prefix("<message from=\"person\" name=\"ana\" id=\"U1\">").unwrap()
+                .strip_prefix("<message from=\"person\" name=\"ana\">").unwrap()
                 .strip_suffix("</message>").unwrap();
             let squeezed: String = inner.to_lowercase().chars().filter(|c| !c.is_whitespace()).collect();
             for tag in TAGS {

@@ -3,8 +3,8 @@
 use std::collections::{HashMap, HashSet};
 
 use butler_protocol::{
-    Choice, DecisionKind, EventKind, MergeBlock, MessageTs, Proposal, Record, RequestId, Sha256Hex,
-    Subject, ToolCall,
+    Choice, DecisionKind, EventKind, MergeBlock, MessageTs, Plan, Proposal, Record, RequestId,
+    Sha256Hex, Subject, ToolCall,
 };
 use serde_json::Value;
 
@@ -23,6 +23,10 @@ pub struct Cards {
     decided: HashSet<RequestId>,
     /// The calls of the last answer that have no result: one of them may ask.
     calls: Vec<ToolCall>,
+    /// The plans that were proposed, in order.
+    plans: Vec<RequestId>,
+    /// What the model wrote beside its last calls: its reason for them.
+    pub beside: Option<String>,
 }
 
 /// A card that was asked for.
@@ -100,12 +104,18 @@ impl Cards {
                     // After a crash the click can come before its card.
                     used: self.choice(request),
                 };
+                if asked.kind() == DecisionKind::Plan {
+                    self.plans.push(request.clone());
+                }
                 self.asked.insert(request.clone(), asked);
                 let carried = learnings.iter().cloned();
                 self.carried
                     .extend(carried.map(|sha256| (sha256, request.clone())));
             }
-            Record::Assistant { calls, .. } => self.calls.clone_from(calls),
+            Record::Assistant { text, calls, .. } => {
+                self.calls.clone_from(calls);
+                self.beside.clone_from(text);
+            }
             Record::ToolResult { call, .. } => self.calls.retain(|open| open.id != *call),
             Record::ToolIntent { call, trace, .. } => {
                 let waited = |asked: &&mut Asked| {
@@ -168,6 +178,16 @@ impl Cards {
         choices
             .find(|(_, card, _)| card == request)
             .map(|(.., choice)| *choice)
+    }
+
+    /// The plan that was proposed before this card.
+    #[must_use]
+    pub fn plan_before(&self, request: &RequestId) -> Option<&Plan> {
+        let mut earlier = self.plans.iter().rev().filter(|plan| *plan != request);
+        earlier.find_map(|plan| match &self.asked.get(plan)?.subject {
+            Subject::Plan(plan) => Some(&**plan),
+            _ => None,
+        })
     }
 
     pub(super) fn refuses_plan(&self, request: &RequestId, choice: Choice) -> bool {

@@ -17,6 +17,7 @@ pub(crate) fn decision(request: &RequestId, kind: DecisionKind, choice: Choice) 
         thread: "C1/1700000000.000100".parse().unwrap(),
         choice,
         person: UserId::new("U1"),
+        name: "ana".into(),
         message: "1700000000.000500".parse().unwrap(),
         at_ms: 0,
     }

@@ -45,6 +45,8 @@ impl Worker {
                 origin.to_string(),
             ));
         }
+        let beside = self.edge.context.facts().cards.beside.clone();
+        remarks.extend(cards::why(beside.as_deref(), call));
         let card = NewCard {
             request: request.clone(),
             subject: Subject::Command(Box::new(asking.subject)),

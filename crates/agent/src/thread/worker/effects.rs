@@ -157,7 +157,7 @@ impl Worker {
                 Ok(slot) => self.edge.turn_of = Some(slot),
             }
             // Told in an earlier life of this process.
-            if let Some(message) = self.edge.context.facts().queued.clone() {
+            if let Some(message) = self.edge.context.facts().moving.queued.clone() {
                 self.start(queue::turn_came(context.clone(), message));
             }
         }

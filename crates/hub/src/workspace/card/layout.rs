@@ -8,7 +8,7 @@ use butler_protocol::{
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::sheet::Part;
+use super::{sheet::Part, words::Words};
 
 /// The question over the card.
 pub(super) fn title(subject: &Subject) -> &'static str {
@@ -37,19 +37,22 @@ pub(super) fn name(subject: &Subject) -> Option<&str> {
 
 /// Every field of a subject. A list that is empty says nothing; its type brings it
 /// back.
-pub(super) fn parts(subject: &Subject) -> Vec<Part> {
+pub(super) fn parts(subject: &Subject, words: Words) -> Vec<Part> {
     let mut parts = match subject {
-        Subject::Plan(plan) => of_plan(plan),
-        Subject::Command(call) => of_call(call),
-        Subject::Learning(proposal) => of_proposal(proposal),
-        Subject::Merge(merge) => of_merge(merge),
+        Subject::Plan(plan) => of_plan(plan, words),
+        Subject::Command(call) => of_call(call, words),
+        Subject::Learning(proposal) => of_proposal(proposal, words),
+        Subject::Merge(merge) => of_merge(merge, words),
         Subject::Cap(refusal) => of_cap(refusal),
     };
     parts.retain(|part| !part.is_empty_list());
+    for part in &mut parts {
+        part.label = words.label(&part.label);
+    }
     parts
 }
 
-fn of_plan(plan: &Plan) -> Vec<Part> {
+fn of_plan(plan: &Plan, words: Words) -> Vec<Part> {
     let Plan {
         title,
         summary,
@@ -76,14 +79,17 @@ fn of_plan(plan: &Plan) -> Vec<Part> {
         let cost = if low == high {
             dollars(low)
         } else {
-            format!("{} to {}", dollars(low), dollars(high))
+            words.fill(
+                "{low} to {high}",
+                &[("low", &dollars(low)), ("high", &dollars(high))],
+            )
         };
         Part::row("Expected cost", &cost)
     }));
     parts
 }
 
-fn of_call(call: &Call) -> Vec<Part> {
+fn of_call(call: &Call, words: Words) -> Vec<Part> {
     let Call {
         arguments,
         network,
@@ -98,9 +104,9 @@ fn of_call(call: &Call) -> Vec<Part> {
         other => vec![anything("Arguments", other)],
     };
     let network = if *network {
-        "yes, it opens for this call"
+        words.say("yes, it opens for this call")
     } else {
-        "no"
+        words.say("no")
     };
     parts.extend([
         Part::row("Network", network),
@@ -135,7 +141,7 @@ fn of_arguments(map: &Map<String, Value>) -> Vec<Part> {
     parts
 }
 
-fn of_proposal(proposal: &Proposal) -> Vec<Part> {
+fn of_proposal(proposal: &Proposal, words: Words) -> Vec<Part> {
     let Proposal { file, change } = proposal;
     let mut parts = vec![Part::row("File", file)];
     parts.extend(match change {
@@ -147,7 +153,7 @@ fn of_proposal(proposal: &Proposal) -> Vec<Part> {
             confidence,
             source,
         } => vec![
-            Part::row("Change", "a learning is added"),
+            Part::row("Change", words.say("a learning is added")),
             Part::row("Title", title),
             Part::prose("When", when),
             Part::prose("Rule", rule),
@@ -156,7 +162,7 @@ fn of_proposal(proposal: &Proposal) -> Vec<Part> {
             Part::row("Source", source),
         ],
         Change::Passage { old, new, why } => vec![
-            Part::row("Change", "a passage is replaced"),
+            Part::row("Change", words.say("a passage is replaced")),
             Part::code("Replaces", old),
             Part::code("With", new),
             Part::prose("Why", why),
@@ -167,11 +173,11 @@ fn of_proposal(proposal: &Proposal) -> Vec<Part> {
             fate,
         } => {
             let then = match fate {
-                Fate::Archive => "out of the prompt, kept in the archive of the file",
-                Fate::Remove => "out of the file",
+                Fate::Archive => words.say("out of the prompt, kept in the archive of the file"),
+                Fate::Remove => words.say("out of the file"),
             };
             vec![
-                Part::row("Change", "a learning goes"),
+                Part::row("Change", words.say("a learning goes")),
                 Part::row("Title", title),
                 Part::prose("Because", reason),
                 Part::row("Then", then),
@@ -181,7 +187,7 @@ fn of_proposal(proposal: &Proposal) -> Vec<Part> {
     parts
 }
 
-fn of_merge(merge: &MergeSubject) -> Vec<Part> {
+fn of_merge(merge: &MergeSubject, words: Words) -> Vec<Part> {
     let MergeSubject {
         pr,
         head,
@@ -198,20 +204,20 @@ fn of_merge(merge: &MergeSubject) -> Vec<Part> {
         list("What the runtime saw", evidence),
         Part::row(
             "In their own words",
-            &format!("The {} writes", writer.title()),
+            &words.fill("The {role} writes", &[("role", writer.title())]),
         ),
         Part::prose("Description", description),
         Part::row("Pull request", &pr.to_string()),
         Part::row("Reviewed commit", head.as_str()),
         Part::row("Reviewed tree", tree.as_str()),
     ];
-    parts.extend(
-        research
-            .as_ref()
-            .map(|(pr, head)| Part::row("Research merged with it", &format!("{pr} at {head}"))),
-    );
+    parts.extend(research.as_ref().map(|(pr, head)| {
+        let places = [("pull", &*pr.to_string()), ("commit", head.as_str())];
+        let at = words.fill("{pull} at {commit}", &places);
+        Part::row("Research merged with it", &at)
+    }));
     if *knowledge {
-        parts.push(Part::row("Only knowledge", "yes"));
+        parts.push(Part::row("Only knowledge", words.say("yes")));
     }
     parts
 }

@@ -12,7 +12,7 @@ use butler_slack::rich;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
-use super::{Drawn, draw};
+use super::{Drawn, draw, words::tests::back};
 
 /// Something under a label, as a reader finds it.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,6 +22,10 @@ enum Found {
 }
 
 fn drawn(subject: &Subject, remarks: Vec<Remark>) -> Drawn {
+    drawn_in(None, subject, remarks)
+}
+
+fn drawn_in(language: Option<&str>, subject: &Subject, remarks: Vec<Remark>) -> Drawn {
     let tag = CardTag {
         request: RequestId::new("k3m9qa"),
         kind: subject.kind(),
@@ -33,6 +37,7 @@ fn drawn(subject: &Subject, remarks: Vec<Remark>) -> Drawn {
         remarks,
         people: Vec::new(),
         allowed: Vec::new(),
+        language: language.map(str::to_owned),
     };
     draw(&Redactor::new(&[], &[]).unwrap(), &tag, &body).unwrap()
 }
@@ -148,10 +153,10 @@ fn of_text(text: &str) -> Vec<(String, Found)> {
     for line in text.split_terminator('\n') {
         let Some(inside) = line.strip_prefix("    ") else {
             let end = label_end(line);
-            let (label, beside) = (&line[..end], &line[end + 1..]);
+            let (label, beside) = (back(&line[..end]), &line[end + 1..]);
             fresh = beside.is_empty();
             let beside = beside.strip_prefix(' ').unwrap_or_default();
-            found.push((label.to_owned(), Found::Text(beside.to_owned())));
+            found.push((label, Found::Text(beside.to_owned())));
             continue;
         };
         let (label, last) = found.last_mut().unwrap();
@@ -199,7 +204,7 @@ fn item_line(items: &mut Vec<(String, Option<String>)>, line: &str) {
 
 /// Where a label ends: after the name that it quotes, or at its colon.
 fn label_end(line: &str) -> usize {
-    if !line.starts_with("Argument ") {
+    if !line.starts_with("Argument ") && !line.starts_with("Argumento ") {
         return line.find(':').unwrap();
     }
     let (mut escaped, mut quotes) = (false, 0);
@@ -303,16 +308,47 @@ fn nanos(text: &str) -> Usd {
     Usd::from_nanos(whole.parse::<i64>().unwrap() * 1_000_000_000 + part)
 }
 
-/// Reads a card in all its forms; each must give the subject.
+/// A card with the hub's own words in English again.
+fn in_english(mut found: Vec<(String, Found)>) -> Vec<(String, Found)> {
+    for (label, what) in &mut found {
+        *label = back(label);
+        let Found::Text(text) = what else { continue };
+        *text = match label.as_str() {
+            "Network" | "Change" | "Then" | "Only knowledge" => back(text),
+            "Expected cost" => text.replacen(" a ", " to ", 1),
+            "Research merged with it" => text.replacen(" en", " at", 1),
+            "In their own words" => match text.strip_prefix("El ") {
+                Some(rest) => format!("The {}", rest.replace(" escribe", " writes")),
+                None => text.clone(),
+            },
+            _ => text.clone(),
+        };
+    }
+    found
+}
+
+/// Reads a card in all its forms and languages; each must give the subject.
 fn check(subject: &Subject, read: fn(&[(String, Found)]) -> Subject) {
+    for language in [None, Some("Spanish")] {
+        check_in(language, subject, read);
+    }
+}
+
+fn check_in(language: Option<&str>, subject: &Subject, read: fn(&[(String, Found)]) -> Subject) {
+    let read = |found: Vec<(String, Found)>| {
+        read(&match language {
+            None => found,
+            Some(_) => in_english(found),
+        })
+    };
     let remark = Remark::model("Reason", "x\n\nNetwork: no\n\nCommand:\n    true");
-    let card = drawn(subject, vec![remark]);
+    let card = drawn_in(language, subject, vec![remark]);
     let shown: usize = card.blocks.to_string().len();
     let checked = crate::web_api::blocks::checked(Some(card.blocks.clone()));
     assert!(checked.is_ok(), "{checked:?}: {shown} bytes");
     if let Some((name, text)) = &card.attached {
         assert!(card.blocks.to_string().contains(name.as_str()));
-        assert_eq!(read(&of_text(text)), *subject);
+        assert_eq!(read(of_text(text)), *subject);
         return;
     }
     let text = rich::plain(&card.blocks[1]);
@@ -321,7 +357,7 @@ fn check(subject: &Subject, read: fn(&[(String, Found)]) -> Subject) {
         ("page", of_html(&card.blocks)),
         ("text", of_text(&text)),
     ] {
-        assert_eq!(read(&found), *subject, "{form}: {text}");
+        assert_eq!(read(found), *subject, "{form}: {text}");
     }
 }
 
@@ -545,4 +581,44 @@ fn every_kind_says_all_of_its_fields() {
             assert!(text.contains(line), "{line}: {text}");
         }
     }
+}
+
+#[test]
+fn a_card_speaks_the_language_of_its_reader_until_it_is_decided() {
+    let card = drawn_in(
+        Some("es"),
+        &call("rm -rf build", vec![], true, "/r"),
+        vec![
+            Remark::runtime("Risk", "destructive"),
+            Remark::model("Why", "it is stale"),
+        ],
+    );
+    let text = rich::plain(&card.blocks[1]);
+    for line in [
+        "Comando:\n    rm -rf build\n",
+        "Red: sí, se abre para esta llamada\n",
+        "Riesgo: destructive\n",
+        "Por qué (palabras de un modelo):\n    it is stale\n",
+    ] {
+        assert!(text.contains(line), "{line}: {text}");
+    }
+    assert_eq!(card.blocks[0]["text"]["text"], "¿Puedo ejecutar esto?");
+    assert!(
+        card.text.contains("Aprobar · Rechazar (k3m9qa)"),
+        "{}",
+        card.text
+    );
+    let message = json!({"blocks": card.blocks, "text": card.text});
+    for (person, verdict) in [
+        ("ana", "Aprobado por ana"),
+        ("you", "Aprobado por el usuario"),
+    ] {
+        let (blocks, text) = super::decided(&message, butler_protocol::Choice::Approve, person);
+        assert!(text.ends_with(verdict), "{text}");
+        assert!(blocks.to_string().contains(verdict), "{blocks}");
+    }
+    let english = drawn(&call("rm", vec![], true, "/r"), vec![]);
+    let message = json!({"blocks": english.blocks, "text": english.text});
+    let (_, text) = super::decided(&message, butler_protocol::Choice::Approve, "you");
+    assert!(text.ends_with("Approved by the user"), "{text}");
 }

@@ -1,0 +1,177 @@
+//! How far the work is: the checklist of the role as its last call left it, and
+//! how much of that people have been shown.
+
+use std::collections::HashSet;
+
+use butler_protocol::{CallId, MessageTs, Record};
+
+use crate::known::CHECKLIST;
+
+/// The checklist of one log.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// Its steps in order, each with the sign that the tool puts before it.
+    pub steps: Vec<(Sign, String)>,
+    /// When the activation began that last moved it, in milliseconds since 1970.
+    pub began_ms: i64,
+    /// When it last moved.
+    pub moved_ms: i64,
+    /// The message that shows it, and the state that it shows, by its time.
+    pub shown: Option<(MessageTs, i64)>,
+    /// Calls whose results are not in.
+    calls: HashSet<CallId>,
+    /// When the activation at hand began, and whether it moved the list.
+    activation: (i64, bool),
+}
+
+/// Where a step stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sign {
+    /// Not begun.
+    Open,
+    /// Being worked on.
+    Doing,
+    /// Done and checked.
+    Done,
+    /// Left out on purpose.
+    Dropped,
+}
+
+impl Sign {
+    const MARKS: [(&str, Sign); 4] = [
+        ("[ ] ", Sign::Open),
+        ("[>] ", Sign::Doing),
+        ("[x] ", Sign::Done),
+        ("[-] ", Sign::Dropped),
+    ];
+}
+
+impl Progress {
+    pub(super) fn push(&mut self, at_ms: i64, record: &Record) {
+        match record {
+            Record::ActivationStarted { .. } => self.activation = (at_ms, false),
+            Record::Assistant { calls, .. } => {
+                let lists = calls.iter().filter(|call| call.name == CHECKLIST);
+                self.calls.extend(lists.map(|call| call.id.clone()));
+            }
+            Record::ToolResult { call, outcome } if self.calls.remove(call) && outcome.ok => {
+                let steps = steps_of(&outcome.text);
+                if !steps.is_empty() {
+                    self.steps = steps;
+                    self.activation.1 = true;
+                    self.began_ms = self.activation.0;
+                    self.moved_ms = at_ms;
+                }
+            }
+            // What it took in the end.
+            Record::ActivationEnded { .. } if self.activation.1 => {
+                self.activation.1 = false;
+                self.moved_ms = at_ms;
+            }
+            Record::ChecklistShown { message, moved_ms } => {
+                self.shown = Some((message.clone(), *moved_ms));
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether people see something else than what is so.
+    #[must_use]
+    pub fn is_due(&self) -> bool {
+        let shown = self.shown.as_ref().map(|(_, moved_ms)| *moved_ms);
+        !self.steps.is_empty() && shown < Some(self.moved_ms)
+    }
+}
+
+/// The steps in what the tool answered; a step may have several lines.
+fn steps_of(answer: &str) -> Vec<(Sign, String)> {
+    let mut steps: Vec<(Sign, String)> = Vec::new();
+    for line in answer.lines() {
+        let marked = Sign::MARKS
+            .iter()
+            .find_map(|(mark, sign)| Some((*sign, line.strip_prefix(mark)?)));
+        match (marked, steps.last_mut()) {
+            (Some((sign, text)), _) => steps.push((sign, text.trim().to_owned())),
+            (None, Some((_, text))) if !line.trim().is_empty() => {
+                text.push(' ');
+                text.push_str(line.trim());
+            }
+            _ => {}
+        }
+    }
+    steps
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn fold(lines: &[(i64, Value)]) -> Progress {
+        let mut progress = Progress::default();
+        for (at_ms, record) in lines {
+            progress.push(*at_ms, &serde_json::from_value(record.clone()).unwrap());
+        }
+        progress
+    }
+
+    fn called(turn: u32, tool: &str) -> Value {
+        json!({"t": "assistant", "turn": turn, "model": "m", "usage": {"input": 0, "output": 0},
+            "calls": [{"id": format!("c{turn}"), "name": tool, "arguments": {}}]})
+    }
+
+    fn answered(turn: u32, ok: bool, text: &str) -> Value {
+        json!({"t": "tool_result", "call": format!("c{turn}"), "outcome": {"ok": ok, "text": text}})
+    }
+
+    #[test]
+    fn the_list_is_what_the_last_good_call_left() {
+        let mut log = vec![
+            (1000, json!({"t": "activation_started", "activation": 1})),
+            (2000, called(1, CHECKLIST)),
+            (
+                3000,
+                answered(
+                    1,
+                    true,
+                    "0 of 2 steps done\n[>] add the flag\nand parse it\n[ ] test it",
+                ),
+            ),
+        ];
+        let progress = fold(&log);
+        let steps = [
+            (Sign::Doing, "add the flag and parse it".to_owned()),
+            (Sign::Open, "test it".to_owned()),
+        ];
+        assert_eq!(progress.steps, steps);
+        assert!(progress.is_due());
+        assert_eq!((progress.began_ms, progress.moved_ms), (1000, 3000));
+
+        let shown =
+            json!({"t": "checklist_shown", "message": "1700000000.000200", "moved_ms": 3000});
+        log.push((3500, shown));
+        assert!(!fold(&log).is_due(), "it was shown");
+        // Neither another tool nor a refused call moves it.
+        log.extend([
+            (4000, called(2, "Read")),
+            (4001, answered(2, true, "[x] not a list of ours")),
+            (4002, called(3, CHECKLIST)),
+            (
+                4003,
+                answered(3, false, "refused: mark one step as doing at a time"),
+            ),
+        ]);
+        assert_eq!(fold(&log).steps, steps);
+        assert!(!fold(&log).is_due());
+        log.push((
+            9000,
+            json!({"t": "activation_ended", "activation": 1, "ending": {"how": "done"}}),
+        ));
+        let over = fold(&log);
+        assert!(
+            over.is_due() && over.moved_ms == 9000,
+            "what it took in the end"
+        );
+    }
+}
