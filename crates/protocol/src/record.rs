@@ -176,8 +176,8 @@ pub enum Record {
     ChecklistShown {
         /// The message that shows it, edited as it moves.
         message: MessageTs,
-        /// When it had last moved, in milliseconds since 1970.
-        moved_ms: i64,
+        /// How often it had moved.
+        moves: u64,
     },
     /// Money was set aside for a model call.
     Reserved {
@@ -404,7 +404,7 @@ mod tests {
             Record::Dequeued,
             Record::ChecklistShown {
                 message: "1700000000.000200".parse().unwrap(),
-                moved_ms: 7,
+                moves: 7,
             },
             Record::DecisionUsed {
                 request: RequestId::new("abc123"),

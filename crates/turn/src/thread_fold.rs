@@ -144,7 +144,7 @@ impl ThreadFold {
         self.note_doing(record);
         self.note_friction(record);
         self.cards.push(at_ms, record);
-        self.moving.progress.push(at_ms, record);
+        self.moving.progress.push(record);
         if let Some((ts, text)) = edited(record) {
             let request = self.request.as_mut();
             if let (Some(request), Some(text)) =

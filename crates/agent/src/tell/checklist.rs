@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use butler_protocol::{Idem, MessageTs, Record, ThreadId, Usd};
+use butler_protocol::{Idem, MessageTs, Record, Role, RoleEntry, ThreadId, Usd};
 use butler_slack::SlackError;
 use butler_turn::{Progress, Sign};
 use tokio::{sync::watch, task::JoinHandle};
@@ -62,19 +62,19 @@ impl Board {
 
 /// Until nobody wants anything any more; the last state is shown before.
 async fn keep_showing(mut wanted: watch::Receiver<Wanted>) {
-    let mut shown_ms = None;
+    let mut shown = None;
     let mut message = None;
     loop {
         let now = wanted.borrow_and_update().clone();
         let known = now.progress.shown.as_ref().map(|(ts, _)| ts.clone());
         message = message.or(known);
-        if shown_ms != Some(now.progress.moved_ms) {
+        if shown != Some(now.progress.moves) {
             match put(&now, message.as_ref()).await {
                 Ok(ts) => {
-                    shown_ms = Some(now.progress.moved_ms);
+                    shown = Some(now.progress.moves);
                     let record = Record::ChecklistShown {
                         message: ts.clone(),
-                        moved_ms: now.progress.moved_ms,
+                        moves: now.progress.moves,
                     };
                     message = Some(ts);
                     let records = &now.records;
@@ -103,16 +103,11 @@ async fn put(wanted: &Wanted, message: Option<&MessageTs>) -> Result<MessageTs, 
         progress,
         ..
     } = wanted;
-    // Cosmetic: without the figure the rest is still worth showing.
-    let spent = poster.control.logs(thread, &["settled"]).await.ok();
-    let spent = spent.map(|lines| {
-        let costs = lines.iter().map(|line| match &line.entry.record {
-            Record::Settled { cost, .. } => *cost,
-            _ => Usd::ZERO,
-        });
-        costs.sum()
-    });
-    let text = drawn(progress, spent);
+    // Cosmetic: without the figures the rest is still worth showing.
+    let kinds = ["activation_started", "activation_ended", "settled"];
+    let told = poster.control.logs(thread, &kinds).await;
+    let told = told.unwrap_or_default();
+    let text = drawn(progress, took(&told, poster.role), spent(&told));
     let message = if let Some(message) = message {
         message.clone()
     } else {
@@ -127,12 +122,14 @@ async fn put(wanted: &Wanted, message: Option<&MessageTs>) -> Result<MessageTs, 
 }
 
 /// The message.
-fn drawn(progress: &Progress, spent: Option<Usd>) -> String {
+fn drawn(progress: &Progress, took_ms: i64, spent: Usd) -> String {
     let settled = |(sign, _): &&(Sign, String)| matches!(sign, Sign::Done | Sign::Dropped);
     let done = progress.steps.iter().filter(settled).count();
-    let took = took(progress.moved_ms - progress.began_ms);
-    let spent = spent.map_or_else(String::new, |spent| format!(" · {spent} in this thread"));
-    let mut text = format!("**{done} of {}** · {took}{spent}", progress.steps.len());
+    let mut text = format!(
+        "**{done} of {}** · {} · {spent} in this thread",
+        progress.steps.len(),
+        minutes(took_ms)
+    );
     for (sign, step) in &progress.steps {
         let mark = match sign {
             Sign::Open => "☐",
@@ -149,7 +146,30 @@ fn drawn(progress: &Progress, spent: Option<Usd>) -> String {
     text
 }
 
-fn took(ms: i64) -> String {
+/// From the beginning of the role's last activation to the last that is known of it.
+fn took(told: &[RoleEntry], role: Role) -> i64 {
+    let own = || told.iter().filter(|line| line.role == role);
+    let began = own().rfind(|line| {
+        let record = &line.entry.record;
+        matches!(record, Record::ActivationStarted { .. })
+    });
+    let last = own().map(|line| line.entry.at_ms).max();
+    match (began, last) {
+        (Some(began), Some(last)) => last - began.entry.at_ms,
+        _ => 0,
+    }
+}
+
+/// What all roles have spent in the thread.
+fn spent(told: &[RoleEntry]) -> Usd {
+    let costs = told.iter().map(|line| match &line.entry.record {
+        Record::Settled { cost, .. } => *cost,
+        _ => Usd::ZERO,
+    });
+    costs.sum()
+}
+
+fn minutes(ms: i64) -> String {
     let minutes = ms.max(0) / 60_000;
     match (minutes / 60, minutes % 60) {
         (0, 0) => "under a minute".to_owned(),
@@ -160,6 +180,8 @@ fn took(ms: i64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -171,16 +193,41 @@ mod tests {
             (Sign::Doing, "test it".to_owned()),
             (Sign::Open, "x".repeat(500)),
         ];
-        progress.began_ms = 1_000;
-        progress.moved_ms = 30_000;
-        let text = drawn(&progress, Some(Usd::from_cents(18)));
+        let text = drawn(&progress, 29_000, Usd::from_cents(18));
         let begins = "**2 of 4** · under a minute · $0.18 in this thread\n\
              ☑ add the flag\n✕ rename the file\n▶ test it\n☐ xxx";
         assert!(text.starts_with(begins), "{text}");
         assert!(text.ends_with("x…") && text.len() < 400, "{text}");
-        progress.moved_ms = 12 * 60_000;
-        assert!(drawn(&progress, None).starts_with("**2 of 4** · 11 min\n"));
-        progress.moved_ms = 125 * 60_000;
-        assert!(drawn(&progress, None).starts_with("**2 of 4** · 2 h 4 min\n"));
+        for (ms, told) in [
+            (59_999, "under a minute"),
+            (11 * 60_000, "11 min"),
+            (124 * 60_000, "2 h 4 min"),
+        ] {
+            assert_eq!(minutes(ms), told);
+        }
+    }
+
+    #[test]
+    fn time_and_money_come_from_the_logs_of_the_thread() {
+        let line = |role: Role, at_ms: i64, record: serde_json::Value| -> RoleEntry {
+            let entry = json!({"seq": 1, "epoch": 1, "at_ms": at_ms, "record": record});
+            serde_json::from_value(json!({"role": role, "entry": entry})).unwrap()
+        };
+        let paid = |nanos: i64| {
+            json!({"t": "settled", "reserve": "r", "cost": nanos, "model": "m",
+            "usage": {"input": 1, "output": 1}})
+        };
+        let began = |number: u32| json!({"t": "activation_started", "activation": number});
+        let told = [
+            line(Role::Pm, 1_000, began(1)),
+            line(Role::Pm, 2_000, paid(30_000_000)),
+            line(Role::Coder, 5_000, began(1)),
+            line(Role::Coder, 70_000, began(2)),
+            line(Role::Coder, 95_000, paid(70_000_000)),
+            line(Role::Reviewer, 990_000, began(1)),
+        ];
+        assert_eq!(took(&told, Role::Coder), 25_000);
+        assert_eq!(took(&told, Role::Lead), 0);
+        assert_eq!(spent(&told), Usd::from_cents(10));
     }
 }

@@ -52,6 +52,7 @@ mod person;
 mod plays;
 mod policy;
 mod preparing;
+mod progress;
 mod proofs;
 mod pushed;
 mod questions;

@@ -12,16 +12,14 @@ use crate::known::CHECKLIST;
 pub struct Progress {
     /// Its steps in order, each with the sign that the tool puts before it.
     pub steps: Vec<(Sign, String)>,
-    /// When the activation began that last moved it, in milliseconds since 1970.
-    pub began_ms: i64,
-    /// When it last moved.
-    pub moved_ms: i64,
-    /// The message that shows it, and the state that it shows, by its time.
-    pub shown: Option<(MessageTs, i64)>,
+    /// How often it moved. No time: a line that is not on disk yet has none.
+    pub moves: u64,
+    /// The message that shows it, and after how many moves.
+    pub shown: Option<(MessageTs, u64)>,
     /// Calls whose results are not in.
     calls: HashSet<CallId>,
-    /// When the activation at hand began, and whether it moved the list.
-    activation: (i64, bool),
+    /// Whether the activation at hand moved it.
+    in_work: bool,
 }
 
 /// Where a step stands.
@@ -47,9 +45,9 @@ impl Sign {
 }
 
 impl Progress {
-    pub(super) fn push(&mut self, at_ms: i64, record: &Record) {
+    pub(super) fn push(&mut self, record: &Record) {
         match record {
-            Record::ActivationStarted { .. } => self.activation = (at_ms, false),
+            Record::ActivationStarted { .. } => self.in_work = false,
             Record::Assistant { calls, .. } => {
                 let lists = calls.iter().filter(|call| call.name == CHECKLIST);
                 self.calls.extend(lists.map(|call| call.id.clone()));
@@ -58,18 +56,17 @@ impl Progress {
                 let steps = steps_of(&outcome.text);
                 if !steps.is_empty() {
                     self.steps = steps;
-                    self.activation.1 = true;
-                    self.began_ms = self.activation.0;
-                    self.moved_ms = at_ms;
+                    self.in_work = true;
+                    self.moves += 1;
                 }
             }
             // What it took in the end.
-            Record::ActivationEnded { .. } if self.activation.1 => {
-                self.activation.1 = false;
-                self.moved_ms = at_ms;
+            Record::ActivationEnded { .. } if self.in_work => {
+                self.in_work = false;
+                self.moves += 1;
             }
-            Record::ChecklistShown { message, moved_ms } => {
-                self.shown = Some((message.clone(), *moved_ms));
+            Record::ChecklistShown { message, moves } => {
+                self.shown = Some((message.clone(), *moves));
             }
             _ => {}
         }
@@ -78,8 +75,8 @@ impl Progress {
     /// Whether people see something else than what is so.
     #[must_use]
     pub fn is_due(&self) -> bool {
-        let shown = self.shown.as_ref().map(|(_, moved_ms)| *moved_ms);
-        !self.steps.is_empty() && shown < Some(self.moved_ms)
+        let shown = self.shown.as_ref().map_or(0, |(_, moves)| *moves);
+        !self.steps.is_empty() && shown < self.moves
     }
 }
 
@@ -108,10 +105,10 @@ mod tests {
 
     use super::*;
 
-    fn fold(lines: &[(i64, Value)]) -> Progress {
+    fn fold(lines: &[Value]) -> Progress {
         let mut progress = Progress::default();
-        for (at_ms, record) in lines {
-            progress.push(*at_ms, &serde_json::from_value(record.clone()).unwrap());
+        for record in lines {
+            progress.push(&serde_json::from_value(record.clone()).unwrap());
         }
         progress
     }
@@ -128,15 +125,12 @@ mod tests {
     #[test]
     fn the_list_is_what_the_last_good_call_left() {
         let mut log = vec![
-            (1000, json!({"t": "activation_started", "activation": 1})),
-            (2000, called(1, CHECKLIST)),
-            (
-                3000,
-                answered(
-                    1,
-                    true,
-                    "0 of 2 steps done\n[>] add the flag\nand parse it\n[ ] test it",
-                ),
+            json!({"t": "activation_started", "activation": 1}),
+            called(1, CHECKLIST),
+            answered(
+                1,
+                true,
+                "0 of 2 steps done\n[>] add the flag\nand parse it\n[ ] test it",
             ),
         ];
         let progress = fold(&log);
@@ -146,32 +140,22 @@ mod tests {
         ];
         assert_eq!(progress.steps, steps);
         assert!(progress.is_due());
-        assert_eq!((progress.began_ms, progress.moved_ms), (1000, 3000));
+        assert_eq!(progress.moves, 1);
 
-        let shown =
-            json!({"t": "checklist_shown", "message": "1700000000.000200", "moved_ms": 3000});
-        log.push((3500, shown));
+        let shown = json!({"t": "checklist_shown", "message": "1700000000.000200", "moves": 1});
+        log.push(shown);
         assert!(!fold(&log).is_due(), "it was shown");
         // Neither another tool nor a refused call moves it.
         log.extend([
-            (4000, called(2, "Read")),
-            (4001, answered(2, true, "[x] not a list of ours")),
-            (4002, called(3, CHECKLIST)),
-            (
-                4003,
-                answered(3, false, "refused: mark one step as doing at a time"),
-            ),
+            called(2, "Read"),
+            answered(2, true, "[x] not a list of ours"),
+            called(3, CHECKLIST),
+            answered(3, false, "refused: mark one step as doing at a time"),
         ]);
         assert_eq!(fold(&log).steps, steps);
         assert!(!fold(&log).is_due());
-        log.push((
-            9000,
-            json!({"t": "activation_ended", "activation": 1, "ending": {"how": "done"}}),
-        ));
+        log.push(json!({"t": "activation_ended", "activation": 1, "ending": {"how": "done"}}));
         let over = fold(&log);
-        assert!(
-            over.is_due() && over.moved_ms == 9000,
-            "what it took in the end"
-        );
+        assert!(over.is_due() && over.moves == 2, "what it took in the end");
     }
 }
