@@ -115,7 +115,7 @@ async fn while_somebody_works_when_stopped_and_when_archived() {
     team.wait("the command", || begun(1)).await;
     let rows: [Row; 3] = [
         ("at work", NO_PULL, Stop, "Stopped, as you asked: Coder."),
-        ("stopped", STOPPED, Page("archive"), "Archived by you"),
+        ("stopped", STOPPED, Page("archive"), "Archived by the user"),
         ("archived", STOPPED, Page("resume"), ""),
     ];
     walk(&team, &root, &rows).await;
@@ -132,9 +132,9 @@ async fn when_asked_when_held_when_closed_and_when_archived_with_a_pull_request(
     team.until(&root, "the question", |thread| says(thread, "you meant?"))
         .await;
     let rows: [Row; 8] = [
-        ("asked", PULL, Page("archive"), "Archived by you"),
+        ("asked", PULL, Page("archive"), "Archived by the user"),
         ("archived", PULL, Page("merge"), CARD),
-        ("a card waits", PULL, Press(":hold"), "Held by you"),
+        ("a card waits", PULL, Press(":hold"), "Held by the user"),
         ("held", HELD, Runs(&["thread", "resume"]), CARD),
         ("a card again", PULL, Says("close"), "Closed #1 without"),
         ("closed", NO_PULL, Says("what now?"), "What is next?"),
@@ -142,7 +142,7 @@ async fn when_asked_when_held_when_closed_and_when_archived_with_a_pull_request(
             "closed and done",
             NO_PULL,
             Page("archive"),
-            "Archived by you",
+            "Archived by the user",
         ),
         ("all put away", NO_PULL, Says("one more"), "Still here."),
     ];
@@ -160,7 +160,7 @@ async fn when_it_failed() {
             "done",
             NO_PULL,
             Runs(&["thread", "archive"]),
-            "Archived by you",
+            "Archived by the user",
         ),
         ("archived", NO_PULL, Says("once more"), "And here."),
     ];
