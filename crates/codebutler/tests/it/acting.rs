@@ -114,13 +114,18 @@ async fn while_somebody_works_when_stopped_and_when_archived() {
     walk(&team, &root, &rows).await;
     team.wait("the command", || begun(1)).await;
     let rows: [Row; 3] = [
-        ("at work", NO_PULL, Stop, "Stopped, as you asked: Coder."),
+        (
+            "at work",
+            NO_PULL,
+            Stop,
+            "Stopped, as the user asked: Coder.",
+        ),
         ("stopped", STOPPED, Page("archive"), "Archived by the user"),
         ("archived", STOPPED, Page("resume"), ""),
     ];
     walk(&team, &root, &rows).await;
     team.wait("the command again", || begun(2)).await;
-    let rows: [Row; 1] = [("at work again", NO_PULL, Stop, "Stopped, as you asked")];
+    let rows: [Row; 1] = [("at work again", NO_PULL, Stop, "Stopped, as the user asked")];
     walk(&team, &root, &rows).await;
 }
 
