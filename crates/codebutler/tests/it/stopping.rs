@@ -43,7 +43,7 @@ async fn a_stop_is_answered_and_the_next_word_reaches_who_was_stopped() {
     team.wait("the command", runs).await;
     let sign = json!({"channel": team.channel, "ts": root, "name": "octagonal_sign"});
     team.post("v1/reactions", &sign).await;
-    let stopped = |thread: &Value| says(thread, "Stopped, as you asked: Coder.");
+    let stopped = |thread: &Value| says(thread, "Stopped, as the user asked: Coder.");
     team.until(&root, "the answer", stopped).await;
     let ended = || team.log(&root, "coder").contains("\"how\":\"stopped\"");
     team.wait("the stop", ended).await;
@@ -115,7 +115,7 @@ async fn a_stop_at_any_moment_holds() {
         team.press(&root, "approve").await;
         tokio::time::sleep(Duration::from_millis(moment * 1237 % 6000)).await;
         team.reply(&root, "stop").await;
-        let stopped = |thread: &Value| says(thread, "Stopped, as you asked");
+        let stopped = |thread: &Value| says(thread, "Stopped, as the user asked");
         team.until(&root, "the answer", stopped).await;
         let before = begun(&team, &root);
         tokio::time::sleep(Duration::from_secs(3)).await;
