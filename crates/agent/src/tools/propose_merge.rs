@@ -141,11 +141,14 @@ async fn ask(
     subject: MergeSubject,
     look_back: &Retrospective,
 ) -> ToolOutcome {
-    let remarks = [
-        Remark::model("Went well", look_back.well.join("\n")),
-        Remark::model("Friction", look_back.friction.join("\n")),
+    let look_back = [
+        ("Went well", &look_back.well),
+        ("Friction", &look_back.friction),
     ];
-    let remarks = remarks.into_iter().filter(|one| !one.text.is_empty());
+    let remarks = look_back
+        .into_iter()
+        .filter(|(_, lines)| !lines.is_empty())
+        .map(|(label, lines)| Remark::model(label, lines.join("\n")));
     let card = NewCard {
         request: RequestId::of(call),
         subject: Subject::Merge(Box::new(subject)),
