@@ -88,7 +88,7 @@ async fn propose(
         friction: input.friction,
         ..Retrospective::default()
     };
-    let mut description = described(input.description, &verdict);
+    let mut description = described(input.description.trim().to_owned(), &verdict);
     if let Some(thread) = context.poster.address(&context.thread).await {
         description.push_str(&format!("\n\nThread: {thread}"));
     }

@@ -96,7 +96,6 @@ pub(crate) async fn needs(
     // One that is not in git yet counts too, unless an installer may have written it.
     let fresh = MANIFESTS.iter().filter(|name| !is_lock(name));
     let mut names: Vec<String> = fresh.map(|name| (*name).to_owned()).collect();
-    names.extend(commands.iter().flat_map(|command| named_files(command)));
     let listed = git
         .call(["ls-files", "-z", "--"])
         .args(MANIFESTS.iter().map(|name| format!(":(glob)**/{name}")))
@@ -109,6 +108,7 @@ pub(crate) async fn needs(
             .fields()
             .map(|path| String::from_utf8_lossy(path).into_owned()),
     );
+    names.extend(named(commands, git, cancel).await?);
     let mut files = BTreeMap::new();
     let mut code = commands.iter().any(|command| installs_code(command));
     for name in names {
@@ -140,6 +140,25 @@ pub(crate) async fn needs(
     })
 }
 
+/// The files that commands name. Only in git they count: the preparation itself makes
+/// others, as `.venv/bin/pip`.
+async fn named(
+    commands: &[String],
+    git: &Git,
+    cancel: &CancellationToken,
+) -> Result<Vec<String>, AgentError> {
+    let mut names: Vec<String> = commands.iter().flat_map(|one| named_files(one)).collect();
+    if names.is_empty() {
+        return Ok(names);
+    }
+    let literal = names.iter().map(|name| format!(":(literal){name}"));
+    let listed = git.call(["ls-files", "-z", "--"]).args(literal);
+    let listed = listed.run(cancel).await?;
+    // Of a folder all that is in it is listed.
+    names.retain(|name| listed.fields().any(|path| path == name.as_bytes()));
+    Ok(names)
+}
+
 /// Whether an installer writes this file.
 pub(crate) fn is_lock(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or_default();
@@ -167,7 +186,10 @@ fn read(place: &Workplace, name: &str) -> Option<Vec<u8>> {
 fn named_files(command: &str) -> Vec<String> {
     let mut files: Vec<String> = words(command)
         .filter(|word| word.contains(['.', '/']) && !word.starts_with(['/', '-']))
-        .map(|word| word.trim_start_matches("./").to_owned())
+        .map(|word| word.trim_start_matches("./"))
+        // Git refuses to look outside.
+        .filter(|word| !word.is_empty() && !word.split('/').any(|part| part == ".."))
+        .map(str::to_owned)
         .collect();
     if programs(command).iter().any(|program| program == "make") {
         files.extend(["Makefile", "makefile", "GNUmakefile"].map(str::to_owned));
@@ -280,6 +302,15 @@ mod tests {
         let script = of(&["sh tools/setup.sh"], at).await;
         write("tools/setup.sh", "x");
         assert_ne!(of(&["sh tools/setup.sh"], at).await, script);
+        // What the preparation makes is no reason to prepare again.
+        let pip = [
+            ".venv/bin/pip install -e '.[tests]'",
+            "sh ../outside.sh . tools",
+        ];
+        let unprepared = of(&pip, at).await;
+        fs::create_dir_all(at.join(".venv/bin")).unwrap();
+        fs::write(at.join(".venv/bin/pip"), "x").unwrap();
+        assert_eq!(of(&pip, at).await, unprepared);
         // A link out of the folder is not read.
         let outside = tempfile::NamedTempFile::new().unwrap();
         std::os::unix::fs::symlink(outside.path(), at.join("setup.py")).unwrap();
