@@ -28,8 +28,7 @@ impl ChatTool for AskUser {
             Self::NAME,
             "Asks the people in the thread and sleeps until one answers. For what the code cannot \
              tell and what changes the result: at most three numbered questions, each with a \
-             suggested answer. Not for another role (HandOver), nor for approval of a plan \
-             (ProposePlan). Returns the answer as a message. Example: {\"question\": \"1. Should \
+             suggested answer. Not for another role, nor for the approval of a plan. Returns the answer as a message. Example: {\"question\": \"1. Should \
              an empty list print [] or nothing? I would print [].\"}",
         )
     }

@@ -3,7 +3,9 @@
 //! `untidy_calls.jsonl` has a line for each with what was meant, or with all
 //! that the one answer must name.
 
-use butler_policy::Permit;
+use std::collections::BTreeSet;
+
+use butler_policy::{Permit, default_tools};
 use butler_protocol::{CallId, CrashClass, Role, Tier, ToolCall, ToolOutcome, ToolSpec};
 use butler_tools::{Executor, Registry, Tool, ToolContext};
 use futures_util::future::BoxFuture;
@@ -71,6 +73,10 @@ fn form<T: ChatTool>(spec: ToolSpec) -> Box<dyn Tool> {
 }
 
 fn executor(role: Role) -> Executor {
+    Executor::new(registry(role))
+}
+
+fn registry(role: Role) -> Registry {
     let mut registry = Registry::native();
     for tool in [
         form::<send_message::SendMessage>(send_message::SendMessage::told()),
@@ -90,7 +96,34 @@ fn executor(role: Role) -> Executor {
     ] {
         registry.add(tool);
     }
-    Executor::new(registry)
+    registry
+}
+
+/// Names of tools that are no word of English: of the others a text cannot be told to
+/// mean the tool.
+fn is_plainly_a_tool(name: &str) -> bool {
+    name.chars().filter(char::is_ascii_uppercase).count() > 1
+}
+
+#[test]
+fn what_a_tool_says_names_only_tools_that_the_role_has() {
+    let mut wrong = BTreeSet::<String>::new();
+    for role in Role::ALL {
+        let registry = registry(role);
+        let own = default_tools(role);
+        for spec in registry.offered(own) {
+            let said = serde_json::to_string(&spec).unwrap();
+            let words: Vec<&str> = said.split(|c: char| !c.is_ascii_alphanumeric()).collect();
+            let others = registry.names().filter(|name| !own.contains(name));
+            for other in others.filter(|name| is_plainly_a_tool(name)) {
+                let name = &spec.name;
+                assert!(
+                    !words.contains(&other),
+                    "{name} tells the {role} of {other}"
+                );
+            }
+        }
+    }
 }
 
 #[test]

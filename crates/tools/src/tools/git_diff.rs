@@ -30,9 +30,8 @@ pub struct GitDiff;
 const DESCRIPTION: &str = "
 Shows a unified diff: by default everything this branch has changed since it left the default
 branch, uncommitted and new files included. Use it to review, and to check your own work before a
-hand-over. For the list of commits use GitLog, for file names only GitStatus. Large diffs show
-the list of files first and are cut: then name a path. Returns the files with +added -removed,
-then the hunks.
+hand-over. Large diffs show the list of files first and are cut: then name a path. Returns the
+files with +added -removed, then the hunks.
 Example: {\"path\": \"src/parser.rs\"}";
 
 impl Tool for GitDiff {

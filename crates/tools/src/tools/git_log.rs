@@ -32,8 +32,8 @@ pub struct GitLog;
 
 const DESCRIPTION: &str = "
 Lists commits, newest first. Use it to learn when and why something changed, and which words the
-team uses in commit messages. To see what a commit changed, use GitDiff with its hash as commit;
-for uncommitted work use GitStatus. Returns one line per commit: hash, date, author, subject.
+team uses in commit messages. It says nothing of work that is not committed. Returns one line per
+commit: hash, date, author, subject.
 Example: {\"path\": \"src/parser.rs\", \"pattern\": \"unicode\", \"limit\": 10}";
 
 impl Tool for GitLog {
