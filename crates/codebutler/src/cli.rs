@@ -28,7 +28,7 @@ pub(crate) const VERSION: &str = env!("CODEBUTLER_VERSION");
 /// Describe what you want in a thread; the team asks, plans, builds, reviews and
 /// opens a pull request. Works with Slack, or with the workspace it brings along.
 #[derive(Debug, Parser)]
-#[command(name = "codebutler", version = VERSION, disable_help_subcommand = true)]
+#[command(name = "codebutler", version = VERSION)]
 #[command(arg_required_else_help = true)]
 #[command(
     override_usage = "codebutler [OPTIONS] <COMMAND>\n       codebutler [OPTIONS] --role <ROLE>"

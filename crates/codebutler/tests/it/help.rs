@@ -38,6 +38,7 @@ fn every_command_has_help_and_an_unknown_one_is_a_usage_error() {
             run.code == 0 && run.out.contains("Usage:"),
             "{name}: {run:?}"
         );
+        assert_eq!(scratch.run(&["help", name]).out, run.out);
     }
     let run = scratch.run(&["inti"]);
     assert_eq!(run.code, 2, "{run:?}");
