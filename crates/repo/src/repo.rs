@@ -6,6 +6,7 @@ use std::{
     fs, io,
     path::{Path, PathBuf},
     sync::Arc,
+    time::Duration,
 };
 
 use butler_protocol::{BranchName, CommitSha, ThreadId};
@@ -280,6 +281,20 @@ impl Repo {
     /// When the lock file cannot be made.
     pub fn try_lock(&self, thread: &ThreadId) -> Result<Option<WorktreeLock>> {
         self.try_lock_short(&thread.short())
+    }
+
+    /// The same for what cannot go on without. With a moment's patience: until its program
+    /// runs, a process that is being started holds whatever we hold.
+    pub(crate) async fn lock_soon(&self, thread: &ThreadId) -> Result<WorktreeLock> {
+        for pause in [1, 4, 16, 64, 256] {
+            if let Some(held) = self.try_lock(thread)? {
+                return Ok(held);
+            }
+            tokio::time::sleep(Duration::from_millis(pause)).await;
+        }
+        self.try_lock(thread)?.ok_or_else(|| Error::Busy {
+            what: format!("the worktree of {}", thread.short()),
+        })
     }
 
     pub(crate) fn try_lock_short(&self, short: &str) -> Result<Option<WorktreeLock>> {

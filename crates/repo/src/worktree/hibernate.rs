@@ -58,9 +58,7 @@ impl Repo {
     /// [`Error::Busy`] while somebody holds the worktree's lock.
     pub async fn hibernate(&self, thread: &ThreadId, cancel: &CancellationToken) -> Result<bool> {
         let short = thread.short();
-        let _held = self.try_lock(thread)?.ok_or_else(|| Error::Busy {
-            what: format!("the worktree of {short}"),
-        })?;
+        let _held = self.lock_soon(thread).await?;
         let _writer = self.writer(&short, cancel).await?;
         let review = review_name(thread);
         let mut slept = false;

@@ -27,9 +27,7 @@ impl Repo {
     /// [`Error::Busy`] while somebody holds the worktree's lock.
     pub async fn remove(&self, thread: &ThreadId, cancel: &CancellationToken) -> Result<()> {
         let short = thread.short();
-        let _held = self.try_lock(thread)?.ok_or_else(|| Error::Busy {
-            what: format!("the worktree of {short}"),
-        })?;
+        let _held = self.lock_soon(thread).await?;
         let _writer = self.writer(&short, cancel).await?;
         let review = review_name(thread);
         let of_it = |mark: &str| mark == review || name::belongs_to(&BranchName::new(mark), thread);

@@ -1,7 +1,11 @@
 //! Every command has a cell of its own, which was built before it came where that
 //! was possible. A command is the second process in it.
 
-use std::{fs, path::PathBuf};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use butler_sandbox::{Stdin, shell};
 
@@ -12,9 +16,6 @@ const NUMBER: &str = "echo $$";
 async fn number(world: &World) -> u32 {
     world.ok(NUMBER).await.trim().parse().unwrap()
 }
-
-/// Which network a command is in: each cell has one of its own.
-const NETWORK: &str = "readlink /proc/self/ns/net";
 
 /// All that a command could find of another one.
 const LOOK: &str = "ls -AlR --time-style=+ /tmp /dev/shm | grep -v ^total; \
@@ -88,17 +89,21 @@ async fn the_next_cell_is_built_before_its_command_comes() {
     world.ok("true").await;
     let mut found = 0;
     for _ in 0..10 {
-        let networks = || {
-            let firsts = first_processes().into_iter();
-            let networks = firsts.filter_map(|first| fs::read_link(first.join("ns/net")).ok());
-            networks.collect::<Vec<_>>()
+        // The one before may still be there.
+        until("no cell waits", || first_processes().len() == 1).await;
+        let waiting = first_processes();
+        let its_command = async {
+            for _ in 0..100 {
+                let pids = waiting.iter().filter_map(|first| pid_of(first));
+                if pids.into_iter().any(|pid| !children(pid).is_empty()) {
+                    return true;
+                }
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+            false
         };
-        // The one before may still be there, and a number is given out again.
-        until("no cell waits", || networks().len() == 1).await;
-        let waiting = networks();
-        let network = world.ok(NETWORK).await;
-        let its = |one: &PathBuf| one.as_os_str() == network.trim();
-        found += u32::from(waiting.iter().any(its));
+        let (_, is_there) = tokio::join!(world.ok("sleep 0.3"), its_command);
+        found += u32::from(is_there);
     }
     assert!(
         found >= 5,
@@ -254,18 +259,25 @@ async fn every_command_has_its_own_input_and_environment() {
 
 /// The first processes of all cells that this process has.
 fn first_processes() -> Vec<PathBuf> {
-    let parent = |process: &fs::DirEntry| {
-        let stat = fs::read_to_string(process.path().join("stat")).ok()?;
+    let helpers = children(std::process::id()).into_iter();
+    let helpers = helpers.filter_map(|helper| pid_of(&helper));
+    helpers.flat_map(children).collect()
+}
+
+/// The folders of a process's children.
+fn children(of: u32) -> Vec<PathBuf> {
+    let parent = |process: &PathBuf| {
+        let stat = fs::read_to_string(process.join("stat")).ok()?;
         let (_, about) = stat.rsplit_once(") ")?;
         about.split(' ').nth(1)?.parse::<u32>().ok()
     };
-    let children = |of: u32| -> Vec<fs::DirEntry> {
-        let processes = fs::read_dir("/proc").unwrap().flatten();
-        processes.filter(|one| parent(one) == Some(of)).collect()
-    };
-    let helpers = children(std::process::id()).into_iter();
-    let helpers = helpers.filter_map(|one| one.file_name().to_str()?.parse().ok());
-    helpers.flat_map(children).map(|one| one.path()).collect()
+    let processes = fs::read_dir("/proc").unwrap().flatten();
+    let processes = processes.map(|process| process.path());
+    processes.filter(|one| parent(one) == Some(of)).collect()
+}
+
+fn pid_of(process: &Path) -> Option<u32> {
+    process.file_name()?.to_str()?.parse().ok()
 }
 
 #[tokio::test]
