@@ -274,7 +274,9 @@ fn locked(
         .current_dir(folder.path())
         .envs(registries.variables())
         .env("UV_CACHE_DIR", &cache)
-        .env("YARN_GLOBAL_FOLDER", cache);
+        .env("YARN_GLOBAL_FOLDER", cache)
+        // Where `CI` is set, yarn makes no new lock.
+        .env("YARN_ENABLE_IMMUTABLE_INSTALLS", "false");
     if let Some(proxy) = &registries.proxy {
         let authority = folder.path().join("company.pem");
         fs::write(&authority, &proxy.authority).unwrap();

@@ -24,7 +24,7 @@ async fn a_page_is_committed_where_the_config_wants_it_and_decisions_can_be_read
     let journal = team.scratch.remote_file("main", &path).unwrap();
     for part in [
         "# Add list --json\n",
-        "## Asked\n\nyou wrote:\n\n> add a --json flag",
+        "## Asked\n\nthe user wrote:\n\n> add a --json flag",
         "## Plan\n\n**Add list --json**",
         "## Decisions\n\n- the plan: Approve\n- the merge: Merge\n",
         "## Findings\n\n- F1 [quality/low] notes.sh:36",
