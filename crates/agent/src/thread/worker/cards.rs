@@ -53,12 +53,14 @@ impl Worker {
             remarks,
             learnings: Vec::new(),
         };
-        let record =
-            match cards::post(&self.edge.context, self.edge.context.idem(&call.id), card).await {
-                // Nobody is asked in a thread that was stopped.
-                Err(error) if error.is_stop() => return Ok(ToolOutcome::error(error.to_string())),
-                posted => posted?,
-            };
+        let context = &self.edge.context;
+        // Not the key of the call: what the call posts when it runs is another message.
+        let idem = context.idem_for(&request, "may");
+        let record = match cards::post(context, idem, card).await {
+            // Nobody is asked in a thread that was stopped.
+            Err(error) if error.is_stop() => return Ok(ToolOutcome::error(error.to_string())),
+            posted => posted?,
+        };
         self.write(vec![record]).await?;
         Ok(ToolOutcome::error(format!(
             "not run yet: {}. A person was asked (card {request}). When they approve, it is run for you and you get the result; do not call it again.",
