@@ -2,7 +2,7 @@
 //! arguments and `run(args, ui)`; it is registered here in three places: the
 //! enum, `run`, and its group of the help page.
 
-use std::process::ExitCode;
+use std::{env, path::PathBuf, process::ExitCode};
 
 use butler_protocol::Role;
 use clap::{
@@ -39,14 +39,22 @@ pub(crate) struct Cli {
     #[arg(id = "agent", long = "role", value_name = "ROLE", value_parser = role(), ignore_case = true, hide_possible_values = true)]
     pub role: Option<Role>,
 
-    /// How log lines look on the error stream
+    /// Do it in this folder, as if it had been started there
+    #[arg(short = 'C', value_name = "DIR", global = true)]
+    pub folder: Option<PathBuf>,
+
+    /// How log lines look on the error stream: human or json
     #[arg(
         long,
+        value_name = "FORMAT",
         global = true,
         value_enum,
         default_value_t,
         env = "CODEBUTLER_LOG_FORMAT",
-        hide_env_values = true
+        hide_env_values = true,
+        hide_default_value = true,
+        hide_possible_values = true,
+        hide_short_help = true
     )]
     pub log_format: Format,
 
@@ -57,6 +65,10 @@ pub(crate) struct Cli {
 impl Cli {
     /// Runs what was chosen.
     pub(crate) fn run(self, ui: &Ui) -> Result<Exit, CliError> {
+        if let Some(folder) = &self.folder {
+            env::set_current_dir(folder)
+                .map_err(|error| CliError::user(format!("-C {}: {error}", folder.display())))?;
+        }
         match (self.command, self.role) {
             (Some(command), _) => command.run(ui),
             (None, Some(role)) => agent::run(role, ui),

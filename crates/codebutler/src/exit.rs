@@ -19,13 +19,13 @@ pub enum Exit {
     User,
     /// It ran, and what it looked at is not in order.
     Findings,
-    /// `exec`: all turns are used, the task is not done.
+    /// `exec`, `chat`: all turns are used, the task is not done.
     TurnsUsed,
-    /// `exec`: the cap does not pay for another call.
+    /// `exec`, `chat`: the cap does not pay for another call.
     OutOfMoney,
-    /// `exec`: it went in circles.
+    /// `exec`, `chat`: it went in circles.
     Stuck,
-    /// `exec`: the model did not answer, or refused.
+    /// `exec`, `chat`: the model did not answer, or refused.
     ModelFailed,
     /// `exec`: a signal interrupted it; it can be taken up again.
     Interrupted,

@@ -56,6 +56,11 @@ impl Person {
         })
     }
 
+    /// The repo's channel.
+    pub(crate) fn channel(&self) -> &ChannelId {
+        &self.channel
+    }
+
     /// Goes to the hub of this machine when it listens elsewhere by now; whether
     /// it does.
     pub(crate) fn move_to_hub_of(&mut self, settings: &Settings) -> bool {
@@ -197,7 +202,9 @@ async fn answer(request: reqwest::RequestBuilder) -> Result<Value, CliError> {
     let refusal = body["error"].as_str().and_then(Refusal::named);
     if refusal == Some(Refusal::UseSlack) {
         let error = CliError::user("Slack is behind this hub, so people write and press there");
-        return Err(error.hint("the channel is in Slack; `codebutler chat --list` only reads"));
+        return Err(
+            error.hint("the channel is in Slack; `codebutler chat --list` and `--read` only look")
+        );
     }
     Err(CliError::user(format!("the hub answered {status}: {body}")))
 }

@@ -20,7 +20,7 @@ use axum::{
 use butler_protocol::{ChannelId, MessageTs, ThreadId};
 use futures_util::{Stream, StreamExt};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::{
     error::{Refusal, Refused},
@@ -193,19 +193,24 @@ async fn thread(
         before: part.before,
         limit: part.limit.map(|limit| limit.clamp(1, 999)),
     };
-    let (view, own) = app
+    let (view, own, people) = app
         .store
         .read(move |db| {
             let mut view = overview::thread(db, &ThreadId::new(channel, ts), &caps, &window)?;
             view.records = overview::records(db, &view.thread)?;
             let (channel, root) = (&view.thread.channel, &view.thread.root);
             let own = ephemeral::of(db, channel, Some(root), &person.id)?;
-            Ok((view, own))
+            let people = channels::users(db)?.into_iter();
+            let people: Map<String, Value> = people
+                .filter_map(|user| Some((user["id"].as_str()?.to_owned(), user["name"].clone())))
+                .collect();
+            Ok((view, own, people))
         })
         .await?;
     let mut answer = serde_json::to_value(view).map_err(crate::error::Trouble::Json)?;
     answer["ok"] = json!(true);
     answer["ephemerals"] = json!(own);
+    answer["people"] = Value::Object(people);
     Ok(Json(answer))
 }
 

@@ -60,6 +60,7 @@ pub use record::{Ending, Entry, Record, Speaker, Waiting};
 pub use role::Role;
 pub use secret::Secret;
 pub use talk::{Image, ModelMessage, ModelReply, RepliedCall, ToolCall, ToolSpec};
+pub use text::count::count_of;
 pub use text::nearest::nearest;
 pub use text::person::{people_mentioned, person_first, person_name, with_names};
 pub use text::visible::{visible, visible_json, visible_line};

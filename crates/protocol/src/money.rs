@@ -92,6 +92,18 @@ impl Usd {
     }
 }
 
+impl Usd {
+    /// What calls have cost, for people. Where nothing was charged, by a server of
+    /// one's own or one that does not say what it takes, no amount is made up.
+    #[must_use]
+    pub fn or_unknown(self) -> String {
+        match self {
+            Usd::ZERO => "no known cost".to_owned(),
+            cost => cost.to_string(),
+        }
+    }
+}
+
 impl fmt::Display for Usd {
     /// Two decimals from ten cents up, four below, so that small calls do not read `$0.00`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

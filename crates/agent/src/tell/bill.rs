@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use butler_protocol::{Role, Usd};
+use butler_protocol::{Role, Usd, count_of};
 use butler_turn::{Share, Spent, SpentOn};
 
 use crate::tell::thread_logs::RoleLog;
@@ -75,21 +75,24 @@ impl Bill {
             .iter()
             .map(|((role, model), share)| {
                 format!(
-                    "{} · {model} · {} in {} calls ({} tokens in, {} out)",
+                    "{} · {model} · {} in {} ({} tokens in, {} out)",
                     role.title(),
-                    share.cost,
-                    share.calls,
+                    share.cost.or_unknown(),
+                    count_of(share.calls, "call"),
                     share.usage.input,
                     share.usage.output
                 )
             })
             .collect();
+        let coordination = match self.total() {
+            Usd::ZERO => String::new(),
+            _ => format!(", of it {} % coordination", self.coordination_percent()),
+        };
         lines.push(format!(
-            "total {}, of it {} % coordination; {} tool calls, {} messages between roles",
-            self.total(),
-            self.coordination_percent(),
-            self.tools,
-            self.exchanges
+            "total {}{coordination}; {}, {} between roles",
+            self.total().or_unknown(),
+            count_of(self.tools, "tool call"),
+            count_of(self.exchanges, "message")
         ));
         lines.extend(self.where_it_went());
         lines

@@ -1,10 +1,10 @@
 //! A line as people read it: time, level, who and where, the sentence, the facts.
 
 use crate::ui::paint::Paint;
-use butler_protocol::{LogLevel, LogLine, visible_line};
+use butler_protocol::{LogLevel, LogLine, ThreadId, visible_line};
 use serde_json::Value;
 
-/// `12:30:05 WARN  coder C1-17-0 turn 3 Bash: the message key=value`. Colours
+/// `12:30:05 WARN  coder 5dy2wy turn 3 Bash: the message key=value`. Colours
 /// are taken out where nobody sees them.
 pub(crate) fn render(line: &LogLine) -> String {
     let seconds = line.at_ms.div_euclid(1000).rem_euclid(86_400);
@@ -21,7 +21,7 @@ pub(crate) fn render(line: &LogLine) -> String {
         _ => format!("{level:<5}").dimmed().to_string(),
     };
     let mut place = vec![line.process.clone()];
-    place.extend(line.thread.clone());
+    place.extend(line.thread.as_deref().map(short));
     place.extend(line.turn.map(|turn| format!("turn {turn}")));
     place.extend(line.tool.clone());
     let mut text = format!(
@@ -38,6 +38,12 @@ pub(crate) fn render(line: &LogLine) -> String {
         text.push_str(&format!(" {}{value}", format!("{name}=").dimmed()));
     }
     text
+}
+
+/// A thread goes by the one name that every command prints and takes.
+fn short(thread: &str) -> String {
+    let known = ThreadId::from_dir_name(thread).or_else(|_| thread.parse());
+    known.map_or_else(|_| thread.to_owned(), |thread: ThreadId| thread.short())
 }
 
 /// Text from outside must not pretend to be further lines, or steer a terminal.
@@ -62,7 +68,7 @@ mod tests {
             level: LogLevel::Warn,
             process: "coder".into(),
             role: Some(Role::Coder),
-            thread: Some("C1-17-0".into()),
+            thread: Some("C1-1700000000-000100".into()),
             turn: Some(3),
             tool: Some("Bash".into()),
             message: "it failed\nERROR hub: forged \u{1b}[2J".into(),
@@ -71,7 +77,7 @@ mod tests {
         let plain = paint::plain(&render(&line));
         assert_eq!(
             plain,
-            "12:30:05 WARN  coder C1-17-0 turn 3 Bash: it failed⏎ERROR hub: forged \\u{1b}[2J duration_ms=12"
+            "12:30:05 WARN  coder 4hi3bm turn 3 Bash: it failed⏎ERROR hub: forged \\u{1b}[2J duration_ms=12"
         );
     }
 }

@@ -89,21 +89,24 @@ async fn threads_are_listed_with_branch_files_and_pull_request() {
     let run = stage.run(&["threads"]);
     assert!(run.code == 0 && run.err.is_empty(), "{run:?}");
     let lines: Vec<_> = run.out.lines().collect();
-    assert_eq!(lines.len(), 3, "{run:?}");
-    for (line, thread) in lines.iter().zip(&stage.threads) {
-        assert!(
-            line.starts_with(&thread.short()) && line.contains(&thread.dir_name()),
-            "{line}"
-        );
+    assert_eq!(lines.len(), 6, "two for each: {run:?}");
+    let heads = lines.iter().step_by(2);
+    for ((line, thread), number) in heads.zip(&stage.threads).zip(1..) {
+        let begins = format!("{number:>3}  {}  ", thread.short());
+        assert!(line.starts_with(&begins), "{line}");
     }
-    assert!(lines[0].contains("codebutler/add-a-greeting-") && lines[0].contains("  clean  "));
-    assert!(
-        lines[0].ends_with("#1 open: Add a greeting"),
-        "{}",
-        lines[0]
-    );
-    assert!(lines[1].ends_with("1 changed file"), "{}", lines[1]);
-    assert!(!lines[2].contains("codebutler/"), "{}", lines[2]);
+    assert!(lines[0].ends_with("  Add a greeting"), "{}", lines[0]);
+    assert!(lines[1].contains("#1 open · codebutler/add-a-greeting-"));
+    assert!(lines[1].ends_with(" clean"), "{}", lines[1]);
+    assert!(lines[3].ends_with(" 1 changed file"), "{}", lines[3]);
+    assert!(!lines[5].contains("codebutler/"), "{}", lines[5]);
+    let third = stage.threads[2].short();
+    for name in ["last", "3", &third] {
+        let shown = stage.run(&["threads", "show", name]);
+        assert_eq!(shown.out, format!("thread {third}\n"), "{name}: {shown:?}");
+        let cost = stage.run(&["cost", name]);
+        assert!(cost.out.starts_with(&third), "{name}: {cost:?}");
+    }
 
     let rows = json_lines(&stage.run(&["threads", "--json"]).out).remove(0);
     assert_eq!(rows[0]["pull"]["number"], 1, "{rows}");
@@ -126,6 +129,7 @@ async fn a_pull_request_is_listed_shown_and_printed() {
     for part in [
         "Greets whoever comes.",
         "into main",
+        "no check has run",
         "Reviewer on hello.txt:1:",
         "the evening?",
     ] {

@@ -97,7 +97,7 @@ async fn the_bill_says_where_the_calls_went(team: &Team, root: &str, thread: &Va
         .output()
         .unwrap();
     let shown = String::from_utf8(output.stdout).unwrap();
-    assert!(shown.contains("refused forms         1 calls"), "{shown}");
+    assert!(shown.contains("refused forms         1 call "), "{shown}");
     let page = team.page(&format!("c/{}/{root}/cost", team.channel)).await;
     assert!(
         page.contains("What the calls went to") && page.contains("refused forms"),

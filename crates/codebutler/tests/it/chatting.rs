@@ -29,6 +29,18 @@ roles:
       say: Then it stays as it is.
 "#;
 
+const ASKS_THEN_FAILS: &str = r#"
+title: a question back, an answer, and a model that is away
+roles:
+  pm:
+    - expect: { last_user_contains: "colours" }
+      call: [{ tool: AskUser, with: { question: "1. Which colours? I would take red." } }]
+    - expect: { last_user_contains: "green" }
+      say: Green it is.
+    - fault: { kind: auth, times: 9 }
+      say: never said
+"#;
+
 fn command(team: &Team, args: &[&str]) -> Command {
     let mut command = Command::new(cargo_bin!("codebutler"));
     command
@@ -50,6 +62,9 @@ async fn one_message_in_answers_out_and_a_number_presses_a_button() {
     );
     let listed = ran(&mut command(&team, &["chat", "--list"]));
     assert!(listed.out.contains("what is this?"), "{listed:?}");
+    assert!(asked.err.contains("… PM at work"), "{asked:?}");
+    let short = listed.out.split_whitespace().next().unwrap().to_owned();
+    assert!(asked.err.contains(&format!("thread {short}")), "{asked:?}");
     let planned = ran(&mut command(&team, &["chat", "last", "-m", "add colours"]));
     assert_eq!(planned.code, 0, "{planned:?}");
     assert!(
@@ -63,20 +78,75 @@ async fn one_message_in_answers_out_and_a_number_presses_a_button() {
         .out
         .lines()
         .find_map(|line| line.strip_suffix("] Reject"));
-    let number = number
-        .unwrap()
-        .trim_start()
-        .trim_start_matches('[')
-        .to_owned();
-    let pressed = ran(&mut command(&team, &["chat", "last", "-m", &number]));
+    assert_eq!(number.unwrap().trim_start(), "[2.3", "{planned:?}");
+    let open = ran(&mut command(&team, &["threads"]));
+    assert!(
+        open.out.contains(&short) && open.out.contains("needs you: decide about the plan"),
+        "{open:?}"
+    );
+    // Without a terminal, and with nothing to say: the thread is read.
+    let read = fed(&mut command(&team, &["chat", &short]), b"");
+    assert_eq!(read.code, 0, "{read:?}");
+    for part in ["what is this?", "[2.1] Approve", "[2.3] Reject"] {
+        assert!(read.out.contains(part), "{part}: {read:?}");
+    }
+    assert!(!read.out.contains("<@U"), "{read:?}");
+    let wrong = ran(&mut command(&team, &["chat", &short, "--press", "Agree"]));
+    assert!(
+        wrong.code == 4 && wrong.err.contains("2.1 Approve"),
+        "{wrong:?}"
+    );
+    let pressed = ran(&mut command(&team, &["chat", "1", "--press", "reject"]));
     assert_eq!(pressed.code, 0, "{pressed:?}");
     assert!(pressed.err.contains("→ Reject"), "{pressed:?}");
-    let root = listed.out.split_whitespace().next().unwrap();
+    // The number of a button that is gone is only a word; here it is not said.
+    let json = ran(&mut command(&team, &["chat", &short, "--read", "--json"]));
+    let view = json_lines(&json.out).remove(0);
+    let root = view["messages"][0]["ts"].as_str().unwrap();
     let thread = team.thread(root).await.unwrap();
     assert_eq!(thread["decisions"][0]["decided"]["choice"], "reject");
     let nowhere = ran(&mut command(&team, &["chat", "1.000001", "-m", "x"]));
     assert_eq!(nowhere.code, 4, "{nowhere:?}");
     logs(&team);
+}
+
+/// Who runs it from a script learns from the exit code that nobody answered.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_model_that_fails_is_no_success_and_an_answer_is_a_decision() {
+    let team = Team::start(ASKS_THEN_FAILS).await;
+    let asked = ran(&mut command(&team, &["chat", "-m", "add colours"]));
+    assert!(
+        asked.code == 0 && asked.out.contains("Which colours?"),
+        "{asked:?}"
+    );
+    let open = ran(&mut command(&team, &["threads"]));
+    assert!(
+        open.out.contains("  add colours\n") && open.out.contains("needs you: answer the PM"),
+        "{open:?}"
+    );
+    let told = ran(&mut command(&team, &["chat", "last", "-m", "green please"]));
+    assert!(
+        told.code == 0 && told.out.contains("Green it is."),
+        "{told:?}"
+    );
+    let shown = ran(&mut command(&team, &["threads", "show", "last"]));
+    assert!(
+        shown.out.contains("pm  answer: green please; ")
+            && shown.out.contains("asked “1. Which colours?"),
+        "{shown:?}"
+    );
+    let failed = ran(&mut command(&team, &["chat", "last", "-m", "and now?"]));
+    assert_eq!(failed.code, 9, "{failed:?}");
+    let open = ran(&mut command(&team, &["threads", "--json"]));
+    let row = &json_lines(&open.out)[0][0];
+    assert_eq!(row["state"], "needs-person", "{open:?}");
+    assert!(
+        row["needs"]["what"]
+            .as_str()
+            .unwrap()
+            .contains("who gave up"),
+        "{open:?}"
+    );
 }
 
 /// The same team's log, afterwards.

@@ -28,6 +28,44 @@ fn help_shows_the_commands_in_groups() {
     insta::assert_snapshot!(run.out);
 }
 
+/// Short help is for a look: it fits a terminal of the usual size.
+#[test]
+fn short_help_fits_a_screen() {
+    let scratch = Scratch::without_git();
+    let root = scratch.run(&["-h"]).out;
+    let listed = root.lines().filter_map(|line| line.strip_prefix("  "));
+    let names = listed.filter_map(|line| line.split_whitespace().next());
+    let names: Vec<&str> = names.filter(|name| !name.starts_with('-')).collect();
+    assert!(names.contains(&"init") && names.len() > 20, "{names:?}");
+    for name in names {
+        let help = scratch.run(&[name, "-h"]).out;
+        assert!(help.lines().count() <= 24, "{name}:\n{help}");
+        assert!(!help.contains("--log-format"), "{name}:\n{help}");
+        let wide = help.lines().find(|line| line.chars().count() > 100);
+        assert_eq!(wide, None, "{name}:\n{help}");
+    }
+    assert!(root.lines().count() <= 56, "{root}");
+}
+
+#[test]
+fn a_command_can_be_run_for_another_folder() {
+    let scratch = Scratch::new();
+    let root = scratch.root();
+    let root = root.to_str().unwrap();
+    let elsewhere = |args: &[&str]| {
+        let mut command = scratch.codebutler(args);
+        crate::scratch::ran(command.current_dir("/"))
+    };
+    assert_eq!(elsewhere(&["init", "--yes"]).code, 4);
+    assert_eq!(elsewhere(&["-C", root, "init", "--yes"]).code, 0);
+    assert_eq!(elsewhere(&["validate", "-C", root]).code, 0);
+    let nowhere = elsewhere(&["-C", "/no/such/folder", "validate"]);
+    assert!(
+        nowhere.code == 4 && nowhere.err.contains("/no/such/folder"),
+        "{nowhere:?}"
+    );
+}
+
 #[test]
 fn every_command_has_help_and_an_unknown_one_is_a_usage_error() {
     let scratch = Scratch::without_git();

@@ -7,6 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use butler_protocol::ThreadId;
 use serde_json::{Value, json};
 
 use crate::{
@@ -207,7 +208,8 @@ async fn chat_says_in_one_sentence_that_the_hub_went_away_and_goes_on_when_it_is
     let (mut first, address) = hub(&scratch, "127.0.0.1:0");
     let chat = Running::start(&mut scratch.codebutler(&["chat", "-m", "hello"]));
     let thread = line_with(&chat.err, "thread ");
-    let root = thread.trim().trim_start_matches("thread ").to_owned();
+    let short = thread.trim().trim_start_matches("thread ").to_owned();
+    let root = root_of(&scratch, &address, &short).await;
     first.interrupt();
     let away = line_with(&chat.err, "does not answer");
     assert!(
@@ -229,6 +231,21 @@ async fn chat_says_in_one_sentence_that_the_hub_went_away_and_goes_on_when_it_is
     let posted: Value = posting.send().await.unwrap().json().await.unwrap();
     assert_eq!(posted["ok"], true, "{posted}");
     line_with(&chat.out, "good morning");
+}
+
+/// When the thread with this id began.
+async fn root_of(scratch: &Scratch, address: &str, short: &str) -> String {
+    let own = tokens(scratch, &scratch.root());
+    let channel = own["channel"].as_str().unwrap();
+    let asking = reqwest::Client::builder().no_proxy().build().unwrap();
+    let asking = asking
+        .get(format!("{address}v1/channels/{channel}/messages"))
+        .bearer_auth(own["people"]["you"]["token"].as_str().unwrap());
+    let all: Value = asking.send().await.unwrap().json().await.unwrap();
+    let root = all["messages"][0]["ts"].as_str().unwrap().to_owned();
+    let id: ThreadId = format!("{channel}/{root}").parse().unwrap();
+    assert_eq!(id.short(), short);
+    root
 }
 
 #[test]

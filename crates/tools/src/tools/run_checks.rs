@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use butler_policy::Permit;
-use butler_protocol::{CheckCounts, CheckRun, Receipt, ToolOutcome, TreeHash};
+use butler_protocol::{CheckCounts, CheckRun, Receipt, ToolOutcome, TreeHash, count_of};
 use butler_sandbox::{Ended, Exit};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -207,8 +207,8 @@ fn short(hash: &str) -> &str {
 fn report(ran: &[Ran], note: &str) -> ToolOutcome {
     let failed = ran.iter().filter(|ran| !ran.passed()).count();
     let verdict = match failed {
-        0 => format!("passed: {} checks", ran.len()),
-        failed => format!("failed: {failed} of {} checks", ran.len()),
+        0 => format!("passed: {}", count_of(ran.len(), "check")),
+        failed => format!("failed: {failed} of {}", count_of(ran.len(), "check")),
     };
     let mut text = format!("{verdict}\n");
     for ran in ran {

@@ -1,16 +1,19 @@
 //! `codebutler cost`: what the threads of this repo cost, and with `--waste` what
 //! the calls to models went to. Read from the logs on disk; no hub is asked.
 
-use std::{collections::BTreeMap, fs, path::Path};
+use std::{collections::BTreeMap, path::Path};
 
 use butler_config::FOLDER;
-use butler_journal::{ThreadDir, read};
-use butler_protocol::{Role, ThreadId, Usd};
+use butler_journal::ThreadDir;
+use butler_protocol::{ThreadId, Usd, count_of};
 use butler_turn::{Spent, SpentOn, ThreadFold};
 use serde_json::{Value, json};
 
 use crate::{
-    commands::{set_up_here, talk::threads},
+    commands::{
+        set_up_here,
+        talk::{thread_logs::logs, which},
+    },
     error::CliError,
     exit::Exit,
     ui::Ui,
@@ -19,7 +22,7 @@ use crate::{
 /// Show what the threads of this repo cost
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Only this thread: its short id, as `codebutler threads` lists it
+    /// Only this thread: `last`, its number or id in `codebutler threads`, or a link
     thread: Option<String>,
     /// What the calls went to: work, coordination, refused forms, failed tools, repeated requests
     #[arg(long)]
@@ -41,7 +44,7 @@ struct Cost {
 pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
     let folder = set_up_here()?.join(FOLDER).join("threads");
     let chosen = match &args.thread {
-        Some(name) => vec![threads::find(&folder, name)?],
+        Some(name) => vec![which::readable(&folder, name)?],
         None => ThreadDir::list(&folder).map_err(CliError::internal)?,
     };
     let mut rows = Vec::new();
@@ -60,6 +63,15 @@ pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
             }
         }
     }
+    if rows.len() > 1 {
+        let mut total = Cost::default();
+        for (_, cost) in &rows {
+            total.calls += cost.calls;
+            total.tokens += cost.tokens;
+            total.spent += cost.spent;
+        }
+        ui.line(format_args!("total   {}", in_words(&total)))?;
+    }
     if rows.is_empty() {
         ui.note("no threads yet");
     }
@@ -68,15 +80,9 @@ pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
 
 /// Adds up the logs of all roles; each question to the Researcher has its own.
 fn of_thread(folder: &Path, thread: &ThreadId) -> Result<Cost, CliError> {
-    let logs = ThreadDir::new(folder, thread).conversation(Role::Pm);
     let mut cost = Cost::default();
-    let Some(found) = logs.parent().and_then(|logs| fs::read_dir(logs).ok()) else {
-        return Ok(cost);
-    };
-    let paths = found.flatten().map(|item| item.path());
-    for path in paths.filter(|path| path.extension().is_some_and(|end| end == "jsonl")) {
-        let log = read(&path).map_err(CliError::internal)?;
-        let bill = ThreadFold::of(&log.entries).bill;
+    for (_, log) in logs(folder, thread)? {
+        let bill = ThreadFold::of(&log).bill;
         for share in bill.shares.values() {
             cost.calls += share.calls;
             cost.tokens += share.usage.input + share.usage.output;
@@ -90,9 +96,14 @@ fn of_thread(folder: &Path, thread: &ThreadId) -> Result<Cost, CliError> {
 }
 
 fn in_words(cost: &Cost) -> String {
+    let spent = match cost.calls {
+        0 => cost.spent.to_string(),
+        _ => cost.spent.or_unknown(),
+    };
     format!(
-        "{} in {} calls ({} tokens)",
-        cost.spent, cost.calls, cost.tokens
+        "{spent} in {} ({})",
+        count_of(cost.calls, "call"),
+        count_of(cost.tokens, "token")
     )
 }
 
@@ -103,8 +114,10 @@ fn went_to(cost: &Cost) -> impl Iterator<Item = String> {
         let percent = (spent.tokens * 100).checked_div(all).unwrap_or(0);
         let label = purpose.label();
         Some(format!(
-            "{label:<18} {:>4} calls {:>9} tokens {percent:>3} %",
-            spent.calls, spent.tokens
+            "{label:<18} {:>4} {} {:>9} tokens {percent:>3} %",
+            spent.calls,
+            if spent.calls == 1 { "call " } else { "calls" },
+            spent.tokens
         ))
     })
 }
@@ -117,6 +130,6 @@ fn as_json((thread, cost): &(ThreadId, Cost)) -> Value {
             (purpose.label(), figures)
         })
         .collect();
-    json!({"thread": thread.dir_name(), "cost": cost.spent, "calls": cost.calls,
+    json!({"short": thread.short(), "thread": thread.dir_name(), "cost": cost.spent, "calls": cost.calls,
         "tokens": cost.tokens, "wentTo": went_to})
 }

@@ -1,25 +1,40 @@
 //! A message of a thread as a terminal shows it.
 
+use std::collections::BTreeMap;
+
+use butler_protocol::with_names;
 use butler_slack::{mrkdwn, rich};
 use serde_json::Value;
+
+/// Everybody's name by their id.
+pub(crate) type People = BTreeMap<String, String>;
+
+/// The people whom a thread's view names.
+pub(crate) fn people(view: &Value) -> People {
+    let named = view["people"].as_object().into_iter().flatten();
+    named
+        .filter_map(|(id, name)| Some((id.clone(), name.as_str()?.to_owned())))
+        .collect()
+}
 
 /// What the message says: the body of a card with its small print, else its text.
 /// A card says here what it says everywhere, the whole of it; what it had no room
 /// for is in a file, which is named. Control characters are taken out: a terminal
 /// would obey them.
-pub(crate) fn words(message: &Value) -> String {
+pub(crate) fn words(message: &Value, people: &People) -> String {
+    let plain = |text: &str| mrkdwn::unescape(&with_names(text, |id| people.get(id).cloned()));
     let blocks = || message["blocks"].as_array().into_iter().flatten();
     let title = |block: &Value| Some(format!("{}\n\n", block["text"]["text"].as_str()?));
     let body: String = blocks()
         .filter_map(|block| match block["type"].as_str()? {
             "header" => title(block),
             "rich_text" => Some(rich::plain(block)),
-            "markdown" => block["text"].as_str().map(mrkdwn::unescape),
+            "markdown" => block["text"].as_str().map(plain),
             _ => None,
         })
         .collect();
     let mut text = match body.trim_end() {
-        "" => mrkdwn::unescape(message["text"].as_str().unwrap_or_default()),
+        "" => plain(message["text"].as_str().unwrap_or_default()),
         body => body.to_owned(),
     };
     let files = message["files"].as_array().into_iter().flatten();
@@ -27,10 +42,11 @@ pub(crate) fn words(message: &Value) -> String {
         text.push_str(&format!("\n\nAttached: {file}"));
     }
     let small = blocks()
-        .filter(|block| block["type"] == "context")
+        // Whom it rings for is no news at a terminal.
+        .filter(|block| block["type"] == "context" && block["block_id"] != "cb:people")
         .filter_map(|block| block["elements"][0]["text"].as_str());
     for line in small {
-        text.push_str(&format!("\n\n{}", mrkdwn::unescape(line)));
+        text.push_str(&format!("\n\n{}", plain(line)));
     }
     text.retain(|c| c == '\n' || c == '\t' || !c.is_control());
     text
@@ -49,14 +65,17 @@ mod tests {
             {"type": "rich_text", "elements": [rich::section(&[rich::bold("Steps")]),
                 rich::list(true, &[vec![rich::text("a <step> \u{1b}[2J&amp;")]])]},
             {"type": "context", "elements": [{"text": "about $0.10"}]},
+            {"type": "context", "elements": [{"text": "<@U1> <@U2|ben> <@U3>"}]},
+            {"type": "context", "block_id": "cb:people", "elements": [{"text": "<@U1>"}]},
             {"type": "actions", "elements": []}]});
+        let people = People::from([("U1".to_owned(), "ana".to_owned())]);
         assert_eq!(
-            words(&card),
-            "Plan\n\nSteps:\n    1. a <step> [2J&amp;\n\nabout $0.10"
+            words(&card, &people),
+            "Plan\n\nSteps:\n    1. a <step> [2J&amp;\n\nabout $0.10\n\n@ana @ben the user"
         );
         let offer =
             json!({"text": "x", "blocks": [{"type": "markdown", "text": "Why &lt;not&gt;?"}]});
-        assert_eq!(words(&offer), "Why <not>?");
-        assert_eq!(words(&json!({"text": "plain"})), "plain");
+        assert_eq!(words(&offer, &people), "Why <not>?");
+        assert_eq!(words(&json!({"text": "plain <@"}), &people), "plain <@");
     }
 }

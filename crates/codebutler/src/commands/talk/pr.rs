@@ -2,12 +2,19 @@
 
 mod decide;
 
+use std::path::Path;
+
 use crate::ui::paint::Paint;
-use butler_protocol::{Choice, PrNumber};
-use butler_repo::{Author, CheckState, Error, Forge, PullRequest, PullState, Repo};
+use butler_config::FOLDER;
+use butler_journal::ThreadDir;
+use butler_protocol::{Choice, PrNumber, Receipt, Record, Role};
+use butler_repo::{
+    Author, Check, CheckState, Error, Forge, PullRequest, PullState, Repo, short_of,
+};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
+use crate::commands::talk::thread_logs::logs;
 use crate::{commands::set_up_here, error::CliError, exit::Exit, process, ui::Ui};
 
 /// Look at the team's pull requests, merge and close them
@@ -53,7 +60,11 @@ pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
             Verb::Close(args) => decide::run(args, Choice::Close, &root, &forge, &cancel, ui).await,
             Verb::List { all, json } => list(&forge, *all, *json, &cancel, ui).await,
             Verb::Show { number, json } => {
-                show(&forge, PrNumber(*number), *json, &cancel, ui).await
+                let pull = forge.view(PrNumber(*number), &cancel).await;
+                let pull = pull.map_err(trouble)?;
+                let checks = forge.checks(pull.number, &cancel).await.map_err(trouble)?;
+                let receipt = receipt(&root, &pull)?;
+                show(&pull, &checks, receipt.as_ref(), *json, ui)
             }
             Verb::Diff { number } => {
                 let diff = forge.diff(PrNumber(*number), &cancel).await;
@@ -89,20 +100,39 @@ async fn list(
     Ok(Exit::Done)
 }
 
-async fn show(
-    forge: &Forge,
-    number: PrNumber,
+/// The checks as the team ran them last: which role, when, and what came.
+fn receipt(root: &Path, pull: &PullRequest) -> Result<Option<(Role, i64, Receipt)>, CliError> {
+    let threads = root.join(FOLDER).join("threads");
+    let known = ThreadDir::list(&threads).map_err(CliError::internal)?;
+    let short = short_of(&pull.branch);
+    let thread = known.iter().find(|one| Some(&*one.short()) == short);
+    let Some(thread) = thread else {
+        return Ok(None);
+    };
+    let logs = logs(&threads, thread)?.into_iter();
+    let runs = logs.flat_map(|(role, log)| {
+        log.into_iter().filter_map(move |entry| match entry.record {
+            Record::Checked { receipt } => Some((role, entry.at_ms, receipt)),
+            _ => None,
+        })
+    });
+    Ok(runs.max_by_key(|(_, at_ms, _)| *at_ms))
+}
+
+fn show(
+    pull: &PullRequest,
+    checks: &[Check],
+    receipt: Option<&(Role, i64, Receipt)>,
     as_json: bool,
-    cancel: &CancellationToken,
     ui: &Ui,
 ) -> Result<Exit, CliError> {
-    let pull = forge.view(number, cancel).await.map_err(trouble)?;
-    let checks = forge.checks(number, cancel).await.map_err(trouble)?;
     if as_json {
-        ui.json(json!({"pull": pull, "checks": checks}))?;
+        let receipt = receipt
+            .map(|(role, at, receipt)| json!({"role": role, "atMs": at, "receipt": receipt}));
+        ui.json(json!({"pull": pull, "checks": checks, "receipt": receipt}))?;
         return Ok(Exit::Done);
     }
-    ui.line(format_args!("{}", headline(&pull).bold()))?;
+    ui.line(format_args!("{}", headline(pull).bold()))?;
     ui.line(format_args!(
         "{} into {}, at {}",
         pull.branch, pull.base, pull.head
@@ -113,15 +143,28 @@ async fn show(
     if !pull.body.trim().is_empty() {
         ui.line(format_args!("\n{}", pull.body.trim()))?;
     }
-    if !checks.is_empty() {
-        ui.line("")?;
-    }
-    for check in &checks {
+    ui.line("")?;
+    for check in checks {
         ui.line(format_args!(
             "check {}: {}",
             check.name,
             check_word(check.state)
         ))?;
+    }
+    match receipt {
+        Some((role, at, receipt)) => {
+            let at = jiff::Timestamp::from_millisecond(*at).unwrap_or_default();
+            let at = at.strftime("%Y-%m-%d %H:%M");
+            ui.line(format_args!(
+                "checks that the {} ran, {at} UTC:",
+                role.title()
+            ))?;
+            for run in &receipt.checks {
+                ui.line(format_args!("  {}: {}", run.name, run.said()))?;
+            }
+        }
+        None if checks.is_empty() => ui.line("no check has run")?,
+        None => {}
     }
     for comment in &pull.comments {
         let who = match &comment.author {

@@ -1,28 +1,47 @@
-//! `codebutler threads`: the threads of this repo with their branch, the state
-//! of its files, and the pull request. Read from disk and git; no hub is asked.
+//! `codebutler threads`: the threads of this repo, what each is about, how it stands
+//! and what it needs from whom; with branch, files and pull request. Read from disk
+//! and git; no hub is asked.
 
 mod act;
 mod show;
-
-pub(crate) use show::find;
+mod summary;
 
 use std::path::Path;
 
-use butler_config::FOLDER;
+use butler_config::{FOLDER, Settings};
 use butler_journal::ThreadDir;
 use butler_protocol::ThreadId;
-use butler_repo::{Forge, PullRequest, Repo, Status, Worktree, short_of};
+use butler_repo::{Forge, PullRequest, PullState, Repo, Status, Worktree, short_of};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::commands::talk::pr;
-use crate::{commands::set_up_here, error::CliError, exit::Exit, process, ui::Ui};
+use crate::commands::talk::{
+    pr,
+    threads::summary::{State, Summary},
+    which::Threads,
+};
+use crate::ui::paint::Paint;
+use crate::{
+    commands::{environment, set_up_here},
+    error::CliError,
+    exit::Exit,
+    hub_access, log, process,
+    ui::Ui,
+};
 
-/// List the threads of this repo, with their branches and pull requests
+pub(crate) use summary::title;
+
+/// Without `--all` the list ends with the newest so many.
+const SHOWN: usize = 20;
+
+/// List the threads: what each is about, how it stands, what it needs from whom
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Args {
-    /// As JSON, for scripts
+    /// Every thread, not only the newest 20
+    #[arg(long)]
+    all: bool,
+    /// As JSON, for scripts; every thread
     #[arg(long)]
     json: bool,
     #[command(subcommand)]
@@ -38,10 +57,13 @@ enum Action {
     Resume(act::Args),
 }
 
-/// What is known about one thread; its short id joins the three sources.
+/// What is known about one thread; its short id joins the sources.
+#[derive(Default)]
 struct Row {
     short: String,
+    number: Option<usize>,
     thread: Option<ThreadId>,
+    summary: Summary,
     work: Option<(Worktree, Status)>,
     pull: Option<PullRequest>,
 }
@@ -55,13 +77,23 @@ pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
     }
     let root = set_up_here()?;
     process::run(async move |cancel| {
-        let rows = rows(&root, &cancel, ui).await?;
+        let most = if args.all || args.json {
+            usize::MAX
+        } else {
+            SHOWN
+        };
+        let (rows, older) = rows(&root, most, &cancel, ui).await?;
         if args.json {
-            ui.line(Value::Array(rows.iter().map(as_json).collect()))?;
+            ui.json(Value::Array(rows.iter().map(as_json).collect()))?;
             return Ok(Exit::Done);
         }
+        if older > 0 {
+            ui.note(
+                format_args!("… {older} older; `codebutler threads --all` lists them").dimmed(),
+            );
+        }
         for row in &rows {
-            ui.line(in_words(row))?;
+            show_row(row, ui)?;
         }
         if rows.is_empty() {
             ui.note("no threads yet");
@@ -70,13 +102,24 @@ pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
     })
 }
 
-async fn rows(root: &Path, cancel: &CancellationToken, ui: &Ui) -> Result<Vec<Row>, CliError> {
+/// The newest `most` rows, oldest first, and how many were left out.
+async fn rows(
+    root: &Path,
+    most: usize,
+    cancel: &CancellationToken,
+    ui: &Ui,
+) -> Result<(Vec<Row>, usize), CliError> {
     let repo = Repo::open(root).await.map_err(pr::trouble)?;
-    let threads = ThreadDir::list(&root.join(FOLDER).join("threads"));
+    let folder = root.join(FOLDER).join("threads");
+    let known = Threads::in_folder(&folder)?;
+    let mut threads = ThreadDir::list(&folder).map_err(CliError::internal)?;
+    threads.sort_by(|one, other| one.root.cmp(&other.root));
     let mut rows: Vec<Row> = Vec::new();
-    for thread in threads.map_err(CliError::internal)? {
+    for thread in threads {
         let short = thread.short();
-        row(&mut rows, &short).thread = Some(thread);
+        let row = row(&mut rows, &short);
+        row.number = known.number(&thread);
+        row.thread = Some(thread);
     }
     for worktree in repo.list(cancel).await.map_err(pr::trouble)? {
         let status = worktree.status(cancel).await.map_err(pr::trouble)?;
@@ -89,7 +132,26 @@ async fn rows(root: &Path, cancel: &CancellationToken, ui: &Ui) -> Result<Vec<Ro
             row(&mut rows, &short).pull.get_or_insert(pull);
         }
     }
-    Ok(rows)
+    let older = rows.len().saturating_sub(most);
+    rows.drain(..older);
+    let runs = runs(root);
+    for row in &mut rows {
+        let over = row
+            .pull
+            .as_ref()
+            .filter(|pull| pull.state != PullState::Open);
+        let over = over.map(|pull| pr::state_word(&pull.state));
+        if let Some(thread) = &row.thread {
+            row.summary = summary::of(&folder, thread, over, runs)?;
+        }
+    }
+    Ok((rows, older))
+}
+
+/// Whether a hub is there: without one nobody works, whatever the logs say.
+fn runs(root: &Path) -> bool {
+    let settings = Settings::load(root, &environment);
+    settings.is_ok_and(|settings| hub_access::hub_runs(&settings).unwrap_or(false))
 }
 
 /// Without a remote there are none; one that cannot be reached is told and the
@@ -113,34 +175,64 @@ fn row<'a>(rows: &'a mut Vec<Row>, short: &str) -> &'a mut Row {
     let at = at.unwrap_or_else(|| {
         rows.push(Row {
             short: short.to_owned(),
-            thread: None,
-            work: None,
-            pull: None,
+            ..Row::default()
         });
         rows.len() - 1
     });
     &mut rows[at]
 }
 
-fn in_words(row: &Row) -> String {
-    let mut parts = vec![row.short.clone()];
-    parts.extend(row.thread.as_ref().map(ThreadId::dir_name));
-    if let Some((worktree, status)) = &row.work {
-        parts.push(worktree.branch.to_string());
-        parts.push(state(status));
+/// Number, id, age and title; below it how it stands, pull request, branch and files.
+fn show_row(row: &Row, ui: &Ui) -> std::io::Result<()> {
+    let number = row.number.map(|number| number.to_string());
+    let Summary {
+        title,
+        person,
+        state,
+        last_ms,
+    } = &row.summary;
+    let age = match *last_ms {
+        0 => String::new(),
+        last => age(log::now_ms() - last),
+    };
+    let title = match (title.as_str(), &row.pull) {
+        ("", Some(pull)) => &pull.title,
+        (title, _) => title,
+    };
+    ui.line(format_args!(
+        "{:>3}  {}  {age:>6}  {title}",
+        number.unwrap_or_default(),
+        row.short.bold(),
+    ))?;
+    let words = state.words(person);
+    let mut parts = vec![match state {
+        State::Needs(_) => words.yellow().to_string(),
+        _ => words,
+    }];
+    if row.thread.is_none() {
+        parts = vec!["its thread is not in this clone".to_owned()];
     }
     if let Some(pull) = &row.pull {
-        parts.push(format!(
-            "{} {}: {}",
-            pull.number,
-            pr::state_word(&pull.state),
-            pull.title
-        ));
+        parts.push(format!("{} {}", pull.number, pr::state_word(&pull.state)));
     }
-    parts.join("  ")
+    if let Some((worktree, status)) = &row.work {
+        parts.push(format!("{} {}", worktree.branch, files(status)));
+    }
+    ui.line(format_args!("{:>21}{}", "", parts.join(" · ")))
 }
 
-fn state(status: &Status) -> String {
+/// As in `3 min`.
+fn age(ms: i64) -> String {
+    let seconds = ms.max(0) / 1000;
+    match seconds {
+        0..60 => format!("{seconds} s"),
+        60..3600 => format!("{} min", seconds / 60),
+        3600..86_400 => format!("{} h", seconds / 3600),
+        _ => format!("{} d", seconds / 86_400),
+    }
+}
+
+fn files(status: &Status) -> String {
     let mut parts = Vec::new();
     if let Some(operation) = status.unfinished {
         parts.push(format!("unfinished {operation}"));
@@ -171,10 +263,43 @@ fn as_json(row: &Row) -> Value {
             "unfinished": status.unfinished,
         })
     });
+    let Summary {
+        title,
+        person,
+        state,
+        last_ms,
+    } = &row.summary;
+    let needs = match state {
+        State::Needs(what) => json!({"from": person, "what": what}),
+        _ => Value::Null,
+    };
     json!({
         "short": row.short,
+        "number": row.number,
         "thread": row.thread.as_ref().map(ThreadId::dir_name),
+        "title": title,
+        "state": state.word(),
+        "needs": needs,
+        "lastMs": last_ms,
         "worktree": work,
         "pull": row.pull,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ages_are_short() {
+        for (ms, words) in [
+            (-5, "0 s"),
+            (59_999, "59 s"),
+            (60_000, "1 min"),
+            (7_200_000, "2 h"),
+            (200_000_000, "2 d"),
+        ] {
+            assert_eq!(age(ms), words);
+        }
+    }
 }

@@ -11,6 +11,7 @@ use std::path::Path;
 use butler_config::{Ask, Settings, agree, hash_of};
 use clap::Subcommand;
 use inquire::Confirm;
+use serde_json::json;
 
 use crate::{
     commands::{environment, set_up_here},
@@ -27,7 +28,11 @@ const NOTHING: &str = "this repository asks for nothing that needs your consent:
 
 /// Show what the repo's files ask for, agree to it, and try commands against the rules
 #[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Args {
+    /// As JSON, for scripts
+    #[arg(long)]
+    json: bool,
     #[command(subcommand)]
     verb: Option<Verb>,
 }
@@ -51,6 +56,14 @@ struct Accept {
 
 pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
     match &args.verb {
+        None if args.json => {
+            let asks = here()?.1;
+            let shown = asks.iter().map(|ask| {
+                json!({"key": ask.key, "words": ask.words, "sha256": ask.sha256, "agreed": ask.agreed})
+            });
+            ui.json(shown.collect::<Vec<_>>())?;
+            Ok(Exit::Done)
+        }
         None => show(&here()?.1, ui),
         Some(Verb::Accept(accept)) => {
             let (settings, asks) = here()?;

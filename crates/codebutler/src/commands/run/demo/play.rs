@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, time::Duration};
 
 use crate::ui::paint::Paint;
 use butler_config::Settings;
-use butler_protocol::{ActionId, Choice, MessageTs, Usd};
+use butler_protocol::{ActionId, Choice, MessageTs, Usd, count_of};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
@@ -14,7 +14,7 @@ use crate::commands::run::demo::{
     stage::{Stage, git},
     stories::Story,
 };
-use crate::commands::talk::message::words;
+use crate::commands::talk::message::{People, words};
 use crate::{error::CliError, exit::Exit, person::Person, ui::Ui};
 
 /// How often the thread is looked at.
@@ -126,7 +126,7 @@ fn wanted(message: &Value, story: Story) -> Option<ActionId> {
 fn print(message: &Value, ui: &Ui) -> Result<(), CliError> {
     let who = message["username"].as_str().unwrap_or("you");
     ui.line(format_args!("\n{}", who.bold()))?;
-    for line in words(message).lines() {
+    for line in words(message, &People::new()).lines() {
         ui.line(format_args!("  {line}"))?;
     }
     Ok(())
@@ -137,9 +137,9 @@ fn bill(thread: &Value, ui: &Ui) -> Result<(), CliError> {
     let cost = &thread["cost"];
     for call in cost["calls"].as_array().into_iter().flatten() {
         let role = call["role"].as_str().unwrap_or_default();
-        let count = call["calls"].as_i64().unwrap_or(0);
+        let count = count_of(call["calls"].as_i64().unwrap_or(0), "call");
         let amount = Usd::from_nanos(call["cost"].as_i64().unwrap_or(0));
-        ui.line(format_args!("  {role:<11} {amount}  {count} calls"))?;
+        ui.line(format_args!("  {role:<11} {amount}  {count}"))?;
     }
     let total = Usd::from_nanos(cost["used"].as_i64().unwrap_or(0));
     ui.line(format_args!(

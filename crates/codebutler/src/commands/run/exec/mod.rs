@@ -68,7 +68,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "COMMAND")]
     allow: Vec<String>,
 
-    /// Go on with a session: the newest unfinished one of this folder, or the one named
+    /// Go on with a session: the newest unfinished one here, or the one named
     #[arg(long, value_name = "SESSION", num_args = 0..=1, require_equals = true, default_missing_value = "")]
     resume: Option<String>,
 

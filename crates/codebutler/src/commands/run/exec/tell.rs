@@ -4,6 +4,7 @@
 use crate::ui::paint::Paint;
 use butler_agent::exec::{Outcome, Said, Session};
 use butler_policy::Redactor;
+use butler_protocol::count_of;
 use serde_json::{Value, json};
 
 use crate::commands::run::exec::word;
@@ -99,10 +100,13 @@ impl Teller {
             Exit::Done => "done".green().to_string(),
             _ => word(outcome).replace('_', " "),
         };
-        let plural = if outcome.turns == 1 { "" } else { "s" };
+        let cost = match outcome.turns {
+            0 => outcome.cost.to_string(),
+            _ => outcome.cost.or_unknown(),
+        };
         ui.note(format_args!(
-            "{how} ({} turn{plural}, {})",
-            outcome.turns, outcome.cost
+            "{how} ({}, {cost})",
+            count_of(outcome.turns, "turn"),
         ));
         if exit != Exit::Done {
             // Alone on its line, to be copied whole.

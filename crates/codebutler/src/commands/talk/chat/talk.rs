@@ -1,5 +1,5 @@
 //! One thread, live: what is new is shown, what is typed is posted, a number
-//! presses a button.
+//! presses a button, and somebody who thinks is seen to think.
 
 use std::{
     collections::HashSet,
@@ -8,11 +8,17 @@ use std::{
 
 use crate::ui::paint::Paint;
 use butler_config::Settings;
-use butler_protocol::MessageTs;
-use serde_json::Value;
+use butler_protocol::{MessageTs, Role, ThreadId};
+use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::commands::talk::message::words;
+use crate::commands::talk::{
+    chat::{
+        buttons::{buttons, meant},
+        outcome,
+    },
+    message::{people, words},
+};
 use crate::{
     error::CliError,
     exit::Exit,
@@ -25,6 +31,8 @@ use crate::{
 const GLANCE: Duration = Duration::from_secs(2);
 /// A team that rests this long has nothing more to say.
 const REST: Duration = Duration::from_secs(1);
+/// Who works this long is named again.
+const STILL: Duration = Duration::from_secs(30);
 
 pub(crate) struct Talk<'a> {
     person: Person,
@@ -32,15 +40,18 @@ pub(crate) struct Talk<'a> {
     shown: HashSet<String>,
     /// The hub did not answer the last time.
     away: bool,
+    /// Who was said to be at work, and when.
+    at_work: Option<(Vec<Role>, Instant)>,
     settings: &'a Settings,
     ui: &'a Ui,
 }
 
-/// A button of an open card.
-struct Button {
-    message: String,
-    action: String,
-    label: String,
+/// What a person wants to say.
+pub(crate) enum Words {
+    /// This text; the number of a button presses it.
+    Say(String),
+    /// The button of this name or number.
+    Press(String),
 }
 
 impl<'a> Talk<'a> {
@@ -55,6 +66,7 @@ impl<'a> Talk<'a> {
             thread,
             shown: HashSet::new(),
             away: false,
+            at_work: None,
             settings,
             ui,
         }
@@ -72,7 +84,7 @@ impl<'a> Talk<'a> {
             let looked = self.show_new().await;
             let mut here = self.heard_from(looked)?.is_some();
             if here && let Some(line) = unsent.take() {
-                let said = self.say(line.trim()).await;
+                let said = self.say(&Words::Say(line.trim().to_owned())).await;
                 if let Err(error) = &said
                     && !self.may_have_arrived(error)
                 {
@@ -101,18 +113,17 @@ impl<'a> Talk<'a> {
     /// One message in, answers out until the team is done.
     pub(crate) async fn once(
         &mut self,
-        text: &str,
+        text: Words,
         seconds: u64,
         cancel: &CancellationToken,
     ) -> Result<Exit, CliError> {
-        if self.thread.is_some() {
-            // What was said before is not an answer.
-            let before = self.view().await?;
-            self.shown
-                .extend(messages(&before).map(|one| ts(one).to_owned()));
-        }
+        // What was said and done before is not an answer.
+        let before = self.view().await?;
+        let place = outcome::place(&before);
+        self.shown
+            .extend(messages(&before).iter().map(|one| ts(one).to_owned()));
         let mut news = self.person.news();
-        let pressed = self.say(text).await?;
+        let pressed = self.say(&text).await?;
         let deadline = Instant::now() + Duration::from_secs(seconds);
         let mut rests_since: Option<Instant> = None;
         // A press may be carried out without a word.
@@ -129,11 +140,13 @@ impl<'a> Talk<'a> {
                 rests_since = None;
             }
             if since.is_some_and(|since| since.elapsed() >= REST) {
-                return Ok(Exit::Done);
+                return Ok(outcome::since(&self.view().await?, &place));
             }
             if Instant::now() >= deadline {
-                self.ui
-                    .note("the team is still at work; `codebutler chat last` goes on");
+                let name = self.name();
+                self.ui.note(format_args!(
+                    "the team is still at work; `codebutler chat {name}` goes on"
+                ));
                 return Ok(Exit::Findings);
             }
             let pause = if rests { REST } else { GLANCE };
@@ -186,22 +199,27 @@ impl<'a> Talk<'a> {
         unclear
     }
 
-    /// Posts, or presses the button with this number; whether it was a press.
-    async fn say(&mut self, text: &str) -> Result<bool, CliError> {
-        if let (Some(thread), Ok(number)) = (&self.thread, text.parse::<usize>()) {
-            let view = self.person.thread(thread).await?;
-            let buttons = buttons(&view);
-            if let Some(button) = number.checked_sub(1).and_then(|at| buttons.get(at)) {
-                self.ui.note(format_args!("→ {}", button.label));
-                self.person.click(&button.message, &button.action).await?;
-                return Ok(true);
-            }
+    /// Posts, or presses a button; whether it was a press.
+    async fn say(&mut self, words: &Words) -> Result<bool, CliError> {
+        let text = match words {
+            Words::Say(text) | Words::Press(text) => text.trim(),
+        };
+        let buttons = buttons(messages(&self.view().await?));
+        let pressed = match words {
+            Words::Press(_) => Some(meant(&buttons, text)?),
+            Words::Say(_) => buttons.iter().find(|button| button.number == text),
+        };
+        if let Some(button) = pressed {
+            self.ui.note(format_args!("→ {}", button.label));
+            self.person.click(&button.message, &button.action).await?;
+            return Ok(true);
         }
         let ts = match &self.thread {
             None => {
                 let root = self.person.say(text).await?;
                 self.thread = Some(root.clone());
-                self.ui.note(format_args!("thread {root}").dimmed());
+                self.ui
+                    .note(format_args!("thread {}", self.name()).dimmed());
                 root
             }
             Some(thread) => self.person.reply(thread, text).await?,
@@ -220,7 +238,7 @@ impl<'a> Talk<'a> {
     /// Shows what was not shown yet; how many messages.
     async fn show_new(&mut self) -> Result<usize, CliError> {
         let view = self.view().await?;
-        let buttons = buttons(&view);
+        let (buttons, people) = (buttons(messages(&view)), people(&view));
         let mut count = 0;
         for message in messages(&view) {
             if !self.shown.insert(ts(message).to_owned()) {
@@ -229,76 +247,81 @@ impl<'a> Talk<'a> {
             count += 1;
             let who = message["username"].as_str().unwrap_or("you");
             self.ui
-                .line(format_args!("{}: {}", who.bold(), words(message)))?;
-            for (number, button) in buttons.iter().enumerate() {
-                if button.message == ts(message) {
-                    self.ui
-                        .line(format_args!("  [{}] {}", number + 1, button.label))?;
-                }
+                .line(format_args!("{}: {}", who.bold(), words(message, &people)))?;
+            for button in buttons.iter().filter(|one| one.message == ts(message)) {
+                self.ui
+                    .line(format_args!("  [{}] {}", button.number, button.label))?;
             }
         }
+        self.tell_who_works(&view);
         Ok(count)
+    }
+
+    /// Names those who are at work when they begin, and again when it takes long:
+    /// silence would look like nobody being there.
+    fn tell_who_works(&mut self, view: &Value) {
+        let roles = working(view);
+        let told = match &self.at_work {
+            Some((named, since)) => *named == roles && since.elapsed() < STILL,
+            None => false,
+        };
+        if roles.is_empty() {
+            self.at_work = None;
+        } else if !told {
+            let names: Vec<&str> = roles.iter().map(|role| role.title()).collect();
+            self.ui
+                .note(format_args!("… {} at work", names.join(", ")).dimmed());
+            self.at_work = Some((roles, Instant::now()));
+        }
+    }
+
+    /// The thread as it is now, for people or scripts.
+    pub(crate) async fn read(&mut self, as_json: bool) -> Result<Exit, CliError> {
+        if !as_json {
+            self.show_new().await?;
+            return Ok(Exit::Done);
+        }
+        let view = self.view().await?;
+        let (buttons, people) = (buttons(messages(&view)), people(&view));
+        let said = messages(&view).iter().map(|message| {
+            let own = buttons.iter().filter(|one| one.message == ts(message));
+            let own = own.map(|one| json!({"number": one.number, "name": one.label}));
+            json!({"ts": ts(message), "who": message["username"].as_str().unwrap_or("you"),
+                "text": words(message, &people), "buttons": own.collect::<Vec<_>>()})
+        });
+        let said: Vec<Value> = said.collect();
+        self.ui
+            .json(json!({"short": self.name(), "messages": said, "working": working(&view)}))?;
+        Ok(Exit::Done)
+    }
+
+    /// The thread's short id.
+    fn name(&self) -> String {
+        let thread = self.thread.as_ref();
+        let id = thread.map(|root| ThreadId::new(self.person.channel().clone(), root.clone()));
+        id.map(|id| id.short()).unwrap_or_default()
     }
 
     /// Nobody works in the thread, and nobody has mail.
     async fn team_rests(&self) -> Result<bool, CliError> {
-        let view = self.view().await?;
-        let states = view["activity"].as_array().into_iter().flatten();
-        let works = states.into_iter().any(|one| one["state"] == "working");
+        let works = !working(&self.view().await?).is_empty();
         Ok(!works && self.person.queues_empty().await?)
     }
 }
 
-fn messages(view: &Value) -> impl Iterator<Item = &Value> {
-    view["messages"].as_array().into_iter().flatten()
+fn messages(view: &Value) -> &[Value] {
+    view["messages"].as_array().map_or(&[][..], Vec::as_slice)
 }
 
 fn ts(message: &Value) -> &str {
     message["ts"].as_str().unwrap_or_default()
 }
 
-/// Every button that can be pressed, in the order of the thread.
-fn buttons(view: &Value) -> Vec<Button> {
-    let mut found = Vec::new();
-    for message in messages(view) {
-        let blocks = message["blocks"].as_array().into_iter().flatten();
-        let elements = blocks.filter_map(|block| block["elements"].as_array());
-        for element in elements.flatten() {
-            if let Some(action) = element["action_id"].as_str() {
-                let label = element["text"]["text"].as_str().unwrap_or(action);
-                found.push(Button {
-                    message: ts(message).to_owned(),
-                    action: action.to_owned(),
-                    label: label.to_owned(),
-                });
-            }
-        }
-    }
-    found
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use crate::commands::talk::chat::talk::*;
-
-    #[test]
-    fn buttons_are_numbered_through_the_thread() {
-        let card = |ts: &str, actions: &[&str]| {
-            let elements: Vec<_> = actions
-                .iter()
-                .map(|a| json!({"action_id": a, "text": {"text": a.to_uppercase()}}))
-                .collect();
-            json!({"ts": ts, "text": "a card", "blocks": [
-                {"type": "section"}, {"type": "actions", "elements": elements}]})
-        };
-        let view = json!({"messages": [card("1", &["a"]), card("2", &["b", "c"])]});
-        let labels: Vec<_> = buttons(&view)
-            .into_iter()
-            .map(|b| (b.message, b.label))
-            .collect();
-        let expected = [("1", "A"), ("2", "B"), ("2", "C")];
-        assert_eq!(labels, expected.map(|(m, l)| (m.to_owned(), l.to_owned())));
-    }
+/// The roles that are at work in the thread.
+fn working(view: &Value) -> Vec<Role> {
+    let states = view["activity"].as_array().into_iter().flatten();
+    let works = states.filter(|one| one["state"] == "working");
+    works
+        .filter_map(|one| one["role"].as_str()?.parse().ok())
+        .collect()
 }

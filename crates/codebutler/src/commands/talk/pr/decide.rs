@@ -16,7 +16,7 @@ use inquire::Confirm;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::commands::talk::message::words;
+use crate::commands::talk::message::{People, people, words};
 use crate::commands::talk::pr::{state_word, trouble};
 use crate::{commands::environment, error::CliError, exit::Exit, person::Person, ui::Ui, wiring};
 
@@ -47,11 +47,13 @@ pub(crate) async fn run(
     let settings = Settings::load(root, &environment)?;
     let url = wiring::hub_url(&settings)?;
     let person = Person::join(&settings, url.as_str())?;
-    let card = match card(&person.thread(&thread.root).await?, number) {
+    let view = person.thread(&thread.root).await?;
+    let people = people(&view);
+    let card = match card(&view, number) {
         Some(card) => card,
         None => put_up(&person, &thread, number).await?,
     };
-    ui.line(words(&card.message))?;
+    ui.line(words(&card.message, &people))?;
     if !args.yes && !agreed(number, choice)? {
         ui.note("nothing was done");
         return Ok(Exit::User);
@@ -108,7 +110,7 @@ fn card(thread: &Value, number: PrNumber) -> Option<Card> {
         let ts: MessageTs = one["asked"]["message"].as_str()?.parse().ok()?;
         let mut messages = thread["messages"].as_array()?.iter();
         let message = messages.find(|message| message["ts"] == ts.as_str())?;
-        let about = words(message).contains(&format!("\nPull request: {number}\n"));
+        let about = words(message, &People::new()).contains(&format!("\nPull request: {number}\n"));
         about.then(|| Card {
             request: RequestId::new(one["asked"]["request"].as_str().unwrap_or_default()),
             ts,
@@ -161,7 +163,9 @@ async fn outcome(
             let ts = message["ts"].as_str().and_then(|ts| ts.parse().ok());
             ts.is_some_and(|ts: MessageTs| ts > *card)
         });
-        let said = after.map(words).find(|text| {
+        let people = people(&view);
+        let mut said = after.map(|message| words(message, &people));
+        let said = said.find(|text| {
             let about = text.contains(&number.to_string());
             about
                 && ["Merged", "Closed", "is not merged", "conflicts"]

@@ -6,8 +6,10 @@ use std::time::{Duration, Instant};
 use butler_config::{FOLDER, Settings};
 use butler_protocol::MessageTs;
 
-use crate::commands::talk::message::words;
-use crate::commands::talk::threads::show::find;
+use crate::commands::talk::{
+    message::{people, words},
+    which,
+};
 use crate::{
     commands::{environment, set_up_here},
     error::CliError,
@@ -23,14 +25,14 @@ const LOOK: Duration = Duration::from_millis(200);
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The thread: its short id, as `codebutler threads` lists it, or its folder's name
+    /// The thread: `last`, its number or id in `codebutler threads`, or a link
     thread: String,
 }
 
 /// Says the word in the thread and shows the first answer.
 pub(crate) fn run(args: &Args, word: &'static str, ui: &Ui) -> Result<Exit, CliError> {
     let root = set_up_here()?;
-    let thread = find(&root.join(FOLDER).join("threads"), &args.thread)?;
+    let thread = which::readable(&root.join(FOLDER).join("threads"), &args.thread)?;
     let settings = Settings::load(&root, &environment)?;
     let url = wiring::hub_url(&settings)?;
     process::run(async move |_cancel| {
@@ -45,7 +47,7 @@ pub(crate) fn run(args: &Args, word: &'static str, ui: &Ui) -> Result<Exit, CliE
                 ts.is_some_and(|ts: MessageTs| ts > said)
             });
             if let Some(answer) = answer {
-                ui.line(words(answer))?;
+                ui.line(words(answer, &people(&view)))?;
                 return Ok(Exit::Done);
             }
             tokio::time::sleep(LOOK).await;

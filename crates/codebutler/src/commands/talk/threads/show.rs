@@ -1,20 +1,21 @@
-//! `codebutler threads show`: why a thread went the way it went, from the
-//! decision logs on disk. No hub is asked.
+//! `codebutler threads show`: why a thread went the way it went, from the logs on
+//! disk: what the machine chose, and what people decided and answered. No hub is asked.
 
 use std::path::Path;
 
 use butler_agent::{Choice, choices};
 use butler_config::FOLDER;
 use butler_journal::ThreadDir;
-use butler_protocol::{Role, ThreadId};
+use butler_protocol::{Entry, Record, Role, Speaker, ThreadId, Waiting, person_name};
 use serde_json::{Value, json};
 
+use crate::commands::talk::{thread_logs::logs, threads::title, which};
 use crate::{commands::set_up_here, error::CliError, exit::Exit, ui::Ui};
 
 /// Show what was decided in a thread, by whom, and why
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The thread: its short id, as `codebutler threads` lists it, or its folder's name
+    /// The thread: `last`, its number or id in `codebutler threads`, or a link
     thread: String,
     /// As JSON, for scripts
     #[arg(long)]
@@ -23,17 +24,17 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
     let threads = set_up_here()?.join(FOLDER).join("threads");
-    let thread = find(&threads, &args.thread)?;
-    let decided = decided(&threads, &thread);
+    let thread = which::readable(&threads, &args.thread)?;
+    let decided = decided(&threads, &thread)?;
     if args.json {
         let all: Vec<Value> = decided
             .iter()
             .map(|(role, choice)| json!({"role": role, "decision": choice}))
             .collect();
-        ui.json(json!({"thread": thread.dir_name(), "decisions": all}))?;
+        ui.json(json!({"short": thread.short(), "thread": thread.dir_name(), "decisions": all}))?;
         return Ok(Exit::Done);
     }
-    ui.line(format_args!("{}  {}", thread.short(), thread.dir_name()))?;
+    ui.line(format_args!("thread {}", thread.short()))?;
     for (role, choice) in &decided {
         ui.line(in_words(*role, choice))?;
     }
@@ -43,27 +44,8 @@ pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
     Ok(Exit::Done)
 }
 
-pub(crate) fn find(threads: &Path, name: &str) -> Result<ThreadId, CliError> {
-    let all = ThreadDir::list(threads).map_err(CliError::internal)?;
-    let named = |thread: &ThreadId| thread.short() == name || thread.dir_name() == name;
-    if let Some(packed) = ThreadDir::packed(threads).into_iter().find(named) {
-        let archive = ThreadDir::archive(threads, &packed);
-        let said = format!(
-            "`{name}` was closed long ago and is packed in {}",
-            archive.display()
-        );
-        return Err(
-            CliError::user(said).hint("write in the thread and it is back, or unpack the file")
-        );
-    }
-    all.into_iter().find(named).ok_or_else(|| {
-        CliError::user(format!("there is no thread `{name}` in this repo"))
-            .hint("`codebutler threads` lists them")
-    })
-}
-
-/// The decisions of all roles, oldest first.
-fn decided(threads: &Path, thread: &ThreadId) -> Vec<(Role, Choice)> {
+/// The decisions of all roles and of people, oldest first.
+fn decided(threads: &Path, thread: &ThreadId) -> Result<Vec<(Role, Choice)>, CliError> {
     let folder = ThreadDir::new(threads, thread);
     let mut all: Vec<(Role, Choice)> = Role::ALL
         .into_iter()
@@ -72,8 +54,49 @@ fn decided(threads: &Path, thread: &ThreadId) -> Vec<(Role, Choice)> {
             choices.into_iter().map(move |choice| (role, choice))
         })
         .collect();
+    for (role, log) in logs(threads, thread)? {
+        all.extend(answers(&log).into_iter().map(|choice| (role, choice)));
+    }
     all.sort_by_key(|(_, choice)| choice.at_ms);
-    all
+    Ok(all)
+}
+
+/// What people answered when a role had asked them and waited.
+fn answers(log: &[Entry]) -> Vec<Choice> {
+    let mut found = Vec::new();
+    let mut question = String::new();
+    let mut waits = false;
+    for entry in log {
+        match &entry.record {
+            Record::Assistant { calls, .. } => {
+                let asked = calls.iter().find(|call| call.name == "AskUser");
+                if let Some(text) = asked.and_then(|call| call.arguments["question"].as_str()) {
+                    question = title(text);
+                }
+            }
+            Record::Parked { waiting } => waits = *waiting == Waiting::Person,
+            Record::User {
+                speaker: Speaker::Person { name, .. },
+                text,
+                ..
+            } if waits => {
+                waits = false;
+                let asked = match question.as_str() {
+                    "" => String::new(),
+                    question => format!(", asked “{question}”"),
+                };
+                found.push(Choice {
+                    at_ms: entry.at_ms,
+                    about: "answer".to_owned(),
+                    choice: title(text),
+                    alternatives: Vec::new(),
+                    evidence: format!("{}{asked}", person_name(name)),
+                });
+            }
+            _ => {}
+        }
+    }
+    found
 }
 
 fn in_words(role: Role, choice: &Choice) -> String {
