@@ -39,6 +39,18 @@ pub(crate) fn check(place: &Place) -> Result<bool> {
     Ok(complaints.is_empty())
 }
 
+/// The list that comes with a package: every crate in it and its licence.
+pub(crate) fn list(place: &Place) -> Result<String> {
+    let packages = read(&tree(place)?);
+    let lines = packages
+        .iter()
+        .filter(|one| !one.name.starts_with("xtask"))
+        .map(|one| format!("{} {}: {}\n", one.name, one.version, one.licence));
+    let text = "CodeButler is MIT or Apache-2.0, as you like; both texts are beside this file.\n\
+                Crates that are built into the binary, and their licences:\n\n";
+    Ok(std::iter::once(text.to_owned()).chain(lines).collect())
+}
+
 fn tree(place: &Place) -> Result<String> {
     // Development dependencies are not shipped; other platforms' crates may not be fetched.
     let words = [

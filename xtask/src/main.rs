@@ -5,6 +5,7 @@
 //! where it cannot. After a first `setup` it needs no network.
 
 mod bench;
+mod dist;
 mod facts;
 mod gate;
 mod licences;
@@ -37,6 +38,9 @@ Usage: cargo xtask <verb>
   lint           formatting, lints and licences
   facts          build the release binary and measure what the README says about it
   bench [name]   build the release binary and run a bench of bench/, or all: turns, idle
+  dist           build the packages: archive, .deb, checksums, in target/dist
+  dist --binary FILE
+                 package a binary that is already built
   setup          fetch crates and the outside parts that tests need
 ";
 
@@ -51,6 +55,8 @@ fn main() -> ExitCode {
         ["lint"] => run(gate::lint),
         ["setup"] => run(gate::setup),
         ["facts"] => run(facts::measure),
+        ["dist"] => run(|place| dist::run(place, None)),
+        ["dist", "--binary", file] => run(|place| dist::run(place, Some(file))),
         ["bench"] => run(|place| bench::run(place, None)),
         ["bench", name] if bench::BENCHES.contains(name) => {
             run(|place| bench::run(place, Some(name)))

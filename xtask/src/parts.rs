@@ -153,6 +153,23 @@ pub(crate) const REAL_MODEL: Part = Part {
     ],
 };
 
+/// What `dist` needs besides: a linker that knows old C libraries.
+pub(crate) const ZIG: Part = Part {
+    name: "zig and cargo-zigbuild, which link for older systems",
+    needed_by: &["xtask/src/dist.rs"],
+    found: &["{parts}/zig/bin/cargo-zigbuild", "--version"],
+    install: &[
+        &["python3", "-m", "venv", "{parts}/zig"],
+        &[
+            "{parts}/zig/bin/pip",
+            "install",
+            "--quiet",
+            "ziglang",
+            "cargo-zigbuild",
+        ],
+    ],
+};
+
 /// What becomes of a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fate {
@@ -303,7 +320,7 @@ mod tests {
 
     #[test]
     fn every_part_says_who_needs_it_and_how_to_get_it() {
-        for part in PARTS.iter().chain([&REAL_MODEL]) {
+        for part in PARTS.iter().chain([&REAL_MODEL, &ZIG]) {
             assert!(
                 !part.needed_by.is_empty() && !part.found.is_empty(),
                 "{}",

@@ -15,7 +15,7 @@ use crate::commands::{
     inspect::{logs, model, policy, prompt, redact, rehearsal, schema, tool, validate},
     playbook::{roadmap, roles, skill},
     run::{agent, demo, exec, hub, link, up},
-    setup::{completions, doctor, init, slack},
+    setup::{completions, doctor, init, man, slack},
     talk::{chat, cost, pr, threads, undo},
 };
 use crate::{error::CliError, exit::Exit, log::Format, ui::Ui};
@@ -108,6 +108,7 @@ pub(crate) enum Command {
     Rehearsal(rehearsal::Args),
     Schema(schema::Args),
     Completions(completions::Args),
+    Man(man::Args),
 }
 
 impl Command {
@@ -140,6 +141,7 @@ impl Command {
             Command::Rehearsal(args) => rehearsal::run(&args, ui),
             Command::Schema(args) => schema::run(&args, ui),
             Command::Completions(args) => completions::run(&args, ui),
+            Command::Man(args) => man::run(&args, ui),
         }
     }
 }
@@ -165,6 +167,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
             "rehearsal",
             "schema",
             "completions",
+            "man",
         ],
     ),
 ];

@@ -28,6 +28,12 @@ pub(crate) fn hub_runs(settings: &Settings) -> Result<bool, CliError> {
     runs_in(&wiring::hub_folder(settings)).map_err(CliError::internal)
 }
 
+/// A client for the hub of this machine: plain HTTP, and no proxy.
+pub(crate) fn client() -> Result<reqwest::Client, CliError> {
+    let builder = reqwest::Client::builder().tls_backend_preconfigured(butler_tls::plain());
+    builder.no_proxy().build().map_err(CliError::internal)
+}
+
 /// Whether Slack is behind the hub of this machine.
 pub(crate) fn relays(settings: &Settings) -> bool {
     let tokens = &settings.machine.slack;

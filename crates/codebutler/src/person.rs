@@ -46,10 +46,7 @@ impl Person {
         let mut tokens = Tokens::open(&wiring::hub_folder(settings)).map_err(CliError::internal)?;
         let person = tokens.ensure_person("you").map_err(CliError::internal)?;
         Ok(Self {
-            client: reqwest::Client::builder()
-                .no_proxy()
-                .build()
-                .map_err(CliError::internal)?,
+            client: hub_access::client()?,
             base: Url::parse(url).map_err(CliError::internal)?,
             token: person.token,
             channel: repo.channel,

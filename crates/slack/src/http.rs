@@ -207,7 +207,12 @@ fn client_for(root: &Url) -> Result<Client, SlackError> {
     if root.host().is_none() {
         return Err(bad());
     }
+    let tls = match root.scheme() {
+        "https" => butler_tls::config(None).map_err(|_| bad())?,
+        _ => butler_tls::plain(),
+    };
     let builder = Client::builder()
+        .tls_backend_preconfigured(tls)
         .connect_timeout(Duration::from_secs(10))
         .timeout(Duration::from_secs(60));
     let builder = if is_loopback(root) {

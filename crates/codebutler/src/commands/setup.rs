@@ -3,5 +3,6 @@
 pub(crate) mod completions;
 pub(crate) mod doctor;
 pub(crate) mod init;
+pub(crate) mod man;
 pub(crate) mod slack;
 pub(crate) mod try_out;

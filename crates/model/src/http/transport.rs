@@ -1,18 +1,13 @@
 //! The HTTP client: one TLS stack, no redirects, no proxy for this machine.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
+use crate::{ClientConfig, ModelError};
 use reqwest::{
     Proxy,
     header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue},
     redirect,
 };
-use rustls::{
-    RootCertStore,
-    pki_types::{CertificateDer, pem::PemObject},
-};
-
-use crate::{ClientConfig, ModelError};
 
 const CONNECT: Duration = Duration::from_secs(10);
 
@@ -62,29 +57,11 @@ fn headers(config: &ClientConfig) -> Result<HeaderMap, ModelError> {
     Ok(headers)
 }
 
-/// Our own configuration, because a process-wide provider need not be installed
-/// and because a bare container has no certificates of its own.
-fn tls(config: &ClientConfig) -> Result<rustls::ClientConfig, ModelError> {
-    let mut roots = RootCertStore::empty();
-    if config.endpoint.base_url.scheme() == "https" {
-        roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
-        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+/// A server that speaks plain HTTP needs no authorities but those of the file.
+fn tls(config: &ClientConfig) -> Result<butler_tls::ClientConfig, ModelError> {
+    let file = config.ca_file.as_deref();
+    if file.is_none() && config.endpoint.base_url.scheme() != "https" {
+        return Ok(butler_tls::plain());
     }
-    if let Some(file) = &config.ca_file {
-        let bad = |problem: String| {
-            ModelError::Setup(format!("certificate file {}: {problem}", file.display()))
-        };
-        let certificates = CertificateDer::pem_file_iter(file)
-            .and_then(Iterator::collect::<Result<Vec<_>, _>>)
-            .map_err(|error| bad(error.to_string()))?;
-        let (added, _) = roots.add_parsable_certificates(certificates);
-        if added == 0 {
-            return Err(bad("no certificate in it".to_owned()));
-        }
-    }
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let builder = rustls::ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(|error| ModelError::Setup(format!("TLS: {error}")))?;
-    Ok(builder.with_root_certificates(roots).with_no_client_auth())
+    butler_tls::config(file).map_err(|error| ModelError::Setup(error.to_string()))
 }

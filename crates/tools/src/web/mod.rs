@@ -8,7 +8,6 @@
 mod address;
 mod html;
 mod page;
-mod tls;
 
 use std::{
     io,
@@ -217,8 +216,9 @@ impl Web {
 
 /// A client that connects to these addresses and no other.
 fn client(addresses: Vec<SocketAddr>, ca_file: Option<&Path>) -> Result<Client, String> {
+    let config = butler_tls::config(ca_file).map_err(|error| format!("network.caFile: {error}"))?;
     Client::builder()
-        .tls_backend_preconfigured(tls::config(ca_file)?)
+        .tls_backend_preconfigured(config)
         .dns_resolver(Arc::new(Fixed(addresses)))
         .no_proxy()
         .redirect(redirect::Policy::none())

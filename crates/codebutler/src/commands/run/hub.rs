@@ -102,18 +102,14 @@ async fn stand_by(
     ui: &Ui,
 ) -> Result<Option<SocketAddr>, CliError> {
     let folder = wiring::hub_folder(settings);
-    let client = reqwest::Client::builder()
-        .no_proxy()
-        .timeout(GLANCE * 4)
-        .build()
-        .map_err(CliError::internal)?;
+    let client = hub_access::client()?;
     let mut joined = None;
     while runs_in(&folder).map_err(CliError::internal)? {
         // It may be starting itself; what an earlier one left behind is silent.
         if joined.is_none()
             && let Some(url) = wiring::remembered_hub(settings)
             && let Ok(health) = url.join("healthz")
-            && client.get(health).send().await.is_ok()
+            && client.get(health).timeout(GLANCE * 4).send().await.is_ok()
         {
             ui.line(format_args!("{READY} {url}"))?;
             joined = Some(url);

@@ -98,9 +98,7 @@ async fn say(settings: &Settings, url: &str, root: &str, end: &str) -> Result<()
         "icon_emoji": Role::Pm.icon(),
         "text": format!("{story} The other stories are in the channel. {NEXT}"),
     });
-    let client = reqwest::Client::builder().no_proxy().build();
-    let client = client.map_err(CliError::internal)?;
-    let posting = client
+    let posting = hub_access::client()?
         .post(format!(
             "{}/api/chat.postMessage",
             url.trim_end_matches('/')

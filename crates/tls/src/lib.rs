@@ -1,0 +1,95 @@
+//! TLS for every client of the binary: the usual certificate authorities, those
+//! this machine trusts, and those of a file that its config names.
+//!
+//! A configuration of our own, because a process-wide provider need not be
+//! installed, and because a bare container has no certificates: there the
+//! libraries' own choice fails before anything is sent, also to this machine.
+
+use std::{
+    path::Path,
+    sync::{Arc, OnceLock},
+};
+
+pub use rustls::ClientConfig;
+use rustls::{
+    RootCertStore,
+    pki_types::{CertificateDer, pem::PemObject},
+};
+
+/// Why a certificate file cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[error("certificate file {file}: {why}")]
+pub struct BadFile {
+    file: String,
+    why: String,
+}
+
+/// Trusts the usual authorities, and those of the file.
+pub fn config(ca_file: Option<&Path>) -> Result<ClientConfig, BadFile> {
+    Ok(trusting(match ca_file {
+        None => usual(),
+        Some(file) => Arc::new(with_file(file)?),
+    }))
+}
+
+/// Trusts nobody: for plain HTTP to this machine, where reading the machine's
+/// certificates would only cost time.
+pub fn plain() -> ClientConfig {
+    trusting(Arc::new(RootCertStore::empty()))
+}
+
+fn trusting(roots: Arc<RootCertStore>) -> ClientConfig {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    ClientConfig::builder_with_provider(provider)
+        .with_protocol_versions(rustls::DEFAULT_VERSIONS)
+        // It knows the versions that it was built with.
+        .unwrap_or_else(|error| unreachable!("ring and rustls do not fit: {error}"))
+        .with_root_certificates(roots)
+        .with_no_client_auth()
+}
+
+/// Built once: the machine's own are read from many files.
+fn usual() -> Arc<RootCertStore> {
+    static ROOTS: OnceLock<Arc<RootCertStore>> = OnceLock::new();
+    let roots = ROOTS.get_or_init(|| {
+        let mut roots = RootCertStore::empty();
+        roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
+        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+        Arc::new(roots)
+    });
+    Arc::clone(roots)
+}
+
+fn with_file(file: &Path) -> Result<RootCertStore, BadFile> {
+    let bad = |why: String| BadFile {
+        file: file.display().to_string(),
+        why,
+    };
+    let certificates = CertificateDer::pem_file_iter(file)
+        .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+        .map_err(|error| bad(error.to_string()))?;
+    let mut roots = RootCertStore::clone(&usual());
+    let (added, _) = roots.add_parsable_certificates(certificates);
+    if added == 0 {
+        return Err(bad("no certificate in it".to_owned()));
+    }
+    Ok(roots)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_without_certificates_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("ca.pem");
+        for text in [None, Some("nothing")] {
+            if let Some(text) = text {
+                std::fs::write(&file, text).unwrap();
+            }
+            let told = config(Some(&file)).unwrap_err().to_string();
+            assert!(told.contains("ca.pem"), "{told}");
+        }
+    }
+}
