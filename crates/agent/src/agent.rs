@@ -100,7 +100,7 @@ impl Agent {
             .collect();
         Overview {
             layout: &known.layout,
-            branch: self.repo.default_branch().as_str(),
+            branch: Some(self.repo.default_branch().as_str()),
             platform: &format!("{} {}", env::consts::OS, env::consts::ARCH),
             date: &self.today().to_string(),
             prepare: &rules.prepare,

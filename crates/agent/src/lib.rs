@@ -31,7 +31,7 @@ pub use listen::process::run;
 pub use rules::{AccessRules, ByComplexity, ModelRules, ReadRules, Rules, WorkLimits};
 pub use tell::decision_log::{Choice, read as choices};
 pub use thread::prepare::{Tried, TryOut};
-pub use tools::chat_specs;
+pub use tools::{chat_specs, small::small_spec};
 pub use upkeep::garbage::Patience;
 pub use upkeep::playbook_cache::playbook_at;
 pub use upkeep::rules_in_force::RulesInForce;

@@ -20,7 +20,7 @@ use butler_protocol::{Price, Role, Secret, Usd};
 use url::Url;
 
 pub(crate) use in_force::{agent_and_rules, settings_in_force};
-pub(crate) use rules::{checks, language, overrides, rules};
+pub(crate) use rules::{checks, language, overrides, prompt_profile, rules};
 
 use crate::{cli::VERSION, error::CliError, hub_access, names, process, slack_check};
 

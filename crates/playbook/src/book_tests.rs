@@ -26,7 +26,7 @@ fn without_files_of_its_own_a_repo_has_the_shipped_ones() {
     assert!(
         empty
             .prompt(Role::Pm, Profile::Full, "")
-            .contains("# Skills")
+            .contains("\n- explain (target): ")
     );
     assert!(empty.roadmap().items().is_empty());
 }
@@ -76,8 +76,12 @@ fn shared_skills_stand_beside_our_own_and_the_first_place_wins() {
         ]
     );
     let index = all.prompt(Role::Pm, Profile::Full, "");
-    assert!(index.contains("\n- pdf (pm): Fill forms."), "{index}");
-    assert!(index.contains(".agents/skills/pdf/SKILL.md"), "{index}");
+    assert!(index.contains("\n- pdf: Fill forms."), "{index}");
+    let started = all.shortcut_named(Role::Pm, "pdf", &[]);
+    let Ok(crate::Shortcut::Own { note }) = started else {
+        panic!("{started:?}");
+    };
+    assert!(note.contains("`.agents/skills/pdf/`"), "{note}");
 }
 
 #[test]

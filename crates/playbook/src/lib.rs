@@ -44,7 +44,7 @@ pub use memory::learning::Learning;
 pub use memory::prune::{Evidence, Pruning, ThreadUse, idle_threads, learnings_in};
 pub use memory::{FILE_BUDGET_TOKENS, Memory, MemoryError};
 pub use problem::Problem;
-pub use prompt::{Extras, Profile, RepoRules, Sources, prompt, prompt_with, skill_index};
+pub use prompt::{Extras, Profile, RepoRules, Sources, prompt, prompt_with};
 pub use shortcut::Shortcut;
 
 pub(crate) use markdown::section::without_section;

@@ -1,15 +1,17 @@
-//! The system prompt of a role: its file, the team's file, the workflows where
-//! they matter, the repo's own rules. Fixed order, no clock, nothing about the
+//! The system prompt of a role: its file, the team's file, the index of workflows
+//! and skills where they are chosen, the repo's own rules. Fixed order, no clock, nothing about the
 //! thread: what changes from thread to thread arrives as a message.
 
+pub(crate) mod lacking;
 pub(crate) mod overview;
 pub(crate) mod small;
 pub(crate) mod tokens;
 
+use butler_policy::{small_tools, tools_with_rights};
 use butler_protocol::Role;
 
 use crate::{
-    Skill, Trigger,
+    Skill,
     markdown::{outline::sections, section::without_section},
     memory::relevance,
     parse_workflows,
@@ -75,61 +77,79 @@ pub fn prompt_with(role: Role, sources: &Sources, extras: &Extras<'_>) -> String
     let mut global = live(&sources.global);
     relevance::choose([&mut role_text, &mut global], extras.task);
     let rules = sources.rules.as_ref().map(repo_rules).unwrap_or_default();
+    let workflows = live(&sources.workflows);
+    let index = index(role, extras.profile, &workflows, extras.skills);
     if extras.profile == Profile::Small {
-        let workflows = if plans_the_process(role) {
-            workflow_names(&sources.workflows)
-        } else {
-            String::new()
-        };
-        return small::assemble(&role_text, &global, &workflows, &rules);
+        let told = |text: &str| lacking::without_tools(text, &lacking(role));
+        return small::assemble(&told(&role_text), &told(&global), &index, &rules);
     }
-    let mut parts = vec![role_text, global];
-    if plans_the_process(role) {
-        parts.push(live(&sources.workflows));
-    }
-    if role == Role::Pm {
-        parts.push(skill_index(extras.skills));
-    }
+    let mut parts = vec![role_text, global, index];
     parts.push(rules);
     parts.retain(|part| !part.is_empty());
     parts.join("\n\n---\n\n")
 }
 
-/// The skills as the PM chooses from them.
-#[must_use]
-pub fn skill_index(skills: &[Skill]) -> String {
-    if skills.is_empty() {
-        return String::new();
+/// The tools that somebody has and a small model of this role has not.
+fn lacking(role: Role) -> Vec<&'static str> {
+    let own = small_tools(role);
+    let others = tools_with_rights().filter(|tool| !own.contains(tool));
+    others.collect()
+}
+
+/// What there is to choose from, for those who choose: the PM starts workflows and
+/// skills by their names, the Lead keeps the workflows. For the others they are
+/// noise. The steps come with `Start`, or with the words that name one.
+fn index(role: Role, profile: Profile, workflows: &str, skills: &[Skill]) -> String {
+    let mut text = match role {
+        Role::Pm | Role::Lead => around_workflows(workflows),
+        _ => return String::new(),
+    };
+    let (known, _) = parse_workflows("workflows.md", workflows);
+    let skills = if role == Role::Pm { skills } else { &[] };
+    if known.is_empty() && skills.is_empty() {
+        return text.trim_end().to_owned();
     }
-    let mut text = "# Skills\n\nCommands this team keeps. One that is said word for word is started for you; when a request means one in other words, read its file under `.codebutler/skills/` and follow its prompt, or hand that prompt to its agent.\n".to_owned();
-    for skill in skills {
-        let triggers: Vec<_> = skill.triggers.iter().map(Trigger::text).collect();
-        text.push_str(&format!(
-            "\n- {} ({}): {} Said as: {}",
-            skill.name,
-            skill.agent,
-            skill.description,
-            triggers.join(", ")
-        ));
-        if let Some(folder) = &skill.folder {
-            text.push_str(&format!(". In: {folder}/SKILL.md"));
+    let needed = |skill: &Skill| match skill.needs().as_slice() {
+        [] => skill.name.clone(),
+        needs => format!("{} ({})", skill.name, needs.join(", ")),
+    };
+    if profile == Profile::Small {
+        let names: Vec<&str> = known.iter().map(|one| one.name.as_str()).collect();
+        text.push_str(&format!("\nWorkflows: {}.", names.join(", ")));
+        let names: Vec<String> = skills.iter().map(needed).collect();
+        if !names.is_empty() {
+            text.push_str(&format!("\nSkills (what they need): {}.", names.join(", ")));
         }
+        return text;
+    }
+    for workflow in &known {
+        text.push_str(&format!("\n- {}: {}", workflow.name, workflow.description));
+    }
+    if !skills.is_empty() {
+        text.push_str("\n\nSkills, with the values that they need:\n");
+    }
+    for skill in skills {
+        text.push_str(&format!("\n- {}: {}", needed(skill), skill.description));
     }
     text
 }
 
-/// PM and Lead choose and evolve workflows; for the others they are noise.
-fn plans_the_process(role: Role) -> bool {
-    matches!(role, Role::Pm | Role::Lead)
-}
-
-fn workflow_names(text: &str) -> String {
-    let (workflows, _) = parse_workflows("workflows.md", &live(text));
-    let mut list = "## Workflows\n".to_owned();
-    for workflow in &workflows {
-        list.push_str(&format!("\n- {}: {}", workflow.name, workflow.description));
+/// What a team says about its workflows as a whole: before them, and what it
+/// learned about its own process.
+fn around_workflows(text: &str) -> String {
+    let all = sections(text);
+    let mut second = all.iter().filter(|section| section.level == 2);
+    let first = second.clone().next();
+    let before = &text[..first.map_or(text.len(), |section| section.range.start)];
+    let learned = second.find(|section| section.title == "Learnings");
+    let learned = learned.map_or("", |section| &text[section.range.clone()]);
+    let parts = [before.trim(), learned.trim()];
+    let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+    let mut text = parts.join("\n\n");
+    if !text.is_empty() {
+        text.push('\n');
     }
-    list
+    text
 }
 
 /// A file as it enters a prompt: without the archive and without sections that
@@ -188,16 +208,24 @@ mod tests {
             let text = prompt(role, &shipped(role));
             assert_eq!(text, prompt(role, &shipped(role)));
             assert!(!text.contains("Archived Learnings"));
-            assert_eq!(text.contains("# Workflows"), plans_the_process(role));
+            let chooses = matches!(role, Role::Pm | Role::Lead);
+            assert_eq!(text.contains("# Workflows"), chooses);
+            assert!(
+                !text.contains("Triggers:"),
+                "the steps come when they are asked for"
+            );
         }
     }
 
     #[test]
-    fn a_prompt_leaves_room_for_tools_in_eight_thousand_tokens() {
-        for role in Role::ALL {
-            let bytes = prompt(role, &shipped(role)).len();
-            assert!(bytes < 4 * 4000, "{role}: {bytes} bytes");
+    fn what_a_team_says_of_its_process_stays_and_the_steps_do_not() {
+        let mut sources = shipped(Role::Lead);
+        sources.workflows = "# Workflows\n\nShip on Fridays.\n\n## spike\n\nTry it.\nTriggers: try {x}\n\n1. PM: tries.\n\n## Learnings\n\n### Ask early\nx\n".to_owned();
+        let text = prompt(Role::Lead, &sources);
+        for kept in ["Ship on Fridays.", "### Ask early", "\n- spike: Try it."] {
+            assert!(text.contains(kept), "{kept}: {text}");
         }
+        assert!(!text.contains("PM: tries."), "{text}");
     }
 
     #[test]

@@ -49,7 +49,7 @@ impl Playbook {
     pub fn shortcut(&self, role: Role, message: &str) -> Shortcut {
         match self.intent(message) {
             Intent::Open => Shortcut::Open,
-            Intent::Workflow { workflow, captures } => follow(role, workflow, &captures),
+            Intent::Workflow { workflow, captures } => self.follow(role, workflow, &captures),
             Intent::Skill { skill, captures } => start(role, skill, &captures),
             Intent::Menu(items) if role == Role::Pm => Shortcut::Menu {
                 text: choices(&items),
@@ -63,26 +63,141 @@ impl Playbook {
     /// number or by name. Any other answer is a message of its own.
     #[must_use]
     pub fn shortcut_chosen(&self, role: Role, message: &str, answer: &str) -> Option<Shortcut> {
-        let Intent::Menu(items) = self.intent(message) else {
-            return None;
-        };
         let answer = answer.trim().trim_end_matches('.');
         let by_number = answer
             .parse::<usize>()
             .ok()
             .and_then(|number| number.checked_sub(1));
-        let chosen = match by_number {
-            Some(index) => items.get(index)?,
-            None => items
-                .iter()
-                .find(|item| item.name.eq_ignore_ascii_case(answer))?,
+        let name = match (self.intent(message), by_number) {
+            (Intent::Menu(items), Some(index)) => items.get(index)?.name.clone(),
+            (Intent::Menu(items), None) => {
+                let mut named = items.iter();
+                named.find(|item| same(&item.name, answer))?.name.clone()
+            }
+            // A menu that the PM put together has names only.
+            (_, None) => answer.to_owned(),
+            (_, Some(_)) => return None,
         };
-        if let Some(workflow) = self.workflows().iter().find(|one| one.name == chosen.name) {
-            let captures = best(message, &workflow.triggers);
-            return Some(follow(role, workflow, &captures));
+        match self.named(&name)? {
+            Named::Workflow(workflow) => {
+                let captures = best(message, &workflow.triggers);
+                Some(self.follow(role, workflow, &captures))
+            }
+            Named::Skill(skill) => Some(start(role, skill, &best(message, &skill.triggers))),
         }
-        let skill = self.skill(&chosen.name)?;
-        Some(start(role, skill, &best(message, &skill.triggers)))
+    }
+
+    /// The same for a name that the model chose, with the values that it gives, as
+    /// `target: notes.sh`; a skill that needs one value takes it without its name.
+    ///
+    /// # Errors
+    /// What is wrong with the name, or which values are missing.
+    pub fn shortcut_named(
+        &self,
+        role: Role,
+        name: &str,
+        values: &[String],
+    ) -> Result<Shortcut, String> {
+        match self.named(name) {
+            None => Err(self.unknown(name)),
+            Some(Named::Workflow(workflow)) => {
+                let about = [("request".to_owned(), values.join("; "))];
+                let about = about.into_iter().filter(|_| !values.is_empty());
+                Ok(self.follow(role, workflow, &about.collect()))
+            }
+            Some(Named::Skill(skill)) => match skill.resolve(&given(skill, values)) {
+                Ok(_) => Ok(start(role, skill, &given(skill, values))),
+                Err(missing) => Err(format!(
+                    "the skill `{}` has {missing}; give each in `values`, as in \"{}: …\", or ask the person",
+                    skill.name,
+                    missing.0.first().map_or("name", String::as_str)
+                )),
+            },
+        }
+    }
+
+    /// A menu of these, as the person reads it, and the names as the playbook has them.
+    ///
+    /// # Errors
+    /// Every name that nothing has.
+    pub fn menu_of(&self, names: &[String]) -> Result<(String, Vec<String>), String> {
+        let all = self.menu();
+        let mut items: Vec<MenuItem> = Vec::new();
+        let mut strange = Vec::new();
+        for name in names {
+            match all.iter().find(|item| same(&item.name, name)) {
+                None => strange.push(name.as_str()),
+                Some(item) if items.contains(item) => {}
+                Some(item) => items.push(item.clone()),
+            }
+        }
+        if !strange.is_empty() {
+            return Err(self.unknown(&strange.join("`, `")));
+        }
+        if items.len() < 2 {
+            return Err("a menu has at least two; with one, give it as `name`".to_owned());
+        }
+        let mut text = "Which of these do you mean?\n".to_owned();
+        for item in &items {
+            text.push_str(&format!("\n- {}: {}", item.name, item.description));
+        }
+        text.push_str("\n\nPress one, answer with its name, or say what you want instead.");
+        Ok((text, items.into_iter().map(|item| item.name).collect()))
+    }
+
+    /// Workflows are the PM's to begin; another role that was named reads on.
+    fn follow(&self, role: Role, workflow: &Workflow, captures: &Captures) -> Shortcut {
+        if role != Role::Pm {
+            return Shortcut::Open;
+        }
+        let mut note = format!(
+            "The request starts the workflow `{}`: follow its steps.",
+            workflow.name
+        );
+        note.push_str(&caught(captures));
+        for one in self.with_those_it_goes_on_with(workflow) {
+            note.push_str(&format!("\n\n{}", one.text));
+        }
+        Shortcut::Own { note }
+    }
+
+    /// A workflow, and those whose steps it takes: "As implement from 2".
+    fn with_those_it_goes_on_with<'a>(&'a self, workflow: &'a Workflow) -> Vec<&'a Workflow> {
+        let mut all = vec![workflow];
+        let mut at = 0;
+        while let Some(one) = all.get(at).copied() {
+            at += 1;
+            for part in one.text.split("As ").skip(1) {
+                let name = part.split([' ', '.', ';', ',']).next().unwrap_or_default();
+                let mut known = self.workflows().iter();
+                if let Some(next) = known.find(|other| other.name == name)
+                    && !all.iter().any(|other| other.name == next.name)
+                {
+                    all.push(next);
+                }
+            }
+        }
+        all
+    }
+
+    fn named(&self, name: &str) -> Option<Named<'_>> {
+        let mut workflows = self.workflows().iter();
+        if let Some(workflow) = workflows.find(|workflow| same(&workflow.name, name)) {
+            return Some(Named::Workflow(workflow));
+        }
+        let mut skills = self.skills().skills.iter();
+        skills
+            .find(|skill| same(&skill.name, name))
+            .map(Named::Skill)
+    }
+
+    fn unknown(&self, name: &str) -> String {
+        let all = self.menu();
+        let names: Vec<&str> = all.iter().map(|item| item.name.as_str()).collect();
+        format!(
+            "there is no workflow or skill `{name}`; there are {}",
+            names.join(", ")
+        )
     }
 
     /// The plan that these words stand for, when they are exactly the trigger of
@@ -111,28 +226,55 @@ impl Playbook {
     }
 }
 
-/// Workflows are the PM's to begin; another role that was named reads on.
-fn follow(role: Role, workflow: &Workflow, captures: &Captures) -> Shortcut {
-    if role != Role::Pm {
-        return Shortcut::Open;
+/// The values of a skill as a model writes them: with the name of the variable, or
+/// bare where only one is needed.
+fn given(skill: &Skill, values: &[String]) -> Captures {
+    let mut captures = Captures::new();
+    let needs = skill.needs();
+    for value in values {
+        let named = value.split_once([':', '=']).and_then(|(name, value)| {
+            let mut variables = skill.prompt.variables().iter();
+            let known = variables.find(|one| same(&one.name, name))?;
+            Some((known.name.clone(), value.trim().to_owned()))
+        });
+        let bare = || Some((needs.first()?.clone(), value.trim().to_owned()));
+        let (name, value) = match named.or_else(bare) {
+            Some(pair) => pair,
+            None => continue,
+        };
+        if !value.is_empty() {
+            captures.entry(name).or_insert(value);
+        }
     }
-    let mut note = format!(
-        "The message above is the trigger of the workflow `{}`: follow its steps.",
-        workflow.name
-    );
-    note.push_str(&caught(captures));
-    Shortcut::Own { note }
+    captures
+}
+
+/// What a name stands for.
+enum Named<'a> {
+    Workflow(&'a Workflow),
+    Skill(&'a Skill),
+}
+
+/// Whether two names are the same, as people and models write them.
+fn same(name: &str, said: &str) -> bool {
+    let plain = |text: &str| text.trim().trim_matches('`').replace(['_', ' '], "-");
+    plain(name).eq_ignore_ascii_case(&plain(said))
 }
 
 fn start(role: Role, skill: &Skill, captures: &Captures) -> Shortcut {
-    // A trigger that lacks a value is the model's to complete.
-    let Ok(prompt) = skill.resolve(captures) else {
-        return Shortcut::Own {
-            note: format!(
-                "The message above means the skill `{}`, but lacks a value for it. Ask for it.",
-                skill.name
-            ),
-        };
+    // A request that lacks a value is the model's to complete.
+    let prompt = match skill.resolve(captures) {
+        Ok(prompt) => prompt,
+        Err(missing) => {
+            let how = match role {
+                Role::Pm => "Take it from the thread and call `Start` with it, or ask for it.",
+                _ => "Ask for it.",
+            };
+            let name = &skill.name;
+            return Shortcut::Own {
+                note: format!("The request means the skill `{name}`, but has {missing}. {how}"),
+            };
+        }
     };
     let files = skill.folder.as_ref().map_or_else(String::new, |folder| {
         format!(
@@ -143,7 +285,7 @@ fn start(role: Role, skill: &Skill, captures: &Captures) -> Shortcut {
     if skill.agent == role {
         return Shortcut::Own {
             note: format!(
-                "The message above starts the skill `{}`. Do this:\n\n{task}",
+                "The request starts the skill `{}`. Do this:\n\n{task}",
                 skill.name
             ),
         };

@@ -148,3 +148,98 @@ fn help_names_every_workflow_and_skill() {
     }
     assert!(help.contains("`explain {target}`"), "{help}");
 }
+
+#[test]
+fn a_name_that_the_model_chose_starts_what_its_words_would() {
+    let book = shipped();
+    let target = ["Target: notes.sh".to_owned()];
+    let by_name = book.shortcut_named(Role::Pm, " Explain", &target).unwrap();
+    assert_eq!(by_name, book.shortcut(Role::Pm, "explain notes.sh"));
+    let by_name = book
+        .shortcut_named(Role::Pm, "security_scan", &target)
+        .unwrap();
+    assert_eq!(
+        by_name,
+        book.shortcut(Role::Pm, "security scan of notes.sh")
+    );
+    for bare in ["notes.sh", "target=notes.sh"] {
+        let started = book.shortcut_named(Role::Pm, "explain", &[bare.to_owned()]);
+        assert_eq!(
+            started.unwrap(),
+            book.shortcut(Role::Pm, "explain notes.sh")
+        );
+    }
+    let line = ["notes.sh:14".to_owned()];
+    let Ok(Shortcut::Own { note }) = book.shortcut_named(Role::Pm, "explain", &line) else {
+        panic!("a colon is no name");
+    };
+    assert!(note.contains("Explain: notes.sh:14."), "{note}");
+    let built = book.shortcut_named(Role::Pm, "test", &target).unwrap();
+    assert!(matches!(built, Shortcut::Build { .. }), "{built:?}");
+    let problem = book.shortcut_named(Role::Pm, "explain", &[]).unwrap_err();
+    assert!(problem.contains("no value for target"), "{problem}");
+    let problem = book
+        .shortcut_named(Role::Pm, "explode", &target)
+        .unwrap_err();
+    assert!(
+        problem.contains("`explode`") && problem.contains("explain, "),
+        "{problem}"
+    );
+}
+
+/// The prompt has the names only, so the steps come with the start; also those of
+/// the workflow that it goes on with.
+#[test]
+fn a_workflow_brings_its_steps_and_those_it_goes_on_with() {
+    let started = shipped().shortcut_named(Role::Pm, "discovery", &[]);
+    let Ok(Shortcut::Own { note }) = started else {
+        panic!("{started:?}");
+    };
+    for part in [
+        "## discovery",
+        "## roadmap-add",
+        "hand the approved text to the Lead",
+    ] {
+        assert!(note.contains(part), "{part}: {note}");
+    }
+    assert!(!note.contains("## bugfix"), "{note}");
+    assert_eq!(note.matches("## roadmap-add").count(), 1);
+}
+
+#[test]
+fn a_menu_of_the_pm_has_what_it_names_and_its_answer_starts_that() {
+    let book = shipped();
+    let names = |all: &[&str]| all.iter().map(|one| (*one).to_owned()).collect::<Vec<_>>();
+    let (text, buttons) = book
+        .menu_of(&names(&["Status", "changelog", "status"]))
+        .unwrap();
+    assert_eq!(buttons, ["status", "changelog"]);
+    assert!(text.contains("\n- status: Report where"), "{text}");
+    let problem = book
+        .menu_of(&names(&["status", "no", "never"]))
+        .unwrap_err();
+    assert!(
+        problem.contains("`no`, `never`"),
+        "every one is named: {problem}"
+    );
+    assert!(book.menu_of(&names(&["status"])).is_err());
+    let asked = "how is it going";
+    let Some(Shortcut::Own { note }) = book.shortcut_chosen(Role::Pm, asked, "Status.") else {
+        panic!("a name is enough");
+    };
+    assert!(note.contains("skill `status`"), "{note}");
+    let Some(Shortcut::Own { note }) = book.shortcut_chosen(Role::Pm, asked, "explain") else {
+        panic!("a name is enough");
+    };
+    assert!(
+        note.contains("no value for target") && note.contains("`Start`"),
+        "{note}"
+    );
+    for other in ["1", "neither", ""] {
+        assert_eq!(
+            book.shortcut_chosen(Role::Pm, asked, other),
+            None,
+            "{other}"
+        );
+    }
+}

@@ -23,11 +23,12 @@ use crate::{
 const BEHIND_THE_PLAN: [&str; 4] = ["Write", "Edit", "Bash", "RunChecks"];
 
 /// Visible, but within the activation's own thread and branch.
-const AT_HOME: [&str; 8] = [
+const AT_HOME: [&str; 9] = [
     "SendMessage",
     "AskUser",
     "HandOver",
     "Research",
+    "Start",
     "ProposePlan",
     "ProposeLearnings",
     "ProposeMerge",

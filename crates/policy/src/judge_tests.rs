@@ -397,6 +397,7 @@ fn text_from_outside_keeps_an_activation_at_home() {
         (Role::Coder, "Edit", Tier::WriteLocal),
         (Role::Coder, "HandOver", Tier::WriteVisible),
         (Role::Pm, "SendMessage", Tier::WriteVisible),
+        (Role::Pm, "Start", Tier::WriteVisible),
         (Role::Researcher, "SaveResearch", Tier::WriteLocal),
     ] {
         ran(judge(&call(tool, json!({})), tier, &[], &tainted(role)));

@@ -35,7 +35,7 @@ pub use overrides::Overrides;
 pub use pace::{HOUR_MS, free_at};
 pub use permit::{Approval, Circumstances, Judgement, Permit, Question, Refusal};
 pub use redact::{CustomPattern, Found, PatternError, Redaction, Redactor};
-pub use rights::{Right, Scope, default_tools, right, tools_with_rights};
+pub use rights::{Right, Scope, default_tools, right, small_tools, tools_with_rights};
 pub use risk::{Assessment, RiskContext, assess};
 pub use web_hosts::{host_of, hosts_in};
 pub use words::{Word, answer, is_stop, is_stop_emoji, meanings, without_mentions};

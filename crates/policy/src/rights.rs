@@ -95,6 +95,7 @@ const TABLE: &[Row] = &[
     ("GHComment",         [YES,           NO,       YES,           NO,         NO,     YES]),
     ("GHIssue",           [YES,           NO,       YES,           NO,         NO,     YES]),
     ("GHRelease",         [YES,           NO,       NO,            NO,         NO,     NO]),
+    ("Start",             [YES,           NO,       NO,            NO,         NO,     NO]),
     ("SendMessage",       [YES,           YES,      YES,           YES,        YES,    YES]),
     ("AskUser",           [YES,           YES,      YES,           YES,        YES,    YES]),
     ("HandOver",          [YES,           YES,      YES,           YES,        YES,    YES]),
@@ -139,6 +140,7 @@ pub fn default_tools(role: Role) -> &'static [&'static str] {
             "Grep",
             "Glob",
             "GitLog",
+            "Start",
             "ProposePlan",
             "SendMessage",
             "AskUser",
@@ -203,6 +205,53 @@ pub fn default_tools(role: Role) -> &'static [&'static str] {
             "ProposeLearnings",
             "ProposeMerge",
             "SendMessage",
+            "AskUser",
+            "HandOver",
+        ],
+    }
+}
+
+/// What a role is offered whose model is small: at most eight, those without which
+/// its work cannot be done. A small model chooses badly among many.
+#[must_use]
+pub fn small_tools(role: Role) -> &'static [&'static str] {
+    match role {
+        Role::Pm => &[
+            "Read",
+            "Grep",
+            "Glob",
+            "Start",
+            "ProposePlan",
+            "AskUser",
+            "HandOver",
+        ],
+        Role::Coder => &[
+            "Read",
+            "Grep",
+            "Write",
+            "Edit",
+            "Bash",
+            "RunChecks",
+            "AskUser",
+            "HandOver",
+        ],
+        Role::Reviewer => &[
+            "Read",
+            "Grep",
+            "GitDiff",
+            "RunChecks",
+            "AskUser",
+            "HandOver",
+        ],
+        Role::Researcher => &["WebFetch", "Read", "Grep", "SaveResearch", "HandOver"],
+        Role::Artist => &[
+            "Read", "Grep", "Glob", "Write", "Edit", "AskUser", "HandOver",
+        ],
+        Role::Lead => &[
+            "Read",
+            "GitDiff",
+            "ProposeLearnings",
+            "ProposeMerge",
             "AskUser",
             "HandOver",
         ],

@@ -22,6 +22,7 @@ const MATRIX: &[(&str, &str)] = &[
     ("GHComment", "y-y--y"),
     ("GHIssue", "y-y--y"),
     ("GHRelease", "y-----"),
+    ("Start", "y-----"),
     ("SendMessage", "yyyyyy"),
     ("AskUser", "yyyyyy"),
     ("HandOver", "yyyyyy"),
@@ -91,4 +92,16 @@ fn paths_by_scope() {
     check(Scope::Memory, ".codebutler/mcp.json", false);
     check(Scope::Memory, ".codebutler/config.json", false);
     check(Scope::Memory, "README.md", false);
+}
+
+#[test]
+fn a_small_model_has_at_most_eight_of_the_usual_tools() {
+    for role in Role::ALL {
+        let small = small_tools(role);
+        assert!((1..=8).contains(&small.len()), "{role}: {}", small.len());
+        let usual = default_tools(role);
+        assert!(small.len() < usual.len(), "{role}");
+        assert!(small.iter().all(|tool| usual.contains(tool)), "{role}");
+        assert!(small.contains(&"HandOver"), "{role} must pass its work on");
+    }
 }

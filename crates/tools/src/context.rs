@@ -18,6 +18,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{Jobs, Past, Workplace, content::clip, tools::Step};
 
+/// Room for verdict and hints in a result.
+const HINT_BYTES: usize = 1024;
+
 /// Computes the hash of the working files, `.codebutler/` left out.
 pub type TreeHasher =
     Arc<dyn Fn(CancellationToken) -> BoxFuture<'static, Result<TreeHash, String>> + Send + Sync>;
@@ -74,8 +77,7 @@ impl ToolContext {
             ready: None,
             undo: None,
             progress: None,
-            // Tools keep their own cap; this leaves room for verdict and hints.
-            result_bytes: clip::RESULT_BYTES + 1024,
+            result_bytes: clip::RESULT_BYTES + HINT_BYTES,
             kept: Arc::default(),
         }
     }
@@ -140,7 +142,7 @@ impl ToolContext {
     /// A smaller cap for results, as small models need.
     #[must_use]
     pub fn with_result_bytes(mut self, bytes: usize) -> Self {
-        self.result_bytes = self.result_bytes.min(bytes.max(1024));
+        self.result_bytes = self.result_bytes.min(bytes.max(2 * HINT_BYTES));
         self
     }
 
@@ -210,6 +212,12 @@ impl ToolContext {
 
     pub(crate) fn result_bytes(&self) -> usize {
         self.result_bytes
+    }
+
+    /// How much a tool may show, so that verdict and hints fit beside it: whoever
+    /// stops there by itself can say how to go on.
+    pub(crate) fn room(&self) -> usize {
+        self.result_bytes - HINT_BYTES
     }
 
     pub(crate) fn tree(&self) -> Option<&TreeHasher> {

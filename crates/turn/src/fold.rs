@@ -369,6 +369,11 @@ impl Talk {
         false
     }
 
+    /// The prompt that was written last.
+    pub(crate) fn prompt(&self) -> &str {
+        self.prompt.as_ref().map_or("", |(text, _)| text)
+    }
+
     /// The tools that go with the prompt.
     pub(crate) fn tools(&self) -> &[ToolSpec] {
         self.prompt.as_ref().map_or(&[], |(_, tools)| tools)

@@ -103,7 +103,18 @@ impl Machine {
         self.state.talk.bring_up(messages)
     }
 
-    /// The tools of the next request; within an activation they do not change.
+    /// The prompt of the next request with other tools, as a line for the log: what
+    /// was chosen in the middle of an activation may bring some.
+    #[must_use]
+    pub fn prompt_with(&self, tools: Vec<ToolSpec>) -> Record {
+        Record::Prompt {
+            text: self.state.talk.prompt().to_owned(),
+            tools,
+        }
+    }
+
+    /// The tools of the next request; within an activation they change only by such
+    /// a line.
     #[must_use]
     pub fn tools(&self) -> &[ToolSpec] {
         self.state.talk.tools()

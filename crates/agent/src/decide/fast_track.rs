@@ -41,8 +41,12 @@ impl FastTrack {
         self.simple && self.friction.is_empty()
     }
 
-    /// What the role that looks back is told; of other plans nothing.
-    pub(crate) fn note(&self) -> Option<String> {
+    /// What the role that looks back is told; of other plans nothing. A small model
+    /// does not look back: what it would find is not worth a card.
+    pub(crate) fn note(&self, small: bool) -> Option<String> {
+        if small {
+            return Some("Read the diff, then ProposeMerge. No look back is needed.".to_owned());
+        }
         if !self.simple {
             return None;
         }
@@ -81,11 +85,15 @@ mod tests {
             simple,
             friction: friction.iter().map(|one| (*one).to_owned()).collect(),
         };
-        let note = fast_track(true, &[]).note().unwrap();
+        let note = fast_track(true, &[]).note(false).unwrap();
         assert!(note.contains("short form"), "{note}");
-        let note = fast_track(true, &["a cap was reached"]).note().unwrap();
+        let note = fast_track(true, &["a cap was reached"])
+            .note(false)
+            .unwrap();
         assert!(note.contains("in full: a cap was reached"), "{note}");
-        assert_eq!(fast_track(false, &[]).note(), None);
+        assert_eq!(fast_track(false, &[]).note(false), None);
         assert!(!fast_track(false, &[]).is_quiet());
+        let small = fast_track(true, &["a cap was reached"]).note(true).unwrap();
+        assert!(small.contains("No look back"), "{small}");
     }
 }

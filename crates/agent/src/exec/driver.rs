@@ -5,9 +5,11 @@ use std::sync::Arc;
 
 use butler_journal::Journal;
 use butler_model::ModelClient;
-use butler_policy::default_tools;
+use butler_playbook::Profile;
+use butler_policy::{default_tools, small_tools};
 use butler_protocol::{
-    Choice, Decision, DecisionKind, Epoch, EventId, MessageTs, Sha256Hex, Speaker, UserId, Waiting,
+    Choice, Decision, DecisionKind, Epoch, EventId, MessageTs, Sha256Hex, Speaker, ToolSpec,
+    UserId, Waiting,
 };
 use butler_tools::{Executor, Registry};
 use butler_turn::{Event, Heard, Machine, Setup};
@@ -15,10 +17,10 @@ use futures_util::{StreamExt, future::LocalBoxFuture};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    ExecConfig, ExecEnding, ExecTask, Outcome, Said, Session, budget::Wallet, prompt,
+    ExecConfig, ExecEnding, ExecTask, Outcome, Said, Session, budget::Wallet, overview, prompt,
     terminal::TerminalEdge,
 };
-use crate::{AgentError, thread::driver::Driver};
+use crate::{AgentError, small_spec, thread::driver::Driver};
 
 /// A session has one owner at a time, and its file lock says who.
 const EPOCH: Epoch = Epoch(1);
@@ -50,8 +52,8 @@ pub fn run<'a>(
             thread: session.thread.clone(),
             role: config.role,
             models: config.models.clone(),
-            prompt: prompt::assemble(config.role, &config.files),
-            tools: registry.offered(default_tools(config.role)),
+            prompt: prompt::assemble(config.role, &config.files, config.profile),
+            tools: offered(&registry, &config),
             limits: config.limits,
             first_activation: 1,
         };
@@ -67,9 +69,14 @@ pub fn run<'a>(
             turns: 0,
             ending: None,
         };
+        let overview = if log.is_empty() {
+            Some(overview::of(&edge.config, &cancel).await)
+        } else {
+            None
+        };
         let mut exec = Exec::new(edge, Machine::new(setup, &log), journal, model, clock);
         exec.work = cancel;
-        let ending = exec.until_it_ends(task).await;
+        let ending = exec.until_it_ends(task, overview).await;
         exec.close_tools().await;
         Ok(Outcome {
             ending: ending?,
@@ -80,9 +87,24 @@ pub fn run<'a>(
     })
 }
 
+/// The tools of the role that need no team.
+fn offered(registry: &Registry, config: &ExecConfig) -> Vec<ToolSpec> {
+    match config.profile {
+        Profile::Full => registry.offered(default_tools(config.role)),
+        Profile::Small => {
+            let specs = registry.offered(small_tools(config.role)).into_iter();
+            specs.map(small_spec).collect()
+        }
+    }
+}
+
 impl Exec<'_> {
-    async fn until_it_ends(&mut self, task: ExecTask) -> Result<ExecEnding, AgentError> {
-        self.take_up(task);
+    async fn until_it_ends(
+        &mut self,
+        task: ExecTask,
+        overview: Option<String>,
+    ) -> Result<ExecEnding, AgentError> {
+        self.take_up(task, overview);
         loop {
             self.carry_out_all().await?;
             if let Some(ending) = self.edge.ending.take() {
@@ -102,9 +124,9 @@ impl Exec<'_> {
         }
     }
 
-    /// The task, and where an earlier run stopped for lack of money, the word
-    /// that there is more.
-    fn take_up(&mut self, task: ExecTask) {
+    /// The folder in a few lines and the task, and where an earlier run stopped for
+    /// lack of money, the word that there is more.
+    fn take_up(&mut self, task: ExecTask, overview: Option<String>) {
         let now_ms = self.clock.now_ms();
         let waiting = self.machine.parked().cloned();
         if let Some(text) = task.task {
@@ -118,7 +140,14 @@ impl Exec<'_> {
                 text,
                 images: Vec::new(),
             };
-            self.feed(Event::Heard(vec![heard]));
+            let overview = overview.map(|text| Heard {
+                event: EventId::overview(),
+                ts: None,
+                speaker: Speaker::Runtime,
+                text,
+                images: Vec::new(),
+            });
+            self.feed(Event::Heard(overview.into_iter().chain([heard]).collect()));
         } else if let Some(Waiting::Decision { request }) = waiting {
             self.feed(Event::Decided(Decision {
                 request,

@@ -15,6 +15,7 @@
 
 mod budget;
 mod driver;
+mod overview;
 mod prompt;
 mod session;
 mod terminal;
@@ -23,6 +24,7 @@ mod tool_session;
 use std::{path::PathBuf, sync::Arc};
 
 use butler_model::ClientConfig;
+use butler_playbook::Profile;
 use butler_policy::Overrides;
 use butler_protocol::{CallId, Clock, Ending, Role, TokenUsage, Usd};
 use butler_sandbox::{Sandbox, SandboxError};
@@ -52,6 +54,8 @@ pub struct ExecConfig {
     pub person_home: PathBuf,
     /// What the role's prompt is made of.
     pub files: ExecFiles,
+    /// How much the model can be told at once.
+    pub profile: Profile,
     /// How to reach the model.
     pub client: ClientConfig,
     /// Which models to ask.

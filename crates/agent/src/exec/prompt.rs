@@ -1,7 +1,7 @@
 //! What the model is told about itself: the role's own text, what the folder
 //! says, and what is different without a team.
 
-use butler_playbook::{RepoRules, Sources, builtin_files, prompt, role_file};
+use butler_playbook::{Extras, Profile, RepoRules, Sources, builtin_files, prompt_with, role_file};
 use butler_protocol::Role;
 
 const ALONE: &str = include_str!("alone.md");
@@ -18,7 +18,7 @@ pub struct ExecFiles {
 }
 
 /// The whole prompt.
-pub(super) fn assemble(role: Role, files: &ExecFiles) -> String {
+pub(super) fn assemble(role: Role, files: &ExecFiles, profile: Profile) -> String {
     let shipped = |name: &str| {
         let mut files = builtin_files().iter();
         files
@@ -40,7 +40,12 @@ pub(super) fn assemble(role: Role, files: &ExecFiles) -> String {
             .clone()
             .map(|(name, text)| RepoRules { name, text }),
     };
-    format!("{}\n\n---\n\n{}", prompt(role, &sources), ALONE.trim())
+    let extras = Extras {
+        profile,
+        ..Extras::default()
+    };
+    let text = prompt_with(role, &sources, &extras);
+    format!("{text}\n\n---\n\n{}", ALONE.trim())
 }
 
 #[cfg(test)]
@@ -54,7 +59,7 @@ mod tests {
             ..ExecFiles::default()
         };
         for role in Role::ALL {
-            let text = assemble(role, &files);
+            let text = assemble(role, &files, Profile::Full);
             assert!(text.contains("Tabs, please."));
             let alone = text.rfind("# You work alone here");
             assert!(alone > text.rfind("Tabs, please."), "{role}");

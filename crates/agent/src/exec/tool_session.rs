@@ -6,13 +6,14 @@ use std::{
     sync::Arc,
 };
 
+use butler_playbook::Profile;
 use butler_protocol::ThreadId;
 use butler_repo::Undo;
 use butler_tools::{Executor, Surroundings, ToolContext, Workplace};
 use tokio_util::sync::CancellationToken;
 
 use super::ExecConfig;
-use crate::{AgentError, thread::tool_session::ToolSession};
+use crate::{AgentError, thread::tool_session::ToolSession, tools::small};
 
 /// Under which name the files are saved before they may be lost.
 const SAVED_AS: &str = "exec";
@@ -36,6 +37,9 @@ pub(super) async fn open(
     let workplace = Workplace::open(&config.folder, config.checks.clone(), surroundings)?;
     let sandboxed = sandbox.strength().is_whole();
     let mut tool_context = ToolContext::new(Arc::new(workplace), cancel).with_sandbox(sandbox);
+    if config.profile == Profile::Small {
+        tool_context = tool_context.with_result_bytes(small::RESULT_BYTES);
+    }
     if let Some(undo) = Undo::of(&config.folder, SAVED_AS) {
         tool_context = tool_context.with_undo(Arc::new(undo));
     }

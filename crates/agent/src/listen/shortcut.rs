@@ -4,7 +4,7 @@
 
 use butler_playbook::{Playbook, Shortcut};
 use butler_protocol::{
-    EventId, HandOver, Idem, MessageTs, Plan, RequestId, Role, Speaker, Task, fault,
+    CallId, EventId, HandOver, Idem, MessageTs, Plan, RequestId, Role, Speaker, Task, fault,
 };
 use butler_slack::{Message, mrkdwn};
 use butler_turn::Heard;
@@ -227,7 +227,23 @@ fn asked_by<'a>(
     menu: &Message,
 ) -> Option<&'a Message> {
     let mut theirs = messages.iter().filter(|message| is_persons(message));
-    theirs.find(|message| is_post(menu, &idem(context, "menu", &message.ts)))
+    theirs.find(|message| {
+        let start = idem(context, "menu", &message.ts);
+        let tag = menu.tag();
+        tag.is_some_and(|tag| tag.idem.as_str().starts_with(start.as_str()))
+    })
+}
+
+/// The key of a menu that a call of the model posts: a press must find the person's
+/// message that it answers, which is the last one.
+pub(crate) fn menu_key(
+    context: &ThreadContext,
+    messages: &[Message],
+    call: &CallId,
+) -> Option<Idem> {
+    let last = messages.iter().rfind(|message| is_persons(message))?;
+    let key = idem(context, "menu", &last.ts);
+    Some(Idem::new(format!("{key}-{call}")))
 }
 
 fn from_menu(
@@ -240,13 +256,19 @@ fn from_menu(
     match playbook.shortcut_chosen(context.role(), &words, answer) {
         None => Shortcut::Open,
         Some(Shortcut::Build { plan }) => Shortcut::Own {
-            note: format!(
-                "The person chose a skill that changes code. Propose it as a plan:\n\n{}",
-                render::plan(&plan)
-            ),
+            note: to_propose(&plan),
         },
         Some(shortcut) => shortcut,
     }
+}
+
+/// What the model is told of a skill that changes code and that no exact words of a
+/// person started.
+pub(crate) fn to_propose(plan: &Plan) -> String {
+    format!(
+        "This skill changes code. Propose it as a plan, with the places that you find:\n\n{}",
+        render::plan(plan)
+    )
 }
 
 async fn posted(context: &ThreadContext, key: &Idem) -> Result<bool, AgentError> {

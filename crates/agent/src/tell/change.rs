@@ -46,7 +46,7 @@ impl Change<'_> {
             if !paths.is_empty() {
                 let _ = writeln!(
                     text,
-                    "{how}, to be read with GitDiff(path) or Read before you approve: {}",
+                    "{how}, to be read with GitDiff(path) or Read before you judge: {}",
                     paths.join(", ")
                 );
             }
@@ -185,11 +185,13 @@ mod tests {
         assert!(text.contains("diff --git a/a.rs b/a.rs\n"), "{text}");
         assert!(!text.contains("diff --git a/long.rs"), "{text}");
         assert!(text.contains(
-            "Cut below, to be read with GitDiff(path) or Read before you approve: long.rs\n"
+            "Cut below, to be read with GitDiff(path) or Read before you judge: long.rs\n"
         ));
-        assert!(text.contains(
-            "Not shown, to be read with GitDiff(path) or Read before you approve: d.rs\n"
-        ));
+        assert!(
+            text.contains(
+                "Not shown, to be read with GitDiff(path) or Read before you judge: d.rs\n"
+            )
+        );
         assert!(text.contains("(the beginning of long.rs)\n"));
     }
 

@@ -2,7 +2,8 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use butler_protocol::{CallId, Idem, Record, RequestId, Role, Sha256Hex, ThreadId};
+use butler_playbook::Profile;
+use butler_protocol::{CallId, Idem, Record, RequestId, Role, Sha256Hex, ThreadId, ToolSpec};
 use butler_turn::ThreadFold;
 
 use crate::{
@@ -30,6 +31,7 @@ pub(crate) struct ThreadContext {
     pub(crate) research: Option<RequestId>,
     facts: Arc<Mutex<Arc<ThreadFold>>>,
     to_write: Arc<Mutex<Vec<Record>>>,
+    brought: Arc<Mutex<Option<Vec<ToolSpec>>>>,
     /// Shows people how far the work is.
     board: Arc<Board>,
 }
@@ -52,6 +54,7 @@ impl ThreadContext {
             research: work_key.research.clone(),
             facts: Arc::new(Mutex::new(Arc::new(facts.clone()))),
             to_write: Arc::default(),
+            brought: Arc::default(),
             board: Arc::default(),
         }
     }
@@ -102,6 +105,22 @@ impl ThreadContext {
     /// Takes the records that calls have left.
     pub(crate) fn take_written(&self) -> Vec<Record> {
         std::mem::take(&mut *self.to_write.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Leaves the tools that the model is offered from its next request on.
+    pub(crate) fn bring(&self, tools: Vec<ToolSpec>) {
+        *self.brought.lock().unwrap_or_else(PoisonError::into_inner) = Some(tools);
+    }
+
+    /// Takes the tools that a call has left.
+    pub(crate) fn take_brought(&self) -> Option<Vec<ToolSpec>> {
+        let mut brought = self.brought.lock().unwrap_or_else(PoisonError::into_inner);
+        brought.take()
+    }
+
+    /// Whether the role's model is one that can be told little at once.
+    pub(crate) fn is_small(&self) -> bool {
+        self.agent.rules().models.profile == Profile::Small
     }
 
     /// The key of a post made by a tool call: the same call makes the same key.

@@ -138,7 +138,9 @@ impl<E: Edge> Driver<E> {
 
     /// Takes up what something long has given.
     pub(crate) async fn on_done(&mut self, done: Done<E::Beside>) -> Result<(), AgentError> {
-        let left = self.edge.left_to_write();
+        let mut left = self.edge.left_to_write();
+        let brought = self.edge.brought_tools();
+        left.extend(brought.map(|tools| self.machine.prompt_with(tools)));
         if !left.is_empty() {
             self.write(left).await?;
         }

@@ -22,7 +22,7 @@ pub use try_out::{Tried, TryOut};
 use std::{
     collections::HashMap,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
 };
 
 use butler_journal::ThreadDir;
@@ -108,6 +108,25 @@ impl Preparations {
         // Whole values only are put behind this lock.
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// A gate that begins the preparation only when a command first comes to it: who
+/// reads a change and runs nothing needs no packages.
+pub(crate) fn when_needed(
+    agent: &Arc<Agent>,
+    thread: &ThreadId,
+    folder: &Path,
+    place: Place,
+) -> ReadyGate {
+    let (agent, thread, folder) = (Arc::clone(agent), thread.clone(), folder.to_owned());
+    let begun: OnceLock<Option<ReadyGate>> = OnceLock::new();
+    Arc::new(move || {
+        let gate = begun.get_or_init(|| begin(&agent, &thread, &folder, place));
+        match gate {
+            Some(gate) => gate(),
+            None => Box::pin(std::future::ready(None)),
+        }
+    })
 }
 
 /// Sees to it that a folder is prepared, in the background. The gate opens when

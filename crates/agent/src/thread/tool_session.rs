@@ -6,6 +6,7 @@ use std::{path::PathBuf, sync::Arc};
 
 use butler_policy::{
     Approval, Circumstances, Judgement, Overrides, Refusal, Right, Scope, default_tools, right,
+    small_tools,
 };
 use butler_protocol::{
     Choice, CommitSha, DecisionKind, PlanSummary, RequestId, Role, ThreadId, ToolCall, ToolSpec,
@@ -93,12 +94,22 @@ impl ToolSession {
             Right::No => Vec::new(),
             _ => context.poster.control.plans().await?,
         };
-        let ready =
-            prepared.and_then(|which| prepare::begin(agent, &context.thread, &folder, which));
+        let thread = &context.thread;
+        let ready = match prepared {
+            Some(prepare::Place::Review) => {
+                let place = prepare::Place::Review;
+                Some(prepare::when_needed(agent, thread, &folder, place))
+            }
+            Some(place) => prepare::begin(agent, thread, &folder, place),
+            None => None,
+        };
         let checks = agent.rules().checks.clone();
         let workplace = Workplace::open(&folder, checks, surroundings(agent))?;
         let mut tool_context = ToolContext::new(Arc::new(workplace), cancel.clone())
             .with_sandbox(Arc::clone(&agent.sandbox));
+        if context.is_small() {
+            tool_context = tool_context.with_result_bytes(tools::small::RESULT_BYTES);
+        }
         if let Some(ready) = ready {
             tool_context = tool_context.with_ready(ready);
         }
@@ -237,13 +248,22 @@ pub(crate) fn offered(context: &ThreadContext) -> Vec<ToolSpec> {
 /// them once need not carry them always.
 pub(crate) fn offered_for(context: &ThreadContext, skill: &str) -> Vec<ToolSpec> {
     let registry = registry(context, Vec::new());
-    let usual = default_tools(context.role());
+    let small = context.is_small();
+    let usual = if small {
+        small_tools(context.role())
+    } else {
+        default_tools(context.role())
+    };
     let asked = registry.names().filter(|name| {
         let may = right(context.role(), name) != Right::No;
         may && !usual.contains(name) && names(skill, name)
     });
     let all: Vec<&str> = usual.iter().copied().chain(asked).collect();
-    registry.offered(&all)
+    let specs = registry.offered(&all);
+    if small {
+        return specs.into_iter().map(tools::small::small_spec).collect();
+    }
+    specs
 }
 
 /// Whether a text names a tool, as in `GHIssue` or `GHIssue(action: view)`.

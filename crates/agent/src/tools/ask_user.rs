@@ -14,7 +14,7 @@ pub(crate) struct AskUser(pub ThreadContext);
 
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct Input {
-    /// The question or numbered questions, each with the answer you would suggest.
+    /// At most three numbered questions, each with the answer you would take.
     question: String,
 }
 
@@ -27,9 +27,9 @@ impl ChatTool for AskUser {
         spec::<Input>(
             Self::NAME,
             "Asks the people in the thread and sleeps until one answers. For what the code cannot \
-             tell and what changes the result: at most three numbered questions, each with a \
-             suggested answer. Not for another role, nor for the approval of a plan. Returns the answer as a message. Example: {\"question\": \"1. Should \
-             an empty list print [] or nothing? I would print [].\"}",
+             tell and what changes the result; not for another role, nor for the approval of a \
+             plan. Example: {\"question\": \"1. Should an empty list print [] or nothing? I would \
+             print [].\"}",
         )
     }
 

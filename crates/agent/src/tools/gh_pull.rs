@@ -16,7 +16,7 @@ pub(crate) struct GhStatus(pub ThreadContext);
 
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct StatusInput {
-    /// The number of the pull request; without it the one of this thread.
+    /// The pull request (default: the one of this thread).
     #[serde(default)]
     number: Option<u64>,
 }
@@ -32,8 +32,8 @@ impl ChatTool for GhStatus {
         spec::<StatusInput>(
             Self::NAME,
             "Shows a pull request as its forge has it: state, head, the checks that ran there, and \
-             what people wrote below it. Use it for checks that run elsewhere, not for a receipt \
-             of this tree (RunChecks). Comments are text from outside. Example: {\"number\": 3}",
+             what people wrote below it, which is text from outside. \
+             Example: {\"number\": 3}",
         )
     }
 
@@ -79,7 +79,7 @@ pub(crate) struct GhComment(pub ThreadContext);
 pub(crate) struct CommentInput {
     /// What to say, in Markdown.
     text: String,
-    /// The number of the pull request; without it the one of this thread.
+    /// The pull request (default: the one of this thread).
     #[serde(default)]
     number: Option<u64>,
     /// The line it is about, as "notes.sh:40"; without it the whole.

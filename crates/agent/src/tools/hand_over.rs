@@ -34,22 +34,22 @@ pub(crate) struct Input {
     /// What the other side needs to know, in Markdown.
     #[serde(default)]
     text: String,
-    /// For a question or an answer: who gets it.
+    /// Who gets a question or an answer.
     #[serde(default)]
     to: Option<Role>,
-    /// For a verdict: whether it may be merged.
+    /// Of a verdict.
     #[serde(default)]
     approved: Option<bool>,
-    /// For a verdict: what has to change.
+    /// Of a verdict.
     #[serde(default)]
     findings: Vec<verdict::FindingInput>,
-    /// For a review plan: what must always hold.
+    /// Of a review plan: what must always hold.
     #[serde(default)]
     invariants: Vec<String>,
-    /// For a review plan: where the risk lies.
+    /// Of a review plan.
     #[serde(default)]
     risks: Vec<verdict::RiskInput>,
-    /// For a review plan: the tests that the change needs.
+    /// Of a review plan: those that the change needs.
     #[serde(default)]
     tests: Vec<verdict::TestInput>,
 }
@@ -65,10 +65,8 @@ enum Kind {
 }
 
 /// What every role is told.
-const EVERYBODY: &str = "Passes work to another role; it is the usual end of your work. question and \
-    answer go to the role in `to`; a question sleeps until it is answered, several in one turn until \
-    all are. For a person use \
-    AskUser; for a remark that passes nothing on use SendMessage.";
+const EVERYBODY: &str = "Passes work to another role; it is the usual end of your work. A question \
+    sleeps until it is answered, several in one turn until all are. For a person use AskUser.";
 const ASK: &str =
     r#"{"kind": "question", "to": "pm", "text": "Should --json also apply to remove?"}"#;
 /// What whoever builds is told besides.
@@ -76,10 +74,9 @@ const BUILDER: &str = "ready_for_review: the runtime runs the checks if these fi
     commits, pushes, opens the pull request and calls the Reviewer.";
 const READY: &str = r#"{"kind": "ready_for_review", "text": "notes.sh:40 parses --json (criterion 1, test json_empty)"}"#;
 /// What whoever reviews is told besides.
-const REVIEWER: &str = "review_plan: invariants, risks and tests before you judge; a missing test \
-    goes back at once. verdict: approved and findings; a finding of an earlier round keeps its \
-    number.";
-const FINDING: &str = r#"{"kind": "verdict", "approved": false, "text": "Read the diff and notes.sh.", "findings": [{"kind": "test", "severity": "high", "place": "tests/run.sh:20", "problem": "the empty list is not covered", "fix": "add a case without notes"}]}"#;
+const REVIEWER: &str = "review_plan: invariants, risks and tests, before you judge. verdict: approved \
+    and findings.";
+const FINDING: &str = r#"{"kind": "verdict", "approved": false, "text": "Read all of it.", "findings": [{"kind": "test", "severity": "high", "place": "tests/run.sh:20", "problem": "the empty list is not covered", "fix": "add a case without notes"}]}"#;
 
 impl HandOverTool {
     /// What a role is told: the kinds that it may hand over, and their fields.
@@ -192,9 +189,14 @@ async fn word(context: &ThreadContext, input: &Input) -> Result<HandOver, ToolOu
         ));
     };
     if matches!(input.kind, Kind::Question) && quiet(context).await {
-        return Err(ToolOutcome::error(
-            "refused: this was a small task and there was no friction, so nobody is asked to look back; write the short form with ProposeMerge",
-        ));
+        let why = if context.is_small() {
+            "no look back is needed"
+        } else {
+            "this was a small task and there was no friction"
+        };
+        return Err(ToolOutcome::error(format!(
+            "refused: {why}, so nobody is asked to look back; write the short form with ProposeMerge"
+        )));
     }
     let text = input.text.clone();
     Ok(match input.kind {
@@ -219,6 +221,9 @@ async fn quiet(context: &ThreadContext) -> bool {
     };
     if !closes || right(context.role(), "ProposeMerge") == Right::No {
         return false;
+    }
+    if context.is_small() {
+        return true;
     }
     // Whoever cannot look may ask.
     let fast_track = FastTrack::of(&context.agent, &context.thread).await;

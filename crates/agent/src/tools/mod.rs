@@ -16,6 +16,8 @@ mod read_thread;
 mod research;
 mod save_research;
 mod send_message;
+pub(crate) mod small;
+mod start;
 
 use butler_protocol::{CallId, PlanSummary, Role, Then, ToolOutcome, ToolSpec, Waiting};
 use butler_tools::Tool;
@@ -47,6 +49,7 @@ pub(crate) fn chat_tools(context: &ThreadContext, past: Vec<PlanSummary>) -> Vec
         Box::new(Chat(gh_pull::GhComment(context.clone()))),
         Box::new(Chat(gh_issue::GhIssue(context.clone()))),
         Box::new(Chat(gh_release::GhRelease(context.clone()))),
+        Box::new(Chat(start::Start(context.clone()))),
     ]
 }
 
@@ -68,6 +71,7 @@ pub fn chat_specs(role: Option<Role>) -> Vec<ToolSpec> {
         gh_pull::GhComment::told(),
         gh_issue::GhIssue::told(),
         gh_release::GhRelease::told(),
+        start::Start::told(),
     ]
 }
 

@@ -10,6 +10,7 @@ use butler_protocol::{
     CallId, Change, Confidence, Fate, Proposal, Role, Subject, ToolOutcome, ToolSpec,
 };
 use butler_tools::ToolContext;
+use butler_turn::ThreadFold;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -34,38 +35,36 @@ pub(crate) struct Input {
     /// Rules worth keeping.
     #[serde(default)]
     learnings: Vec<LearningInput>,
-    /// Corrections of project maps, workflows, skills or role texts.
+    /// Corrections of maps, workflows, skills, role texts or the roadmap.
     #[serde(default)]
     changes: Vec<ChangeInput>,
-    /// Learnings that should go: contradicted, about code that is gone, of no use.
+    /// Learnings that should go.
     #[serde(default)]
     prune: Vec<PruneInput>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
 struct PruneInput {
-    /// The file that has it.
     file: String,
-    /// Its title.
     title: String,
-    /// Why; not needed where ReadThread(what: memory) gives the reason.
+    /// Not needed where ReadThread(what: memory) gives the reason.
     #[serde(default)]
     why: String,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
 struct LearningInput {
-    /// Where it is needed: global.md, workflows.md, or the file of a role that took part.
+    /// global.md, workflows.md, or the file of the role that needs it.
     file: String,
-    /// A few words that name it.
+    /// A few words.
     title: String,
     /// The situation it is for.
     when: String,
     /// What to do then.
     rule: String,
-    /// The case it was learned from, with its place in the thread.
+    /// The case it was learned from.
     example: String,
-    /// high, medium or low.
+    /// high: stated by a person, or seen often; low: a guess.
     confidence: Confidence,
 }
 
@@ -73,13 +72,12 @@ struct LearningInput {
 struct ChangeInput {
     /// The file below .codebutler/.
     file: String,
-    /// The exact passage that is not true any more; empty adds to the project map, or a
-    /// section of its own.
+    /// The exact passage that is not true any more; empty adds.
     #[serde(default)]
     old: String,
     /// What stands there instead.
     new: String,
-    /// Why, in one line.
+    /// In one line.
     why: String,
 }
 
@@ -92,13 +90,12 @@ impl ChatTool for ProposeLearnings {
         spec::<Input>(
             Self::NAME,
             "Shows the person what the team should remember, one card each with Accept and \
-             Reject. Use it after the look back and before ProposeMerge, for rules that would have \
-             changed this thread and will come again, and for project maps or workflow steps that \
-             it made untrue; `prune` names learnings that should go. It does not wait: go on, where there is a pull request with ProposeMerge. What is accepted is \
-             written by the runtime with the merge. Example: {\"learnings\": [{\"file\": \
-             \"coder.md\", \"title\": \"Name every caller\", \"when\": \"a flag is planned\", \
-             \"rule\": \"list the callers in the plan\", \"example\": \"F1: import.sh:12\", \
-             \"confidence\": \"medium\"}], \"changes\": []}",
+             Reject. Use it for rules that would have changed this thread and will come again, for \
+             passages that it made untrue, and with `prune` for learnings that should go. It does \
+             not wait, and its answer says how to go on. What is accepted is written by the \
+             runtime. Example: {\"learnings\": [{\"file\": \"coder.md\", \"title\": \"Name every \
+             caller\", \"when\": \"a flag is planned\", \"rule\": \"list the callers in the \
+             plan\", \"example\": \"F1: import.sh:12\", \"confidence\": \"medium\"}]}",
         )
     }
 
@@ -108,9 +105,7 @@ impl ChatTool for ProposeLearnings {
             Ok(against) => against,
             Err(error) => return failed("how the learnings fared could not be read", &error),
         };
-        // Without a review there is nothing to look back on: a person said what they
-        // want remembered, and for whom.
-        let look_back = self.0.facts().review.verdict.is_some();
+        let look_back = looks_back(&self.0.facts());
         let took_part = match thread_logs::of_thread(&self.0.agent, &self.0.thread).await {
             Ok(_) if !look_back => Role::ALL.to_vec(),
             Ok(logs) => logs.iter().map(|log| log.role).collect(),
@@ -121,6 +116,13 @@ impl ChatTool for ProposeLearnings {
             Err(problem) => ToolOutcome::error(problem),
         }
     }
+}
+
+/// Whether the thread's own work is what is learned from. Without a review there is
+/// none to look back on, and a person who speaks to this role, or has another one
+/// pass it on, says what they want remembered, and for whom.
+fn looks_back(facts: &ThreadFold) -> bool {
+    facts.review.verdict.is_some() && facts.request.is_none() && !facts.review.asked_since
 }
 
 fn proposals(
@@ -253,11 +255,11 @@ async fn propose(
         Some(_) => "go on with ProposeMerge",
         None => "there is no pull request here, so you are done: what they accept is written",
     };
-    ToolOutcome::ok(format!(
-        "{} cards are waiting for the person, who decides each one; {next}{}",
-        proposals.len(),
-        could_go(&left)
-    ))
+    let cards = match proposals.len() {
+        1 => "one card is waiting for the person, who decides it".to_owned(),
+        many => format!("{many} cards are waiting for the person, who decides each one"),
+    };
+    ToolOutcome::ok(format!("{cards}; {next}{}", could_go(&left)))
 }
 
 /// Pruning is part of every look back, so what was not proposed is named.
@@ -278,6 +280,8 @@ fn could_go(left: &[&Proposal]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use butler_protocol::Entry;
+
     use super::*;
 
     #[test]
@@ -295,6 +299,47 @@ mod tests {
         }
         let refused = routed("artist.md", &here).unwrap_err();
         assert!(refused.contains("the Artist took no part"), "{refused}");
+    }
+
+    #[test]
+    fn a_look_back_is_of_the_thread_and_what_a_person_wants_remembered_is_not() {
+        let line = |record: serde_json::Value| -> Entry {
+            let record = serde_json::from_value(record).unwrap();
+            Entry {
+                seq: 1,
+                epoch: 1,
+                at_ms: 1,
+                record,
+            }
+        };
+        let received = |body: serde_json::Value| {
+            line(serde_json::json!({"t": "received", "event": "E1", "hand_over": body}))
+        };
+        let verdict = received(serde_json::json!({
+            "kind": "verdict", "pr": 1, "verdict": {
+                "head": "a".repeat(40), "tree": "b".repeat(40), "approved": true, "round": 1,
+                "summary": "x",
+            },
+        }));
+        let question = serde_json::json!({"kind": "question", "to": "lead", "text": "remember it"});
+        let passed_on = received(question);
+        let said = line(serde_json::json!({
+            "t": "user", "event": "E2", "ts": null, "text": "remember it for the Artist",
+            "speaker": {"who": "person", "user": "U1", "name": "ana"},
+        }));
+        let check = |log: &[&Entry], expected: bool, why: &str| {
+            let log: Vec<Entry> = log.iter().map(|one| (*one).clone()).collect();
+            assert_eq!(looks_back(&ThreadFold::of(&log)), expected, "{why}");
+        };
+        check(&[], false, "nothing was reviewed");
+        check(&[&verdict], true, "the thread's own work");
+        check(&[&verdict, &said], false, "a person says it");
+        check(
+            &[&verdict, &passed_on],
+            false,
+            "the PM passes on what a person said",
+        );
+        check(&[&passed_on, &verdict], true, "that was before the work");
     }
 
     #[test]

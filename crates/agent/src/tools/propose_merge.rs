@@ -43,11 +43,11 @@ impl ChatTool for ProposeMerge {
     fn told() -> ToolSpec {
         spec::<Input>(
             Self::NAME,
-            "Shows the person the approved pull request with Merge, Hold and Close, together with \
-             your look back, and sleeps until they choose. Use it once the Reviewer has approved \
-             and you have read the diff. The runtime merges after the click, and only the head \
-             that was reviewed. Example: {\"title\": \"notes: add list --json\", \"description\": \
-             \"…\", \"well\": [\"one review round\"], \"friction\": []}",
+            "Shows the person the approved pull request with Merge, Hold and Close, and your look \
+             back, and sleeps until they choose. Use it once the Reviewer has approved and you \
+             know the diff. The runtime merges after the click, and only the head that was \
+             reviewed. Example: {\"title\": \"notes: add list --json\", \"description\": \"…\", \
+             \"well\": [\"one review round\"], \"friction\": []}",
         )
     }
 
@@ -64,7 +64,7 @@ async fn propose(
 ) -> ToolOutcome {
     let Some((verdict, pr)) = context.facts().review.verdict.clone() else {
         return ToolOutcome::error(
-            "refused: there is no verdict of the Reviewer in this thread; wait for its hand-over",
+            "refused: the Reviewer has judged nothing in this thread, so there is nothing to merge, and nothing to wait for; finish without it",
         );
     };
     if !verdict.approved && !verdict.last {

@@ -62,7 +62,7 @@ impl ProposePlan {
 struct Input {
     /// One line that names the change.
     title: String,
-    /// A paragraph: what, why, and what you rejected.
+    /// What, why, and what you rejected.
     summary: String,
     /// The steps in order.
     steps: Vec<Step>,
@@ -71,15 +71,14 @@ struct Input {
     /// Files expected to change.
     #[serde(default)]
     files: Vec<String>,
-    /// simple, medium or complex; it chooses the Coder's model.
+    /// Chooses the Coder's model: simple is a few lines, complex needs the strongest.
     complexity: Complexity,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
 struct Step {
-    /// What will be done.
     text: String,
-    /// Where, as path:line.
+    /// path:line.
     #[serde(default)]
     place: Option<String>,
 }
@@ -139,9 +138,8 @@ pub(crate) fn told() -> ToolSpec {
     spec::<Input>(
         NAME,
         "Shows the person a plan with Approve, Modify and Reject, and sleeps until they \
-         choose. Use it once you have read the code that will change; nothing is built before \
-         it is approved. Not for questions (AskUser). After Approve the Coder gets the plan by \
-         itself; after Modify or Reject you are told what the person wants. Example: \
+         choose. Use it once you have read the code that will change. After Approve the Coder gets \
+         the plan by itself; else you are told what the person wants. Example: \
          {\"title\": \"Add list --json\", \"summary\": \"…\", \"steps\": [{\"text\": \"Parse the flag\", \
          \"place\": \"notes.sh:40\"}], \"criteria\": [\"notes.sh list --json prints an array\"], \"files\": \
          [\"notes.sh\"], \"complexity\": \"simple\"}",

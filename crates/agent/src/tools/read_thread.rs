@@ -38,7 +38,7 @@ pub(crate) struct Input {
     /// For turns: whose.
     #[serde(default)]
     role: Option<Role>,
-    /// Line to begin with, from 1.
+    /// First line, from 1.
     #[serde(default)]
     offset: Option<usize>,
     /// How many lines (default 80).
@@ -66,9 +66,8 @@ impl ChatTool for ReadThread {
     fn told() -> ToolSpec {
         spec::<Input>(
             Self::NAME,
-            "Reads what happened in this thread: the transcript, decisions, usage and receipts, and \
-             the turns of one role where you may see them. Use it before a look back, so that every \
-             statement has a figure or a place. Not for code (Read, GitDiff). Returns numbered \
+            "Reads what happened in this thread. Use it before a look back, so that every \
+             statement has a figure or a place; not for code (Read, GitDiff). Returns numbered \
              lines and says how to read on. Example: {\"what\": \"turns\", \"role\": \"coder\"}",
         )
     }

@@ -44,8 +44,8 @@ impl ChatTool for SaveResearch {
     fn told() -> ToolSpec {
         spec::<Input>(
             Self::NAME,
-            "Keeps findings for later threads: research/<topic>.md with sources and date, and one \
-             line in the index. Use it when the answer will be needed again and rests on sources. \
+            "Keeps findings for later threads, in research/<topic>.md. Use it when the answer will be \
+             needed again and rests on sources. \
              The same topic replaces the older file. Not for the answer itself, which goes to \
              whoever asked (HandOver). Example: {\"topic\": \"posix local\", \"title\": \"Is local \
              part of POSIX sh?\", \"content\": \"No. …\", \"sources\": [\"https://…\"]}",

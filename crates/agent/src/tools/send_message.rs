@@ -13,9 +13,9 @@ pub(crate) struct SendMessage(pub ThreadContext);
 
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct Input {
-    /// What to say, in Markdown. Mention a role as @codebutler.pm to wake it.
+    /// What to say, in Markdown.
     message: String,
-    /// Sleep until somebody answers. Default false.
+    /// Sleep until somebody answers.
     #[serde(default)]
     wait_for_reply: bool,
 }
@@ -28,12 +28,11 @@ impl ChatTool for SendMessage {
     fn told() -> ToolSpec {
         spec::<Input>(
             Self::NAME,
-            "Posts a message to the thread: progress worth knowing, or a word to another role, \
-             which wakes only if you mention it (@codebutler.coder). For a question that a person \
-             must answer use AskUser; to pass work on use HandOver; your final answer needs no \
-             tool at all. Returns when it is posted; with wait_for_reply you sleep until every role \
-             that you mentioned has answered, or ten minutes pass. Example: {\"message\": \"@codebutler.pm is the order of \
-             the list part of the contract?\", \"wait_for_reply\": true}",
+            "Posts a message to the thread. Another role wakes only if you mention it \
+             (@codebutler.coder). A question to people goes with AskUser, work with HandOver; your \
+             final answer needs no tool. With wait_for_reply you sleep until every role that you \
+             mentioned has answered, or ten minutes pass. Example: {\"message\": \"@codebutler.pm \
+             is the order of the list part of the contract?\", \"wait_for_reply\": true}",
         )
     }
 

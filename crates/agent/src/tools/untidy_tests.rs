@@ -88,6 +88,7 @@ fn registry(role: Role) -> Registry {
         form::<save_research::SaveResearch>(save_research::SaveResearch::told()),
         form::<gh_pull::GhComment>(gh_pull::GhComment::told()),
         form::<gh_issue::GhIssue>(gh_issue::GhIssue::told()),
+        form::<start::Start>(start::Start::told()),
         Box::new(Form {
             name: "ProposePlan",
             spec: propose_plan::told(),

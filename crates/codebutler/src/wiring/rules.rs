@@ -123,7 +123,7 @@ fn first_pass(settings: &Settings, role: Role) -> Option<String> {
 }
 
 /// How much a role's model can be told at once.
-fn prompt_profile(profile: butler_config::Profile) -> butler_playbook::Profile {
+pub(crate) fn prompt_profile(profile: butler_config::Profile) -> butler_playbook::Profile {
     match profile {
         butler_config::Profile::Full => butler_playbook::Profile::Full,
         butler_config::Profile::Small => butler_playbook::Profile::Small,

@@ -104,3 +104,49 @@ async fn the_bill_says_where_the_calls_went(team: &Team, root: &str, thread: &Va
         "{page}"
     );
 }
+
+/// A small model is offered little, fills in no form and looks back on nothing; the
+/// thread ends all the same.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn small_models_finish_with_few_tools_and_without_ceremony() {
+    let form = |line: &&str| {
+        let start = line.trim_start();
+        ["invariants:", "risks:", "tests:", "findings:"]
+            .iter()
+            .any(|field| start.starts_with(field))
+    };
+    // A plan that is not simple: a usual Reviewer would owe the whole form.
+    let scenario: Vec<&str> = include_str!("scenarios/ideal_fix.yaml")
+        .lines()
+        .filter(|line| !form(line))
+        .collect();
+    let scenario = scenario
+        .join("\n")
+        .replace("complexity: simple", "complexity: medium");
+    let team = Team::start_configured(&scenario, |config| {
+        for (_, model) in config["models"].as_object_mut().unwrap() {
+            model["profile"] = "small".into();
+        }
+    })
+    .await;
+    let root = team.say("remove fails when there are no notes").await;
+    team.press(&root, "approve").await;
+    team.press(&root, "merge").await;
+    let thread = team.until(&root, "the report", ended).await;
+    assert_within(&thread, 8);
+    for role in ["pm", "coder", "reviewer", "lead"] {
+        let log = team.log(&root, role);
+        let prompt = log
+            .lines()
+            .find(|line| line.contains("{\"t\":\"prompt\""))
+            .unwrap();
+        let prompt: Value = serde_json::from_str(prompt).unwrap();
+        let tools = prompt["entry"]["record"]["tools"].as_array().unwrap();
+        assert!((1..=8).contains(&tools.len()), "{role}: {}", tools.len());
+        let fields = tools.iter().map(|tool| tool["parameters"].to_string());
+        assert!(!fields.collect::<String>().contains("invariants"), "{role}");
+    }
+    let lead = team.log(&root, "lead");
+    assert!(lead.contains("No look back is needed."), "{lead}");
+    assert_eq!(team.model.left_over(), Vec::<String>::new());
+}

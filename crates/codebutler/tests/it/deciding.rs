@@ -258,3 +258,55 @@ async fn what_the_artist_made_is_kept_and_can_be_merged() {
         .remote_file("main", ".codebutler/artist/assets/button.svg");
     assert_eq!(drawn.as_deref(), Some("<svg/>\n"));
 }
+
+/// Who asked for another plan sees on its card what is new in it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_plan_that_is_proposed_again_says_what_changed() {
+    let team = Team::start(
+        "
+title: proposed again
+roles:
+  pm:
+    - call:
+        - tool: ProposePlan
+          with:
+            title: Add list --json
+            summary: As asked.
+            steps: ['Parse the flag — notes.sh:14']
+            criteria: ['list --json prints []']
+            files: [notes.sh]
+            complexity: simple
+    - expect: { any_user_contains: 'as csv too' }
+      call:
+        - tool: ProposePlan
+          with:
+            title: Add list --json
+            summary: As asked.
+            steps: ['Parse the flag — notes.sh:14', 'Write commas — notes.sh:20']
+            criteria: ['list --json prints []', 'list --csv prints nothing']
+            files: [notes.sh]
+            complexity: simple
+",
+    )
+    .await;
+    let root = team.say("add a --json flag").await;
+    let thread = team
+        .until(&root, "the first plan", |thread| {
+            says(thread, "Parse the flag")
+        })
+        .await;
+    let changed = "Changed since the plan before";
+    assert!(!says(&thread, changed), "{thread}");
+    team.press(&root, "modify").await;
+    team.reply(&root, "as csv too, please").await;
+    let thread = team
+        .until(&root, "the second plan", |thread| says(thread, changed))
+        .await;
+    for line in [
+        "step 2 added: “Write commas”",
+        "criterion added: “list --csv prints nothing”",
+    ] {
+        assert!(says(&thread, line), "{line}: {thread}");
+    }
+    assert!(!says(&thread, "title: was"), "{thread}");
+}

@@ -329,7 +329,7 @@ async fn a_server_on_this_machine_is_free_unless_a_price_is_named() {
     let alone = Alone::with(COUNTED).await;
     let ran = alone.exec(&["--cap", "0.01", "count"]);
     assert_eq!(ran.code, 0, "{ran:?}");
-    assert!(ran.err.contains("$0.00"), "{ran:?}");
+    assert!(ran.err.contains("no known cost"), "{ran:?}");
     let alone = Alone::with(COUNTED).await;
     let ran = alone.exec(&["--cap", "0.01", "--price", "15/75", "count"]);
     assert_eq!(ran.code, 7, "{ran:?}");
@@ -526,4 +526,35 @@ fn figures_that_make_no_sense_are_refused_with_a_reason() {
         let ran = scratch.run(&["exec", flag, "x"]);
         assert!(ran.code == 2 && ran.err.contains(reason), "{flag}: {ran:?}");
     }
+}
+
+/// What lies in the folder is told before the task, once, also where there is no git.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_place_is_told_before_the_task() {
+    let scenario = r#"
+title: the place
+roles:
+  coder:
+    - expect: { any_user_contains: ["This folder, on ", "top level: src/ Makefile", "languages: Python (1 file", "manifests: Makefile", "what is this?"] }
+      say: A Python project.
+    - expect: { last_user_contains: "and now?" }
+      say: Still one.
+"#;
+    let alone = Alone::with(scenario).await;
+    fs::create_dir(alone.scratch.root().join("src")).unwrap();
+    fs::write(alone.scratch.root().join("src/a.py"), "print()\n").unwrap();
+    fs::write(alone.scratch.root().join("Makefile"), "all:\n").unwrap();
+    let ran = alone.exec(&["what is this?"]);
+    assert_eq!(
+        (ran.code, ran.out.as_str()),
+        (0, "A Python project.\n"),
+        "{ran:?}"
+    );
+    let id = fs::read_dir(alone.scratch.home().join("exec")).unwrap();
+    let folder = id.flatten().next().unwrap().path();
+    let session = fs::read_dir(folder).unwrap().flatten().next().unwrap();
+    let session = session.file_name().to_string_lossy().into_owned();
+    let ran = alone.exec(&[&format!("--resume={session}"), "and now?"]);
+    assert_eq!((ran.code, ran.out.as_str()), (0, "Still one.\n"), "{ran:?}");
+    assert_eq!(alone.log().matches("This folder, on ").count(), 1);
 }

@@ -326,3 +326,53 @@ async fn every_learning_accepted_in_a_thread_without_code_is_written() {
     assert!(global.contains("### Tests first") && global.contains("### Small steps"));
     assert!(file(".codebutler/lead.md").contains("### Plain names"));
 }
+
+/// A person says what is to be remembered and for whom, also for a role that has
+/// nothing to do with the thread; and without a pull request the Lead is told that
+/// it is done, and is not left waiting for a merge that cannot come.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_person_wants_remembered_for_another_role_is_taken_and_nothing_waits_for_a_merge() {
+    let team = Team::start(
+        "
+title: remembered for the Artist
+roles:
+  lead:
+    - call:
+        - tool: ProposeLearnings
+          with:
+            learnings:
+              - file: artist.md
+                title: No grey on grey
+                when: a text is designed
+                rule: dark on light
+                example: as the user said
+                confidence: high
+    - expect: { tool_result_contains: ['one card is waiting', 'there is no pull request here, so you are done'] }
+      call: [{ tool: ProposeMerge, with: { title: merge, description: all of it } }]
+    - expect: { tool_result_contains: 'nothing to merge, and nothing to wait for' }
+      say: It is before you.
+",
+    )
+    .await;
+    let root = team
+        .say("@codebutler.lead remember for the Artist: no grey on grey")
+        .await;
+    team.until(&root, "the end", |thread| says(thread, "It is before you."))
+        .await;
+    team.wait("the end of the Lead's work", || {
+        team.log(&root, "lead").contains("\"activation_ended\"")
+    })
+    .await;
+    let log = team.log(&root, "lead");
+    assert!(!log.contains("\"parked\""), "nothing waits: {log}");
+    team.press_card(&root, "No grey on grey", "accept").await;
+    team.press_card(&root, "Keep what was learned", "merge")
+        .await;
+    team.until(&root, "the merge", |thread| says(thread, "Merged #1"))
+        .await;
+    let artist = team
+        .scratch
+        .remote_file("main", ".codebutler/artist.md")
+        .unwrap();
+    assert!(artist.contains("### No grey on grey"), "{artist}");
+}

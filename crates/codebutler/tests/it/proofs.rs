@@ -90,12 +90,12 @@ impl Bug {
                 {"call": read},
                 {"call": calls},
                 {"call": [{"tool": "RunChecks", "with": {}}]},
-                {"expect": {"tool_result_contains": "passed: 1 checks"},
+                {"expect": {"tool_result_contains": "passed: 1 check"},
                  "call": [{"tool": "HandOver", "with": {"kind": "ready_for_review", "text": "Done."}}]},
             ],
             "reviewer": [
                 {"call": [{"tool": "RunChecks", "with": {}}]},
-                {"expect": {"tool_result_contains": "passed: 1 checks"}, "say": "Green here too."},
+                {"expect": {"tool_result_contains": "passed: 1 check"}, "say": "Green here too."},
             ],
         }})
         .to_string()

@@ -23,8 +23,8 @@ const COMMANDS: usize = 6;
 pub struct Overview<'a> {
     /// What the default branch holds.
     pub layout: &'a Layout,
-    /// The name of that branch.
-    pub branch: &'a str,
+    /// The name of that branch; nothing where a folder is worked on in place.
+    pub branch: Option<&'a str>,
     /// As in `linux x86_64`.
     pub platform: &'a str,
     /// As in `2026-11-16`.
@@ -41,18 +41,21 @@ impl Overview<'_> {
     /// The lines; the same facts give the same bytes.
     #[must_use]
     pub fn text(&self) -> String {
+        let place = match self.branch {
+            Some(branch) => format!("repository, default branch `{}`", plain(branch)),
+            None => "folder".to_owned(),
+        };
         let mut lines = vec![format!(
-            "This repository, default branch `{}`, on {}, {}:",
-            plain(self.branch),
-            self.platform,
-            self.date
+            "This {place}, on {}, {}:",
+            self.platform, self.date
         )];
         let named =
             |title: &str, list: String| (!list.is_empty()).then(|| format!("- {title}: {list}"));
         lines.extend(named("top level", self.layout.top()));
         lines.extend(named("languages", self.layout.languages()));
         lines.extend(named("manifests", self.layout.manifests()));
-        lines.push(self.preparation());
+        // In place nothing is prepared: it is as the person left it.
+        lines.extend(self.branch.map(|_| self.preparation()));
         lines.push(self.checking());
         let one = self.checks.iter();
         let mut one = one.filter_map(|(_, command)| {
@@ -146,7 +149,7 @@ mod tests {
     fn overview<'a>(layout: &'a Layout, checks: &'a [(&'a str, &'a str)]) -> Overview<'a> {
         Overview {
             layout,
-            branch: "main",
+            branch: Some("main"),
             platform: "linux x86_64",
             date: "2026-11-16",
             prepare: &[],
@@ -193,6 +196,12 @@ mod tests {
         let empty = Layout::default();
         let text = overview(&empty, &[]).text();
         assert!(text.contains("- preparation: none is configured\n- checks: none"));
+        let alone = Overview {
+            branch: None,
+            ..overview(&empty, &[])
+        };
+        let expected = "This folder, on linux x86_64, 2026-11-16:\n- checks: none are configured";
+        assert_eq!(alone.text(), expected, "in place nothing is prepared");
         let waits = ["`npm ci` makes worktrees ready".to_owned()];
         let text = Overview {
             unagreed: &waits,

@@ -5,7 +5,7 @@
 use crate::{markdown::outline::sections, tokens};
 
 /// A small prompt has fewer tokens than this.
-pub const SMALL_TOKENS: usize = 1_500;
+pub const SMALL_TOKENS: usize = 1_400;
 
 /// Room for the line that names what was left out.
 const RESERVE: usize = 80;

@@ -43,6 +43,13 @@ impl Skill {
     pub fn resolve(&self, captures: &Captures) -> Result<String, MissingValues> {
         self.prompt.fill(captures)
     }
+
+    /// The values without which it cannot be done.
+    #[must_use]
+    pub fn needs(&self) -> Vec<String> {
+        let missing = self.prompt.fill(&Captures::new()).err();
+        missing.map_or_else(Vec::new, |missing| missing.0)
+    }
 }
 
 /// A skill read from its file, with what is wrong with it.

@@ -1,23 +1,28 @@
 //! How much of a window the shipped texts take.
 
+use butler_agent::small_spec;
 use butler_playbook::{
     Extras, Profile, SMALL_TOKENS, Sources, builtin_file, builtin_skills, prompt_with, role_file,
-    skill_index, tokens,
+    tokens,
 };
-use butler_protocol::Role;
+use butler_policy::{default_tools, small_tools};
+use butler_protocol::{Role, ToolSpec};
 
-use crate::offered::{native, offered};
+use crate::{
+    offered::{existing, native},
+    spans,
+};
 
 /// Prompt and tools together, by default.
-const ALL_TOKENS: usize = 8_000;
-/// A chat tool's description and schema; the longest has about this.
-const CHAT_TOOL_TOKENS: usize = 420;
+const ALL_TOKENS: usize = 4_000;
+/// The same for a small model.
+const SMALL_ALL_TOKENS: usize = 2_500;
 
 /// The whole prompt of a role may have this many tokens.
 const fn budget(role: Role) -> usize {
     match role {
-        Role::Pm => 3_400,
-        Role::Lead => 2_300,
+        Role::Pm => 1_900,
+        Role::Lead => 1_600,
         Role::Coder => 1_400,
         Role::Reviewer => 1_300,
         Role::Researcher | Role::Artist => 1_100,
@@ -59,22 +64,75 @@ fn every_prompt_keeps_to_its_budget() {
     }
 }
 
-#[test]
-fn prompt_and_tools_fit_into_eight_thousand_tokens() {
-    let registry = native();
+/// What a role's model is told of its tools.
+fn told(role: Role, names: &[&str]) -> Vec<ToolSpec> {
+    let mut specs = native().offered(names);
+    let chat = butler_agent::chat_specs(Some(role)).into_iter();
+    specs.extend(chat.filter(|spec| names.contains(&spec.name.as_str())));
+    assert_eq!(specs.len(), names.len(), "{role}");
+    specs
+}
+
+fn tool_tokens(specs: &[ToolSpec]) -> usize {
+    let spec = |spec: &ToolSpec| {
+        tokens(&spec.name) + tokens(&spec.description) + tokens(&spec.parameters.to_string()) + 10
+    };
+    specs.iter().map(spec).sum()
+}
+
+/// What a role costs before anybody has said a word, where that is too much.
+fn too_much(most: usize, told: impl Fn(Role) -> (String, Vec<ToolSpec>)) -> Vec<String> {
+    let mut over = Vec::new();
     for role in Role::ALL {
-        let offered = offered(role);
-        assert!(offered.len() <= 12, "{role}: {} tools", offered.len());
-        let names: Vec<&str> = offered.iter().map(String::as_str).collect();
-        let specs = registry.offered(&names);
-        let tools: usize = specs
-            .iter()
-            .map(|spec| tokens(&spec.description) + tokens(&spec.parameters.to_string()) + 10)
-            .sum();
-        let chat = (names.len() - specs.len()) * CHAT_TOOL_TOKENS;
-        let all = tokens(&assembled(role, Profile::Full)) + tools + chat;
-        assert!(all <= ALL_TOKENS, "{role}: {all} tokens");
+        let (prompt, specs) = told(role);
+        let (prompt, tools) = (tokens(&prompt), tool_tokens(&specs));
+        if prompt + tools > most {
+            over.push(format!("{role}: {prompt} and {tools} for tools"));
+        }
     }
+    over
+}
+
+#[test]
+fn prompt_and_tools_fit_into_four_thousand_tokens() {
+    let over = too_much(ALL_TOKENS, |role| {
+        let names = default_tools(role);
+        assert!(names.len() <= 12, "{role}: {} tools", names.len());
+        (assembled(role, Profile::Full), told(role, names))
+    });
+    assert!(over.is_empty(), "{over:#?}");
+}
+
+#[test]
+fn a_small_model_is_told_little_and_of_no_tool_that_it_lacks() {
+    let over = too_much(SMALL_ALL_TOKENS, |role| {
+        let specs = told(role, small_tools(role)).into_iter();
+        (
+            assembled(role, Profile::Small),
+            specs.map(small_spec).collect(),
+        )
+    });
+    assert!(over.is_empty(), "{over:#?}");
+    let mut strange = Vec::new();
+    for role in Role::ALL {
+        let own = small_tools(role);
+        for tool in spans::tools(&assembled(role, Profile::Small)) {
+            if !own.contains(&tool.as_str()) {
+                strange.push(format!("the prompt tells the {role} of {tool}"));
+            }
+        }
+        for spec in told(role, own).into_iter().map(small_spec) {
+            let said = format!("{} {}", spec.description, spec.parameters);
+            // Names that are English words are tools where they stand in brackets.
+            let words = said.split(|c: char| !c.is_ascii_alphanumeric());
+            let named = words.filter(|word| {
+                let humps = word.chars().filter(char::is_ascii_uppercase).count() > 1;
+                humps && existing().iter().any(|tool| tool == word) && !own.contains(word)
+            });
+            strange.extend(named.map(|tool| format!("{} tells the {role} of {tool}", spec.name)));
+        }
+    }
+    assert!(strange.is_empty(), "{strange:#?}");
 }
 
 #[test]
@@ -99,11 +157,18 @@ fn small_prompts_are_small_and_keep_what_matters() {
 
 #[test]
 fn only_the_pm_gets_the_index_of_skills() {
-    let index = skill_index(&builtin_skills());
-    assert_eq!(index.matches("\n- ").count(), 11);
     for role in Role::ALL {
-        let text = assembled(role, Profile::Full);
-        assert_eq!(text.contains(&index), role == Role::Pm, "{role}");
+        for profile in [Profile::Full, Profile::Small] {
+            let text = assembled(role, profile);
+            let named = builtin_skills()
+                .iter()
+                .all(|skill| text.contains(&skill.name));
+            assert_eq!(named, role == Role::Pm, "{role}");
+            assert_eq!(
+                text.contains("explain (target)"),
+                role == Role::Pm,
+                "{role}"
+            );
+        }
     }
-    assert_eq!(skill_index(&[]), "");
 }

@@ -34,8 +34,7 @@ fn flatten(schema: &Value) -> Value {
     let mut flat = Map::new();
     for (key, value) in given {
         match (key.as_str(), value) {
-            ("title" | "format" | "$schema" | "$defs" | "additionalProperties", _) => {}
-            ("default", Value::Null) => {}
+            ("title" | "format" | "$schema" | "$defs" | "additionalProperties" | "default", _) => {}
             ("type", Value::Array(types)) => {
                 let kind = types.iter().find(|kind| **kind != "null");
                 flat.insert(key.clone(), kind.cloned().unwrap_or(json!("string")));
@@ -47,7 +46,12 @@ fn flatten(schema: &Value) -> Value {
                 flat.insert(key.clone(), Value::Object(fields.collect()));
             }
             ("items", items) => {
-                flat.insert(key.clone(), flatten(items));
+                let mut item = flatten(items);
+                // As with the whole: the type's own comment is for who reads the code.
+                if let Value::Object(map) = &mut item {
+                    map.shift_remove("description");
+                }
+                flat.insert(key.clone(), item);
             }
             ("enum", Value::Array(values)) => {
                 let values = values.iter().filter(|value| !value.is_null()).cloned();
@@ -87,12 +91,11 @@ fn only_variant(schema: &Map<String, Value>) -> Option<&Value> {
     }
 }
 
-/// An enum whose variants have comments comes as `oneOf` constants; their
-/// comments go into the description.
+/// An enum whose variants have comments comes as `oneOf` constants. What a model
+/// needs to know of them says the comment of the field.
 fn string_choices(schema: &Map<String, Value>) -> Option<Value> {
     let variants = schema.get("oneOf")?.as_array()?;
     let mut names = Vec::new();
-    let mut notes = Vec::new();
     for variant in variants {
         let grouped = variant.get("enum").and_then(Value::as_array).cloned();
         let values = match variant.get("const") {
@@ -100,16 +103,12 @@ fn string_choices(schema: &Map<String, Value>) -> Option<Value> {
             None => grouped?,
         };
         for value in values {
-            let name = value.as_str()?.to_owned();
-            if let Some(note) = variant["description"].as_str() {
-                notes.push(format!("{name}: {}", one_line(note)));
-            }
-            names.push(name);
+            names.push(value.as_str()?.to_owned());
         }
     }
     let own = schema.get("description").and_then(Value::as_str);
-    let text: Vec<String> = own.map(one_line).into_iter().chain(notes).collect();
-    Some(json!({"type": "string", "description": text.join(" "), "enum": names}))
+    let text = own.map(one_line).unwrap_or_default();
+    Some(json!({"type": "string", "description": text, "enum": names}))
 }
 
 /// A comment on the field is nearer to its use than one on its type.
@@ -178,11 +177,11 @@ mod tests {
                     "offset": {"type": "integer", "description": "From 1.", "minimum": 1},
                     "mode": {
                         "type": "string",
-                        "description": "How. lines: One by one. files: Names.", "enum": ["lines", "files"]
+                        "description": "How.", "enum": ["lines", "files"]
                     },
                     "other": {
                         "type": "string",
-                        "description": "Maybe how. lines: One by one. files: Names.", "enum": ["lines", "files"]
+                        "description": "Maybe how.", "enum": ["lines", "files"]
                     },
                     "edits": {
                         "type": "array", "description": "Several.",

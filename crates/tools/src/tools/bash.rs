@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::{Tool, ToolContext, content::clip, context::READY_PATIENCE, run::confine};
+use crate::{Tool, ToolContext, context::READY_PATIENCE, run::confine};
 
 const DEFAULT_SECONDS: u32 = 120;
 const MOST_SECONDS: u32 = 600;
@@ -23,14 +23,12 @@ const GRACE: Duration = Duration::from_secs(10);
 
 #[derive(Debug, Deserialize, JsonSchema)]
 struct Input {
-    /// The command line, run by bash in the worktree's root. For background jobs
-    /// also: `job list`, `job output 1` (what it wrote since you last asked),
-    /// `job stop 1`.
+    /// Run by bash. For background jobs also: `job list`, `job output 1` (what is new), `job stop 1`.
     command: String,
-    /// Seconds until it is killed (default 120, at most 600).
+    /// Default 120, at most 600.
     #[schemars(range(min = 1))]
     timeout_seconds: Option<u32>,
-    /// Do not wait: start it as a job, as for a server (default false).
+    /// Start it as a job and do not wait, as for a server.
     background: Option<bool>,
 }
 
@@ -38,13 +36,10 @@ struct Input {
 pub struct Bash;
 
 const DESCRIPTION: &str = "
-Runs a shell command in the worktree, in a sandbox without network, credentials or a terminal.
-Use it to build, to run single tests and to inspect with programs. Not for reading and searching
-(Read, Grep, Glob do that better) and not for the repo's whole checks (RunChecks leaves the receipt
-that review needs). Destructive commands, and those that need the
-network, wait for a person's click.
-Each call starts anew in the root: use `cd x && …`. Returns the exit code, then the output, its
-middle cut when long.
+Runs a shell command in the worktree, in a sandbox without network or credentials. For builds, single
+tests and programs; not to read and search (Read, Grep), nor for the whole checks (RunChecks leaves the
+receipt). What is destructive or needs the network waits for a person's click. Each call starts anew
+in the root: use `cd x && …`. Returns the exit code, then the output, its middle cut when long.
 Example: {\"command\": \"cargo test -p core parser\", \"timeout_seconds\": 300}";
 
 impl Tool for Bash {
@@ -92,7 +87,7 @@ async fn run_to_its_end(
         Ok(exit) => exit,
         Err(text) => return ToolOutcome::error(text),
     };
-    let output = confine::output(&exit, clip::RESULT_BYTES);
+    let output = confine::output(&exit, context.room());
     let output = if output.trim().is_empty() {
         "(no output)"
     } else {

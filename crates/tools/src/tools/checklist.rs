@@ -15,8 +15,7 @@ const MOST_STEPS: usize = 40;
 /// Replaces the list.
 #[derive(Debug, Deserialize, JsonSchema)]
 struct Input {
-    /// All steps in order, also those that are done. An empty list only shows
-    /// the present one.
+    /// All steps in order, also those that are done; an empty list only shows them.
     steps: Vec<Step>,
 }
 
@@ -67,10 +66,8 @@ fn boxed(line: &str) -> Value {
 pub struct Checklist;
 
 const DESCRIPTION: &str = "
-Keeps the list of steps of your task, so that it survives long work and the person can follow it.
-Use it once the plan is approved, and again whenever a step begins or is done; mark exactly one
-step as doing. Send the whole list each time. Not for questions (use AskUser) and not for a task
-of one step. Returns the list as stored.
+Keeps the steps of your task where people see them and you find your place again. Send the whole
+list whenever a step begins or is done, exactly one of them doing. Not for a task of one step.
 Example: {\"steps\": [{\"text\": \"add the flag\", \"state\": \"done\"}, {\"text\": \"test it\", \"state\": \"doing\"}]}";
 
 impl Tool for Checklist {

@@ -17,27 +17,23 @@ use crate::{
 
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 struct Input {
-    /// The file, relative to the worktree's root.
+    /// The file, from the root.
     path: String,
-    /// The exact text to replace, with its indentation and without line numbers.
+    /// The exact text, with its indentation.
     old: Option<String>,
     /// What to put there; empty deletes.
     new: Option<String>,
-    /// Replace every occurrence instead of exactly one (default false).
+    /// Every occurrence instead of exactly one.
     all: Option<bool>,
-    /// Several replacements in this file instead of `old` and `new`, applied in
-    /// order; none is made when one fails.
+    /// Several replacements instead of `old` and `new`, in order; none is made when one fails.
     edits: Option<Vec<Replacement>>,
 }
 
 /// One replacement.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 struct Replacement {
-    /// The exact text to replace.
     old: String,
-    /// What to put there.
     new: String,
-    /// Replace every occurrence (default false).
     all: Option<bool>,
 }
 
@@ -45,11 +41,10 @@ struct Replacement {
 pub struct Edit;
 
 const DESCRIPTION: &str = "
-Replaces exact text in an existing file. Use it for every change to a file you have read; for new
-files or whole rewrites use Write. `old` must occur exactly once (or set `all`): copy it from Read
-without the line numbers, and add a line around it when it is not unique. Several changes to one
-file go into `edits` in one call. Line ends are kept. Returns the diff; when `old` is not found,
-the nearest lines of the file.
+Replaces exact text in an existing file; for new files use Write. `old` must occur exactly once (or
+set `all`): copy it from Read without the line numbers, with a line around it when it is not unique.
+Several changes of one file go into `edits`. Returns the diff, or the nearest lines when `old` is not
+found.
 Example: {\"path\": \"src/lib.rs\", \"old\": \"let limit = 10;\", \"new\": \"let limit = 20;\"}";
 
 impl Tool for Edit {

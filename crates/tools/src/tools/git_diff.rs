@@ -15,12 +15,11 @@ use crate::{Inside, Tool, ToolContext, content::clip};
 struct Input {
     /// Only this file or folder.
     path: Option<String>,
-    /// Show what this one commit changed, instead of the branch.
+    /// What this one commit changed, instead.
     commit: Option<String>,
-    /// Compare the files with this branch, tag or commit instead of the place
-    /// where the branch left the default branch. HEAD shows what is uncommitted.
+    /// Compare with this branch, tag or commit instead; HEAD shows what is uncommitted.
     base: Option<String>,
-    /// Only list the files with their added and removed lines (default false).
+    /// Only the list of files.
     summary: Option<bool>,
 }
 
@@ -28,10 +27,9 @@ struct Input {
 pub struct GitDiff;
 
 const DESCRIPTION: &str = "
-Shows a unified diff: by default everything this branch has changed since it left the default
-branch, uncommitted and new files included. Use it to review, and to check your own work before a
-hand-over. Large diffs show the list of files first and are cut: then name a path. Returns the
-files with +added -removed, then the hunks.
+Shows what this branch changed since it left the default branch, uncommitted and new files
+included. Large diffs list all files and are cut: then name a path. Returns the files with +added
+-removed, then the hunks.
 Example: {\"path\": \"src/parser.rs\"}";
 
 impl Tool for GitDiff {
@@ -48,7 +46,12 @@ impl GitDiff {
             None => None,
         };
         match diff(context, &input, path.as_ref()).await {
-            Ok(diff) => shown(&diff, path.as_ref(), input.summary.unwrap_or(false)),
+            Ok(diff) => shown(
+                &diff,
+                path.as_ref(),
+                input.summary.unwrap_or(false),
+                context.room(),
+            ),
             Err(outcome) => outcome,
         }
     }
@@ -149,7 +152,7 @@ async fn untracked(context: &ToolContext, path: Option<&Inside>) -> Result<Strin
     Ok(text)
 }
 
-fn shown(diff: &str, path: Option<&Inside>, summary: bool) -> ToolOutcome {
+fn shown(diff: &str, path: Option<&Inside>, summary: bool, room: usize) -> ToolOutcome {
     let head = diff.find("diff --git ").unwrap_or(diff.len());
     let sections: Vec<Section<'_>> = git::sections(diff)
         .into_iter()
@@ -169,13 +172,13 @@ fn shown(diff: &str, path: Option<&Inside>, summary: bool) -> ToolOutcome {
         hunks.push_str(section.text);
     }
     let files = sections.len();
-    let list = clip::head_and_tail(&list, clip::RESULT_BYTES / 4, "name a `path`");
+    let list = clip::head_and_tail(&list, room / 4, "name a `path`");
     let mut text = format!(
         "{files} files, +{added} -{removed}\n{}{list}",
         &diff[..head]
     );
     if !summary {
-        let room = clip::RESULT_BYTES.saturating_sub(text.len());
+        let room = room.saturating_sub(text.len());
         let lines: String = hunks
             .lines()
             .map(|line| format!("{}\n", clip::line(line)))

@@ -15,14 +15,14 @@ const MOST: u32 = 200;
 struct Input {
     /// Only commits that touch this file or folder.
     path: Option<String>,
-    /// The branch, tag or commit to start from (default: the current one).
+    /// Branch, tag or commit to start from (default: the current one).
     from: Option<String>,
-    /// Only commits whose message contains this text, in any case.
+    /// Only messages with this text, in any case.
     pattern: Option<String>,
-    /// How many commits to show (default 20, at most 200).
+    /// How many (default 20, at most 200).
     #[schemars(range(min = 1))]
     limit: Option<u32>,
-    /// How many of the newest to leave out first (default 0).
+    /// How many of the newest to leave out.
     #[schemars(range(min = 0))]
     offset: Option<u32>,
 }
@@ -31,9 +31,8 @@ struct Input {
 pub struct GitLog;
 
 const DESCRIPTION: &str = "
-Lists commits, newest first. Use it to learn when and why something changed, and which words the
-team uses in commit messages. It says nothing of work that is not committed. Returns one line per
-commit: hash, date, author, subject.
+Lists commits, newest first: hash, date, author, subject. Use it to learn when and why something
+changed.
 Example: {\"path\": \"src/parser.rs\", \"pattern\": \"unicode\", \"limit\": 10}";
 
 impl Tool for GitLog {

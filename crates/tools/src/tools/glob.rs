@@ -18,12 +18,12 @@ const DEFAULT_LIMIT: u32 = 200;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 struct Input {
-    /// As in `**/*.rs` or `src/*.ts`; without a slash it matches names at any
-    /// depth. `*` stays within a folder, `**` crosses folders, `{a,b}` is either.
+    /// `*` stays within a folder, `**` crosses folders, `{a,b}` is either; without a slash it
+    /// matches names at any depth.
     pattern: String,
-    /// The folder to look in (default: the root).
+    /// The folder (default: the root).
     path: Option<String>,
-    /// How many paths to show (default 200).
+    /// How many to show (default 200).
     #[schemars(range(min = 1))]
     limit: Option<u32>,
 }
@@ -32,11 +32,9 @@ struct Input {
 pub struct Glob;
 
 const DESCRIPTION: &str = "
-Lists files by name, sorted by path. Use it to learn how a repo is laid out or to find a file
-whose name you know in part. To search inside files, use Grep; to see a file, use Read. Files that
-git ignores and the team's `.codebutler/` are left out unless you name their folder as path; hidden
-files are included.
-Returns how many files matched, then one path per line, relative to the worktree's root.
+Lists files by name, sorted by path. To search inside files use Grep. What git ignores and the
+team's `.codebutler/` are left out unless you name their folder as path. Returns the count, then one
+path per line.
 Example: {\"pattern\": \"**/*_test.go\", \"path\": \"internal\"}";
 
 impl Tool for Glob {
@@ -57,8 +55,10 @@ impl Glob {
             });
             match filter {
                 Ok((folder, filter)) => {
-                    list(place, &folder, &filter, scope, &input, context.cancel())
-                        .map_or_else(|error| failed(&error), |paths| shown(paths, &input))
+                    list(place, &folder, &filter, scope, &input, context.cancel()).map_or_else(
+                        |error| failed(&error),
+                        |paths| shown(paths, &input, context.room()),
+                    )
                 }
                 Err(error) => failed(&error),
             }
@@ -148,7 +148,7 @@ fn list(
     Ok(paths)
 }
 
-fn shown(paths: Vec<String>, input: &Input) -> ToolOutcome {
+fn shown(paths: Vec<String>, input: &Input, room: usize) -> ToolOutcome {
     if paths.is_empty() {
         return ToolOutcome::ok(format!(
             "no file matches `{}`. Try `**/` in front of it, or a wider pattern.",
@@ -160,7 +160,7 @@ fn shown(paths: Vec<String>, input: &Input) -> ToolOutcome {
     let mut text = format!("{total} files\n");
     let mut left = total;
     for path in paths.into_iter().take(limit) {
-        if text.len() + path.len() > clip::RESULT_BYTES {
+        if text.len() + path.len() > room {
             break;
         }
         text.push_str(&path);

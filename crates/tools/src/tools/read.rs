@@ -23,12 +23,12 @@ const DEFAULT_LIMIT: u32 = 1000;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 struct Input {
-    /// The file, relative to the worktree's root.
+    /// The file, from the root.
     path: String,
-    /// First line to show, counted from 1 (default 1).
+    /// First line, from 1.
     #[schemars(range(min = 1))]
     offset: Option<u32>,
-    /// How many lines to show (default 1000).
+    /// How many lines (default 1000).
     #[schemars(range(min = 1))]
     limit: Option<u32>,
 }
@@ -37,11 +37,9 @@ struct Input {
 pub struct Read;
 
 const DESCRIPTION: &str = "
-Shows a text file with line numbers. Use it before you edit a file, and to see code in context.
-To find where something is, use Grep; to list files, use Glob. Long files are shown in parts: the
-last line of the result says which offset comes next. Line numbers are followed by a tab and are
-not part of the file. Notebooks are shown as their cells, PDFs as the text of their pages, pictures (PNG,
-JPEG, GIF, WebP) as pictures. Other binary files are named, not shown; values in .env files are hidden.
+Shows a text file with line numbers; number and tab are not part of the file. To find where
+something is use Grep, to list files Glob. Long files come in parts: the last line names the next
+offset. Notebooks, PDFs and pictures are shown too; values in .env files are hidden.
 Example: {\"path\": \"src/main.rs\", \"offset\": 120, \"limit\": 80}";
 
 impl Tool for Read {
@@ -54,14 +52,14 @@ impl Read {
             Ok(path) => path,
             Err(error) => return failed(&error),
         };
-        let (place, scope) = (context.workplace().clone(), permit.scope());
+        let (place, scope, room) = (context.workplace().clone(), permit.scope(), context.room());
         blocking(move || {
             let opened = place.open_file(&path).and_then(|opened| {
                 in_scope(scope, &opened.real)?;
                 Ok(opened)
             });
             match opened {
-                Ok(opened) => show(opened, &input).unwrap_or_else(|e| failed(&e)),
+                Ok(opened) => show(opened, &input, room).unwrap_or_else(|e| failed(&e)),
                 Err(error) => failed(&error),
             }
         })
@@ -69,7 +67,7 @@ impl Read {
     }
 }
 
-fn show(opened: crate::Opened, input: &Input) -> Result<ToolOutcome, PlaceError> {
+fn show(opened: crate::Opened, input: &Input, room: usize) -> Result<ToolOutcome, PlaceError> {
     let path = opened.real.clone();
     let name = path
         .split()
@@ -91,7 +89,7 @@ fn show(opened: crate::Opened, input: &Input) -> Result<ToolOutcome, PlaceError>
         None => {}
     }
     if bytes.starts_with(b"%PDF-") {
-        return Ok(document(path.shown(), bytes, input));
+        return Ok(document(path.shown(), bytes, input, room));
     }
     if let Some(kind) = text::binary_kind(&bytes) {
         return Ok(ToolOutcome::error(format!(
@@ -111,18 +109,18 @@ fn show(opened: crate::Opened, input: &Input) -> Result<ToolOutcome, PlaceError>
             "{} (a notebook as text; the file itself is JSON)",
             path.shown()
         );
-        return Ok(numbered(&title, &cells, input));
+        return Ok(numbered(&title, &cells, input, room));
     }
-    Ok(numbered(path.shown(), &content, input))
+    Ok(numbered(path.shown(), &content, input, room))
 }
 
 /// A PDF as text. What it says is data like any other file.
-fn document(path: &str, bytes: Vec<u8>, input: &Input) -> ToolOutcome {
+fn document(path: &str, bytes: Vec<u8>, input: &Input, room: usize) -> ToolOutcome {
     let size = bytes.len();
     match pdf::read(bytes) {
         Ok(pages) => {
             let title = format!("{path} (a PDF of {} pages as text)", pages.count);
-            numbered(&title, &pages.text, input)
+            numbered(&title, &pages.text, input, room)
         }
         Err(problem) => ToolOutcome::error(format!(
             "failed: `{path}` is a PDF document, {size} bytes, and its text cannot be shown: {problem}"
@@ -130,7 +128,7 @@ fn document(path: &str, bytes: Vec<u8>, input: &Input) -> ToolOutcome {
     }
 }
 
-fn numbered(path: &str, content: &str, input: &Input) -> ToolOutcome {
+fn numbered(path: &str, content: &str, input: &Input, room: usize) -> ToolOutcome {
     let total = content.lines().count();
     if total == 0 {
         return ToolOutcome::ok(format!("`{path}` is empty"));
@@ -146,7 +144,7 @@ fn numbered(path: &str, content: &str, input: &Input) -> ToolOutcome {
     let mut last = first - 1;
     for (index, line) in content.lines().enumerate().skip(first - 1).take(limit) {
         let line = clip::line(line);
-        if body.len() + line.len() > clip::RESULT_BYTES && last >= first {
+        if body.len() + line.len() + 8 > room && last >= first {
             break;
         }
         let _ = writeln!(body, "{:>6}\t{line}", index + 1);

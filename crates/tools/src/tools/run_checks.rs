@@ -23,8 +23,7 @@ const OUTPUT: usize = 12 * 1024;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 struct Input {
-    /// Run only this check, as in `lint`. Leaves no receipt; leave it out to run
-    /// all of them.
+    /// Only this check, as in `lint`; leaves no receipt.
     name: Option<String>,
 }
 
@@ -32,12 +31,9 @@ struct Input {
 pub struct RunChecks;
 
 const DESCRIPTION: &str = "
-Runs the repo's configured checks (test, lint, build) in the sandbox and leaves a receipt for the
-present state of the files. Use it when a step is done and always before you hand over for review;
-any later edit makes the receipt stale. For a single test while you work, use Bash. Returns
-passed or failed, one line per check with its counts, the same on the base (run once per base
-commit, also with your new tests: a test of a fixed bug must be red there), and the output of
-checks that failed.
+Runs the repo's checks (test, lint, build) and leaves a receipt for the files as they are; any later
+edit makes it stale. For a single test use Bash. Returns each check with its counts, the same on the
+base (also with your new tests: one of a fixed bug must be red there), and the output of what failed.
 Example: {}";
 
 impl Tool for RunChecks {

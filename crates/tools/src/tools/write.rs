@@ -16,7 +16,7 @@ use crate::{
 
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 struct Input {
-    /// The file, relative to the worktree's root; missing folders are made.
+    /// The file, from the root; missing folders are made.
     path: String,
     /// The whole new content.
     content: String,
@@ -26,10 +26,9 @@ struct Input {
 pub struct Write;
 
 const DESCRIPTION: &str = "
-Writes a whole file: creates it, or replaces everything in it. Use it for new files and for small
-files that change throughout. To change parts of an existing file, use Edit: it is shorter and
-cannot lose the rest. Mode and line ends of an existing file are kept. Git's own files and the
-files that hold the agents' rules cannot be written. Returns what was created, or the diff.
+Writes a whole file: creates it, or replaces everything in it. To change parts of a file use Edit,
+which cannot lose the rest. Mode and line ends are kept; git's own files and the agents' rules cannot
+be written. Returns what was created, or the diff.
 Example: {\"path\": \"docs/usage.md\", \"content\": \"# Usage\\n\"}";
 
 impl Tool for Write {

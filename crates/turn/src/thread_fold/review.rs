@@ -28,6 +28,8 @@ pub struct Review {
     pub reading: Reading,
     /// Approvals of this round that were refused because nothing stood behind them.
     pub hasty: u32,
+    /// Whether another role put a question to this one since the verdict.
+    pub asked_since: bool,
 }
 
 /// A pull request that waits for review.
@@ -144,7 +146,9 @@ impl Review {
             HandOver::Verdict { verdict, pr } => {
                 self.rounds = verdict.round;
                 self.verdict = Some((verdict.clone(), *pr));
+                self.asked_since = false;
             }
+            HandOver::Question { .. } => self.asked_since = true,
             _ => {}
         }
     }

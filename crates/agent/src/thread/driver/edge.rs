@@ -4,7 +4,7 @@
 use std::future::Future;
 
 use butler_policy::{Judgement, Question};
-use butler_protocol::{Entry, ModelReply, Record, ToolCall, ToolOutcome};
+use butler_protocol::{Entry, ModelReply, Record, ToolCall, ToolOutcome, ToolSpec};
 use butler_turn::{Effect, ThreadFold};
 use futures_util::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
@@ -69,6 +69,11 @@ pub(crate) trait Edge: Sized + Send {
     /// Records that something long has left, to be written before its result is fed.
     fn left_to_write(&self) -> Vec<Record> {
         Vec::new()
+    }
+
+    /// The tools of the next requests, where a call has changed them.
+    fn brought_tools(&self) -> Option<Vec<ToolSpec>> {
+        None
     }
 
     /// The log has grown.

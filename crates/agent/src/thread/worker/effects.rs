@@ -3,7 +3,8 @@
 
 use butler_policy::{Judgement, Question};
 use butler_protocol::{
-    ActivityState, Ending, Entry, Record, RequestId, Settlement, ToolCall, ToolOutcome, Waiting,
+    ActivityState, Ending, Entry, Record, RequestId, Settlement, ToolCall, ToolOutcome, ToolSpec,
+    Waiting,
 };
 use butler_turn::{Effect, Mark, Reserve, ThreadFold};
 use futures_util::future::BoxFuture;
@@ -136,6 +137,10 @@ impl Edge for HubEdge {
 
     fn left_to_write(&self) -> Vec<Record> {
         self.context.take_written()
+    }
+
+    fn brought_tools(&self) -> Option<Vec<ToolSpec>> {
+        self.context.take_brought()
     }
 
     fn learned(&self, thread: &ThreadFold) {

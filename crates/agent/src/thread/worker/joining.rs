@@ -50,35 +50,42 @@ impl Worker {
     }
 }
 
-/// Whoever reviews is given the change itself, in later rounds what is new in it.
-/// Where that cannot be had, there is a tool for it.
+/// Whoever reviews is given the change itself, in later rounds what is new in it;
+/// whoever proposes the merge the whole of what was judged. Where that cannot be had,
+/// there is a tool for it.
 pub(super) async fn change(
     context: &ThreadContext,
     body: Option<&HandOver>,
     cancel: &CancellationToken,
 ) -> Option<Heard> {
-    let Some(HandOver::ReadyForReview { head, round, .. }) = body else {
-        return None;
+    let right = |tool: &str| right(context.role(), tool);
+    let (head, round) = match body? {
+        HandOver::ReadyForReview { head, round, .. }
+            if right("RunChecks") == Right::Scoped(Scope::PullRequestHead) =>
+        {
+            (head, Some(*round))
+        }
+        HandOver::Verdict { verdict, .. } if right("ProposeMerge") != Right::No => {
+            (&verdict.head, None)
+        }
+        _ => return None,
     };
-    let reviews = right(context.role(), "RunChecks") == Right::Scoped(Scope::PullRequestHead);
-    if !reviews {
-        return None;
-    }
     let repo = &context.agent.repo;
-    let before = context.facts().review.reading.given_before(head).cloned();
+    let before = round.and_then(|round| {
+        let before = context.facts().review.reading.given_before(head).cloned()?;
+        Some((before, round.saturating_sub(1)))
+    });
     let new = async {
         let changes = repo.changes_of(head, cancel).await?;
         match &before {
             None => Ok(changes.diff),
-            Some(before) => repo.changed_since(before, head, cancel).await,
+            Some((before, _)) => repo.changed_since(before, head, cancel).await,
         }
     };
     let diff: Result<String, butler_repo::Error> = new.await;
     match diff {
         Ok(diff) => {
-            let since = before
-                .as_ref()
-                .map(|before| (before, round.saturating_sub(1)));
+            let since = before.as_ref().map(|(before, round)| (before, *round));
             let change = Change {
                 head,
                 since,

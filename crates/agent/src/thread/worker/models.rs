@@ -126,7 +126,7 @@ pub(super) async fn fast_track_note(
         return Ok(None);
     }
     let fast_track = FastTrack::of(&context.agent, &context.thread).await?;
-    Ok(fast_track.note().map(|text| Heard {
+    Ok(fast_track.note(context.is_small()).map(|text| Heard {
         event: EventId::new(format!("fast-track:{}", heard.event)),
         ts: None,
         speaker: Speaker::Runtime,

@@ -26,9 +26,8 @@ use crate::{
 /// One finding as the Reviewer writes it.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct FindingInput {
-    /// security, test, quality, consistency or plan.
     kind: FindingKind,
-    /// Nothing above low may be merged.
+    /// Only low may stay.
     severity: Severity,
     /// path:line.
     place: String,
@@ -36,7 +35,7 @@ pub struct FindingInput {
     problem: String,
     /// What to do.
     fix: String,
-    /// Of one of an earlier round, as in F2.
+    /// Only of one that was open before, as F2.
     #[serde(default)]
     number: Option<String>,
 }
@@ -44,20 +43,15 @@ pub struct FindingInput {
 /// One row of the risk matrix as the Reviewer writes it.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct RiskInput {
-    /// security, performance, compatibility or correctness.
     area: String,
-    /// How bad.
     severity: Severity,
-    /// Why.
     note: String,
 }
 
 /// One test as the Reviewer writes it.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct TestInput {
-    /// unit, integration or e2e.
     level: TestLevel,
-    /// What it shows.
     #[serde(default)]
     what: String,
     /// path:line, or missing, or why none is needed.
@@ -227,7 +221,9 @@ fn said(context: &ThreadContext, input: &Input) -> Form {
 }
 
 async fn depth(context: &ThreadContext, ready: &Ready, tool_context: &ToolContext) -> Depth {
-    if ready.simple || review::only_texts(&changed(context, tool_context).await) {
+    if context.is_small() {
+        Depth::FindingsOnly
+    } else if ready.simple || review::only_texts(&changed(context, tool_context).await) {
         Depth::OnePass
     } else {
         Depth::TwoPasses

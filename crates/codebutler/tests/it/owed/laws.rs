@@ -71,7 +71,11 @@ fn seen(log: &[Entry]) -> Vec<(u64, u64)> {
             }
             Record::ToolResult { call, outcome } => {
                 let caller = callers.iter().find(|(id, ..)| *id == call);
-                let told = caller.filter(|(_, name, _)| outcome.ok && SPEAKING.contains(name));
+                // What starts a skill of another role, or a menu, says so and ends there.
+                let started = |name: &&str| *name == "Start" && !outcome.then.is_go_on();
+                let told = caller.filter(|(_, name, _)| {
+                    outcome.ok && (SPEAKING.contains(name) || started(name))
+                });
                 seen.extend(told.map(|(_, _, from)| (entry.seq, *from)));
             }
             Record::Posted { .. } | Record::DecisionAsked { .. } => seen.push((entry.seq, answer)),

@@ -22,20 +22,19 @@ const MOST_CONTEXT: u32 = 20;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 struct Input {
-    /// A regular expression in Rust syntax; start with (?i) to ignore case,
-    /// write \n to match across lines.
+    /// Rust syntax; (?i) ignores case, \n matches across lines.
     pattern: String,
-    /// The file or folder to search (default: the root).
+    /// File or folder (default: the root).
     path: Option<String>,
-    /// Only files whose path matches, as in `*.rs` or `src/**/*.ts`.
+    /// Only such files, as in `*.rs` or `src/**/*.ts`.
     glob: Option<String>,
-    /// What to show (default lines).
+    /// Lines (default), only paths, or the count per file.
     #[serde(default)]
     mode: Show,
-    /// Lines to show around each match (default 0, at most 20).
+    /// Lines around each match (at most 20).
     #[schemars(range(min = 0))]
     context: Option<u32>,
-    /// How many matching lines or files to show (default 100).
+    /// How many to show (default 100).
     #[schemars(range(min = 1))]
     limit: Option<u32>,
 }
@@ -58,11 +57,9 @@ enum Show {
 pub struct Grep;
 
 const DESCRIPTION: &str = "
-Searches file contents with a regular expression. Use it to find definitions, uses and texts. To
-find files by name, use Glob; to read around a match, use Read with the line number as offset.
-Files that git ignores and the team's `.codebutler/` are left out unless you name their folder as
-path; binary files are skipped. Returns how many lines matched, then for each file its path and `number:line` (context
-lines as `number-line`).
+Searches the contents of files with a regular expression. For files by name use Glob. What git
+ignores and the team's `.codebutler/` are left out unless you name their folder as path. Returns
+the count, then for each file its path and `number:line` (context as `number-line`).
 Example: {\"pattern\": \"fn parse_\\\\w+\", \"glob\": \"*.rs\", \"context\": 2}";
 
 impl Tool for Grep {
@@ -73,7 +70,7 @@ impl Grep {
     async fn work(&self, permit: &Permit, input: Input, context: &ToolContext) -> ToolOutcome {
         let (context, scope) = (context.clone(), permit.scope());
         blocking(move || match search(&context, scope, &input) {
-            Ok(found) => shown::shown(&found, &input),
+            Ok(found) => shown::shown(&found, &input, context.room()),
             Err(Failed::Place(error)) => failed(&error),
             Err(Failed::Pattern(text)) => ToolOutcome::error(text),
         })

@@ -9,7 +9,7 @@ use super::{
 use crate::content::clip;
 
 /// Verdict, then the findings, then how to see the rest.
-pub(super) fn shown(found: &Findings, input: &Input) -> ToolOutcome {
+pub(super) fn shown(found: &Findings, input: &Input, room: usize) -> ToolOutcome {
     let skipped = match found.skipped {
         0 => String::new(),
         n => format!(" ({n} files skipped: too large, secrets, or linked from elsewhere)"),
@@ -23,9 +23,9 @@ pub(super) fn shown(found: &Findings, input: &Input) -> ToolOutcome {
     let matches: usize = found.files.iter().map(|hits| hits.matches).sum();
     let limit = input.limit.unwrap_or(DEFAULT_LIMIT) as usize;
     let (mut text, left) = match input.mode {
-        Show::Lines => lines(&found.files, limit, matches),
-        Show::Files => names(&found.files, limit, |hits| hits.path.clone()),
-        Show::Count => names(&found.files, limit, |hits| {
+        Show::Lines => lines(&found.files, limit, matches, room),
+        Show::Files => names(&found.files, limit, room, |hits| hits.path.clone()),
+        Show::Count => names(&found.files, limit, room, |hits| {
             format!("{}: {}", hits.path, hits.matches)
         }),
     };
@@ -48,14 +48,14 @@ pub(super) fn shown(found: &Findings, input: &Input) -> ToolOutcome {
 }
 
 /// Lines below the path of their file; how many matches are not shown.
-fn lines(files: &[Hits], limit: usize, matches: usize) -> (String, usize) {
+fn lines(files: &[Hits], limit: usize, matches: usize, room: usize) -> (String, usize) {
     let mut text = String::new();
     let mut shown = 0;
     'files: for hits in files {
         let mut last = 0;
         let mut heading = Some(&hits.path);
         for (number, is_match, line) in &hits.lines {
-            if shown == limit && *is_match || text.len() > clip::RESULT_BYTES {
+            if shown == limit && *is_match || text.len() > room {
                 break 'files;
             }
             if let Some(path) = heading.take() {
@@ -76,11 +76,16 @@ fn is_match_only(hits: &Hits) -> bool {
     hits.lines.iter().all(|(_, is_match, _)| *is_match)
 }
 
-fn names(files: &[Hits], limit: usize, line: impl Fn(&Hits) -> String) -> (String, usize) {
+fn names(
+    files: &[Hits],
+    limit: usize,
+    room: usize,
+    line: impl Fn(&Hits) -> String,
+) -> (String, usize) {
     let mut text = String::new();
     let mut shown = 0;
     for hits in files.iter().take(limit) {
-        if text.len() > clip::RESULT_BYTES {
+        if text.len() > room {
             break;
         }
         text.push_str(&line(hits));

@@ -10,6 +10,7 @@ use std::{
 use butler_agent::exec::{ComingSandbox, ExecConfig, ExecFiles};
 use butler_config::{EndpointKind, FOLDER, Machine, Settings};
 use butler_model::ClientConfig;
+use butler_playbook::Profile;
 use butler_policy::{Overrides, Redactor};
 use butler_protocol::{Role, Secret, Usd};
 use butler_sandbox::Sandbox;
@@ -104,6 +105,7 @@ impl Plan {
             exec: Arc::new(ExecConfig {
                 role,
                 files: self.files(role),
+                profile: self.profile(role, args),
                 models: self.models(role, args)?,
                 limits: Limits::with_turns(args.max_turns.unwrap_or(turns)),
                 cap: cap.unwrap_or(DEFAULT_CAP),
@@ -146,6 +148,14 @@ impl Plan {
             client.endpoint.key_from = "--key-env VARIABLE".to_owned();
         }
         Ok(client)
+    }
+
+    /// Of the configured model; one that was named here is taken for a usual one.
+    fn profile(&self, role: Role, args: &Args) -> Profile {
+        let configured = self.settings.as_ref().filter(|_| args.model.is_none());
+        configured.map_or_else(Profile::default, |settings| {
+            wiring::prompt_profile(settings.repo.models.of(role).profile)
+        })
     }
 
     fn models(&self, role: Role, args: &Args) -> Result<Models, CliError> {

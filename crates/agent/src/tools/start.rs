@@ -1,0 +1,140 @@
+//! Start: the PM's model chooses a workflow or a skill by its name, where no words
+//! of the person did. What is started is what its own words would start. When
+//! several fit, the person gets a menu, and a press starts what it names.
+
+use butler_playbook::Shortcut;
+use butler_policy::Permit;
+use butler_protocol::{CallId, HandOver, Record, Role, Then, ToolOutcome, ToolSpec};
+use butler_tools::ToolContext;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{ChatTool, failed, spec};
+use crate::{
+    listen::{buttons, shortcut},
+    thread::{context::ThreadContext, tool_session},
+};
+
+pub(crate) struct Start(pub ThreadContext);
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct Input {
+    /// The workflow or skill.
+    #[serde(default)]
+    name: String,
+    /// What a skill needs, as "target: notes.sh".
+    #[serde(default)]
+    values: Vec<String>,
+    /// Instead of `name`, when you are unsure: two to five that fit.
+    #[serde(default)]
+    choices: Vec<String>,
+}
+
+impl ChatTool for Start {
+    type Input = Input;
+
+    const NAME: &'static str = "Start";
+
+    fn told() -> ToolSpec {
+        spec::<Input>(
+            Self::NAME,
+            "Starts a workflow or skill of this team by its name, when a request means one in \
+             other words. You get its steps and tools, or its role gets them and reports. With \
+             `choices` the person presses one, and you are done. Example: {\"name\": \"explain\", \
+             \"values\": [\"target: notes.sh\"]}",
+        )
+    }
+
+    /// Values come as an object too, one or several in it.
+    fn item(field: &str, given: Value) -> Value {
+        match (field, given) {
+            ("values", Value::Object(map)) if map.len() == 1 => {
+                let pair = map.into_iter().next();
+                pair.map_or(Value::Null, |(name, value)| match value {
+                    Value::String(value) => Value::String(format!("{name}: {value}")),
+                    value => Value::String(format!("{name}: {value}")),
+                })
+            }
+            (_, given) => given,
+        }
+    }
+
+    async fn act(&self, permit: &Permit, input: Input, _context: &ToolContext) -> ToolOutcome {
+        let name = Some(input.name.as_str()).filter(|name| !name.trim().is_empty());
+        match (name, input.choices.as_slice()) {
+            (Some(name), []) => self.begin(permit, name, &input.values).await,
+            (None, [name]) => self.begin(permit, name, &input.values).await,
+            (None, []) => ToolOutcome::error(
+                "`name` is missing: the workflow or skill to start; or give `choices`, two or more for the person to choose from",
+            ),
+            (_, choices) => self.offer(permit.call(), choices).await,
+        }
+    }
+}
+
+impl Start {
+    async fn begin(&self, permit: &Permit, name: &str, values: &[String]) -> ToolOutcome {
+        let context = &self.0;
+        let playbook = context.agent.playbook().await;
+        match playbook.shortcut_named(context.role(), name, values) {
+            Err(problem) => ToolOutcome::error(format!("refused: {problem}")),
+            Ok(Shortcut::PassOn { to, text }) => self.pass_on(permit.call(), to, text).await,
+            // A choice of the model is no exact word of a person: the plan is approved.
+            Ok(Shortcut::Build { plan }) => ToolOutcome::ok(shortcut::to_propose(&plan)),
+            Ok(Shortcut::Own { note }) => {
+                let tools = tool_session::offered_for(context, &note);
+                if tools.len() > tool_session::offered(context).len() {
+                    context.bring(tools);
+                }
+                ToolOutcome::ok(note)
+            }
+            Ok(Shortcut::Menu { .. } | Shortcut::Open) => {
+                ToolOutcome::error("refused: that is nothing to be started")
+            }
+        }
+    }
+
+    async fn pass_on(&self, call: &CallId, to: Role, text: String) -> ToolOutcome {
+        let context = &self.0;
+        let body = HandOver::Question { to, text };
+        let key = context.idem(call);
+        match context.poster.hand_over(&context.thread, key, &body).await {
+            Err(error) => failed("it was not handed over", &error),
+            Ok(_) => {
+                context.write(Record::Gave {
+                    call: call.clone(),
+                    hand_over: Box::new(body),
+                });
+                ToolOutcome::ok(format!("the {} has it", to.title())).then(Then::PassOn)
+            }
+        }
+    }
+
+    async fn offer(&self, call: &CallId, choices: &[String]) -> ToolOutcome {
+        let context = &self.0;
+        let playbook = context.agent.playbook().await;
+        let (text, names) = match playbook.menu_of(choices) {
+            Ok(menu) => menu,
+            Err(problem) => return ToolOutcome::error(format!("refused: {problem}")),
+        };
+        let messages = match context.poster.web.replies(&context.thread).await {
+            Ok(messages) => messages,
+            Err(error) => return failed("the thread could not be read", &error),
+        };
+        let Some(key) = shortcut::menu_key(context, &messages, call) else {
+            return ToolOutcome::error("refused: no person has said anything in this thread");
+        };
+        let buttons = buttons::menu(&names);
+        let offered = context
+            .poster
+            .offer(&context.thread, key, &text, &buttons)
+            .await;
+        match offered {
+            Err(error) => failed("the menu was not posted", &error),
+            Ok(_) => {
+                ToolOutcome::ok("the person chooses; what they press is started").then(Then::End)
+            }
+        }
+    }
+}
