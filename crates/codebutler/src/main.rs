@@ -5,6 +5,7 @@
 //! completions take a few milliseconds.
 
 mod address;
+mod browser;
 mod cli;
 mod commands;
 mod error;
@@ -12,6 +13,7 @@ mod exit;
 mod faults;
 mod hub_access;
 mod log;
+mod model_check;
 mod names;
 mod person;
 mod process;

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    ClientConfig, ErrorClass, ListPrice, ModelError, Refusal, Trouble,
+    ClientConfig, EndpointKind, ErrorClass, ListPrice, ModelError, Refusal, Trouble,
     catalog::decimal::{count, dollars, per_million},
     http::{retry_after::retry_after, undelivered},
 };
@@ -60,23 +60,57 @@ pub(crate) async fn fetch(
     config: &ClientConfig,
 ) -> Result<Vec<ModelInfo>, ModelError> {
     let name = format!("the model list of {}", config.endpoint.host());
-    let lost = |error| undelivered::lost(&name, &config.endpoint, error);
-    let request = http.get(config.endpoint.url("models")).timeout(PATIENCE);
+    let answer = get(http, config, "models", &name).await?;
+    Ok(read_models(&answer))
+}
+
+/// Asks whether the endpoint takes our key, without spending anything. OpenRouter
+/// shows its list to everybody, so it is asked about the key itself; elsewhere the
+/// list is asked for.
+pub(crate) async fn check_key(
+    http: &reqwest::Client,
+    config: &ClientConfig,
+) -> Result<(), ModelError> {
+    if config.endpoint.kind != EndpointKind::Openrouter {
+        return fetch(http, config).await.map(drop);
+    }
+    let name = config.endpoint.host();
+    get(http, config, "key", &name).await.map(drop)
+}
+
+async fn get(
+    http: &reqwest::Client,
+    config: &ClientConfig,
+    method: &str,
+    name: &str,
+) -> Result<Value, ModelError> {
+    let lost = |error| undelivered::lost(name, &config.endpoint, error);
+    let request = http.get(config.endpoint.url(method)).timeout(PATIENCE);
     let response = request.send().await.map_err(lost)?;
     let status = response.status();
     let wait = retry_after(response.headers(), Timestamp::now());
     let body = response.text().await.map_err(lost)?;
+    // A gateway in trouble may say so in HTML; anybody else who does is no model server.
+    if is_page(&body) && !status.is_server_error() {
+        let said = format!("{} answers with a web page", config.endpoint.address());
+        return Err(ErrorClass::Malformed.with(Trouble::new(name, said)));
+    }
     if !status.is_success() {
         let refusal = Refusal {
             status: Some(status.as_u16()),
             retry_after: wait,
             body,
         };
-        return Err(undelivered::refused(&name, &config.endpoint, &refusal));
+        return Err(undelivered::refused(name, &config.endpoint, &refusal));
     }
-    let answer: Value = serde_json::from_str(&body)
-        .map_err(|error| ErrorClass::Malformed.with(Trouble::new(&name, error.to_string())))?;
-    Ok(read_models(&answer))
+    serde_json::from_str(&body)
+        .map_err(|error| ErrorClass::Malformed.with(Trouble::new(name, error.to_string())))
+}
+
+fn is_page(body: &str) -> bool {
+    let start: String = body.trim_start().chars().take(15).collect();
+    let start = start.to_ascii_lowercase();
+    start.starts_with("<!doctype html") || start.starts_with("<html")
 }
 
 /// Reads an endpoint's answer to `GET /models`; entries without an id are left out.

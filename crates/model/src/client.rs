@@ -196,6 +196,14 @@ impl ModelClient {
         })
     }
 
+    /// Whether the endpoint takes the key; costs nothing.
+    ///
+    /// # Errors
+    /// As for a call, without retries.
+    pub fn check_key<'a>(&'a self) -> BoxFuture<'a, Result<(), ModelError>> {
+        Box::pin(catalog::check_key(&self.http, &self.config))
+    }
+
     /// The request as its model can take it.
     fn as_seen<'a>(&self, request: &'a ModelRequest) -> Cow<'a, ModelRequest> {
         let blind = self.blind.read().unwrap_or_else(PoisonError::into_inner);

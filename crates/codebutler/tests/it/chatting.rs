@@ -135,6 +135,12 @@ async fn a_model_that_fails_is_no_success_and_an_answer_is_a_decision() {
             && shown.out.contains("asked “1. Which colours?"),
         "{shown:?}"
     );
+    // Nobody sends a bill for a server on this machine; no amount is made up.
+    let cost = ran(&mut command(&team, &["cost", "last"]));
+    assert!(
+        cost.out.contains("  no known cost in 2 calls (") && !cost.out.contains('$'),
+        "{cost:?}"
+    );
     let failed = ran(&mut command(&team, &["chat", "last", "-m", "and now?"]));
     assert_eq!(failed.code, 9, "{failed:?}");
     let open = ran(&mut command(&team, &["threads", "--json"]));

@@ -35,3 +35,33 @@ pub(crate) fn answering(status: &str, body: &str) -> String {
     });
     url
 }
+
+/// One that lists these models to whoever has the key, and refuses everybody else.
+pub(crate) fn wanting(key: &str, names: &[&str]) -> String {
+    let models: Vec<_> = names.iter().map(|name| json!({"id": name})).collect();
+    let list = json!({"data": models}).to_string();
+    let wanted = format!("bearer {key}\r\n");
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/v1", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let mut request = [0; 4096];
+            let count = stream.read(&mut request).unwrap_or(0);
+            let request = String::from_utf8_lossy(&request[..count]).to_lowercase();
+            let (status, body) = match request.contains(&wanted) {
+                true => ("200 OK", list.as_str()),
+                false => (
+                    "401 Unauthorized",
+                    r#"{"error": {"message": "no such key"}}"#,
+                ),
+            };
+            let answer = format!(
+                "HTTP/1.1 {status}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
+                body.len()
+            );
+            stream.write_all(answer.as_bytes()).unwrap();
+        }
+    });
+    url
+}

@@ -6,14 +6,14 @@ use crate::{
 };
 
 const UP: [&str; 3] = ["up", "--listen", "127.0.0.1:0"];
-const AT_WORK: &str = "the team is at work";
+const AT_WORK: &str = "the team is at work: PM, Coder";
 
 #[test]
 fn a_second_up_leaves_the_first_alone_and_a_killed_one_is_in_nobodys_way() {
     let scratch = Scratch::new();
-    let url = "http://127.0.0.1:1/v1";
+    let url = crate::endpoint::listing(&["qwen3:8b"]);
     pushed(&scratch.root());
-    assert_eq!(scratch.run(&["init", "--yes", "--model-url", url]).code, 0);
+    assert_eq!(scratch.run(&["init", "--yes", "--model-url", &url]).code, 0);
     let mut first = Running::start(&mut scratch.codebutler(&UP));
     line_with(&first.out, AT_WORK);
 

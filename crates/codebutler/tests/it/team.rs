@@ -648,7 +648,7 @@ fn start_up(
         up.args(weaker(missing));
     }
     let mut up = up
-        .args(["up", "--listen", "127.0.0.1:0"])
+        .args(["up", "--logs", "--listen", "127.0.0.1:0"])
         .envs(variables)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())

@@ -20,6 +20,8 @@ pub(crate) struct Terminal {
     keys: File,
     screen: Receiver<Vec<u8>>,
     seen: String,
+    /// What was seen before what is expected next.
+    past: String,
 }
 
 impl Terminal {
@@ -57,6 +59,7 @@ impl Terminal {
             keys,
             screen,
             seen: String::new(),
+            past: String::new(),
         }
     }
 
@@ -67,6 +70,22 @@ impl Terminal {
 
     pub(crate) fn press(&mut self, keys: &str) {
         self.keys.write_all(keys.as_bytes()).unwrap();
+    }
+
+    /// As Ctrl-C does; it is not the terminal of a session, so the key does nothing.
+    pub(crate) fn interrupt(&self) {
+        let pid = self.child.id().to_string();
+        let sent = Command::new("kill").args(["-INT", &pid]).status();
+        assert!(sent.unwrap().success());
+    }
+
+    /// Reads until a text appears behind what was expected before.
+    pub(crate) fn expect_next(&mut self, text: &str) {
+        self.expect(text);
+        let at = self.seen.find(text).unwrap_or_default() + text.len();
+        let rest = self.seen.split_off(at);
+        self.past.push_str(&self.seen);
+        self.seen = rest;
     }
 
     /// Reads until a text appears. The bound only keeps a failing test from hanging.
@@ -89,6 +108,7 @@ impl Terminal {
         while let Ok(bytes) = self.screen.recv_timeout(Duration::from_secs(60)) {
             self.seen.push_str(&String::from_utf8_lossy(&bytes));
         }
-        (self.child.wait().unwrap().code().unwrap(), self.seen)
+        let screen = format!("{}{}", self.past, self.seen);
+        (self.child.wait().unwrap().code().unwrap(), screen)
     }
 }

@@ -3,6 +3,7 @@
 
 use std::{
     fs,
+    os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     time::{Duration, Instant},
 };
@@ -11,8 +12,10 @@ use butler_protocol::ThreadId;
 use serde_json::{Value, json};
 
 use crate::{
+    endpoint::{answering, listing},
     running::{PATIENCE, Running, line_with},
     scratch::{Scratch, git, pushed},
+    terminal::Terminal,
 };
 
 const UP: [&str; 3] = ["up", "--listen", "127.0.0.1:0"];
@@ -29,10 +32,116 @@ fn up_tells_once_why_no_agent_can_start_and_ends() {
     assert!(err.contains("error: no agent can start"), "{err}");
 }
 
+/// Nobody would be answered, so nobody is at work; the page is there all the same.
+#[test]
+fn a_team_without_a_model_says_so_with_the_fix_and_is_not_at_work() {
+    let refuses = answering("401 Unauthorized", "{}");
+    let page = answering("200 OK", "<!doctype html><html></html>");
+    for (url, why, fix) in [
+        (
+            "http://127.0.0.1:1/v1",
+            "Connection refused",
+            "start the server",
+        ),
+        (&*refuses, "no key was given", "--model-key-env"),
+        (&*page, "answers with a web page", "end in /v1"),
+    ] {
+        let scratch = Scratch::new();
+        pushed(&scratch.root());
+        let args = ["init", "--yes", "--model-url", url];
+        assert_eq!(scratch.run(&args).code, 0);
+        let mut up = Running::start(&mut scratch.codebutler(&UP));
+        let said: Vec<String> = (0..6).map(|_| line_with(&up.out, "")).collect();
+        assert!(said[0].starts_with("open ") && said[0].contains("login?code="));
+        assert!(
+            said[1].contains("cannot work yet: no model answers"),
+            "{said:#?}"
+        );
+        assert!(
+            said[2].starts_with("problem") && said[2].contains(why),
+            "{said:#?}"
+        );
+        assert!(said[3].contains(fix), "{said:#?}");
+        assert!(said[4].contains("#codebutler-app") && said[5].contains("logs -f"));
+        assert!(!said.concat().contains("at work"), "{said:#?}");
+        up.interrupt();
+    }
+}
+
+/// Five lines and nothing else: what hub and agents log is in their files.
+#[test]
+fn up_greets_in_five_lines_and_logs_go_elsewhere() {
+    let scratch = Scratch::new();
+    pushed(&scratch.root());
+    let url = listing(&["qwen3:8b"]);
+    assert_eq!(scratch.run(&["init", "--yes", "--model-url", &url]).code, 0);
+    let mut up = Running::start(&mut scratch.codebutler(&UP));
+    let said: Vec<String> = (0..4).map(|_| line_with(&up.out, "")).collect();
+    assert!(said[0].starts_with("open "), "{said:#?}");
+    assert_eq!(
+        said[1],
+        "team     the team is at work: PM, Coder, Reviewer, Researcher, Artist, Lead"
+    );
+    let (code, err) = up.interrupted();
+    assert_eq!((code, &*err), (Some(0), "stopping…"));
+    let logs = scratch.run(&["logs"]);
+    assert!(logs.out.contains("INFO"), "{logs:?}");
+}
+
+/// At a terminal with a display the page opens by itself, with a link of its own.
+#[test]
+fn the_page_opens_where_there_is_a_browser_and_nowhere_else() {
+    let scratch = Scratch::new();
+    pushed(&scratch.root());
+    let url = listing(&["qwen3:8b"]);
+    assert_eq!(scratch.run(&["init", "--yes", "--model-url", &url]).code, 0);
+    let tools = scratch.root().with_extension("tools");
+    fs::create_dir(&tools).unwrap();
+    let opener = tools.join("xdg-open");
+    fs::write(&opener, "#!/bin/sh\necho \"$1\" >> \"$0.opened\"\n").unwrap();
+    fs::set_permissions(&opener, fs::Permissions::from_mode(0o755)).unwrap();
+    let path = std::env::join_paths(
+        std::iter::once(tools.clone())
+            .chain(std::env::split_paths(&std::env::var("PATH").unwrap())),
+    );
+    let path = path.unwrap();
+    let opened = || fs::read_to_string(tools.join("xdg-open.opened")).unwrap_or_default();
+    for (args, variables, opens) in [
+        (&UP[..], &[][..], false),
+        (
+            &["up", "--listen", "127.0.0.1:0", "--no-open"],
+            &[("DISPLAY", ":7")],
+            false,
+        ),
+        (&UP, &[("DISPLAY", ":7"), ("SSH_CONNECTION", "x")], false),
+        (&UP, &[("DISPLAY", ":7")], true),
+    ] {
+        let mut command = scratch.codebutler(args);
+        command.env("PATH", &path).envs(variables.iter().copied());
+        let mut terminal = Terminal::of(command, None);
+        terminal.expect("logs -f");
+        if opens {
+            let begun = Instant::now();
+            while opened().is_empty() {
+                assert!(begun.elapsed() < PATIENCE, "nothing was opened");
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            let link = opened();
+            assert!(link.contains("/login?code="), "{link}");
+            assert!(!terminal.seen().contains(link.trim()), "its own link");
+        }
+        terminal.interrupt();
+        let (code, screen) = terminal.end();
+        assert_eq!(code, 0, "{screen}");
+        assert_eq!(opened().is_empty(), !opens, "{args:?} {variables:?}");
+    }
+}
+
 #[test]
 fn up_says_who_is_missing() {
     let scratch = Scratch::new();
-    let url = "http://127.0.0.1:1/v1";
+    let url = listing(&["qwen3:8b"]);
+    let url = url.as_str();
     pushed(&scratch.root());
     assert_eq!(scratch.run(&["init", "--yes", "--model-url", url]).code, 0);
     // An endpoint for all but one.
@@ -42,7 +151,7 @@ fn up_says_who_is_missing() {
     scratch.machine(&endpoints.to_string());
     let mut up = Running::start(&mut scratch.codebutler(&UP));
     let line = line_with(&up.out, "at work");
-    assert!(line.contains("5 of 6 agents"), "{line}");
+    assert!(line.contains("5 of 6 agents are at work: Coder"), "{line}");
     assert!(line.contains("PM cannot start"), "{line}");
     up.interrupt();
 }
@@ -54,7 +163,7 @@ fn ending_up_on_purpose_warns_of_nothing() {
     let url = "http://127.0.0.1:1/v1";
     assert_eq!(scratch.run(&["init", "--yes", "--model-url", url]).code, 0);
     let mut up = Running::start(&mut scratch.codebutler(&UP));
-    line_with(&up.out, "at work");
+    line_with(&up.out, "logs -f");
     let (code, err) = up.interrupted();
     assert_eq!(code, Some(0), "{err}");
     assert!(err.contains("stopping"), "{err}");
@@ -167,9 +276,9 @@ async fn two_repos_share_a_hub_and_the_second_takes_its_place() {
     pushed(&scratch.root());
     let site = second_repo(&scratch, url);
     let mut first = Running::start(&mut scratch.codebutler(&UP));
-    let hub = page_of(&line_with(&first.out, "the team is at work"));
+    let hub = page_of(&line_with(&first.out, "login?code="));
     let mut second = Running::start(scratch.codebutler(&UP).current_dir(&site));
-    let joined = page_of(&line_with(&second.out, "the team is at work"));
+    let joined = page_of(&line_with(&second.out, "login?code="));
     assert_eq!(joined, hub, "one hub for both");
     let (app, other) = (tokens(&scratch, &scratch.root()), tokens(&scratch, &site));
     assert_ne!(app["channel"], other["channel"]);

@@ -3,7 +3,7 @@
 use std::fmt::Display;
 
 /// As in `1 call` and `2 calls`.
-pub fn count_of<N: Display + PartialEq + From<u8>>(number: N, noun: &str) -> String {
+pub fn count_of<N: Copy + Display + PartialEq + From<u8>>(number: N, noun: &str) -> String {
     let plural = if number == N::from(1) { "" } else { "s" };
     format!("{number} {noun}{plural}")
 }

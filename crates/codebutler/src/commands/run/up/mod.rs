@@ -1,27 +1,36 @@
-//! `codebutler up`: hub and agents as child processes in the foreground.
+//! `codebutler up`: hub and agents as child processes in the foreground. It says in
+//! a few lines where the page is, who is there, and what is wrong with the way to fix
+//! it; what the processes log is in their files.
 
 mod claim;
+mod greeting;
 mod opening;
+mod quiet;
 mod team;
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
-use crate::ui::paint::Paint;
 use butler_config::Settings;
 use butler_hub::{Tokens, runs_in};
-use butler_protocol::Role;
+use tokio_util::sync::CancellationToken;
 
 pub(crate) use crate::commands::run::up::team::{Place, Team};
+use crate::commands::run::up::{greeting::Greeting, quiet::problems_only};
 use crate::commands::{inspect::policy, run::listen::Listen};
+use crate::ui::paint::Paint;
 use crate::{
+    browser,
     commands::{environment, set_up_here},
     error::CliError,
     exit::Exit,
-    process,
+    log, model_check, process,
     supervise::LineSink,
     ui::Ui,
     wiring,
 };
+
+/// Between two looks whether a model answers by now.
+const AGAIN: Duration = Duration::from_secs(10);
 
 /// Run hub and agents in the foreground; Ctrl-C stops all
 ///
@@ -31,6 +40,14 @@ use crate::{
 pub(crate) struct Args {
     #[command(flatten)]
     listen: Listen,
+
+    /// Do not open the page in a browser
+    #[arg(long)]
+    no_open: bool,
+
+    /// Show what hub and agents log; `codebutler logs -f` does so elsewhere
+    #[arg(long)]
+    logs: bool,
 }
 
 pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
@@ -40,9 +57,6 @@ pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
     // A hub that runs is joined wherever it listens.
     let joins = runs_in(&wiring::hub_folder(&settings)).map_err(CliError::internal)?;
     process::run(async move |cancel| {
-        let lines: LineSink = Arc::new(|name, line| {
-            Ui::new().note(format_args!("{} {line}", format!("{name:>10} │").dimmed()));
-        });
         let place = Place {
             root,
             home: settings.home.clone(),
@@ -54,9 +68,21 @@ pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
         if let Ok(in_force) = wiring::settings_in_force(&place.root).await {
             policy::tell_waiting(&in_force, ui);
         }
-        let team = Team::start(&place, lines, cancel.clone()).await?;
+        let (team, models) = tokio::join!(
+            Team::start(&place, lines(args.logs), cancel.clone()),
+            model_check::of_machine(&settings.machine)
+        );
+        let team = team?;
         let link = login_link(&settings, &team.url)?;
-        ui.line(format_args!("{}: {link}", at_work(&team.absent)))?;
+        let greeting = Greeting::new(&settings, &team.absent, &models);
+        greeting.show(&link, ui);
+        if !args.no_open && browser::is_there() {
+            // A link works once, so the browser gets one of its own.
+            browser::open(&login_link(&settings, &team.url)?).await;
+        }
+        if greeting.waits_for_a_model() {
+            wait_for_a_model(&settings, &team, &cancel, ui).await;
+        }
         cancel.cancelled().await;
         ui.note("stopping…");
         team.ended().await;
@@ -64,18 +90,33 @@ pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
     })
 }
 
-/// Who is there.
-fn at_work(absent: &[Role]) -> String {
-    if absent.is_empty() {
-        return "the team is at work".to_owned();
+/// Says so when a model answers at last.
+async fn wait_for_a_model(settings: &Settings, team: &Team, cancel: &CancellationToken, ui: &Ui) {
+    loop {
+        tokio::select! {
+            () = cancel.cancelled() => return,
+            () = tokio::time::sleep(AGAIN) => {}
+        }
+        // As the agents know it: who changes key or address starts them again.
+        let models = model_check::of_machine(&settings.machine).await;
+        let greeting = Greeting::new(settings, &team.absent, &models);
+        if !greeting.waits_for_a_model() {
+            ui.note(greeting.who());
+            return;
+        }
     }
-    let all = Role::ALL.len();
-    let names: Vec<&str> = absent.iter().map(|role| role.title()).collect();
-    format!(
-        "{} of {all} agents are at work; {} cannot start and will be tried again",
-        all - absent.len(),
-        names.join(", ")
-    )
+}
+
+/// Everything the children write, or only what somebody must act on.
+fn lines(all: bool) -> LineSink {
+    let shown: LineSink = Arc::new(|name, line| {
+        Ui::new().note(format_args!("{} {line}", format!("{name:>10} │").dimmed()));
+    });
+    if all || log::format() == log::Format::Json {
+        shown
+    } else {
+        problems_only(shown)
+    }
 }
 
 /// A link that opens the page, once, as people reach it.
