@@ -28,6 +28,8 @@ pub(crate) struct Remark {
     pub fix: String,
     /// Calls with this id will fail.
     pub fatal: bool,
+    /// The endpoint's list does not have it.
+    pub missing: bool,
 }
 
 /// Compares ids, each with its key, with an endpoint's list.
@@ -43,6 +45,7 @@ pub(crate) fn compare(
             what,
             fix,
             fatal,
+            missing: false,
         };
         match resolve(models, id) {
             Resolved::Exact(model) | Resolved::Respelt(model)
@@ -66,7 +69,11 @@ pub(crate) fn compare(
                     near => format!("did you mean {}?", near.join(", ")),
                 };
                 // A local server answers under any name with the model it has.
-                Some(remark(what, fix, kind != EndpointKind::Generic))
+                let fatal = kind != EndpointKind::Generic;
+                Some(Remark {
+                    missing: true,
+                    ..remark(what, fix, fatal)
+                })
             }
         }
     };

@@ -13,7 +13,7 @@ pub(crate) mod wire;
 
 pub use block::block_of;
 use butler_protocol::{BranchName, CommitSha, PrNumber, Role};
-pub use gh::gh_logged_in;
+pub use gh::{gh_logged_in, gh_version};
 pub(crate) use github::ATTEMPTS;
 pub(crate) use github::GitHubForge;
 pub(crate) use local::LocalForge;

@@ -42,7 +42,7 @@ pub use error::{Error, Result};
 pub use forecast::Clash;
 pub use forge::{
     Author, Check, CheckState, Comment, Edit, Forge, MergeAgain, NewComment, NewPull, Place,
-    PullRequest, PullState, block_of, gh_logged_in,
+    PullRequest, PullState, block_of, gh_logged_in, gh_version,
 };
 pub use git::{Call, Git, Output, Settings, clean_config, confine_with, git_version};
 pub use lock::WorktreeLock;

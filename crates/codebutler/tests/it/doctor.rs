@@ -34,11 +34,9 @@ fn a_repo_that_is_not_set_up_fails_with_the_fix() {
 #[test]
 fn a_repo_in_order_passes() {
     let scratch = Scratch::new();
-    scratch.write("go.mod", "module x\n");
-    git(
-        &scratch.root(),
-        &["commit", "--quiet", "--allow-empty", "-m", "first"],
-    );
+    scratch.write("Makefile", "test:\n\ttrue\n");
+    git(&scratch.root(), &["add", "."]);
+    git(&scratch.root(), &["commit", "--quiet", "-m", "first"]);
     git(
         &scratch.root(),
         &["init", "--quiet", "--bare", "../bare.git"],
@@ -56,9 +54,128 @@ fn a_repo_in_order_passes() {
         "configuration",
         "checks",
         "model endpoint",
+        "models",
+        "clock",
     ] {
         assert_eq!(level(&run.out, name), "ok", "{name}: {run:?}");
     }
+    assert!(run.out.contains("`make test` passed"), "{run:?}");
+    let quick = scratch.run(&["doctor", "--quick"]);
+    assert!(quick.out.contains("checks: test, not run"), "{quick:?}");
+}
+
+/// The repo's own commands are run, so what cannot work is found before a thread is.
+#[test]
+fn commands_that_cannot_work_are_found_with_their_fix() {
+    let url = listing(&["qwen3:8b"]);
+    for (config, name, expected, words) in [
+        (
+            json!({"checks": {"lint": "no-such-linter ."}}),
+            "checks",
+            "failed",
+            "no-such-linter",
+        ),
+        (
+            json!({"checks": {"test": "echo 3 wrong; exit 1"}}),
+            "checks",
+            "warning",
+            "3 wrong",
+        ),
+        (
+            json!({"checks": {"test": "true"}, "prepare": ["exit 3"]}),
+            "prepare",
+            "failed",
+            "exit 3",
+        ),
+    ] {
+        let scratch = Scratch::new();
+        pushed(&scratch.root());
+        let args = ["init", "--yes", "--model-url", &url, "--model", "qwen3:8b"];
+        assert_eq!(scratch.run(&args).code, 0);
+        let models = scratch.read(".codebutler/config.json");
+        let models = models.lines().filter(|line| !line.starts_with("//"));
+        let mut written: serde_json::Value =
+            serde_json::from_str(&models.collect::<String>()).unwrap();
+        for (key, value) in config.as_object().unwrap() {
+            written[key] = value.clone();
+        }
+        scratch.write(".codebutler/config.json", &written.to_string());
+        let shown = scratch.run(&["policy"]).out;
+        if let Some(hash) = shown.strip_prefix("policy, not agreed to, ") {
+            let hash = hash.split_whitespace().next().unwrap();
+            let agreed = scratch.run(&["policy", "accept", "--hash", hash]);
+            assert_eq!(agreed.code, 0, "{agreed:?}");
+        }
+        let run = scratch.run(&["doctor", "--json"]);
+        assert_eq!(level(&run.out, name), expected, "{run:?}");
+        assert!(run.out.contains(words), "{words}: {run:?}");
+        assert_eq!(run.code == 5, expected == "failed", "{run:?}");
+    }
+}
+
+/// Nobody would be answered: no model is chosen, it is misspelt, a page talks.
+#[test]
+fn models_that_would_not_answer_fail_and_those_nobody_chose_are_not_spoken_of() {
+    let two = listing(&["qwen3:8b", "smollm2"]);
+    let page = answering("200 OK", "<html><body>It works!</body></html>");
+    let scratch = Scratch::new();
+    pushed(&scratch.root());
+    assert_eq!(scratch.run(&["init", "--yes", "--model-url", &two]).code, 0);
+    let run = scratch.run(&["doctor", "--quick"]);
+    assert_eq!(run.code, 5, "{run:?}");
+    assert!(
+        run.out
+            .contains("nobody has chosen a model of it yet; it has qwen3:8b, smollm2")
+    );
+    assert_eq!(
+        run.out.matches("models:").count(),
+        1,
+        "once for all roles: {run:?}"
+    );
+    let args = ["init", "--yes", "--untried", "--model", "smolm2"];
+    assert_eq!(scratch.run(&args).code, 0);
+    let run = scratch.run(&["doctor", "--quick"]);
+    assert_eq!(run.code, 5, "{run:?}");
+    assert!(run.out.contains("did you mean smollm2?"), "{run:?}");
+    assert_eq!(
+        scratch.run(&["init", "--yes", "--model", "smollm2"]).code,
+        0
+    );
+    let run = scratch.run(&["doctor", "--quick"]);
+    assert_eq!(run.code, 0, "{run:?}");
+    assert!(
+        !run.out.contains("anthropic/") && !run.out.contains("openai/"),
+        "{run:?}"
+    );
+    let run = doctor_with(&endpoint("generic", &page, ""));
+    assert_eq!(
+        (run.code, &*level(&run.out, "models")),
+        (5, "failed"),
+        "{run:?}"
+    );
+    assert!(run.out.contains("web page"), "{run:?}");
+}
+
+#[test]
+fn what_is_safe_is_fixed_when_asked_for() {
+    let scratch = Scratch::new();
+    pushed(&scratch.root());
+    let url = listing(&["qwen3:8b"]);
+    assert_eq!(scratch.run(&["init", "--yes", "--model-url", &url]).code, 0);
+    let file = scratch.home().join("config.json");
+    let mode = |path: &std::path::Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    fs::set_permissions(scratch.home(), fs::Permissions::from_mode(0o755)).unwrap();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
+    let run = scratch.run(&["doctor", "--quick"]);
+    assert_eq!(
+        (run.code, mode(&file)),
+        (5, 0o644),
+        "looking changes nothing: {run:?}"
+    );
+    assert!(run.out.contains("chmod 600"), "{run:?}");
+    let run = scratch.run(&["doctor", "--quick", "--fix"]);
+    assert_eq!(run.code, 0, "{run:?}");
+    assert_eq!((mode(&scratch.home()), mode(&file)), (0o700, 0o600));
 }
 
 #[test]

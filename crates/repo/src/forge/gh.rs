@@ -186,6 +186,18 @@ async fn start(
     .await
 }
 
+/// The version of the person's gh, as in `2.45.0`; an error where there is none.
+pub async fn gh_version(settings: &Settings) -> Result<String> {
+    let args = [OsString::from("--version")];
+    let ended = start(settings, None, &args, Input::Nothing, None).await?;
+    let said = String::from_utf8_lossy(&ended.stdout);
+    let number = said
+        .split_whitespace()
+        .nth(2)
+        .unwrap_or("of unknown version");
+    Ok(number.to_owned())
+}
+
 /// Whether the person's gh is logged in; an error where there is none.
 pub async fn gh_logged_in(settings: &Settings) -> Result<bool> {
     let args = ["auth", "status"].map(OsString::from);

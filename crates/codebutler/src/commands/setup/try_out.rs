@@ -1,4 +1,4 @@
-//! Trying a repo's commands for `init`: once, in the sandbox, in a
+//! Trying a repo's commands for `init` and `doctor`: once, in the sandbox, in a
 //! checkout of ours. The person's own files are not touched.
 
 use std::{
@@ -9,7 +9,7 @@ use std::{
 use butler_agent::{Tried, TryOut};
 use butler_repo::Repo;
 use butler_sandbox::{Sandbox, Strength};
-use butler_tools::Check;
+use butler_tools::{Check, Preparing};
 
 use crate::{error::CliError, process};
 
@@ -55,4 +55,24 @@ pub(crate) fn try_out(
             .await
             .map_err(CliError::internal)
     })
+}
+
+/// Whether a check could not even begin.
+pub(crate) fn lacks_tool(end: &Preparing) -> bool {
+    let words = [
+        "No module named",
+        "command not found",
+        "no such command",
+        "not found",
+        "Error 127",
+    ];
+    end.missing || words.iter().any(|words| end.last_line().contains(words))
+}
+
+/// How it ended, with the line that mostly says why.
+pub(crate) fn said(end: &Preparing) -> String {
+    match end.last_line().as_str() {
+        "" => end.verdict.clone(),
+        line => format!("{}: {line}", end.verdict),
+    }
 }

@@ -6,11 +6,12 @@ use butler_config::{Endpoint, EndpointKind, Settings};
 use butler_protocol::Role;
 
 use crate::commands::environment;
-use crate::commands::setup::doctor::{Finding, Place};
+use crate::commands::setup::doctor::{Finding, Place, Repair};
 
 pub(crate) fn examine(place: &Place) -> Vec<Finding> {
     let mut findings = Vec::new();
     findings.extend(place.home.as_deref().and_then(private_folder));
+    findings.extend(place.home.as_deref().and_then(private_file));
     match &place.set_up {
         Some(root) => findings.extend(settings(root)),
         None => findings.push(Finding::failed(
@@ -33,7 +34,18 @@ fn private_folder(home: &Path) -> Option<Finding> {
             format!("{} is open to others (mode {mode:03o})", home.display()),
             format!("chmod 700 {}", home.display()),
         )
+        .repaired_by(Repair::Mode(home.to_owned(), 0o700))
     })
+}
+
+/// Nobody else may read the keys; with others reading along nothing else is loaded.
+fn private_file(home: &Path) -> Option<Finding> {
+    let file = home.join("config.json");
+    let mode = fs::metadata(&file).ok()?.permissions().mode() & 0o777;
+    let what = format!("{} is open to others (mode {mode:03o})", file.display());
+    let fix = format!("chmod 600 {}", file.display());
+    let found = Finding::failed("machine config", what, fix);
+    (mode & 0o077 != 0).then(|| found.repaired_by(Repair::Mode(file, 0o600)))
 }
 
 fn settings(root: &Path) -> Vec<Finding> {
@@ -58,33 +70,13 @@ fn settings(root: &Path) -> Vec<Finding> {
             .iter()
             .map(|notice| Finding::warning("configuration", &notice.what, &notice.remedy)),
     );
-    findings.push(checks(&settings));
     findings.push(endpoints(&settings));
     findings
 }
 
-fn checks(settings: &Settings) -> Finding {
-    let names: Vec<_> = settings
-        .repo
-        .checks()
-        .into_iter()
-        .map(|check| check.name)
-        .collect();
-    if names.is_empty() {
-        Finding::warning(
-            "checks",
-            "none, so nobody can tell whether a change is good",
-            "add commands under \"checks\" in .codebutler/config.json",
-        )
-    } else {
-        Finding::ok("checks", names.join(", "))
-    }
-}
-
 fn endpoints(settings: &Settings) -> Finding {
     const NAME: &str = "model endpoint";
-    const FIX: &str =
-        "run `codebutler init` again, or add one under \"models\" in ~/.codebutler/config.json";
+    const FIX: &str = "`codebutler init` asks for one; `codebutler init --model-url URL` takes the address of one";
     let machine = &settings.machine;
     let without = |role: &Role| machine.endpoint_for(*role).is_none();
     let without: Vec<_> = Role::ALL
@@ -104,8 +96,7 @@ fn endpoints(settings: &Settings) -> Finding {
         .filter_map(|role| machine.endpoint_for(role))
         .find(|(_, endpoint)| lacks_a_key(endpoint));
     if let Some((name, _)) = keyless {
-        let fix =
-            format!("write its apiKey under models.endpoints.{name} in ~/.codebutler/config.json");
+        let fix = "put its key into a variable and run `codebutler init --model-key-env VARIABLE`";
         return Finding::failed(NAME, format!("{name} has no key"), fix);
     }
     let names: Vec<_> = machine.endpoints().into_keys().collect();

@@ -1,6 +1,23 @@
 //! One line of the doctor's report.
 
+use std::{fs, io, os::unix::fs::PermissionsExt, path::PathBuf};
+
 use serde_json::{Value, json};
+
+/// What `--fix` may do by itself: nothing that anybody could miss afterwards.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Repair {
+    /// Give a file or folder this mode.
+    Mode(PathBuf, u32),
+}
+
+impl Repair {
+    /// Does it.
+    pub(crate) fn carry_out(&self) -> io::Result<()> {
+        let Repair::Mode(path, mode) = self;
+        fs::set_permissions(path, fs::Permissions::from_mode(*mode))
+    }
+}
 
 /// How bad it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,6 +52,8 @@ pub(crate) struct Finding {
     pub what: String,
     /// What to do about it.
     pub fix: Option<String>,
+    /// How that is done without a person.
+    pub repair: Option<Repair>,
 }
 
 impl Finding {
@@ -45,7 +64,14 @@ impl Finding {
             name,
             what: what.into(),
             fix: None,
+            repair: None,
         }
+    }
+
+    /// The same, which `--fix` can repair.
+    pub(crate) fn repaired_by(mut self, repair: Repair) -> Self {
+        self.repair = Some(repair);
+        self
     }
 
     /// It works, but.

@@ -1,6 +1,6 @@
 //! GitHub's gh, which is needed only where the remote is GitHub.
 
-use butler_repo::{Settings, gh_logged_in};
+use butler_repo::{Settings, gh_logged_in, gh_version};
 
 use crate::commands::setup::doctor::{Finding, Place, git::git};
 use crate::process;
@@ -24,11 +24,18 @@ fn is_github(address: &str) -> bool {
 
 fn gh() -> Finding {
     let asked = process::run_on_one_thread(async |_| {
-        Ok(gh_logged_in(&Settings::from_process()).await.ok())
+        let settings = Settings::from_process();
+        let logged_in = gh_logged_in(&settings).await.ok();
+        Ok((logged_in, gh_version(&settings).await.unwrap_or_default()))
     });
-    match asked.ok().flatten() {
-        Some(true) => Finding::ok("gh", "logged in"),
-        Some(false) => Finding::failed("gh", "not logged in", "run `gh auth login`"),
+    let (logged_in, version) = asked.unwrap_or_default();
+    match logged_in {
+        Some(true) => Finding::ok("gh", format!("{version}, logged in")),
+        Some(false) => Finding::failed(
+            "gh",
+            format!("{version}, not logged in"),
+            "run `gh auth login`",
+        ),
         None => Finding::failed(
             "gh",
             "not found, but the remote is at GitHub",

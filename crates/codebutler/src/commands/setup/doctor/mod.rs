@@ -1,6 +1,9 @@
-//! `codebutler doctor`: looks at everything the team needs and says how to fix
-//! what is missing. It changes nothing.
+//! `codebutler doctor`: looks at everything the team needs, runs the repo's own
+//! commands once, and says how to fix what is missing. It changes nothing, but what
+//! `--fix` asks for.
 
+mod clock;
+mod commands;
 mod disk;
 mod files;
 mod finding;
@@ -16,7 +19,7 @@ use std::{env, path::PathBuf};
 use crate::ui::paint::Paint;
 use butler_config::{machine_folder, repository_root, set_up_root};
 
-pub(crate) use crate::commands::setup::doctor::finding::{Finding, Level};
+pub(crate) use crate::commands::setup::doctor::finding::{Finding, Level, Repair};
 use crate::{commands::environment, error::CliError, exit::Exit, ui::Ui};
 
 /// Check this machine and this repository, and say how to fix what is wrong
@@ -25,6 +28,12 @@ pub(crate) struct Args {
     /// Print the findings as JSON
     #[arg(long)]
     json: bool,
+    /// Do not run preparation and checks
+    #[arg(long)]
+    quick: bool,
+    /// Repair what can be repaired safely: who may read private files
+    #[arg(long)]
+    fix: bool,
     /// Ask every model to call a tool and to read a long prompt; costs a few cents
     #[arg(long)]
     probe: bool,
@@ -43,6 +52,10 @@ pub(crate) struct Place {
     pub set_up: Option<PathBuf>,
     /// Whether models may be asked something.
     pub probe: bool,
+    /// Whether the repo's commands are left alone.
+    pub quick: bool,
+    /// Whether only findings may be said.
+    pub json: bool,
 }
 
 /// A part of the examination.
@@ -56,7 +69,9 @@ const PROBES: &[Probe] = &[
     files::examine,
     models::examine,
     sandbox::examine,
+    commands::examine,
     network::examine,
+    clock::examine,
     slack::examine,
     disk::examine,
 ];
@@ -70,7 +85,12 @@ pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
         here,
         home,
         probe: args.probe,
+        quick: args.quick,
+        json: args.json,
     };
+    if args.fix {
+        repair(&place, ui);
+    }
     let findings: Vec<Finding> = PROBES.iter().flat_map(|probe| probe(&place)).collect();
     if args.json {
         let list: Vec<_> = findings.iter().map(Finding::to_json).collect();
@@ -84,6 +104,19 @@ pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
         .iter()
         .any(|finding| finding.level == Level::Failed);
     Ok(if failed { Exit::Findings } else { Exit::Done })
+}
+
+/// Before anything else is looked at: what is private is not read while it is not.
+fn repair(place: &Place, ui: &Ui) {
+    for found in files::examine(place) {
+        let Some(repair) = &found.repair else {
+            continue;
+        };
+        match repair.carry_out() {
+            Ok(()) => ui.note(format_args!("repaired {}: {}", found.name, found.what)),
+            Err(error) => ui.note(format_args!("{} stays as it is: {error}", found.name)),
+        }
+    }
 }
 
 fn show(finding: &Finding, ui: &Ui) -> std::io::Result<()> {

@@ -1,25 +1,31 @@
-//! The models of the roles: are the configured ids in the endpoint's list, and,
-//! with `--probe`, are the models fit for the work? The probe asks each of them
-//! to call a tool and to find a word at the beginning of a long prompt, because
-//! some servers ignore tools and some cut a prompt without a word.
+//! Whether the configured models would answer: the endpoints' keys and lists, and
+//! with `--probe` whether each model is up to the work. Asking for a list is free.
 
 use std::{collections::BTreeMap, time::Duration};
 
-use butler_config::Settings;
-use butler_model::{ErrorClass, ModelClient, ModelError, ModelInfo, ToolFitness, WindowFitness};
-use butler_protocol::Role;
+use butler_config::{Models, Settings};
+use butler_model::{
+    EndpointKind, ModelClient, ModelError, ModelInfo, ModelRequest, ToolFitness, WindowFitness,
+};
+use butler_protocol::{ModelMessage, Role};
 use tokio_util::sync::CancellationToken;
 
 use crate::commands::setup::doctor::{Finding, Place};
-use crate::{commands::environment, roster, wiring};
+use crate::{
+    commands::environment,
+    model_check::{self, Health},
+    roster, wiring,
+};
 
 const LISTED: &str = "models";
 const FITNESS: &str = "model fitness";
-/// Longer than any list takes.
-const PATIENCE: Duration = Duration::from_secs(15);
+/// A server on this machine says by then whether it knows a name.
+const PATIENCE: Duration = Duration::from_secs(20);
 /// What prompt, tools and a few results need, and the same for `profile: small`.
 const WINDOW: u64 = 12_000;
 const SMALL_WINDOW: u64 = 4_000;
+/// More names than this do not help anybody to choose in a line.
+const SHOWN: usize = 8;
 
 pub(crate) fn examine(place: &Place) -> Vec<Finding> {
     let settings = place
@@ -38,20 +44,34 @@ pub(crate) fn examine(place: &Place) -> Vec<Finding> {
 
 async fn look(settings: &Settings, probe: bool) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for (name, (_, roles)) in wiring::roles_by_endpoint(&settings.machine) {
-        let config = wiring::client_config(&settings.machine, &settings.home, roles[0]);
-        let client = match config.map(ModelClient::new) {
-            Ok(Ok(client)) => client,
-            Ok(Err(error)) => {
-                findings.push(unusable(&name, &error.to_string()));
+    for (name, roles, health) in model_check::of_machine(&settings.machine).await {
+        let models = match health {
+            Health::Lists(models) => models,
+            Health::Unlisted(why) => {
+                findings.push(Finding::warning(
+                    LISTED,
+                    format!("the ids could not be compared with the list of {name}: {why}"),
+                    "`codebutler model ping` asks a model for an answer instead",
+                ));
                 continue;
             }
-            Err(_) => {
-                findings.push(unusable(&name, "its baseUrl is no address"));
+            Health::Unusable(fault) => {
+                let what = format!("{name} cannot be used: {}", fault.what);
+                findings.push(Finding::failed(LISTED, what, fault.fix));
                 continue;
             }
         };
-        findings.extend(listed(settings, &name, &roles, &client).await);
+        let config = wiring::client_config(&settings.machine, &settings.home, roles[0]);
+        let Ok(Ok(client)) = config.map(ModelClient::new) else {
+            continue;
+        };
+        let asked = Asked {
+            name: &name,
+            roles: &roles,
+            client: &client,
+            models: &models,
+        };
+        findings.extend(asked.compared(settings).await);
         if probe {
             findings.extend(fitness(settings, &roles, &client).await);
         }
@@ -59,70 +79,104 @@ async fn look(settings: &Settings, probe: bool) -> Vec<Finding> {
     findings
 }
 
-async fn listed(
-    settings: &Settings,
-    name: &str,
-    roles: &[Role],
-    client: &ModelClient,
-) -> Vec<Finding> {
-    let models = match tokio::time::timeout(PATIENCE, client.models()).await {
-        Ok(Ok(models)) => models,
-        Ok(Err(error)) => return vec![without_list(name, &error)],
-        Err(_) => return vec![unusable(name, "it does not answer")],
-    };
-    let ids: Vec<(String, String)> = roles
-        .iter()
-        .flat_map(|role| settings.repo.models.ids(*role))
-        .collect();
-    compared(name, &models, &ids, client)
+/// An endpoint that has told what it has.
+struct Asked<'a> {
+    name: &'a str,
+    roles: &'a [Role],
+    client: &'a ModelClient,
+    models: &'a [ModelInfo],
 }
 
-fn compared(
-    name: &str,
-    models: &[ModelInfo],
-    ids: &[(String, String)],
-    client: &ModelClient,
-) -> Vec<Finding> {
-    let kind = client.config().endpoint.kind;
-    let remarks = roster::compare(models, ids, kind, roster::today());
-    if remarks.is_empty() {
-        let what = format!("all {} configured ids are known to {name}", ids.len());
-        return vec![Finding::ok(LISTED, what)];
-    }
-    let remarks = remarks.into_iter().map(|remark| {
-        let what = format!("{}: {}", remark.key, remark.what);
-        if remark.fatal {
-            Finding::failed(LISTED, what, remark.fix)
-        } else {
-            Finding::warning(LISTED, what, remark.fix)
+impl Asked<'_> {
+    /// The configured ids against the list. Of the shipped ones, which nobody chose,
+    /// only those count that a role begins with.
+    async fn compared(&self, settings: &Settings) -> Vec<Finding> {
+        let shipped = Models::default();
+        let kind = self.client.config().endpoint.kind;
+        let (mut findings, mut unchosen, mut known) = (Vec::new(), Vec::new(), 0);
+        // Asked once: it answers to any name or to none but its own.
+        let mut answers = None;
+        for role in self.roles {
+            let ids = settings.repo.models.ids(*role);
+            let begins_with = settings.repo.models.of(*role).model;
+            let shipped = shipped.ids(*role);
+            known += ids.len();
+            for remark in roster::compare(self.models, &ids, kind, roster::today()) {
+                let id = ids.iter().find(|(key, _)| *key == remark.key);
+                let Some(id) = id else { continue };
+                let nobodys = shipped.contains(id);
+                if remark.missing && nobodys && id.1 != begins_with {
+                    known -= 1;
+                    continue;
+                }
+                if remark.missing && answers.is_none() {
+                    answers = Some(self.answers_to(&id.1).await);
+                }
+                if remark.missing && answers == Some(true) {
+                    let what = format!(
+                        "{}: {} is not what {} calls it, which answers all the same",
+                        remark.key, id.1, self.name
+                    );
+                    findings.push(Finding::warning(LISTED, what, remark.fix));
+                } else if remark.missing && nobodys && kind != EndpointKind::Openrouter {
+                    unchosen.push(*role);
+                } else {
+                    let what = format!("{}: {}", remark.key, remark.what);
+                    let fatal = remark.fatal || remark.missing;
+                    findings.push(match fatal {
+                        true => Finding::failed(LISTED, what, remark.fix),
+                        false => Finding::warning(LISTED, what, remark.fix),
+                    });
+                }
+            }
         }
-    });
-    remarks.collect()
-}
-
-/// No list, but perhaps models: only what would fail a request for an answer too
-/// is a failure.
-fn without_list(name: &str, error: &ModelError) -> Finding {
-    match error.class() {
-        ErrorClass::Timeout
-        | ErrorClass::Auth
-        | ErrorClass::Forbidden
-        | ErrorClass::NoCredit
-        | ErrorClass::Setup => unusable(name, &error.to_string()),
-        _ => Finding::warning(
-            LISTED,
-            format!("the ids could not be compared with the list of {name}: {error}"),
-            "`codebutler model ping` asks a model for an answer instead",
-        ),
+        findings.extend(self.nobody_chose(&unchosen));
+        if findings.is_empty() {
+            let what = format!("all {known} configured ids are known to {}", self.name);
+            findings.push(Finding::ok(LISTED, what));
+        }
+        findings
     }
-}
 
-fn unusable(name: &str, problem: &str) -> Finding {
-    Finding::failed(
-        LISTED,
-        format!("{name} cannot be used: {problem}"),
-        "start the server, or correct its baseUrl or apiKey in ~/.codebutler/config.json",
-    )
+    /// One line for all roles that have no model of this endpoint.
+    fn nobody_chose(&self, roles: &[Role]) -> Option<Finding> {
+        if roles.is_empty() {
+            return None;
+        }
+        let whose = match roles.len() == self.roles.len() {
+            true => "nobody has chosen a model of it yet".to_owned(),
+            false => {
+                let roles: Vec<&str> = roles.iter().map(|role| role.as_str()).collect();
+                format!("nobody has chosen a model of it for {}", roles.join(", "))
+            }
+        };
+        let names: Vec<&str> = self.models.iter().map(|model| model.id.as_str()).collect();
+        let more = if names.len() > SHOWN { ", …" } else { "" };
+        let few = names[..names.len().min(SHOWN)].join(", ");
+        Some(Finding::failed(
+            LISTED,
+            format!("{}: {whose}; it has {few}{more}", self.name),
+            "`codebutler init --model NAME` gives every role this one",
+        ))
+    }
+
+    /// Some servers on this machine answer under any name with the model that they
+    /// have. Asking costs nothing there, so it is tried.
+    async fn answers_to(&self, model: &str) -> bool {
+        let endpoint = &self.client.config().endpoint;
+        if endpoint.kind != EndpointKind::Generic || !endpoint.is_loopback() {
+            return false;
+        }
+        let question = ModelMessage::User {
+            text: "Say pong.".to_owned(),
+            images: Vec::new(),
+        };
+        let mut request = ModelRequest::new(model, vec![question]);
+        request.max_tokens = 16;
+        let cancel = CancellationToken::new();
+        let asking = self.client.complete(&request, &cancel, None);
+        matches!(tokio::time::timeout(PATIENCE, asking).await, Ok(Ok(_)))
+    }
 }
 
 /// Every model that a role starts with, probed once.
