@@ -44,5 +44,5 @@ pub use machine::{Endpoint, EndpointKind, EndpointPrice, Machine, SlackTokens};
 pub use models::{Models, PmModels, Profile};
 pub use policy::{Knowledge, Undoable};
 pub use reference::reference;
-pub use repo::{Channel, Check, JournalPlace, Language, RespondTo};
+pub use repo::{Check, JournalPlace, Language, RespondTo};
 pub use schema::{SchemaName, schema};

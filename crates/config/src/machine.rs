@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, net::SocketAddr};
 
 use butler_protocol::{Role, Secret, UserId};
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// The machine's own settings, `~/.codebutler/config.json`; private to its owner.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
@@ -111,7 +111,7 @@ pub struct EndpointPrice {
 }
 
 /// The dialects of the chat-completions API that we know.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum EndpointKind {
     /// OpenRouter: prices, routing and cache fields of its own.

@@ -3,7 +3,7 @@
 use std::{fs, os::unix::fs::PermissionsExt};
 
 use crate::{
-    endpoint::{answering, listing},
+    endpoint::{answering, listing, wanting},
     scratch::{Scratch, git, ran},
 };
 
@@ -355,8 +355,11 @@ fn a_key_goes_into_the_private_file_and_nowhere_else() {
     let scratch = Scratch::new();
     let key = ["sk-", "or-", "0123456789"].concat();
     let mut command = scratch.codebutler(&["init", "--yes"]);
+    // Nothing leaves this machine: the key cannot be tried, which is told.
+    command.env("HTTPS_PROXY", "http://127.0.0.1:1");
     let init = ran(command.env("OPENROUTER_API_KEY", &key));
     assert_eq!(init.code, 0, "{init:?}");
+    assert!(init.err.contains("the team cannot work"), "{init:?}");
     assert!(!format!("{init:?}").contains(&key));
     let holders: Vec<_> = scratch
         .files()
@@ -397,6 +400,42 @@ fn openrouters_key_is_not_sent_to_another_host() {
             .unwrap()
             .contains("a-key")
     );
+}
+
+/// A refused key and a model that is not there are not written down.
+#[test]
+fn a_wrong_answer_by_flag_is_an_error_that_names_it_and_writes_nothing() {
+    let key = ["good-", "key"].concat();
+    let url = wanting(&key, &["smollm2", "qwen3:8b"]);
+    let scratch = Scratch::new();
+    let before = scratch.files();
+    let run = |args: &[&str], key: &str| {
+        let mut args = [&["init", "--yes", "--model-url", &url][..], args].concat();
+        args.extend(["--model-key-env", "MINE"]);
+        ran(scratch.codebutler(&args).env("MINE", key))
+    };
+    let refused = run(&[], "bad-key");
+    assert_eq!(refused.code, 4, "{refused:?}");
+    assert!(refused.err.contains("refuses the key"), "{refused:?}");
+    let unknown = run(&["--model", "smolm2"], &key);
+    assert_eq!(unknown.code, 4, "{unknown:?}");
+    assert!(unknown.err.contains("did you mean smollm2?"), "{unknown:?}");
+    assert_eq!(scratch.files(), before);
+    let right = run(&["--model", "smollm2"], &key);
+    assert_eq!(right.code, 0, "{right:?}");
+    assert!(right.out.contains("codebutler up"), "{right:?}");
+    // A provider by name, with the key from its usual variable.
+    let other = Scratch::new();
+    let named = other.run(&["init", "--yes", "--provider", "openai"]);
+    assert!(
+        named.code == 4 && named.err.contains("OPENAI_API_KEY"),
+        "{named:?}"
+    );
+    let mut ollama = other.codebutler(&["init", "--yes", "--provider", "ollama"]);
+    let address = listing(&["only"]);
+    let ollama = ran(ollama.env("OLLAMA_HOST", address.trim_end_matches("/v1")));
+    assert_eq!(ollama.code, 0, "{ollama:?}");
+    assert!(other.read(".codebutler/config.json").contains("\"only\""));
 }
 
 #[test]

@@ -1,23 +1,107 @@
 //! The questions of `init`, answered at a real terminal.
 
-use crate::{scratch::Scratch, terminal::Terminal};
+use crate::{
+    endpoint::{listing, wanting},
+    scratch::{Scratch, git},
+    terminal::Terminal,
+};
 
 const DOWN: &str = "\u{1b}[B";
 const ESCAPE: &str = "\u{1b}";
+const CHAT: &str = "Where do you talk to the team?";
+const PROVIDER: &str = "Who has the models?";
+const CHECKS: &str = "Which checks?";
+
+/// A repository with these targets of a Makefile, committed.
+fn repository(makefile: &str) -> Scratch {
+    let scratch = Scratch::new();
+    scratch.write("Makefile", makefile);
+    let root = scratch.root();
+    git(&root, &["add", "."]);
+    git(&root, &["commit", "--quiet", "-m", "theirs"]);
+    scratch
+}
+
+/// The address that Ollama's variable gives, to one that lists this.
+fn ollama(names: &[&str]) -> String {
+    let url = listing(names);
+    url.trim_start_matches("http://")
+        .trim_end_matches("/v1")
+        .to_owned()
+}
+
+fn machine(scratch: &Scratch) -> String {
+    std::fs::read_to_string(scratch.home().join("config.json")).unwrap()
+}
+
+/// Clears a line that begins with something, and types another.
+fn instead(terminal: &mut Terminal, text: &str) {
+    terminal.press(&"\u{7f}".repeat(80));
+    terminal.press(&format!("{text}\r"));
+}
 
 #[test]
-fn three_answers_set_up_a_repository() {
-    let scratch = Scratch::new();
-    scratch.write("go.mod", "module x\n");
-    let mut terminal = Terminal::start(&scratch, &["init"]);
-    terminal.expect("Channel for this repository?");
-    terminal.press("-two\r");
-    terminal.expect("Where do the models answer?");
+fn three_answers_set_up_a_repository_and_name_the_next_command() {
+    let scratch = repository("test:\n\ttrue\n");
+    let mut command = scratch.codebutler(&["init"]);
+    command.env("OLLAMA_HOST", ollama(&["qwen3:8b"]));
+    let mut terminal = Terminal::of(command, None);
+    terminal.expect(CHAT);
     terminal.press("\r");
-    terminal.expect("OpenRouter key (empty for later):");
-    let key = ["sk-", "or-", "typed"].concat();
+    terminal.expect(PROVIDER);
+    terminal.expect("Ollama (running here)");
+    terminal.press("\r");
+    terminal.expect(CHECKS);
+    terminal.press("\r");
+    let (code, screen) = terminal.end();
+    assert_eq!(code, 0, "{screen}");
+    for part in [
+        "it answers",
+        "trying make test",
+        "test passed",
+        "codebutler up",
+    ] {
+        assert!(screen.contains(part), "{part}: {screen}");
+    }
+    let config = scratch.read(".codebutler/config.json");
+    assert!(
+        config.contains("make test") && config.contains("qwen3:8b"),
+        "{config}"
+    );
+    assert!(config.contains("codebutler-app"), "{config}");
+    assert!(machine(&scratch).contains("/v1"), "{}", machine(&scratch));
+}
+
+/// A dead address, a refused key and a model that is not there: each is named and
+/// asked for again, and what was right before is kept.
+#[test]
+fn a_wrong_answer_is_said_and_asked_again_and_nothing_is_lost() {
+    let key = ["good-", "key"].concat();
+    let url = wanting(&key, &["smollm2", "qwen3:8b"]);
+    let scratch = repository("test:\n\ttrue\n");
+    let mut terminal = Terminal::start(&scratch, &["init", "--model", "smolm2"]);
+    terminal.expect(CHAT);
+    terminal.press("\r");
+    terminal.expect_next(PROVIDER);
+    terminal.press("another address\r");
+    terminal.expect_next("Address");
+    instead(&mut terminal, "http://127.0.0.1:1/v1");
+    terminal.expect_next("Connection refused");
+    terminal.expect_next("What now?");
+    terminal.press("\r");
+    terminal.expect_next("Address");
+    instead(&mut terminal, &url);
+    terminal.expect_next("no key was given");
+    terminal.expect_next("Key (Enter");
+    terminal.press("bad-key\r");
+    terminal.expect_next("refuses the key: no such key");
+    terminal.expect_next("Key (Enter");
     terminal.press(&format!("{key}\r"));
-    terminal.expect("Run these checks?");
+    terminal.expect_next("it answers");
+    terminal.expect_next("there is no model `smolm2`");
+    terminal.expect_next("Model for all roles?");
+    terminal.press("\r");
+    terminal.expect_next(CHECKS);
     terminal.press("\r");
     let (code, screen) = terminal.end();
     assert_eq!(code, 0, "{screen}");
@@ -25,28 +109,92 @@ fn three_answers_set_up_a_repository() {
         !screen.contains(&key),
         "a key must not show while it is typed"
     );
-    let machine = std::fs::read_to_string(scratch.home().join("config.json")).unwrap();
-    assert!(machine.contains(&key), "{machine}");
+    let (config, machine) = (scratch.read(".codebutler/config.json"), machine(&scratch));
     assert!(
-        scratch
-            .read(".codebutler/config.json")
-            .contains("go test ./...")
+        config.contains("make test") && config.contains("\"smollm2\""),
+        "{config}"
+    );
+    assert!(
+        machine.contains(&key) && machine.contains(&url),
+        "{machine}"
+    );
+    assert!(
+        !machine.contains("bad-key") && !config.contains("smolm2\""),
+        "{machine}"
     );
 }
 
+/// A check that is red and one whose tool is not there are asked about one by one.
 #[test]
-fn a_machine_that_is_set_up_is_not_asked_about_models_again() {
-    let scratch = Scratch::new();
-    scratch.machine(r#"{"openrouter": {"apiKey": "known"}}"#);
+fn a_check_that_does_not_work_is_named_and_asked_about() {
+    let scratch = repository(
+        "test:\n\tsh -c 'echo 3 wrong; exit 1'\nlint:\n\tno-such-linter .\nbuild:\n\ttrue\n",
+    );
+    scratch.machine(
+        r#"{"models": {"endpoints": {"main": {"baseUrl": "URL"}}}}"#
+            .replace("URL", &listing(&["m"]))
+            .as_str(),
+    );
     let mut terminal = Terminal::start(&scratch, &["init"]);
-    terminal.expect("Channel for this repository?");
+    terminal.expect(CHAT);
+    terminal.press("\r");
+    terminal.expect_next(CHECKS);
+    terminal.press("\r");
+    terminal.expect_next("`make test`, exit");
+    terminal.expect_next("What about `make test`?");
+    // Red tests are still the tests.
+    terminal.press("\r");
+    terminal.expect_next("is its tool installed?");
+    terminal.expect_next("What about `make lint`?");
+    // Changed, and tried again.
+    terminal.press("change\r");
+    terminal.expect_next("Command:");
+    instead(&mut terminal, "sh -c true");
+    terminal.expect_next("trying sh -c true");
+    terminal.expect_next("What about `make test`?");
     terminal.press("\r");
     let (code, screen) = terminal.end();
     assert_eq!(code, 0, "{screen}");
-    assert!(
-        !screen.contains("models answer") && !screen.contains("Run these"),
-        "{screen}"
-    );
+    let config = scratch.read(".codebutler/config.json");
+    for part in ["make test", "\"sh -c true\"", "make build"] {
+        assert!(config.contains(part), "{part}: {config}");
+    }
+    assert!(!config.contains("make lint"), "{config}");
+}
+
+#[test]
+fn a_machine_that_is_set_up_is_not_asked_about_models_again_unless_they_are_gone() {
+    let scratch = Scratch::new();
+    let stored = |url: &str| {
+        let endpoint = serde_json::json!({"baseUrl": url});
+        serde_json::json!({"models": {"endpoints": {"main": endpoint}}}).to_string()
+    };
+    scratch.machine(&stored(&listing(&["m"])));
+    let mut terminal = Terminal::start(&scratch, &["init"]);
+    terminal.expect(CHAT);
+    terminal.press("\r");
+    terminal.expect(CHECKS);
+    terminal.press("\r");
+    let (code, screen) = terminal.end();
+    assert_eq!(code, 0, "{screen}");
+    assert!(!screen.contains(PROVIDER), "{screen}");
+
+    // What is stored and refused can be replaced.
+    let key = ["other-", "key"].concat();
+    let url = wanting(&key, &["m"]);
+    scratch.machine(&stored(&url));
+    let mut terminal = Terminal::start(&scratch, &["init"]);
+    terminal.expect_next("no key was given");
+    terminal.expect_next(PROVIDER);
+    terminal.press("another address\r");
+    terminal.expect_next("Address");
+    instead(&mut terminal, &url);
+    terminal.expect_next("Key (Enter");
+    terminal.press(&format!("{key}\r"));
+    terminal.expect_next("it answers");
+    let (code, screen) = terminal.end();
+    assert_eq!(code, 0, "{screen}");
+    assert!(machine(&scratch).contains(&key), "{}", machine(&scratch));
 }
 
 #[test]
@@ -54,9 +202,9 @@ fn stopping_in_the_middle_writes_nothing() {
     let scratch = Scratch::new();
     let before = scratch.files();
     let mut terminal = Terminal::start(&scratch, &["init"]);
-    terminal.expect("Channel for this repository?");
+    terminal.expect(CHAT);
     terminal.press("\r");
-    terminal.expect("Where do the models answer?");
+    terminal.expect(PROVIDER);
     terminal.press(DOWN);
     terminal.press(ESCAPE);
     let (code, screen) = terminal.end();
@@ -69,27 +217,31 @@ fn stopping_in_the_middle_writes_nothing() {
 /// person's word about exactly that, and not before.
 #[test]
 fn nothing_is_installed_before_the_person_agreed_to_try_it() {
-    for (answer, tried) in [("n\r", false), ("\r", true)] {
+    for (answer, tried) in [(format!("{DOWN}\r"), false), ("\r".to_owned(), true)] {
         let scratch = Scratch::new();
-        scratch.machine(r#"{"openrouter": {"apiKey": "known"}}"#);
+        let stored =
+            serde_json::json!({"models": {"endpoints": {"main": {"baseUrl": listing(&["m"])}}}});
+        scratch.machine(&stored.to_string());
         scratch.write(
             "package.json",
             r#"{"scripts": {"test": "true"}, "dependencies": {"left-pad": "1.3.0"}}"#,
         );
         scratch.write("package-lock.json", "{}");
         let root = scratch.root();
-        crate::scratch::git(&root, &["add", "."]);
-        crate::scratch::git(&root, &["commit", "--quiet", "-m", "theirs"]);
+        git(&root, &["add", "."]);
+        git(&root, &["commit", "--quiet", "-m", "theirs"]);
         let mut terminal = Terminal::start(&scratch, &["init"]);
-        terminal.expect("Channel for this repository?");
+        terminal.expect(CHAT);
         terminal.press("\r");
-        terminal.expect("Run these checks?");
-        terminal.press("\r");
-        terminal.expect("Prepare every fresh worktree with npm ci?");
-        terminal.press("\r");
-        terminal.expect("Try them once now, with the network? npm ci");
+        terminal.expect("prepare  npm ci  (installs, with the network)");
+        terminal.expect(CHECKS);
         assert!(!terminal.seen().contains("trying npm ci"));
-        terminal.press(answer);
+        terminal.press(&answer);
+        if tried {
+            // It cannot work here; it is kept all the same.
+            terminal.expect("What about `npm ci`?");
+            terminal.press("keep\r");
+        }
         let (code, screen) = terminal.end();
         assert_eq!(code, 0, "{screen}");
         assert_eq!(screen.contains("trying npm ci"), tried, "{screen}");

@@ -1,116 +1,102 @@
-//! The three questions of `init`: which channel, which model, which checks. An
-//! answer comes from a flag, from the person, or is the default, in this order.
-//! In a repository that has its file only a flag changes it.
+//! What `init` decides before anything is written. An answer comes from a flag, from
+//! the environment, from the person, or is the default, in this order; each one is
+//! tried at once. In a repository that has its file only a flag changes it.
 
 use std::path::Path;
 
 use butler_config::{EndpointKind, FOLDER, Machine, Models};
-use butler_protocol::{Role, Secret, visible_line};
-use inquire::{Confirm, InquireError, Password, Text, validator::Validation};
+use butler_model::ModelInfo;
+use butler_protocol::Role;
 use serde_json::{Value, json};
 
 use crate::commands::setup::init::{
     Args,
+    chat::{self, Chat},
+    checks::{self, Commands},
     detect::Detected,
     endpoint::Place,
     models::{self, Choice},
-    slack, trying,
+    provider::{self, Chosen, Provider},
 };
-use crate::{error::CliError, slack_check::AppTokens, ui::Ui, wiring};
+use crate::{
+    error::CliError,
+    model_check::{self, Health},
+    process,
+    ui::{Ui, paint::Paint},
+    wiring,
+};
 
 /// What was decided before anything is written.
 #[derive(Debug)]
 pub(crate) struct Answers {
-    /// The channel's name, checks by name and the commands that make a fresh
-    /// worktree ready; where the repo has its file, what flags named.
-    channel: Option<String>,
-    checks: Vec<(String, String)>,
-    prepare: Vec<String>,
+    chat: Chat,
+    /// What the repo runs; where it has its file, what flags named.
+    commands: Commands,
     new_repo: bool,
-    /// Whether the checks are guesses, which a person did not choose.
-    guessed: bool,
-    untested: Vec<&'static str>,
     place: Place,
     /// Which model these roles ask.
     models: Vec<(Vec<Role>, String)>,
     /// What is still to be done.
     open: Vec<String>,
-    slack: Option<AppTokens>,
+}
+
+/// Where it all happens, and whether somebody can be asked.
+pub(crate) struct Around<'a> {
+    pub root: &'a Path,
+    pub home: &'a Path,
+    pub machine: &'a Machine,
+    pub asks: bool,
+    pub ui: &'a Ui,
 }
 
 impl Answers {
     /// Collects them.
-    pub(crate) fn collect(
-        args: &Args,
-        root: &Path,
-        detected: &Detected,
-        machine: &Machine,
-        ui: &Ui,
-    ) -> Result<Self, CliError> {
-        let ask = !args.yes && ui.can_ask();
-        if !args.yes && !ui.can_ask() {
+    pub(crate) fn collect(args: &Args, around: &Around<'_>) -> Result<Self, CliError> {
+        let Around {
+            root,
+            machine,
+            asks,
+            ui,
+            ..
+        } = *around;
+        if !args.yes && !asks {
             return Err(CliError::user("there is no terminal to ask questions on")
                 .hint("run `codebutler init --yes`, with flags for what should differ from the defaults"));
         }
         // A repo that has its file keeps it, so the questions about it are answered.
         let new_repo = !root.join(FOLDER).join("config.json").exists();
-        let channel = match (&args.channel, new_repo) {
-            (None, false) => None,
-            (given, _) => Some(channel(given.as_deref(), root, ask)?),
-        };
-        let place = Place::choose(args, machine, ask)?;
-        let (models, open) = chosen_models(args, machine, &place, new_repo, ask)?;
-        let checks = match new_repo {
-            true => checks(&args.checks, detected, ask)?,
-            false => args.checks.clone(),
-        };
-        let slack = match args.slack {
-            true => Some(slack::collect(machine, ask, ui)?),
-            false => None,
+        let chat = chat::choose(args, root, machine, new_repo, asks, ui)?;
+        let chosen = choose_place(args, around)?;
+        let (models, mut open) = choose_models(args, around, &chosen, new_repo)?;
+        open.extend(chosen.open);
+        let commands = match new_repo {
+            true => {
+                let place = checks::Place {
+                    root,
+                    home: around.home,
+                    machine,
+                };
+                checks::choose(args, &Detected::of(root), &place, asks, ui)?
+            }
+            false => Commands {
+                checks: args.checks.clone(),
+                ..Commands::default()
+            },
         };
         Ok(Self {
-            channel,
-            checks,
-            prepare: preparation(detected, new_repo && ask)?,
+            chat,
+            commands,
             new_repo,
-            guessed: new_repo && args.checks.is_empty(),
-            untested: detected.untested.clone(),
-            place,
+            place: chosen.place,
             models,
             open,
-            slack,
         })
-    }
-
-    /// Leaves out what was guessed and does not work here. Commands that install come
-    /// from files of the repository and get the network, so at a terminal they are
-    /// tried only after a word about that.
-    pub(crate) fn try_guesses(
-        &mut self,
-        root: &Path,
-        home: &Path,
-        machine: &Machine,
-        ask: bool,
-        ui: &Ui,
-    ) -> Result<(), CliError> {
-        let untested = self.untested.iter();
-        self.open.extend(untested.map(|what| {
-            format!("{what}: the commands are guessed and untested; look at them before you commit")
-        }));
-        if !self.guessed || !may_try(&self.prepare, ask)? {
-            return Ok(());
-        }
-        let checks = std::mem::take(&mut self.checks);
-        let verdict = trying::tried(root, home, machine, checks, &self.prepare, ui)?;
-        self.checks = verdict.checks;
-        self.open.extend(verdict.remarks);
-        Ok(())
     }
 
     /// Keys to set in the machine config.
     pub(crate) fn machine_keys(&self) -> Vec<(Vec<String>, Value)> {
         let mut keys = self.place.keys();
-        if let Some(slack) = &self.slack {
+        if let Some(slack) = &self.chat.slack {
             let tokens = [("botToken", &slack.bot), ("appToken", &slack.app)];
             keys.extend(tokens.map(|(key, token)| {
                 let path = ["slack", key].map(str::to_owned);
@@ -124,18 +110,18 @@ impl Answers {
     pub(crate) fn repo_keys(&self, before: &Models) -> Vec<(Vec<String>, Value)> {
         let path = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
         let mut keys = Vec::new();
-        if let Some(channel) = &self.channel {
+        if let Some(channel) = &self.chat.channel {
             keys.push((path(&["slack", "channelName"]), json!(channel)));
         }
         if self.new_repo {
             // Also without any, so that the person sees where they go.
             keys.push((path(&["checks"]), json!({})));
         }
-        for (name, command) in &self.checks {
+        for (name, command) in &self.commands.checks {
             keys.push((path(&["checks", name]), json!(command)));
         }
         if self.new_repo {
-            keys.push((path(&["prepare"]), json!(self.prepare)));
+            keys.push((path(&["prepare"]), json!(self.commands.prepare)));
         }
         for (roles, name) in &self.models {
             keys.extend(models::keys(roles, name, before));
@@ -146,8 +132,13 @@ impl Answers {
     /// What was decided, with the key that changes it.
     pub(crate) fn summary(&self) -> Vec<(&'static str, String)> {
         let mut lines = Vec::new();
-        lines.extend(self.channel.clone().map(|name| ("slack.channelName", name)));
-        match self.checks.as_slice() {
+        lines.extend(
+            self.chat
+                .channel
+                .clone()
+                .map(|name| ("slack.channelName", name)),
+        );
+        match self.commands.checks.as_slice() {
             [] if self.new_repo => lines.push((
                 "checks",
                 "none found; add commands that tell whether the code is good".to_owned(),
@@ -156,7 +147,7 @@ impl Answers {
             checks => lines.push(("checks", joined(checks))),
         }
         if self.new_repo {
-            let prepare = match self.prepare.as_slice() {
+            let prepare = match self.commands.prepare.as_slice() {
                 [] => "nothing that a fresh worktree would need was found".to_owned(),
                 commands => commands.join("; "),
             };
@@ -174,21 +165,83 @@ impl Answers {
             lines.push(("models", format!("{name} for {whose}")));
         }
         lines.push(("models (machine)", self.place.summary()));
-        lines.push(("slack (machine)", self.chat().to_owned()));
+        lines.push(("slack (machine)", self.talk().to_owned()));
         lines
     }
 
     /// What could not be decided, and what to do about it.
-    pub(crate) fn open(&self) -> &[String] {
-        &self.open
+    pub(crate) fn open(&self) -> impl Iterator<Item = &String> {
+        self.open.iter().chain(&self.commands.open)
     }
 
-    fn chat(&self) -> &'static str {
-        match &self.slack {
+    fn talk(&self) -> &'static str {
+        match &self.chat.slack {
             Some(_) => "connected",
             None => "as it was; without tokens the built-in workspace is used",
         }
     }
+}
+
+/// Where the models answer. What flags and environment say is tried too: a key that
+/// is refused is not written, a server that is away is told.
+fn choose_place(args: &Args, around: &Around<'_>) -> Result<Chosen, CliError> {
+    let Around {
+        machine, asks, ui, ..
+    } = *around;
+    let chosen = |place, models, open| Chosen {
+        place,
+        models,
+        open,
+    };
+    let given = match Place::given(args, machine)? {
+        None if asks => return provider::asked(machine, ui),
+        None => Provider::Openrouter.found_key().map(Place::OpenRouter),
+        given => given,
+    };
+    let Some(place) = given else {
+        return Ok(chosen(Place::Later, None, None));
+    };
+    if args.untried {
+        return Ok(chosen(place, None, None));
+    }
+    if let (Place::Known, true) = (&place, asks) {
+        // What is stored and does not work can be replaced.
+        return match stored_fault(around)? {
+            Some(what) => {
+                ui.note(format_args!("{} {what}", "✗".red()));
+                provider::asked(machine, ui)
+            }
+            None => Ok(chosen(place, None, None)),
+        };
+    }
+    Ok(match provider::tried(&place, machine)? {
+        Some(Health::Lists(models)) => chosen(place, Some(models), None),
+        Some(Health::Unusable(fault)) if fault.key && place.has_key() => {
+            if asks {
+                ui.note(format_args!("{} {}", "✗".red(), fault.what));
+                return provider::asked(machine, ui);
+            }
+            return Err(CliError::user(fault.what).hint("nothing was written; --untried keeps it"));
+        }
+        Some(Health::Unusable(fault)) => {
+            let open = provider::unchecked(&fault);
+            chosen(place, None, Some(open))
+        }
+        Some(Health::Unlisted(_)) | None => chosen(place, None, None),
+    })
+}
+
+/// What is wrong with the endpoints that the machine has, if no call would be answered.
+fn stored_fault(around: &Around<'_>) -> Result<Option<String>, CliError> {
+    let machine = around.machine.clone();
+    process::run(async move |_| {
+        for (_, _, health) in model_check::of_machine(&machine).await {
+            if let Health::Unusable(fault) = health {
+                return Ok(Some(fault.what));
+            }
+        }
+        Ok(None)
+    })
 }
 
 /// Models by the roles that ask them, and what is still open.
@@ -196,37 +249,76 @@ type ChosenModels = (Vec<(Vec<Role>, String)>, Vec<String>);
 
 /// OpenRouter has the default models; every other endpoint is asked for its own
 /// when it is new, or when the repository is.
-fn chosen_models(
+fn choose_models(
     args: &Args,
-    machine: &Machine,
-    place: &Place,
+    around: &Around<'_>,
+    chosen: &Chosen,
     new_repo: bool,
-    ask: bool,
 ) -> Result<ChosenModels, CliError> {
+    let Around {
+        machine, asks, ui, ..
+    } = *around;
     let everybody = Role::ALL.to_vec();
     if let Some(name) = &args.model {
-        return Ok((vec![(everybody, name.clone())], Vec::new()));
+        let listed = match &chosen.models {
+            None if !args.untried => listed_by_machine(around, &chosen.place)?,
+            models => models.clone(),
+        };
+        let name = models::checked(name, listed.as_deref(), asks, ui)?;
+        return Ok((vec![(everybody, name)], Vec::new()));
     }
-    let mut asked = Vec::new();
-    match place {
-        Place::Other(other) => asked.push((everybody, other.client(machine)?)),
+    let mut asked: Vec<(Vec<Role>, String, Option<Vec<ModelInfo>>)> = Vec::new();
+    match &chosen.place {
+        place @ Place::Other(_) if !place.has_shipped_models() => {
+            let known = chosen.models.clone();
+            asked.push((everybody, place.summary(), known));
+        }
         Place::Known | Place::Rekeyed(..) if new_repo => {
             for (name, (endpoint, roles)) in wiring::roles_by_endpoint(machine) {
                 if endpoint.kind != EndpointKind::OpenRouter {
-                    asked.push((roles, wiring::client_of(machine, &name, &endpoint)?));
+                    let config = wiring::client_of(machine, &name, &endpoint)?;
+                    let health =
+                        process::run(async move |_| Ok(model_check::examine(config).await))?;
+                    let known = match health {
+                        Health::Lists(models) => Some(models),
+                        _ => None,
+                    };
+                    asked.push((roles, endpoint.base_url.clone(), known));
                 }
             }
         }
         _ => {}
     }
     let (mut models, mut open) = (Vec::new(), Vec::new());
-    for (roles, client) in asked {
-        match models::choose(client, ask)? {
+    for (roles, address, known) in asked {
+        match models::choose(&address, known.as_deref(), asks)? {
             Choice::Named(name) => models.push((roles, name)),
+            // Why it lists none was said with the address.
+            Choice::Open(_) if chosen.open.is_some() => {
+                open.push("then name a model: `codebutler init --model NAME`".to_owned());
+            }
             Choice::Open(what) => open.push(what),
         }
     }
     Ok((models, open))
+}
+
+/// The models of the endpoint that the machine has already.
+fn listed_by_machine(
+    around: &Around<'_>,
+    place: &Place,
+) -> Result<Option<Vec<ModelInfo>>, CliError> {
+    if !matches!(place, Place::Known) {
+        return Ok(None);
+    }
+    let machine = around.machine.clone();
+    process::run(async move |_| {
+        let all = model_check::of_machine(&machine).await;
+        Ok(all.into_iter().find_map(|(_, _, health)| match health {
+            Health::Lists(models) => Some(models),
+            _ => None,
+        }))
+    })
 }
 
 fn joined(checks: &[(String, String)]) -> String {
@@ -234,150 +326,4 @@ fn joined(checks: &[(String, String)]) -> String {
         .iter()
         .map(|(name, command)| format!("{name} = {command}"));
     checks.collect::<Vec<_>>().join("; ")
-}
-
-fn channel(given: Option<&str>, root: &Path, ask: bool) -> Result<String, CliError> {
-    let default = channel_name(&root.file_name().unwrap_or_default().to_string_lossy());
-    let name = match given {
-        Some(name) => name.to_owned(),
-        None if ask => Text::new("Channel for this repository?")
-            .with_help_message("where you and the team talk")
-            .with_default(&default)
-            .with_validator(|name: &str| {
-                Ok(match channel_problem(name) {
-                    None => Validation::Valid,
-                    Some(problem) => Validation::Invalid(problem.into()),
-                })
-            })
-            .prompt()
-            .map_err(stopped)?,
-        None => default,
-    };
-    match channel_problem(&name) {
-        None => Ok(name),
-        Some(problem) => Err(CliError::user(format!(
-            "the channel name {name}: {problem}"
-        ))),
-    }
-}
-
-/// Slack's rules: lower case, no spaces, at most 80 characters.
-fn channel_problem(name: &str) -> Option<&'static str> {
-    let allowed = |c: char| c.is_alphanumeric() && !c.is_uppercase() || matches!(c, '-' | '_');
-    if name.is_empty() || name.chars().count() > 80 {
-        Some("must have 1 to 80 characters")
-    } else if !name.chars().all(allowed) {
-        Some("only lower-case letters, digits, - and _")
-    } else {
-        None
-    }
-}
-
-/// `codebutler-<repo>` within those rules.
-fn channel_name(repo: &str) -> String {
-    let lower = repo.to_lowercase();
-    let plain = lower.chars().map(|c| {
-        if c.is_alphanumeric() || c == '_' {
-            c
-        } else {
-            '-'
-        }
-    });
-    let name: String = "codebutler-".chars().chain(plain).take(80).collect();
-    name.trim_end_matches('-').to_owned()
-}
-
-pub(crate) fn secret(question: &str) -> Result<Secret, CliError> {
-    let answer = Password::new(question).without_confirmation().prompt();
-    answer.map(|key| Secret::new(key.trim())).map_err(stopped)
-}
-
-fn checks(
-    given: &[(String, String)],
-    detected: &Detected,
-    ask: bool,
-) -> Result<Vec<(String, String)>, CliError> {
-    if !given.is_empty() {
-        return Ok(given.to_vec());
-    }
-    if !ask || detected.checks.is_empty() {
-        return Ok(detected.checks.clone());
-    }
-    let question = format!("Run these checks? {}", joined(&detected.checks));
-    let take = Confirm::new(&visible_line(&question))
-        .with_default(true)
-        .with_help_message("they tell the team whether a change is good")
-        .prompt()
-        .map_err(stopped)?;
-    Ok(if take {
-        detected.checks.clone()
-    } else {
-        Vec::new()
-    })
-}
-
-/// The commands that were found, unless a person does not want them to run.
-fn preparation(detected: &Detected, ask: bool) -> Result<Vec<String>, CliError> {
-    let commands = detected.prepare.clone();
-    if !ask || commands.is_empty() {
-        return Ok(commands);
-    }
-    let question = format!("Prepare every fresh worktree with {}?", commands.join("; "));
-    let take = Confirm::new(&visible_line(&question))
-        .with_default(true)
-        .with_help_message(
-            "they run in the sandbox, with the network, and install what checks need",
-        )
-        .prompt()
-        .map_err(stopped)?;
-    Ok(if take { commands } else { Vec::new() })
-}
-
-/// Whether the commands that install may run now.
-fn may_try(commands: &[String], ask: bool) -> Result<bool, CliError> {
-    if !ask || commands.is_empty() {
-        return Ok(true);
-    }
-    let question = format!(
-        "Try them once now, with the network? {}",
-        commands.join("; ")
-    );
-    Confirm::new(&visible_line(&question))
-        .with_default(true)
-        .with_help_message(
-            "in the sandbox, in a checkout of its own; they run what this repository's files say",
-        )
-        .prompt()
-        .map_err(stopped)
-}
-
-pub(crate) fn stopped(error: InquireError) -> CliError {
-    match error {
-        InquireError::OperationCanceled | InquireError::OperationInterrupted => {
-            CliError::user("stopped; nothing was written")
-        }
-        other => CliError::internal(other),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use crate::commands::setup::init::answers::*;
-
-    #[test]
-    fn channel_names_keep_to_slacks_rules() {
-        for (repo, name) in [
-            ("app", "codebutler-app"),
-            ("My App.rs", "codebutler-my-app-rs"),
-            ("", "codebutler"),
-            ("über_x", "codebutler-über_x"),
-        ] {
-            assert_eq!(channel_name(repo), name);
-            assert_eq!(channel_problem(&channel_name(repo)), None, "{repo}");
-        }
-        assert_eq!(channel_name(&"x".repeat(200)).len(), 80);
-        for bad in ["", "Has Space", "UPPER", &"x".repeat(81)] {
-            assert!(channel_problem(bad).is_some(), "{bad}");
-        }
-    }
 }

@@ -1,15 +1,14 @@
-//! Where the models answer: an address from a flag, a key from the environment,
-//! what the machine has already, or what a person says.
+//! Where the models answer: an address from a flag, a key from the environment, or
+//! what the machine has already; and the keys that say so in the machine config.
 
-use butler_config::{Endpoint, EndpointKind, Machine, address_problem};
+use butler_config::{Endpoint, EndpointKind, Machine};
 use butler_model::ClientConfig;
 use butler_protocol::{Role, Secret};
-use inquire::{Select, Text, validator::Validation};
 use serde_json::{Value, json};
 
 use crate::commands::setup::init::{
     Args,
-    answers::{secret, stopped},
+    provider::{ANTHROPIC, Provider},
 };
 use crate::{address, commands::environment, error::CliError, wiring};
 
@@ -53,30 +52,72 @@ enum Before {
 }
 
 impl Place {
-    /// Decides it.
-    pub(crate) fn choose(args: &Args, machine: &Machine, ask: bool) -> Result<Self, CliError> {
+    /// What flags, environment and machine say; nothing when none of them does.
+    pub(crate) fn given(args: &Args, machine: &Machine) -> Result<Option<Self>, CliError> {
         // Only a key that was named for it: OpenRouter's must not go to another host.
         let named = args.model_key_env.as_deref().map(named_key).transpose()?;
         if let Some(url) = &args.model_url {
             address::check("--model-url", url)?;
-            return Ok(Place::Other(Other::at(url, named, machine)));
+            let other = Other::of(url, EndpointKind::Generic, named, machine);
+            return Ok(Some(Place::Other(other)));
+        }
+        if let Some(provider) = args.provider {
+            let key = named.or_else(|| provider.found_key());
+            if let (None, Some(variable)) = (&key, provider.key_variable()) {
+                return Err(unset(variable));
+            }
+            return Ok(Some(provider.place(key, machine)));
         }
         if Role::ALL
             .into_iter()
             .all(|role| machine.endpoint_for(role).is_some())
         {
-            return match named {
-                Some(key) => rekeyed(machine, key),
-                None => Ok(Place::Known),
-            };
+            return Ok(Some(match named {
+                Some(key) => rekeyed(machine, key)?,
+                None => Place::Known,
+            }));
         }
-        if let Some(key) = named.or_else(|| named_key("OPENROUTER_API_KEY").ok()) {
-            return Ok(Place::OpenRouter(key));
+        Ok(named.map(Place::OpenRouter))
+    }
+
+    /// How it is asked; nothing where there is nobody new to ask.
+    pub(crate) fn client(&self, machine: &Machine) -> Result<Option<ClientConfig>, CliError> {
+        let (name, endpoint) = match self {
+            Place::Known | Place::Later => return Ok(None),
+            Place::OpenRouter(key) => {
+                let base = Provider::Openrouter.address();
+                let key = Some(key.clone());
+                let endpoint = wiring::plain_endpoint(EndpointKind::OpenRouter, &base, key);
+                ("openrouter".to_owned(), endpoint)
+            }
+            Place::Rekeyed(_, key) => {
+                let Some((name, mut endpoint)) = machine.endpoint_for(Role::Pm) else {
+                    return Ok(None);
+                };
+                endpoint.api_key = Some(key.clone());
+                (name, endpoint)
+            }
+            Place::Other(other) => (other.name.clone(), other.endpoint.clone()),
+        };
+        wiring::client_of(machine, &name, &endpoint).map(Some)
+    }
+
+    /// Whether a key was given with it.
+    pub(crate) fn has_key(&self) -> bool {
+        match self {
+            Place::Known | Place::Later => false,
+            Place::OpenRouter(_) | Place::Rekeyed(..) => true,
+            Place::Other(other) => other.key.is_some(),
         }
-        if !ask {
-            return Ok(Place::Later);
+    }
+
+    /// Whether the shipped models are its own.
+    pub(crate) fn has_shipped_models(&self) -> bool {
+        match self {
+            Place::OpenRouter(_) => true,
+            Place::Other(other) => other.endpoint.kind == EndpointKind::OpenRouter,
+            _ => false,
         }
-        asked(machine)
     }
 
     /// Keys to set in the machine config.
@@ -110,7 +151,12 @@ impl Place {
 
 impl Other {
     /// The machine's own entry for this address, or a new one in its place.
-    fn at(url: &str, key: Option<Secret>, machine: &Machine) -> Self {
+    pub(crate) fn of(
+        url: &str,
+        kind: EndpointKind,
+        key: Option<Secret>,
+        machine: &Machine,
+    ) -> Self {
         let plain = |url: &str| url.trim_end_matches('/').to_owned();
         let written = &machine.models.endpoints;
         let same = written
@@ -128,7 +174,7 @@ impl Other {
         }
         Self {
             name: NAME.to_owned(),
-            endpoint: wiring::plain_endpoint(EndpointKind::Generic, url, key.clone()),
+            endpoint: spoken_to(kind, url, key.clone()),
             key,
             before: match written.get(NAME) {
                 Some(old) => Before::Another(old.base_url.clone()),
@@ -144,23 +190,32 @@ impl Other {
         if let Before::Same = self.before {
             keys.extend(key.map(|key| (path(&[&at[..], &["apiKey"]].concat()), key)));
         } else {
-            let mut value = json!({"kind": "generic", "baseUrl": self.endpoint.base_url});
+            let mut value = json!({"kind": self.endpoint.kind, "baseUrl": self.endpoint.base_url});
             if let Some(key) = key {
                 value["apiKey"] = key;
+            }
+            for (name, word) in &self.endpoint.headers {
+                value["headers"][name] = json!(word.expose());
             }
             keys.push((path(&at), value));
         }
         keys.push((path(&["models", "default"]), json!(self.name)));
         keys
     }
+}
 
-    /// How it is asked for its models.
-    pub(crate) fn client(&self, machine: &Machine) -> Result<ClientConfig, CliError> {
-        let mut client = wiring::client_of(machine, &self.name, &self.endpoint)?;
-        client.endpoint.address_from = "--model-url".to_owned();
-        client.endpoint.key_from = "--model-key-env VARIABLE".to_owned();
-        Ok(client)
+/// Anthropic lists its models only to whoever speaks its own dialect as well.
+fn spoken_to(kind: EndpointKind, url: &str, key: Option<Secret>) -> Endpoint {
+    let mut endpoint = wiring::plain_endpoint(kind, url, key.clone());
+    if url == ANTHROPIC
+        && let Some(key) = key
+    {
+        let version = ("anthropic-version".to_owned(), Secret::new("2023-06-01"));
+        endpoint
+            .headers
+            .extend([version, ("x-api-key".to_owned(), key)]);
     }
+    endpoint
 }
 
 /// Where the key of the machine's one endpoint stands.
@@ -190,65 +245,13 @@ fn path(words: &[&str]) -> Vec<String> {
     words.iter().map(|word| (*word).to_owned()).collect()
 }
 
-fn asked(machine: &Machine) -> Result<Place, CliError> {
-    const CHOICES: [&str; 3] = [
-        "OpenRouter, I have a key",
-        "another OpenAI-compatible endpoint (Ollama, vLLM, a gateway)",
-        "later",
-    ];
-    let choice = Select::new("Where do the models answer?", CHOICES.to_vec())
-        .with_help_message("stored in the machine config, never in the repository")
-        .raw_prompt()
-        .map_err(stopped)?;
-    Ok(match choice.index {
-        0 => openrouter(secret("OpenRouter key (empty for later):")?),
-        1 => {
-            let url = Text::new("Address:")
-                .with_default("http://127.0.0.1:11434/v1")
-                .with_validator(|url: &str| {
-                    Ok(match address_problem(url) {
-                        None => Validation::Valid,
-                        Some((what, remedy)) => {
-                            Validation::Invalid(format!("{what}. {remedy}").into())
-                        }
-                    })
-                })
-                .prompt()
-                .map_err(stopped)?;
-            let key = written(secret("Key (empty for none):")?);
-            Place::Other(Other::at(&url, key, machine))
-        }
-        _ => Place::Later,
-    })
-}
-
-/// A key that is not there yet must not look like one that is.
-fn openrouter(key: Secret) -> Place {
-    written(key).map_or(Place::Later, Place::OpenRouter)
-}
-
-/// The answer, unless it was just Enter.
-fn written(key: Secret) -> Option<Secret> {
-    (!key.expose().is_empty()).then_some(key)
-}
-
 fn named_key(variable: &str) -> Result<Secret, CliError> {
     let key = environment(variable).filter(|key| !key.trim().is_empty());
-    key.map(Secret::new).ok_or_else(|| {
-        CliError::user(format!("the environment variable {variable} is not set")).hint(format!(
-            "set {variable} to the endpoint's key and run it again"
-        ))
-    })
+    key.map(Secret::new).ok_or_else(|| unset(variable))
 }
 
-#[cfg(test)]
-mod tests {
-    use crate::commands::setup::init::endpoint::*;
-
-    #[test]
-    fn enter_at_the_question_for_a_key_stores_none() {
-        assert!(matches!(openrouter(Secret::new("")), Place::Later));
-        let given = openrouter(Secret::new("a-key"));
-        assert!(matches!(given, Place::OpenRouter(key) if key.expose() == "a-key"));
-    }
+fn unset(variable: &str) -> CliError {
+    CliError::user(format!("the environment variable {variable} is not set")).hint(format!(
+        "set {variable} to the endpoint's key and run it again"
+    ))
 }

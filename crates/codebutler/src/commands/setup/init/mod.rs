@@ -7,9 +7,13 @@
 //! safe.
 
 mod answers;
+mod ask;
+mod chat;
+mod checks;
 mod detect;
 mod endpoint;
 mod models;
+mod provider;
 mod seed;
 mod slack;
 mod stage;
@@ -24,9 +28,13 @@ pub(crate) use stage::{Access, Staged};
 
 use crate::commands::{
     inspect::policy,
-    setup::init::{answers::Answers, detect::Detected},
+    setup::init::{
+        answers::{Answers, Around},
+        provider::Provider,
+    },
 };
 use crate::{
+    cli,
     commands::{environment, no_repository},
     error::{CliError, show_problems},
     exit::Exit,
@@ -35,9 +43,10 @@ use crate::{
 
 /// Set up this repository, and this machine once
 ///
-/// Asks three questions, and for address, key and model of an endpoint of your
-/// own; or none with --yes. Keeps what is there already, so it can be run again:
-/// then it changes only what a flag asks for.
+/// Asks three questions: where you talk to the team, who has the models, which
+/// checks there are; or none with --yes. Every answer is tried at once, and one that
+/// does not work is asked for again. Keeps what is there already, so it can be run
+/// again: then it changes only what a flag asks for, or what does not work any more.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Take the defaults and ask nothing; agrees to trying the guessed commands in the sandbox, installs with the network
@@ -46,6 +55,15 @@ pub(crate) struct Args {
     /// Name of the channel [default: codebutler-<repository>]
     #[arg(long, value_name = "NAME")]
     channel: Option<String>,
+    /// Who has the models; its key is taken from the usual variable, as in OPENAI_API_KEY
+    #[arg(
+        long,
+        value_name = "NAME",
+        value_enum,
+        ignore_case = true,
+        conflicts_with = "model_url"
+    )]
+    provider: Option<Provider>,
     /// Address of an OpenAI-compatible model endpoint [default: OpenRouter]
     #[arg(long, value_name = "URL")]
     model_url: Option<String>,
@@ -58,7 +76,7 @@ pub(crate) struct Args {
     /// Connect real Slack: tokens from SLACK_BOT_TOKEN and SLACK_APP_TOKEN, or asked for
     #[arg(long)]
     slack: bool,
-    /// Write guessed commands without trying them once in the sandbox
+    /// Take everything untried: key, address, model, guessed commands
     #[arg(long)]
     untried: bool,
     /// A check as NAME=COMMAND, instead of the detected ones or beside those of the file; may be repeated
@@ -77,12 +95,16 @@ pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
     })?;
     let (machine, _) = Settings::machine(&environment)?;
     let before = asks_of(&root);
-    let detected = Detected::of(&root);
-    let mut answers = Answers::collect(args, &root, &detected, &machine, ui)?;
-    if !args.untried {
-        let ask = !args.yes && ui.can_ask();
-        answers.try_guesses(&root, &home, &machine, ask, ui)?;
-    }
+    let answers = Answers::collect(
+        args,
+        &Around {
+            root: &root,
+            home: &home,
+            machine: &machine,
+            asks: !args.yes && ui.can_ask(),
+            ui,
+        },
+    )?;
 
     let mut staged = Staged::new();
     seed::machine(&home, &answers, &mut staged)?;
@@ -90,7 +112,21 @@ pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
     let written = staged.persist()?;
 
     report(&root, &written, &answers, ui)?;
-    check_result(&root, &before, args.yes, ui)
+    let exit = check_result(&root, &before, args.yes, ui)?;
+    go_on(ui)?;
+    Ok(exit)
+}
+
+/// The one command that comes next.
+fn go_on(ui: &Ui) -> Result<(), CliError> {
+    ui.line(format_args!(
+        "\nNext: {} starts the team and opens its page.",
+        "codebutler up".bold()
+    ))?;
+    if cli::command().find_subcommand("start").is_some() {
+        ui.line("      `codebutler start` runs it as services that survive a reboot.")?;
+    }
+    Ok(())
 }
 
 fn report(

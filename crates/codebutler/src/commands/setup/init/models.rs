@@ -1,22 +1,42 @@
 //! Which model answers at an endpoint that is not OpenRouter. The defaults are
 //! OpenRouter's names, so such an endpoint needs a name of its own for each role.
 
-use std::time::Duration;
-
 use butler_config::{Models, PmModels};
-use butler_model::{ClientConfig, ModelClient};
+use butler_model::{ModelInfo, Resolved, resolve};
 use butler_protocol::{Role, visible_line};
-use inquire::{Select, Text};
 use serde_json::{Value, json};
 
-use crate::commands::setup::init::answers::stopped;
-use crate::{error::CliError, process};
+use crate::commands::setup::init::ask;
+use crate::ui::paint::Paint;
+use crate::{error::CliError, ui::Ui};
 
-/// An endpoint on this machine lists its models at once; one that does not must
-/// not hold up the set-up.
-const PATIENCE: Duration = Duration::from_secs(5);
 /// More names than this do not help anybody to choose in a line.
 const SHOWN: usize = 5;
+
+/// Parts of the names of models that do not write text.
+const OTHERS: [&str; 11] = [
+    "embed",
+    "tts",
+    "whisper",
+    "dall-e",
+    "image",
+    "audio",
+    "realtime",
+    "moderation",
+    "transcribe",
+    "sora",
+    "veo",
+];
+
+/// What an endpoint that has several is likely to be wanted for, the best first.
+const PREFERRED: [&str; 6] = [
+    "claude-sonnet",
+    "gpt-5",
+    "gemini-2.5-pro",
+    "qwen3-coder",
+    "qwen",
+    "llama",
+];
 
 /// What is to be asked at an endpoint.
 #[derive(Debug)]
@@ -27,79 +47,98 @@ pub(crate) enum Choice {
     Open(String),
 }
 
-/// The only model there is, or the one a person chooses.
-pub(crate) fn choose(config: ClientConfig, ask: bool) -> Result<Choice, CliError> {
-    let address = config.endpoint.address();
-    let mut names = match listed(config)? {
-        Ok(names) => names,
-        Err(why) if ask => return typed(&why),
-        Err(why) => {
-            return Ok(Choice::Open(format!(
-                "{why} Once it answers, or if it has no list, name a model: \
-                 `codebutler init --model NAME`"
-            )));
-        }
+/// The model that a flag names, against the list where there is one. One that is not
+/// there is said, and at a terminal asked for again; else it is an error.
+pub(crate) fn checked(
+    name: &str,
+    models: Option<&[ModelInfo]>,
+    asks: bool,
+    ui: &Ui,
+) -> Result<String, CliError> {
+    let Some(models) = models.filter(|models| !models.is_empty()) else {
+        return Ok(name.to_owned());
     };
+    let near = match resolve(models, name) {
+        Resolved::Exact(model) | Resolved::Respelt(model) => return Ok(model.id.clone()),
+        Resolved::Unknown { nearest } => nearest,
+    };
+    let wrong = format!("there is no model `{name}`");
+    if asks {
+        ui.note(format_args!("{} {wrong}", "✗".red()));
+        return select(names(models), near.first().map(|near| &**near));
+    }
+    let hint = match near.as_slice() {
+        [] => format!("it has {}", few(&names(models))),
+        near => format!("did you mean {}?", near.join(", ")),
+    };
+    Err(CliError::user(wrong)
+        .hint(hint)
+        .hint("nothing was written; --untried takes it unchecked"))
+}
+
+/// The only model there is, or the one a person chooses.
+pub(crate) fn choose(
+    address: &str,
+    models: Option<&[ModelInfo]>,
+    asks: bool,
+) -> Result<Choice, CliError> {
+    let mut names = names(models.unwrap_or_default());
     match names.len() {
-        0 if ask => typed(&format!("{address} lists no models.")),
+        0 if asks => typed(&format!("{address} lists no models.")),
         0 => Ok(Choice::Open(format!(
             "{address} lists no models; name one: `codebutler init --model NAME`"
         ))),
         1 => Ok(Choice::Named(names.remove(0))),
-        _ if ask => Select::new("Model for all roles?", names)
-            .with_help_message("`models` in .codebutler/config.json gives each role its own")
-            .prompt()
-            .map(Choice::Named)
-            .map_err(stopped),
-        count => {
-            let shown = names[..count.min(SHOWN)].join(", ");
-            let more = if count > SHOWN { ", …" } else { "" };
-            Ok(Choice::Open(format!(
-                "{address} has {count} models ({shown}{more}); \
-                 name one: `codebutler init --model NAME`"
-            )))
-        }
+        _ if asks => select(names, None).map(Choice::Named),
+        count => Ok(Choice::Open(format!(
+            "{address} has {count} models ({}); name one: `codebutler init --model NAME`",
+            few(&names)
+        ))),
     }
 }
 
-fn typed(why: &str) -> Result<Choice, CliError> {
-    let name = Text::new("Model?")
-        .with_help_message(&visible_line(&format!(
-            "{why} Its name there, or empty for later"
-        )))
-        .prompt()
-        .map_err(stopped)?;
-    Ok(match name.trim() {
-        "" => Choice::Open(format!(
-            "{why} Name the model later: `codebutler init --model NAME`"
-        )),
-        name => Choice::Named(name.to_owned()),
-    })
+fn few(names: &[String]) -> String {
+    let more = if names.len() > SHOWN { ", …" } else { "" };
+    format!("{}{more}", names[..names.len().min(SHOWN)].join(", "))
 }
 
-/// The names at the endpoint, or why it did not tell.
-fn listed(config: ClientConfig) -> Result<Result<Vec<String>, String>, CliError> {
-    let address = config.endpoint.address();
-    let client = match ModelClient::new(config) {
-        Ok(client) => client,
-        Err(error) => return Ok(Err(format!("{error}."))),
+/// Those that write text and whose name can be seen: a prompt draws them itself.
+fn names(models: &[ModelInfo]) -> Vec<String> {
+    let all = || {
+        let names = models.iter().map(|model| &model.id);
+        names.filter(|name| visible_line(name) == **name)
     };
-    let answer =
-        process::run(async move |_| Ok(tokio::time::timeout(PATIENCE, client.models()).await))?;
-    let why = match answer {
-        Ok(Ok(models)) => {
-            let names = models.into_iter().map(|model| model.id);
-            // A prompt draws them itself; a name that cannot be seen is none to choose.
-            return Ok(Ok(names
-                .filter(|name| visible_line(name) == *name)
-                .collect()));
-        }
-        Ok(Err(error)) => error.to_string(),
-        Err(_) => format!("{address} did not list its models in {PATIENCE:?}"),
+    let writes = |name: &&String| {
+        let name = name.to_ascii_lowercase();
+        !OTHERS.iter().any(|part| name.contains(part))
     };
-    // Some errors end with a question.
-    let stop = if why.ends_with('?') { "" } else { "." };
-    Ok(Err(format!("{why}{stop}")))
+    let writing: Vec<String> = all().filter(writes).cloned().collect();
+    match writing.is_empty() {
+        true => all().cloned().collect(),
+        false => writing,
+    }
+}
+
+fn select(names: Vec<String>, near: Option<&str>) -> Result<String, CliError> {
+    let liked = || {
+        let mut liked = PREFERRED.iter();
+        liked.find_map(|part| names.iter().position(|name| name.contains(part)))
+    };
+    let at = near.and_then(|near| names.iter().position(|name| name == near));
+    let at = at.or_else(liked).unwrap_or(0);
+    let help = "type to search; `models` in .codebutler/config.json gives each role its own";
+    let chosen = ask::one_of("Model for all roles?", help, &names, at)?;
+    Ok(names.into_iter().nth(chosen).unwrap_or_default())
+}
+
+fn typed(why: &str) -> Result<Choice, CliError> {
+    let question = format!("{why} Name of the model (empty for later):");
+    Ok(match ask::line(&question, "")? {
+        name if name.is_empty() => Choice::Open(format!(
+            "{why} Name the model later: `codebutler init --model NAME`"
+        )),
+        name => Choice::Named(name),
+    })
 }
 
 /// The keys under `models` that give these roles this model. It is its own

@@ -4,7 +4,7 @@
 use butler_config::{Machine, SlackTokens};
 use butler_protocol::Secret;
 
-use crate::commands::setup::init::answers::secret;
+use crate::commands::setup::init::ask::secret;
 use crate::{
     commands::environment,
     error::CliError,
@@ -55,7 +55,7 @@ pub(crate) fn collect(machine: &Machine, ask: bool, ui: &Ui) -> Result<AppTokens
 fn token((variable, question): (&str, &str), ask: bool) -> Result<Secret, CliError> {
     match environment(variable).filter(|token| !token.is_empty()) {
         Some(token) => Ok(Secret::new(token)),
-        None if ask => secret(question),
+        None if ask => secret(question)?.ok_or_else(|| CliError::user("no token was given")),
         None => Err(
             CliError::user(format!("the environment variable {variable} is not set"))
                 .hint("make the app from `codebutler slack manifest`"),

@@ -12,6 +12,8 @@ mod rust;
 
 use std::{fs, path::Path};
 
+pub(crate) use python::forget_tool;
+
 /// What was found in a repository.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Detected {

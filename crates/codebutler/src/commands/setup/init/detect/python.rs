@@ -95,12 +95,70 @@ fn mypy(folder: &Path, texts: &[String]) -> String {
     if own.iter().flatten().chain(texts).any(named) {
         return "mypy".to_owned();
     }
+    if let Some(said) = as_the_project_runs_it(folder) {
+        return said;
+    }
     let place = if folder.join("src").is_dir() {
         "src"
     } else {
         "."
     };
     format!("mypy {place}")
+}
+
+/// How the project's own commands call it, where they name its files.
+fn as_the_project_runs_it(folder: &Path) -> Option<String> {
+    const COMMANDS: [&str; 4] = ["tox.ini", "noxfile.py", "Makefile", "justfile"];
+    let texts = COMMANDS.iter().filter_map(|name| text(folder, name));
+    let places = |line: &str| -> Option<String> {
+        let (_, after) = line.split_once("mypy ")?;
+        let words = after
+            .split_whitespace()
+            .filter(|word| !word.starts_with('-'));
+        let words: Vec<&str> = words.collect();
+        let there = |word: &&str| folder.join(word).exists();
+        (!words.is_empty() && words.iter().all(there)).then(|| format!("mypy {}", words.join(" ")))
+    };
+    texts
+        .into_iter()
+        .find_map(|text| text.lines().find_map(places))
+}
+
+/// Takes a tool out of what is installed when the check that needed it is left out
+/// and no other one needs it. What the project itself asks for stays.
+pub(crate) fn forget_tool(prepare: &mut Vec<String>, left_out: &str, kept: &[(String, String)]) {
+    let tool_of = |command: &str| {
+        let (_, module) = command.split_once("python -m ")?;
+        module.split_whitespace().next().map(str::to_owned)
+    };
+    let Some(tool) = tool_of(left_out) else {
+        return;
+    };
+    if kept
+        .iter()
+        .any(|(_, command)| tool_of(command).as_ref() == Some(&tool))
+    {
+        return;
+    }
+    prepare.retain_mut(|command| {
+        let Some((before, tools)) = command.split_once("pip install ") else {
+            return true;
+        };
+        let ours = |word: &str| !word.starts_with('-') && !word.contains(['\'', '.', '/']);
+        if !tools.split_whitespace().all(ours) {
+            return true;
+        }
+        let left: Vec<&str> = tools
+            .split_whitespace()
+            .filter(|one| *one != tool)
+            .collect();
+        let (keep, text) = (
+            !left.is_empty(),
+            format!("{before}pip install {}", left.join(" ")),
+        );
+        *command = text;
+        keep
+    });
 }
 
 /// How a module is run, and what makes that possible.

@@ -251,3 +251,47 @@ fn a_named_check_needs_both_parts() {
         assert!(named_check(bad).is_err(), "{bad}");
     }
 }
+
+#[test]
+fn types_are_checked_where_the_project_itself_checks_them() {
+    let project = "[project]\nname = \"x\"\n[dependency-groups]\ndev = [\"mypy\"]\n";
+    let tox = "[testenv:types]\ncommands =\n    mypy --strict lib tests/unit {posargs}\n    mypy lib tests/unit\n";
+    check(
+        &[
+            ("pyproject.toml", project),
+            ("uv.lock", ""),
+            ("tox.ini", tox),
+            ("lib/a.py", ""),
+            ("tests/unit/b.py", ""),
+        ],
+        &[
+            ("test", "uv run python -m unittest discover -s tests"),
+            ("types", "uv run python -m mypy lib tests/unit"),
+        ],
+        &["uv sync --locked"],
+    );
+}
+
+#[test]
+fn a_tool_goes_with_the_last_check_that_needs_it() {
+    let kept = [("types".to_owned(), ".venv/bin/python -m mypy .".to_owned())];
+    let prepare = || {
+        [
+            "python3 -m venv .venv",
+            ".venv/bin/pip install -r requirements.txt",
+            ".venv/bin/pip install -e .",
+            "cd sub && .venv/bin/pip install ruff",
+            ".venv/bin/pip install mypy ruff",
+        ]
+        .map(str::to_owned)
+        .to_vec()
+    };
+    let mut left = prepare();
+    forget_tool(&mut left, ".venv/bin/python -m ruff check .", &kept);
+    assert_eq!(left[..3], prepare()[..3]);
+    assert_eq!(left[3..], [".venv/bin/pip install mypy"]);
+    let mut same = prepare();
+    forget_tool(&mut same, ".venv/bin/python -m mypy .", &kept);
+    forget_tool(&mut same, "npm run lint", &kept);
+    assert_eq!(same, prepare());
+}
