@@ -417,10 +417,20 @@ fn a_wrong_answer_by_flag_is_an_error_that_names_it_and_writes_nothing() {
     let refused = run(&[], "bad-key");
     assert_eq!(refused.code, 4, "{refused:?}");
     assert!(refused.err.contains("refuses the key"), "{refused:?}");
-    let unknown = run(&["--model", "smolm2"], &key);
+    assert_eq!(scratch.files(), before);
+    // A provider answers to the names of its list and to no other.
+    let paid = Scratch::new();
+    let endpoint = serde_json::json!({"kind": "openai", "baseUrl": url, "apiKey": key});
+    paid.machine(&serde_json::json!({"models": {"endpoints": {"main": endpoint}}}).to_string());
+    let before = paid.files();
+    let unknown = paid.run(&["init", "--yes", "--model", "smolm2"]);
     assert_eq!(unknown.code, 4, "{unknown:?}");
     assert!(unknown.err.contains("did you mean smollm2?"), "{unknown:?}");
-    assert_eq!(scratch.files(), before);
+    assert_eq!(paid.files(), before);
+    // A server of one's own may answer to any.
+    let own = run(&["--model", "smolm2"], &key);
+    assert_eq!(own.code, 0, "{own:?}");
+    assert!(own.err.contains("did you mean smollm2?"), "{own:?}");
     let right = run(&["--model", "smollm2"], &key);
     assert_eq!(right.code, 0, "{right:?}");
     assert!(right.out.contains("codebutler up"), "{right:?}");

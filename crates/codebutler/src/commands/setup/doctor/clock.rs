@@ -1,7 +1,7 @@
 //! This machine's clock, against that of a server that answers: a clock that is off
 //! makes Slack and git mistrust what was said when.
 
-use std::time::Duration;
+use std::{path::Path, time::Duration};
 
 use butler_config::Settings;
 use jiff::{Timestamp, fmt::rfc2822};
@@ -41,8 +41,14 @@ fn theirs(place: &Place) -> Option<Timestamp> {
     let settings = Settings::load(place.set_up.as_ref()?, &environment).ok()?;
     let endpoints = wiring::roles_by_endpoint(&settings.machine);
     let asked = process::run_on_one_thread(async |_| {
-        let client = reqwest::Client::builder().timeout(PATIENCE).build();
-        let Ok(client) = client else { return Ok(None) };
+        let ca_file = settings.machine.network.ca_file.as_deref();
+        let Ok(tls) = butler_tls::config(ca_file.map(Path::new)) else {
+            return Ok(None);
+        };
+        let client = reqwest::Client::builder().tls_backend_preconfigured(tls);
+        let Ok(client) = client.timeout(PATIENCE).build() else {
+            return Ok(None);
+        };
         for (endpoint, _) in endpoints.values() {
             // Whatever it says, it says when; it gets no key.
             let Ok(answer) = client.head(&endpoint.base_url).send().await else {

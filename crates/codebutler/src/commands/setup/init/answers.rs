@@ -264,12 +264,13 @@ fn choose_models(
             None if !args.untried => listed_by_machine(around, &chosen.place)?,
             models => models.clone(),
         };
-        let name = models::checked(name, listed.as_deref(), asks, ui)?;
-        return Ok((vec![(everybody, name)], Vec::new()));
+        let kind = chosen.place.kind(machine);
+        let (name, open) = models::checked(name, listed.as_deref(), kind, asks, ui)?;
+        return Ok((vec![(everybody, name)], open.into_iter().collect()));
     }
     let mut asked: Vec<(Vec<Role>, String, Option<Vec<ModelInfo>>)> = Vec::new();
     match &chosen.place {
-        place @ Place::Other(_) if !place.has_shipped_models() => {
+        place @ Place::Other(_) if place.kind(machine) != EndpointKind::OpenRouter => {
             let known = chosen.models.clone();
             asked.push((everybody, place.summary(), known));
         }

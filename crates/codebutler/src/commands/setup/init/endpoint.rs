@@ -111,12 +111,13 @@ impl Place {
         }
     }
 
-    /// Whether the shipped models are its own.
-    pub(crate) fn has_shipped_models(&self) -> bool {
+    /// Which dialect is spoken there; the shipped models are OpenRouter's.
+    pub(crate) fn kind(&self, machine: &Machine) -> EndpointKind {
+        let known = || machine.endpoint_for(Role::Pm).map(|(_, one)| one.kind);
         match self {
-            Place::OpenRouter(_) => true,
-            Place::Other(other) => other.endpoint.kind == EndpointKind::OpenRouter,
-            _ => false,
+            Place::OpenRouter(_) => EndpointKind::OpenRouter,
+            Place::Other(other) => other.endpoint.kind,
+            Place::Known | Place::Rekeyed(..) | Place::Later => known().unwrap_or_default(),
         }
     }
 

@@ -1,7 +1,7 @@
 //! Which model answers at an endpoint that is not OpenRouter. The defaults are
 //! OpenRouter's names, so such an endpoint needs a name of its own for each role.
 
-use butler_config::{Models, PmModels};
+use butler_config::{EndpointKind, Models, PmModels};
 use butler_model::{ModelInfo, Resolved, resolve};
 use butler_protocol::{Role, visible_line};
 use serde_json::{Value, json};
@@ -47,30 +47,38 @@ pub(crate) enum Choice {
     Open(String),
 }
 
-/// The model that a flag names, against the list where there is one. One that is not
-/// there is said, and at a terminal asked for again; else it is an error.
+/// The model that a flag names, against the list where there is one, and what people
+/// should know about it. One that is not there is said, and at a terminal asked for
+/// again; else it is an error, but at a server of one's own, which may answer to any
+/// name.
 pub(crate) fn checked(
     name: &str,
     models: Option<&[ModelInfo]>,
+    kind: EndpointKind,
     asks: bool,
     ui: &Ui,
-) -> Result<String, CliError> {
+) -> Result<(String, Option<String>), CliError> {
     let Some(models) = models.filter(|models| !models.is_empty()) else {
-        return Ok(name.to_owned());
+        return Ok((name.to_owned(), None));
     };
     let near = match resolve(models, name) {
-        Resolved::Exact(model) | Resolved::Respelt(model) => return Ok(model.id.clone()),
+        Resolved::Exact(model) | Resolved::Respelt(model) => return Ok((model.id.clone(), None)),
         Resolved::Unknown { nearest } => nearest,
     };
     let wrong = format!("there is no model `{name}`");
     if asks {
         ui.note(format_args!("{} {wrong}", "✗".red()));
-        return select(names(models), near.first().map(|near| &**near));
+        let chosen = select(names(models), near.first().map(|near| &**near))?;
+        return Ok((chosen, None));
     }
     let hint = match near.as_slice() {
         [] => format!("it has {}", few(&names(models))),
         near => format!("did you mean {}?", near.join(", ")),
     };
+    if kind == EndpointKind::Generic {
+        let open = format!("{wrong} in the endpoint's list; {hint}");
+        return Ok((name.to_owned(), Some(open)));
+    }
     Err(CliError::user(wrong)
         .hint(hint)
         .hint("nothing was written; --untried takes it unchecked"))
