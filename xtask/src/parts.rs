@@ -114,6 +114,15 @@ pub(crate) const PARTS: &[Part] = &[
         install: &[&["python3", "-m", "pip", "install", "--quiet", "uv"]],
     },
     Part {
+        name: "systemd",
+        needed_by: &["crates/codebutler/tests/it/services.rs"],
+        found: &["/lib/systemd/systemd", "--version"],
+        install: &[
+            &["apt-get", "update", "--quiet"],
+            &["apt-get", "install", "--yes", "--quiet", "systemd"],
+        ],
+    },
+    Part {
         name: "GitHub's gh",
         needed_by: &["crates/repo/tests/it/github.rs"],
         found: &["gh", "--version"],

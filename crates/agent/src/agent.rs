@@ -42,6 +42,8 @@ pub(crate) struct Agent {
     pub pause: Pause,
     /// Which life of this role this is.
     pub epoch: Epoch,
+    /// When this process began.
+    pub began_ms: i64,
     /// The playbook that was read last.
     pub playbook_cache: PlaybookCache,
     /// Worktrees that are being made ready.
@@ -49,6 +51,11 @@ pub(crate) struct Agent {
 }
 
 impl Agent {
+    /// Whether the process ends as soon as its running turns are over.
+    pub(crate) fn is_leaving(&self) -> bool {
+        self.config.renewal.is_cancelled()
+    }
+
     /// Who works here.
     pub(crate) fn role(&self) -> Role {
         self.config.role

@@ -4,7 +4,8 @@
 use std::path::PathBuf;
 
 use butler_model::ClientConfig;
-use butler_protocol::{Clock, Role, Secret};
+use butler_protocol::{ChannelId, Clock, Role, Secret, UserId};
+use tokio_util::sync::CancellationToken;
 use url::Url;
 
 /// Everything an agent process needs to work.
@@ -18,6 +19,10 @@ pub struct AgentConfig {
     pub home: PathBuf,
     /// The home of the person who runs it: where credentials lie.
     pub person_home: PathBuf,
+    /// The channel of the repo.
+    pub channel: ChannelId,
+    /// Who may have the team started anew; empty means everybody.
+    pub approvers: Vec<UserId>,
     /// Where the hub listens.
     pub hub: Url,
     /// What the hub knows this role by.
@@ -30,4 +35,10 @@ pub struct AgentConfig {
     pub clock: Clock,
     /// The executable that is started again as `__sandbox`.
     pub sandbox_helper: PathBuf,
+    /// Of which build it is.
+    pub version: String,
+    /// Cancelled when the process is to end once its running turns are over.
+    pub renewal: CancellationToken,
+    /// Whether somebody starts the process again when it ends.
+    pub is_kept: bool,
 }

@@ -7,6 +7,7 @@ pub(crate) mod drafting;
 pub(crate) mod intake;
 pub(crate) mod pause;
 pub(crate) mod process;
+pub(crate) mod restart;
 pub(crate) mod shortcut;
 pub(crate) mod triage;
 pub(crate) mod work_key;

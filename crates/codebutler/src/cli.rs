@@ -15,6 +15,7 @@ use crate::commands::{
     inspect::{logs, model, policy, prompt, redact, rehearsal, schema, tool, validate},
     playbook::{roadmap, roles, skill},
     run::{agent, demo, exec, hub, link, up},
+    services::{self, start, status, stop, uninstall},
     setup::{completions, doctor, init, man, slack},
     talk::{chat, cost, pr, threads, undo},
 };
@@ -30,9 +31,7 @@ pub(crate) const VERSION: &str = env!("CODEBUTLER_VERSION");
 #[derive(Debug, Parser)]
 #[command(name = "codebutler", version = VERSION)]
 #[command(arg_required_else_help = true)]
-#[command(
-    override_usage = "codebutler [OPTIONS] <COMMAND>\n       codebutler [OPTIONS] --role <ROLE>"
-)]
+#[command(override_usage = "codebutler [OPTIONS] <COMMAND | --role <ROLE>>")]
 pub(crate) struct Cli {
     /// Run one agent in the foreground
     // An id of its own: the `--role` of a command would be taken for it.
@@ -83,6 +82,11 @@ impl Cli {
 pub(crate) enum Command {
     Demo(demo::Args),
     Up(up::Args),
+    Start(start::Args),
+    Stop(stop::Args),
+    Restart(services::restart::Args),
+    Status(status::Args),
+    Uninstall(uninstall::Args),
     Hub(hub::Args),
     Link(link::Args),
     Exec(exec::Args),
@@ -117,6 +121,11 @@ impl Command {
         match self {
             Command::Demo(args) => demo::run(&args, ui),
             Command::Up(args) => up::run(&args, ui),
+            Command::Start(args) => start::run(&args, ui),
+            Command::Stop(args) => stop::run(&args, ui),
+            Command::Restart(args) => services::restart::run(&args, ui),
+            Command::Status(args) => status::run(&args, ui),
+            Command::Uninstall(args) => uninstall::run(&args, ui),
             Command::Hub(args) => hub::run(&args, ui),
             Command::Link(args) => link::run(&args, ui),
             Command::Exec(args) => exec::run(&args, ui),
@@ -149,8 +158,26 @@ impl Command {
 /// The groups of the help page, in their order. A group without commands is not shown.
 const GROUPS: [(&str, &[&str]); 5] = [
     ("Try", &["demo"]),
-    ("Set up", &["init", "doctor", "validate", "slack"]),
-    ("Run", &["up", "hub", "link", "exec", "chat", "undo"]),
+    (
+        "Set up",
+        &["init", "doctor", "validate", "slack"],
+    ),
+    (
+        "Run",
+        &[
+            "up",
+            "start",
+            "stop",
+            "restart",
+            "status",
+            "uninstall",
+            "hub",
+            "link",
+            "exec",
+            "chat",
+            "undo",
+        ],
+    ),
     (
         "Look",
         &[

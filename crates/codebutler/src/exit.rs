@@ -27,6 +27,10 @@ pub enum Exit {
     Stuck,
     /// `exec`, `chat`: the model did not answer, or refused.
     ModelFailed,
+    /// `status`: nothing runs.
+    NothingRuns,
+    /// A process that a service keeps wants to be started anew.
+    ComeBack,
     /// `exec`: a signal interrupted it; it can be taken up again.
     Interrupted,
 }
@@ -34,7 +38,7 @@ pub enum Exit {
 impl Exit {
     /// Every exit with its code, for the documentation's test.
     #[cfg(test)]
-    pub const ALL: [Exit; 11] = [
+    pub const ALL: [Exit; 13] = [
         Exit::Done,
         Exit::Internal,
         Exit::Usage,
@@ -45,6 +49,8 @@ impl Exit {
         Exit::OutOfMoney,
         Exit::Stuck,
         Exit::ModelFailed,
+        Exit::NothingRuns,
+        Exit::ComeBack,
         Exit::Interrupted,
     ];
 
@@ -61,6 +67,8 @@ impl Exit {
             Exit::OutOfMoney => 7,
             Exit::Stuck => 8,
             Exit::ModelFailed => 9,
+            Exit::NothingRuns => 10,
+            Exit::ComeBack => 75,
             Exit::Interrupted => 130,
         }
     }

@@ -19,25 +19,42 @@ type Names = BTreeMap<String, PathBuf>;
 /// that is merely called the same does not get those threads.
 pub(crate) fn name_of(home: &Path, root: &Path) -> io::Result<String> {
     let root = fs::canonicalize(root).unwrap_or_else(|_| root.to_owned());
-    fs::create_dir_all(home)?;
-    // Two processes of one team start at the same time.
-    let lock = File::create(home.join("repos.lock"))?;
-    lock.lock()?;
-    let path = home.join(FILE);
-    let mut names: Names = match fs::read(&path) {
-        Ok(bytes) => serde_json::from_slice(&bytes)?,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Names::new(),
-        Err(error) => return Err(error),
-    };
+    let _lock = locked(home)?;
+    let mut names = read(home)?;
     let has_worked = root.join(".codebutler/threads").is_dir();
     let (name, is_new) = choose(&names, &root, |place| !has_worked || place.exists());
     if is_new {
         names.insert(name.clone(), root);
-        let beside = home.join("repos.new");
-        fs::write(&beside, serde_json::to_vec_pretty(&names)?)?;
-        fs::rename(&beside, &path)?;
+        write(home, &names)?;
     }
     Ok(name)
+}
+
+/// The folders that have a name.
+pub(crate) fn known(home: &Path) -> io::Result<Vec<PathBuf>> {
+    Ok(read(home)?.into_values().collect())
+}
+
+/// Two processes of one team start at the same time.
+fn locked(home: &Path) -> io::Result<File> {
+    fs::create_dir_all(home)?;
+    let lock = File::create(home.join("repos.lock"))?;
+    lock.lock()?;
+    Ok(lock)
+}
+
+fn read(home: &Path) -> io::Result<Names> {
+    match fs::read(home.join(FILE)) {
+        Ok(bytes) => Ok(serde_json::from_slice(&bytes)?),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Names::new()),
+        Err(error) => Err(error),
+    }
+}
+
+fn write(home: &Path, names: &Names) -> io::Result<()> {
+    let beside = home.join("repos.new");
+    fs::write(&beside, serde_json::to_vec_pretty(names)?)?;
+    fs::rename(&beside, home.join(FILE))
 }
 
 /// The name that `root` has, or the first that nobody holds; and whether that is news.

@@ -105,10 +105,29 @@ impl Person {
         answer(request.bearer_auth(self.token.expose())).await
     }
 
+    /// The same of the repo's channel alone.
+    pub(crate) async fn board_of_channel(&self) -> Result<Value, CliError> {
+        let request = self.client.get(self.url("v1/board")?);
+        let request = request.query(&[("channel", &self.channel)]);
+        answer(request.bearer_auth(self.token.expose())).await
+    }
+
+    /// The roles of every repo, whether they are connected and what they work on.
+    pub(crate) async fn agents(&self) -> Result<Value, CliError> {
+        let request = self.client.get(self.url("v1/agents")?);
+        answer(request.bearer_auth(self.token.expose())).await
+    }
+
+    /// What a repo has spent today, and how much it may.
+    pub(crate) async fn cost_of(&self, repo: &str) -> Result<Value, CliError> {
+        let request = self.client.get(self.url("v1/cost")?);
+        let request = request.query(&[("repo", repo)]);
+        answer(request.bearer_auth(self.token.expose())).await
+    }
+
     /// Whether no agent has mail that it did not take yet.
     pub(crate) async fn queues_empty(&self) -> Result<bool, CliError> {
-        let request = self.client.get(self.url("v1/agents")?);
-        let answer = answer(request.bearer_auth(self.token.expose())).await?;
+        let answer = self.agents().await?;
         let agents = answer["agents"].as_array().into_iter().flatten();
         Ok(agents.into_iter().all(|agent| agent["queue"] == 0))
     }

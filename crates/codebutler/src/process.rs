@@ -1,6 +1,9 @@
 //! What every long-running command shares: the async runtime, the signals that
 //! end it, and the start of its log.
 
+pub(crate) mod renewal;
+pub(crate) mod running;
+
 use std::{
     future::Future,
     io::{self, BufRead},

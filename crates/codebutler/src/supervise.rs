@@ -39,7 +39,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// One process to keep running.
 #[derive(Debug, Clone)]
 pub(crate) struct Job {
-    /// As in `coder`; the prefix of its lines and the name of its pid file.
+    /// As in `coder`; the prefix of its lines.
     pub name: String,
     /// The program.
     pub program: PathBuf,
@@ -68,17 +68,15 @@ pub(crate) struct Supervisor {
     tasks: TaskTracker,
     cancel: CancellationToken,
     lines: LineSink,
-    pid_folder: PathBuf,
 }
 
 impl Supervisor {
-    /// Nothing runs yet. Pids are written below `pid_folder`.
-    pub(crate) fn new(pid_folder: PathBuf, lines: LineSink, cancel: CancellationToken) -> Self {
+    /// Nothing runs yet.
+    pub(crate) fn new(lines: LineSink, cancel: CancellationToken) -> Self {
         Self {
             tasks: TaskTracker::new(),
             cancel,
             lines,
-            pid_folder,
         }
     }
 
@@ -89,7 +87,6 @@ impl Supervisor {
             job,
             status,
             lines: Arc::clone(&self.lines),
-            pid_folder: self.pid_folder.clone(),
             cancel: self.cancel.clone(),
         };
         self.tasks.spawn(keeper.run());
@@ -107,7 +104,6 @@ struct Keeper {
     job: Job,
     status: watch::Sender<Status>,
     lines: LineSink,
-    pid_folder: PathBuf,
     cancel: CancellationToken,
 }
 
@@ -119,7 +115,6 @@ impl Keeper {
             match self.start() {
                 Ok(mut child) => {
                     let status = self.watch(&mut child).await;
-                    self.forget_pid();
                     if self.cancel.is_cancelled() {
                         break;
                     }
@@ -144,7 +139,7 @@ impl Keeper {
     }
 
     fn start(&self) -> std::io::Result<Child> {
-        let child = Command::new(&self.job.program)
+        Command::new(&self.job.program)
             .args(&self.job.args)
             .envs(self.job.env.iter().cloned())
             .env(SUPERVISED, "1")
@@ -153,13 +148,7 @@ impl Keeper {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .kill_on_drop(true)
-            .spawn()?;
-        if let Some(pid) = child.id() {
-            // Best effort: only `status` and tests read it.
-            let _ = std::fs::create_dir_all(&self.pid_folder);
-            let _ = std::fs::write(self.pid_file(), pid.to_string());
-        }
-        Ok(child)
+            .spawn()
     }
 
     /// Reads both outputs until the child ends; on cancel closes its input,
@@ -204,14 +193,6 @@ impl Keeper {
     fn say(&self, line: &str) {
         (self.lines)(&self.job.name, line);
     }
-
-    fn pid_file(&self) -> PathBuf {
-        self.pid_folder.join(format!("{}.pid", self.job.name))
-    }
-
-    fn forget_pid(&self) {
-        let _ = std::fs::remove_file(self.pid_file());
-    }
 }
 
 fn describe(status: std::io::Result<ExitStatus>) -> String {
@@ -221,10 +202,15 @@ fn describe(status: std::io::Result<ExitStatus>) -> String {
     }
 }
 
+/// Whether a supervisor started this process.
+pub(crate) fn is_supervised() -> bool {
+    std::env::var_os(SUPERVISED).is_some()
+}
+
 /// Returns when the supervisor that started us has closed our standard input,
 /// or is gone. Never returns in a process that no supervisor started.
 pub(crate) async fn until_parent_ends() {
-    if std::env::var_os(SUPERVISED).is_none() {
+    if !is_supervised() {
         std::future::pending::<()>().await;
     }
     let mut said = stdin_lines();
@@ -261,7 +247,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (sink, lines) = sink();
         let cancel = CancellationToken::new();
-        let supervisor = Supervisor::new(folder.path().join("run"), sink, cancel.clone());
+        let supervisor = Supervisor::new(sink, cancel.clone());
         let script = "if [ -e seen ]; then echo ready http://there; cat >/dev/null; else touch seen; echo first; exit 3; fi";
         let mut ready = supervisor.keep(shell("job", script, folder.path()));
         ready.wait_for(|child| child.deaths == 1).await.unwrap();
@@ -271,13 +257,11 @@ mod tests {
             deaths: 0,
         };
         assert_eq!(*ready.borrow(), there);
-        assert!(folder.path().join("run/job.pid").exists());
         cancel.cancel();
         supervisor.ended().await;
         let lines = lines.lock().unwrap();
         assert_eq!(lines[0], "job: first");
         assert!(lines[1].contains("exit status: 3"), "{lines:?}");
-        assert!(!folder.path().join("run/job.pid").exists());
     }
 
     #[tokio::test]
@@ -285,7 +269,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (sink, lines) = sink();
         let cancel = CancellationToken::new();
-        let supervisor = Supervisor::new(folder.path().join("run"), sink, cancel.clone());
+        let supervisor = Supervisor::new(sink, cancel.clone());
         let script = "echo ready; cat >/dev/null; echo stopping politely";
         let mut ready = supervisor.keep(shell("job", script, folder.path()));
         ready.wait_for(|child| child.ready.is_some()).await.unwrap();

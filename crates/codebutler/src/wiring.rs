@@ -17,12 +17,19 @@ use butler_hub::{Caps, HubConfig, Pace, RelayConfig};
 use butler_model::{ClientConfig, Endpoint, EndpointKind, PriceBook};
 use butler_policy::{CustomPattern, Redactor};
 use butler_protocol::{Price, Role, Secret, Usd};
+use tokio_util::sync::CancellationToken;
 use url::Url;
 
 pub(crate) use in_force::{agent_and_rules, settings_in_force};
 pub(crate) use rules::{checks, language, overrides, prompt_profile, rules};
 
-use crate::{cli::VERSION, error::CliError, hub_access, names, process, slack_check};
+use crate::{
+    cli::VERSION,
+    error::CliError,
+    hub_access, names,
+    process::{self, running::KeptBy},
+    slack_check,
+};
 
 /// Where a hub that runs on this machine says how to reach it.
 const ADDRESS_FILE: &str = "address";
@@ -137,12 +144,17 @@ pub(crate) fn agent_config(settings: &Settings, role: Role) -> Result<AgentConfi
         repo: settings.root.clone(),
         home: settings.home.clone(),
         person_home: env::var_os("HOME").map_or_else(|| PathBuf::from("/"), PathBuf::from),
+        channel: repo.channel,
+        approvers: settings.machine.approvers.clone(),
         hub,
         bot_token: own.bot,
         app_token: own.app,
         client: client_config(&settings.machine, &settings.home, role)?,
         clock: process::system_clock(),
         sandbox_helper: env::current_exe()?,
+        version: VERSION.to_owned(),
+        renewal: CancellationToken::new(),
+        is_kept: KeptBy::this_process() != KeptBy::Nobody,
     })
 }
 

@@ -246,6 +246,13 @@ fn thread_budget(db: &Db, thread: &ThreadId, caps: &Caps) -> Result<Budget, Trou
     })
 }
 
+/// What a repo has spent on a day, and how much it may.
+pub(crate) fn today(db: &Db, repo: &str, usual: &Caps, day: &str) -> Result<(Usd, Usd), Trouble> {
+    let caps = caps_of(db, repo, usual)?;
+    let budget = day_budget(db, repo, day, &caps)?;
+    Ok((budget.used, budget.cap))
+}
+
 fn day_budget(db: &Db, repo: &str, day: &str, caps: &Caps) -> Result<Budget, Trouble> {
     let owner = format!("{repo}/{day}");
     Ok(Budget {

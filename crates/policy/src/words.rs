@@ -19,6 +19,8 @@ pub enum Word {
     Pause,
     /// The whole team goes on.
     Resume,
+    /// The whole team is started anew.
+    Restart,
     /// Agree to the one open question.
     Yes,
     /// Turn it down.
@@ -116,6 +118,7 @@ fn named(name: &str) -> Option<Word> {
         "help" => Word::Help,
         "pause" => Word::Pause,
         "resume" => Word::Resume,
+        "restart" => Word::Restart,
         "yes" => Word::Yes,
         "no" => Word::No,
         "merge" => Word::Merge,
@@ -135,7 +138,9 @@ fn plain(original: &str) -> String {
     // not this thread, is paused and goes on; a draft ends, and nothing is merged.
     let marked = original.trim_start().starts_with('!');
     match said.as_str() {
-        "pause" | "resume" | "pausa" | "sigue" | "done" if marked => format!("!{said}"),
+        "pause" | "resume" | "restart" | "pausa" | "sigue" | "reinicia" | "done" if marked => {
+            format!("!{said}")
+        }
         _ => said,
     }
 }

@@ -63,6 +63,9 @@ pub enum Command {
     Pause,
     /// The whole team goes on. For every role; the PM reports it.
     Resume,
+    /// Every process ends when its running turns are over, and is started anew. For
+    /// every role; the PM answers.
+    Restart,
     /// `!pm claude`: another model for a role in this thread.
     Model {
         /// Which role.
@@ -170,6 +173,7 @@ fn command(ear: &Ear<'_>, text: &str) -> Option<Addressed> {
     match meanings(plain).first()? {
         Word::Pause => Some(Addressed::Command(Command::Pause)),
         Word::Resume => Some(Addressed::Command(Command::Resume)),
+        Word::Restart => Some(Addressed::Command(Command::Restart)),
         Word::Status => Some(pm_only(Command::Status)),
         Word::Cost => Some(pm_only(Command::Cost)),
         Word::Help => Some(pm_only(Command::Help)),

@@ -24,6 +24,7 @@ Approve. While somebody works, a message steers them.
 
 - `stop` or 🛑 stops what runs in this thread, and `go on` takes it up again; `!pause` and \
 `!resume` the whole team
+- `!restart` starts the team anew when its running turns are over (approvers)
 - `status` who does what, `cost` what it cost so far
 - `merge`, `yes`, `no` answer the one open card; with several open, press the button you mean
 - `merge`, `hold` and `close` work without a card too, as long as a pull request is open; `archive` puts the thread away

@@ -12,6 +12,7 @@ use butler_sandbox::Sandbox;
 use butler_slack::{Control, Socket, Web};
 use futures_util::future::BoxFuture;
 use serde_json::json;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
@@ -21,6 +22,7 @@ use crate::{
     listen::{
         intake::{Intake, Sorted},
         pause::Pause,
+        restart,
         work_key::WorkKey,
     },
     tell::poster::Poster,
@@ -54,26 +56,40 @@ fn listen<'a>(
     ready: Box<dyn FnOnce() + Send + 'a>,
 ) -> BoxFuture<'a, Result<(), AgentError>> {
     Box::pin(async move {
-        let opened =
-            Socket::open(&config.hub, config.app_token.clone(), cancel.child_token()).await;
+        // Ends with the process, or when it leaves in peace.
+        let life = cancel.child_token();
+        let opened = Socket::open(&config.hub, config.app_token.clone(), life.clone()).await;
         let mut socket = match opened {
             // Told to end while no hub was there: nothing went wrong.
             Err(_) if cancel.is_cancelled() => return Ok(()),
             opened => opened?,
         };
-        let agent = Arc::new(open_agent(config, rules, &socket, &cancel).await?);
-        let mut workers = Workers::new(Arc::clone(&agent), cancel.child_token());
+        let agent = Arc::new(open_agent(config, rules, &socket, &life).await?);
+        let working = life.child_token();
+        let mut workers = Workers::new(Arc::clone(&agent), working.clone());
         take_up(&agent, &mut workers)?;
         prepare::take_up(&agent).await;
         ready();
+        restart::say_back(&agent).await;
         info!(role = %agent.role(), epoch = %agent.epoch, "listening");
         let intake = Intake::new(Arc::clone(&agent), socket.acker());
         let tidying = Duty::Front
             .is_of(agent.role())
-            .then(|| tokio::spawn(garbage::keep_tidy(Arc::clone(&agent), cancel.child_token())));
+            .then(|| tokio::spawn(garbage::keep_tidy(Arc::clone(&agent), life.child_token())));
+        let mut leave_by = None;
         loop {
+            let leaving = agent.is_leaving();
+            if leaving {
+                leave_by.get_or_insert_with(|| Instant::now() + restart::PATIENCE);
+            }
             let envelope = tokio::select! {
                 () = cancel.cancelled() => break,
+                () = workers.at_rest(), if leaving => break,
+                () = restart::out_of_patience(leave_by), if !working.is_cancelled() => {
+                    working.cancel();
+                    continue;
+                }
+                () = agent.config.renewal.cancelled(), if !leaving => continue,
                 envelope = socket.next() => envelope,
             };
             let Some(envelope) = envelope else {
@@ -95,13 +111,15 @@ fn listen<'a>(
             }
         }
         workers.ended().await;
+        restart::note_leaving(&agent);
+        life.cancel();
         agent.preparations.end().await;
         if let Some(tidying) = tidying {
             tidying.abort();
             let _ = tidying.await;
         }
         match socket.close().await {
-            ended if !cancel.is_cancelled() => {
+            ended if !cancel.is_cancelled() && !agent.is_leaving() => {
                 Err(AgentError::Hub(butler_slack::SlackError::Ended(ended)))
             }
             _ => Ok(()),
@@ -138,6 +156,7 @@ async fn open_agent(
         slots: Slots::new(rules.now().limits.threads_at_once),
         pause: Pause::open(&config.repo.join(".codebutler/threads")),
         epoch: socket.epoch(),
+        began_ms: config.clock.now_ms(),
         playbook_cache: PlaybookCache::default(),
         preparations: Preparations::new(cancel.child_token()),
         rules,

@@ -13,6 +13,7 @@ use crate::{
     listen::{
         buttons, control_words,
         intake::{Intake, Mail},
+        restart,
         work_key::WorkKey,
     },
     tell::{offers, thread_logs, thread_status},
@@ -72,6 +73,10 @@ impl Intake {
                     Ok(None)
                 }
             },
+            Command::Restart => {
+                restart::asked(agent, &thread, message).await?;
+                Ok(None)
+            }
             other => {
                 control_words::obey(agent, &thread, &message.ts, &other, &by).await?;
                 Ok(None)

@@ -61,6 +61,8 @@ pub(crate) struct Driver<E: Edge> {
     /// Calls that wait for the tool session or for an earlier batch.
     pub(crate) waiting: VecDeque<Vec<Waiter>>,
     pub(crate) running: usize,
+    /// Held by everything else that a turn consists of: see [`Driver::is_between_turns`].
+    at_work: Arc<()>,
     journal: Journal,
     /// Lines that nothing outside depends on yet.
     unwritten: Vec<Record>,
@@ -87,6 +89,7 @@ impl<E: Edge> Driver<E> {
             tool_session: None,
             waiting: VecDeque::new(),
             running: 0,
+            at_work: Arc::default(),
             journal,
             unwritten: Vec::new(),
             model,
@@ -102,6 +105,16 @@ impl<E: Edge> Driver<E> {
 
     pub(crate) fn start(&self, future: impl Future<Output = Done<E::Beside>> + Send + 'static) {
         self.doing.push(Box::pin(future));
+    }
+
+    /// Held by work that has to be over before the process may end in peace.
+    pub(crate) fn busy(&self) -> Arc<()> {
+        Arc::clone(&self.at_work)
+    }
+
+    /// Whether no model is asked, no tool runs and no decision is being carried out.
+    pub(crate) fn is_between_turns(&self) -> bool {
+        self.running == 0 && Arc::strong_count(&self.at_work) == 1
     }
 
     /// Begins everything that can be begun now. Nothing is once the work is cancelled.

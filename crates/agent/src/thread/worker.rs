@@ -154,10 +154,18 @@ impl Worker {
         self.mind_merge();
         loop {
             self.carry_out_all().await?;
-            let process = self.edge.process.clone();
+            let (process, renewal) = (
+                self.edge.process.clone(),
+                self.edge.context.agent.config.renewal.clone(),
+            );
+            let leaving = renewal.is_cancelled();
+            if leaving && self.is_between_turns() {
+                return self.wind_down().await;
+            }
             let pause = self.pause();
             tokio::select! {
                 () = process.cancelled() => return self.wind_down().await,
+                () = renewal.cancelled(), if !leaving => {}
                 Some(done) = self.doing.next() => {
                     let fed = matches!(done, Done::Event(_) | Done::Tool(..) | Done::Replied(..));
                     self.on_done(done).await?;

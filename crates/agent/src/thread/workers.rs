@@ -114,6 +114,12 @@ impl Workers {
         }
     }
 
+    /// Waits until nobody is at work; a worker may be started all the same.
+    pub(crate) async fn at_rest(&self) {
+        self.tasks.close();
+        self.tasks.wait().await;
+    }
+
     /// Waits until all workers have ended; call after cancelling.
     pub(crate) async fn ended(self) {
         drop(self.inboxes);
@@ -166,7 +172,7 @@ async fn keep(
             Ok(Err(failure)) => explain(&failure),
             Err(_) => "an internal error. The log of this role says more".to_owned(),
         };
-        if cancel.is_cancelled() {
+        if cancel.is_cancelled() || agent.is_leaving() {
             return;
         }
         if begun.elapsed() > LONGEST_PAUSE {

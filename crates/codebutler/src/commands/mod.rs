@@ -3,6 +3,7 @@
 pub(crate) mod inspect;
 pub(crate) mod playbook;
 pub(crate) mod run;
+pub(crate) mod services;
 pub(crate) mod setup;
 pub(crate) mod talk;
 

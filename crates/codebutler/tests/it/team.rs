@@ -35,7 +35,12 @@ struct Stage<'a> {
     slack: Option<(SlackStandIn, String)>,
     /// What the kernel lacks.
     without: Option<&'static str>,
+    /// Starts the team instead of `up`.
+    keep: Option<Box<Keep>>,
 }
+
+/// Starts a team in a repo that is set up: whoever keeps it, and where its hub is.
+pub(crate) type Keep = dyn FnOnce(&ScratchRepo) -> (Child, String) + Send;
 
 impl Stage<'_> {
     fn new(scenario: &str) -> Self {
@@ -53,6 +58,7 @@ impl Stage<'_> {
             agreed: true,
             slack: None,
             without: None,
+            keep: None,
         }
     }
 }
@@ -182,6 +188,13 @@ impl Team {
         Self::open(stage).await.0
     }
 
+    /// The same, kept by somebody else than `up`.
+    pub(crate) async fn start_kept(scenario: &str, keep: Box<Keep>) -> Self {
+        let mut stage = Stage::new(scenario);
+        stage.keep = Some(keep);
+        Self::open(stage).await.0
+    }
+
     async fn open(stage: Stage<'_>) -> (Self, Option<GitHub>) {
         let Stage {
             scenarios,
@@ -193,6 +206,7 @@ impl Team {
             on_github,
             agreed,
             without,
+            keep,
         } = stage;
         let _ = rustls::crypto::ring::default_provider().install_default();
         let any = ([127, 0, 0, 1], 0).into();
@@ -208,7 +222,10 @@ impl Team {
         }
         let github = on_github.then(|| GitHub::serve(&scratch));
         variables.extend(github.iter().flat_map(GitHub::variables));
-        let (up, hub) = start_up(&scratch, variables, without);
+        let (up, hub) = match keep {
+            Some(keep) => keep(&scratch),
+            None => start_up(&scratch, variables, without),
+        };
         let tokens = tokens(&scratch);
         let team = Self {
             scratch,
@@ -419,10 +436,14 @@ impl Team {
         self.post("v1/actions", &body).await["ok"] == json!(true)
     }
 
-    /// The process of the hub or a role, as the supervisor noted it.
+    /// The process of the hub or a role, as it noted itself.
     pub(crate) fn pid(&self, name: &str) -> Option<i32> {
-        let file = self.home().join(format!("run/{name}.pid"));
-        fs::read_to_string(file).ok()?.trim().parse().ok()
+        let file = self.home().join(format!("run/clone/{name}.json"));
+        let file = fs::File::open(file).ok()?;
+        // Whoever runs holds its lock.
+        file.try_lock_shared().err()?;
+        let note: Value = serde_json::from_reader(file).ok()?;
+        note["pid"].as_i64()?.try_into().ok()
     }
 
     /// `kill -9`.

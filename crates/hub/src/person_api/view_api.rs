@@ -61,11 +61,27 @@ async fn all_pulls(State(app): State<Arc<App>>, _somebody: Somebody) -> Answer {
     Ok(Json(json!({"ok": true, "pulls": all})))
 }
 
-async fn cost(State(app): State<Arc<App>>, _somebody: Somebody) -> Answer {
+#[derive(Deserialize)]
+struct OfRepo {
+    #[serde(default)]
+    repo: Option<String>,
+}
+
+/// With `repo`, what was spent today and may be is that repo's.
+async fn cost(
+    State(app): State<Arc<App>>,
+    _somebody: Somebody,
+    Query(of): Query<OfRepo>,
+) -> Answer {
     let caps = app.rules.caps.clone();
-    let look = app
-        .store
-        .read(move |db| bill::bill(db, None, &caps, &budget::day_of(db.now_ms())));
+    let look = app.store.read(move |db| {
+        let day = budget::day_of(db.now_ms());
+        let mut bill = bill::bill(db, None, &caps, &day)?;
+        if let Some(repo) = &of.repo {
+            (bill.today, bill.day_cap) = budget::today(db, repo, &caps, &day)?;
+        }
+        Ok(bill)
+    });
     Ok(Json(json!({"ok": true, "cost": look.await?})))
 }
 

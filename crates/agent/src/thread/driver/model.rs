@@ -43,8 +43,10 @@ impl<E: Edge> Driver<E> {
             tools,
         };
         let (model, session, cancel) = self.line();
+        let busy = self.busy();
         let asking = async move {
             let reply = complete(&model, session, &mut question, &cancel).await;
+            drop(busy);
             Done::Replied(Box::new(question), reply)
         };
         self.start(asking.instrument(span));
@@ -57,8 +59,10 @@ impl<E: Edge> Driver<E> {
             tools: Vec::new(),
         };
         let (model, session, cancel) = self.line();
+        let busy = self.busy();
         self.start(async move {
             let result = complete(&model, session, &mut question, &cancel).await;
+            drop(busy);
             let reserve = question.call.reserve;
             Done::Event(Event::Summarised { reserve, result })
         });

@@ -47,7 +47,12 @@ impl Edge for HubEdge {
             }
             Effect::CarryOut(order) if order.runs_a_call() => worker.run_approved(order),
             Effect::CarryOut(order) => {
-                worker.start(effects::carry_out(context, order, worker.work.clone()));
+                let (busy, work) = (worker.busy(), worker.work.clone());
+                worker.start(async move {
+                    let done = effects::carry_out(context, order, work).await;
+                    drop(busy);
+                    done
+                });
             }
             Effect::Cancel => worker.stop_work().await,
             Effect::Park(waiting) => worker.rest(Some(&waiting)).await,
@@ -151,6 +156,10 @@ impl Edge for HubEdge {
 impl Worker {
     /// Asks for money once there is a slot: at most so many threads work at once.
     pub(super) fn reserve(&mut self, reserve: Reserve) {
+        // Not begun: the process that comes next asks for it.
+        if self.edge.context.agent.is_leaving() {
+            return;
+        }
         // Whoever works does not wait for an answer any more.
         self.edge.deadline_ms = None;
         let context = self.edge.context.clone();

@@ -86,6 +86,20 @@ pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
     })
 }
 
+/// The newest error in the log of a process. Only the end of the file is read.
+pub(crate) fn last_error(home: &Path, repo: &str, process: &str) -> Option<LogLine> {
+    const END: u64 = 256 * 1024;
+    let path = log::path(home, repo, process);
+    let mut tail = Tail::new(path);
+    tail.at = std::fs::metadata(&tail.path)
+        .ok()?
+        .len()
+        .saturating_sub(END);
+    let mut errors = tail.read();
+    errors.retain(|line| line.level == LogLevel::Error);
+    errors.pop()
+}
+
 fn show(args: &Args, lines: impl Iterator<Item = LogLine>, ui: &Ui) -> Result<(), CliError> {
     for line in lines.filter(|line| fits(args, line)) {
         if args.json {

@@ -3,17 +3,21 @@
 use std::{net::SocketAddr, time::Duration};
 
 use butler_config::Settings;
-use butler_hub::{Hub, HubError, Tokens, runs_in};
+use butler_hub::{Hub, HubConfig, HubError, Tokens, runs_in};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
-use tracing::info;
+use tracing::{info, warn};
 
-use crate::commands::run::listen::{Listen, not_started};
+use crate::commands::run::{
+    agent,
+    listen::{Listen, not_started},
+};
 use crate::{
     commands::{environment, set_up_here},
     error::CliError,
     exit::Exit,
-    hub_access, log, process,
+    hub_access, log,
+    process::{self, renewal, running},
     supervise::READY,
     ui::Ui,
     wiring,
@@ -50,7 +54,7 @@ pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
     let settings = Settings::load(&set_up_here()?, &environment)?;
     match args.command {
         Some(HubCommand::Tokens { json }) => tokens(&settings, json, ui),
-        None => serve(&settings, args, ui),
+        None => agent::told(serve(&settings, args, ui)),
     }
 }
 
@@ -64,32 +68,66 @@ fn serve(settings: &Settings, args: &Args, ui: &Ui) -> Result<Exit, CliError> {
     let repo = wiring::repo_name(&settings.home, &settings.root)?;
     let mut lines = log::start_process("hub", &settings.home, &repo);
     log::know(config.redactor.clone());
+    let note = running::hold(&settings.home, &repo, running::HUB);
+    if let Err(error) = &note {
+        warn!(%error, "`codebutler status` will not see this process");
+    }
     process::run(async move |cancel| {
-        let hub = loop {
-            match Hub::start(config.clone(), cancel.clone()).await {
-                Err(HubError::Running(_)) if args.stand_by => {
-                    let Some(listen) = stand_by(settings, config.listen, &cancel, ui).await? else {
-                        return Ok(Exit::Done);
-                    };
-                    config.listen = listen;
-                }
-                started => break started.map_err(not_started)?,
-            }
+        let ending = cancel.child_token();
+        let serving = until_ended(settings, config, args.stand_by, &mut lines, &ending, ui);
+        let renewed = async {
+            renewal::another_binary().await;
+            ending.cancel();
+            std::future::pending::<()>().await;
         };
-        let url = format!("http://{}/", hub.address());
-        wiring::remember_hub(settings, &url)?;
-        let note = hub.noter();
-        let noting = tokio::spawn(async move {
-            while let Some(line) = lines.recv().await {
-                note(line);
-            }
-        });
-        ui.line(format_args!("{READY} {url}"))?;
-        hub.wait().await;
-        noting.abort();
-        let _ = noting.await;
-        Ok(Exit::Done)
+        tokio::select! {
+            served = serving => served?,
+            () = renewed => {}
+        }
+        let comes_back = ending.is_cancelled() && !cancel.is_cancelled();
+        Ok(if comes_back {
+            Exit::ComeBack
+        } else {
+            Exit::Done
+        })
     })
+}
+
+/// Serves, or waits for its turn to, until cancelled.
+async fn until_ended(
+    settings: &Settings,
+    mut config: HubConfig,
+    waits: bool,
+    lines: &mut log::Lines,
+    cancel: &CancellationToken,
+    ui: &Ui,
+) -> Result<(), CliError> {
+    let hub = loop {
+        match Hub::start(config.clone(), cancel.clone()).await {
+            Err(HubError::Running(_)) if waits => {
+                let Some(listen) = stand_by(settings, config.listen, cancel, ui).await? else {
+                    return Ok(());
+                };
+                config.listen = listen;
+            }
+            started => break started.map_err(not_started)?,
+        }
+    };
+    let url = format!("http://{}/", hub.address());
+    wiring::remember_hub(settings, &url)?;
+    let note = hub.noter();
+    ui.line(format_args!("{READY} {url}"))?;
+    let noting = async {
+        while let Some(line) = lines.recv().await {
+            note(line);
+        }
+        std::future::pending::<()>().await;
+    };
+    tokio::select! {
+        () = hub.wait() => {}
+        () = noting => {}
+    }
+    Ok(())
 }
 
 /// Another hub of this machine serves this repo too. Says where it is, waits for

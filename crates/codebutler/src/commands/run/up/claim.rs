@@ -11,7 +11,7 @@ use std::{
     path::Path,
 };
 
-use crate::{error::CliError, wiring};
+use crate::{error::CliError, process::running, wiring};
 
 /// Held as long as the team runs.
 #[derive(Debug)]
@@ -24,14 +24,19 @@ impl Claim {
     /// Takes the repo at `root` for this process.
     pub(crate) fn take(home: &Path, root: &Path) -> Result<Self, CliError> {
         let repo = wiring::repo_name(home, root)?;
-        let folder = home.join("run");
-        fs::create_dir_all(&folder)?;
+        let services = running::services(home, &repo);
+        if !services.is_empty() {
+            let error = CliError::user(format!("the team of {repo} runs already, as services"));
+            return Err(error.hint("`codebutler status` shows them, `codebutler stop` ends them"));
+        }
+        let path = running::team_file(home, &repo);
+        fs::create_dir_all(path.parent().unwrap_or(home))?;
         let mut file = File::options()
             .create(true)
             .truncate(false)
             .read(true)
             .write(true)
-            .open(folder.join(format!("{repo}.team")))?;
+            .open(path)?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(taken(&repo, file)),

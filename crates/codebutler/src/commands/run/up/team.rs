@@ -58,7 +58,7 @@ impl Team {
     ) -> Result<Self, CliError> {
         let claim = Claim::take(&place.home, &place.root)?;
         let opening = Opening::new(lines);
-        let supervisor = Supervisor::new(place.home.join("run"), opening.sink(), cancel.clone());
+        let supervisor = Supervisor::new(opening.sink(), cancel.clone());
         let started = start_all(place, &supervisor, &opening, &cancel).await;
         match started {
             Ok((url, absent)) => Ok(Self {

@@ -1,0 +1,271 @@
+//! What is known about the processes of a repo, from four sources: their own
+//! notes, the service manager, the hub, and their logs.
+
+use std::{collections::HashMap, time::Duration};
+
+use butler_config::Settings;
+use butler_protocol::{Role, ThreadId, Usd};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::{
+    commands::{
+        inspect::logs,
+        services::manager::{Manager, ServiceState},
+    },
+    error::CliError,
+    hub_access,
+    person::Person,
+    process::running::{self, HUB, Note},
+    wiring,
+};
+
+/// A hub that does not answer is told as one that does not.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Everything about one repo.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct RepoStatus {
+    pub repo: String,
+    pub root: String,
+    /// Where the hub listens, while one runs.
+    pub hub: Option<String>,
+    /// Whether the hub answers.
+    pub hub_answers: bool,
+    pub processes: Vec<ProcessStatus>,
+    /// Threads that are not closed.
+    pub open_threads: Option<usize>,
+    /// Threads that somebody works on right now.
+    pub threads_at_work: Option<usize>,
+    pub spent_today: Option<Usd>,
+    pub day_cap: Option<Usd>,
+}
+
+/// How a process is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum State {
+    Running,
+    /// On its way up or down.
+    Changing,
+    /// It ended by itself and is tried again.
+    Retrying,
+    /// Installed, and nobody wants it to run now.
+    Stopped,
+    /// It ended by itself again and again and was given up.
+    Failed,
+    /// It is not installed here, and nobody started it.
+    Absent,
+}
+
+/// Everything about one process.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ProcessStatus {
+    pub name: &'static str,
+    pub state: State,
+    /// Whether it is installed as a service.
+    pub installed: bool,
+    #[serde(flatten)]
+    pub note: Option<Note>,
+    /// How often the service started it again by itself, and how it ended last.
+    pub restarts: u32,
+    pub ended_with: Option<String>,
+    /// Whether the hub hears it; of the hub, whether it answers.
+    pub connected: Option<bool>,
+    /// Threads that it works on right now.
+    pub threads: Vec<String>,
+    pub last_error: Option<LastError>,
+    /// Whether it should run: it is installed, or belongs to a team of `up`.
+    pub expected: bool,
+}
+
+/// What went wrong last.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct LastError {
+    pub at_ms: i64,
+    pub what: String,
+}
+
+impl ProcessStatus {
+    /// Whether it is as it should be.
+    pub(crate) fn is_fine(&self) -> bool {
+        match self.state {
+            State::Running => self.connected != Some(false),
+            State::Absent => !self.expected,
+            _ => false,
+        }
+    }
+}
+
+/// Asks everybody.
+pub(crate) async fn gather(
+    settings: &Settings,
+    manager: Option<&Manager>,
+) -> Result<RepoStatus, CliError> {
+    let repo = wiring::repo_name(&settings.home, &settings.root)?;
+    let hub = match hub_access::hub_runs(settings)? {
+        true => wiring::remembered_hub(settings),
+        false => None,
+    };
+    let told = match &hub {
+        Some(url) => ask_hub(settings, url.as_str(), &repo).await,
+        None => None,
+    };
+    let services = service_states(manager, &repo);
+    let by_up = running::team(&settings.home, &repo).is_some();
+    let one = |name: &'static str| {
+        let service = services.get(name);
+        let note = running::look(&settings.home, &repo, name);
+        let (state, restarts, ended_with) = state(note.is_some(), service);
+        let since = note.as_ref().map_or(0, |note| note.started_ms);
+        let last = logs::last_error(&settings.home, &repo, name);
+        ProcessStatus {
+            name,
+            state,
+            installed: service.is_some(),
+            restarts,
+            ended_with,
+            connected: note.as_ref().map(|_| match (name, &told) {
+                (HUB, told) => told.is_some(),
+                (_, Some(told)) => told.is_online(name),
+                (_, None) => false,
+            }),
+            threads: told
+                .as_ref()
+                .map(|told| told.threads(name))
+                .unwrap_or_default(),
+            // What a process met that runs no more has been answered by this one.
+            last_error: last
+                .filter(|line| line.at_ms >= since)
+                .map(|line| LastError {
+                    at_ms: line.at_ms,
+                    what: line.message,
+                }),
+            expected: service.is_some() || by_up,
+            note,
+        }
+    };
+    let processes: Vec<ProcessStatus> = running::names().map(one).collect();
+    Ok(RepoStatus {
+        root: settings.root.display().to_string(),
+        hub: hub.map(String::from),
+        hub_answers: told.is_some(),
+        open_threads: told.as_ref().map(|told| told.open),
+        threads_at_work: told.as_ref().map(|told| told.at_work),
+        spent_today: told.as_ref().and_then(|told| told.spent_today),
+        day_cap: told.as_ref().and_then(|told| told.day_cap),
+        processes,
+        repo,
+    })
+}
+
+/// The services that are installed; where nobody can be asked they count as stopped.
+fn service_states(manager: Option<&Manager>, repo: &str) -> HashMap<&'static str, ServiceState> {
+    let Some(manager) = manager else {
+        return HashMap::new();
+    };
+    let installed = manager.installed(repo);
+    let unknown = || {
+        let stopped = |name: &&'static str| (*name, ServiceState::Stopped);
+        installed.iter().map(stopped).collect()
+    };
+    let asked = manager.states(repo, &installed);
+    asked.unwrap_or_else(unknown).into_iter().collect()
+}
+
+fn state(runs: bool, service: Option<&ServiceState>) -> (State, u32, Option<String>) {
+    match service {
+        _ if runs => (State::Running, 0, None),
+        // Its note comes in a moment, or is gone already.
+        Some(ServiceState::Active | ServiceState::Changing) => (State::Changing, 0, None),
+        Some(ServiceState::Retrying { restarts }) => (State::Retrying, *restarts, None),
+        Some(ServiceState::Failed { restarts, how }) => {
+            (State::Failed, *restarts, Some(how.clone()))
+        }
+        Some(ServiceState::Stopped) => (State::Stopped, 0, None),
+        None => (State::Absent, 0, None),
+    }
+}
+
+/// What the hub says about a repo.
+struct Told {
+    /// Roles that are connected, with the threads they work on.
+    online: HashMap<Role, Vec<String>>,
+    open: usize,
+    at_work: usize,
+    spent_today: Option<Usd>,
+    day_cap: Option<Usd>,
+}
+
+impl Told {
+    fn is_online(&self, name: &str) -> bool {
+        name.parse()
+            .is_ok_and(|role| self.online.contains_key(&role))
+    }
+
+    fn threads(&self, name: &str) -> Vec<String> {
+        let role = name.parse::<Role>().ok();
+        let threads = role.and_then(|role| self.online.get(&role));
+        threads.cloned().unwrap_or_default()
+    }
+}
+
+async fn ask_hub(settings: &Settings, url: &str, repo: &str) -> Option<Told> {
+    let asking = async {
+        let person = Person::join(settings, url).ok()?;
+        let agents = person.agents().await.ok()?;
+        let cost = person.cost_of(repo).await.ok()?;
+        let board = person.board_of_channel().await.ok()?;
+        Some(told(repo, &agents, &cost["cost"], &board))
+    };
+    tokio::time::timeout(PATIENCE, asking).await.ok().flatten()
+}
+
+fn told(repo: &str, agents: &Value, cost: &Value, board: &Value) -> Told {
+    let members = agents["agents"].as_array().into_iter().flatten();
+    let ours = members.filter(|one| one["repo"] == repo && one["online"] == true);
+    let online = ours.filter_map(|one| {
+        let role = one["role"].as_str()?.parse().ok()?;
+        let jobs = one["working"].as_array().into_iter().flatten();
+        let threads = jobs.filter_map(|job| short(&job["thread"])).collect();
+        Some((role, threads))
+    });
+    let cards: Vec<&Value> = board["threads"].as_array().into_iter().flatten().collect();
+    let is_at_work = |card: &&&Value| {
+        let working = card["working"].as_array();
+        working.is_some_and(|working| !working.is_empty())
+    };
+    let money = |key: &str| serde_json::from_value(cost[key].clone()).ok();
+    Told {
+        online: online.collect(),
+        open: cards
+            .iter()
+            .filter(|card| card["phase"] != "closed")
+            .count(),
+        at_work: cards.iter().filter(is_at_work).count(),
+        spent_today: money("today"),
+        day_cap: money("day_cap"),
+    }
+}
+
+/// A thread as people name it.
+fn short(thread: &Value) -> Option<String> {
+    let thread: ThreadId = serde_json::from_value(thread.clone()).ok()?;
+    Some(thread.short())
+}
+
+impl RepoStatus {
+    /// Whether everything runs that should.
+    pub(crate) fn is_fine(&self) -> bool {
+        self.processes.iter().all(ProcessStatus::is_fine)
+    }
+
+    /// Whether something will not come by itself.
+    pub(crate) fn has_failed(&self) -> bool {
+        let failed = |one: &ProcessStatus| one.state == State::Failed;
+        self.processes.iter().any(failed)
+    }
+}
