@@ -12,6 +12,7 @@ use clap::{
 };
 
 use crate::commands::{
+    backup::{restore, save},
     inspect::{logs, model, policy, prompt, redact, rehearsal, schema, tool, validate},
     playbook::{roadmap, roles, skill},
     run::{agent, demo, exec, hub, link, up},
@@ -87,6 +88,8 @@ pub(crate) enum Command {
     Restart(services::restart::Args),
     Status(status::Args),
     Uninstall(uninstall::Args),
+    Backup(save::Args),
+    Restore(restore::Args),
     Hub(hub::Args),
     Link(link::Args),
     Exec(exec::Args),
@@ -126,6 +129,8 @@ impl Command {
             Command::Restart(args) => services::restart::run(&args, ui),
             Command::Status(args) => status::run(&args, ui),
             Command::Uninstall(args) => uninstall::run(&args, ui),
+            Command::Backup(args) => save::run(&args, ui),
+            Command::Restore(args) => restore::run(&args, ui),
             Command::Hub(args) => hub::run(&args, ui),
             Command::Link(args) => link::run(&args, ui),
             Command::Exec(args) => exec::run(&args, ui),
@@ -171,6 +176,8 @@ const GROUPS: [(&str, &[&str]); 5] = [
             "restart",
             "status",
             "uninstall",
+            "backup",
+            "restore",
             "hub",
             "link",
             "exec",

@@ -30,6 +30,23 @@ pub(crate) fn name_of(home: &Path, root: &Path) -> io::Result<String> {
     Ok(name)
 }
 
+/// Gives `root` the name that its threads were written under elsewhere. The folder
+/// that has it on this machine comes back, if that is another one and still there.
+pub(crate) fn adopt(home: &Path, name: &str, root: &Path) -> io::Result<Option<PathBuf>> {
+    let root = fs::canonicalize(root).unwrap_or_else(|_| root.to_owned());
+    let _lock = locked(home)?;
+    let mut names = read(home)?;
+    match names.get(name) {
+        Some(other) if *other == root => return Ok(None),
+        Some(other) if other.exists() => return Ok(Some(other.clone())),
+        _ => {}
+    }
+    names.retain(|_, place| *place != root);
+    names.insert(name.to_owned(), root);
+    write(home, &names)?;
+    Ok(None)
+}
+
 /// The folders that have a name.
 pub(crate) fn known(home: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(read(home)?.into_values().collect())

@@ -36,3 +36,4 @@ pub(crate) use error::Trouble;
 pub use hub::{Hub, HubConfig, runs_in};
 pub use identity::tokens::{PersonToken, RepoTokens, Tokens};
 pub use relay::{Pace, RelayConfig, RepoChannel, SCOPES, missing_scopes};
+pub use store::snapshot::{FrozenStore, put_back};

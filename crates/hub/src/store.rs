@@ -9,6 +9,7 @@
 mod connection;
 pub(crate) mod db;
 pub(crate) mod file;
+pub(crate) mod snapshot;
 mod threads;
 pub(crate) mod tx;
 pub(crate) mod versions;

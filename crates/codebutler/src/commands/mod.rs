@@ -1,5 +1,6 @@
 //! One file or folder per command.
 
+pub(crate) mod backup;
 pub(crate) mod inspect;
 pub(crate) mod playbook;
 pub(crate) mod run;

@@ -19,6 +19,8 @@ use crate::{
     },
 };
 
+/// Its name in the hub's folder.
+pub(crate) const STORE_FILE: &str = "hub.sqlite3";
 /// How long another process may hold the file.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -43,7 +45,7 @@ impl StoreFile {
                 .create(dir)
                 .map_err(failed)?;
         }
-        let path = dir.join("hub.sqlite3");
+        let path = dir.join(STORE_FILE);
         // SQLite gives its side files the mode of the main one.
         OpenOptions::new()
             .create(true)

@@ -1,0 +1,141 @@
+//! `codebutler restore FILE`.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use butler_config::{FOLDER, Settings};
+
+use super::archive::{self, MACHINE, PRIVATE, STORE, Sheet, THREADS};
+use crate::{
+    commands::{environment, set_up_here},
+    error::CliError,
+    exit::Exit,
+    log::now_ms,
+    names,
+    process::running,
+    ui::Ui,
+};
+
+/// Put back what `codebutler backup` saved, here or on another machine
+///
+/// Run it in a clone of the repository, while no team runs. Threads go on with the next
+/// start.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The backup
+    file: PathBuf,
+
+    /// Move what is here out of the way; nothing is deleted
+    #[arg(long)]
+    replace: bool,
+}
+
+pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
+    let root = set_up_here()?;
+    let settings = Settings::load(&root, &environment)?;
+    let home = &settings.home;
+    fs::create_dir_all(home)?;
+    // On the same disk as its destination.
+    let threads = root.join(FOLDER).join("threads");
+    let staging = tempfile::Builder::new()
+        .prefix(".restore-")
+        .tempdir_in(root.join(FOLDER))?;
+    let sheet = archive::unpack(&args.file, staging.path())?;
+    let store = store_folder(home, &sheet)?;
+    nobody_runs(home, &root, &store, &sheet)?;
+    if let Some(other) = names::adopt(home, &sheet.repo, &root)? {
+        return Err(CliError::user(format!(
+            "the backup is of a repository called {}, and on this machine that is {}",
+            sheet.repo,
+            other.display()
+        )));
+    }
+    make_room(args.replace, &[&store, &threads], ui)?;
+    if staging.path().join(THREADS).is_dir() {
+        fs::rename(staging.path().join(THREADS), &threads)?;
+    }
+    let copy = staging.path().join(STORE);
+    if copy.exists() {
+        butler_hub::put_back(&copy, &store).map_err(CliError::because)?;
+    }
+    ui.line(format_args!(
+        "restored the conversations and threads of {} (made by {})",
+        sheet.repo, sheet.version
+    ))?;
+    secrets(&staging.path().join(MACHINE), home, &sheet, ui)?;
+    ui.note("`codebutler up` or `codebutler start` goes on with them");
+    Ok(Exit::Done)
+}
+
+/// The built-in workspace and the mirror of Slack have folders of their own.
+fn store_folder(home: &Path, sheet: &Sheet) -> Result<PathBuf, CliError> {
+    match sheet.store.as_str() {
+        "hub" | "hub-slack" => Ok(home.join(&sheet.store)),
+        other => Err(CliError::user(format!(
+            "the backup names a strange place: {other}"
+        ))),
+    }
+}
+
+fn nobody_runs(home: &Path, root: &Path, store: &Path, sheet: &Sheet) -> Result<(), CliError> {
+    let hub = butler_hub::runs_in(store).map_err(CliError::internal)?;
+    let own = crate::wiring::repo_name(home, root)?;
+    let names = [own.as_str(), sheet.repo.as_str()];
+    let runs = |repo: &&str| running::names().any(|name| running::look(home, repo, name).is_some());
+    if hub || names.iter().any(runs) {
+        let error = CliError::user("a team or a hub runs on this machine");
+        return Err(error.hint("stop it first: `codebutler stop`, or Ctrl-C where `up` runs"));
+    }
+    Ok(())
+}
+
+/// Refuses to write over what is here, or moves it aside.
+fn make_room(replace: bool, places: &[&Path], ui: &Ui) -> Result<(), CliError> {
+    let is_taken = |place: &&&Path| {
+        let mut items = fs::read_dir(place).into_iter().flatten();
+        items.next().is_some()
+    };
+    let taken: Vec<&&Path> = places.iter().filter(is_taken).collect();
+    if let [first, ..] = taken.as_slice()
+        && !replace
+    {
+        let error = CliError::user(format!("there is something already: {}", first.display()));
+        return Err(error.hint("--replace moves it out of the way; nothing is deleted"));
+    }
+    for place in taken {
+        let mut aside = place.as_os_str().to_owned();
+        aside.push(format!(".before-restore-{}", now_ms()));
+        fs::rename(place, &aside)?;
+        ui.note(format_args!(
+            "what was here is now {}",
+            Path::new(&aside).display()
+        ));
+    }
+    for place in places {
+        // An empty folder may be left.
+        let _ = fs::remove_dir(place);
+    }
+    Ok(())
+}
+
+/// Files with secrets are put where there are none.
+fn secrets(machine: &Path, home: &Path, sheet: &Sheet, ui: &Ui) -> Result<(), CliError> {
+    if !sheet.secrets {
+        ui.note("keys and tokens were not in it: this machine uses its own, `codebutler init` asks for missing ones");
+    }
+    for name in PRIVATE {
+        let (from, to) = (machine.join(name), home.join(name));
+        if !from.exists() {
+            continue;
+        }
+        if to.exists() {
+            ui.note(format_args!("{} is left as it is", to.display()));
+        } else {
+            butler_config::write_private(&to, &fs::read_to_string(from)?)?;
+            ui.note(format_args!("restored {}", to.display()));
+        }
+    }
+    Ok(())
+}
