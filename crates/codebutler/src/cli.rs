@@ -17,7 +17,7 @@ use crate::commands::{
     playbook::{roadmap, roles, skill},
     run::{agent, demo, exec, hub, link, up},
     services::{self, start, status, stop, uninstall},
-    setup::{completions, doctor, init, man, slack},
+    setup::{completions, configure, doctor, init, man, slack},
     talk::{chat, cost, pr, threads, undo},
 };
 use crate::{error::CliError, exit::Exit, log::Format, ui::Ui};
@@ -96,6 +96,7 @@ pub(crate) enum Command {
     Chat(chat::Args),
     Logs(logs::Args),
     Init(init::Args),
+    Configure(configure::Args),
     Doctor(doctor::Args),
     Validate(validate::Args),
     Slack(slack::Args),
@@ -137,6 +138,7 @@ impl Command {
             Command::Chat(args) => chat::run(&args, ui),
             Command::Logs(args) => logs::run(&args, ui),
             Command::Init(args) => init::run(&args, ui),
+            Command::Configure(args) => configure::run(&args, ui),
             Command::Doctor(args) => doctor::run(&args, ui),
             Command::Validate(args) => validate::run(&args, ui),
             Command::Slack(args) => slack::run(&args, ui),
@@ -165,7 +167,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ("Try", &["demo"]),
     (
         "Set up",
-        &["init", "doctor", "validate", "slack"],
+        &["init", "configure", "doctor", "validate", "slack"],
     ),
     (
         "Run",

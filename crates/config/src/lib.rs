@@ -29,6 +29,7 @@ mod policy;
 mod reference;
 mod repo;
 mod schema;
+mod shown;
 
 pub use consent::agree::{agree, write_private};
 pub use consent::{Ask, hash_of};
@@ -46,3 +47,4 @@ pub use policy::{Knowledge, Undoable};
 pub use reference::reference;
 pub use repo::{Check, JournalPlace, Language, RespondTo};
 pub use schema::{SchemaName, schema};
+pub use shown::{Origin, Shown, shown};

@@ -69,7 +69,7 @@ fn a_command_can_be_run_for_another_folder() {
 #[test]
 fn every_command_has_help_and_an_unknown_one_is_a_usage_error() {
     let scratch = Scratch::without_git();
-    let names = "init start stop restart status uninstall backup restore doctor validate slack link threads pr skill roles prompt roadmap policy redact tool model rehearsal schema completions";
+    let names = "init configure start stop restart status uninstall backup restore doctor validate slack link threads pr skill roles prompt roadmap policy redact tool model rehearsal schema completions";
     for name in names.split(' ') {
         let run = scratch.run(&[name, "--help"]);
         assert!(

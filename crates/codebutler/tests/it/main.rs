@@ -15,6 +15,7 @@ mod budgets;
 mod chaos;
 mod chatting;
 mod common_errors;
+mod configuring;
 mod confined_git;
 mod crowd;
 mod deciding;

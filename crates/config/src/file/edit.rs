@@ -24,6 +24,8 @@ pub enum Change {
     Set(Value),
     /// Append this to its list.
     Push(Value),
+    /// Take it out, if it is there.
+    Remove,
 }
 
 /// Changes the key at the end of `path`; objects on the way are made when missing.
@@ -50,6 +52,11 @@ pub fn edit(text: &str, path: &[&str], change: &Change) -> Result<String, EditEr
                 object.append(last, input(value));
             }
         },
+        Change::Remove => {
+            if let Some(field) = object.get(last) {
+                field.remove();
+            }
+        }
         Change::Push(value) => {
             let list = object.array_value_or_create(last);
             list.ok_or_else(|| blocked(path.len()))?

@@ -43,6 +43,15 @@ pub(crate) struct Args {
     roles: Vec<Role>,
 }
 
+impl Args {
+    /// These agents, and no others, on this machine.
+    pub(crate) fn of(roles: &[Role]) -> Self {
+        Self {
+            roles: roles.to_vec(),
+        }
+    }
+}
+
 pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
     let place = Place::here()?;
     place.manager.check_session()?;

@@ -24,6 +24,7 @@ use std::{env, path::Path};
 use crate::ui::paint::Paint;
 use butler_config::{Ask, FOLDER, RepoFiles, Settings, agree, machine_folder, repository_root};
 
+pub(crate) use ask::stopped;
 pub(crate) use stage::{Access, Staged};
 
 use crate::commands::{
@@ -47,7 +48,7 @@ use crate::{
 /// checks there are; or none with --yes. Every answer is tried at once, and one that
 /// does not work is asked for again. Keeps what is there already, so it can be run
 /// again: then it changes only what a flag asks for, or what does not work any more.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Args {
     /// Take the defaults and ask nothing; agrees to trying the guessed commands in the sandbox, installs with the network
     #[arg(long, short)]
@@ -82,6 +83,28 @@ pub(crate) struct Args {
     /// A check as NAME=COMMAND, instead of the detected ones or beside those of the file; may be repeated
     #[arg(long = "check", value_name = "NAME=COMMAND", value_parser = detect::named_check)]
     checks: Vec<(String, String)>,
+}
+
+impl Args {
+    /// The same, with questions or without.
+    pub(crate) fn asking(&self, ask: bool) -> Self {
+        Self {
+            yes: !ask,
+            ..self.clone()
+        }
+    }
+
+    /// Whether a flag asks for something that is to be written.
+    pub(crate) fn names_something(&self) -> bool {
+        let named = [
+            &self.channel,
+            &self.model_url,
+            &self.model_key_env,
+            &self.model,
+        ];
+        let listed = self.slack || self.provider.is_some() || !self.checks.is_empty();
+        listed || named.iter().any(|flag| flag.is_some())
+    }
 }
 
 pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
