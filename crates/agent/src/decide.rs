@@ -11,3 +11,4 @@ pub(crate) mod merge;
 pub(crate) mod outcomes;
 pub(crate) mod person_actions;
 pub(crate) mod review;
+pub(crate) mod roadmap;

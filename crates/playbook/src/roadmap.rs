@@ -1,6 +1,7 @@
 //! The roadmap: what is planned, what waits for what, what could start now.
 //! Read tolerantly, because people edit it; written back by splices.
 
+pub(crate) mod change;
 pub(crate) mod edit;
 pub(crate) mod graph;
 pub(crate) mod item;

@@ -198,7 +198,7 @@ fn a_workflow_brings_its_steps_and_those_it_goes_on_with() {
     for part in [
         "## discovery",
         "## roadmap-add",
-        "hand the approved text to the Lead",
+        "one `ChangeRoadmap` with all items",
     ] {
         assert!(note.contains(part), "{part}: {note}");
     }

@@ -23,7 +23,7 @@ use crate::{
 const BEHIND_THE_PLAN: [&str; 4] = ["Write", "Edit", "Bash", "RunChecks"];
 
 /// Visible, but within the activation's own thread and branch.
-const AT_HOME: [&str; 9] = [
+const AT_HOME: [&str; 10] = [
     "SendMessage",
     "AskUser",
     "HandOver",
@@ -32,6 +32,7 @@ const AT_HOME: [&str; 9] = [
     "ProposePlan",
     "ProposeLearnings",
     "ProposeMerge",
+    "ChangeRoadmap",
     "Checklist",
 ];
 
@@ -218,7 +219,7 @@ fn taint(call: &ToolCall, base_tier: Tier, c: &Circumstances<'_>) -> Option<Stri
     }
     let name = call.name.as_str();
     // Text from outside must not get unseen into what the team remembers.
-    let writes_memory = name == "ProposeLearnings"
+    let writes_memory = matches!(name, "ProposeLearnings" | "ChangeRoadmap")
         || (matches!(name, "Write" | "Edit")
             && right(c.role, name) == Right::Scoped(Scope::Memory));
     let abroad = base_tier >= Tier::WriteVisible && !AT_HOME.contains(&name);

@@ -68,9 +68,11 @@ pub fn meanings(text: &str) -> Vec<Word> {
 #[must_use]
 pub fn answer(word: Word, kind: DecisionKind) -> Option<Choice> {
     match (kind, word) {
-        (DecisionKind::Plan, Word::Yes) => Some(Choice::Approve),
+        (DecisionKind::Plan | DecisionKind::Roadmap, Word::Yes) => Some(Choice::Approve),
         (DecisionKind::Learning, Word::Yes) => Some(Choice::Accept),
-        (DecisionKind::Plan | DecisionKind::Learning, Word::No) => Some(Choice::Reject),
+        (DecisionKind::Plan | DecisionKind::Learning | DecisionKind::Roadmap, Word::No) => {
+            Some(Choice::Reject)
+        }
         (DecisionKind::Merge, Word::Merge) => Some(Choice::Merge),
         (DecisionKind::Merge, Word::No | Word::Hold) => Some(Choice::Hold),
         (DecisionKind::Merge, Word::Close) => Some(Choice::Close),

@@ -5,6 +5,7 @@ pub(crate) mod act;
 pub(crate) mod card;
 pub(crate) mod hand_over;
 pub(crate) mod review;
+pub(crate) mod roadmap;
 pub(crate) mod subject;
 
 use std::{fmt, str::FromStr};
@@ -26,6 +27,8 @@ pub enum DecisionKind {
     Learning,
     /// The merge of a pull request: Merge, Hold, Close.
     Merge,
+    /// A change of the roadmap: Approve, Modify, Reject.
+    Roadmap,
     /// A spending cap was reached: Raise, Stop.
     Cap,
 }
@@ -35,7 +38,9 @@ impl DecisionKind {
     #[must_use]
     pub const fn choices(self) -> &'static [Choice] {
         match self {
-            DecisionKind::Plan => &[Choice::Approve, Choice::Modify, Choice::Reject],
+            DecisionKind::Plan | DecisionKind::Roadmap => {
+                &[Choice::Approve, Choice::Modify, Choice::Reject]
+            }
             DecisionKind::Command => &[Choice::Approve, Choice::Reject],
             DecisionKind::Learning => &[Choice::Accept, Choice::Reject],
             DecisionKind::Merge => &[Choice::Merge, Choice::Hold, Choice::Close],
@@ -216,6 +221,7 @@ mod tests {
     fn every_button_of_every_card_reads_back() {
         let kinds = [
             DecisionKind::Plan,
+            DecisionKind::Roadmap,
             DecisionKind::Command,
             DecisionKind::Learning,
             DecisionKind::Merge,

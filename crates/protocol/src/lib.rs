@@ -41,6 +41,7 @@ pub use decision::review::{
     Base, CheckCounts, CheckRun, Finding, FindingKind, NewTests, Observed, PlannedTest, Receipt,
     ReviewPlan, Risk, Severity, TestLevel, Verdict,
 };
+pub use decision::roadmap::{RoadmapChange, RoadmapItem, RoadmapStatus, RoadmapSubject};
 pub use decision::subject::{Call, Change, Fate, MergeSubject, Proposal, Script, Subject};
 pub use decision::{ActionId, Choice, Decision, DecisionKind, DecisionRequest};
 pub use fault::points::FAULT_POINTS;

@@ -318,7 +318,9 @@ impl Machine {
 fn sets_in_motion(order: &Order) -> bool {
     matches!(
         (order.kind, order.choice),
-        (DecisionKind::Plan | DecisionKind::Command, Choice::Approve)
-            | (DecisionKind::Merge, Choice::Merge | Choice::Close)
+        (
+            DecisionKind::Plan | DecisionKind::Command | DecisionKind::Roadmap,
+            Choice::Approve
+        ) | (DecisionKind::Merge, Choice::Merge | Choice::Close)
     )
 }

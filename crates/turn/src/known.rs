@@ -3,13 +3,14 @@
 
 /// Tools after which people or other roles have been told: a text that follows
 /// one of them is not posted again.
-pub(crate) const SPEAKING: [&str; 6] = [
+pub(crate) const SPEAKING: [&str; 7] = [
     "SendMessage",
     "AskUser",
     "HandOver",
     "ProposePlan",
     "ProposeLearnings",
     "ProposeMerge",
+    "ChangeRoadmap",
 ];
 
 /// Tools whose results carry text from outside the team.

@@ -130,7 +130,7 @@ fn is_order(kind: DecisionKind, choice: Choice) -> bool {
     matches!(
         (kind, choice),
         (
-            DecisionKind::Plan,
+            DecisionKind::Plan | DecisionKind::Roadmap,
             Choice::Approve | Choice::Modify | Choice::Reject
         ) | (
             DecisionKind::Merge,

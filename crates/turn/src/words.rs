@@ -151,13 +151,17 @@ pub(crate) fn decided(
         DecisionKind::Command => "the command",
         DecisionKind::Learning => "the learning",
         DecisionKind::Merge => "the merge",
+        DecisionKind::Roadmap => "the roadmap",
         DecisionKind::Cap => "the budget",
     };
     let next = match (kind, choice) {
         (DecisionKind::Plan, Choice::Modify) => {
             " Ask what should change unless they said so already, then propose a new plan."
         }
-        (DecisionKind::Plan, Choice::Reject) => " Do not go on with it.",
+        (DecisionKind::Roadmap, Choice::Modify) => {
+            " Ask what should change unless they said so already, then propose it again."
+        }
+        (DecisionKind::Plan | DecisionKind::Roadmap, Choice::Reject) => " Do not go on with it.",
         (DecisionKind::Cap, Choice::Raise) => " Go on.",
         _ => "",
     };

@@ -11,7 +11,7 @@ use tracing::warn;
 
 use crate::{
     AgentError,
-    decide::merge,
+    decide::{merge, roadmap},
     listen::buttons,
     thread::{context::ThreadContext, prepare},
     upkeep::pull_news,
@@ -40,17 +40,24 @@ pub(crate) async fn carry_out(
     }
     match (order.kind, order.choice) {
         (DecisionKind::Plan, Choice::Approve) => start(context, order, &asked, cancel).await,
-        (DecisionKind::Plan, Choice::Modify) => {
+        (DecisionKind::Plan | DecisionKind::Roadmap, Choice::Modify) => {
             let poster = &context.poster;
             let idem = context.idem_for(&order.request, "modify");
             let people = std::slice::from_ref(&order.person);
             poster
                 .ask_people(&context.thread, idem, people, "What should be different?")
                 .await?;
-            let said = "wants the plan changed; their next message says how, then propose it again";
+            let said = "wants it changed; their next message says how, then propose it again";
             Ok(until_they_speak(told(said, &person)))
         }
         (DecisionKind::Plan, _) => reject(context, order, &person, cancel).await,
+        (DecisionKind::Roadmap, Choice::Approve) => {
+            roadmap::approved(context, order, &asked, cancel).await
+        }
+        (DecisionKind::Roadmap, _) => {
+            let said = "does not want the roadmap changed like this; they may say why";
+            Ok(until_they_speak(told(said, &person)))
+        }
         (DecisionKind::Merge, Choice::Merge) => merge::merge(context, order, &asked, cancel).await,
         (DecisionKind::Merge, Choice::Close) => close(context, order, &asked, cancel).await,
         (DecisionKind::Merge, _) => {

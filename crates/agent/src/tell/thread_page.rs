@@ -68,6 +68,7 @@ const fn noun(kind: DecisionKind) -> &'static str {
         DecisionKind::Command => "a command",
         DecisionKind::Learning => "a learning",
         DecisionKind::Merge => "the merge",
+        DecisionKind::Roadmap => "the roadmap",
         DecisionKind::Cap => "the budget",
     }
 }

@@ -69,6 +69,7 @@ const fn noun(kind: DecisionKind) -> &'static str {
         DecisionKind::Command => "a command",
         DecisionKind::Learning => "a learning",
         DecisionKind::Merge => "a merge",
+        DecisionKind::Roadmap => "a change of the roadmap",
         DecisionKind::Cap => "the budget",
     }
 }

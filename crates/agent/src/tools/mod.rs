@@ -4,10 +4,9 @@
 pub(crate) mod arguments;
 
 mod ask_user;
+mod change_roadmap;
 mod chat;
-mod gh_issue;
-mod gh_pull;
-mod gh_release;
+mod github;
 mod hand_over;
 mod propose_learnings;
 mod propose_merge;
@@ -40,15 +39,16 @@ pub(crate) fn chat_tools(context: &ThreadContext, past: Vec<PlanSummary>) -> Vec
         Box::new(Chat(ask_user::AskUser(context.clone()))),
         Box::new(propose_plan::ProposePlan::new(context.clone(), past)),
         Box::new(Chat(HandOverTool(context.clone()))),
+        Box::new(Chat(change_roadmap::ChangeRoadmap(context.clone()))),
         Box::new(Chat(propose_merge::ProposeMerge(context.clone()))),
         Box::new(Chat(propose_learnings::ProposeLearnings(context.clone()))),
         Box::new(Chat(read_thread::ReadThread(context.clone()))),
         Box::new(Chat(research::Research(context.clone()))),
         Box::new(Chat(save_research::SaveResearch(context.clone()))),
-        Box::new(Chat(gh_pull::GhStatus(context.clone()))),
-        Box::new(Chat(gh_pull::GhComment(context.clone()))),
-        Box::new(Chat(gh_issue::GhIssue(context.clone()))),
-        Box::new(Chat(gh_release::GhRelease(context.clone()))),
+        Box::new(Chat(github::pull::GhStatus(context.clone()))),
+        Box::new(Chat(github::pull::GhComment(context.clone()))),
+        Box::new(Chat(github::issue::GhIssue(context.clone()))),
+        Box::new(Chat(github::release::GhRelease(context.clone()))),
         Box::new(Chat(start::Start(context.clone()))),
     ]
 }
@@ -62,15 +62,16 @@ pub fn chat_specs(role: Option<Role>) -> Vec<ToolSpec> {
         ask_user::AskUser::told(),
         propose_plan::told(),
         role.map_or_else(HandOverTool::told, HandOverTool::told_to),
+        change_roadmap::ChangeRoadmap::told(),
         propose_merge::ProposeMerge::told(),
         propose_learnings::ProposeLearnings::told(),
         read_thread::ReadThread::told(),
         research::Research::told(),
         save_research::SaveResearch::told(),
-        gh_pull::GhStatus::told(),
-        gh_pull::GhComment::told(),
-        gh_issue::GhIssue::told(),
-        gh_release::GhRelease::told(),
+        github::pull::GhStatus::told(),
+        github::pull::GhComment::told(),
+        github::issue::GhIssue::told(),
+        github::release::GhRelease::told(),
         start::Start::told(),
     ]
 }

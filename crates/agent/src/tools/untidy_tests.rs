@@ -86,8 +86,8 @@ fn registry(role: Role) -> Registry {
         form::<propose_learnings::ProposeLearnings>(propose_learnings::ProposeLearnings::told()),
         form::<research::Research>(research::Research::told()),
         form::<save_research::SaveResearch>(save_research::SaveResearch::told()),
-        form::<gh_pull::GhComment>(gh_pull::GhComment::told()),
-        form::<gh_issue::GhIssue>(gh_issue::GhIssue::told()),
+        form::<github::pull::GhComment>(github::pull::GhComment::told()),
+        form::<github::issue::GhIssue>(github::issue::GhIssue::told()),
         form::<start::Start>(start::Start::told()),
         Box::new(Form {
             name: "ProposePlan",

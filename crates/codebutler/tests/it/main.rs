@@ -64,6 +64,7 @@ mod registries;
 mod restarting;
 mod reviewing;
 mod ringing;
+mod roadmapping;
 mod running;
 mod said;
 mod scratch;

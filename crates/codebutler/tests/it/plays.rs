@@ -1,6 +1,6 @@
 //! `codebutler demo --play`: each story to its merge, in a folder of its own.
 
-use std::{fs, process::Command};
+use std::{fs, os::unix::fs::PermissionsExt as _, process::Command};
 
 use assert_cmd::cargo::cargo_bin;
 
@@ -97,5 +97,27 @@ fn a_destructive_command_that_is_rejected_and_worked_around() {
             "+tmp/",
             "total",
         ],
+    );
+}
+
+#[test]
+fn a_git_that_is_too_old_is_named_before_anything_begins() {
+    let scratch = tempfile::tempdir().unwrap();
+    let git = scratch.path().join("git");
+    fs::write(&git, "#!/bin/sh\necho git version 2.34.1\n").unwrap();
+    fs::set_permissions(&git, fs::Permissions::from_mode(0o755)).unwrap();
+    let output = Command::new(cargo_bin!("codebutler"))
+        .args(["demo", "--play", "--fast"])
+        .env(
+            "PATH",
+            format!("{}:/usr/bin:/bin", scratch.path().display()),
+        )
+        .output()
+        .unwrap();
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success());
+    assert!(
+        told.contains("git 2.34.1 is too old: install git 2.38 or newer"),
+        "{told}"
     );
 }

@@ -105,6 +105,31 @@ async fn checks_that_need_the_preparation_are_green_for_coder_and_reviewer() {
     );
 }
 
+/// A Reviewer that reads the change and runs nothing needs no packages.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_review_without_a_command_is_not_prepared() {
+    let whole = include_str!("scenarios/prepare.yaml");
+    let (before, review) = whole.split_once("  reviewer:\n").unwrap();
+    let (_, verdict) = review.split_once("passed: 1 check\" }\n").unwrap();
+    let verdict = verdict.replacen("      call:", "    - call:", 1);
+    let scenario = format!("{before}  reviewer:\n{verdict}");
+    let team = Team::start_prepared(&scenario, set_up, |root| {
+        let text = "mkdir -p node_modules && echo run >> node_modules/runs && echo yes > node_modules/installed\n";
+        script(root, text);
+    })
+    .await;
+    let root = team.say("add a file").await;
+    team.press(&root, "approve").await;
+    team.until(&root, "the verdict", |thread| {
+        says(thread, "The file says too little")
+    })
+    .await;
+    let review = folder(&team, true).unwrap();
+    assert!(review.join("new.txt").exists(), "it was laid out");
+    assert!(!review.join("node_modules").exists(), "and nothing else");
+    assert_eq!(runs(&team, false), 1);
+}
+
 /// `kill -9` in the middle: the role comes back, begins again, and tells it in the
 /// same message.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

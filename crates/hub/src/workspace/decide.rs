@@ -328,11 +328,17 @@ impl Thumb {
     /// What it chooses on such a card; nothing where only a button will do.
     pub(crate) const fn choice(self, kind: DecisionKind) -> Option<Choice> {
         match (self, kind) {
-            (Thumb::Up, DecisionKind::Plan | DecisionKind::Command) => Some(Choice::Approve),
-            (Thumb::Up, DecisionKind::Learning) => Some(Choice::Accept),
-            (Thumb::Down, DecisionKind::Plan | DecisionKind::Command | DecisionKind::Learning) => {
-                Some(Choice::Reject)
+            (Thumb::Up, DecisionKind::Plan | DecisionKind::Command | DecisionKind::Roadmap) => {
+                Some(Choice::Approve)
             }
+            (Thumb::Up, DecisionKind::Learning) => Some(Choice::Accept),
+            (
+                Thumb::Down,
+                DecisionKind::Plan
+                | DecisionKind::Command
+                | DecisionKind::Learning
+                | DecisionKind::Roadmap,
+            ) => Some(Choice::Reject),
             (_, DecisionKind::Merge | DecisionKind::Cap) => None,
         }
     }

@@ -217,6 +217,8 @@ pub(crate) fn subject(kind: DecisionKind, words: &str) -> Subject {
             {"is": "passage", "old": "", "new": words, "why": "w"}}}),
         DecisionKind::Merge => json!({"merge": {"pr": 7, "head": "a", "tree": "b",
             "title": words, "description": "d", "writer": "lead"}}),
+        DecisionKind::Roadmap => json!({"roadmap": {"changes": [{"op": "add", "title": words}],
+            "diff": "+"}}),
         DecisionKind::Cap => json!({"cap": {"budget": words, "cap": 1, "used": 1}}),
     };
     serde_json::from_value(subject).unwrap()

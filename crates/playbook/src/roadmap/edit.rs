@@ -3,7 +3,7 @@
 use crate::{
     Item, Roadmap, Status,
     markdown::outline::{content_end, insert_block, line_end, sections, splice},
-    roadmap::item,
+    roadmap::{change::listed, item},
 };
 
 /// Why the roadmap was not changed.
@@ -15,6 +15,9 @@ pub enum RoadmapError {
     /// The text would not read back as what was written.
     #[error("the roadmap's sections cannot be told apart: is a code fence left open?")]
     Tangled,
+    /// A split needs something to split into.
+    #[error("name at least two pieces")]
+    NoPieces,
 }
 
 impl Roadmap {
@@ -61,12 +64,7 @@ impl Roadmap {
             .max()
             .unwrap_or(0);
         let number = highest.checked_add(1).ok_or(RoadmapError::Tangled)?;
-        let depends: Vec<_> = depends_on.iter().map(ToString::to_string).collect();
-        let depends = if depends.is_empty() {
-            "—".to_owned()
-        } else {
-            depends.join(", ")
-        };
+        let depends = listed(depends_on);
         let mut block = format!(
             "## {number}. {}\n- Status: pending\n- Depends on: {depends}\n- Acceptance criteria:",
             one_line(title)
@@ -93,7 +91,7 @@ impl Roadmap {
         }
     }
 
-    fn with_field(
+    pub(crate) fn with_field(
         &self,
         item: &Item,
         value: Option<std::ops::Range<usize>>,
@@ -102,7 +100,11 @@ impl Roadmap {
     ) -> Self {
         let text = &self.text;
         Self::parse(match value {
-            // `- Status:` with nothing behind it needs its blank.
+            // `- Status:` with nothing behind it needs its blank; a list begins on its own line.
+            Some(range) if new.starts_with(['\n', '\r']) => {
+                let start = text[..range.start].trim_end().len();
+                splice(text, start..range.end, new)
+            }
             Some(range) if text[..range.start].ends_with([':', '*']) => {
                 splice(text, range, &format!(" {new}"))
             }
@@ -111,13 +113,18 @@ impl Roadmap {
                 let end = line_end(text);
                 let before = &text[..item.heading_end];
                 let newline = if before.ends_with('\n') { "" } else { end };
-                let line = format!("{newline}- {name}: {new}{end}");
+                let blank = if new.starts_with(['\n', '\r']) {
+                    ""
+                } else {
+                    " "
+                };
+                let line = format!("{newline}- {name}:{blank}{new}{end}");
                 splice(text, item.heading_end..item.heading_end, &line)
             }
         })
     }
 }
 
-fn one_line(text: &str) -> String {
+pub(crate) fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -32,6 +32,11 @@ pub struct Item {
     pub(crate) heading_end: usize,
     pub(crate) status_value: Option<Range<usize>>,
     pub(crate) branch_value: Option<Range<usize>>,
+    pub(crate) title_range: Range<usize>,
+    pub(crate) depends_value: Option<Range<usize>>,
+    pub(crate) criteria_value: Option<Range<usize>>,
+    /// Heading and body.
+    pub(crate) section: Range<usize>,
 }
 
 /// Where an item stands.
@@ -109,6 +114,10 @@ pub(crate) fn read(text: &str, section: &Section<'_>) -> Option<Item> {
         heading_end: section.body.start,
         status_value: None,
         branch_value: None,
+        title_range: within(text, title),
+        depends_value: None,
+        criteria_value: None,
+        section: section.range.clone(),
     };
     let body = lines(text)
         .into_iter()
@@ -118,8 +127,14 @@ pub(crate) fn read(text: &str, section: &Section<'_>) -> Option<Item> {
         if let Some((name, value)) = field(&line) {
             in_criteria = name == Name::Criteria;
             item.take(name, text, value);
-        } else if in_criteria && !line.text().is_empty() {
-            let point = line.text().trim_start_matches(['-', '*', ' ']);
+        } else if !line.text().is_empty() {
+            // Prose below the list is a person's own.
+            in_criteria &= line.text().starts_with(['-', '*', '+']);
+            let Some(value) = item.criteria_value.as_mut().filter(|_| in_criteria) else {
+                continue;
+            };
+            value.end = line.start + line.raw.trim_end().len();
+            let point = line.text().trim_start_matches(['-', '*', '+', ' ']);
             let point = point
                 .strip_prefix("[ ]")
                 .or_else(|| point.strip_prefix("[x]"))
@@ -144,11 +159,24 @@ impl Item {
                 self.branch = (!none).then(|| branch.to_owned());
                 self.branch_value = Some(range);
             }
-            Name::Depends => self.depends_on = numbers(value),
-            Name::Criteria if !value.is_empty() => self.criteria.push(value.to_owned()),
+            Name::Depends if self.depends_value.is_none() => {
+                self.depends_on = numbers(value);
+                self.depends_value = Some(range);
+            }
+            Name::Criteria if self.criteria_value.is_none() => {
+                self.criteria
+                    .extend((!value.is_empty()).then(|| value.to_owned()));
+                self.criteria_value = Some(range);
+            }
             _ => {}
         }
     }
+}
+
+/// Where a part of a text lies in it.
+fn within(text: &str, part: &str) -> Range<usize> {
+    let start = part.as_ptr().addr() - text.as_ptr().addr();
+    start..start + part.len()
 }
 
 /// `3. Title`, `3) Title`, `3: Title`, `Item 3: Title`, `#3 Title`.

@@ -6,8 +6,8 @@ use serde::{Deserialize, Deserializer, Serialize, de::Error};
 use serde_json::{Map, Value, json};
 
 use crate::{
-    BudgetRefusal, ChannelId, CommitSha, Confidence, DecisionKind, MessageTs, Plan, PrNumber, Role,
-    Sha256Hex, ThreadId, TreeHash,
+    BudgetRefusal, ChannelId, CommitSha, Confidence, DecisionKind, MessageTs, Plan, PrNumber,
+    RoadmapSubject, Role, Sha256Hex, ThreadId, TreeHash,
 };
 
 /// Exactly what would happen.
@@ -22,6 +22,8 @@ pub enum Subject {
     Learning(Box<Proposal>),
     /// This is merged.
     Merge(Box<MergeSubject>),
+    /// This is planned.
+    Roadmap(Box<RoadmapSubject>),
     /// This budget holds more.
     Cap(BudgetRefusal),
 }
@@ -35,6 +37,7 @@ impl Subject {
             Subject::Command(_) => DecisionKind::Command,
             Subject::Learning(_) => DecisionKind::Learning,
             Subject::Merge(_) => DecisionKind::Merge,
+            Subject::Roadmap(_) => DecisionKind::Roadmap,
             Subject::Cap(_) => DecisionKind::Cap,
         }
     }
@@ -53,6 +56,7 @@ impl Subject {
             Subject::Command(call) => call.sha256(),
             Subject::Learning(proposal) => proposal.sha256(),
             Subject::Merge(merge) => hash(merge),
+            Subject::Roadmap(change) => hash(change),
             Subject::Cap(refusal) => hash(refusal),
         }
     }

@@ -39,14 +39,24 @@ pub(crate) async fn of_one_file(
     content: impl Into<Vec<u8>>,
     cancel: &CancellationToken,
 ) -> Result<String> {
-    let blob = git
+    let blob = blob(git, content, cancel).await?;
+    let entry = format!("100644 blob {blob}\t{name}\0");
+    let tree = git.call(["mktree", "-z"]).input(entry).run(cancel).await?;
+    Ok(tree.text())
+}
+
+/// Writes a file's content.
+pub(crate) async fn blob(
+    git: &Git,
+    content: impl Into<Vec<u8>>,
+    cancel: &CancellationToken,
+) -> Result<String> {
+    let written = git
         .call(["hash-object", "-w", "-t", "blob", "--no-filters", "--stdin"])
         .input(content)
         .run(cancel)
         .await?;
-    let entry = format!("100644 blob {}\t{name}\0", blob.text());
-    let tree = git.call(["mktree", "-z"]).input(entry).run(cancel).await?;
-    Ok(tree.text())
+    Ok(written.text())
 }
 
 /// Puts every working file into the scratch index, by the plumbing commands:

@@ -1,9 +1,11 @@
 //! Knowledge travels without a code pull request, and our own append-only files
 //! never conflict.
 
+use std::os::unix::ffi::OsStrExt as _;
+
 use butler_protocol::Role;
-use butler_repo::{Error, Forge, Repo};
-use butler_testkit::ScratchRepo;
+use butler_repo::{Error, Forge, OneFile, Repo};
+use butler_testkit::{ScratchRepo, git};
 
 use crate::support::*;
 
@@ -84,4 +86,96 @@ async fn both_sides_of_an_append_only_file_are_kept() {
         .await
         .unwrap();
     assert!(forecast.stale.is_empty());
+}
+
+const fn roadmap(key: &str) -> OneFile<'_> {
+    OneFile {
+        name: "roadmap.md",
+        message: "roadmap: more",
+        key,
+        role: Role::Pm,
+    }
+}
+
+/// Adds a line, whatever is there.
+fn one_more(before: Option<&str>) -> Option<String> {
+    Some(format!("{}one more\n", before.unwrap_or_default()))
+}
+
+#[tokio::test]
+async fn one_file_is_changed_once_and_everything_else_stays() {
+    let scratch = ScratchRepo::new();
+    let repo = open(&scratch).await;
+    let root = scratch.root();
+    // Names that are no text, a link and a program stay what they are.
+    let odd = std::ffi::OsStr::from_bytes(b"caf\xe9.txt");
+    std::fs::write(root.join(odd), "x").unwrap();
+    std::fs::create_dir_all(root.join(".codebutler/skills")).unwrap();
+    std::fs::write(root.join(".codebutler/skills/a.md"), "a").unwrap();
+    std::os::unix::fs::symlink("nowhere", root.join("link")).unwrap();
+    git(root, &["add", "--all", "--force"]);
+    git(root, &["commit", "--quiet", "--message", "odd"]);
+    git(root, &["push", "--quiet", "origin", "HEAD:main"]);
+    let head = git(root, &["rev-parse", "HEAD"]);
+    let all = || scratch.remote_git(&["ls-tree", "-r", "--full-tree", "main"]);
+    let before = all();
+    for _ in 0..2 {
+        let made = repo
+            .change_memory_file(roadmap("k1"), one_more, &go())
+            .await;
+        assert!(made.unwrap().is_some());
+    }
+    scratch.push_to_main("meanwhile.txt", "x");
+    let refused = repo
+        .change_memory_file(roadmap("k2"), |_| None, &go())
+        .await;
+    assert!(refused.unwrap().is_none());
+    let file = scratch
+        .remote_file("main", ".codebutler/roadmap.md")
+        .unwrap();
+    assert_eq!(file.trim(), "one more");
+    let after = all();
+    for line in before.lines() {
+        assert!(after.contains(line), "{line} in {after}");
+    }
+    assert_eq!(
+        git(root, &["rev-parse", "HEAD"]),
+        head,
+        "nobody's checkout moves"
+    );
+    let read = repo.memory_file("roadmap.md", &go()).await.unwrap();
+    assert_eq!(read.as_deref(), Some("one more\n"));
+}
+
+#[tokio::test]
+async fn changes_at_the_same_time_all_land() {
+    let scratch = ScratchRepo::new();
+    let repo = open(&scratch).await;
+    let keys = ["a1", "b2", "c3"];
+    let all = keys.map(|key| {
+        let repo = &repo;
+        async move { repo.change_memory_file(roadmap(key), one_more, &go()).await }
+    });
+    for made in futures_util::future::join_all(all).await {
+        assert!(made.unwrap().is_some());
+    }
+    let file = scratch
+        .remote_file("main", ".codebutler/roadmap.md")
+        .unwrap();
+    assert_eq!(file.lines().count(), 3, "{file}");
+}
+
+#[tokio::test]
+async fn a_link_in_the_files_place_is_refused() {
+    let scratch = ScratchRepo::new();
+    let repo = open(&scratch).await;
+    let root = scratch.root();
+    std::fs::create_dir_all(root.join(".codebutler")).unwrap();
+    std::os::unix::fs::symlink("/etc/passwd", root.join(".codebutler/roadmap.md")).unwrap();
+    git(root, &["add", "--all", "--force"]);
+    git(root, &["commit", "--quiet", "--message", "a link"]);
+    git(root, &["push", "--quiet", "origin", "HEAD:main"]);
+    let refused = repo.change_memory_file(roadmap("k"), one_more, &go()).await;
+    assert!(matches!(refused, Err(Error::Refused { .. })), "{refused:?}");
+    assert!(repo.memory_file("roadmap.md", &go()).await.is_err());
 }

@@ -279,6 +279,7 @@ pub(crate) fn subject(kind: DecisionKind) -> Subject {
             {"is": "passage", "old": "", "new": "n", "why": "w"}}}),
         DecisionKind::Merge => json!({"merge": {"pr": 7, "head": "a", "tree": "b", "title": "t",
             "description": "d", "writer": "lead"}}),
+        DecisionKind::Roadmap => json!({"roadmap": {"changes": [], "diff": ""}}),
         DecisionKind::Cap => json!({"cap": {"budget": "thread", "cap": 1, "used": 1}}),
     };
     serde_json::from_value(subject).unwrap()

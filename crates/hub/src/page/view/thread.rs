@@ -141,6 +141,7 @@ fn decisions(all: &[DecisionView]) -> Markup {
         DecisionKind::Command => "Command",
         DecisionKind::Learning => "Learning",
         DecisionKind::Merge => "Merge",
+        DecisionKind::Roadmap => "Roadmap",
         DecisionKind::Cap => "Budget",
     };
     html! {

@@ -3,7 +3,8 @@
 //! does not compile.
 
 use butler_protocol::{
-    BudgetRefusal, Call, Change, Fate, MergeSubject, Plan, PlanStep, Proposal, Subject, Usd,
+    BudgetRefusal, Call, Change, Fate, MergeSubject, Plan, PlanStep, Proposal, RoadmapChange,
+    RoadmapItem, RoadmapSubject, Subject, Usd,
 };
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -22,6 +23,7 @@ pub(super) fn title(subject: &Subject) -> &'static str {
         Subject::Learning(_) => "Remember this?",
         Subject::Merge(merge) if merge.knowledge => "Keep what was learned",
         Subject::Merge(_) => "Ready to merge",
+        Subject::Roadmap(_) => "Change the roadmap?",
         Subject::Cap(_) => "Out of money",
     }
 }
@@ -31,7 +33,7 @@ pub(super) fn name(subject: &Subject) -> Option<&str> {
     match subject {
         Subject::Plan(plan) => Some(&plan.title),
         Subject::Merge(merge) => Some(&merge.title),
-        Subject::Command(_) | Subject::Learning(_) | Subject::Cap(_) => None,
+        Subject::Command(_) | Subject::Learning(_) | Subject::Roadmap(_) | Subject::Cap(_) => None,
     }
 }
 
@@ -43,6 +45,7 @@ pub(super) fn parts(subject: &Subject, words: Words) -> Vec<Part> {
         Subject::Command(call) => of_call(call, words),
         Subject::Learning(proposal) => of_proposal(proposal, words),
         Subject::Merge(merge) => of_merge(merge, words),
+        Subject::Roadmap(change) => of_roadmap(change, words),
         Subject::Cap(refusal) => of_cap(refusal),
     };
     parts.retain(|part| !part.is_empty_list());
@@ -185,6 +188,90 @@ fn of_proposal(proposal: &Proposal, words: Words) -> Vec<Part> {
         }
     });
     parts
+}
+
+fn of_roadmap(subject: &RoadmapSubject, words: Words) -> Vec<Part> {
+    let RoadmapSubject { changes, diff } = subject;
+    let mut parts: Vec<Part> = changes
+        .iter()
+        .flat_map(|change| of_roadmap_change(change, words))
+        .collect();
+    parts.push(Part::code("In the file", diff));
+    parts
+}
+
+fn of_roadmap_change(change: &RoadmapChange, words: Words) -> Vec<Part> {
+    match change {
+        RoadmapChange::Add(item) => of_roadmap_item("Add", item),
+        RoadmapChange::Change {
+            item,
+            title,
+            depends_on,
+            criteria,
+        } => {
+            let mut parts = vec![Part::row("Change item", &item.to_string())];
+            parts.extend(title.as_deref().map(|title| Part::row("Title", title)));
+            parts.extend(depends_on.as_deref().map(needed));
+            parts.extend(criteria.as_deref().map(done_when));
+            parts
+        }
+        RoadmapChange::Move { item, before } => {
+            let place = match before {
+                Some(before) => Part::row("Before item", &before.to_string()),
+                None => Part::row("Then", words.say("it comes last")),
+            };
+            vec![Part::row("Move item", &item.to_string()), place]
+        }
+        RoadmapChange::Split { item, into } => {
+            let mut parts = vec![Part::row("Split item", &item.to_string())];
+            parts.extend(into.iter().flat_map(|piece| of_roadmap_item("Into", piece)));
+            parts
+        }
+        RoadmapChange::Status { item, status } => vec![
+            Part::row("Change item", &item.to_string()),
+            Part::row("Status", &word(status)),
+        ],
+        RoadmapChange::Block { item, reason } => vec![
+            Part::row("Block item", &item.to_string()),
+            Part::prose("Because", reason),
+        ],
+    }
+}
+
+fn of_roadmap_item(label: &str, item: &RoadmapItem) -> Vec<Part> {
+    let RoadmapItem {
+        title,
+        depends_on,
+        criteria,
+    } = item;
+    vec![
+        Part::row(label, title),
+        needed(depends_on),
+        done_when(criteria),
+    ]
+}
+
+fn needed(numbers: &[u32]) -> Part {
+    let numbers: Vec<String> = numbers.iter().map(ToString::to_string).collect();
+    let none = numbers.is_empty();
+    Part::row(
+        "Depends on",
+        if none {
+            "—".to_owned()
+        } else {
+            numbers.join(", ")
+        }
+        .as_str(),
+    )
+}
+
+/// A list that is empty would not be shown, and says something here.
+fn done_when(criteria: &[String]) -> Part {
+    if criteria.is_empty() {
+        return Part::row("Done when", "—");
+    }
+    let criteria = criteria.iter().map(|one| (one.as_str(), None));
+    Part::list("Done when", false, criteria)
 }
 
 fn of_merge(merge: &MergeSubject, words: Words) -> Vec<Part> {

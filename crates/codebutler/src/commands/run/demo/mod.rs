@@ -52,6 +52,10 @@ pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
         })
         .collect::<Result<Vec<_>, CliError>>()?;
     process::run(async move |cancel| {
+        // Said here, and not by whichever git command fails first.
+        butler_repo::git_version()
+            .await
+            .map_err(CliError::because)?;
         let any = ([127, 0, 0, 1], 0).into();
         let requests: Vec<String> = scenarios
             .iter()

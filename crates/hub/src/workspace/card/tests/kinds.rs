@@ -1,13 +1,13 @@
 //! Merge, learning and cap cards, read back like commands and plans.
 
 use butler_protocol::{
-    BudgetRefusal, Change, CommitSha, Confidence, Fate, MergeSubject, PrNumber, Proposal, Role,
-    Subject, TreeHash, Usd,
+    BudgetRefusal, Change, CommitSha, Confidence, Fate, MergeSubject, PrNumber, Proposal,
+    RoadmapChange, RoadmapItem, RoadmapStatus, RoadmapSubject, Role, Subject, TreeHash, Usd,
 };
 use proptest::prelude::*;
 use serde_json::json;
 
-use super::{Found, check, grown, list_of, nanos, nasty, text_of};
+use super::{Found, check, grown, list_of, nanos, nasty, text_of, written};
 
 fn merge(found: &[(String, Found)]) -> Subject {
     let text = |label: &str| text_of(found, label).unwrap();
@@ -69,6 +69,175 @@ fn cap(found: &[(String, Found)]) -> Subject {
         cap: nanos(&text("It holds")),
         used: nanos(&text("Spent or set aside")),
     })
+}
+
+/// Reads the parts in their order: a label tells which change begins.
+fn roadmap(found: &[(String, Found)]) -> Subject {
+    let mut changes: Vec<RoadmapChange> = Vec::new();
+    let mut diff = String::new();
+    for (label, value) in found {
+        let text = || match value {
+            Found::Text(text) => written(text),
+            Found::List(items) => panic!("{label}: {items:?}"),
+        };
+        let number = || text().parse().unwrap();
+        let item = |title: String| RoadmapItem {
+            title,
+            depends_on: Vec::new(),
+            criteria: Vec::new(),
+        };
+        match label.as_str() {
+            "Add" => changes.push(RoadmapChange::Add(item(text()))),
+            "Change item" => changes.push(RoadmapChange::Change {
+                item: number(),
+                title: None,
+                depends_on: None,
+                criteria: None,
+            }),
+            "Move item" => changes.push(RoadmapChange::Move {
+                item: number(),
+                before: None,
+            }),
+            "Split item" => changes.push(RoadmapChange::Split {
+                item: number(),
+                into: vec![],
+            }),
+            "Block item" => changes.push(RoadmapChange::Block {
+                item: number(),
+                reason: String::new(),
+            }),
+            "In the file" => diff = text(),
+            // What is said about the card is none of its fields.
+            remark if remark.starts_with("Reason") => {}
+            more => {
+                let last = changes.pop().unwrap();
+                changes.push(with(last, more, value, &item));
+            }
+        }
+    }
+    Subject::Roadmap(Box::new(RoadmapSubject { changes, diff }))
+}
+
+fn with(
+    change: RoadmapChange,
+    label: &str,
+    value: &Found,
+    item: &dyn Fn(String) -> RoadmapItem,
+) -> RoadmapChange {
+    let (text, lines) = match value {
+        Found::Text(text) => (written(text), Vec::new()),
+        Found::List(items) => (
+            String::new(),
+            items.iter().map(|(one, _)| written(one)).collect(),
+        ),
+    };
+    let numbers: Vec<u32> = text
+        .split(", ")
+        .filter_map(|one| one.parse().ok())
+        .collect();
+    let fill = |item: &mut RoadmapItem| match label {
+        "Depends on" => item.depends_on.clone_from(&numbers),
+        "Done when" => item.criteria.clone_from(&lines),
+        other => panic!("{other}"),
+    };
+    match (change, label) {
+        (RoadmapChange::Add(mut item), _) => {
+            fill(&mut item);
+            RoadmapChange::Add(item)
+        }
+        (
+            RoadmapChange::Split {
+                item: number,
+                mut into,
+            },
+            _,
+        ) => {
+            if label == "Into" {
+                into.push(item(text));
+            } else {
+                fill(into.last_mut().unwrap());
+            }
+            RoadmapChange::Split { item: number, into }
+        }
+        (RoadmapChange::Change { item, .. }, "Status") => RoadmapChange::Status {
+            item,
+            status: serde_json::from_value(json!(text)).unwrap(),
+        },
+        (
+            RoadmapChange::Change {
+                item,
+                title,
+                depends_on,
+                criteria,
+            },
+            _,
+        ) => RoadmapChange::Change {
+            item,
+            title: if label == "Title" { Some(text) } else { title },
+            depends_on: if label == "Depends on" {
+                Some(numbers)
+            } else {
+                depends_on
+            },
+            criteria: if label == "Done when" {
+                Some(lines)
+            } else {
+                criteria
+            },
+        },
+        (RoadmapChange::Move { item, .. }, "Before item") => RoadmapChange::Move {
+            item,
+            before: Some(text.parse().unwrap()),
+        },
+        (change @ RoadmapChange::Move { .. }, "Then") => change,
+        (RoadmapChange::Block { item, .. }, "Because") => {
+            RoadmapChange::Block { item, reason: text }
+        }
+        (change, _) => panic!("{label} in {change:?}"),
+    }
+}
+
+fn roadmap_item() -> impl Strategy<Value = RoadmapItem> {
+    let numbers = prop::collection::vec(any::<u32>(), 0..3);
+    (nasty(), numbers, prop::collection::vec(nasty(), 0..3)).prop_map(
+        |(title, depends_on, criteria)| RoadmapItem {
+            title,
+            depends_on,
+            criteria,
+        },
+    )
+}
+
+fn roadmap_change() -> impl Strategy<Value = RoadmapChange> {
+    let status = prop::sample::select(vec![
+        RoadmapStatus::Pending,
+        RoadmapStatus::InProgress,
+        RoadmapStatus::Done,
+    ]);
+    let numbers = prop::collection::vec(any::<u32>(), 0..3);
+    let criteria = prop::collection::vec(nasty(), 0..3);
+    let words = (
+        prop::option::of(nasty()),
+        prop::option::of(numbers),
+        prop::option::of(criteria),
+    );
+    prop_oneof![
+        roadmap_item().prop_map(RoadmapChange::Add),
+        (any::<u32>(), words).prop_map(|(item, (title, depends_on, criteria))| {
+            RoadmapChange::Change {
+                item,
+                title,
+                depends_on,
+                criteria,
+            }
+        }),
+        (any::<u32>(), prop::option::of(any::<u32>()))
+            .prop_map(|(item, before)| RoadmapChange::Move { item, before }),
+        (any::<u32>(), prop::collection::vec(roadmap_item(), 0..3))
+            .prop_map(|(item, into)| RoadmapChange::Split { item, into }),
+        (any::<u32>(), status).prop_map(|(item, status)| RoadmapChange::Status { item, status }),
+        (any::<u32>(), nasty()).prop_map(|(item, reason)| RoadmapChange::Block { item, reason }),
+    ]
 }
 
 fn change() -> impl Strategy<Value = Change> {
@@ -152,5 +321,13 @@ proptest! {
             used: Usd::from_nanos(used),
         });
         check(&subject, cap);
+    }
+    #[test]
+    fn a_change_of_the_roadmap_is_read_back_as_it_is_hashed(
+        changes in prop::collection::vec(roadmap_change(), 0..5),
+        diff in nasty(),
+    ) {
+        let subject = Subject::Roadmap(Box::new(RoadmapSubject { changes, diff }));
+        check(&subject, roadmap);
     }
 }

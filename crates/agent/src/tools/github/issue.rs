@@ -11,8 +11,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{ChatTool, SLOW, failed, spec};
 use crate::thread::context::ThreadContext;
+use crate::tools::{ChatTool, SLOW, failed, spec};
 
 /// More than this is a search, not a list.
 const LISTED: usize = 50;

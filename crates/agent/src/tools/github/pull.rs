@@ -9,8 +9,9 @@ use butler_tools::{ToolContext, fenced};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{ChatTool, SLOW, failed, gh_issue::name, spec};
+use super::issue::name;
 use crate::thread::context::ThreadContext;
+use crate::tools::{ChatTool, SLOW, failed, spec};
 
 pub(crate) struct GhStatus(pub ThreadContext);
 

@@ -10,7 +10,7 @@ use butler_tools::ToolContext;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{ChatTool, SLOW, failed, spec};
+use crate::tools::{ChatTool, SLOW, failed, spec};
 use crate::{AgentError, thread::context::ThreadContext};
 
 pub(crate) struct GhRelease(pub ThreadContext);

@@ -1,0 +1,127 @@
+//! What is planned for later: one change of the roadmap is one card, one approval
+//! and one commit, and what the team wrote is what `codebutler roadmap` shows.
+
+use butler_testkit::git;
+use serde_json::Value;
+
+use crate::team::{Team, command, says};
+
+const TWO_ITEMS: &str = r#"
+title: a request becomes two items of the roadmap
+roles:
+  pm:
+    - call:
+        - tool: ChangeRoadmap
+          with:
+            changes:
+              - { op: add, title: Search, criteria: ["finds a note by a word"] }
+              - { op: add, title: Search in archives, depends_on: [4, 9] }
+    - expect: { tool_result_contains: "item 5 depends on 9, which does not exist" }
+      call: &good
+        - tool: ChangeRoadmap
+          with:
+            changes:
+              - { op: add, title: Search, criteria: ["finds a note by a word"] }
+              - { op: add, title: Search in archives, depends_on: [4] }
+              - { op: block, item: 2, reason: no account }
+    - say: Understood, once more.
+      call: *good
+    - say: Done.
+"#;
+
+/// A person's own file, with words of their own around the items.
+const OWN: &str = "# Roadmap: notes\n\nA word of ana.\n\n## 1. Auth\n- Status: done\n\n## 2. Mail\n- Depends on: 1\n\n## 3. Tags\n\nben's notes\n\n## Ideas\n- one day\n";
+
+async fn team() -> Team {
+    Team::start_with(TWO_ITEMS, |root| {
+        std::fs::write(root.join(".codebutler/roadmap.md"), OWN).unwrap();
+        git(root, &["add", "--force", ".codebutler/roadmap.md"]);
+        git(root, &["commit", "--quiet", "--message", "a roadmap"]);
+        git(root, &["push", "--quiet", "origin", "HEAD:main"]);
+    })
+    .await
+}
+
+fn on_main(team: &Team) -> String {
+    let root = team.scratch.root();
+    git(root, &["fetch", "--quiet", "origin"]);
+    git(root, &["show", "origin/main:.codebutler/roadmap.md"])
+}
+
+fn commits(team: &Team) -> usize {
+    let root = team.scratch.root();
+    git(root, &["fetch", "--quiet", "origin"]);
+    let log = git(root, &["log", "--format=%s", "origin/main"]);
+    log.lines()
+        .filter(|line| line.starts_with("roadmap: "))
+        .count()
+}
+
+const WRITTEN: &str = "## 4. Search\n- Status: pending\n- Depends on: —\n- Acceptance criteria:\n  - finds a note by a word\n\n## 5. Search in archives\n- Status: pending\n- Depends on: 4\n- Acceptance criteria:\n";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_approval_is_one_commit_and_nothing_else_is_touched() {
+    let team = team().await;
+    let head = git(team.scratch.root(), &["rev-parse", "HEAD"]);
+    let root = team.say("roadmap: search").await;
+    let thread = team
+        .until(&root, "the card", |thread| {
+            says(thread, "Change the roadmap?")
+        })
+        .await;
+    let card = thread.to_string();
+    for part in ["Search in archives", "no account", "+## 4. Search"] {
+        assert!(card.contains(part), "{part} on the card: {thread:#}");
+    }
+    assert_eq!(commits(&team), 0, "nothing before a person approves");
+    team.press(&root, "approve").await;
+    let thread = team
+        .until(&root, "the commit", |thread| {
+            says(thread, "The roadmap is changed")
+        })
+        .await;
+    assert_eq!(commits(&team), 1);
+    let text = on_main(&team);
+    let expected = OWN
+        .replace(
+            "## 2. Mail\n",
+            "## 2. Mail\n- Status: blocked (no account)\n",
+        )
+        .replace("ben's notes\n\n", &format!("ben's notes\n\n{WRITTEN}\n"));
+    assert_eq!(text.trim_end(), expected.trim_end());
+    // The person's checkout is theirs; what they see after a pull is what was written.
+    assert_eq!(git(team.scratch.root(), &["rev-parse", "HEAD"]), head);
+    git(team.scratch.root(), &["pull", "--quiet", "origin", "main"]);
+    let output = command(team.scratch.root(), &team.home())
+        .args(["roadmap", "--json"])
+        .output()
+        .unwrap();
+    let shown: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let shown = shown.to_string();
+    assert!(
+        shown.contains("Search in archives") && shown.contains("no account"),
+        "{shown}"
+    );
+    // Only the model's words and two calls: the second was refused with all that was wrong.
+    let calls = thread["cost"]["calls"].as_array().unwrap().iter();
+    let calls: i64 = calls.filter_map(|one| one["calls"].as_i64()).sum();
+    assert_eq!(calls, 2, "{}", thread["cost"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_change_that_was_asked_to_be_different_comes_again() {
+    let team = team().await;
+    let root = team.say("roadmap: search").await;
+    team.press(&root, "modify").await;
+    team.until(&root, "the question", |thread| {
+        says(thread, "What should be different?")
+    })
+    .await;
+    team.reply(&root, "the same, please").await;
+    team.press(&root, "approve").await;
+    team.until(&root, "the commit", |thread| {
+        says(thread, "The roadmap is changed")
+    })
+    .await;
+    assert_eq!(commits(&team), 1);
+}

@@ -1,0 +1,240 @@
+//! One file of the team's memory, changed on the default branch in a commit of its
+//! own. No worktree is needed, so nothing else that a thread has under way comes
+//! along, and nobody's checkout is touched.
+
+use butler_protocol::{CommitSha, Role, fault};
+use tokio_util::sync::CancellationToken;
+
+use super::push::{Pushed, RefChange, jitter};
+use crate::{
+    Error, KEY_TRAILER, Repo, Result,
+    commits::{commit::Commit, tree},
+};
+
+const ATTEMPTS: u32 = 5;
+const FOLDER: &str = ".codebutler";
+
+/// What is written, and under which name it is recognised again.
+#[derive(Debug, Clone, Copy)]
+pub struct OneFile<'a> {
+    /// Its name below `.codebutler/`.
+    pub name: &'a str,
+    /// The message of the commit, one line.
+    pub message: &'a str,
+    /// A commit with this key is not made a second time.
+    pub key: &'a str,
+    /// Who commits.
+    pub role: Role,
+}
+
+impl Repo {
+    /// A file of the team's memory as the default branch of the remote has it now.
+    ///
+    /// # Errors
+    /// When git or the remote fails.
+    pub async fn memory_file(
+        &self,
+        name: &str,
+        cancel: &CancellationToken,
+    ) -> Result<Option<String>> {
+        self.fetch(cancel).await?;
+        self.file_at(&self.default_ref(), name, cancel).await
+    }
+
+    /// Changes the file: `change` makes its new text from the present one, again when
+    /// somebody was faster. Gives the commit on the default branch; nothing when
+    /// `change` refuses.
+    ///
+    /// # Errors
+    /// [`Error::Outpaced`] when others kept being faster, [`Error::Refused`] when the
+    /// remote does not take it.
+    pub async fn change_memory_file(
+        &self,
+        file: OneFile<'_>,
+        change: impl Fn(Option<&str>) -> Option<String>,
+        cancel: &CancellationToken,
+    ) -> Result<Option<CommitSha>> {
+        let default = self.default_ref();
+        let target = format!("refs/heads/{}", self.default_branch());
+        for attempt in 0..ATTEMPTS {
+            self.fetch(cancel).await?;
+            // One commit throughout: others of this machine fetch meanwhile.
+            let base = self
+                .resolve(&default)
+                .await?
+                .ok_or_else(|| Error::Refused {
+                    name: default.clone(),
+                    reason: "the default branch has no commit yet".to_owned(),
+                })?;
+            if let Some(made) = self.made_before(&base, file.key, cancel).await? {
+                return Ok(Some(made));
+            }
+            let before = self.file_at(base.as_str(), file.name, cancel).await?;
+            let Some(text) = change(before.as_deref()) else {
+                return Ok(None);
+            };
+            let commit = self.commit_file(&base, file, &text, cancel).await?;
+            fault("agent.before-land");
+            let push = RefChange {
+                name: &target,
+                to: Some(commit.as_str()),
+                lease: None,
+            };
+            let pushed = self.push_refs(&[push], cancel).await?;
+            fault("agent.after-land");
+            match pushed {
+                Pushed::Done => return Ok(Some(commit)),
+                Pushed::Behind => jitter(attempt, cancel).await?,
+            }
+        }
+        Err(Error::Outpaced {
+            name: target,
+            attempts: ATTEMPTS,
+        })
+    }
+
+    async fn made_before(
+        &self,
+        from: &CommitSha,
+        key: &str,
+        cancel: &CancellationToken,
+    ) -> Result<Option<CommitSha>> {
+        let found = self
+            .git()
+            .call(["rev-list", "--max-count=1", "--fixed-strings"])
+            .arg(format!("--grep={KEY_TRAILER}: {key}"))
+            .args(["--end-of-options", from.as_str()])
+            .run(cancel)
+            .await?;
+        let found = found.text();
+        Ok((!found.is_empty()).then(|| CommitSha::new(found)))
+    }
+
+    async fn file_at(
+        &self,
+        commit: &str,
+        name: &str,
+        cancel: &CancellationToken,
+    ) -> Result<Option<String>> {
+        let entry = self
+            .entries_of(&format!("{commit}:{FOLDER}"), cancel)
+            .await?;
+        let own = entry.iter().find(|entry| entry.name == name.as_bytes());
+        let Some(own) = own else {
+            return Ok(None);
+        };
+        if !own.is_file() {
+            return Err(Error::Refused {
+                name: format!("{FOLDER}/{name}"),
+                reason: "it is no file there, but a link or a folder".to_owned(),
+            });
+        }
+        let text = self
+            .git()
+            .call(["cat-file", "blob", &own.id])
+            .run(cancel)
+            .await?;
+        Ok(Some(String::from_utf8_lossy(&text.stdout).into_owned()))
+    }
+
+    /// A commit on top of the default branch that differs in this file only.
+    async fn commit_file(
+        &self,
+        parent: &CommitSha,
+        file: OneFile<'_>,
+        text: &str,
+        cancel: &CancellationToken,
+    ) -> Result<CommitSha> {
+        let git = self.git();
+        let blob = tree::blob(git, text, cancel).await?;
+        let folder = self
+            .entries_of(&format!("{parent}:{FOLDER}"), cancel)
+            .await?;
+        let folder = self
+            .with_entry(folder, "100644 blob", &blob, file.name, cancel)
+            .await?;
+        let root = self
+            .entries_of(&format!("{parent}^{{tree}}"), cancel)
+            .await?;
+        let root = self
+            .with_entry(root, "040000 tree", &folder, FOLDER, cancel)
+            .await?;
+        let message = format!("{}\n\n{KEY_TRAILER}: {}\n", file.message, file.key);
+        let commit = Commit {
+            tree: &root,
+            parents: &[parent.as_str()],
+            message: &message,
+            role: file.role,
+        };
+        commit.write(git, cancel).await
+    }
+
+    /// The entries of a tree; none where there is no such folder.
+    async fn entries_of(&self, tree: &str, cancel: &CancellationToken) -> Result<Vec<TreeEntry>> {
+        let git = self.git();
+        let known = git
+            .call(["rev-parse", "--quiet", "--verify", "--end-of-options", tree])
+            .run(cancel)
+            .await;
+        let Ok(known) = known else {
+            return Ok(Vec::new());
+        };
+        let listing = git
+            .call(["ls-tree", "-z", &known.text()])
+            .run(cancel)
+            .await?;
+        let entries = listing.fields().filter_map(TreeEntry::read);
+        Ok(entries.collect())
+    }
+
+    async fn with_entry(
+        &self,
+        mut entries: Vec<TreeEntry>,
+        kind: &str,
+        id: &str,
+        name: &str,
+        cancel: &CancellationToken,
+    ) -> Result<String> {
+        entries.retain(|entry| entry.name != name.as_bytes());
+        let mut listing = format!("{kind} {id}\t{name}\0").into_bytes();
+        for TreeEntry { kind, id, name } in &entries {
+            listing.extend(format!("{kind} {id}\t").into_bytes());
+            listing.extend(name);
+            listing.push(0);
+        }
+        let tree = self
+            .git()
+            .call(["mktree", "-z"])
+            .input(listing)
+            .run(cancel)
+            .await?;
+        Ok(tree.text())
+    }
+}
+
+/// A line of `ls-tree`.
+#[derive(Debug)]
+struct TreeEntry {
+    /// Mode and type.
+    kind: String,
+    id: String,
+    /// Whatever bytes a repository has for it.
+    name: Vec<u8>,
+}
+
+impl TreeEntry {
+    fn read(field: &[u8]) -> Option<Self> {
+        let tab = field.iter().position(|byte| *byte == b'\t')?;
+        let (kind, id) = std::str::from_utf8(&field[..tab]).ok()?.rsplit_once(' ')?;
+        Some(Self {
+            kind: kind.to_owned(),
+            id: id.to_owned(),
+            name: field[tab + 1..].to_vec(),
+        })
+    }
+
+    /// Whether it is a file: the team's memory is not read through a link.
+    fn is_file(&self) -> bool {
+        self.kind.starts_with("100")
+    }
+}
