@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use super::{
-    made::{INSTALLED, Made, PlaybookCache, is_installed, quoted},
+    made::{INSTALLED, Made, PreparedCache, is_installed, quoted},
     needs::{Needs, needs},
 };
 use crate::AgentError;
@@ -115,8 +115,8 @@ impl<'a> Folder<'a> {
         )
         .await;
         for one in &self.submodules {
-            let hub_update = lay_out(one);
-            match prepare(&self.place, self.sandbox, &hub_update, self.cancel).await {
+            let command = lay_out(one);
+            match prepare(&self.place, self.sandbox, &command, self.cancel).await {
                 Some(end) if end.ok => {}
                 Some(end) => {
                     let command = format!("git checkout of the submodule {}", one.path);
@@ -131,7 +131,7 @@ impl<'a> Folder<'a> {
     /// Takes over what an earlier preparation made. `thread` also finds what that
     /// thread made of its own changes.
     pub(crate) async fn reuse(&self, thread: Option<&ThreadId>) -> Result<bool, AgentError> {
-        let Some(playbook_cache) = self.cache.as_ref().map(PlaybookCache::of) else {
+        let Some(prepared) = self.cache.as_ref().map(PreparedCache::of) else {
             return Ok(false);
         };
         let _turn = self.repo.turn("prepared", self.cancel).await?;
@@ -142,11 +142,11 @@ impl<'a> Folder<'a> {
             let Some(key) = key.filter(|_| !self.needs.code || self.as_default) else {
                 continue;
             };
-            let Some(made) = playbook_cache.find(&key) else {
+            let Some(made) = prepared.find(&key) else {
                 continue;
             };
-            let hub_update = playbook_cache.restoring(&key, &made, self.place.root());
-            match prepare(&self.place, self.sandbox, &hub_update, self.cancel).await {
+            let command = prepared.restoring(&key, &made, self.place.root());
+            match prepare(&self.place, self.sandbox, &command, self.cancel).await {
                 Some(end) if end.ok => {
                     info!(folder = %self.place.root().display(), "took over what was prepared before");
                     return Ok(true);
@@ -163,8 +163,8 @@ impl<'a> Folder<'a> {
 
     /// Runs one command of the list.
     pub(crate) async fn run(&self, command: &str, network: Network) -> Option<Preparing> {
-        let hub_update = RuntimeCommand::new(command, network);
-        prepare(&self.place, self.sandbox, &hub_update, self.cancel).await
+        let command = RuntimeCommand::new(command, network);
+        prepare(&self.place, self.sandbox, &command, self.cancel).await
     }
 
     /// What is in the folder and not in git, ignored or not.
@@ -204,24 +204,24 @@ impl<'a> Folder<'a> {
     }
 
     async fn keep(&self, key: &Sha256Hex, made: &Made) -> Result<(), AgentError> {
-        let Some(playbook_cache) = self.cache.as_ref().map(PlaybookCache::of) else {
+        let Some(prepared) = self.cache.as_ref().map(PreparedCache::of) else {
             return Ok(());
         };
         let _turn = self.repo.turn("prepared", self.cancel).await?;
         let not_kept =
             |why: String| warn!(why, "what was prepared is not kept for the next folder");
-        let (hub_update, beside) = match playbook_cache.keeping(made) {
+        let (command, beside) = match prepared.keeping(made) {
             Ok(begun) => begun,
             Err(error) => {
                 not_kept(error.to_string());
                 return Ok(());
             }
         };
-        let copied = prepare(&self.place, self.sandbox, &hub_update, self.cancel).await;
+        let copied = prepare(&self.place, self.sandbox, &command, self.cancel).await;
         if let Some(end) = copied.filter(|end| !end.ok) {
             not_kept(format!("{}: {}", end.verdict, end.last_line()));
             let _ = std::fs::remove_dir_all(beside);
-        } else if let Err(error) = playbook_cache.keep(key, made, &beside) {
+        } else if let Err(error) = prepared.keep(key, made, &beside) {
             not_kept(error.to_string());
         }
         Ok(())

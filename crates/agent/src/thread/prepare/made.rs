@@ -51,11 +51,11 @@ pub(crate) struct Made {
 
 /// The kept ones of a repo.
 #[derive(Debug, Clone)]
-pub(crate) struct PlaybookCache {
+pub(crate) struct PreparedCache {
     root: PathBuf,
 }
 
-impl PlaybookCache {
+impl PreparedCache {
     /// Those beside a cache.
     pub(crate) fn of(cache: &Cache) -> Self {
         Self {
@@ -92,7 +92,7 @@ impl PlaybookCache {
         }
     }
 
-    /// Copies what was made to a place beside, which [`PlaybookCache::keep`] makes the kept one.
+    /// Copies what was made to a place beside, which [`PreparedCache::keep`] makes the kept one.
     pub(crate) fn keeping(&self, made: &Made) -> std::io::Result<(RuntimeCommand, PathBuf)> {
         fs::create_dir_all(&self.root)?;
         let beside = self.root.join(format!("new-{}", std::process::id()));
@@ -108,11 +108,11 @@ impl PlaybookCache {
             let parent = quoted(parent.parent().unwrap_or(&files));
             script.push_str(&format!("mkdir -p {parent}\ncp -a ./{from} {to}\n"));
         }
-        let hub_update = RuntimeCommand {
+        let command = RuntimeCommand {
             writable: vec![files],
             ..RuntimeCommand::new(script, Network::Loopback)
         };
-        Ok((hub_update, beside))
+        Ok((command, beside))
     }
 
     /// Makes what was copied the one for these needs, and lets the oldest go.
@@ -256,15 +256,15 @@ mod tests {
     #[test]
     fn the_last_used_ones_are_kept() {
         let folder = tempfile::tempdir().unwrap();
-        let playbook_cache = PlaybookCache::of(&Cache::at(folder.path().to_owned(), None));
+        let prepared = PreparedCache::of(&Cache::at(folder.path().to_owned(), None));
         let made = Made::of(Path::new("/r"), &[], &[]).unwrap();
         let key = |n: usize| Sha256Hex::of(n.to_string());
         for n in 0..MOST + 2 {
-            let (_, beside) = playbook_cache.keeping(&made).unwrap();
-            playbook_cache.keep(&key(n), &made, &beside).unwrap();
-            assert!(playbook_cache.find(&key(0)).is_some(), "used each time");
+            let (_, beside) = prepared.keeping(&made).unwrap();
+            prepared.keep(&key(n), &made, &beside).unwrap();
+            assert!(prepared.find(&key(0)).is_some(), "used each time");
         }
-        assert_eq!(fs::read_dir(&playbook_cache.root).unwrap().count(), MOST);
-        assert!(playbook_cache.find(&key(1)).is_none());
+        assert_eq!(fs::read_dir(&prepared.root).unwrap().count(), MOST);
+        assert!(prepared.find(&key(1)).is_none());
     }
 }

@@ -89,8 +89,8 @@ impl TryOut<'_> {
         let mut checks = Vec::new();
         for check in self.checks {
             telling(&check.command);
-            let hub_update = RuntimeCommand::new(&check.command, Network::Loopback);
-            match prepare(&place, self.sandbox, &hub_update, cancel).await {
+            let command = RuntimeCommand::new(&check.command, Network::Loopback);
+            match prepare(&place, self.sandbox, &command, cancel).await {
                 Some(end) => checks.push((check.clone(), end)),
                 None => return Ok(None),
             }
