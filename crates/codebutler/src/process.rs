@@ -102,7 +102,8 @@ async fn cancel_on_signal(cancel: CancellationToken) {
         return;
     };
     tokio::select! {
-        _ = interrupt.recv() => {}
+        // A terminal sends it to everybody; who is supervised is told by its parent.
+        _ = interrupt.recv(), if !supervise::is_supervised() => {}
         _ = terminate.recv() => {}
         () = supervise::until_parent_ends() => {}
     }

@@ -67,6 +67,12 @@ async fn a_page_is_committed_where_the_config_wants_it_and_decisions_can_be_read
         "{json}"
     );
     assert_eq!(show(&["threads", "show", "nothing"]).0, Some(4));
+    // The forge of this clone runs no checks; the team did.
+    let (_, pull) = show(&["pr", "show", "1"]);
+    assert!(
+        pull.contains("checks that the ") && pull.contains("\n  test: passed"),
+        "{pull}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

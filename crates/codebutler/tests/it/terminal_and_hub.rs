@@ -3,8 +3,9 @@
 
 use std::{
     fs,
-    os::unix::fs::PermissionsExt,
+    os::unix::{fs::PermissionsExt, process::CommandExt},
     path::{Path, PathBuf},
+    process::Command,
     time::{Duration, Instant},
 };
 
@@ -37,6 +38,7 @@ fn up_tells_once_why_no_agent_can_start_and_ends() {
 fn a_team_without_a_model_says_so_with_the_fix_and_is_not_at_work() {
     let refuses = answering("401 Unauthorized", "{}");
     let page = answering("200 OK", "<!doctype html><html></html>");
+    let two = listing(&["qwen3:8b", "smollm2"]);
     for (url, why, fix) in [
         (
             "http://127.0.0.1:1/v1",
@@ -45,13 +47,17 @@ fn a_team_without_a_model_says_so_with_the_fix_and_is_not_at_work() {
         ),
         (&*refuses, "no key was given", "--model-key-env"),
         (&*page, "answers with a web page", "end in /v1"),
+        (&*two, "has no model", "init --model NAME"),
     ] {
         let scratch = Scratch::new();
         pushed(&scratch.root());
         let args = ["init", "--yes", "--model-url", url];
-        assert_eq!(scratch.run(&args).code, 0);
+        assert_eq!(scratch.run(&args).code, 0, "{url}");
         let mut up = Running::start(&mut scratch.codebutler(&UP));
-        let said: Vec<String> = (0..6).map(|_| line_with(&up.out, "")).collect();
+        let mut said: Vec<String> = Vec::new();
+        while !said.last().is_some_and(|line| line.contains("logs -f")) {
+            said.push(line_with(&up.out, ""));
+        }
         assert!(said[0].starts_with("open ") && said[0].contains("login?code="));
         assert!(
             said[1].contains("cannot work yet: no model answers"),
@@ -62,7 +68,10 @@ fn a_team_without_a_model_says_so_with_the_fix_and_is_not_at_work() {
             "{said:#?}"
         );
         assert!(said[3].contains(fix), "{said:#?}");
-        assert!(said[4].contains("#codebutler-app") && said[5].contains("logs -f"));
+        assert!(
+            said[said.len() - 2].contains("#codebutler-app"),
+            "{said:#?}"
+        );
         assert!(!said.concat().contains("at work"), "{said:#?}");
         up.interrupt();
     }
@@ -82,6 +91,8 @@ fn up_greets_in_five_lines_and_logs_go_elsewhere() {
         said[1],
         "team     the team is at work: PM, Coder, Reviewer, Researcher, Artist, Lead"
     );
+    let logged: Vec<String> = up.err.try_iter().collect();
+    assert_eq!(logged, [""; 0]);
     let (code, err) = up.interrupted();
     assert_eq!((code, &*err), (Some(0), "stopping…"));
     let logs = scratch.run(&["logs"]);
@@ -162,10 +173,17 @@ fn ending_up_on_purpose_warns_of_nothing() {
     pushed(&scratch.root());
     let url = "http://127.0.0.1:1/v1";
     assert_eq!(scratch.run(&["init", "--yes", "--model-url", url]).code, 0);
-    let mut up = Running::start(&mut scratch.codebutler(&UP));
+    // A terminal sends Ctrl-C to every process of the group.
+    let mut command = scratch.codebutler(&UP);
+    let mut up = Running::start(command.process_group(0));
     line_with(&up.out, "logs -f");
-    let (code, err) = up.interrupted();
-    assert_eq!(code, Some(0), "{err}");
+    up.err.try_iter().for_each(drop);
+    let group = format!("-{}", up.child.id());
+    let sent = Command::new("kill").args(["-INT", "--", &group]).status();
+    assert!(sent.unwrap().success());
+    let code = up.child.wait().unwrap().code();
+    let err = up.err.iter().collect::<Vec<_>>().join("\n");
+    assert_eq!((code, &*err), (Some(0), "stopping…"));
     assert!(err.contains("stopping"), "{err}");
     assert!(!err.contains("WARN") && !err.contains("ERROR"), "{err}");
 }

@@ -1,7 +1,10 @@
 //! The few lines with which `up` greets: where the page is, who is ready, what is
 //! wrong and how to fix it, where people write, where the logs are.
 
-use butler_config::Settings;
+use std::collections::BTreeMap;
+
+use butler_config::{EndpointKind, Settings};
+use butler_model::{ModelInfo, Resolved, resolve};
 use butler_protocol::Role;
 
 use crate::{
@@ -27,10 +30,13 @@ impl Greeting {
         absent: &[Role],
         models: &[(String, Vec<Role>, Health)],
     ) -> Self {
-        let mute = models.iter().filter_map(|(_, roles, health)| match health {
-            Health::Unusable(fault) => Some((roles.clone(), fault.clone())),
-            _ => None,
-        });
+        let mute = models
+            .iter()
+            .flat_map(|(name, roles, health)| match health {
+                Health::Unusable(fault) => vec![(roles.clone(), fault.clone())],
+                Health::Lists(list) => unknown(settings, name, roles, list),
+                Health::Unlisted(_) => Vec::new(),
+            });
         let mute: Vec<(Vec<Role>, Fault)> = mute.collect();
         let out = |role: &Role| {
             absent.contains(role) || mute.iter().any(|(roles, _)| roles.contains(role))
@@ -95,6 +101,47 @@ impl Greeting {
         lines.push("logs     codebutler logs -f · Ctrl-C stops everything".to_owned());
         let _ = ui.line(lines.join("\n"));
     }
+}
+
+/// Roles whose model is not there, by model. A server that has only one may answer to
+/// any name with it.
+fn unknown(
+    settings: &Settings,
+    name: &str,
+    roles: &[Role],
+    list: &[ModelInfo],
+) -> Vec<(Vec<Role>, Fault)> {
+    let kind = settings
+        .machine
+        .endpoint_for(roles[0])
+        .map(|(_, one)| one.kind);
+    if list.is_empty() || kind == Some(EndpointKind::Generic) && list.len() == 1 {
+        return Vec::new();
+    }
+    let mut missing: BTreeMap<String, (Vec<Role>, Vec<&str>)> = BTreeMap::new();
+    for role in roles {
+        let id = settings.repo.models.of(*role).model;
+        if let Resolved::Unknown { nearest } = resolve(list, &id) {
+            missing
+                .entry(id)
+                .or_insert((Vec::new(), nearest))
+                .0
+                .push(*role);
+        }
+    }
+    let fault = |(id, (roles, near)): (String, (Vec<Role>, Vec<&str>))| {
+        let near = match near.first() {
+            Some(near) => format!("did you mean {near}? "),
+            None => String::new(),
+        };
+        let fault = Fault {
+            what: format!("{name} has no model `{id}`"),
+            fix: format!("{near}`codebutler init --model NAME` gives every role another one"),
+            key: false,
+        };
+        (roles, fault)
+    };
+    missing.into_iter().map(fault).collect()
 }
 
 fn titles(roles: &[Role]) -> String {

@@ -65,23 +65,23 @@ pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
             reachable: args.listen.listen_anywhere,
         };
         // What is wrong with the files is for the agents to tell, who read the same.
-        if let Ok(in_force) = wiring::settings_in_force(&place.root).await {
-            policy::tell_waiting(&in_force, ui);
-        }
+        let in_force = wiring::settings_in_force(&place.root).await.ok();
+        let in_force = in_force.as_ref().unwrap_or(&settings);
+        policy::tell_waiting(in_force, ui);
         let (team, models) = tokio::join!(
             Team::start(&place, lines(args.logs), cancel.clone()),
             model_check::of_machine(&settings.machine)
         );
         let team = team?;
         let link = login_link(&settings, &team.url)?;
-        let greeting = Greeting::new(&settings, &team.absent, &models);
+        let greeting = Greeting::new(in_force, &team.absent, &models);
         greeting.show(&link, ui);
         if !args.no_open && browser::is_there() {
             // A link works once, so the browser gets one of its own.
             browser::open(&login_link(&settings, &team.url)?).await;
         }
         if greeting.waits_for_a_model() {
-            wait_for_a_model(&settings, &team, &cancel, ui).await;
+            wait_for_a_model(in_force, &team, &cancel, ui).await;
         }
         cancel.cancelled().await;
         ui.note("stopping…");
