@@ -15,7 +15,7 @@ use std::{
 
 use butler_config::{Settings, bare_repository, machine_folder, set_up_root};
 
-use crate::error::CliError;
+use crate::{error::CliError, process};
 
 /// The process's environment, as the settings want it.
 pub(crate) fn environment(name: &str) -> Option<String> {
@@ -38,6 +38,18 @@ pub(crate) fn settings_around(folder: &Path) -> Result<Option<Settings>, CliErro
         Some(root) => Ok(Some(Settings::load(&root, &environment)?)),
         None => Ok(None),
     }
+}
+
+/// Whether there is a git that will do: said at the start, and not by whichever
+/// git command fails first.
+pub(crate) fn git_will_do() -> Result<(), CliError> {
+    process::run_on_one_thread(async |_| {
+        let version = butler_repo::git_version().await;
+        version.map(drop).map_err(|error| match error {
+            butler_repo::Error::TooOld { .. } => CliError::because(error),
+            other => CliError::because(other).hint("install git 2.38 or newer"),
+        })
+    })
 }
 
 /// What is wrong with a folder that no repository's files are around, and the

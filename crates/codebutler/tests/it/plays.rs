@@ -106,18 +106,21 @@ fn a_git_that_is_too_old_is_named_before_anything_begins() {
     let git = scratch.path().join("git");
     fs::write(&git, "#!/bin/sh\necho git version 2.34.1\n").unwrap();
     fs::set_permissions(&git, fs::Permissions::from_mode(0o755)).unwrap();
-    let output = Command::new(cargo_bin!("codebutler"))
-        .args(["demo", "--play", "--fast"])
-        .env(
-            "PATH",
-            format!("{}:/usr/bin:/bin", scratch.path().display()),
-        )
-        .output()
-        .unwrap();
-    let told = String::from_utf8_lossy(&output.stderr);
-    assert!(!output.status.success());
-    assert!(
-        told.contains("git 2.34.1 is too old: install git 2.38 or newer"),
-        "{told}"
-    );
+    for words in [["demo", "--play"], ["init", "--yes"]] {
+        let output = Command::new(cargo_bin!("codebutler"))
+            .args(words)
+            .current_dir(scratch.path())
+            .env(
+                "PATH",
+                format!("{}:/usr/bin:/bin", scratch.path().display()),
+            )
+            .output()
+            .unwrap();
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success());
+        assert!(
+            told.contains("git 2.34.1 is too old: install git 2.38 or newer"),
+            "{told}"
+        );
+    }
 }

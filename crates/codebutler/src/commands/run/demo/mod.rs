@@ -15,6 +15,7 @@ use butler_config::Settings;
 use butler_rehearsal::Rehearsal;
 use tokio_util::sync::CancellationToken;
 
+use crate::commands::git_will_do;
 use crate::commands::run::demo::{stage::Stage, stories::Story};
 use crate::commands::run::up::{Place, Team, login_link};
 use crate::{error::CliError, exit::Exit, process, supervise::LineSink, ui::Ui};
@@ -44,6 +45,7 @@ pub(crate) const BANNER: &str = "Scripted model, everything else real: \
     the hub, six agents, git, the sandbox, the tests and the pull requests.";
 
 pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
+    git_will_do()?;
     let scenarios = Story::ALL
         .iter()
         .map(|story| {
@@ -52,10 +54,6 @@ pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
         })
         .collect::<Result<Vec<_>, CliError>>()?;
     process::run(async move |cancel| {
-        // Said here, and not by whichever git command fails first.
-        butler_repo::git_version()
-            .await
-            .map_err(CliError::because)?;
         let any = ([127, 0, 0, 1], 0).into();
         let requests: Vec<String> = scenarios
             .iter()

@@ -36,7 +36,7 @@ use crate::commands::{
 };
 use crate::{
     cli,
-    commands::{environment, no_repository},
+    commands::{environment, git_will_do, no_repository},
     error::{CliError, show_problems},
     exit::Exit,
     ui::Ui,
@@ -108,6 +108,7 @@ impl Args {
 }
 
 pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
+    git_will_do()?;
     let here = env::current_dir()?;
     let root = repository_root(&here).ok_or_else(|| {
         let (what, fix) = no_repository(&here);
