@@ -2,7 +2,7 @@
 
 use crate::{
     endpoint::{listing, wanting},
-    scratch::{Scratch, git},
+    scratch::{Scratch, git, pushed},
     terminal::Terminal,
 };
 
@@ -11,6 +11,7 @@ const ESCAPE: &str = "\u{1b}";
 const CHAT: &str = "Where do you talk to the team?";
 const PROVIDER: &str = "Who has the models?";
 const CHECKS: &str = "Which checks?";
+const NEXT: &str = "Start the team?";
 
 /// A repository with these targets of a Makefile, committed.
 fn repository(makefile: &str) -> Scratch {
@@ -53,6 +54,8 @@ fn three_answers_set_up_a_repository_and_name_the_next_command() {
     terminal.press("\r");
     terminal.expect(CHECKS);
     terminal.press("\r");
+    terminal.expect_next(NEXT);
+    terminal.press("\r");
     let (code, screen) = terminal.end();
     assert_eq!(code, 0, "{screen}");
     for part in [
@@ -70,6 +73,27 @@ fn three_answers_set_up_a_repository_and_name_the_next_command() {
     );
     assert!(config.contains("codebutler-app"), "{config}");
     assert!(machine(&scratch).contains("/v1"), "{}", machine(&scratch));
+}
+
+/// The last question leads on: here the team runs until Ctrl-C.
+#[test]
+fn the_team_can_be_started_from_the_last_question() {
+    let scratch = repository("test:\n\ttrue\n");
+    pushed(&scratch.root());
+    let mut command = scratch.codebutler(&["init"]);
+    command.env("OLLAMA_HOST", ollama(&["qwen3:8b"]));
+    let mut terminal = Terminal::of(command, None);
+    for question in [CHAT, PROVIDER, CHECKS] {
+        terminal.expect_next(question);
+        terminal.press("\r");
+    }
+    terminal.expect_next(NEXT);
+    terminal.press(&format!("{DOWN}\r"));
+    terminal.expect_next("/login?code=");
+    terminal.expect_next("the team is at work");
+    terminal.interrupt();
+    let (code, screen) = terminal.end();
+    assert_eq!(code, 0, "{screen}");
 }
 
 /// A dead address, a refused key and a model that is not there: each is named and
@@ -102,6 +126,8 @@ fn a_wrong_answer_is_said_and_asked_again_and_nothing_is_lost() {
     terminal.expect_next("Model for all roles?");
     terminal.press("\r");
     terminal.expect_next(CHECKS);
+    terminal.press("\r");
+    terminal.expect_next(NEXT);
     terminal.press("\r");
     let (code, screen) = terminal.end();
     assert_eq!(code, 0, "{screen}");
@@ -153,6 +179,8 @@ fn a_check_that_does_not_work_is_named_and_asked_about() {
     terminal.expect_next("trying sh -c true");
     terminal.expect_next("What about `make test`?");
     terminal.press("\r");
+    terminal.expect_next(NEXT);
+    terminal.press("\r");
     let (code, screen) = terminal.end();
     assert_eq!(code, 0, "{screen}");
     let config = scratch.read(".codebutler/config.json");
@@ -175,6 +203,8 @@ fn a_machine_that_is_set_up_is_not_asked_about_models_again_unless_they_are_gone
     terminal.press("\r");
     terminal.expect(CHECKS);
     terminal.press("\r");
+    terminal.expect_next(NEXT);
+    terminal.press("\r");
     let (code, screen) = terminal.end();
     assert_eq!(code, 0, "{screen}");
     assert!(!screen.contains(PROVIDER), "{screen}");
@@ -192,6 +222,8 @@ fn a_machine_that_is_set_up_is_not_asked_about_models_again_unless_they_are_gone
     terminal.expect_next("Key (Enter");
     terminal.press(&format!("{key}\r"));
     terminal.expect_next("it answers");
+    terminal.expect_next(NEXT);
+    terminal.press("\r");
     let (code, screen) = terminal.end();
     assert_eq!(code, 0, "{screen}");
     assert!(machine(&scratch).contains(&key), "{}", machine(&scratch));
@@ -242,6 +274,8 @@ fn nothing_is_installed_before_the_person_agreed_to_try_it() {
             terminal.expect("What about `npm ci`?");
             terminal.press("keep\r");
         }
+        terminal.expect_next(NEXT);
+        terminal.press("\r");
         let (code, screen) = terminal.end();
         assert_eq!(code, 0, "{screen}");
         assert_eq!(screen.contains("trying npm ci"), tried, "{screen}");

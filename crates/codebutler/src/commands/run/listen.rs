@@ -7,7 +7,7 @@ use butler_hub::HubError;
 use crate::error::CliError;
 
 /// An address, and how much it may be stretched.
-#[derive(Debug, Clone, Copy, clap::Args)]
+#[derive(Debug, Default, Clone, Copy, clap::Args)]
 pub(crate) struct Listen {
     /// Where the hub listens, instead of the configured address
     #[arg(long, value_name = "ADDRESS")]

@@ -13,6 +13,7 @@ use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
 use super::{Drawn, draw, words::tests::back};
+use crate::error::Trouble;
 
 /// Something under a label, as a reader finds it.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,6 +27,14 @@ fn drawn(subject: &Subject, remarks: Vec<Remark>) -> Drawn {
 }
 
 fn drawn_in(language: Option<&str>, subject: &Subject, remarks: Vec<Remark>) -> Drawn {
+    drawing(language, subject, remarks).unwrap()
+}
+
+fn drawing(
+    language: Option<&str>,
+    subject: &Subject,
+    remarks: Vec<Remark>,
+) -> Result<Drawn, Trouble> {
     let tag = CardTag {
         request: RequestId::new("k3m9qa"),
         kind: subject.kind(),
@@ -39,7 +48,7 @@ fn drawn_in(language: Option<&str>, subject: &Subject, remarks: Vec<Remark>) -> 
         allowed: Vec::new(),
         language: language.map(str::to_owned),
     };
-    draw(&Redactor::new(&[], &[]).unwrap(), &tag, &body).unwrap()
+    draw(&Redactor::new(&[], &[]).unwrap(), &tag, &body)
 }
 
 /// Undoes `verbatim` and nothing else.
@@ -342,7 +351,12 @@ fn check_in(language: Option<&str>, subject: &Subject, read: fn(&[(String, Found
         })
     };
     let remark = Remark::model("Reason", "x\n\nNetwork: no\n\nCommand:\n    true");
-    let card = drawn_in(language, subject, vec![remark]);
+    let card = match drawing(language, subject, vec![remark]) {
+        Ok(card) => card,
+        // What looks like a secret is refused: it is not shown otherwise than it is.
+        Err(Trouble::Refused(Refusal::CardWouldBeRedacted)) => return,
+        Err(other) => panic!("{other:?}"),
+    };
     let shown: usize = card.blocks.to_string().len();
     let checked = crate::web_api::blocks::checked(Some(card.blocks.clone()));
     assert!(checked.is_ok(), "{checked:?}: {shown} bytes");

@@ -36,7 +36,7 @@ const AGAIN: Duration = Duration::from_secs(10);
 ///
 /// A hub that another repository of this machine has started is shared; when it
 /// ends, this one takes its place. A repository has one team at a time.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
     listen: Listen,

@@ -68,7 +68,7 @@ pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
     }
     change::remove(&root, &removals, ui)?;
     if args.written.names_something() {
-        init::run(&args.written.asking(ui.can_ask()), ui)?;
+        init::set_up(&args.written.asking(ui.can_ask()), ui)?;
     }
     if args.roles.is_empty() {
         ui.note("a running team takes up what is on the default branch by itself; the machine config after `codebutler restart`");

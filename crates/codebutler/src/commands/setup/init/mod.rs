@@ -29,6 +29,8 @@ pub(crate) use stage::{Access, Staged};
 
 use crate::commands::{
     inspect::policy,
+    run::up,
+    services::start,
     setup::init::{
         answers::{Answers, Around},
         provider::Provider,
@@ -108,6 +110,15 @@ impl Args {
 }
 
 pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
+    let exit = set_up(args, ui)?;
+    if exit == Exit::Done && !args.yes && ui.can_ask() {
+        return offer(ui);
+    }
+    Ok(exit)
+}
+
+/// Writes what was answered.
+pub(crate) fn set_up(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
     git_will_do()?;
     let here = env::current_dir()?;
     let root = repository_root(&here).ok_or_else(|| {
@@ -139,6 +150,26 @@ pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CliError> {
     let exit = check_result(&root, &before, args.yes, ui)?;
     go_on(ui)?;
     Ok(exit)
+}
+
+/// Goes on at once, if the person wants to.
+fn offer(ui: &Ui) -> Result<Exit, CliError> {
+    let (machine, _) = Settings::machine(&environment)?;
+    if machine.models.endpoints.is_empty() && machine.openrouter.api_key.is_none() {
+        return Ok(Exit::Done);
+    }
+    let choices = [
+        "not now",
+        "here, until Ctrl-C",
+        "as services, which survive a reboot",
+    ];
+    let choices = choices.map(str::to_owned);
+    match ask::one_of("Start the team?", "its page opens", &choices, 0) {
+        Ok(1) => up::run(&up::Args::default(), ui),
+        Ok(2) => start::run(&start::Args::of(&[]), ui),
+        // Whoever leaves here has set everything up.
+        Ok(_) | Err(_) => Ok(Exit::Done),
+    }
 }
 
 /// The one command that comes next.
