@@ -1,6 +1,9 @@
 //! What is planned for later: one change of the roadmap is one card, one approval
 //! and one commit, and what the team wrote is what `codebutler roadmap` shows.
 
+use std::path::Path;
+
+use butler_protocol::{FAULT_LOG_VARIABLE, FAULT_VARIABLE};
 use butler_testkit::git;
 use serde_json::Value;
 
@@ -32,14 +35,14 @@ roles:
 /// A person's own file, with words of their own around the items.
 const OWN: &str = "# Roadmap: notes\n\nA word of ana.\n\n## 1. Auth\n- Status: done\n\n## 2. Mail\n- Depends on: 1\n\n## 3. Tags\n\nben's notes\n\n## Ideas\n- one day\n";
 
-async fn team() -> Team {
-    Team::start_with(TWO_ITEMS, |root| {
+async fn team(variables: &[(&str, String)]) -> Team {
+    let write = |root: &Path| {
         std::fs::write(root.join(".codebutler/roadmap.md"), OWN).unwrap();
         git(root, &["add", "--force", ".codebutler/roadmap.md"]);
         git(root, &["commit", "--quiet", "--message", "a roadmap"]);
         git(root, &["push", "--quiet", "origin", "HEAD:main"]);
-    })
-    .await
+    };
+    Team::start_in(TWO_ITEMS, write, variables).await
 }
 
 fn on_main(team: &Team) -> String {
@@ -61,7 +64,7 @@ const WRITTEN: &str = "## 4. Search\n- Status: pending\n- Depends on: —\n- Acc
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_approval_is_one_commit_and_nothing_else_is_touched() {
-    let team = team().await;
+    let team = team(&[]).await;
     let head = git(team.scratch.root(), &["rev-parse", "HEAD"]);
     let root = team.say("roadmap: search").await;
     let thread = team
@@ -110,7 +113,7 @@ async fn one_approval_is_one_commit_and_nothing_else_is_touched() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_change_that_was_asked_to_be_different_comes_again() {
-    let team = team().await;
+    let team = team(&[]).await;
     let root = team.say("roadmap: search").await;
     team.press(&root, "modify").await;
     team.until(&root, "the question", |thread| {
@@ -124,4 +127,34 @@ async fn a_change_that_was_asked_to_be_different_comes_again() {
     })
     .await;
     assert_eq!(commits(&team), 1);
+}
+
+/// Killed before the commit goes to the remote, behind it, and where the decision is
+/// carried out: it is there once.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_kill_around_the_commit_loses_and_doubles_nothing() {
+    for point in [
+        "repo.before-memory",
+        "repo.after-memory",
+        "agent.after-order",
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let log = folder.path().join("faults.log");
+        let variables = [
+            (FAULT_LOG_VARIABLE, log.display().to_string()),
+            (FAULT_VARIABLE, format!("pm/{point}")),
+        ];
+        let team = team(&variables).await;
+        let root = team.say("roadmap: search").await;
+        team.press(&root, "approve").await;
+        team.until(&root, "the commit", |thread| {
+            says(thread, "The roadmap is changed")
+        })
+        .await;
+        let passed = std::fs::read_to_string(&log).unwrap();
+        assert!(passed.contains("killed"), "{point}: {passed}");
+        assert_eq!(commits(&team), 1, "{point}");
+        let items = on_main(&team).matches("## 4. Search").count();
+        assert_eq!(items, 1, "{point}");
+    }
 }

@@ -116,6 +116,10 @@ pub const FAULT_POINTS: &[(&str, &str)] = &[
         "repo.leave-out",
         "git learns what is installed and no part of a change",
     ),
+    (
+        "repo.memory",
+        "a file of the team's memory goes to the default branch",
+    ),
     ("repo.push", "the branch goes to the remote"),
     ("repo.rebase", "the branch moves onto the default branch"),
     ("repo.remove", "a thread's worktree goes"),

@@ -74,14 +74,14 @@ impl Repo {
                 return Ok(None);
             };
             let commit = self.commit_file(&base, file, &text, cancel).await?;
-            fault("agent.before-land");
+            fault("repo.before-memory");
             let push = RefChange {
                 name: &target,
                 to: Some(commit.as_str()),
                 lease: None,
             };
             let pushed = self.push_refs(&[push], cancel).await?;
-            fault("agent.after-land");
+            fault("repo.after-memory");
             match pushed {
                 Pushed::Done => return Ok(Some(commit)),
                 Pushed::Behind => jitter(attempt, cancel).await?,
