@@ -95,7 +95,16 @@ pub(super) fn unpack(file: &Path, folder: &Path) -> Result<Sheet, CliError> {
     let strange = |error: io::Error| {
         CliError::user(format!("{shown} is no whole backup of CodeButler: {error}"))
     };
-    tar.unpack(folder).map_err(strange)?;
+    fs::create_dir_all(folder)?;
+    for entry in tar.entries().map_err(strange)? {
+        let mut entry = entry.map_err(strange)?;
+        let kind = entry.header().entry_type();
+        // A link would lead whoever reads the rest out of the folder.
+        if !(kind.is_file() || kind.is_dir()) {
+            return Err(strange(io::Error::other("there is more than files in it")));
+        }
+        entry.unpack_in(folder).map_err(strange)?;
+    }
     let text = fs::read(folder.join(SHEET)).map_err(strange)?;
     let sheet: Sheet = serde_json::from_slice(&text).map_err(|error| strange(error.into()))?;
     if sheet.form > FORM {
@@ -111,6 +120,19 @@ pub(super) fn unpack(file: &Path, folder: &Path) -> Result<Sheet, CliError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_link_in_a_backup_leads_nowhere() {
+        let dir = tempfile::tempdir().unwrap();
+        let (from, to) = (dir.path().join("from"), dir.path().join("to"));
+        fs::create_dir_all(from.join(MACHINE)).unwrap();
+        std::os::unix::fs::symlink("/etc/passwd", from.join(MACHINE).join("env")).unwrap();
+        let file = dir.path().join("app.backup");
+        pack(&from, &Sheet::new("app", "hub", true), &file).unwrap();
+        let said = unpack(&file, &to).unwrap_err().plain();
+        assert!(said.contains("more than files"), "{said}");
+        assert!(!to.join(MACHINE).join("env").is_symlink());
+    }
 
     #[test]
     fn what_was_packed_comes_back_and_anything_else_is_refused() {
