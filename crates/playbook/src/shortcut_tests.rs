@@ -198,7 +198,7 @@ fn a_workflow_brings_its_steps_and_those_it_goes_on_with() {
     for part in [
         "## discovery",
         "## roadmap-add",
-        "one `ChangeRoadmap` with all items",
+        "one `ChangeRoadmap` with all that changes",
     ] {
         assert!(note.contains(part), "{part}: {note}");
     }

@@ -7,8 +7,8 @@ use std::time::Duration;
 use butler_playbook::diff;
 use butler_policy::Permit;
 use butler_protocol::{
-    RequestId, RoadmapChange, RoadmapItem, RoadmapStatus, RoadmapSubject, Subject, ToolOutcome,
-    ToolSpec,
+    Remark, RequestId, RoadmapChange, RoadmapItem, RoadmapStatus, RoadmapSubject, Subject,
+    ToolOutcome, ToolSpec,
 };
 use butler_tools::ToolContext;
 use schemars::JsonSchema;
@@ -26,6 +26,9 @@ pub(crate) struct ChangeRoadmap(pub ThreadContext);
 pub(crate) struct Input {
     /// What is done to it, in order; a new item gets the next free number.
     changes: Vec<Change>,
+    /// What the person should know: what you assumed, why this order.
+    #[serde(default)]
+    why: String,
 }
 
 /// Flat, because models fill one form better than six.
@@ -79,12 +82,14 @@ impl ChatTool for ChangeRoadmap {
             Self::NAME,
             "Shows the person a change of .codebutler/roadmap.md with Approve, Modify and Reject, and \
              sleeps until they choose; after Approve the runtime commits it. Put everything \
-             into one call. Example: {\"changes\": [{\"op\": \"add\", \"title\": \"Search\", \
-             \"depends_on\": [2], \"criteria\": [\"finds a note by a word\"]}]}",
+             into one call; without the file the first item is 1. Example: {\"changes\": [{\"op\": \"add\", \
+             \"title\": \"Search\", \"depends_on\": [2], \"criteria\": [\"finds a note by a word\"]}], \
+             \"why\": \"Search first: the others need it.\"}",
         )
     }
 
     async fn act(&self, permit: &Permit, input: Input, tool_context: &ToolContext) -> ToolOutcome {
+        let why = input.why.trim().to_owned();
         let changes = match read(input) {
             Ok(changes) => changes,
             Err(problems) => return ToolOutcome::error(problems.join("; ")),
@@ -110,7 +115,10 @@ impl ChatTool for ChangeRoadmap {
         let card = NewCard {
             request: RequestId::of(permit.call()),
             subject: Subject::Roadmap(Box::new(subject)),
-            remarks: Vec::new(),
+            remarks: (!why.is_empty())
+                .then(|| Remark::model("Why", why))
+                .into_iter()
+                .collect(),
             learnings: Vec::new(),
         };
         let said = "the change of the roadmap is waiting for approval";

@@ -27,6 +27,7 @@ roles:
               - { op: add, title: Search, criteria: ["finds a note by a word"] }
               - { op: add, title: Search in archives, depends_on: [4] }
               - { op: block, item: 2, reason: no account }
+            why: Search first, the archives need it.
     - say: Understood, once more.
       call: *good
     - say: Done.
@@ -73,7 +74,12 @@ async fn one_approval_is_one_commit_and_nothing_else_is_touched() {
         })
         .await;
     let card = thread.to_string();
-    for part in ["Search in archives", "no account", "+## 4. Search"] {
+    for part in [
+        "Search in archives",
+        "no account",
+        "+## 4. Search",
+        "Search first, the archives need it.",
+    ] {
         assert!(card.contains(part), "{part} on the card: {thread:#}");
     }
     assert_eq!(commits(&team), 0, "nothing before a person approves");

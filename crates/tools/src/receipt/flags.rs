@@ -76,7 +76,13 @@ static CHECK_LINE: LazyLock<Option<Regex>> = LazyLock::new(|| {
 });
 
 static TEST_FILE: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    Regex::new(r"(?i)(?:^|/)(?:tests?|specs?|__tests__)/|[._-](?:test|tests|spec)s?\.\w+$|(?:^|/)test_[^/]+$|\.bats$|(?:^|/)(?:run[_-]?)?(?:tests?|checks?)\.\w*sh$").ok()
+    Regex::new(r"(?xi)
+        (?:^|/)(?:tests?|specs?|__tests__)/ | [._-](?:test|tests|spec)s?\.\w+$ | (?:^|/)test[_-][^/]+$ | \.bats$
+        | (?:^|/)(?:run[_-]?)?(?:tests?|checks?)\.\w*sh$
+        # One file for all of them: test.js, tests.py. A test.md is none.
+        | (?:^|/)tests?\.(?:[cm]?[jt]sx?|py|rb|rs|go|php|lua|pl|t|exs?|cr|dart|swift|kt|java|cs|c|cc|cpp|scala|clj|hs|ml|jl|r)$
+        # NoteTest.java, NotesTests.cs, NoteSpec.scala; latest.js is none.
+        | (?-i:[a-z0-9](?:Tests?|Spec)\.\w+$)").ok()
 });
 
 fn hits(regex: &LazyLock<Option<Regex>>, text: &str) -> bool {

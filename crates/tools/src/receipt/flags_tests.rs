@@ -209,3 +209,34 @@ fn fewer_tests_than_on_the_base_are_flagged() {
         ["test: this check of the base branch did not run"]
     );
 }
+
+#[test]
+fn files_of_tests_are_known_by_their_names() {
+    for path in [
+        "test.js",
+        "lib/tests.py",
+        "src/tests.rs",
+        "test-ms.js",
+        "test/ms.js",
+        "ms.test.js",
+        "test_a.py",
+        "a_test.go",
+        "src/NoteTest.java",
+        "NotesTests.cs",
+        "NoteSpec.scala",
+        "tests/run.sh",
+        "run-tests.sh",
+    ] {
+        assert!(hits(&TEST_FILE, path), "{path}");
+    }
+    for path in [
+        "latest.js",
+        "contest.rs",
+        "test.md",
+        "attest.py",
+        "spec.md",
+        "src/testing.rs",
+    ] {
+        assert!(!hits(&TEST_FILE, path), "{path}");
+    }
+}
