@@ -18,8 +18,6 @@ use crate::team::home;
 
 const PATIENCE: Duration = Duration::from_secs(120);
 const PROGRAM: &str = "/lib/systemd/systemd";
-/// Root in a user namespace, for whoever is not root.
-const AS_ROOT: [&str; 2] = ["--user", "--map-root-user"];
 const APART: [&str; 5] = ["--mount", "--pid", "--fork", "--mount-proc", "--kill-child"];
 
 /// What systemd needs to believe that it may run; then it, with a first process
@@ -44,8 +42,6 @@ pub(crate) struct Systemd(Arc<Inner>);
 
 struct Inner {
     folder: tempfile::TempDir,
-    /// Who is not root becomes it in a namespace.
-    ordinary: bool,
     /// The first process inside, as it is called outside.
     first: OnceLock<String>,
     machine: OnceLock<PathBuf>,
@@ -68,9 +64,11 @@ impl Systemd {
             assert!(!ci, "there is no systemd; in CI nothing is skipped");
             return Err(format!("there is no {PROGRAM}"));
         }
-        let ordinary = !rustix::process::geteuid().is_root();
+        // It makes control groups, which root in a namespace of its own may not.
+        if !rustix::process::geteuid().is_root() {
+            return Err("a systemd of the test's own needs root".to_owned());
+        }
         let probe = Command::new("unshare")
-            .args(AS_ROOT.iter().filter(|_| ordinary))
             .args(APART)
             .args(["mount", "-t", "tmpfs", "tmpfs", "/run"])
             .output()
@@ -80,7 +78,6 @@ impl Systemd {
         }
         let inner = Inner {
             folder: tempfile::tempdir().unwrap(),
-            ordinary,
             first: OnceLock::new(),
             machine: OnceLock::new(),
         };
@@ -96,7 +93,6 @@ impl Systemd {
         let mut command = Command::new("sh");
         command
             .args(["-c", KEEP, "sh"])
-            .args(AS_ROOT.iter().filter(|_| self.0.ordinary))
             .args(APART)
             .args(["sh", "-c", BEGIN])
             .stdin(Stdio::null())
@@ -195,9 +191,6 @@ impl Systemd {
         let first = self.0.first.get().unwrap();
         let mut command = Command::new("nsenter");
         command.args(["--target", first, "--mount", "--pid"]);
-        if self.0.ordinary {
-            command.args(["--user", "--preserve-credentials"]);
-        }
         command
             .args(["sh", "-c", "cd \"$1\" && shift && exec \"$@\"", "sh"])
             .arg(folder)
