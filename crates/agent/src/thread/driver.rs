@@ -61,6 +61,8 @@ pub(crate) struct Driver<E: Edge> {
     /// Calls that wait for the tool session or for an earlier batch.
     pub(crate) waiting: VecDeque<Vec<Waiter>>,
     pub(crate) running: usize,
+    /// The turn in which a call was last put before a person.
+    asked_in: Option<u32>,
     /// Held by everything else that a turn consists of: see [`Driver::is_between_turns`].
     at_work: Arc<()>,
     journal: Journal,
@@ -88,6 +90,7 @@ impl<E: Edge> Driver<E> {
             doing: FuturesUnordered::new(),
             tool_session: None,
             waiting: VecDeque::new(),
+            asked_in: None,
             running: 0,
             at_work: Arc::default(),
             journal,

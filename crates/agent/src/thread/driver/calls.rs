@@ -5,7 +5,7 @@
 use std::{sync::Arc, time::Instant};
 
 use butler_policy::{Judgement, Permit};
-use butler_protocol::{Record, ToolCall, ToolOutcome, fault};
+use butler_protocol::{Record, Then, Tier, ToolCall, ToolOutcome, fault};
 use butler_tools::{Executor, ToolContext, batches, interrupted};
 use butler_turn::Interrupted;
 use serde_json::Value;
@@ -123,7 +123,19 @@ impl<E: Edge> Driver<E> {
                 "the tool session is not open".to_owned(),
             ));
         };
+        let turn = Some(self.machine.turn());
         let outcome = match self.edge.judge(tools, &call, beginning).await? {
+            // It would change what a person is deciding about, and make their yes void.
+            Judgement::Run(permit)
+                if self.asked_in == turn
+                    && permit.tier() == Tier::WriteLocal
+                    && !(approved || recovery.is_some()) =>
+            {
+                ToolOutcome::error(
+                    "not run: an earlier call of this turn waits for a person, and this one would \
+                     change what they decide about. Call it again after their decision",
+                )
+            }
             Judgement::Run(permit) => {
                 let intent = tools.executor.intent(&call, &tools.tool_context);
                 records.extend(intent.filter(|_| recovery.is_none()).map(|intent| {
@@ -149,11 +161,20 @@ impl<E: Edge> Driver<E> {
                 ToolOutcome::error(interrupted(&call.name))
             }
             // What it would touch has changed, or the click is too old.
-            Judgement::Ask(_) if approved => ToolOutcome::error(
-                "not run: since it was shown, what it would touch has changed, or more than half \
-                 an hour has passed. Call it again to ask again",
-            ),
-            Judgement::Ask(question) => E::ask(self, &call, question).await?,
+            Judgement::Ask(_) if approved => {
+                E::in_vain(self, &call).await?;
+                ToolOutcome::error(
+                    "not run: since it was shown, what it would touch has changed, or more than \
+                     half an hour has passed. Call it again to ask again",
+                )
+            }
+            Judgement::Ask(question) => {
+                let outcome = E::ask(self, &call, question).await?;
+                if matches!(outcome.then, Then::Park { .. }) {
+                    self.asked_in = turn;
+                }
+                outcome
+            }
             Judgement::Refuse(refusal) => ToolOutcome::error(refusal.to_string()),
         };
         Ok(Begun::Not(Box::new((call, outcome))))

@@ -63,6 +63,14 @@ pub(crate) trait Edge: Sized + Send {
         question: Question,
     ) -> impl Future<Output = Result<ToolOutcome, AgentError>> + Send;
 
+    /// A person allowed a call that cannot be run any more; they are told.
+    fn in_vain(
+        _driver: &mut Driver<Self>,
+        _call: &ToolCall,
+    ) -> impl Future<Output = Result<(), AgentError>> + Send {
+        std::future::ready(Ok(()))
+    }
+
     /// These lines are durable.
     fn wrote(driver: &mut Driver<Self>, entries: Vec<Entry>) -> impl Future<Output = ()> + Send;
 

@@ -128,6 +128,16 @@ impl Edge for HubEdge {
         worker.ask_for_command(call, question).await
     }
 
+    async fn in_vain(worker: &mut Worker, call: &ToolCall) -> Result<(), AgentError> {
+        let context = &worker.edge.context;
+        let request = RequestId::of(&call.id);
+        let text = "Allowed, and not run: since the card was shown, what it would touch has changed, or more than half an hour has passed. If it is still needed, a new card asks again.";
+        let idem = context.idem_for(&request, "in-vain");
+        let said = context.poster.say(&context.thread, idem, text, Vec::new());
+        said.await?;
+        Ok(())
+    }
+
     async fn wrote(worker: &mut Worker, entries: Vec<Entry>) {
         let chosen = entries.iter();
         let chosen = chosen.filter_map(|entry| decision_log::of_record(&entry.record, entry.at_ms));
