@@ -70,9 +70,13 @@ pub fn answer(word: Word, kind: DecisionKind) -> Option<Choice> {
     match (kind, word) {
         (DecisionKind::Plan | DecisionKind::Roadmap, Word::Yes) => Some(Choice::Approve),
         (DecisionKind::Learning, Word::Yes) => Some(Choice::Accept),
-        (DecisionKind::Plan | DecisionKind::Learning | DecisionKind::Roadmap, Word::No) => {
-            Some(Choice::Reject)
-        }
+        (
+            DecisionKind::Plan
+            | DecisionKind::Learning
+            | DecisionKind::Roadmap
+            | DecisionKind::Develop,
+            Word::No,
+        ) => Some(Choice::Reject),
         (DecisionKind::Merge, Word::Merge) => Some(Choice::Merge),
         (DecisionKind::Merge, Word::No | Word::Hold) => Some(Choice::Hold),
         (DecisionKind::Merge, Word::Close) => Some(Choice::Close),

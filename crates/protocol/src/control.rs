@@ -155,7 +155,7 @@ pub struct CallLimit {
 /// Which budget is too small.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BudgetRefusal {
-    /// `thread`, `day`, `person`, `session`.
+    /// `thread`, `day`, `person`, `run`, `session`.
     #[serde(alias = "purse")]
     pub budget: String,
     /// Its cap.

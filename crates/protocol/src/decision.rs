@@ -3,6 +3,7 @@
 
 pub(crate) mod act;
 pub(crate) mod card;
+pub(crate) mod develop;
 pub(crate) mod hand_over;
 pub(crate) mod review;
 pub(crate) mod roadmap;
@@ -29,6 +30,8 @@ pub enum DecisionKind {
     Merge,
     /// A change of the roadmap: Approve, Modify, Reject.
     Roadmap,
+    /// A run over the roadmap: started with one of three ways to merge, or not.
+    Develop,
     /// A spending cap was reached: Raise, Stop.
     Cap,
 }
@@ -44,6 +47,12 @@ impl DecisionKind {
             DecisionKind::Command => &[Choice::Approve, Choice::Reject],
             DecisionKind::Learning => &[Choice::Accept, Choice::Reject],
             DecisionKind::Merge => &[Choice::Merge, Choice::Hold, Choice::Close],
+            DecisionKind::Develop => &[
+                Choice::Start,
+                Choice::StartMerging,
+                Choice::StartStacked,
+                Choice::Reject,
+            ],
             DecisionKind::Cap => &[Choice::Raise, Choice::Stop],
         }
     }
@@ -67,6 +76,12 @@ pub enum Choice {
     Hold,
     /// Close the pull request without merging.
     Close,
+    /// Begin; a person merges each.
+    Start,
+    /// Begin; what is reviewed and green is merged.
+    StartMerging,
+    /// Begin; as above, on the branches of what comes first.
+    StartStacked,
     /// Raise the cap.
     Raise,
     /// Stop here.
@@ -74,7 +89,7 @@ pub enum Choice {
 }
 
 impl Choice {
-    const ALL: [Choice; 9] = [
+    const ALL: [Choice; 12] = [
         Choice::Approve,
         Choice::Modify,
         Choice::Reject,
@@ -82,6 +97,9 @@ impl Choice {
         Choice::Merge,
         Choice::Hold,
         Choice::Close,
+        Choice::Start,
+        Choice::StartMerging,
+        Choice::StartStacked,
         Choice::Raise,
         Choice::Stop,
     ];
@@ -97,6 +115,9 @@ impl Choice {
             Choice::Merge => "merge",
             Choice::Hold => "hold",
             Choice::Close => "close",
+            Choice::Start => "start",
+            Choice::StartMerging => "start_merging",
+            Choice::StartStacked => "start_stacked",
             Choice::Raise => "raise",
             Choice::Stop => "stop",
         }
@@ -113,6 +134,9 @@ impl Choice {
             Choice::Merge => "Merge",
             Choice::Hold => "Hold",
             Choice::Close => "Close without merge",
+            Choice::Start => "Start, I merge each",
+            Choice::StartMerging => "Start, merge what is green",
+            Choice::StartStacked => "Start, stack and merge",
             Choice::Raise => "Raise",
             Choice::Stop => "Stop",
         }
@@ -129,6 +153,9 @@ impl Choice {
             Choice::Merge => "Merge requested",
             Choice::Hold => "Held",
             Choice::Close => "Closed without merge",
+            Choice::Start => "Started, people merge",
+            Choice::StartMerging => "Started, merging what is green",
+            Choice::StartStacked => "Started, stacked and merging",
             Choice::Raise => "Cap raised",
             Choice::Stop => "Stopped",
         }
@@ -222,6 +249,7 @@ mod tests {
         let kinds = [
             DecisionKind::Plan,
             DecisionKind::Roadmap,
+            DecisionKind::Develop,
             DecisionKind::Command,
             DecisionKind::Learning,
             DecisionKind::Merge,

@@ -34,6 +34,10 @@ pub use control::{
 };
 pub use decision::act::PersonAct;
 pub use decision::card::{CardBody, Remark, Voice};
+pub use decision::develop::{
+    DevelopItem, DevelopSubject, ItemReport, ItemState, ItemTag, MergeMode, RunChange, RunItem,
+    RunReport, RunState, RunView,
+};
 pub use decision::hand_over::{
     Complexity, HandOver, HandOverKind, Plan, PlanStep, Retrospective, Task,
 };

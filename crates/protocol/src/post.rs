@@ -4,7 +4,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::{BodyRef, DecisionKind, HandOverKind, Idem, RequestId, Role, Sha256Hex};
+use crate::{BodyRef, DecisionKind, HandOverKind, Idem, ItemTag, RequestId, Role, Sha256Hex};
 
 /// The `event_type` of our metadata.
 pub(crate) const POST_EVENT_TYPE: &str = "codebutler_post";
@@ -25,6 +25,8 @@ pub struct PostTag {
     pub hand_over: Option<HandOverTag>,
     /// Set when the post is a decision card.
     pub card: Option<CardTag>,
+    /// Set when the post opens the thread of an item.
+    pub item: Option<ItemTag>,
 }
 
 /// The pointer to a hand-over's body.
@@ -70,6 +72,7 @@ impl PostTag {
             heard: None,
             hand_over: None,
             card: None,
+            item: None,
         }
     }
 
@@ -99,6 +102,10 @@ impl PostTag {
             if let Some(body) = &card.body {
                 payload.insert("card".into(), json!(body));
             }
+        }
+        if let Some(item) = &self.item {
+            payload.insert("run".into(), json!(item.run));
+            payload.insert("item".into(), json!(item.number));
         }
         json!({"event_type": POST_EVENT_TYPE, "event_payload": payload})
     }
@@ -141,6 +148,14 @@ impl PostTag {
         } else {
             None
         };
+        let item = if payload.get("run").is_some() {
+            Some(ItemTag {
+                run: read(payload, "run")?,
+                number: read(payload, "item")?,
+            })
+        } else {
+            None
+        };
         Ok(Some(Self {
             idem: read(payload, "idem")?,
             from: payload
@@ -151,6 +166,7 @@ impl PostTag {
             heard: payload.get("heard").and_then(Value::as_u64),
             hand_over,
             card,
+            item,
         }))
     }
 }
@@ -186,6 +202,10 @@ mod tests {
                 kind: DecisionKind::Plan,
                 sha256: Sha256Hex::of("y"),
                 body: Some(BodyRef::new("b2")),
+            }),
+            item: Some(ItemTag {
+                run: RequestId::new("r2"),
+                number: 3,
             }),
         };
         let metadata = tag.to_metadata();

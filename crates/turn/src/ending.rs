@@ -322,5 +322,9 @@ fn sets_in_motion(order: &Order) -> bool {
             DecisionKind::Plan | DecisionKind::Command | DecisionKind::Roadmap,
             Choice::Approve
         ) | (DecisionKind::Merge, Choice::Merge | Choice::Close)
+            | (
+                DecisionKind::Develop,
+                Choice::Start | Choice::StartMerging | Choice::StartStacked
+            )
     )
 }

@@ -137,6 +137,10 @@ fn is_order(kind: DecisionKind, choice: Choice) -> bool {
             Choice::Merge | Choice::Hold | Choice::Close
         ) | (DecisionKind::Learning, Choice::Accept | Choice::Reject)
             | (DecisionKind::Command, Choice::Approve | Choice::Reject)
+            | (
+                DecisionKind::Develop,
+                Choice::Start | Choice::StartMerging | Choice::StartStacked | Choice::Reject
+            )
     )
 }
 

@@ -152,6 +152,7 @@ pub(crate) fn decided(
         DecisionKind::Learning => "the learning",
         DecisionKind::Merge => "the merge",
         DecisionKind::Roadmap => "the roadmap",
+        DecisionKind::Develop => "the run over the roadmap",
         DecisionKind::Cap => "the budget",
     };
     let next = match (kind, choice) {
@@ -161,7 +162,9 @@ pub(crate) fn decided(
         (DecisionKind::Roadmap, Choice::Modify) => {
             " Ask what should change unless they said so already, then propose it again."
         }
-        (DecisionKind::Plan | DecisionKind::Roadmap, Choice::Reject) => " Do not go on with it.",
+        (DecisionKind::Plan | DecisionKind::Roadmap | DecisionKind::Develop, Choice::Reject) => {
+            " Do not go on with it."
+        }
         (DecisionKind::Cap, Choice::Raise) => " Go on.",
         _ => "",
     };

@@ -48,6 +48,7 @@ pub(crate) async fn post(
     let poster = &context.poster;
     let sha256 = new.subject.sha256();
     let body = CardBody {
+        unattended: false,
         subject: new.subject.clone(),
         remarks: new.remarks,
         people: poster.people(&context.thread).await?,

@@ -69,6 +69,7 @@ const fn noun(kind: DecisionKind) -> &'static str {
         DecisionKind::Learning => "a learning",
         DecisionKind::Merge => "the merge",
         DecisionKind::Roadmap => "the roadmap",
+        DecisionKind::Develop => "the run over the roadmap",
         DecisionKind::Cap => "the budget",
     }
 }

@@ -70,6 +70,7 @@ const fn noun(kind: DecisionKind) -> &'static str {
         DecisionKind::Learning => "a learning",
         DecisionKind::Merge => "a merge",
         DecisionKind::Roadmap => "a change of the roadmap",
+        DecisionKind::Develop => "the start of a run",
         DecisionKind::Cap => "the budget",
     }
 }

@@ -297,6 +297,7 @@ impl Pm {
     async fn propose(&self, thread: &ThreadId, plan: &Plan) {
         let request = request(thread);
         let body = CardBody {
+            unattended: false,
             subject: Subject::Plan(Box::new(plan.clone())),
             remarks: Vec::new(),
             people: Vec::new(),

@@ -249,8 +249,11 @@ fn buttons(kind: DecisionKind, request: &RequestId, words: Words) -> Vec<Value> 
 const fn style(kind: DecisionKind, choice: Choice) -> Option<&'static str> {
     match (kind, choice) {
         (DecisionKind::Command, Choice::Approve) => Some("danger"),
-        (DecisionKind::Command, _) | (_, Choice::Modify | Choice::Hold) => None,
+        (DecisionKind::Command, _)
+        | (_, Choice::Modify | Choice::Hold | Choice::StartMerging | Choice::StartStacked) => None,
         (_, Choice::Reject | Choice::Close | Choice::Stop) => Some("danger"),
-        (_, Choice::Approve | Choice::Accept | Choice::Merge | Choice::Raise) => Some("primary"),
+        (_, Choice::Approve | Choice::Accept | Choice::Merge | Choice::Start | Choice::Raise) => {
+            Some("primary")
+        }
     }
 }

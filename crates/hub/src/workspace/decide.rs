@@ -337,9 +337,12 @@ impl Thumb {
                 DecisionKind::Plan
                 | DecisionKind::Command
                 | DecisionKind::Learning
-                | DecisionKind::Roadmap,
+                | DecisionKind::Roadmap
+                | DecisionKind::Develop,
             ) => Some(Choice::Reject),
-            (_, DecisionKind::Merge | DecisionKind::Cap) => None,
+            (Thumb::Up, DecisionKind::Develop) | (_, DecisionKind::Merge | DecisionKind::Cap) => {
+                None
+            }
         }
     }
 }

@@ -189,6 +189,7 @@ pub(crate) async fn card_for(
     subject: &Subject,
 ) {
     let body = CardBody {
+        unattended: false,
         subject: subject.clone(),
         remarks: Vec::new(),
         people: Vec::new(),
@@ -217,6 +218,9 @@ pub(crate) fn subject(kind: DecisionKind, words: &str) -> Subject {
             {"is": "passage", "old": "", "new": words, "why": "w"}}}),
         DecisionKind::Merge => json!({"merge": {"pr": 7, "head": "a", "tree": "b",
             "title": words, "description": "d", "writer": "lead"}}),
+        DecisionKind::Develop => {
+            json!({"develop": {"items": [], "at_once": 1, "budget": 1_000_000_000}})
+        }
         DecisionKind::Roadmap => json!({"roadmap": {"changes": [{"op": "add", "title": words}],
             "diff": "+"}}),
         DecisionKind::Cap => json!({"cap": {"budget": words, "cap": 1, "used": 1}}),

@@ -68,6 +68,8 @@ refusals! {
     ThreadStopped = "thread_stopped", UnknownAction = "unknown_action",
     UnknownBody = "unknown_body", UnknownRequest = "unknown_request",
     UnknownReservation = "unknown_reservation", UseSlack = "use_slack",
+    ItemAlreadyStarted = "item_already_started", NoSuchRun = "no_such_run",
+    RunBudget = "run_budget", RunNotRunning = "run_not_running",
 }
 
 impl Refusal {

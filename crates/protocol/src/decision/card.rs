@@ -24,6 +24,10 @@ pub struct CardBody {
     /// is said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub language: Option<String>,
+    /// Whether the runtime saw that all holds which a person asked for when they
+    /// started a run: in a thread of that run it is then decided in their name.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unattended: bool,
 }
 
 /// Something to know about a subject.

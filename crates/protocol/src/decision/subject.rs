@@ -6,8 +6,8 @@ use serde::{Deserialize, Deserializer, Serialize, de::Error};
 use serde_json::{Map, Value, json};
 
 use crate::{
-    BudgetRefusal, ChannelId, CommitSha, Confidence, DecisionKind, MessageTs, Plan, PrNumber,
-    RoadmapSubject, Role, Sha256Hex, ThreadId, TreeHash,
+    BudgetRefusal, ChannelId, CommitSha, Confidence, DecisionKind, DevelopSubject, MessageTs, Plan,
+    PrNumber, RoadmapSubject, Role, Sha256Hex, ThreadId, TreeHash,
 };
 
 /// Exactly what would happen.
@@ -24,6 +24,8 @@ pub enum Subject {
     Merge(Box<MergeSubject>),
     /// This is planned.
     Roadmap(Box<RoadmapSubject>),
+    /// This is built, item by item.
+    Develop(Box<DevelopSubject>),
     /// This budget holds more.
     Cap(BudgetRefusal),
 }
@@ -38,6 +40,7 @@ impl Subject {
             Subject::Learning(_) => DecisionKind::Learning,
             Subject::Merge(_) => DecisionKind::Merge,
             Subject::Roadmap(_) => DecisionKind::Roadmap,
+            Subject::Develop(_) => DecisionKind::Develop,
             Subject::Cap(_) => DecisionKind::Cap,
         }
     }
@@ -57,6 +60,7 @@ impl Subject {
             Subject::Learning(proposal) => proposal.sha256(),
             Subject::Merge(merge) => hash(merge),
             Subject::Roadmap(change) => hash(change),
+            Subject::Develop(run) => hash(run),
             Subject::Cap(refusal) => hash(refusal),
         }
     }

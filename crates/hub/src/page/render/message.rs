@@ -156,7 +156,13 @@ fn verdict(view: &DecisionView, names: &Names) -> Markup {
 /// Green is what goes on; what stops or waits has colours of its own.
 const fn look_of(choice: Choice) -> (&'static str, &'static str) {
     match choice {
-        Choice::Approve | Choice::Accept | Choice::Merge | Choice::Raise => ("yes", "✓"),
+        Choice::Approve
+        | Choice::Accept
+        | Choice::Merge
+        | Choice::Start
+        | Choice::StartMerging
+        | Choice::StartStacked
+        | Choice::Raise => ("yes", "✓"),
         Choice::Modify | Choice::Hold => ("later", "…"),
         Choice::Reject | Choice::Close | Choice::Stop => ("no", "✕"),
     }

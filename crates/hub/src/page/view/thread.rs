@@ -142,6 +142,7 @@ fn decisions(all: &[DecisionView]) -> Markup {
         DecisionKind::Learning => "Learning",
         DecisionKind::Merge => "Merge",
         DecisionKind::Roadmap => "Roadmap",
+        DecisionKind::Develop => "Run",
         DecisionKind::Cap => "Budget",
     };
     html! {

@@ -3,8 +3,8 @@
 //! does not compile.
 
 use butler_protocol::{
-    BudgetRefusal, Call, Change, Fate, MergeSubject, Plan, PlanStep, Proposal, RoadmapChange,
-    RoadmapItem, RoadmapSubject, Subject, Usd,
+    BudgetRefusal, Call, Change, DevelopItem, DevelopSubject, Fate, MergeSubject, Plan, PlanStep,
+    Proposal, RoadmapChange, RoadmapItem, RoadmapSubject, Subject, Usd,
 };
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -24,6 +24,7 @@ pub(super) fn title(subject: &Subject) -> &'static str {
         Subject::Merge(merge) if merge.knowledge => "Keep what was learned",
         Subject::Merge(_) => "Ready to merge",
         Subject::Roadmap(_) => "Change the roadmap?",
+        Subject::Develop(_) => "Build the roadmap?",
         Subject::Cap(_) => "Out of money",
     }
 }
@@ -33,7 +34,11 @@ pub(super) fn name(subject: &Subject) -> Option<&str> {
     match subject {
         Subject::Plan(plan) => Some(&plan.title),
         Subject::Merge(merge) => Some(&merge.title),
-        Subject::Command(_) | Subject::Learning(_) | Subject::Roadmap(_) | Subject::Cap(_) => None,
+        Subject::Command(_)
+        | Subject::Learning(_)
+        | Subject::Roadmap(_)
+        | Subject::Develop(_)
+        | Subject::Cap(_) => None,
     }
 }
 
@@ -46,6 +51,7 @@ pub(super) fn parts(subject: &Subject, words: Words) -> Vec<Part> {
         Subject::Learning(proposal) => of_proposal(proposal, words),
         Subject::Merge(merge) => of_merge(merge, words),
         Subject::Roadmap(change) => of_roadmap(change, words),
+        Subject::Develop(run) => of_run(run, words),
         Subject::Cap(refusal) => of_cap(refusal),
     };
     parts.retain(|part| !part.is_empty_list());
@@ -248,6 +254,49 @@ fn of_roadmap_item(label: &str, item: &RoadmapItem) -> Vec<Part> {
         Part::row(label, title),
         needed(depends_on),
         done_when(criteria),
+    ]
+}
+
+fn of_run(run: &DevelopSubject, words: Words) -> Vec<Part> {
+    let DevelopSubject {
+        items,
+        at_once,
+        budget,
+        answer_after_minutes,
+    } = run;
+    let mut parts = vec![
+        Part::row("Together at most", &dollars(*budget)),
+        Part::row("At the same time", &at_once.to_string()),
+        Part::row(
+            "A question without an answer",
+            &match answer_after_minutes {
+                Some(minutes) => words.fill(
+                    "takes its own suggestion after {minutes} minutes",
+                    &[("minutes", &minutes.to_string())],
+                ),
+                None => words.say("waits for a person").to_owned(),
+            },
+        ),
+    ];
+    parts.extend(items.iter().flat_map(of_run_item));
+    parts
+}
+
+fn of_run_item(item: &DevelopItem) -> Vec<Part> {
+    let DevelopItem {
+        number,
+        title,
+        depends_on,
+        criteria,
+        sha256,
+        cap,
+    } = item;
+    vec![
+        Part::row("Item", &format!("{number}. {title}")),
+        needed(depends_on),
+        done_when(criteria),
+        Part::row("At most", &dollars(*cap)),
+        Part::row("As in", sha256.as_str()),
     ]
 }
 

@@ -42,6 +42,7 @@ fn drawing(
         body: None,
     };
     let body = CardBody {
+        unattended: false,
         subject: subject.clone(),
         remarks,
         people: Vec::new(),

@@ -1,8 +1,9 @@
 //! Merge, learning and cap cards, read back like commands and plans.
 
 use butler_protocol::{
-    BudgetRefusal, Change, CommitSha, Confidence, Fate, MergeSubject, PrNumber, Proposal,
-    RoadmapChange, RoadmapItem, RoadmapStatus, RoadmapSubject, Role, Subject, TreeHash, Usd,
+    BudgetRefusal, Change, CommitSha, Confidence, DevelopItem, DevelopSubject, Fate, MergeSubject,
+    PrNumber, Proposal, RoadmapChange, RoadmapItem, RoadmapStatus, RoadmapSubject, Role, Sha256Hex,
+    Subject, TreeHash, Usd,
 };
 use proptest::prelude::*;
 use serde_json::json;
@@ -116,6 +117,55 @@ fn roadmap(found: &[(String, Found)]) -> Subject {
         }
     }
     Subject::Roadmap(Box::new(RoadmapSubject { changes, diff }))
+}
+
+/// An item begins with its number and title.
+fn run(found: &[(String, Found)]) -> Subject {
+    let text = |label: &str| text_of(found, label).unwrap();
+    let waits = text("A question without an answer");
+    let mut items: Vec<DevelopItem> = Vec::new();
+    for (label, value) in found {
+        let (text, lines) = match value {
+            Found::Text(text) => (written(text), Vec::new()),
+            Found::List(items) => (
+                String::new(),
+                items.iter().map(|(one, _)| written(one)).collect(),
+            ),
+        };
+        if label == "Item" {
+            let (number, title) = text.split_once(". ").unwrap();
+            items.push(DevelopItem {
+                number: number.parse().unwrap(),
+                title: title.to_owned(),
+                depends_on: Vec::new(),
+                criteria: Vec::new(),
+                sha256: Sha256Hex::of(""),
+                cap: Usd::ZERO,
+            });
+            continue;
+        }
+        let Some(item) = items.last_mut() else {
+            continue;
+        };
+        match label.as_str() {
+            "Depends on" => {
+                item.depends_on = text
+                    .split(", ")
+                    .filter_map(|one| one.parse().ok())
+                    .collect();
+            }
+            "Done when" => item.criteria = lines,
+            "At most" => item.cap = nanos(&text),
+            "As in" => item.sha256 = serde_json::from_value(json!(text)).unwrap(),
+            _ => {}
+        }
+    }
+    Subject::Develop(Box::new(DevelopSubject {
+        items,
+        at_once: text("At the same time").parse().unwrap(),
+        budget: nanos(&text("Together at most")),
+        answer_after_minutes: waits.split(' ').find_map(|word| word.parse().ok()),
+    }))
 }
 
 fn with(
@@ -322,6 +372,33 @@ proptest! {
         });
         check(&subject, cap);
     }
+    #[test]
+    fn a_run_over_the_roadmap_is_read_back_as_it_is_hashed(
+        items in prop::collection::vec(
+            (1u32..99, nasty(), prop::collection::vec(1u32..99, 0..3), prop::collection::vec(nasty(), 0..3), 0i64..9_000_000_000),
+            0..4,
+        ),
+        at_once in 1u32..9,
+        budget in 0i64..9_000_000_000_000_000,
+        answer_after_minutes in prop::option::of(1u32..999),
+    ) {
+        let items = items.into_iter().map(|(number, title, depends_on, criteria, cap)| DevelopItem {
+            number,
+            sha256: Sha256Hex::of(&title),
+            title,
+            depends_on,
+            criteria,
+            cap: Usd::from_nanos(cap),
+        });
+        let subject = Subject::Develop(Box::new(DevelopSubject {
+            items: items.collect(),
+            at_once,
+            budget: Usd::from_nanos(budget),
+            answer_after_minutes,
+        }));
+        check(&subject, run);
+    }
+
     #[test]
     fn a_change_of_the_roadmap_is_read_back_as_it_is_hashed(
         changes in prop::collection::vec(roadmap_change(), 0..5),
