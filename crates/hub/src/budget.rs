@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     error::{Refusal, Trouble, refuse},
     store::db::Db,
-    workspace::{message, stops},
+    workspace::{message, runs, stops},
 };
 
 /// How much a repo may spend.
@@ -142,8 +142,12 @@ pub(crate) fn reserve(
     granted(db, &wanted.thread, wanted.amount, caps)
 }
 
-/// Whoever began a thread: work that nobody else asked for is theirs.
+/// Whoever began a thread, or the run that began it: work that nobody else asked for
+/// is theirs.
 fn starter(db: &Db, thread: &ThreadId) -> Result<Option<UserId>, Trouble> {
+    if let Some((run, _)) = runs::of_thread(db, thread)? {
+        return Ok(Some(run.person));
+    }
     let root = message::find(db, &thread.channel, &thread.root)?;
     let user = root.and_then(|root| root.body["user"].as_str().map(UserId::new));
     Ok(user)
@@ -219,6 +223,14 @@ fn budgets(
         thread_budget(db, thread, caps)?,
         day_budget(db, repo, day, caps)?,
     ];
+    if let Some((run, _)) = runs::of_thread(db, thread)? {
+        found.push(Budget {
+            cap: runs::cap_of(db, &run)?,
+            name: "run",
+            owner: runs::owner(&run),
+            used: runs::spent(db, &run)?,
+        });
+    }
     if let (Some(person), Some(cap)) = (person, caps.person) {
         let owner = format!("{day}/{person}");
         let used = sum(
@@ -239,11 +251,18 @@ fn budgets(
 fn thread_budget(db: &Db, thread: &ThreadId, caps: &Caps) -> Result<Budget, Trouble> {
     let owner = thread.to_string();
     Ok(Budget {
-        cap: caps.thread + raised(db, "thread", &owner)?,
+        cap: own_cap(db, thread, caps)? + raised(db, "thread", &owner)?,
         name: "thread",
         owner,
         used: spent_in_thread(db, thread)?,
     })
+}
+
+/// What a thread may spend before anybody adds to it: the thread of an item has the
+/// cap that was shown when its run was started.
+fn own_cap(db: &Db, thread: &ThreadId, caps: &Caps) -> Result<Usd, Trouble> {
+    let item = runs::of_thread(db, thread)?.and_then(|(_, item)| item);
+    Ok(item.map_or(caps.thread, |item| item.cap))
 }
 
 /// What a repo has spent on a day, and how much it may.
@@ -279,7 +298,7 @@ pub(crate) fn spent_in_thread(db: &Db, thread: &ThreadId) -> Result<Usd, Trouble
 /// The cap of a thread with what people added to it.
 pub(crate) fn thread_cap(db: &Db, thread: &ThreadId, usual: &Caps) -> Result<Usd, Trouble> {
     let caps = caps_in(db, thread, usual)?;
-    Ok(caps.thread + raised(db, "thread", &thread.to_string())?)
+    Ok(own_cap(db, thread, &caps)? + raised(db, "thread", &thread.to_string())?)
 }
 
 fn sum(db: &Db, sql: &str, keys: &[&str]) -> Result<Usd, Trouble> {
@@ -289,7 +308,7 @@ fn sum(db: &Db, sql: &str, keys: &[&str]) -> Result<Usd, Trouble> {
     Ok(Usd::from_nanos(total.unwrap_or(0)))
 }
 
-fn raised(db: &Db, budget: &str, owner: &str) -> Result<Usd, Trouble> {
+pub(crate) fn raised(db: &Db, budget: &str, owner: &str) -> Result<Usd, Trouble> {
     let extra: Option<i64> = db
         .prepare_cached("SELECT extra FROM raises WHERE budget = ?1 AND owner = ?2")?
         .query_row([budget, owner], |row| row.get(0))

@@ -15,3 +15,4 @@ pub(crate) mod outbox;
 pub(crate) mod parts;
 pub(crate) mod react;
 pub(crate) mod read;
+pub(crate) mod runs;

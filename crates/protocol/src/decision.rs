@@ -234,10 +234,24 @@ pub struct Decision {
     /// What people call them; empty where nobody has looked.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub name: String,
+    /// The run by whose start it was decided; none when they clicked themselves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<RequestId>,
     /// The message that was clicked.
     pub message: MessageTs,
     /// When, in milliseconds since 1970.
     pub at_ms: i64,
+}
+
+impl Decision {
+    /// Who decided, as people read it: by hand, or by having started a run.
+    #[must_use]
+    pub fn by(&self, name: &str) -> String {
+        match &self.run {
+            Some(run) => format!("{name}, by starting the run {run}"),
+            None => name.to_owned(),
+        }
+    }
 }
 
 #[cfg(test)]

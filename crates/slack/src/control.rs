@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use butler_protocol::{
     Activity, BodyRef, DecisionView, LogBatch, PlanSummary, PullNews, RecordBatch, RequestId,
-    Reservation, ReserveAnswer, ReserveId, RoleEntry, Secret, Settlement, Sha256Hex, ThreadId,
+    Reservation, ReserveAnswer, ReserveId, RoleEntry, RunChange, RunReport, RunView, Secret,
+    Settlement, Sha256Hex, ThreadId,
 };
 use reqwest::Response;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -130,6 +131,33 @@ impl Control {
         let url = self.caller.url(path)?;
         let answer = self.caller.send(path, |c| c.get(url.clone())).await?;
         json_of(path, answer).await
+    }
+
+    /// The runs over the roadmap, newest first.
+    ///
+    /// # Errors
+    /// A refusal or no answer.
+    pub async fn runs(&self) -> Result<Vec<RunView>, SlackError> {
+        let path = "agent/v1/runs";
+        let url = self.caller.url(path)?;
+        let answer = self.caller.send(path, |c| c.get(url.clone())).await?;
+        json_of(path, answer).await
+    }
+
+    /// A run goes on, or does not.
+    ///
+    /// # Errors
+    /// A refusal or no answer.
+    pub async fn run_state(&self, change: &RunChange) -> Result<(), SlackError> {
+        self.post::<Value>("runs/state", change).await.map(drop)
+    }
+
+    /// How an item of a run stands, for people.
+    ///
+    /// # Errors
+    /// A refusal or no answer.
+    pub async fn run_report(&self, report: &RunReport) -> Result<(), SlackError> {
+        self.post::<Value>("runs/report", report).await.map(drop)
     }
 
     /// How a pull request stands, for the page; the newest word counts.

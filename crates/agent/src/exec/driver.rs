@@ -157,6 +157,7 @@ impl Exec<'_> {
                 choice: Choice::Raise,
                 person: UserId::new(task.person.as_str()),
                 name: task.person,
+                run: None,
                 message: MessageTs::from_parts(0, 0),
                 at_ms: now_ms,
             }));

@@ -7,6 +7,7 @@ pub(crate) mod channel;
 pub(crate) mod cost;
 pub(crate) mod login;
 pub(crate) mod overviews;
+pub(crate) mod run;
 pub(crate) mod thread;
 pub(crate) mod timeline;
 pub(crate) mod welcome;

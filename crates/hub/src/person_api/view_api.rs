@@ -23,7 +23,7 @@ use crate::{
         overview::{self, Window},
         pulls, timeline,
     },
-    workspace::{channels, message, read},
+    workspace::{channels, message, read, runs},
 };
 
 type Answer = Result<Json<Value>, Refused>;
@@ -32,6 +32,7 @@ type Thread = Path<(ChannelId, MessageTs)>;
 pub(crate) fn routes() -> Router<Arc<App>> {
     Router::new()
         .route("/v1/board", get(threads))
+        .route("/v1/runs", get(all_runs))
         .route("/v1/pulls", get(all_pulls))
         .route("/v1/cost", get(cost))
         .route("/v1/threads/{channel}/{ts}/timeline", get(timeline))
@@ -54,6 +55,11 @@ async fn threads(
         .store
         .read(move |db| board::threads(db, place.channel.as_ref(), db.now_ms()));
     Ok(Json(json!({"ok": true, "threads": look.await?})))
+}
+
+async fn all_runs(State(app): State<Arc<App>>, _somebody: Somebody) -> Answer {
+    let all = app.store.read(runs::newest).await?;
+    Ok(Json(json!({"ok": true, "runs": all})))
 }
 
 async fn all_pulls(State(app): State<Arc<App>>, _somebody: Somebody) -> Answer {

@@ -11,6 +11,7 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 const STEPS: &[&str] = &[
     include_str!("schema/0001_start.sql"),
     include_str!("schema/0002_budget.sql"),
+    include_str!("schema/0003_runs.sql"),
 ];
 
 /// The version that this build writes.

@@ -21,10 +21,10 @@ use crate::{
 
 pub(super) async fn post_message(call: Call) -> Result<Value, Trouble> {
     let post = post_or_card_of(&call).await?;
-    let (agent, epoch) = (call.agent.clone(), call.epoch);
+    let (agent, epoch, rules) = (call.agent.clone(), call.epoch, call.app.rules.clone());
     call.app
         .store
-        .write(move |tx| outbox::post(tx, &agent, epoch, &post))
+        .write(move |tx| outbox::post(tx, &agent, epoch, &post, &rules))
         .await
 }
 

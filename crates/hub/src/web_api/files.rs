@@ -48,7 +48,7 @@ pub(super) async fn complete_upload(call: Call) -> Result<Value, Trouble> {
     gate::clean_text(&call.app.redactor, &mut text);
     let (username, icon_emoji) = (call.args.text("username"), call.args.text("icon_emoji"));
     let base = format!("http://{}", call.host());
-    let (agent, epoch) = (call.agent.clone(), call.epoch);
+    let (agent, epoch, rules) = (call.agent.clone(), call.epoch, call.app.rules.clone());
     call.app
         .store
         .write(move |tx| {
@@ -75,7 +75,7 @@ pub(super) async fn complete_upload(call: Call) -> Result<Value, Trouble> {
                     metadata: None,
                     base: base.clone(),
                 };
-                outbox::post(tx, &agent, epoch, &post)?;
+                outbox::post(tx, &agent, epoch, &post, &rules)?;
             }
             Ok(json!({"files": shown}))
         })

@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// Refuses who may not decide about this card. Approvers decide everything;
-/// commands and merges nobody else, where there are approvers. The rest is for
+/// commands, merges and runs, which may merge, nobody else, where there are approvers. The rest is for
 /// the people whom the repo's team listens to.
 pub(crate) fn check(
     db: &Db,
@@ -31,7 +31,10 @@ pub(crate) fn check(
     if approvers.contains(&person.id) {
         return Ok(());
     }
-    let grave = matches!(asked.kind, DecisionKind::Command | DecisionKind::Merge);
+    let grave = matches!(
+        asked.kind,
+        DecisionKind::Command | DecisionKind::Merge | DecisionKind::Develop
+    );
     if grave && !approvers.is_empty() {
         return refuse(Refusal::NotAnApprover);
     }

@@ -10,7 +10,7 @@ use rusqlite::{OptionalExtension, Row, params};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{access, channels, message};
+use super::{access, channels, message, runs};
 use crate::{
     budget::{self, Caps},
     error::{Refusal, Trouble, refuse},
@@ -51,6 +51,17 @@ pub(crate) fn decide(
     person: &Person,
     click: &Click,
 ) -> Result<Decision, Trouble> {
+    decide_in(tx, rules, person, click, None)
+}
+
+/// The same; `run` is the one by whose start it is decided, where no person clicked.
+pub(crate) fn decide_in(
+    tx: &mut Tx<'_>,
+    rules: &Rules,
+    person: &Person,
+    click: &Click,
+    run: Option<&RequestId>,
+) -> Result<Decision, Trouble> {
     let repo = channels::get(tx.db(), &click.channel)?.repo;
     let Some(view) = view(tx.db(), &repo, &click.action.request)? else {
         return refuse(Refusal::UnknownRequest);
@@ -74,13 +85,14 @@ pub(crate) fn decide(
         choice: click.action.choice,
         person: person.id.clone(),
         name: person.name.clone(),
+        run: run.cloned(),
         message: asked.message,
         at_ms: tx.db().now_ms(),
     };
     fault("hub.before-decision");
     tx.db()
         .prepare_cached(
-            "UPDATE cards SET choice = ?3, person = ?4, decided_ms = ?5
+            "UPDATE cards SET choice = ?3, person = ?4, decided_ms = ?5, run = ?6
              WHERE repo = ?1 AND request = ?2 AND choice IS NULL",
         )?
         .execute(params![
@@ -88,9 +100,11 @@ pub(crate) fn decide(
             decision.request.as_str(),
             decision.choice.as_str(),
             person.id.as_str(),
-            decision.at_ms
+            decision.at_ms,
+            run.map(RequestId::as_str)
         ])?;
     fault("hub.after-decision");
+    runs::started(tx, &repo, &decision)?;
     if decision.choice == Choice::Raise {
         budget::raise(tx.db(), &decision.thread, &rules.caps)?;
     }
@@ -111,7 +125,7 @@ pub(crate) fn redraw(tx: &mut Tx<'_>, decision: &Decision, person: &str) -> Resu
     let Some(old) = message::find(tx.db(), channel, &decision.message)? else {
         return Ok(());
     };
-    let (blocks, text) = card::decided(&old.body, decision.choice, person);
+    let (blocks, text) = card::decided(&old.body, decision.choice, &decision.by(person));
     let edit_ts = tx.next_ts().to_string();
     let body = message::edited(old.body.clone(), &text, Some(blocks), None, &edit_ts);
     message::redraw(tx, channel, &old, &body)
@@ -267,7 +281,7 @@ pub(crate) fn of_thread(db: &Db, thread: &ThreadId) -> Result<Vec<DecisionView>,
 }
 
 const COLUMNS: &str =
-    "request, kind, sha256, channel, root, message, from_role, choice, person, decided_ms";
+    "request, kind, sha256, channel, root, message, from_role, choice, person, decided_ms, run";
 
 /// A row as JSON fields, which the shared types read back.
 fn read_row(row: &Row<'_>) -> rusqlite::Result<Value> {
@@ -279,6 +293,7 @@ fn read_row(row: &Row<'_>) -> rusqlite::Result<Value> {
         "choice": row.get::<_, Option<String>>(7)?,
         "person": row.get::<_, Option<String>>(8)?,
         "at_ms": row.get::<_, Option<i64>>(9)?,
+        "run": row.get::<_, Option<String>>(10)?,
     }))
 }
 

@@ -7,9 +7,11 @@ use rusqlite::{OptionalExtension, params};
 use serde_json::{Value, json};
 
 use super::{
+    decide::Rules,
     files,
     message::{self, Author, Draft},
     parts::{self, Part},
+    runs,
 };
 use crate::{
     error::{Refusal, Trouble, refuse},
@@ -57,6 +59,7 @@ pub(crate) fn post(
     agent: &Agent,
     epoch: Option<Epoch>,
     post: &AgentPost,
+    rules: &Rules,
 ) -> Result<Value, Trouble> {
     agent.check_epoch(tx.db(), epoch)?;
     agent.may_use(tx.db(), &post.channel)?;
@@ -67,7 +70,7 @@ pub(crate) fn post(
         return Ok(answer);
     }
     check_name(agent, post.username.as_deref())?;
-    check_tag(tx, agent, tag.as_ref())?;
+    check_tag(tx, agent, post, tag.as_ref())?;
     if let Some(ts) = &post.thread_ts {
         let root = message::root_of(tx.db(), &post.channel, ts)?;
         let thread = ThreadId::new(post.channel.clone(), root);
@@ -89,6 +92,9 @@ pub(crate) fn post(
                 answer.to_string()
             ])?;
         fault("hub.after-outbox");
+    }
+    if let Some(card) = tag.as_ref().and_then(|tag| tag.card.as_ref()) {
+        runs::decide_unattended(tx, rules, agent, &card.request)?;
     }
     fault("hub.after-post");
     Ok(answer)
@@ -114,8 +120,14 @@ pub(crate) fn check_name(agent: &Agent, username: Option<&str>) -> Result<(), Tr
     }
 }
 
-/// A hand-over needs its body; a card needs an id that is not taken.
-pub(crate) fn check_tag(tx: &Tx<'_>, agent: &Agent, tag: Option<&PostTag>) -> Result<(), Trouble> {
+/// A hand-over needs its body; a card needs an id that is not taken; the thread of an
+/// item needs a place in its run, which it gets here.
+pub(crate) fn check_tag(
+    tx: &Tx<'_>,
+    agent: &Agent,
+    post: &AgentPost,
+    tag: Option<&PostTag>,
+) -> Result<(), Trouble> {
     let exists = |sql: &str, key: &str| -> Result<bool, Trouble> {
         Ok(tx
             .db()
@@ -138,7 +150,10 @@ pub(crate) fn check_tag(tx: &Tx<'_>, agent: &Agent, tag: Option<&PostTag>) -> Re
     {
         return refuse(Refusal::RequestTaken);
     }
-    Ok(())
+    match tag.and_then(|tag| tag.item.as_ref()) {
+        Some(item) => runs::begin_item(tx, agent, post, item),
+        None => Ok(()),
+    }
 }
 
 fn write_parts(
@@ -184,6 +199,7 @@ fn write_parts(
     };
     if let Some(tag) = tag {
         register_card(tx, agent, &post.channel, &ts, &message, tag)?;
+        runs::item_stands(tx, agent, &ts, tag)?;
     }
     Ok(
         json!({"ok": true, "channel": post.channel, "ts": ts, "message": message,

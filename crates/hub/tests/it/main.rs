@@ -20,6 +20,7 @@ mod relay;
 mod relay_kills;
 mod relay_people;
 mod relay_storm;
+mod runs;
 mod sdk;
 mod sessions;
 mod slack_world;

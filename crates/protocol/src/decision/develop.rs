@@ -99,6 +99,78 @@ pub struct RunView {
     pub items: Vec<RunItem>,
 }
 
+impl RunView {
+    /// How an item stands: what is certain first, then what the PM says of it.
+    #[must_use]
+    pub fn report(&self, number: u32) -> ItemReport {
+        let plain = |state| ItemReport {
+            state,
+            why: String::new(),
+        };
+        let Some(item) = self.items.iter().find(|item| item.number == number) else {
+            return plain(ItemState::Waiting);
+        };
+        match (item.pull, &item.report) {
+            (Some((_, PullStatus::Merged)), _) => plain(ItemState::Merged),
+            (Some((_, PullStatus::Closed)), _) => plain(ItemState::GivenUp),
+            (_, Some(report)) => report.clone(),
+            _ if item.stopped => ItemReport {
+                state: ItemState::Blocked,
+                why: "somebody stopped it".to_owned(),
+            },
+            _ if !item.open.is_empty() => plain(ItemState::Asks),
+            _ => plain(ItemState::Working),
+        }
+    }
+
+    /// How many items stand so.
+    #[must_use]
+    pub fn count(&self, state: ItemState) -> usize {
+        let items = self.subject.items.iter();
+        items
+            .filter(|item| self.report(item.number).state == state)
+            .count()
+    }
+}
+
+impl ItemState {
+    /// All of them, in the order in which an item goes through them.
+    pub const ALL: [ItemState; 6] = [
+        ItemState::Waiting,
+        ItemState::Working,
+        ItemState::Asks,
+        ItemState::Blocked,
+        ItemState::Merged,
+        ItemState::GivenUp,
+    ];
+
+    /// What people read.
+    #[must_use]
+    pub const fn title(self) -> &'static str {
+        match self {
+            ItemState::Waiting => "waiting",
+            ItemState::Working => "in progress",
+            ItemState::Asks => "asks you",
+            ItemState::Blocked => "blocked",
+            ItemState::Merged => "done",
+            ItemState::GivenUp => "given up",
+        }
+    }
+}
+
+impl RunState {
+    /// What people read.
+    #[must_use]
+    pub const fn title(self) -> &'static str {
+        match self {
+            RunState::Running => "running",
+            RunState::Paused => "paused",
+            RunState::Stopped => "stopped",
+            RunState::Done => "done",
+        }
+    }
+}
+
 /// An item that has a thread.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunItem {

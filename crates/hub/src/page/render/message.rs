@@ -144,7 +144,7 @@ fn verdict(view: &DecisionView, names: &Names) -> Markup {
                 @let (class, sign) = look_of(decided.choice);
                 p.decided.(class) {
                     span.tick aria-hidden="true" { (sign) }
-                    " " (decided.choice.past()) " by " (name(decided.person.as_str())) " "
+                    " " (decided.choice.past()) " by " (decided.by(&name(decided.person.as_str()))) " "
                     (time_ms(decided.at_ms))
                 }
             }

@@ -1,12 +1,13 @@
-//! The board: threads by phase, and pull requests.
+//! The board: runs over the roadmap, threads by phase, and pull requests.
 
+use butler_protocol::{RunState, RunView};
 use maud::{Markup, html};
 
 use crate::page::{
     layout::{self, Around, Here, Live},
     render::message,
     status,
-    view::thread,
+    view::{run, thread},
 };
 use crate::views::{
     board::{Phase, ThreadCard},
@@ -17,6 +18,8 @@ use crate::views::{
 pub(crate) struct BoardView {
     pub(crate) threads: Vec<ThreadCard>,
     pub(crate) pulls: Vec<Pull>,
+    /// Runs over the roadmap, newest first.
+    pub(crate) runs: Vec<RunView>,
     pub(crate) around: Around,
 }
 
@@ -37,6 +40,7 @@ pub(crate) fn page(view: &BoardView) -> Markup {
 pub(crate) fn parts(view: &BoardView) -> Markup {
     html! {
         div.page data-part="board" {
+            @for run in runs_shown(&view.runs) { (run::panel(run)) }
             @if view.threads.is_empty() {
                 div.empty { p.big aria-hidden="true" { "🗂️" } h2 { "No threads yet" }
                     p { "Write in a channel; its threads appear here with their phase." } }
@@ -48,6 +52,14 @@ pub(crate) fn parts(view: &BoardView) -> Markup {
             }
         }
     }
+}
+
+/// All that go on; of those that are over the newest one.
+fn runs_shown(all: &[RunView]) -> impl Iterator<Item = &RunView> {
+    let goes_on = |run: &&RunView| matches!(run.state, RunState::Running | RunState::Paused);
+    let over = all.iter().find(|run| !goes_on(run));
+    let newest = over.filter(|_| !all.iter().any(|run| goes_on(&run)));
+    all.iter().filter(goes_on).chain(newest)
 }
 
 fn column(phase: Phase, threads: &[ThreadCard]) -> Markup {

@@ -35,7 +35,7 @@ use crate::{
         overview::{self, Window},
         pulls, timeline as thread_timeline,
     },
-    workspace::{channels, decide, message as messages, read},
+    workspace::{channels, decide, message as messages, read, runs},
 };
 
 type Seen = Result<Somebody, Refused>;
@@ -63,6 +63,7 @@ async fn board_view(app: &App, person: Person) -> Result<BoardView, Trouble> {
         .read(move |db| {
             Ok(BoardView {
                 threads: crate::views::board::threads(db, None, db.now_ms())?,
+                runs: runs::newest(db)?,
                 pulls: pulls::list(db)?,
                 around: reader.around(db, None)?,
             })

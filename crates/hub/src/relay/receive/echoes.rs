@@ -12,7 +12,7 @@ use crate::{
     identity::Agent,
     log::Happening,
     store::{db::Db, tx::Tx},
-    workspace::{card, channels, decide::Rules, message, outbox, stops},
+    workspace::{card, channels, decide::Rules, message, outbox, runs, stops},
 };
 
 /// One part of a post.
@@ -87,11 +87,15 @@ pub(crate) fn keep(
     message::record(tx, &ts, us.user.as_str(), logged)?;
     landed(tx.db(), own, &ts)?;
     let card = tag.as_ref().and_then(|tag| tag.card.as_ref());
-    if let (Some(tag), Some(_)) = (
+    if let (Some(tag), Some(card)) = (
         &tag,
         card.filter(|card| card::carries(&body, &card.request)),
     ) {
         outbox::register_card(tx, &own.agent, channel, &ts, &body, tag)?;
+        runs::decide_unattended(tx, rules, &own.agent, &card.request)?;
+    }
+    if let Some(tag) = &tag {
+        runs::item_stands(tx, &own.agent, &ts, tag)?;
     }
     fault("relay.after-own-post");
     Ok((ts, body))

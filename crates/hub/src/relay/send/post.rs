@@ -29,7 +29,7 @@ use crate::{
         message,
         outbox::{self, AgentPost},
         parts::{self, Part},
-        stops,
+        runs, stops,
     },
 };
 
@@ -140,7 +140,7 @@ fn begin(tx: &mut Tx<'_>, order: &Order, idem: &Idem) -> Result<Begun, Trouble> 
         return Ok(Begun::Goes(root));
     }
     outbox::check_name(agent, post.username.as_deref())?;
-    outbox::check_tag(tx, agent, outbox::tag_of(agent, post)?.as_ref())?;
+    outbox::check_tag(tx, agent, post, outbox::tag_of(agent, post)?.as_ref())?;
     fault("relay.before-outbox");
     tx.db()
         .prepare_cached(
@@ -162,10 +162,11 @@ fn not_late(tx: &Tx<'_>, order: &Order, root: Option<&MessageTs>) -> Result<(), 
 
 /// Slack refused it: nothing of it stands, unless a part had landed before.
 async fn forget(app: &Arc<App>, order: &Order, idem: &Idem) -> Result<(), Trouble> {
-    let (agent, idem) = (order.agent.key, idem.clone());
+    let (order, idem) = (order.clone(), idem.clone());
     app.store
         .write(move |tx| {
-            let key = params![agent, idem.as_str()];
+            let agent = &order.agent;
+            let key = params![agent.key, idem.as_str()];
             let landed: bool = tx.db().query_row(
                 "SELECT EXISTS (SELECT 1 FROM upstream_parts
                  WHERE agent = ?1 AND idem = ?2 AND ts IS NOT NULL)",
@@ -178,6 +179,9 @@ async fn forget(app: &Arc<App>, order: &Order, idem: &Idem) -> Result<(), Troubl
                     "DELETE FROM outbox WHERE agent = ?1 AND idem = ?2 AND answer IS NULL",
                 ] {
                     tx.db().execute(sql, key)?;
+                }
+                if let Some(item) = outbox::tag_of(agent, &order.post)?.and_then(|tag| tag.item) {
+                    runs::item_fell_through(tx, agent, &item)?;
                 }
             }
             Ok(())

@@ -103,7 +103,7 @@ async fn one(
         return done(app, channel.clone(), ts.clone()).await;
     };
     let person = relay.person(&app.store, &decision.person).await?.name;
-    let (blocks, text) = card::decided(&old.body, decision.choice, &person);
+    let (blocks, text) = card::decided(&old.body, decision.choice, &decision.by(&person));
     let args = json!({"channel": channel, "ts": ts, "text": text, "blocks": blocks});
     relay.upstream.once("chat.update", None, &args).await?;
     app.store

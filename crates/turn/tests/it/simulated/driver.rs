@@ -82,6 +82,7 @@ pub(crate) fn decision(request: &RequestId, kind: DecisionKind, choice: Choice) 
         choice,
         person: UserId::new("U1"),
         name: "ana".into(),
+        run: None,
         message: "1700000000.000500".parse().unwrap(),
         at_ms: 0,
     }

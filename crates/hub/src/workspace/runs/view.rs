@@ -1,0 +1,89 @@
+//! Runs as agents, page and command line see them.
+
+use butler_protocol::{DecisionKind, ItemReport, PrNumber, RunItem, RunView, ThreadId};
+use rusqlite::{OptionalExtension, params};
+
+use super::{COLUMNS, Run, places, read_run, run_of, spent, spoken};
+use crate::{
+    budget,
+    error::Trouble,
+    store::db::Db,
+    views::pulls,
+    workspace::{decide, stops},
+};
+
+/// So many of a repo are shown.
+const LIMIT: u32 = 20;
+
+/// The runs of a repo, newest first.
+pub(crate) fn all(db: &Db, repo: &str) -> Result<Vec<RunView>, Trouble> {
+    some(db, "repo = ?1", repo)
+}
+
+/// The newest runs of all repos.
+pub(crate) fn newest(db: &Db) -> Result<Vec<RunView>, Trouble> {
+    some(db, "?1 = ''", "")
+}
+
+fn some(db: &Db, which: &str, key: &str) -> Result<Vec<RunView>, Trouble> {
+    let sql = format!(
+        "SELECT {COLUMNS} FROM runs WHERE {which} ORDER BY begun_ms DESC, request LIMIT {LIMIT}"
+    );
+    let mut statement = db.prepare_cached(&sql)?;
+    let rows = statement.query_map([key], read_run)?;
+    let mut found = Vec::new();
+    for row in rows {
+        found.push(view(db, run_of(row?)?)?);
+    }
+    Ok(found)
+}
+
+fn view(db: &Db, run: Run) -> Result<RunView, Trouble> {
+    let mut items = Vec::new();
+    for (number, thread) in places(db, &run)? {
+        if let Some(thread) = thread {
+            items.push(item(db, &run, number, thread)?);
+        }
+    }
+    Ok(RunView {
+        spent: spent(db, &run)?,
+        request: run.request,
+        thread: run.thread,
+        person: run.person,
+        mode: run.mode,
+        state: run.state,
+        subject: run.subject,
+        items,
+    })
+}
+
+fn item(db: &Db, run: &Run, number: u32, thread: ThreadId) -> Result<RunItem, Trouble> {
+    let pull = pulls::of_thread(db, &thread)?;
+    let cards = decide::of_thread(db, &thread)?.into_iter();
+    let open: Vec<DecisionKind> = cards
+        .filter(|view| view.decided.is_none())
+        .map(|view| view.asked.kind)
+        .collect();
+    Ok(RunItem {
+        number,
+        spent: budget::spent_in_thread(db, &thread)?,
+        pull: pull.map(|pull| (PrNumber(pull.number), pull.state)),
+        open,
+        stopped: stops::stopped(db, &thread)?.is_some(),
+        spoken: spoken(db, &thread)?,
+        report: report(db, run, number)?,
+        thread,
+    })
+}
+
+fn report(db: &Db, run: &Run, number: u32) -> Result<Option<ItemReport>, Trouble> {
+    let text: Option<String> = db
+        .prepare_cached(
+            "SELECT report FROM run_reports WHERE repo = ?1 AND request = ?2 AND number = ?3",
+        )?
+        .query_row(params![run.repo, run.request.as_str(), number], |row| {
+            row.get(0)
+        })
+        .optional()?;
+    Ok(text.map(|text| serde_json::from_str(&text)).transpose()?)
+}
