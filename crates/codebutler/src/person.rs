@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use butler_config::Settings;
 use butler_hub::Tokens;
-use butler_protocol::{ChannelId, MessageTs, Refusal, Secret};
+use butler_protocol::{ChannelId, MessageTs, Refusal, RunView, Secret};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio_util::task::AbortOnDropHandle;
@@ -110,6 +110,13 @@ impl Person {
         let request = self.client.get(self.url("v1/board")?);
         let request = request.query(&[("channel", &self.channel)]);
         answer(request.bearer_auth(self.token.expose())).await
+    }
+
+    /// The newest runs over the roadmaps of all repos.
+    pub(crate) async fn runs(&self) -> Result<Vec<RunView>, CliError> {
+        let request = self.client.get(self.url("v1/runs")?);
+        let mut answer = answer(request.bearer_auth(self.token.expose())).await?;
+        serde_json::from_value(answer["runs"].take()).map_err(CliError::internal)
     }
 
     /// The roles of every repo, whether they are connected and what they work on.

@@ -39,6 +39,18 @@ impl Ui {
         )
     }
 
+    /// The result so far, in place of what was shown of it before; where that cannot be
+    /// taken away it stands below.
+    pub(crate) fn redrawn(&self, text: &str) -> io::Result<()> {
+        let mut out = anstream::stdout().lock();
+        if io::stdout().is_terminal() {
+            // To the corner, and away with what is there.
+            out.write_all(b"\x1b[H\x1b[2J")?;
+        }
+        writeln!(out, "{}", paint::shown(text))?;
+        out.flush()
+    }
+
     /// A value of the result in one line, for programs.
     pub(crate) fn json(&self, value: impl Serialize) -> io::Result<()> {
         self.written(&serde_json::to_string(&value)?)

@@ -16,7 +16,7 @@ use axum::{
 };
 use butler_protocol::{
     Activity, DecisionView, Epoch, PlanSummary, PullNews, RecordBatch, RequestId, Reservation,
-    ReserveAnswer, Role, Settlement, Sha256Hex, StampKind, ThreadId, fault,
+    ReserveAnswer, Role, Settlement, Sha256Hex, StampKind, ThreadId, ThreadSummary, fault,
 };
 use rusqlite::{OptionalExtension, params};
 use serde::Deserialize;
@@ -30,9 +30,9 @@ use crate::{
     log::{self, Happening, notice::Notice},
     presence::activity,
     store::db::Db,
-    views::{pulls, threads},
+    views::{board, pulls, threads},
     web_api,
-    workspace::{decide, gate},
+    workspace::{channels, decide, gate},
 };
 
 /// The most that a body or a batch of records may hold.
@@ -46,6 +46,7 @@ pub(crate) fn routes() -> Router<Arc<App>> {
         .route("/agent/v1/records", post(records))
         .route("/agent/v1/records/{channel}/{root}", get(logs))
         .route("/agent/v1/plans", get(plans))
+        .route("/agent/v1/threads", get(threads_of_repo))
         .route("/agent/v1/pulls", post(pull))
         .route("/agent/v1/decisions/{request}", get(decision))
         .route("/agent/v1/bodies/{hash}", get(get_body).put(put_body))
@@ -279,6 +280,21 @@ async fn plans(
     let repo = caller.agent.repo;
     let plans = app.store.read(move |db| threads::plans(db, &repo)).await?;
     Ok(Json(plans))
+}
+
+async fn threads_of_repo(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+) -> Result<Json<Vec<ThreadSummary>>, Refused> {
+    let repo = caller.agent.repo;
+    let look = app.store.read(move |db| {
+        let mut found = Vec::new();
+        for channel in channels::of_repo(db, &repo)? {
+            found.extend(board::threads(db, Some(&channel), db.now_ms())?);
+        }
+        Ok(found.into_iter().map(board::ThreadCard::summary).collect())
+    });
+    Ok(Json(look.await?))
 }
 
 async fn pull(

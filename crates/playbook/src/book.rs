@@ -82,6 +82,12 @@ impl Playbook {
         self.files.get(&format!("{HOME}{name}")).map(String::as_str)
     }
 
+    /// The team's own files, each as (name below `.codebutler/`, text).
+    pub fn own_files(&self) -> impl Iterator<Item = (&str, &str)> {
+        let files = self.files.iter();
+        files.filter_map(|(path, text)| Some((path.strip_prefix(HOME)?, text.as_str())))
+    }
+
     /// The skills that can run, and what is wrong with the others.
     #[must_use]
     pub fn skills(&self) -> &Skills {

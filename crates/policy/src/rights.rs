@@ -105,6 +105,8 @@ const TABLE: &[Row] = &[
     ("ProposeMerge",      [NO,            NO,       NO,            NO,         NO,     YES]),
     ("Research",          [YES,           YES,      YES,           NO,         YES,    YES]),
     ("SaveResearch",      [NO,            NO,       NO,            YES,        NO,     NO]),
+    ("ListThreads",       [YES,           YES,      YES,           NO,         YES,    YES]),
+    ("ReadMemory",        [YES,           YES,      YES,           NO,         YES,    YES]),
     ("ReadThread",        [WITHOUT_TURNS, NO,       WITHOUT_TURNS, NO,         NO,     YES]),
 ];
 
@@ -141,6 +143,8 @@ pub fn default_tools(role: Role) -> &'static [&'static str] {
             "Grep",
             "Glob",
             "GitLog",
+            "ListThreads",
+            "ReadMemory",
             "Start",
             "ProposePlan",
             "SendMessage",

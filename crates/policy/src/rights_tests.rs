@@ -32,6 +32,8 @@ const MATRIX: &[(&str, &str)] = &[
     ("Research", "yyy-yy"),
     ("SaveResearch", "---y--"),
     ("ReadThread", "s-s--y"),
+    ("ListThreads", "yyy-yy"),
+    ("ReadMemory", "yyy-yy"),
     ("Checklist", "-y----"),
     ("mcp__files__write", "------"),
     ("bash", "------"),

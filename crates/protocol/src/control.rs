@@ -8,7 +8,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Choice, Decision, DecisionRequest, Entry, Plan, ReserveId, Role, Sha256Hex, ThreadId,
+    Choice, Decision, DecisionRequest, Entry, Plan, PrNumber, ReserveId, Role, Sha256Hex, ThreadId,
     TokenUsage, Usd, UserId,
 };
 
@@ -209,6 +209,36 @@ pub struct PlanSummary {
     pub merged: bool,
     /// What the thread has cost so far.
     pub cost: Usd,
+}
+
+/// `GET /agent/v1/threads`: a thread of the team, the newest first.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ThreadSummary {
+    /// Which.
+    pub thread: ThreadId,
+    /// Its first words.
+    pub title: String,
+    /// Where it stands, as the board says it.
+    pub phase: String,
+    /// Who is at work in it.
+    pub working: Vec<Role>,
+    /// Cards that wait for a person.
+    pub open_cards: u64,
+    /// Its pull request, and how that stands.
+    pub pull: Option<(PrNumber, String)>,
+    /// What it cost so far.
+    pub spent: Usd,
+}
+
+impl ThreadSummary {
+    /// The phase of what is over.
+    pub const DONE: &'static str = "Done";
+
+    /// Whether it is over.
+    #[must_use]
+    pub fn is_done(&self) -> bool {
+        self.phase == Self::DONE
+    }
 }
 
 /// `GET /agent/v1/decisions/<request>`.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use butler_protocol::{
     Activity, BodyRef, DecisionView, LogBatch, PlanSummary, PullNews, RecordBatch, RequestId,
     Reservation, ReserveAnswer, ReserveId, RoleEntry, RunChange, RunReport, RunView, Secret,
-    Settlement, Sha256Hex, ThreadId,
+    Settlement, Sha256Hex, ThreadId, ThreadSummary,
 };
 use reqwest::Response;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -127,10 +127,15 @@ impl Control {
     /// # Errors
     /// A refusal or no answer.
     pub async fn plans(&self) -> Result<Vec<PlanSummary>, SlackError> {
-        let path = "agent/v1/plans";
-        let url = self.caller.url(path)?;
-        let answer = self.caller.send(path, |c| c.get(url.clone())).await?;
-        json_of(path, answer).await
+        self.get("agent/v1/plans").await
+    }
+
+    /// The newest threads of the repo.
+    ///
+    /// # Errors
+    /// A refusal or no answer.
+    pub async fn threads(&self) -> Result<Vec<ThreadSummary>, SlackError> {
+        self.get("agent/v1/threads").await
     }
 
     /// The runs over the roadmap, newest first.
@@ -138,10 +143,7 @@ impl Control {
     /// # Errors
     /// A refusal or no answer.
     pub async fn runs(&self) -> Result<Vec<RunView>, SlackError> {
-        let path = "agent/v1/runs";
-        let url = self.caller.url(path)?;
-        let answer = self.caller.send(path, |c| c.get(url.clone())).await?;
-        json_of(path, answer).await
+        self.get("agent/v1/runs").await
     }
 
     /// A run goes on, or does not.
@@ -218,6 +220,12 @@ impl Control {
             });
         }
         Ok(bytes.to_vec())
+    }
+
+    async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, SlackError> {
+        let url = self.caller.url(path)?;
+        let answer = self.caller.send(path, |c| c.get(url.clone())).await?;
+        json_of(path, answer).await
     }
 
     async fn post<T: DeserializeOwned>(

@@ -8,6 +8,7 @@ mod change_roadmap;
 mod chat;
 mod github;
 mod hand_over;
+mod look_around;
 mod propose_learnings;
 mod propose_merge;
 mod propose_plan;
@@ -43,6 +44,8 @@ pub(crate) fn chat_tools(context: &ThreadContext, past: Vec<PlanSummary>) -> Vec
         Box::new(Chat(propose_merge::ProposeMerge(context.clone()))),
         Box::new(Chat(propose_learnings::ProposeLearnings(context.clone()))),
         Box::new(Chat(read_thread::ReadThread(context.clone()))),
+        Box::new(Chat(look_around::ListThreads(context.clone()))),
+        Box::new(Chat(look_around::ReadMemory(context.clone()))),
         Box::new(Chat(research::Research(context.clone()))),
         Box::new(Chat(save_research::SaveResearch(context.clone()))),
         Box::new(Chat(github::pull::GhStatus(context.clone()))),
@@ -66,6 +69,8 @@ pub fn chat_specs(role: Option<Role>) -> Vec<ToolSpec> {
         propose_merge::ProposeMerge::told(),
         propose_learnings::ProposeLearnings::told(),
         read_thread::ReadThread::told(),
+        look_around::ListThreads::told(),
+        look_around::ReadMemory::told(),
         research::Research::told(),
         save_research::SaveResearch::told(),
         github::pull::GhStatus::told(),

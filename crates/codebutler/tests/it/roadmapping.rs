@@ -7,7 +7,10 @@ use butler_protocol::{FAULT_LOG_VARIABLE, FAULT_VARIABLE};
 use butler_testkit::git;
 use serde_json::Value;
 
-use crate::team::{Team, command, says};
+use crate::{
+    scratch::ran,
+    team::{Team, command, says},
+};
 
 const TWO_ITEMS: &str = r#"
 title: a request becomes two items of the roadmap
@@ -163,4 +166,77 @@ async fn a_kill_around_the_commit_loses_and_doubles_nothing() {
         let items = on_main(&team).matches("## 4. Search").count();
         assert_eq!(items, 1, "{point}");
     }
+}
+
+/// The first thread is what the second one finds.
+const LOOKS: &str = r#"
+title: what the team does, and what it knows
+roles:
+  pm:
+    - call: [{ tool: ListThreads, with: {} }, { tool: ReadMemory, with: {} }]
+    - expect: { tool_result_contains: "roadmap.md (16 lines)" }
+      call: [{ tool: ReadMemory, with: { file: .codebutler/roadmap.md } }, { tool: ReadMemory, with: { file: ../secrets.md } }]
+    - expect: { tool_result_contains: "there is no ../secrets.md" }
+      say: Nothing else is going on.
+"#;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_pm_knows_what_the_team_does_and_what_it_knows() {
+    let write = |root: &Path| {
+        std::fs::write(root.join(".codebutler/roadmap.md"), OWN).unwrap();
+        git(root, &["add", "--force", ".codebutler/roadmap.md"]);
+        git(root, &["commit", "--quiet", "--message", "a roadmap"]);
+        git(root, &["push", "--quiet", "origin", "HEAD:main"]);
+    };
+    let team = Team::start_in(LOOKS, write, &[]).await;
+    let root = team.say("what do we do").await;
+    let said = |words: &'static str| move |thread: &Value| says(thread, words);
+    team.until(&root, "an answer", said("Nothing else")).await;
+    let root = team.say("and now").await;
+    team.until(&root, "an answer", said("Nothing else")).await;
+    let log = team.log(&root, "pm");
+    assert!(log.contains("- what do we do ("), "{log}");
+}
+
+/// To the tracker and back: what was exported is imported with the same words, and
+/// doing either again adds nothing.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn items_go_to_issues_and_come_back() {
+    let team = team(&[]).await;
+    let run = |args: &[&str]| ran(command(team.scratch.root(), &team.home()).args(args));
+    let file = team.scratch.root().join(".codebutler/roadmap.md");
+    std::fs::write(
+        &file,
+        "# Roadmap\n\n## 1. Auth\n- Status: done\n\n## 2. Search\n- Acceptance criteria:\n  - finds a note by a word\n  - is quick\n",
+    )
+    .unwrap();
+    let exported = run(&["roadmap", "export"]);
+    assert!(exported.out.contains("#1 2. Search"), "{exported:?}");
+    let text = std::fs::read_to_string(&file).unwrap();
+    assert!(text.contains("## 2. Search\n- Issue: #1\n"), "{text}");
+    let again = run(&["roadmap", "export"]);
+    assert!(
+        again.err.contains("every pending item has its issue"),
+        "{again:?}"
+    );
+    std::fs::write(&file, "# Roadmap\n").unwrap();
+    let imported = run(&["roadmap", "import"]);
+    assert!(imported.out.contains("1. Search from #1"), "{imported:?}");
+    let shown = run(&["roadmap", "--json"]);
+    let shown: Value = serde_json::from_str(&shown.out).unwrap();
+    let item = &shown["items"][0];
+    assert_eq!(item["issue"], 1, "{shown}");
+    assert_eq!(
+        item["criteria"],
+        serde_json::json!(["finds a note by a word", "is quick"])
+    );
+    let again = run(&["roadmap", "import"]);
+    assert!(
+        again
+            .err
+            .contains("no open issue with the label \"roadmap\""),
+        "{again:?}"
+    );
+    let other = run(&["roadmap", "import", "--label", "none"]);
+    assert!(other.err.contains("\"none\""), "{other:?}");
 }

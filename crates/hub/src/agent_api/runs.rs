@@ -7,7 +7,8 @@ use axum::{
     extract::State,
     routing::{get, post},
 };
-use butler_protocol::{Role, RunChange, RunReport, RunState, RunView, fault};
+use butler_policy::Duty;
+use butler_protocol::{RunChange, RunReport, RunState, RunView, fault};
 use rusqlite::params;
 use serde_json::{Value, json};
 
@@ -96,7 +97,7 @@ async fn report(
 }
 
 fn check(tx: &Tx<'_>, caller: &Caller) -> Result<(), Trouble> {
-    if caller.agent.role != Role::Pm {
+    if !Duty::Front.is_of(caller.agent.role) {
         return refuse(Refusal::RestrictedAction);
     }
     caller.agent.check_epoch(tx.db(), caller.epoch)

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use butler_protocol::{ChannelId, MessageTs, Role, ThreadId, Usd};
+use butler_protocol::{ChannelId, MessageTs, PrNumber, Role, ThreadId, ThreadSummary, Usd};
 use rusqlite::params;
 use serde::Serialize;
 
@@ -37,7 +37,7 @@ impl Phase {
             Phase::Coder => "Building",
             Phase::Review => "In review",
             Phase::Lead => "Ready to merge",
-            Phase::Closed => "Done",
+            Phase::Closed => ThreadSummary::DONE,
         }
     }
 }
@@ -69,6 +69,21 @@ pub(crate) struct ThreadCard {
     pub(crate) spent: Usd,
     pub(crate) working: Vec<(Role, Job)>,
     pub(crate) pull: Option<(u64, String)>,
+}
+
+impl ThreadCard {
+    /// As agents read it.
+    pub(crate) fn summary(self) -> ThreadSummary {
+        ThreadSummary {
+            phase: self.phase.title().to_owned(),
+            working: self.working.into_iter().map(|(role, _)| role).collect(),
+            open_cards: self.open_cards.unsigned_abs(),
+            pull: self.pull.map(|(number, state)| (PrNumber(number), state)),
+            spent: self.spent,
+            title: self.title.lines().next().unwrap_or_default().to_owned(),
+            thread: self.thread,
+        }
+    }
 }
 
 /// The most threads that a board shows.

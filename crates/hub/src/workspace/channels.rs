@@ -48,6 +48,14 @@ pub(crate) fn get(db: &Db, id: &ChannelId) -> Result<Channel, Trouble> {
     found.ok_or(Trouble::Refused(Refusal::ChannelNotFound))
 }
 
+/// The channels of a repo.
+pub(crate) fn of_repo(db: &Db, repo: &str) -> Result<Vec<ChannelId>, Trouble> {
+    let mut statement = db.prepare_cached("SELECT id FROM channels WHERE repo = ?1 ORDER BY id")?;
+    let rows = statement.query_map([repo], |row| row.get::<_, String>(0))?;
+    let ids = rows.map(|id| id.map(ChannelId::new));
+    Ok(ids.collect::<Result<_, _>>()?)
+}
+
 /// Makes a channel for a repo; a taken name is refused.
 pub(crate) fn create(db: &Db, repo: &str, wanted: &str) -> Result<Channel, Trouble> {
     let name = channel_name(wanted);

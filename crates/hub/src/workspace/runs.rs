@@ -4,10 +4,11 @@
 
 mod view;
 
+use butler_policy::Duty;
 use butler_protocol::{
     ActionId, CardBody, Choice, Decision, DecisionKind, DevelopItem, DevelopSubject, ItemTag,
-    MergeMode, MessageTs, PostTag, PullStatus, RequestId, Role, RunState, Subject, ThreadId, Usd,
-    UserId, fault,
+    MergeMode, MessageTs, PostTag, PullStatus, RequestId, RunState, Subject, ThreadId, Usd, UserId,
+    fault,
 };
 use rusqlite::{OptionalExtension, Row, params};
 use serde::{Serialize, de::DeserializeOwned};
@@ -169,7 +170,7 @@ pub(crate) fn begin_item(
     post: &AgentPost,
     tag: &ItemTag,
 ) -> Result<(), Trouble> {
-    if agent.role != Role::Pm || post.thread_ts.is_some() {
+    if !Duty::Front.is_of(agent.role) || post.thread_ts.is_some() {
         return refuse(Refusal::InvalidMetadataFormat);
     }
     let run = get(tx.db(), &agent.repo, &tag.run)?;

@@ -47,6 +47,16 @@ impl Roadmap {
         Ok(self.with_field(item, value, "Branch", &one_line(branch)))
     }
 
+    /// The roadmap with the issue of an item named.
+    ///
+    /// # Errors
+    /// When there is no such item.
+    pub fn set_issue(&self, number: u32, issue: u64) -> Result<Self, RoadmapError> {
+        let item = self.item(number).ok_or(RoadmapError::Unknown(number))?;
+        let value = item.issue_value.clone();
+        Ok(self.with_field(item, value, "Issue", &format!("#{issue}")))
+    }
+
     /// The roadmap with one more item after the others, and its number.
     ///
     /// # Errors

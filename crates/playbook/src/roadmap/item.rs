@@ -5,6 +5,7 @@
 //! - Status: blocked (needs a decision on avatars)
 //! - Branch: codebutler/profile-page
 //! - Depends on: 1, 2
+//! - Issue: #12
 //! - Acceptance criteria: page, edit form
 //! ```
 
@@ -27,6 +28,8 @@ pub struct Item {
     pub depends_on: Vec<u32>,
     /// What counts as done, one each.
     pub criteria: Vec<String>,
+    /// The issue that it came from or went to.
+    pub issue: Option<u64>,
     /// The line of its heading.
     pub line: usize,
     pub(crate) heading_end: usize,
@@ -35,6 +38,7 @@ pub struct Item {
     pub(crate) title_range: Range<usize>,
     pub(crate) depends_value: Option<Range<usize>>,
     pub(crate) criteria_value: Option<Range<usize>>,
+    pub(crate) issue_value: Option<Range<usize>>,
     /// Heading and body.
     pub(crate) section: Range<usize>,
 }
@@ -110,6 +114,7 @@ pub(crate) fn read(text: &str, section: &Section<'_>) -> Option<Item> {
         branch: None,
         depends_on: Vec::new(),
         criteria: Vec::new(),
+        issue: None,
         line: section.line,
         heading_end: section.body.start,
         status_value: None,
@@ -117,6 +122,7 @@ pub(crate) fn read(text: &str, section: &Section<'_>) -> Option<Item> {
         title_range: within(text, title),
         depends_value: None,
         criteria_value: None,
+        issue_value: None,
         section: section.range.clone(),
     };
     let body = lines(text)
@@ -163,6 +169,10 @@ impl Item {
                 self.depends_on = numbers(value);
                 self.depends_value = Some(range);
             }
+            Name::Issue if self.issue_value.is_none() => {
+                self.issue = value.trim_start_matches('#').parse().ok();
+                self.issue_value = Some(range);
+            }
             Name::Criteria if self.criteria_value.is_none() => {
                 self.criteria
                     .extend((!value.is_empty()).then(|| value.to_owned()));
@@ -197,6 +207,7 @@ enum Name {
     Status,
     Branch,
     Depends,
+    Issue,
     Criteria,
 }
 
@@ -208,6 +219,7 @@ fn field(line: &Line<'_>) -> Option<(Name, Range<usize>)> {
         "status" | "state" => Name::Status,
         "branch" => Name::Branch,
         "depends on" | "depends" | "dependencies" | "needs" => Name::Depends,
+        "issue" => Name::Issue,
         "acceptance criteria" | "criteria" | "acceptance" => Name::Criteria,
         _ => return None,
     };
