@@ -18,7 +18,7 @@ const SHORT_PROBE: &str = "\"'><img src=x onerror=\"window.hacked=1\"><svg onloa
 /// Where the driver is. Without it the test is skipped at home, and fails where
 /// everything must be tried.
 #[expect(clippy::print_stderr, reason = "a skipped test must say so")]
-fn driver() -> Option<PathBuf> {
+pub(crate) fn driver() -> Option<PathBuf> {
     if let Some(dir) = std::env::var_os("CODEBUTLER_BROWSER_DIR") {
         return Some(dir.into());
     }
@@ -132,6 +132,26 @@ async fn seed_long(world: &World) -> MessageTs {
 
 /// A person at work at one size, in the seeded thread and in the long one.
 async fn drive(dir: &PathBuf, world: &World, [root, long]: [&MessageTs; 2], size: &str) {
+    let more = [
+        ("CHANNEL", world.channel().to_string()),
+        ("ROOT", root.to_string()),
+        ("LONG", long.to_string()),
+        (
+            "BOT_TOKEN",
+            world.repo.agents[&Role::Pm].bot.expose().to_owned(),
+        ),
+    ];
+    play(dir, world, "workspace.mjs", size, &more).await;
+}
+
+/// A script at one size, logged in as ana.
+pub(crate) async fn play(
+    dir: &PathBuf,
+    world: &World,
+    script: &str,
+    size: &str,
+    more: &[(&str, String)],
+) {
     let code = Tokens::open(world.dir.path())
         .unwrap()
         .login_link()
@@ -139,17 +159,14 @@ async fn drive(dir: &PathBuf, world: &World, [root, long]: [&MessageTs; 2], size
     let scripts = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/browser");
     let mut command = Command::new("node");
     command
-        .arg(scripts.join("workspace.mjs"))
+        .arg(scripts.join(script))
         .env("BROWSER_DIR", dir)
         .env("HUB", world.base.as_str())
         .env(
             "LOGIN",
             format!("{}login?code={}", world.base, code.expose()),
         )
-        .env("CHANNEL", world.channel().as_str())
-        .env("ROOT", root.as_str())
-        .env("LONG", long.as_str())
-        .env("BOT_TOKEN", world.repo.agents[&Role::Pm].bot.expose())
+        .envs(more.iter().map(|(name, value)| (name, value)))
         .env("SIZE", size)
         .kill_on_drop(true)
         .stdin(Stdio::null());

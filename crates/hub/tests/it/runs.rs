@@ -9,6 +9,7 @@ use butler_slack::{Posted, SlackError};
 use serde_json::json;
 
 use crate::{
+    browser::{driver, play},
     page::Browser,
     world::{World, card, subject},
 };
@@ -25,11 +26,15 @@ fn items(caps: &[i64]) -> Vec<DevelopItem> {
     caps.iter().enumerate().map(item).collect()
 }
 
-/// Ana starts a run; gives the thread in which she did.
+/// Ana starts a run of items with these caps; gives the thread in which she did.
 async fn start(world: &World, caps: &[i64], budget: i64, choice: &str) -> MessageTs {
+    begin(world, items(caps), budget, choice).await
+}
+
+async fn begin(world: &World, items: Vec<DevelopItem>, budget: i64, choice: &str) -> MessageTs {
     let root = world.say("start all", None).await;
     let subject = Subject::Develop(Box::new(DevelopSubject {
-        items: items(caps),
+        items,
         at_once: 2,
         budget: Usd::from_cents(budget),
         answer_after_minutes: None,
@@ -224,4 +229,62 @@ async fn what_the_pm_says_of_an_item_is_shown_to_people() {
         shown["runs"][0]["items"][0]["report"]["why"],
         "its checks fail"
     );
+}
+
+/// Twelve items with a diamond and two chains, in all states, looked at in a browser.
+#[tokio::test]
+async fn a_run_is_seen_at_both_sizes() {
+    let Some(dir) = driver() else { return };
+    let world = World::start().await;
+    let after: [&[u32]; 12] = [
+        &[],
+        &[1],
+        &[1],
+        &[2, 3],
+        &[],
+        &[5],
+        &[6],
+        &[],
+        &[8],
+        &[9],
+        &[4],
+        &[4, 10],
+    ];
+    let titles = [
+        "Sign in with a passkey",
+        "Search notes by a word",
+        "Tags",
+        "Search by tag, with suggestions while typing",
+    ];
+    let mut wanted = items(&[50; 12]);
+    for (at, item) in wanted.iter_mut().enumerate() {
+        item.depends_on = after[at].to_vec();
+        item.title = titles[at % 4].to_owned();
+    }
+    begin(&world, wanted, 1_000, "start_merging").await;
+    let states = [
+        (1, ItemState::Merged, ""),
+        (2, ItemState::Working, "the Coder builds it"),
+        (3, ItemState::Asks, "which characters may a tag have?"),
+        (5, ItemState::Blocked, "its checks fail: 2 of 14 tests"),
+        (8, ItemState::GivenUp, ""),
+    ];
+    for (number, state, why) in states {
+        open(&world, number, &format!("open {number}"))
+            .await
+            .unwrap();
+        let report = ItemReport {
+            state,
+            why: why.to_owned(),
+        };
+        let told = RunReport {
+            request: RequestId::new("run1"),
+            number,
+            report,
+        };
+        world.control(Role::Pm).run_report(&told).await.unwrap();
+    }
+    for size in ["desktop", "phone"] {
+        play(&dir, &world, "run.mjs", size, &[]).await;
+    }
 }

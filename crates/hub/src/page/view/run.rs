@@ -12,7 +12,7 @@ const NODE: (u32, u32) = (200, 56);
 const STEP: (u32, u32) = (248, 72);
 const MARGIN: u32 = 4;
 /// So many letters of a title fit into a node.
-const LETTERS: usize = 26;
+const LETTERS: usize = 21;
 
 /// The run as a panel.
 pub(crate) fn panel(run: &RunView) -> Markup {
