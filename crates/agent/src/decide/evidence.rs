@@ -2,7 +2,7 @@
 //! merged: checks, size, review, weakened tests, where to look. No model writes a
 //! word of it, and the merge card is bound to it.
 
-use butler_protocol::{Receipt, Verdict};
+use butler_protocol::{Receipt, Verdict, count_of};
 use butler_repo::{ChangedFile, Changes, PullRequest};
 use butler_tools::weakened_checks;
 use tokio_util::sync::CancellationToken;
@@ -99,10 +99,10 @@ fn size(files: &[ChangedFile]) -> String {
     if files.len() > NAMED {
         names.push(format!("{} more", files.len() - NAMED));
     }
-    let word = if files.len() == 1 { "file" } else { "files" };
     format!(
-        "{} {word} changed, {added} lines added, {removed} removed: {}",
-        files.len(),
+        "{} changed, {} added, {removed} removed: {}",
+        count_of(files.len(), "file"),
+        count_of(added, "line"),
         names.join(", ")
     )
 }

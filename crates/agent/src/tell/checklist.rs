@@ -3,6 +3,7 @@
 //! work never waits for it, it wakes nobody, and no other role is told of it.
 
 use std::{
+    fmt::Write,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
@@ -126,10 +127,14 @@ fn drawn(progress: &Progress, took_ms: i64, spent: Usd) -> String {
     let settled = |(sign, _): &&(Sign, String)| matches!(sign, Sign::Done | Sign::Dropped);
     let done = progress.steps.iter().filter(settled).count();
     let mut text = format!(
-        "**{done} of {}** · {} · {spent} in this thread",
+        "**{done} of {}** · {}",
         progress.steps.len(),
         minutes(took_ms)
     );
+    // Where no price is known no amount is made up.
+    if spent > Usd::ZERO {
+        let _ = write!(text, " · {spent} in this thread");
+    }
     for (sign, step) in &progress.steps {
         let mark = match sign {
             Sign::Open => "☐",

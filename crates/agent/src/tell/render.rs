@@ -158,12 +158,14 @@ pub(crate) fn plan(plan: &Plan) -> String {
     text.trim_end().to_owned()
 }
 
-/// What is known about a plan: who builds it, what the estimate is based on.
-pub(crate) fn plan_remarks(history: usize, model: &str, cap: Usd) -> [Remark; 3] {
+/// What is known about a plan: who builds it, on how many threads the estimate is
+/// based, if there is one.
+pub(crate) fn plan_remarks(history: Option<usize>, model: &str, cap: Usd) -> [Remark; 3] {
     let basis = match history {
-        0 => "no history, a rule of thumb".to_owned(),
-        1 => "one thread like it".to_owned(),
-        more => format!("{more} threads like it"),
+        None => "nothing: no price of its model is known".to_owned(),
+        Some(0) => "no history, a rule of thumb".to_owned(),
+        Some(1) => "one thread like it".to_owned(),
+        Some(more) => format!("{more} threads like it"),
     };
     [
         Remark::runtime("Built by", model),
@@ -366,7 +368,7 @@ mod tests {
     #[test]
     fn an_estimate_says_what_it_is_based_on() {
         let said = |history| {
-            let remarks = plan_remarks(history, "m", Usd::from_cents(500));
+            let remarks = plan_remarks(Some(history), "m", Usd::from_cents(500));
             remarks.map(|remark| format!("{}: {}", remark.label, remark.text))
         };
         assert_eq!(

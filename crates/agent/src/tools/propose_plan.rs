@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use butler_policy::Permit;
 use butler_protocol::{
     Complexity, CrashClass, Plan, PlanStep, PlanSummary, Remark, RequestId, Subject, Tier,
-    ToolOutcome, ToolSpec,
+    ToolOutcome, ToolSpec, Usd,
 };
 use butler_tools::{Tool, ToolContext};
 use futures_util::future::BoxFuture;
@@ -252,11 +252,13 @@ async fn propose(
         prepare::Place::Worktree,
     );
     let estimate = estimated.unwrap_or_else(|| estimate(context, &tool.past, &plan));
-    plan.estimate = Some((estimate.low, estimate.high));
+    // Where no price is known no amount is made up.
+    let priced = estimate.high > Usd::ZERO;
+    plan.estimate = priced.then_some((estimate.low, estimate.high));
     let rules = context.agent.rules();
     let model = rules.models.builders.of(plan.complexity);
     let cap = rules.limits.thread_cap;
-    let mut remarks = render::plan_remarks(estimate.threads, model, cap).to_vec();
+    let mut remarks = render::plan_remarks(priced.then_some(estimate.threads), model, cap).to_vec();
     // Others at work there are worth knowing, not worth failing for.
     let others = overlap::others(context, &plan.files, tool_context.cancel()).await;
     let others: Vec<String> = others.iter().flatten().map(|other| other.line()).collect();
